@@ -1,0 +1,345 @@
+/* base.c — arenas, buffers, names and source files (see base.h). */
+#include "parser/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+static void *system_resize(Allocator *self, void *p, size_t old_size, size_t new_size) {
+  (void)self;
+  (void)old_size;
+  if (new_size == 0) {
+    free(p);
+    return NULL;
+  }
+  return realloc(p, new_size);
+}
+
+Allocator *allocator_system(void) {
+  static Allocator system = {system_resize};
+  return &system;
+}
+
+void *mem_alloc_zero(Allocator *a, size_t n) {
+  void *p = mem_alloc(a, n);
+  if (p) memset(p, 0, n);
+  return p;
+}
+
+bool vec_reserve(Allocator *a, void **data, u32 *cap, u32 need, size_t size) {
+  if (need <= *cap) return true;
+  u64 want = *cap ? (u64)*cap * 2 : 8;
+  if (want < need) want = need;
+  if (want > UINT32_MAX) {
+    if (need == UINT32_MAX) return false;
+    want = need;
+  }
+  void *p = mem_resize(a, *data, *cap * size, (size_t)want * size);
+  if (!p) return false;
+  *data = p;
+  *cap = (u32)want;
+  return true;
+}
+
+struct ArenaChunk {
+  ArenaChunk *older;
+  size_t size; /* bytes of payload */
+  size_t older_used;
+  size_t pad;
+};
+_Static_assert(sizeof(ArenaChunk) % 16 == 0, "chunk payload must stay 16-aligned");
+
+enum { ARENA_CHUNK = 16 * 1024 };
+
+void arena_init(Arena *a, Allocator *alloc) { *a = (Arena){.alloc = alloc}; }
+
+void *arena_alloc(Arena *a, size_t n) {
+  if (n > SIZE_MAX / 4) return NULL;
+  n = (n + 15) & ~(size_t)15;
+  if (!a->chunk || a->chunk->size - a->used < n) {
+    size_t size = n > ARENA_CHUNK ? n : ARENA_CHUNK;
+    ArenaChunk *c = mem_alloc(a->alloc, sizeof *c + size);
+    if (!c) return NULL;
+    c->older = a->chunk;
+    c->older_used = a->used;
+    c->size = size;
+    a->chunk = c;
+    a->used = 0;
+    a->total += sizeof *c + size;
+  }
+  char *p = (char *)(a->chunk + 1) + a->used;
+  a->used += n;
+  memset(p, 0, n);
+  return p;
+}
+
+char *arena_copy(Arena *a, const char *s, size_t n) {
+  char *p = arena_alloc(a, n + 1);
+  if (p && n) memcpy(p, s, n);
+  return p;
+}
+
+char *arena_printf(Arena *a, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  if (n < 0) return NULL;
+  char *p = arena_alloc(a, (size_t)n + 1);
+  if (!p) return NULL;
+  va_start(ap, fmt);
+  vsnprintf(p, (size_t)n + 1, fmt, ap);
+  va_end(ap);
+  return p;
+}
+
+ArenaMark arena_mark(const Arena *a) { return (ArenaMark){a->chunk, a->used}; }
+
+void arena_rewind(Arena *a, ArenaMark m) {
+  while (a->chunk != m.chunk) {
+    ArenaChunk *c = a->chunk;
+    a->chunk = c->older;
+    a->used = c->older_used;
+    a->total -= sizeof *c + c->size;
+    mem_free(a->alloc, c, sizeof *c + c->size);
+  }
+  a->used = m.used;
+}
+
+void arena_free(Arena *a) { arena_rewind(a, (ArenaMark){NULL, 0}); }
+
+/* ---- text buffers ------------------------------------------------------------------------- */
+
+void buf_init(Buf *b, Allocator *alloc) { *b = (Buf){.alloc = alloc}; }
+
+void buf_free(Buf *b) {
+  mem_free(b->alloc, b->data, b->cap);
+  *b = (Buf){.alloc = b->alloc};
+}
+
+static bool buf_reserve(Buf *b, size_t extra) {
+  if (b->failed) return false;
+  if (extra < b->cap - b->len && b->data) return true;
+  size_t want = b->cap ? b->cap * 2 : 64;
+  while (want - b->len <= extra) want *= 2;
+  char *p = mem_resize(b->alloc, b->data, b->cap, want);
+  if (!p) {
+    b->failed = true;
+    return false;
+  }
+  b->data = p;
+  b->cap = want;
+  return true;
+}
+
+void buf_put(Buf *b, const char *s, size_t n) {
+  if (!buf_reserve(b, n)) return;
+  if (n) memcpy(b->data + b->len, s, n);
+  b->len += n;
+  b->data[b->len] = 0;
+}
+
+void buf_puts(Buf *b, const char *s) { buf_put(b, s, strlen(s)); }
+void buf_putc(Buf *b, char c) { buf_put(b, &c, 1); }
+
+void buf_vprintf(Buf *b, const char *fmt, va_list ap) {
+  va_list again;
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  if (n >= 0 && buf_reserve(b, (size_t)n)) {
+    vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+    b->len += (size_t)n;
+  }
+  va_end(again);
+}
+
+void buf_printf(Buf *b, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  buf_vprintf(b, fmt, ap);
+  va_end(ap);
+}
+
+const char *buf_text(const Buf *b) { return b->data ? b->data : ""; }
+
+/* ---- interned names ----------------------------------------------------------------------- */
+
+static u32 hash_bytes(const char *s, size_t len) { /* FNV-1a, 32 bits */
+  u32 h = 2166136261u;
+  for (size_t i = 0; i < len; i++) h = (h ^ (u8)s[i]) * 16777619u;
+  return h;
+}
+
+WeftStatus names_init(Names *n, Allocator *alloc) {
+  *n = (Names){.alloc = alloc};
+  arena_init(&n->arena, alloc);
+  if (!vec_reserve(alloc, (void **)&n->entries, &n->cap, 256, sizeof *n->entries)) return WEFT_ERROR;
+  n->entries[0] = (NameEntry){"", 0, 0};
+  n->count = 1;
+  n->slot_count = 512;
+  n->slots = mem_alloc_zero(alloc, sizeof *n->slots * n->slot_count);
+  if (!n->slots) {
+    names_free(n);
+    return WEFT_ERROR;
+  }
+  return WEFT_OK;
+}
+
+void names_free(Names *n) {
+  mem_free(n->alloc, n->slots, sizeof *n->slots * n->slot_count);
+  mem_free(n->alloc, n->entries, sizeof *n->entries * n->cap);
+  arena_free(&n->arena);
+  *n = (Names){0};
+}
+
+static u32 *name_slot(const Names *n, const char *s, size_t len, u32 hash) {
+  u32 mask = n->slot_count - 1;
+  for (u32 i = hash & mask;; i = (i + 1) & mask) {
+    u32 id = n->slots[i];
+    if (!id) return &n->slots[i];
+    const NameEntry *e = &n->entries[id];
+    if (e->hash == hash && e->len == len && memcmp(e->text, s, len) == 0) return &n->slots[i];
+  }
+}
+
+Name name_find(const Names *n, const char *s, size_t len) {
+  return len ? *name_slot(n, s, len, hash_bytes(s, len)) : 0;
+}
+
+static bool names_grow(Names *n) {
+  u32 count = n->slot_count * 2;
+  u32 *slots = mem_alloc_zero(n->alloc, sizeof *slots * count);
+  if (!slots) return false;
+  for (u32 id = 1; id < n->count; id++) {
+    u32 i = n->entries[id].hash & (count - 1);
+    while (slots[i]) i = (i + 1) & (count - 1);
+    slots[i] = id;
+  }
+  mem_free(n->alloc, n->slots, sizeof *n->slots * n->slot_count);
+  n->slots = slots;
+  n->slot_count = count;
+  return true;
+}
+
+Name name_intern(Names *n, const char *s, size_t len) {
+  if (!len || len > UINT32_MAX) return 0;
+  u32 hash = hash_bytes(s, len);
+  u32 *slot = name_slot(n, s, len, hash);
+  if (*slot) return *slot;
+  if (n->count * 2 >= n->slot_count) {
+    if (!names_grow(n)) return 0;
+    slot = name_slot(n, s, len, hash);
+  }
+  if (!vec_reserve(n->alloc, (void **)&n->entries, &n->cap, n->count + 1, sizeof *n->entries)) return 0;
+  char *text = arena_copy(&n->arena, s, len);
+  if (!text) return 0;
+  n->entries[n->count] = (NameEntry){text, (u32)len, hash};
+  return *slot = n->count++;
+}
+
+Name name_cstr(Names *n, const char *s) { return name_intern(n, s, strlen(s)); }
+
+u32 name_distance(const char *a, size_t alen, const char *b, size_t blen, u32 cap) {
+  enum { MAX = 48 };
+  if (alen > MAX || blen > MAX) return cap;
+  u32 rows[3][MAX + 1];
+  u32 *before = rows[0], *prev = rows[1], *cur = rows[2];
+  for (u32 j = 0; j <= blen; j++) prev[j] = j;
+  for (u32 i = 1; i <= alen; i++) {
+    cur[0] = i;
+    for (u32 j = 1; j <= blen; j++) {
+      u32 best = prev[j - 1] + (a[i - 1] != b[j - 1]);
+      if (prev[j] + 1 < best) best = prev[j] + 1;
+      if (cur[j - 1] + 1 < best) best = cur[j - 1] + 1;
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
+        best = before[j - 2] + 1;
+      cur[j] = best;
+    }
+    u32 *t = before;
+    before = prev;
+    prev = cur;
+    cur = t;
+  }
+  return prev[blen] < cap ? prev[blen] : cap;
+}
+
+/* ---- sources ------------------------------------------------------------------------------ */
+
+WeftStatus sources_init(Sources *s, Allocator *alloc) {
+  *s = (Sources){.alloc = alloc};
+  arena_init(&s->arena, alloc);
+  return vec_push(alloc, &s->files, (SourceFile){0}) ? WEFT_OK : WEFT_ERROR;
+}
+
+void sources_free(Sources *s) {
+  vec_free(s->alloc, &s->files);
+  arena_free(&s->arena);
+}
+
+u32 sources_add(Sources *s, const char *path, const char *text, size_t len) {
+  if (len > (1u << 30)) return 0;
+  u32 lines = 1;
+  for (size_t i = 0; i < len; i++) lines += text[i] == '\n';
+  SourceFile f = {.len = (u32)len, .line_count = lines};
+  f.path = arena_copy(&s->arena, path, strlen(path));
+  f.text = arena_copy(&s->arena, text, len);
+  f.line_starts = arena_alloc(&s->arena, sizeof(u32) * lines);
+  if (!f.path || !f.text || !f.line_starts) return 0;
+  u32 line = 1;
+  for (u32 i = 0; i < len; i++)
+    if (text[i] == '\n') f.line_starts[line++] = i + 1;
+  return vec_push(s->alloc, &s->files, f) ? s->files.count - 1 : 0;
+}
+
+const SourceFile *sources_get(const Sources *s, u32 file) {
+  return file && file < s->files.count ? &s->files.data[file] : NULL;
+}
+
+static u32 line_of(const SourceFile *f, u32 offset) { /* 0-based */
+  u32 lo = 0, hi = f->line_count;
+  while (hi - lo > 1) {
+    u32 mid = lo + (hi - lo) / 2;
+    if (f->line_starts[mid] <= offset) lo = mid;
+    else hi = mid;
+  }
+  return lo;
+}
+
+static u32 code_points(const char *s, u32 n) {
+  u32 c = 0;
+  for (u32 i = 0; i < n; i++) c += ((u8)s[i] & 0xC0) != 0x80;
+  return c;
+}
+
+void sources_locate(const Sources *s, Span at, u32 *line, u32 *col) {
+  *line = *col = 0;
+  const SourceFile *f = sources_get(s, at.file);
+  if (!f) return;
+  u32 start = at.start > f->len ? f->len : at.start;
+  u32 l = line_of(f, start);
+  *line = l + 1;
+  *col = code_points(f->text + f->line_starts[l], start - f->line_starts[l]) + 1;
+}
+
+void sources_show(const Sources *s, Span at, Buf *out) {
+  const SourceFile *f = sources_get(s, at.file);
+  if (!f) return;
+  u32 line, col;
+  sources_locate(s, at, &line, &col);
+  u32 begin = f->line_starts[line - 1];
+  u32 end = line < f->line_count ? f->line_starts[line] - 1 : f->len;
+  if (end > begin && f->text[end - 1] == '\r') end--;
+  u32 start = at.start > end ? end : at.start;
+  u32 stop = at.start + at.len > end ? end : at.start + at.len;
+  char number[16];
+  int width = snprintf(number, sizeof number, "%u", line);
+  buf_printf(out, "  --> %s:%u:%u\n%*s |\n%s | ", f->path, line, col, width, "", number);
+  for (u32 i = begin; i < end; i++) buf_putc(out, (u8)f->text[i] < 32 ? ' ' : f->text[i]);
+  buf_printf(out, "\n%*s | ", width, "");
+  for (u32 i = 1; i < col; i++) buf_putc(out, ' ');
+  u32 carets = stop > start ? code_points(f->text + start, stop - start) : 1;
+  for (u32 i = 0; i < carets; i++) buf_putc(out, '^');
+  buf_putc(out, '\n');
+}

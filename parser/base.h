@@ -1,0 +1,198 @@
+/* base.h — what every folder may include: integer types, status, spans, source files,
+ * interned names, arenas, text buffers and the allocator interface.
+ *
+ * Nothing here knows a VM. Memory comes from an `Allocator` that is passed in, is told old sizes,
+ * and may refuse; every function that allocates reports failure to its caller. */
+#ifndef WEFT_PARSER_BASE_H
+#define WEFT_PARSER_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t i8;
+typedef int16_t i16;
+typedef int32_t i32;
+typedef int64_t i64;
+typedef float f32;
+typedef double f64;
+
+/* Status of every fallible call. `WEFT_ERROR`: an error object stands in the VM (or a Diag was filled).
+ * The public header declares the same enumerators; a test pins that they agree. */
+#ifndef WEFT_STATUS_DEFINED
+#define WEFT_STATUS_DEFINED
+typedef enum WeftStatus {
+  WEFT_OK = 0,
+  WEFT_ERROR = 1,      /* an error was raised; its text, kind, span and trace can be read */
+  WEFT_INCOMPLETE = 2, /* source text ended inside a construct (the REPL asks for another line) */
+  WEFT_MISUSE = 3,     /* the host broke a rule of the API; nothing was changed */
+} WeftStatus;
+#endif
+
+#define MUST_USE __attribute__((warn_unused_result))
+#define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+/* One allocator interface for all rooms. `resize(a, NULL, 0, n)` allocates, `resize(a, p, n, 0)`
+ * frees and returns NULL, else it behaves as realloc. NULL for n > 0 means "refused"; p is then intact.
+ * Alignment is 16. */
+typedef struct Allocator Allocator;
+struct Allocator {
+  void *(*resize)(Allocator *self, void *p, size_t old_size, size_t new_size);
+};
+
+/* The C library's heap, without a limit (tools and tests). */
+Allocator *allocator_system(void);
+
+static inline void *mem_alloc(Allocator *a, size_t n) { return a->resize(a, NULL, 0, n); }
+static inline void *mem_resize(Allocator *a, void *p, size_t old, size_t n) { return a->resize(a, p, old, n); }
+static inline void mem_free(Allocator *a, void *p, size_t n) {
+  if (p) (void)a->resize(a, p, n, 0);
+}
+void *mem_alloc_zero(Allocator *a, size_t n); /* NULL when refused */
+
+/* Grow `*data` (elements of `size` bytes) to hold at least `need`; doubles. False when refused. */
+bool vec_reserve(Allocator *a, void **data, u32 *cap, u32 need, size_t size) MUST_USE;
+
+/* Growable array: VEC(T) v; vec_push(alloc, &v, item) is false when memory was refused. */
+#define VEC(T)  \
+  struct {      \
+    T *data;    \
+    u32 count;  \
+    u32 cap;    \
+  }
+#define vec_push(alloc, v, ...)                                                                        \
+  (((v)->count < (v)->cap ||                                                                           \
+    vec_reserve((alloc), (void **)&(v)->data, &(v)->cap, (v)->count + 1, sizeof *(v)->data))           \
+       ? ((v)->data[(v)->count++] = (__VA_ARGS__), true)                                               \
+       : false)
+#define vec_free(alloc, v)                                                              \
+  (mem_free((alloc), (v)->data, sizeof *(v)->data * (v)->cap), (v)->data = NULL, (v)->count = (v)->cap = 0)
+
+/* Arena: memory that is freed as a whole. Blocks are 16-aligned and zeroed. */
+typedef struct ArenaChunk ArenaChunk;
+typedef struct Arena {
+  Allocator *alloc;
+  ArenaChunk *chunk; /* newest first */
+  size_t used;       /* bytes used in the newest chunk */
+  size_t total;      /* bytes taken from the allocator */
+} Arena;
+typedef struct ArenaMark {
+  ArenaChunk *chunk;
+  size_t used;
+} ArenaMark;
+
+void arena_init(Arena *a, Allocator *alloc);
+void *arena_alloc(Arena *a, size_t n);               /* zeroed; NULL when refused */
+char *arena_copy(Arena *a, const char *s, size_t n); /* NUL-terminated copy; NULL when refused */
+char *arena_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+ArenaMark arena_mark(const Arena *a);
+void arena_rewind(Arena *a, ArenaMark m); /* frees what came after the mark */
+void arena_free(Arena *a);
+
+/* ---- text buffers ------------------------------------------------------------------------- */
+
+/* Growable text. A refused growth sets `failed` and later writes do nothing: check once at the end. */
+typedef struct Buf {
+  Allocator *alloc;
+  char *data; /* NUL-terminated when non-NULL */
+  size_t len, cap;
+  bool failed;
+} Buf;
+
+void buf_init(Buf *b, Allocator *alloc);
+void buf_free(Buf *b);
+void buf_put(Buf *b, const char *s, size_t n);
+void buf_puts(Buf *b, const char *s);
+void buf_putc(Buf *b, char c);
+void buf_printf(Buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void buf_vprintf(Buf *b, const char *fmt, va_list ap);
+const char *buf_text(const Buf *b); /* never NULL */
+
+/* ---- interned names ----------------------------------------------------------------------- */
+
+typedef u32 Name; /* 0 is no name; equal text gives an equal id within one Names table */
+
+typedef struct NameEntry {
+  const char *text; /* NUL-terminated */
+  u32 len;
+  u32 hash;
+} NameEntry;
+
+typedef struct Names {
+  Allocator *alloc;
+  Arena arena;
+  NameEntry *entries; /* index = Name; entry 0 is "" */
+  u32 count, cap;
+  u32 *slots; /* open addressing, power of two */
+  u32 slot_count;
+} Names;
+
+WeftStatus names_init(Names *n, Allocator *alloc) MUST_USE;
+void names_free(Names *n);
+Name name_intern(Names *n, const char *s, size_t len); /* 0 when refused (or len == 0) */
+Name name_cstr(Names *n, const char *s);
+Name name_find(const Names *n, const char *s, size_t len); /* 0 when absent; never allocates */
+static inline const char *name_text(const Names *n, Name id) { return n->entries[id].text; }
+static inline u32 name_len(const Names *n, Name id) { return n->entries[id].len; }
+
+/* Levenshtein distance with adjacent transpositions, capped at `cap` (for "did you mean"). */
+u32 name_distance(const char *a, size_t alen, const char *b, size_t blen, u32 cap);
+
+/* ---- sources and spans -------------------------------------------------------------------- */
+
+/* A piece of source text. file 0 means "nowhere". Offsets and lengths are bytes. */
+typedef struct Span {
+  u32 file;
+  u32 start;
+  u32 len;
+} Span;
+
+typedef struct SourceFile {
+  const char *path; /* as shown to users: "train.weft", "<stdin>", "<repl:3>" */
+  const char *text; /* NUL-terminated copy, may hold NULs inside */
+  u32 len;
+  u32 *line_starts; /* byte offset of each line */
+  u32 line_count;
+} SourceFile;
+
+typedef struct Sources {
+  Allocator *alloc;
+  Arena arena;
+  VEC(SourceFile) files; /* index = file id; entry 0 unused */
+} Sources;
+
+WeftStatus sources_init(Sources *s, Allocator *alloc) MUST_USE;
+void sources_free(Sources *s);
+/* Copies path and text. Returns the file id, 0 when refused or len > 1 GiB. */
+u32 sources_add(Sources *s, const char *path, const char *text, size_t len);
+const SourceFile *sources_get(const Sources *s, u32 file); /* NULL for 0 or unknown */
+/* 1-based line and column (column counts code points). */
+void sources_locate(const Sources *s, Span at, u32 *line, u32 *col);
+/* Appends the `  --> path:l:c` block with the line and its caret, as language.md section 6 shows. */
+void sources_show(const Sources *s, Span at, Buf *out);
+
+static inline Span span_join(Span a, Span b) {
+  u32 end_a = a.start + a.len, end_b = b.start + b.len;
+  u32 start = a.start < b.start ? a.start : b.start;
+  u32 end = end_a > end_b ? end_a : end_b;
+  return (Span){a.file, start, end - start};
+}
+
+/* An error found before a program runs: parser, scope resolution, compiler. */
+typedef struct Diag {
+  Span span;
+  u8 kind;         /* ErrorKind of lang/errors.def: syntax or name */
+  char *message;   /* in the arena given to the parser or compiler */
+} Diag;
+
+#endif
