@@ -1,0 +1,44 @@
+#!/bin/sh
+# Puts MIR into build/mir: libmir.a, its members in obj/, include/ (MIR's headers, plus weft_mir_abi.h that tells its variant).
+#   jit/mir/build.sh BUILD_DIR [MIR_PREFIX]
+# From MIR_PREFIX when given, else from the crate mir-sys, whose source cargo fetches and builds.
+set -eu
+out=$1
+prefix=${2:-}
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+
+if [ -n "$prefix" ]; then
+  headers=$prefix/include
+  archive=$prefix/lib/libmir.a
+else
+  command -v cargo >/dev/null || { echo "MIR: no cargo; run 'make setup', or give MIR_PREFIX=DIR" >&2; exit 1; }
+  echo "  MIR from its crate (about ten seconds)"
+  json=$out/cargo.json
+  CARGO_TARGET_DIR=$out/target cargo build --quiet --release --locked --message-format=json \
+    --manifest-path "$here/Cargo.toml" >"$json" || { echo "MIR: cargo failed" >&2; exit 1; }
+  archive=$(sed -n '/"reason":"build-script-executed"/{/mir-sys@/s/.*"out_dir":"\([^"]*\)".*/\1/p}' "$json")/libmir.a
+  headers=$(cargo metadata --quiet --locked --format-version 1 --manifest-path "$here/Cargo.toml" | tr ',' '\n' |
+    sed -n 's|.*"manifest_path":"\([^"]*/mir-sys-[^"]*\)/Cargo.toml".*|\1|p')/mir
+fi
+for f in "$headers/mir.h" "$headers/mir-gen.h" "$archive"; do
+  [ -f "$f" ] || { echo "MIR: $f is not there" >&2; exit 1; }
+done
+
+rm -rf "$out/include"
+mkdir "$out/include"
+for h in "$headers"/mir*.h; do ln -s "$h" "$out/include/"; done
+# Upstream's MIR_link takes three arguments, the crate's a fourth for the resolver.
+args=3
+echo '#include <mir.h>
+void probe (MIR_context_t c) { MIR_link (c, 0, 0, 0); }' | ${CC:-gcc} -mlong-double-64 -fsyntax-only -I"$headers" -xc - 2>/dev/null && args=4
+cat >"$out/include/weft_mir_abi.h" <<EOF
+/* Written by jit/mir/build.sh: the variant of MIR at hand. */
+#define WEFT_MIR_LINK_ARGS $args
+EOF
+rm -rf "$out/obj"
+mkdir "$out/obj"
+cp "$archive" "$out/new.a"
+(cd "$out/obj" && ar x ../new.a)
+mv "$out/new.a" "$out/libmir.a"
