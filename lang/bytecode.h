@@ -1,0 +1,209 @@
+/* bytecode.h — hand-off format: compiled functions. Immutable once built, shared by all that run them.
+ *
+ * Instruction, 64 bits: op u8 | flags u8 | a u16 | b u16 | c u16. An operand of kind "k" is a register, or
+ * a constant when its top bit is set. b:c together hold a wide number or a jump target.
+ * Flags: bit 0 "b dies here", bit 1 "c dies here", bit 2 "a dies here" (where a is read), bit 3 METHOD.
+ * A dying operand is moved out of its register. Argument registers of calls always die.
+ * Every pc is a legal entry and exit: an instruction that fails leaves its operands as they were. */
+#ifndef WEFT_LANG_BYTECODE_H
+#define WEFT_LANG_BYTECODE_H
+
+#include "lang/dtypes.h"
+#include "lang/errors.h"
+#include "parser/base.h"
+
+typedef u64 Ins;
+
+typedef enum BcOp {
+#define BC(name, form, effects, meaning) BC_##name,
+#include "lang/bytecode.def"
+#undef BC
+  BC_COUNT
+} BcOp;
+
+enum { INS_B_DIES = 1, INS_C_DIES = 2, INS_A_DIES = 4, INS_METHOD = 8 };
+enum { INS_CONST = 0x8000, MAX_REGISTERS = 0x7fff, MAX_CONSTS = 0x8000 };
+
+static inline u32 ins_op(Ins i) { return (u8)i; }
+static inline u32 ins_flags(Ins i) { return (u8)(i >> 8); }
+static inline u32 ins_a(Ins i) { return (u16)(i >> 16); }
+static inline u32 ins_b(Ins i) { return (u16)(i >> 32); }
+static inline u32 ins_c(Ins i) { return (u16)(i >> 48); }
+static inline u32 ins_x(Ins i) { return (u32)(i >> 32); }
+static inline Ins ins_make(u32 op, u32 flags, u32 a, u32 b, u32 c) {
+  return (Ins)op | (Ins)flags << 8 | (Ins)(u16)a << 16 | (Ins)(u16)b << 32 | (Ins)(u16)c << 48;
+}
+static inline Ins ins_make_x(u32 op, u32 flags, u32 a, u32 x) {
+  return (Ins)op | (Ins)flags << 8 | (Ins)(u16)a << 16 | (Ins)x << 32;
+}
+
+typedef struct BcInfo {
+  const char *name, *form, *effects, *meaning;
+} BcInfo;
+extern const BcInfo bc_info[BC_COUNT];
+
+/* ---- constants ------------------------------------------------------------------------------ */
+
+typedef enum ConstKind { CK_NIL, CK_BOOL, CK_INT /* weak */, CK_FLOAT /* weak */, CK_TEXT, CK_BUILTIN /* OpId */, CK_DTYPE, CK_HOLE } ConstKind;
+
+typedef struct Const {
+  u8 kind;
+  u32 len; /* CK_TEXT: bytes */
+  union {
+    i64 i; /* CK_BOOL, CK_INT, CK_BUILTIN, CK_DTYPE */
+    f64 f;
+    const char *text;
+  };
+} Const;
+
+/* ---- descriptors ---------------------------------------------------------------------------- */
+
+typedef enum IndexItemKind {
+  IX_VALUE,    /* one register: integer, array, mask, range, text key */
+  IX_SLICE,    /* three registers: start, stop, step (nil when absent) */
+  IX_NEWAXIS,  /* none */
+  IX_ELLIPSIS, /* none */
+} IndexItemKind;
+
+typedef enum DescKind { DESC_NAME, DESC_KEYS, DESC_CALL, DESC_INDEX, DESC_PATH, DESC_UNPACK, DESC_ANNOT } DescKind;
+
+typedef enum PathStepKind { STEP_FIELD, STEP_INDEX } PathStepKind;
+typedef struct PathStep {
+  u8 kind;
+  Name field;                 /* STEP_FIELD */
+  u32 item_first, item_count; /* STEP_INDEX: into Desc.items (IndexItemKind each) */
+} PathStep;
+
+enum { ROOT_REGISTER, ROOT_MODULE };
+
+typedef struct Desc {
+  u8 kind; /* DescKind */
+  /* NAME: name. KEYS: names[name_count] */
+  Name name;
+  u32 name_count;
+  const Name *names;
+  /* CALL: argc registers after the function; arg_names[i] = 0 positional, else the keyword; spread[i] */
+  u32 argc;
+  const u8 *spread;
+  /* INDEX and PATH: items in order */
+  u32 item_count;
+  const u8 *items;
+  /* PATH: steps; op = BcOp of a compound assignment, or BC_move for plain; root */
+  u32 step_count;
+  const PathStep *steps;
+  u8 op;
+  u8 root;
+  u32 root_slot; /* module slot when root is ROOT_MODULE */
+  /* UNPACK of a list or array: `before` parts, then the rest when has_rest, then `after` parts;
+   * of a record: names (and the rest as a record when has_rest) */
+  u32 before, after;
+  bool has_rest;
+  /* ANNOT: type name (dtype, text, list, record, range, fn …; 0 any), dims: rank, per axis a constant, a
+   * name that is bound here, or a name bound before */
+  Name type_name;
+  u8 dtype;   /* DT_NONE when it is no dtype */
+  bool has_dims;
+  u32 rank;
+  const i64 *dim_consts; /* >= 0 a constant, -1 a name */
+  const Name *dim_names;
+  const u16 *dim_regs;   /* register of the bound name */
+  const u8 *dim_binds;   /* 1: this occurrence binds, 0: compares */
+  Name param;            /* for the error text */
+} Desc;
+
+/* ---- extents -------------------------------------------------------------------------------- */
+
+typedef enum ExtentKind { EXT_FN, EXT_IF, EXT_WHILE, EXT_FOR, EXT_TRY } ExtentKind;
+
+/* Properly nested. IF: head = first pc of the taken arm, els = first pc of the other arm (== end when there
+ * is none). Loops: head = pc that `loop` jumps to (condition or fornext). TRY: body [begin, head), handler
+ * [head, end): an error inside the body continues at head. and/or are IF extents. */
+typedef struct Extent {
+  u8 kind;
+  u32 begin, head, els, end; /* pcs; end is exclusive */
+  u32 parent;                /* index, UINT32_MAX for the function itself */
+  u32 write_first, write_count; /* into Proto.writes: sorted registers; module slots carry WRITE_MODULE */
+} Extent;
+#define WRITE_MODULE 0x80000000u
+
+/* ---- functions ------------------------------------------------------------------------------ */
+
+typedef enum SiteKind { SITE_ENTRY, SITE_LOOP, SITE_BRANCH, SITE_CALL, SITE_MODULE } SiteKind;
+typedef struct Site {
+  u8 kind;
+  u32 pc;
+} Site;
+
+typedef enum CaptureKind { CAP_REGISTER, CAP_CAPTURE, CAP_GROUP } CaptureKind;
+typedef struct Capture {
+  u8 kind;
+  u16 index; /* register or capture of the enclosing function, or index in its group */
+  Name name;
+} Capture;
+
+typedef struct Param {
+  Name name;          /* 0 for a pattern parameter */
+  bool has_default;   /* the body begins with jgiven over the code of the default */
+  bool keyword_only;  /* stands after ...rest */
+} Param;
+
+typedef struct Proto Proto;
+struct Proto {
+  u32 refs;
+  Name name;            /* 0 for a lambda */
+  Span span;            /* of the whole function */
+  const char *doc;      /* "##" lines, or NULL */
+  Param *params;        /* parameters are registers 0 … nparams-1, the rest list included at rest_index */
+  u32 nparams;
+  u32 npositional;      /* parameters before ...rest */
+  i32 rest_index;       /* -1 without rest */
+  u32 nregs;
+  Ins *code;
+  Span *spans;          /* parallel to code */
+  u32 ncode;
+  Const *consts;
+  u32 nconsts;
+  Desc *descs;
+  u32 ndescs;
+  Extent *extents;      /* extents[0] is EXT_FN */
+  u32 nextents;
+  u32 *writes;
+  u32 nwrites;
+  Capture *captures;    /* of a closure: copied into its Env in this order */
+  u32 ncaptures;
+  Proto **protos;       /* functions made inside, owned */
+  u32 nprotos;
+  u32 group_index;      /* position in its group */
+  u32 group_size;       /* 1 for a lone function or lambda */
+  Proto **group;        /* members of its group (borrowed: they are siblings in the parent's protos) */
+  Site *sites;          /* sorted by pc */
+  u32 nsites;
+  u32 file;
+  Arena arena;          /* everything above lies here */
+};
+
+void proto_drop(Proto *p); /* consumes one count; frees children */
+
+/* Registers that hold values before `pc`, as a bit set of (nregs + 63) / 64 words; edges into handlers
+ * included. Computed by one backward pass; false when memory was refused. */
+bool proto_live(const Proto *p, u32 pc, u64 *bits, Allocator *scratch) MUST_USE;
+u32 proto_extent_at(const Proto *p, u32 pc);          /* innermost extent */
+const Site *proto_site_at(const Proto *p, u32 pc);    /* NULL when there is none */
+
+/* Top-level names of one module and their slots. Grows while a REPL adds to it; slots never move. */
+typedef struct ModuleScope {
+  Allocator *alloc;
+  VEC(Name) slots;   /* slot -> name */
+  u32 *index;        /* open addressing on Name; slot+1 */
+  u32 index_count;
+  VEC(u8) flags;     /* MODVAR_* */
+} ModuleScope;
+enum {
+  MODVAR_DECLARED = 1, /* by let, fn or import in this module */
+  MODVAR_BUILTIN = 2,  /* pre-filled with the built-in of this name, nothing declared it (yet) */
+};
+bool scope_find(const ModuleScope *s, Name name, u32 *slot);
+bool scope_add(ModuleScope *s, Name name, u32 *slot) MUST_USE; /* finds or adds */
+void scope_free(ModuleScope *s);
+
+#endif

@@ -1,0 +1,93 @@
+/* ops.c — the operation table made readable (see ops.h and ops.def). */
+#include "lang/ops.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static OpInfo infos[OP_COUNT];
+static pthread_once_t infos_once = PTHREAD_ONCE_INIT;
+static char shown_names[OP_COUNT][32];
+
+static const struct {
+  const char *name, *signature, *lower, *deriv, *batch, *dtype, *shape, *checks, *doc;
+  u32 flops;
+  u8 family, effect, agree;
+} rows[OP_COUNT] = {
+    {"none", "()", "none", "none", "none", "none", "none", "", "", 0, 0, 0, 0},
+#define OP(name, signature, family, dtype, shape, checks, effect, agree, lower, deriv, batch, flops, doc) \
+  {#name, signature, #lower, #deriv, #batch, #dtype, #shape, checks, doc, flops, FAM_##family, EFF_##effect, AGREE_##agree},
+#include "lang/ops.def"
+#undef OP
+};
+
+static const char *const modules[] = {"linalg", "nn", "fft", "random", "optim", "plot", "trace"};
+
+static void shown_name(char *out, const char *name) {
+  strcpy(out, name);
+  for (u32 m = 0; m < COUNT_OF(modules); m++) {
+    size_t n = strlen(modules[m]);
+    if (strncmp(name, modules[m], n) == 0 && name[n] == '_') out[n] = '.';
+  }
+}
+
+static OpLower lower_of(const char *s) {
+  static const char *const names[] = {"none", "compose", "math", "loop", "view", "extern"};
+  for (u32 i = 1; i < COUNT_OF(names); i++)
+    if (strcmp(s, names[i]) == 0) return (OpLower)i;
+  return LOWER_none;
+}
+
+static void parse_signature(OpInfo *info) {
+  const char *s = info->signature + 1;
+  bool keyword_only = false;
+  while (*s && *s != ')') {
+    while (*s == ' ' || *s == ',') s++;
+    if (*s == ')') break;
+    OpParam *p = &info->params[info->nparams++];
+    if (strncmp(s, "...", 3) == 0) {
+      p->rest = true;
+      s += 3;
+    }
+    p->name = s;
+    while (*s != ',' && *s != ')' && *s != '=') s++;
+    p->len = (u32)(s - p->name);
+    p->keyword_only = keyword_only;
+    keyword_only |= p->rest;
+    if (*s == '=') {
+      p->has_default = true;
+      int depth = 0;
+      for (s++; depth > 0 || (*s != ',' && *s != ')'); s++) {
+        if (*s == '\'') {
+          do s++;
+          while (*s != '\'');
+        } else if (*s == '(') depth++;
+        else if (*s == ')') depth--;
+      }
+    }
+  }
+}
+
+static void fill_infos(void) {
+  for (u32 i = 0; i < OP_COUNT; i++) {
+    shown_name(shown_names[i], rows[i].name);
+    infos[i] = (OpInfo){.name = shown_names[i], .signature = rows[i].signature, .doc = rows[i].doc,
+                        .family = rows[i].family, .effect = rows[i].effect, .agree = rows[i].agree,
+                        .lower = (u8)lower_of(rows[i].lower), .dtype_rule = rows[i].dtype,
+                        .shape_rule = rows[i].shape, .checks = rows[i].checks, .deriv = rows[i].deriv,
+                        .batch = rows[i].batch, .flops = rows[i].flops};
+    parse_signature(&infos[i]);
+  }
+}
+
+const OpInfo *op_info(u32 op) {
+  pthread_once(&infos_once, fill_infos);
+  return &infos[op < OP_COUNT ? op : 0];
+}
+
+OpId op_by_name(const char *s, size_t len) {
+  for (u32 i = 1; i < OP_COUNT; i++) {
+    const char *name = op_info(i)->name;
+    if (strlen(name) == len && memcmp(name, s, len) == 0) return (OpId)i;
+  }
+  return OP_none;
+}

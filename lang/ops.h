@@ -1,0 +1,110 @@
+/* ops.h — hand-off format: every built-in operation as a row of ops.def, and the shape and dtype rules that
+ * eager and traced execution share.
+ *
+ * A `Dim` is a size: >= 0 a constant, < 0 the symbolic expression with id -dim (guards/sizes.h). Rules see
+ * symbolic sizes through a DimCtx only, which proves, records guards or emits checks as its owner decides. */
+#ifndef WEFT_LANG_OPS_H
+#define WEFT_LANG_OPS_H
+
+#include "lang/dtypes.h"
+#include "lang/errors.h"
+#include "parser/base.h"
+
+/* OP(name, signature, family, dtype, shape, checks, effect, agree, lower, deriv, batch, flops, doc)
+ * See ops.def for what each column may hold. `linalg_eigh` is shown as `linalg.eigh`, likewise for
+ * nn_ fft_ random_ optim_ plot_ trace_. */
+typedef enum OpId {
+  OP_none = 0,
+#define OP(name, ...) OP_##name,
+#include "lang/ops.def"
+#undef OP
+  OP_COUNT
+} OpId;
+
+typedef enum OpFamily { FAM_elementwise, FAM_reduce, FAM_scan, FAM_view, FAM_index, FAM_make, FAM_sort, FAM_linalg, FAM_fft, FAM_random, FAM_text, FAM_io, FAM_control, FAM_data, FAM_COUNT } OpFamily;
+typedef enum OpEffect { EFF_pure, EFF_rng, EFF_io, EFF_host, EFF_state } OpEffect;
+typedef enum OpAgree { AGREE_bits, AGREE_order, AGREE_lib } OpAgree;
+typedef enum OpLower { LOWER_none, LOWER_compose, LOWER_math, LOWER_loop, LOWER_view, LOWER_extern } OpLower;
+
+enum { OP_MAX_PARAMS = 10 };
+
+/* One parameter of a signature: "(x, axis=nil, *, keepdims=false)"; `...xs` collects the rest. */
+typedef struct OpParam {
+  const char *name;
+  u32 len;
+  bool has_default; /* the kernel sees V_HOLE when it was not given, and knows its default */
+  bool keyword_only;
+  bool rest;        /* arrives as one list */
+} OpParam;
+
+typedef struct OpInfo {
+  const char *name;      /* as shown: "linalg.eigh" */
+  const char *signature;
+  const char *doc;       /* "what; example == value" */
+  u8 family, effect, agree, lower;
+  const char *dtype_rule, *shape_rule, *checks, *deriv, *batch;
+  u32 flops;
+  u32 nparams;
+  OpParam params[OP_MAX_PARAMS];
+} OpInfo;
+
+/* Parsed once from ops.def; read-only afterwards. */
+const OpInfo *op_info(u32 op);
+OpId op_by_name(const char *s, size_t len); /* shown name; OP_none when there is none */
+static inline const char *op_name(u32 op) { return op_info(op)->name; }
+
+/* ---- types and rules ------------------------------------------------------------------------ */
+
+typedef i64 Dim;
+enum { TYPE_MAX_RANK = 16 };
+
+/* The abstract type of an array value. */
+typedef struct ArrayType {
+  u8 dtype;
+  bool weak; /* rank 0 only */
+  u8 rank;
+  u8 device;
+  Dim dims[TYPE_MAX_RANK];
+} ArrayType;
+
+/* How a rule treats symbolic sizes. NULL functions (or a NULL context): all dims are constants. */
+typedef struct DimCtx DimCtx;
+struct DimCtx {
+  /* Is a == b? Eager: compares. Tracing: proves it, or decides by the hints and records a guard or check. */
+  bool (*equal)(DimCtx *, Dim a, Dim b);
+  bool (*is_one)(DimCtx *, Dim a); /* broadcasting asks only after `equal` said no */
+  Dim (*binary)(DimCtx *, char op, Dim a, Dim b); /* '+' '*' '/' (floor) '%' 'm' (min) 'M' (max) '-' */
+};
+bool dim_equal(DimCtx *c, Dim a, Dim b);
+bool dim_is_one(DimCtx *c, Dim a);
+Dim dim_binary(DimCtx *c, char op, Dim a, Dim b);
+
+/* Why a rule failed: kind and text (without the function's name), for both tiers the same. */
+typedef struct RuleError {
+  u8 kind; /* ErrorKind */
+  char text[240];
+} RuleError;
+
+/* Broadcasts n types' dims by NumPy's rules into out->rank, out->dims. `name_shapes` in the error. */
+bool rule_broadcast(DimCtx *c, u32 n, const ArrayType *const *xs, ArrayType *out, RuleError *err);
+/* Normalises an axis (negative counts from the end); false: out of range, err filled. */
+bool rule_axis(i64 axis, u32 rank, u32 *out, RuleError *err);
+/* dims after reducing the axes in mask. */
+void rule_reduce(const ArrayType *x, u32 axes_mask, bool keepdims, ArrayType *out);
+/* Appends "(3, 4)" ; symbolic sizes as "n1". */
+void rule_shape_text(const ArrayType *t, char *out, size_t cap);
+
+/* dtype rules, by name in ops.def: given n operand types, the compute dtype (operands are converted to it)
+ * and the result dtype and weakness. */
+typedef struct DTypeResult {
+  u8 compute, result;
+  bool weak;
+} DTypeResult;
+bool rule_dtype(u32 op, u32 n, const ArrayType *const *xs, DTypeResult *out, RuleError *err);
+
+/* ---- transforms ----------------------------------------------------------------------------- */
+
+/* Function values that wrap a function (value.h FN_TRANSFORM). */
+typedef enum TransformKind { TF_grad, TF_value_and_grad, TF_vmap, TF_jit, TF_eager, TF_checkpoint, TF_custom_vjp, TF_pullback, TF_jacfwd, TF_jacrev, TF_hessian, TF_COUNT } TransformKind;
+
+#endif

@@ -1,0 +1,229 @@
+/* value.h — hand-off format: what a value is (16 bytes), and the heap objects that are not arrays.
+ *
+ * Ownership: a Value that is stored anywhere owns one count of its object. Functions say whether they
+ * borrow or consume their arguments; results are owned by the caller. Counts are not atomic, except those of
+ * storage marked shared (array.h). Objects carry no kind: the Value that points to them does. */
+#ifndef WEFT_VM_VALUE_H
+#define WEFT_VM_VALUE_H
+
+#include "lang/bytecode.h"
+#include "lang/dtypes.h"
+#include "lang/ops.h"
+#include "parser/base.h"
+
+typedef struct Vm Vm;
+
+typedef enum ValueKind {
+  V_NIL = 0,
+  V_NUM,     /* rank-0 array on the CPU, unboxed: dtype and payload (every dtype but c128) */
+  V_ARRAY,   /* Array *: any rank, also rank 0 on a device or of dtype c128 */
+  V_TEXT,    /* Text * */
+  V_LIST,    /* List * */
+  V_RECORD,  /* Record * */
+  V_RANGE,   /* Range * */
+  V_FN,      /* Fn * */
+  V_REF,     /* Ref * */
+  V_MODULE,  /* Module * */
+  V_DTYPE,   /* the dtype itself, in `dtype` */
+  V_HANDLE,  /* Handle *: an object of the host */
+  V_TRACKED, /* Tracked *: a value on a gradient tape; never seen by programs */
+  V_HOLE,    /* internal: an argument that was not given; never seen by programs */
+} ValueKind;
+
+enum { VF_WEAK = 1, VF_COUNTED = 2 };
+
+typedef struct Obj { /* the head of every counted object */
+  u32 refs;
+  u32 flags;
+} Obj;
+
+typedef struct Value {
+  u8 kind;   /* ValueKind */
+  u8 dtype;  /* V_NUM, V_DTYPE; also V_ARRAY, a copy of the array's */
+  u8 flags;  /* VF_WEAK (V_NUM only), VF_COUNTED (payload points to an Obj) */
+  u8 zero;   /* always 0, so that the first word compares as a type tag */
+  u32 aux;   /* 0, so that the first word compares as a type tag */
+  union {
+    i64 i; /* bool, u8, i32, i64: sign- or zero-extended to 64 bits */
+    u64 u; /* u32, u64 */
+    f64 f; /* f64 */
+    f32 s; /* f32; the upper half is 0 */
+    u64 bits;
+    void *p;
+    Obj *obj;
+    struct Array *array;
+    struct Text *text;
+    struct List *list;
+    struct Record *record;
+    struct Range *range;
+    struct Fn *fn;
+    struct Ref *ref;
+    struct Module *module;
+    struct Handle *handle;
+  };
+} Value;
+_Static_assert(sizeof(Value) == 16, "values are 16 bytes");
+
+/* The first word: kind, dtype, flags. Equal words mean equal type for V_NUM. */
+static inline u64 value_tag(Value v) {
+  u64 w;
+  __builtin_memcpy(&w, &v, 8);
+  return w;
+}
+
+/* ---- making scalars ------------------------------------------------------------------------- */
+
+static inline Value value_nil(void) { return (Value){.kind = V_NIL}; }
+static inline Value value_hole(void) { return (Value){.kind = V_HOLE}; }
+static inline Value value_bool(bool b) { return (Value){.kind = V_NUM, .dtype = DT_bool, .i = b}; }
+static inline Value value_i64(i64 i) { return (Value){.kind = V_NUM, .dtype = DT_i64, .i = i}; }
+static inline Value value_f64(f64 f) { return (Value){.kind = V_NUM, .dtype = DT_f64, .f = f}; }
+static inline Value value_f32(f32 f) {
+  Value v = {.kind = V_NUM, .dtype = DT_f32};
+  v.s = f;
+  return v;
+}
+static inline Value value_weak_i64(i64 i) { return (Value){.kind = V_NUM, .dtype = DT_i64, .flags = VF_WEAK, .i = i}; }
+static inline Value value_weak_f64(f64 f) { return (Value){.kind = V_NUM, .dtype = DT_f64, .flags = VF_WEAK, .f = f}; }
+static inline Value value_weak_bool(bool b) { return (Value){.kind = V_NUM, .dtype = DT_bool, .flags = VF_WEAK, .i = b}; }
+static inline Value value_dtype(u32 d) { return (Value){.kind = V_DTYPE, .dtype = (u8)d}; }
+static inline Value value_obj(ValueKind kind, void *obj) { /* consumes one count of obj */
+  return (Value){.kind = (u8)kind, .flags = VF_COUNTED, .obj = obj};
+}
+
+static inline bool value_is_num(Value v) { return v.kind == V_NUM; }
+static inline bool value_is_numeric(Value v) { return v.kind == V_NUM || v.kind == V_ARRAY; }
+static inline bool value_is_weak(Value v) { return v.flags & VF_WEAK; }
+
+/* ---- counts --------------------------------------------------------------------------------- */
+
+void value_destroy(Vm *vm, Value v); /* the count fell to 0; iterative, never recursive over user data */
+
+static inline Value value_keep(Value v) { /* result owned */
+  if (v.flags & VF_COUNTED) v.obj->refs++;
+  return v;
+}
+static inline void value_drop(Vm *vm, Value v) { /* consumes v */
+  if ((v.flags & VF_COUNTED) && --v.obj->refs == 0) value_destroy(vm, v);
+}
+static inline bool value_unique(Value v) { return (v.flags & VF_COUNTED) && v.obj->refs == 1; }
+
+/* ---- heap objects --------------------------------------------------------------------------- */
+
+typedef struct Text { /* immutable UTF-8 */
+  Obj head;
+  u32 len;   /* bytes */
+  u32 count; /* code points; len == count means ASCII: indexing is direct */
+  char data[]; /* NUL-terminated */
+} Text;
+
+typedef struct List {
+  Obj head;
+  u32 count, cap;
+  Value *items;
+} List;
+
+/* The keys of a record. Interned shapes are shared by all records with these keys in this order;
+ * a record that grows beyond SHAPE_SHARED_MAX keys has its own (dictionary mode), changed in place. */
+enum { SHAPE_SHARED_MAX = 24 };
+typedef struct Shape {
+  Obj head;
+  u32 count, cap;
+  Name *keys;
+  u32 *slots; /* hash index into keys, +1; NULL while count <= 8 */
+  u32 slot_count;
+  bool shared;       /* interned, immutable */
+  struct Shape *next; /* intern table chain */
+} Shape;
+
+typedef struct Record {
+  Obj head;
+  u32 cap;
+  Shape *shape;
+  Value *items; /* parallel to shape->keys */
+} Record;
+
+typedef struct Range { /* start, start+step, … before stop; step is never 0 */
+  Obj head;
+  i64 start, stop, step;
+} Range;
+
+typedef struct Ref { /* the only value with identity that programs make */
+  Obj head;
+  Value value;
+  struct Ref *prev, *next; /* all refs of the VM, for the cycle collector */
+} Ref;
+
+/* Values captured by a closure, or the one environment of a group of functions. */
+typedef struct Env {
+  Obj head;
+  u32 count;
+  Value slots[];
+} Env;
+
+typedef enum FnKind { FN_CLOSURE, FN_BUILTIN, FN_HOST, FN_TRANSFORM } FnKind;
+
+typedef struct Fn {
+  Obj head;
+  u8 kind;  /* FnKind */
+  u8 transform; /* FN_TRANSFORM: TransformKind (ops.h: grad, vmap, jit …) */
+  u16 op;   /* FN_BUILTIN: OpId */
+  struct Code *code; /* FN_CLOSURE: counted */
+  Env *env;          /* FN_CLOSURE: counted, may be NULL. Identity of a closure = (code, env) */
+  Value inner;       /* FN_TRANSFORM: the function */
+  Value settings;    /* FN_TRANSFORM: a list or record of settings */
+  struct HostFn *host; /* FN_HOST */
+} Fn;
+
+typedef struct ModuleSlot {
+  Value value; /* V_HOLE: not yet assigned */
+  u32 version; /* rises when the slot is rebound and its old or new value is a function or a module */
+} ModuleSlot;
+
+typedef struct Module {
+  Obj head;
+  Name name;         /* shown to users */
+  const char *path;  /* canonical path, or "" */
+  ModuleScope scope; /* names to slots (lang/bytecode.h) */
+  ModuleSlot *slots;
+  u32 slot_cap;
+  u8 state; /* 0 new, 1 running, 2 done, 3 failed */
+} Module;
+
+typedef struct HandleType {
+  const char *name;
+  void (*release)(void *object);
+} HandleType;
+
+typedef struct Handle {
+  Obj head;
+  const HandleType *type;
+  void *object;
+} Handle;
+
+/* ---- making and reading (vm/value.c, list.c, record.c, text.c) --------------------------------
+ * Makers return false when memory was refused (the error then stands in the VM); *out is owned. */
+bool text_new(Vm *vm, const char *s, size_t len, Value *out) MUST_USE; /* must be valid UTF-8 */
+bool text_printf(Vm *vm, Value *out, const char *fmt, ...) PRINTF_LIKE(3, 4) MUST_USE;
+bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) MUST_USE; /* code points, clamped by caller */
+bool list_new(Vm *vm, u32 cap, Value *out) MUST_USE;
+bool list_push(Vm *vm, Value *list, Value item) MUST_USE; /* consumes item; copies the list first when shared */
+bool list_unique(Vm *vm, Value *list) MUST_USE;           /* afterwards *list has one count */
+bool record_new(Vm *vm, Value *out) MUST_USE;
+bool record_new_shape(Vm *vm, Shape *shape, Value *out) MUST_USE; /* items are nil; borrows shape */
+bool record_set(Vm *vm, Value *rec, Name key, Value item) MUST_USE; /* consumes item; makes *rec unique */
+bool record_unique(Vm *vm, Value *rec) MUST_USE;
+bool record_remove(Vm *vm, Value *rec, Name key, bool *found) MUST_USE;
+Value *record_find(const Record *r, Name key); /* NULL when absent; borrowed */
+Shape *shape_intern(Vm *vm, const Name *keys, u32 count); /* owned; NULL when refused */
+bool range_new(Vm *vm, i64 start, i64 stop, i64 step, Value *out) MUST_USE;
+u64 range_count(const Range *r);
+bool ref_new(Vm *vm, Value inner, Value *out) MUST_USE; /* consumes inner */
+bool fn_builtin(Vm *vm, u32 op, Value *out) MUST_USE;
+bool fn_transform(Vm *vm, u32 transform, Value inner, Value settings, Value *out) MUST_USE; /* consumes both */
+
+const char *value_type_name(Value v); /* "array", "text" … as type() says */
+/* Structural equality as `==` on anything but two arrays; arrays inside compare elementwise-all. */
+WeftStatus value_equal(Vm *vm, Value a, Value b, bool *out) MUST_USE;
+
+#endif
