@@ -37,7 +37,7 @@ OUTER    := check check-all run bench clean help setup lint cuda-tools asan gpu-
 INNER    := $(filter-out $(OUTER),$(or $(MAKECMDGOALS),all))
 
 .DEFAULT_GOAL := all
-.PHONY: all quick lib test install $(OUTER) check-built check-all-built asan-build
+.PHONY: all quick lib test tests install $(OUTER)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -96,7 +96,7 @@ $(B)/obj/gen/%.o: build/gen/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(FILE_CFLAGS) -MMD -MP -c $< -o $@
 
--include $(LIB_OBJ:.o=.d) $(REPL_OBJ:.o=.d) $(wildcard $(B)/obj/tests/*.d $(B)/obj/tests/*/*.d)
+-include $(LIB_OBJ:.o=.d) $(REPL_OBJ:.o=.d) $(wildcard $(B)/obj/tests/*/*.d)
 
 # ---- library, program, unit tests -----------------------------------------------------------------
 
@@ -105,10 +105,10 @@ LIBS     := -Wl,--as-needed $(ZYDIS) -lz -lm -ldl -pthread
 SO_NAME  := libweft.so.$(SOVERSION)
 SO_FILE  := libweft.so.$(VERSION)
 
-all: lib $(if $(REPL_SRC),$(B)/weft)
+all: lib $(if $(REPL_SRC),$(B)/weft) ; @:
 lib: $(B)/libweft.a $(if $(wildcard api/weft.h),$(B)/$(SO_FILE))
 quick: WERROR := -Werror
-quick: all $(UNIT_BIN)
+quick: all $(UNIT_BIN) ; @:
 
 # The archive holds MIR's objects too: a host links one file.
 $(B)/libweft.a: $(LIB_OBJ) $(MIR_LIB) $(B)/members
@@ -147,19 +147,98 @@ $(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(B)/libweft.a
 $(MIR_DIR)/libmir.a: jit/mir/build.sh jit/mir/Cargo.toml
 	$(Q)CC="$(CC)" jit/mir/build.sh $(MIR_DIR) $(MIR_PREFIX)
 
-asan-build asan: export ASAN_OPTIONS ?= detect_leaks=1
-asan:
-	$(Q)$(MAKE) --no-print-directory B=build/asan OPT="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined" \
-	  LDFLAGS="-fsanitize=address,undefined" WERROR=$(WERROR) quick
+# tests/NAME/*.c, with what tests/support/ has, is the program build/tests/NAME.
+SUITES   := $(sort $(patsubst tests/%/,%,$(dir $(filter-out tests/unit/% tests/support/%,$(wildcard tests/*/*.c)))))
+SUPPORT  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/support/*.c))
+define suite
+$(B)/tests/$(1): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/$(1)/*.c)) $(SUPPORT) $(B)/libweft.a
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LDFLAGS) $$(filter %.o,$$^) $$(B)/libweft.a $$(LIBS) -o $$@
+endef
+$(foreach s,$(SUITES),$(eval $(call suite,$(s))))
+tests: $(SUITES:%=$(B)/tests/%) ; @:
 
-# ---- the rest -------------------------------------------------------------------------------------
+# ---- the same tree with sanitizers, and with the counters that guide the fuzzers -------------------
+
+SANITIZE := -fsanitize=address,undefined
+asan:
+	$(Q)$(MAKE) --no-print-directory B=build/asan OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
+	  LDFLAGS="$(SANITIZE)" WERROR=$(WERROR) quick tests
+
+# ---- goals ----------------------------------------------------------------------------------------
+
+setup:
+	@.ci/setup
+
+cuda-tools:
+	@.ci/cuda-tools
+
+check check-all: setup cuda-tools
+	@.ci/check $(if $(filter check-all,$@),all)
+
+test: quick tests
+	@CHECK_JOBS=2 .ci/check test
+
+run: setup
+	@$(MAKE) --no-print-directory all
+	@build/weft examples/digits.weft
+
+bench: setup
+	@$(MAKE) --no-print-directory all
+	@bench/run
+
+gpu-check:
+	@$(MAKE) --no-print-directory all tests
+	@build/tests/gpu
+
+lint:
+	@.ci/lint
+
+INSTALL  ?= install
+LIBDIR   ?= $(PREFIX)/lib
+install: all $(B)/weft.pc
+	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig
+	$(INSTALL) -m 755 $(B)/weft $(DESTDIR)$(PREFIX)/bin/weft
+	$(INSTALL) -m 644 api/weft.h $(DESTDIR)$(PREFIX)/include/weft.h
+	$(INSTALL) -m 644 $(B)/libweft.a $(DESTDIR)$(LIBDIR)/libweft.a
+	$(INSTALL) -m 755 $(B)/$(SO_FILE) $(DESTDIR)$(LIBDIR)/$(SO_FILE)
+	ln -sf $(SO_FILE) $(DESTDIR)$(LIBDIR)/$(SO_NAME)
+	ln -sf $(SO_NAME) $(DESTDIR)$(LIBDIR)/libweft.so
+	$(INSTALL) -m 644 $(B)/weft.pc $(DESTDIR)$(LIBDIR)/pkgconfig/weft.pc
+
+define PC
+prefix=$(PREFIX)
+libdir=$(LIBDIR)
+includedir=$${prefix}/include
+
+Name: weft
+Description: embeddable array language
+Version: $(VERSION)
+Cflags: -I$${includedir}
+Libs: -L$${libdir} -lweft
+Libs.private: $(ZYDIS) -lz -lm -ldl -pthread
+endef
+$(B)/weft.pc: Makefile
+	$(file >$@,$(PC))
 
 clean:
 	rm -rf build
 
 help:
-	@grep -hE '^## ' $(MAKEFILE_LIST) | sed 's/^## /  /'
+	@sed -n 's/^## /  /p' $(firstword $(MAKEFILE_LIST))
 
-## make            the library and the program, in build/
-## make quick      the same with the unit tests, warnings are errors; runs nothing
-## make clean      removes build/
+## make             the library and the program, in build/; quiet, without a warning
+## make run         the main example: set-up, build, examples/digits.weft
+## make check       set-up, build, lint and every test that fits ten minutes; one line adds them up
+## make check-all   the same with longer fuzzing and more generated programs
+## make test        the tests without set-up, without the sanitizers
+## make quick       builds the library, the program and the unit tests; warnings are errors; runs nothing
+## make bench       measures every claim about speed beside a peer
+## make lint        proves that folders include each other only downwards through facades
+## make asan        the same tree under AddressSanitizer and UBSan, in build/asan
+## make install     into PREFIX (/usr/local), below DESTDIR: weft, weft.h, libweft.a, libweft.so, weft.pc
+## make setup       installs what is missing (Debian, as root), else prints it
+## make cuda-tools  ptxas for the tests of generated GPU code
+## make gpu-check   the GPU tests, on a machine that has a card
+## make clean       removes build/
+## Variables: CC, MIR_PREFIX=DIR (an installed MIR), PREFIX, DESTDIR, V=1 (show commands).
