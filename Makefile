@@ -148,7 +148,7 @@ $(MIR_DIR)/libmir.a: jit/mir/build.sh jit/mir/Cargo.toml
 	$(Q)CC="$(CC)" jit/mir/build.sh $(MIR_DIR) $(MIR_PREFIX)
 
 # tests/NAME/*.c, with what tests/support/ has, is the program build/tests/NAME.
-SUITES   := $(sort $(patsubst tests/%/,%,$(dir $(filter-out tests/unit/% tests/support/%,$(wildcard tests/*/*.c)))))
+SUITES   := $(if $(wildcard api/weft.h),$(sort $(patsubst tests/%/,%,$(dir $(filter-out tests/unit/% tests/support/%,$(wildcard tests/*/*.c))))))
 SUPPORT  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/support/*.c))
 define suite
 $(B)/tests/$(1): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/$(1)/*.c)) $(SUPPORT) $(B)/libweft.a

@@ -1,0 +1,359 @@
+/* cases.c — runs tests/cases: every case in every tier, and compares with what the file says and between tiers.
+ *   build/tests/cases [--tier NAME]… [--exits N] [--case NAME] [FILE…]
+ * One process per file: a crash fails the case it came from, and the rest of the file runs on in a new one. */
+#include <errno.h>
+#include <glob.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/casefile.h"
+#include "tests/support/host.h"
+
+enum { CASE_SECONDS = 20 };
+
+typedef enum Form { AS_IT_STANDS, GLOBALS, LOCALS } Form;
+
+/* The first row is the reference: what the others must equal. */
+static const struct Tier {
+  const char *name; /* what --tier, `#% only` and `#?` call it */
+  const char *label;
+  const char *backend;
+  int hot;
+  Form form;
+  bool exits;
+} tiers[] = {
+    {"eager", "eager", "eager", -1, AS_IT_STANDS, false},
+    {"eager", "eager, as a function", "eager", -1, GLOBALS, false},
+    {"interp", "interp", "interp", 0, GLOBALS, false},
+    {"interp", "interp, locals", "interp", 0, LOCALS, false},
+    {"loops", "loops", "loops", 0, GLOBALS, false},
+    {"loops", "loops, locals", "loops", 0, LOCALS, false},
+    {"mir", "mir", "mir", 0, GLOBALS, false},
+    {"mir", "mir, locals", "mir", 0, LOCALS, false},
+    {"mir", "mir, as it stands", "mir", 0, AS_IT_STANDS, false},
+    {"exits", "mir, exit at every instruction", "mir", 0, GLOBALS, true},
+};
+enum { TIERS = sizeof tiers / sizeof tiers[0] };
+
+static struct {
+  bool wanted[TIERS];
+  int exits_every; /* one case in so many runs under forced exits; 0: none */
+  const char *only_case;
+} options = {.exits_every = 5};
+
+/* Shared with the parent: what the child was doing when it died. */
+static volatile struct Progress {
+  int next; /* index of the case that runs, or is to run */
+  int tier;
+} *progress;
+
+/* The first failure of the case that runs; later ones say nothing new. */
+static char why[2048];
+
+__attribute__((format(printf, 1, 2))) static void fail(const char *format, ...) {
+  if (why[0]) return;
+  va_list ap;
+  va_start(ap, format);
+  vsnprintf(why, sizeof why, format, ap);
+  va_end(ap);
+}
+
+static void one_line(char *s) {
+  for (; *s; s++)
+    if (*s == '\n') *s = ' ';
+}
+
+/* ---- marks --------------------------------------------------------------------------------- */
+
+/* Equal but for numbers, which may differ by `tol`, relative or absolute. */
+static bool near_text(const char *got, const char *wanted, double tol) {
+  while (*got && *wanted) {
+    char *after_got, *after_wanted;
+    double g = strtod(got, &after_got), w = strtod(wanted, &after_wanted);
+    if (after_got != got && after_wanted != wanted) {
+      bool same = (isnan(g) && isnan(w)) || g == w || fabs(g - w) <= tol * fmax(1.0, fabs(w));
+      if (!same) return false;
+      got = after_got;
+      wanted = after_wanted;
+    } else if (*got++ != *wanted++) {
+      return false;
+    }
+  }
+  return *got == *wanted;
+}
+
+static void check_near(const HostRun *r, const char *mark, const char *label) {
+  double tol = 1e-9;
+  char wanted[4096];
+  snprintf(wanted, sizeof wanted, "%s", mark);
+  char *blank = strrchr(wanted, ' ');
+  if (blank && !strpbrk(blank, "()[]{},")) {
+    char *end;
+    double t = strtod(blank + 1, &end);
+    if (end != blank + 1 && !*end) {
+      tol = t;
+      *blank = 0;
+    }
+  }
+  if (!near_text(r->value, wanted, tol)) fail("%s: gave %s, not near %s", label, r->value, wanted);
+}
+
+static void check_error(const HostRun *r, const char *mark, bool position, const char *label) {
+  char wanted[1024];
+  snprintf(wanted, sizeof wanted, "%s", mark);
+  char *at = strrchr(wanted, '@');
+  int line = 0, column = 0;
+  if (at && sscanf(at, "@%d:%d", &line, &column) == 2) {
+    while (at > wanted && at[-1] == ' ') at--;
+    *at = 0;
+  }
+  char *colon = strchr(wanted, ':');
+  if (!colon) {
+    fail("its mark names no kind of error: %s", mark);
+    return;
+  }
+  *colon = 0;
+  const char *part = colon + 1 + strspn(colon + 1, " ");
+  if (r->end != HOST_ERROR)
+    fail("%s: gave %s instead of an error", label, r->value);
+  else if (strcmp(r->kind, wanted) != 0)
+    fail("%s: an error of kind %s (%s)", label, r->kind, r->message);
+  else if (!strstr(r->message, part))
+    fail("%s: the message is: %s", label, r->message);
+  else if (position && line && (r->line != line || r->column != column))
+    fail("%s: the error is at %d:%d", label, r->line, r->column);
+}
+
+static void check_printed(const HostRun *r, const Case *c, const char *label) {
+  const char *s = r->printed;
+  for (int i = 0; i < c->mark_count; i++) {
+    if (c->marks[i].kind != MARK_PRINT) continue;
+    const char *wanted = c->marks[i].text;
+    size_t n = strcspn(s, "\n"), trimmed = n;
+    while (trimmed && s[trimmed - 1] == ' ') trimmed--;
+    if (trimmed != strlen(wanted) || strncmp(s, wanted, trimmed) != 0) {
+      fail("%s: printed '%.*s' instead of '%s'", label, (int)n, s, wanted);
+      return;
+    }
+    s += n + (s[n] == '\n');
+  }
+  if (*s) fail("%s: printed '%.60s' as well", label, s);
+}
+
+/* `[TIER:] NAME [OP] VALUE, …` */
+static void check_counters(const HostRun *r, const char *mark, const struct Tier *t) {
+  const char *tier = "mir", *colon = strchr(mark, ':');
+  size_t tier_length = strlen(tier);
+  if (colon) {
+    tier = mark;
+    tier_length = (size_t)(colon - mark);
+    mark = colon + 1;
+  }
+  if (strlen(t->name) != tier_length || strncmp(t->name, tier, tier_length) != 0) return;
+  if (strcmp(t->name, "eager") == 0 ? t->form != AS_IT_STANDS : t->form != GLOBALS) return;
+  for (const char *s = mark; *s;) {
+    s += strspn(s, " ,");
+    size_t name = strcspn(s, " ,");
+    const char *op = s + name + strspn(s + name, " ");
+    size_t op_length = strspn(op, "<>=!");
+    char *end;
+    double wanted = strtod(op + op_length, &end), got = 0;
+    if (end == op + op_length) {
+      fail("its mark is not understood: %s", mark);
+      return;
+    }
+    if (!host_counter(r, s, name, &got)) {
+      fail("no counter is called %.*s", (int)name, s);
+      return;
+    }
+    bool holds = op_length == 0                      ? got == wanted
+                 : strncmp(op, "==", op_length) == 0 ? got == wanted
+                 : strncmp(op, "!=", op_length) == 0 ? got != wanted
+                 : strncmp(op, "<=", op_length) == 0 ? got <= wanted
+                 : strncmp(op, ">=", op_length) == 0 ? got >= wanted
+                 : op[0] == '<'                      ? got < wanted
+                                                     : got > wanted;
+    if (!holds) fail("%s: counter %.*s is %g", t->label, (int)name, s, got);
+    s = end + strspn(end, " ");
+  }
+}
+
+static void check_marks(const HostRun *r, const Case *c, const struct Tier *t) {
+  if (r->end == HOST_NO_VM) fail("%s: no VM could be made", t->label);
+  if (r->end == HOST_ERROR && !case_mark(c, MARK_ERROR)) fail("%s: %s error: %s", t->label, r->kind, r->message);
+  for (int i = 0; i < c->mark_count && !why[0]; i++) {
+    const char *text = c->marks[i].text;
+    switch (c->marks[i].kind) {
+    case MARK_VALUE:
+      if (strcmp(r->value, text) != 0) fail("%s: gave %s, not %s", t->label, r->value, text);
+      break;
+    case MARK_NEAR: check_near(r, text, t->label); break;
+    case MARK_ERROR: check_error(r, text, t->form == AS_IT_STANDS, t->label); break;
+    case MARK_COUNT: check_counters(r, text, t); break;
+    default: break;
+    }
+  }
+  if (!why[0]) check_printed(r, c, t->label);
+  if (r->leaked) fail("%s: %zu bytes were not given back", t->label, r->leaked);
+}
+
+/* Every tier gives what the first one gave. */
+static void compare(const HostRun *first, const HostRun *r, const Case *c, const char *label) {
+  if (r->end != first->end) {
+    fail("%s: differs from eager: %s instead of %s", label, r->end == HOST_ERROR ? r->message : r->value,
+         first->end == HOST_ERROR ? first->message : first->value);
+  } else if (r->end == HOST_ERROR) {
+    if (strcmp(r->kind, first->kind) != 0 || strcmp(r->message, first->message) != 0)
+      fail("%s: another error than eager: %s: %s instead of %s: %s", label, r->kind, r->message, first->kind,
+           first->message);
+  } else if (!case_directive(c, "lib")) {
+    if (strcmp(r->value, first->value) != 0)
+      fail("%s: gave %s, eager %s", label, r->value, first->value);
+    else if (strcmp(r->type, first->type) != 0)
+      fail("%s: gave a %s, eager a %s", label, r->type, first->type);
+  }
+  if (strcmp(r->printed, first->printed) != 0)
+    fail("%s: printed '%.60s', eager '%.60s'", label, r->printed, first->printed);
+}
+
+/* ---- one case ------------------------------------------------------------------------------ */
+
+static bool runs_in(const Case *c, int index, int tier) {
+  const struct Tier *t = &tiers[tier];
+  const char *only = case_directive(c, "only");
+  if (tier == 0) return true;
+  if (!options.wanted[tier]) return false;
+  if (only && strcmp(only, t->name) != 0) return false;
+  if (case_directive(c, "top") && t->form != AS_IT_STANDS) return false;
+  if (!t->exits || case_directive(c, "exits")) return true;
+  return options.exits_every && index % options.exits_every == 0;
+}
+
+static void run_case(const Case *c, int index) {
+  HostRun first = {0};
+  why[0] = 0;
+  for (int tier = 0; tier < TIERS && !why[0]; tier++) {
+    if (!runs_in(c, index, tier)) continue;
+    const struct Tier *t = &tiers[tier];
+    char *wrapped = t->form == AS_IT_STANDS ? NULL : case_as_function(c, t->form == GLOBALS);
+    if (t->form != AS_IT_STANDS && !wrapped) continue;
+    HostSetup setup = {
+        .backend = t->backend, .hot = t->hot, .force_exits = t->exits, .files = case_directive(c, "files") != NULL};
+    const char *limit;
+    if ((limit = case_directive(c, "fuel"))) setup.fuel = (uint64_t)strtod(limit, NULL);
+    if ((limit = case_directive(c, "memory"))) setup.memory = (uint64_t)strtod(limit, NULL);
+    if ((limit = case_directive(c, "deadline"))) setup.deadline = strtod(limit, NULL) / 1000;
+    progress->tier = tier;
+    alarm(CASE_SECONDS);
+    HostRun r = host_run(&setup, "case.weft", wrapped ? wrapped : c->program);
+    alarm(0);
+    free(wrapped);
+    check_marks(&r, c, t);
+    if (tier > 0 && !why[0]) compare(&first, &r, c, t->label);
+    if (tier == 0)
+      first = r;
+    else
+      host_run_free(&r);
+  }
+  host_run_free(&first);
+  one_line(why);
+  if (why[0])
+    printf("not ok %s: %s\n", c->name, why);
+  else
+    printf("ok %s\n", c->name);
+  fflush(stdout);
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static void run_from(const CaseFile *f, int start) {
+  for (int i = start; i < f->count; i++) {
+    progress->next = i;
+    if (!options.only_case || strcmp(options.only_case, f->cases[i].name) == 0) run_case(&f->cases[i], i);
+  }
+  progress->next = f->count;
+}
+
+static void run_file(const char *path) {
+  CaseFile f = casefile_read(path);
+  for (int start = 0; start < f.count;) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child < 0) {
+      printf("not ok %s: no process: %s\n", f.stem, strerror(errno));
+      break;
+    }
+    if (child == 0) {
+      run_from(&f, start);
+      casefile_free(&f);
+      exit(0);
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (progress->next >= f.count) {
+      if (status) printf("not ok %s/end: the process ended with status %d\n", f.stem, status);
+      break;
+    }
+    const char *in = tiers[progress->tier].label, *name = f.cases[progress->next].name;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+      printf("not ok %s: %s: ran past %d seconds\n", name, in, CASE_SECONDS);
+    else if (WIFSIGNALED(status))
+      printf("not ok %s: %s: %s\n", name, in, strsignal(WTERMSIG(status)));
+    else
+      printf("not ok %s: %s: ended the process with status %d\n", name, in, WEXITSTATUS(status));
+    start = progress->next + 1;
+  }
+  casefile_free(&f);
+}
+
+static void usage(void) {
+  fprintf(stderr, "cases [--tier NAME]... [--exits N] [--case NAME] [FILE...]\n  tiers:");
+  for (int i = 0; i < TIERS; i++)
+    if (i == 0 || strcmp(tiers[i].name, tiers[i - 1].name) != 0) fprintf(stderr, " %s", tiers[i].name);
+  fprintf(stderr, "\n");
+  exit(2);
+}
+
+int main(int argc, char **argv) {
+  progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (progress == MAP_FAILED) return 2;
+  bool some = false;
+  int i = 1;
+  for (; i < argc && argv[i][0] == '-'; i += 2) {
+    if (i + 1 >= argc) usage();
+    if (strcmp(argv[i], "--tier") == 0) {
+      bool known = false;
+      for (int t = 0; t < TIERS; t++)
+        if (strcmp(argv[i + 1], tiers[t].name) == 0) options.wanted[t] = known = true;
+      if (!known) usage();
+      some = true;
+    } else if (strcmp(argv[i], "--exits") == 0) {
+      options.exits_every = atoi(argv[i + 1]);
+    } else if (strcmp(argv[i], "--case") == 0) {
+      options.only_case = argv[i + 1];
+    } else {
+      usage();
+    }
+  }
+  for (int t = 0; t < TIERS && !some; t++) options.wanted[t] = true;
+  if (i < argc) {
+    for (; i < argc; i++) run_file(argv[i]);
+    return 0;
+  }
+  glob_t found;
+  if (glob("tests/cases/*.weft", 0, NULL, &found) != 0) {
+    fprintf(stderr, "cases: no files in tests/cases\n");
+    return 2;
+  }
+  for (size_t k = 0; k < found.gl_pathc; k++) run_file(found.gl_pathv[k]);
+  globfree(&found);
+  return 0;
+}
