@@ -75,6 +75,8 @@ struct DimCtx {
   bool (*is_one)(DimCtx *, Dim a); /* broadcasting asks only after `equal` said no */
   Dim (*binary)(DimCtx *, char op, Dim a, Dim b); /* '+' '*' '/' (floor) '%' 'm' (min) 'M' (max) '-' */
 };
+/* Constant results saturate here: making an array of such a size is an error. */
+#define DIM_TOO_BIG ((Dim)1 << 62)
 bool dim_equal(DimCtx *c, Dim a, Dim b);
 bool dim_is_one(DimCtx *c, Dim a);
 Dim dim_binary(DimCtx *c, char op, Dim a, Dim b);
@@ -101,6 +103,63 @@ typedef struct DTypeResult {
   bool weak;
 } DTypeResult;
 bool rule_dtype(u32 op, u32 n, const ArrayType *const *xs, DTypeResult *out, RuleError *err);
+
+/* ---- shape rules (rules_shape.c) --------------------------------------------------------------
+ * One per operation or group of operations whose shape column says more than broadcast or reduce. They fill
+ * out->rank and out->dims only; attributes are already integers. A failed rule says why, without the name. */
+#define DIM_INFER INT64_MIN /* the one size that reshape works out */
+
+/* Axes as given (negative ones count from the end) to a bit mask; a repeated one is an error. */
+bool rule_axes(u32 n, const i64 *axes, u32 rank, u32 *mask, RuleError *err);
+/* transpose(x, nil): reversed. moveaxis and swapaxes as permutations: result axis d is axis perm[d] of x. */
+bool rule_permutation(u32 n, const i64 *axes, u32 rank, u32 *perm, RuleError *err);
+bool rule_moveaxis(u32 n, const i64 *source, const i64 *destination, u32 rank, u32 *perm, RuleError *err);
+bool rule_swapaxes(i64 a, i64 b, u32 rank, u32 *perm, RuleError *err);
+void shape_transpose(const ArrayType *x, const u32 *perm, ArrayType *out);
+bool shape_reshape(DimCtx *c, const ArrayType *x, u32 rank, const Dim *dims, ArrayType *out, RuleError *err);
+void shape_ravel(DimCtx *c, const ArrayType *x, ArrayType *out);
+/* all: drop every axis of size 1; else those in `mask`, which must have it. *dropped: the axes that went. */
+bool shape_squeeze(DimCtx *c, const ArrayType *x, bool all, u32 mask, ArrayType *out, u32 *dropped, RuleError *err);
+/* `axes` are positions in the result. *added: the mask of new axes. */
+bool shape_expand_dims(const ArrayType *x, u32 n, const i64 *axes, ArrayType *out, u32 *added, RuleError *err);
+bool shape_broadcast_to(DimCtx *c, const ArrayType *x, u32 rank, const Dim *dims, ArrayType *out, RuleError *err);
+bool shape_concat(DimCtx *c, u32 n, const ArrayType *const *xs, i64 axis, ArrayType *out, RuleError *err);
+bool shape_stack(DimCtx *c, u32 n, const ArrayType *const *xs, i64 axis, ArrayType *out, RuleError *err);
+bool shape_tile(DimCtx *c, const ArrayType *x, u32 n, const Dim *reps, ArrayType *out, RuleError *err);
+/* widths: (before, after) for each axis. */
+void shape_pad(DimCtx *c, const ArrayType *x, const Dim *before, const Dim *after, ArrayType *out);
+/* windows[i] over axes[i]; the window axes come last. */
+bool shape_sliding_window(DimCtx *c, const ArrayType *x, u32 n, const Dim *windows, const u32 *axes, ArrayType *out, RuleError *err);
+bool shape_diff(DimCtx *c, const ArrayType *x, i64 n, i64 axis, ArrayType *out, RuleError *err);
+/* flat: over all elements as rank 1 (axis=nil). */
+bool shape_scan(DimCtx *c, const ArrayType *x, bool flat, i64 axis, bool include_initial, ArrayType *out, RuleError *err);
+bool shape_take(DimCtx *c, const ArrayType *x, const ArrayType *indices, bool flat, i64 axis, ArrayType *out, RuleError *err);
+bool shape_take_along_axis(DimCtx *c, const ArrayType *x, const ArrayType *indices, i64 axis, ArrayType *out, RuleError *err);
+bool shape_one_hot(const ArrayType *x, Dim n, i64 axis, ArrayType *out, RuleError *err);
+/* One axis of x gets size n (compress with size, topk, repeat). */
+bool shape_resize_axis(const ArrayType *x, i64 axis, Dim n, ArrayType *out, RuleError *err);
+bool shape_diag(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err);     /* rank 1: matrix; rank 2: diagonal */
+bool shape_diagonal(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err); /* of the last two axes, batched */
+bool shape_matrix(const ArrayType *x, RuleError *err);                  /* rank 2 at least */
+bool shape_square(DimCtx *c, const ArrayType *x, RuleError *err);       /* and the last two sizes are equal */
+bool shape_matmul(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err);
+bool shape_dot(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err);
+bool shape_vecdot(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, ArrayType *out, RuleError *err);
+/* n pairs of contracted axes, normalised into xa and ya. */
+bool shape_tensordot(DimCtx *c, const ArrayType *x, const ArrayType *y, u32 n, const i64 *x_axes, const i64 *y_axes, u32 *xa, u32 *ya, ArrayType *out, RuleError *err);
+bool shape_solve(DimCtx *c, const ArrayType *a, const ArrayType *b, ArrayType *out, RuleError *err);
+bool shape_kron(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err);
+bool shape_cross(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, ArrayType *out, RuleError *err);
+
+/* An einsum spec, parsed and checked against operand types. Labels are numbered in order of appearance in the
+ * result first, then as they are summed; `...` stands for as many labels as its operand has axes left. */
+enum { EINSUM_MAX_OPERANDS = 16, EINSUM_MAX_LABELS = 32 };
+typedef struct EinsumPlan {
+  u32 operands, labels, out_rank;      /* labels 0 … out_rank-1 are the result's axes in order */
+  u8 axes[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK]; /* label of each axis of each operand */
+  Dim dims[EINSUM_MAX_LABELS];
+} EinsumPlan;
+bool shape_einsum(DimCtx *c, const char *spec, size_t len, u32 n, const ArrayType *const *xs, EinsumPlan *plan, ArrayType *out, RuleError *err);
 
 /* ---- transforms ----------------------------------------------------------------------------- */
 

@@ -17,10 +17,11 @@ bool dim_is_one(DimCtx *c, Dim a) {
 
 Dim dim_binary(DimCtx *c, char op, Dim a, Dim b) {
   if (a < 0 || b < 0) return c->binary(c, op, a, b);
+  Dim r;
   switch (op) {
-    case '+': return a + b;
+    case '+': return __builtin_add_overflow(a, b, &r) || r > DIM_TOO_BIG ? DIM_TOO_BIG : r;
     case '-': return a - b > 0 ? a - b : 0;
-    case '*': return a * b;
+    case '*': return __builtin_mul_overflow(a, b, &r) || r > DIM_TOO_BIG ? DIM_TOO_BIG : r;
     case '/': return b ? a / b : 0;
     case '%': return b ? a % b : 0;
     case 'm': return a < b ? a : b;
@@ -96,11 +97,26 @@ static bool dtype_fail(RuleError *err, const char *what, u32 d) {
   return false;
 }
 
+/* The dtype column of ops.def as numbers. */
+typedef enum DTypeRule { RULE_none, RULE_same, RULE_promote, RULE_float_of, RULE_arith, RULE_arith_same, RULE_compare, RULE_logic, RULE_bits, RULE_shift, RULE_test, RULE_int_same, RULE_where, RULE_given, RULE_accum, RULE_index, RULE_custom } DTypeRule;
+
+static const u8 rule_of[OP_COUNT] = {
+#define OP(name, signature, family, dtype, ...) [OP_##name] = RULE_##dtype,
+#include "lang/ops.def"
+#undef OP
+};
+
+/* Only elementwise results of weak values stay weak. */
+static const bool keeps_weak[OP_COUNT] = {
+#define OP(name, signature, family, ...) [OP_##name] = FAM_##family == FAM_elementwise,
+#include "lang/ops.def"
+#undef OP
+};
+
 bool rule_dtype(u32 op, u32 n, const ArrayType *const *xs, DTypeResult *out, RuleError *err) {
-  const char *rule = op_info(op)->dtype_rule;
+  u32 rule = rule_of[op];
   if (n == 0) return dtype_fail(err, "needs an operand", DT_NONE);
-  u32 first = strcmp(rule, "where") == 0 ? 1 : 0;
-  if (n <= first) first = 0;
+  u32 first = rule == RULE_where && n > 1 ? 1 : 0;
   u32 d = xs[first]->dtype;
   bool weak = xs[first]->weak;
   for (u32 i = first + 1; i < n; i++) {
@@ -108,48 +124,34 @@ bool rule_dtype(u32 op, u32 n, const ArrayType *const *xs, DTypeResult *out, Rul
     d = dtype_promote_weak(d, weak, xs[i]->dtype, xs[i]->weak, &w);
     weak = w;
   }
-  *out = (DTypeResult){(u8)d, (u8)d, weak};
+  *out = (DTypeResult){(u8)d, (u8)d, weak && keeps_weak[op]};
   DTypeKind kind = dtype_kind(d);
-  if (strcmp(rule, "same") == 0 || strcmp(rule, "promote") == 0 || strcmp(rule, "where") == 0) {
-    bool arithmetic = op == OP_add || op == OP_subtract || op == OP_multiply || op == OP_matmul;
-    if (arithmetic && kind == DK_BOOL) out->compute = out->result = DT_i64;
-    return true;
+  switch (rule) {
+    case RULE_same:
+    case RULE_promote:
+    case RULE_where: {
+      bool arithmetic = op == OP_add || op == OP_subtract || op == OP_multiply || op == OP_matmul || op == OP_dot ||
+                        op == OP_vecdot || op == OP_outer || op == OP_tensordot || op == OP_einsum;
+      if (arithmetic && kind == DK_BOOL) out->compute = out->result = DT_i64;
+      return true;
+    }
+    case RULE_arith:
+      if (kind == DK_BOOL) out->compute = out->result = DT_i64;
+      return true;
+    case RULE_float_of: out->compute = out->result = dtype_float_of(d); return true;
+    case RULE_accum: out->compute = out->result = dtype_accum(d); return true;
+    case RULE_compare:
+    case RULE_test: out->result = DT_bool; return true;
+    case RULE_logic: out->compute = out->result = DT_bool; return true;
+    case RULE_index: out->result = DT_i64; return true;
+    case RULE_bits:
+      if (kind != DK_BOOL && kind != DK_INT) return dtype_fail(err, "needs integers or bools", d);
+      return true;
+    case RULE_shift:
+    case RULE_int_same:
+      if (kind == DK_BOOL) out->compute = out->result = DT_i64;
+      else if (kind != DK_INT) return dtype_fail(err, "needs integers", d);
+      return true;
+    default: return true; /* given, custom: the operation's own function decides */
   }
-  if (strcmp(rule, "arith") == 0) {
-    if (kind == DK_BOOL) out->compute = out->result = DT_i64;
-    return true;
-  }
-  if (strcmp(rule, "arith_same") == 0) return true;
-  if (strcmp(rule, "float_of") == 0) {
-    out->compute = out->result = dtype_float_of(d);
-    return true;
-  }
-  if (strcmp(rule, "accum") == 0) {
-    out->compute = out->result = dtype_accum(d);
-    out->weak = false;
-    return true;
-  }
-  if (strcmp(rule, "compare") == 0 || strcmp(rule, "test") == 0) {
-    out->result = DT_bool;
-    return true;
-  }
-  if (strcmp(rule, "logic") == 0) {
-    out->compute = out->result = DT_bool;
-    return true;
-  }
-  if (strcmp(rule, "index") == 0) {
-    out->result = DT_i64;
-    out->weak = false;
-    return true;
-  }
-  if (strcmp(rule, "bits") == 0) {
-    if (kind != DK_BOOL && kind != DK_INT) return dtype_fail(err, "needs integers or bools", d);
-    return true;
-  }
-  if (strcmp(rule, "shift") == 0 || strcmp(rule, "int_same") == 0) {
-    if (kind == DK_BOOL) out->compute = out->result = DT_i64;
-    else if (kind != DK_INT) return dtype_fail(err, "needs integers", d);
-    return true;
-  }
-  return true; /* given, custom: the operation's own function decides */
 }

@@ -1,0 +1,593 @@
+/* rules_shape.c — shape rules of single operations, over Dim: eager kernels and the tracer call the same (see ops.h). */
+#include "lang/ops.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool fail(RuleError *err, ErrorKind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static bool fail(RuleError *err, ErrorKind kind, const char *fmt, ...) {
+  err->kind = (u8)kind;
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(err->text, sizeof err->text, fmt, ap);
+  va_end(ap);
+  return false;
+}
+
+typedef struct ShapeText { /* "(3, 4)" for messages */
+  char s[96];
+} ShapeText;
+static ShapeText text_of(const ArrayType *t) {
+  ShapeText out;
+  rule_shape_text(t, out.s, sizeof out.s);
+  return out;
+}
+
+static bool rank_fits(u32 rank, RuleError *err) {
+  return rank <= TYPE_MAX_RANK || fail(err, EK_shape, "the result has rank %u; the limit is %d", rank, TYPE_MAX_RANK);
+}
+
+/* ---- axes ---------------------------------------------------------------------------------------- */
+
+bool rule_axes(u32 n, const i64 *axes, u32 rank, u32 *mask, RuleError *err) {
+  *mask = 0;
+  for (u32 i = 0; i < n; i++) {
+    u32 a;
+    if (!rule_axis(axes[i], rank, &a, err)) return false;
+    if (*mask >> a & 1) return fail(err, EK_value, "axis %lld is given twice", (long long)axes[i]);
+    *mask |= 1u << a;
+  }
+  return true;
+}
+
+bool rule_permutation(u32 n, const i64 *axes, u32 rank, u32 *perm, RuleError *err) {
+  if (n != rank) return fail(err, EK_shape, "%u axes are given for rank %u", n, rank);
+  u32 mask;
+  if (!rule_axes(n, axes, rank, &mask, err)) return false;
+  for (u32 i = 0; i < n; i++) perm[i] = (u32)(axes[i] < 0 ? axes[i] + rank : axes[i]);
+  return true;
+}
+
+bool rule_moveaxis(u32 n, const i64 *source, const i64 *destination, u32 rank, u32 *perm, RuleError *err) {
+  u32 from, to;
+  if (!rule_axes(n, source, rank, &from, err) || !rule_axes(n, destination, rank, &to, err)) return false;
+  u32 rest = 0;
+  for (u32 d = 0; d < rank; d++) {
+    if (to >> d & 1) continue;
+    while (from >> rest & 1) rest++;
+    perm[d] = rest++;
+  }
+  for (u32 i = 0; i < n; i++)
+    perm[destination[i] < 0 ? destination[i] + rank : destination[i]] = (u32)(source[i] < 0 ? source[i] + rank : source[i]);
+  return true;
+}
+
+bool rule_swapaxes(i64 a, i64 b, u32 rank, u32 *perm, RuleError *err) {
+  u32 x, y;
+  if (!rule_axis(a, rank, &x, err) || !rule_axis(b, rank, &y, err)) return false;
+  for (u32 d = 0; d < rank; d++) perm[d] = d;
+  perm[x] = y;
+  perm[y] = x;
+  return true;
+}
+
+/* ---- views --------------------------------------------------------------------------------------- */
+
+void shape_transpose(const ArrayType *x, const u32 *perm, ArrayType *out) {
+  out->rank = x->rank;
+  for (u32 d = 0; d < x->rank; d++) out->dims[d] = x->dims[perm[d]];
+}
+
+static Dim product(DimCtx *c, u32 n, const Dim *dims) {
+  for (u32 d = 0; d < n; d++)
+    if (dims[d] == 0) return 0; /* before saturation: (2**40, 2**40, 0) is empty */
+  Dim p = 1;
+  for (u32 d = 0; d < n; d++) p = p == 1 ? dims[d] : dims[d] == 1 ? p : dim_binary(c, '*', p, dims[d]);
+  return p;
+}
+
+bool shape_reshape(DimCtx *c, const ArrayType *x, u32 rank, const Dim *dims, ArrayType *out, RuleError *err) {
+  if (!rank_fits(rank, err)) return false;
+  Dim total = product(c, x->rank, x->dims);
+  u32 infer = rank;
+  Dim rest[TYPE_MAX_RANK] = {0};
+  u32 nrest = 0;
+  out->rank = (u8)rank;
+  for (u32 d = 0; d < rank; d++) {
+    out->dims[d] = dims[d];
+    if (dims[d] != DIM_INFER) {
+      rest[nrest++] = dims[d];
+      continue;
+    }
+    if (infer < rank) return fail(err, EK_value, "only one size may be -1");
+    infer = d;
+  }
+  Dim known = product(c, nrest, rest);
+  if (infer < rank) {
+    out->dims[infer] = 1;
+    if (known == 0) return fail(err, EK_shape, "the size -1 cannot be told when another is 0");
+    if (known == 1) {
+      out->dims[infer] = total;
+      return true;
+    }
+    Dim size = dim_binary(c, '/', total, known);
+    out->dims[infer] = size;
+    if (dim_equal(c, dim_binary(c, '*', size, known), total)) return true;
+    out->dims[infer] = -1;
+  } else if (dim_equal(c, known, total)) {
+    return true;
+  }
+  /* the sizes as they were written, -1 included */
+  char want[96];
+  size_t n = (size_t)snprintf(want, sizeof want, "(");
+  for (u32 d = 0; d < rank && n + 24 < sizeof want; d++) {
+    const char *sep = d ? ", " : "";
+    if (dims[d] == DIM_INFER) n += (size_t)snprintf(want + n, sizeof want - n, "%s-1", sep);
+    else if (dims[d] < 0) n += (size_t)snprintf(want + n, sizeof want - n, "%sn%lld", sep, (long long)-dims[d]);
+    else n += (size_t)snprintf(want + n, sizeof want - n, "%s%lld", sep, (long long)dims[d]);
+  }
+  snprintf(want + n, sizeof want - n, rank == 1 ? ",)" : ")");
+  return fail(err, EK_shape, "shape %s cannot become %s: the number of elements differs", text_of(x).s, want);
+}
+
+void shape_ravel(DimCtx *c, const ArrayType *x, ArrayType *out) {
+  Dim total = product(c, x->rank, x->dims);
+  out->rank = 1;
+  out->dims[0] = total;
+}
+
+bool shape_squeeze(DimCtx *c, const ArrayType *x, bool all, u32 mask, ArrayType *out, u32 *dropped, RuleError *err) {
+  u32 n = 0;
+  *dropped = 0;
+  for (u32 d = 0; d < x->rank; d++) {
+    bool asked = all || mask >> d & 1;
+    if (asked && dim_is_one(c, x->dims[d])) {
+      *dropped |= 1u << d;
+      continue;
+    }
+    if (asked && !all) return fail(err, EK_value, "axis %u of shape %s has not the size 1", d, text_of(x).s);
+    out->dims[n++] = x->dims[d];
+  }
+  out->rank = (u8)n;
+  return true;
+}
+
+bool shape_expand_dims(const ArrayType *x, u32 n, const i64 *axes, ArrayType *out, u32 *added, RuleError *err) {
+  u32 rank = x->rank + n;
+  if (!rank_fits(rank, err) || !rule_axes(n, axes, rank, added, err)) return false;
+  for (u32 d = 0, from = 0; d < rank; d++) out->dims[d] = *added >> d & 1 ? 1 : x->dims[from++];
+  out->rank = (u8)rank;
+  return true;
+}
+
+bool shape_broadcast_to(DimCtx *c, const ArrayType *x, u32 rank, const Dim *dims, ArrayType *out, RuleError *err) {
+  if (!rank_fits(rank, err)) return false;
+  out->rank = (u8)rank;
+  memcpy(out->dims, dims, rank * sizeof *dims);
+  bool fits = x->rank <= rank;
+  for (u32 d = 0; fits && d < x->rank; d++)
+    fits = dim_equal(c, x->dims[d], dims[d + rank - x->rank]) || dim_is_one(c, x->dims[d]);
+  return fits || fail(err, EK_shape, "shape %s does not broadcast to %s", text_of(x).s, text_of(out).s);
+}
+
+bool shape_concat(DimCtx *c, u32 n, const ArrayType *const *xs, i64 axis, ArrayType *out, RuleError *err) {
+  u32 a;
+  if (n == 0) return fail(err, EK_value, "needs at least one array");
+  if (xs[0]->rank == 0) return fail(err, EK_shape, "arrays of rank 0 have no axis to join along; stack joins them along a new one");
+  if (!rule_axis(axis, xs[0]->rank, &a, err)) return false;
+  Dim total = xs[0]->dims[a];
+  for (u32 i = 1; i < n; i++) {
+    bool same = xs[i]->rank == xs[0]->rank;
+    for (u32 d = 0; same && d < xs[0]->rank; d++) same = d == a || dim_equal(c, xs[i]->dims[d], xs[0]->dims[d]);
+    if (!same)
+      return fail(err, EK_shape, "shapes %s and %s (item %u) differ on another axis than %u", text_of(xs[0]).s, text_of(xs[i]).s, i, a);
+    total = dim_binary(c, '+', total, xs[i]->dims[a]);
+  }
+  out->rank = xs[0]->rank;
+  for (u32 d = 0; d < xs[0]->rank; d++) out->dims[d] = d == a ? total : xs[0]->dims[d];
+  return true;
+}
+
+bool shape_stack(DimCtx *c, u32 n, const ArrayType *const *xs, i64 axis, ArrayType *out, RuleError *err) {
+  u32 a;
+  if (n == 0) return fail(err, EK_value, "needs at least one array");
+  u32 rank = xs[0]->rank + 1u;
+  if (!rank_fits(rank, err) || !rule_axis(axis, rank, &a, err)) return false;
+  for (u32 i = 1; i < n; i++) {
+    bool same = xs[i]->rank == xs[0]->rank;
+    for (u32 d = 0; same && d < xs[0]->rank; d++) same = dim_equal(c, xs[i]->dims[d], xs[0]->dims[d]);
+    if (!same) return fail(err, EK_shape, "shapes %s and %s (item %u) differ", text_of(xs[0]).s, text_of(xs[i]).s, i);
+  }
+  for (u32 d = 0, from = 0; d < rank; d++) out->dims[d] = d == a ? (Dim)n : xs[0]->dims[from++];
+  out->rank = (u8)rank;
+  return true;
+}
+
+bool shape_tile(DimCtx *c, const ArrayType *x, u32 n, const Dim *reps, ArrayType *out, RuleError *err) {
+  u32 rank = n > x->rank ? n : x->rank;
+  if (!rank_fits(rank, err)) return false;
+  for (u32 d = 0; d < rank; d++) {
+    Dim size = d + x->rank < rank ? 1 : x->dims[d + x->rank - rank];
+    Dim rep = d + n < rank ? 1 : reps[d + n - rank];
+    out->dims[d] = rep == 1 ? size : size == 1 ? rep : dim_binary(c, '*', size, rep);
+  }
+  out->rank = (u8)rank;
+  return true;
+}
+
+void shape_pad(DimCtx *c, const ArrayType *x, const Dim *before, const Dim *after, ArrayType *out) {
+  for (u32 d = 0; d < x->rank; d++) out->dims[d] = dim_binary(c, '+', dim_binary(c, '+', x->dims[d], before[d]), after[d]);
+  out->rank = x->rank;
+}
+
+bool shape_sliding_window(DimCtx *c, const ArrayType *x, u32 n, const Dim *windows, const u32 *axes, ArrayType *out, RuleError *err) {
+  u32 rank = x->rank + n;
+  if (!rank_fits(rank, err)) return false;
+  Dim dims[TYPE_MAX_RANK];
+  memcpy(dims, x->dims, x->rank * sizeof *dims);
+  for (u32 i = 0; i < n; i++) {
+    u32 a = axes[i];
+    if (windows[i] == 0) return fail(err, EK_value, "a window has at least one element");
+    if (windows[i] > 0 && dims[a] >= 0 && windows[i] > dims[a])
+      return fail(err, EK_shape, "a window of %lld is longer than axis %u, which is %lld", (long long)windows[i], a, (long long)dims[a]);
+    dims[a] = dim_binary(c, '-', dim_binary(c, '+', dims[a], 1), windows[i]);
+    dims[x->rank + i] = windows[i];
+  }
+  out->rank = (u8)rank;
+  memcpy(out->dims, dims, rank * sizeof *dims);
+  return true;
+}
+
+bool shape_diff(DimCtx *c, const ArrayType *x, i64 n, i64 axis, ArrayType *out, RuleError *err) {
+  u32 a;
+  if (!rule_axis(axis, x->rank, &a, err)) return false;
+  if (n < 0) return fail(err, EK_value, "n is %lld, needs 0 or more", (long long)n);
+  out->rank = x->rank;
+  for (u32 d = 0; d < x->rank; d++) out->dims[d] = d == a ? dim_binary(c, '-', x->dims[d], n) : x->dims[d];
+  return true;
+}
+
+bool shape_scan(DimCtx *c, const ArrayType *x, bool flat, i64 axis, bool include_initial, ArrayType *out, RuleError *err) {
+  u32 a = 0;
+  if (flat) {
+    shape_ravel(c, x, out);
+  } else {
+    if (!rule_axis(axis, x->rank, &a, err)) return false;
+    out->rank = x->rank;
+    memmove(out->dims, x->dims, x->rank * sizeof(Dim));
+  }
+  if (include_initial) out->dims[a] = dim_binary(c, '+', out->dims[a], 1);
+  return true;
+}
+
+/* ---- selecting ----------------------------------------------------------------------------------- */
+
+bool shape_take(DimCtx *c, const ArrayType *x, const ArrayType *indices, bool flat, i64 axis, ArrayType *out, RuleError *err) {
+  u32 a = 0;
+  ArrayType from = *x;
+  if (flat) shape_ravel(c, x, &from);
+  else if (!rule_axis(axis, x->rank, &a, err)) return false;
+  u32 rank = from.rank - 1u + indices->rank;
+  if (!rank_fits(rank, err)) return false;
+  u32 n = 0;
+  Dim dims[TYPE_MAX_RANK];
+  for (u32 d = 0; d < a; d++) dims[n++] = from.dims[d];
+  for (u32 d = 0; d < indices->rank; d++) dims[n++] = indices->dims[d];
+  for (u32 d = a + 1; d < from.rank; d++) dims[n++] = from.dims[d];
+  out->rank = (u8)n;
+  memcpy(out->dims, dims, n * sizeof *dims);
+  return true;
+}
+
+bool shape_take_along_axis(DimCtx *c, const ArrayType *x, const ArrayType *indices, i64 axis, ArrayType *out, RuleError *err) {
+  u32 a;
+  if (!rule_axis(axis, x->rank, &a, err)) return false;
+  bool fits = indices->rank == x->rank;
+  out->rank = x->rank;
+  for (u32 d = 0; fits && d < x->rank; d++) {
+    Dim xs = x->dims[d], is = indices->dims[d];
+    if (d == a || dim_equal(c, xs, is) || dim_is_one(c, xs)) out->dims[d] = is;
+    else if (dim_is_one(c, is)) out->dims[d] = xs;
+    else fits = false;
+  }
+  return fits || fail(err, EK_shape, "shapes %s and %s of the indices do not fit off axis %u", text_of(x).s, text_of(indices).s, a);
+}
+
+bool shape_one_hot(const ArrayType *x, Dim n, i64 axis, ArrayType *out, RuleError *err) {
+  u32 a, rank = x->rank + 1u;
+  if (!rank_fits(rank, err) || !rule_axis(axis, rank, &a, err)) return false;
+  Dim dims[TYPE_MAX_RANK];
+  for (u32 d = 0, from = 0; d < rank; d++) dims[d] = d == a ? n : x->dims[from++];
+  out->rank = (u8)rank;
+  memcpy(out->dims, dims, rank * sizeof *dims);
+  return true;
+}
+
+bool shape_resize_axis(const ArrayType *x, i64 axis, Dim n, ArrayType *out, RuleError *err) {
+  u32 a;
+  if (!rule_axis(axis, x->rank, &a, err)) return false;
+  out->rank = x->rank;
+  for (u32 d = 0; d < x->rank; d++) out->dims[d] = d == a ? n : x->dims[d];
+  return true;
+}
+
+/* ---- matrices ------------------------------------------------------------------------------------ */
+
+/* Length of diagonal k of a rows × cols matrix. */
+static Dim diagonal_length(DimCtx *c, Dim rows, Dim cols, i64 k) {
+  if (k == INT64_MIN) k++;
+  if (k >= 0) cols = dim_binary(c, '-', cols, k);
+  else rows = dim_binary(c, '-', rows, -k);
+  return rows == cols ? rows : dim_binary(c, 'm', rows, cols);
+}
+
+bool shape_diag(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err) {
+  if (x->rank == 2) return shape_diagonal(c, x, k, out, err);
+  if (x->rank != 1) return fail(err, EK_shape, "needs rank 1 or 2, got shape %s", text_of(x).s);
+  if (k <= -DIM_TOO_BIG || k >= DIM_TOO_BIG) return fail(err, EK_value, "k is %lld", (long long)k);
+  Dim n = dim_binary(c, '+', x->dims[0], k < 0 ? -k : k);
+  out->rank = 2;
+  out->dims[0] = out->dims[1] = n;
+  return true;
+}
+
+bool shape_matrix(const ArrayType *x, RuleError *err) {
+  return x->rank >= 2 || fail(err, EK_shape, "needs rank 2 or more, got shape %s", text_of(x).s);
+}
+
+bool shape_diagonal(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err) {
+  if (!shape_matrix(x, err)) return false;
+  u32 n = x->rank - 2u;
+  Dim length = diagonal_length(c, x->dims[n], x->dims[n + 1], k);
+  memmove(out->dims, x->dims, n * sizeof(Dim));
+  out->dims[n] = length;
+  out->rank = (u8)(n + 1);
+  return true;
+}
+
+bool shape_square(DimCtx *c, const ArrayType *x, RuleError *err) {
+  if (!shape_matrix(x, err)) return false;
+  return dim_equal(c, x->dims[x->rank - 2], x->dims[x->rank - 1]) ||
+         fail(err, EK_shape, "needs square matrices, got shape %s", text_of(x).s);
+}
+
+static bool misaligned(RuleError *err, const ArrayType *x, const ArrayType *y, u32 xa, u32 ya) {
+  return fail(err, EK_shape, "shapes %s and %s do not align: axis %u of the first is %lld, axis %u of the second is %lld",
+              text_of(x).s, text_of(y).s, xa, (long long)x->dims[xa], ya, (long long)y->dims[ya]);
+}
+
+static bool needs_axes(RuleError *err, const ArrayType *x, const ArrayType *y) {
+  return (x->rank > 0 && y->rank > 0) ||
+         fail(err, EK_shape, "needs rank 1 or more, got shapes %s and %s", text_of(x).s, text_of(y).s);
+}
+
+/* The axes before the last `keep` of x and y, broadcast. */
+static bool broadcast_batch(DimCtx *c, const ArrayType *x, u32 x_keep, const ArrayType *y, u32 y_keep, ArrayType *out, RuleError *err) {
+  ArrayType bx = *x, by = *y;
+  const ArrayType *both[2] = {&bx, &by};
+  bx.rank = (u8)(x->rank - x_keep);
+  by.rank = (u8)(y->rank - y_keep);
+  RuleError inner;
+  return rule_broadcast(c, 2, both, out, &inner) ||
+         fail(err, EK_shape, "shapes %s and %s: the axes before the matrices do not broadcast", text_of(x).s, text_of(y).s);
+}
+
+bool shape_matmul(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err) {
+  if (!needs_axes(err, x, y)) return false;
+  u32 xa = x->rank - 1u, ya = y->rank >= 2 ? y->rank - 2u : 0;
+  if (!dim_equal(c, x->dims[xa], y->dims[ya])) return misaligned(err, x, y, xa, ya);
+  ArrayType batch;
+  if (!broadcast_batch(c, x, x->rank >= 2 ? 2 : 1, y, y->rank >= 2 ? 2 : 1, &batch, err)) return false;
+  u32 n = batch.rank;
+  Dim rows = x->rank >= 2 ? x->dims[x->rank - 2] : 0, cols = y->dims[y->rank - 1u];
+  bool has_rows = x->rank >= 2, has_cols = y->rank >= 2;
+  memcpy(out->dims, batch.dims, n * sizeof(Dim));
+  if (has_rows) out->dims[n++] = rows;
+  if (has_cols) out->dims[n++] = cols;
+  out->rank = (u8)n;
+  return true;
+}
+
+bool shape_dot(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err) {
+  Dim dims[2 * TYPE_MAX_RANK];
+  u32 n = 0;
+  if (x->rank == 0 || y->rank == 0) {
+    for (u32 d = 0; d < x->rank; d++) dims[n++] = x->dims[d];
+    for (u32 d = 0; d < y->rank; d++) dims[n++] = y->dims[d];
+  } else {
+    u32 xa = x->rank - 1u, ya = y->rank >= 2 ? y->rank - 2u : 0;
+    if (!dim_equal(c, x->dims[xa], y->dims[ya])) return misaligned(err, x, y, xa, ya);
+    for (u32 d = 0; d < xa; d++) dims[n++] = x->dims[d];
+    for (u32 d = 0; d < y->rank; d++)
+      if (d != ya) dims[n++] = y->dims[d];
+  }
+  if (!rank_fits(n, err)) return false;
+  out->rank = (u8)n;
+  memcpy(out->dims, dims, n * sizeof *dims);
+  return true;
+}
+
+bool shape_vecdot(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, ArrayType *out, RuleError *err) {
+  if (!needs_axes(err, x, y)) return false;
+  /* the axis counts from the end of both, as they are broadcast */
+  u32 rank = x->rank > y->rank ? x->rank : y->rank, a;
+  if (!rule_axis(axis, rank, &a, err)) return false;
+  u32 back = rank - a;
+  if (back > x->rank || back > y->rank) return fail(err, EK_index, "axis %lld is not in both shapes %s and %s", (long long)axis, text_of(x).s, text_of(y).s);
+  u32 xa = x->rank - back, ya = y->rank - back;
+  if (!dim_equal(c, x->dims[xa], y->dims[ya])) return misaligned(err, x, y, xa, ya);
+  const ArrayType *both[2] = {x, y};
+  ArrayType all;
+  if (!rule_broadcast(c, 2, both, &all, err)) return false;
+  rule_reduce(&all, 1u << a, false, out);
+  return true;
+}
+
+bool shape_tensordot(DimCtx *c, const ArrayType *x, const ArrayType *y, u32 n, const i64 *x_axes, const i64 *y_axes, u32 *xa, u32 *ya, ArrayType *out, RuleError *err) {
+  u32 xm, ym;
+  if (!rule_axes(n, x_axes, x->rank, &xm, err) || !rule_axes(n, y_axes, y->rank, &ym, err)) return false;
+  for (u32 i = 0; i < n; i++) {
+    xa[i] = (u32)(x_axes[i] < 0 ? x_axes[i] + x->rank : x_axes[i]);
+    ya[i] = (u32)(y_axes[i] < 0 ? y_axes[i] + y->rank : y_axes[i]);
+    if (!dim_equal(c, x->dims[xa[i]], y->dims[ya[i]])) return misaligned(err, x, y, xa[i], ya[i]);
+  }
+  Dim dims[2 * TYPE_MAX_RANK];
+  u32 rank = 0;
+  for (u32 d = 0; d < x->rank; d++)
+    if (!(xm >> d & 1)) dims[rank++] = x->dims[d];
+  for (u32 d = 0; d < y->rank; d++)
+    if (!(ym >> d & 1)) dims[rank++] = y->dims[d];
+  if (!rank_fits(rank, err)) return false;
+  out->rank = (u8)rank;
+  memcpy(out->dims, dims, rank * sizeof *dims);
+  return true;
+}
+
+bool shape_solve(DimCtx *c, const ArrayType *a, const ArrayType *b, ArrayType *out, RuleError *err) {
+  if (!shape_square(c, a, err)) return false;
+  if (b->rank == 0) return fail(err, EK_shape, "the right-hand side needs rank 1 or more");
+  u32 keep = b->rank == 1 ? 1 : 2, ba = b->rank - keep;
+  if (!dim_equal(c, a->dims[a->rank - 1], b->dims[ba])) return misaligned(err, a, b, a->rank - 1u, ba);
+  ArrayType batch;
+  if (!broadcast_batch(c, a, 2, b, keep, &batch, err)) return false;
+  u32 n = batch.rank;
+  Dim tail[2] = {b->dims[ba], b->dims[b->rank - 1]};
+  memcpy(out->dims, batch.dims, n * sizeof(Dim));
+  for (u32 i = 0; i < keep; i++) out->dims[n++] = tail[i];
+  out->rank = (u8)n;
+  return true;
+}
+
+bool shape_kron(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err) {
+  return shape_tile(c, x, y->rank, y->dims, out, err); /* sizes multiply from the last axis on, like repeats */
+}
+
+bool shape_cross(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, ArrayType *out, RuleError *err) {
+  if (!needs_axes(err, x, y)) return false;
+  const ArrayType *both[2] = {x, y};
+  ArrayType all;
+  if (!rule_broadcast(c, 2, both, &all, err)) return false;
+  u32 a;
+  if (!rule_axis(axis, all.rank, &a, err)) return false;
+  if (!dim_equal(c, all.dims[a], 3)) return fail(err, EK_shape, "axis %u of shapes %s and %s must be 3", a, text_of(x).s, text_of(y).s);
+  out->rank = all.rank;
+  memcpy(out->dims, all.dims, all.rank * sizeof(Dim));
+  return true;
+}
+
+/* ---- einsum -------------------------------------------------------------------------------------- */
+
+typedef struct EinsumTerm {
+  u8 labels[TYPE_MAX_RANK]; /* letters; 0 stands where `...` is */
+  u32 count;
+  bool dots;
+} EinsumTerm;
+
+static bool parse_term(const char **s, const char *end, EinsumTerm *t, RuleError *err) {
+  *t = (EinsumTerm){.count = 0};
+  for (; *s < end && **s != ',' && **s != '-'; (*s)++) {
+    char ch = **s;
+    if (ch == ' ') continue;
+    if (t->count == TYPE_MAX_RANK) return rank_fits(TYPE_MAX_RANK + 1, err);
+    if (ch == '.') {
+      if (end - *s < 3 || (*s)[1] != '.' || (*s)[2] != '.' || t->dots) return fail(err, EK_value, "the spec may hold one '...' per operand");
+      t->dots = true;
+      t->labels[t->count++] = 0;
+      *s += 2;
+    } else if ((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z')) {
+      t->labels[t->count++] = (u8)ch;
+    } else {
+      return fail(err, EK_value, "the spec holds '%c'; labels are letters", ch);
+    }
+  }
+  return true;
+}
+
+/* Keys of labels while they are numbered: letters, and 128 + k for the k-th axis from the end under `...`. */
+static u32 expand(const EinsumTerm *t, u32 dots_rank, u8 *keys) {
+  u32 n = 0;
+  for (u32 i = 0; i < t->count; i++) {
+    if (t->labels[i]) keys[n++] = t->labels[i];
+    else
+      for (u32 k = dots_rank; k-- > 0;) keys[n++] = (u8)(128 + k);
+  }
+  return n;
+}
+
+bool shape_einsum(DimCtx *c, const char *spec, size_t len, u32 n, const ArrayType *const *xs, EinsumPlan *plan, ArrayType *out, RuleError *err) {
+  const char *s = spec, *end = spec + len;
+  EinsumTerm terms[EINSUM_MAX_OPERANDS], result = {.count = 0};
+  u8 keys[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK];
+  u32 dots_rank[EINSUM_MAX_OPERANDS], widest = 0, count = 0;
+  *plan = (EinsumPlan){.operands = n};
+  if (n == 0 || n > EINSUM_MAX_OPERANDS) return fail(err, EK_value, "takes 1 to %d arrays, got %u", EINSUM_MAX_OPERANDS, n);
+  for (;; s++) {
+    if (count == EINSUM_MAX_OPERANDS) return fail(err, EK_value, "takes 1 to %d arrays", EINSUM_MAX_OPERANDS);
+    if (!parse_term(&s, end, &terms[count++], err)) return false;
+    if (s >= end || *s != ',') break;
+  }
+  bool explicit_result = s < end;
+  if (explicit_result) {
+    if (end - s < 2 || s[1] != '>') return fail(err, EK_value, "the spec has '-' without '>'");
+    s += 2;
+    if (!parse_term(&s, end, &result, err)) return false;
+    if (s < end) return fail(err, EK_value, "the spec goes on after its result");
+  }
+  if (count != n) return fail(err, EK_value, "the spec names %u operands, got %u", count, n);
+  u8 seen[256] = {0};
+  for (u32 i = 0; i < n; i++) {
+    u32 letters = terms[i].count - (terms[i].dots ? 1u : 0u);
+    if (terms[i].dots ? letters > xs[i]->rank : letters != xs[i]->rank)
+      return fail(err, EK_shape, "operand %u has shape %s, the spec gives it %u labels", i, text_of(xs[i]).s, letters);
+    dots_rank[i] = xs[i]->rank - letters;
+    if (terms[i].dots && dots_rank[i] > widest) widest = dots_rank[i];
+    (void)expand(&terms[i], dots_rank[i], keys[i]);
+    for (u32 d = 0; d < xs[i]->rank; d++)
+      if (seen[keys[i][d]] < 2) seen[keys[i][d]]++;
+  }
+  u8 out_keys[2 * TYPE_MAX_RANK + 64];
+  u32 out_rank = 0;
+  if (explicit_result) {
+    if (!rank_fits(result.count + (result.dots ? widest : 0), err)) return false;
+    out_rank = expand(&result, widest, out_keys);
+    if (widest && !result.dots) return fail(err, EK_value, "the spec's result leaves out '...'");
+  } else { /* what stands under ... first, then letters that occur once, in alphabetical order */
+    for (u32 k = widest; k-- > 0;) out_keys[out_rank++] = (u8)(128 + k);
+    for (u32 ch = 'A'; ch <= 'z'; ch++)
+      if (seen[ch] == 1) out_keys[out_rank++] = (u8)ch;
+    if (!rank_fits(out_rank, err)) return false;
+  }
+  u8 number[256];
+  memset(number, 255, sizeof number);
+  for (u32 d = 0; d < out_rank; d++) {
+    if (number[out_keys[d]] != 255) return fail(err, EK_value, "the spec's result holds '%c' twice", out_keys[d]);
+    if (!seen[out_keys[d]]) return fail(err, EK_value, "the spec's result holds '%c', which no operand has", out_keys[d]);
+    number[out_keys[d]] = (u8)plan->labels++;
+  }
+  plan->out_rank = out_rank;
+  bool known[EINSUM_MAX_LABELS] = {false};
+  for (u32 i = 0; i < n; i++) {
+    for (u32 d = 0; d < xs[i]->rank; d++) {
+      u8 key = keys[i][d];
+      if (number[key] == 255) {
+        if (plan->labels == EINSUM_MAX_LABELS) return fail(err, EK_value, "the spec has more than %d labels", EINSUM_MAX_LABELS);
+        number[key] = (u8)plan->labels++;
+      }
+      u32 l = plan->axes[i][d] = number[key];
+      Dim size = xs[i]->dims[d];
+      if (!known[l]) plan->dims[l] = size;
+      else if (!dim_equal(c, plan->dims[l], size)) {
+        if (dim_is_one(c, plan->dims[l])) plan->dims[l] = size;
+        else if (!dim_is_one(c, size)) {
+          char label[4] = {(char)key, 0};
+          return fail(err, EK_shape, "label %s is %lld and %lld (axis %u of operand %u)", key < 128 ? label : "...",
+                      (long long)plan->dims[l], (long long)size, d, i);
+        }
+      }
+      known[l] = true;
+    }
+  }
+  out->rank = (u8)out_rank;
+  memcpy(out->dims, plan->dims, out_rank * sizeof(Dim));
+  return true;
+}
