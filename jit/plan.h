@@ -1,0 +1,171 @@
+/* plan.h — hand-off format: a compiled region as a list of steps over 8-byte slots, run by one C loop for every
+ * backend. Backends supply kernels and native functions; the plan supplies memory, order, checks and exits.
+ *
+ * Slots. Input i of the region lies in slot i. A slot is a number (payload bits as in Value: integers extended
+ * to 64 bits, f32 in the low half and zeros above, bool 0 or 1) or an array (Array *, NULL: empty); PlanSlot
+ * says which, and the plan never changes that.
+ *
+ * Ownership. An array slot owns one count of its array, except inputs that are borrowed (slot < inputs and not
+ * donated). A step that writes an array slot gives up what was in it. `move` and `reuse` empty their source.
+ * When the region is left by exit x, the slots bound by x keep their counts (a bound borrowed input gets one);
+ * every other owned slot is emptied. So `free` is about memory, never about leaks.
+ *
+ * In place. A kernel may write only arrays that `alloc`, `reuse`, `unique` or `dense` made writable, and over
+ * a value that an exit still needs only when no later check or poll can take that exit; PK_INPLACE kernels are
+ * not split by polls.
+ *
+ * Failure. `plan_run` never raises an error of the program: a failed check, a native's exit or an extern
+ * operation that raises (its error is cleared) takes an exit, and the interpreter does it again. Memory, fuel,
+ * deadline and interrupt are noticed by steps with an exit alone, and return WEFT_ERROR with the error in the
+ * VM and that exit. */
+#ifndef WEFT_JIT_PLAN_H
+#define WEFT_JIT_PLAN_H
+
+#include "jit/loops.h"
+#include "tracer/graph.h"
+
+typedef enum PlanOp {
+#define STEP(name, form, meaning) STEP_##name,
+#include "jit/plan.def"
+  STEP_COUNT
+} PlanOp;
+
+/* An argument of a step: something that becomes a 64-bit word. */
+typedef enum PlanArgKind {
+  PA_slot,   /* the slot's number */
+  PA_const,  /* imm */
+  PA_data,   /* address of element (0, …) of the array in the slot; a number's slot gives the slot's address */
+  PA_out,    /* address of the slot itself: the kernel writes a number of `dtype` there; extended afterwards */
+  PA_dim,    /* dimension `axis` of the array in the slot */
+  PA_stride, /* stride `axis`, in elements; 0 where the dimension is 1 */
+  PA_size,   /* element count of the array in the slot */
+  PA_value,  /* extern: the slot as a Value */
+  PA_list,   /* extern: the next imm arguments as one list */
+  PA_attr,   /* extern: attribute number imm of the graph (Graph.attrs) */
+  PA_hole,   /* extern: parameter not given */
+  PA_KIND_COUNT
+} PlanArgKind;
+
+typedef struct PlanArg {
+  u8 kind;
+  u8 dtype; /* out */
+  u16 axis;
+  u32 slot;
+  i64 imm;
+} PlanArg;
+
+typedef struct PlanSlot {
+  bool array;
+  u8 dtype, rank, device; /* array; a number has dtype and rank 0 */
+  bool weak;
+  u32 value; /* ValueId it holds at some time, for dumps; 0 */
+} PlanSlot;
+
+enum { PK_INPLACE = 1, PK_SERIAL = 2 /* not to be split over threads */ };
+
+typedef struct PlanKernel PlanKernel;
+struct PlanKernel {
+  const char *name;
+  LoopKernelFn fn; /* called when not NULL, else: */
+  u64 (*call)(const PlanKernel *k, Vm *vm, const u64 *args, i64 lo, i64 hi); /* interpreted, or on a device */
+  void *self;
+  u32 flags;   /* PK_* */
+  i64 grain;   /* ranges start and end at multiples of it (but for the last end) */
+  u32 nodes_first, nodes_count; /* Plan.nodes: what is fused into it */
+  u64 bytes_per_trip, flops_per_trip; /* estimates: splitting, profile */
+  u32 device;
+};
+
+typedef struct PlanCheck { /* a check number of a kernel */
+  u32 number;
+  u32 exit;
+} PlanCheck;
+
+typedef struct PlanNativeExit { /* frames a native function leaves: tag and exit as in LoopCtx.frame */
+  u64 tag;
+  u32 exit;
+  u32 plan_exit;              /* exit of the graph it means */
+  u32 slot_first, slot_count; /* Plan.ids: where its exit values go */
+} PlanNativeExit;
+
+typedef struct PlanNative {
+  const char *name;
+  /* One word per argument; results in ctx->results. Returns 0 or the exit, after ctx->frame was called. */
+  u32 (*call)(const struct PlanNative *n, LoopCtx *ctx, const u64 *args);
+  void *fn, *self; /* the backend's */
+  u32 exit_first, exit_count; /* Plan.native_exits */
+  u32 nresults;
+  u32 nodes_first, nodes_count;
+} PlanNative;
+
+typedef struct PlanStep {
+  u8 op;     /* PlanOp */
+  u8 dtype;  /* alloc, reuse, load, store, box, unbox */
+  u16 aux;   /* check: CheckKind; extern: OpId; update: combining OpId; alloc, reuse, view: rank */
+  u32 dst, src;
+  u32 arg, nargs;   /* Plan.args; kernel: the first two are lo and hi, the rest go to the kernel */
+  u32 index;        /* size: Plan.codes; kernel, native: number; index, update: Graph.attrs; effect: Graph.hosts */
+  u32 exit;         /* NO_EXIT: the latest exit that is whole (Plan.entry_exit) */
+  u32 jump;         /* step number */
+  u32 list, nlist;  /* kernel: Plan.checks; native: result slots in Plan.ids */
+  u64 bits;         /* const */
+  NodeId node;      /* of the graph: for dumps and profiles */
+} PlanStep;
+
+typedef struct Plan {
+  Allocator *alloc;
+  Arena arena; /* names, size codes */
+  const Graph *graph; /* borrowed from the region */
+  u32 inputs;
+  u32 entry_exit; /* Graph.entry_exit */
+  VEC(PlanSlot) slots;
+  VEC(PlanStep) steps;
+  VEC(PlanArg) args;
+  VEC(SizeCode) codes;
+  VEC(const char *) code_text; /* parallel to codes, for dumps */
+  VEC(PlanKernel) kernels;
+  VEC(PlanNative) natives;
+  VEC(PlanNativeExit) native_exits;
+  VEC(PlanCheck) checks;
+  VEC(u32) ids;
+  VEC(u32) nodes; /* NodeIds */
+  VEC(u32) owned; /* array slots that may own a count; made by plan_finish */
+  u32 max_args, max_results;
+  /* What the kernels and natives lie in (code memory, loop modules): freed with the plan. */
+  void *code;
+  void (*code_free)(Vm *vm, void *code);
+  u64 code_bytes;
+  char *peak; /* text of the planned peak bytes, for dumps; in the arena */
+  bool failed; /* memory was refused while building */
+} Plan;
+
+Plan *plan_new(Vm *vm, const Graph *g); /* slots of the inputs are there; NULL when refused */
+void plan_free(Vm *vm, Plan *p);
+
+/* ---- building: failures stick in `failed` -------------------------------------------------------- */
+
+u32 plan_slot(Plan *p, const PlanSlot *s);
+u32 plan_slot_for(Plan *p, ValueId v);    /* a slot of the value's type */
+PlanStep *plan_step(Plan *p, PlanOp op);  /* appended, zero but for exit = NO_EXIT; never NULL (a dummy after a failure) */
+u32 plan_args(Plan *p, const PlanArg *args, u32 count); /* returns Plan.args index */
+/* Slot of each symbol (by SizeSym index, UINT32_MAX: none): a size step's code is compiled against it. */
+u32 plan_code(Plan *p, Dim d, const u32 *slot_of_sym);
+u32 plan_ids(Plan *p, const u32 *ids, u32 count);
+u32 plan_kernel(Plan *p, const PlanKernel *k, const NodeId *nodes, u32 count);
+u32 plan_native(Plan *p, const PlanNative *n, const PlanNativeExit *exits, u32 nexits, const NodeId *nodes, u32 count);
+PlanArg plan_arg_slot(u32 slot);
+PlanArg plan_arg_const(i64 imm);
+PlanArg plan_arg(PlanArgKind kind, u32 slot, u32 axis);
+/* Sets jumps, owned slots and maxima; verifies. On false `why` says what is wrong (or memory was refused). */
+bool plan_finish(Plan *p, Buf *why) MUST_USE;
+
+/* ---- running, text, verifier ---------------------------------------------------------------------- */
+
+/* See Region.run. `slots`: p->slots.count words, inputs filled, the rest zero. */
+WeftStatus plan_run(Vm *vm, Region *r, const Plan *p, u64 *slots, u32 *exit) MUST_USE;
+/* Makes the plan the code of the region (consumes it): run, print, destroy, counters. Binds are the caller's. */
+void plan_install(Region *r, Plan *p);
+void plan_print(const Plan *p, Buf *out);
+bool plan_verify(const Plan *p, Buf *out) MUST_USE;
+
+#endif

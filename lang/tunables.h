@@ -1,0 +1,24 @@
+/* tunables.h — thresholds as one struct per VM (table: tunables.def). */
+#ifndef WEFT_LANG_TUNABLES_H
+#define WEFT_LANG_TUNABLES_H
+
+#include "parser/base.h"
+
+typedef struct Tunables {
+#define TUNABLE(name, value, env, why) i64 name;
+#include "lang/tunables.def"
+} Tunables;
+
+typedef struct TunableInfo {
+  const char *name, *env, *why;
+  i64 value;      /* default */
+  size_t offset;  /* in Tunables */
+} TunableInfo;
+
+extern const TunableInfo tunable_info[];
+extern const u32 tunable_count;
+void tunables_default(Tunables *t);
+/* Sets those that the environment names (a non-negative decimal number; anything else is ignored). */
+void tunables_environment(Tunables *t, const char *(*get)(const char *name));
+
+#endif

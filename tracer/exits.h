@@ -1,0 +1,242 @@
+/* exits.h — hand-off format: how a region is left, and what has to be rebuilt then; what a region is to the
+ * rooms that enter it, and what a backend is.
+ *
+ * An exit names the frames to rebuild, outermost first, and per frame which registers hold what. Contents are
+ * recipes: a pool of small immutable expressions over values of the graph, sources and constants; a recipe
+ * used twice by one exit is built once. Recipes speak of graph values throughout; where a value lies when the
+ * exit is taken (a slot), or that it has to be computed first, is the plan's business (RegionBind
+ * below).
+ *
+ * The journal lists what the region has to write back: module variables, ref cells, host fields. It is a tree
+ * of entries linked to their parents; an exit replays from the root to its own position, last write wins.
+ *
+ * Everything here is owned by the ExitTable and freed with it; constants hold no VM values. */
+#ifndef WEFT_TRACER_EXITS_H
+#define WEFT_TRACER_EXITS_H
+
+#include "guards/guards.h"
+
+typedef struct Graph Graph;
+typedef u32 RecipeId;  /* 0: none */
+typedef u32 JournalId; /* 0: the empty journal */
+
+typedef enum RecipeKind {
+  RCP_none,
+  RCP_const,  /* constant */
+  RCP_value,  /* ValueId `a` of the graph */
+  RCP_size,   /* weak i64 of a size expression */
+  RCP_list,   /* items */
+  RCP_record, /* keys and items */
+  RCP_range,  /* items: start, stop, step */
+  RCP_fn,     /* closure of `code`; items: captures. `a` = 1: member b of a group, the items are the group's */
+  RCP_transform, /* `a` = TransformKind; items: inner, settings */
+  RCP_source, /* the object that SourceId `a` names, unchanged */
+  RCP_items,  /* ValueId `a`, stacked along axis 0, as the list of its items; `item` appended to list b if b */
+  RCP_ref,    /* a ref that the region made; items: its content */
+  RCP_COUNT
+} RecipeKind;
+
+/* A constant without a VM: what bytecode constants can be, plus strong numbers. */
+typedef struct ExitConst {
+  u8 kind;  /* ValueKind: V_NIL V_NUM V_TEXT V_DTYPE V_FN (builtin) V_HOLE */
+  u8 dtype;
+  bool weak;
+  u32 len;          /* text bytes */
+  const char *text; /* in the table's arena */
+  u64 bits;         /* number's payload; builtin: OpId */
+} ExitConst;
+
+typedef struct Recipe {
+  u8 kind;
+  u32 a, b;
+  u32 first, count; /* ExitTable.ids: items */
+  u32 key_first;    /* record: ExitTable.names */
+  Dim dim;          /* size */
+  u32 constant;     /* const: ExitTable.consts */
+  struct Code *code; /* fn: borrowed; guarded by id through the region's guards */
+} Recipe;
+
+typedef struct JournalEntry {
+  JournalId parent;
+  SourceId target; /* a global, or a ref (its content is written), or a host value */
+  RecipeId ref;    /* target 0: a ref the region made */
+  RecipeId value;
+} JournalEntry;
+
+typedef enum ExitKind { EXIT_return, EXIT_break, EXIT_check, EXIT_cold, EXIT_limit, EXIT_KIND_COUNT } ExitKind;
+
+enum { REG_RESULT = 0xffff }; /* the frame returns this value instead of holding it */
+
+typedef struct ExitReg {
+  u16 reg;
+  RecipeId recipe;
+} ExitReg;
+
+typedef struct ExitFrame {
+  u32 frame;    /* Graph.frames: code, function, call site */
+  u32 pc;       /* the instruction to run next; of an outer frame: its call instruction */
+  u16 result;   /* register of the caller that takes the result (innermost but the first frame) */
+  u16 flags;    /* vm.h FRAME_* */
+  u32 tail_calls;
+  RecipeId self; /* the function that runs; 0 for the region's own frame */
+  u32 first, count; /* ExitTable.regs, sorted by register */
+} ExitFrame;
+
+typedef struct Exit {
+  u8 kind;     /* ExitKind */
+  u16 reason;  /* reasons.def: break, cold, limit */
+  u16 check;   /* errors.def: check */
+  JournalId journal;
+  u32 frame_first, frame_count; /* ExitTable.frames */
+  Span span;   /* what it exits for */
+  u32 snapshot; /* 1 + the exit whose state this one shares (limit exits), or 0 */
+} Exit;
+
+typedef struct ExitTable {
+  Allocator *alloc;
+  Arena arena;
+  VEC(Exit) exits; /* exit 0 is always the return (or the region's regular end) */
+  VEC(ExitFrame) frames;
+  VEC(ExitReg) regs;
+  VEC(Recipe) recipes;       /* entry 0 unused */
+  VEC(JournalEntry) journal; /* entry 0 unused */
+  VEC(u32) ids;
+  VEC(Name) names;
+  VEC(ExitConst) consts;
+  bool failed; /* memory was refused */
+} ExitTable;
+
+typedef struct ExitMark {
+  u32 exits, frames, regs, recipes, journal, ids, names, consts;
+} ExitMark;
+
+void exits_init(ExitTable *t, Allocator *alloc);
+void exits_free(ExitTable *t);
+ExitMark exits_mark(const ExitTable *t);
+void exits_rollback(ExitTable *t, ExitMark m);
+
+/* Recipes: equal const, value, size and source recipes are shared; 0 when memory was refused. */
+RecipeId recipe_const(ExitTable *t, Value v); /* V_NIL V_NUM V_TEXT V_DTYPE V_HOLE, builtin V_FN; else 0 */
+RecipeId recipe_value(ExitTable *t, u32 value);
+RecipeId recipe_size(ExitTable *t, Dim d);
+RecipeId recipe_source(ExitTable *t, SourceId s);
+RecipeId recipe_list(ExitTable *t, const RecipeId *items, u32 count);
+RecipeId recipe_record(ExitTable *t, const Name *keys, const RecipeId *items, u32 count);
+RecipeId recipe_range(ExitTable *t, RecipeId start, RecipeId stop, RecipeId step);
+RecipeId recipe_fn(ExitTable *t, struct Code *code, const RecipeId *captures, u32 count);
+RecipeId recipe_group_fn(ExitTable *t, struct Code *code, u32 member, const RecipeId *members_captures, u32 count);
+RecipeId recipe_transform(ExitTable *t, u32 transform, RecipeId inner, RecipeId settings);
+RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before); /* before: the list it was appended to, or 0 */
+RecipeId recipe_ref(ExitTable *t, RecipeId content); /* each call is a new identity */
+
+JournalId journal_write(ExitTable *t, JournalId parent, SourceId target, RecipeId made_ref, RecipeId value);
+/* Entries from the root to `at`, oldest first, into `out` (room for journal_depth). */
+u32 journal_depth(const ExitTable *t, JournalId at);
+void journal_path(const ExitTable *t, JournalId at, JournalId *out);
+
+/* Exits: begin, then one frame after the other outermost first with its registers, then end. Returns the exit
+ * number from exit_begin, UINT32_MAX when memory was refused. exit_begin for number 0 comes first. */
+u32 exit_begin(ExitTable *t, ExitKind kind, u32 reason_or_check, JournalId journal, Span span);
+bool exit_frame(ExitTable *t, u32 exit, u32 frame, u32 pc, u16 result, u16 flags, u32 tail_calls, RecipeId self);
+bool exit_reg(ExitTable *t, u32 exit, u16 reg, RecipeId recipe); /* of the frame added last */
+
+/* Every value of the graph that the exit (its registers, selves and journal) needs; `each` may see one twice. */
+void exit_values(const ExitTable *t, u32 exit, void (*each)(void *ctx, u32 value), void *ctx);
+/* Every size expression likewise. */
+void exit_sizes(const ExitTable *t, u32 exit, void (*each)(void *ctx, Dim d), void *ctx);
+/* Renames the values of all recipes (passes that replace values); map[v] == 0 leaves v. */
+void exits_remap(ExitTable *t, const u32 *map, u32 count);
+
+/* Builds values from recipes after a region was left: each recipe once, graph values through `value`. */
+typedef struct RecipeBuild {
+  Vm *vm;
+  const Graph *graph;
+  const Frame *frame; /* the frame that entered the region, still as it was: RCP_source reads it */
+  WeftStatus (*value)(void *ctx, u32 value, Value *out); /* owned */
+  WeftStatus (*size)(void *ctx, Dim d, i64 *out);
+  void *ctx;
+  Value *made; /* by RecipeId; V_HOLE: not yet */
+  u32 count;
+} RecipeBuild;
+WeftStatus build_init(RecipeBuild *b, Vm *vm, const Graph *g, const Frame *f) MUST_USE; /* value, size, ctx are set by the caller */
+void build_free(RecipeBuild *b);
+WeftStatus build_recipe(RecipeBuild *b, RecipeId r, Value *out) MUST_USE; /* *out owned */
+
+/* ---- regions and backends ------------------------------------------------------------------------- */
+
+#define NO_EXIT UINT32_MAX
+#define BIND_NODE UINT32_MAX /* the value is not in a slot: the graph interpreter computes it (run_value) */
+
+/* Where a value that an exit needs lies when that exit is taken. */
+typedef struct RegionBind {
+  u32 value; /* ValueId */
+  u32 slot;  /* or BIND_NODE */
+} RegionBind;
+
+typedef struct RegionExit {
+  u32 bind_first, bind_count; /* Region.binds */
+  u64 taken;
+  u64 failures; /* checks: times eager found nothing wrong */
+  void *link;   /* the tracer's: continuation entered here */
+} RegionExit;
+
+/* A compiled piece of code: graph, compiled form, exits, counters. Owned by a GuardCache entry.
+ *
+ * Slots are 8 bytes each, on the VM's stack: input i of the graph's GuardSet in slot i, then the backend's.
+ * What a slot holds follows from the type of its value: rank 0 on the CPU (not c128) the payload bits as in
+ * Value, else an Array *. `run` gets the inputs filled and the rest zero, and returns
+ *   WEFT_OK     *exit is taken: every bound slot of it is filled; slots of arrays own one count each (inputs
+ *               only when donated). All other counts are given up.
+ *   WEFT_ERROR  fuel, deadline, interrupt or memory: the error stands in the VM; *exit tells the state to
+ *               restore before it is raised. */
+typedef struct Region Region;
+typedef struct Backend Backend;
+struct Region {
+  u64 id;
+  const char *name;  /* the graph's */
+  Graph *graph;      /* owned; exits, sizes and nodes are needed to leave */
+  const Backend *backend;
+  const GuardProg *guards; /* borrowed from the cache entry */
+  void *code;        /* the backend's; jit: Plan * */
+  u32 nslots;
+  WeftStatus (*run)(Vm *vm, Region *r, u64 *slots, u32 *exit);
+  void (*print)(const Region *r, Buf *out); /* the compiled form as text */
+  void (*destroy)(Vm *vm, Region *r);       /* frees `code` */
+  RegionExit *exits; /* parallel to graph->exits.exits */
+  u32 exit_count;
+  RegionBind *binds;
+  u32 bind_count;
+  u64 *codes;        /* ids of the codes it runs (inlined ones too) */
+  u32 code_count;
+  u64 entered, compile_ns, run_ns;
+  u64 bytes;         /* of generated code and plan */
+  u32 kernels, natives, externs;
+};
+Region *region_new(Vm *vm, Graph *g); /* consumes g, also when it fails; exits counted, binds empty. NULL when refused */
+void region_free(Vm *vm, Region *r);
+bool region_bind(Vm *vm, Region *r, u32 exit, const RegionBind *binds, u32 count) MUST_USE; /* each exit once, in any order */
+
+typedef enum BackendResult {
+  BACKEND_ok,
+  BACKEND_restart,     /* trace again: an assumption was too narrow (reason) */
+  BACKEND_skip,        /* not worth compiling */
+  BACKEND_unsupported, /* something in it does not lower (reason names it) */
+  BACKEND_fatal,       /* memory was refused, or a defect: this location stays eager */
+} BackendResult;
+
+typedef struct CompileLimits {
+  u32 nodes;      /* at most that many */
+  u64 ns;         /* about that long */
+  bool forced;    /* jit(f), explain: heat and cost do not matter */
+  u8 device;
+} CompileLimits;
+
+struct Backend {
+  const char *name; /* WEFT_BACKEND */
+  /* Fills code, nslots, run, print, destroy, binds and counters of the region, whose graph it may rewrite.
+   * When it says no, `why` holds a line for the user and the region is freed by the caller. */
+  BackendResult (*compile)(Vm *vm, const Backend *self, Region *r, const CompileLimits *limits, Buf *why);
+  void *state;
+};
+
+#endif
