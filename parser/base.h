@@ -191,8 +191,11 @@ static inline Span span_join(Span a, Span b) {
 /* An error found before a program runs: parser, scope resolution, compiler. */
 typedef struct Diag {
   Span span;
-  u8 kind;         /* ErrorKind of lang/errors.def: syntax or name */
-  char *message;   /* in the arena given to the parser or compiler */
+  u8 kind;             /* ErrorKind of lang/errors.def: syntax, name, or limit when memory was refused */
+  const char *message; /* in the arena given to the parser or compiler, or static */
 } Diag;
+
+/* The kinds that a parser needs, numbered as in lang/errors.def (lang/errors.c pins it). */
+enum { DIAG_SYNTAX = 2, DIAG_NAME = 3, DIAG_LIMIT = 12 };
 
 #endif

@@ -1,0 +1,30 @@
+/* parser.h — facade of parser/: source text to AST (ast.h), and tokens for highlighting (lexer.h).
+ *
+ *   sources_add → lexer (tokens.def) → Pratt parser → Ast
+ *
+ * This folder includes nothing but the C library. */
+#ifndef WEFT_PARSER_PARSER_H
+#define WEFT_PARSER_PARSER_H
+
+#include "parser/ast.h"
+#include "parser/base.h"
+
+typedef struct ParseOptions {
+  bool repl; /* text that ends inside a construct gives WEFT_INCOMPLETE instead of an error */
+} ParseOptions;
+
+/* Parses one file. `options` may be NULL.
+ * WEFT_OK: *out is whole, its arrays lie in `arena`.
+ * WEFT_ERROR: *diag says why (kind DIAG_SYNTAX, or DIAG_LIMIT when memory was refused); the message lies in
+ * `arena` or is static. WEFT_INCOMPLETE: likewise, the message being the error it would have been. */
+WeftStatus parser_parse(Ast *out, Arena *arena, Names *names, const Sources *sources, u32 file, Diag *diag,
+                        const ParseOptions *options) MUST_USE;
+
+/* What to write in Weft instead of a word of other languages ("None" → "nil", "elif" → "else if"), for the
+ * error on a name that is not declared; NULL when there is nothing to say. */
+const char *parser_foreign_word(const char *name, size_t len);
+
+/* Reserved words in the order of language.md, NULL behind the last (completion). */
+const char *const *parser_reserved_words(void);
+
+#endif
