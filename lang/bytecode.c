@@ -62,7 +62,7 @@ u32 proto_extent_at(const Proto *p, u32 pc) {
 }
 
 const Site *proto_site_at(const Proto *p, u32 pc) {
-  u32 lo = 0, hi = p->nsites;
+  u32 lo = 1, hi = p->nsites;
   while (lo < hi) {
     u32 mid = lo + (hi - lo) / 2;
     if (p->sites[mid].pc < pc) lo = mid + 1;

@@ -3,8 +3,10 @@
  * Instruction, 64 bits: op u8 | flags u8 | a u16 | b u16 | c u16. An operand of kind "k" is a register, or
  * a constant when its top bit is set. b:c together hold a wide number or a jump target.
  * Flags: bit 0 "b dies here", bit 1 "c dies here", bit 2 "a dies here" (where a is read), bit 3 METHOD.
- * A dying operand is moved out of its register. Argument registers of calls always die.
- * Every pc is a legal entry and exit: an instruction that fails leaves its operands as they were. */
+ * A dying operand is moved out of its register, which then reads as empty. When b and c are the same register only
+ * c is flagged. Runs of consecutive registers (arguments, items, keys and values) always die.
+ * Every pc is a legal entry and exit: an instruction that fails leaves its operands as they were (a call that fails
+ * may have consumed its arguments). Registers are empty when a frame begins. */
 #ifndef WEFT_LANG_BYTECODE_H
 #define WEFT_LANG_BYTECODE_H
 
@@ -42,6 +44,18 @@ typedef struct BcInfo {
 } BcInfo;
 extern const BcInfo bc_info[BC_COUNT];
 
+/* What an instruction reads and writes, descriptors and captures included. */
+typedef struct InsUse {
+  u32 reads[3], nreads;     /* single registers, in the order a, b, c */
+  u32 run, run_count;       /* consecutive registers that are read and die */
+  u32 write, write_count;   /* consecutive registers written; where an instruction may jump as well, on the
+                               fall-through edge only */
+  bool write_next;          /* fornext: register write + 2 (the item) is written too */
+  const struct Capture *captures; /* closure, group: CAP_REGISTER entries are read */
+  u32 ncaptures;
+  const struct Desc *dims;  /* checkarg: dim_regs that it compares with are read */
+} InsUse;
+
 /* ---- constants ------------------------------------------------------------------------------ */
 
 typedef enum ConstKind { CK_NIL, CK_BOOL, CK_INT /* weak */, CK_FLOAT /* weak */, CK_TEXT, CK_BUILTIN /* OpId */, CK_DTYPE, CK_HOLE } ConstKind;
@@ -74,7 +88,12 @@ typedef struct PathStep {
   u32 item_first, item_count; /* STEP_INDEX: into Desc.items (IndexItemKind each) */
 } PathStep;
 
-enum { ROOT_REGISTER, ROOT_MODULE };
+enum {
+  ROOT_REGISTER, /* register a is the variable: read, updated, rebound */
+  ROOT_MODULE,   /* module slot `root_slot` is; register a is unused */
+  ROOT_FIXED,    /* register a is no variable (a captured value, a call's result): only read. The path must pass
+                    through a ref, else a type error says that a captured variable cannot be assigned: ref */
+};
 
 typedef struct Desc {
   u8 kind; /* DescKind */
@@ -88,23 +107,24 @@ typedef struct Desc {
   /* INDEX and PATH: items in order */
   u32 item_count;
   const u8 *items;
-  /* PATH: steps; op = BcOp of a compound assignment, or BC_move for plain; root */
+  /* PATH: steps; op = BcOp of a compound assignment, or BC_move for plain; root.
+   * A path that passes through `.value` of a ref changes the cell from there on, and rebinds nothing. */
   u32 step_count;
   const PathStep *steps;
   u8 op;
-  u8 root;
+  u8 root; /* ROOT_* */
   u32 root_slot; /* module slot when root is ROOT_MODULE */
   /* UNPACK of a list or array: `before` parts, then the rest when has_rest, then `after` parts;
    * of a record: names (and the rest as a record when has_rest) */
   u32 before, after;
   bool has_rest;
   /* ANNOT: type name (dtype, text, list, record, range, fn …; 0 any), dims: rank, per axis a constant, a
-   * name that is bound here, or a name bound before */
+   * name that is bound here, or a name bound before. A dtype without dims means rank 0. */
   Name type_name;
   u8 dtype;   /* DT_NONE when it is no dtype */
   bool has_dims;
   u32 rank;
-  const i64 *dim_consts; /* >= 0 a constant, -1 a name */
+  const i64 *dim_consts; /* >= 0 a constant, -1 a name, -2 any size */
   const Name *dim_names;
   const u16 *dim_regs;   /* register of the bound name */
   const u8 *dim_binds;   /* 1: this occurrence binds, 0: compares */
@@ -115,25 +135,33 @@ typedef struct Desc {
 
 typedef enum ExtentKind { EXT_FN, EXT_IF, EXT_WHILE, EXT_FOR, EXT_TRY } ExtentKind;
 
-/* Properly nested. IF: head = first pc of the taken arm, els = first pc of the other arm (== end when there
- * is none). Loops: head = pc that `loop` jumps to (condition or fornext). TRY: body [begin, head), handler
- * [head, end): an error inside the body continues at head. and/or are IF extents. */
+/* Properly nested, parents before children, in the order of begin.
+ * IF: begin = its jump (jnot, jif, jgiven), head = begin + 1 = the arm that falls through, els = first pc of the
+ * other arm (== end when there is none). and, or, chained comparisons and parameter defaults are IF extents.
+ * Loops: begin = forprep, or the condition; head = pc that `loop` jumps to (condition or fornext); els = pc of the
+ * one `loop` instruction, to which `continue` goes; end = els + 1, to which `break` goes.
+ * TRY: body [begin, head), handler [head, end): an error raised inside the body, when it can be caught, continues at
+ * head, after the registers that are not live there were emptied.
+ * Jumps go to els or end of an extent around them; `loop` goes to head. */
 typedef struct Extent {
   u8 kind;
   u32 begin, head, els, end; /* pcs; end is exclusive */
   u32 parent;                /* index, UINT32_MAX for the function itself */
-  u32 write_first, write_count; /* into Proto.writes: sorted registers; module slots carry WRITE_MODULE */
+  u32 write_first, write_count; /* into Proto.writes, sorted: registers, then module slots with WRITE_MODULE */
 } Extent;
 #define WRITE_MODULE 0x80000000u
 
 /* ---- functions ------------------------------------------------------------------------------ */
 
+/* sites[0] is the function's entry (pc 0). The others are sorted by pc and have distinct pcs; that of a loop is at
+ * its `loop` instruction, that of a branch at jif or jnot, module accesses at getmod, setmod, setpath. */
 typedef enum SiteKind { SITE_ENTRY, SITE_LOOP, SITE_BRANCH, SITE_CALL, SITE_MODULE } SiteKind;
 typedef struct Site {
   u8 kind;
   u32 pc;
 } Site;
 
+/* Members of a group have equal capture lists, since they share one environment. */
 typedef enum CaptureKind { CAP_REGISTER, CAP_CAPTURE, CAP_GROUP } CaptureKind;
 typedef struct Capture {
   u8 kind;
@@ -176,7 +204,7 @@ struct Proto {
   u32 group_index;      /* position in its group */
   u32 group_size;       /* 1 for a lone function or lambda */
   Proto **group;        /* members of its group (borrowed: they are siblings in the parent's protos) */
-  Site *sites;          /* sorted by pc */
+  Site *sites;          /* the entry, then sorted by pc */
   u32 nsites;
   u32 file;
   Arena arena;          /* everything above lies here */
@@ -184,11 +212,21 @@ struct Proto {
 
 void proto_drop(Proto *p); /* consumes one count; frees children */
 
-/* Registers that hold values before `pc`, as a bit set of (nregs + 63) / 64 words; edges into handlers
- * included. Computed by one backward pass; false when memory was refused. */
+void ins_uses(const Proto *p, u32 pc, InsUse *out);
+bool ins_jumps(Ins i, u32 *target); /* has it a jump target (loop included)? */
+
+/* Liveness of a whole function (lang/live.c): a register is live before a pc when its value may still be read. Edges
+ * into handlers are included. Made by one backward pass, then read by pc. */
+typedef struct Liveness Liveness;
+Liveness *liveness_new(const Proto *p, Allocator *alloc); /* NULL when refused */
+void liveness_free(Liveness *l);
+u32 liveness_words(const Liveness *l); /* u64 words of a set */
+void liveness_at(const Liveness *l, u32 pc, u64 *bits); /* live before pc, before the instruction began */
+
+/* The same for one pc: a bit set of (nregs + 63) / 64 words; false when memory was refused. */
 bool proto_live(const Proto *p, u32 pc, u64 *bits, Allocator *scratch) MUST_USE;
 u32 proto_extent_at(const Proto *p, u32 pc);          /* innermost extent */
-const Site *proto_site_at(const Proto *p, u32 pc);    /* NULL when there is none */
+const Site *proto_site_at(const Proto *p, u32 pc);    /* never the entry; NULL when there is none */
 
 /* Top-level names of one module and their slots. Grows while a REPL adds to it; slots never move. */
 typedef struct ModuleScope {
@@ -202,6 +240,17 @@ enum {
   MODVAR_DECLARED = 1, /* by let, fn or import in this module */
   MODVAR_BUILTIN = 2,  /* pre-filled with the built-in of this name, nothing declared it (yet) */
 };
+/* The names bound in every module unless shadowed: operations without a module, dtypes, constants, modules. */
+typedef enum BuiltinKind { BUILTIN_NONE, BUILTIN_OP /* OpId */, BUILTIN_DTYPE /* DType */, BUILTIN_CONST /* 0 pi, 1 inf, 2 nan */, BUILTIN_MODULE } BuiltinKind;
+typedef struct Builtin {
+  u8 kind; /* BuiltinKind */
+  u16 id;
+  const char *name;
+} Builtin;
+Builtin builtin_find(const char *s, size_t len); /* kind BUILTIN_NONE when there is none */
+u32 builtin_count(void);
+Builtin builtin_at(u32 i);
+
 bool scope_find(const ModuleScope *s, Name name, u32 *slot);
 bool scope_add(ModuleScope *s, Name name, u32 *slot) MUST_USE; /* finds or adds */
 void scope_free(ModuleScope *s);

@@ -20,13 +20,13 @@ static const struct {
 #undef OP
 };
 
-static const char *const modules[] = {"linalg", "nn", "fft", "random", "optim", "plot", "trace"};
+const char *const op_modules[OP_MODULE_COUNT] = {"linalg", "nn", "fft", "random", "optim", "plot", "trace"};
 
 static void shown_name(char *out, const char *name) {
   strcpy(out, name);
-  for (u32 m = 0; m < COUNT_OF(modules); m++) {
-    size_t n = strlen(modules[m]);
-    if (strncmp(name, modules[m], n) == 0 && name[n] == '_') out[n] = '.';
+  for (u32 m = 0; m < OP_MODULE_COUNT; m++) {
+    size_t n = strlen(op_modules[m]);
+    if (strncmp(name, op_modules[m], n) == 0 && name[n] == '_') out[n] = '.';
   }
 }
 
