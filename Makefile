@@ -156,7 +156,12 @@ $(B)/tests/$(1): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/$(1)/*.c)) $(SUPPO
 	$$(Q)$$(CC) $$(LDFLAGS) $$(filter %.o,$$^) $$(B)/libweft.a $$(LIBS) -o $$@
 endef
 $(foreach s,$(SUITES),$(eval $(call suite,$(s))))
-tests: $(SUITES:%=$(B)/tests/%) ; @:
+tests: $(SUITES:%=$(B)/tests/%) build/cases/ops.weft ; @:
+
+# The example in each row of the table of operations is a case too.
+build/cases/ops.weft: lang/ops.def tests/tools/op-examples.awk
+	@mkdir -p $(@D)
+	$(Q)awk -f tests/tools/op-examples.awk $< >$@
 
 # ---- the same tree with sanitizers, and with the counters that guide the fuzzers -------------------
 

@@ -1,0 +1,16 @@
+# Makes a case of the example that each row of lang/ops.def carries: awk -f op-examples.awk lang/ops.def
+# The example stands behind the last "; " of the documentation: `EXPR is VALUE`, or a comparison that is true.
+BEGIN { print "# The examples of lang/ops.def." }
+/^OP\(/ {
+  name = $0; sub(/^OP\(/, "", name); sub(/,.*/, "", name)
+  doc = $0; sub(/"\)[^"]*$/, "", doc); sub(/.*"/, "", doc)
+  n = split(doc, part, /; /)
+  if (n < 2 || part[n] !~ /( is | == | < | > | <= | >= )/) next
+  example = part[n]
+  gsub(/'/, "\"", example)
+  print "#{ " name
+  at = index(example, " is ")
+  if (at) { print substr(example, 1, at - 1); print "#= " substr(example, at + 4) }
+  else { print example; print "#= true" }
+  print "#}"
+}
