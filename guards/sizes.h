@@ -6,9 +6,9 @@
  * that are equal by + and * alone are the same Dim; compare with ==. DIM_NONE stands for failure: memory was
  * refused (pool->failed), or the expression left i64 or its size limits; the tracer then breaks.
  *
- * Meaning: checked i64. Evaluation fails when any step leaves i64 or divides by zero; the region then takes
- * its exit and the interpreter, where integers wrap, runs the code. Simplifications therefore never change a
- * value that evaluation would have produced, nor drop a step whose failure matters: rules that go through
+ * Meaning: checked i64. Evaluation fails when a step of the canonical form leaves i64 or divides by zero; the
+ * region then takes its exit and the interpreter, where integers wrap, runs the code. When it does not fail, the
+ * value is that of the program's own wrapping integers. Rules that go through
  * floordiv, mod, min, max or an order proof apply only where the ranges show that nothing overflows.
  * `floordiv` and `mod` round to minus infinity, like the language. */
 #ifndef WEFT_GUARDS_SIZES_H
@@ -24,6 +24,7 @@ enum {
   SIZE_MAX_DEPTH = 40,  /* nesting of floordiv, mod, min, max and sums: recursion over it is safe */
   SIZE_MAX_TERMS = 48,  /* terms of a sum, alternatives of a min or max */
   SIZE_MAX_FACTORS = 8, /* factors of a product */
+  SIZE_STACK = 128,     /* numbers that evaluation may have pending */
 };
 
 typedef enum SizeKind {
@@ -68,9 +69,9 @@ typedef struct SizeSym {
   Dim dim;     /* the expression that is this symbol alone */
 } SizeSym;
 
-typedef struct SizeFact { /* known to hold, beyond ranges and same_as */
+typedef struct SizeFact { /* known to hold, beyond ranges and same_as: diff rel 0 */
   u8 rel;
-  Dim a, b;
+  Dim diff;
 } SizeFact;
 
 typedef struct SizeUndo {
@@ -89,6 +90,7 @@ typedef struct SizePool {
   VEC(SizeUndo) trail; /* old state of symbols, for rollback */
   u32 *slots;          /* open addressing: node ids */
   u32 slot_count;
+  u32 equated;         /* symbols with same_as */
   bool failed;         /* memory was refused */
 } SizePool;
 
@@ -163,7 +165,9 @@ typedef struct SizeCode {
   const i64 *words;
   u32 count;
 } SizeCode;
-/* slot_of[sym] is the slot that holds the symbol's value. False when memory was refused. */
+/* slot_of[sym] is the slot that holds the symbol's value. False when memory was refused, a symbol has no slot
+ * (UINT32_MAX), or the expression needs more than SIZE_STACK. Equated symbols are not replaced: the guard that
+ * equates them is compiled this way too. */
 bool size_compile(const SizePool *p, Dim d, const u32 *slot_of, Arena *arena, SizeCode *out) MUST_USE;
 bool size_run(const SizeCode *code, const u64 *slots, i64 *out); /* false: left i64 or divided by zero */
 

@@ -1,0 +1,31 @@
+/* sizes_inner.h — what the files of symbolic sizes share: access to nodes, sums as terms on the stack. */
+#ifndef WEFT_GUARDS_SIZES_INNER_H
+#define WEFT_GUARDS_SIZES_INNER_H
+
+#include "guards/sizes.h"
+
+static inline const SizeNode *node_of(const SizePool *p, Dim d) { return &p->nodes.data[-d]; } /* d < 0 */
+
+/* c + sum of terms, unsorted. */
+typedef struct SizePoly {
+  i64 c;
+  u32 n;
+  SizeTerm t[SIZE_MAX_TERMS];
+} SizePoly;
+
+void poly_of(const SizePool *p, Dim d, SizePoly *out); /* d is not DIM_NONE */
+bool poly_add_term(SizePoly *q, i64 coef, Dim of);     /* false: overflow or too many */
+Dim poly_make(SizePool *p, SizePoly *q);               /* sorts q */
+u64 poly_gcd(const SizePoly *q);                       /* of the coefficients without the constant; 0 without terms */
+
+static inline i64 floor_div(i64 a, i64 b) { /* b is not 0, the quotient fits */
+  i64 q = a / b;
+  return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
+}
+static inline i64 floor_mod(i64 a, i64 b) { /* b is not 0; the sign of b */
+  if (b == -1) return 0;
+  i64 r = a % b;
+  return r && (r < 0) != (b < 0) ? r + b : r;
+}
+
+#endif

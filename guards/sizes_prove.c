@@ -1,0 +1,338 @@
+/* sizes_prove.c — ranges of size expressions, proofs of relations, what is assumed (see sizes.h). */
+#include "guards/sizes_inner.h"
+
+#include <string.h>
+
+typedef __int128 wide;
+#define BIG ((wide)INT64_MAX + 2) /* beyond i64; BIG * 2^63 still fits the wide type */
+
+#define FAR ((wide)1 << 100)
+
+typedef struct Bounds { /* of the true value; lo == -BIG, hi == BIG: none. fits: see SizeRange */
+  wide lo, hi;
+  bool fits;
+} Bounds;
+
+static const Bounds unknown = {-BIG, BIG, false};
+
+static wide clamp(wide v) { return v > BIG ? BIG : v < -BIG ? -BIG : v; }
+static bool in_i64(wide lo, wide hi) { return lo >= INT64_MIN && hi <= INT64_MAX; }
+static wide floor_wide(wide a, wide b) {
+  wide q = a / b;
+  return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+static Bounds times(Bounds a, Bounds b) {
+  wide v[4] = {clamp(a.lo * b.lo), clamp(a.lo * b.hi), clamp(a.hi * b.lo), clamp(a.hi * b.hi)};
+  Bounds r = {v[0], v[0], a.fits && b.fits};
+  for (u32 i = 1; i < 4; i++) {
+    if (v[i] < r.lo) r.lo = v[i];
+    if (v[i] > r.hi) r.hi = v[i];
+  }
+  r.fits = r.fits && in_i64(r.lo, r.hi);
+  return r;
+}
+
+/* Recursion is bounded by SIZE_MAX_DEPTH. */
+static Bounds bounds(const SizePool *p, Dim d) {
+  i64 c;
+  if (d == DIM_NONE) return unknown;
+  if (size_is_const(p, d, &c)) return (Bounds){c, c, true};
+  const SizeNode *x = node_of(p, d);
+  const SizeTerm *t = &p->terms.data[x->first];
+  switch (x->kind) {
+    case SK_sym: {
+      const SizeSym *s = &p->syms.data[x->value];
+      return (Bounds){s->lo, s->hi, true};
+    }
+    case SK_mul: {
+      Bounds r = bounds(p, t[0].of);
+      for (u32 i = 1; i < x->count; i++) {
+        bool square = x->count == 2 && t[0].of == t[1].of;
+        r = times(r, bounds(p, t[i].of));
+        if (square && r.lo < 0) r.lo = 0;
+      }
+      return r;
+    }
+    case SK_add: {
+      Bounds r = {x->value, x->value, true};
+      bool no_lo = false, no_hi = false;
+      for (u32 i = 0; i < x->count; i++) {
+        Bounds b = bounds(p, t[i].of);
+        bool up = t[i].coef > 0;
+        wide u = (up ? b.lo : b.hi) * t[i].coef, v = (up ? b.hi : b.lo) * t[i].coef;
+        no_lo |= (up ? b.lo == -BIG : b.hi == BIG) || u < -FAR;
+        no_hi |= (up ? b.hi == BIG : b.lo == -BIG) || v > FAR;
+        r.lo += u > FAR ? FAR : u < -FAR ? -FAR : u;
+        r.hi += v > FAR ? FAR : v < -FAR ? -FAR : v;
+        r.fits = r.fits && b.fits;
+      }
+      r.lo = no_lo ? -BIG : clamp(r.lo);
+      r.hi = no_hi ? BIG : clamp(r.hi);
+      r.fits = r.fits && in_i64(r.lo, r.hi);
+      return r;
+    }
+    case SK_floordiv: {
+      Bounds a = bounds(p, t[0].of), b = bounds(p, t[1].of);
+      if (!a.fits || !b.fits || (b.lo <= 0 && b.hi >= 0)) return unknown;
+      wide v[4] = {floor_wide(a.lo, b.lo), floor_wide(a.lo, b.hi), floor_wide(a.hi, b.lo), floor_wide(a.hi, b.hi)};
+      Bounds r = {v[0], v[0], true};
+      for (u32 i = 1; i < 4; i++) {
+        if (v[i] < r.lo) r.lo = v[i];
+        if (v[i] > r.hi) r.hi = v[i];
+      }
+      r.fits = in_i64(r.lo, r.hi);
+      return r;
+    }
+    case SK_mod: {
+      Bounds a = bounds(p, t[0].of), b = bounds(p, t[1].of);
+      if (!a.fits || !b.fits || (b.lo <= 0 && b.hi >= 0)) return unknown;
+      Bounds r = {b.lo > 0 ? 0 : b.lo + 1, b.lo > 0 ? b.hi - 1 : 0, true};
+      if (b.lo > 0 && a.lo >= 0 && a.hi < r.hi) r.hi = a.hi;
+      return r;
+    }
+    default: { /* min, max */
+      Bounds r = bounds(p, t[0].of);
+      for (u32 i = 1; i < x->count; i++) {
+        Bounds b = bounds(p, t[i].of);
+        bool less = x->kind == SK_min;
+        if (less ? b.lo < r.lo : b.lo > r.lo) r.lo = b.lo;
+        if (less ? b.hi < r.hi : b.hi > r.hi) r.hi = b.hi;
+        r.fits = r.fits && b.fits;
+      }
+      return r;
+    }
+  }
+}
+
+SizeRange size_range(const SizePool *p, Dim d) {
+  Bounds b = bounds(p, d);
+  return (SizeRange){b.lo < INT64_MIN ? INT64_MIN : (i64)b.lo, b.hi > INT64_MAX ? INT64_MAX : (i64)b.hi, b.fits};
+}
+
+bool rel_holds(SizeRel rel, i64 a, i64 b) {
+  switch (rel) {
+    case REL_eq: return a == b;
+    case REL_ne: return a != b;
+    case REL_le: return a <= b;
+    default: return a < b;
+  }
+}
+
+const char *rel_text(SizeRel rel) {
+  static const char *const text[] = {"==", "!=", "<=", "<"};
+  return text[rel];
+}
+
+/* ---- proofs --------------------------------------------------------------------------------------- */
+
+/* Difference of two resolved expressions. */
+static Dim difference(SizePool *p, Dim a, Dim b) { return size_sub(p, a, b); }
+
+/* d == sign * e + k for a constant k? Looks at the terms, makes no expression. */
+static bool offset(const SizePool *p, Dim d, Dim e, i64 sign, wide *k) {
+  SizePoly a, b;
+  poly_of(p, d, &a);
+  poly_of(p, e, &b);
+  if (a.n != b.n) return false;
+  for (u32 i = 0; i < a.n; i++)
+    if (a.t[i].of != b.t[i].of || (wide)a.t[i].coef != (wide)b.t[i].coef * sign) return false;
+  *k = (wide)a.c - (wide)b.c * sign;
+  return true;
+}
+
+/* Narrows bounds of d by what is known of expressions that differ from +-d by a constant. */
+static Bounds known(SizePool *p, Dim d) {
+  Bounds r = bounds(p, d);
+  for (u32 i = 0; i < p->facts.count; i++) {
+    SizeFact f = p->facts.data[i];
+    Dim diff = size_resolve(p, f.diff);
+    wide k;
+    if (f.rel == REL_ne || diff == DIM_NONE) continue;
+    wide hi = f.rel == REL_lt ? -1 : 0;
+    if (offset(p, d, diff, 1, &k)) {
+      if (hi + k < r.hi) r.hi = hi + k;
+      if (f.rel == REL_eq && k > r.lo) r.lo = k;
+    } else if (offset(p, d, diff, -1, &k)) {
+      if (k - hi > r.lo) r.lo = k - hi;
+      if (f.rel == REL_eq && k < r.hi) r.hi = k;
+    }
+  }
+  return r;
+}
+
+static SizeTruth prove_zero(SizePool *p, Dim d) {
+  i64 c;
+  if (size_is_const(p, d, &c)) return c == 0 ? TRUTH_always : TRUTH_never;
+  for (u32 i = 0; i < p->facts.count; i++) {
+    SizeFact f = p->facts.data[i];
+    Dim diff = size_resolve(p, f.diff);
+    if (diff == DIM_NONE) continue;
+    wide k;
+    if (offset(p, d, diff, 1, &k) || offset(p, d, diff, -1, &k)) {
+      if (f.rel == REL_eq) return k == 0 ? TRUTH_always : TRUTH_never;
+      if (f.rel != REL_le && k == 0) return TRUTH_never;
+    }
+  }
+  Bounds b = known(p, d);
+  if (!b.fits) return TRUTH_unknown;
+  if (b.lo == 0 && b.hi == 0) return TRUTH_always;
+  if (b.lo > 0 || b.hi < 0) return TRUTH_never;
+  SizePoly q;
+  poly_of(p, d, &q);
+  u64 g = poly_gcd(&q);
+  if (g > 1 && g <= INT64_MAX && q.c % (i64)g != 0) return TRUTH_never;
+  return TRUTH_unknown;
+}
+
+SizeTruth size_prove(SizePool *p, SizeRel rel, Dim a, Dim b) {
+  i64 x, y;
+  a = size_resolve(p, a);
+  b = size_resolve(p, b);
+  if (a == DIM_NONE || b == DIM_NONE) return TRUTH_unknown;
+  if (size_is_const(p, a, &x) && size_is_const(p, b, &y)) return rel_holds(rel, x, y) ? TRUTH_always : TRUTH_never;
+  if (a == b && rel != REL_le && rel != REL_lt) return rel == REL_eq ? TRUTH_always : TRUTH_never;
+  Dim d = difference(p, a, b);
+  if (d == DIM_NONE) return TRUTH_unknown;
+  if (rel == REL_eq || rel == REL_ne) {
+    SizeTruth t = prove_zero(p, d);
+    if (rel == REL_eq || t == TRUTH_unknown) return t;
+    return t == TRUTH_always ? TRUTH_never : TRUTH_always;
+  }
+  if (!bounds(p, a).fits || !bounds(p, b).fits) return TRUTH_unknown;
+  Bounds k = known(p, d);
+  wide limit = rel == REL_le ? 0 : -1;
+  return k.hi <= limit ? TRUTH_always : k.lo > limit ? TRUTH_never : TRUTH_unknown;
+}
+
+/* ---- assuming ------------------------------------------------------------------------------------- */
+
+static bool change_sym(SizePool *p, u32 sym, i64 lo, i64 hi, Dim same_as) {
+  SizeSym *s = &p->syms.data[sym];
+  if (s->lo == lo && s->hi == hi && s->same_as == same_as) return true;
+  if (!vec_push(p->alloc, &p->trail, (SizeUndo){sym, s->lo, s->hi, s->same_as})) {
+    p->failed = true;
+    return false;
+  }
+  s = &p->syms.data[sym];
+  if (s->same_as == DIM_NONE && same_as != DIM_NONE) p->equated++;
+  s->lo = lo;
+  s->hi = hi;
+  s->same_as = same_as;
+  return true;
+}
+
+static bool add_fact(SizePool *p, SizeRel rel, Dim diff) {
+  if (vec_push(p->alloc, &p->facts, (SizeFact){(u8)rel, diff})) return true;
+  p->failed = true;
+  return false;
+}
+
+static bool mentions(const SizePool *p, Dim d, u32 sym) {
+  if (d >= 0) return false;
+  const SizeNode *x = node_of(p, d);
+  if (x->kind == SK_sym) return x->value == (i64)sym;
+  for (u32 i = 0; i < x->count; i++)
+    if (mentions(p, p->terms.data[x->first + i].of, sym)) return true;
+  return false;
+}
+
+/* sym := d everywhere. Earlier replacements that mention sym are brought up to date, so that no replacement
+ * mentions a replaced symbol. False and nothing changed when an expression got too large. */
+static bool replace_sym(SizePool *p, u32 sym, Dim d) {
+  SizeMark m = size_mark(p);
+  SizeSym s = p->syms.data[sym];
+  if (!change_sym(p, sym, s.lo, s.hi, d)) return false;
+  for (u32 i = 0; i < p->syms.count; i++) {
+    SizeSym *o = &p->syms.data[i];
+    if (i == sym || o->same_as == DIM_NONE || !mentions(p, o->same_as, sym)) continue;
+    Dim now = size_resolve(p, o->same_as);
+    o = &p->syms.data[i];
+    if (now == DIM_NONE || !change_sym(p, i, o->lo, o->hi, now)) {
+      bool failed = p->failed;
+      size_rollback(p, m);
+      p->failed = failed;
+      return false;
+    }
+  }
+  return true;
+}
+
+/* diff == 0 becomes known. */
+static bool equate(SizePool *p, Dim diff) {
+  SizePoly q;
+  poly_of(p, diff, &q);
+  u64 g = poly_gcd(&q);
+  if (g > 1 && g <= INT64_MAX) {
+    for (u32 i = 0; i < q.n; i++) q.t[i].coef /= (i64)g;
+    q.c /= (i64)g; /* divisible, or prove_zero had said never */
+  }
+  u32 best = UINT32_MAX, best_sym = 0;
+  for (u32 i = 0; i < q.n; i++) {
+    u32 sym;
+    if ((q.t[i].coef != 1 && q.t[i].coef != -1) || !size_is_sym(p, q.t[i].of, &sym)) continue;
+    bool elsewhere = false;
+    for (u32 k = 0; k < q.n; k++) elsewhere |= k != i && mentions(p, q.t[k].of, sym);
+    if (elsewhere) continue;
+    bool unbacked = p->syms.data[sym].unbacked;
+    if (best == UINT32_MAX || unbacked > p->syms.data[best_sym].unbacked ||
+        (unbacked == p->syms.data[best_sym].unbacked && sym > best_sym)) {
+      best = i;
+      best_sym = sym;
+    }
+  }
+  if (best == UINT32_MAX) return add_fact(p, REL_eq, diff);
+  i64 sign = q.t[best].coef;
+  SizePoly rest = {.c = 0};
+  if (__builtin_mul_overflow(q.c, -sign, &rest.c)) return add_fact(p, REL_eq, diff);
+  for (u32 i = 0; i < q.n; i++) {
+    i64 k;
+    if (i == best) continue;
+    if (__builtin_mul_overflow(q.t[i].coef, -sign, &k) || !poly_add_term(&rest, k, q.t[i].of))
+      return add_fact(p, REL_eq, diff);
+  }
+  Dim same = poly_make(p, &rest);
+  if (same == DIM_NONE || !replace_sym(p, best_sym, same)) return !p->failed && add_fact(p, REL_eq, diff);
+  /* what was known of the symbol's range holds for its replacement */
+  SizeSym s = p->syms.data[best_sym];
+  return size_assume(p, REL_le, size_const(p, s.lo), same) && size_assume(p, REL_le, same, size_const(p, s.hi));
+}
+
+/* coef * sym + c rel 0, by narrowing the range. False: it does not narrow. */
+static bool narrow(SizePool *p, SizeRel rel, i64 coef, u32 sym, i64 c, bool *ok) {
+  SizeSym s = p->syms.data[sym];
+  wide lo = s.lo, hi = s.hi;
+  if (rel == REL_ne) {
+    if (c % coef != 0) return false;
+    wide v = -(wide)c / coef;
+    if (v == lo) lo++;
+    else if (v == hi) hi--;
+    else return false;
+  } else {
+    wide limit = rel == REL_lt ? -1 : 0; /* coef * sym <= limit - c */
+    wide room = limit - c;
+    if (coef > 0) {
+      wide v = floor_wide(room, coef);
+      if (v < hi) hi = v;
+    } else {
+      wide v = -floor_wide(room, -(wide)coef);
+      if (v > lo) lo = v;
+    }
+  }
+  *ok = lo <= hi && change_sym(p, sym, (i64)lo, (i64)hi, s.same_as);
+  return true;
+}
+
+bool size_assume(SizePool *p, SizeRel rel, Dim a, Dim b) {
+  SizeTruth t = size_prove(p, rel, a, b);
+  if (t != TRUTH_unknown) return t == TRUTH_always;
+  Dim d = difference(p, a, b);
+  if (d == DIM_NONE) return !p->failed; /* too large to remember; the guard or check stands anyway */
+  if (rel == REL_eq) return equate(p, d);
+  SizePoly q;
+  poly_of(p, d, &q);
+  u32 sym;
+  bool ok;
+  if (q.n == 1 && size_is_sym(p, q.t[0].of, &sym) && narrow(p, rel, q.t[0].coef, sym, q.c, &ok)) return ok;
+  return add_fact(p, rel, d);
+}
