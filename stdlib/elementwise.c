@@ -1,0 +1,424 @@
+/* elementwise.c — elementwise operations: numbers, dense arrays at once, everything else in strips. */
+#include "stdlib/element.h"
+#include "stdlib/make.h"
+#include "stdlib/walk.h"
+
+#include <string.h>
+
+enum { MAX_OPERANDS = 3, POLL_ELEMENTS = 1 << 18 };
+
+/* What is done to a strip: a kernel, or one of the two operations that are more than a kernel. */
+typedef struct Step {
+  StripFn fn;          /* unary, binary */
+  StripSelect select;  /* where */
+  StripFn low, high;   /* clip: maximum with a lower bound, minimum with an upper one; NULL: no such bound */
+  bool swap;           /* fn takes the operands exchanged */
+  bool checked;        /* fn may fail: operands must not be overwritten meanwhile */
+} Step;
+
+static u32 step_run(const Step *s, void *out, const void *const *in, u32 n_in, i64 n) {
+  if (LIKELY(s->fn != NULL)) {
+    if (n_in == 1) return s->fn(out, in[0], in[0], n);
+    return s->swap ? s->fn(out, in[1], in[0], n) : s->fn(out, in[0], in[1], n);
+  }
+  if (s->select) {
+    s->select(out, in[0], in[1], in[2], n);
+    return 0;
+  }
+  const void *x = in[0];
+  u32 k = 1;
+  if (s->low) {
+    (void)s->low(out, x, in[k++], n);
+    x = out;
+  }
+  if (s->high) (void)s->high(out, x, in[k], n);
+  return 0;
+}
+
+static bool can_fail(u32 op, u32 dtype) {
+  bool integer = dtype_kind(dtype) == DK_INT;
+  return integer && (op == OP_floor_divide || op == OP_remainder || op == OP_power || op == OP_pow);
+}
+
+static WeftStatus check_failed(Vm *vm, u32 op) {
+  if (op == OP_power || op == OP_pow)
+    return vm_error(vm, EK_value, "%s: an integer to a negative power; a float base has one", op_name(op));
+  return vm_error(vm, EK_zero_division, "%s: an integer divided by zero", op_name(op));
+}
+
+/* The kernel of a unary or binary operation; NULL fn: there is none for this dtype. */
+static Step step_of(const StripTable *strips, u32 op, u32 dtype) {
+  return (Step){.fn = strips->ops[strip_row(op)][dtype], .swap = op == OP_greater || op == OP_greater_equal, .checked = can_fail(op, dtype)};
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------- */
+
+static WeftStatus run_nums(Vm *vm, u32 op, const Step *step, u32 n, const Value *nums, const u8 *dtypes, const DTypeResult *types, Value *out) {
+  u64 in[MAX_OPERANDS], result = 0;
+  const void *ptrs[MAX_OPERANDS] = {&in[0], &in[1], &in[2]};
+  for (u32 i = 0; i < n; i++) {
+    Value v;
+    TRY(num_fit(vm, op, nums[i], dtypes[i], &v));
+    num_store(&in[i], dtypes[i], v);
+  }
+  if (step_run(step, &result, ptrs, n, 1)) return check_failed(vm, op);
+  *out = num_load(&result, types->result);
+  if (types->weak) out->flags |= VF_WEAK;
+  return WEFT_OK;
+}
+
+/* ---- the general path ---------------------------------------------------------------------------- */
+
+static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Value *args, const u8 *dtypes, const ArrayType *shape, void *result, u32 result_bytes, bool in_place) {
+  const StripTable *strips = stdlib_of(vm)->strips;
+  Reader readers[MAX_OPERANDS];
+  i64 total = dims_size(shape->rank, shape->dims);
+  bool whole = true; /* every operand is dense, or nothing has to be cut */
+  for (u32 i = 0; i < n; i++) {
+    if (args[i].kind == V_NUM) {
+      Value v;
+      TRY(num_fit(vm, op, args[i], dtypes[i], &v));
+      reader_start_num(&readers[i], v);
+    } else {
+      reader_start(&readers[i], strips, args[i].array, shape->rank, shape->dims, dtypes[i]);
+    }
+    whole &= reader_any_length(&readers[i]);
+  }
+  i64 most = whole ? in_place ? total : POLL_ELEMENTS : STRIP;
+  char *o = result;
+  for (i64 done = 0, polled = 0; done < total;) {
+    const void *in[MAX_OPERANDS];
+    i64 part = total - done < most ? total - done : most;
+    for (u32 i = 0; i < n; i++) in[i] = reader_next(&readers[i], part);
+    if (UNLIKELY(step_run(step, o, in, n, part))) return check_failed(vm, op);
+    o += part * result_bytes;
+    done += part;
+    if (done - polled >= POLL_ELEMENTS && !in_place) { /* once begun over a live value it runs to its end */
+      TRY(kernel_poll(vm, done - polled));
+      polled = done;
+    }
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus run_general(Vm *vm, u32 op, const Step *step, u32 n, Value *args, const u8 *dtypes, const ArrayType *const *types, const DTypeResult *r, Value *out) {
+  ArrayType shape;
+  RuleError err;
+  TRY_RULE(vm, op, &err, rule_broadcast(NULL, n, types, &shape, &err));
+  i64 total = dims_size(shape.rank, shape.dims);
+  TRY(kernel_poll(vm, total < POLL_ELEMENTS ? total : POLL_ELEMENTS));
+  /* clip writes its lower half before it reads the upper bound */
+  u32 candidates = step->checked ? 0 : step->low ? 1 : n;
+  Value held[MAX_OPERANDS], result = value_hole();
+  memcpy(held, args, n * sizeof *args);
+  bool in_place = false;
+  for (u32 i = 0; i < candidates && !in_place; i++) in_place = result_reuse(&args[i], r->result, &shape, &result);
+  if (!in_place) TRY(array_new(vm, r->result, shape.rank, shape.dims, &result));
+  WeftStatus status = run_strips(vm, op, step, n, held, dtypes, &shape, result.array->data, dtype_bytes(r->result), in_place);
+  if (status != WEFT_OK) {
+    /* operands are only overwritten by what cannot fail, except that a number did not fit: nothing was written */
+    if (in_place) memcpy(args, held, n * sizeof *args);
+    else value_drop(vm, result);
+    return status;
+  }
+  *out = result;
+  if (shape.rank == 0) result_finish(vm, out);
+  return WEFT_OK;
+}
+
+static WeftStatus run_elementwise(Vm *vm, u32 op, u32 n, Value *args, Value *out) {
+  ArrayType types[MAX_OPERANDS];
+  const ArrayType *ptrs[MAX_OPERANDS] = {&types[0], &types[1], &types[2]};
+  DTypeResult r;
+  RuleError err;
+  bool nums = true;
+  for (u32 i = 0; i < n; i++) {
+    TRY(arg_array(vm, op, i, args[i]));
+    type_of_value(args[i], &types[i]);
+    nums &= args[i].kind == V_NUM;
+  }
+  TRY_RULE(vm, op, &err, rule_dtype(op, n, ptrs, &r, &err));
+  u8 dtypes[MAX_OPERANDS] = {r.compute, r.compute, r.compute};
+  Step step = step_of(stdlib_of(vm)->strips, op, r.compute);
+  if (step.fn == NULL)
+    return vm_error(vm, EK_unsupported, "%s: not supported: dtype %s", op_name(op), dtype_name(r.compute));
+  if (nums) return run_nums(vm, op, &step, n, args, dtypes, &r, out);
+  return run_general(vm, op, &step, n, args, dtypes, ptrs, &r, out);
+}
+
+/* ---- fast paths ---------------------------------------------------------------------------------- */
+
+static inline bool same_dims(Array *a, Array *b) {
+  if (a->size != b->size) return false;
+  u32 rank = array_rank(a);
+  return rank <= 1 || memcmp(array_dims(a), array_dims(b), rank * sizeof(i64)) == 0;
+}
+
+static inline bool may_overwrite(const Array *a) { return a->head.refs == 1 && array_writable(a); }
+
+/* Result memory like dense `a`, which is args[i]: itself when nobody else has it and the dtype stays. */
+static inline WeftStatus take_or_make(Vm *vm, Value *args, u32 n, u32 dtype, bool checked, Value *out) {
+  Array *a = args[0].array;
+  if (!checked)
+    for (u32 i = 0; i < n; i++)
+      if (args[i].kind == V_ARRAY && array_dtype(args[i].array) == dtype && may_overwrite(args[i].array)) {
+        *out = args[i];
+        args[i] = value_hole();
+        return WEFT_OK;
+      }
+  return array_new(vm, dtype, array_rank(a), array_dims(a), out);
+}
+
+static inline WeftStatus unary(Vm *vm, u32 op, Value *args, Value *out) {
+  Stdlib *s = stdlib_of(vm);
+  if (args[0].kind == V_ARRAY) {
+    Array *a = args[0].array;
+    u32 d = array_dtype(a), r = s->direct[op][d];
+    if (r && array_dense(a) && array_device(a) == DEV_CPU && a->size <= POLL_ELEMENTS && array_rank(a) > 0) {
+      TRY(kernel_poll(vm, a->size));
+      i64 n = a->size;
+      const void *x = a->data;
+      TRY(take_or_make(vm, args, 1, r, false, out));
+      (void)s->strips->ops[op][d](out->array->data, x, x, n);
+      return WEFT_OK;
+    }
+  }
+  return run_elementwise(vm, op, 1, args, out);
+}
+
+static inline WeftStatus binary_fast(Vm *vm, u32 op, u32 row, bool swap, Value *args, Value *out) {
+  Stdlib *s = stdlib_of(vm);
+  if (args[0].kind == V_ARRAY && args[1].kind == V_ARRAY) {
+    Array *a = args[0].array, *b = args[1].array;
+    u32 d = array_dtype(a), r = s->direct[op][d];
+    if (LIKELY(a->tag == b->tag && r && array_dense(a) && array_device(a) == DEV_CPU && same_dims(a, b) && a->size <= POLL_ELEMENTS &&
+               array_rank(a) > 0)) {
+      TRY(kernel_poll(vm, a->size));
+      i64 n = a->size;
+      const void *x = a->data, *y = b->data;
+      bool checked = can_fail(op, d);
+      TRY(take_or_make(vm, args, 2, r, checked, out));
+      u32 bad = swap ? s->strips->ops[row][d](out->array->data, y, x, n) : s->strips->ops[row][d](out->array->data, x, y, n);
+      if (UNLIKELY(bad)) {
+        value_drop(vm, *out); /* checked: it was made here */
+        return check_failed(vm, op);
+      }
+      return WEFT_OK;
+    }
+  } else if ((args[0].kind == V_ARRAY) != (args[1].kind == V_ARRAY) && (args[0].kind == V_NUM || args[1].kind == V_NUM)) {
+    /* a dense array and a number that takes its dtype */
+    u32 at = args[0].kind == V_ARRAY ? 0 : 1;
+    Array *a = args[at].array;
+    Value num = args[1 - at];
+    u32 d = array_dtype(a), r = s->direct[op][d];
+    bool fits = num.dtype == d || (value_is_weak(num) && dtype_kind(num.dtype) <= dtype_kind(d));
+    if (r && fits && array_dense(a) && array_device(a) == DEV_CPU && a->size <= POLL_ELEMENTS && array_rank(a) > 0) {
+      _Alignas(64) char strip[STRIP * 8];
+      u64 one;
+      TRY(kernel_poll(vm, a->size));
+      TRY(num_fit(vm, op, num, d, &num));
+      num_store(&one, d, num);
+      i64 n = a->size;
+      u32 bytes = dtype_bytes(d), result_bytes = dtype_bytes(r);
+      strip_fill(strip, &one, n < STRIP ? n : STRIP, bytes);
+      bool checked = can_fail(op, d);
+      const char *x = a->data;
+      if (at == 0) TRY(take_or_make(vm, args, 1, r, checked, out));
+      else if (!checked && array_dtype(a) == r && may_overwrite(a)) {
+        *out = args[1];
+        args[1] = value_hole();
+      } else {
+        TRY(array_new(vm, r, array_rank(a), array_dims(a), out));
+      }
+      StripFn fn = s->strips->ops[row][d];
+      char *o = out->array->data;
+      u32 bad = 0;
+      bool array_first = (at == 0) != swap;
+      for (i64 i = 0; i < n; i += STRIP) {
+        i64 part = n - i < STRIP ? n - i : STRIP;
+        bad |= array_first ? fn(o, x, strip, part) : fn(o, strip, x, part);
+        o += part * result_bytes;
+        x += part * bytes;
+      }
+      if (UNLIKELY(bad)) {
+        value_drop(vm, *out);
+        return check_failed(vm, op);
+      }
+      return WEFT_OK;
+    }
+  }
+  return run_elementwise(vm, op, 2, args, out);
+}
+
+/* ---- entries ------------------------------------------------------------------------------------- */
+
+#define UNARY(name) \
+  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { return unary(vm, OP_##name, args, out); }
+#define BINARY(name) \
+  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { return binary_fast(vm, OP_##name, OP_##name, false, args, out); }
+#define BINARY_AS(name, row, swap) \
+  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { return binary_fast(vm, OP_##name, OP_##row, swap, args, out); }
+
+BINARY(add)
+BINARY(subtract)
+BINARY(multiply)
+BINARY(divide)
+BINARY(floor_divide)
+BINARY(remainder)
+BINARY(power)
+BINARY_AS(pow, power, false)
+BINARY(minimum)
+BINARY(maximum)
+BINARY(less)
+BINARY(less_equal)
+BINARY_AS(greater, less, true)
+BINARY_AS(greater_equal, less_equal, true)
+BINARY(logical_and)
+BINARY(logical_or)
+BINARY(logical_xor)
+BINARY(bitwise_and)
+BINARY(bitwise_or)
+BINARY(bitwise_xor)
+BINARY(left_shift)
+BINARY(right_shift)
+BINARY(copysign)
+BINARY(nextafter)
+BINARY(fmod)
+UNARY(negative)
+UNARY(positive)
+UNARY(logical_not)
+UNARY(bitwise_not)
+UNARY(abs)
+UNARY(sign)
+UNARY(square)
+UNARY(floor)
+UNARY(ceil)
+UNARY(trunc)
+UNARY(round)
+UNARY(signbit)
+UNARY(sqrt)
+UNARY(reciprocal)
+UNARY(relu)
+UNARY(isnan)
+UNARY(isinf)
+UNARY(isfinite)
+UNARY(bit_count)
+
+/* Equality of anything but two arrays is structural. */
+static WeftStatus structural(Vm *vm, const Value *args, bool negate, Value *out) {
+  bool same;
+  TRY(value_equal(vm, args[0], args[1], &same));
+  *out = value_bool(same != negate);
+  return WEFT_OK;
+}
+
+WeftStatus eager_equal(Vm *vm, Value *args, Value *out) {
+  if (!value_is_numeric(args[0]) || !value_is_numeric(args[1])) return structural(vm, args, false, out);
+  return binary_fast(vm, OP_equal, OP_equal, false, args, out);
+}
+
+WeftStatus eager_not_equal(Vm *vm, Value *args, Value *out) {
+  if (!value_is_numeric(args[0]) || !value_is_numeric(args[1])) return structural(vm, args, true, out);
+  return binary_fast(vm, OP_not_equal, OP_not_equal, false, args, out);
+}
+
+WeftStatus eager_where(Vm *vm, Value *args, Value *out) {
+  ArrayType types[3];
+  const ArrayType *ptrs[3] = {&types[0], &types[1], &types[2]};
+  DTypeResult r;
+  RuleError err;
+  if (args[1].kind == V_HOLE || args[2].kind == V_HOLE)
+    return vm_error(vm, EK_type, "where: needs a condition and two values; nonzero(c) gives the indices where c is true");
+  for (u32 i = 0; i < 3; i++) {
+    TRY(arg_array(vm, OP_where, i, args[i]));
+    type_of_value(args[i], &types[i]);
+  }
+  TRY_RULE(vm, OP_where, &err, rule_dtype(OP_where, 3, ptrs, &r, &err));
+  u8 dtypes[3] = {DT_bool, r.compute, r.compute};
+  Step step = {.select = stdlib_of(vm)->strips->select[dtype_bytes(r.compute)]};
+  if (args[0].kind == V_NUM && args[1].kind == V_NUM && args[2].kind == V_NUM) return run_nums(vm, OP_where, &step, 3, args, dtypes, &r, out);
+  return run_general(vm, OP_where, &step, 3, args, dtypes, ptrs, &r, out);
+}
+
+WeftStatus eager_clip(Vm *vm, Value *args, Value *out) {
+  ArrayType types[3];
+  const ArrayType *ptrs[3] = {&types[0], &types[1], &types[2]};
+  Value given[3] = {args[0]};
+  u32 n = 1;
+  bool low = arg_given(args[1]), high = arg_given(args[2]);
+  if (low) given[n++] = args[1];
+  if (high) given[n++] = args[2];
+  bool nums = true;
+  for (u32 i = 0; i < n; i++) {
+    TRY(arg_array(vm, OP_clip, i == 0 ? 0 : i == 1 && low ? 1 : 2, given[i]));
+    type_of_value(given[i], &types[i]);
+    nums &= given[i].kind == V_NUM;
+  }
+  if (n == 1) {
+    *out = value_keep(args[0]);
+    return WEFT_OK;
+  }
+  DTypeResult r;
+  RuleError err;
+  TRY_RULE(vm, OP_clip, &err, rule_dtype(OP_clip, n, ptrs, &r, &err));
+  const StripTable *strips = stdlib_of(vm)->strips;
+  u8 dtypes[3] = {r.compute, r.compute, r.compute};
+  Step step = {.low = low ? strips->ops[OP_maximum][r.compute] : NULL, .high = high ? strips->ops[OP_minimum][r.compute] : NULL};
+  if (nums) return run_nums(vm, OP_clip, &step, n, given, dtypes, &r, out);
+  TRY(run_general(vm, OP_clip, &step, n, given, dtypes, ptrs, &r, out));
+  if (given[0].kind == V_HOLE) args[0] = value_hole(); /* its memory became the result */
+  return WEFT_OK;
+}
+
+/* ---- conversion ---------------------------------------------------------------------------------- */
+
+static WeftStatus cast_failed(Vm *vm, u32 op, u32 from, u32 to) {
+  const char *name = op == OP_astype ? dtype_name(to) : op_name(op); /* what i32(x) is called */
+  return vm_error(vm, EK_value, "%s: a %s that is NaN or out of range does not fit %s", name, dtype_name(from), dtype_name(to));
+}
+
+WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) {
+  const StripTable *strips = stdlib_of(vm)->strips;
+  if (v.kind == V_NUM) {
+    if (v.dtype == to) {
+      *out = v;
+    } else {
+      u64 from = 0, result = 0;
+      num_store(&from, v.dtype, v);
+      Value fitted;
+      TRY(num_fit(vm, op, v, to, &fitted));
+      if (strips->convert[v.dtype][to](&result, &from, &from, 1)) return cast_failed(vm, op, v.dtype, to);
+      *out = num_load(&result, to);
+    }
+    out->flags = (u8)(out->flags & ~VF_WEAK);
+    return WEFT_OK;
+  }
+  Array *a = v.array;
+  u32 from = array_dtype(a);
+  if (from == to) {
+    *out = value_keep(v);
+    return WEFT_OK;
+  }
+  TRY(kernel_poll(vm, a->size));
+  TRY(array_new(vm, to, array_rank(a), array_dims(a), out));
+  if (copy_dense(strips, a, array_rank(a), array_dims(a), to, out->array->data)) {
+    value_drop(vm, *out);
+    return cast_failed(vm, op, from, to);
+  }
+  *out = array_finish(vm, *out);
+  return WEFT_OK;
+}
+
+WeftStatus eager_astype(Vm *vm, Value *args, Value *out) {
+  u32 to = DT_NONE;
+  if (args[1].kind != V_DTYPE) return arg_error(vm, OP_astype, 1, args[1], "a dtype");
+  TRY(arg_dtype(vm, OP_astype, 1, args[1], &to));
+  if (args[0].kind == V_TEXT)
+    return vm_error(vm, EK_type, "%s: text is no number; parse_float(…) or parse_int(…) reads one", dtype_name(to));
+  if (args[0].kind == V_LIST || args[0].kind == V_RANGE) { /* converts as array(x) does */
+    Value list[2] = {value_keep(args[0]), value_dtype(to)};
+    return run_op(vm, OP_array, list, 2, out);
+  }
+  TRY(arg_array(vm, OP_astype, 0, args[0]));
+  return convert_value(vm, OP_astype, args[0], to, out);
+}

@@ -1,0 +1,89 @@
+/* install.c — puts the kernels into a VM: the table of operations, the strips for this processor. */
+#include "stdlib/make.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const EagerFn kernels[OP_COUNT] = {
+#define OP(name, ...) [OP_##name] = eager_##name,
+#include "lang/ops.def"
+#undef OP
+};
+
+static bool runs_here(StripLevel level) {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (level == STRIPS_AVX2) return avx2;
+  if (level == STRIPS_AVX512)
+    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl");
+#endif
+  return level == STRIPS_BASE;
+}
+
+static const StripTable *strips_of(StripLevel level) {
+#ifdef __x86_64__
+  if (level == STRIPS_AVX2) return &strips_avx2;
+  if (level == STRIPS_AVX512) return &strips_avx512;
+#endif
+  return &strips_base;
+}
+
+bool stdlib_set_level(Vm *vm, StripLevel level) {
+  if (level == STRIPS_BEST) level = runs_here(STRIPS_AVX512) ? STRIPS_AVX512 : runs_here(STRIPS_AVX2) ? STRIPS_AVX2 : STRIPS_BASE;
+  if (!runs_here(level)) return false;
+  stdlib_of(vm)->strips = strips_of(level);
+  return true;
+}
+
+/* Operations with operands of one dtype that have a kernel in that very dtype. */
+static void fill_direct(Stdlib *s) {
+  for (u32 op = 1; op < STRIP_OPS; op++) {
+    u32 row = strip_row(op);
+    for (u32 d = 1; d < DT_COUNT; d++) {
+      ArrayType type = {.dtype = (u8)d, .rank = 1};
+      const ArrayType *both[2] = {&type, &type};
+      DTypeResult r;
+      RuleError err;
+      if (s->strips->ops[row][d] && rule_dtype(op, op_info(op)->nparams == 1 ? 1 : 2, both, &r, &err) && r.compute == d)
+        s->direct[op][d] = r.result;
+    }
+  }
+}
+
+WeftStatus stdlib_install(Vm *vm) {
+  size_t direct = (size_t)STRIP_OPS * 16;
+  Stdlib *s = mem_alloc_zero(&vm->alloc, sizeof *s + direct);
+  if (!s) return vm_error_memory(vm);
+  s->direct = (u8(*)[16])(s + 1);
+  vm->stdlib_state = s;
+  (void)!stdlib_set_level(vm, STRIPS_BEST);
+  fill_direct(s);
+  for (u32 op = 1; op < OP_COUNT; op++) vm->ops[op].eager = kernels[op];
+  return WEFT_OK;
+}
+
+void stdlib_remove(Vm *vm) {
+  Stdlib *s = stdlib_of(vm);
+  if (s) mem_free(&vm->alloc, s, sizeof *s + (size_t)STRIP_OPS * 16);
+  vm->stdlib_state = NULL;
+}
+
+WeftStatus run_op(Vm *vm, u32 op, Value *args, u32 n, Value *out) {
+  Value all[OP_MAX_PARAMS];
+  u32 count = op_info(op)->nparams;
+  for (u32 i = 0; i < count; i++) all[i] = i < n ? args[i] : value_hole();
+  WeftStatus status = kernels[op](vm, all, out);
+  for (u32 i = 0; i < count; i++) value_drop(vm, all[i]);
+  return status;
+}
+
+/* Operations without a kernel in this build say so, with the reason. */
+#define MISSING(name, reason)                                                            \
+  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) {                             \
+    (void)args, (void)out;                                                               \
+    return vm_error(vm, EK_unsupported, "%s: not supported: %s", op_name(OP_##name), reason); \
+  }
+#include "stdlib/missing.def"
+#undef MISSING

@@ -1,0 +1,39 @@
+/* make.h — results: their memory, and values made from C, used by all families. */
+#ifndef WEFT_STDLIB_MAKE_H
+#define WEFT_STDLIB_MAKE_H
+
+#include "stdlib/args.h"
+#include "stdlib/stdlib.h"
+#include "stdlib/strips.h"
+
+#include <string.h>
+
+/* A new dense array of type->rank and type->dims (its own dtype is not looked at). *data: its elements. */
+static inline WeftStatus result_new(Vm *vm, u32 dtype, const ArrayType *type, Value *out, void **data) {
+  TRY(array_new(vm, dtype, type->rank, type->dims, out));
+  *data = out->array->data;
+  return WEFT_OK;
+}
+/* Rank 0 becomes a number. */
+static inline void result_finish(Vm *vm, Value *out) { *out = array_finish(vm, *out); }
+
+/* May args[i] be overwritten by a result of this type? Then *out takes it and args[i] is a hole. */
+static inline bool result_reuse(Value *arg, u32 dtype, const ArrayType *type, Value *out) {
+  Array *a = arg->array;
+  if (arg->kind != V_ARRAY || a->head.refs != 1 || array_dtype(a) != dtype || !array_dense(a) || array_rank(a) != type->rank ||
+      memcmp(array_dims(a), type->dims, type->rank * sizeof(i64)) != 0 || !array_writable(a))
+    return false;
+  *out = *arg;
+  *arg = value_hole();
+  return true;
+}
+
+/* v (a number or array) as `dtype`, dense: *out owned; v itself where it already is so. */
+WeftStatus dense_as(Vm *vm, u32 op, Value v, u32 dtype, Value *out) MUST_USE;
+/* v (a number or array) as `to`, strong; *out owned. Float to integer must fit. */
+WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) MUST_USE;
+/* Runs a built-in on arguments that are consumed (holes for those not given); used where one operation is
+ * composed of others. */
+WeftStatus run_op(Vm *vm, u32 op, Value *args, u32 n, Value *out) MUST_USE;
+
+#endif

@@ -1,0 +1,205 @@
+/* reduce_order.h — the order of reductions and scans, which is part of the language: it depends on shape, axes and
+ * dtype alone. A template: REDUCE_ORDER(name, T, op, zero, fn) makes the functions below for one dtype and `+` or `*`; fn(T, T) is the same
+ * operation as a function.
+ * Every tier that reduces is tested against these.
+ *
+ * Elements are numbered row-major over the reduced axes. W = 256 bytes / sizeof(T) lanes.
+ * - The last axis is reduced: blocks of 64 W elements; in a block element e joins lane e mod W, in order; lanes
+ *   combine as l with l + W/2, then W/4 … 1, where an absent lane is skipped; the block results are a sequence that
+ *   is reduced by the same rule.
+ * - The last axis is kept: each result takes its elements in order, in blocks of 64; the block results in order in
+ *   blocks of 64, and so on.
+ * - Scans: segments of 16, in order inside; segment totals are scanned by the same rule; then total-before op local.
+ *
+ * REDUCE_VECTOR_BYTES is the width of the registers that lanes lie in; it changes no bit of a result. */
+#ifndef WEFT_STDLIB_REDUCE_ORDER_H
+#define WEFT_STDLIB_REDUCE_ORDER_H
+
+#include <string.h>
+
+#include "parser/base.h"
+
+#ifndef REDUCE_VECTOR_BYTES
+#define REDUCE_VECTOR_BYTES 16
+#endif
+
+enum { REDUCE_LANE_BYTES = 256, REDUCE_BLOCK_ROWS = 64, REDUCE_COLUMN_BLOCK = 64, SCAN_SEGMENT = 16 };
+/* Sizes stay below 2**62: 6 levels of blocks of at least 2,048; 11 of 64; 16 of 16. */
+enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
+#define REDUCE_LANES(T) ((i64)(REDUCE_LANE_BYTES / sizeof(T)))
+#define REDUCE_BLOCK(T) (REDUCE_BLOCK_ROWS * REDUCE_LANES(T))
+
+/* Makes:
+ *   T NAME_lanes(T *lane, i64 m)             lanes 0 … m-1 combined; destroys them
+ *   T NAME_block(const T *x, i64 n)          one block, 1 <= n <= REDUCE_BLOCK(T)
+ *   NAME_total, NAME_push, NAME_finish       block results as they come, and the result of all
+ *   T NAME_run(const T *x, i64 n)            a consecutive sequence, whole
+ *   void NAME_rows(out, x, n, rows, stride)  NAME_run of each row, n >= 1
+ *   void NAME_columns(out, x, n, rows, stride)  in order over 1 … 64 rows, for n columns
+ *   NAME_scan, NAME_scan_next                the scan, element by element */
+#define REDUCE_ORDER(NAME, T, OP, ZERO, FN)                                                                              \
+  static inline __attribute__((unused)) T NAME##_lanes(T *lane, i64 m) {                                             \
+    for (i64 h = REDUCE_LANES(T) / 2; h; h /= 2) {                                                                   \
+      for (i64 l = 0; l + h < m; l++) lane[l] = (T)(lane[l] OP lane[l + h]);                                         \
+      if (m > h) m = h;                                                                                              \
+    }                                                                                                                \
+    return lane[0];                                                                                                  \
+  }                                                                                                                  \
+  typedef T NAME##_vec __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(sizeof(T)), may_alias));             \
+  static inline __attribute__((unused)) T NAME##_block(const T *x, i64 n) {                                          \
+    enum { VECTORS = REDUCE_LANE_BYTES / REDUCE_VECTOR_BYTES, EACH = REDUCE_VECTOR_BYTES / sizeof(T) };              \
+    T lane[REDUCE_LANE_BYTES / sizeof(T)];                                                                           \
+    const i64 W = REDUCE_LANES(T);                                                                                   \
+    if (n < W) {                                                                                                     \
+      memcpy(lane, x, (size_t)n * sizeof(T));                                                                        \
+      return NAME##_lanes(lane, n);                                                                                  \
+    }                                                                                                                \
+    NAME##_vec acc[VECTORS];                                                                                         \
+    _Pragma("GCC unroll 16") for (u32 v = 0; v < VECTORS; v++) acc[v] = *(const NAME##_vec *)(x + v * EACH);         \
+    i64 e = W;                                                                                                       \
+    for (; e + W <= n; e += W) {                                                                                     \
+      _Pragma("GCC unroll 16") for (u32 v = 0; v < VECTORS; v++) acc[v] = acc[v] OP *(const NAME##_vec *)(x + e + v * EACH); \
+    }                                                                                                                \
+    if (e == n) { /* the first halvings in registers */                                                              \
+      _Pragma("GCC unroll 8") for (u32 h = VECTORS / 2; h; h /= 2) {                                                 \
+        _Pragma("GCC unroll 16") for (u32 v = 0; v < h; v++) acc[v] = acc[v] OP acc[v + h];                          \
+      }                                                                                                              \
+      memcpy(lane, &acc[0], sizeof acc[0]);                                                                          \
+      return NAME##_lanes(lane, EACH);                                                                               \
+    }                                                                                                                \
+    memcpy(lane, acc, sizeof acc);                                                                                   \
+    for (i64 l = 0; e < n; l++, e++) lane[l] = (T)(lane[l] OP x[e]);                                                 \
+    return NAME##_lanes(lane, W);                                                                                    \
+  }                                                                                                                  \
+  typedef struct NAME##_total {                                                                                      \
+    T lane[REDUCE_LEVELS][REDUCE_LANE_BYTES / sizeof(T)];                                                            \
+    i64 count[REDUCE_LEVELS]; /* values in the current block of the level */                                         \
+    bool more[REDUCE_LEVELS]; /* earlier blocks of the level went up */                                              \
+  } NAME##_total;                                                                                                    \
+  static inline __attribute__((unused)) void NAME##_start(NAME##_total *t) {                                         \
+    memset(t->count, 0, sizeof t->count);                                                                            \
+    memset(t->more, 0, sizeof t->more);                                                                              \
+  }                                                                                                                  \
+  /* `level` 0: a value of the sequence; the results of its blocks go to the level above. */                         \
+  static inline __attribute__((unused)) void NAME##_push(NAME##_total *t, u32 level, T value) {                      \
+    const i64 W = REDUCE_LANES(T);                                                                                   \
+    for (;; level++) {                                                                                               \
+      i64 e = t->count[level];                                                                                       \
+      if (e < REDUCE_BLOCK(T)) {                                                                                     \
+        T *lane = &t->lane[level][e % W];                                                                            \
+        *lane = e < W ? value : (T)(*lane OP value);                                                                 \
+        t->count[level] = e + 1;                                                                                     \
+        return;                                                                                                      \
+      }                                                                                                              \
+      T up = NAME##_lanes(t->lane[level], W); /* full, and more comes */                                             \
+      t->lane[level][0] = value;                                                                                     \
+      t->count[level] = 1;                                                                                           \
+      t->more[level] = true;                                                                                         \
+      value = up;                                                                                                    \
+    }                                                                                                                \
+  }                                                                                                                  \
+  static inline __attribute__((unused)) T NAME##_finish(NAME##_total *t) {                                           \
+    const i64 W = REDUCE_LANES(T);                                                                                   \
+    if (t->count[0] == 0) return ZERO;                                                                               \
+    for (u32 level = 0;; level++) {                                                                                  \
+      T result = NAME##_lanes(t->lane[level], t->count[level] < W ? t->count[level] : W);                            \
+      if (!t->more[level]) return result;                                                                            \
+      NAME##_push(t, level + 1, result);                                                                             \
+    }                                                                                                                \
+  }                                                                                                                  \
+  static inline __attribute__((unused)) T NAME##_run(const T *x, i64 n) {                                            \
+    if (n <= REDUCE_BLOCK(T)) return n > 0 ? NAME##_block(x, n) : ZERO;                                              \
+    NAME##_total t;                                                                                                  \
+    NAME##_start(&t);                                                                                                \
+    for (i64 e = 0; e < n; e += REDUCE_BLOCK(T))                                                                     \
+      NAME##_push(&t, 0, NAME##_block(x + e, n - e < REDUCE_BLOCK(T) ? n - e : REDUCE_BLOCK(T)));                    \
+    return NAME##_finish(&t);                                                                                        \
+  }                                                                                                                  \
+  /* Few elements: the lanes' tree written out by the compiler, n being constant where it is inlined. */             \
+  static inline __attribute__((always_inline, unused)) void NAME##_short_rows(T *out, const T *x, i64 n, i64 rows, i64 stride) { \
+    for (i64 r = 0; r < rows; r++) {                                                                                 \
+      T lane[8];                                                                                                     \
+      for (i64 l = 0; l < n; l++) lane[l] = x[r * stride + l];                                                       \
+      if (n > 4)                                                                                                     \
+        for (i64 l = 0; l + 4 < n; l++) lane[l] = (T)(lane[l] OP lane[l + 4]);                                       \
+      if (n > 2)                                                                                                     \
+        for (i64 l = 0; l < (n >= 4 ? 2 : n - 2); l++) lane[l] = (T)(lane[l] OP lane[l + 2]);                        \
+      if (n > 1) lane[0] = (T)(lane[0] OP lane[1]);                                                                  \
+      out[r] = lane[0];                                                                                              \
+    }                                                                                                                \
+  }                                                                                                                  \
+  static inline __attribute__((unused)) void NAME##_rows(T *out, const T *x, i64 n, i64 rows, i64 stride) {          \
+    switch (n) {                                                                                                     \
+      case 1: NAME##_short_rows(out, x, 1, rows, stride); return;                                                    \
+      case 2: NAME##_short_rows(out, x, 2, rows, stride); return;                                                    \
+      case 3: NAME##_short_rows(out, x, 3, rows, stride); return;                                                    \
+      case 4: NAME##_short_rows(out, x, 4, rows, stride); return;                                                    \
+      case 5: NAME##_short_rows(out, x, 5, rows, stride); return;                                                    \
+      case 6: NAME##_short_rows(out, x, 6, rows, stride); return;                                                    \
+      case 7: NAME##_short_rows(out, x, 7, rows, stride); return;                                                    \
+      case 8: NAME##_short_rows(out, x, 8, rows, stride); return;                                                    \
+      default:                                                                                                       \
+        for (i64 r = 0; r < rows; r++) out[r] = NAME##_run(x + r * stride, n);                                       \
+    }                                                                                                                \
+  }                                                                                                                  \
+  static inline __attribute__((unused)) void NAME##_columns(T *out, const T *x, i64 n, i64 rows, i64 stride) {       \
+    enum { EACH = REDUCE_VECTOR_BYTES / sizeof(T), WIDE = 4 * EACH };                                                \
+    i64 j = 0;                                                                                                       \
+    for (; j + WIDE <= n; j += WIDE) {                                                                               \
+      const T *at = x + j;                                                                                           \
+      NAME##_vec a = *(const NAME##_vec *)at, b = *(const NAME##_vec *)(at + EACH);                                  \
+      NAME##_vec c = *(const NAME##_vec *)(at + 2 * EACH), d = *(const NAME##_vec *)(at + 3 * EACH);                 \
+      for (i64 r = 1; r < rows; r++) {                                                                               \
+        at += stride;                                                                                                \
+        a = a OP *(const NAME##_vec *)at;                                                                            \
+        b = b OP *(const NAME##_vec *)(at + EACH);                                                                   \
+        c = c OP *(const NAME##_vec *)(at + 2 * EACH);                                                               \
+        d = d OP *(const NAME##_vec *)(at + 3 * EACH);                                                               \
+      }                                                                                                              \
+      *(NAME##_vec *)(out + j) = a;                                                                                  \
+      *(NAME##_vec *)(out + j + EACH) = b;                                                                           \
+      *(NAME##_vec *)(out + j + 2 * EACH) = c;                                                                       \
+      *(NAME##_vec *)(out + j + 3 * EACH) = d;                                                                       \
+    }                                                                                                                \
+    if (j == n) return;                                                                                              \
+    for (i64 k = j; k < n; k++) out[k] = x[k];                                                                       \
+    for (i64 r = 1; r < rows; r++)                                                                                   \
+      for (i64 k = j; k < n; k++) out[k] = (T)(out[k] OP x[k + r * stride]);                                         \
+  }                                                                                                                  \
+  SCAN_ORDER(NAME, T, FN)
+
+/* The scan alone, from a function `T FN(T, T)`: one level holds the segment that runs, and what stands before it. */
+#define SCAN_ORDER(NAME, T, FN)                                                                                      \
+  typedef struct NAME##_scan {                                                                                       \
+    T local[SCAN_LEVELS], before[SCAN_LEVELS];                                                                       \
+    u8 count[SCAN_LEVELS];                                                                                           \
+    bool has_before[SCAN_LEVELS];                                                                                    \
+  } NAME##_scan;                                                                                                     \
+  static inline __attribute__((unused)) void NAME##_scan_start(NAME##_scan *s) {                                     \
+    memset(s->count, 0, sizeof s->count);                                                                            \
+    memset(s->has_before, 0, sizeof s->has_before);                                                                  \
+  }                                                                                                                  \
+  /* A segment's total, when it is whole, is the next element of the level above, whose result stands before         \
+   * the next segment. */                                                                                            \
+  static inline __attribute__((unused)) T NAME##_scan_next(NAME##_scan *s, T x) {                                    \
+    T local = s->count[0] ? FN(s->local[0], x) : x;                                                                  \
+    T result = s->has_before[0] ? FN(s->before[0], local) : local;                                                   \
+    s->local[0] = local;                                                                                             \
+    if (++s->count[0] < SCAN_SEGMENT) return result;                                                                 \
+    T total = local;                                                                                                 \
+    u32 level = 0;                                                                                                   \
+    for (;; level++) { /* totals go up while they complete a segment */                                              \
+      s->count[level] = 0;                                                                                           \
+      u32 up = level + 1;                                                                                            \
+      if (up == SCAN_LEVELS) break;                                                                                  \
+      T l = s->count[up] ? FN(s->local[up], total) : total;                                                          \
+      s->local[up] = l;                                                                                              \
+      s->before[level] = s->has_before[up] ? FN(s->before[up], l) : l;                                               \
+      s->has_before[level] = true;                                                                                   \
+      if (++s->count[up] < SCAN_SEGMENT) break;                                                                      \
+      total = l;                                                                                                     \
+    }                                                                                                                \
+    return result;                                                                                                   \
+  }
+
+#endif

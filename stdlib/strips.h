@@ -1,0 +1,51 @@
+/* strips.h — strip kernels: one operation over a run of consecutive elements. Three builds of one template
+ * (kernel_strips_template.c): baseline, AVX2 with FMA, AVX-512; chosen when a VM is made; the same bits from each. */
+#ifndef WEFT_STDLIB_STRIPS_H
+#define WEFT_STDLIB_STRIPS_H
+
+#include "vm/vm.h"
+
+enum { STRIP = 256 };                       /* elements that go through the L1 buffers at a time */
+enum { STRIP_OPS = OP_astype + 1 };         /* elementwise operations stand first in ops.def */
+_Static_assert(STRIP_OPS < 128, "elementwise operations stand first in ops.def");
+
+/* out[i] = x[i] op y[i] for i in 0..n; for unary kernels y is x. `out` may be x or y themselves, element for
+ * element, when the sizes agree. Gives 1 when a check failed somewhere (that element is 0), else 0. */
+typedef u32 (*StripFn)(void *out, const void *x, const void *y, i64 n);
+/* out[i] = c[i] ? x[i] : y[i], by bytes of the element */
+typedef void (*StripSelect)(void *out, const u8 *c, const void *x, const void *y, i64 n);
+
+/* Reductions, in the order of reduce_order.h. `rows` runs of n elements each, `stride` elements apart, into
+ * out[0 … rows). */
+typedef void (*StripRows)(void *out, const void *x, i64 n, i64 rows, i64 stride);
+/* Column sums: out[j] = x[j], x[j + stride] … over `rows` rows (at most 64), in order, for j in 0..n. */
+typedef void (*StripColumns)(void *out, const void *x, i64 n, i64 rows, i64 stride);
+
+typedef enum ReduceKind { REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX, REDUCE_KINDS } ReduceKind;
+
+typedef struct StripTable {
+  const char *name;
+  StripFn ops[STRIP_OPS][DT_COUNT];      /* by operation and the dtype computed in; NULL: none */
+  StripFn convert[DT_COUNT][DT_COUNT];   /* [from][to]; fails where a float does not fit an integer */
+  StripSelect select[9];                 /* by bytes: 1, 4, 8 */
+  StripRows rows[REDUCE_KINDS][DT_COUNT];
+  StripColumns columns[REDUCE_KINDS][DT_COUNT];
+} StripTable;
+
+/* The row of `ops` that serves an operation: > and >= are < and <= with the operands exchanged. */
+static inline u32 strip_row(u32 op) {
+  return op == OP_pow ? OP_power : op == OP_greater ? OP_less : op == OP_greater_equal ? OP_less_equal : op;
+}
+
+extern const StripTable strips_base;
+#ifdef __x86_64__
+extern const StripTable strips_avx2, strips_avx512;
+#endif
+
+/* Moves n elements of `bytes` bytes (1, 2, 4, 8, 16), `stride` elements apart, to consecutive places. */
+void strip_gather(void *out, const void *x, i64 n, i64 stride, u32 bytes);
+/* The same from consecutive places to strided ones. */
+void strip_scatter(void *out, i64 stride, const void *x, i64 n, u32 bytes);
+void strip_fill(void *out, const void *element, i64 n, u32 bytes);
+
+#endif

@@ -1,0 +1,258 @@
+/* walk.c — operands read in row-major order, in strips (see walk.h). */
+#include "stdlib/walk.h"
+
+#include <string.h>
+
+/* ---- moving elements ----------------------------------------------------------------------------- */
+
+typedef u16 __attribute__((may_alias)) any16;
+typedef u32 __attribute__((may_alias)) any32;
+typedef u64 __attribute__((may_alias)) any64;
+typedef struct __attribute__((may_alias)) any128 {
+  u64 a, b;
+} any128;
+
+#define BY_BYTES(bytes, M) \
+  switch (bytes) {         \
+    case 1: M(u8); break;  \
+    case 2: M(any16); break; \
+    case 4: M(any32); break; \
+    case 8: M(any64); break; \
+    default: M(any128); break; \
+  }
+
+void strip_gather(void *out, const void *x, i64 n, i64 stride, u32 bytes) {
+  if (stride == 1) {
+    memcpy(out, x, (size_t)n * bytes);
+    return;
+  }
+#define GATHER(T)                                      \
+  {                                                    \
+    T *o = out;                                        \
+    const T *p = x;                                    \
+    for (i64 i = 0; i < n; i++) o[i] = p[i * stride];  \
+  }
+  BY_BYTES(bytes, GATHER)
+#undef GATHER
+}
+
+void strip_scatter(void *out, i64 stride, const void *x, i64 n, u32 bytes) {
+  if (stride == 1) {
+    memcpy(out, x, (size_t)n * bytes);
+    return;
+  }
+#define SCATTER(T)                                     \
+  {                                                    \
+    T *o = out;                                        \
+    const T *p = x;                                    \
+    for (i64 i = 0; i < n; i++) o[i * stride] = p[i];  \
+  }
+  BY_BYTES(bytes, SCATTER)
+#undef SCATTER
+}
+
+void strip_fill(void *out, const void *element, i64 n, u32 bytes) {
+#define FILL(T)                                \
+  {                                            \
+    T *o = out;                                \
+    const T e = *(const T *)element;           \
+    for (i64 i = 0; i < n; i++) o[i] = e;      \
+  }
+  BY_BYTES(bytes, FILL)
+#undef FILL
+}
+
+/* n elements in row-major order from `at`, from the position `index` on; moves both along. */
+static const char *gather_rows(void *out, const char *at, i64 n, u32 rank, const i64 *dims, const i64 *strides, i64 *index, u32 bytes) {
+  u32 last = rank - 1;
+  i64 inner = dims[last], step = strides[last];
+  char *o = out;
+  while (n > 0) {
+    i64 run = inner - index[last];
+    if (run > n) run = n;
+#define RUN(T)                                                                             \
+  {                                                                                        \
+    T *to = (T *)o;                                                                        \
+    if (step == (i64)sizeof(T) && run > 8) memcpy(to, at, (size_t)run * sizeof(T));        \
+    else                                                                                   \
+      for (i64 i = 0; i < run; i++) to[i] = *(const T *)(at + i * step);                   \
+  }
+    BY_BYTES(bytes, RUN)
+#undef RUN
+    o += run * bytes;
+    n -= run;
+    index[last] += run;
+    at += run * step;
+    for (u32 d = last; index[d] == dims[d]; d--) { /* carry */
+      at -= index[d] * strides[d];
+      index[d] = 0;
+      if (d == 0) break;
+      index[d - 1]++;
+      at += strides[d - 1];
+    }
+  }
+  return at;
+}
+
+/* ---- axes ---------------------------------------------------------------------------------------- */
+
+u32 axes_join(u32 rank, i64 *dims, u32 n, i64 (*strides)[ARRAY_MAX_RANK]) {
+  u32 count = 0;
+  for (u32 d = 0; d < rank; d++) {
+    if (dims[d] == 1) continue;
+    bool join = count > 0;
+    for (u32 k = 0; join && k < n; k++) join = strides[k][count - 1] == strides[k][d] * dims[d];
+    u32 to = join ? count - 1 : count++;
+    dims[to] = join ? dims[to] * dims[d] : dims[d];
+    for (u32 k = 0; k < n; k++) strides[k][to] = strides[k][d];
+  }
+  return count;
+}
+
+void broadcast_strides(Array *a, u32 rank, i64 *strides) {
+  u32 own = array_rank(a), shift = rank - own;
+  const i64 *ad = array_dims(a), *as = array_strides(a);
+  for (u32 d = 0; d < shift; d++) strides[d] = 0;
+  for (u32 d = 0; d < own; d++) strides[d + shift] = ad[d] == 1 ? 0 : as[d];
+}
+
+/* ---- readers ------------------------------------------------------------------------------------- */
+
+void reader_start(Reader *r, const StripTable *strips, Array *a, u32 rank, const i64 *dims, u32 dtype) {
+  u32 from = array_dtype(a);
+  i64 joined[1][ARRAY_MAX_RANK];
+  r->at = a->data;
+  r->convert = from == dtype ? NULL : strips->convert[from][dtype];
+  r->bytes = dtype_bytes(from);
+  r->to_bytes = dtype_bytes(dtype);
+  r->bad = 0;
+  r->constant = false;
+  broadcast_strides(a, rank, joined[0]);
+  memcpy(r->dims, dims, rank * sizeof *dims);
+  r->rank = axes_join(rank, r->dims, 1, joined);
+  r->direct = r->rank == 0 || (r->rank == 1 && joined[0][0] == 1);
+  for (u32 d = 0; d < r->rank; d++) {
+    r->strides[d] = joined[0][d] * r->bytes;
+    r->index[d] = 0;
+  }
+  if (r->rank == 1 && joined[0][0] == 0 && r->dims[0] > 0) { /* one element, everywhere */
+    _Alignas(16) char one[8];
+    if (r->convert) r->bad |= r->convert(one, r->at, r->at, 1);
+    else memcpy(one, r->at, r->bytes);
+    strip_fill(r->strip, one, r->dims[0] < STRIP ? r->dims[0] : STRIP, r->to_bytes);
+    r->constant = true;
+    r->direct = false;
+  }
+}
+
+void reader_start_num(Reader *r, Value num) {
+  _Alignas(16) char one[8];
+  num_store(one, num.dtype, num);
+  r->bad = 0;
+  r->constant = true;
+  r->direct = false;
+  r->convert = NULL;
+  strip_fill(r->strip, one, STRIP, dtype_bytes(num.dtype));
+}
+
+const void *reader_next(Reader *r, i64 n) {
+  if (r->constant) return r->strip;
+  const char *from = r->at;
+  if (r->direct) {
+    r->at += n * r->bytes;
+  } else {
+    u32 last = r->rank - 1;
+    if (r->strides[last] == r->bytes && r->dims[last] - r->index[last] > n) { /* within a row */
+      r->at += n * r->bytes;
+      r->index[last] += n;
+    } else {
+      char *to = r->convert ? r->raw : r->strip;
+      r->at = gather_rows(to, r->at, n, r->rank, r->dims, r->strides, r->index, r->bytes);
+      from = to;
+    }
+  }
+  if (!r->convert) return from;
+  r->bad |= r->convert(r->strip, from, from, n);
+  return r->strip;
+}
+
+/* ---- copies -------------------------------------------------------------------------------------- */
+
+u32 copy_dense(const StripTable *strips, Array *a, u32 rank, const i64 *dims, u32 dtype, void *out) {
+  u32 from = array_dtype(a), bytes = dtype_bytes(from);
+  i64 total = dims_size(rank, dims), strides[1][ARRAY_MAX_RANK], index[ARRAY_MAX_RANK] = {0}, joined[ARRAY_MAX_RANK];
+  if (total <= 0) return 0;
+  if (from != dtype) {
+    Reader r;
+    reader_start(&r, strips, a, rank, dims, dtype);
+    if (r.direct) return r.convert(out, a->data, a->data, total);
+    char *o = out;
+    for (i64 done = 0; done < total;) {
+      i64 n = total - done < STRIP ? total - done : STRIP;
+      const void *x = reader_next(&r, n);
+      memcpy(o, x, (size_t)n * r.to_bytes);
+      o += n * r.to_bytes;
+      done += n;
+    }
+    return r.bad;
+  }
+  broadcast_strides(a, rank, strides[0]);
+  memcpy(joined, dims, rank * sizeof *dims);
+  u32 left = axes_join(rank, joined, 1, strides);
+  if (left == 0) {
+    memcpy(out, a->data, bytes);
+    return 0;
+  }
+  if (left == 1 && strides[0][0] == 0) {
+    strip_fill(out, a->data, joined[0], bytes);
+    return 0;
+  }
+  if (left == 1) {
+    strip_gather(out, a->data, joined[0], strides[0][0], bytes);
+    return 0;
+  }
+  for (u32 d = 0; d < left; d++) strides[0][d] *= bytes;
+  (void)gather_rows(out, a->data, total, left, joined, strides[0], index, bytes);
+  return 0;
+}
+
+void copy_strided(Array *a, u32 rank, const i64 *dims, void *out, const i64 *to_strides) {
+  u32 bytes = dtype_bytes(array_dtype(a));
+  i64 both[2][ARRAY_MAX_RANK], index[ARRAY_MAX_RANK] = {0}, joined[ARRAY_MAX_RANK];
+  if (dims_size(rank, dims) <= 0) return;
+  broadcast_strides(a, rank, both[0]);
+  memcpy(both[1], to_strides, rank * sizeof(i64));
+  memcpy(joined, dims, rank * sizeof *dims);
+  u32 left = axes_join(rank, joined, 2, both);
+  if (left == 0) {
+    memcpy(out, a->data, bytes);
+    return;
+  }
+  u32 last = left - 1;
+  const char *x = a->data;
+  char *o = out;
+  for (;;) {
+#define MOVE(T)                                                                                    \
+  {                                                                                                \
+    const T *from = (const T *)x;                                                                  \
+    T *to = (T *)o;                                                                                \
+    i64 fs = both[0][last], ts = both[1][last];                                                    \
+    if (fs == 1 && ts == 1) memcpy(to, from, (size_t)joined[last] * sizeof(T));                    \
+    else                                                                                           \
+      for (i64 i = 0; i < joined[last]; i++) to[i * ts] = from[i * fs];                            \
+  }
+    BY_BYTES(bytes, MOVE)
+#undef MOVE
+    u32 d = last;
+    for (;;) {
+      if (d == 0) return;
+      d--;
+      x += both[0][d] * bytes;
+      o += both[1][d] * bytes;
+      if (++index[d] < joined[d]) break;
+      x -= both[0][d] * joined[d] * bytes;
+      o -= both[1][d] * joined[d] * bytes;
+      index[d] = 0;
+    }
+  }
+}

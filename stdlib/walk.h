@@ -1,0 +1,41 @@
+/* walk.h — an operand read in row-major order of the result's shape, in strips: broadcast, any strides, any dtype.
+ * Whoever can has the operand's own memory; else a strip is gathered and converted into a buffer in L1. */
+#ifndef WEFT_STDLIB_WALK_H
+#define WEFT_STDLIB_WALK_H
+
+#include "stdlib/strips.h"
+
+typedef struct Reader {
+  const char *at;      /* of the element that comes next */
+  StripFn convert;     /* NULL: the dtype is right */
+  u32 bytes, to_bytes; /* of an element, before and after conversion */
+  u32 rank;            /* axes left after joining those that lie together; the innermost is rank - 1 */
+  u32 bad;             /* 1: some conversion failed */
+  bool constant;       /* one element, everywhere: `strip` is full of it */
+  bool direct;         /* the elements lie one after another */
+  i64 dims[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK]; /* strides in bytes */
+  i64 index[ARRAY_MAX_RANK];
+  _Alignas(64) char strip[STRIP * 8];
+  _Alignas(64) char raw[STRIP * 8];
+} Reader;
+
+/* `a` (borrowed; at most 8 bytes an element) seen with `rank` and `dims`, to which it broadcasts, as `dtype`. */
+void reader_start(Reader *r, const StripTable *strips, Array *a, u32 rank, const i64 *dims, u32 dtype);
+/* A number (already of the dtype wanted) everywhere. */
+void reader_start_num(Reader *r, Value num);
+/* The next n elements (n <= STRIP unless r->direct and there is no conversion). Valid until the next call. */
+const void *reader_next(Reader *r, i64 n);
+static inline bool reader_any_length(const Reader *r) { return r->direct && !r->convert; }
+
+/* Axes of one or several arrays over the same dims, joined where all lie together; sizes 1 dropped. Result: the new
+ * rank, at least 0; dims and strides are changed in place. `n` stride sets. */
+u32 axes_join(u32 rank, i64 *dims, u32 n, i64 (*strides)[ARRAY_MAX_RANK]);
+/* The strides (in elements) of `a` when it is broadcast to `rank` and `dims`. */
+void broadcast_strides(Array *a, u32 rank, i64 *strides);
+
+/* Copies `a`, broadcast to rank and dims, as `dtype`, to `out` in row-major order. 1: a conversion failed. */
+u32 copy_dense(const StripTable *strips, Array *a, u32 rank, const i64 *dims, u32 dtype, void *out);
+/* The same into a strided place (strides in elements) of the same dtype as `a`. */
+void copy_strided(Array *a, u32 rank, const i64 *dims, void *out, const i64 *strides);
+
+#endif
