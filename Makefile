@@ -33,7 +33,7 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 
 # ---- goals that only hand on to another make, so that set-up can come before the build ------------
 
-OUTER    := check check-all run bench clean help setup lint cuda-tools asan gpu-check
+OUTER    := check check-all run bench clean help setup lint cuda-tools asan fuzz gpu-check
 INNER    := $(filter-out $(OUTER),$(or $(MAKECMDGOALS),all))
 
 .DEFAULT_GOAL := all
@@ -87,6 +87,8 @@ $(B)/obj/stdlib/kernel%.o: FILE_CFLAGS += -O3 -fno-trapping-math
 $(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
+
+$(LIB_OBJ): FILE_CFLAGS += $(COVER)
 
 $(B)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -170,6 +172,11 @@ asan:
 	$(Q)$(MAKE) --no-print-directory B=build/asan OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
 	  LDFLAGS="$(SANITIZE)" WERROR=$(WERROR) quick tests
 
+# Its own tree: every edge of the library counts itself, the fuzzer around it does not.
+fuzz:
+	$(Q)$(MAKE) --no-print-directory B=build/fuzz OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
+	  LDFLAGS="$(SANITIZE)" COVER=-fsanitize-coverage=trace-pc WERROR=$(WERROR) build/fuzz/tests/fuzz
+
 # ---- goals ----------------------------------------------------------------------------------------
 
 setup:
@@ -241,6 +248,7 @@ help:
 ## make bench       measures every claim about speed beside a peer
 ## make lint        proves that folders include each other only downwards through facades
 ## make asan        the same tree under AddressSanitizer and UBSan, in build/asan
+## make fuzz        the fuzzers, in build/fuzz
 ## make install     into PREFIX (/usr/local), below DESTDIR: weft, weft.h, libweft.a, libweft.so, weft.pc
 ## make setup       installs what is missing (Debian, as root), else prints it
 ## make cuda-tools  ptxas for the tests of generated GPU code

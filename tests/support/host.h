@@ -35,6 +35,7 @@ typedef struct HostRun {
   double counters[HOST_COUNTERS];
   int counter_count;
   long allocations;     /* how often the VM asked for memory */
+  long made_after;      /* of these, until weft_new returned */
   size_t leaked;        /* bytes the VM had not given back at its end */
   bool refused;         /* the allocation named by refuse_at was reached */
 } HostRun;

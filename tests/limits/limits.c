@@ -1,0 +1,117 @@
+/* limits.c — refuses the n-th allocation, for every n, over a sample of the cases.
+ *   build/tests/limits [--every K] [--points P] [--tier eager|mir]
+ * A refusal may end in an error of kind `limit`, or go unnoticed when the VM can do without (a compilation given
+ * up, say): then the result is the usual one. Nothing may crash, nothing may be lost. The allocations while a VM
+ * is made are refused one by one; of each case up to P points. */
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/casefile.h"
+#include "tests/support/host.h"
+
+static struct {
+  int every, points;
+  const char *tier;
+} options = {40, 60, "eager"};
+
+static volatile struct Progress {
+  long point;
+  char what[256];
+} *progress;
+
+static bool same(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
+
+/* What is wrong with a run under refusal, or NULL. */
+static const char *judge(const HostRun *r, const HostRun *usual) {
+  if (r->leaked) return "memory was not given back";
+  if (r->end == HOST_NO_VM) return r->refused ? NULL : "no VM, and nothing was refused";
+  if (r->end == HOST_ERROR && strcmp(r->kind, "limit") == 0 && r->refused) return NULL;
+  if (r->end != usual->end) return "another end than without refusal";
+  if (r->end == HOST_ERROR) return same(r->kind, usual->kind) ? NULL : "another kind of error";
+  return same(r->value, usual->value) ? NULL : "another value than without refusal";
+}
+
+/* In a child: true when every point is well. */
+static bool run_points(const char *program, HostSetup setup, bool making) {
+  HostRun usual = host_run(&setup, "limits.weft", program);
+  long first = making ? 1 : usual.made_after + 1, last = making ? usual.made_after : usual.allocations;
+  long step = making ? 1 : (last - first + options.points) / options.points;
+  const char *wrong = NULL;
+  for (long n = first; n <= last && !wrong; n += step > 0 ? step : 1) {
+    setup.refuse_at = n;
+    progress->point = n;
+    HostRun r = host_run(&setup, "limits.weft", program);
+    wrong = judge(&r, &usual);
+    if (wrong)
+      snprintf((char *)progress->what, sizeof progress->what, "%s (%s %.80s)", wrong, r.end == HOST_ERROR ? r.kind : "value",
+               r.end == HOST_ERROR ? r.message : r.value ? r.value : "");
+    host_run_free(&r);
+  }
+  host_run_free(&usual);
+  return !wrong;
+}
+
+static void run(const char *name, const char *program, HostSetup setup, bool making) {
+  progress->point = 0;
+  progress->what[0] = 0;
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(120);
+    exit(run_points(program, setup, making) ? 0 : 1);
+  }
+  int status = -1;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status == 0)
+    printf("ok limits/%s\n", name);
+  else if (progress->what[0])
+    printf("not ok limits/%s: allocation %ld refused: %s\n", name, progress->point, progress->what);
+  else
+    printf("not ok limits/%s: allocation %ld refused: %s\n", name, progress->point,
+           WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "the process ended badly");
+  fflush(stdout);
+}
+
+int main(int argc, char **argv) {
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], "--every") == 0) options.every = atoi(argv[i + 1]);
+    if (strcmp(argv[i], "--points") == 0) options.points = atoi(argv[i + 1]);
+    if (strcmp(argv[i], "--tier") == 0) options.tier = argv[i + 1];
+  }
+  if (options.every < 1 || options.points < 1) return 2;
+  progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (progress == MAP_FAILED) return 2;
+  HostSetup setup = {.backend = options.tier, .hot = strcmp(options.tier, "eager") == 0 ? -1 : 0, .files = true};
+  char name[320];
+  snprintf(name, sizeof name, "new-%s", options.tier);
+  run(name, "nil", setup, true);
+  glob_t found;
+  if (glob("tests/cases/*.weft", 0, NULL, &found) != 0) return 2;
+  int index = 0;
+  for (size_t i = 0; i < found.gl_pathc; i++) {
+    CaseFile f = casefile_read(found.gl_pathv[i]);
+    for (int k = 0; k < f.count; k++) {
+      const Case *c = &f.cases[k];
+      if (index++ % options.every || case_mark(c, MARK_PRINT) || case_directive(c, "deadline")) continue;
+      HostSetup own = setup;
+      const char *limit;
+      if ((limit = case_directive(c, "fuel"))) own.fuel = (uint64_t)strtod(limit, NULL);
+      if ((limit = case_directive(c, "memory"))) own.memory = (uint64_t)strtod(limit, NULL);
+      bool top = case_directive(c, "top") || strcmp(options.tier, "eager") == 0;
+      char *program = top ? NULL : case_as_function(c, true);
+      snprintf(name, sizeof name, "%s-%.200s", options.tier, c->name);
+      run(name, program ? program : c->program, own, false);
+      free(program);
+    }
+    casefile_free(&f);
+  }
+  globfree(&found);
+  return 0;
+}
