@@ -1,0 +1,114 @@
+/* diff.c — random programs, run by the interpreter alone and compiled; they must agree to the last bit.
+ *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir] [--show]
+ * Ten programs are one case. A program that differs is printed, with its seed: `diff --seed S --count 1 --show`. */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/diff/generate.h"
+#include "tests/support/host.h"
+
+enum { BATCH = 10, PROGRAM_SECONDS = 20 };
+
+static const char *const tiers[] = {"interp", "loops", "mir"};
+
+static volatile struct Progress {
+  unsigned long seed;
+  char tier[16];
+  char what[512];
+  unsigned long errors; /* programs that ended in an error, in every tier */
+} *progress;
+
+static bool show;
+static const char *only_tier;
+
+static bool same(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
+
+static void note(const char *what, const HostRun *eager, const HostRun *r) {
+  snprintf((char *)progress->what, sizeof progress->what, "%s: %.120s, eager %.120s", what,
+           r->end == HOST_ERROR ? r->message : r->value ? r->value : "nothing",
+           eager->end == HOST_ERROR ? eager->message : eager->value ? eager->value : "nothing");
+}
+
+static bool agree(const HostRun *eager, const HostRun *r) {
+  if (r->leaked) note("memory was not given back", eager, r);
+  else if (r->end != eager->end) note("another end", eager, r);
+  else if (r->end == HOST_ERROR && (!same(r->kind, eager->kind) || !same(r->message, eager->message))) note("another error", eager, r);
+  else if (r->end == HOST_VALUE && !same(r->value, eager->value)) note("another value", eager, r);
+  else if (r->end == HOST_VALUE && !same(r->type, eager->type)) note("another type", eager, r);
+  else if (!same(r->printed, eager->printed)) note("other lines printed", eager, r);
+  else return true;
+  return false;
+}
+
+/* In a child. */
+static bool run_program(unsigned long seed) {
+  progress->seed = seed;
+  char *program = generate_program(seed);
+  if (show) printf("%s", program);
+  HostSetup setup = {.backend = "eager", .hot = -1, .fuel = 200000, .memory = 64 << 20};
+  alarm(PROGRAM_SECONDS);
+  snprintf((char *)progress->tier, sizeof progress->tier, "eager");
+  HostRun eager = host_run(&setup, "diff.weft", program);
+  bool well = true;
+  bool limited = eager.end == HOST_ERROR && same(eager.kind, "limit"); /* where a limit strikes may differ */
+  if (eager.end == HOST_ERROR) progress->errors++;
+  if (show) printf("# eager: %s\n", eager.end == HOST_ERROR ? eager.message : eager.value);
+  for (size_t t = 0; t < sizeof tiers / sizeof tiers[0] && well && !limited; t++) {
+    if (only_tier && strcmp(only_tier, tiers[t]) != 0) continue;
+    snprintf((char *)progress->tier, sizeof progress->tier, "%s", tiers[t]);
+    setup = (HostSetup){.backend = tiers[t], .hot = 0, .memory = 64 << 20};
+    HostRun r = host_run(&setup, "diff.weft", program);
+    well = agree(&eager, &r);
+    host_run_free(&r);
+  }
+  alarm(0);
+  host_run_free(&eager);
+  free(program);
+  return well;
+}
+
+int main(int argc, char **argv) {
+  unsigned long count = 1000, seed = 1;
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--show") == 0) show = true;
+    else if (i + 1 < argc && strcmp(argv[i], "--count") == 0) count = strtoul(argv[++i], NULL, 10);
+    else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) seed = strtoul(argv[++i], NULL, 10);
+    else if (i + 1 < argc && strcmp(argv[i], "--tier") == 0) only_tier = argv[++i];
+    else return 2;
+  }
+  progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (progress == MAP_FAILED) return 2;
+  for (unsigned long from = seed; from < seed + count; from += BATCH) {
+    unsigned long to = from + BATCH < seed + count ? from + BATCH : seed + count;
+    progress->what[0] = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+      for (unsigned long s = from; s < to; s++)
+        if (!run_program(s)) exit(1);
+      exit(0);
+    }
+    int status = -1;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (status == 0) {
+      printf("ok diff/%lu-%lu\n", from, to - 1);
+      continue;
+    }
+    if (!progress->what[0])
+      snprintf((char *)progress->what, sizeof progress->what, "%s",
+               WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "the process ended badly");
+    for (char *c = (char *)progress->what; *c; c++)
+      if (*c == '\n') *c = ' ';
+    printf("not ok diff/%lu-%lu: seed %lu, %s: %s\n", from, to - 1, progress->seed, progress->tier, progress->what);
+  }
+  printf("# diff: %lu programs, %lu of them end in an error\n", count, progress->errors);
+  return 0;
+}

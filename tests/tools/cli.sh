@@ -1,0 +1,124 @@
+#!/bin/bash
+# Tests the program `weft` from outside: ways to run it, exit codes, messages of wrong input, limits, interrupts.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+W=${WEFT:-build/weft}
+W=$(realpath "$W")
+d=$PWD/build/check/cli
+rm -rf "$d"
+mkdir -p "$d"
+cd "$d" || exit 1
+
+# expect NAME CODE 'PATTERN in stdout+stderr' COMMAND...
+expect() {
+  local name=$1 code=$2 pattern=$3 out rc
+  shift 3
+  out=$("$@" 2>&1 </dev/null)
+  rc=$?
+  out=$(tr '\n' '~' <<<"$out")
+  if [ "$rc" -ne "$code" ]; then echo "not ok cli/$name: exit status $rc instead of $code: ${out:0:200}"
+  elif ! grep -qE -- "$pattern" <<<"$out"; then echo "not ok cli/$name: said ${out:0:300}"
+  else echo "ok cli/$name"; fi
+}
+# wrong NAME CODE 'PATTERN' PROGRAM: one error, with its span, and nothing else
+wrong() {
+  local name=$1 code=$2 pattern=$3
+  printf '%s\n' "$4" >"$name.weft"
+  shift 4
+  local out rc
+  out=$("$W" "$@" "$name.weft" 2>&1 </dev/null)
+  rc=$?
+  if [ $rc -ne "$code" ]; then echo "not ok cli/$name: exit status $rc instead of $code: $(head -n 2 <<<"$out" | tr '\n' ' ')"
+  elif [ "$(grep -c '^error: ' <<<"$out")" -ne 1 ]; then echo "not ok cli/$name: not one error: $(tr '\n' '~' <<<"$out")"
+  elif ! grep -qE -- "$pattern" <<<"$out"; then echo "not ok cli/$name: said $(tr '\n' '~' <<<"$out")"
+  elif ! grep -qE -- "--> $name.weft:[0-9]+:[0-9]+" <<<"$out"; then echo "not ok cli/$name: no place: $(tr '\n' '~' <<<"$out")"
+  elif ! grep -q '\^' <<<"$out"; then echo "not ok cli/$name: no caret"
+  else echo "ok cli/$name"; fi
+}
+
+# ---- ways to run
+echo 'print(1 + 1)' >two.weft
+printf '#!/usr/bin/env weft\nprint(args())\n' >args.weft
+expect version 0 '[0-9]+\.[0-9]+' "$W" --version
+expect help 0 'weft' "$W" --help
+expect code 0 '^3~$' "$W" -e 'print(1 + 2)'
+expect file 0 '^2~$' "$W" two.weft
+expect arguments 0 '"a", "-b"' "$W" args.weft a -b
+expect stdin 0 '^5~$' sh -c "echo 'print(5)' | '$W' -"
+expect explain 0 'kernel' "$W" --explain two.weft
+expect exit-code 7 '' "$W" -e 'exit(7)'
+expect wrong-option 2 '--nonsense' "$W" --nonsense
+expect missing-file 2 'not-there.weft' "$W" not-there.weft
+expect no-code 2 '' "$W" -e
+expect wrong-limit 2 'fuel' "$W" --fuel many two.weft
+expect backend-named 2 'WEFT_BACKEND' env WEFT_BACKEND=nonsense "$W" two.weft
+
+# ---- wrong input: each one clear error
+wrong syntax 1 'expected|unexpected' 'let x = (1 +'
+wrong undeclared 1 'x is not declared' 'x = 3'
+wrong unknown-name 1 'valeu' 'let value = 1
+print(valeu)'
+wrong shapes 1 'do not align' 'let z = zeros((3, 4)) @ zeros((5, 2))'
+wrong broadcast 1 '\(2,\).*\(3,\)' 'let z = [1, 2] + [1, 2, 3]'
+wrong dtype-store 1 'i64.*f64|f64.*i64' 'let a = [1, 2]
+a[0] = 2.5'
+wrong bounds 1 'index 7.*axis 0.*size 3' 'let a = [1, 2, 3]
+print(a[7])'
+wrong missing-csv 1 'nowhere.csv' 'let t = load_csv("nowhere.csv")'
+wrong missing-module 1 'nowhere.weft' 'import "nowhere.weft" as m'
+printf 'a,b\n1,2\n3\n' >short.csv
+wrong malformed-csv 1 'short.csv' 'let t = load_csv("short.csv")'
+printf 'no numpy' >bad.npy
+wrong malformed-npy 1 'bad.npy' 'let t = load_npy("bad.npy")'
+wrong deep-recursion 1 'recursion|deep' 'fn f(n) = 1 + f(n + 1)
+f(0)'
+wrong fuel 1 'fuel' 'while true { }' --fuel 100000
+wrong memory 1 'memory' 'let a = zeros(100000000)' --memory 10000000
+wrong deadline 1 'deadline|time' 'let i = 0
+while true { i += 1 }' --deadline 0.2
+wrong zero-division 1 'zero' 'print(1 // 0)'
+wrong text-plus-number 1 'text' 'print("a" + 1)'
+wrong no-condition 1 'any' 'if [1, 2] { print(1) }'
+wrong unknown-argument 1 'axsi' 'print(sum([1, 2], axsi=0))'
+wrong missing-argument 1 'f' 'fn f(a, b) = a
+f(1)'
+wrong assertion 1 'told so' 'assert(1 > 2, "told so")'
+wrong user-error 1 'mine' 'error("mine")'
+wrong unsupported 1 'not supported' 'let x = fft.fft([1.0, 2.0])'
+wrong single-quotes 1 '"' "print('a')"
+wrong call-trace 1 'in inner' 'fn inner(x) { let y = x[9]; y }
+fn outer(x) { let y = inner(x); y }
+outer([1])'
+
+# ---- interrupts: 130, also from a compiled loop
+interrupt() { # NAME PROGRAM
+  "$W" -e "$2" >"$1.out" 2>&1 </dev/null &
+  local pid=$!
+  sleep 0.7
+  kill -INT $pid
+  local rc
+  ( sleep 10; kill -KILL $pid 2>/dev/null ) &
+  local killer=$!
+  wait $pid
+  rc=$?
+  kill $killer 2>/dev/null
+  if [ $rc -eq 130 ]; then echo "ok cli/$1"; else echo "not ok cli/$1: exit status $rc: $(head -c 200 "$1.out")"; fi
+}
+set -m # a background job would ignore SIGINT otherwise
+interrupt interrupt-loop 'let i = 0; while true { i += 1 }' 2>/dev/null
+interrupt interrupt-compiled 'fn f(n) { let s = 0.0; let i = 0; while i < n { s += 0.5; i += 1 }; s }; f(100000); f(1000000000000)' 2>/dev/null
+interrupt interrupt-kernels 'fn f(x) = sum(exp(x) * 2 - x); let x = arange(100000) * 1.0; while true { f(x) }' 2>/dev/null
+set +m
+
+# ---- the REPL goes on after an error
+repl() { # NAME PATTERN LINES...
+  local name=$1 pattern=$2 out
+  shift 2
+  out=$(printf '%s\n' "$@" | HOME=$d timeout 20 "$W" 2>&1)
+  if grep -qE -- "$pattern" <<<"$(tr '\n' '~' <<<"$out")"; then echo "ok cli/$name"; else echo "not ok cli/$name: said $(tr '\n' '~' <<<"$out" | head -c 300)"; fi
+}
+repl repl-value '3' '1 + 2'
+repl repl-goes-on 'error: .*42' 'y + 1' '40 + 2'
+repl repl-declares '9' 'x = 9' 'x'
+repl repl-many-lines '5' 'fn f(a) {' '  a + 2' '}' 'f(3)'
+repl repl-help ':graph' ':help'
