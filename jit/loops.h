@@ -53,14 +53,15 @@
  *     return %r
  *   }
  *
- * - Kinds. `kernel`: `u64 k(const u64 *args, i64 lo, i64 hi)`. Its body is one outermost `par`, after pure statements if
- *   any; it runs the trips lo .. hi-1 of that `par`. `native`: `u32 f(LoopCtx *, args…)`. `math NAME TYPE`: the scalar C
+ * - Kinds. `kernel`: `u64 k(const u64 *args, i64 lo, i64 hi)`. Its body is one outermost `par`, after pure statements and
+ *   loads if any; it runs the trips lo .. hi-1 of that `par`, and nothing at all when lo >= hi. `native`: `u32 f(LoopCtx *, args…)`. `math NAME TYPE`: the scalar C
  *   function `TYPE wm_NAME_TYPE(TYPE…)`: scalar float parameters, one result, values, `if`, `for`, `while`, tables; it may use
  *   `math` of functions defined before it. Its name in the module is NAME with its type, so exp f64 and exp f32 are two.
  *   `extern native f (f64, i64) -> (f64)` and `extern kernel …` declare a function that is called and linked by address.
  * - Operands are %names, parameter and index names, or literals (`3 -1 0x1F 2.5 0x1.8p+3 inf -inf nan true false`). A literal takes the
  *   type of the operation's other operand or of what it is stored to; standing alone, i64 or f64, unless it is written
- *   `2.5:f32`. `%a %b = …` names several results. Names are one scope per function.
+ *   `2.5:f32`. `%a %b = …` names several results. A name is visible to the end of its
+ *   block and is not defined again while it is visible; what a head leaves is visible after its `}`.
  * - Access `b[e]`: e is a sum of terms; a term is a product of an optional integer literal, optional strides (parameters)
  *   and at most one other i64 value: `x[i*sx + 2*j + %k + off - 1]`, `x[%1]`, `x[0]`. Affine when every variable is a
  *   loop index or a parameter; else a gather or scatter. Unit: elements. The caller guarantees that affine accesses are in bounds.
@@ -190,6 +191,8 @@ typedef struct LoopFn {
   VEC(u32) params;  /* node ids, in order */
   VEC(u8) results;  /* LoopTypes: native and math */
   /* builder state */
+  u32 *const_slots; /* open addressing: ids of the constants; power of two or 0 */
+  u32 const_slot_count, const_count;
   VEC(u32) open;      /* heads whose END is not written yet */
   const char *failed; /* first misuse or refused memory; later calls do nothing; checked by loop_fn_finish */
 } LoopFn;
@@ -211,7 +214,7 @@ typedef struct LoopMath {
 } LoopMath;
 
 /* Owns its functions, names and tables. `math` is what `math NAME` means to the interpreter and the emitters when the
- * module itself defines no such function; borrowed, may be NULL. */
+ * module itself defines no such function; borrowed, may be NULL. Functions point to their module: it must not move. */
 struct LoopModule {
   Allocator *alloc;
   Arena arena;
@@ -224,6 +227,7 @@ struct LoopModule {
 
 WeftStatus loop_module_init(LoopModule *m, Allocator *alloc) MUST_USE;
 void loop_module_free(LoopModule *m);
+void loop_module_truncate(LoopModule *m, u32 fns, u32 tables); /* frees the functions and forgets the tables added since */
 LoopFn *loop_module_find(const LoopModule *m, const char *name);                         /* kernel or native; NULL */
 LoopFn *loop_module_find_math(const LoopModule *m, const char *name, LoopType t);        /* defined in the module; NULL */
 const LoopMath *loop_module_math(const LoopModule *m, const char *name, LoopType t);     /* of C; NULL */
@@ -263,7 +267,8 @@ u32 loop_poll(LoopFn *fn, u32 exit, u32 count, const u32 *values);
 /* The callee must be in the module (defined or extern). Results: loop_result_of(fn, call, i). */
 u32 loop_call(LoopFn *fn, LoopFn *callee, u32 argc, const u32 *args, u32 exit, u32 count, const u32 *values);
 
-/* Heads return their node id; their indices, carried values and results have the ids below. Names may be NULL. */
+/* Heads return their node id; their indices, carried values and results have the ids below. A name that is NULL, or not asked for,
+ * becomes i, j, k or l by depth; the printer keeps names apart. */
 u32 loop_begin_par(LoopFn *fn, const char *index, u32 trips, u64 grain);
 u32 loop_begin_for(LoopFn *fn, const char *index, u32 trips, u32 carried, const u32 *init);
 u32 loop_begin_while(LoopFn *fn, u32 carried, const u32 *init);
@@ -306,8 +311,19 @@ bool loop_access_is_affine(const LoopFn *fn, const LoopNode *access);
 /* Calls `visit` with every value the node reads, in order (terms' strides and variables included). */
 void loop_each_operand(const LoopFn *fn, const LoopNode *n, void (*visit)(void *ctx, u32 id), void *ctx);
 
+/* The value of a pure operation (forms UNARY to CONVERT) on words; `from` is the type of a. The one place where their meaning
+ * is written in C. False for any other operation. */
+bool loop_eval(LoopOp op, LoopType type, LoopType from, u64 a, u64 b, u64 c, u64 *out);
+u64 loop_normal(LoopType type, u64 bits);               /* the word form of `bits` */
+u64 loop_load_memory(LoopType mem, const void *at);     /* as LOAD gives it */
+void loop_store_memory(LoopType mem, void *at, u64 word);
+bool loop_check_holds(LoopCheck kind, LoopType type, u64 a, u64 b);
+u64 loop_reduce_identity(LoopReduce op, LoopType type); /* the start of a lane: -0.0, 1, … */
+u64 loop_reduce_empty(LoopReduce op, LoopType type);    /* the result without elements: 0, 1, … */
+LoopOp loop_reduce_op(LoopReduce op);                   /* its combining operation */
+
 /* Lanes and block length of the order LANES for an accumulator type; trips of a block of ROWS and of a scan's segment. */
-static inline u32 loop_lanes(LoopType t) { return t == LT_I1 ? 256 : 256 / loop_type_bytes(t); }
+static inline u32 loop_lanes(LoopType t) { return 256 / loop_type_bytes(t); }
 enum { LOOP_BLOCK_TRIPS = 64, LOOP_ROW_BLOCK = 64, LOOP_SCAN_SEGMENT = 16 };
 
 /* ---- text, verifier ------------------------------------------------------------------------ */
@@ -353,11 +369,12 @@ WeftStatus loops_interp_math(const LoopFn *fn, const u64 *args, u64 *result, u64
 
 /* ---- C text -------------------------------------------------------------------------------- */
 
-/* Writes one function as C (gnu11, compiled with -ffp-contract=off): kernels and natives with the ABI above under `symbol`,
- * math functions as `TYPE wm_NAME_TYPE(…)`. loops_c_prelude comes first in the file, once; then tables, then
- * functions in the module's order. `linkage` is "" or "static ". */
+/* Writes one function as gnu11 (compile with -ffp-contract=off -fno-math-errno): kernels and natives with the ABI above under
+ * `symbol`, or lw_NAME when it is NULL; math functions always as `TYPE wm_NAME_TYPE(TYPE…)`. loops_c_prelude comes first in
+ * the file, once; then loops_c_tables; then functions in the module's order. `linkage` is "" or "static " or so. Math that the
+ * module does not define is called by its C name; the file must declare it. */
 void loops_c_prelude(Buf *out);
 void loops_c_tables(const LoopModule *m, Buf *out);
-WeftStatus loops_c(const LoopFn *fn, const char *symbol, const char *linkage, Buf *out) MUST_USE;
+WeftStatus loops_c(const LoopFn *fn, const char *symbol, const char *linkage, Buf *out) MUST_USE; /* error: memory refused */
 
 #endif
