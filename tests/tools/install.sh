@@ -22,10 +22,10 @@ int main(void) {
 }
 EOF
 cp "$d/host.c" "$d/host.cc"
-prefix=$d/root/usr
-make -s install PREFIX=/usr DESTDIR="$d/root" >"$d/out" 2>&1 && echo "ok install/files" || echo "not ok install/files: $(tail -n 1 "$d/out")"
+prefix=$d/dest/usr
+make -s install PREFIX=/usr DESTDIR="$d/dest" >"$d/out" 2>&1 && echo "ok install/files" || echo "not ok install/files: $(tail -n 1 "$d/out")"
 # As pkg-config would give it once the files are in place.
-export PKG_CONFIG_PATH=$prefix/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$d/root
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$d/dest
 flags() { pkg-config --cflags --libs "$@" weft; }
 test pkg-config pkg-config --exists weft
 # shellcheck disable=SC2046
