@@ -66,6 +66,24 @@ static inline u8 el_bit_count_u8(u8 p) { return (u8)__builtin_popcount(p); }
 static inline i32 el_bit_count_i32(i32 p) { return __builtin_popcount((u32)p); }
 static inline i64 el_bit_count_i64(i64 p) { return __builtin_popcountll((u64)p); }
 
+/* x modulo y with the sign of x. It is exact, so every way to it gives the same bits: where the quotient has few enough
+ * bits the remainder by the truncated (perhaps once too great) quotient is a float, and one fma finds it. */
+#ifdef __FMA__
+#define FMOD(dt, c, digits)                                                             \
+  static inline T_##dt el_fmod_##dt(T_##dt p, T_##dt q) {                               \
+    T_##dt x = __builtin_fabs##c(p), y = __builtin_fabs##c(q);                          \
+    if (!(x < y * digits && y * digits < (T_##dt)INFINITY)) return fmod##c(p, q);       \
+    T_##dt r = __builtin_fma##c(-__builtin_trunc##c(x / y), y, x);                      \
+    return __builtin_copysign##c(r < 0 ? r + y : r, p);                                 \
+  }
+#else
+#define FMOD(dt, c, digits) \
+  static inline T_##dt el_fmod_##dt(T_##dt p, T_##dt q) { return fmod##c(p, q); }
+#endif
+FMOD(f32, f, 0x1p22f)
+FMOD(f64, , 0x1p51)
+#undef FMOD
+
 #define ELEMENT_FLOAT(dt, c, sign_bit)                                                                             \
   static inline U_##dt bits_of_##dt(T_##dt p) {                                                                    \
     U_##dt b;                                                                                                      \
@@ -102,15 +120,14 @@ static inline i64 el_bit_count_i64(i64 p) { return __builtin_popcountll((u64)p);
   static inline T_##dt el_trunc_##dt(T_##dt p) { return __builtin_trunc##c(p); }                                   \
   static inline T_##dt el_round_##dt(T_##dt p) { return __builtin_rint##c(p); }                                    \
   static inline T_##dt el_sqrt_##dt(T_##dt p) { return __builtin_sqrt##c(p); }                                     \
-  static inline T_##dt el_fmod_##dt(T_##dt p, T_##dt q) { return fmod##c(p, q); } /* exact, so every one is equal */ \
   static inline T_##dt el_remainder_##dt(T_##dt p, T_##dt q) {                                                     \
-    T_##dt r = fmod##c(p, q);                                                                                      \
+    T_##dt r = el_fmod_##dt(p, q);                                                                                      \
     return r == 0 ? el_copysign_##dt(0, q) : (r < 0) != (q < 0) ? r + q : r;                                       \
   }                                                                                                                \
   /* (p - remainder) / q rounded to an integer; Python's and NumPy's */                                            \
   static inline T_##dt el_floor_divide_##dt(T_##dt p, T_##dt q) {                                                  \
     if (q == 0) return p / q;                                                                                      \
-    T_##dt r = fmod##c(p, q);                                                                                      \
+    T_##dt r = el_fmod_##dt(p, q);                                                                                      \
     T_##dt d = (p - r) / q;                                                                                        \
     if (r != 0 && (r < 0) != (q < 0)) d -= 1;                                                                      \
     if (d == 0) return el_copysign_##dt(0, p / q);                                                                 \

@@ -118,17 +118,18 @@ void broadcast_strides(Array *a, u32 rank, i64 *strides) {
 
 /* ---- readers ------------------------------------------------------------------------------------- */
 
-void reader_start(Reader *r, const StripTable *strips, Array *a, u32 rank, const i64 *dims, u32 dtype) {
-  u32 from = array_dtype(a);
+void reader_start_raw(Reader *r, const StripTable *strips, const void *data, u32 from, u32 rank, const i64 *dims, const i64 *strides, u32 dtype) {
   i64 joined[1][ARRAY_MAX_RANK];
-  r->at = a->data;
+  r->at = data;
   r->convert = from == dtype ? NULL : strips->convert[from][dtype];
   r->bytes = dtype_bytes(from);
   r->to_bytes = dtype_bytes(dtype);
   r->bad = 0;
   r->constant = false;
-  broadcast_strides(a, rank, joined[0]);
-  memcpy(r->dims, dims, rank * sizeof *dims);
+  for (u32 d = 0; d < rank; d++) {
+    r->dims[d] = dims[d];
+    joined[0][d] = strides[d];
+  }
   r->rank = axes_join(rank, r->dims, 1, joined);
   r->direct = r->rank == 0 || (r->rank == 1 && joined[0][0] == 1);
   for (u32 d = 0; d < r->rank; d++) {
@@ -145,6 +146,12 @@ void reader_start(Reader *r, const StripTable *strips, Array *a, u32 rank, const
   }
 }
 
+void reader_start(Reader *r, const StripTable *strips, Array *a, u32 rank, const i64 *dims, u32 dtype) {
+  i64 strides[ARRAY_MAX_RANK];
+  broadcast_strides(a, rank, strides);
+  reader_start_raw(r, strips, a->data, array_dtype(a), rank, dims, strides, dtype);
+}
+
 void reader_start_num(Reader *r, Value num) {
   _Alignas(16) char one[8];
   num_store(one, num.dtype, num);
@@ -152,7 +159,18 @@ void reader_start_num(Reader *r, Value num) {
   r->constant = true;
   r->direct = false;
   r->convert = NULL;
+  r->bytes = r->to_bytes = dtype_bytes(num.dtype);
   strip_fill(r->strip, one, STRIP, dtype_bytes(num.dtype));
+}
+
+void reader_read(Reader *r, void *out, i64 n) {
+  char *o = out;
+  while (n > 0) {
+    i64 part = n < STRIP ? n : STRIP;
+    memcpy(o, reader_next(r, part), (size_t)part * r->to_bytes);
+    o += part * r->to_bytes;
+    n -= part;
+  }
 }
 
 const void *reader_next(Reader *r, i64 n) {

@@ -21,10 +21,13 @@ typedef struct Reader {
 
 /* `a` (borrowed; at most 8 bytes an element) seen with `rank` and `dims`, to which it broadcasts, as `dtype`. */
 void reader_start(Reader *r, const StripTable *strips, Array *a, u32 rank, const i64 *dims, u32 dtype);
+/* The same for elements at `data` with these strides, in elements. */
+void reader_start_raw(Reader *r, const StripTable *strips, const void *data, u32 from, u32 rank, const i64 *dims, const i64 *strides, u32 dtype);
 /* A number (already of the dtype wanted) everywhere. */
 void reader_start_num(Reader *r, Value num);
 /* The next n elements (n <= STRIP unless r->direct and there is no conversion). Valid until the next call. */
 const void *reader_next(Reader *r, i64 n);
+void reader_read(Reader *r, void *out, i64 n); /* the next n, whatever n is, into `out` */
 static inline bool reader_any_length(const Reader *r) { return r->direct && !r->convert; }
 
 /* Axes of one or several arrays over the same dims, joined where all lie together; sizes 1 dropped. Result: the new

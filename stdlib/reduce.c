@@ -1,0 +1,418 @@
+/* reduce.c — reductions: sum prod min max any all argmin argmax count_nonzero (order: reduce_order.h). */
+#include "stdlib/reduce.h"
+#include "stdlib/element.h"
+#include "stdlib/reduce_order.h"
+#include "stdlib/walk.h"
+
+#include <string.h>
+
+enum { BLOCK_BYTES = REDUCE_LANE_BYTES * REDUCE_BLOCK_ROWS, POLL_ELEMENTS = 1 << 18 };
+enum { CHUNK = 256, GATHER_CHUNK = 64 }; /* columns reduced at a time: from memory as it lies, and gathered */
+
+static const u16 combine_op[REDUCE_KINDS] = {OP_add, OP_multiply, OP_minimum, OP_maximum};
+
+void split_axes(Array *a, u32 mask, Split *s) {
+  u32 rank = array_rank(a), n = 0;
+  const i64 *dims = array_dims(a), *strides = array_strides(a);
+  s->results = s->count = 1;
+  for (u32 pass = 0; pass < 2; pass++) {
+    for (u32 d = 0; d < rank; d++) {
+      if ((mask >> d & 1) != pass) continue;
+      s->dims[n] = dims[d];
+      s->strides[n++] = strides[d];
+      if (pass) s->count *= dims[d];
+      else s->results *= dims[d];
+    }
+    if (pass == 0) s->kept = n;
+  }
+  s->reduced = n - s->kept;
+}
+
+i64 masked_count(const ArrayType *t, u32 mask) {
+  i64 n = 1;
+  for (u32 d = 0; d < t->rank; d++)
+    if (mask >> d & 1) n *= t->dims[d];
+  return n;
+}
+
+typedef struct Job {
+  Vm *vm;
+  const StripTable *strips;
+  Array *a;
+  u32 from, to, bytes; /* dtypes; bytes of an element of `to` */
+  ReduceKind kind;
+  StripRows rows;
+  StripColumns columns;
+  StripFn combine;
+  Split s;
+  i64 polled;
+} Job;
+
+static WeftStatus work_done(Job *j, i64 elements) {
+  j->polled += elements;
+  if (j->polled < POLL_ELEMENTS) return WEFT_OK;
+  i64 n = j->polled;
+  j->polled = 0;
+  return kernel_poll(j->vm, n);
+}
+
+/* ---- the last axis is reduced -------------------------------------------------------------------- */
+
+/* Elements of a result lie together, results a constant step apart: whole rows at once. */
+static WeftStatus reduce_rows_direct(Job *j, char *out) {
+  i64 dims[ARRAY_MAX_RANK], strides[1][ARRAY_MAX_RANK], index[ARRAY_MAX_RANK] = {0};
+  memcpy(dims, j->s.dims, j->s.kept * sizeof *dims);
+  memcpy(strides[0], j->s.strides, j->s.kept * sizeof *dims);
+  u32 rank = axes_join(j->s.kept, dims, 1, strides);
+  const char *x = j->a->data;
+  i64 inner = rank ? dims[rank - 1] : 1, step = rank ? strides[0][rank - 1] : 0;
+  for (;;) {
+    i64 most = 1 + POLL_ELEMENTS / j->s.count;
+    for (i64 r = 0; r < inner; r += most) {
+      i64 rows = inner - r < most ? inner - r : most;
+      j->rows(out, x + r * step * j->bytes, j->s.count, rows, step);
+      out += rows * j->bytes;
+      TRY(work_done(j, rows * j->s.count));
+    }
+    u32 d = rank ? rank - 1 : 0;
+    for (;;) {
+      if (d == 0) return WEFT_OK;
+      d--;
+      x += strides[0][d] * j->bytes;
+      if (++index[d] < dims[d]) break;
+      x -= strides[0][d] * dims[d] * j->bytes;
+      index[d] = 0;
+    }
+  }
+}
+
+/* Everything else: gathered in the order of numbering into a block. */
+static WeftStatus reduce_rows_gathered(Job *j, char *out) {
+  _Alignas(64) char block[BLOCK_BYTES];
+  i64 most = BLOCK_BYTES / j->bytes, count = j->s.count;
+  Reader r;
+  reader_start_raw(&r, j->strips, j->a->data, j->from, j->s.kept + j->s.reduced, j->s.dims, j->s.strides, j->to);
+  if (count <= most) {
+    i64 per = most / count;
+    for (i64 done = 0; done < j->s.results;) {
+      i64 rows = j->s.results - done < per ? j->s.results - done : per;
+      reader_read(&r, block, rows * count);
+      j->rows(out, block, count, rows, count);
+      out += rows * j->bytes;
+      done += rows;
+      TRY(work_done(j, rows * count));
+    }
+    return WEFT_OK;
+  }
+  /* the results of the blocks are a sequence that is reduced in turn */
+  i64 blocks = (count + most - 1) / most;
+  size_t size = (size_t)blocks * j->bytes;
+  char *partial = mem_alloc(&j->vm->alloc, size);
+  if (!partial) return vm_error_memory(j->vm);
+  WeftStatus status = WEFT_OK;
+  for (i64 k = 0; k < j->s.results && status == WEFT_OK; k++) {
+    for (i64 b = 0, left = count; b < blocks && status == WEFT_OK; b++, left -= most) {
+      i64 n = left < most ? left : most;
+      reader_read(&r, block, n);
+      j->rows(partial + b * j->bytes, block, n, 1, 0);
+      status = work_done(j, n);
+    }
+    j->rows(out + k * j->bytes, partial, blocks, 1, 0);
+  }
+  mem_free(&j->vm->alloc, partial, size);
+  return status;
+}
+
+/* ---- the last axis is kept ----------------------------------------------------------------------- */
+
+/* Block results of n columns as they come; in blocks of 64 at every level. */
+typedef struct Cascade {
+  i64 n;
+  StripFn combine;
+  u32 bytes;
+  u32 count[REDUCE_COLUMN_LEVELS];
+  _Alignas(64) char level[REDUCE_COLUMN_LEVELS][CHUNK * 8];
+} Cascade;
+
+static void cascade_add(Cascade *c, u32 level, const void *block) {
+  size_t size = (size_t)c->n * c->bytes;
+  for (;; level++) {
+    char *own = c->level[level];
+    if (c->count[level] == 0) memcpy(own, block, size);
+    else (void)c->combine(own, own, block, c->n);
+    if (++c->count[level] < REDUCE_COLUMN_BLOCK) return;
+    c->count[level] = 0;
+    block = own;
+  }
+}
+
+static void cascade_finish(Cascade *c, void *out) {
+  u32 top = 0;
+  for (u32 l = 0; l < REDUCE_COLUMN_LEVELS; l++)
+    if (c->count[l]) top = l;
+  for (u32 l = 0; l < top; l++) { /* partial blocks join the level above; a level that fills up goes on rising */
+    if (c->count[l] == 0) continue;
+    c->count[l] = 0;
+    cascade_add(c, l + 1, c->level[l]);
+    for (u32 k = top + 1; k < REDUCE_COLUMN_LEVELS; k++)
+      if (c->count[k]) top = k;
+  }
+  memcpy(out, c->level[top], (size_t)c->n * c->bytes);
+}
+
+/* `n` columns from `x`, all rows, into out. */
+static WeftStatus reduce_columns(Job *j, const char *x, i64 n, i64 column_stride, void *out) {
+  u32 reduced = j->s.reduced, from_bytes = dtype_bytes(j->from);
+  i64 dims[ARRAY_MAX_RANK + 1], strides[1][ARRAY_MAX_RANK];
+  memcpy(dims, j->s.dims + j->s.kept, reduced * sizeof *dims);
+  memcpy(strides[0], j->s.strides + j->s.kept, reduced * sizeof *dims);
+  u32 rank = axes_join(reduced, dims, 1, strides);
+  bool direct = rank <= 1 && column_stride == 1 && j->from == j->to;
+  i64 count = j->s.count, row_stride = rank ? strides[0][0] : 0;
+  if (direct && count <= REDUCE_COLUMN_BLOCK) {
+    j->columns(out, x, n, count, row_stride);
+    return work_done(j, n * count);
+  }
+  Cascade c;
+  c.n = n;
+  c.combine = j->combine;
+  c.bytes = j->bytes;
+  memset(c.count, 0, sizeof c.count);
+  _Alignas(64) char block[CHUNK * 8];
+  if (direct) {
+    for (i64 r = 0; r < count; r += REDUCE_COLUMN_BLOCK) {
+      i64 rows = count - r < REDUCE_COLUMN_BLOCK ? count - r : REDUCE_COLUMN_BLOCK;
+      j->columns(block, x + r * row_stride * from_bytes, n, rows, row_stride);
+      cascade_add(&c, 0, block);
+      TRY(work_done(j, n * rows));
+    }
+  } else {
+    _Alignas(64) char rows_buffer[GATHER_CHUNK * REDUCE_COLUMN_BLOCK * 8];
+    i64 all_dims[ARRAY_MAX_RANK + 1], all_strides[ARRAY_MAX_RANK + 1];
+    memcpy(all_dims, dims, rank * sizeof *dims);
+    memcpy(all_strides, strides[0], rank * sizeof *dims);
+    all_dims[rank] = n;
+    all_strides[rank] = column_stride;
+    Reader r;
+    reader_start_raw(&r, j->strips, x, j->from, rank + 1, all_dims, all_strides, j->to);
+    for (i64 left = count; left > 0; left -= REDUCE_COLUMN_BLOCK) {
+      i64 rows = left < REDUCE_COLUMN_BLOCK ? left : REDUCE_COLUMN_BLOCK;
+      reader_read(&r, rows_buffer, rows * n);
+      j->columns(block, rows_buffer, n, rows, n);
+      cascade_add(&c, 0, block);
+      TRY(work_done(j, n * rows));
+    }
+  }
+  cascade_finish(&c, out);
+  return WEFT_OK;
+}
+
+static WeftStatus reduce_last_kept(Job *j, char *out) {
+  i64 dims[ARRAY_MAX_RANK], strides[1][ARRAY_MAX_RANK], index[ARRAY_MAX_RANK] = {0};
+  memcpy(dims, j->s.dims, j->s.kept * sizeof *dims);
+  memcpy(strides[0], j->s.strides, j->s.kept * sizeof *dims);
+  u32 rank = axes_join(j->s.kept, dims, 1, strides), from_bytes = dtype_bytes(j->from);
+  i64 columns = rank ? dims[rank - 1] : 1, step = rank ? strides[0][rank - 1] : 1;
+  i64 chunk = step == 1 && j->from == j->to ? CHUNK : GATHER_CHUNK;
+  const char *x = j->a->data;
+  for (;;) {
+    for (i64 c = 0; c < columns; c += chunk) {
+      i64 n = columns - c < chunk ? columns - c : chunk;
+      TRY(reduce_columns(j, x + c * step * from_bytes, n, step, out));
+      out += n * j->bytes;
+    }
+    u32 d = rank ? rank - 1 : 0;
+    for (;;) {
+      if (d == 0) return WEFT_OK;
+      d--;
+      x += strides[0][d] * from_bytes;
+      if (++index[d] < dims[d]) break;
+      x -= strides[0][d] * dims[d] * from_bytes;
+      index[d] = 0;
+    }
+  }
+}
+
+/* ---- one reduction ------------------------------------------------------------------------------- */
+
+static bool joins_to_one_run(const Split *s) {
+  i64 dims[ARRAY_MAX_RANK], strides[1][ARRAY_MAX_RANK];
+  memcpy(dims, s->dims + s->kept, s->reduced * sizeof *dims);
+  memcpy(strides[0], s->strides + s->kept, s->reduced * sizeof *dims);
+  u32 rank = axes_join(s->reduced, dims, 1, strides);
+  return rank == 0 || (rank == 1 && strides[0][0] == 1);
+}
+
+static WeftStatus reduce_into(Job *j, u32 mask, void *out) {
+  u32 rank = array_rank(j->a);
+  if (mask == 0) {
+    (void)copy_dense(j->strips, j->a, rank, array_dims(j->a), j->to, out);
+    return WEFT_OK;
+  }
+  if (!(mask >> (rank - 1) & 1)) return reduce_last_kept(j, out);
+  if (j->from == j->to && joins_to_one_run(&j->s)) return reduce_rows_direct(j, out);
+  return reduce_rows_gathered(j, out);
+}
+
+WeftStatus reduce_value(Vm *vm, u32 op, ReduceKind kind, Value x, u32 compute, u32 mask, bool keepdims, Value *out) {
+  NumBox box;
+  ArrayType type, shape;
+  type_of_value(x, &type);
+  Job j = {.vm = vm, .strips = stdlib_of(vm)->strips, .a = array_of(x, &box), .from = type.dtype, .to = compute, .bytes = dtype_bytes(compute), .kind = kind};
+  j.rows = j.strips->rows[kind][compute];
+  j.columns = j.strips->columns[kind][compute];
+  j.combine = j.strips->ops[combine_op[kind]][compute];
+  if (!j.rows) return vm_error(vm, EK_unsupported, "%s: not supported: dtype %s", op_name(op), dtype_name(compute));
+  rule_reduce(&type, mask, keepdims, &shape);
+  split_axes(j.a, mask, &j.s);
+  TRY(kernel_poll(vm, j.a->size < POLL_ELEMENTS ? j.a->size : POLL_ELEMENTS));
+  if (j.s.count == 0 && j.s.results > 0 && kind >= REDUCE_MIN && compute != DT_bool)
+    return vm_error(vm, EK_value, "%s: shape %s has no elements to choose from", op_name(op), shape_text(&type).s);
+  u64 one[2] = {0};
+  void *data = one;
+  Value result = value_nil();
+  if (shape.rank) TRY(result_new(vm, compute, &shape, &result, &data));
+  WeftStatus status = WEFT_OK;
+  if (j.s.results > 0 && j.s.count == 0) {
+    u64 identity = 0; /* any: false; all: true */
+    num_store(&identity, compute, num_convert_unchecked(value_i64(kind == REDUCE_MUL || kind == REDUCE_MIN), compute));
+    strip_fill(data, &identity, j.s.results, j.bytes);
+  } else if (j.s.results > 0) {
+    status = reduce_into(&j, mask, data);
+  }
+  if (status != WEFT_OK) {
+    value_drop(vm, result);
+    return status;
+  }
+  *out = shape.rank ? result : num_load(one, compute);
+  return WEFT_OK;
+}
+
+/* (x, axis, keepdims) of most reductions. */
+static WeftStatus read_args(Vm *vm, u32 op, const Value *args, ArrayType *type, u32 *mask, bool *keepdims, DTypeResult *r) {
+  const ArrayType *types[1] = {type};
+  RuleError err;
+  *keepdims = false;
+  TRY(arg_array(vm, op, 0, args[0]));
+  type_of_value(args[0], type);
+  TRY(arg_axes(vm, op, 1, args[1], type->rank, mask));
+  TRY(arg_bool(vm, op, 2, args[2], keepdims));
+  TRY_RULE(vm, op, &err, rule_dtype(op, 1, types, r, &err));
+  return WEFT_OK;
+}
+
+static WeftStatus simple(Vm *vm, u32 op, ReduceKind kind, Value *args, Value *out) {
+  ArrayType type;
+  DTypeResult r;
+  u32 mask;
+  bool keepdims;
+  TRY(read_args(vm, op, args, &type, &mask, &keepdims, &r));
+  return reduce_value(vm, op, kind, args[0], r.compute, mask, keepdims, out);
+}
+
+WeftStatus eager_sum(Vm *vm, Value *args, Value *out) { return simple(vm, OP_sum, REDUCE_ADD, args, out); }
+WeftStatus eager_prod(Vm *vm, Value *args, Value *out) { return simple(vm, OP_prod, REDUCE_MUL, args, out); }
+
+/* min(a, b) is a slip that has its own message. */
+static WeftStatus extreme(Vm *vm, u32 op, ReduceKind kind, const char *of_two, Value *args, Value *out) {
+  bool number = args[1].kind == V_NUM && (args[1].dtype == DT_bool || dtype_kind(args[1].dtype) != DK_INT);
+  bool scalar_pair = args[0].kind == V_NUM && args[1].kind == V_NUM;
+  if (args[1].kind == V_ARRAY || number || scalar_pair)
+    return vm_error(vm, EK_type, "%s: the second argument is an axis; %s(a, b) compares two values", op_name(op), of_two);
+  return simple(vm, op, kind, args, out);
+}
+WeftStatus eager_min(Vm *vm, Value *args, Value *out) { return extreme(vm, OP_min, REDUCE_MIN, "minimum", args, out); }
+WeftStatus eager_max(Vm *vm, Value *args, Value *out) { return extreme(vm, OP_max, REDUCE_MAX, "maximum", args, out); }
+
+static WeftStatus truths(Vm *vm, u32 op, ReduceKind kind, Value *args, Value *out) {
+  ArrayType type;
+  DTypeResult r;
+  u32 mask;
+  bool keepdims;
+  TRY(read_args(vm, op, args, &type, &mask, &keepdims, &r));
+  return reduce_value(vm, op, kind, args[0], DT_bool, mask, keepdims, out);
+}
+WeftStatus eager_any(Vm *vm, Value *args, Value *out) { return truths(vm, OP_any, REDUCE_MAX, args, out); }
+WeftStatus eager_all(Vm *vm, Value *args, Value *out) { return truths(vm, OP_all, REDUCE_MIN, args, out); }
+
+WeftStatus eager_count_nonzero(Vm *vm, Value *args, Value *out) {
+  ArrayType type;
+  DTypeResult r;
+  u32 mask;
+  bool keepdims;
+  Value truth;
+  TRY(read_args(vm, OP_count_nonzero, args, &type, &mask, &keepdims, &r));
+  TRY(convert_value(vm, OP_count_nonzero, args[0], DT_bool, &truth));
+  WeftStatus status = reduce_value(vm, OP_count_nonzero, REDUCE_ADD, truth, DT_i64, mask, keepdims, out);
+  value_drop(vm, truth);
+  return status;
+}
+
+/* ---- positions of extremes ----------------------------------------------------------------------- */
+
+/* Goes on from (best, at) over n elements numbered from `base`. NaN wins, the first of ties stays. */
+#define ARG_EXTREME(name, dt, better)                                                             \
+  static void name##_##dt(const void *xv, i64 n, i64 base, void *best, i64 *at) {                 \
+    const T_##dt *x = xv;                                                                         \
+    T_##dt b = *(T_##dt *)best;                                                                   \
+    for (i64 i = 0; i < n; i++) {                                                                 \
+      T_##dt p = x[i];                                                                            \
+      if (better) {                                                                               \
+        b = p;                                                                                    \
+        *at = base + i;                                                                           \
+      }                                                                                           \
+    }                                                                                             \
+    *(T_##dt *)best = b;                                                                          \
+  }
+#define ARG_INT(dt) ARG_EXTREME(argmin, dt, p < b) ARG_EXTREME(argmax, dt, p > b)
+#define ARG_FLOAT(dt) ARG_EXTREME(argmin, dt, p < b || (p != p && b == b)) ARG_EXTREME(argmax, dt, p > b || (p != p && b == b))
+ARG_INT(u8)
+ARG_INT(i32)
+ARG_INT(i64)
+ARG_FLOAT(f32)
+ARG_FLOAT(f64)
+
+typedef void (*ArgFn)(const void *x, i64 n, i64 base, void *best, i64 *at);
+static const ArgFn arg_fns[2][DT_COUNT] = {
+    {[DT_bool] = argmin_u8, [DT_u8] = argmin_u8, [DT_i32] = argmin_i32, [DT_i64] = argmin_i64, [DT_f32] = argmin_f32, [DT_f64] = argmin_f64},
+    {[DT_bool] = argmax_u8, [DT_u8] = argmax_u8, [DT_i32] = argmax_i32, [DT_i64] = argmax_i64, [DT_f32] = argmax_f32, [DT_f64] = argmax_f64}};
+
+static WeftStatus arg_extreme(Vm *vm, u32 op, Value *args, Value *out) {
+  ArrayType type, shape;
+  DTypeResult r;
+  u32 mask;
+  bool keepdims;
+  NumBox box;
+  TRY(read_args(vm, op, args, &type, &mask, &keepdims, &r));
+  Array *a = array_of(args[0], &box);
+  Split s;
+  split_axes(a, mask, &s);
+  rule_reduce(&type, mask, keepdims, &shape);
+  if (s.count == 0 && s.results > 0)
+    return vm_error(vm, EK_value, "%s: shape %s has no elements to choose from", op_name(op), shape_text(&type).s);
+  Value result;
+  i64 *to;
+  void *data;
+  TRY(kernel_poll(vm, a->size));
+  TRY(result_new(vm, DT_i64, &shape, &result, &data));
+  to = data;
+  ArgFn fn = arg_fns[op == OP_argmax][type.dtype];
+  Reader reader;
+  if (s.results > 0) reader_start_raw(&reader, stdlib_of(vm)->strips, a->data, type.dtype, s.kept + s.reduced, s.dims, s.strides, type.dtype);
+  for (i64 k = 0; k < s.results; k++) {
+    u64 best = 0;
+    i64 at = 0;
+    for (i64 done = 0; done < s.count;) {
+      i64 n = s.count - done < STRIP ? s.count - done : STRIP;
+      const void *x = reader_next(&reader, n);
+      if (done == 0) memcpy(&best, x, dtype_bytes(type.dtype));
+      fn(x, n, done, &best, &at);
+      done += n;
+    }
+    to[k] = at;
+  }
+  *out = array_finish(vm, result);
+  return WEFT_OK;
+}
+WeftStatus eager_argmin(Vm *vm, Value *args, Value *out) { return arg_extreme(vm, OP_argmin, args, out); }
+WeftStatus eager_argmax(Vm *vm, Value *args, Value *out) { return arg_extreme(vm, OP_argmax, args, out); }
