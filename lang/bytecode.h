@@ -58,13 +58,13 @@ typedef struct InsUse {
 
 /* ---- constants ------------------------------------------------------------------------------ */
 
-typedef enum ConstKind { CK_NIL, CK_BOOL, CK_INT /* weak */, CK_FLOAT /* weak */, CK_TEXT, CK_BUILTIN /* OpId */, CK_DTYPE, CK_HOLE } ConstKind;
+typedef enum ConstKind { CK_NIL, CK_BOOL, CK_INT /* weak */, CK_FLOAT /* weak */, CK_TEXT, CK_BUILTIN /* OpId */, CK_DTYPE, CK_MODULE /* of op_modules */, CK_HOLE } ConstKind;
 
 typedef struct Const {
   u8 kind;
   u32 len; /* CK_TEXT: bytes */
   union {
-    i64 i; /* CK_BOOL, CK_INT, CK_BUILTIN, CK_DTYPE */
+    i64 i; /* CK_BOOL, CK_INT, CK_BUILTIN, CK_DTYPE, CK_MODULE; else 0 */
     f64 f;
     const char *text;
   };
@@ -126,8 +126,8 @@ typedef struct Desc {
   u32 rank;
   const i64 *dim_consts; /* >= 0 a constant, -1 a name, -2 any size */
   const Name *dim_names;
-  const u16 *dim_regs;   /* register of the bound name */
-  const u8 *dim_binds;   /* 1: this occurrence binds, 0: compares */
+  const u16 *dim_regs;   /* register of the name: a size, or an earlier parameter */
+  const u8 *dim_binds;   /* 1: this occurrence binds, 0: compares (also with one bound earlier in this list) */
   Name param;            /* for the error text */
 } Desc;
 
@@ -213,6 +213,7 @@ struct Proto {
 void proto_drop(Proto *p); /* consumes one count; frees children */
 
 void ins_uses(const Proto *p, u32 pc, InsUse *out);
+bool ins_reads_dim(const InsUse *u, u32 i); /* checkarg: is the register of dimension i read, not bound here? */
 bool ins_jumps(Ins i, u32 *target); /* has it a jump target (loop included)? */
 
 /* Liveness of a whole function (lang/live.c): a register is live before a pc when its value may still be read. Edges
@@ -223,7 +224,17 @@ void liveness_free(Liveness *l);
 u32 liveness_words(const Liveness *l); /* u64 words of a set */
 void liveness_at(const Liveness *l, u32 pc, u64 *bits); /* live before pc, before the instruction began */
 
+/* All pcs from the last to the first. `after`: live behind pc on the edges it takes when it does not fail. */
+typedef struct LiveWalk {
+  const Liveness *l;
+  u32 pc;
+  u64 *bits, *after;
+} LiveWalk;
+void liveness_walk(const Liveness *l, LiveWalk *w, u64 *after, u64 *scratch); /* two sets */
+bool liveness_back(LiveWalk *w); /* false: there was no further pc */
+
 /* The same for one pc: a bit set of (nregs + 63) / 64 words; false when memory was refused. */
+bool proto_sites(Proto *p) MUST_USE; /* makes the table of sites from the code; false when memory was refused */
 bool proto_live(const Proto *p, u32 pc, u64 *bits, Allocator *scratch) MUST_USE;
 u32 proto_extent_at(const Proto *p, u32 pc);          /* innermost extent */
 const Site *proto_site_at(const Proto *p, u32 pc);    /* never the entry; NULL when there is none */

@@ -1,5 +1,5 @@
 /* live.c — what instructions read and write, and liveness: one backward pass to a fixed point over blocks. */
-#include "lang/bytecode.h"
+#include "lang/flow.h"
 
 #include <string.h>
 
@@ -86,6 +86,11 @@ void ins_uses(const Proto *p, u32 pc, InsUse *u) {
   }
 }
 
+bool ins_reads_dim(const InsUse *u, u32 i) {
+  const Desc *d = u->dims;
+  return d->dim_consts[i] == -1 && !d->dim_binds[i] && (u32)d->dim_regs[i] - u->write >= u->write_count;
+}
+
 bool ins_jumps(Ins i, u32 *target) {
   const char *form = bc_info[ins_op(i)].form;
   *target = ins_x(i);
@@ -93,18 +98,6 @@ bool ins_jumps(Ins i, u32 *target) {
 }
 
 /* ---- liveness ------------------------------------------------------------------------------- */
-
-struct Liveness {
-  const Proto *p;
-  Allocator *alloc;
-  u32 words;
-  u32 nblocks;
-  u32 *starts;   /* first pc of each block, then ncode */
-  u32 *block_of; /* pc -> block */
-  u32 *handler;  /* block -> pc of the handler that guards it, or UINT32_MAX */
-  u64 *in;       /* nblocks sets: live before the block's first pc */
-  u64 *work;     /* one set */
-};
 
 u32 liveness_words(const Liveness *l) { return l->words; }
 
@@ -132,7 +125,7 @@ static void step_back(const Liveness *l, u32 pc, u64 *bits) {
   for (u32 i = 0; i < u.ncaptures; i++)
     if (u.captures[i].kind == CAP_REGISTER) set_bit(bits, u.captures[i].index);
   for (u32 i = 0; u.dims && i < u.dims->rank; i++)
-    if (u.dims->dim_consts[i] == -1 && !u.dims->dim_binds[i]) set_bit(bits, u.dims->dim_regs[i]);
+    if (ins_reads_dim(&u, i)) set_bit(bits, u.dims->dim_regs[i]);
   u32 handler = l->handler[l->block_of[pc]];
   if (handler != UINT32_MAX && strchr(effects, 'E'))
     join(bits, l->in + (size_t)l->block_of[handler] * l->words, l->words);
@@ -188,7 +181,7 @@ static void solve(Liveness *l) {
 Liveness *liveness_new(const Proto *p, Allocator *alloc) {
   Liveness *l = mem_alloc_zero(alloc, sizeof *l);
   u8 *is_start = mem_alloc_zero(alloc, (size_t)p->ncode + 1);
-  if (l) *l = (Liveness){.p = p, .alloc = alloc, .words = (p->nregs + 63) / 64 + !p->nregs};
+  if (l) *l = (Liveness){.p = p, .alloc = alloc, .ncode = p->ncode, .words = (p->nregs + 63) / 64 + !p->nregs};
   if (!l || !is_start) goto fail;
   find_blocks(l, is_start);
   for (u32 pc = 0; pc < p->ncode; pc++) l->nblocks += is_start[pc];
@@ -216,7 +209,7 @@ fail:
 void liveness_free(Liveness *l) {
   if (!l) return;
   mem_free(l->alloc, l->starts, sizeof(u32) * (l->nblocks + 1));
-  mem_free(l->alloc, l->block_of, sizeof(u32) * (l->p->ncode + 1));
+  mem_free(l->alloc, l->block_of, sizeof(u32) * (l->ncode + 1));
   mem_free(l->alloc, l->handler, sizeof(u32) * (l->nblocks + 1));
   mem_free(l->alloc, l->in, sizeof(u64) * l->words * (l->nblocks + (size_t)1));
   mem_free(l->alloc, l->work, sizeof(u64) * l->words);
@@ -227,6 +220,23 @@ void liveness_at(const Liveness *l, u32 pc, u64 *bits) {
   u32 block = l->block_of[pc];
   load_end(l, block, bits);
   for (u32 at = l->starts[block + 1]; at-- > pc;) step_back(l, at, bits);
+}
+
+void liveness_walk(const Liveness *l, LiveWalk *w, u64 *after, u64 *scratch) {
+  *w = (LiveWalk){.l = l, .pc = l->p->ncode, .bits = scratch, .after = after};
+}
+
+bool liveness_back(LiveWalk *w) {
+  const Liveness *l = w->l;
+  if (!w->pc) return false;
+  u32 pc = --w->pc, target;
+  if (l->starts[l->block_of[pc] + 1] == pc + 1) load_end(l, l->block_of[pc], w->bits);
+  memcpy(w->after, w->bits, sizeof *w->after * l->words);
+  if (strchr(bc_info[ins_op(l->p->code[pc])].effects, 'B')) memset(w->after, 0, sizeof *w->after * l->words);
+  if (ins_jumps(l->p->code[pc], &target))
+    join(w->after, l->in + (size_t)l->block_of[target] * l->words, l->words);
+  step_back(l, pc, w->bits);
+  return true;
 }
 
 bool proto_live(const Proto *p, u32 pc, u64 *bits, Allocator *scratch) {

@@ -1,0 +1,43 @@
+/* compile.h — facade of the compiler: an AST becomes the prototype of a module body; reading, proving, storing it.
+ *
+ *   Ast → scope.c (what a name means) + compile_*.c (code) → finish.c (last uses, writes, sites) → Proto
+ *
+ * May include parser/. Knows no VM: names of a module live in a ModuleScope, values are made by who runs the code. */
+#ifndef WEFT_LANG_COMPILE_H
+#define WEFT_LANG_COMPILE_H
+
+#include "lang/bytecode.h"
+#include "parser/ast.h"
+
+typedef struct CompileOptions {
+  Allocator *alloc;    /* of the prototypes */
+  Names *names;        /* those of the AST */
+  const Sources *sources;
+  ModuleScope *scope;  /* of the module this text belongs to: grows. When compilation fails no name stays declared
+                          that was not before */
+  Arena *diag_arena;   /* of error messages */
+  bool repl;           /* `x = e` on the top level declares */
+} CompileOptions;
+
+/* The body of a module (or of one more entry at the REPL). Running it gives the value of its last statement.
+ * Before it runs, every slot flagged MODVAR_BUILTIN that holds no value must get the built-in of its name.
+ * *out: one count, owned by the caller. WEFT_ERROR: *diag is filled (kind limit when memory was refused). */
+WeftStatus lang_compile(const Ast *ast, const CompileOptions *options, Proto **out, Diag *diag) MUST_USE;
+
+/* Readable text: `0004  mul  r2 r0* k1(2.5)   ; 3:12-17`, extents, then the functions made inside.
+ * `sources` and `scope` may be NULL. */
+void proto_print(const Proto *p, const Names *names, const Sources *sources, const ModuleScope *scope, Buf *out);
+
+/* Proves bounds, nesting, jump targets, and that no register is read after its death or before its birth on any
+ * path, children included. `slots` and `names`: how many module slots and names there are. False: `why` tells
+ * (or memory was refused: why is empty). */
+bool proto_verify(const Proto *p, u32 slots, u32 names, Allocator *scratch, Buf *why) MUST_USE;
+
+/* Portable bytes: magic, version, names, module slots, then the tables in order. `out->failed` tells of memory. */
+void proto_save(const Proto *p, const Names *names, const ModuleScope *scope, Buf *out);
+/* Reads what proto_save wrote: interns names, finds or adds module slots, gives spans the id `file`, and verifies.
+ * WEFT_ERROR: `why` tells (empty: memory was refused); then the scope may have grown by undeclared slots. */
+WeftStatus proto_load(const char *bytes, size_t len, u32 file, Allocator *alloc, Names *names, ModuleScope *scope,
+                      Proto **out, Buf *why) MUST_USE;
+
+#endif

@@ -1,0 +1,231 @@
+/* scope.c — what a name means: a register, a captured value, a function of the own group, or a module variable. */
+#include "lang/compiler.h"
+#include "parser/parser.h"
+
+#include <string.h>
+
+enum { MODVAR_EXPECTED = 4 }; /* declared further down the text: functions may name it already */
+
+/* ---- errors ----------------------------------------------------------------------------------- */
+
+void compile_error(Compiler *c, u32 kind, Span at, const char *fmt, ...) {
+  if (c->failed) return;
+  c->failed = true;
+  va_list ap;
+  Buf b;
+  buf_init(&b, c->o->alloc);
+  va_start(ap, fmt);
+  buf_vprintf(&b, fmt, ap);
+  va_end(ap);
+  char *text = b.failed ? NULL : arena_copy(c->o->diag_arena, buf_text(&b), b.len);
+  buf_free(&b);
+  *c->diag = text ? (Diag){at, (u8)kind, text} : (Diag){at, EK_limit, "memory limit reached while compiling"};
+}
+
+void compile_refused(Compiler *c) {
+  if (c->failed) return;
+  c->failed = true;
+  *c->diag = (Diag){{0}, EK_limit, "memory limit reached while compiling"};
+}
+
+/* ---- module variables --------------------------------------------------------------------------- */
+
+static void set_flags(Compiler *c, u32 slot, u8 flags) {
+  u8 *now = &c->o->scope->flags.data[slot];
+  if (*now == flags) return;
+  if (vec_push(c->o->alloc, &c->undo, (SlotFlags){slot, *now})) *now = flags;
+  else compile_refused(c);
+}
+
+static bool add_slot(Compiler *c, Name name, u32 *slot) {
+  if (scope_add(c->o->scope, name, slot)) return true;
+  compile_refused(c);
+  return false;
+}
+
+static bool is_builtin(const Compiler *c, Name name) {
+  const Names *n = c->o->names;
+  return builtin_find(name_text(n, name), name_len(n, name)).kind != BUILTIN_NONE;
+}
+
+static void mark(FnState *fs, Name name, u8 flag, u32 *slot) {
+  Compiler *c = fs->c;
+  if (!add_slot(c, name, slot)) return;
+  u8 flags = c->o->scope->flags.data[*slot];
+  if (!flags && is_builtin(c, name)) flags |= MODVAR_BUILTIN;
+  set_flags(c, *slot, flags | flag);
+}
+
+u32 scope_declare(FnState *fs, Name name) {
+  u32 slot = 0;
+  mark(fs, name, MODVAR_DECLARED, &slot);
+  return slot;
+}
+
+void scope_expect(FnState *fs, Name name) {
+  u32 slot;
+  mark(fs, name, MODVAR_EXPECTED, &slot);
+}
+
+void scope_settle(Compiler *c) {
+  u8 *flags = c->o->scope->flags.data;
+  while (c->undo.count) {
+    SlotFlags u = c->undo.data[--c->undo.count];
+    if (c->failed) flags[u.slot] = u.flags | (flags[u.slot] & MODVAR_BUILTIN);
+    else flags[u.slot] &= (u8)~MODVAR_EXPECTED;
+  }
+  vec_free(c->o->alloc, &c->undo);
+}
+
+static NameRef module_ref(FnState *fs, Name name) {
+  Compiler *c = fs->c;
+  ModuleScope *s = c->o->scope;
+  u32 slot;
+  bool found = scope_find(s, name, &slot);
+  u8 usable = fs->parent ? MODVAR_DECLARED | MODVAR_BUILTIN | MODVAR_EXPECTED : MODVAR_DECLARED | MODVAR_BUILTIN;
+  if (found && (s->flags.data[slot] & usable)) return (NameRef){REF_MODULE, slot};
+  if (!is_builtin(c, name) || !add_slot(c, name, &slot)) return (NameRef){0};
+  set_flags(c, slot, s->flags.data[slot] | MODVAR_BUILTIN);
+  return (NameRef){REF_MODULE, slot};
+}
+
+/* ---- locals and captures -------------------------------------------------------------------------- */
+
+void scope_local(FnState *fs, Name name, u32 reg) {
+  if (!vec_push(fs->c->o->alloc, &fs->locals, (Local){name, reg})) compile_refused(fs->c);
+}
+
+void scope_kill(FnState *fs, u32 locals, Span at) {
+  for (u32 i = fs->locals.count; i-- > locals;) emit_kill(fs, fs->locals.data[i].reg, at);
+}
+
+void scope_close(FnState *fs, u32 locals, Span at) {
+  scope_kill(fs, locals, at);
+  fs->locals.count = locals;
+}
+
+static bool own_ref(const FnState *fs, Name name, NameRef *out) {
+  for (u32 i = fs->locals.count; i-- > 0;)
+    if (fs->locals.data[i].name == name) {
+      *out = (NameRef){REF_LOCAL, fs->locals.data[i].reg};
+      return true;
+    }
+  for (u32 i = 0; fs->group && i < fs->group->count; i++)
+    if (fs->group->names[i] == name) {
+      *out = (NameRef){REF_GROUP, i};
+      return true;
+    }
+  return false;
+}
+
+static u32 add_capture(FnState *fs, Name name, NameRef from) {
+  static const u8 kinds[] = {[REF_LOCAL] = CAP_REGISTER, [REF_CAPTURE] = CAP_CAPTURE, [REF_GROUP] = CAP_GROUP};
+  FnGroup *g = fs->group;
+  Capture cap = {kinds[from.kind], (u16)from.index, name};
+  for (u32 i = 0; i < g->captures.count; i++) {
+    const Capture *have = &g->captures.data[i];
+    if (have->kind == cap.kind && have->index == cap.index && have->name == cap.name) return i;
+  }
+  if (!vec_push(fs->c->o->alloc, &g->captures, cap)) compile_refused(fs->c);
+  return g->captures.count - 1;
+}
+
+/* The function that has `name` as its own, from `fs` outwards; NULL: none. */
+static FnState *find_owner(FnState *fs, Name name, NameRef *out) {
+  while (fs && !own_ref(fs, name, out)) fs = fs->parent;
+  return fs;
+}
+
+/* Captures pass through every function between owner and reader. At most AST_MAX_DEPTH functions nest. */
+static NameRef capture_through(FnState *fs, FnState *owner, Name name, NameRef own) {
+  if (fs == owner || fs->c->failed) return own;
+  NameRef outer = capture_through(fs->parent, owner, name, own);
+  return (NameRef){REF_CAPTURE, add_capture(fs, name, outer)};
+}
+
+NameRef scope_read(FnState *fs, Name name) {
+  NameRef own;
+  FnState *owner = find_owner(fs, name, &own);
+  if (!owner) return module_ref(fs, name);
+  return capture_through(fs, owner, name, own);
+}
+
+NameRef scope_assign(FnState *fs, Name name) {
+  NameRef own;
+  FnState *owner = find_owner(fs, name, &own);
+  if (owner == fs) return own;
+  if (owner) return (NameRef){REF_CAPTURE, 0};
+  u32 slot;
+  u8 usable = fs->parent ? MODVAR_DECLARED | MODVAR_EXPECTED : MODVAR_DECLARED;
+  if (scope_find(fs->c->o->scope, name, &slot) && (fs->c->o->scope->flags.data[slot] & usable))
+    return (NameRef){REF_MODULE, slot};
+  return (NameRef){0};
+}
+
+/* ---- names that mean nothing ------------------------------------------------------------------------ */
+
+typedef struct Nearest {
+  const char *name;
+  size_t len;
+  u32 limit; /* only nearer ones count */
+  const char *best;
+} Nearest;
+
+static void consider(Nearest *n, const char *s, size_t len) {
+  if (!n->limit || (len == n->len && memcmp(s, n->name, len) == 0)) return;
+  u32 d = name_distance(n->name, n->len, s, len, n->limit);
+  if (d < n->limit) {
+    n->limit = d;
+    n->best = s;
+  }
+}
+
+static const char *nearest_name(FnState *fs, Name name, bool assigning) {
+  const Names *names = fs->c->o->names;
+  Nearest n = {.name = name_text(names, name), .len = name_len(names, name)};
+  n.limit = n.len < 3 ? (n.len == 2 && assigning ? 2 : 0) : n.len < 6 ? 2 : 3;
+  for (FnState *f = fs; f; f = f->parent) {
+    for (u32 i = f->locals.count; i-- > 0;) {
+      Name local = f->locals.data[i].name;
+      if (f == fs || !assigning) consider(&n, name_text(names, local), name_len(names, local));
+    }
+  }
+  const ModuleScope *s = fs->c->o->scope;
+  for (u32 i = 0; i < s->slots.count; i++)
+    if (s->flags.data[i] & (MODVAR_DECLARED | MODVAR_EXPECTED))
+      consider(&n, name_text(names, s->slots.data[i]), name_len(names, s->slots.data[i]));
+  for (u32 i = 0; !assigning && i < builtin_count(); i++) {
+    Builtin b = builtin_at(i);
+    if (b.kind) consider(&n, b.name, strlen(b.name));
+  }
+  return n.best;
+}
+
+void scope_not_declared(FnState *fs, Name name, Span at, bool assigning) {
+  Compiler *c = fs->c;
+  if (c->failed) return;
+  const char *text = name_text(c->o->names, name);
+  const char *foreign = parser_foreign_word(text, name_len(c->o->names, name));
+  const char *near = nearest_name(fs, name, assigning);
+  u32 slot;
+  if (scope_find(c->o->scope, name, &slot) && (c->o->scope->flags.data[slot] & MODVAR_EXPECTED))
+    compile_error(c, EK_name, at, "%s is not declared yet: its declaration stands further down", text);
+  else if (assigning && near)
+    compile_error(c, EK_name, at, "%s is not declared; write 'let %s = …', or did you mean %s?", text, text, near);
+  else if (assigning)
+    compile_error(c, EK_name, at, "%s is not declared; write 'let %s = …'", text, text);
+  else if (foreign)
+    compile_error(c, EK_name, at, "%s is not declared; write '%s'", text, foreign);
+  else if (near)
+    compile_error(c, EK_name, at, "%s is not declared; did you mean %s?", text, near);
+  else
+    compile_error(c, EK_name, at, "%s is not declared", text);
+}
+
+void scope_captured(FnState *fs, Name name, Span at) {
+  const char *text = name_text(fs->c->o->names, name);
+  compile_error(fs->c, EK_name, at,
+                "%s cannot be assigned here: a closure captures the value of an outer variable; "
+                "to share a variable write 'let %s = ref(…)' and assign %s.value",
+                text, text, text);
+}
