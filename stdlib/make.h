@@ -28,6 +28,13 @@ static inline bool result_reuse(Value *arg, u32 dtype, const ArrayType *type, Va
   return true;
 }
 
+/* A number as an array of rank 0, an array as itself: *out owned. */
+WeftStatus boxed(Vm *vm, Value v, Value *out) MUST_USE;
+/* A strong value: what an operation gives that is not elementwise. */
+static inline Value strong(Value v) {
+  v.flags = (u8)(v.flags & ~VF_WEAK);
+  return v;
+}
 /* v (a number or array) as `dtype`, dense: *out owned; v itself where it already is so. */
 WeftStatus dense_as(Vm *vm, u32 op, Value v, u32 dtype, Value *out) MUST_USE;
 /* v (a number or array) as `to`, strong; *out owned. Float to integer must fit. */
@@ -35,5 +42,18 @@ WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) MUST_USE;
 /* Runs a built-in on arguments that are consumed (holes for those not given); used where one operation is
  * composed of others. */
 WeftStatus run_op(Vm *vm, u32 op, Value *args, u32 n, Value *out) MUST_USE;
+
+/* split(x, parts, axis) of an array; eager_split sends text elsewhere. */
+WeftStatus split_array(Vm *vm, Value *args, Value *out) MUST_USE;
+/* x (borrowed, an array) at positions `index` (all within) along an axis, dense: *out owned. */
+WeftStatus take_positions(Vm *vm, Value x, u32 axis, const i64 *index, i64 n, Value *out) MUST_USE;
+/* The dtype of several operands joined into one array: promoted, strong. */
+u32 joint_dtype(const Value *items, u32 n);
+/* `item` (consumed) at the end of `list`; an error drops both. */
+static inline WeftStatus list_add(Vm *vm, Value *list, Value item) {
+  if (list_push(vm, list, item)) return WEFT_OK;
+  value_drop(vm, *list);
+  return WEFT_ERROR;
+}
 
 #endif

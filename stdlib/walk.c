@@ -234,21 +234,20 @@ u32 copy_dense(const StripTable *strips, Array *a, u32 rank, const i64 *dims, u3
   return 0;
 }
 
-void copy_strided(Array *a, u32 rank, const i64 *dims, void *out, const i64 *to_strides) {
-  u32 bytes = dtype_bytes(array_dtype(a));
+void copy_elements(u32 rank, const i64 *dims, u32 bytes, const void *from_data, const i64 *from_strides, void *to_data, const i64 *to_strides) {
   i64 both[2][ARRAY_MAX_RANK], index[ARRAY_MAX_RANK] = {0}, joined[ARRAY_MAX_RANK];
   if (dims_size(rank, dims) <= 0) return;
-  broadcast_strides(a, rank, both[0]);
+  memcpy(both[0], from_strides, rank * sizeof(i64));
   memcpy(both[1], to_strides, rank * sizeof(i64));
   memcpy(joined, dims, rank * sizeof *dims);
   u32 left = axes_join(rank, joined, 2, both);
   if (left == 0) {
-    memcpy(out, a->data, bytes);
+    memcpy(to_data, from_data, bytes);
     return;
   }
   u32 last = left - 1;
-  const char *x = a->data;
-  char *o = out;
+  const char *x = from_data;
+  char *o = to_data;
   for (;;) {
 #define MOVE(T)                                                                                    \
   {                                                                                                \

@@ -38,7 +38,7 @@ void broadcast_strides(Array *a, u32 rank, i64 *strides);
 
 /* Copies `a`, broadcast to rank and dims, as `dtype`, to `out` in row-major order. 1: a conversion failed. */
 u32 copy_dense(const StripTable *strips, Array *a, u32 rank, const i64 *dims, u32 dtype, void *out);
-/* The same into a strided place (strides in elements) of the same dtype as `a`. */
-void copy_strided(Array *a, u32 rank, const i64 *dims, void *out, const i64 *strides);
+/* Elements of `bytes` bytes from one strided place to another (strides in elements), which do not overlap. */
+void copy_elements(u32 rank, const i64 *dims, u32 bytes, const void *from, const i64 *from_strides, void *to, const i64 *to_strides);
 
 #endif
