@@ -54,7 +54,7 @@ typedef bool (*GuardHostFn)(void *ctx, Value v, u64 data);
 
 typedef struct Guard {
   u8 kind;
-  u8 rel;         /* size, len: SizeRel; ident: REL_eq or REL_ne; shape: 1 when all keys count, 0 those read */
+  u8 rel;         /* size, len: SizeRel; ident: REL_eq or REL_ne; shape: 1 when all keys count, 0 the one read */
   u8 value_kind;  /* const: ValueKind of the constant; code: FnKind */
   SourceId source, second; /* second: ident */
   Dim a, b;       /* size */
@@ -94,7 +94,9 @@ typedef struct GuardSet {
   SourceTree sources;
   VEC(Guard) guards;
   VEC(GuardInput) inputs; /* each (source, form) once */
-  bool failed;            /* memory was refused */
+  /* Reads what `host` roots name; borrowed. Must not allocate or raise. NULL: there are none. */
+  bool (*host_read)(Vm *vm, u32 id, Value *out);
+  bool failed; /* memory was refused */
 } GuardSet;
 
 typedef struct GuardMark {
@@ -123,7 +125,7 @@ bool guard_tag(GuardSet *g, SourceId s, Value v, bool layout, Span because); /* 
 bool guard_const(GuardSet *g, SourceId s, Value v, Span because); /* nil, number, text, dtype, module, builtin */
 bool guard_code(GuardSet *g, SourceId s, const Fn *fn, Span because);
 bool guard_len(GuardSet *g, SourceId s, SizeRel rel, u64 n, Span because); /* lists; REL_eq or REL_le: at least n */
-bool guard_shape(GuardSet *g, SourceId s, const Record *r, bool all, Name key, Span because); /* all keys, or one more read */
+bool guard_shape(GuardSet *g, SourceId s, const Record *r, bool all, Name key, Span because); /* all keys in order, or this one */
 bool guard_cell(GuardSet *g, SourceId global, Span because); /* the slot's version as it is now */
 bool guard_ambient(GuardSet *g, u64 word, Span because);
 bool guard_ident(GuardSet *g, SourceId a, SourceId b, bool same, Span because); /* refs and handles: one object or two */
@@ -144,6 +146,7 @@ typedef struct GuardDims {
   Span because;
   bool (*emit_check)(void *ctx, Dim a, Dim b);
   void *check_ctx;
+  bool exact;  /* a no is guarded too: for rules whose result depends on it (squeeze without axes) */
   bool failed;
 } GuardDims;
 void guard_dims_init(GuardDims *d, GuardSet *set, SizePool *sizes, const char *what, Span because);
@@ -167,7 +170,7 @@ u32 guard_run(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, Value *scratch);
 /* Gives donated inputs back to their registers (a region that leaves before it began). */
 void guard_undonate(Frame *f, const GuardProg *p, u64 *slots);
 
-u32 guard_prog_count(const GuardProg *p);
+u32 guard_prog_count(const GuardProg *p); /* guards, in the order they are checked */
 void guard_print(const GuardProg *p, u32 index, Buf *out); /* `size(arg0, 1) == size(arg1, 0)` */
 void guard_prog_print(const GuardProg *p, const Sources *sources, Buf *out); /* one line per guard, then inputs */
 void guard_set_print(const GuardSet *g, const SizePool *p, const Sources *sources, Buf *out);
@@ -181,8 +184,9 @@ typedef struct GuardMiss {
   Span because;
   const char *what;
 } GuardMiss;
-/* Looks at the values again to say what was wanted and what was there. `slots` as guard_run left them. */
-bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, const u64 *slots, GuardMiss *out) MUST_USE;
+/* Looks at the values again to say what was wanted and what was there. `index` counts from 0 (guard_run's result
+ * less one). */
+bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, GuardMiss *out) MUST_USE;
 /* `size(arg0, 1) == size(arg1, 0)  wanted 64, got 65  because matmul @12:9` */
 void guard_miss_print(const GuardMiss *m, const Sources *sources, Buf *out);
 void guard_miss_free(Vm *vm, GuardMiss *m);
@@ -208,6 +212,7 @@ typedef struct GuardCache {
   GuardMiss last_miss; /* of the most recently hit entry, at the last lookup that found none */
   bool has_miss;
   void (*destroy)(Vm *vm, void *region);
+  bool (*runs_code)(const void *region, u64 code_id); /* may be NULL: guards alone name codes */
 } GuardCache;
 
 void cache_init(GuardCache *c, u32 limit, void (*destroy)(Vm *vm, void *region));
@@ -220,8 +225,8 @@ void cache_need(const GuardCache *c, u32 *slots, u32 *scratch); /* the most that
  * when the limit is reached, and sets `storm`. NULL when memory was refused. */
 GuardEntry *cache_add(Vm *vm, GuardCache *c, GuardProg *prog, void *region);
 void cache_invalidate(Vm *vm, GuardCache *c, GuardEntry *e);
-void cache_invalidate_code(Vm *vm, GuardCache *c, u64 code_id); /* entries that guard on or inline this code */
-/* An inlined or guarded code of the program: invalidation asks. */
+void cache_invalidate_code(Vm *vm, GuardCache *c, u64 code_id); /* entries that guard on this code, or run it */
 bool guard_prog_names_code(const GuardProg *p, u64 code_id);
+void cache_print(const GuardCache *c, const Sources *sources, Buf *out); /* entries with hits, then the last miss */
 
 #endif

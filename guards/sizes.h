@@ -154,6 +154,8 @@ void size_symbols(const SizePool *p, Dim d, void (*each)(void *ctx, u32 sym), vo
 /* ---- text --------------------------------------------------------------------------------------- */
 
 void size_print(const SizePool *p, Dim d, Buf *out); /* `2*n + 1`, `(n + 7) // 8`, `min(n, m)` */
+/* The same with `name` writing each symbol (guards name the sources: `size(arg0, 1)`). */
+void size_print_named(const SizePool *p, Dim d, void (*name)(void *ctx, u32 sym, Buf *out), void *ctx, Buf *out);
 /* Parses what size_print writes (symbols must exist). Returns the position after it, NULL on a syntax error. */
 const char *size_parse(SizePool *p, const char *text, const char *end, Dim *out);
 

@@ -81,7 +81,16 @@ bool size_eval(const SizePool *p, Dim d, const i64 *syms, i64 *out) { return eva
 
 enum { LOOSE, SUM, TERM, FACTOR }; /* what stands around: decides about parentheses */
 
-static void print(const SizePool *p, Dim d, u32 around, Buf *out) {
+typedef struct Writer {
+  const SizePool *p;
+  void (*name)(void *ctx, u32 sym, Buf *out);
+  void *ctx;
+  Buf *out;
+} Writer;
+
+static void print(const Writer *w, Dim d, u32 around) {
+  const SizePool *p = w->p;
+  Buf *out = w->out;
   i64 c;
   if (d == DIM_NONE) {
     buf_puts(out, "?");
@@ -94,12 +103,12 @@ static void print(const SizePool *p, Dim d, u32 around, Buf *out) {
   const SizeNode *x = node_of(p, d);
   const SizeTerm *t = &p->terms.data[x->first];
   switch (x->kind) {
-    case SK_sym: buf_puts(out, p->syms.data[x->value].name); return;
+    case SK_sym: w->name(w->ctx, (u32)x->value, out); return;
     case SK_mul:
       if (around == FACTOR) buf_putc(out, '(');
       for (u32 i = 0; i < x->count; i++) {
         if (i) buf_putc(out, '*');
-        print(p, t[i].of, FACTOR, out);
+        print(w, t[i].of, FACTOR);
       }
       if (around == FACTOR) buf_putc(out, ')');
       return;
@@ -111,7 +120,7 @@ static void print(const SizePool *p, Dim d, u32 around, Buf *out) {
         else if (k < 0) buf_putc(out, '-');
         u64 size = k < 0 ? 0 - (u64)k : (u64)k;
         if (size != 1) buf_printf(out, "%llu*", (unsigned long long)size);
-        print(p, t[i].of, size != 1 || (k < 0 && i == 0) ? FACTOR : TERM, out);
+        print(w, t[i].of, size != 1 || (k < 0 && i == 0) ? FACTOR : TERM);
       }
       if (x->value) buf_printf(out, x->value < 0 ? " - %llu" : " + %llu", (unsigned long long)(x->value < 0 ? 0 - (u64)x->value : (u64)x->value));
       if (around > LOOSE) buf_putc(out, ')');
@@ -119,22 +128,29 @@ static void print(const SizePool *p, Dim d, u32 around, Buf *out) {
     case SK_floordiv:
     case SK_mod:
       if (around == FACTOR) buf_putc(out, '(');
-      print(p, t[0].of, FACTOR, out);
+      print(w, t[0].of, FACTOR);
       buf_puts(out, x->kind == SK_mod ? " % " : " // ");
-      print(p, t[1].of, FACTOR, out);
+      print(w, t[1].of, FACTOR);
       if (around == FACTOR) buf_putc(out, ')');
       return;
     default:
       buf_puts(out, x->kind == SK_min ? "min(" : "max(");
       for (u32 i = 0; i < x->count; i++) {
         if (i) buf_puts(out, ", ");
-        print(p, t[i].of, LOOSE, out);
+        print(w, t[i].of, LOOSE);
       }
       buf_putc(out, ')');
   }
 }
 
-void size_print(const SizePool *p, Dim d, Buf *out) { print(p, d, LOOSE, out); }
+void size_print_named(const SizePool *p, Dim d, void (*name)(void *ctx, u32 sym, Buf *out), void *ctx, Buf *out) {
+  Writer w = {p, name, ctx, out};
+  print(&w, d, LOOSE);
+}
+
+static void own_name(void *ctx, u32 sym, Buf *out) { buf_puts(out, ((const SizePool *)ctx)->syms.data[sym].name); }
+
+void size_print(const SizePool *p, Dim d, Buf *out) { size_print_named(p, d, own_name, (void *)(uintptr_t)p, out); }
 
 /* ---- parsing -------------------------------------------------------------------------------------- */
 

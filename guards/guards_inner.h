@@ -1,0 +1,67 @@
+/* guards_inner.h — what the files of guards share: the compiled program, and reading a source safely. */
+#ifndef WEFT_GUARDS_GUARDS_INNER_H
+#define WEFT_GUARDS_GUARDS_INNER_H
+
+#include "guards/guards.h"
+
+/* One step of the walk. `to`, `from`, `second` are places in scratch. */
+typedef enum WalkOp {
+  WALK_READ,       /* scratch[to] = part `index` of scratch[from], by `kind` (SourceKind) */
+  WALK_TAG_ARRAY,  /* array word */
+  WALK_TAG,        /* value word */
+  WALK_CONST,      /* first word and payload */
+  WALK_TEXT,       /* bytes */
+  WALK_CODE,       /* kind = FnKind */
+  WALK_LEN,        /* kind = SizeRel */
+  WALK_SHAPE,      /* all keys in order */
+  WALK_KEY,        /* this key */
+  WALK_CELL,
+  WALK_AMBIENT,
+  WALK_IDENT,      /* kind = SizeRel */
+  WALK_SIZE,       /* kind = SizeRel; from, second: two numbers */
+  WALK_SIZE_CONST, /* from: a number, word: the constant */
+  WALK_SIZE_CODE,  /* codes word and word + 1 */
+  WALK_HOST,
+} WalkOp;
+
+typedef struct Walk {
+  u8 op, kind;
+  u16 rank;     /* read of a size: axis */
+  u32 to, from, second;
+  u32 index;
+  u32 guard;    /* position in GuardProg.guards + 1; 0 for reads */
+  u64 word, mask;
+  void *pointer; /* module, host function, text, keys */
+} Walk;
+
+typedef struct Fill { /* an input's slot */
+  u32 from;
+  bool donate;
+  u32 reg;
+} Fill;
+
+struct GuardProg {
+  Vm *vm;
+  Arena arena;   /* walk, fills, codes, texts */
+  GuardSet set;  /* own copy of the sources, for dumps and misses; guards in the order they are checked */
+  const char **texts; /* parallel to set.guards */
+  Walk *walk;
+  u32 nwalk;
+  Fill *fills;
+  u32 nfills, ndonated;
+  SizeCode *codes; /* of size guards: two each */
+  u32 scratch;
+};
+
+/* Reads a part of a value if it is there. Borrowed. */
+bool part_read(Vm *vm, SourceKind kind, u32 index, Value of, Value *out);
+bool root_read(Vm *vm, const GuardSet *g, const Source *s, const Frame *f, Value *out);
+bool size_code_value(const SizeCode *c, const Value *scratch, i64 *out);
+bool keys_in_order(const Shape *s, const Name *keys, u32 count);
+
+void guard_describe(const GuardSet *g, const SizePool *p, const Guard *x, const Names *names, Buf *out);
+void guard_because(Span at, const char *what, const Sources *sources, Buf *out);
+u32 guard_cost(u32 kind);
+const char *guard_kind_name(u32 kind);
+
+#endif
