@@ -53,6 +53,8 @@ typedef struct Recipe {
   u32 key_first;    /* record: ExitTable.names */
   Dim dim;          /* size */
   u32 constant;     /* const: ExitTable.consts */
+  u32 weight;       /* recipes in it, counting repetitions: bounds the time of walks */
+  u8 depth;
   struct Code *code; /* fn: borrowed; guarded by id through the region's guards */
 } Recipe;
 
@@ -115,8 +117,12 @@ void exits_free(ExitTable *t);
 ExitMark exits_mark(const ExitTable *t);
 void exits_rollback(ExitTable *t, ExitMark m);
 
-/* Recipes: equal const, value, size and source recipes are shared; 0 when memory was refused. */
+enum { RECIPE_MAX_DEPTH = 64, RECIPE_MAX_WEIGHT = 1 << 16 };
+
+/* Recipes: equal const, value, size and source recipes are shared. 0 when memory was refused (`failed`), a part is
+ * 0, or the recipe would exceed the limits above (the tracer then breaks). A recipe's parts are older than it. */
 RecipeId recipe_const(ExitTable *t, Value v); /* V_NIL V_NUM V_TEXT V_DTYPE V_HOLE, builtin V_FN; else 0 */
+RecipeId recipe_exit_const(ExitTable *t, ExitConst c); /* copies the text */
 RecipeId recipe_value(ExitTable *t, u32 value);
 RecipeId recipe_size(ExitTable *t, Dim d);
 RecipeId recipe_source(ExitTable *t, SourceId s);
@@ -144,6 +150,9 @@ bool exit_reg(ExitTable *t, u32 exit, u16 reg, RecipeId recipe); /* of the frame
 void exit_values(const ExitTable *t, u32 exit, void (*each)(void *ctx, u32 value), void *ctx);
 /* Every size expression likewise. */
 void exit_sizes(const ExitTable *t, u32 exit, void (*each)(void *ctx, Dim d), void *ctx);
+/* A copy of an exit with values renamed by map (map[v] == 0: v stays); the exit itself when none of its values
+ * are renamed. UINT32_MAX when memory was refused. */
+u32 exit_clone(ExitTable *t, u32 exit, const u32 *map, u32 count);
 /* Renames the values of all recipes (passes that replace values); map[v] == 0 leaves v. */
 void exits_remap(ExitTable *t, const u32 *map, u32 count);
 

@@ -69,6 +69,7 @@ typedef struct GraphValue {
 } GraphValue;
 
 enum { TYPE_NONE = 0, TYPE_TOKEN = 1 };
+enum { GRAPH_MAX_DEPTH = 64 }; /* nesting of blocks: recursion over it is safe */
 
 /* ---- attributes ----------------------------------------------------------------------------------- */
 
@@ -142,7 +143,7 @@ typedef struct GraphHost {
 /* ---- blocks --------------------------------------------------------------------------------------- */
 
 typedef struct GraphCapture {
-  ValueId outer; /* belongs to the block around, or is 0: supplied by the node's operand only */
+  ValueId outer; /* belongs to the block around; once the block has its node, the node's operand says it instead */
   ValueId inner;
 } GraphCapture;
 
@@ -157,6 +158,10 @@ typedef struct GraphBlock {
   VEC(ValueId) params;
   u32 term_first, term_count; /* Graph.operands */
   u32 exit;                   /* TERM_exit */
+  u32 closed;                 /* counts up with each graph_close; 0: open */
+  BlockId back;               /* cursor to return to at graph_close */
+  NodeId back_before;
+  u32 depth;
   OriginId origin;
 } GraphBlock;
 
@@ -190,6 +195,7 @@ struct Graph {
   BlockId at;        /* cursor: builder calls append here … */
   NodeId before;     /* … or insert before this node of it */
   OriginId origin;   /* given to new nodes */
+  u32 closes;        /* graph_close so far */
   u32 entry_exit;    /* an exit that undoes the region: registers as they were at entry; NO_EXIT: none */
   bool failed;       /* memory was refused */
 };
@@ -200,7 +206,8 @@ void graph_free(Graph *g);
 /* ---- speculation: recorder only (passes must not have edited since the mark) --------------------- */
 
 typedef struct GraphMark {
-  u32 types, values, nodes, blocks, operands, attrs, origins, frames, hosts, inputs, consts;
+  u32 types, values, nodes, blocks, operands, attrs, origins, frames, hosts, inputs, consts, closes;
+  NodeId last; /* of the cursor's block */
   SizeMark sizes;
   GuardMark guards;
   ExitMark exits;
@@ -215,6 +222,8 @@ void graph_rollback(Graph *g, GraphMark m);
 /* ---- types and values ---------------------------------------------------------------------------- */
 
 TypeId graph_type(Graph *g, const ArrayType *t); /* interned; sizes are resolved first */
+bool type_same(Graph *g, TypeId a, TypeId b);    /* sizes proved equal, all else the same */
+bool type_fits(Graph *g, TypeId a, TypeId b);    /* the same but for weakness */
 static inline const ArrayType *type_of(const Graph *g, TypeId t) { return g->types.data[t]; }
 static inline const ArrayType *value_type(const Graph *g, ValueId v) { return g->types.data[g->values.data[v].type]; }
 static inline bool value_is_token(const Graph *g, ValueId v) { return g->values.data[v].type == TYPE_TOKEN; }
@@ -234,11 +243,14 @@ ValueId graph_input(Graph *g, TypeId type, u32 input /* GuardSet.inputs, or UINT
 
 /* ---- blocks -------------------------------------------------------------------------------------- */
 
-/* Opens a block inside the cursor's block and moves the cursor into it. */
+/* Opens a block inside the cursor's block and moves the cursor into it. 0: memory was refused, or blocks are
+ * nested deeper than GRAPH_MAX_DEPTH (then `failed` is not set). */
 BlockId graph_open(Graph *g);
 BlockId graph_open_shared(Graph *g, const char *name); /* closed over nothing: for `call` */
 ValueId graph_param(Graph *g, BlockId b, TypeId type);
-/* Ends the cursor's block. Values are lifted. The cursor goes back to the block around. */
+/* Ends the cursor's block. Values are lifted. The cursor goes back to where it was at graph_open. `exit` belongs to
+ * TERM_exit, which has no values: an exit's recipes name what it needs, and may name values of the blocks around
+ * directly, without captures. The root ends by TERM_exit. */
 bool graph_close(Graph *g, TermKind term, const ValueId *values, u32 count, u32 exit);
 /* The value as the cursor's block (or b) may use it. 0 when memory was refused, or v is out of scope. */
 ValueId graph_lift(Graph *g, BlockId b, ValueId v);

@@ -1,0 +1,193 @@
+/* graph_read.c — walking a graph: nodes in program order, reachable blocks, uses (see graph.h). */
+#include "tracer/graph.h"
+
+#include <string.h>
+
+bool node_is_effect(const Graph *g, NodeId n) {
+  const GraphNode *x = &g->nodes.data[n];
+  for (u32 i = 0; i < x->operand_count; i++)
+    if (value_is_token(g, g->operands.data[x->operand_first + i])) return true;
+  return false;
+}
+
+/* ---- walking -------------------------------------------------------------------------------------- */
+
+static BlockId own_sub(const Graph *g, NodeId n, u32 i) {
+  const GraphNode *x = &g->nodes.data[n];
+  return x->kind != NODE_call && i < node_subs(g, n) ? x->sub[i] : 0;
+}
+
+/* What comes after node n once its own blocks are done, or its blocks when `inside`. */
+static NodeId after(const Graph *g, BlockId root, NodeId n, bool inside) {
+  if (inside)
+    for (u32 i = 0; own_sub(g, n, i); i++)
+      if (g->blocks.data[own_sub(g, n, i)].first) return g->blocks.data[own_sub(g, n, i)].first;
+  for (;;) {
+    if (g->nodes.data[n].next) return g->nodes.data[n].next;
+    BlockId b = g->nodes.data[n].block;
+    if (b == root) return 0;
+    NodeId holder = g->blocks.data[b].node;
+    if (!holder) return 0;
+    u32 i = 0;
+    while (own_sub(g, holder, i) && own_sub(g, holder, i) != b) i++;
+    for (i++; own_sub(g, holder, i); i++)
+      if (g->blocks.data[own_sub(g, holder, i)].first) return g->blocks.data[own_sub(g, holder, i)].first;
+    n = holder;
+  }
+}
+
+GraphWalk walk_begin(const Graph *g, BlockId root) {
+  return (GraphWalk){.g = g, .root = root, .upcoming = g->blocks.data[root].first};
+}
+
+bool walk_next(GraphWalk *w) {
+  w->node = w->upcoming;
+  if (!w->node) return false;
+  w->block = w->g->nodes.data[w->node].block;
+  w->upcoming = after(w->g, w->root, w->node, true);
+  return true;
+}
+
+typedef struct BlockList {
+  Allocator *alloc;
+  VEC(u32) ids;
+  u8 *seen;
+  bool failed;
+} BlockList;
+
+static void add_block(BlockList *l, BlockId b) {
+  if (!b || l->seen[b] || l->failed) return;
+  l->seen[b] = 1;
+  if (!vec_push(l->alloc, &l->ids, b)) l->failed = true;
+}
+
+bool graph_blocks(const Graph *g, Allocator *a, u32 **out, u32 *count) {
+  BlockList l = {.alloc = a};
+  *out = NULL;
+  *count = 0;
+  l.seen = mem_alloc_zero(a, g->blocks.count);
+  if (!l.seen) return false;
+  add_block(&l, 1);
+  for (u32 i = 0; i < l.ids.count && !l.failed; i++) /* the list grows while it is gone through */
+    for (NodeId n = g->blocks.data[l.ids.data[i]].first; n; n = g->nodes.data[n].next)
+      for (u32 s = 0; s < node_subs(g, n); s++) add_block(&l, g->nodes.data[n].sub[s]);
+  mem_free(a, l.seen, g->blocks.count);
+  if (l.failed) {
+    vec_free(a, &l.ids);
+    return false;
+  }
+  /* exactly as long as its count, so that the caller can free it by that */
+  u32 *ids = mem_resize(a, l.ids.data, sizeof *ids * l.ids.cap, sizeof *ids * l.ids.count);
+  if (!ids) {
+    vec_free(a, &l.ids);
+    return false;
+  }
+  *out = ids;
+  *count = l.ids.count;
+  return true;
+}
+
+u32 graph_node_count(const Graph *g) {
+  u32 n = 0, shared = 0;
+  GraphWalk w = walk_begin(g, 1);
+  while (walk_next(&w)) {
+    n++;
+    if (g->nodes.data[w.node].kind == NODE_call && g->nodes.data[w.node].sub[0] > shared) {
+      shared = g->nodes.data[w.node].sub[0]; /* later blocks hold later bodies: each is counted at its first call */
+      GraphWalk inner = walk_begin(g, shared);
+      while (walk_next(&inner)) n++;
+    }
+  }
+  return n;
+}
+
+/* ---- exits in use --------------------------------------------------------------------------------- */
+
+/* Marks the exits that the graph can take. used: one byte per exit. */
+void graph_used_exits(const Graph *g, const u32 *blocks, u32 count, u8 *used) {
+  u32 n = g->exits.exits.count;
+  memset(used, 0, n);
+  if (g->entry_exit < n) used[g->entry_exit] = 1;
+  for (u32 i = 0; i < count; i++) {
+    const GraphBlock *b = &g->blocks.data[blocks[i]];
+    if (b->term == TERM_exit && b->exit < n) used[b->exit] = 1;
+    for (NodeId k = b->first; k; k = g->nodes.data[k].next)
+      if (g->nodes.data[k].exit < n) used[g->nodes.data[k].exit] = 1;
+  }
+}
+
+/* ---- uses ----------------------------------------------------------------------------------------- */
+
+typedef struct Counter {
+  GraphUses *u;
+  bool filling;
+  u32 user, index;
+  u8 kind;
+} Counter;
+
+static void count_use(void *ctx, u32 value) {
+  Counter *c = ctx;
+  if (value >= c->u->values) return;
+  if (!c->filling) c->u->first[value + 1]++;
+  else c->u->uses[c->u->first[value]++] = (GraphUse){c->user, c->index, c->kind};
+  c->index++;
+}
+
+bool graph_uses(const Graph *g, Allocator *alloc, GraphUses *out) {
+  u32 *blocks, count;
+  *out = (GraphUses){.alloc = alloc, .values = g->values.count};
+  if (!graph_blocks(g, alloc, &blocks, &count)) return false;
+  bool ok = false;
+  u32 nexits = g->exits.exits.count;
+  u8 *used = mem_alloc(alloc, nexits + 1);
+  out->first = mem_alloc_zero(alloc, sizeof *out->first * (out->values + 2));
+  if (!used || !out->first) goto done;
+  graph_used_exits(g, blocks, count, used);
+  Counter c = {.u = out};
+  for (u32 pass = 0; pass < 2; pass++) {
+    c.filling = pass;
+    for (u32 i = 0; i < count; i++) {
+      const GraphBlock *b = &g->blocks.data[blocks[i]];
+      for (NodeId n = b->first; n; n = g->nodes.data[n].next) {
+        const GraphNode *x = &g->nodes.data[n];
+        c.user = n;
+        c.kind = USE_NODE;
+        c.index = 0;
+        for (u32 k = 0; k < x->operand_count; k++) count_use(&c, g->operands.data[x->operand_first + k]);
+      }
+      c.user = blocks[i];
+      c.kind = USE_TERM;
+      c.index = 0;
+      for (u32 k = 0; k < b->term_count; k++) count_use(&c, g->operands.data[b->term_first + k]);
+    }
+    for (u32 e = 0; e < nexits; e++) {
+      if (!used[e]) continue;
+      c.user = e;
+      c.kind = USE_EXIT;
+      c.index = 0;
+      exit_values(&g->exits, e, count_use, &c);
+    }
+    if (pass == 0) {
+      for (u32 v = 0; v <= out->values; v++) out->first[v + 1] += out->first[v];
+      out->total = out->first[out->values];
+      out->uses = mem_alloc(alloc, sizeof *out->uses * (out->total + 1));
+      if (!out->uses) goto done;
+    } else {
+      /* filling moved each start to its end: move them back */
+      memmove(out->first + 1, out->first, sizeof *out->first * (out->values + 1));
+      out->first[0] = 0;
+    }
+  }
+  ok = true;
+done:
+  mem_free(alloc, used, nexits + 1);
+  mem_free(alloc, blocks, sizeof *blocks * count);
+  if (!ok) graph_uses_free(out);
+  return ok;
+}
+
+void graph_uses_free(GraphUses *u) {
+  if (u->first) mem_free(u->alloc, u->first, sizeof *u->first * (u->values + 2));
+  if (u->uses) mem_free(u->alloc, u->uses, sizeof *u->uses * (u->total + 1));
+  *u = (GraphUses){0};
+}
