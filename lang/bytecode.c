@@ -70,3 +70,31 @@ const Site *proto_site_at(const Proto *p, u32 pc) {
   }
   return lo < p->nsites && p->sites[lo].pc == pc ? &p->sites[lo] : NULL;
 }
+
+/* ---- sites ---------------------------------------------------------------------------------------- */
+
+int site_kind(const Proto *p, u32 pc) {
+  Ins ins = p->code[pc];
+  switch (ins_op(ins)) {
+  case BC_loop: return SITE_LOOP;
+  case BC_jif: case BC_jnot: return SITE_BRANCH;
+  case BC_call: case BC_callx: case BC_tail: case BC_tailx: return SITE_CALL;
+  case BC_getmod: case BC_setmod: return SITE_MODULE;
+  case BC_setpath: return p->descs[ins_c(ins)].root == ROOT_MODULE ? SITE_MODULE : -1;
+  default: return -1;
+  }
+}
+
+bool proto_sites(Proto *p) {
+  u32 n = 1;
+  for (u32 pc = 0; pc < p->ncode; pc++) n += site_kind(p, pc) >= 0;
+  p->sites = arena_alloc(&p->arena, sizeof *p->sites * n);
+  if (!p->sites) return false;
+  p->sites[0] = (Site){SITE_ENTRY, 0};
+  p->nsites = 1;
+  for (u32 pc = 0; pc < p->ncode; pc++) {
+    int kind = site_kind(p, pc);
+    if (kind >= 0) p->sites[p->nsites++] = (Site){(u8)kind, pc};
+  }
+  return true;
+}

@@ -234,6 +234,7 @@ void liveness_walk(const Liveness *l, LiveWalk *w, u64 *after, u64 *scratch); /*
 bool liveness_back(LiveWalk *w); /* false: there was no further pc */
 
 /* The same for one pc: a bit set of (nregs + 63) / 64 words; false when memory was refused. */
+int site_kind(const Proto *p, u32 pc); /* SiteKind of the instruction, -1: none */
 bool proto_sites(Proto *p) MUST_USE; /* makes the table of sites from the code; false when memory was refused */
 bool proto_live(const Proto *p, u32 pc, u64 *bits, Allocator *scratch) MUST_USE;
 u32 proto_extent_at(const Proto *p, u32 pc);          /* innermost extent */

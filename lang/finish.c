@@ -236,33 +236,6 @@ static bool find_writes(Proto *p, Allocator *alloc) {
   return ok;
 }
 
-/* ---- sites ---------------------------------------------------------------------------------------- */
-
-static int site_of(const Proto *p, Ins ins) {
-  switch (ins_op(ins)) {
-  case BC_loop: return SITE_LOOP;
-  case BC_jif: case BC_jnot: return SITE_BRANCH;
-  case BC_call: case BC_callx: case BC_tail: case BC_tailx: return SITE_CALL;
-  case BC_getmod: case BC_setmod: return SITE_MODULE;
-  case BC_setpath: return p->descs[ins_c(ins)].root == ROOT_MODULE ? SITE_MODULE : -1;
-  default: return -1;
-  }
-}
-
-bool proto_sites(Proto *p) {
-  u32 n = 1;
-  for (u32 pc = 0; pc < p->ncode; pc++) n += site_of(p, p->code[pc]) >= 0;
-  p->sites = arena_alloc(&p->arena, sizeof *p->sites * n);
-  if (!p->sites) return false;
-  p->sites[0] = (Site){SITE_ENTRY, 0};
-  p->nsites = 1;
-  for (u32 pc = 0; pc < p->ncode; pc++) {
-    int kind = site_of(p, p->code[pc]);
-    if (kind >= 0) p->sites[p->nsites++] = (Site){(u8)kind, pc};
-  }
-  return true;
-}
-
 /* ---- all ------------------------------------------------------------------------------------------ */
 
 bool proto_finish(FnState *fs) {
