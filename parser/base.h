@@ -118,6 +118,12 @@ void buf_printf(Buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buf_vprintf(Buf *b, const char *fmt, va_list ap);
 const char *buf_text(const Buf *b); /* never NULL */
 
+/* ---- numbers in text ---------------------------------------------------------------------- */
+
+/* Reads all of [+-]digits[.digits][e[+-]digits] (digits on one side of the point suffice), rounded correctly
+ * to nearest even whatever the locale and rounding mode. Too large gives infinity. False: not of this form. */
+bool number_parse_f64(const char *s, size_t len, f64 *out) MUST_USE;
+
 /* ---- interned names ----------------------------------------------------------------------- */
 
 typedef u32 Name; /* 0 is no name; equal text gives an equal id within one Names table */
