@@ -1,0 +1,175 @@
+/* scan.c — cumulative operations: cumsum cumprod cummax cummin (order: reduce_order.h), and diff. */
+#include "stdlib/element.h"
+#include "stdlib/make.h"
+#include "stdlib/reduce_order.h"
+#include "stdlib/walk.h"
+
+#include <string.h>
+
+enum { COLUMNS = 16 }; /* neighbouring scans that run together, so that rows are read as they lie */
+
+/* c <= COLUMNS scans over n elements each, `step` elements apart (negative: from the last on). */
+typedef void (*ScanFn)(void *out, const void *x, i64 n, i64 c, i64 step);
+
+#define ADD(p, q) ((p) + (q))
+#define MUL(p, q) ((p) * (q))
+SCAN_ORDER(add_f32, f32, ADD)
+SCAN_ORDER(add_f64, f64, ADD)
+SCAN_ORDER(mul_f32, f32, MUL)
+SCAN_ORDER(mul_f64, f64, MUL)
+
+#define ORDERED(kind, T)                                                            \
+  static void scan_##kind##_##T(void *out, const void *xv, i64 n, i64 c, i64 step) { \
+    T *o = out;                                                                     \
+    const T *x = xv;                                                                \
+    kind##_##T##_scan s[COLUMNS];                                                   \
+    for (i64 j = 0; j < c; j++) kind##_##T##_scan_start(&s[j]);                     \
+    for (i64 i = 0; i < n; i++, o += step, x += step)                               \
+      for (i64 j = 0; j < c; j++) o[j] = kind##_##T##_scan_next(&s[j], x[j]);       \
+  }
+ORDERED(add, f32)
+ORDERED(add, f64)
+ORDERED(mul, f32)
+ORDERED(mul, f64)
+
+/* Exact operations: any order gives the same. */
+#define PLAIN(kind, dt)                                                                \
+  static void scan_##kind##_##dt(void *out, const void *xv, i64 n, i64 c, i64 step) {  \
+    T_##dt *o = out, last[COLUMNS];                                                    \
+    const T_##dt *x = xv;                                                              \
+    for (i64 j = 0; j < c && n; j++) o[j] = last[j] = x[j];                            \
+    for (i64 i = 1; i < n; i++) {                                                      \
+      o += step;                                                                       \
+      x += step;                                                                       \
+      for (i64 j = 0; j < c; j++) o[j] = last[j] = el_##kind##_##dt(last[j], x[j]);    \
+    }                                                                                  \
+  }
+PLAIN(add, i64)
+PLAIN(multiply, i64)
+#define EXTREMES(dt) PLAIN(minimum, dt) PLAIN(maximum, dt)
+EXTREMES(u8)
+EXTREMES(i32)
+EXTREMES(i64)
+EXTREMES(f32)
+EXTREMES(f64)
+
+#define EXTREME_ROW(kind) \
+  {[DT_bool] = scan_##kind##_u8, [DT_u8] = scan_##kind##_u8, [DT_i32] = scan_##kind##_i32, [DT_i64] = scan_##kind##_i64, \
+   [DT_f32] = scan_##kind##_f32, [DT_f64] = scan_##kind##_f64}
+static const ScanFn scans[REDUCE_KINDS][DT_COUNT] = {
+    {[DT_i64] = scan_add_i64, [DT_f32] = scan_add_f32, [DT_f64] = scan_add_f64},
+    {[DT_i64] = scan_multiply_i64, [DT_f32] = scan_mul_f32, [DT_f64] = scan_mul_f64},
+    EXTREME_ROW(minimum),
+    EXTREME_ROW(maximum),
+};
+
+/* What stands before the first element with include_initial. */
+static Value identity(ReduceKind kind, u32 dtype) {
+  bool is_float = dtype_kind(dtype) == DK_FLOAT;
+  switch (kind) {
+    case REDUCE_ADD: return num_convert_unchecked(value_i64(0), dtype);
+    case REDUCE_MUL: return num_convert_unchecked(value_i64(1), dtype);
+    case REDUCE_MIN:
+      if (is_float) return num_convert_unchecked(value_f64(INFINITY), dtype);
+      return num_convert_unchecked(value_i64(dtype == DT_bool ? 1 : (i64)dtype_int_max(dtype)), dtype);
+    default:
+      if (is_float) return num_convert_unchecked(value_f64(-INFINITY), dtype);
+      return num_convert_unchecked(value_i64(dtype == DT_bool ? 0 : dtype_int_min(dtype)), dtype);
+  }
+}
+
+static WeftStatus cumulative(Vm *vm, u32 op, ReduceKind kind, Value *args, Value *out) {
+  ArrayType type, shape;
+  const ArrayType *types[1] = {&type};
+  DTypeResult r;
+  RuleError err;
+  bool reverse = false, initial = false, flat = !arg_given(args[1]);
+  i64 axis = 0;
+  Value x;
+  void *data;
+  TRY(arg_array(vm, op, 0, args[0]));
+  TRY(arg_int(vm, op, 1, args[1], &axis));
+  TRY(arg_bool(vm, op, 2, args[2], &reverse));
+  TRY(arg_bool(vm, op, 3, args[3], &initial));
+  type_of_value(args[0], &type);
+  TRY_RULE(vm, op, &err, shape_scan(NULL, &type, flat, axis, initial, &shape, &err));
+  TRY_RULE(vm, op, &err, rule_dtype(op, 1, types, &r, &err));
+  if (flat) shape_ravel(NULL, &type, &type);
+  u32 a = (u32)(axis < 0 ? axis + type.rank : axis), bytes = dtype_bytes(r.compute);
+  ScanFn fn = scans[kind][r.compute];
+  TRY(dense_as(vm, op, args[0], r.compute, &x));
+  WeftStatus status = result_new(vm, r.compute, &shape, out, &data);
+  if (status != WEFT_OK) {
+    value_drop(vm, x);
+    return status;
+  }
+  i64 n = type.dims[a], outer = 1, inner = 1;
+  for (u32 d = 0; d < a; d++) outer *= type.dims[d];
+  for (u32 d = a + 1; d < type.rank; d++) inner *= type.dims[d];
+  const char *from = x.array->data;
+  char *to = data;
+  u64 first = 0;
+  num_store(&first, r.compute, identity(kind, r.compute));
+  for (i64 k = 0; k < outer && status == WEFT_OK; k++) {
+    i64 in_rows = n, out_rows = n + initial;
+    const char *x0 = from + (reverse && n ? (in_rows - 1) * inner * bytes : 0);
+    char *o0 = to + (reverse && n ? (in_rows - 1) * inner * bytes : 0);
+    if (initial) { /* the identity stands where the scan begins */
+      strip_fill(reverse ? to + n * inner * bytes : to, &first, inner, bytes);
+      if (!reverse) o0 += inner * bytes;
+    }
+    i64 step = reverse ? -inner : inner;
+    for (i64 j = 0; j < inner; j += COLUMNS) fn(o0 + j * bytes, x0 + j * bytes, n, inner - j < COLUMNS ? inner - j : COLUMNS, step);
+    from += in_rows * inner * bytes;
+    to += out_rows * inner * bytes;
+    if (outer > 1 || k == 0) status = kernel_poll(vm, n * inner);
+  }
+  value_drop(vm, x);
+  if (status != WEFT_OK) value_drop(vm, *out);
+  return status;
+}
+WeftStatus eager_cumsum(Vm *vm, Value *args, Value *out) { return cumulative(vm, OP_cumsum, REDUCE_ADD, args, out); }
+WeftStatus eager_cumprod(Vm *vm, Value *args, Value *out) { return cumulative(vm, OP_cumprod, REDUCE_MUL, args, out); }
+WeftStatus eager_cummin(Vm *vm, Value *args, Value *out) { return cumulative(vm, OP_cummin, REDUCE_MIN, args, out); }
+WeftStatus eager_cummax(Vm *vm, Value *args, Value *out) { return cumulative(vm, OP_cummax, REDUCE_MAX, args, out); }
+
+/* n times: what follows minus what stands. */
+WeftStatus eager_diff(Vm *vm, Value *args, Value *out) {
+  ArrayType type, shape;
+  RuleError err;
+  i64 n = 1, given = -1;
+  u32 axis;
+  TRY(arg_array(vm, OP_diff, 0, args[0]));
+  TRY(arg_int(vm, OP_diff, 1, args[1], &n));
+  TRY(arg_int(vm, OP_diff, 2, args[2], &given));
+  type_of_value(args[0], &type);
+  TRY_RULE(vm, OP_diff, &err, shape_diff(NULL, &type, n, given, &shape, &err));
+  TRY_RULE(vm, OP_diff, &err, rule_axis(given, type.rank, &axis, &err));
+  Value x = value_keep(args[0]);
+  if (type.dtype == DT_bool) {
+    value_drop(vm, x);
+    TRY(convert_value(vm, OP_diff, args[0], DT_i64, &x));
+  }
+  for (; n > 0; n--) {
+    Value pair[2];
+    Array *a = x.array;
+    i64 dims[ARRAY_MAX_RANK], *strides = array_strides(a);
+    memcpy(dims, array_dims(a), type.rank * sizeof *dims);
+    bool more = dims[axis] > 0;
+    dims[axis] -= more;
+    if (array_view(vm, a, more && dims_size(type.rank, dims) ? strides[axis] : 0, type.rank, dims, strides, &pair[0]) != WEFT_OK) {
+      value_drop(vm, x);
+      return WEFT_ERROR;
+    }
+    WeftStatus status = array_view(vm, a, 0, type.rank, dims, strides, &pair[1]);
+    value_drop(vm, x);
+    if (status != WEFT_OK) {
+      value_drop(vm, pair[0]);
+      return WEFT_ERROR;
+    }
+    TRY(run_op(vm, OP_subtract, pair, 2, &x));
+    if (dims[axis] == 0) break; /* empty stays empty */
+  }
+  *out = x;
+  return WEFT_OK;
+}
