@@ -130,22 +130,17 @@ static bool check_params(const Verifier *v) {
   return true;
 }
 
-/* What it captures must exist in the function that makes it, and be the same in its whole group. */
-static bool check_captures(const Verifier *v) {
-  const Proto *p = v->p, *outer = v->parent;
-  if (!p->group_size || p->group_index >= p->group_size) return wrong(v, "a function stands outside its group");
-  for (u32 i = 0; i < p->ncaptures; i++) {
-    const Capture *c = &p->captures[i];
-    u32 limit = !outer ? 0 : c->kind == CAP_REGISTER ? outer->nregs : c->kind == CAP_CAPTURE ? outer->ncaptures
-                           : c->kind == CAP_GROUP && v->depth > 2 ? outer->group_size : 0;
-    if (c->index >= limit || c->name >= v->names) return wrong(v, "capture %u does not exist in the outer function", i);
-  }
-  return true;
-}
-
-static bool check_group(const Verifier *v, u32 child) {
+/* What a child captures must exist here, and be the same in its whole group. */
+static bool check_child(const Verifier *v, u32 child) {
   const Proto *p = v->p, *k = p->protos[child];
-  if (k->group_index > child || k->group_size > p->nprotos - (child - k->group_index)) return wrong(v, "function %u is not in its group", child);
+  if (k->group_index >= k->group_size || k->group_index > child || k->group_size > p->nprotos - (child - k->group_index))
+    return wrong(v, "function %u is not in its group", child);
+  for (u32 i = 0; i < k->ncaptures; i++) {
+    const Capture *c = &k->captures[i];
+    u32 limit = c->kind == CAP_REGISTER ? p->nregs : c->kind == CAP_CAPTURE ? p->ncaptures
+              : c->kind == CAP_GROUP && v->parent ? p->group_size : 0;
+    if (c->index >= limit || c->name >= v->names) return wrong(v, "capture %u of function %u does not exist here", i, child);
+  }
   const Proto *first = p->protos[child - k->group_index];
   bool same = k->group_size == first->group_size && k->ncaptures == first->ncaptures;
   for (u32 i = 0; same && i < k->ncaptures; i++)
@@ -158,14 +153,14 @@ static bool check_tables(const Verifier *v) {
   if (v->depth > AST_MAX_DEPTH) return wrong(v, "functions nest too deep");
   if (!p->ncode || !p->nextents || !p->nsites) return wrong(v, "an empty function");
   if (p->nregs > MAX_REGISTERS || p->name >= v->names) return wrong(v, "too many registers, or no name");
-  if (!v->parent && (p->nparams || p->group_size != 1)) return wrong(v, "the body of a module has parameters or a group");
+  if (!v->parent && (p->nparams || p->ncaptures || p->group_size != 1)) return wrong(v, "the body of a module has parameters, captures or a group");
   for (u32 i = 0; i < p->nconsts; i++)
     if (!check_const(&p->consts[i])) return wrong(v, "constant %u is malformed", i);
   for (u32 i = 0; i < p->ndescs; i++)
     if (!check_desc(v, &p->descs[i])) return wrong(v, "descriptor %u is malformed", i);
-  if (!check_params(v) || !check_captures(v)) return false;
+  if (!check_params(v)) return false;
   for (u32 i = 0; i < p->nprotos; i++)
-    if (!check_group(v, i)) return false;
+    if (!check_child(v, i)) return false;
   return true;
 }
 
