@@ -144,6 +144,8 @@ $(B)/weft: $(REPL_OBJ) $(B)/libweft.a
 $(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(B)/libweft.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $< $(B)/libweft.a $(LIBS) -lcmocka -o $@
+# Its reference has 113 bits.
+$(B)/tests/test_math: LIBS += -lquadmath
 .PRECIOUS: $(B)/obj/%.o
 
 $(MIR_DIR)/libmir.a: jit/mir/build.sh jit/mir/Cargo.toml

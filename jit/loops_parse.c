@@ -585,13 +585,20 @@ static bool parse_terminator(Parser *p, LoopOp op) {
   return true;
 }
 
-static bool operand_follows(const Parser *p) { /* for `math`: a name or number on the same line, or a minus */
+/* For `math`, whose number of operands its name tells only later: its first operand, and those that follow it on the
+ * same line and do not begin the next statement (`%a = …`, `%a %b = …`). */
+static bool operand_follows(const Parser *p, bool first) {
+  if (!first) {
+    const char *s = p->tok.at;
+    while (isspace((unsigned char)s[-1]) && s[-1] != '\n') s--;
+    if (s[-1] == '\n') return false;
+  }
   if (p->tok.kind == T_VALUE) {
-    const char *s = p->tok.at + p->tok.len; /* `%a = …` and `%a %b = …` begin the next statement */
+    const char *s = p->tok.at + p->tok.len;
     for (;;) {
-      while (s < p->end && isspace((unsigned char)*s)) s++;
+      while (s < p->end && *s != '\n' && isspace((unsigned char)*s)) s++;
       if (s < p->end && *s == '=') return false;
-      if (s >= p->end || *s != '%') return true;
+      if (first || s >= p->end || *s != '%') return true;
       for (s++; s < p->end && word_char(*s);) s++;
     }
   }
@@ -605,7 +612,7 @@ static bool parse_math(Parser *p, u32 *id) {
   u32 ids[3] = {0}, count = 0;
   LoopType known = LT_VOID;
   if (!take_name(p, &name)) return false;
-  while (count < 3 && operand_follows(p)) {
+  while (count < 3 && operand_follows(p, count == 0)) {
     if (!take_operand(p, &o[count])) return false;
     if (o[count].type != LT_VOID) known = o[count].type;
     count++;

@@ -1,0 +1,207 @@
+/* gen_math.c — build tool: the transcendental functions of lang/math.loops as C.
+ *
+ *   gen_math lang/math.loops DIR
+ *
+ * writes into DIR
+ *   math_list.h                 MATH(name, type, arity) for every function of the language, MATH_HELPER for the others
+ *                               (their names hold a `_`)
+ *   math_body.h                 every definition as C, and a strip kernel for each MATH
+ *   math_errors.h               MATH_ERROR(name, f64, f32) for each line `; | name | f64 | f32 |`: largest errors in ulp
+ *   math_text.c                 the text itself, for the emitters that expand definitions
+ *   math_base.c math_avx2.c math_avx512.c   math_body.h once for each instruction set; math_base.c holds the symbols wm_NAME_TYPE
+ * stdlib/wm.h declares what they export. The bits are the same from all three: `fma` is explicit, nothing is contracted. */
+#include "jit/loops.h"
+#include "jit/loops_straight.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Gen {
+  LoopModule m;
+  const char *dir;
+  u32 count; /* functions of the source; what follows in the module are their straight copies */
+} Gen;
+
+static void die(const char *what, const char *detail) {
+  fprintf(stderr, "gen_math: %s: %s\n", what, detail);
+  exit(1);
+}
+
+static void read_file(const char *path, Buf *out) {
+  FILE *f = fopen(path, "rb");
+  if (!f) die(path, strerror(errno));
+  char block[65536];
+  for (size_t n; (n = fread(block, 1, sizeof block, f)) > 0;) buf_put(out, block, n);
+  if (ferror(f)) die(path, "cannot be read");
+  fclose(f);
+}
+
+static void write_file(const Gen *g, const char *name, Buf *text) {
+  char path[4096];
+  if (snprintf(path, sizeof path, "%s/%s", g->dir, name) >= (int)sizeof path) die(name, "the path is too long");
+  FILE *f = fopen(path, "wb");
+  if (!f) die(path, strerror(errno));
+  if (text->failed || fwrite(text->data, 1, text->len, f) != text->len || fclose(f) != 0) die(path, "cannot be written");
+  buf_free(text);
+}
+
+static const char *name_of(const LoopFn *fn) { return name_text(&fn->module->names, fn->name); }
+static const char *type_of(const LoopFn *fn) { return loop_type_text(fn->math_type); }
+static bool is_helper(const LoopFn *fn) { return strchr(name_of(fn), '_') != NULL; }
+
+static LoopFn *twin(Gen *g, const LoopFn *fn, const char *tail) {
+  char text[128];
+  snprintf(text, sizeof text, "%s%s", name_of(fn), tail);
+  return loop_module_find_math(&g->m, text, fn->math_type);
+}
+
+/* ---- math_list.h --------------------------------------------------------------------------- */
+
+static void write_list(Gen *g) {
+  Buf b;
+  buf_init(&b, g->m.alloc);
+  buf_puts(&b, "/* math_list.h — the functions of lang/math.loops: MATH(name, type, arity), MATH_HELPER likewise. */\n");
+  for (u32 i = 0; i < g->count; i++) {
+    const LoopFn *fn = g->m.fns.data[i];
+    buf_printf(&b, "%s(%s, %s, %u)\n", is_helper(fn) ? "MATH_HELPER" : "MATH", name_of(fn), type_of(fn), fn->params.count);
+  }
+  buf_puts(&b, "#undef MATH\n#undef MATH_HELPER\n");
+  write_file(g, "math_list.h", &b);
+}
+
+/* ---- math_errors.h, math_text.c ------------------------------------------------------------ */
+
+static void write_errors(Gen *g, const char *text) {
+  Buf b;
+  buf_init(&b, g->m.alloc);
+  buf_puts(&b, "/* math_errors.h — largest errors in ulp, as lang/math.loops states them: MATH_ERROR(name, f64, f32). */\n");
+  for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL) {
+    char name[64];
+    double wide, narrow;
+    if (sscanf(line, "; | %63[a-z0-9] | %lf | %lf |", name, &wide, &narrow) == 3) buf_printf(&b, "MATH_ERROR(%s, %g, %g)\n", name, wide, narrow);
+  }
+  buf_puts(&b, "#undef MATH_ERROR\n");
+  write_file(g, "math_errors.h", &b);
+}
+
+static void write_text(Gen *g, const char *text) {
+  Buf b;
+  buf_init(&b, g->m.alloc);
+  buf_puts(&b, "/* math_text.c — lang/math.loops. */\n#include \"jit/loops.h\"\n\nconst char loops_of_math[] =");
+  while (*text) {
+    size_t n = strcspn(text, "\n");
+    if (*text != ';' && n) {
+      buf_puts(&b, "\n  \"");
+      buf_put(&b, text, n);
+      buf_puts(&b, "\\n\"");
+    }
+    text += n + (text[n] == '\n');
+  }
+  buf_puts(&b, ";\nconst size_t loops_of_math_size = sizeof loops_of_math - 1;\n");
+  write_file(g, "math_text.c", &b);
+}
+
+/* ---- math_body.h --------------------------------------------------------------------------- */
+
+/* Elements do not depend on each other: `out` is an operand itself or does not overlap. */
+static void put_strip(Gen *g, const LoopFn *fn, Buf *b) {
+  const char *name = name_of(fn), *type = type_of(fn);
+  const char *args = fn->params.count == 1 ? "x[i]" : "x[i], y[i]";
+  buf_printf(b, "WM_STRIP(%s, %s) {\n  const lw_%s *x = xv, *y = yv;\n  lw_%s *o = out;\n  (void)y;\n", name, type, type, type);
+  if (!twin(g, fn, "_rare")) {
+    buf_printf(b, "  _Pragma(\"GCC ivdep\") for (int64_t i = 0; i < n; i++) o[i] = in_%s_%s(%s);\n", name, type, args);
+  } else {
+    /* the usual case for all; a block that holds a rare element is done again, whole, before anything is written */
+    buf_printf(b, "  for (; n > 0; n -= WM_BLOCK, x += WM_BLOCK, y += WM_BLOCK, o += WM_BLOCK) {\n");
+    buf_printf(b, "    int64_t m = n < WM_BLOCK ? n : WM_BLOCK;\n    lw_%s r[WM_BLOCK];\n    %s rare = 0;\n", type, fn->math_type == LT_F64 ? "int64_t" : "int32_t");
+    buf_printf(b, "    for (int64_t i = 0; i < m; i++) {\n      rare |= in_%s_rare_%s(%s) != 0;\n      r[i] = in_%s_usual_%s(%s);\n    }\n", name, type, args, name, type, args);
+    buf_printf(b, "    if (rare) for (int64_t i = 0; i < m; i++) r[i] = in_%s_%s(%s);\n", name, type, args);
+    buf_printf(b, "    memcpy(o, r, (size_t)m * sizeof *o);\n  }\n");
+  }
+  buf_puts(b, "  return 0;\n}\n");
+}
+
+static void write_body(Gen *g) {
+  Buf b;
+  buf_init(&b, g->m.alloc);
+  buf_puts(&b, "/* math_body.h — made from lang/math.loops by jit/host/gen_math.c; included once for each instruction set. */\n");
+  loops_c_prelude(&b);
+  buf_puts(&b, "#pragma GCC diagnostic ignored \"-Wconversion\"\n#pragma GCC diagnostic ignored \"-Wshadow\"\n#define WM_BLOCK 256\n");
+  loops_c_tables(&g->m, &b);
+  /* the definitions are inlined into whoever uses them; wm_NAME_TYPE is the symbol of the scalar function */
+  for (u32 i = 0; i < g->m.fns.count; i++) {
+    const LoopFn *fn = g->m.fns.data[i];
+    buf_printf(&b, "#define wm_%s_%s in_%s_%s\n", name_of(fn), type_of(fn), name_of(fn), type_of(fn));
+  }
+  for (u32 i = 0; i < g->m.fns.count; i++)
+    if (loops_c(g->m.fns.data[i], NULL, "static inline __attribute__((always_inline)) ", &b) != WEFT_OK) die(name_of(g->m.fns.data[i]), "cannot be written as C");
+  for (u32 i = 0; i < g->m.fns.count; i++) buf_printf(&b, "#undef wm_%s_%s\n", name_of(g->m.fns.data[i]), type_of(g->m.fns.data[i]));
+  for (u32 i = 0; i < g->count; i++) {
+    const LoopFn *fn = g->m.fns.data[i];
+    static const char *const params[] = {"lw_%s a", ", lw_%s b", ", lw_%s c"}, *const args[] = {"a", ", b", ", c"};
+    buf_printf(&b, "WM_SCALAR lw_%s WM_SYMBOL(%s, %s)(", type_of(fn), name_of(fn), type_of(fn));
+    for (u32 k = 0; k < fn->params.count; k++) buf_printf(&b, params[k], type_of(fn));
+    buf_printf(&b, ") { return in_%s_%s(", name_of(fn), type_of(fn));
+    for (u32 k = 0; k < fn->params.count; k++) buf_puts(&b, args[k]);
+    buf_puts(&b, "); }\n");
+  }
+  for (u32 i = 0; i < g->count; i++)
+    if (!is_helper(g->m.fns.data[i])) put_strip(g, g->m.fns.data[i], &b);
+  buf_puts(&b, "static const LoopMath functions[] = {\n");
+  for (u32 i = 0; i < g->count; i++) {
+    const LoopFn *fn = g->m.fns.data[i];
+    buf_printf(&b, "  {\"%s\", \"wm_%s_%s\", LT_%s, %u, (void (*)(void))WM_SYMBOL(%s, %s)},\n", name_of(fn), name_of(fn), type_of(fn),
+      fn->math_type == LT_F64 ? "F64" : "F32", fn->params.count, name_of(fn), type_of(fn));
+  }
+  buf_puts(&b, "};\nconst WmLevel WM_LEVEL_NAME = {functions, sizeof functions / sizeof functions[0]};\n");
+  write_file(g, "math_body.h", &b);
+}
+
+/* ---- math_LEVEL.c -------------------------------------------------------------------------- */
+
+static void write_level(Gen *g, const char *level, bool base) {
+  Buf b;
+  char file[64];
+  snprintf(file, sizeof file, "math_%s.c", level);
+  buf_init(&b, g->m.alloc);
+  buf_printf(&b, "/* %s — the functions of lang/math.loops, %s build. */\n", file, level);
+  if (!base) buf_puts(&b, "#ifdef __x86_64__\n");
+  buf_puts(&b, "#include \"stdlib/wm.h\"\n");
+  buf_printf(&b, "#define WM_LEVEL_NAME wm_%s\n", level);
+  if (base) buf_puts(&b, "#define WM_SCALAR\n#define WM_SYMBOL(name, type) wm_##name##_##type\n");
+  else buf_puts(&b, "#define WM_SCALAR static\n#define WM_SYMBOL(name, type) scalar_##name##_##type\n");
+  buf_printf(&b, "#define WM_STRIP(name, type) u32 wm_strip_##name##_##type##_%s(void *out, const void *xv, const void *yv, i64 n)\n", level);
+  buf_puts(&b, "#include \"math_body.h\"\n");
+  if (!base) buf_puts(&b, "#endif\n");
+  write_file(g, file, &b);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3) die("usage", "gen_math lang/math.loops DIR");
+  Gen g = {.dir = argv[2]};
+  Buf text, why;
+  if (loop_module_init(&g.m, allocator_system()) != WEFT_OK) die("module", "out of memory");
+  buf_init(&text, g.m.alloc);
+  buf_init(&why, g.m.alloc);
+  read_file(argv[1], &text);
+  if (loops_parse(&g.m, buf_text(&text), text.len, &why) != WEFT_OK) die(argv[1], buf_text(&why));
+  g.count = g.m.fns.count;
+  for (u32 i = 0; i < g.count; i++) {
+    bool made;
+    if (g.m.fns.data[i]->kind != LOOP_MATH_FN) die(name_of(g.m.fns.data[i]), "is no math function");
+    if (loops_straighten(&g.m, g.m.fns.data[i], &made, &why) != WEFT_OK) die(name_of(g.m.fns.data[i]), buf_text(&why));
+  }
+  write_list(&g);
+  write_errors(&g, buf_text(&text));
+  write_text(&g, buf_text(&text));
+  write_body(&g);
+  write_level(&g, "base", true);
+  write_level(&g, "avx2", false);
+  write_level(&g, "avx512", false);
+  buf_free(&text);
+  buf_free(&why);
+  loop_module_free(&g.m);
+  return 0;
+}
