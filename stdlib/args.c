@@ -45,31 +45,31 @@ static void describe(Value v, char *out, size_t cap) {
   }
 }
 
-WeftStatus arg_error(Vm *vm, u32 op, u32 param, Value got, const char *needs) {
+WeftStatus args_error(Vm *vm, u32 op, u32 param, Value got, const char *needs) {
   char name[32], what[160];
   describe(got, what, sizeof what);
   return vm_error(vm, EK_type, "%s: %s must be %s, got %s", op_name(op), param_name(op, param, name), needs, what);
 }
 
-WeftStatus arg_dtype_supported(Vm *vm, u32 op, u32 dtype) {
+WeftStatus args_dtype_supported(Vm *vm, u32 op, u32 dtype) {
   if (dtype_has_kernels(dtype)) return WEFT_OK;
   return vm_error(vm, EK_unsupported, "%s: not supported: dtype %s", op_name(op), dtype_name(dtype));
 }
 
-WeftStatus arg_array(Vm *vm, u32 op, u32 param, Value v) {
+WeftStatus args_array(Vm *vm, u32 op, u32 param, Value v) {
   char name[32];
   switch (v.kind) {
-    case V_NUM: return arg_dtype_supported(vm, op, v.dtype);
+    case V_NUM: return args_dtype_supported(vm, op, v.dtype);
     case V_ARRAY:
       if (array_device(v.array) != DEV_CPU)
         return vm_error(vm, EK_unsupported, "%s: not supported: %s lies on another device; to(x, \"cpu\") brings it back",
                         op_name(op), param_name(op, param, name));
-      return arg_dtype_supported(vm, op, array_dtype(v.array));
+      return args_dtype_supported(vm, op, array_dtype(v.array));
     case V_LIST:
       return vm_error(vm, EK_type, "%s: %s is a list, needs an array; array(…) makes one", op_name(op), param_name(op, param, name));
     case V_RANGE:
       return vm_error(vm, EK_type, "%s: %s is a range, needs an array; arange(…) makes one", op_name(op), param_name(op, param, name));
-    default: return arg_error(vm, op, param, v, "an array");
+    default: return args_error(vm, op, param, v, "an array");
   }
 }
 
@@ -80,53 +80,53 @@ static Value scalar_of(Value v) {
   return v;
 }
 
-WeftStatus arg_bool(Vm *vm, u32 op, u32 param, Value v, bool *out) {
-  if (!arg_given(v)) return WEFT_OK;
+WeftStatus args_bool(Vm *vm, u32 op, u32 param, Value v, bool *out) {
+  if (!args_given(v)) return WEFT_OK;
   v = scalar_of(v);
-  if (v.kind != V_NUM || v.dtype != DT_bool) return arg_error(vm, op, param, v, "true or false");
+  if (v.kind != V_NUM || v.dtype != DT_bool) return args_error(vm, op, param, v, "true or false");
   *out = v.i != 0;
   return WEFT_OK;
 }
 
-WeftStatus arg_int(Vm *vm, u32 op, u32 param, Value v, i64 *out) {
-  if (!arg_given(v)) return WEFT_OK;
+WeftStatus args_int(Vm *vm, u32 op, u32 param, Value v, i64 *out) {
+  if (!args_given(v)) return WEFT_OK;
   v = scalar_of(v);
-  if (v.kind != V_NUM || v.dtype == DT_bool || !num_as_index(v, out)) return arg_error(vm, op, param, v, "an integer");
+  if (v.kind != V_NUM || v.dtype == DT_bool || !num_as_index(v, out)) return args_error(vm, op, param, v, "an integer");
   return WEFT_OK;
 }
 
-WeftStatus arg_size(Vm *vm, u32 op, u32 param, Value v, i64 *out) {
+WeftStatus args_size(Vm *vm, u32 op, u32 param, Value v, i64 *out) {
   char name[32];
-  TRY(arg_int(vm, op, param, v, out));
+  TRY(args_int(vm, op, param, v, out));
   if (*out >= 0) return WEFT_OK;
   return vm_error(vm, EK_value, "%s: %s is %lld, needs 0 or more", op_name(op), param_name(op, param, name), (long long)*out);
 }
 
-WeftStatus arg_f64(Vm *vm, u32 op, u32 param, Value v, f64 *out) {
-  if (!arg_given(v)) return WEFT_OK;
+WeftStatus args_f64(Vm *vm, u32 op, u32 param, Value v, f64 *out) {
+  if (!args_given(v)) return WEFT_OK;
   v = scalar_of(v);
-  if (v.kind != V_NUM) return arg_error(vm, op, param, v, "a number");
+  if (v.kind != V_NUM) return args_error(vm, op, param, v, "a number");
   *out = num_as_f64(v);
   return WEFT_OK;
 }
 
-WeftStatus arg_dtype(Vm *vm, u32 op, u32 param, Value v, u32 *out) {
-  if (!arg_given(v)) return WEFT_OK;
-  if (v.kind != V_DTYPE) return arg_error(vm, op, param, v, "a dtype");
+WeftStatus args_dtype(Vm *vm, u32 op, u32 param, Value v, u32 *out) {
+  if (!args_given(v)) return WEFT_OK;
+  if (v.kind != V_DTYPE) return args_error(vm, op, param, v, "a dtype");
   *out = v.dtype;
-  return arg_dtype_supported(vm, op, v.dtype);
+  return args_dtype_supported(vm, op, v.dtype);
 }
 
-WeftStatus arg_device(Vm *vm, u32 op, u32 param, Value v) {
-  if (!arg_given(v)) return WEFT_OK;
-  if (v.kind != V_TEXT) return arg_error(vm, op, param, v, "text");
+WeftStatus args_device(Vm *vm, u32 op, u32 param, Value v) {
+  if (!args_given(v)) return WEFT_OK;
+  if (v.kind != V_TEXT) return args_error(vm, op, param, v, "text");
   if (strcmp(v.text->data, "cpu") == 0) return WEFT_OK;
   if (strcmp(v.text->data, "gpu") == 0)
     return vm_error(vm, EK_unsupported, "%s: not supported: device \"gpu\" here; to(x, \"gpu\") moves an array there", op_name(op));
   return vm_error(vm, EK_value, "%s: there is no device \"%s\"", op_name(op), v.text->data);
 }
 
-WeftStatus arg_ints(Vm *vm, u32 op, u32 param, Value v, i64 *out, u32 cap, u32 *n, bool *single) {
+WeftStatus args_ints(Vm *vm, u32 op, u32 param, Value v, i64 *out, u32 cap, u32 *n, bool *single) {
   static const char needs[] = "an integer or a list of integers";
   char name[32];
   *single = false;
@@ -136,16 +136,16 @@ WeftStatus arg_ints(Vm *vm, u32 op, u32 param, Value v, i64 *out, u32 cap, u32 *
     case V_NUM:
       *single = true;
       *n = 1;
-      if (v.dtype == DT_bool || !num_as_index(v, out)) return arg_error(vm, op, param, v, needs);
+      if (v.dtype == DT_bool || !num_as_index(v, out)) return args_error(vm, op, param, v, needs);
       return WEFT_OK;
     case V_LIST: count = v.list->count; break;
     case V_RANGE: count = range_count(v.range); break;
     case V_ARRAY:
       if (array_rank(v.array) != 1 || dtype_kind(array_dtype(v.array)) != DK_INT || array_device(v.array) != DEV_CPU)
-        return arg_error(vm, op, param, v, needs);
+        return args_error(vm, op, param, v, needs);
       count = (u64)v.array->size;
       break;
-    default: return arg_error(vm, op, param, v, needs);
+    default: return args_error(vm, op, param, v, needs);
   }
   if (count > cap)
     return vm_error(vm, EK_value, "%s: %s has %llu entries, at most %u fit", op_name(op), param_name(op, param, name), (unsigned long long)count, cap);
@@ -156,37 +156,37 @@ WeftStatus arg_ints(Vm *vm, u32 op, u32 param, Value v, i64 *out, u32 cap, u32 *
       continue;
     }
     Value item = v.kind == V_LIST ? scalar_of(v.list->items[i]) : array_load(v.array, (i64)i * array_strides(v.array)[0]);
-    if (item.kind != V_NUM || item.dtype == DT_bool || !num_as_index(item, &out[i])) return arg_error(vm, op, param, item, needs);
+    if (item.kind != V_NUM || item.dtype == DT_bool || !num_as_index(item, &out[i])) return args_error(vm, op, param, item, needs);
   }
   return WEFT_OK;
 }
 
-WeftStatus arg_shape(Vm *vm, u32 op, u32 param, Value v, u32 *rank, i64 *dims) {
+WeftStatus args_shape(Vm *vm, u32 op, u32 param, Value v, u32 *rank, i64 *dims) {
   bool single;
   char name[32];
-  TRY(arg_ints(vm, op, param, v, dims, ARRAY_MAX_RANK, rank, &single));
+  TRY(args_ints(vm, op, param, v, dims, ARRAY_MAX_RANK, rank, &single));
   for (u32 d = 0; d < *rank; d++)
     if (dims[d] < 0)
       return vm_error(vm, EK_value, "%s: %s has the size %lld, needs 0 or more", op_name(op), param_name(op, param, name), (long long)dims[d]);
   return WEFT_OK;
 }
 
-WeftStatus arg_axes(Vm *vm, u32 op, u32 param, Value v, u32 rank, u32 *mask) {
+WeftStatus args_axes(Vm *vm, u32 op, u32 param, Value v, u32 rank, u32 *mask) {
   i64 axes[ARRAY_MAX_RANK];
   u32 n;
   bool single;
   RuleError err;
-  if (!arg_given(v)) {
+  if (!args_given(v)) {
     *mask = (1u << rank) - 1;
     return WEFT_OK;
   }
-  TRY(arg_ints(vm, op, param, v, axes, ARRAY_MAX_RANK, &n, &single));
+  TRY(args_ints(vm, op, param, v, axes, ARRAY_MAX_RANK, &n, &single));
   TRY_RULE(vm, op, &err, rule_axes(n, axes, rank, mask, &err));
   return WEFT_OK;
 }
 
-WeftStatus arg_choice(Vm *vm, u32 op, u32 param, Value v, const char *const *words, u32 *out) {
-  if (!arg_given(v)) return WEFT_OK;
+WeftStatus args_choice(Vm *vm, u32 op, u32 param, Value v, const char *const *words, u32 *out) {
+  if (!args_given(v)) return WEFT_OK;
   char name[32], all[160];
   size_t len = 0;
   for (u32 i = 0; words[i]; i++) {
@@ -196,15 +196,15 @@ WeftStatus arg_choice(Vm *vm, u32 op, u32 param, Value v, const char *const *wor
     }
     len += (size_t)snprintf(all + len, sizeof all - len, "%s\"%s\"", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
   }
-  if (v.kind != V_TEXT) return arg_error(vm, op, param, v, all);
+  if (v.kind != V_TEXT) return args_error(vm, op, param, v, all);
   return vm_error(vm, EK_value, "%s: %s must be %s, got \"%s\"", op_name(op), param_name(op, param, name), all, v.text->data);
 }
 
-WeftStatus arg_list(Vm *vm, u32 op, u32 param, Value v, const Value **items, u32 *n) {
-  if (v.kind != V_LIST) return arg_error(vm, op, param, v, "a list of arrays");
+WeftStatus args_list(Vm *vm, u32 op, u32 param, Value v, const Value **items, u32 *n) {
+  if (v.kind != V_LIST) return args_error(vm, op, param, v, "a list of arrays");
   *items = v.list->items;
   *n = v.list->count;
-  for (u32 i = 0; i < *n; i++) TRY(arg_array(vm, op, param, v.list->items[i]));
+  for (u32 i = 0; i < *n; i++) TRY(args_array(vm, op, param, v.list->items[i]));
   return WEFT_OK;
 }
 

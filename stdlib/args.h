@@ -15,36 +15,36 @@
     if (!(call)) return vm_error_rule(vm, op, err); \
   } while (0)
 
-static inline bool arg_given(Value v) { return v.kind != V_HOLE && v.kind != V_NIL; }
+static inline bool args_given(Value v) { return v.kind != V_HOLE && v.kind != V_NIL; }
 
 /* Dtypes that have kernels in this build. */
 static inline bool dtype_has_kernels(u32 d) {
   return d == DT_bool || d == DT_u8 || d == DT_i32 || d == DT_i64 || d == DT_f32 || d == DT_f64;
 }
-WeftStatus arg_dtype_supported(Vm *vm, u32 op, u32 dtype) MUST_USE;
+WeftStatus args_dtype_supported(Vm *vm, u32 op, u32 dtype) MUST_USE;
 
 /* A number or an array on the CPU whose dtype has kernels. */
-WeftStatus arg_array(Vm *vm, u32 op, u32 param, Value v) MUST_USE;
+WeftStatus args_array(Vm *vm, u32 op, u32 param, Value v) MUST_USE;
 void type_of_value(Value v, ArrayType *out); /* v: V_NUM or V_ARRAY */
 
-WeftStatus arg_bool(Vm *vm, u32 op, u32 param, Value v, bool *out) MUST_USE; /* *out stays when not given */
-WeftStatus arg_int(Vm *vm, u32 op, u32 param, Value v, i64 *out) MUST_USE;   /* a rank-0 integer; stays when not given */
-WeftStatus arg_size(Vm *vm, u32 op, u32 param, Value v, i64 *out) MUST_USE;  /* the same, not negative */
-WeftStatus arg_f64(Vm *vm, u32 op, u32 param, Value v, f64 *out) MUST_USE;   /* a rank-0 number */
-WeftStatus arg_dtype(Vm *vm, u32 op, u32 param, Value v, u32 *out) MUST_USE; /* one with kernels; stays when not given */
-WeftStatus arg_device(Vm *vm, u32 op, u32 param, Value v) MUST_USE;          /* only the CPU is served here */
+WeftStatus args_bool(Vm *vm, u32 op, u32 param, Value v, bool *out) MUST_USE; /* *out stays when not given */
+WeftStatus args_int(Vm *vm, u32 op, u32 param, Value v, i64 *out) MUST_USE;   /* a rank-0 integer; stays when not given */
+WeftStatus args_size(Vm *vm, u32 op, u32 param, Value v, i64 *out) MUST_USE;  /* the same, not negative */
+WeftStatus args_f64(Vm *vm, u32 op, u32 param, Value v, f64 *out) MUST_USE;   /* a rank-0 number */
+WeftStatus args_dtype(Vm *vm, u32 op, u32 param, Value v, u32 *out) MUST_USE; /* one with kernels; stays when not given */
+WeftStatus args_device(Vm *vm, u32 op, u32 param, Value v) MUST_USE;          /* only the CPU is served here */
 /* An integer, a list or range of integers, a rank-1 integer array: at most cap of them. *single: it was no list. */
-WeftStatus arg_ints(Vm *vm, u32 op, u32 param, Value v, i64 *out, u32 cap, u32 *n, bool *single) MUST_USE;
-WeftStatus arg_shape(Vm *vm, u32 op, u32 param, Value v, u32 *rank, i64 *dims) MUST_USE; /* sizes >= 0 */
+WeftStatus args_ints(Vm *vm, u32 op, u32 param, Value v, i64 *out, u32 cap, u32 *n, bool *single) MUST_USE;
+WeftStatus args_shape(Vm *vm, u32 op, u32 param, Value v, u32 *rank, i64 *dims) MUST_USE; /* sizes >= 0 */
 /* nil or not given: all axes. */
-WeftStatus arg_axes(Vm *vm, u32 op, u32 param, Value v, u32 rank, u32 *mask) MUST_USE;
+WeftStatus args_axes(Vm *vm, u32 op, u32 param, Value v, u32 rank, u32 *mask) MUST_USE;
 /* One of the words, NULL-terminated; stays when not given. */
-WeftStatus arg_choice(Vm *vm, u32 op, u32 param, Value v, const char *const *words, u32 *out) MUST_USE;
+WeftStatus args_choice(Vm *vm, u32 op, u32 param, Value v, const char *const *words, u32 *out) MUST_USE;
 /* The items of a list of arrays and numbers (or of an array: its slices along axis 0): borrowed, in *items. */
-WeftStatus arg_list(Vm *vm, u32 op, u32 param, Value v, const Value **items, u32 *n) MUST_USE;
+WeftStatus args_list(Vm *vm, u32 op, u32 param, Value v, const Value **items, u32 *n) MUST_USE;
 
 /* "sum: axis must be an integer, got text". */
-WeftStatus arg_error(Vm *vm, u32 op, u32 param, Value got, const char *needs) MUST_USE;
+WeftStatus args_error(Vm *vm, u32 op, u32 param, Value got, const char *needs) MUST_USE;
 const char *param_name(u32 op, u32 param, char *buf); /* buf: 32 bytes */
 
 /* v (a number) as dtype. A weak integer must fit an integer dtype. */

@@ -35,9 +35,9 @@ typedef struct Over { /* what is reduced */
 
 /* x as a float, owned, and the axes. */
 static WeftStatus begin(Vm *vm, u32 op, Value x, u32 axis_param, Value axis, Over *o, Value *f) {
-  TRY(arg_array(vm, op, 0, x));
+  TRY(args_array(vm, op, 0, x));
   type_of_value(x, &o->type);
-  TRY(arg_axes(vm, op, axis_param, axis, o->type.rank, &o->mask));
+  TRY(args_axes(vm, op, axis_param, axis, o->type.rank, &o->mask));
   o->n = masked_count(&o->type, o->mask);
   o->axis = axis.kind == V_HOLE ? value_nil() : axis;
   return convert_value(vm, op, x, dtype_float_of(o->type.dtype), f);
@@ -55,10 +55,10 @@ static inline Value count_of(i64 n) { return value_weak_f64((f64)n); }
 WeftStatus eager_mean(Vm *vm, Value *args, Value *out) {
   Over o;
   bool keep = false;
-  TRY(arg_bool(vm, OP_mean, 2, args[2], &keep));
-  TRY(arg_array(vm, OP_mean, 0, args[0]));
+  TRY(args_bool(vm, OP_mean, 2, args[2], &keep));
+  TRY(args_array(vm, OP_mean, 0, args[0]));
   type_of_value(args[0], &o.type);
-  TRY(arg_axes(vm, OP_mean, 1, args[1], o.type.rank, &o.mask));
+  TRY(args_axes(vm, OP_mean, 1, args[1], o.type.rank, &o.mask));
   o.n = masked_count(&o.type, o.mask);
   /* the conversion happens on the way into the sum */
   TRY(reduce_value(vm, OP_mean, REDUCE_ADD, args[0], dtype_float_of(o.type.dtype), o.mask, keep, out));
@@ -71,8 +71,8 @@ static WeftStatus variance(Vm *vm, u32 op, Value *args, Value *out) {
   bool keep = false;
   f64 correction = 0;
   Value mean;
-  TRY(arg_f64(vm, op, 2, args[2], &correction));
-  TRY(arg_bool(vm, op, 3, args[3], &keep));
+  TRY(args_f64(vm, op, 2, args[2], &correction));
+  TRY(args_bool(vm, op, 3, args[3], &keep));
   TRY(begin(vm, op, args[0], 1, args[1], &o, out));
   mean = value_keep(*out);
   if (reduced(vm, OP_sum, &mean, o.axis, true) != WEFT_OK || step2(vm, OP_divide, &mean, count_of(o.n)) != WEFT_OK) {
@@ -99,8 +99,8 @@ WeftStatus eager_norm(Vm *vm, Value *args, Value *out) {
   Over o;
   bool keep = false;
   f64 ord = 2;
-  TRY(arg_f64(vm, OP_norm, 1, args[1], &ord));
-  TRY(arg_bool(vm, OP_norm, 3, args[3], &keep));
+  TRY(args_f64(vm, OP_norm, 1, args[1], &ord));
+  TRY(args_bool(vm, OP_norm, 3, args[3], &keep));
   TRY(begin(vm, OP_norm, args[0], 2, args[2], &o, out));
   if (ord == 2) {
     TRY(step1(vm, OP_square, out));
@@ -145,7 +145,7 @@ WeftStatus eager_logsumexp(Vm *vm, Value *args, Value *out) {
   Over o;
   bool keep = false;
   Value m;
-  TRY(arg_bool(vm, OP_logsumexp, 2, args[2], &keep));
+  TRY(args_bool(vm, OP_logsumexp, 2, args[2], &keep));
   TRY(begin(vm, OP_logsumexp, args[0], 1, args[1], &o, out));
   if (o.n == 0) { /* log(0) */
     TRY(reduced(vm, OP_sum, out, o.axis, keep));
@@ -226,17 +226,17 @@ WeftStatus eager_nn_layer_norm(Vm *vm, Value *args, Value *out) {
     return status;
   }
   TRY(step2(vm, OP_divide, out, scale));
-  if (arg_given(args[1])) TRY(step2(vm, OP_multiply, out, value_keep(args[1])));
-  if (arg_given(args[2])) TRY(step2(vm, OP_add, out, value_keep(args[2])));
+  if (args_given(args[1])) TRY(step2(vm, OP_multiply, out, value_keep(args[1])));
+  if (args_given(args[2])) TRY(step2(vm, OP_add, out, value_keep(args[2])));
   return WEFT_OK;
 }
 
 /* cross_entropy = -mean(log_softmax(logits, -1) at the labels along the last axis) */
 WeftStatus eager_nn_cross_entropy(Vm *vm, Value *args, Value *out) {
   ArrayType type;
-  TRY(arg_array(vm, OP_nn_cross_entropy, 1, args[1]));
+  TRY(args_array(vm, OP_nn_cross_entropy, 1, args[1]));
   type_of_value(args[1], &type);
-  if (dtype_kind(type.dtype) != DK_INT) return arg_error(vm, OP_nn_cross_entropy, 1, args[1], "integers");
+  if (dtype_kind(type.dtype) != DK_INT) return args_error(vm, OP_nn_cross_entropy, 1, args[1], "integers");
   Value labels = value_keep(args[1]);
   TRY(step2(vm, OP_expand_dims, &labels, value_weak_i64(-1)));
   WeftStatus status = log_softmax(vm, OP_nn_cross_entropy, args[0], value_hole(), out);

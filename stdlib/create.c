@@ -77,7 +77,7 @@ static WeftStatus nest_measure(Nest *n, Value v, u32 depth, bool first) {
       weak = value_is_weak(v);
       break;
     case V_ARRAY:
-      TRY(arg_array(n->vm, OP_array, 0, v));
+      TRY(args_array(n->vm, OP_array, 0, v));
       rank = array_rank(v.array);
       memcpy(own, array_dims(v.array), rank * sizeof *own);
       dtype = array_dtype(v.array);
@@ -142,16 +142,16 @@ static WeftStatus nest_fill(Nest *n, Value v, u32 dtype, char **at) {
 
 WeftStatus eager_array(Vm *vm, Value *args, Value *out) {
   u32 dtype = DT_NONE;
-  TRY(arg_dtype(vm, OP_array, 1, args[1], &dtype));
+  TRY(args_dtype(vm, OP_array, 1, args[1], &dtype));
   if (value_is_numeric(args[0])) {
-    TRY(arg_array(vm, OP_array, 0, args[0]));
+    TRY(args_array(vm, OP_array, 0, args[0]));
     u32 own = args[0].kind == V_NUM ? args[0].dtype : array_dtype(args[0].array);
     return convert_value(vm, OP_array, args[0], dtype == DT_NONE ? own : dtype, out);
   }
   Nest n = {.vm = vm};
   TRY(nest_measure(&n, args[0], 0, true));
   if (dtype == DT_NONE) dtype = n.any ? n.dtype : DT_f64;
-  TRY(arg_dtype_supported(vm, OP_array, dtype));
+  TRY(args_dtype_supported(vm, OP_array, dtype));
   Value result;
   void *data;
   TRY(result_new(vm, dtype, &n.shape, &result, &data));
@@ -184,9 +184,9 @@ static WeftStatus filled(Vm *vm, u32 dtype, const ArrayType *shape, Value number
 static WeftStatus constant(Vm *vm, u32 op, Value *args, i64 number, Value *out) {
   ArrayType shape;
   u32 rank, dtype = DT_f64;
-  TRY(arg_shape(vm, op, 0, args[0], &rank, shape.dims));
-  TRY(arg_dtype(vm, op, 1, args[1], &dtype));
-  TRY(arg_device(vm, op, 2, args[2]));
+  TRY(args_shape(vm, op, 0, args[0], &rank, shape.dims));
+  TRY(args_dtype(vm, op, 1, args[1], &dtype));
+  TRY(args_device(vm, op, 2, args[2]));
   shape.rank = (u8)rank;
   return filled(vm, dtype, &shape, value_i64(number), out);
 }
@@ -196,11 +196,11 @@ WeftStatus eager_empty(Vm *vm, Value *args, Value *out) { return constant(vm, OP
 
 static WeftStatus constant_like(Vm *vm, u32 op, Value *args, i64 number, Value *out) {
   ArrayType type;
-  TRY(arg_array(vm, op, 0, args[0]));
+  TRY(args_array(vm, op, 0, args[0]));
   type_of_value(args[0], &type);
   u32 dtype = type.dtype;
-  TRY(arg_dtype(vm, op, 1, args[1], &dtype));
-  TRY(arg_device(vm, op, 2, args[2]));
+  TRY(args_dtype(vm, op, 1, args[1], &dtype));
+  TRY(args_device(vm, op, 2, args[2]));
   return filled(vm, dtype, &type, value_i64(number), out);
 }
 WeftStatus eager_zeros_like(Vm *vm, Value *args, Value *out) { return constant_like(vm, OP_zeros_like, args, 0, out); }
@@ -211,11 +211,11 @@ static WeftStatus full(Vm *vm, u32 op, const ArrayType *shape, u32 value_param, 
   Value value = args[value_param], dense;
   ArrayType type, checked;
   RuleError err;
-  TRY(arg_array(vm, op, value_param, value));
+  TRY(args_array(vm, op, value_param, value));
   type_of_value(value, &type);
   if (dtype == DT_NONE) dtype = type.dtype;
-  TRY(arg_dtype(vm, op, value_param + 1, args[value_param + 1], &dtype));
-  TRY(arg_device(vm, op, value_param + 2, args[value_param + 2]));
+  TRY(args_dtype(vm, op, value_param + 1, args[value_param + 1], &dtype));
+  TRY(args_device(vm, op, value_param + 2, args[value_param + 2]));
   TRY_RULE(vm, op, &err, shape_broadcast_to(NULL, &type, shape->rank, shape->dims, &checked, &err));
   TRY(convert_value(vm, op, value, dtype, &value)); /* so that what does not fit is an error, also of no elements */
   if (value.kind == V_NUM) return filled(vm, dtype, shape, value, out);
@@ -233,14 +233,14 @@ static WeftStatus full(Vm *vm, u32 op, const ArrayType *shape, u32 value_param, 
 WeftStatus eager_full(Vm *vm, Value *args, Value *out) {
   ArrayType shape;
   u32 rank;
-  TRY(arg_shape(vm, OP_full, 0, args[0], &rank, shape.dims));
+  TRY(args_shape(vm, OP_full, 0, args[0], &rank, shape.dims));
   shape.rank = (u8)rank;
   return full(vm, OP_full, &shape, 1, args, DT_NONE, out);
 }
 
 WeftStatus eager_full_like(Vm *vm, Value *args, Value *out) {
   ArrayType type;
-  TRY(arg_array(vm, OP_full_like, 0, args[0]));
+  TRY(args_array(vm, OP_full_like, 0, args[0]));
   type_of_value(args[0], &type);
   return full(vm, OP_full_like, &type, 1, args, type.dtype, out);
 }
@@ -248,12 +248,12 @@ WeftStatus eager_full_like(Vm *vm, Value *args, Value *out) {
 WeftStatus eager_eye(Vm *vm, Value *args, Value *out) {
   i64 n = 0, m, k = 0;
   u32 dtype = DT_f64;
-  TRY(arg_size(vm, OP_eye, 0, args[0], &n));
+  TRY(args_size(vm, OP_eye, 0, args[0], &n));
   m = n;
-  TRY(arg_size(vm, OP_eye, 1, args[1], &m));
-  TRY(arg_int(vm, OP_eye, 2, args[2], &k));
-  TRY(arg_dtype(vm, OP_eye, 3, args[3], &dtype));
-  TRY(arg_device(vm, OP_eye, 4, args[4]));
+  TRY(args_size(vm, OP_eye, 1, args[1], &m));
+  TRY(args_int(vm, OP_eye, 2, args[2], &k));
+  TRY(args_dtype(vm, OP_eye, 3, args[3], &dtype));
+  TRY(args_device(vm, OP_eye, 4, args[4]));
   i64 dims[2] = {n, m};
   TRY(array_new_zero(vm, dtype, 2, dims, out));
   u64 one = 0;
@@ -273,10 +273,10 @@ static WeftStatus ramp_args(Vm *vm, u32 op, const Value *args, u32 n, Value *num
   u32 count = 0;
   for (u32 i = 0; i < n; i++) {
     nums[i] = args[i];
-    if (!arg_given(args[i])) continue;
-    TRY(arg_array(vm, op, i, args[i]));
+    if (!args_given(args[i])) continue;
+    TRY(args_array(vm, op, i, args[i]));
     if (args[i].kind == V_ARRAY && array_rank(args[i].array) == 0) nums[i] = array_load(args[i].array, 0);
-    if (nums[i].kind != V_NUM) return arg_error(vm, op, i, args[i], "a number");
+    if (nums[i].kind != V_NUM) return args_error(vm, op, i, args[i], "a number");
     given[count++] = nums[i];
   }
   *dtype = joint_dtype(given, count);
@@ -312,9 +312,9 @@ WeftStatus eager_arange(Vm *vm, Value *args, Value *out) {
   Value nums[3];
   u32 dtype, wanted = DT_NONE;
   TRY(ramp_args(vm, OP_arange, args, 3, nums, &dtype));
-  TRY(arg_dtype(vm, OP_arange, 3, args[3], &wanted));
-  TRY(arg_device(vm, OP_arange, 4, args[4]));
-  if (nums[0].kind != V_NUM) return arg_error(vm, OP_arange, 0, args[0], "a number");
+  TRY(args_dtype(vm, OP_arange, 3, args[3], &wanted));
+  TRY(args_device(vm, OP_arange, 4, args[4]));
+  if (nums[0].kind != V_NUM) return args_error(vm, OP_arange, 0, args[0], "a number");
   bool one = nums[1].kind != V_NUM;
   Value start = one ? value_i64(0) : nums[0], stop = one ? nums[0] : nums[1], step = nums[2].kind == V_NUM ? nums[2] : value_i64(1);
   if (num_as_f64(step) == 0) return vm_error(vm, EK_value, "arange: step is 0");
@@ -342,11 +342,11 @@ WeftStatus eager_linspace(Vm *vm, Value *args, Value *out) {
   bool endpoint = true;
   TRY(ramp_args(vm, OP_linspace, args, 2, nums, &dtype));
   for (u32 i = 0; i < 2; i++)
-    if (nums[i].kind != V_NUM) return arg_error(vm, OP_linspace, i, args[i], "a number");
-  TRY(arg_size(vm, OP_linspace, 2, args[2], &n));
-  TRY(arg_bool(vm, OP_linspace, 3, args[3], &endpoint));
-  TRY(arg_dtype(vm, OP_linspace, 4, args[4], &wanted));
-  TRY(arg_device(vm, OP_linspace, 5, args[5]));
+    if (nums[i].kind != V_NUM) return args_error(vm, OP_linspace, i, args[i], "a number");
+  TRY(args_size(vm, OP_linspace, 2, args[2], &n));
+  TRY(args_bool(vm, OP_linspace, 3, args[3], &endpoint));
+  TRY(args_dtype(vm, OP_linspace, 4, args[4], &wanted));
+  TRY(args_device(vm, OP_linspace, 5, args[5]));
   if (wanted == DT_NONE) wanted = dtype_float_of(dtype);
   f64 start = num_as_f64(nums[0]), stop = num_as_f64(nums[1]), parts = (f64)(endpoint ? n - 1 : n), span = stop - start;
   TRY(kernel_poll(vm, n));
@@ -374,8 +374,8 @@ WeftStatus eager_diag(Vm *vm, Value *args, Value *out) {
   ArrayType type, shape;
   RuleError err;
   i64 k = 0;
-  TRY(arg_array(vm, OP_diag, 0, args[0]));
-  TRY(arg_int(vm, OP_diag, 1, args[1], &k));
+  TRY(args_array(vm, OP_diag, 0, args[0]));
+  TRY(args_int(vm, OP_diag, 1, args[1], &k));
   type_of_value(args[0], &type);
   TRY_RULE(vm, OP_diag, &err, shape_diag(NULL, &type, k, &shape, &err));
   Array *a = args[0].array;
@@ -396,8 +396,8 @@ static WeftStatus triangle(Vm *vm, u32 op, bool upper, Value *args, Value *out) 
   ArrayType type;
   RuleError err;
   i64 k = 0;
-  TRY(arg_array(vm, op, 0, args[0]));
-  TRY(arg_int(vm, op, 1, args[1], &k));
+  TRY(args_array(vm, op, 0, args[0]));
+  TRY(args_int(vm, op, 1, args[1], &k));
   type_of_value(args[0], &type);
   TRY_RULE(vm, op, &err, shape_matrix(&type, &err));
   TRY(kernel_poll(vm, args[0].array->size));
@@ -430,13 +430,13 @@ WeftStatus eager_meshgrid(Vm *vm, Value *args, Value *out) {
   const Value *items;
   u32 n, indexing = 0;
   i64 dims[ARRAY_MAX_RANK];
-  TRY(arg_list(vm, OP_meshgrid, 0, args[0], &items, &n));
-  TRY(arg_choice(vm, OP_meshgrid, 1, args[1], words, &indexing));
+  TRY(args_list(vm, OP_meshgrid, 0, args[0], &items, &n));
+  TRY(args_choice(vm, OP_meshgrid, 1, args[1], words, &indexing));
   if (n > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "meshgrid: %u arrays; the limit is %d", n, ARRAY_MAX_RANK);
   bool swap = indexing == 0 && n >= 2;
   for (u32 i = 0; i < n; i++) {
     u32 axis = swap && i < 2 ? 1 - i : i;
-    if (items[i].kind == V_ARRAY && array_rank(items[i].array) > 1) return arg_error(vm, OP_meshgrid, 0, items[i], "arrays of rank 1");
+    if (items[i].kind == V_ARRAY && array_rank(items[i].array) > 1) return args_error(vm, OP_meshgrid, 0, items[i], "arrays of rank 1");
     dims[axis] = items[i].kind == V_ARRAY ? items[i].array->size : 1;
   }
   TRY(list_new(vm, n, out) ? WEFT_OK : WEFT_ERROR);
@@ -460,8 +460,8 @@ fail:
 WeftStatus eager_to(Vm *vm, Value *args, Value *out) {
   static const char *const words[] = {"cpu", "gpu", NULL};
   u32 device = DEV_CPU;
-  if (!value_is_numeric(args[0])) return arg_error(vm, OP_to, 0, args[0], "an array");
-  TRY(arg_choice(vm, OP_to, 1, args[1], words, &device));
+  if (!value_is_numeric(args[0])) return args_error(vm, OP_to, 0, args[0], "an array");
+  TRY(args_choice(vm, OP_to, 1, args[1], words, &device));
   u32 from = args[0].kind == V_ARRAY ? array_device(args[0].array) : DEV_CPU;
   if (from == device) {
     *out = strong(value_keep(args[0]));

@@ -133,7 +133,7 @@ static WeftStatus run_elementwise(Vm *vm, u32 op, u32 n, Value *args, Value *out
   RuleError err;
   bool nums = true;
   for (u32 i = 0; i < n; i++) {
-    TRY(arg_array(vm, op, i, args[i]));
+    TRY(args_array(vm, op, i, args[i]));
     type_of_value(args[i], &types[i]);
     nums &= args[i].kind == V_NUM;
   }
@@ -330,7 +330,7 @@ WeftStatus eager_where(Vm *vm, Value *args, Value *out) {
   if (args[1].kind == V_HOLE || args[2].kind == V_HOLE)
     return vm_error(vm, EK_type, "where: needs a condition and two values; nonzero(c) gives the indices where c is true");
   for (u32 i = 0; i < 3; i++) {
-    TRY(arg_array(vm, OP_where, i, args[i]));
+    TRY(args_array(vm, OP_where, i, args[i]));
     type_of_value(args[i], &types[i]);
   }
   TRY_RULE(vm, OP_where, &err, rule_dtype(OP_where, 3, ptrs, &r, &err));
@@ -345,12 +345,12 @@ WeftStatus eager_clip(Vm *vm, Value *args, Value *out) {
   const ArrayType *ptrs[3] = {&types[0], &types[1], &types[2]};
   Value given[3] = {args[0]};
   u32 n = 1;
-  bool low = arg_given(args[1]), high = arg_given(args[2]);
+  bool low = args_given(args[1]), high = args_given(args[2]);
   if (low) given[n++] = args[1];
   if (high) given[n++] = args[2];
   bool nums = true;
   for (u32 i = 0; i < n; i++) {
-    TRY(arg_array(vm, OP_clip, i == 0 ? 0 : i == 1 && low ? 1 : 2, given[i]));
+    TRY(args_array(vm, OP_clip, i == 0 ? 0 : i == 1 && low ? 1 : 2, given[i]));
     type_of_value(given[i], &types[i]);
     nums &= given[i].kind == V_NUM;
   }
@@ -411,14 +411,14 @@ WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) {
 
 WeftStatus eager_astype(Vm *vm, Value *args, Value *out) {
   u32 to = DT_NONE;
-  if (args[1].kind != V_DTYPE) return arg_error(vm, OP_astype, 1, args[1], "a dtype");
-  TRY(arg_dtype(vm, OP_astype, 1, args[1], &to));
+  if (args[1].kind != V_DTYPE) return args_error(vm, OP_astype, 1, args[1], "a dtype");
+  TRY(args_dtype(vm, OP_astype, 1, args[1], &to));
   if (args[0].kind == V_TEXT)
     return vm_error(vm, EK_type, "%s: text is no number; parse_float(…) or parse_int(…) reads one", dtype_name(to));
   if (args[0].kind == V_LIST || args[0].kind == V_RANGE) { /* converts as array(x) does */
     Value list[2] = {value_keep(args[0]), value_dtype(to)};
     return run_op(vm, OP_array, list, 2, out);
   }
-  TRY(arg_array(vm, OP_astype, 0, args[0]));
+  TRY(args_array(vm, OP_astype, 0, args[0]));
   return convert_value(vm, OP_astype, args[0], to, out);
 }

@@ -66,7 +66,7 @@ static WeftStatus join_items(Vm *vm, u32 op, Value xs, Value *list) {
   }
   const Value *items;
   u32 n;
-  TRY(arg_list(vm, op, 0, xs, &items, &n));
+  TRY(args_list(vm, op, 0, xs, &items, &n));
   *list = value_keep(xs);
   return WEFT_OK;
 }
@@ -74,7 +74,7 @@ static WeftStatus join_items(Vm *vm, u32 op, Value xs, Value *list) {
 WeftStatus eager_concat(Vm *vm, Value *args, Value *out) {
   i64 axis = 0;
   Value list;
-  TRY(arg_int(vm, OP_concat, 1, args[1], &axis));
+  TRY(args_int(vm, OP_concat, 1, args[1], &axis));
   TRY(join_items(vm, OP_concat, args[0], &list));
   WeftStatus status = WEFT_OK;
   if (args[1].kind == V_NIL) { /* all elements of all, in order */
@@ -98,7 +98,7 @@ WeftStatus eager_concat(Vm *vm, Value *args, Value *out) {
 WeftStatus eager_stack(Vm *vm, Value *args, Value *out) {
   i64 axis = 0;
   Value list;
-  TRY(arg_int(vm, OP_stack, 1, args[1], &axis));
+  TRY(args_int(vm, OP_stack, 1, args[1], &axis));
   TRY(join_items(vm, OP_stack, args[0], &list));
   WeftStatus status = join(vm, OP_stack, list.list->items, list.list->count, true, axis, out);
   value_drop(vm, list);
@@ -114,8 +114,8 @@ WeftStatus eager_tile(Vm *vm, Value *args, Value *out) {
   u32 n, rank = 0;
   bool single;
   NumBox box;
-  TRY(arg_array(vm, OP_tile, 0, args[0]));
-  TRY(arg_ints(vm, OP_tile, 1, args[1], reps, ARRAY_MAX_RANK, &n, &single));
+  TRY(args_array(vm, OP_tile, 0, args[0]));
+  TRY(args_ints(vm, OP_tile, 1, args[1], reps, ARRAY_MAX_RANK, &n, &single));
   for (u32 i = 0; i < n; i++)
     if (reps[i] < 0) return vm_error(vm, EK_value, "tile: reps has %lld, needs 0 or more", (long long)reps[i]);
   type_of_value(args[0], &type);
@@ -187,15 +187,15 @@ WeftStatus take_positions(Vm *vm, Value x, u32 axis, const i64 *index, i64 n, Va
 static WeftStatus along_axis(Vm *vm, u32 op, u32 param, const Value *args, Value *x, u32 *axis) {
   RuleError err;
   i64 given = 0;
-  TRY(arg_array(vm, op, 0, args[0]));
+  TRY(args_array(vm, op, 0, args[0]));
   *axis = 0;
-  if (!arg_given(args[param])) {
+  if (!args_given(args[param])) {
     Value one[1] = {value_keep(args[0])};
     return run_op(vm, OP_ravel, one, 1, x);
   }
   ArrayType type;
   type_of_value(args[0], &type);
-  TRY(arg_int(vm, op, param, args[param], &given));
+  TRY(args_int(vm, op, param, args[param], &given));
   TRY_RULE(vm, op, &err, rule_axis(given, type.rank, axis, &err));
   *x = value_keep(args[0]);
   return WEFT_OK;
@@ -204,7 +204,7 @@ static WeftStatus along_axis(Vm *vm, u32 op, u32 param, const Value *args, Value
 WeftStatus eager_repeat(Vm *vm, Value *args, Value *out) {
   Value x, counts;
   u32 axis;
-  if (!value_is_numeric(args[1]) && args[1].kind != V_LIST) return arg_error(vm, OP_repeat, 1, args[1], "an integer or integers");
+  if (!value_is_numeric(args[1]) && args[1].kind != V_LIST) return args_error(vm, OP_repeat, 1, args[1], "an integer or integers");
   TRY(along_axis(vm, OP_repeat, 2, args, &x, &axis));
   Value made[2] = {value_keep(args[1]), value_dtype(DT_i64)};
   WeftStatus status = run_op(vm, OP_array, made, 2, &counts);
@@ -253,14 +253,14 @@ static void copy_part(Array *a, u32 axis, i64 from, i64 n, char *to, const i64 *
 WeftStatus eager_roll(Vm *vm, Value *args, Value *out) {
   i64 shifts[ARRAY_MAX_RANK], axes[ARRAY_MAX_RANK] = {0};
   u32 n, m = 1;
-  bool single, flat = !arg_given(args[2]);
+  bool single, flat = !args_given(args[2]);
   ArrayType type;
   RuleError err;
   Value x;
-  TRY(arg_array(vm, OP_roll, 0, args[0]));
+  TRY(args_array(vm, OP_roll, 0, args[0]));
   type_of_value(args[0], &type);
-  TRY(arg_ints(vm, OP_roll, 1, args[1], shifts, ARRAY_MAX_RANK, &n, &single));
-  if (!flat) TRY(arg_ints(vm, OP_roll, 2, args[2], axes, ARRAY_MAX_RANK, &m, &single));
+  TRY(args_ints(vm, OP_roll, 1, args[1], shifts, ARRAY_MAX_RANK, &n, &single));
+  if (!flat) TRY(args_ints(vm, OP_roll, 2, args[2], axes, ARRAY_MAX_RANK, &m, &single));
   if (single && n == 1 && !flat) { /* one shift for every axis */
     for (u32 i = 1; i < m; i++) shifts[i] = shifts[0];
     n = m;
@@ -340,8 +340,8 @@ static WeftStatus pad_widths(Vm *vm, Value v, u32 rank, i64 *before, i64 *after)
     return vm_error(vm, EK_value, "pad: width has %u pairs for rank %u", v.list->count, rank);
   for (u32 d = 0; d < rank; d++) {
     Value own = pairs ? v.list->items[v.list->count == 1 ? 0 : d] : v;
-    TRY(arg_ints(vm, OP_pad, 1, own, two, 2, &n, &single));
-    if (n == 0) return arg_error(vm, OP_pad, 1, own, "an integer or pairs of integers");
+    TRY(args_ints(vm, OP_pad, 1, own, two, 2, &n, &single));
+    if (n == 0) return args_error(vm, OP_pad, 1, own, "an integer or pairs of integers");
     before[d] = two[0];
     after[d] = two[n - 1];
     if (before[d] < 0 || after[d] < 0) return vm_error(vm, EK_value, "pad: width has a negative number");
@@ -354,10 +354,10 @@ WeftStatus eager_pad(Vm *vm, Value *args, Value *out) {
   u32 mode = PAD_CONSTANT;
   ArrayType type, shape;
   i64 before[ARRAY_MAX_RANK] = {0}, after[ARRAY_MAX_RANK] = {0};
-  TRY(arg_array(vm, OP_pad, 0, args[0]));
+  TRY(args_array(vm, OP_pad, 0, args[0]));
   type_of_value(args[0], &type);
   TRY(pad_widths(vm, args[1], type.rank, before, after));
-  TRY(arg_choice(vm, OP_pad, 2, args[2], words, &mode));
+  TRY(args_choice(vm, OP_pad, 2, args[2], words, &mode));
   if (type.rank == 0) {
     *out = strong(value_keep(args[0]));
     return WEFT_OK;
@@ -365,9 +365,9 @@ WeftStatus eager_pad(Vm *vm, Value *args, Value *out) {
   if (mode == PAD_CONSTANT) {
     Value number = value_weak_i64(0), place_at;
     if (args[3].kind != V_HOLE) {
-      TRY(arg_array(vm, OP_pad, 3, args[3]));
+      TRY(args_array(vm, OP_pad, 3, args[3]));
       number = args[3];
-      if (number.kind != V_NUM) return arg_error(vm, OP_pad, 3, args[3], "a number");
+      if (number.kind != V_NUM) return args_error(vm, OP_pad, 3, args[3], "a number");
     }
     if (dtype_kind(number.dtype) > dtype_kind(type.dtype))
       return vm_error(vm, EK_dtype, "pad: value is %s, the array is %s; a conversion says what is meant", dtype_name(number.dtype), dtype_name(type.dtype));

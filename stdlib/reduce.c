@@ -293,10 +293,10 @@ static WeftStatus read_args(Vm *vm, u32 op, const Value *args, ArrayType *type, 
   const ArrayType *types[1] = {type};
   RuleError err;
   *keepdims = false;
-  TRY(arg_array(vm, op, 0, args[0]));
+  TRY(args_array(vm, op, 0, args[0]));
   type_of_value(args[0], type);
-  TRY(arg_axes(vm, op, 1, args[1], type->rank, mask));
-  TRY(arg_bool(vm, op, 2, args[2], keepdims));
+  TRY(args_axes(vm, op, 1, args[1], type->rank, mask));
+  TRY(args_bool(vm, op, 2, args[2], keepdims));
   TRY_RULE(vm, op, &err, rule_dtype(op, 1, types, r, &err));
   return WEFT_OK;
 }

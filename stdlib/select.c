@@ -15,10 +15,10 @@ static WeftStatus index_array(Vm *vm, u32 op, u32 param, Value v, Value *out) {
     value_drop(vm, list);
     return status;
   }
-  TRY(arg_array(vm, op, param, v));
+  TRY(args_array(vm, op, param, v));
   u32 dtype = v.kind == V_NUM ? v.dtype : array_dtype(v.array);
   bool none = v.kind == V_ARRAY && v.array->size == 0; /* of any dtype, as [] is f64 */
-  if (dtype_kind(dtype) != DK_INT && !none) return arg_error(vm, op, param, v, "integers");
+  if (dtype_kind(dtype) != DK_INT && !none) return args_error(vm, op, param, v, "integers");
   return dense_as(vm, op, v, DT_i64, out);
 }
 
@@ -51,9 +51,9 @@ WeftStatus eager_take(Vm *vm, Value *args, Value *out) {
   RuleError err;
   Value x, index;
   i64 given = 0;
-  bool flat = !arg_given(args[2]);
-  TRY(arg_array(vm, OP_take, 0, args[0]));
-  TRY(arg_int(vm, OP_take, 2, args[2], &given));
+  bool flat = !args_given(args[2]);
+  TRY(args_array(vm, OP_take, 0, args[0]));
+  TRY(args_int(vm, OP_take, 2, args[2], &given));
   TRY(index_array(vm, OP_take, 1, args[1], &index));
   type_of_value(args[0], &type);
   type_of_value(index, &index_type);
@@ -93,8 +93,8 @@ WeftStatus eager_take_along_axis(Vm *vm, Value *args, Value *out) {
   RuleError err;
   Value index, x;
   i64 given = -1;
-  TRY(arg_array(vm, OP_take_along_axis, 0, args[0]));
-  TRY(arg_int(vm, OP_take_along_axis, 2, args[2], &given));
+  TRY(args_array(vm, OP_take_along_axis, 0, args[0]));
+  TRY(args_int(vm, OP_take_along_axis, 2, args[2], &given));
   TRY(index_array(vm, OP_take_along_axis, 1, args[1], &index));
   type_of_value(args[0], &type);
   type_of_value(index, &index_type);
@@ -143,7 +143,7 @@ WeftStatus eager_take_along_axis(Vm *vm, Value *args, Value *out) {
 
 /* x (a number or array) as dense truth values, *out owned. */
 static WeftStatus truth_array(Vm *vm, u32 op, u32 param, Value v, Value *out) {
-  TRY(arg_array(vm, op, param, v));
+  TRY(args_array(vm, op, param, v));
   return dense_as(vm, op, v, DT_bool, out);
 }
 
@@ -159,12 +159,12 @@ WeftStatus eager_compress(Vm *vm, Value *args, Value *out) {
   i64 given = 0, size = -1;
   u32 axis = 0;
   Value x, mask, positions = value_hole();
-  TRY(arg_array(vm, OP_compress, 0, args[0]));
-  TRY(arg_int(vm, OP_compress, 2, args[2], &given));
-  TRY(arg_int(vm, OP_compress, 3, args[3], &size));
-  if (arg_given(args[3]) && size < 0) return vm_error(vm, EK_value, "compress: size is %lld, needs 0 or more", (long long)size);
+  TRY(args_array(vm, OP_compress, 0, args[0]));
+  TRY(args_int(vm, OP_compress, 2, args[2], &given));
+  TRY(args_int(vm, OP_compress, 3, args[3], &size));
+  if (args_given(args[3]) && size < 0) return vm_error(vm, EK_value, "compress: size is %lld, needs 0 or more", (long long)size);
   if (!value_is_numeric(args[1]) || (args[1].kind == V_NUM ? args[1].dtype : array_dtype(args[1].array)) != DT_bool)
-    return arg_error(vm, OP_compress, 1, args[1], "a mask of bools");
+    return args_error(vm, OP_compress, 1, args[1], "a mask of bools");
   Value one[1] = {value_keep(args[0])};
   if (args[2].kind == V_NIL) {
     TRY(run_op(vm, OP_ravel, one, 1, &x));
@@ -203,7 +203,7 @@ WeftStatus eager_compress(Vm *vm, Value *args, Value *out) {
   shape.dims[axis] = padded;
   if (!value_is_num(fill)) {
     value_drop(vm, *out);
-    return arg_error(vm, OP_compress, 4, fill, "a number");
+    return args_error(vm, OP_compress, 4, fill, "a number");
   }
   status = num_fit(vm, OP_compress, fill, type.dtype, &fill);
   void *data;
@@ -236,7 +236,7 @@ fail_x:
 
 WeftStatus eager_nonzero(Vm *vm, Value *args, Value *out) {
   Value mask;
-  TRY(arg_array(vm, OP_nonzero, 0, args[0]));
+  TRY(args_array(vm, OP_nonzero, 0, args[0]));
   if (args[0].kind == V_NUM) return vm_error(vm, EK_shape, "nonzero: needs rank 1 or more");
   TRY(truth_array(vm, OP_nonzero, 0, args[0], &mask));
   Array *m = mask.array;
@@ -283,11 +283,11 @@ WeftStatus eager_one_hot(Vm *vm, Value *args, Value *out) {
   Value index;
   if (value_is_numeric(args[0])) {
     type_of_value(args[0], &type);
-    if (dtype_kind(type.dtype) != DK_INT) return arg_error(vm, OP_one_hot, 0, args[0], "integers");
+    if (dtype_kind(type.dtype) != DK_INT) return args_error(vm, OP_one_hot, 0, args[0], "integers");
   }
-  TRY(arg_size(vm, OP_one_hot, 1, args[1], &n));
-  TRY(arg_dtype(vm, OP_one_hot, 2, args[2], &dtype));
-  TRY(arg_int(vm, OP_one_hot, 3, args[3], &given));
+  TRY(args_size(vm, OP_one_hot, 1, args[1], &n));
+  TRY(args_dtype(vm, OP_one_hot, 2, args[2], &dtype));
+  TRY(args_int(vm, OP_one_hot, 3, args[3], &given));
   TRY(index_array(vm, OP_one_hot, 0, args[0], &index));
   type_of_value(index, &type);
   if (!shape_one_hot(&type, n, given, &shape, &err)) {
@@ -342,10 +342,10 @@ WeftStatus eager_scatter(Vm *vm, Value *args, Value *out) {
   i64 given = 0;
   u32 axis, kind = SCATTER_SET;
   Value index, updates, same;
-  TRY(arg_array(vm, OP_scatter, 0, args[0]));
-  TRY(arg_array(vm, OP_scatter, 2, args[2]));
-  TRY(arg_int(vm, OP_scatter, 3, args[3], &given));
-  TRY(arg_choice(vm, OP_scatter, 4, args[4], words, &kind));
+  TRY(args_array(vm, OP_scatter, 0, args[0]));
+  TRY(args_array(vm, OP_scatter, 2, args[2]));
+  TRY(args_int(vm, OP_scatter, 3, args[3], &given));
+  TRY(args_choice(vm, OP_scatter, 4, args[4], words, &kind));
   type_of_value(args[0], &type);
   type_of_value(args[2], &update_type);
   TRY_RULE(vm, OP_scatter, &err, rule_axis(given, type.rank, &axis, &err));
@@ -394,14 +394,14 @@ drop_index:
 WeftStatus eager_bincount(Vm *vm, Value *args, Value *out) {
   i64 least = 0;
   Value index, weights = value_hole();
-  TRY(arg_size(vm, OP_bincount, 2, args[2], &least));
+  TRY(args_size(vm, OP_bincount, 2, args[2], &least));
   TRY(index_array(vm, OP_bincount, 0, args[0], &index));
   Array *x = index.array;
   WeftStatus status = WEFT_OK;
   u32 dtype = DT_i64;
   if (array_rank(x) != 1) status = vm_error(vm, EK_shape, "bincount: x needs rank 1");
-  if (status == WEFT_OK && arg_given(args[1])) {
-    status = arg_array(vm, OP_bincount, 1, args[1]);
+  if (status == WEFT_OK && args_given(args[1])) {
+    status = args_array(vm, OP_bincount, 1, args[1]);
     if (status == WEFT_OK) {
       ArrayType type;
       type_of_value(args[1], &type);
@@ -452,7 +452,7 @@ static i64 bin_of(f64 v, const f64 *edges, i64 bins) {
 
 WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
   Value x, weights = value_hole(), edges = value_hole(), counts = value_hole();
-  TRY(arg_array(vm, OP_histogram, 0, args[0]));
+  TRY(args_array(vm, OP_histogram, 0, args[0]));
   TRY(dense_as(vm, OP_histogram, args[0], DT_f64, &x));
   const f64 *v = x.array->data;
   i64 n = x.array->size, bins = 10;
@@ -477,12 +477,12 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
     }
   } else {
     f64 lo = 0, hi = 1;
-    status = arg_int(vm, OP_histogram, 1, args[1], &bins);
+    status = args_int(vm, OP_histogram, 1, args[1], &bins);
     if (status == WEFT_OK && bins < 1) status = vm_error(vm, EK_value, "histogram: bins is %lld, needs 1 or more", (long long)bins);
-    if (status == WEFT_OK && arg_given(args[2])) {
-      if (args[2].kind != V_LIST || args[2].list->count != 2) status = arg_error(vm, OP_histogram, 2, args[2], "a list of two numbers");
-      if (status == WEFT_OK) status = arg_f64(vm, OP_histogram, 2, args[2].list->items[0], &lo);
-      if (status == WEFT_OK) status = arg_f64(vm, OP_histogram, 2, args[2].list->items[1], &hi);
+    if (status == WEFT_OK && args_given(args[2])) {
+      if (args[2].kind != V_LIST || args[2].list->count != 2) status = args_error(vm, OP_histogram, 2, args[2], "a list of two numbers");
+      if (status == WEFT_OK) status = args_f64(vm, OP_histogram, 2, args[2].list->items[0], &lo);
+      if (status == WEFT_OK) status = args_f64(vm, OP_histogram, 2, args[2].list->items[1], &hi);
     } else if (n > 0) {
       lo = hi = v[0];
       for (i64 i = 1; i < n; i++) {
@@ -504,8 +504,8 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
       e[bins] = hi;
     }
   }
-  if (status == WEFT_OK && arg_given(args[3])) {
-    status = arg_array(vm, OP_histogram, 3, args[3]);
+  if (status == WEFT_OK && args_given(args[3])) {
+    status = args_array(vm, OP_histogram, 3, args[3]);
     if (status == WEFT_OK) status = dense_as(vm, OP_histogram, args[3], DT_f64, &weights);
     if (status == WEFT_OK && weights.array->size != n)
       status = vm_error(vm, EK_shape, "histogram: %lld weights for %lld elements", (long long)weights.array->size, (long long)n);

@@ -7,7 +7,7 @@
 
 /* An operand as an array, wherever it lies: *box owned. */
 static WeftStatus operand(Vm *vm, u32 op, Value v, Value *box, ArrayType *type) {
-  if (v.kind != V_ARRAY) TRY(arg_array(vm, op, 0, v));
+  if (v.kind != V_ARRAY) TRY(args_array(vm, op, 0, v));
   type_of_value(v, type);
   return boxed(vm, v, box);
 }
@@ -54,7 +54,7 @@ static WeftStatus reshaped(Vm *vm, u32 op, Value box, const ArrayType *shape, Va
   Array *a = box.array;
   if (reshaped_strides(a, shape->rank, shape->dims, strides)) return view_of(vm, box, 0, shape, strides, out);
   Value dense;
-  WeftStatus status = arg_array(vm, op, 0, box);
+  WeftStatus status = args_array(vm, op, 0, box);
   if (status == WEFT_OK) status = dense_as(vm, op, box, array_dtype(a), &dense);
   value_drop(vm, box);
   if (status != WEFT_OK) return status;
@@ -69,7 +69,7 @@ WeftStatus eager_reshape(Vm *vm, Value *args, Value *out) {
   u32 rank;
   bool single;
   Value box;
-  TRY(arg_ints(vm, OP_reshape, 1, args[1], dims, ARRAY_MAX_RANK, &rank, &single));
+  TRY(args_ints(vm, OP_reshape, 1, args[1], dims, ARRAY_MAX_RANK, &rank, &single));
   for (u32 d = 0; d < rank; d++) {
     if (dims[d] == -1) dims[d] = DIM_INFER;
     else if (dims[d] < 0) return vm_error(vm, EK_value, "reshape: shape has the size %lld, needs 0 or more, or -1 once", (long long)dims[d]);
@@ -107,10 +107,10 @@ static WeftStatus transpose(Vm *vm, u32 op, Value *args, Value *out) {
   u32 perm[ARRAY_MAX_RANK], n;
   bool single;
   Value box;
-  if (!value_is_numeric(args[0])) TRY(arg_array(vm, op, 0, args[0]));
+  if (!value_is_numeric(args[0])) TRY(args_array(vm, op, 0, args[0]));
   type_of_value(args[0], &type);
-  if (arg_given(args[1])) {
-    TRY(arg_ints(vm, op, 1, args[1], axes, ARRAY_MAX_RANK, &n, &single));
+  if (args_given(args[1])) {
+    TRY(args_ints(vm, op, 1, args[1], axes, ARRAY_MAX_RANK, &n, &single));
     TRY_RULE(vm, op, &err, rule_permutation(n, axes, type.rank, perm, &err));
   } else {
     for (u32 d = 0; d < type.rank; d++) perm[d] = type.rank - 1 - d;
@@ -128,10 +128,10 @@ WeftStatus eager_moveaxis(Vm *vm, Value *args, Value *out) {
   u32 perm[ARRAY_MAX_RANK] = {0}, n, m;
   bool single;
   Value box;
-  TRY(arg_ints(vm, OP_moveaxis, 1, args[1], source, ARRAY_MAX_RANK, &n, &single));
-  TRY(arg_ints(vm, OP_moveaxis, 2, args[2], destination, ARRAY_MAX_RANK, &m, &single));
+  TRY(args_ints(vm, OP_moveaxis, 1, args[1], source, ARRAY_MAX_RANK, &n, &single));
+  TRY(args_ints(vm, OP_moveaxis, 2, args[2], destination, ARRAY_MAX_RANK, &m, &single));
   if (n != m) return vm_error(vm, EK_value, "moveaxis: %u axes go to %u places", n, m);
-  if (!value_is_numeric(args[0])) TRY(arg_array(vm, OP_moveaxis, 0, args[0]));
+  if (!value_is_numeric(args[0])) TRY(args_array(vm, OP_moveaxis, 0, args[0]));
   type_of_value(args[0], &type);
   TRY_RULE(vm, OP_moveaxis, &err, rule_moveaxis(n, source, destination, type.rank, perm, &err));
   TRY(operand(vm, OP_moveaxis, args[0], &box, &type));
@@ -144,9 +144,9 @@ WeftStatus eager_swapaxes(Vm *vm, Value *args, Value *out) {
   i64 a = 0, b = 0;
   u32 perm[ARRAY_MAX_RANK];
   Value box;
-  TRY(arg_int(vm, OP_swapaxes, 1, args[1], &a));
-  TRY(arg_int(vm, OP_swapaxes, 2, args[2], &b));
-  if (!value_is_numeric(args[0])) TRY(arg_array(vm, OP_swapaxes, 0, args[0]));
+  TRY(args_int(vm, OP_swapaxes, 1, args[1], &a));
+  TRY(args_int(vm, OP_swapaxes, 2, args[2], &b));
+  if (!value_is_numeric(args[0])) TRY(args_array(vm, OP_swapaxes, 0, args[0]));
   type_of_value(args[0], &type);
   TRY_RULE(vm, OP_swapaxes, &err, rule_swapaxes(a, b, type.rank, perm, &err));
   TRY(operand(vm, OP_swapaxes, args[0], &box, &type));
@@ -161,10 +161,10 @@ WeftStatus eager_squeeze(Vm *vm, Value *args, Value *out) {
   u32 mask, dropped, n = 0;
   i64 strides[ARRAY_MAX_RANK];
   Value box;
-  if (!value_is_numeric(args[0])) TRY(arg_array(vm, OP_squeeze, 0, args[0]));
+  if (!value_is_numeric(args[0])) TRY(args_array(vm, OP_squeeze, 0, args[0]));
   type_of_value(args[0], &type);
-  TRY(arg_axes(vm, OP_squeeze, 1, args[1], type.rank, &mask));
-  TRY_RULE(vm, OP_squeeze, &err, shape_squeeze(NULL, &type, !arg_given(args[1]), mask, &shape, &dropped, &err));
+  TRY(args_axes(vm, OP_squeeze, 1, args[1], type.rank, &mask));
+  TRY_RULE(vm, OP_squeeze, &err, shape_squeeze(NULL, &type, !args_given(args[1]), mask, &shape, &dropped, &err));
   TRY(operand(vm, OP_squeeze, args[0], &box, &type));
   for (u32 d = 0; d < type.rank; d++)
     if (!(dropped >> d & 1)) strides[n++] = array_strides(box.array)[d];
@@ -178,8 +178,8 @@ WeftStatus eager_expand_dims(Vm *vm, Value *args, Value *out) {
   u32 n = 1, added;
   bool single;
   Value box;
-  if (args[1].kind != V_HOLE) TRY(arg_ints(vm, OP_expand_dims, 1, args[1], axes, ARRAY_MAX_RANK, &n, &single));
-  if (!value_is_numeric(args[0])) TRY(arg_array(vm, OP_expand_dims, 0, args[0]));
+  if (args[1].kind != V_HOLE) TRY(args_ints(vm, OP_expand_dims, 1, args[1], axes, ARRAY_MAX_RANK, &n, &single));
+  if (!value_is_numeric(args[0])) TRY(args_array(vm, OP_expand_dims, 0, args[0]));
   type_of_value(args[0], &type);
   TRY_RULE(vm, OP_expand_dims, &err, shape_expand_dims(&type, n, axes, &shape, &added, &err));
   TRY(operand(vm, OP_expand_dims, args[0], &box, &type));
@@ -199,8 +199,8 @@ WeftStatus eager_broadcast_to(Vm *vm, Value *args, Value *out) {
   i64 dims[ARRAY_MAX_RANK];
   u32 rank;
   Value box;
-  TRY(arg_shape(vm, OP_broadcast_to, 1, args[1], &rank, dims));
-  if (!value_is_numeric(args[0])) TRY(arg_array(vm, OP_broadcast_to, 0, args[0]));
+  TRY(args_shape(vm, OP_broadcast_to, 1, args[1], &rank, dims));
+  if (!value_is_numeric(args[0])) TRY(args_array(vm, OP_broadcast_to, 0, args[0]));
   type_of_value(args[0], &type);
   TRY_RULE(vm, OP_broadcast_to, &err, shape_broadcast_to(NULL, &type, rank, dims, &shape, &err));
   if (dims_size(rank, dims) < 0) return vm_error(vm, EK_shape, "broadcast_to: shape %s has too many elements", shape_text(&shape).s);
@@ -214,7 +214,7 @@ WeftStatus eager_broadcast_arrays(Vm *vm, Value *args, Value *out) {
   ArrayType shape, types[64];
   const ArrayType *ptrs[64];
   RuleError err;
-  TRY(arg_list(vm, OP_broadcast_arrays, 0, args[0], &items, &n));
+  TRY(args_list(vm, OP_broadcast_arrays, 0, args[0], &items, &n));
   if (n > COUNT_OF(types)) return vm_error(vm, EK_value, "broadcast_arrays: %u arrays; the limit is %zu", n, COUNT_OF(types));
   for (u32 i = 0; i < n; i++) {
     type_of_value(items[i], &types[i]);
@@ -239,9 +239,9 @@ WeftStatus eager_flip(Vm *vm, Value *args, Value *out) {
   u32 mask;
   i64 strides[ARRAY_MAX_RANK], offset = 0;
   Value box;
-  if (!value_is_numeric(args[0])) TRY(arg_array(vm, OP_flip, 0, args[0]));
+  if (!value_is_numeric(args[0])) TRY(args_array(vm, OP_flip, 0, args[0]));
   type_of_value(args[0], &type);
-  TRY(arg_axes(vm, OP_flip, 1, args[1], type.rank, &mask));
+  TRY(args_axes(vm, OP_flip, 1, args[1], type.rank, &mask));
   TRY(operand(vm, OP_flip, args[0], &box, &type));
   memcpy(strides, array_strides(box.array), type.rank * sizeof *strides);
   for (u32 d = 0; d < type.rank; d++) {
@@ -259,13 +259,13 @@ WeftStatus eager_sliding_window(Vm *vm, Value *args, Value *out) {
   u32 n, m, axes[ARRAY_MAX_RANK] = {0};
   bool single;
   Value box;
-  TRY(arg_array(vm, OP_sliding_window, 0, args[0]));
+  TRY(args_array(vm, OP_sliding_window, 0, args[0]));
   type_of_value(args[0], &type);
-  TRY(arg_ints(vm, OP_sliding_window, 1, args[1], windows, ARRAY_MAX_RANK, &n, &single));
+  TRY(args_ints(vm, OP_sliding_window, 1, args[1], windows, ARRAY_MAX_RANK, &n, &single));
   for (u32 i = 0; i < n; i++)
     if (windows[i] < 0) return vm_error(vm, EK_value, "sliding_window: window is %lld, needs 1 or more", (long long)windows[i]);
-  if (arg_given(args[2])) {
-    TRY(arg_ints(vm, OP_sliding_window, 2, args[2], given, ARRAY_MAX_RANK, &m, &single));
+  if (args_given(args[2])) {
+    TRY(args_ints(vm, OP_sliding_window, 2, args[2], given, ARRAY_MAX_RANK, &m, &single));
     for (u32 i = 0; i < m; i++) TRY_RULE(vm, OP_sliding_window, &err, rule_axis(given[i], type.rank, &axes[i], &err));
   } else {
     m = type.rank;
@@ -307,9 +307,9 @@ WeftStatus eager_unstack(Vm *vm, Value *args, Value *out) {
   RuleError err;
   i64 given = 0;
   u32 axis;
-  if (!value_is_numeric(args[0])) TRY(arg_array(vm, OP_unstack, 0, args[0]));
+  if (!value_is_numeric(args[0])) TRY(args_array(vm, OP_unstack, 0, args[0]));
   type_of_value(args[0], &type);
-  TRY(arg_int(vm, OP_unstack, 1, args[1], &given));
+  TRY(args_int(vm, OP_unstack, 1, args[1], &given));
   TRY_RULE(vm, OP_unstack, &err, rule_axis(given, type.rank, &axis, &err));
   i64 n = type.dims[axis];
   if (n > INT32_MAX) return vm_error(vm, EK_limit, "unstack: a list of %lld arrays is too long", (long long)n);
@@ -325,12 +325,12 @@ WeftStatus split_array(Vm *vm, Value *args, Value *out) {
   i64 given = 0, cuts_small[64];
   u32 axis, n;
   bool single;
-  if (!value_is_numeric(args[0])) TRY(arg_array(vm, OP_split, 0, args[0]));
-  if (!arg_given(args[1])) return arg_error(vm, OP_split, 1, args[1], "an integer (equal parts) or a list of positions");
+  if (!value_is_numeric(args[0])) TRY(args_array(vm, OP_split, 0, args[0]));
+  if (!args_given(args[1])) return args_error(vm, OP_split, 1, args[1], "an integer (equal parts) or a list of positions");
   type_of_value(args[0], &type);
-  TRY(arg_int(vm, OP_split, 2, args[2], &given));
+  TRY(args_int(vm, OP_split, 2, args[2], &given));
   TRY_RULE(vm, OP_split, &err, rule_axis(given, type.rank, &axis, &err));
-  TRY(arg_ints(vm, OP_split, 1, args[1], cuts_small, COUNT_OF(cuts_small), &n, &single));
+  TRY(args_ints(vm, OP_split, 1, args[1], cuts_small, COUNT_OF(cuts_small), &n, &single));
   i64 size = type.dims[axis];
   if (single) {
     i64 parts = cuts_small[0];

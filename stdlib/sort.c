@@ -68,7 +68,7 @@ static WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descend
   u32 n = list.list->count;
   Value keys = value_keep(list);
   WeftStatus status = WEFT_OK;
-  if (arg_given(key)) {
+  if (args_given(key)) {
     value_drop(vm, keys);
     if (!list_new(vm, n, &keys)) return WEFT_ERROR;
     for (u32 i = 0; i < n; i++) {
@@ -108,8 +108,8 @@ static WeftStatus sort_operand(Vm *vm, u32 op, Value v, Value axis_arg, Value *x
   RuleError err;
   ArrayType type;
   i64 given = -1;
-  TRY(arg_array(vm, op, 0, v));
-  TRY(arg_int(vm, op, 1, axis_arg, &given));
+  TRY(args_array(vm, op, 0, v));
+  TRY(args_int(vm, op, 1, axis_arg, &given));
   Value own = value_keep(v);
   if (axis_arg.kind == V_NIL) {
     Value one[1] = {own};
@@ -123,7 +123,7 @@ static WeftStatus sort_operand(Vm *vm, u32 op, Value v, Value axis_arg, Value *x
 
 static WeftStatus sort_any(Vm *vm, u32 op, bool positions, Value *args, Value *out) {
   bool descending = false;
-  TRY(arg_bool(vm, op, 2, args[2], &descending));
+  TRY(args_bool(vm, op, 2, args[2], &descending));
   if (args[0].kind == V_LIST) {
     Value at;
     TRY(order_list(vm, op, args[0], args[3], descending, &at));
@@ -137,7 +137,7 @@ static WeftStatus sort_any(Vm *vm, u32 op, bool positions, Value *args, Value *o
     value_drop(vm, at);
     return status;
   }
-  if (arg_given(args[3])) return vm_error(vm, EK_type, "%s: key= goes with a list; an array is sorted by argsort of its keys", op_name(op));
+  if (args_given(args[3])) return vm_error(vm, EK_type, "%s: key= goes with a list; an array is sorted by argsort of its keys", op_name(op));
   Value x;
   u32 axis;
   TRY(sort_operand(vm, op, args[0], args[1], &x, &axis));
@@ -157,10 +157,10 @@ WeftStatus eager_topk(Vm *vm, Value *args, Value *out) {
   bool largest = true;
   Value axis_arg = args[2].kind == V_HOLE ? value_weak_i64(-1) : args[2], x, order, first, values;
   u32 axis;
-  TRY(arg_size(vm, OP_topk, 1, args[1], &k));
-  TRY(arg_bool(vm, OP_topk, 3, args[3], &largest));
+  TRY(args_size(vm, OP_topk, 1, args[1], &k));
+  TRY(args_bool(vm, OP_topk, 3, args[3], &largest));
   /* the axis is parameter 2 here */
-  TRY(arg_array(vm, OP_topk, 0, args[0]));
+  TRY(args_array(vm, OP_topk, 0, args[0]));
   TRY(sort_operand(vm, OP_topk, args[0], axis_arg, &x, &axis));
   i64 dims[ARRAY_MAX_RANK], size = array_dims(x.array)[axis];
   u32 rank = array_rank(x.array);
@@ -233,10 +233,10 @@ WeftStatus eager_searchsorted(Vm *vm, Value *args, Value *out) {
   u32 side = 0;
   ArrayType shape;
   Value a, v;
-  TRY(arg_array(vm, OP_searchsorted, 0, args[0]));
-  TRY(arg_array(vm, OP_searchsorted, 1, args[1]));
-  TRY(arg_choice(vm, OP_searchsorted, 2, args[2], sides, &side));
-  if (args[0].kind != V_ARRAY || array_rank(args[0].array) != 1) return arg_error(vm, OP_searchsorted, 0, args[0], "a sorted array of rank 1");
+  TRY(args_array(vm, OP_searchsorted, 0, args[0]));
+  TRY(args_array(vm, OP_searchsorted, 1, args[1]));
+  TRY(args_choice(vm, OP_searchsorted, 2, args[2], sides, &side));
+  if (args[0].kind != V_ARRAY || array_rank(args[0].array) != 1) return args_error(vm, OP_searchsorted, 0, args[0], "a sorted array of rank 1");
   u32 dtype = joint_dtype(args, 2);
   type_of_value(args[1], &shape);
   TRY(dense_as(vm, OP_searchsorted, args[0], dtype, &a));
@@ -258,12 +258,12 @@ WeftStatus eager_searchsorted(Vm *vm, Value *args, Value *out) {
 WeftStatus eager_isin(Vm *vm, Value *args, Value *out) {
   ArrayType shape;
   Value x, flat, sorted;
-  TRY(arg_array(vm, OP_isin, 0, args[0]));
+  TRY(args_array(vm, OP_isin, 0, args[0]));
   Value made[1] = {value_keep(args[1])};
   if (made[0].kind == V_LIST || made[0].kind == V_RANGE) {
     TRY(run_op(vm, OP_array, made, 1, &made[0]));
   }
-  WeftStatus status = arg_array(vm, OP_isin, 1, made[0]);
+  WeftStatus status = args_array(vm, OP_isin, 1, made[0]);
   u32 dtype = DT_NONE;
   if (status == WEFT_OK) {
     Value both[2] = {args[0], made[0]};
@@ -335,11 +335,11 @@ WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
   RuleError err;
   u32 axis = 0;
   i64 given = 0;
-  bool flat = !arg_given(args[4]);
+  bool flat = !args_given(args[4]);
   Value x;
-  TRY(arg_array(vm, OP_unique, 0, args[0]));
-  for (u32 i = 0; i < 3; i++) TRY(arg_bool(vm, OP_unique, i + 1, args[i + 1], &want[i]));
-  TRY(arg_int(vm, OP_unique, 4, args[4], &given));
+  TRY(args_array(vm, OP_unique, 0, args[0]));
+  for (u32 i = 0; i < 3; i++) TRY(args_bool(vm, OP_unique, i + 1, args[i + 1], &want[i]));
+  TRY(args_int(vm, OP_unique, 4, args[4], &given));
   type_of_value(args[0], &inverse_shape);
   Value one[1] = {value_keep(args[0])};
   if (flat) TRY(run_op(vm, OP_ravel, one, 1, &x));
@@ -482,10 +482,10 @@ WeftStatus eager_median(Vm *vm, Value *args, Value *out) {
   u32 mask;
   bool keep = false;
   void *data;
-  TRY(arg_array(vm, OP_median, 0, args[0]));
+  TRY(args_array(vm, OP_median, 0, args[0]));
   type_of_value(args[0], &type);
-  TRY(arg_axes(vm, OP_median, 1, args[1], type.rank, &mask));
-  TRY(arg_bool(vm, OP_median, 2, args[2], &keep));
+  TRY(args_axes(vm, OP_median, 1, args[1], type.rank, &mask));
+  TRY(args_bool(vm, OP_median, 2, args[2], &keep));
   rule_reduce(&type, mask, keep, &shape);
   if (masked_count(&type, mask) == 0) return no_elements(vm, OP_median, &type);
   u32 dtype = dtype_float_of(type.dtype);
@@ -504,14 +504,14 @@ WeftStatus eager_quantile(Vm *vm, Value *args, Value *out) {
   bool keep = false;
   void *data;
   Value q;
-  TRY(arg_array(vm, OP_quantile, 0, args[0]));
+  TRY(args_array(vm, OP_quantile, 0, args[0]));
   type_of_value(args[0], &type);
-  TRY(arg_axes(vm, OP_quantile, 2, args[2], type.rank, &mask));
-  TRY(arg_bool(vm, OP_quantile, 3, args[3], &keep));
+  TRY(args_axes(vm, OP_quantile, 2, args[2], type.rank, &mask));
+  TRY(args_bool(vm, OP_quantile, 3, args[3], &keep));
   if (masked_count(&type, mask) == 0) return no_elements(vm, OP_quantile, &type);
-  TRY(arg_array(vm, OP_quantile, 1, args[1]));
+  TRY(args_array(vm, OP_quantile, 1, args[1]));
   type_of_value(args[1], &q_type);
-  if (q_type.rank > 1) return arg_error(vm, OP_quantile, 1, args[1], "a number or an array of rank 1");
+  if (q_type.rank > 1) return args_error(vm, OP_quantile, 1, args[1], "a number or an array of rank 1");
   TRY(dense_as(vm, OP_quantile, args[1], DT_f64, &q));
   const f64 *p = q.array->data;
   WeftStatus status = WEFT_OK;
