@@ -39,7 +39,7 @@ typedef u64 U_i64, U_f64;
     return r != 0 && (r < 0) != (q < 0) ? (T_##dt)(r + q) : r;                                                     \
   }                                                                                                                \
   /* q is not negative */                                                                                          \
-  static inline T_##dt el_power_##dt(T_##dt p, T_##dt q) {                                                         \
+  static inline T_##dt el_pow_##dt(T_##dt p, T_##dt q) {                                                         \
     U_##dt r = 1, b = (U_##dt)p;                                                                                   \
     for (u64 e = (u64)q; e; e >>= 1, b *= b)                                                                       \
       if (e & 1) r *= b;                                                                                           \
@@ -65,24 +65,6 @@ static inline u8 el_maximum_bool(u8 p, u8 q) { return p | q; }
 static inline u8 el_bit_count_u8(u8 p) { return (u8)__builtin_popcount(p); }
 static inline i32 el_bit_count_i32(i32 p) { return __builtin_popcount((u32)p); }
 static inline i64 el_bit_count_i64(i64 p) { return __builtin_popcountll((u64)p); }
-
-/* x modulo y with the sign of x. It is exact, so every way to it gives the same bits: where the quotient has few enough
- * bits the remainder by the truncated (perhaps once too great) quotient is a float, and one fma finds it. */
-#ifdef __FMA__
-#define FMOD(dt, c, digits)                                                             \
-  static inline T_##dt el_fmod_##dt(T_##dt p, T_##dt q) {                               \
-    T_##dt x = __builtin_fabs##c(p), y = __builtin_fabs##c(q);                          \
-    if (!(x < y * digits && y * digits < (T_##dt)INFINITY)) return fmod##c(p, q);       \
-    T_##dt r = __builtin_fma##c(-__builtin_trunc##c(x / y), y, x);                      \
-    return __builtin_copysign##c(r < 0 ? r + y : r, p);                                 \
-  }
-#else
-#define FMOD(dt, c, digits) \
-  static inline T_##dt el_fmod_##dt(T_##dt p, T_##dt q) { return fmod##c(p, q); }
-#endif
-FMOD(f32, f, 0x1p22f)
-FMOD(f64, , 0x1p51)
-#undef FMOD
 
 #define ELEMENT_FLOAT(dt, c, sign_bit)                                                                             \
   static inline U_##dt bits_of_##dt(T_##dt p) {                                                                    \
@@ -120,27 +102,6 @@ FMOD(f64, , 0x1p51)
   static inline T_##dt el_trunc_##dt(T_##dt p) { return __builtin_trunc##c(p); }                                   \
   static inline T_##dt el_round_##dt(T_##dt p) { return __builtin_rint##c(p); }                                    \
   static inline T_##dt el_sqrt_##dt(T_##dt p) { return __builtin_sqrt##c(p); }                                     \
-  static inline T_##dt el_remainder_##dt(T_##dt p, T_##dt q) {                                                     \
-    T_##dt r = el_fmod_##dt(p, q);                                                                                      \
-    return r == 0 ? el_copysign_##dt(0, q) : (r < 0) != (q < 0) ? r + q : r;                                       \
-  }                                                                                                                \
-  /* (p - remainder) / q rounded to an integer; Python's and NumPy's */                                            \
-  static inline T_##dt el_floor_divide_##dt(T_##dt p, T_##dt q) {                                                  \
-    if (q == 0) return p / q;                                                                                      \
-    T_##dt r = el_fmod_##dt(p, q);                                                                                      \
-    T_##dt d = (p - r) / q;                                                                                        \
-    if (r != 0 && (r < 0) != (q < 0)) d -= 1;                                                                      \
-    if (d == 0) return el_copysign_##dt(0, p / q);                                                                 \
-    T_##dt f = __builtin_floor##c(d);                                                                              \
-    return d - f > (T_##dt)0.5 ? f + 1 : f;                                                                        \
-  }                                                                                                                \
-  static inline T_##dt el_nextafter_##dt(T_##dt p, T_##dt q) {                                                     \
-    U_##dt b = bits_of_##dt(p);                                                                                    \
-    if (p != p || q != q) return p + q;                                                                            \
-    if (p == q) return q;                                                                                          \
-    if (p == 0) return of_bits_##dt((q < 0 ? sign_bit : 0) | 1);                                                   \
-    return of_bits_##dt((q > p) == (p > 0) ? b + 1 : b - 1);                                                       \
-  }                                                                                                                \
   static inline u8 el_isnan_##dt(T_##dt p) { return p != p; }                                                      \
   static inline u8 el_isinf_##dt(T_##dt p) { return el_abs_##dt(p) == (T_##dt)INFINITY; }                          \
   static inline u8 el_isfinite_##dt(T_##dt p) { return el_abs_##dt(p) < (T_##dt)INFINITY; }

@@ -3,6 +3,7 @@
 #include "stdlib/element.h"
 #include "stdlib/reduce_order.h"
 #include "stdlib/strips.h"
+#include "stdlib/wm.h"
 
 #pragma GCC diagnostic ignored "-Wtype-limits"
 
@@ -164,6 +165,11 @@ const StripTable PASTE(strips, STRIPS_NAME) = {
 #define STRIP(op, dt, r, check, ...) [OP_##op][DT_##dt] = op##_##dt,
 #include "stdlib/strips.def"
 #undef STRIP
+#define MATH_ROW(name, dt, level) [OP_##name][DT_##dt] = wm_strip_##name##_##dt##_##level,
+#define MATH_ROW_OF(name, dt, level) MATH_ROW(name, dt, level)
+#define MATH(name, dt, arity) MATH_ROW_OF(name, dt, STRIPS_NAME)
+#define MATH_HELPER(name, dt, arity)
+#include "math_list.h"
         },
     .convert =
         {

@@ -34,7 +34,7 @@ typedef struct StripTable {
 
 /* The row of `ops` that serves an operation: > and >= are < and <= with the operands exchanged. */
 static inline u32 strip_row(u32 op) {
-  return op == OP_pow ? OP_power : op == OP_greater ? OP_less : op == OP_greater_equal ? OP_less_equal : op;
+  return op == OP_power ? OP_pow : op == OP_greater ? OP_less : op == OP_greater_equal ? OP_less_equal : op;
 }
 
 extern const StripTable strips_base;

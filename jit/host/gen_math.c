@@ -4,7 +4,7 @@
  *
  * writes into DIR
  *   math_list.h                 MATH(name, type, arity) for every function of the language, MATH_HELPER for the others
- *                               (their names hold a `_`)
+ *                               (their names begin with `_`)
  *   math_body.h                 every definition as C, and a strip kernel for each MATH
  *   math_errors.h               MATH_ERROR(name, f64, f32) for each line `; | name | f64 | f32 |`: largest errors in ulp
  *   math_text.c                 the text itself, for the emitters that expand definitions
@@ -49,7 +49,7 @@ static void write_file(const Gen *g, const char *name, Buf *text) {
 
 static const char *name_of(const LoopFn *fn) { return name_text(&fn->module->names, fn->name); }
 static const char *type_of(const LoopFn *fn) { return loop_type_text(fn->math_type); }
-static bool is_helper(const LoopFn *fn) { return strchr(name_of(fn), '_') != NULL; }
+static bool is_helper(const LoopFn *fn) { return name_of(fn)[0] == '_'; }
 
 static LoopFn *twin(Gen *g, const LoopFn *fn, const char *tail) {
   char text[128];
@@ -80,7 +80,7 @@ static void write_errors(Gen *g, const char *text) {
   for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL) {
     char name[64];
     double wide, narrow;
-    if (sscanf(line, "; | %63[a-z0-9] | %lf | %lf |", name, &wide, &narrow) == 3) buf_printf(&b, "MATH_ERROR(%s, %g, %g)\n", name, wide, narrow);
+    if (sscanf(line, "; | %63[a-z0-9_] | %lf | %lf |", name, &wide, &narrow) == 3) buf_printf(&b, "MATH_ERROR(%s, %g, %g)\n", name, wide, narrow);
   }
   buf_puts(&b, "#undef MATH_ERROR\n");
   write_file(g, "math_errors.h", &b);

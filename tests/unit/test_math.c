@@ -409,7 +409,7 @@ static void test_scalars(void **state) {
   for (u32 k = 0; k < wm_base.count; k++) {
     const LoopMath *a = &wm_base.functions[k], *b = &wm_best()->functions[k];
     assert_string_equal(a->symbol, b->symbol);
-    if (strchr(a->name, '_')) continue; /* helpers have narrower domains than their callers */
+    if (a->name[0] == '_') continue; /* helpers have narrower domains than their callers */
     for (int i = 0; i < 500; i++) {
       f64 x = mixed(i), y = mixed((int)(rnd() & 3));
       if (a->type == LT_F64) assert_true(same64(call64(a, x, y), call64(b, x, y)));
@@ -444,7 +444,7 @@ static void test_interpreter(void **state) {
         assert_true(loop_math_is_straight(straight[s]));
       }
     }
-    if (strchr(c->name, '_')) continue;
+    if (c->name[0] == '_') continue;
     for (int i = 0; i < 150; i++) {
       f64 x = mixed(i), y = mixed((int)(rnd() & 3));
       f32 x32 = (f32)x, y32 = (f32)y;
