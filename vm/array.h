@@ -36,7 +36,10 @@ typedef struct Storage {
   void *release_ctx;
 } Storage;
 
-enum { ARRAY_OWNER_ARRAY = 1 /* `owner` is an Array */ };
+enum {
+  ARRAY_OWNER_ARRAY = 1, /* `owner` is an Array */
+  ARRAY_OVERLAPS = 2,    /* two indices may name one element (sliding windows): never written in place */
+};
 
 typedef struct Array {
   Obj head; /* refs; flags = ARRAY_* */
@@ -80,6 +83,7 @@ bool array_writable(const Array *a);
 /* Afterwards *v (consumed and replaced) is a dense or otherwise own array that may be written in place;
  * counts stats `copies` when it had to copy. V_NUM is boxed to a rank-0 array. */
 WeftStatus array_make_unique(Vm *vm, Value *v) MUST_USE;
+WeftStatus array_copy(Vm *vm, Array *a, Value *out) MUST_USE; /* dense, with its own data. CPU */
 /* A dense row-major version: *out is v itself (kept) when it is already dense. CPU. */
 WeftStatus array_dense_own(Vm *vm, Value v, Value *out) MUST_USE; /* borrows v */
 

@@ -133,6 +133,7 @@ typedef struct Shape {
   u32 *slots; /* hash index into keys, +1; NULL while count <= 8 */
   u32 slot_count;
   bool shared;       /* interned, immutable */
+  u64 hash;          /* of the keys in order; shared shapes only */
   struct Shape *next; /* intern table chain */
 } Shape;
 
@@ -201,12 +202,28 @@ typedef struct Handle {
   void *object;
 } Handle;
 
+/* A value on a gradient tape: the rooms above append their own fields and free it (TapeHooks.destroy). */
+typedef struct Tracked {
+  Obj head;
+  Value value; /* what it stands for: V_NUM or V_ARRAY, or tracked at a lower level */
+} Tracked;
+
+static inline Value value_untracked(Value v) { /* borrowed */
+  while (v.kind == V_TRACKED) v = ((Tracked *)v.p)->value;
+  return v;
+}
+
 /* ---- making and reading (vm/value.c, list.c, record.c, text.c) --------------------------------
  * Makers return false when memory was refused (the error then stands in the VM); *out is owned. */
 bool text_new(Vm *vm, const char *s, size_t len, Value *out) MUST_USE; /* must be valid UTF-8 */
+bool text_valid(const char *s, size_t len); /* well-formed UTF-8 */
+u32 text_offset(const Text *t, u32 index);  /* byte offset of code point `index` (<= count) */
+bool text_concat(Vm *vm, const Value *parts, u32 count, Value *out) MUST_USE; /* texts, borrowed */
 bool text_printf(Vm *vm, Value *out, const char *fmt, ...) PRINTF_LIKE(3, 4) MUST_USE;
 bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) MUST_USE; /* code points, clamped by caller */
-bool list_new(Vm *vm, u32 cap, Value *out) MUST_USE;
+bool list_new(Vm *vm, u32 cap, Value *out) MUST_USE; /* empty, with room for cap items */
+bool list_from(Vm *vm, const Value *items, u32 count, Value *out) MUST_USE; /* borrows items */
+bool list_extend(Vm *vm, Value *list, const Value *items, u32 count) MUST_USE; /* borrows items */
 bool list_push(Vm *vm, Value *list, Value item) MUST_USE; /* consumes item; copies the list first when shared */
 bool list_unique(Vm *vm, Value *list) MUST_USE;           /* afterwards *list has one count */
 bool record_new(Vm *vm, Value *out) MUST_USE;
@@ -215,11 +232,18 @@ bool record_set(Vm *vm, Value *rec, Name key, Value item) MUST_USE; /* consumes 
 bool record_unique(Vm *vm, Value *rec) MUST_USE;
 bool record_remove(Vm *vm, Value *rec, Name key, bool *found) MUST_USE;
 Value *record_find(const Record *r, Name key); /* NULL when absent; borrowed */
-Shape *shape_intern(Vm *vm, const Name *keys, u32 count); /* owned; NULL when refused */
+Shape *shape_intern(Vm *vm, const Name *keys, u32 count); /* owned; NULL when refused (error raised) or count > SHAPE_SHARED_MAX */
+i64 shape_find(const Shape *s, Name key); /* position, -1 when absent */
+void shape_drop(Vm *vm, Shape *s);
+void env_drop(Vm *vm, Env *e);
 bool range_new(Vm *vm, i64 start, i64 stop, i64 step, Value *out) MUST_USE;
 u64 range_count(const Range *r);
 bool ref_new(Vm *vm, Value inner, Value *out) MUST_USE; /* consumes inner */
 bool fn_builtin(Vm *vm, u32 op, Value *out) MUST_USE;
+bool fn_closure(Vm *vm, struct Code *code, Env *env, Value *out) MUST_USE; /* counts code, consumes env (may be NULL) */
+bool fn_host(Vm *vm, const struct HostFn *host, Value *out) MUST_USE; /* copies *host; its release runs when the value goes */
+Env *env_new(Vm *vm, u32 count); /* slots nil; NULL when refused (error raised) */
+bool handle_new(Vm *vm, const HandleType *type, void *object, Value *out) MUST_USE;
 bool fn_transform(Vm *vm, u32 transform, Value inner, Value settings, Value *out) MUST_USE; /* consumes both */
 
 const char *value_type_name(Value v); /* "array", "text" … as type() says */

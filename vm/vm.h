@@ -3,6 +3,8 @@
 #ifndef WEFT_VM_VM_H
 #define WEFT_VM_VM_H
 
+#include "lang/stats.h"
+#include "lang/tunables.h"
 #include "vm/array.h"
 #include "vm/value.h"
 
@@ -24,7 +26,11 @@ typedef struct Code {
   Value *consts;
   SiteState *sites;   /* parallel to proto->sites */
   struct Code **protos; /* runnable children, made when first needed */
-  u32 *site_of_pc;    /* pc -> site index + 1, 0 none */
+  u32 *site_of_pc;    /* pc -> site index + 1, 0 none (the entry is site 0 and not in here) */
+  Shape **shapes;     /* parallel to proto->descs: the interned shape of a KEYS descriptor, made when first needed */
+  Liveness *live;     /* made when a handler is first entered */
+  struct Code *leader; /* of its group: first made; counts of the whole group stand in its head. A lone code leads itself */
+  struct Code **members; /* of the leader of a group: group_size codes; else NULL */
   struct Code *next;  /* all codes of the VM */
   u64 id;
 } Code;
@@ -58,9 +64,9 @@ typedef struct ErrorState {
   u8 kind; /* ErrorKind */
   Span span;
   Value message; /* text */
-  bool out_of_memory; /* message could not be made: fixed text is used */
+  u8 out_of_memory; /* no message could be made, a fixed text stands for it: 1 the host refused, 2 the limit */
   VEC(TraceLine) trace;
-  Value payload; /* the record given to error(e) again, or nil */
+  bool final;    /* `try` does not catch it: fuel, deadline, interrupt, exit */
 } ErrorState;
 
 /* ---- operations ------------------------------------------------------------------------------- */
@@ -113,7 +119,25 @@ typedef struct HostFn {
   void (*release)(void *ctx);
 } HostFn;
 
+/* Calls a FN_TRANSFORM value. args borrowed; names[i] 0 = positional, NULL = all positional. */
+typedef WeftStatus (*TransformFn)(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out);
+
+/* Text of a value by a format spec (an f-string's part behind the colon). */
+typedef WeftStatus (*FormatFn)(Vm *vm, Value v, const char *spec, size_t len, Value *out);
+
 enum { DEVICE_MAX = 4 };
+
+/* Names the VM itself looks for. */
+#define KNOWN_NAMES(K) \
+  K(value) K(shape) K(dtype) K(ndim) K(size) K(T) K(device) K(message) K(kind) K(trace) K(cpu) K(gpu) K(axis)
+enum {
+#define K(n) KN_##n,
+  KNOWN_NAMES(K)
+#undef K
+  KN_COUNT
+};
+
+enum { SMALL_STEP = 32, SMALL_CLASSES = 29 }; /* vm/alloc.h: objects of up to 896 bytes */
 
 /* ---- the VM ----------------------------------------------------------------------------------- */
 
@@ -154,13 +178,33 @@ struct Vm {
   const DeviceHooks *devices[DEVICE_MAX];
   void *device_state[DEVICE_MAX];
   void *stdlib_state; /* random stream, library handles … */
+  void (*closers[8])(Vm *vm); /* called by vm_free, last first, before anything is freed */
+  u32 closer_count;
   struct Module **modules;
   u32 module_count, module_cap;
   Shape **shapes;     /* intern table */
   u32 shape_slots, shape_count;
   Ref *refs;
   Code *codes;
-  void *size_classes; /* free lists of small objects */
+  void *small_free[SMALL_CLASSES]; /* free lists of small objects, by size / SMALL_STEP */
+  void *slabs;
+  char *slab_at, *slab_end;
+  bool refused_by_limit; /* the last refusal came from limits.bytes */
+  Name known[KN_COUNT];
+  Name *op_params;       /* OP_COUNT rows of OP_MAX_PARAMS names, made when a keyword is first given to a built-in */
+  Value builtins[OP_COUNT]; /* the function value of each operation, nil until first asked for */
+  TransformFn transforms[TF_COUNT]; /* NULL: "not supported" (TF_eager is the VM's own) */
+  FormatFn format;
+  void (*on_copy)(Vm *vm); /* told of every copy made because a value was shared; may be NULL */
+  Tunables tunables;   /* hot_calls, hot_trips: from when on the tier is asked */
+  Stats counters;      /* rows of stats.def that the rooms above count */
+  u32 poll_batch;      /* units of fuel that poll_countdown stood for */
+  u64 ref_count, ref_threshold; /* the cycle collector runs when ref_count reaches the threshold */
+  Value caught;        /* the record of the error caught last, so that error(e) keeps its place */
+  Span caught_span;
+  VEC(TraceLine) caught_trace;
+  i32 exit_code;       /* set by exit(n); an error that is final carries it out */
+  bool exiting;
   WeftStatus (*output)(void *ctx, const char *text, size_t len); /* NULL: standard output */
   void *output_ctx;
   char *(*resolve_module)(void *ctx, const char *path); /* NULL: files */
@@ -169,6 +213,10 @@ struct Vm {
   char **argv;
   u64 code_ids;
   bool fp_saved;
+  void *stack_segments; /* all segments of registers; stack … stack_end is the newest */
+  Value *stack_top;     /* first free register of the newest segment */
+  Value native_result;  /* what a frame called from C returned through vm_return */
+  const OpInfo *op_table; /* op_info(0): rows by OpId */
 };
 
 /* vm/state.c */
@@ -178,6 +226,7 @@ typedef struct VmOptions {
 } VmOptions;
 Vm *vm_new(const VmOptions *options); /* NULL when memory was refused; hooks are empty, ops unsupported */
 void vm_free(Vm *vm);
+bool vm_at_free(Vm *vm, void (*closer)(Vm *vm)) MUST_USE; /* false when there are too many */
 
 /* Makes source text runnable and runs it as (part of) module `m`. *out: value of the last statement, owned. */
 WeftStatus vm_eval(Vm *vm, struct Module *m, const char *path, const char *text, size_t len, bool repl, Value *out) MUST_USE;
@@ -198,11 +247,22 @@ WeftStatus vm_binary(Vm *vm, u32 bc, Value a, Value b, Value *out) MUST_USE;
 WeftStatus vm_run(Vm *vm, u32 floor, Value *out) MUST_USE;
 bool frame_push(Vm *vm, Value fn_kept, Code *code, u16 result, u16 flags) MUST_USE; /* consumes fn_kept */
 void frame_pop(Vm *vm); /* drops its registers */
+/* Returns v (consumed) from the top frame as `ret` does: pops it, then either the caller's result register takes v
+ * and its pc stands behind the call, or, when C called, v waits in vm->native_result. */
+void vm_return(Vm *vm, Value v);
 
 /* vm/index.c */
 WeftStatus vm_index(Vm *vm, Value obj, const u8 *items, u32 item_count, const Value *regs, Value *out) MUST_USE;
 WeftStatus vm_update(Vm *vm, Value *root, const Desc *path, const Value *keys, Value value) MUST_USE; /* consumes value */
 WeftStatus vm_field(Vm *vm, Value obj, Name name, Value *out) MUST_USE;
+
+/* vm/sequence.c: what `for` walks over: arrays (leading axis), lists, ranges, text, records. */
+WeftStatus vm_seq_open(Vm *vm, Value seq, u64 *count) MUST_USE; /* error when it cannot be walked over */
+/* The item at *pos, which then moves on. Positions in text are byte offsets and count is its bytes. */
+WeftStatus vm_seq_next(Vm *vm, Value seq, u64 *pos, Value *out) MUST_USE;
+
+/* vm/literal.c: array of n items (borrowed) that stack without broadcasting; [] is f64 of shape (0,). */
+WeftStatus vm_array_literal(Vm *vm, const Value *items, u32 n, Value *out) MUST_USE;
 
 /* vm/error.c: all return WEFT_ERROR. The span is that of the current instruction unless given. */
 WeftStatus vm_error(Vm *vm, ErrorKind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -213,10 +273,21 @@ void vm_error_clear(Vm *vm);
 bool vm_error_catchable(const Vm *vm);           /* not fuel, deadline, interrupt, memory of the VM itself */
 bool vm_error_record(Vm *vm, Value *out) MUST_USE; /* {message, kind, trace}; clears the error */
 void vm_error_text(Vm *vm, Buf *out);            /* the whole message as language.md section 6 shows it */
+const char *vm_error_message(const Vm *vm, size_t *len); /* its first line, without "error: "; never NULL */
+/* The error appends the call of the top frame to its trace (the frame is about to be popped). */
+void vm_error_leave_frame(Vm *vm);
+WeftStatus vm_raise(Vm *vm, ErrorKind kind, Value message); /* consumes a text */
+WeftStatus vm_raise_again(Vm *vm, Value record); /* borrows what `catch` gave, or any {message, kind} */
+WeftStatus vm_exit(Vm *vm, i32 code);            /* ends the program: an error that nothing catches */
 
 /* vm/safepoint.c: fuel, deadline, interrupt. Cheap; `units` of fuel are used up. */
 WeftStatus vm_poll(Vm *vm, u64 units) MUST_USE;
 f64 vm_clock(void); /* monotonic seconds */
+void vm_poll_reset(Vm *vm); /* after limits were changed */
+static inline WeftStatus vm_safepoint(Vm *vm) { /* one unit of fuel */
+  if (LIKELY(--vm->poll_countdown && !vm->interrupted)) return WEFT_OK;
+  return vm_poll(vm, 0);
+}
 
 /* Output through the hook, within the output limit. */
 WeftStatus vm_write(Vm *vm, const char *text, size_t len) MUST_USE;

@@ -1,0 +1,369 @@
+/* array.c — arrays, views, storage and single elements (see array.h). */
+#include "vm/array.h"
+
+#include <string.h>
+
+#include "vm/alloc.h"
+#include "vm/strided.h"
+
+/* ---- geometry --------------------------------------------------------------------------------- */
+
+i64 dims_size(u32 rank, const i64 *dims) {
+  i64 size = 1;
+  bool empty = false, over = false;
+  for (u32 d = 0; d < rank; d++) {
+    if (dims[d] < 0 || dims[d] >= ARRAY_MAX_SIZE) return -1;
+    if (dims[d] == 0) empty = true;
+    else over |= __builtin_mul_overflow(size, dims[d], &size) || size >= ARRAY_MAX_SIZE;
+    if (over) size = 1;
+  }
+  return empty ? 0 : over ? -1 : size;
+}
+
+u32 layout_of(u32 rank, const i64 *dims, const i64 *strides) {
+  i64 want = 1;
+  bool dense = true, broadcast = false, seen = false, rows = true;
+  for (u32 d = rank; d-- > 0;) {
+    if (dims[d] == 1) continue;
+    if (dims[d] == 0) return LAY_DENSE;
+    if (strides[d] == 0) broadcast = true;
+    if (!seen && strides[d] != 1) rows = false;
+    seen = true;
+    if (strides[d] != want) dense = false;
+    want *= dims[d];
+  }
+  return dense ? LAY_DENSE : broadcast ? LAY_BROADCAST : rows ? LAY_ROWS : LAY_STRIDED;
+}
+
+void dense_strides(u32 rank, const i64 *dims, i64 *strides) {
+  i64 n = 1;
+  for (u32 d = rank; d-- > 0;) {
+    strides[d] = n;
+    n *= dims[d] > 0 ? dims[d] : 1;
+  }
+}
+
+/* Can two indices name one element? Sorted by stride, each axis must step over all inner ones. */
+static bool overlaps(u32 rank, const i64 *dims, const i64 *strides) {
+  u64 step[ARRAY_MAX_RANK], size[ARRAY_MAX_RANK];
+  u32 n = 0;
+  for (u32 d = 0; d < rank; d++) {
+    if (dims[d] == 0) return false;
+    if (dims[d] == 1) continue;
+    u64 s = strides[d] < 0 ? 0 - (u64)strides[d] : (u64)strides[d];
+    u32 k = n++;
+    for (; k > 0 && step[k - 1] > s; k--) {
+      step[k] = step[k - 1];
+      size[k] = size[k - 1];
+    }
+    step[k] = s;
+    size[k] = (u64)dims[d];
+  }
+  u64 reach = 0; /* largest offset of the axes so far */
+  for (u32 k = 0; k < n; k++) {
+    if (step[k] <= reach) return true;
+    reach += (size[k] - 1) * step[k];
+  }
+  return false;
+}
+
+/* ---- making ----------------------------------------------------------------------------------- */
+
+static size_t head_bytes(u32 rank) { return (sizeof(Array) + 2 * sizeof(i64) * rank + 15) & ~(size_t)15; }
+
+static size_t whole_bytes(const Array *a) { /* of the array's own allocation */
+  size_t n = head_bytes(array_rank(a));
+  return a->owner ? n : n + (size_t)a->size * dtype_bytes(array_dtype(a));
+}
+
+static WeftStatus bad_dims(Vm *vm, u32 rank, const i64 *dims) {
+  if (rank > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "an array of rank %u: the highest rank is %d", rank, ARRAY_MAX_RANK);
+  for (u32 d = 0; d < rank; d++)
+    if (dims[d] < 0) return vm_error(vm, EK_value, "a size is negative: %lld", (long long)dims[d]);
+  return vm_error(vm, EK_limit, "an array of this size is too large");
+}
+
+static Storage *new_storage(Vm *vm, size_t bytes) {
+  size_t whole = sizeof(Storage) + STORAGE_ALIGN + bytes;
+  Storage *s = mem_alloc(&vm->alloc, whole);
+  if (!s) return NULL;
+  uintptr_t data = ((uintptr_t)(s + 1) + STORAGE_ALIGN - 1) & ~(uintptr_t)(STORAGE_ALIGN - 1);
+  *s = (Storage){.head = {1, 0}, .bytes = bytes, .data = (void *)data, .device = DEV_CPU};
+  return s;
+}
+
+static Storage *new_device_storage(Vm *vm, u32 device, size_t bytes) {
+  Storage *s = mem_alloc(&vm->alloc, sizeof *s);
+  if (!s) {
+    (void)vm_error_memory(vm);
+    return NULL;
+  }
+  *s = (Storage){.head = {1, 0}, .bytes = bytes, .device = device};
+  if (vm->devices[device]->alloc(vm, bytes, &s->data) == WEFT_OK) return s;
+  mem_free(&vm->alloc, s, sizeof *s);
+  return NULL;
+}
+
+void storage_drop(Vm *vm, Storage *s) {
+  if (s->head.flags & STORAGE_SHARED) {
+    if (__atomic_sub_fetch(&s->head.refs, 1, __ATOMIC_ACQ_REL)) return;
+  } else if (--s->head.refs) {
+    return;
+  }
+  if (s->head.flags & STORAGE_EXTERNAL) {
+    if (s->release) s->release(s->release_ctx, s->data, s->bytes);
+    mem_free(&vm->alloc, s, sizeof *s);
+  } else if (s->device != DEV_CPU) {
+    if (vm->devices[s->device]) vm->devices[s->device]->free(vm, s->data, s->bytes);
+    mem_free(&vm->alloc, s, sizeof *s);
+  } else {
+    mem_free(&vm->alloc, s, sizeof(Storage) + STORAGE_ALIGN + s->bytes);
+  }
+}
+
+static void keep_owner(Array *a) {
+  Obj *o = a->owner;
+  if (!(a->head.flags & ARRAY_OWNER_ARRAY) && (o->flags & STORAGE_SHARED)) __atomic_add_fetch(&o->refs, 1, __ATOMIC_RELAXED);
+  else o->refs++;
+}
+
+static void set_value(Value *out, Array *a) {
+  *out = (Value){.kind = V_ARRAY, .dtype = (u8)array_dtype(a), .flags = VF_COUNTED, .array = a};
+}
+
+WeftStatus array_new_on(Vm *vm, u32 device, u32 dtype, u32 rank, const i64 *dims, Value *out) {
+  i64 size = rank <= ARRAY_MAX_RANK ? dims_size(rank, dims) : -1;
+  if (UNLIKELY(size < 0)) return bad_dims(vm, rank, dims);
+  size_t head = head_bytes(rank), bytes;
+  if (UNLIKELY(__builtin_mul_overflow((size_t)size, (size_t)dtype_bytes(dtype), &bytes) || bytes > PTRDIFF_MAX / 2))
+    return bad_dims(vm, rank, dims);
+  bool inside = bytes <= ARRAY_INLINE_MAX && device == DEV_CPU;
+  Array *a = obj_alloc(vm, inside ? head + bytes : head);
+  if (UNLIKELY(!a)) return vm_error_memory(vm);
+  a->head = (Obj){1, 0};
+  a->tag = ARRAY_TAG(dtype, rank, device, LAY_DENSE);
+  a->size = size;
+  a->owner = NULL;
+  a->data = (char *)a + head;
+  i64 n = 1;
+  for (u32 d = rank; d-- > 0;) {
+    a->geometry[d] = dims[d];
+    a->geometry[rank + d] = n;
+    n *= dims[d] > 0 ? dims[d] : 1;
+  }
+  vm->stats.array_allocs++;
+  if (!inside) {
+    if (device != DEV_CPU) {
+      a->storage = new_device_storage(vm, device, bytes);
+    } else {
+      a->storage = new_storage(vm, bytes);
+      if (!a->storage) (void)vm_error_memory(vm);
+    }
+    if (!a->storage) {
+      obj_free(vm, a, head);
+      return WEFT_ERROR;
+    }
+    a->data = a->storage->data;
+  }
+  set_value(out, a);
+  return WEFT_OK;
+}
+
+WeftStatus array_new(Vm *vm, u32 dtype, u32 rank, const i64 *dims, Value *out) {
+  return array_new_on(vm, DEV_CPU, dtype, rank, dims, out);
+}
+
+WeftStatus array_new_zero(Vm *vm, u32 dtype, u32 rank, const i64 *dims, Value *out) {
+  if (array_new(vm, dtype, rank, dims, out) != WEFT_OK) return WEFT_ERROR;
+  memset(out->array->data, 0, (size_t)out->array->size * dtype_bytes(dtype));
+  return WEFT_OK;
+}
+
+WeftStatus array_view(Vm *vm, Array *of, i64 offset, u32 rank, const i64 *dims, const i64 *strides, Value *out) {
+  i64 size = rank <= ARRAY_MAX_RANK ? dims_size(rank, dims) : -1;
+  if (UNLIKELY(size < 0)) return bad_dims(vm, rank, dims);
+  size_t head = head_bytes(rank);
+  Array *a = obj_alloc(vm, head);
+  if (UNLIKELY(!a)) return vm_error_memory(vm);
+  u32 layout = layout_of(rank, dims, strides);
+  a->head = (Obj){1, of->owner ? of->head.flags & ARRAY_OWNER_ARRAY : ARRAY_OWNER_ARRAY};
+  a->tag = ARRAY_TAG(array_dtype(of), rank, array_device(of), layout);
+  a->size = size;
+  a->data = (char *)of->data + offset * (i64)dtype_bytes(array_dtype(of));
+  a->owner = of->owner ? of->owner : &of->head;
+  keep_owner(a);
+  for (u32 d = 0; d < rank; d++) {
+    a->geometry[d] = dims[d];
+    a->geometry[rank + d] = strides[d];
+  }
+  if (layout != LAY_DENSE && rank > 1 && overlaps(rank, dims, strides)) a->head.flags |= ARRAY_OVERLAPS;
+  set_value(out, a);
+  return WEFT_OK;
+}
+
+WeftStatus array_external(Vm *vm, u32 dtype, u32 rank, const i64 *dims, const i64 *strides, void *data, size_t bytes,
+                          void (*release)(void *, void *, size_t), void *release_ctx, Value *out) {
+  i64 size = rank <= ARRAY_MAX_RANK ? dims_size(rank, dims) : -1;
+  if (size < 0) return bad_dims(vm, rank, dims);
+  size_t head = head_bytes(rank);
+  Array *a = obj_alloc(vm, head);
+  Storage *s = a ? mem_alloc(&vm->alloc, sizeof *s) : NULL;
+  if (!s) {
+    if (a) obj_free(vm, a, head);
+    return vm_error_memory(vm);
+  }
+  *s = (Storage){.head = {1, STORAGE_SHARED | STORAGE_EXTERNAL}, .bytes = bytes, .data = data, .device = DEV_CPU,
+                 .release = release, .release_ctx = release_ctx};
+  i64 *dense = a->geometry + rank;
+  for (u32 d = 0; d < rank; d++) a->geometry[d] = dims[d];
+  if (strides) memcpy(dense, strides, sizeof *strides * rank);
+  else dense_strides(rank, dims, dense);
+  a->head = (Obj){1, 0};
+  a->tag = ARRAY_TAG(dtype, rank, DEV_CPU, layout_of(rank, dims, dense));
+  a->size = size;
+  a->data = data;
+  a->storage = s;
+  set_value(out, a);
+  return WEFT_OK;
+}
+
+void array_destroy(Vm *vm, Array *a) {
+  size_t bytes = whole_bytes(a);
+  if (a->owner) {
+    if (!(a->head.flags & ARRAY_OWNER_ARRAY)) storage_drop(vm, a->storage);
+    else if (--a->base->head.refs == 0) array_destroy(vm, a->base); /* a base owns its data: no deeper */
+  }
+  obj_free(vm, a, bytes);
+}
+
+/* ---- updating in place ------------------------------------------------------------------------ */
+
+bool array_writable(const Array *a) {
+  if (a->head.refs != 1 || (a->head.flags & ARRAY_OVERLAPS) || array_layout(a) == LAY_BROADCAST) return false;
+  return !a->owner || (a->owner->refs == 1 && ((a->head.flags & ARRAY_OWNER_ARRAY) || !(a->owner->flags & STORAGE_SHARED)));
+}
+
+WeftStatus array_copy(Vm *vm, Array *a, Value *out) {
+  u32 dtype = array_dtype(a), rank = array_rank(a);
+  if (array_device(a) != DEV_CPU)
+    return vm_error(vm, EK_unsupported, "copying an array on a device element by element is not supported");
+  if (array_new(vm, dtype, rank, array_dims(a), out) != WEFT_OK) return WEFT_ERROR;
+  Array *b = out->array;
+  if (a->size) strided_copy(dtype_bytes(dtype), rank, array_dims(b), b->data, array_strides(b), a->data, array_strides(a));
+  return WEFT_OK;
+}
+
+WeftStatus array_make_unique(Vm *vm, Value *v) {
+  Value fresh;
+  if (v->kind == V_NUM) {
+    if (array_new(vm, v->dtype, 0, NULL, &fresh) != WEFT_OK) return WEFT_ERROR;
+    num_store(fresh.array->data, v->dtype, *v);
+    *v = fresh;
+    return WEFT_OK;
+  }
+  if (array_writable(v->array)) return WEFT_OK;
+  if (array_copy(vm, v->array, &fresh) != WEFT_OK) return WEFT_ERROR;
+  vm->stats.array_copies++;
+  if (vm->on_copy) vm->on_copy(vm);
+  value_drop(vm, *v);
+  *v = fresh;
+  return WEFT_OK;
+}
+
+WeftStatus array_dense_own(Vm *vm, Value v, Value *out) {
+  if (v.kind == V_NUM) {
+    if (array_new(vm, v.dtype, 0, NULL, out) != WEFT_OK) return WEFT_ERROR;
+    num_store(out->array->data, v.dtype, v);
+    return WEFT_OK;
+  }
+  if (!array_dense(v.array)) return array_copy(vm, v.array, out);
+  *out = value_keep(v);
+  return WEFT_OK;
+}
+
+/* ---- single elements -------------------------------------------------------------------------- */
+
+Value num_load(const void *at, u32 dtype) {
+  Value v = {.kind = V_NUM, .dtype = (u8)dtype};
+  switch (dtype) {
+    case DT_bool:
+    case DT_u8: v.i = *(const u8 *)at; break;
+    case DT_i32: v.i = *(const i32 *)at; break;
+    case DT_u32: v.u = *(const u32 *)at; break;
+    case DT_f16:
+    case DT_bf16: v.u = *(const u16 *)at; break;
+    case DT_f32: memcpy(&v.s, at, sizeof v.s); break;
+    default: memcpy(&v.bits, at, 8); break;
+  }
+  return v;
+}
+
+void num_store(void *at, u32 dtype, Value v) {
+  switch (dtype_bytes(dtype)) {
+    case 1: *(u8 *)at = (u8)v.u; break;
+    case 2: *(u16 *)at = (u16)v.u; break;
+    case 4: *(u32 *)at = (u32)v.u; break;
+    default: memcpy(at, &v.bits, 8); break;
+  }
+}
+
+Value array_load(const Array *a, i64 at) {
+  u32 dtype = array_dtype(a);
+  return num_load((const char *)a->data + at * (i64)dtype_bytes(dtype), dtype);
+}
+
+Value array_finish(Vm *vm, Value v) {
+  if (v.kind != V_ARRAY || array_rank(v.array) || array_device(v.array) != DEV_CPU || v.dtype == DT_c128) return v;
+  Value n = array_load(v.array, 0);
+  value_drop(vm, v);
+  return n;
+}
+
+Array *array_of(Value v, NumBox *box) {
+  if (v.kind == V_ARRAY) return v.array;
+  box->payload[0] = v.bits;
+  Array *a = &box->array;
+  a->head = (Obj){2, 0}; /* never writable */
+  a->tag = ARRAY_TAG(v.dtype, 0, DEV_CPU, LAY_DENSE);
+  a->data = box->payload; /* little-endian: every dtype's bytes come first */
+  a->owner = NULL;
+  a->size = 1;
+  return a;
+}
+
+f64 num_as_f64(Value v) {
+  switch (v.dtype) {
+    case DT_f64: return v.f;
+    case DT_f32: return v.s;
+    case DT_u32:
+    case DT_u64: return (f64)v.u;
+    default: return (f64)v.i;
+  }
+}
+
+Value num_convert_unchecked(Value v, u32 dtype) {
+  if (v.dtype == dtype) return v;
+  Value r = {.kind = V_NUM, .dtype = (u8)dtype, .flags = v.flags & VF_WEAK};
+  bool from_float = dtype_kind(v.dtype) == DK_FLOAT;
+  switch (dtype) {
+    case DT_bool: r.i = from_float ? num_as_f64(v) != 0 : v.u != 0; break;
+    case DT_f64: r.f = num_as_f64(v); break;
+    case DT_f32: /* integers are rounded once */
+      r.s = v.dtype == DT_f64 ? (f32)v.f : v.dtype == DT_f32 ? v.s
+          : v.dtype == DT_u32 || v.dtype == DT_u64 ? (f32)v.u : (f32)v.i;
+      break;
+    default: {
+      u64 u = !from_float ? v.u : dtype == DT_u64 ? (u64)num_as_f64(v) : (u64)(i64)num_as_f64(v);
+      r.u = dtype == DT_u8 ? (u8)u : dtype == DT_i32 ? (u64)(i64)(i32)u : dtype == DT_u32 ? (u32)u : u;
+      break;
+    }
+  }
+  return r;
+}
+
+bool num_as_index(Value v, i64 *out) {
+  if (v.kind == V_TRACKED) v = value_untracked(v);
+  if (v.kind != V_NUM || dtype_kind(v.dtype) > DK_INT || (v.dtype == DT_u64 && v.i < 0)) return false;
+  *out = v.i;
+  return true;
+}

@@ -1,0 +1,393 @@
+/* call.c — binding arguments to parameters, and calls of what is no closure (see call.h). */
+#include "vm/call.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vm/interp.h"
+#include "vm/scalar.h"
+#include "vm/stack.h"
+
+enum { NATIVE_DEPTH = 200 }; /* calls from C that may stand inside each other: bounds the C stack */
+
+static Value take(Value *v) {
+  Value r = *v;
+  *v = value_nil();
+  return r;
+}
+
+static void drop_all(Vm *vm, Value *values, u32 count) {
+  for (u32 i = 0; i < count; i++) value_drop(vm, take(&values[i]));
+}
+
+/* ---- what was called -------------------------------------------------------------------------- */
+
+/* The identifier that stands before the parenthesis of the call whose span is the current instruction's. */
+static u32 called_name(const Vm *vm, char *out, u32 cap) {
+  const Frame *f = &vm->frames[vm->frame_count - 1];
+  const Proto *p = f->code->proto;
+  if (f->pc >= p->ncode) return 0;
+  Span at = p->spans[f->pc];
+  const SourceFile *file = sources_get(&vm->sources, at.file);
+  if (!file || at.start + at.len > file->len) return 0;
+  const char *s = file->text + at.start;
+  u32 end = 0;
+  while (end < at.len && (isalnum((u8)s[end]) || s[end] == '_' || s[end] == '.')) end++;
+  u32 begin = end;
+  while (begin > 0 && s[begin - 1] != '.') begin--;
+  if (end == at.len || s[end] != '(' || end - begin >= cap || end == begin) return 0;
+  memcpy(out, s + begin, end - begin);
+  out[end - begin] = 0;
+  return end - begin;
+}
+
+WeftStatus call_not_function(Vm *vm, Value v) {
+  char name[64];
+  u32 len = vm->frame_count ? called_name(vm, name, sizeof name) : 0;
+  const char *type = v.kind == V_NUM ? "number" : value_type_name(v);
+  if (len && op_by_name(name, len) != OP_none)
+    return vm_error(vm, EK_type, "'%s' is %s%s here, not a function: it hides the built-in '%s'", name,
+                    v.kind == V_NIL ? "" : "a ", type, name);
+  if (len) return vm_error(vm, EK_type, "'%s' is %s%s, not a function", name, v.kind == V_NIL ? "" : "a ", type);
+  return vm_error(vm, EK_type, "this is %s%s, not a function", v.kind == V_NIL ? "" : "a ", type);
+}
+
+/* ---- closures --------------------------------------------------------------------------------- */
+
+static const char *proto_name(const Vm *vm, const Proto *p) { return p->name ? name_text(&vm->names, p->name) : "the function"; }
+
+static WeftStatus unknown_keyword(Vm *vm, const char *fn, Name name, const char *nearest) {
+  const char *text = name_text(&vm->names, name);
+  if (nearest) return vm_error(vm, EK_type, "%s: there is no parameter '%s'; did you mean '%s'?", fn, text, nearest);
+  return vm_error(vm, EK_type, "%s: there is no parameter '%s'", fn, text);
+}
+
+static WeftStatus bind_name(Vm *vm, const Proto *p, Name name, Value *arg, Value *params) {
+  const char *nearest = NULL;
+  u32 best = 3;
+  for (u32 k = 0; k < p->nparams; k++) {
+    if ((i32)k == p->rest_index || !p->params[k].name) continue;
+    if (p->params[k].name != name) {
+      Name other = p->params[k].name;
+      u32 d = name_distance(name_text(&vm->names, name), name_len(&vm->names, name), name_text(&vm->names, other),
+                            name_len(&vm->names, other), best);
+      if (d < best) {
+        best = d;
+        nearest = name_text(&vm->names, other);
+      }
+      continue;
+    }
+    if (params[k].kind != V_HOLE) return vm_error(vm, EK_type, "%s: '%s' is given twice", proto_name(vm, p), name_text(&vm->names, name));
+    params[k] = take(arg);
+    return WEFT_OK;
+  }
+  return unknown_keyword(vm, proto_name(vm, p), name, nearest);
+}
+
+static WeftStatus missing_param(Vm *vm, const Proto *p, u32 k) {
+  if (p->params[k].name)
+    return vm_error(vm, EK_type, "%s: the argument '%s' is missing", proto_name(vm, p), name_text(&vm->names, p->params[k].name));
+  return vm_error(vm, EK_type, "%s: argument %u is missing", proto_name(vm, p), k + 1);
+}
+
+WeftStatus bind_closure(Vm *vm, const Proto *p, Args args, Value *params) {
+  for (u32 k = 0; k < p->nparams; k++) params[k] = value_hole();
+  u32 positional = 0;
+  Value rest = value_nil();
+  if (p->rest_index >= 0 && !list_new(vm, 0, &rest)) goto fail;
+  for (u32 i = 0; i < args.count; i++) {
+    if (args.names && args.names[i]) continue;
+    if (positional < p->npositional) {
+      params[positional++] = take(&args.values[i]);
+    } else if (p->rest_index >= 0) {
+      if (!list_push(vm, &rest, take(&args.values[i]))) goto fail;
+    } else {
+      u32 given = 0;
+      for (u32 k = 0; k < args.count; k++) given += !(args.names && args.names[k]);
+      (void)vm_error(vm, EK_type, "%s: takes %u argument%s, got %u", proto_name(vm, p), p->npositional,
+                     p->npositional == 1 ? "" : "s", given);
+      goto fail;
+    }
+  }
+  for (u32 i = 0; args.names && i < args.count; i++)
+    if (args.names[i] && bind_name(vm, p, args.names[i], &args.values[i], params) != WEFT_OK) goto fail;
+  for (u32 k = 0; k < p->nparams; k++) {
+    if (params[k].kind != V_HOLE || p->params[k].has_default || (i32)k == p->rest_index) continue;
+    (void)missing_param(vm, p, k);
+    goto fail;
+  }
+  if (p->rest_index >= 0) params[p->rest_index] = rest;
+  return WEFT_OK;
+fail:
+  value_drop(vm, rest);
+  drop_all(vm, args.values, args.count);
+  drop_all(vm, params, p->nparams);
+  return WEFT_ERROR;
+}
+
+/* ---- built-ins -------------------------------------------------------------------------------- */
+
+static const Name *param_names(Vm *vm, u32 op) {
+  if (!vm->op_params) {
+    vm->op_params = mem_alloc_zero(&vm->alloc, sizeof(Name) * OP_COUNT * OP_MAX_PARAMS);
+    if (!vm->op_params) return NULL;
+  }
+  Name *names = vm->op_params + (size_t)op * OP_MAX_PARAMS;
+  const OpInfo *info = &vm->op_table[op];
+  for (u32 k = 0; k < info->nparams && !names[k]; k++)
+    if (!(names[k] = name_intern(&vm->names, info->params[k].name, info->params[k].len))) return NULL;
+  return names;
+}
+
+static WeftStatus bind_op_name(Vm *vm, u32 op, Name name, Value *arg, Value *params) {
+  const OpInfo *info = &vm->op_table[op];
+  const Name *names = param_names(vm, op);
+  if (!names) return vm_error_memory(vm);
+  for (u32 k = 0; k < info->nparams; k++) {
+    if (names[k] != name || info->params[k].rest) continue;
+    if (params[k].kind != V_HOLE) return vm_error(vm, EK_type, "%s: '%s' is given twice", info->name, name_text(&vm->names, name));
+    params[k] = take(arg);
+    return WEFT_OK;
+  }
+  const char *nearest = NULL;
+  u32 best = 3;
+  for (u32 k = 0; k < info->nparams; k++) {
+    u32 d = name_distance(name_text(&vm->names, name), name_len(&vm->names, name), name_text(&vm->names, names[k]),
+                          name_len(&vm->names, names[k]), best);
+    if (d < best && !info->params[k].rest) {
+      best = d;
+      nearest = name_text(&vm->names, names[k]);
+    }
+  }
+  return unknown_keyword(vm, info->name, name, nearest);
+}
+
+static WeftStatus too_many(Vm *vm, const OpInfo *info, u32 given) {
+  u32 n = 0;
+  while (n < info->nparams && !info->params[n].keyword_only) n++;
+  return vm_error(vm, EK_type, "%s: takes %s%u argument%s, got %u", info->name,
+                  n && info->params[n - 1].has_default ? "at most " : "", n, n == 1 ? "" : "s", given);
+}
+
+/* Arguments in the order of the signature; params has room for all. */
+static WeftStatus bind_builtin(Vm *vm, u32 op, Args args, Value *params) {
+  const OpInfo *info = &vm->op_table[op];
+  u32 at = 0, positional = 0;
+  for (u32 k = 0; k < info->nparams; k++) params[k] = value_hole();
+  for (u32 i = 0; i < args.count; i++) {
+    if (args.names && args.names[i]) continue;
+    positional++;
+    if (at < info->nparams && info->params[at].rest) {
+      if (params[at].kind == V_HOLE && !list_new(vm, 4, &params[at])) goto fail;
+      if (!list_push(vm, &params[at], take(&args.values[i]))) goto fail;
+    } else if (at < info->nparams && !info->params[at].keyword_only) {
+      params[at++] = take(&args.values[i]);
+    } else {
+      for (u32 k = i + 1; k < args.count; k++) positional += !(args.names && args.names[k]);
+      (void)too_many(vm, info, positional);
+      goto fail;
+    }
+  }
+  for (u32 i = 0; args.names && i < args.count; i++)
+    if (args.names[i] && bind_op_name(vm, op, args.names[i], &args.values[i], params) != WEFT_OK) goto fail;
+  for (u32 k = 0; k < info->nparams; k++) {
+    if (params[k].kind != V_HOLE || info->params[k].has_default) continue;
+    if (info->params[k].rest) {
+      if (!list_new(vm, 0, &params[k])) goto fail;
+      continue;
+    }
+    (void)vm_error(vm, EK_type, "%s: the argument '%.*s' is missing", info->name, (int)info->params[k].len, info->params[k].name);
+    goto fail;
+  }
+  return WEFT_OK;
+fail:
+  drop_all(vm, args.values, args.count);
+  drop_all(vm, params, info->nparams);
+  return WEFT_ERROR;
+}
+
+WeftStatus call_builtin(Vm *vm, u32 op, Value *args, u32 count, Value *out) {
+  const OpInfo *info = &vm->op_table[op];
+  WeftStatus status;
+  if (count == info->nparams && !(count && info->params[count - 1].rest)) { /* straight from the window */
+    bool plain = true;
+    for (u32 k = 0; k < count; k++) plain &= !info->params[k].rest && !info->params[k].keyword_only;
+    if (plain) {
+      status = vm_op(vm, op, args, out);
+      drop_all(vm, args, count);
+      return status;
+    }
+  }
+  Value params[OP_MAX_PARAMS];
+  if (bind_builtin(vm, op, (Args){args, NULL, count}, params) != WEFT_OK) return WEFT_ERROR;
+  status = vm_op(vm, op, params, out);
+  drop_all(vm, params, info->nparams);
+  return status;
+}
+
+/* ---- dtypes as functions ---------------------------------------------------------------------- */
+
+static bool convert_number(Value v, u32 dtype, Value *out) {
+  if (v.kind != V_NUM || dtype_kind(v.dtype) > DK_FLOAT || dtype_kind(dtype) > DK_FLOAT) return false;
+  if (dtype_bytes(dtype) == 2 || dtype_bytes(v.dtype) == 2) return false; /* f16, bf16: by the kernel */
+  if (dtype_kind(dtype) == DK_INT) {
+    if (value_is_weak(v) && !num_fits(v, dtype)) return false;
+    if (dtype_kind(v.dtype) == DK_FLOAT) {
+      f64 f = num_as_f64(v);
+      if (!(f > -2147483648.0 && f < 2147483648.0) || (dtype != DT_i64 && dtype != DT_i32)) return false;
+    }
+  }
+  *out = num_convert_unchecked(v, dtype);
+  out->flags = 0;
+  return true;
+}
+
+static WeftStatus call_dtype(Vm *vm, u32 dtype, Args args, Value *out) {
+  if (args.count != 1 || (args.names && args.names[0])) {
+    drop_all(vm, args.values, args.count);
+    return vm_error(vm, EK_type, "%s: takes 1 argument, got %u", dtype_name(dtype), args.count);
+  }
+  if (convert_number(args.values[0], dtype, out)) return WEFT_OK;
+  Value params[2] = {take(&args.values[0]), value_dtype(dtype)};
+  bool sequence = params[0].kind == V_LIST || params[0].kind == V_RANGE;
+  WeftStatus status = vm_op(vm, sequence ? OP_array : OP_astype, params, out);
+  drop_all(vm, params, 2);
+  return status;
+}
+
+/* ---- everything but closures ------------------------------------------------------------------ */
+
+static WeftStatus call_host(Vm *vm, const HostFn *host, Args args, Value *out) {
+  for (u32 i = 0; args.names && i < args.count; i++)
+    if (args.names[i]) return vm_error(vm, EK_type, "%s: takes no arguments by name", host->name);
+  if (vm->native_depth >= NATIVE_DEPTH)
+    return vm_error(vm, EK_limit, "too deep a recursion: %u calls through built-in functions stand inside each other", vm->native_depth);
+  *out = value_nil();
+  vm->native_depth++;
+  WeftStatus status = host->call(vm, host->ctx, args.values, args.count, out);
+  vm->native_depth--;
+  if (status != WEFT_OK && !vm->error.raised) return vm_error(vm, EK_host, "%s failed", host->name);
+  return status == WEFT_OK ? WEFT_OK : WEFT_ERROR;
+}
+
+static WeftStatus call_transform(Vm *vm, Fn *f, Args args, Value *out) {
+  static const char *const names[TF_COUNT] = {"grad", "value_and_grad", "vmap", "jit", "eager", "checkpoint", "custom_vjp",
+                                              "vjp", "jacfwd", "jacrev", "hessian"};
+  TransformFn call = vm->transforms[f->transform];
+  if (!call) return vm_error(vm, EK_unsupported, "%s: not supported", names[f->transform] ? names[f->transform] : "transform");
+  return call(vm, f, args.values, args.names, args.count, out);
+}
+
+WeftStatus call_native(Vm *vm, Value fn, Args args, Value *out) {
+  WeftStatus status;
+  if (fn.kind == V_DTYPE) return call_dtype(vm, fn.dtype, args, out);
+  if (fn.kind != V_FN) {
+    status = call_not_function(vm, fn);
+  } else if (fn.fn->kind == FN_BUILTIN) {
+    Value params[OP_MAX_PARAMS];
+    if (!args.names) return call_builtin(vm, fn.fn->op, args.values, args.count, out);
+    if (bind_builtin(vm, fn.fn->op, args, params) != WEFT_OK) return WEFT_ERROR;
+    status = vm_op(vm, fn.fn->op, params, out);
+    drop_all(vm, params, vm->op_table[fn.fn->op].nparams);
+    return status;
+  } else if (fn.fn->kind == FN_HOST) {
+    status = call_host(vm, fn.fn->host, args, out);
+  } else {
+    status = call_transform(vm, fn.fn, args, out);
+  }
+  drop_all(vm, args.values, args.count);
+  return status;
+}
+
+/* ---- gathering spreads ------------------------------------------------------------------------ */
+
+static WeftStatus push_arg(Vm *vm, Gathered *g, Value v, Name name) {
+  if (vec_push(&vm->alloc, &g->names, name)) {
+    if (vec_push(&vm->alloc, &g->values, v)) return WEFT_OK;
+    g->names.count--;
+  }
+  value_drop(vm, v);
+  return vm_error_memory(vm);
+}
+
+static WeftStatus spread_arg(Vm *vm, Gathered *g, Value seq) {
+  if (seq.kind == V_RECORD) { /* fields become arguments by name */
+    for (u32 i = 0; i < seq.record->shape->count; i++)
+      if (push_arg(vm, g, value_keep(seq.record->items[i]), seq.record->shape->keys[i]) != WEFT_OK) return WEFT_ERROR;
+    return WEFT_OK;
+  }
+  u64 count, pos = 0;
+  if (vm_seq_open(vm, seq, &count) != WEFT_OK) return WEFT_ERROR;
+  while (pos < count) {
+    Value item;
+    if (vm_seq_next(vm, seq, &pos, &item) != WEFT_OK || push_arg(vm, g, item, 0) != WEFT_OK) return WEFT_ERROR;
+  }
+  return WEFT_OK;
+}
+
+WeftStatus args_gather(Vm *vm, const Desc *d, Value *window, bool skip, Gathered *out) {
+  *out = (Gathered){0};
+  for (u32 i = skip; i < d->argc; i++) {
+    Value v = take(&window[1 + i]);
+    if (d->spread && d->spread[i]) {
+      WeftStatus status = spread_arg(vm, out, v);
+      value_drop(vm, v);
+      if (status != WEFT_OK) return status;
+    } else if (push_arg(vm, out, v, d->names ? d->names[i] : 0) != WEFT_OK) {
+      return WEFT_ERROR;
+    }
+  }
+  return WEFT_OK;
+}
+
+void args_free(Vm *vm, Gathered *g) {
+  for (u32 i = 0; i < g->values.count; i++) value_drop(vm, g->values.data[i]);
+  vec_free(&vm->alloc, &g->values);
+  vec_free(&vm->alloc, &g->names);
+}
+
+/* ---- calls from C ----------------------------------------------------------------------------- */
+
+static WeftStatus call_closure(Vm *vm, Value fn, Args args, u16 flags, Value *out) {
+  const Proto *p = fn.fn->code->proto;
+  u32 floor = vm->frame_count;
+  Value small[8], *params = p->nparams <= COUNT_OF(small) ? small : mem_alloc(&vm->alloc, sizeof *params * p->nparams);
+  if (!params) {
+    drop_all(vm, args.values, args.count);
+    return vm_error_memory(vm);
+  }
+  WeftStatus status = bind_closure(vm, p, args, params);
+  if (status == WEFT_OK) {
+    if (frame_push(vm, value_keep(fn), fn.fn->code, 0, flags)) {
+      memcpy(vm->frames[vm->frame_count - 1].base, params, sizeof *params * p->nparams);
+      status = vm_run(vm, floor, out);
+    } else {
+      drop_all(vm, params, p->nparams);
+      status = WEFT_ERROR;
+    }
+  }
+  if (params != small) mem_free(&vm->alloc, params, sizeof *params * p->nparams);
+  return status;
+}
+
+WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 nargs, Value *out) {
+  u16 flags = FRAME_NATIVE_CALL;
+  Args a = {args, names, nargs};
+  if (vm->native_depth >= NATIVE_DEPTH) {
+    drop_all(vm, args, nargs);
+    return vm_error(vm, EK_limit, "too deep a recursion: %u calls through built-in functions stand inside each other", vm->native_depth);
+  }
+  while (fn.kind == V_FN && fn.fn->kind == FN_TRANSFORM && fn.fn->transform == TF_eager) {
+    flags |= FRAME_EAGER;
+    fn = fn.fn->inner;
+  }
+  vm->native_depth++;
+  WeftStatus status = fn.kind == V_FN && fn.fn->kind == FN_CLOSURE ? call_closure(vm, fn, a, flags, out) : call_native(vm, fn, a, out);
+  vm->native_depth--;
+  return status;
+}
+
+WeftStatus vm_call(Vm *vm, Value fn, Value *args, u32 nargs, Value *out) {
+  return vm_call_named(vm, fn, args, NULL, nargs, out);
+}

@@ -1,0 +1,226 @@
+/* error.c — the error that stands in a VM: raising, its trace, its text, its record. */
+#include <stdio.h>
+#include <string.h>
+
+#include "vm/alloc.h"
+
+enum { TRACE_SHOWN = 20 }; /* lines of a call trace that are printed; the middle is elided */
+
+static Span current_span(const Vm *vm) {
+  if (!vm->frame_count) return (Span){0};
+  const Frame *f = &vm->frames[vm->frame_count - 1];
+  const Proto *p = f->code->proto;
+  return f->pc < p->ncode ? p->spans[f->pc] : p->span;
+}
+
+/* Text made without raising anything. */
+static bool make_message(Vm *vm, const char *fmt, va_list ap, Value *out) {
+  va_list again;
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, again);
+  va_end(again);
+  if (n < 0) return false;
+  Text *t = obj_alloc(vm, sizeof *t + (size_t)n + 1);
+  if (!t) return false;
+  t->head = (Obj){1, 0};
+  vsnprintf(t->data, (size_t)n + 1, fmt, ap);
+  t->len = (u32)n;
+  t->count = 0;
+  for (int i = 0; i < n; i++) t->count += ((u8)t->data[i] & 0xC0) != 0x80;
+  *out = value_obj(V_TEXT, t);
+  return true;
+}
+
+static ErrorState *begin(Vm *vm, ErrorKind kind, Span at) {
+  vm_error_clear(vm);
+  vm->error.raised = true;
+  vm->error.kind = (u8)kind;
+  vm->error.span = at;
+  return &vm->error;
+}
+
+static WeftStatus raise_text(Vm *vm, ErrorKind kind, Span at, const char *fmt, va_list ap) {
+  Value message; /* made first: an argument may belong to the error that stands */
+  bool made = make_message(vm, fmt, ap, &message);
+  ErrorState *e = begin(vm, made ? kind : EK_limit, at);
+  if (made) e->message = message;
+  else e->out_of_memory = vm->refused_by_limit ? 2 : 1;
+  return WEFT_ERROR;
+}
+
+WeftStatus vm_error(Vm *vm, ErrorKind kind, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  raise_text(vm, kind, current_span(vm), fmt, ap);
+  va_end(ap);
+  return WEFT_ERROR;
+}
+
+WeftStatus vm_error_at(Vm *vm, ErrorKind kind, Span at, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  raise_text(vm, kind, at, fmt, ap);
+  va_end(ap);
+  return WEFT_ERROR;
+}
+
+WeftStatus vm_error_rule(Vm *vm, u32 op, const RuleError *e) {
+  return vm_error(vm, (ErrorKind)e->kind, "%s: %s", op_name(op), e->text);
+}
+
+WeftStatus vm_error_memory(Vm *vm) {
+  begin(vm, EK_limit, current_span(vm))->out_of_memory = vm->refused_by_limit ? 2 : 1;
+  return WEFT_ERROR;
+}
+
+WeftStatus vm_raise(Vm *vm, ErrorKind kind, Value message) {
+  begin(vm, kind, current_span(vm))->message = message;
+  return WEFT_ERROR;
+}
+
+WeftStatus vm_raise_again(Vm *vm, Value record) {
+  Value *message = record_find(record.record, vm->known[KN_message]);
+  Value *kind = record_find(record.record, vm->known[KN_kind]);
+  if (!message || message->kind != V_TEXT || !kind || kind->kind != V_TEXT)
+    return vm_error(vm, EK_type, "error: a record needs the texts 'message' and 'kind'");
+  int k = error_kind_by_name(kind->text->data, kind->text->len);
+  if (k < 0) return vm_error(vm, EK_value, "error: '%s' is no kind of error", kind->text->data);
+  ErrorState *e = begin(vm, (ErrorKind)k, current_span(vm));
+  e->message = value_keep(*message);
+  if (vm->caught.kind == V_RECORD && vm->caught.record == record.record) { /* keeps the place where it first arose */
+    e->span = vm->caught_span;
+    for (u32 i = 0; i < vm->caught_trace.count; i++)
+      if (!vec_push(&vm->alloc, &e->trace, vm->caught_trace.data[i])) break;
+  }
+  return WEFT_ERROR;
+}
+
+WeftStatus vm_exit(Vm *vm, i32 code) {
+  ErrorState *e = begin(vm, EK_interrupt, current_span(vm));
+  e->final = true;
+  vm->exiting = true;
+  vm->exit_code = code;
+  return WEFT_ERROR;
+}
+
+void vm_error_clear(Vm *vm) {
+  ErrorState *e = &vm->error;
+  if (!e->raised) return;
+  value_drop(vm, e->message);
+  vec_free(&vm->alloc, &e->trace);
+  *e = (ErrorState){0};
+}
+
+bool vm_error_catchable(const Vm *vm) { return !vm->error.final; }
+
+/* ---- trace ------------------------------------------------------------------------------------ */
+
+void vm_error_leave_frame(Vm *vm) {
+  const Frame *f = &vm->frames[vm->frame_count - 1];
+  TraceLine line = {.function = f->code->proto->name, .tail_calls = f->tail_calls};
+  if (f->flags & FRAME_MODULE) return;
+  if (vm->frame_count >= 2) {
+    const Frame *caller = f - 1;
+    const Proto *p = caller->code->proto;
+    line.span = caller->pc < p->ncode ? p->spans[caller->pc] : p->span;
+  }
+  if (!vec_push(&vm->alloc, &vm->error.trace, line)) return; /* a shorter trace is all that memory allows */
+}
+
+static void show_place(const Vm *vm, Span at, Buf *out) {
+  u32 line, col;
+  const SourceFile *f = sources_get(&vm->sources, at.file);
+  if (!f) {
+    buf_puts(out, "the host");
+    return;
+  }
+  sources_locate(&vm->sources, at, &line, &col);
+  buf_printf(out, "%s:%u:%u", f->path, line, col);
+}
+
+static void show_call(const Vm *vm, const TraceLine *t, Buf *out) {
+  buf_puts(out, "in ");
+  if (t->function) buf_puts(out, name_text(&vm->names, t->function));
+  else buf_puts(out, "a function");
+  if (t->tail_calls) buf_printf(out, ", … %u tail call%s", t->tail_calls, t->tail_calls == 1 ? "" : "s");
+  buf_puts(out, ", called at ");
+  show_place(vm, t->span, out);
+}
+
+const char *vm_error_message(const Vm *vm, size_t *len) {
+  const ErrorState *e = &vm->error;
+  const char *s = e->out_of_memory == 2 ? "the memory limit is reached" : "out of memory";
+  if (!e->out_of_memory) s = e->message.kind == V_TEXT ? e->message.text->data : "";
+  if (len) *len = e->out_of_memory || e->message.kind != V_TEXT ? strlen(s) : e->message.text->len;
+  return s;
+}
+
+void vm_error_text(Vm *vm, Buf *out) {
+  const ErrorState *e = &vm->error;
+  size_t len;
+  const char *message = vm_error_message(vm, &len);
+  buf_puts(out, "error: ");
+  buf_put(out, message, len);
+  buf_putc(out, '\n');
+  sources_show(&vm->sources, e->span, out);
+  for (u32 i = 0; i < e->trace.count; i++) {
+    if (e->trace.count > TRACE_SHOWN && i == TRACE_SHOWN / 2) {
+      u32 left_out = e->trace.count - TRACE_SHOWN;
+      buf_printf(out, "  … %u more calls\n", left_out);
+      i += left_out;
+    }
+    buf_puts(out, "  ");
+    show_call(vm, &e->trace.data[i], out);
+    buf_putc(out, '\n');
+  }
+}
+
+/* ---- the record that catch gives -------------------------------------------------------------- */
+
+static bool trace_list(Vm *vm, Value *out) {
+  const ErrorState *e = &vm->error;
+  if (!list_new(vm, e->trace.count + 1, out)) return false;
+  Buf b;
+  buf_init(&b, &vm->alloc);
+  bool ok = true;
+  for (u32 i = 0; ok && i <= e->trace.count; i++) {
+    b.len = 0;
+    if (i == 0) show_place(vm, e->span, &b);
+    else show_call(vm, &e->trace.data[i - 1], &b);
+    Value line;
+    ok = !b.failed && text_new(vm, buf_text(&b), b.len, &line) && list_push(vm, out, line);
+  }
+  if (b.failed) (void)vm_error_memory(vm);
+  buf_free(&b);
+  if (!ok) value_drop(vm, *out);
+  return ok;
+}
+
+bool vm_error_record(Vm *vm, Value *out) {
+  ErrorState *e = &vm->error;
+  Span span = e->span;
+  Name keys[] = {vm->known[KN_message], vm->known[KN_kind], vm->known[KN_trace]};
+  size_t len;
+  const char *s = vm_error_message(vm, &len), *kind = error_kind_name(e->kind);
+  Shape *shape = shape_intern(vm, keys, COUNT_OF(keys));
+  bool ok = shape && record_new_shape(vm, shape, out);
+  if (shape) shape_drop(vm, shape);
+  if (!ok) return false;
+  Value *items = out->record->items;
+  ok = text_new(vm, s, len, &items[0]) && text_new(vm, kind, strlen(kind), &items[1]) && trace_list(vm, &items[2]);
+  if (!ok) {
+    value_drop(vm, *out);
+    return false;
+  }
+  value_drop(vm, vm->caught);
+  vm->caught = value_keep(*out);
+  vm->caught_span = span;
+  vec_free(&vm->alloc, &vm->caught_trace);
+  vm->caught_trace.data = e->trace.data;
+  vm->caught_trace.count = e->trace.count;
+  vm->caught_trace.cap = e->trace.cap;
+  e->trace.data = NULL;
+  e->trace.count = e->trace.cap = 0;
+  vm_error_clear(vm);
+  return true;
+}

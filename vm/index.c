@@ -1,0 +1,480 @@
+/* index.c — reading by index: arrays (NumPy's basic and advanced rules), lists, text, records, ranges. */
+#include "vm/index.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "vm/field.h"
+#include "vm/strided.h"
+
+/* ---- integers, slices, ranges ----------------------------------------------------------------- */
+
+u32 index_register_count(const u8 *items, u32 item_count) {
+  u32 n = 0;
+  for (u32 i = 0; i < item_count; i++) n += items[i] == IX_VALUE ? 1 : items[i] == IX_SLICE ? 3 : 0;
+  return n;
+}
+
+static WeftStatus bad_index(Vm *vm, Value v, const char *what) {
+  v = value_untracked(v);
+  if (v.kind == V_NUM) return vm_error(vm, EK_type, "an index into %s is an integer, got %s", what, dtype_name(v.dtype));
+  if (v.kind == V_LIST) return vm_error(vm, EK_type, "an index into %s is no list; array(…) makes an array of it", what);
+  if (v.kind == V_NIL) return vm_error(vm, EK_type, "an index into %s is nil; only the literal nil makes a new axis", what);
+  return vm_error(vm, EK_type, "an index into %s is an integer, got %s", what, value_type_name(v));
+}
+
+WeftStatus index_integer(Vm *vm, Value v, i64 size, const char *what, i64 *out) {
+  i64 i;
+  if (!num_as_index(v, &i) || v.dtype == DT_bool) return bad_index(vm, v, what);
+  i64 at = i < 0 ? i + size : i;
+  if (at < 0 || at >= size)
+    return vm_error(vm, EK_index, "index %lld is out of bounds for %s of size %lld", (long long)i, what, (long long)size);
+  *out = at;
+  return WEFT_OK;
+}
+
+static WeftStatus slice_part(Vm *vm, Value v, i64 *out) {
+  if (num_as_index(v, out) && v.dtype != DT_bool) return WEFT_OK;
+  v = value_untracked(v);
+  return vm_error(vm, EK_type, "the parts of a slice are integers, got %s", v.kind == V_NUM ? dtype_name(v.dtype) : value_type_name(v));
+}
+
+WeftStatus index_slice(Vm *vm, const Value *regs, i64 size, i64 *start, i64 *count, i64 *step) {
+  i64 st = 1, lo, hi;
+  if (regs[2].kind != V_NIL && slice_part(vm, regs[2], &st) != WEFT_OK) return WEFT_ERROR;
+  if (st == 0) return vm_error(vm, EK_value, "the step of a slice is 0");
+  if (st < -ARRAY_MAX_SIZE) st = -ARRAY_MAX_SIZE;
+  i64 low = st > 0 ? 0 : -1, high = st > 0 ? size : size - 1; /* where ends are clamped to */
+  lo = st > 0 ? low : high;
+  hi = st > 0 ? high : low;
+  for (u32 k = 0; k < 2; k++) {
+    i64 v;
+    if (regs[k].kind == V_NIL) continue;
+    if (slice_part(vm, regs[k], &v) != WEFT_OK) return WEFT_ERROR;
+    if (v < 0) v = v < -size ? low : v + size;
+    if (v > high) v = high;
+    if (v < low) v = low;
+    *(k == 0 ? &lo : &hi) = v;
+  }
+  *start = lo;
+  *step = st;
+  *count = st > 0 ? (hi > lo ? (hi - lo - 1) / st + 1 : 0) : (lo > hi ? (lo - hi - 1) / -st + 1 : 0);
+  if (*count == 0) *start = 0;
+  return WEFT_OK;
+}
+
+void index_range(const Range *r, i64 size, i64 *start, i64 *count, i64 *step) {
+  u64 n = range_count(r), skip = 0, magnitude = r->step > 0 ? (u64)r->step : 0 - (u64)r->step;
+  if (r->step > 0 && r->start < 0) skip = ((0 - (u64)r->start) - 1) / magnitude + 1;
+  if (r->step < 0 && r->start >= size) skip = ((u64)r->start - (u64)size) / magnitude + 1;
+  *start = 0;
+  *count = 0;
+  *step = 1;
+  if (skip >= n) return;
+  i64 first = (i64)((u64)r->start + skip * (u64)r->step);
+  if (first < 0 || first >= size) return;
+  u64 room = r->step > 0 ? (u64)(size - 1 - first) / magnitude : (u64)first / magnitude;
+  u64 left = n - skip - 1;
+  *start = first;
+  *count = (i64)(left < room ? left : room) + 1;
+  *step = *count > 1 ? r->step : 1;
+}
+
+/* ---- selections ------------------------------------------------------------------------------- */
+
+enum { MAX_ITEMS = 64 };
+
+/* One index array, or mask, or an integer that stands beside them. */
+typedef struct Advanced {
+  Value v;       /* V_NUM or V_ARRAY of integers; a mask's places (raw) */
+  bool owned;    /* drop v at the end */
+  bool raw;      /* v holds offsets already */
+  u32 axis;      /* of the indexed array */
+  i64 size, stride;
+} Advanced;
+
+typedef struct Builder {
+  Vm *vm;
+  Array *a;
+  Selection *s;
+  Advanced adv[ARRAY_MAX_RANK];
+  u32 adv_count;
+  u32 axis;          /* next axis of a */
+  bool has_array;
+  bool split;        /* advanced items do not all stand next to each other */
+  bool after;        /* something basic came after an advanced item */
+} Builder;
+
+static WeftStatus add_axis(Builder *b, i64 dim, i64 stride) {
+  Selection *s = b->s;
+  if (s->rank == ARRAY_MAX_RANK) return vm_error(b->vm, EK_shape, "an index gives an array of rank above %d", ARRAY_MAX_RANK);
+  s->dims[s->rank] = dim;
+  s->strides[s->rank++] = stride;
+  if (b->adv_count) b->after = true;
+  return WEFT_OK;
+}
+
+static void add_advanced(Builder *b, Advanced adv) {
+  if (b->adv_count == 0) b->s->at = b->s->rank;
+  else if (b->after) b->split = true;
+  b->adv[b->adv_count++] = adv;
+}
+
+static void axis_name(const Builder *b, u32 axis, char *out, size_t cap) {
+  snprintf(out, cap, "axis %u", axis);
+  (void)b;
+}
+
+static void describe_shape(const i64 *dims, u32 rank, char *out, size_t cap) {
+  ArrayType t = {.rank = (u8)rank};
+  for (u32 d = 0; d < rank; d++) t.dims[d] = dims[d];
+  rule_shape_text(&t, out, cap);
+}
+
+/* The offsets at which a mask over `rank` axes from b->axis is true. */
+static WeftStatus mask_places(Builder *b, Array *mask, Value *out) {
+  u32 rank = array_rank(mask);
+  const i64 *dims = array_dims(mask), *ms = array_strides(mask), *as = array_strides(b->a) + b->axis;
+  const u8 *data = mask->data;
+  i64 count = 0;
+  i64 at[ARRAY_MAX_RANK] = {0};
+  for (u32 pass = 0; pass < 2; pass++) {
+    i64 *places = pass ? out->array->data : NULL, n = 0;
+    i64 m = 0, o = 0;
+    for (i64 k = 0; k < mask->size; k++) {
+      if (data[m]) {
+        if (pass) places[n] = o;
+        n++;
+      }
+      for (u32 d = rank; d-- > 0;) {
+        m += ms[d];
+        o += as[d];
+        if (++at[d] < dims[d]) break;
+        m -= ms[d] * dims[d];
+        o -= as[d] * dims[d];
+        at[d] = 0;
+      }
+    }
+    count = n;
+    if (!pass && array_new(b->vm, DT_i64, 1, &count, out) != WEFT_OK) return WEFT_ERROR;
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus add_mask(Builder *b, Array *mask) {
+  u32 rank = array_rank(mask);
+  char got[96], want[96];
+  if (rank == 0) return vm_error(b->vm, EK_type, "an index into an array is an integer, got bool");
+  bool fits = b->axis + rank <= array_rank(b->a);
+  for (u32 d = 0; d < rank && fits; d++) fits = array_dims(mask)[d] == array_dims(b->a)[b->axis + d];
+  if (!fits) {
+    u32 left = array_rank(b->a) - b->axis;
+    describe_shape(array_dims(mask), rank, got, sizeof got);
+    describe_shape(array_dims(b->a) + b->axis, left < rank ? left : rank, want, sizeof want);
+    return vm_error(b->vm, EK_shape, "a mask of shape %s does not fit the axes of shape %s from axis %u on", got, want, b->axis);
+  }
+  if (array_device(mask) != DEV_CPU) return vm_error(b->vm, EK_unsupported, "a mask on a device is not supported as an index");
+  Advanced adv = {.owned = true, .raw = true, .axis = b->axis, .stride = 1};
+  if (mask_places(b, mask, &adv.v) != WEFT_OK) return WEFT_ERROR;
+  add_advanced(b, adv);
+  b->axis += rank;
+  b->has_array = true;
+  return WEFT_OK;
+}
+
+static WeftStatus add_value(Builder *b, Value v, bool beside_arrays) {
+  Array *a = b->a;
+  v = value_untracked(v);
+  if (b->axis >= array_rank(a) && !(v.kind == V_ARRAY && v.dtype == DT_bool && array_rank(v.array) == 0)) {
+    char shape[96];
+    describe_shape(array_dims(a), array_rank(a), shape, sizeof shape);
+    return vm_error(b->vm, EK_index, "too many indices for an array of shape %s", shape);
+  }
+  i64 size = array_dims(a)[b->axis], stride = array_strides(a)[b->axis], i;
+  char name[32];
+  if (v.kind == V_NUM) {
+    axis_name(b, b->axis, name, sizeof name);
+    if (index_integer(b->vm, v, size, name, &i) != WEFT_OK) return WEFT_ERROR;
+    b->s->offset += i * stride;
+    if (beside_arrays) add_advanced(b, (Advanced){.v = value_i64(0), .raw = true, .axis = b->axis});
+    b->axis++;
+    return WEFT_OK;
+  }
+  if (v.kind == V_RANGE) {
+    i64 start, count, step;
+    index_range(v.range, size, &start, &count, &step);
+    b->s->offset += start * stride;
+    b->axis++;
+    return add_axis(b, count, step * stride);
+  }
+  if (v.kind != V_ARRAY) return bad_index(b->vm, v, "an array");
+  if (v.dtype == DT_bool) return add_mask(b, v.array);
+  if (dtype_kind(v.dtype) != DK_INT)
+    return vm_error(b->vm, EK_type, "an index array has integers or bools, got %s", dtype_name(v.dtype));
+  if (array_device(v.array) != DEV_CPU) return vm_error(b->vm, EK_unsupported, "an index array on a device is not supported here");
+  add_advanced(b, (Advanced){.v = v, .axis = b->axis, .size = size, .stride = stride});
+  b->axis++;
+  b->has_array = true;
+  return WEFT_OK;
+}
+
+/* Adds one index array's part to the place of every element of the broadcast index shape. */
+static WeftStatus add_places(Vm *vm, const Advanced *adv, const Selection *s) {
+  NumBox box;
+  Array *x = array_of(adv->v, &box);
+  u32 rank = array_rank(x), shift = s->place_rank - rank;
+  i64 strides[ARRAY_MAX_RANK] = {0}, at[ARRAY_MAX_RANK] = {0}, o = 0;
+  for (u32 d = 0; d < rank; d++) strides[shift + d] = array_dims(x)[d] == 1 ? 0 : array_strides(x)[d];
+  u32 dtype = array_dtype(x), bytes = dtype_bytes(dtype);
+  bool flat = s->place_rank == 1 && dtype == DT_i64;
+  for (i64 k = 0; k < s->count; k++) {
+    i64 i = flat ? ((const i64 *)x->data)[k * strides[0]] : num_load((const char *)x->data + o * (i64)bytes, dtype).i;
+    if (adv->raw) {
+      s->places[k] += i;
+    } else {
+      i64 wrapped = i < 0 ? i + adv->size : i;
+      if (UNLIKELY(wrapped < 0 || wrapped >= adv->size || (dtype == DT_u64 && i < 0)))
+        return vm_error(vm, EK_index, "index %lld is out of bounds for axis %u of size %lld", (long long)i, adv->axis,
+                        (long long)adv->size);
+      s->places[k] += wrapped * adv->stride;
+    }
+    if (flat) continue;
+    for (u32 d = s->place_rank; d-- > 0;) {
+      o += strides[d];
+      if (++at[d] < s->place_dims[d]) break;
+      o -= strides[d] * s->place_dims[d];
+      at[d] = 0;
+    }
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus find_places(Builder *b) {
+  Selection *s = b->s;
+  ArrayType types[ARRAY_MAX_RANK], all;
+  const ArrayType *list[ARRAY_MAX_RANK];
+  RuleError err;
+  for (u32 i = 0; i < b->adv_count; i++) {
+    Value v = b->adv[i].v;
+    types[i] = (ArrayType){.rank = v.kind == V_ARRAY ? (u8)array_rank(v.array) : 0};
+    for (u32 d = 0; d < types[i].rank; d++) types[i].dims[d] = array_dims(v.array)[d];
+    list[i] = &types[i];
+  }
+  if (!rule_broadcast(NULL, b->adv_count, list, &all, &err)) return vm_error(b->vm, (ErrorKind)err.kind, "index arrays: %s", err.text);
+  s->gathers = true;
+  if (b->split) s->at = 0;
+  s->place_rank = all.rank;
+  memcpy(s->place_dims, all.dims, sizeof(i64) * all.rank);
+  s->count = dims_size(all.rank, s->place_dims);
+  if (s->place_rank + s->rank > ARRAY_MAX_RANK)
+    return vm_error(b->vm, EK_shape, "an index gives an array of rank above %d", ARRAY_MAX_RANK);
+  if (s->count < 0 || (u64)s->count > SIZE_MAX / 16) return vm_error(b->vm, EK_limit, "the index arrays are too large");
+  s->places = mem_alloc_zero(&b->vm->alloc, sizeof(i64) * (size_t)(s->count ? s->count : 1));
+  if (!s->places) return vm_error_memory(b->vm);
+  for (u32 i = 0; i < b->adv_count; i++)
+    if (add_places(b->vm, &b->adv[i], s) != WEFT_OK) return WEFT_ERROR;
+  return WEFT_OK;
+}
+
+static WeftStatus build(Builder *b, const u8 *items, u32 item_count, const Value *regs) {
+  u32 rank = array_rank(b->a), used = 0, ellipses = 0;
+  bool beside_arrays = false;
+  for (u32 i = 0, r = 0; i < item_count; i++) {
+    if (items[i] == IX_ELLIPSIS) ellipses++;
+    used += items[i] == IX_SLICE;
+    if (items[i] == IX_VALUE) {
+      Value v = value_untracked(regs[r]);
+      bool mask = v.kind == V_ARRAY && v.dtype == DT_bool;
+      used += mask ? array_rank(v.array) : 1;
+      beside_arrays |= v.kind == V_ARRAY;
+    }
+    r += items[i] == IX_VALUE ? 1 : items[i] == IX_SLICE ? 3 : 0;
+  }
+  if (ellipses > 1) return vm_error(b->vm, EK_index, "an index holds … twice");
+  const i64 *dims = array_dims(b->a), *strides = array_strides(b->a);
+  for (u32 i = 0; i < item_count; i++) {
+    switch (items[i]) {
+      case IX_VALUE:
+        if (add_value(b, *regs++, beside_arrays) != WEFT_OK) return WEFT_ERROR;
+        break;
+      case IX_SLICE: {
+        if (b->axis >= rank) {
+          char shape[96];
+          describe_shape(dims, rank, shape, sizeof shape);
+          return vm_error(b->vm, EK_index, "too many indices for an array of shape %s", shape);
+        }
+        i64 start, count, step;
+        if (index_slice(b->vm, regs, dims[b->axis], &start, &count, &step) != WEFT_OK) return WEFT_ERROR;
+        b->s->offset += start * strides[b->axis];
+        if (add_axis(b, count, count > 1 ? step * strides[b->axis] : strides[b->axis]) != WEFT_OK) return WEFT_ERROR;
+        b->axis++;
+        regs += 3;
+        break;
+      }
+      case IX_NEWAXIS:
+        if (add_axis(b, 1, 0) != WEFT_OK) return WEFT_ERROR;
+        break;
+      default: { /* the axes that no item takes */
+        u32 skip = used < rank ? rank - used : 0;
+        for (u32 k = 0; k < skip; k++, b->axis++)
+          if (add_axis(b, dims[b->axis], strides[b->axis]) != WEFT_OK) return WEFT_ERROR;
+        if (!skip && b->adv_count) b->after = true; /* it separates even when it stands for no axis */
+        break;
+      }
+    }
+  }
+  for (; b->axis < rank; b->axis++)
+    if (add_axis(b, dims[b->axis], strides[b->axis]) != WEFT_OK) return WEFT_ERROR;
+  return b->has_array ? find_places(b) : WEFT_OK;
+}
+
+WeftStatus selection_make(Vm *vm, Array *a, const u8 *items, u32 item_count, const Value *regs, Selection *out) {
+  out->rank = 0;
+  out->offset = 0;
+  out->gathers = false;
+  out->at = out->place_rank = 0;
+  out->count = 0;
+  out->places = NULL;
+  if (item_count > MAX_ITEMS) return vm_error(vm, EK_index, "an index of more than %d items", MAX_ITEMS);
+  Builder b = {.vm = vm, .a = a, .s = out};
+  WeftStatus status = build(&b, items, item_count, regs);
+  for (u32 i = 0; i < b.adv_count; i++)
+    if (b.adv[i].owned) value_drop(vm, b.adv[i].v);
+  if (status != WEFT_OK) selection_free(vm, out);
+  return status;
+}
+
+void selection_free(Vm *vm, Selection *s) {
+  if (s->places) mem_free(&vm->alloc, s->places, sizeof(i64) * (size_t)(s->count ? s->count : 1));
+  s->places = NULL;
+}
+
+u32 selection_dims(const Selection *s, i64 *dims) {
+  memcpy(dims, s->dims, sizeof(i64) * s->at);
+  memcpy(dims + s->at, s->place_dims, sizeof(i64) * s->place_rank);
+  memcpy(dims + s->at + s->place_rank, s->dims + s->at, sizeof(i64) * (s->rank - s->at));
+  return s->rank + s->place_rank;
+}
+
+/* ---- gathering -------------------------------------------------------------------------------- */
+
+#define GATHER(T)                                                          \
+  {                                                                        \
+    T *d = to;                                                             \
+    const T *f = (const T *)(const void *)from;                            \
+    for (i64 k = 0; k < s->count; k++) d[k] = f[s->places[k]];             \
+  }
+
+static WeftStatus gather(Vm *vm, Array *a, const Selection *s, Value *out) {
+  if (array_device(a) != DEV_CPU) return vm_error(vm, EK_unsupported, "an index array on a device is not supported here");
+  i64 dims[ARRAY_MAX_RANK];
+  u32 rank = selection_dims(s, dims), bytes = dtype_bytes(array_dtype(a));
+  if (array_new(vm, array_dtype(a), rank, dims, out) != WEFT_OK) return WEFT_ERROR;
+  Array *r = out->array;
+  void *to = r->data;
+  const char *from = (const char *)a->data + s->offset * (i64)bytes;
+  if (r->size == 0) return WEFT_OK;
+  if (s->rank == 0) {
+    switch (bytes) {
+      case 1: GATHER(u8) break;
+      case 4: GATHER(u32) break;
+      case 8: GATHER(u64) break;
+      default: strided_copy(bytes, 0, NULL, to, NULL, from, NULL); break;
+    }
+    return WEFT_OK;
+  }
+  /* One block of the view's axes for every place. */
+  i64 block[ARRAY_MAX_RANK], step = 1;
+  memcpy(block, array_strides(r), sizeof(i64) * s->at);
+  memcpy(block + s->at, array_strides(r) + s->at + s->place_rank, sizeof(i64) * (s->rank - s->at));
+  for (u32 d = s->at; d < s->rank; d++) step *= s->dims[d];
+  for (i64 k = 0; k < s->count; k++)
+    strided_copy(bytes, s->rank, s->dims, (char *)to + k * step * (i64)bytes, block, from + s->places[k] * (i64)bytes, s->strides);
+  return WEFT_OK;
+}
+
+static WeftStatus index_array(Vm *vm, Value obj, const u8 *items, u32 item_count, const Value *regs, Value *out) {
+  NumBox box;
+  Array *a = array_of(obj, &box);
+  Selection s;
+  if (selection_make(vm, a, items, item_count, regs, &s) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = WEFT_OK;
+  if (s.gathers) {
+    status = gather(vm, a, &s, out);
+    if (status == WEFT_OK) *out = array_finish(vm, *out);
+  } else if (s.rank == 0 && array_device(a) == DEV_CPU && array_dtype(a) != DT_c128) {
+    *out = array_load(a, s.offset);
+  } else if (obj.kind == V_NUM) {
+    i64 ones[ARRAY_MAX_RANK];
+    for (u32 d = 0; d < s.rank; d++) ones[d] = 1;
+    status = array_new(vm, obj.dtype, s.rank, ones, out);
+    if (status == WEFT_OK) num_store(out->array->data, obj.dtype, obj);
+  } else {
+    status = array_view(vm, a, s.offset, s.rank, s.dims, s.strides, out);
+  }
+  selection_free(vm, &s);
+  return status;
+}
+
+/* ---- lists, text, ranges, records -------------------------------------------------------------- */
+
+static WeftStatus part_of_list(Vm *vm, const List *l, i64 start, i64 count, i64 step, Value *out) {
+  if (!list_new(vm, (u32)count, out)) return WEFT_ERROR;
+  for (i64 i = 0; i < count; i++) out->list->items[i] = value_keep(l->items[start + i * step]);
+  out->list->count = (u32)count;
+  return WEFT_OK;
+}
+
+static WeftStatus index_sequence(Vm *vm, Value obj, const u8 *items, const Value *regs, Value *out) {
+  i64 size = obj.kind == V_LIST ? obj.list->count : obj.kind == V_TEXT ? obj.text->count : (i64)range_count(obj.range);
+  const char *what = obj.kind == V_LIST ? "a list" : obj.kind == V_TEXT ? "a text" : "a range";
+  i64 start, count, step, i;
+  if (items[0] == IX_SLICE) {
+    if (index_slice(vm, regs, size, &start, &count, &step) != WEFT_OK) return WEFT_ERROR;
+  } else if (items[0] == IX_VALUE && regs[0].kind == V_RANGE) {
+    index_range(regs[0].range, size, &start, &count, &step);
+  } else if (items[0] == IX_VALUE) {
+    if (index_integer(vm, regs[0], size, what, &i) != WEFT_OK) return WEFT_ERROR;
+    if (obj.kind == V_LIST) *out = value_keep(obj.list->items[i]);
+    else if (obj.kind == V_RANGE) *out = value_weak_i64((i64)((u64)obj.range->start + (u64)i * (u64)obj.range->step));
+    else return text_slice(vm, obj, i, i + 1, 1, out) ? WEFT_OK : WEFT_ERROR;
+    return WEFT_OK;
+  } else {
+    return vm_error(vm, EK_type, "%s is indexed by an integer, a slice or a range", what);
+  }
+  if (obj.kind == V_LIST) return part_of_list(vm, obj.list, start, count, step, out);
+  if (obj.kind == V_TEXT) return text_slice(vm, obj, start, start + count * step, step, out) ? WEFT_OK : WEFT_ERROR;
+  u64 first = (u64)obj.range->start + (u64)start * (u64)obj.range->step, by = (u64)step * (u64)obj.range->step;
+  return range_new(vm, (i64)first, (i64)(first + (u64)count * by), (i64)by, out) ? WEFT_OK : WEFT_ERROR;
+}
+
+static WeftStatus index_record(Vm *vm, Value obj, Value key, Value *out) {
+  if (key.kind != V_TEXT) return vm_error(vm, EK_type, "the keys of a record are text, got %s", value_type_name(key));
+  Name name = name_find(&vm->names, key.text->data, key.text->len);
+  Value *at = name || !key.text->len ? record_find(obj.record, name) : NULL;
+  if (!at) {
+    if (name) return field_missing(vm, obj.record, name);
+    return vm_error(vm, EK_key, "the record has no key '%s'", key.text->data);
+  }
+  *out = value_keep(*at);
+  return WEFT_OK;
+}
+
+WeftStatus vm_index(Vm *vm, Value obj, const u8 *items, u32 item_count, const Value *regs, Value *out) {
+  if (obj.kind == V_TRACKED && vm->tape) {
+    Desc d = {.kind = DESC_INDEX, .item_count = item_count, .items = items};
+    return vm->tape->index(vm, obj, &d, regs, out);
+  }
+  if (value_is_numeric(obj)) return index_array(vm, obj, items, item_count, regs, out);
+  if (item_count != 1)
+    return vm_error(vm, EK_index, "%s has one axis, the index has %u items", value_type_name(obj), item_count);
+  switch (obj.kind) {
+    case V_LIST:
+    case V_TEXT:
+    case V_RANGE: return index_sequence(vm, obj, items, regs, out);
+    case V_RECORD:
+      if (items[0] == IX_VALUE) return index_record(vm, obj, regs[0], out);
+      return vm_error(vm, EK_type, "the keys of a record are text");
+    default: return vm_error(vm, EK_type, "cannot index %s", value_type_name(obj));
+  }
+}

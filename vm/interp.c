@@ -1,0 +1,1185 @@
+/* interp.c — the opcode loop.
+ *
+ * One C function runs all frames above `floor`: calls push a frame and go on, they do not recurse. Scalars are
+ * computed inline; arrays go through operate_binary, vm_index and vm_update. `f->pc` is brought up to date before
+ * anything that may raise, so that errors, handlers and the tier see the instruction that runs. */
+#include "vm/interp.h"
+
+#include <string.h>
+
+#include "vm/call.h"
+#include "vm/code.h"
+#include "vm/field.h"
+#include "vm/module.h"
+#include "vm/operate.h"
+#include "vm/scalar.h"
+#include "vm/stack.h"
+
+/* ---- frames ----------------------------------------------------------------------------------- */
+
+/* Pushes a frame whose parameters are still empty. */
+static inline Frame *push_frame(Vm *vm, Value self, Code *code, u16 result, u16 flags) {
+  const Proto *p = code->proto;
+  if (UNLIKELY(vm->frame_count >= vm->frame_cap || vm->frame_count + vm->native_depth >= vm->limits.depth) && !frames_grow(vm)) return NULL;
+  Value *base = stack_take(vm, p->nregs);
+  if (UNLIKELY(!base)) return NULL;
+  Frame *f = &vm->frames[vm->frame_count++];
+  f->code = code;
+  f->fn = self.kind == V_FN ? self.fn : NULL;
+  f->base = base;
+  f->pc = 0;
+  f->result = result;
+  f->flags = flags;
+  f->tail_calls = 0;
+  f->self = self;
+  return f;
+}
+
+bool frame_push(Vm *vm, Value fn_kept, Code *code, u16 result, u16 flags) {
+  if (vm->frame_count) flags |= vm->frames[vm->frame_count - 1].flags & FRAME_EAGER;
+  Frame *f = push_frame(vm, fn_kept, code, result, flags);
+  if (!f) {
+    value_drop(vm, fn_kept);
+    return false;
+  }
+  memset(f->base, 0, sizeof(Value) * code->proto->nregs);
+  vm->stats.calls++;
+  return true;
+}
+
+static inline void clear_registers(Vm *vm, Value *base, u32 n) {
+  for (u32 i = 0; i < n; i++)
+    if (base[i].flags & VF_COUNTED) value_drop(vm, base[i]);
+}
+
+void frame_pop(Vm *vm) {
+  Frame *f = &vm->frames[vm->frame_count - 1];
+  Value *base = f->base, self = f->self;
+  clear_registers(vm, base, f->code->proto->nregs);
+  vm->frame_count--;
+  stack_give_back(vm, base);
+  value_drop(vm, self);
+}
+
+static inline void set_register(Vm *vm, Value *at, Value v) {
+  Value old = *at;
+  *at = v;
+  if (UNLIKELY(old.flags & VF_COUNTED)) value_drop(vm, old);
+}
+
+void vm_return(Vm *vm, Value v) {
+  Frame *f = &vm->frames[vm->frame_count - 1];
+  u16 result = f->result, flags = f->flags;
+  frame_pop(vm);
+  if (flags & FRAME_NATIVE_CALL) {
+    vm->native_result = v;
+    return;
+  }
+  f = &vm->frames[vm->frame_count - 1];
+  f->pc++;
+  set_register(vm, &f->base[result], v);
+}
+
+/* ---- instructions that are functions: they report an error by WEFT_ERROR, the pc is set ---------- */
+
+static inline const Value *operand(const Value *base, const Value *consts, u32 k) {
+  return k & INS_CONST ? &consts[k & ~(u32)INS_CONST] : &base[k];
+}
+
+/* Takes an operand for an operation that may reuse it: moved when it dies (the register is then empty). */
+static Value take_operand(Value *base, const Value *consts, u32 k, bool dies) {
+  if (k & INS_CONST) return value_keep(consts[k & ~(u32)INS_CONST]);
+  Value v = base[k];
+  if (dies) base[k] = value_nil();
+  else value_keep(v);
+  return v;
+}
+
+static __attribute__((noinline)) WeftStatus binary_slow(Vm *vm, Ins ins, Value *base, const Value *consts) {
+  u32 a = ins_a(ins), b = ins_b(ins), c = ins_c(ins), flags = ins_flags(ins);
+  bool b_dies = (flags & INS_B_DIES) || (b == a && b != c); /* what is overwritten is not needed any more */
+  bool c_dies = (flags & INS_C_DIES) || (c == a && b != c);
+  if (b == c) b_dies = false;
+  Value args[2], out;
+  args[0] = take_operand(base, consts, b, b_dies);
+  args[1] = take_operand(base, consts, c, c_dies);
+  WeftStatus status = operate_binary(vm, ins_op(ins), args, &out);
+  if (status != WEFT_OK) { /* operands stay as they were */
+    if (b_dies && !(b & INS_CONST)) base[b] = args[0];
+    else value_drop(vm, args[0]);
+    if (c_dies && !(c & INS_CONST)) base[c] = args[1];
+    else value_drop(vm, args[1]);
+    return status;
+  }
+  value_drop(vm, args[0]);
+  value_drop(vm, args[1]);
+  set_register(vm, &base[a], out);
+  return WEFT_OK;
+}
+
+static __attribute__((noinline)) WeftStatus unary_slow(Vm *vm, Ins ins, Value *base, const Value *consts) {
+  u32 a = ins_a(ins), b = ins_b(ins);
+  bool dies = ((ins_flags(ins) & INS_B_DIES) || a == b) && !(b & INS_CONST);
+  Value args[2] = {take_operand(base, consts, b, dies), value_hole()}, out;
+  WeftStatus status = operate_unary(vm, ins_op(ins), args, &out);
+  if (status != WEFT_OK) {
+    if (dies) base[b] = args[0];
+    else value_drop(vm, args[0]);
+    return status;
+  }
+  value_drop(vm, args[0]);
+  set_register(vm, &base[a], out);
+  return WEFT_OK;
+}
+
+/* Empties the registers of operands that die; the one that was written is spared. */
+static void kill_slow(Vm *vm, Value *base, Ins ins) {
+  u32 flags = ins_flags(ins), k[2] = {ins_b(ins), ins_c(ins)};
+  for (u32 i = 0; i < 2; i++) {
+    if (!(flags & (i ? INS_C_DIES : INS_B_DIES)) || (k[i] & INS_CONST) || k[i] == ins_a(ins)) continue;
+    Value v = base[k[i]];
+    if (!(v.flags & VF_COUNTED)) continue;
+    base[k[i]] = value_nil();
+    value_drop(vm, v);
+  }
+}
+static inline void kill_operands(Vm *vm, Value *base, Ins ins) {
+  if (ins_flags(ins) & (INS_B_DIES | INS_C_DIES)) kill_slow(vm, base, ins);
+}
+
+static void drop_run(Vm *vm, Value *values, u32 count) {
+  for (u32 i = 0; i < count; i++) {
+    Value v = values[i];
+    values[i] = value_nil();
+    value_drop(vm, v);
+  }
+}
+
+static WeftStatus unassigned(Vm *vm, const Code *code, u32 slot) {
+  return vm_error(vm, EK_name, "'%s' is used before it has a value", name_text(&vm->names, code->module->scope.slots.data[slot]));
+}
+
+/* ---- closures --------------------------------------------------------------------------------- */
+
+static bool make_env(Vm *vm, const Frame *f, const Proto *p, Env **out) {
+  *out = NULL;
+  if (!p->ncaptures) return true;
+  Env *e = env_new(vm, p->ncaptures);
+  if (!e) return false;
+  for (u32 i = 0; i < p->ncaptures; i++) {
+    const Capture *c = &p->captures[i];
+    if (c->kind == CAP_REGISTER) e->slots[i] = value_keep(f->base[c->index]);
+    else if (c->kind == CAP_CAPTURE) e->slots[i] = value_keep(f->fn->env->slots[c->index]);
+    else {
+      Env *own = f->fn->env;
+      if (own) own->head.refs++;
+      if (fn_closure(vm, code_sibling(f->code, c->index), own, &e->slots[i])) continue;
+      e->slots[i] = value_nil();
+      env_drop(vm, e);
+      return false;
+    }
+  }
+  *out = e;
+  return true;
+}
+
+static WeftStatus make_closure(Vm *vm, const Frame *f, u32 a, u32 proto) {
+  Code *code = code_child(vm, f->code, proto);
+  Env *env;
+  Value v;
+  if (!code || !make_env(vm, f, code->proto, &env) || !fn_closure(vm, code, env, &v)) return WEFT_ERROR;
+  set_register(vm, &f->base[a], v);
+  return WEFT_OK;
+}
+
+static WeftStatus make_group(Vm *vm, const Frame *f, u32 a, u32 first, u32 count) {
+  Env *env;
+  Code *code = code_child(vm, f->code, first);
+  if (!code || !make_env(vm, f, code->proto, &env)) return WEFT_ERROR;
+  WeftStatus status = WEFT_OK;
+  for (u32 i = 0; i < count && status == WEFT_OK; i++) {
+    Value v;
+    code = code_child(vm, f->code, first + i);
+    if (env) env->head.refs++;
+    if (!code) {
+      env_drop(vm, env);
+      status = WEFT_ERROR;
+    } else if (fn_closure(vm, code, env, &v)) {
+      set_register(vm, &f->base[a + i], v);
+    } else {
+      status = WEFT_ERROR;
+    }
+  }
+  env_drop(vm, env);
+  return status;
+}
+
+static WeftStatus group_function(Vm *vm, const Frame *f, u32 a, u32 index) {
+  Env *env = f->fn->env;
+  Value v;
+  if (env) env->head.refs++;
+  if (!fn_closure(vm, code_sibling(f->code, index), env, &v)) return WEFT_ERROR;
+  set_register(vm, &f->base[a], v);
+  return WEFT_OK;
+}
+
+/* ---- making values ---------------------------------------------------------------------------- */
+
+static WeftStatus make_list(Vm *vm, Value *base, Ins ins) {
+  u32 b = ins_b(ins), n = ins_c(ins);
+  Value v;
+  if (!list_new(vm, n, &v)) return WEFT_ERROR;
+  if (n) memcpy(v.list->items, base + b, sizeof(Value) * n);
+  if (n) memset(base + b, 0, sizeof(Value) * n);
+  v.list->count = n;
+  set_register(vm, &base[ins_a(ins)], v);
+  return WEFT_OK;
+}
+
+static WeftStatus make_array(Vm *vm, Value *base, Ins ins) {
+  Value v;
+  if (vm_array_literal(vm, base + ins_b(ins), ins_c(ins), &v) != WEFT_OK) return WEFT_ERROR;
+  drop_run(vm, base + ins_b(ins), ins_c(ins));
+  set_register(vm, &base[ins_a(ins)], v);
+  return WEFT_OK;
+}
+
+static WeftStatus make_record(Vm *vm, const Frame *f, Ins ins) {
+  Value *base = f->base, *items = base + ins_b(ins), v;
+  u32 desc = ins_c(ins);
+  const Desc *d = &f->code->proto->descs[desc];
+  Shape *shape = code_shape(vm, f->code, desc);
+  if (shape) {
+    if (!record_new_shape(vm, shape, &v)) return WEFT_ERROR;
+    if (d->name_count) memcpy(v.record->items, items, sizeof(Value) * d->name_count);
+    if (d->name_count) memset(items, 0, sizeof(Value) * d->name_count);
+  } else {
+    if (vm->error.raised || !record_new(vm, &v)) return WEFT_ERROR;
+    for (u32 i = 0; i < d->name_count; i++) {
+      if (record_set(vm, &v, d->names[i], value_keep(items[i]))) continue;
+      value_drop(vm, v);
+      return WEFT_ERROR;
+    }
+    drop_run(vm, items, d->name_count);
+  }
+  set_register(vm, &base[ins_a(ins)], v);
+  return WEFT_OK;
+}
+
+static WeftStatus record_put(Vm *vm, Value *rec, Value item, Value key) {
+  if (key.kind != V_TEXT) return vm_error(vm, EK_type, "the keys of a record are text, got %s", value_type_name(key));
+  Name name = name_intern(&vm->names, key.text->data, key.text->len);
+  if (!name && key.text->len) return vm_error_memory(vm);
+  return record_set(vm, rec, name, value_keep(item)) ? WEFT_OK : WEFT_ERROR;
+}
+
+static WeftStatus record_spread(Vm *vm, Value *rec, Value from) {
+  if (from.kind != V_RECORD) return vm_error(vm, EK_type, "a record takes in the fields of a record, got %s", value_type_name(from));
+  Value work = value_keep(*rec); /* on error nothing has changed */
+  for (u32 i = 0; i < from.record->shape->count; i++) {
+    if (record_set(vm, &work, from.record->shape->keys[i], value_keep(from.record->items[i]))) continue;
+    value_drop(vm, work);
+    return WEFT_ERROR;
+  }
+  value_drop(vm, *rec);
+  *rec = work;
+  return WEFT_OK;
+}
+
+WeftStatus interp_extend(Vm *vm, Value *list, Value v) {
+  u64 count, pos = 0;
+  if (v.kind == V_LIST) return list_extend(vm, list, v.list->items, v.list->count) ? WEFT_OK : WEFT_ERROR;
+  if (v.kind == V_RECORD) return vm_error(vm, EK_type, "a list takes in items of a list, array, range or text, got record");
+  if (vm_seq_open(vm, v, &count) != WEFT_OK) return WEFT_ERROR;
+  u32 before = list->list->count;
+  while (pos < count) {
+    Value item;
+    if (vm_seq_next(vm, v, &pos, &item) == WEFT_OK && list_push(vm, list, item)) continue;
+    while (list->list->count > before) value_drop(vm, list->list->items[--list->list->count]);
+    return WEFT_ERROR;
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus make_range(Vm *vm, Value *base, Ins ins) {
+  const Value *r = base + ins_b(ins);
+  i64 part[3] = {0, 0, 1};
+  for (u32 k = 0; k < ins_c(ins); k++) {
+    Value v = value_untracked(r[k]);
+    if (!num_as_index(v, &part[k]) || v.dtype == DT_bool)
+      return vm_error(vm, EK_type, "a range is made of integers, got %s", v.kind == V_NUM ? dtype_name(v.dtype) : value_type_name(v));
+  }
+  if (part[2] == 0) return vm_error(vm, EK_value, "the step of a range is 0");
+  Range probe = {.start = part[0], .stop = part[1], .step = part[2]};
+  if (range_count(&probe) >= (u64)ARRAY_MAX_SIZE) return vm_error(vm, EK_value, "a range has fewer than 2 ** 62 items");
+  Value v;
+  if (!range_new(vm, part[0], part[1], part[2], &v)) return WEFT_ERROR;
+  drop_run(vm, base + ins_b(ins), ins_c(ins));
+  set_register(vm, &base[ins_a(ins)], v);
+  return WEFT_OK;
+}
+
+static WeftStatus format_value(Vm *vm, Value v, Value spec, Value *out) {
+  if (spec.kind == V_TEXT && spec.text->len) {
+    if (!vm->format) return vm_error(vm, EK_unsupported, "format specifications are not supported");
+    return vm->format(vm, v, spec.text->data, spec.text->len, out);
+  }
+  if (v.kind == V_TEXT) {
+    *out = value_keep(v);
+    return WEFT_OK;
+  }
+  Value args[1] = {value_keep(v)};
+  WeftStatus status = vm_op(vm, OP_str, args, out);
+  value_drop(vm, args[0]);
+  return status;
+}
+
+/* ---- taking apart ----------------------------------------------------------------------------- */
+
+static WeftStatus unpack(Vm *vm, const Frame *f, Ins ins, Value v) {
+  const Desc *d = &f->code->proto->descs[ins_c(ins)];
+  Value *to = f->base + ins_a(ins), parts, part;
+  u64 count, pos = 0;
+  u32 fixed = d->before + d->after;
+  Value plain = value_untracked(v);
+  if (plain.kind == V_TEXT || plain.kind == V_RECORD)
+    return vm_error(vm, EK_type, "a pattern (…) takes a list or an array apart, got %s", value_type_name(plain));
+  if (vm_seq_open(vm, v, &count) != WEFT_OK) return WEFT_ERROR;
+  if (count < fixed || (!d->has_rest && count > fixed))
+    return vm_error(vm, EK_value, "a pattern of %u parts%s does not fit %llu items", fixed, d->has_rest ? " and a rest" : "",
+                    (unsigned long long)count);
+  u32 total = fixed + d->has_rest;
+  if (!list_new(vm, total, &parts)) return WEFT_ERROR;
+  for (u32 k = 0; k < total; k++) {
+    bool ok = true;
+    if (d->has_rest && k == d->before) {
+      ok = list_new(vm, 4, &part);
+      for (u64 stop = count - d->after; ok && pos < stop;) {
+        Value item;
+        ok = vm_seq_next(vm, v, &pos, &item) == WEFT_OK && list_push(vm, &part, item);
+        if (!ok) value_drop(vm, part);
+      }
+    } else {
+      ok = vm_seq_next(vm, v, &pos, &part) == WEFT_OK;
+    }
+    if (!ok) {
+      value_drop(vm, parts);
+      return WEFT_ERROR;
+    }
+    parts.list->items[parts.list->count++] = part;
+  }
+  value_keep(v); /* one of the registers may be where v lies */
+  kill_operands(vm, f->base, ins);
+  for (u32 k = 0; k < total; k++) set_register(vm, &to[k], value_keep(parts.list->items[k]));
+  value_drop(vm, v);
+  value_drop(vm, parts);
+  return WEFT_OK;
+}
+
+static WeftStatus unpack_record(Vm *vm, const Frame *f, Ins ins, Value v) {
+  const Desc *d = &f->code->proto->descs[ins_c(ins)];
+  Value *to = f->base + ins_a(ins), rest = value_nil();
+  if (v.kind != V_RECORD) return vm_error(vm, EK_type, "a pattern {…} takes a record apart, got %s", value_type_name(v));
+  for (u32 k = 0; k < d->name_count; k++)
+    if (!record_find(v.record, d->names[k])) return field_missing(vm, v.record, d->names[k]);
+  if (d->has_rest) {
+    rest = value_keep(v);
+    for (u32 k = 0; k < d->name_count; k++) {
+      bool found;
+      if (record_remove(vm, &rest, d->names[k], &found)) continue;
+      value_drop(vm, rest);
+      return WEFT_ERROR;
+    }
+  }
+  value_keep(v);
+  kill_operands(vm, f->base, ins);
+  for (u32 k = 0; k < d->name_count; k++) set_register(vm, &to[k], value_keep(*record_find(v.record, d->names[k])));
+  if (d->has_rest) set_register(vm, &to[d->name_count], rest);
+  value_drop(vm, v);
+  return WEFT_OK;
+}
+
+/* ---- indexing ---------------------------------------------------------------------------------- */
+
+static const u8 one_value[1] = {IX_VALUE};
+
+static __attribute__((noinline)) WeftStatus index_one(Vm *vm, Value *base, Ins ins, Value obj, Value key) {
+  Value v;
+  if (obj.kind == V_ARRAY && key.kind == V_NUM && array_rank(obj.array) > 1) { /* a row */
+    Array *a = obj.array;
+    i64 i = key.i, n = array_dims(a)[0];
+    if (dtype_kind(key.dtype) == DK_INT && i >= -n && i < n) {
+      u32 rank = array_rank(a);
+      if (array_view(vm, a, (i < 0 ? i + n : i) * array_strides(a)[0], rank - 1, array_dims(a) + 1, array_strides(a) + 1, &v) != WEFT_OK)
+        return WEFT_ERROR;
+      set_register(vm, &base[ins_a(ins)], v);
+      return WEFT_OK;
+    }
+  }
+  if (vm_index(vm, obj, one_value, 1, &key, &v) != WEFT_OK) return WEFT_ERROR;
+  set_register(vm, &base[ins_a(ins)], v);
+  return WEFT_OK;
+}
+
+static inline bool in_bounds(Value key, i64 n, i64 *i) {
+  if (key.kind != V_NUM || key.dtype != DT_i64) return false;
+  *i = key.i < 0 ? key.i + n : key.i;
+  return (u64)*i < (u64)n;
+}
+
+static u32 desc_registers(const Desc *d) {
+  u32 n = 0;
+  for (u32 i = 0; i < d->item_count; i++) n += d->items[i] == IX_VALUE ? 1 : d->items[i] == IX_SLICE ? 3 : 0;
+  return n;
+}
+
+static WeftStatus index_many(Vm *vm, const Frame *f, Ins ins) {
+  const Desc *d = &f->code->proto->descs[ins_c(ins)];
+  Value *regs = f->base + ins_b(ins), obj = regs[0], v;
+  i64 i, k;
+  if (d->item_count == 2 && d->items[0] == IX_VALUE && d->items[1] == IX_VALUE && obj.kind == V_ARRAY &&
+      array_rank(obj.array) == 2 && array_device(obj.array) == DEV_CPU && in_bounds(regs[1], array_dims(obj.array)[0], &i) &&
+      in_bounds(regs[2], array_dims(obj.array)[1], &k)) {
+    v = array_load(obj.array, i * array_strides(obj.array)[0] + k * array_strides(obj.array)[1]);
+    regs[0] = value_nil();
+    value_drop(vm, obj);
+  } else {
+    if (vm_index(vm, obj, d->items, d->item_count, regs + 1, &v) != WEFT_OK) return WEFT_ERROR;
+    drop_run(vm, regs, 1 + desc_registers(d));
+  }
+  set_register(vm, &f->base[ins_a(ins)], v);
+  return WEFT_OK;
+}
+
+/* a[i] = v and a[i, k] = v into an array that nobody else holds. */
+static inline bool set_element(const Desc *d, const Value *root, const Value *keys) {
+  if (d->step_count != 1 || d->op != BC_move || d->steps[0].kind != STEP_INDEX || root->kind != V_ARRAY) return false;
+  Array *a = root->array;
+  u32 n = d->item_count, rank = array_rank(a), dtype = array_dtype(a);
+  if (n != rank || n > 2 || n == 0 || d->items[0] != IX_VALUE || d->items[n - 1] != IX_VALUE || array_device(a) != DEV_CPU) return false;
+  Value v = keys[n];
+  if (v.kind != V_NUM || !array_writable(a)) return false;
+  if (v.dtype != dtype && (dtype_kind(v.dtype) > dtype_kind(dtype) || !num_store_convert(v, dtype, &v))) return false;
+  i64 i, k = 0;
+  if (!in_bounds(keys[0], array_dims(a)[0], &i)) return false;
+  if (n == 2 && !in_bounds(keys[1], array_dims(a)[1], &k)) return false;
+  i64 at = i * array_strides(a)[0] + (n == 2 ? k * array_strides(a)[1] : 0);
+  switch (dtype_bytes(dtype)) {
+    case 8: ((u64 *)a->data)[at] = v.u; return true;
+    case 4: ((u32 *)a->data)[at] = (u32)v.u; return true;
+    case 1: ((u8 *)a->data)[at] = (u8)v.u; return true;
+    default: return false;
+  }
+}
+
+static WeftStatus set_path(Vm *vm, const Frame *f, Ins ins) {
+  const Desc *d = &f->code->proto->descs[ins_c(ins)];
+  Value *keys = f->base + ins_b(ins);
+  Value *root = d->root == ROOT_MODULE ? &f->code->module->slots[d->root_slot].value : &f->base[ins_a(ins)];
+  if (LIKELY(set_element(d, root, keys))) return WEFT_OK; /* keys and value are numbers: nothing to drop */
+  if (root->kind == V_HOLE) return unassigned(vm, f->code, d->root_slot);
+  u32 n = desc_registers(d);
+  Value value = keys[n];
+  keys[n] = value_nil();
+  if (vm_update(vm, root, d, keys, value) != WEFT_OK) return WEFT_ERROR;
+  drop_run(vm, keys, n);
+  return WEFT_OK;
+}
+
+/* ---- for -------------------------------------------------------------------------------------- */
+
+static WeftStatus for_begin(Vm *vm, Value *base, Ins ins, Value seq) {
+  u64 count;
+  if (vm_seq_open(vm, seq, &count) != WEFT_OK) return WEFT_ERROR;
+  u32 a = ins_a(ins), b = ins_b(ins);
+  if ((ins_flags(ins) & INS_B_DIES) && !(b & INS_CONST) && b != a) base[b] = value_nil();
+  else value_keep(seq);
+  set_register(vm, &base[a], seq);
+  set_register(vm, &base[a + 1], value_i64(0));
+  set_register(vm, &base[a + 2], value_i64((i64)count));
+  return WEFT_OK;
+}
+
+static __attribute__((noinline)) WeftStatus for_item(Vm *vm, Value *at) {
+  u64 pos = at[1].u;
+  Value v;
+  if (vm_seq_next(vm, at[0], &pos, &v) != WEFT_OK) return WEFT_ERROR;
+  at[1].u = pos;
+  set_register(vm, &at[3], v);
+  return WEFT_OK;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------ */
+
+/* Replaces eager(f) by f; the frame then runs eagerly. */
+static Value unwrap_eager(Vm *vm, Value fn, u16 *flags) {
+  while (fn.kind == V_FN && fn.fn->kind == FN_TRANSFORM && fn.fn->transform == TF_eager) {
+    Value inner = value_keep(fn.fn->inner);
+    value_drop(vm, fn);
+    fn = inner;
+    *flags |= FRAME_EAGER;
+  }
+  return fn;
+}
+
+typedef enum CallEnd { CALL_RAISED, CALL_PUSHED, CALL_DONE } CallEnd;
+
+/* Replaces the top frame by one of `code` with these parameters (moved). */
+static bool replace_frame(Vm *vm, Value self, Code *code, const Value *params, u16 flags) {
+  Frame *f = &vm->frames[vm->frame_count - 1];
+  const Proto *p = code->proto;
+  Value *base = f->base, old_self = f->self;
+  u32 old = f->code->proto->nregs;
+  if (vm->stack_end - base < (i64)p->nregs) { /* no room where it stands: find it first, so that failure changes nothing */
+    Value *fresh = stack_take(vm, p->nregs);
+    if (!fresh) return false;
+    /* The old registers stay below as dead space until this frame returns; it cannot pile up, since the new
+     * segment is empty but for this frame. */
+    clear_registers(vm, base, old);
+    memset(base, 0, sizeof(Value) * old);
+    f->base = base = fresh;
+  } else {
+    clear_registers(vm, base, old);
+    vm->stack_top = base + p->nregs;
+  }
+  if (p->nparams) memcpy(base, params, sizeof(Value) * p->nparams);
+  memset(base + p->nparams, 0, sizeof(Value) * (p->nregs - p->nparams));
+  f->code = code;
+  f->fn = self.fn;
+  f->self = self;
+  f->pc = 0;
+  f->flags = (u16)((f->flags & ~FRAME_MODULE) | flags);
+  f->tail_calls++;
+  value_drop(vm, old_self);
+  return true;
+}
+
+/* Calls fn (consumed) with args (moved). tail: in place of the top frame. CALL_DONE: *out is the result. */
+static CallEnd call_any(Vm *vm, Value fn, Args args, u16 result, bool tail, Value *out) {
+  u16 flags = 0;
+  fn = unwrap_eager(vm, fn, &flags);
+  if (fn.kind != V_FN || fn.fn->kind != FN_CLOSURE) {
+    WeftStatus status = call_native(vm, fn, args, out);
+    value_drop(vm, fn);
+    return status == WEFT_OK ? CALL_DONE : CALL_RAISED;
+  }
+  Code *code = fn.fn->code;
+  const Proto *p = code->proto;
+  Value small[16], *params = p->nparams <= COUNT_OF(small) ? small : mem_alloc(&vm->alloc, sizeof *params * p->nparams);
+  CallEnd end = CALL_RAISED;
+  if (!params) {
+    (void)vm_error_memory(vm);
+    value_drop(vm, fn);
+    return CALL_RAISED;
+  }
+  if (bind_closure(vm, p, args, params) != WEFT_OK) {
+    value_drop(vm, fn);
+  } else if (tail) {
+    vm->stats.calls++;
+    if (replace_frame(vm, fn, code, params, flags)) end = CALL_PUSHED;
+    else {
+      drop_run(vm, params, p->nparams);
+      value_drop(vm, fn);
+    }
+  } else if (frame_push(vm, fn, code, result, flags)) {
+    if (p->nparams) memcpy(vm->frames[vm->frame_count - 1].base, params, sizeof(Value) * p->nparams);
+    end = CALL_PUSHED;
+  } else {
+    drop_run(vm, params, p->nparams);
+  }
+  if (params != small) mem_free(&vm->alloc, params, sizeof *params * p->nparams);
+  return end;
+}
+
+static __attribute__((noinline)) CallEnd call_window(Vm *vm, Value *win, u32 argc, u16 result, bool tail, Value *out) {
+  Value fn = win[0];
+  win[0] = value_nil();
+  return call_any(vm, fn, (Args){win + 1, NULL, argc}, result, tail, out);
+}
+
+static __attribute__((noinline)) CallEnd call_described(Vm *vm, const Desc *d, Value *win, bool skip, u16 result, bool tail, Value *out) {
+  Gathered g;
+  Value fn = win[0];
+  CallEnd end = CALL_RAISED;
+  win[0] = value_nil();
+  if (args_gather(vm, d, win, skip, &g) == WEFT_OK) end = call_any(vm, fn, args_of(&g), result, tail, out);
+  else value_drop(vm, fn);
+  args_free(vm, &g);
+  return end;
+}
+
+/* ---- errors ----------------------------------------------------------------------------------- */
+
+/* Pops frames until one has a handler for the error; its pc then stands at the handler. False: none above floor. */
+static bool unwind(Vm *vm, u32 floor) {
+  while (vm->frame_count > floor) {
+    Frame *f = &vm->frames[vm->frame_count - 1];
+    const Proto *p = f->code->proto;
+    const Extent *handler = NULL;
+    for (u32 i = 1; i < p->nextents && vm_error_catchable(vm); i++) { /* inner extents stand behind outer ones */
+      const Extent *e = &p->extents[i];
+      if (e->kind == EXT_TRY && e->begin <= f->pc && f->pc < e->head) handler = e;
+    }
+    if (handler) {
+      if (code_clear_dead(vm, f->code, f->base, handler->head)) {
+        f->pc = handler->head;
+        return true;
+      }
+      (void)vm_error_memory(vm);
+    }
+    vm_error_leave_frame(vm);
+    frame_pop(vm);
+  }
+  return false;
+}
+
+/* ---- the loop --------------------------------------------------------------------------------- */
+
+#define TAG_WEAK ((u64)VF_WEAK << 16)
+#define TAG_NUM(dtype) ((u64)V_NUM | (u64)(dtype) << 8)
+#define TAG_I64 TAG_NUM(DT_i64)
+#define TAG_F64 TAG_NUM(DT_f64)
+#define TAG_BOOL TAG_NUM(DT_bool)
+
+static inline void put_bits(Vm *vm, Value *at, u64 tag, u64 bits) {
+  if (UNLIKELY(at->flags & VF_COUNTED)) value_drop(vm, *at);
+  memcpy(at, &tag, 8);
+  at->bits = bits;
+}
+static inline u64 float_bits(f64 f) {
+  u64 u;
+  memcpy(&u, &f, 8);
+  return u;
+}
+
+/* Both operands as f64 when one is f64 and the other f64 or i64. */
+static inline bool as_floats(const Value *x, const Value *y, u64 tx, u64 ty, f64 *fx, f64 *fy) {
+  tx &= ~TAG_WEAK;
+  ty &= ~TAG_WEAK;
+  if (tx == TAG_F64) {
+    *fx = x->f;
+    if (ty == TAG_F64) *fy = y->f;
+    else if (ty == TAG_I64) *fy = (f64)y->i;
+    else return false;
+    return true;
+  }
+  if (ty != TAG_F64 || tx != TAG_I64) return false;
+  *fx = (f64)x->i;
+  *fy = y->f;
+  return true;
+}
+
+WeftStatus vm_run(Vm *vm, u32 floor, Value *out) {
+  static const void *const labels[BC_COUNT] = {
+#define BC(name, form, effects, meaning) &&op_##name,
+#include "lang/bytecode.def"
+#undef BC
+  };
+  Frame *f;
+  Value *base;
+  const Value *consts;
+  const Ins *code, *ip;
+  Ins ins;
+  Value result;
+
+#define LOAD_FRAME()                                              \
+  (f = &vm->frames[vm->frame_count - 1], base = f->base,          \
+   consts = f->code->consts, code = f->code->proto->code, ip = code + f->pc)
+#define DISPATCH() do { ins = *ip; goto *labels[ins_op(ins)]; } while (0)
+#define NEXT() do { ip++; DISPATCH(); } while (0)
+#define SAVE() (f->pc = (u32)(ip - code))
+#define A (&base[ins_a(ins)])
+#define AK operand(base, consts, ins_a(ins))
+#define BK operand(base, consts, ins_b(ins))
+#define CK operand(base, consts, ins_c(ins))
+/* The vector of frames may have moved when the instruction called back. */
+#define TRY(call) do { SAVE(); if (UNLIKELY((call) != WEFT_OK)) goto raised; f = &vm->frames[vm->frame_count - 1]; } while (0)
+#define TRY_NEXT(call) do { TRY(call); NEXT(); } while (0)
+#define KILL_NEXT() do { kill_operands(vm, base, ins); NEXT(); } while (0)
+
+  LOAD_FRAME();
+  if (f->pc == 0 && !(f->flags & FRAME_MODULE)) goto entered;
+  DISPATCH();
+
+  /* ---- moving ---- */
+op_move: {
+  u32 b = ins_b(ins);
+  Value v = *operand(base, consts, b);
+  if ((ins_flags(ins) & INS_B_DIES) && !(b & INS_CONST)) base[b] = value_nil();
+  else value_keep(v);
+  set_register(vm, A, v);
+  NEXT();
+}
+op_loadk:
+  set_register(vm, A, value_keep(consts[ins_x(ins)]));
+  NEXT();
+op_getmod: {
+  Value v = f->code->module->slots[ins_x(ins)].value;
+  if (UNLIKELY(v.kind == V_HOLE)) {
+    if (!(ins_flags(ins) & INS_METHOD)) {
+      SAVE();
+      (void)unassigned(vm, f->code, ins_x(ins));
+      goto raised;
+    }
+    v = value_nil();
+  }
+  set_register(vm, A, value_keep(v));
+  NEXT();
+}
+op_setmod: {
+  u32 a = ins_a(ins);
+  Value v = *AK;
+  if ((ins_flags(ins) & INS_A_DIES) && !(a & INS_CONST)) base[a] = value_nil();
+  else value_keep(v);
+  module_store(vm, &f->code->module->slots[ins_x(ins)], v);
+  NEXT();
+}
+op_getcap:
+  set_register(vm, A, value_keep(f->fn->env->slots[ins_b(ins)]));
+  NEXT();
+op_groupfn: TRY_NEXT(group_function(vm, f, ins_a(ins), ins_b(ins)));
+op_closure: TRY_NEXT(make_closure(vm, f, ins_a(ins), ins_b(ins)));
+op_group: TRY_NEXT(make_group(vm, f, ins_a(ins), ins_b(ins), ins_c(ins)));
+
+  /* ---- arithmetic ---- */
+#define ARITHMETIC(name, INT_EXPR, FLOAT_EXPR)                                             \
+  op_##name: {                                                                             \
+    const Value *x = BK, *y = CK;                                                          \
+    u64 tx = value_tag(*x), ty = value_tag(*y);                                            \
+    f64 fx, fy;                                                                            \
+    if (((tx | TAG_WEAK) == (TAG_I64 | TAG_WEAK)) & ((ty | TAG_WEAK) == (TAG_I64 | TAG_WEAK))) { \
+      u64 r = INT_EXPR;                                                                    \
+      put_bits(vm, A, tx & ty, r);                                                         \
+      NEXT();                                                                              \
+    }                                                                                      \
+    if (as_floats(x, y, tx, ty, &fx, &fy)) {                                               \
+      f64 r = FLOAT_EXPR;                                                                  \
+      put_bits(vm, A, TAG_F64 | (tx & ty & TAG_WEAK), float_bits(r));                      \
+      NEXT();                                                                              \
+    }                                                                                      \
+    TRY_NEXT(binary_slow(vm, ins, base, consts));                                          \
+  }
+  ARITHMETIC(add, x->u + y->u, fx + fy)
+  ARITHMETIC(sub, x->u - y->u, fx - fy)
+  ARITHMETIC(mul, x->u * y->u, fx * fy)
+
+op_div: {
+  const Value *x = BK, *y = CK;
+  u64 tx = value_tag(*x), ty = value_tag(*y);
+  f64 fx, fy;
+  if (as_floats(x, y, tx, ty, &fx, &fy)) {
+    put_bits(vm, A, TAG_F64 | (tx & ty & TAG_WEAK), float_bits(fx / fy));
+    NEXT();
+  }
+  TRY_NEXT(binary_slow(vm, ins, base, consts));
+}
+op_floordiv: {
+  const Value *x = BK, *y = CK;
+  u64 tx = value_tag(*x), ty = value_tag(*y);
+  if (((tx | TAG_WEAK) == (TAG_I64 | TAG_WEAK)) & ((ty | TAG_WEAK) == (TAG_I64 | TAG_WEAK)) && y->i > 0) {
+    i64 n = x->i, d = y->i, q = n / d;
+    put_bits(vm, A, tx & ty, (u64)(q - (n % d < 0)));
+    NEXT();
+  }
+  TRY_NEXT(binary_slow(vm, ins, base, consts));
+}
+op_mod: {
+  const Value *x = BK, *y = CK;
+  u64 tx = value_tag(*x), ty = value_tag(*y);
+  if (((tx | TAG_WEAK) == (TAG_I64 | TAG_WEAK)) & ((ty | TAG_WEAK) == (TAG_I64 | TAG_WEAK)) && y->i > 0) {
+    i64 r = x->i % y->i;
+    put_bits(vm, A, tx & ty, (u64)(r < 0 ? r + y->i : r));
+    NEXT();
+  }
+  TRY_NEXT(binary_slow(vm, ins, base, consts));
+}
+op_matmul:
+op_pow:
+op_band:
+op_bor:
+op_bxor:
+op_shl:
+op_shr: TRY_NEXT(binary_slow(vm, ins, base, consts));
+
+#define COMPARISON(name, OPERATOR)                                                         \
+  op_##name: {                                                                             \
+    const Value *x = BK, *y = CK;                                                          \
+    u64 tx = value_tag(*x), ty = value_tag(*y);                                            \
+    f64 fx, fy;                                                                            \
+    bool r;                                                                                \
+    if (((tx | TAG_WEAK) == (TAG_I64 | TAG_WEAK)) & ((ty | TAG_WEAK) == (TAG_I64 | TAG_WEAK))) \
+      r = x->i OPERATOR y->i;                                                              \
+    else if (as_floats(x, y, tx, ty, &fx, &fy)) r = fx OPERATOR fy;                        \
+    else TRY_NEXT(binary_slow(vm, ins, base, consts));                                     \
+    put_bits(vm, A, TAG_BOOL | (tx & ty & TAG_WEAK), r);                                   \
+    NEXT();                                                                                \
+  }
+  COMPARISON(eq, ==)
+  COMPARISON(ne, !=)
+  COMPARISON(lt, <)
+  COMPARISON(le, <=)
+  COMPARISON(gt, >)
+  COMPARISON(ge, >=)
+
+op_in: {
+  bool found;
+  TRY(value_in(vm, *BK, *CK, &found));
+  set_register(vm, A, value_bool(found)); /* when a is b or c, the operand goes with it */
+  KILL_NEXT();
+}
+op_neg: {
+  const Value *x = BK;
+  u64 tx = value_tag(*x);
+  if ((tx | TAG_WEAK) == (TAG_F64 | TAG_WEAK)) {
+    put_bits(vm, A, tx, float_bits(-x->f));
+    NEXT();
+  }
+  if ((tx | TAG_WEAK) == (TAG_I64 | TAG_WEAK)) {
+    put_bits(vm, A, tx, 0 - x->u);
+    NEXT();
+  }
+  TRY_NEXT(unary_slow(vm, ins, base, consts));
+}
+op_pos:
+op_bnot: TRY_NEXT(unary_slow(vm, ins, base, consts));
+op_not:
+op_truth: {
+  const Value *x = BK;
+  bool t;
+  if (LIKELY((value_tag(*x) | TAG_WEAK) == (TAG_BOOL | TAG_WEAK))) t = x->i;
+  else TRY(vm_truth(vm, *x, &t));
+  put_bits(vm, A, TAG_BOOL, ins_op(ins) == BC_not ? !t : t);
+  KILL_NEXT();
+}
+
+  /* ---- making values ---- */
+op_array: TRY_NEXT(make_array(vm, base, ins));
+op_list: TRY_NEXT(make_list(vm, base, ins));
+op_append:
+  SAVE();
+  if (UNLIKELY(!list_push(vm, A, value_keep(*BK)))) goto raised;
+  KILL_NEXT();
+op_extend:
+  TRY(interp_extend(vm, A, *BK));
+  KILL_NEXT();
+op_toarray: {
+  Value v;
+  TRY(vm_array_literal(vm, A->list->items, A->list->count, &v));
+  set_register(vm, A, v);
+  NEXT();
+}
+op_record: TRY_NEXT(make_record(vm, f, ins));
+op_recput:
+  TRY(record_put(vm, A, *BK, *CK));
+  KILL_NEXT();
+op_recspread:
+  TRY(record_spread(vm, A, *BK));
+  KILL_NEXT();
+op_range: TRY_NEXT(make_range(vm, base, ins));
+op_fmt: {
+  Value v;
+  TRY(format_value(vm, *BK, *CK, &v));
+  set_register(vm, A, v);
+  KILL_NEXT();
+}
+op_join: {
+  Value v;
+  u32 b = ins_b(ins);
+  SAVE();
+  if (UNLIKELY(!text_concat(vm, base + b, ins_c(ins), &v))) goto raised;
+  drop_run(vm, base + b, ins_c(ins));
+  set_register(vm, A, v);
+  NEXT();
+}
+
+  /* ---- reading parts ---- */
+op_index: {
+  const Value *x = BK, *y = CK;
+  i64 i;
+  if (LIKELY(x->kind == V_ARRAY) && array_rank(x->array) == 1 && array_device(x->array) == DEV_CPU &&
+      in_bounds(*y, array_dims(x->array)[0], &i)) {
+    const Array *a = x->array;
+    i64 at = i * a->geometry[1];
+    u32 dtype = array_dtype(a);
+    if (dtype == DT_f64 || dtype == DT_i64) put_bits(vm, A, TAG_NUM(dtype), ((const u64 *)a->data)[at]);
+    else set_register(vm, A, array_load(a, at));
+    KILL_NEXT();
+  }
+  if (x->kind == V_LIST && in_bounds(*y, x->list->count, &i)) {
+    set_register(vm, A, value_keep(x->list->items[i]));
+    KILL_NEXT();
+  }
+  TRY(index_one(vm, base, ins, *x, *y));
+  KILL_NEXT();
+}
+op_indexn: TRY_NEXT(index_many(vm, f, ins));
+op_field: {
+  const Value *x = BK;
+  Name name = f->code->proto->descs[ins_c(ins)].name;
+  Value v;
+  if (x->kind == V_RECORD) {
+    const Value *at = record_find(x->record, name);
+    if (LIKELY(at)) {
+      set_register(vm, A, value_keep(*at));
+      KILL_NEXT();
+    }
+  }
+  TRY(vm_field(vm, *x, name, &v));
+  set_register(vm, A, v);
+  KILL_NEXT();
+}
+op_method: {
+  Value *at = A, v;
+  bool found;
+  Name name = f->code->proto->descs[ins_b(ins)].name;
+  TRY(field_method(vm, at[1], name, &found, &v));
+  if (found) {
+    set_register(vm, &at[0], v);
+    set_register(vm, &at[1], value_hole());
+  } else if (UNLIKELY(at[0].kind == V_NIL)) {
+    if (at[1].kind == V_RECORD) (void)field_missing(vm, at[1].record, name);
+    else (void)vm_error(vm, EK_name, "there is no function '%s', and %s has no such field", name_text(&vm->names, name), value_type_name(at[1]));
+    goto raised;
+  }
+  NEXT();
+}
+op_unpack: TRY_NEXT(unpack(vm, f, ins, *BK));
+op_unpackrec: TRY_NEXT(unpack_record(vm, f, ins, *BK));
+op_setpath: TRY_NEXT(set_path(vm, f, ins));
+
+  /* ---- calls ---- */
+op_call: {
+  Value *win = base + ins_b(ins);
+  u32 argc = ins_c(ins);
+  TRY(vm_safepoint(vm));
+  if ((ins_flags(ins) & INS_METHOD) && win[1].kind == V_HOLE) {
+    win[1] = win[0];
+    win[0] = value_nil();
+    win++;
+    argc--;
+  }
+  Value fn = win[0];
+  if (LIKELY(fn.kind == V_FN)) {
+    if (fn.fn->kind == FN_CLOSURE) {
+      Code *callee = fn.fn->code;
+      const Proto *p = callee->proto;
+      if (LIKELY(argc == p->nparams && p->rest_index < 0)) {
+        u16 flags = f->flags & FRAME_EAGER;
+        Frame *g = push_frame(vm, fn, callee, (u16)ins_a(ins), flags);
+        if (UNLIKELY(!g)) goto raised;
+        Value *to = g->base;
+        for (u32 i = 0; i < argc; i++) to[i] = win[1 + i];
+        memset(to + argc, 0, sizeof(Value) * (p->nregs - argc));
+        memset(win, 0, sizeof(Value) * (argc + 1));
+        vm->stats.calls++;
+        LOAD_FRAME();
+        goto entered;
+      }
+    } else if (fn.fn->kind == FN_BUILTIN) {
+      if (UNLIKELY(call_builtin(vm, fn.fn->op, win + 1, argc, &result) != WEFT_OK)) goto raised;
+      f = &vm->frames[vm->frame_count - 1];
+      win[0] = value_nil();
+      value_drop(vm, fn);
+      set_register(vm, A, result);
+      NEXT();
+    }
+  }
+  switch (call_window(vm, win, argc, (u16)ins_a(ins), false, &result)) {
+    case CALL_RAISED: goto raised;
+    case CALL_PUSHED: LOAD_FRAME(); goto entered;
+    default: break;
+  }
+  f = &vm->frames[vm->frame_count - 1];
+  set_register(vm, A, result);
+  NEXT();
+}
+op_callx: {
+  Value *win = base + ins_b(ins);
+  TRY(vm_safepoint(vm));
+  bool skip = (ins_flags(ins) & INS_METHOD) && win[1].kind == V_HOLE;
+  switch (call_described(vm, &f->code->proto->descs[ins_c(ins)], win, skip, (u16)ins_a(ins), false, &result)) {
+    case CALL_RAISED: goto raised;
+    case CALL_PUSHED: LOAD_FRAME(); goto entered;
+    default: break;
+  }
+  f = &vm->frames[vm->frame_count - 1];
+  set_register(vm, A, result);
+  NEXT();
+}
+op_tail: {
+  Value *win = base + ins_b(ins);
+  u32 argc = ins_c(ins);
+  TRY(vm_safepoint(vm));
+  if ((ins_flags(ins) & INS_METHOD) && win[1].kind == V_HOLE) {
+    win[1] = win[0];
+    win[0] = value_nil();
+    win++;
+    argc--;
+  }
+  switch (call_window(vm, win, argc, 0, true, &result)) {
+    case CALL_RAISED: goto raised;
+    case CALL_PUSHED: LOAD_FRAME(); goto entered;
+    default: goto returning;
+  }
+}
+op_tailx: {
+  Value *win = base + ins_b(ins);
+  TRY(vm_safepoint(vm));
+  bool skip = (ins_flags(ins) & INS_METHOD) && win[1].kind == V_HOLE;
+  switch (call_described(vm, &f->code->proto->descs[ins_c(ins)], win, skip, 0, true, &result)) {
+    case CALL_RAISED: goto raised;
+    case CALL_PUSHED: LOAD_FRAME(); goto entered;
+    default: goto returning;
+  }
+}
+op_ret: {
+  u32 a = ins_a(ins);
+  if (a & INS_CONST) {
+    result = value_keep(consts[a & ~(u32)INS_CONST]);
+  } else { /* the frame ends: its registers die */
+    result = base[a];
+    base[a] = value_nil();
+  }
+}
+returning: { /* result goes to the caller */
+  f = &vm->frames[vm->frame_count - 1];
+  u32 n = f->code->proto->nregs;
+  Value self = f->self;
+  u16 to = f->result;
+  base = f->base;
+  clear_registers(vm, base, n);
+  vm->frame_count--;
+  stack_give_back(vm, base);
+  value_drop(vm, self);
+  if (vm->frame_count == floor) {
+    *out = result;
+    return WEFT_OK;
+  }
+  LOAD_FRAME();
+  set_register(vm, &base[to], result);
+  NEXT();
+}
+
+entered: /* a frame was just pushed: f, base, ip stand at its first instruction */
+  if (vm->tier && !(f->flags & (FRAME_EAGER | FRAME_MODULE)) && f->code->proto->nsites) {
+    SiteState *s = &f->code->sites[0];
+    if (LIKELY(s->count != UINT32_MAX)) s->count++;
+    if (s->entry || (s->count >= vm->tunables.hot_calls && !(s->flags & SITE_COLD))) {
+      switch (vm->tier->site(vm, f, 0)) {
+        case TIER_STAY: LOAD_FRAME(); break;
+        case TIER_RAN: goto tier_ran;
+        default: goto raised;
+      }
+    }
+  }
+  DISPATCH();
+
+tier_ran: /* frames were changed */
+  if (vm->frame_count <= floor) {
+    *out = vm->native_result;
+    vm->native_result = value_nil();
+    return WEFT_OK;
+  }
+  LOAD_FRAME();
+  DISPATCH();
+
+  /* ---- control ---- */
+op_jump:
+  ip = code + ins_x(ins);
+  DISPATCH();
+op_jif:
+op_jnot: {
+  const Value *x = AK;
+  bool t;
+  if (LIKELY((value_tag(*x) | TAG_WEAK) == (TAG_BOOL | TAG_WEAK))) t = x->i;
+  else TRY(vm_truth(vm, *x, &t));
+  if (vm->tier) {
+    u32 site = f->code->site_of_pc[ip - code];
+    if (site) {
+      SiteState *s = &f->code->sites[site - 1];
+      s->taken = (u16)(s->taken << 1 | t);
+    }
+  }
+  if (UNLIKELY(x->flags & VF_COUNTED) && (ins_flags(ins) & INS_A_DIES)) set_register(vm, A, value_nil());
+  if (t == (ins_op(ins) == BC_jif)) {
+    ip = code + ins_x(ins);
+    DISPATCH();
+  }
+  NEXT();
+}
+op_jgiven:
+  if (A->kind != V_HOLE) {
+    ip = code + ins_x(ins);
+    DISPATCH();
+  }
+  NEXT();
+op_loop: {
+  TRY(vm_safepoint(vm));
+  const Ins *head = code + ins_x(ins);
+  if (vm->tier && !(f->flags & FRAME_EAGER)) {
+    u32 site = f->code->site_of_pc[ip - code];
+    if (site) {
+      SiteState *s = &f->code->sites[site - 1];
+      if (LIKELY(s->count != UINT32_MAX)) s->count++;
+      if (s->entry || (s->count >= vm->tunables.hot_trips && !(s->flags & SITE_COLD))) {
+        f->pc = ins_x(ins); /* the back-edge is behind us: state is that of the loop's head */
+        switch (vm->tier->site(vm, f, site - 1)) {
+          case TIER_STAY:
+            LOAD_FRAME();
+            DISPATCH();
+          case TIER_RAN: goto tier_ran;
+          default: goto raised;
+        }
+      }
+    }
+  }
+  ip = head;
+  DISPATCH();
+}
+op_forprep: TRY_NEXT(for_begin(vm, base, ins, *BK));
+op_fornext: {
+  Value *at = A;
+  if (at[1].u >= at[2].u) {
+    set_register(vm, &at[0], value_nil()); /* an array walked over may be updated in place again */
+    ip = code + ins_x(ins);
+    DISPATCH();
+  }
+  if (LIKELY(at[0].kind == V_RANGE)) {
+    const Range *r = at[0].range;
+    put_bits(vm, &at[3], TAG_I64 | TAG_WEAK, (u64)r->start + at[1].u * (u64)r->step);
+    at[1].u++;
+    NEXT();
+  }
+  TRY_NEXT(for_item(vm, at));
+}
+op_catch: {
+  Value v;
+  SAVE();
+  if (UNLIKELY(!vm_error_record(vm, &v))) goto raised;
+  set_register(vm, A, v);
+  NEXT();
+}
+
+  /* ---- the rest ---- */
+op_import: {
+  Value v;
+  TRY(module_import(vm, f->code->module, *BK, &v));
+  f = &vm->frames[vm->frame_count - 1];
+  set_register(vm, A, v);
+  NEXT();
+}
+op_checkarg: {
+  Value bound[ARRAY_MAX_RANK];
+  const Desc *d = &f->code->proto->descs[ins_c(ins)];
+  TRY(annot_check(vm, f->code->proto->name, d, *BK, base, bound));
+  u32 n = 0;
+  for (u32 i = 0; d->has_dims && i < d->rank; i++)
+    if (d->dim_consts[i] == -1 && d->dim_binds[i]) set_register(vm, A + n, bound[n]), n++;
+  NEXT();
+}
+
+raised:
+  if (!unwind(vm, floor)) return WEFT_ERROR;
+  LOAD_FRAME();
+  DISPATCH();
+}

@@ -1,0 +1,66 @@
+/* list.c — lists: a counted head with a vector of values that grows by doubling. */
+#include <string.h>
+
+#include "vm/alloc.h"
+
+bool list_new(Vm *vm, u32 cap, Value *out) {
+  List *l = obj_alloc(vm, sizeof *l);
+  Value *items = l && cap ? items_resize(vm, NULL, 0, cap) : NULL;
+  if (!l || (cap && !items)) {
+    if (l) obj_free(vm, l, sizeof *l);
+    return (void)vm_error_memory(vm), false;
+  }
+  *l = (List){{1, 0}, 0, cap, items};
+  *out = value_obj(V_LIST, l);
+  return true;
+}
+
+bool list_from(Vm *vm, const Value *items, u32 count, Value *out) {
+  if (!list_new(vm, count, out)) return false;
+  for (u32 i = 0; i < count; i++) out->list->items[i] = value_keep(items[i]);
+  out->list->count = count;
+  return true;
+}
+
+bool list_unique(Vm *vm, Value *list) {
+  List *l = list->list;
+  if (l->head.refs == 1) return true;
+  Value copy;
+  if (!list_from(vm, l->items, l->count, &copy)) return false;
+  l->head.refs--;
+  *list = copy;
+  return true;
+}
+
+static bool reserve(Vm *vm, List *l, u64 need) {
+  if (need <= l->cap) return true;
+  u64 cap = (u64)l->cap * 2 > 4 ? (u64)l->cap * 2 : 4;
+  if (cap < need) cap = need;
+  if (cap > UINT32_MAX / 2) return (void)vm_error(vm, EK_limit, "a list of %llu items is too long", (unsigned long long)need), false;
+  Value *items = items_resize(vm, l->items, l->cap, (u32)cap);
+  if (!items) return (void)vm_error_memory(vm), false;
+  l->items = items;
+  l->cap = (u32)cap;
+  return true;
+}
+
+bool list_push(Vm *vm, Value *list, Value item) {
+  if (!list_unique(vm, list) || !reserve(vm, list->list, (u64)list->list->count + 1)) {
+    value_drop(vm, item);
+    return false;
+  }
+  list->list->items[list->list->count++] = item;
+  return true;
+}
+
+bool list_extend(Vm *vm, Value *list, const Value *items, u32 count) {
+  if (!list_unique(vm, list)) return false;
+  List *l = list->list;
+  bool self = items >= l->items && items < l->items + l->count; /* xs + xs: the vector may move */
+  size_t at = self ? (size_t)(items - l->items) : 0;
+  if (!reserve(vm, l, (u64)l->count + count)) return false;
+  if (self) items = l->items + at;
+  for (u32 i = 0; i < count; i++) l->items[l->count + i] = value_keep(items[i]);
+  l->count += count;
+  return true;
+}

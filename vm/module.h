@@ -1,0 +1,23 @@
+/* module.h — modules: their variables, running them, importing them. */
+#ifndef WEFT_VM_MODULE_H
+#define WEFT_VM_MODULE_H
+
+#include "vm/vm.h"
+
+enum { MODULE_NEW, MODULE_RUNNING, MODULE_DONE, MODULE_FAILED };
+
+void modules_free(Vm *vm);
+/* Slots for all names of the scope; those of built-ins get their values. After compiling into a module. */
+bool module_fill(Vm *vm, Module *m) MUST_USE;
+/* The value a global built-in name stands for; standard modules are made when first asked for. */
+bool builtin_value(Vm *vm, Builtin b, Value *out) MUST_USE;
+/* Rebinds a slot. Consumes v. */
+void module_store(Vm *vm, ModuleSlot *slot, Value v);
+/* Runs a compiled module body. *out: value of its last statement. Borrows p. */
+WeftStatus module_run(Vm *vm, Module *m, Proto *p, Value *out) MUST_USE;
+/* BC_import: path as written in the file of `from`. *out owned. */
+WeftStatus module_import(Vm *vm, Module *from, Value path, Value *out) MUST_USE;
+/* m.name: the variable, NULL (error raised) when private or absent. */
+Value *module_member(Vm *vm, Module *m, Name name);
+
+#endif

@@ -1,0 +1,152 @@
+/* operate.c — operators on any values: numbers at once, arrays by kernels, texts and lists here. */
+#include "vm/operate.h"
+
+#include <string.h>
+
+#include "vm/scalar.h"
+
+static const struct {
+  u16 op;
+  const char *sign;
+} operators[BC_COUNT] = {
+    [BC_add] = {OP_add, "+"},
+    [BC_sub] = {OP_subtract, "-"},
+    [BC_mul] = {OP_multiply, "*"},
+    [BC_div] = {OP_divide, "/"},
+    [BC_floordiv] = {OP_floor_divide, "//"},
+    [BC_mod] = {OP_remainder, "%"},
+    [BC_matmul] = {OP_matmul, "@"},
+    [BC_pow] = {OP_power, "**"},
+    [BC_band] = {OP_bitwise_and, "&"},
+    [BC_bor] = {OP_bitwise_or, "|"},
+    [BC_bxor] = {OP_bitwise_xor, "^"},
+    [BC_shl] = {OP_left_shift, "<<"},
+    [BC_shr] = {OP_right_shift, ">>"},
+    [BC_eq] = {OP_equal, "=="},
+    [BC_ne] = {OP_not_equal, "!="},
+    [BC_lt] = {OP_less, "<"},
+    [BC_le] = {OP_less_equal, "<="},
+    [BC_gt] = {OP_greater, ">"},
+    [BC_ge] = {OP_greater_equal, ">="},
+    [BC_neg] = {OP_negative, "-"},
+    [BC_pos] = {OP_positive, "+"},
+    [BC_bnot] = {OP_bitwise_not, "~"},
+};
+
+/* ---- the way to kernels ----------------------------------------------------------------------- */
+
+/* Tapes and devices come before the eager kernel. */
+static WeftStatus op_elsewhere(Vm *vm, u32 op, Value *args, u32 n, Value *out, bool *done) {
+  *done = true;
+  u32 device = DEV_CPU;
+  for (u32 i = 0; i < n; i++) {
+    if (args[i].kind == V_TRACKED && vm->tape) return vm->tape->op(vm, op, args, out);
+    if (args[i].kind == V_ARRAY && array_device(args[i].array) != DEV_CPU) device = array_device(args[i].array);
+    if (args[i].kind == V_LIST && vm->tape && vm->ambient) { /* stack((a, b)): tracked items one level down */
+      for (u32 k = 0; k < args[i].list->count; k++)
+        if (args[i].list->items[k].kind == V_TRACKED) return vm->tape->op(vm, op, args, out);
+    }
+  }
+  if (device != DEV_CPU) {
+    if (device < DEVICE_MAX && vm->devices[device] && vm->devices[device]->op) return vm->devices[device]->op(vm, op, args, out);
+    return vm_error(vm, EK_unsupported, "%s: this device is not supported", op_name(op));
+  }
+  *done = false;
+  return WEFT_OK;
+}
+
+WeftStatus vm_op(Vm *vm, u32 op, Value *args, Value *out) {
+  const OpInfo *info = &vm->op_table[op];
+  bool done;
+  WeftStatus status = op_elsewhere(vm, op, args, info->nparams, out, &done);
+  if (done) return status;
+  EagerFn eager = vm->ops[op].eager;
+  if (UNLIKELY(!eager)) return vm_error(vm, EK_unsupported, "%s: not supported", info->name);
+  status = eager(vm, args, out);
+  if (status == WEFT_OK && out->kind == V_ARRAY && out->array->size >= 1024) { /* fuel: elements / 1024 */
+    u64 units = (u64)out->array->size >> 10;
+    if (units >= vm->poll_countdown) {
+      vm->poll_batch += (u32)(units - vm->poll_countdown + 1 > UINT32_MAX / 2 ? UINT32_MAX / 2 : units - vm->poll_countdown + 1);
+      vm->poll_countdown = 1; /* the next safepoint settles it */
+    } else {
+      vm->poll_countdown -= (u32)units;
+    }
+  }
+  return status;
+}
+
+/* ---- what is no number ------------------------------------------------------------------------ */
+
+static WeftStatus bad_operands(Vm *vm, u32 bc, Value a, Value b) {
+  const char *sign = operators[bc].sign;
+  Value odd = value_is_numeric(value_untracked(a)) ? b : a;
+  if (a.kind == V_RANGE || b.kind == V_RANGE)
+    return vm_error(vm, EK_type, "%s: a range is no array; arange(start, stop, step) or array(r) makes one", sign);
+  if (odd.kind == V_LIST && a.kind != V_TEXT && b.kind != V_TEXT)
+    return vm_error(vm, EK_type, "%s: cannot take %s and %s; array(…) makes an array of a list", sign, value_type_name(a), value_type_name(b));
+  if (odd.kind == V_TEXT && bc == BC_add)
+    return vm_error(vm, EK_type, "+: cannot take %s and %s; str(…) makes text of a value", value_type_name(a), value_type_name(b));
+  return vm_error(vm, EK_type, "%s: cannot take %s and %s", sign, value_type_name(a), value_type_name(b));
+}
+
+static WeftStatus join_lists(Vm *vm, Value *args, Value *out) {
+  List *b = args[1].list;
+  if (value_unique(args[0])) {
+    if (!list_extend(vm, &args[0], b->items, b->count)) return WEFT_ERROR;
+    *out = args[0];
+    args[0] = value_hole();
+    return WEFT_OK;
+  }
+  List *a = args[0].list;
+  u64 need = (u64)a->count + b->count;
+  if (need > UINT32_MAX / 2) return vm_error(vm, EK_limit, "a list of %llu items is too long", (unsigned long long)need);
+  Value made;
+  if (!list_new(vm, (u32)need, &made)) return WEFT_ERROR;
+  if (!list_extend(vm, &made, a->items, a->count) || !list_extend(vm, &made, b->items, b->count)) {
+    value_drop(vm, made);
+    return WEFT_ERROR;
+  }
+  *out = made;
+  return WEFT_OK;
+}
+
+static bool is_number(Value v) { return v.kind == V_NUM || v.kind == V_ARRAY || v.kind == V_TRACKED; }
+
+WeftStatus operate_binary(Vm *vm, u32 bc, Value *args, Value *out) {
+  Value a = args[0], b = args[1];
+  if (a.kind == V_NUM && b.kind == V_NUM && num_binary(bc, a, b, out)) return WEFT_OK;
+  if (is_number(a) && is_number(b)) return vm_op(vm, operators[bc].op, args, out);
+  if (bc == BC_eq || bc == BC_ne) {
+    bool same;
+    if (value_equal(vm, a, b, &same) != WEFT_OK) return WEFT_ERROR;
+    *out = value_bool(same == (bc == BC_eq));
+    return WEFT_OK;
+  }
+  if (a.kind == V_TEXT && b.kind == V_TEXT) {
+    if (bc == BC_add) return text_concat(vm, args, 2, out) ? WEFT_OK : WEFT_ERROR;
+    if (bc >= BC_lt && bc <= BC_ge) {
+      int c = text_order(a.text, b.text);
+      *out = value_bool(bc == BC_lt ? c < 0 : bc == BC_le ? c <= 0 : bc == BC_gt ? c > 0 : c >= 0);
+      return WEFT_OK;
+    }
+  }
+  if (a.kind == V_LIST && b.kind == V_LIST && bc == BC_add) return join_lists(vm, args, out);
+  return bad_operands(vm, bc, a, b);
+}
+
+WeftStatus operate_unary(Vm *vm, u32 bc, Value *args, Value *out) {
+  if (args[0].kind == V_NUM && num_unary(bc, args[0], out)) return WEFT_OK;
+  if (is_number(args[0])) return vm_op(vm, operators[bc].op, args, out);
+  if (args[0].kind == V_RANGE)
+    return vm_error(vm, EK_type, "%s: a range is no array; arange(start, stop, step) or array(r) makes one", operators[bc].sign);
+  return vm_error(vm, EK_type, "%s: cannot take %s", operators[bc].sign, value_type_name(args[0]));
+}
+
+WeftStatus vm_binary(Vm *vm, u32 bc, Value a, Value b, Value *out) {
+  Value args[2] = {value_keep(a), value_keep(b)};
+  WeftStatus status = bc == BC_neg || bc == BC_pos || bc == BC_bnot ? operate_unary(vm, bc, args, out)
+                                                                   : operate_binary(vm, bc, args, out);
+  value_drop(vm, args[0]);
+  value_drop(vm, args[1]);
+  return status;
+}

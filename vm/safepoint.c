@@ -1,0 +1,48 @@
+/* safepoint.c — fuel, deadline and interrupt. They are not caught by `try`.
+ *
+ * Safepoints count poll_countdown down from poll_batch; at 0, or when the host interrupts, vm_poll settles the
+ * account: the batch is taken from the fuel, the clock is looked at, and the next batch begins. A batch is never
+ * longer than the fuel that is left, so fuel is exact. */
+#include <time.h>
+
+#include "vm/vm.h"
+
+enum { POLL_BATCH = 1024 };
+
+f64 vm_clock(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (f64)t.tv_sec + (f64)t.tv_nsec * 1e-9;
+}
+
+static void next_batch(Vm *vm) {
+  u64 fuel = vm->limits.fuel;
+  vm->poll_batch = vm->poll_countdown = fuel >= POLL_BATCH ? POLL_BATCH : (u32)fuel + 1;
+}
+
+void vm_poll_reset(Vm *vm) { next_batch(vm); }
+
+static WeftStatus stop(Vm *vm, ErrorKind kind, const char *what) {
+  (void)vm_error(vm, kind, "%s", what);
+  vm->error.final = true;
+  return WEFT_ERROR;
+}
+
+WeftStatus vm_poll(Vm *vm, u64 units) {
+  u64 used = (u64)(vm->poll_batch - vm->poll_countdown) + units;
+  if (vm->limits.fuel != UINT64_MAX) {
+    if (used > vm->limits.fuel) {
+      vm->limits.fuel = 0;
+      next_batch(vm);
+      return stop(vm, EK_limit, "the fuel is used up");
+    }
+    vm->limits.fuel -= used;
+  }
+  next_batch(vm);
+  if (vm->interrupted) {
+    vm->interrupted = 0;
+    return stop(vm, EK_interrupt, "interrupted");
+  }
+  if (vm->limits.deadline > 0 && vm_clock() >= vm->limits.deadline) return stop(vm, EK_limit, "the deadline has passed");
+  return WEFT_OK;
+}

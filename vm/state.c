@@ -1,0 +1,82 @@
+/* state.c — making and freeing a VM. */
+#include <stdio.h>
+#include <string.h>
+
+#include "vm/alloc.h"
+#include "vm/module.h"
+#include "vm/ref.h"
+#include "vm/stack.h"
+
+enum { DEFAULT_DEPTH = 10000 };
+
+static bool intern_known(Vm *vm) {
+  static const char *const text[] = {
+#define K(n) #n,
+      KNOWN_NAMES(K)
+#undef K
+  };
+  for (u32 i = 0; i < KN_COUNT; i++)
+    if (!(vm->known[i] = name_cstr(&vm->names, text[i]))) return false;
+  return true;
+}
+
+Vm *vm_new(const VmOptions *options) {
+  Allocator *host = options && options->alloc ? options->alloc : allocator_system();
+  Vm *vm = mem_alloc_zero(host, sizeof *vm);
+  if (!vm) return NULL;
+  alloc_init(vm, host);
+  vm->limits = (VmLimits){.fuel = UINT64_MAX, .output = UINT64_MAX, .depth = DEFAULT_DEPTH};
+  if (options) {
+    vm->limits = options->limits;
+    if (!vm->limits.depth) vm->limits.depth = DEFAULT_DEPTH;
+  }
+  tunables_default(&vm->tunables);
+  vm->op_table = op_info(0);
+  vm_poll_reset(vm);
+  if (names_init(&vm->names, &vm->alloc) != WEFT_OK || sources_init(&vm->sources, &vm->alloc) != WEFT_OK ||
+      !stack_init(vm) || !intern_known(vm)) {
+    vm_free(vm);
+    return NULL;
+  }
+  return vm;
+}
+
+bool vm_at_free(Vm *vm, void (*closer)(Vm *)) {
+  if (vm->closer_count == COUNT_OF(vm->closers)) return false;
+  vm->closers[vm->closer_count++] = closer;
+  return true;
+}
+
+void vm_free(Vm *vm) {
+  if (!vm) return;
+  while (vm->closer_count) vm->closers[--vm->closer_count](vm);
+  vm_error_clear(vm);
+  value_drop(vm, vm->caught);
+  vm->caught = value_nil();
+  vec_free(&vm->alloc, &vm->caught_trace);
+  modules_free(vm);
+  ref_clear_all(vm);
+  for (u32 i = 0; i < OP_COUNT; i++) value_drop(vm, vm->builtins[i]);
+  if (vm->tier && vm->tier->vm_freed) vm->tier->vm_freed(vm);
+  mem_free(&vm->alloc, vm->shapes, sizeof *vm->shapes * vm->shape_slots);
+  stack_free(vm);
+  if (vm->op_params) mem_free(&vm->alloc, vm->op_params, sizeof(Name) * OP_COUNT * OP_MAX_PARAMS);
+  alloc_free_slabs(vm);
+  if (vm->sources.alloc) sources_free(&vm->sources);
+  if (vm->names.alloc) names_free(&vm->names);
+  Allocator *host = vm->host_alloc;
+  mem_free(host, vm, sizeof *vm);
+}
+
+WeftStatus vm_write(Vm *vm, const char *text, size_t len) {
+  if (vm->limits.output != UINT64_MAX) {
+    if (len > vm->limits.output) return vm_error(vm, EK_limit, "the output limit is reached");
+    vm->limits.output -= len;
+  }
+  if (vm->output) {
+    if (vm->output(vm->output_ctx, text, len) == WEFT_OK) return WEFT_OK;
+    return vm->error.raised ? WEFT_ERROR : vm_error(vm, EK_io, "the output failed");
+  }
+  if (fwrite(text, 1, len, stdout) != len) return vm_error(vm, EK_io, "writing to the standard output failed");
+  return WEFT_OK;
+}

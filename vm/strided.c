@@ -1,0 +1,155 @@
+/* strided.c — copying and converting elements between strided places (see strided.h). */
+#include "vm/strided.h"
+
+#include <string.h>
+
+/* A walk over all but the innermost axis. Axes of size 1 are dropped and neighbours that run on in both
+ * places are joined, so that `inner` is as long as it can be. */
+typedef struct Walk {
+  u32 rank; /* of the outer axes */
+  i64 dims[ARRAY_MAX_RANK], at[ARRAY_MAX_RANK];
+  i64 ds[ARRAY_MAX_RANK], ss[ARRAY_MAX_RANK];
+  i64 inner, inner_ds, inner_ss;
+  i64 d, s; /* element offsets of the current row */
+} Walk;
+
+static bool walk_start(Walk *w, u32 rank, const i64 *dims, const i64 *ds, const i64 *ss) {
+  u32 n = 0;
+  for (u32 k = 0; k < rank; k++) {
+    if (dims[k] == 0) return false;
+    if (dims[k] == 1) continue;
+    if (n && w->ds[n - 1] == dims[k] * ds[k] && w->ss[n - 1] == dims[k] * ss[k]) {
+      w->dims[n - 1] *= dims[k];
+      w->ds[n - 1] = ds[k];
+      w->ss[n - 1] = ss[k];
+      continue;
+    }
+    w->dims[n] = dims[k];
+    w->ds[n] = ds[k];
+    w->ss[n] = ss[k];
+    w->at[n++] = 0;
+  }
+  w->d = w->s = 0;
+  if (n == 0) {
+    w->inner = 1;
+    w->inner_ds = w->inner_ss = 1;
+    w->rank = 0;
+    return true;
+  }
+  w->rank = n - 1;
+  w->inner = w->dims[n - 1];
+  w->inner_ds = w->ds[n - 1];
+  w->inner_ss = w->ss[n - 1];
+  return true;
+}
+
+static bool walk_next(Walk *w) {
+  for (u32 k = w->rank; k-- > 0;) {
+    w->d += w->ds[k];
+    w->s += w->ss[k];
+    if (++w->at[k] < w->dims[k]) return true;
+    w->d -= w->ds[k] * w->dims[k];
+    w->s -= w->ss[k] * w->dims[k];
+    w->at[k] = 0;
+  }
+  return false;
+}
+
+typedef struct Wide {
+  u64 half[2];
+} Wide;
+
+#define COPY_ROW(T)                                                                                          \
+  {                                                                                                          \
+    T *restrict d = (T *)dst + w.d;                                                                          \
+    const T *restrict s = (const T *)src + w.s;                                                              \
+    if (w.inner_ds == 1)                                                                                     \
+      for (i64 i = 0; i < w.inner; i++) d[i] = s[i * w.inner_ss];                                            \
+    else                                                                                                     \
+      for (i64 i = 0; i < w.inner; i++) d[i * w.inner_ds] = s[i * w.inner_ss];                               \
+  }
+
+void strided_copy(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
+                  const i64 *src_strides) {
+  Walk w;
+  if (!walk_start(&w, rank, dims, dst_strides, src_strides)) return;
+  do {
+    if (w.inner_ds == 1 && w.inner_ss == 1) {
+      memcpy((char *)dst + w.d * (i64)bytes, (const char *)src + w.s * (i64)bytes, (size_t)w.inner * bytes);
+      continue;
+    }
+    switch (bytes) {
+      case 1: COPY_ROW(u8) break;
+      case 2: COPY_ROW(u16) break;
+      case 4: COPY_ROW(u32) break;
+      case 8: COPY_ROW(u64) break;
+      default: COPY_ROW(Wide) break;
+    }
+  } while (walk_next(&w));
+}
+
+#define FILL_ROW(T)                                                                   \
+  {                                                                                   \
+    T *d = (T *)dst + w.d, v;                                                         \
+    memcpy(&v, element, sizeof v);                                                    \
+    if (w.inner_ds == 1)                                                              \
+      for (i64 i = 0; i < w.inner; i++) d[i] = v;                                     \
+    else                                                                              \
+      for (i64 i = 0; i < w.inner; i++) d[i * w.inner_ds] = v;                        \
+  }
+
+void strided_fill(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *element) {
+  Walk w;
+  if (!walk_start(&w, rank, dims, dst_strides, dst_strides)) return;
+  do {
+    switch (bytes) {
+      case 1: FILL_ROW(u8) break;
+      case 2: FILL_ROW(u16) break;
+      case 4: FILL_ROW(u32) break;
+      case 8: FILL_ROW(u64) break;
+      default: FILL_ROW(Wide) break;
+    }
+  } while (walk_next(&w));
+}
+
+#define CONVERT_ROW(D, S)                                                                 \
+  {                                                                                       \
+    D *d = (D *)dst + w.d;                                                                \
+    const S *s = (const S *)src + w.s;                                                    \
+    for (i64 i = 0; i < w.inner; i++) d[i * w.inner_ds] = (D)s[i * w.inner_ss];           \
+  }
+#define CONVERT_FROM(D)                                   \
+  switch (src_dtype) {                                    \
+    case DT_bool:                                         \
+    case DT_u8: CONVERT_ROW(D, u8) break;                 \
+    case DT_i32: CONVERT_ROW(D, i32) break;               \
+    case DT_i64: CONVERT_ROW(D, i64) break;               \
+    case DT_u32: CONVERT_ROW(D, u32) break;               \
+    case DT_u64: CONVERT_ROW(D, u64) break;               \
+    case DT_f32: CONVERT_ROW(D, f32) break;               \
+    case DT_f64: CONVERT_ROW(D, f64) break;               \
+    default: break;                                       \
+  }
+
+void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,
+                     const void *src, const i64 *src_strides) {
+  if (dst_dtype == src_dtype) {
+    strided_copy(dtype_bytes(dst_dtype), rank, dims, dst, dst_strides, src, src_strides);
+    return;
+  }
+  Walk w;
+  if (!walk_start(&w, rank, dims, dst_strides, src_strides)) return;
+  do {
+    switch (dst_dtype) {
+      case DT_bool: CONVERT_FROM(bool) break;
+      case DT_u8: CONVERT_FROM(u8) break;
+      case DT_i32: CONVERT_FROM(i32) break;
+      case DT_i64: CONVERT_FROM(i64) break;
+      case DT_u32: CONVERT_FROM(u32) break;
+      case DT_u64: CONVERT_FROM(u64) break;
+      case DT_f32: CONVERT_FROM(f32) break;
+      case DT_f64: CONVERT_FROM(f64) break;
+      default: break;
+    }
+  } while (walk_next(&w));
+}

@@ -1,0 +1,18 @@
+/* strided.h — copying and converting elements between strided places in host memory. */
+#ifndef WEFT_VM_STRIDED_H
+#define WEFT_VM_STRIDED_H
+
+#include "vm/vm.h"
+
+/* dst[…] = src[…] for elements of `bytes` (1, 2, 4, 8 or 16); strides in elements. No overlap unless equal. */
+void strided_copy(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
+                  const i64 *src_strides);
+
+/* The same with conversion of numbers; for float to integer the caller has checked the range. */
+void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,
+                     const void *src, const i64 *src_strides);
+
+/* dst[…] = one element of `bytes`. */
+void strided_fill(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *element);
+
+#endif

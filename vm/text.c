@@ -1,0 +1,138 @@
+/* text.c — immutable UTF-8 text: making, joining, slicing by code point. */
+#include <stdio.h>
+#include <string.h>
+
+#include "vm/alloc.h"
+
+static u32 count_points(const char *s, size_t len) {
+  u32 n = 0;
+  for (size_t i = 0; i < len; i++) n += ((u8)s[i] & 0xC0) != 0x80;
+  return n;
+}
+
+static Text *text_room(Vm *vm, size_t len, Value *out) {
+  if (len >= UINT32_MAX - 64) {
+    (void)vm_error(vm, EK_limit, "text of %zu bytes is too long", len);
+    return NULL;
+  }
+  Text *t = obj_alloc(vm, sizeof *t + len + 1);
+  if (!t) {
+    (void)vm_error_memory(vm);
+    return NULL;
+  }
+  t->head = (Obj){1, 0};
+  t->len = (u32)len;
+  t->data[len] = 0;
+  *out = value_obj(V_TEXT, t);
+  return t;
+}
+
+bool text_new(Vm *vm, const char *s, size_t len, Value *out) {
+  Text *t = text_room(vm, len, out);
+  if (!t) return false;
+  if (len) memcpy(t->data, s, len);
+  t->count = count_points(t->data, len);
+  return true;
+}
+
+bool text_printf(Vm *vm, Value *out, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  Text *t = n < 0 ? NULL : text_room(vm, (size_t)n, out);
+  if (!t) return false;
+  va_start(ap, fmt);
+  vsnprintf(t->data, (size_t)n + 1, fmt, ap);
+  va_end(ap);
+  t->count = count_points(t->data, (size_t)n);
+  return true;
+}
+
+bool text_valid(const char *s, size_t len) {
+  const u8 *p = (const u8 *)s, *end = p + len;
+  while (p < end) {
+    u32 c = *p++;
+    if (c < 0x80) continue;
+    u32 more = c >= 0xF0 ? 3 : c >= 0xE0 ? 2 : 1;
+    if (c < 0xC2 || c > 0xF4 || (u32)(end - p) < more) return false;
+    u32 point = c & (0x3Fu >> more);
+    for (u32 i = 0; i < more; i++) {
+      if ((p[i] & 0xC0) != 0x80) return false;
+      point = point << 6 | (p[i] & 0x3F);
+    }
+    p += more;
+    if (more == 2 && (point < 0x800 || (point >= 0xD800 && point < 0xE000))) return false;
+    if (more == 3 && (point < 0x10000 || point > 0x10FFFF)) return false;
+  }
+  return true;
+}
+
+u32 text_offset(const Text *t, u32 index) {
+  if (t->len == t->count || index >= t->count) return index >= t->count ? t->len : index;
+  u32 at = 0;
+  for (;; at++) {
+    if (((u8)t->data[at] & 0xC0) == 0x80) continue;
+    if (index-- == 0) return at;
+  }
+}
+
+static u32 point_bytes(u8 first) { return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4; }
+
+bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) {
+  const Text *t = text.text;
+  if (step == 1) {
+    if (stop <= start) return text_new(vm, "", 0, out);
+    u32 from = text_offset(t, (u32)start);
+    u32 to = t->len == t->count ? (u32)stop : from;
+    if (t->len != t->count)
+      for (i64 i = start; i < stop; i++) to += point_bytes((u8)t->data[to]);
+    return text_new(vm, t->data + from, to - from, out);
+  }
+  Range r = {.start = start, .stop = stop, .step = step};
+  u64 count = range_count(&r);
+  u32 *at = NULL; /* byte offset of each code point, when not ASCII */
+  if (t->len != t->count) {
+    at = mem_alloc(&vm->alloc, sizeof *at * ((size_t)t->count + 1));
+    if (!at) return (void)vm_error_memory(vm), false;
+    u32 n = 0;
+    for (u32 i = 0; i < t->len; i += point_bytes((u8)t->data[i])) at[n++] = i;
+    at[n] = t->len;
+  }
+  size_t len = 0;
+  for (u64 k = 0; k < count; k++) {
+    i64 i = start + (i64)k * step;
+    len += at ? at[i + 1] - at[i] : 1;
+  }
+  Text *made = text_room(vm, len, out);
+  if (made) {
+    char *p = made->data;
+    for (u64 k = 0; k < count; k++) {
+      i64 i = start + (i64)k * step;
+      u32 from = at ? at[i] : (u32)i, n = at ? at[i + 1] - at[i] : 1;
+      memcpy(p, t->data + from, n);
+      p += n;
+    }
+    made->count = (u32)count;
+  }
+  if (at) mem_free(&vm->alloc, at, sizeof *at * ((size_t)t->count + 1));
+  return made != NULL;
+}
+
+bool text_concat(Vm *vm, const Value *parts, u32 count, Value *out) {
+  size_t len = 0;
+  u32 points = 0;
+  for (u32 i = 0; i < count; i++) {
+    len += parts[i].text->len;
+    points += parts[i].text->count;
+  }
+  Text *t = text_room(vm, len, out);
+  if (!t) return false;
+  char *p = t->data;
+  for (u32 i = 0; i < count; i++) {
+    memcpy(p, parts[i].text->data, parts[i].text->len);
+    p += parts[i].text->len;
+  }
+  t->count = points;
+  return true;
+}

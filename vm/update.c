@@ -1,0 +1,520 @@
+/* update.c — writing: array elements by index, and whole paths (see update.h, bytecode.h Desc PATH). */
+#include "vm/update.h"
+
+#include <string.h>
+
+#include "vm/field.h"
+#include "vm/index.h"
+#include "vm/operate.h"
+#include "vm/scalar.h"
+#include "vm/strided.h"
+
+/* ---- what may be stored ----------------------------------------------------------------------- */
+
+WeftStatus store_check(Vm *vm, u32 dtype, Value value) {
+  if (!value_is_numeric(value))
+    return vm_error(vm, EK_type, "an array of %s cannot hold %s", dtype_name(dtype), value_type_name(value));
+  if (dtype_kind(value.dtype) > dtype_kind(dtype))
+    return vm_error(vm, EK_dtype, "a store keeps the array's dtype: %s does not go into %s; convert one of them", dtype_name(value.dtype),
+                    dtype_name(dtype));
+  if (value.kind == V_NUM && value_is_weak(value) && !num_fits(value, dtype))
+    return vm_error(vm, EK_value, "%lld does not fit %s", (long long)value.i, dtype_name(dtype));
+  if (value.kind == V_ARRAY && array_device(value.array) != DEV_CPU)
+    return vm_error(vm, EK_unsupported, "storing a value that lies on a device is not supported; to(x, \"cpu\") brings it here");
+  return WEFT_OK;
+}
+
+/* Strides with which `value` is walked when it is stretched to dims; leading axes of size 1 may be too many. */
+static WeftStatus stretch(Vm *vm, Array *value, u32 rank, const i64 *dims, i64 *strides) {
+  u32 vr = array_rank(value), skip = 0;
+  while (vr - skip > rank && array_dims(value)[skip] == 1) skip++;
+  bool fits = vr - skip <= rank;
+  for (u32 d = 0; d < rank; d++) strides[d] = 0;
+  for (u32 k = skip; k < vr && fits; k++) {
+    u32 d = rank - vr + k;
+    i64 have = array_dims(value)[k];
+    if (have != 1) strides[d] = array_strides(value)[k];
+    fits = have == 1 || have == dims[d];
+  }
+  if (fits) return WEFT_OK;
+  ArrayType from = {.rank = (u8)vr}, to = {.rank = (u8)rank};
+  char a[96], b[96];
+  for (u32 d = 0; d < vr; d++) from.dims[d] = array_dims(value)[d];
+  for (u32 d = 0; d < rank; d++) to.dims[d] = dims[d];
+  rule_shape_text(&from, a, sizeof a);
+  rule_shape_text(&to, b, sizeof b);
+  return vm_error(vm, EK_shape, "a value of shape %s does not fit a place of shape %s", a, b);
+}
+
+/* ---- plain stores ----------------------------------------------------------------------------- */
+
+static WeftStatus store_view(Vm *vm, Array *a, const Selection *s, Value value) {
+  u32 dtype = array_dtype(a);
+  char *to = (char *)a->data + s->offset * (i64)dtype_bytes(dtype);
+  if (value.kind == V_NUM) {
+    u64 element = 0;
+    num_store(&element, dtype, num_convert_unchecked(value, dtype));
+    strided_fill(dtype_bytes(dtype), s->rank, s->dims, to, s->strides, &element);
+    return WEFT_OK;
+  }
+  i64 strides[ARRAY_MAX_RANK];
+  if (stretch(vm, value.array, s->rank, s->dims, strides) != WEFT_OK) return WEFT_ERROR;
+  strided_convert(s->rank, s->dims, dtype, to, s->strides, array_dtype(value.array), value.array->data, strides);
+  return WEFT_OK;
+}
+
+/* Offsets in `value` of each place, in row-major order of the places: where its block begins. */
+typedef struct BlockWalk {
+  i64 view[ARRAY_MAX_RANK];  /* strides of value along the view's axes */
+  i64 place[ARRAY_MAX_RANK]; /* … along the place axes */
+  i64 at[ARRAY_MAX_RANK];
+  i64 offset;
+} BlockWalk;
+
+static WeftStatus block_walk(Vm *vm, const Selection *s, Array *value, BlockWalk *w) {
+  i64 dims[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK];
+  u32 rank = selection_dims(s, dims);
+  if (stretch(vm, value, rank, dims, strides) != WEFT_OK) return WEFT_ERROR;
+  memcpy(w->view, strides, sizeof(i64) * s->at);
+  memcpy(w->place, strides + s->at, sizeof(i64) * s->place_rank);
+  memcpy(w->view + s->at, strides + s->at + s->place_rank, sizeof(i64) * (s->rank - s->at));
+  memset(w->at, 0, sizeof w->at);
+  w->offset = 0;
+  return WEFT_OK;
+}
+
+static void block_next(const Selection *s, BlockWalk *w) {
+  for (u32 d = s->place_rank; d-- > 0;) {
+    w->offset += w->place[d];
+    if (++w->at[d] < s->place_dims[d]) return;
+    w->offset -= w->place[d] * s->place_dims[d];
+    w->at[d] = 0;
+  }
+}
+
+static WeftStatus store_places(Vm *vm, Array *a, const Selection *s, Value value) {
+  NumBox box;
+  Array *v = array_of(value, &box);
+  u32 dtype = array_dtype(a), bytes = dtype_bytes(dtype), vbytes = dtype_bytes(array_dtype(v));
+  BlockWalk w;
+  if (block_walk(vm, s, v, &w) != WEFT_OK) return WEFT_ERROR;
+  char *to = (char *)a->data + s->offset * (i64)bytes;
+  bool same = dtype == array_dtype(v);
+  for (i64 k = 0; k < s->count; k++) {
+    char *at = to + s->places[k] * (i64)bytes;
+    const char *from = (const char *)v->data + w.offset * (i64)vbytes;
+    if (s->rank == 0 && same && bytes == 8) memcpy(at, from, 8);
+    else strided_convert(s->rank, s->dims, dtype, at, s->strides, array_dtype(v), from, w.view);
+    block_next(s, &w);
+  }
+  return WEFT_OK;
+}
+
+/* ---- compound stores -------------------------------------------------------------------------- */
+
+static WeftStatus result_check(Vm *vm, u32 dtype, Value r) { /* of a compound operation */
+  if (dtype_kind(r.dtype) > dtype_kind(dtype))
+    return vm_error(vm, EK_dtype, "a store keeps the array's dtype: the result is %s, the array %s; convert one of them", dtype_name(r.dtype),
+                    dtype_name(dtype));
+  return WEFT_OK;
+}
+
+/* The view, or one block of it at a place, op= value. */
+static WeftStatus combine_view(Vm *vm, Value arr, i64 offset, const Selection *s, u32 op, Value value) {
+  Value args[2], r;
+  Array *a = arr.array;
+  if (s->rank == 0) args[0] = array_load(a, offset);
+  else if (array_view(vm, a, offset, s->rank, s->dims, s->strides, &args[0]) != WEFT_OK) return WEFT_ERROR;
+  args[1] = value_keep(value);
+  WeftStatus status = operate_binary(vm, op, args, &r);
+  value_drop(vm, args[0]);
+  value_drop(vm, args[1]);
+  if (status != WEFT_OK) return status;
+  Selection at = *s;
+  at.offset = offset;
+  status = result_check(vm, array_dtype(a), r);
+  if (status == WEFT_OK) {
+    if (r.kind == V_NUM) r.flags = 0; /* the result of a strong element is strong */
+    status = store_view(vm, a, &at, r);
+  }
+  value_drop(vm, r);
+  return status;
+}
+
+/* The blocks of `value` as views, one per place. */
+static WeftStatus combine_places(Vm *vm, Value arr, const Selection *s, u32 op, Value value) {
+  NumBox box;
+  Array *v = array_of(value, &box);
+  BlockWalk w;
+  if (block_walk(vm, s, v, &w) != WEFT_OK) return WEFT_ERROR;
+  for (i64 k = 0; k < s->count; k++) {
+    Value part;
+    if (value.kind == V_NUM) part = value;
+    else if (s->rank == 0) part = array_load(v, w.offset);
+    else if (array_view(vm, v, w.offset, s->rank, s->dims, w.view, &part) != WEFT_OK) return WEFT_ERROR;
+    WeftStatus status = combine_view(vm, arr, s->offset + s->places[k], s, op, part);
+    value_drop(vm, part);
+    if (status != WEFT_OK) return status;
+    block_next(s, &w);
+  }
+  return WEFT_OK;
+}
+
+#define ADD_PLACES(T)                                                                                 \
+  {                                                                                                   \
+    T *to = (T *)a->data + s->offset;                                                                 \
+    for (i64 k = 0; k < s->count; k++, block_next(s, &w)) {                                           \
+      T x = op == BC_sub ? (T)(0 - ((const T *)v->data)[w.offset]) : ((const T *)v->data)[w.offset];  \
+      to[s->places[k]] = (T)(to[s->places[k]] + x);                                                   \
+    }                                                                                                 \
+    return WEFT_OK;                                                                                   \
+  }
+
+/* += and -= of single elements of one dtype: histograms and scatters. Integers wrap in unsigned types. */
+static WeftStatus add_places(Vm *vm, Array *a, const Selection *s, u32 op, Value value, bool *done) {
+  NumBox box;
+  u32 dtype = array_dtype(a);
+  *done = false;
+  if ((op != BC_add && op != BC_sub) || s->rank || dtype == DT_bool) return WEFT_OK;
+  if (value.kind == V_NUM && value_is_weak(value) && dtype_kind(value.dtype) <= dtype_kind(dtype)) {
+    value = num_convert_unchecked(value, dtype);
+    value.flags = 0;
+  }
+  if (value.dtype != dtype) return WEFT_OK;
+  Array *v = array_of(value, &box);
+  BlockWalk w;
+  *done = true;
+  if (block_walk(vm, s, v, &w) != WEFT_OK) return WEFT_ERROR;
+  switch (dtype) {
+    case DT_f64: ADD_PLACES(f64)
+    case DT_f32: ADD_PLACES(f32)
+    case DT_i64:
+    case DT_u64: ADD_PLACES(u64)
+    case DT_i32:
+    case DT_u32: ADD_PLACES(u32)
+    case DT_u8: ADD_PLACES(u8)
+    default: *done = false; return WEFT_OK;
+  }
+}
+
+static bool places_differ(Vm *vm, const Array *a, const Selection *s, bool *failed) {
+  i64 low = 0, high = -1;
+  (void)a;
+  for (i64 k = 0; k < s->count; k++) {
+    if (high < low) low = high = s->places[k];
+    if (s->places[k] < low) low = s->places[k];
+    if (s->places[k] > high) high = s->places[k];
+  }
+  if (s->count < 2) return true;
+  u64 span = (u64)(high - low) + 1;
+  u8 *seen = mem_alloc_zero(&vm->alloc, span / 8 + 1);
+  if (!seen) {
+    *failed = true;
+    return false;
+  }
+  bool differ = true;
+  for (i64 k = 0; k < s->count && differ; k++) {
+    u64 at = (u64)(s->places[k] - low);
+    differ = !(seen[at >> 3] >> (at & 7) & 1);
+    seen[at >> 3] |= (u8)(1 << (at & 7));
+  }
+  mem_free(&vm->alloc, seen, span / 8 + 1);
+  return differ;
+}
+
+/* Without duplicates all places can be read, combined and written at once. */
+static WeftStatus combine_gathered(Vm *vm, Value arr, const Selection *s, const u8 *items, u32 item_count, const Value *regs, u32 op, Value value) {
+  Value args[2], r;
+  if (vm_index(vm, arr, items, item_count, regs, &args[0]) != WEFT_OK) return WEFT_ERROR;
+  args[1] = value_keep(value);
+  WeftStatus status = operate_binary(vm, op, args, &r);
+  value_drop(vm, args[0]);
+  value_drop(vm, args[1]);
+  if (status != WEFT_OK) return status;
+  status = result_check(vm, array_dtype(arr.array), r);
+  if (status == WEFT_OK && r.kind == V_NUM) r.flags = 0;
+  if (status == WEFT_OK) status = store_places(vm, arr.array, s, r);
+  value_drop(vm, r);
+  return status;
+}
+
+static WeftStatus combine(Vm *vm, Value *slot, const u8 *items, u32 item_count, const Value *regs, const Selection *s, u32 op, Value value) {
+  bool done = false, failed = false;
+  if (!s->gathers) return combine_view(vm, *slot, s->offset, s, op, value);
+  if (add_places(vm, slot->array, s, op, value, &done) != WEFT_OK) return WEFT_ERROR;
+  if (done) return WEFT_OK;
+  if (places_differ(vm, slot->array, s, &failed)) return combine_gathered(vm, *slot, s, items, item_count, regs, op, value);
+  if (failed) return vm_error_memory(vm);
+  /* An error half way must leave nothing changed: work on a copy. */
+  Value work;
+  if (array_copy(vm, slot->array, &work) != WEFT_OK) return WEFT_ERROR;
+  Selection again;
+  WeftStatus status = selection_make(vm, work.array, items, item_count, regs, &again);
+  if (status == WEFT_OK) {
+    status = combine_places(vm, work, &again, op, value);
+    selection_free(vm, &again);
+  }
+  if (status != WEFT_OK) {
+    value_drop(vm, work);
+    return status;
+  }
+  value_drop(vm, *slot);
+  *slot = work;
+  return WEFT_OK;
+}
+
+WeftStatus update_array(Vm *vm, Value *slot, const u8 *items, u32 item_count, const Value *regs, u32 op, Value value) {
+  u32 dtype = slot->dtype;
+  value = value_untracked(value);
+  if (slot->kind == V_ARRAY && array_device(slot->array) != DEV_CPU)
+    return vm_error(vm, EK_unsupported, "updating an array on a device by index is not supported");
+  if (op == BC_move && store_check(vm, dtype, value) != WEFT_OK) return WEFT_ERROR;
+  if (op != BC_move && !value_is_numeric(value))
+    return vm_error(vm, EK_type, "an array of %s cannot hold %s", dtype_name(dtype), value_type_name(value));
+  bool boxed = slot->kind == V_NUM;
+  Value box = *slot;
+  if (array_make_unique(vm, boxed ? &box : slot) != WEFT_OK) return WEFT_ERROR;
+  Value *target = boxed ? &box : slot;
+  Selection s;
+  WeftStatus status = selection_make(vm, target->array, items, item_count, regs, &s);
+  if (status == WEFT_OK) {
+    if (op != BC_move) status = combine(vm, target, items, item_count, regs, &s, op, value);
+    else status = s.gathers ? store_places(vm, target->array, &s, value) : store_view(vm, target->array, &s, value);
+    selection_free(vm, &s);
+  }
+  if (boxed) {
+    if (status == WEFT_OK) *slot = array_finish(vm, box);
+    else value_drop(vm, box);
+  }
+  return status;
+}
+
+/* ---- paths ------------------------------------------------------------------------------------ */
+
+typedef struct Walker {
+  Vm *vm;
+  const Desc *d;
+  const Value *keys;  /* items of the index steps, in order */
+  Value value;        /* owned until it is stored */
+} Walker;
+
+static u32 step_registers(const Desc *d, const PathStep *s) {
+  return s->kind == STEP_INDEX ? index_register_count(d->items + s->item_first, s->item_count) : 0;
+}
+
+/* *slot = value, or *slot op= value. Consumes value. */
+static WeftStatus assign_slot(Vm *vm, Value *slot, u32 op, Value value) {
+  if (op == BC_move) {
+    Value old = *slot;
+    *slot = value;
+    value_drop(vm, old);
+    return WEFT_OK;
+  }
+  Value args[2] = {*slot, value}, r;
+  *slot = value_nil(); /* the operation sees the only count there is */
+  WeftStatus status = operate_binary(vm, op, args, &r);
+  if (status != WEFT_OK) {
+    *slot = args[0];
+    value_drop(vm, args[1]);
+    return status;
+  }
+  *slot = r;
+  value_drop(vm, args[0]);
+  value_drop(vm, args[1]);
+  return WEFT_OK;
+}
+
+static WeftStatus key_of_step(Vm *vm, const Desc *d, const PathStep *s, const Value *keys, Name *out) {
+  if (s->kind == STEP_FIELD) {
+    *out = s->field;
+    return WEFT_OK;
+  }
+  if (s->item_count != 1 || d->items[s->item_first] != IX_VALUE || keys[0].kind != V_TEXT)
+    return vm_error(vm, EK_type, "the keys of a record are text%s%s", s->item_count == 1 && d->items[s->item_first] == IX_VALUE ? ", got " : "",
+                    s->item_count == 1 && d->items[s->item_first] == IX_VALUE ? value_type_name(keys[0]) : "");
+  *out = name_intern(&vm->names, keys[0].text->data, keys[0].text->len);
+  if (!*out && keys[0].text->len) return vm_error_memory(vm);
+  return WEFT_OK;
+}
+
+static WeftStatus step_record(Walker *w, Value *slot, const PathStep *s, bool last, Value **next) {
+  Vm *vm = w->vm;
+  Name key;
+  if (key_of_step(vm, w->d, s, w->keys, &key) != WEFT_OK) return WEFT_ERROR;
+  if (last && w->d->op == BC_move) {
+    Value v = w->value;
+    w->value = value_nil();
+    return record_set(vm, slot, key, v) ? WEFT_OK : WEFT_ERROR;
+  }
+  if (shape_find(slot->record->shape, key) < 0) return field_missing(vm, slot->record, key);
+  if (!record_unique(vm, slot)) return WEFT_ERROR;
+  *next = record_find(slot->record, key);
+  return WEFT_OK;
+}
+
+/* xs[a:b] = ys: with step 1 the length may change, else the counts must agree. */
+static WeftStatus store_list_part(Walker *w, Value *slot, i64 start, i64 count, i64 step) {
+  Vm *vm = w->vm;
+  if (w->d->op != BC_move || w->value.kind != V_LIST)
+    return vm_error(vm, EK_type, "a part of a list is replaced by a list, got %s", value_type_name(w->value));
+  List *from = w->value.list, *old = slot->list;
+  if (step != 1) {
+    if ((i64)from->count != count)
+      return vm_error(vm, EK_value, "%u items do not fit a part of %lld", from->count, (long long)count);
+    if (!list_unique(vm, slot)) return WEFT_ERROR;
+    for (i64 i = 0; i < count; i++) {
+      Value *at = &slot->list->items[start + i * step], gone = *at;
+      *at = value_keep(from->items[i]);
+      value_drop(vm, gone);
+    }
+    return WEFT_OK;
+  }
+  Value made;
+  u64 total = (u64)old->count - (u64)count + from->count;
+  if (total > UINT32_MAX / 2) return vm_error(vm, EK_limit, "a list of %llu items is too long", (unsigned long long)total);
+  if (!list_new(vm, (u32)total, &made)) return WEFT_ERROR;
+  bool ok = list_extend(vm, &made, old->items, (u32)start) && list_extend(vm, &made, from->items, from->count) &&
+            list_extend(vm, &made, old->items + start + count, old->count - (u32)(start + count));
+  if (!ok) {
+    value_drop(vm, made);
+    return WEFT_ERROR;
+  }
+  value_drop(vm, *slot);
+  *slot = made;
+  return WEFT_OK;
+}
+
+static WeftStatus step_list(Walker *w, Value *slot, const PathStep *s, bool last, Value **next) {
+  Vm *vm = w->vm;
+  i64 size = slot->list->count, start, count, step;
+  const u8 *items = w->d->items + s->item_first;
+  if (s->kind == STEP_FIELD) return vm_error(vm, EK_type, "a list has no field '%s'", name_text(&vm->names, s->field));
+  if (s->item_count != 1) return vm_error(vm, EK_index, "list has one axis, the index has %u items", s->item_count);
+  if (items[0] == IX_SLICE || (items[0] == IX_VALUE && w->keys[0].kind == V_RANGE)) {
+    if (!last) return vm_error(vm, EK_type, "a part of a list cannot be updated through; assign to its items");
+    if (items[0] == IX_VALUE) index_range(w->keys[0].range, size, &start, &count, &step);
+    else if (index_slice(vm, w->keys, size, &start, &count, &step) != WEFT_OK) return WEFT_ERROR;
+    if (items[0] == IX_SLICE && count == 0 && w->keys[0].kind != V_NIL) { /* xs[3:3] = ys inserts there */
+      i64 at;
+      if (num_as_index(w->keys[0], &at)) start = at < 0 ? (at + size < 0 ? 0 : at + size) : at > size ? size : at;
+    }
+    return store_list_part(w, slot, start, count, step);
+  }
+  if (items[0] != IX_VALUE) return vm_error(vm, EK_type, "a list is indexed by an integer, a slice or a range");
+  i64 i;
+  if (index_integer(vm, w->keys[0], size, "a list", &i) != WEFT_OK || !list_unique(vm, slot)) return WEFT_ERROR;
+  *next = &slot->list->items[i];
+  return WEFT_OK;
+}
+
+static WeftStatus walk(Walker *w, Value *slot, u32 first);
+
+/* An index in the middle of a path into an array: the part is taken out, updated, and stored back. */
+static WeftStatus step_array_part(Walker *w, Value *slot, const PathStep *s, u32 index) {
+  Vm *vm = w->vm;
+  const u8 *items = w->d->items + s->item_first;
+  Value part;
+  if (vm_index(vm, *slot, items, s->item_count, w->keys, &part) != WEFT_OK) return WEFT_ERROR;
+  const Value *keys = w->keys;
+  w->keys += step_registers(w->d, s);
+  WeftStatus status = walk(w, &part, index + 1);
+  if (status == WEFT_OK) status = update_array(vm, slot, items, s->item_count, keys, BC_move, part);
+  value_drop(vm, part);
+  return status;
+}
+
+static WeftStatus no_step(Vm *vm, Value v, const PathStep *s) {
+  if (v.kind == V_TEXT) return vm_error(vm, EK_type, "text does not change; make a new one");
+  if (v.kind == V_MODULE) return vm_error(vm, EK_type, "a module's variables are not assigned from outside");
+  if (value_is_numeric(v)) return vm_error(vm, EK_type, "the property '%s' of an array cannot be assigned", name_text(&vm->names, s->field));
+  if (v.kind == V_REF) return vm_error(vm, EK_type, "a ref is changed through .value");
+  if (s->kind == STEP_FIELD) return vm_error(vm, EK_type, "%s has no field '%s' to assign", value_type_name(v), name_text(&vm->names, s->field));
+  return vm_error(vm, EK_type, "%s cannot be updated by index", value_type_name(v));
+}
+
+static WeftStatus walk(Walker *w, Value *slot, u32 first) { /* recursion: index steps into arrays, bounded by the source */
+  Vm *vm = w->vm;
+  const Desc *d = w->d;
+  for (u32 i = first; i < d->step_count; i++) {
+    const PathStep *s = &d->steps[i];
+    bool last = i + 1 == d->step_count;
+    Value *next = NULL;
+    WeftStatus status;
+    if (vm->tape && s->kind == STEP_INDEX && (slot->kind == V_TRACKED || (value_is_numeric(*slot) && w->value.kind == V_TRACKED))) {
+      Value v = w->value;
+      w->value = value_nil();
+      return vm->tape->update(vm, slot, d, i, w->keys, v);
+    }
+    if (slot->kind == V_RECORD) status = step_record(w, slot, s, last, &next);
+    else if (slot->kind == V_LIST) status = step_list(w, slot, s, last, &next);
+    else if (value_is_numeric(*slot) && s->kind == STEP_INDEX)
+      return last ? update_array(vm, slot, d->items + s->item_first, s->item_count, w->keys, d->op, w->value) : step_array_part(w, slot, s, i);
+    else if (slot->kind == V_REF && s->kind == STEP_FIELD && s->field == vm->known[KN_value]) {
+      next = &slot->ref->value;
+      status = WEFT_OK;
+    } else status = no_step(vm, *slot, s);
+    if (status != WEFT_OK || !next) return status;
+    slot = next;
+    w->keys += step_registers(d, s);
+  }
+  Value v = w->value;
+  w->value = value_nil();
+  return assign_slot(vm, slot, d->op, v);
+}
+
+/* Reads along the path to the last ref that it passes through: *first is the step behind its .value. What lies
+ * before it need not be made unique. NULL: none. Borrowed. */
+static Ref *last_ref(Vm *vm, Value root, const Desc *d, const Value *keys, u32 *first, const Value **rest) {
+  Ref *found = NULL;
+  Value v = root;
+  for (u32 i = 0; i < d->step_count; i++) {
+    const PathStep *s = &d->steps[i];
+    const u8 *items = d->items + s->item_first;
+    bool single = s->kind == STEP_INDEX && s->item_count == 1 && items[0] == IX_VALUE;
+    if (v.kind == V_REF && s->kind == STEP_FIELD && s->field == vm->known[KN_value]) {
+      found = v.ref;
+      v = found->value;
+      *first = i + 1;
+      *rest = keys;
+    } else if (v.kind == V_RECORD && (s->kind == STEP_FIELD || (single && keys[0].kind == V_TEXT))) {
+      Name key = s->kind == STEP_FIELD ? s->field : name_find(&vm->names, keys[0].text->data, keys[0].text->len);
+      Value *at = record_find(v.record, key);
+      if (!at) break;
+      v = *at;
+    } else if (v.kind == V_LIST && single) {
+      i64 at, size = v.list->count;
+      if (!num_as_index(keys[0], &at)) break;
+      if (at < 0) at += size;
+      if (at < 0 || at >= size) break;
+      v = v.list->items[at];
+    } else {
+      break;
+    }
+    keys += step_registers(d, s);
+  }
+  return found;
+}
+
+static bool names_value(const Vm *vm, const Desc *d) {
+  for (u32 i = 0; i < d->step_count; i++)
+    if (d->steps[i].kind == STEP_FIELD && d->steps[i].field == vm->known[KN_value]) return true;
+  return false;
+}
+
+WeftStatus vm_update(Vm *vm, Value *root, const Desc *d, const Value *keys, Value value) {
+  Walker w = {vm, d, keys, value};
+  u32 first = 0;
+  Ref *ref = names_value(vm, d) ? last_ref(vm, *root, d, keys, &first, &w.keys) : NULL;
+  WeftStatus status;
+  if (ref) {
+    Value held = value_keep(value_obj(V_REF, ref));
+    status = walk(&w, &ref->value, first);
+    value_drop(vm, held);
+  } else if (d->root == ROOT_FIXED) {
+    status = vm_error(vm, EK_type, "this is no variable: a captured value cannot be assigned; ref(…) makes a cell that can");
+  } else {
+    status = walk(&w, root, 0);
+  }
+  value_drop(vm, w.value);
+  return status;
+}

@@ -1,0 +1,230 @@
+/* value.c — counts and destruction of values; functions, ranges, handles; names of types. */
+#include "vm/value.h"
+
+#include <string.h>
+
+#include "vm/alloc.h"
+#include "vm/code.h"
+#include "vm/ref.h"
+
+/* ---- destruction ------------------------------------------------------------------------------
+ * Dead objects that hold values form a stack linked through their heads (8 bytes: pointer in the low 56
+ * bits, kind above), so destroying needs no memory and no recursion, however deep the data is. */
+
+enum { DEAD_ENV = 64 };
+_Static_assert(sizeof(Obj) == 8, "a link fits the head");
+
+static void link_dead(u64 *dead, u32 kind, Obj *obj) {
+  memcpy(obj, dead, sizeof *dead);
+  *dead = (u64)kind << 56 | (u64)(uintptr_t)obj;
+}
+
+static void destroy_leaf(Vm *vm, Value v) {
+  switch (v.kind) {
+    case V_ARRAY: array_destroy(vm, v.array); break;
+    case V_TEXT: obj_free(vm, v.text, sizeof(Text) + v.text->len + 1); break;
+    case V_RANGE: obj_free(vm, v.range, sizeof(Range)); break;
+    case V_TRACKED:
+      if (vm->tape) vm->tape->destroy(vm, v.p);
+      break;
+    case V_HANDLE: {
+      Handle *h = v.handle;
+      if (h->type->release) h->type->release(h->object);
+      obj_free(vm, h, sizeof *h);
+      break;
+    }
+    default: break; /* modules live as long as the VM */
+  }
+}
+
+static void release(Vm *vm, u64 *dead, Value v) {
+  if (!(v.flags & VF_COUNTED) || --v.obj->refs) return;
+  if (v.kind == V_LIST || v.kind == V_RECORD || v.kind == V_FN || v.kind == V_REF) link_dead(dead, v.kind, v.obj);
+  else destroy_leaf(vm, v);
+}
+
+static void destroy_fn(Vm *vm, u64 *dead, Fn *f) {
+  if (f->kind == FN_CLOSURE) {
+    if (f->env && --f->env->head.refs == 0) link_dead(dead, DEAD_ENV, &f->env->head);
+    code_drop(vm, f->code);
+  } else if (f->kind == FN_TRANSFORM) {
+    release(vm, dead, f->inner);
+    release(vm, dead, f->settings);
+  } else if (f->kind == FN_HOST && f->host) {
+    if (f->host->release) f->host->release(f->host->ctx);
+    mem_free(&vm->alloc, f->host, sizeof *f->host);
+  }
+  obj_free(vm, f, sizeof *f);
+}
+
+static void destroy_all(Vm *vm, u64 dead) {
+  while (dead) {
+    u32 kind = (u32)(dead >> 56);
+    Obj *obj = (Obj *)(uintptr_t)(dead & (((u64)1 << 56) - 1));
+    memcpy(&dead, obj, sizeof dead);
+    switch (kind) {
+      case V_LIST: {
+        List *l = (List *)obj;
+        for (u32 i = 0; i < l->count; i++) release(vm, &dead, l->items[i]);
+        items_free(vm, l->items, l->cap);
+        obj_free(vm, l, sizeof *l);
+        break;
+      }
+      case V_RECORD: {
+        Record *r = (Record *)obj;
+        for (u32 i = 0; i < r->shape->count; i++) release(vm, &dead, r->items[i]);
+        items_free(vm, r->items, r->cap);
+        shape_drop(vm, r->shape);
+        obj_free(vm, r, sizeof *r);
+        break;
+      }
+      case V_REF: {
+        Ref *r = (Ref *)obj;
+        ref_unlink(vm, r);
+        release(vm, &dead, r->value);
+        obj_free(vm, r, sizeof *r);
+        break;
+      }
+      case V_FN: destroy_fn(vm, &dead, (Fn *)obj); break;
+      default: {
+        Env *e = (Env *)obj;
+        for (u32 i = 0; i < e->count; i++) release(vm, &dead, e->slots[i]);
+        obj_free(vm, e, sizeof *e + sizeof(Value) * e->count);
+        break;
+      }
+    }
+  }
+}
+
+void value_destroy(Vm *vm, Value v) {
+  u64 dead = 0;
+  if (v.kind == V_LIST || v.kind == V_RECORD || v.kind == V_FN || v.kind == V_REF) {
+    link_dead(&dead, v.kind, v.obj);
+    destroy_all(vm, dead);
+  } else {
+    destroy_leaf(vm, v);
+  }
+}
+
+void env_drop(Vm *vm, Env *e) {
+  if (!e || --e->head.refs) return;
+  u64 dead = 0;
+  link_dead(&dead, DEAD_ENV, &e->head);
+  destroy_all(vm, dead);
+}
+
+/* ---- ranges ----------------------------------------------------------------------------------- */
+
+bool range_new(Vm *vm, i64 start, i64 stop, i64 step, Value *out) {
+  Range *r = obj_alloc(vm, sizeof *r);
+  if (!r) return (void)vm_error_memory(vm), false;
+  *r = (Range){{1, 0}, start, stop, step};
+  *out = value_obj(V_RANGE, r);
+  return true;
+}
+
+u64 range_count(const Range *r) {
+  u64 start = (u64)r->start, stop = (u64)r->stop;
+  if (r->step > 0) return r->start < r->stop ? (stop - start - 1) / (u64)r->step + 1 : 0;
+  return r->start > r->stop ? (start - stop - 1) / (0 - (u64)r->step) + 1 : 0;
+}
+
+/* ---- functions -------------------------------------------------------------------------------- */
+
+static Fn *new_fn(Vm *vm, FnKind kind, Value *out) {
+  Fn *f = obj_alloc(vm, sizeof *f);
+  if (!f) {
+    (void)vm_error_memory(vm);
+    return NULL;
+  }
+  *f = (Fn){.head = {1, 0}, .kind = (u8)kind};
+  *out = value_obj(V_FN, f);
+  return f;
+}
+
+bool fn_builtin(Vm *vm, u32 op, Value *out) {
+  if (!vm->builtins[op].kind) {
+    Value v;
+    Fn *f = new_fn(vm, FN_BUILTIN, &v);
+    if (!f) return false;
+    f->op = (u16)op;
+    vm->builtins[op] = v;
+  }
+  *out = value_keep(vm->builtins[op]);
+  return true;
+}
+
+bool fn_transform(Vm *vm, u32 transform, Value inner, Value settings, Value *out) {
+  Fn *f = new_fn(vm, FN_TRANSFORM, out);
+  if (!f) {
+    value_drop(vm, inner);
+    value_drop(vm, settings);
+    return false;
+  }
+  f->transform = (u8)transform;
+  f->inner = inner;
+  f->settings = settings;
+  return true;
+}
+
+bool fn_closure(Vm *vm, Code *code, Env *env, Value *out) {
+  Fn *f = new_fn(vm, FN_CLOSURE, out);
+  if (!f) {
+    env_drop(vm, env);
+    return false;
+  }
+  f->code = code_keep(code);
+  f->env = env;
+  return true;
+}
+
+bool fn_host(Vm *vm, const HostFn *host, Value *out) {
+  HostFn *copy = mem_alloc(&vm->alloc, sizeof *copy);
+  Fn *f = copy ? new_fn(vm, FN_HOST, out) : NULL;
+  if (!f) {
+    mem_free(&vm->alloc, copy, sizeof *copy);
+    return (void)vm_error_memory(vm), false;
+  }
+  *copy = *host;
+  f->host = copy;
+  return true;
+}
+
+Env *env_new(Vm *vm, u32 count) {
+  Env *e = obj_alloc(vm, sizeof *e + sizeof(Value) * count);
+  if (!e) {
+    (void)vm_error_memory(vm);
+    return NULL;
+  }
+  memset(e, 0, sizeof *e + sizeof(Value) * count);
+  e->head.refs = 1;
+  e->count = count;
+  return e;
+}
+
+bool handle_new(Vm *vm, const HandleType *type, void *object, Value *out) {
+  Handle *h = obj_alloc(vm, sizeof *h);
+  if (!h) return (void)vm_error_memory(vm), false;
+  *h = (Handle){{1, 0}, type, object};
+  *out = value_obj(V_HANDLE, h);
+  return true;
+}
+
+const char *value_type_name(Value v) {
+  switch (v.kind) {
+    case V_NIL: return "nil";
+    case V_NUM:
+    case V_ARRAY:
+    case V_TRACKED: return "array";
+    case V_TEXT: return "text";
+    case V_LIST: return "list";
+    case V_RECORD: return "record";
+    case V_RANGE: return "range";
+    case V_FN: return "fn";
+    case V_REF: return "ref";
+    case V_MODULE: return "module";
+    case V_DTYPE: return "dtype";
+    case V_HANDLE: return "handle";
+    default: return "nothing";
+  }
+}
