@@ -1,0 +1,63 @@
+/* blas.c — OpenBLAS and its LAPACK, loaded at first use (see blas.h). */
+#include "stdlib/blas.h"
+#include "stdlib/stdlib.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Library handles are the one kind of state a process has. */
+static struct {
+  pthread_once_t once;
+  bool there;
+  Lapack routines[2];
+  const char *(*corename)(void);
+} library = {.once = PTHREAD_ONCE_INIT};
+
+static void load(void) {
+  /* the plain name belongs to development packages */
+  static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
+  void *handle = NULL;
+  for (u32 i = 0; i < COUNT_OF(names) && !handle; i++) handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  if (!handle) return;
+  static const struct {
+    const char *name;
+    size_t offset;
+  } wanted[] = {
+#define ROUTINE(name) {#name, offsetof(Lapack, name)}
+      ROUTINE(gemm), ROUTINE(gemv), ROUTINE(syevd), ROUTINE(getrf), ROUTINE(getrs), ROUTINE(getri),
+      ROUTINE(potrf), ROUTINE(geqrf), ROUTINE(orgqr), ROUTINE(gesdd), ROUTINE(gelsd),
+#undef ROUTINE
+  };
+  bool all = true;
+  for (u32 type = 0; type < 2; type++)
+    for (u32 i = 0; i < COUNT_OF(wanted); i++) {
+      char symbol[32];
+      snprintf(symbol, sizeof symbol, "%c%s_", type ? 'd' : 's', wanted[i].name);
+      void *at = dlsym(handle, symbol);
+      all &= at != NULL;
+      *(void **)((char *)&library.routines[type] + wanted[i].offset) = at;
+    }
+  *(void **)&library.corename = dlsym(handle, "openblas_get_corename");
+  library.there = all;
+}
+
+const Lapack *blas_load(bool f64_wanted) {
+  pthread_once(&library.once, load);
+  return library.there ? &library.routines[f64_wanted] : NULL;
+}
+
+const char *blas_core(void) {
+  pthread_once(&library.once, load);
+  return library.there && library.corename ? library.corename() : NULL;
+}
+
+void stdlib_choose_blas_core(void) {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  /* 0.3.21 takes Haswell's kernels on processors that it does not know, 1.6 to 1.9 times slower */
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    (void)setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+#endif
+}
