@@ -65,6 +65,14 @@ static bool check_names(const Verifier *v, const Name *names, u32 count) {
   return true;
 }
 
+static bool are_distinct(const Name *names, u32 count) {
+  if (count > 1024) return false;
+  for (u32 i = 0; i < count; i++)
+    for (u32 j = 0; j < i; j++)
+      if (names[i] == names[j]) return false;
+  return true;
+}
+
 static bool check_items(const u8 *items, u32 count) {
   u64 registers = 0;
   for (u32 i = 0; i < count; i++) {
@@ -102,7 +110,7 @@ static bool check_annotation(const Verifier *v, const Desc *d) {
 static bool check_desc(const Verifier *v, const Desc *d) {
   switch (d->kind) {
   case DESC_NAME: return d->name < v->names;
-  case DESC_KEYS: return d->name_count < MAX_REGISTERS && check_names(v, d->names, d->name_count);
+  case DESC_KEYS: return check_names(v, d->names, d->name_count) && are_distinct(d->names, d->name_count);
   case DESC_CALL:
     for (u32 i = 0; i < d->argc && d->argc < MAX_REGISTERS; i++)
       if (d->spread[i] > 1 || (d->spread[i] && d->names[i])) return false;
@@ -277,6 +285,7 @@ static bool lies_within(const Extent *k, const Extent *p) {
   u32 cut = p->kind == EXT_TRY ? p->head : p->kind == EXT_IF ? p->els : p->kind == EXT_FN ? p->end : p->els;
   if (p->kind == EXT_IF && k->begin < p->head) return false;
   if (p->kind == EXT_FOR && k->begin <= p->head) return false;
+  if (p->kind == EXT_TRY && k->begin < cut) return k->end < cut; /* a jump of its own ends the body: only errors lead to the handler */
   return k->end <= cut || (k->begin >= cut && (p->kind == EXT_TRY || p->kind == EXT_IF));
 }
 
@@ -372,71 +381,119 @@ static bool check_sites(const Verifier *v) {
 
 /* ---- registers -------------------------------------------------------------------------------------------- */
 
-/* Per block the registers that surely hold a value before it; all ones: not reached yet. */
+/* What is surely so of a register on every path to a pc. Instructions that build or walk trust the kind of their
+ * register, so it is proved too: nothing but the maker of a list, record, loop or text can have written it. */
+enum { BORN, LIST, RECORD, WALK, TEXT, FACTS };
+
 typedef struct Births {
   const Verifier *v;
   const Liveness *l;
-  u64 *in, *state;
+  u64 *in, *state; /* FACTS sets each */
   u8 *reached;
-  bool changed;
+  size_t words;    /* of all facts */
+  bool changed, report;
 } Births;
 
-static bool holds(const u64 *bits, u32 r) { return bits[r >> 6] >> (r & 63) & 1; }
-static void forget(u64 *bits, u32 r) { bits[r >> 6] &= ~((u64)1 << (r & 63)); }
-static void born(u64 *bits, u32 r) { bits[r >> 6] |= (u64)1 << (r & 63); }
+static bool sure(const Births *x, u32 fact, u32 r) { return x->state[fact * x->l->words + (r >> 6)] >> (r & 63) & 1; }
 
-static void meet(Births *x, u32 pc, const u64 *state) {
+static void learn(Births *x, u32 fact, u32 r) { x->state[fact * x->l->words + (r >> 6)] |= (u64)1 << (r & 63); }
+
+static void forget(Births *x, u32 r) {
+  for (u32 fact = 0; fact < FACTS; fact++) x->state[fact * x->l->words + (r >> 6)] &= ~((u64)1 << (r & 63));
+}
+
+static void meet(Births *x, u32 pc) {
   u32 block = x->l->block_of[pc];
-  u64 *in = x->in + (size_t)block * x->l->words;
-  if (!x->reached[block]) {
-    x->reached[block] = 1;
-    x->changed = true;
-    memcpy(in, state, sizeof *in * x->l->words);
-    return;
+  u64 *in = x->in + block * x->words;
+  for (size_t w = 0; w < x->words; w++) {
+    u64 both = x->reached[block] ? in[w] & x->state[w] : x->state[w];
+    x->changed |= both != in[w];
+    in[w] = both;
   }
-  for (u32 w = 0; w < x->l->words; w++) {
-    x->changed |= (in[w] & ~state[w]) != 0;
-    in[w] &= state[w];
+  x->changed |= !x->reached[block];
+  x->reached[block] = 1;
+}
+
+static bool need(const Births *x, u32 pc, u32 fact, u32 r) {
+  static const char *const lacks[FACTS] = {"holds no value", "holds no list that was made for it", "holds no record that was made for it",
+                                           "holds no loop", "holds no text that was made for it"};
+  if (!x->report || sure(x, fact, r)) return true;
+  return wrong(x->v, "pc %u: %s reads r%u, which %s on some path", pc, bc_info[ins_op(x->v->p->code[pc])].name, r, lacks[fact]);
+}
+
+static bool is_text_operand(const Births *x, u32 k) {
+  if (!(k & INS_CONST)) return false;
+  return x->v->p->consts[k & ~(u32)INS_CONST].kind == CK_TEXT;
+}
+
+static bool needs(const Births *x, u32 pc, const InsUse *u) {
+  Ins ins = x->v->p->code[pc];
+  u32 a = ins_a(ins);
+  bool ok = true;
+  for (u32 i = 0; ok && i < u->nreads; i++) ok = need(x, pc, BORN, u->reads[i]);
+  for (u32 i = 0; ok && i < u->run_count; i++) ok = need(x, pc, ins_op(ins) == BC_join ? TEXT : BORN, u->run + i);
+  for (u32 i = 0; ok && i < u->ncaptures; i++)
+    if (u->captures[i].kind == CAP_REGISTER) ok = need(x, pc, BORN, u->captures[i].index);
+  for (u32 i = 0; ok && u->dims && i < u->dims->rank; i++)
+    if (ins_reads_dim(u, i)) ok = need(x, pc, BORN, u->dims->dim_regs[i]);
+  if (!ok) return false;
+  switch (ins_op(ins)) {
+  case BC_append: case BC_extend: case BC_toarray: return need(x, pc, LIST, a);
+  case BC_recput: case BC_recspread: return need(x, pc, RECORD, a);
+  case BC_fornext: return need(x, pc, WALK, a) && need(x, pc, WALK, a + 1) && need(x, pc, WALK, a + 2);
+  case BC_import:
+    if (!is_text_operand(x, ins_b(ins)) || !is_text_operand(x, ins_c(ins))) return wrong(x->v, "pc %u: import of no text", pc);
+    return true;
+  default: return true;
   }
 }
 
-static bool read_one(Births *x, u32 pc, u32 r, bool report) {
-  if (holds(x->state, r) || !report) return true;
-  return wrong(x->v, "pc %u: %s reads r%u, which holds no value on some path", pc, bc_info[ins_op(x->v->p->code[pc])].name, r);
-}
-
-static bool step(Births *x, u32 pc, bool report) {
+/* What the registers written are afterwards. */
+static void writes(Births *x, u32 pc, const InsUse *u) {
   const Proto *p = x->v->p;
   Ins ins = p->code[pc];
+  u32 op = ins_op(ins);
+  bool keeps = op == BC_append || op == BC_extend || op == BC_recput || op == BC_recspread || op == BC_fornext;
+  for (u32 i = 0; i < u->write_count && !keeps; i++) {
+    forget(x, u->write + i);
+    learn(x, BORN, u->write + i);
+    if (op == BC_forprep) learn(x, WALK, u->write + i);
+  }
+  if (u->write_next) {
+    forget(x, u->write + 2);
+    learn(x, BORN, u->write + 2);
+  }
+  if (op == BC_list) learn(x, LIST, u->write);
+  if (op == BC_record) learn(x, RECORD, u->write);
+  if (op == BC_fmt || op == BC_join || (op == BC_move && is_text_operand(x, ins_b(ins))) ||
+      (op == BC_loadk && p->consts[ins_x(ins)].kind == CK_TEXT))
+    learn(x, TEXT, u->write);
+}
+
+static bool step(Births *x, u32 pc) {
+  Ins ins = x->v->p->code[pc];
   InsUse u;
-  ins_uses(p, pc, &u);
-  bool ok = true;
-  for (u32 i = 0; ok && i < u.nreads; i++) ok = read_one(x, pc, u.reads[i], report);
-  for (u32 i = 0; ok && i < u.run_count; i++) ok = read_one(x, pc, u.run + i, report);
-  for (u32 i = 0; ok && i < u.ncaptures; i++)
-    if (u.captures[i].kind == CAP_REGISTER) ok = read_one(x, pc, u.captures[i].index, report);
-  for (u32 i = 0; ok && u.dims && i < u.dims->rank; i++)
-    if (ins_reads_dim(&u, i)) ok = read_one(x, pc, u.dims->dim_regs[i], report);
-  for (u32 i = 0; i < u.run_count; i++) forget(x->state, u.run + i);
+  ins_uses(x->v->p, pc, &u);
+  bool ok = needs(x, pc, &u);
+  for (u32 i = 0; i < u.run_count; i++) forget(x, u.run + i);
   u32 handler = x->l->handler[x->l->block_of[pc]], target;
-  if (handler != UINT32_MAX && strchr(bc_info[ins_op(ins)].effects, 'E')) meet(x, handler, x->state);
-  if (ins_flags(ins) & INS_A_DIES) forget(x->state, ins_a(ins));
-  if (ins_flags(ins) & INS_B_DIES) forget(x->state, ins_b(ins));
-  if (ins_flags(ins) & INS_C_DIES) forget(x->state, ins_c(ins));
-  if (ins_jumps(ins, &target)) meet(x, target, x->state);
-  for (u32 i = 0; i < u.write_count; i++) born(x->state, u.write + i);
-  if (u.write_next) born(x->state, u.write + 2);
+  if (handler != UINT32_MAX && strchr(bc_info[ins_op(ins)].effects, 'E')) meet(x, handler);
+  if (ins_flags(ins) & INS_A_DIES) forget(x, ins_a(ins));
+  if (ins_flags(ins) & INS_B_DIES) forget(x, ins_b(ins));
+  if (ins_flags(ins) & INS_C_DIES) forget(x, ins_c(ins));
+  if (ins_jumps(ins, &target)) meet(x, target);
+  writes(x, pc, &u);
   return ok;
 }
 
-static bool run_blocks(Births *x, bool report) {
+static bool run_blocks(Births *x) {
   const Liveness *l = x->l;
   bool ok = true;
   for (u32 b = 0; ok && b < l->nblocks; b++) {
     if (!x->reached[b]) continue;
-    memcpy(x->state, x->in + (size_t)b * l->words, sizeof *x->state * l->words);
-    for (u32 pc = l->starts[b]; ok && pc < l->starts[b + 1]; pc++) ok = step(x, pc, report);
-    if (b + 1 < l->nblocks && !ends_line(x->v->p, l->starts[b + 1] - 1)) meet(x, l->starts[b + 1], x->state);
+    memcpy(x->state, x->in + b * x->words, sizeof *x->state * x->words);
+    for (u32 pc = l->starts[b]; ok && pc < l->starts[b + 1]; pc++) ok = step(x, pc);
+    if (b + 1 < l->nblocks && !ends_line(x->v->p, l->starts[b + 1] - 1)) meet(x, l->starts[b + 1]);
   }
   return ok;
 }
@@ -445,18 +502,21 @@ static bool check_registers(const Verifier *v) {
   const Proto *p = v->p;
   Liveness *l = liveness_new(p, v->alloc);
   if (!l) return false;
-  size_t bytes = sizeof(u64) * l->words * (l->nblocks + (size_t)1);
-  Births x = {.v = v, .l = l, .in = mem_alloc_zero(v->alloc, bytes), .reached = mem_alloc_zero(v->alloc, l->nblocks)};
+  Births x = {.v = v, .l = l, .words = (size_t)l->words * FACTS};
+  size_t bytes = sizeof(u64) * x.words * (l->nblocks + (size_t)1);
+  x.in = mem_alloc_zero(v->alloc, bytes);
+  x.reached = mem_alloc_zero(v->alloc, l->nblocks);
   bool ok = x.in && x.reached;
   if (ok) {
-    x.state = x.in + (size_t)l->nblocks * l->words;
-    for (u32 i = 0; i < p->nparams; i++) born(x.state, i);
-    meet(&x, 0, x.state);
+    x.state = x.in + l->nblocks * x.words;
+    for (u32 i = 0; i < p->nparams; i++) learn(&x, BORN, i);
+    meet(&x, 0);
     do {
       x.changed = false;
-      (void)run_blocks(&x, false);
+      (void)run_blocks(&x);
     } while (x.changed);
-    ok = run_blocks(&x, true);
+    x.report = true;
+    ok = run_blocks(&x);
   }
   mem_free(v->alloc, x.in, bytes);
   mem_free(v->alloc, x.reached, l->nblocks);

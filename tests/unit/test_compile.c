@@ -358,6 +358,22 @@ static void dead_in_handler(World *w, Proto *p) { /* the handler reads what the 
   assert_int_equal(ins_op(p->code[pc]), BC_field);
   set_ins(p, pc, 0, ins_a(p->code[pc]), p->nregs - 1, ins_c(p->code[pc]));
 }
+static void change_op(Proto *p, u32 from, u32 to) {
+  u32 pc = find_op(p, from, 0);
+  Ins i = p->code[pc];
+  p->code[pc] = ins_make(to, 0, ins_a(i), ins_b(i), ins_c(i));
+}
+static void append_to_anything(World *w, Proto *p) { (void)w, change_op(p, BC_truth, BC_append); }
+static void join_of_anything(World *w, Proto *p) {
+  (void)w;
+  u32 pc = find_op(p, BC_fmt, 0);
+  p->code[pc] = ins_make(BC_move, 0, ins_a(p->code[pc]), ins_b(p->code[pc]), 0);
+}
+static void walk_of_anything(World *w, Proto *p) {
+  (void)w;
+  u32 pc = find_op(p, BC_fornext, 0);
+  p->code[pc - 1] = ins_make(BC_forprep, 0, ins_a(p->code[pc]) + 1, INS_CONST, 0);
+}
 static void lost_site(World *w, Proto *p) { (void)w, p->nsites--; }
 static void wrong_site(World *w, Proto *p) { (void)w, p->sites[1].kind = SITE_ENTRY; }
 static void rest_misplaced(World *w, Proto *p) { (void)w, p->rest_index = 0; }
@@ -394,6 +410,9 @@ static const Damage damages[] = {
     {"early death", early_death, "holds no value"},
     {"read before birth", unborn, "holds no value"},
     {"dead in the handler", dead_in_handler, "holds no value"},
+    {"append to anything", append_to_anything, "holds no list"},
+    {"join of anything", join_of_anything, "holds no text"},
+    {"walk of anything", walk_of_anything, "malformed"},
     {"lost site", lost_site, "without an instruction|its site is missing"},
     {"wrong site", wrong_site, "its site is missing"},
     {"misplaced rest", rest_misplaced, "rest parameter"},
