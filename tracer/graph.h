@@ -418,9 +418,42 @@ bool graph_infer_index(Graph *g, DimCtx *dims, ValueId x, const ValueId *operand
 
 /* ---- text, verifier, interpreter, passes --------------------------------------------------------- */
 
-/* `sources` NULL: spans print as bytes. */
+/* The text form, by example (everything graph_print writes, graph_parse reads back to the same text):
+ *
+ *   graph pick#3  file 1  ambient 0
+ *   frame 0 pick
+ *   sym n = size(arg0, 0) in [0, 2^62)            ; unbacked ones: sym u1 = %7 in [0, 1000]
+ *   in %1: f64[n] = arg0
+ *   in !2                                         ; the token
+ *   %3 = multiply %1 0.5 : f64[n]  @13:11         ; weak constants; strong ones say their type: 0.5:f64
+ *   %4 = sum %3 {axis=[0], keepdims=true} : f64[1]
+ *   %5 = concat %3 %1 {xs=*2} : f64[<2*n>]        ; symbols stand alone, other size expressions in <>
+ *   %6 = index %1[0, n:<2*n>:1, nil, ..., @%7, ?%8] : f64[n]     ; @ array, ? mask
+ *   %7 = update %1[%2] add %3 : f64[n]            ; or `set`
+ *   check index %2 n -> 1
+ *   !8 %9 = host "emit" !2 %3 -> 2 : ! f64[]
+ *   %10 = cond %9 (%3) {
+ *     then (%11: f64[n]) {
+ *       yield %11
+ *     }
+ *     else (%12: f64[n]) {
+ *       exit 3
+ *     }
+ *   } : f64[n]
+ *   %13 %14 = while (%4 0) (%3) {
+ *     cond (%15: f64[n], %16: f64[], %17: i64[]) { … yield %18 }
+ *     body (…) { … next %19 %20 }
+ *   } -> 4 : f64[] i64[]
+ *   %21 %22 = scan (%4) (%3) (%1) length n reverse index { body (…) { … next %23 %24 } } : …
+ *   out %13 %14 -> 0
+ *   exit 0 return { pick: ret = list(%13, %14) }
+ *   exit 1 check index { pick pc 7: r0 = %1, r1 = =arg1 | square/1 pc 2 -> r5: r0 = <n + 1> } write [=global "k": %3]
+ *
+ * Values are numbered in the order of the text. `sources` NULL: no spans (but those that came from text). */
 void graph_print(const Graph *g, const Sources *sources, Buf *out);
-void node_print(const Graph *g, NodeId n, Buf *out); /* one line, without its blocks */
+/* The numbers graph_print gives, by ValueId (0: not printed); g->values.count of them, freed by the caller. */
+bool graph_numbers(const Graph *g, Allocator *a, u32 **out) MUST_USE;
+void node_print(const Graph *g, NodeId n, Buf *out); /* one line by ids, without its blocks */
 void type_print(const Graph *g, TypeId t, Buf *out);
 void value_print(const Graph *g, ValueId v, Buf *out); /* %3, 0.5, n + 1 */
 /* NULL: a syntax error (err says what and where, if given) or memory was refused (err empty). */
@@ -428,7 +461,7 @@ Graph *graph_parse(Allocator *alloc, Names *names, const char *text, size_t len,
 
 /* The rules a graph obeys, checked apart from the builder: scopes, types, terminators, tokens, exits. False:
  * `out` names every violation, one per line. */
-bool graph_verify(const Graph *g, Buf *out) MUST_USE;
+bool graph_verify(Graph *g, Buf *out) MUST_USE; /* may add size expressions, nothing else */
 
 /* The reference interpreter: runs a graph through the VM's eager kernels, one value per ValueId. */
 typedef struct GraphRun {
