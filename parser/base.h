@@ -59,6 +59,9 @@ static inline void mem_free(Allocator *a, void *p, size_t n) {
   if (p) (void)a->resize(a, p, n, 0);
 }
 void *mem_alloc_zero(Allocator *a, size_t n); /* NULL when refused */
+static inline void mem_copy(void *to, const void *from, size_t n) { /* memcpy that takes NULL when n is 0 */
+  if (n) __builtin_memcpy(to, from, n);
+}
 
 /* Grow `*data` (elements of `size` bytes) to hold at least `need`; doubles. False when refused. */
 bool vec_reserve(Allocator *a, void **data, u32 *cap, u32 need, size_t size) MUST_USE;

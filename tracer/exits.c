@@ -203,7 +203,7 @@ u32 exit_begin(ExitTable *t, ExitKind kind, u32 reason_or_check, JournalId journ
 }
 
 bool exit_frame(ExitTable *t, u32 exit, u32 frame, u32 pc, u16 result, u16 flags, u32 tail_calls, RecipeId self) {
-  if (exit >= t->exits.count) return false;
+  if (exit + 1 != t->exits.count) return false; /* the frames of an exit stand together */
   ExitFrame f = {frame, pc, result, flags, tail_calls, self, t->regs.count, 0};
   if (!vec_push(t->alloc, &t->frames, f)) {
     t->failed = true;
@@ -214,10 +214,7 @@ bool exit_frame(ExitTable *t, u32 exit, u32 frame, u32 pc, u16 result, u16 flags
 }
 
 bool exit_reg(ExitTable *t, u32 exit, u16 reg, RecipeId recipe) {
-  if (exit >= t->exits.count || !recipe) {
-    t->failed |= !recipe;
-    return false;
-  }
+  if (exit + 1 != t->exits.count || !recipe || !t->exits.data[exit].frame_count) return false;
   const Exit *e = &t->exits.data[exit];
   ExitFrame *f = &t->frames.data[e->frame_first + e->frame_count - 1];
   u32 at = t->regs.count;

@@ -97,7 +97,7 @@ typedef struct Exit {
 typedef struct ExitTable {
   Allocator *alloc;
   Arena arena;
-  VEC(Exit) exits; /* exit 0 is always the return (or the region's regular end) */
+  VEC(Exit) exits;
   VEC(ExitFrame) frames;
   VEC(ExitReg) regs;
   VEC(Recipe) recipes;       /* entry 0 unused */
@@ -140,8 +140,9 @@ JournalId journal_write(ExitTable *t, JournalId parent, SourceId target, RecipeI
 u32 journal_depth(const ExitTable *t, JournalId at);
 void journal_path(const ExitTable *t, JournalId at, JournalId *out);
 
-/* Exits: begin, then one frame after the other outermost first with its registers, then end. Returns the exit
- * number from exit_begin, UINT32_MAX when memory was refused. exit_begin for number 0 comes first. */
+/* Exits: begin, then one frame after the other outermost first, each with its registers; a new exit_begin ends the
+ * one before. exit_begin gives the number, NO_EXIT when memory was refused; the others are false then, when they are
+ * called out of this order, or for recipe 0. */
 u32 exit_begin(ExitTable *t, ExitKind kind, u32 reason_or_check, JournalId journal, Span span);
 bool exit_frame(ExitTable *t, u32 exit, u32 frame, u32 pc, u16 result, u16 flags, u32 tail_calls, RecipeId self);
 bool exit_reg(ExitTable *t, u32 exit, u16 reg, RecipeId recipe); /* of the frame added last */

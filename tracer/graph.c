@@ -89,7 +89,15 @@ void graph_rollback(Graph *g, GraphMark m) {
     while (b->last >= m.nodes) b->last = g->nodes.data[b->last].prev;
     if (b->last) g->nodes.data[b->last].next = 0;
     else b->first = 0;
-    while (b->captures.count && b->captures.data[b->captures.count - 1].inner >= m.values) b->captures.count--;
+    u32 kept = 0;
+    for (u32 k = 0; k < b->captures.count; k++) /* merging may have reordered them: back into the order of capture */
+      if (b->captures.data[k].inner < m.values) {
+        GraphCapture c = b->captures.data[k];
+        u32 at = kept++;
+        for (; at > 0 && b->captures.data[at - 1].inner > c.inner; at--) b->captures.data[at] = b->captures.data[at - 1];
+        b->captures.data[at] = c;
+      }
+    b->captures.count = kept;
     while (b->params.count && b->params.data[b->params.count - 1] >= m.values) b->params.count--;
     if (b->node >= m.nodes) b->node = 0;
     if (b->closed > m.closes) {
@@ -514,8 +522,8 @@ static NodeId control(Graph *g, NodeKind kind, const ValueId *lead, u32 nlead, c
     g->failed = true;
     goto done;
   }
-  memcpy(operands, lead, sizeof *operands * nlead);
-  memcpy(operands + nlead, outers, sizeof *operands * count);
+  mem_copy(operands, lead, sizeof *operands * nlead);
+  mem_copy(operands + nlead, outers, sizeof *operands * count);
   id = graph_node(g, kind, 0, operands, nlead + count, NULL, 0, results, nresults);
   for (u32 i = 0; i < n && id; i++) {
     g->nodes.data[id].sub[i] = blocks[i];
@@ -576,8 +584,8 @@ NodeId graph_scan(Graph *g, const ValueId *init, u32 count, const ValueId *xs, u
     t.weak = false;
     types[count + i] = graph_type(g, &t);
   }
-  memcpy(lead, init, sizeof *lead * count);
-  memcpy(lead + count, xs, sizeof *lead * nxs);
+  mem_copy(lead, init, sizeof *lead * count);
+  mem_copy(lead + count, xs, sizeof *lead * nxs);
   NodeId n = control(g, NODE_scan, lead, count + nxs, &body, 1, types, count + stacked);
   if (n) {
     GraphNode *x = &g->nodes.data[n];
@@ -641,9 +649,9 @@ NodeId graph_host(Graph *g, u32 host, ValueId token, const ValueId *args, u32 co
   TypeId *types = type_list(g, nresults + 1);
   if (!operands || !types) return refused(g);
   operands[0] = token;
-  memcpy(operands + 1, args, sizeof *args * count);
+  mem_copy(operands + 1, args, sizeof *args * count);
   types[0] = TYPE_TOKEN;
-  memcpy(types + 1, results, sizeof *types * nresults);
+  mem_copy(types + 1, results, sizeof *types * nresults);
   NodeId n = graph_node(g, NODE_host, 0, operands, count + 1, NULL, 0, types, nresults + 1);
   if (n) g->nodes.data[n].host = host;
   return n;

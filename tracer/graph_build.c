@@ -17,7 +17,7 @@ GraphAttr attr_list(u32 param, u32 count) { return (GraphAttr){.kind = ATTR_list
 static void *keep(Graph *g, const void *from, size_t n) {
   void *p = arena_alloc(&g->arena, n + 1);
   if (!p) g->failed = true;
-  else if (n) memcpy(p, from, n);
+  else if (n) mem_copy(p, from, n);
   return p;
 }
 
@@ -181,7 +181,7 @@ ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, con
     return 0;
   }
   all[0] = x;
-  memcpy(all + 1, operands, sizeof *all * count);
+  mem_copy(all + 1, operands, sizeof *all * count);
   NodeId n = graph_node(g, NODE_index, 0, all, count + 1, &a, 1, &result, 1);
   return n ? g->nodes.data[n].result_first : 0;
 }
@@ -195,7 +195,7 @@ ValueId graph_update(Graph *g, u32 combine, ValueId x, const ValueId *operands, 
     return 0;
   }
   all[0] = x;
-  memcpy(all + 1, operands, sizeof *all * count);
+  mem_copy(all + 1, operands, sizeof *all * count);
   all[count + 1] = v;
   TypeId type = g->values.data[x].type;
   NodeId n = graph_node(g, NODE_update, combine, all, count + 2, &a, 1, &type, 1);

@@ -151,7 +151,7 @@ NodeId graph_clone_node(Graph *g, NodeId n, ValueMap *map) {
   if (operands && types && attrs) {
     for (u32 i = 0; i < x.operand_count; i++) operands[i] = map_get(map, g->operands.data[x.operand_first + i]);
     for (u32 i = 0; i < x.result_count; i++) types[i] = g->values.data[x.result_first + i].type;
-    memcpy(attrs, g->attrs.data + x.attr_first, sizeof *attrs * x.attr_count);
+    mem_copy(attrs, g->attrs.data + x.attr_first, sizeof *attrs * x.attr_count);
     g->origin = x.origin;
     copy = graph_node(g, (NodeKind)x.kind, x.op, operands, x.operand_count, attrs, x.attr_count, types, x.result_count);
     g->origin = origin;

@@ -287,6 +287,8 @@ static bool infer_list_of_arrays(Infer *c) {
   return true;
 }
 
+static f64 as_f64(Value v) { return v.dtype == DT_f64 ? v.f : v.dtype == DT_f32 ? (f64)v.s : v.dtype == DT_u64 ? (f64)v.u : (f64)v.i; }
+
 static bool infer_ramp(Infer *c) {
   ArrayType *out = c->out;
   Graph *g = c->g;
@@ -328,7 +330,7 @@ static bool infer_ramp(Infer *c) {
   out->weak = false;
   if (!ints) {
     if (!known) return fail(c, EK_unsupported, "the length is known only at run time");
-    f64 from = one ? 0 : num_as_f64(v[0]), to = num_as_f64(v[one ? 0 : 1]), by = num_as_f64(v[2]), count = ceil((to - from) / by);
+    f64 from = one ? 0 : as_f64(v[0]), to = as_f64(v[one ? 0 : 1]), by = as_f64(v[2]), count = ceil((to - from) / by);
     if (!(by != 0) || count != count || count >= (f64)SIZE_LIMIT) return no_rule(c);
     out->dims[0] = count > 0 ? (i64)count : 0;
     return true;
