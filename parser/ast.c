@@ -76,12 +76,17 @@ static void print_float(f64 x, Buf *out) {
 
 static void print(const Ast *a, u32 id, const AstPrint *how, Buf *out);
 
+static void print_statement(const Ast *a, u32 id, const AstPrint *how, Buf *out) {
+  print(a, id, how, out);
+  if (id && a->nodes[id].flags & AF_SIGNED) buf_puts(out, "!signed");
+}
+
 static void print_kids(const Ast *a, const AstNode *n, u32 from, const AstPrint *how, Buf *out) {
   u32 count = n->count;
   while (count > from && !ast_kid(a, n, count - 1)) count--; /* absent ones at the end are not shown */
   for (u32 i = from; i < count; i++) {
     buf_putc(out, ' ');
-    print(a, ast_kid(a, n, i), how, out);
+    print_statement(a, ast_kid(a, n, i), how, out);
   }
 }
 
@@ -200,8 +205,7 @@ void ast_print(const Ast *a, u32 id, const AstPrint *how, Buf *out) {
   for (u32 i = 0; i < count; i++) {
     u32 statement = id == a->root ? ast_kid(a, n, i) : id;
     if (i) buf_putc(out, '\n');
-    print(a, statement, how, out);
-    if (a->nodes[statement].flags & AF_SIGNED) buf_puts(out, "!signed");
+    print_statement(a, statement, how, out);
     if (how->where) {
       u32 line, col;
       sources_locate(how->where, a->nodes[statement].span, &line, &col);

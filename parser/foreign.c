@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { WHERE_name, WHERE_start, WHERE_infix };
+enum { WHERE_name, WHERE_start, WHERE_infix, WHERE_call };
 
 static const struct {
   const char *word, *code, *advice;
@@ -29,7 +29,7 @@ const char *const *parser_reserved_words(void) { return reserved; }
 
 const char *parser_foreign_word(const char *name, size_t len) {
   for (u32 i = 0; i < COUNT_OF(words); i++)
-    if (words[i].where != WHERE_infix && strlen(words[i].word) == len && memcmp(words[i].word, name, len) == 0)
+    if ((words[i].where == WHERE_name || words[i].where == WHERE_start) && strlen(words[i].word) == len && memcmp(words[i].word, name, len) == 0)
       return words[i].code;
   return NULL;
 }
@@ -52,7 +52,9 @@ const char *advise_token(const Parser *p) {
   const Token *t = p->tok, *before = t > p->tokens.data ? t - 1 : t;
   const char *word = advice_for(p, t, WHERE_infix);
   if (word) return word;
-  if (advice_for(p, before, WHERE_start) && token_is(p, before, "lambda")) return "in Weft: x => …";
+  if (token_is(p, before, "lambda")) return "in Weft: x => …";
+  word = advice_for(p, before, WHERE_call);
+  if (word) return word;
   switch (t->kind) {
   case TOK_NOT: return peek_token(p, 1)->kind == TOK_IN ? "write not (a in b)" : NULL;
   case TOK_IF: return "a choice is written if c { a } else { b }";
@@ -69,16 +71,22 @@ const char *advise_token(const Parser *p) {
   return NULL;
 }
 
+const char *foreign_start(const Parser *p, const Token *first) {
+  if (first->kind != TOK_NAME || first == p->tok) return NULL;
+  for (u32 i = 0; i < COUNT_OF(words); i++)
+    if (words[i].where == WHERE_start && token_is(p, first, words[i].word)) return words[i].code;
+  return NULL;
+}
+
 const char *advise_statement(const Parser *p, const Token *first) {
   const Token *t = p->tok;
-  const char *word = advice_for(p, first, WHERE_start);
-  if (word && t > first) return word;
   if (t->kind == TOK_COLON) {
     const Token *before = t - 1;
-    if (before == first && t > p->tokens.data + 1 && t[-2].kind == TOK_LBRACE && is_operand(before->kind))
-      return "a record inside a body has braces of its own: { {name: …} }";
+    bool number = before->kind == TOK_INT || before->kind == TOK_FLOAT;
+    if (before == first && t > p->tokens.data + 1 && t[-2].kind == TOK_LBRACE)
+      return number ? "the keys of a record are names or texts" : "a record inside a body has braces of its own: { {name: …} }";
     if (before == first && before->kind == TOK_NAME) return "a variable is declared by let x = …, keys of a record stand in { }";
-    if (before->kind == TOK_INT || before->kind == TOK_FLOAT) return "a range is written a..b, keys of a record are names or text";
+    if (number) return "a range is written a..b";
     return "a body stands in braces: { … }";
   }
   if (t->kind == TOK_COMMA) return "several values at once stand in parentheses: (a, b)";
@@ -89,7 +97,6 @@ const char *advise_statement(const Parser *p, const Token *first) {
 const char *advise_item(const Parser *p) {
   const Token *t = p->tok;
   if (t->kind == TOK_FOR) return "there are no comprehensions; write map(x => …, xs)";
-  if (t->kind == TOK_ASSIGN) return "'=' gives an argument by its name and is no part of a value; '==' compares";
   const char *here = advise_token(p);
   if (here) return here;
   if (is_operand(t->kind) && !(t->flags & TOKEN_NEWLINE) && t > p->tokens.data &&

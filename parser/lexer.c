@@ -422,7 +422,11 @@ static void lex_fstring(Lexer *l, Token *t, LexFrame *f) {
       }
       return;
     }
-    l->pos += c == '\\' && l->pos + 1 < l->len && peek(l, 1) != '\n' ? 2 : 1;
+    u32 escape = 0; /* length of \u{…}, whose braces are its own */
+    if (c == '\\' && peek(l, 1) == 'u' && peek(l, 2) == '{')
+      for (u32 i = 3; i < 12 && !escape && peek(l, i) != '"' && peek(l, i) != '\n'; i++)
+        if (peek(l, i) == '}') escape = i + 1;
+    l->pos += escape ? escape : c == '\\' && l->pos + 1 < l->len && peek(l, 1) != '\n' ? 2 : 1;
   }
   finish(l, t, TOK_FSTR_TEXT);
 }
@@ -522,7 +526,10 @@ static void lex_mark(Lexer *l, Token *t) {
     l->pos++;
     while (is_digit(peek(l, 0))) l->pos++;
     int n = (int)(l->pos - t->start - 1);
-    broken(l, t, "a number has a digit on both sides of its point: write 0.%.*s", n > 40 ? 40 : n, l->text + t->start + 1);
+    char before = t->start ? l->text[t->start - 1] : 0;
+    if (is_letter(before) || is_digit(before) || before == ')' || before == ']')
+      broken(l, t, "a name follows '.'; an item is written [%.*s]", n > 40 ? 40 : n, l->text + t->start + 1);
+    else broken(l, t, "a number has a digit on both sides of its point: write 0.%.*s", n > 40 ? 40 : n, l->text + t->start + 1);
     return;
   }
   if (!dots && !starts_with(l, "!=="))

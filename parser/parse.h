@@ -145,6 +145,8 @@ u32 finish_fn(Parser *p, u32 start, Name name, u32 doc, u32 mark, bool block);
 
 /* Advice from the current token and the one before it alone; NULL for none, as for all of these. */
 const char *advise_token(const Parser *p);
+/* What to write instead of the word of another language that begins a broken statement. */
+const char *foreign_start(const Parser *p, const Token *first);
 /* Advice for a statement that did not end where it should: `first` is its first token. */
 const char *advise_statement(const Parser *p, const Token *first);
 /* Advice for the current token standing where a closing bracket or comma should. */

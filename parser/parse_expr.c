@@ -255,9 +255,11 @@ static u32 parse_hole(Parser *p) {
 static u32 fail_operand(Parser *p) {
   const Token *t = p->tok;
   Span here = token_span(p, t);
+  bool new_line = at_line_end(p);
+  p->newlines = false; /* whatever line it is on, this token is what was found */
   switch (t->kind) {
   case TOK_LET: case TOK_RETURN: case TOK_BREAK: case TOK_CONTINUE: case TOK_IMPORT:
-    if (at_line_end(p)) break;
+    if (new_line) break;
     return fail_at(p, here, "'%s' is a statement and gives no value; inside an expression it stands in braces: { %s … }",
                    token_text(t->kind), token_text(t->kind));
   case TOK_RPAREN: case TOK_RBRACKET: case TOK_RBRACE:
@@ -266,9 +268,10 @@ static u32 fail_operand(Parser *p) {
   case TOK_COLON: return fail_expected(p, "a value", "a range is written a..b");
   case TOK_FLOOR: return fail_expected(p, "a value", "'//' divides; a comment begins with '#'");
   case TOK_STAR: return fail_expected(p, "a value", "arguments are spread by '...xs'");
-  case TOK_POWER: return fail_expected(p, "a value", NULL);
+  case TOK_DOTS: return fail_expected(p, "a value", "a range has two ends: 0..n");
   case TOK_ELLIPSIS: return fail_expected(p, "a value", "'...' spreads in calls, lists and records only");
   case TOK_BAR: return fail_expected(p, "a value", "a function is written x => …");
+  case TOK_CATCH: return fail_expected(p, "a value", "'catch' belongs right behind the block of its try");
   case TOK_ELSE: return fail_expected(p, "a value", "'else' belongs right behind the block of its if");
   default: break;
   }

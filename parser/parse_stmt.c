@@ -21,6 +21,9 @@ static bool end_statement(Parser *p, u32 close, const Token *first, const Token 
     }
     return true;
   }
+  const char *code = p->tok->kind == TOK_ERROR ? NULL : foreign_start(p, first);
+  if (code)
+    return fail_at(p, token_span(p, first), "'%.*s' is no word of Weft; write %s", (int)first->len, token_start(p, first), code);
   const char *hint = advise_statement(p, first);
   if (!hint && (at(p, TOK_RPAREN) || at(p, TOK_RBRACKET)))
     return fail_at(p, token_span(p, p->tok), "'%s' closes nothing that is open%s", token_text(p->tok->kind),
@@ -138,7 +141,8 @@ u32 parse_while(Parser *p) {
 u32 parse_for(Parser *p) {
   u32 start = p->tok->start, mark = p->stack.count;
   advance(p);
-  if (at(p, TOK_LET)) return fail_at(p, token_span(p, p->tok), "the variable of a loop needs no let: for i in 0..n { … }");
+  const Token *inner = at(p, TOK_LPAREN) ? peek_token(p, 1) : p->tok;
+  if (inner->kind == TOK_LET) return fail_at(p, token_span(p, inner), "the variable of a loop needs no let: for i in 0..n { … }");
   u32 pattern = parse_pattern(p);
   if (!pattern || !push_kid(p, pattern) || !check_bound_once(p, mark, "the pattern")) return 0;
   p->stack.count = mark;
@@ -259,7 +263,7 @@ static u32 parse_let(Parser *p) {
   p->stack.count = mark;
   if (!at(p, TOK_ASSIGN)) {
     const char *hint = NULL;
-    if (at_line_end(p) || at(p, TOK_SEMI) || at(p, TOK_RBRACE)) hint = "a variable is declared with its value: let x = …";
+    if (at_line_end(p) || at(p, TOK_SEMI) || at(p, TOK_RBRACE) || at(p, TOK_EOF)) hint = "a variable is declared with its value: let x = …";
     else if (at(p, TOK_LPAREN)) hint = "a function is written fn f(x) = …";
     else if (at(p, TOK_COLON)) hint = "only parameters take annotations";
     else if (at(p, TOK_COMMA)) hint = "several stand in parentheses: let (a, b) = …";

@@ -8,6 +8,7 @@
 
 #include "parser/ast.h"
 #include "parser/base.h"
+#include "parser/lexer.h"
 
 typedef struct ParseOptions {
   bool repl; /* text that ends inside a construct gives WEFT_INCOMPLETE instead of an error */
