@@ -1,0 +1,19 @@
+/* files.h — whole files as bytes, with the capability checked and errors that name the path. */
+#ifndef WEFT_STDLIB_FILES_H
+#define WEFT_STDLIB_FILES_H
+
+#include "stdlib/args.h"
+
+enum { FILE_LIMIT_BITS = 34 }; /* larger files are refused */
+
+/* The text of parameter `param`, checked to be a path without NUL; errors: type, limit (files are not allowed). */
+WeftStatus file_path(Vm *vm, u32 op, Value v, const char **out) MUST_USE;
+/* Contents in memory of the VM's allocator: *cap bytes were taken, data[*len] is 0. Errors: io, limit. */
+WeftStatus file_read(Vm *vm, u32 op, const char *path, char **data, size_t *len, size_t *cap) MUST_USE;
+/* Writes to a temporary name beside it, then renames: the old file stays whole on failure. Errors: io. */
+WeftStatus file_write(Vm *vm, u32 op, const char *path, const char *data, size_t len) MUST_USE;
+
+bool text_parse_f64(const char *s, size_t n, f64 *out);      /* decimal number, inf or nan, in whole */
+bool utf8_valid(const char *s, size_t n);
+
+#endif

@@ -1,0 +1,187 @@
+/* system.c — output and input, time, arguments, errors on purpose, documentation. */
+#include "stdlib/args.h"
+#include "stdlib/format.h"
+#include "stdlib/stdlib.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+WeftStatus eager_print(Vm *vm, Value *args, Value *out) {
+  const char *end = "\n", *sep = " ";
+  u32 end_len = 1, sep_len = 1;
+  if (arg_given(args[1])) {
+    if (args[1].kind != V_TEXT) return arg_error(vm, OP_print, 1, args[1], "a text");
+    end = args[1].text->data;
+    end_len = args[1].text->len;
+  }
+  if (arg_given(args[2])) {
+    if (args[2].kind != V_TEXT) return arg_error(vm, OP_print, 2, args[2], "a text");
+    sep = args[2].text->data;
+    sep_len = args[2].text->len;
+  }
+  Buf b;
+  buf_init(&b, &vm->alloc);
+  const List *xs = args[0].list;
+  for (u32 i = 0; i < xs->count; i++) {
+    if (i) buf_put(&b, sep, sep_len);
+    format_value(vm, xs->items[i], true, &b);
+  }
+  buf_put(&b, end, end_len);
+  WeftStatus status = b.failed ? vm_error_memory(vm) : vm_write(vm, buf_text(&b), b.len);
+  buf_free(&b);
+  *out = value_nil();
+  return status;
+}
+
+WeftStatus eager_type(Vm *vm, Value *args, Value *out) {
+  const char *s = value_type_name(args[0]);
+  return text_new(vm, s, strlen(s), out) ? WEFT_OK : WEFT_ERROR;
+}
+
+static void describe_op(u32 op, Buf *b) {
+  const OpInfo *info = op_info(op);
+  buf_printf(b, "%s%s\n  %s\n", info->name, info->signature, info->doc);
+}
+
+WeftStatus eager_help(Vm *vm, Value *args, Value *out) {
+  Buf b;
+  buf_init(&b, &vm->alloc);
+  Value v = args[0];
+  if (!arg_given(v)) {
+    buf_puts(&b, "help(f) shows what a function does. Built-in functions:\n");
+    u32 column = 0;
+    for (u32 i = 1; i < OP_COUNT; i++) {
+      const char *name = op_name(i);
+      if (column + strlen(name) + 1 > 90) {
+        buf_putc(&b, '\n');
+        column = 0;
+      }
+      buf_printf(&b, "%s%s", column ? " " : "  ", name);
+      column += (u32)strlen(name) + (column ? 1 : 2);
+    }
+    buf_putc(&b, '\n');
+  } else if (v.kind == V_FN && v.fn->kind == FN_BUILTIN) {
+    describe_op(v.fn->op, &b);
+  } else if (v.kind == V_TEXT) {
+    OpId op = op_by_name(v.text->data, v.text->len);
+    if (op) describe_op(op, &b);
+    else buf_printf(&b, "no built-in function is called \"%s\"\n", v.text->data);
+  } else if (v.kind == V_FN && v.fn->kind == FN_CLOSURE) {
+    const Proto *p = v.fn->code->proto;
+    buf_printf(&b, "%s(", p->name ? name_text(&vm->names, p->name) : "fn");
+    for (u32 i = 0; i < p->nparams; i++)
+      buf_printf(&b, "%s%s%s%s", i ? ", " : "", (i32)i == p->rest_index ? "..." : "", p->params[i].name ? name_text(&vm->names, p->params[i].name) : "_",
+                 p->params[i].has_default ? "=…" : "");
+    buf_puts(&b, ")\n");
+    if (p->doc) {
+      buf_puts(&b, "  ");
+      for (const char *s = p->doc; *s; s++) {
+        buf_putc(&b, *s);
+        if (*s == '\n' && s[1]) buf_puts(&b, "  ");
+      }
+      buf_putc(&b, '\n');
+    }
+  } else if (v.kind == V_DTYPE) {
+    buf_printf(&b, "%s: %s; %s(x) converts\n", dtype_name(v.dtype), dtype_info[v.dtype].doc, dtype_name(v.dtype));
+  } else if (v.kind == V_MODULE) {
+    const Module *m = v.module;
+    buf_printf(&b, "module %s:", name_text(&vm->names, m->name));
+    for (u32 i = 0; i < m->scope.slots.count; i++)
+      if (m->slots[i].value.kind != V_HOLE && !(m->scope.flags.data[i] & MODVAR_BUILTIN)) buf_printf(&b, " %s", name_text(&vm->names, m->scope.slots.data[i]));
+    buf_putc(&b, '\n');
+  } else {
+    buf_printf(&b, "a value of type %s\n", value_type_name(v));
+  }
+  WeftStatus status = b.failed ? vm_error_memory(vm) : vm_write(vm, buf_text(&b), b.len);
+  buf_free(&b);
+  *out = value_nil();
+  return status;
+}
+
+WeftStatus eager_time(Vm *vm, Value *args, Value *out) {
+  (void)vm;
+  (void)args;
+  *out = value_f64(vm_clock());
+  return WEFT_OK;
+}
+
+WeftStatus eager_assert(Vm *vm, Value *args, Value *out) {
+  bool ok;
+  TRY(vm_truth(vm, args[0], &ok));
+  *out = value_nil();
+  if (ok) return WEFT_OK;
+  if (!arg_given(args[1])) return vm_error(vm, EK_assert, "assertion failed");
+  Buf b;
+  buf_init(&b, &vm->alloc);
+  format_value(vm, args[1], true, &b);
+  WeftStatus status = b.failed ? vm_error_memory(vm) : vm_error(vm, EK_assert, "assertion failed: %s", buf_text(&b));
+  buf_free(&b);
+  return status;
+}
+
+WeftStatus eager_error(Vm *vm, Value *args, Value *out) {
+  (void)out;
+  if (args[0].kind == V_RECORD) return vm_raise_again(vm, args[0]);
+  int kind = EK_user;
+  if (arg_given(args[1])) {
+    if (args[1].kind != V_TEXT) return arg_error(vm, OP_error, 1, args[1], "a text");
+    kind = error_kind_by_name(args[1].text->data, args[1].text->len);
+    if (kind < 0) return vm_error(vm, EK_value, "error: no kind of error is called \"%s\"", args[1].text->data);
+  }
+  Buf b;
+  buf_init(&b, &vm->alloc);
+  format_value(vm, args[0], true, &b);
+  Value message;
+  WeftStatus status = b.failed ? vm_error_memory(vm) : text_new(vm, buf_text(&b), b.len, &message) ? vm_raise(vm, (ErrorKind)kind, message) : WEFT_ERROR;
+  buf_free(&b);
+  return status;
+}
+
+WeftStatus eager_args(Vm *vm, Value *args, Value *out) {
+  (void)args;
+  if (!list_new(vm, (u32)vm->argc, out)) return WEFT_ERROR;
+  for (int i = 0; i < vm->argc; i++) {
+    Value t;
+    if (!text_new(vm, vm->argv[i], strlen(vm->argv[i]), &t) || !list_push(vm, out, t)) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
+  }
+  return WEFT_OK;
+}
+
+WeftStatus eager_env(Vm *vm, Value *args, Value *out) {
+  if (args[0].kind != V_TEXT) return arg_error(vm, OP_env, 0, args[0], "a text");
+  if (!vm->limits.allow_env) return vm_error(vm, EK_limit, "env: the host does not allow reading the environment");
+  const char *s = getenv(args[0].text->data);
+  if (s) return text_new(vm, s, strlen(s), out) ? WEFT_OK : WEFT_ERROR;
+  *out = args[1].kind == V_HOLE ? value_nil() : value_keep(args[1]);
+  return WEFT_OK;
+}
+
+WeftStatus eager_exit(Vm *vm, Value *args, Value *out) {
+  (void)out;
+  i64 code = 0;
+  TRY(arg_int(vm, OP_exit, 0, args[0], &code));
+  if (code < 0 || code > 255) return vm_error(vm, EK_value, "exit: the code must be 0 to 255, got %lld", (long long)code);
+  return vm_exit(vm, (i32)code);
+}
+
+WeftStatus eager_read_line(Vm *vm, Value *args, Value *out) {
+  (void)args;
+  if (!vm->limits.allow_files) return vm_error(vm, EK_limit, "read_line: the host does not allow reading input");
+  char *line = NULL;
+  size_t cap = 0;
+  ssize_t n = getline(&line, &cap, stdin);
+  WeftStatus status = WEFT_OK;
+  if (n < 0) {
+    *out = value_nil();
+  } else {
+    if (n && line[n - 1] == '\n') n--;
+    if (n && line[n - 1] == '\r') n--;
+    if (!text_new(vm, line, (size_t)n, out)) status = WEFT_ERROR;
+  }
+  free(line);
+  return status;
+}
