@@ -1,0 +1,33 @@
+/* inner.h — what the files of api/ share: a WeftVM and a WeftValue from inside. */
+#ifndef WEFT_API_INNER_H
+#define WEFT_API_INNER_H
+
+#include "api/vm_of.h"
+
+typedef struct HostMemory {
+  Allocator base; /* first: &memory.base is the allocator of the VM */
+  void *(*resize)(void *context, void *p, size_t old_size, size_t new_size);
+  void *context;
+} HostMemory;
+
+struct WeftValue {
+  Value value;
+  u32 count;
+  WeftValue *prev, *next; /* all that the host holds */
+};
+
+struct WeftVM {
+  HostMemory memory;
+  Vm *vm;
+  struct Module *main;
+  void (*output)(void *context, const char *text, size_t length);
+  void *output_context;
+  WeftValue *values;
+  Buf text; /* the last text handed out */
+};
+
+WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) MUST_USE; /* consumes v */
+void weft_release_all(WeftVM *w, WeftValue *value);                      /* whatever its count */
+const char *text_hold(WeftVM *w, const char *s, size_t len);             /* copied into w->text */
+
+#endif

@@ -1,0 +1,307 @@
+/* values.c — values, arrays and host functions across the API (see weft.h). */
+#include "api/inner.h"
+
+#include <string.h>
+
+#include "stdlib/format.h"
+
+Value weft_value_of(const WeftValue *value) { return value->value; }
+
+const char *text_hold(WeftVM *w, const char *s, size_t len) {
+  w->text.len = 0;
+  w->text.failed = false;
+  buf_put(&w->text, s, len);
+  return w->text.failed ? "" : buf_text(&w->text);
+}
+
+WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) {
+  WeftValue *value = mem_alloc(&w->vm->alloc, sizeof *value);
+  if (!value) {
+    value_drop(w->vm, v);
+    return vm_error_memory(w->vm);
+  }
+  *value = (WeftValue){.value = v, .count = 1, .next = w->values};
+  if (w->values) w->values->prev = value;
+  w->values = value;
+  *out = value;
+  return WEFT_OK;
+}
+
+void weft_release_all(WeftVM *w, WeftValue *value) {
+  if (value->prev) value->prev->next = value->next;
+  else w->values = value->next;
+  if (value->next) value->next->prev = value->prev;
+  value_drop(w->vm, value->value);
+  mem_free(&w->vm->alloc, value, sizeof *value);
+}
+
+WeftValue *weft_retain(WeftVM *w, WeftValue *value) {
+  (void)w;
+  if (value) value->count++;
+  return value;
+}
+
+void weft_release(WeftVM *w, WeftValue *value) {
+  if (w && value && --value->count == 0) weft_release_all(w, value);
+}
+
+/* ---- text of values ------------------------------------------------------------------------------------- */
+
+const char *weft_show(WeftVM *w, WeftValue *value) {
+  w->text.len = 0;
+  w->text.failed = false;
+  if (value) format_value(w->vm, value->value, false, &w->text);
+  return w->text.failed ? "" : buf_text(&w->text);
+}
+
+const char *weft_type(WeftVM *w, WeftValue *value) {
+  (void)w;
+  return value ? value_type_name(value->value) : "";
+}
+
+const char *weft_describe(WeftVM *w, WeftValue *value) {
+  w->text.len = 0;
+  w->text.failed = false;
+  if (!value) return "";
+  Value v = value->value;
+  if (v.kind == V_NUM) buf_printf(&w->text, "%s%s[]", value_is_weak(v) ? "weak " : "", dtype_name(v.dtype));
+  else if (v.kind == V_ARRAY) {
+    Array *a = v.array;
+    buf_printf(&w->text, "%s[", dtype_name(array_dtype(a)));
+    for (u32 d = 0; d < array_rank(a); d++) buf_printf(&w->text, "%s%lld", d ? ", " : "", (long long)array_dims(a)[d]);
+    buf_puts(&w->text, "]");
+  } else {
+    buf_puts(&w->text, value_type_name(v));
+  }
+  return buf_text(&w->text);
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------ */
+
+WeftStatus weft_nil(WeftVM *w, WeftValue **out) { return w && out ? value_hand_over(w, value_nil(), out) : WEFT_MISUSE; }
+WeftStatus weft_bool(WeftVM *w, bool b, WeftValue **out) { return w && out ? value_hand_over(w, value_bool(b), out) : WEFT_MISUSE; }
+WeftStatus weft_int(WeftVM *w, int64_t i, WeftValue **out) { return w && out ? value_hand_over(w, value_i64(i), out) : WEFT_MISUSE; }
+WeftStatus weft_float(WeftVM *w, double f, WeftValue **out) { return w && out ? value_hand_over(w, value_f64(f), out) : WEFT_MISUSE; }
+
+WeftStatus weft_text(WeftVM *w, const char *utf8, size_t length, WeftValue **out) {
+  if (!w || !out || (!utf8 && length)) return WEFT_MISUSE;
+  Value v;
+  if (!utf8_valid(utf8, length)) return vm_error_at(w->vm, EK_value, (Span){0}, "the host's text is not UTF-8");
+  if (!text_new(w->vm, utf8 ? utf8 : "", length, &v)) return WEFT_ERROR;
+  return value_hand_over(w, v, out);
+}
+
+WeftStatus weft_list(WeftVM *w, WeftValue *const *items, size_t count, WeftValue **out) {
+  if (!w || !out || (!items && count) || count > UINT32_MAX) return WEFT_MISUSE;
+  Value v;
+  if (!list_new(w->vm, (u32)count, &v)) return WEFT_ERROR;
+  for (size_t i = 0; i < count; i++)
+    if (!items[i] || !list_push(w->vm, &v, value_keep(items[i]->value))) {
+      value_drop(w->vm, v);
+      return items[i] ? WEFT_ERROR : WEFT_MISUSE;
+    }
+  return value_hand_over(w, v, out);
+}
+
+WeftStatus weft_record(WeftVM *w, const char *const *keys, WeftValue *const *items, size_t count, WeftValue **out) {
+  if (!w || !out || ((!items || !keys) && count)) return WEFT_MISUSE;
+  Value v;
+  if (!record_new(w->vm, &v)) return WEFT_ERROR;
+  for (size_t i = 0; i < count; i++) {
+    Name key = keys[i] ? name_cstr(&w->vm->names, keys[i]) : 0;
+    if (!key || !items[i] || !record_set(w->vm, &v, key, value_keep(items[i]->value))) {
+      value_drop(w->vm, v);
+      return keys[i] && *keys[i] && items[i] ? WEFT_ERROR : WEFT_MISUSE;
+    }
+  }
+  return value_hand_over(w, v, out);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------ */
+
+static WeftStatus wrong(WeftVM *w, const char *needs, Value v) {
+  return vm_error_at(w->vm, EK_type, (Span){0}, "the host needs %s, got %s", needs, value_type_name(v));
+}
+
+WeftStatus weft_as_int(WeftVM *w, WeftValue *value, int64_t *out) {
+  if (!w || !value || !out) return WEFT_MISUSE;
+  return value->value.kind == V_NUM && num_as_index(value->value, out) ? WEFT_OK : wrong(w, "an integer", value->value);
+}
+
+WeftStatus weft_as_float(WeftVM *w, WeftValue *value, double *out) {
+  if (!w || !value || !out) return WEFT_MISUSE;
+  if (value->value.kind != V_NUM || dtype_kind(value->value.dtype) == DK_COMPLEX) return wrong(w, "a number", value->value);
+  *out = num_as_f64(value->value);
+  return WEFT_OK;
+}
+
+WeftStatus weft_as_text(WeftVM *w, WeftValue *value, const char **utf8, size_t *length) {
+  if (!w || !value || !utf8) return WEFT_MISUSE;
+  if (value->value.kind != V_TEXT) return wrong(w, "a text", value->value);
+  *utf8 = value->value.text->data;
+  if (length) *length = value->value.text->len;
+  return WEFT_OK;
+}
+
+WeftStatus weft_length(WeftVM *w, WeftValue *value, size_t *out) {
+  if (!w || !value || !out) return WEFT_MISUSE;
+  Value v = value->value;
+  if (v.kind != V_LIST && v.kind != V_RECORD) return wrong(w, "a list or record", v);
+  *out = v.kind == V_LIST ? v.list->count : v.record->shape->count;
+  return WEFT_OK;
+}
+
+WeftStatus weft_item(WeftVM *w, WeftValue *value, size_t index, WeftValue **out) {
+  size_t n;
+  if (!out) return WEFT_MISUSE;
+  WeftStatus status = weft_length(w, value, &n);
+  if (status != WEFT_OK) return status;
+  if (index >= n) return WEFT_MISUSE;
+  Value v = value->value;
+  return value_hand_over(w, value_keep(v.kind == V_LIST ? v.list->items[index] : v.record->items[index]), out);
+}
+
+WeftStatus weft_key(WeftVM *w, WeftValue *value, size_t index, const char **out) {
+  if (!w || !value || !out) return WEFT_MISUSE;
+  if (value->value.kind != V_RECORD) return wrong(w, "a record", value->value);
+  const Shape *s = value->value.record->shape;
+  if (index >= s->count) return WEFT_MISUSE;
+  *out = name_text(&w->vm->names, s->keys[index]);
+  return WEFT_OK;
+}
+
+WeftStatus weft_field(WeftVM *w, WeftValue *value, const char *key, WeftValue **out) {
+  if (!w || !value || !key || !out) return WEFT_MISUSE;
+  if (value->value.kind != V_RECORD) return wrong(w, "a record", value->value);
+  Name name = name_find(&w->vm->names, key, strlen(key));
+  Value *v = name ? record_find(value->value.record, name) : NULL;
+  if (!v) return vm_error_at(w->vm, EK_key, (Span){0}, "the record has no key \"%s\"", key);
+  return value_hand_over(w, value_keep(*v), out);
+}
+
+/* ---- arrays ----------------------------------------------------------------------------------------------------- */
+
+static bool geometry_ok(WeftDType dtype, int rank, const int64_t *shape, const void *data) {
+  if ((int)dtype < 1 || dtype >= (WeftDType)DT_COUNT || rank < 0 || rank > WEFT_MAX_RANK || (rank && !shape)) return false;
+  for (int d = 0; d < rank; d++)
+    if (shape[d] < 0) return false;
+  return data || dims_size((u32)rank, shape) == 0;
+}
+
+WeftStatus weft_array(WeftVM *w, WeftDType dtype, int rank, const int64_t *shape, const void *data, WeftValue **out) {
+  if (!w || !out || !geometry_ok(dtype, rank, shape, data)) return WEFT_MISUSE;
+  Value v;
+  if (array_new(w->vm, dtype, (u32)rank, shape, &v) != WEFT_OK) return WEFT_ERROR;
+  if (v.array->size) memcpy(v.array->data, data, (size_t)v.array->size * dtype_bytes(dtype));
+  return value_hand_over(w, array_finish(w->vm, v), out);
+}
+
+typedef struct Lent {
+  void (*release)(void *context, void *data);
+  void *context;
+  Vm *vm;
+} Lent;
+
+static void lent_release(void *ctx, void *data, size_t bytes) {
+  Lent *l = ctx;
+  (void)bytes;
+  if (l->release) l->release(l->context, data);
+  mem_free(&l->vm->alloc, l, sizeof *l);
+}
+
+WeftStatus weft_array_lend(WeftVM *w, WeftDType dtype, int rank, const int64_t *shape, void *data,
+                           void (*release)(void *context, void *data), void *context, WeftValue **out) {
+  if (!w || !out || !geometry_ok(dtype, rank, shape, data)) return WEFT_MISUSE;
+  i64 size = dims_size((u32)rank, shape), strides[WEFT_MAX_RANK];
+  if (size < 0) return vm_error_at(w->vm, EK_shape, (Span){0}, "the lent array is too large");
+  Lent *l = mem_alloc(&w->vm->alloc, sizeof *l);
+  if (!l) return vm_error_memory(w->vm);
+  *l = (Lent){release, context, w->vm};
+  dense_strides((u32)rank, shape, strides);
+  Value v;
+  if (array_external(w->vm, dtype, (u32)rank, shape, strides, data, (size_t)size * dtype_bytes(dtype), lent_release, l, &v) != WEFT_OK) {
+    mem_free(&w->vm->alloc, l, sizeof *l);
+    return WEFT_ERROR;
+  }
+  return value_hand_over(w, array_finish(w->vm, v), out);
+}
+
+WeftStatus weft_array_view(WeftVM *w, WeftValue *value, WeftArray *out) {
+  if (!w || !value || !out) return WEFT_MISUSE;
+  Value v = value->value;
+  if (v.kind == V_NUM) {
+    *out = (WeftArray){.dtype = (WeftDType)v.dtype, .size = 1, .data = &value->value.bits};
+    return WEFT_OK;
+  }
+  if (v.kind != V_ARRAY || array_device(v.array) != DEV_CPU) return wrong(w, "an array on the CPU", v);
+  Array *a = v.array;
+  *out = (WeftArray){.dtype = (WeftDType)array_dtype(a), .rank = (int)array_rank(a), .size = a->size, .data = a->data};
+  memcpy(out->shape, array_dims(a), sizeof(i64) * array_rank(a));
+  memcpy(out->strides, array_strides(a), sizeof(i64) * array_rank(a));
+  return WEFT_OK;
+}
+
+/* ---- host functions ------------------------------------------------------------------------------------------------ */
+
+typedef struct Defined {
+  HostFn fn; /* first */
+  WeftVM *w;
+  WeftHostFunction call;
+  void *context;
+  void (*release)(void *context);
+  char name[];
+} Defined;
+
+enum { HOST_ARGS = 64 };
+
+static WeftStatus call_host(Vm *vm, void *ctx, const Value *args, u32 nargs, Value *out) {
+  Defined *d = ctx;
+  WeftValue *wrapped[HOST_ARGS], *result = NULL;
+  if (nargs > HOST_ARGS) return vm_error(vm, EK_host, "%s: more than %d arguments", d->name, HOST_ARGS);
+  u32 n = 0;
+  WeftStatus status = WEFT_OK;
+  for (; n < nargs && status == WEFT_OK; n++) {
+    status = value_hand_over(d->w, value_keep(args[n]), &wrapped[n]);
+    if (status != WEFT_OK) break;
+  }
+  if (status == WEFT_OK) status = d->call(d->w, d->context, wrapped, nargs, &result);
+  for (u32 i = 0; i < n; i++) weft_release(d->w, wrapped[i]);
+  if (status != WEFT_OK) {
+    if (result) weft_release(d->w, result);
+    return vm->error.raised ? WEFT_ERROR : vm_error(vm, EK_host, "%s: the host function failed", d->name);
+  }
+  if (vm->error.raised) vm_error_clear(vm); /* it went on after an error: then there is none */
+  *out = result ? value_keep(result->value) : value_nil();
+  if (result) weft_release(d->w, result);
+  return WEFT_OK;
+}
+
+static void drop_host(void *ctx) {
+  Defined *d = ctx;
+  if (d->release) d->release(d->context);
+  mem_free(&d->w->vm->alloc, d, sizeof *d + strlen(d->name) + 1);
+}
+
+WeftStatus weft_define(WeftVM *w, const char *name, WeftHostFunction function, void *context, void (*release)(void *context)) {
+  if (!w || !name || !*name || !function) return WEFT_MISUSE;
+  size_t n = strlen(name);
+  Defined *d = mem_alloc_zero(&w->vm->alloc, sizeof *d + n + 1);
+  Fn *fn = mem_alloc_zero(&w->vm->alloc, sizeof *fn);
+  Name key = name_cstr(&w->vm->names, name);
+  if (!d || !fn || !key) {
+    mem_free(&w->vm->alloc, d, sizeof *d + n + 1);
+    mem_free(&w->vm->alloc, fn, sizeof *fn);
+    return vm_error_memory(w->vm);
+  }
+  *d = (Defined){.w = w, .call = function, .context = context, .release = release};
+  memcpy(d->name, name, n + 1);
+  d->fn = (HostFn){.name = d->name, .call = call_host, .ctx = d, .release = drop_host};
+  *fn = (Fn){.head = {.refs = 1}, .kind = FN_HOST, .host = &d->fn, .inner = value_nil(), .settings = value_nil()};
+  return module_set(w->vm, w->main, key, value_obj(V_FN, fn));
+}
+
+WeftStatus weft_fail(WeftVM *w, const char *kind, const char *message) {
+  if (!w || !message) return WEFT_MISUSE;
+  int k = kind ? error_kind_by_name(kind, strlen(kind)) : EK_host;
+  return vm_error(w->vm, k < 0 ? EK_host : (ErrorKind)k, "%s", message);
+}

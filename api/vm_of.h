@@ -1,0 +1,12 @@
+/* vm_of.h — what the program of this project needs besides weft.h: the VM behind a WeftVM. */
+#ifndef WEFT_API_VM_OF_H
+#define WEFT_API_VM_OF_H
+
+#include "api/weft.h"
+#include "vm/vm.h"
+
+Vm *weft_vm_of(WeftVM *vm);
+struct Module *weft_main_of(WeftVM *vm);
+Value weft_value_of(const WeftValue *value); /* borrowed */
+
+#endif

@@ -1,0 +1,262 @@
+/* weft.c — making and wiring a VM, running programs, errors, counters (see weft.h). */
+#include "api/inner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hop/hop.h"
+#include "jit/jit.h"
+#include "stdlib/stdlib.h"
+#include "tracer/tracer.h"
+
+Vm *weft_vm_of(WeftVM *w) { return w->vm; }
+struct Module *weft_main_of(WeftVM *w) { return w->main; }
+
+const char *weft_version(void) { return "0.1.0"; }
+
+/* ---- memory and output ---------------------------------------------------------------------------------- */
+
+static void *host_resize(Allocator *self, void *p, size_t old_size, size_t new_size) {
+  HostMemory *m = (HostMemory *)self;
+  return m->resize(m->context, p, old_size, new_size);
+}
+
+static void *system_resize(void *context, void *p, size_t old_size, size_t new_size) {
+  (void)context;
+  (void)old_size;
+  if (new_size) return realloc(p, new_size);
+  free(p);
+  return NULL;
+}
+
+static WeftStatus host_output(void *ctx, const char *text, size_t len) {
+  WeftVM *w = ctx;
+  w->output(w->output_context, text, len);
+  return WEFT_OK;
+}
+
+/* ---- a VM --------------------------------------------------------------------------------------------------- */
+
+/* Rooms in the order of the architecture; each puts its hooks into the VM. */
+static bool wire(Vm *vm) {
+  return stdlib_install(vm) == WEFT_OK && tracer_install(vm) == WEFT_OK && hop_install(vm) == WEFT_OK &&
+         tracer_add_backend(vm, &graph_backend) && jit_install(vm) == WEFT_OK;
+}
+
+WeftVM *weft_new(const WeftOptions *given) {
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
+  HostMemory memory = {{host_resize}, o.resize ? o.resize : system_resize, o.resize_context};
+  WeftVM *w = memory.resize(memory.context, NULL, 0, sizeof *w);
+  if (!w) return NULL;
+  *w = (WeftVM){.memory = memory, .output = o.output, .output_context = o.output_context};
+  VmOptions options = {.alloc = &w->memory.base};
+  options.limits = (VmLimits){.bytes = o.memory, .fuel = o.fuel ? o.fuel : UINT64_MAX, .deadline = o.deadline > 0 ? vm_clock() + o.deadline : 0,
+                              .depth = o.depth ? o.depth : 20000, .output = o.output_limit ? o.output_limit : UINT64_MAX,
+                              .allow_files = o.allow_files, .allow_env = o.allow_env, .allow_imports = o.allow_imports, .allow_gpu = o.allow_gpu};
+  w->vm = vm_new(&options);
+  if (!w->vm) goto fail;
+  buf_init(&w->text, &w->vm->alloc);
+  if (o.output) {
+    w->vm->output = host_output;
+    w->vm->output_ctx = w;
+  }
+  w->vm->resolve_module = o.resolve_module;
+  w->vm->resolver_ctx = o.resolve_context;
+  if (o.hot >= 0) w->vm->tunables.hot_calls = w->vm->tunables.hot_trips = o.hot;
+  if (!wire(w->vm) || !tracer_use_backend(w->vm, o.backend ? o.backend : "mir")) goto fail;
+  w->main = module_new(w->vm, "main", "");
+  if (!w->main) goto fail;
+  return w;
+fail:
+  weft_free(w);
+  return NULL;
+}
+
+void weft_free(WeftVM *w) {
+  if (!w) return;
+  if (w->vm) {
+    while (w->values) weft_release_all(w, w->values);
+    buf_free(&w->text);
+    vm_free(w->vm);
+  }
+  w->memory.resize(w->memory.context, w, sizeof *w, 0);
+}
+
+void weft_interrupt(WeftVM *w) { w->vm->interrupted = 1; }
+
+void weft_set_limits(WeftVM *w, uint64_t memory, uint64_t fuel, double deadline) {
+  w->vm->limits.bytes = memory;
+  w->vm->limits.fuel = fuel ? fuel : UINT64_MAX;
+  w->vm->limits.deadline = deadline > 0 ? vm_clock() + deadline : 0;
+  vm_poll_reset(w->vm);
+}
+
+void weft_set_args(WeftVM *w, int argc, char **argv) {
+  w->vm->argc = argc;
+  w->vm->argv = argv;
+}
+
+int weft_exit_code(const WeftVM *w) { return w->vm->exiting ? w->vm->exit_code : -1; }
+
+/* ---- running --------------------------------------------------------------------------------------------------- */
+
+static void begin(WeftVM *w) {
+  vm_error_clear(w->vm);
+  w->vm->interrupted = 0;
+}
+
+static WeftStatus evaluate(WeftVM *w, const char *text, size_t len, const char *name, bool repl, WeftValue **out) {
+  Value v = value_nil();
+  if (out) *out = NULL;
+  begin(w);
+  WeftStatus status = vm_eval(w->vm, w->main, name ? name : "<host>", text, len, repl, &v);
+  if (status != WEFT_OK) return status;
+  if (out) return value_hand_over(w, v, out);
+  value_drop(w->vm, v);
+  return WEFT_OK;
+}
+
+WeftStatus weft_eval(WeftVM *w, const char *text, const char *name, WeftValue **out) {
+  if (!w || !text) return WEFT_MISUSE;
+  WeftStatus status = evaluate(w, text, strlen(text), name, false, out);
+  return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
+}
+
+WeftStatus weft_eval_line(WeftVM *w, const char *text, const char *name, WeftValue **out) {
+  if (!w || !text) return WEFT_MISUSE;
+  return evaluate(w, text, strlen(text), name, true, out);
+}
+
+WeftStatus weft_load_file(WeftVM *w, const char *path, WeftValue **out) {
+  if (!w || !path) return WEFT_MISUSE;
+  if (out) *out = NULL;
+  begin(w);
+  FILE *f = fopen(path, "rb");
+  if (!f) return vm_error_at(w->vm, EK_io, (Span){0}, "cannot read \"%s\"", path);
+  Buf text;
+  buf_init(&text, &w->vm->alloc);
+  char part[16384];
+  for (size_t n; (n = fread(part, 1, sizeof part, f)) > 0;) buf_put(&text, part, n);
+  bool bad = ferror(f);
+  fclose(f);
+  WeftStatus status;
+  if (bad) status = vm_error_at(w->vm, EK_io, (Span){0}, "cannot read \"%s\"", path);
+  else if (text.failed) status = vm_error_memory(w->vm);
+  else status = evaluate(w, buf_text(&text), text.len, path, false, out);
+  buf_free(&text);
+  return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
+}
+
+WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t count, WeftValue **out) {
+  enum { CALL_ARGS = 64 };
+  if (!w || !fn || (count && !args) || count > CALL_ARGS) return WEFT_MISUSE;
+  for (size_t i = 0; i < count; i++)
+    if (!args[i]) return WEFT_MISUSE;
+  if (out) *out = NULL;
+  if (w->vm->frame_count == 0) begin(w); /* not from inside a host function */
+  Value held[CALL_ARGS], v = value_nil();
+  for (size_t i = 0; i < count; i++) held[i] = value_keep(args[i]->value);
+  if (vm_call(w->vm, fn->value, held, (u32)count, &v) != WEFT_OK) return WEFT_ERROR;
+  if (out) return value_hand_over(w, v, out);
+  value_drop(w->vm, v);
+  return WEFT_OK;
+}
+
+WeftStatus weft_get_global(WeftVM *w, const char *name, WeftValue **out) {
+  if (!w || !name || !out) return WEFT_MISUSE;
+  *out = NULL;
+  begin(w);
+  Name n = name_find(&w->vm->names, name, strlen(name));
+  Value *v = n ? module_var(w->vm, w->main, n) : NULL;
+  if (!v) return vm_error_at(w->vm, EK_name, (Span){0}, "%s is not declared", name);
+  return value_hand_over(w, value_keep(*v), out);
+}
+
+WeftStatus weft_set_global(WeftVM *w, const char *name, WeftValue *value) {
+  if (!w || !name || !*name || !value) return WEFT_MISUSE;
+  begin(w);
+  Name n = name_cstr(&w->vm->names, name);
+  if (!n) return vm_error_memory(w->vm);
+  return module_set(w->vm, w->main, n, value_keep(value->value));
+}
+
+/* ---- errors -------------------------------------------------------------------------------------------------------- */
+
+const char *weft_error_text(WeftVM *w) {
+  w->text.len = 0;
+  w->text.failed = false;
+  if (w->vm->error.raised) vm_error_text(w->vm, &w->text);
+  return w->text.failed ? "error: out of memory\n" : w->text.len ? buf_text(&w->text) : "";
+}
+
+const char *weft_error_message(WeftVM *w) {
+  if (!w->vm->error.raised) return "";
+  size_t len;
+  const char *s = vm_error_message(w->vm, &len);
+  return text_hold(w, s, len);
+}
+
+const char *weft_error_kind(WeftVM *w) { return w->vm->error.raised ? error_kind_name(w->vm->error.kind) : ""; }
+
+void weft_error_position(WeftVM *w, int *line, int *column) {
+  u32 l = 0, c = 0;
+  if (w->vm->error.raised) sources_locate(&w->vm->sources, w->vm->error.span, &l, &c);
+  if (line) *line = (int)l;
+  if (column) *column = (int)c;
+}
+
+/* ---- looking inside --------------------------------------------------------------------------------------------------- */
+
+const char *weft_stat_at(WeftVM *w, unsigned index, double *value) {
+  const Vm *vm = w->vm;
+  if (index >= STAT_COUNT) return NULL;
+  u64 n = index == STAT_allocs ? vm->stats.array_allocs : index == STAT_copies ? vm->stats.array_copies
+        : index == STAT_bytes_now ? vm->stats.bytes_now : index == STAT_peak ? vm->stats.bytes_peak : vm->counters.at[index];
+  if (value) *value = (double)n;
+  return stat_name(index);
+}
+
+typedef struct Dump {
+  WeftVM *w;
+  const char *what;
+  Buf *out;
+} Dump;
+
+static void dump_region(void *ctx, const Place *p, const GuardEntry *e) {
+  Dump *d = ctx;
+  const Region *r = e->region;
+  static const char *const starts[] = {"entry", "loop", "continuation"};
+  u32 line, col;
+  sources_locate(&d->w->vm->sources, p->code->proto->spans[p->pc], &line, &col);
+  buf_printf(d->out, "# %s: %s at line %u, entered %llu times\n", r->name, starts[p->start], line, (unsigned long long)r->entered);
+  if (strcmp(d->what, "graph") == 0) graph_print(r->graph, &d->w->vm->sources, d->out);
+  else if (strcmp(d->what, "guards") == 0) guard_prog_print(e->prog, &d->w->vm->sources, d->out);
+  else jit_dump(d->w->vm, r, d->what, d->out);
+}
+
+const char *weft_dump(WeftVM *w, WeftValue *fn, const char *what) {
+  static const char *const known[] = {"graph", "guards", "loops", "mir", "ptx"};
+  bool ok = false;
+  for (u32 i = 0; i < COUNT_OF(known); i++) ok |= what && strcmp(what, known[i]) == 0;
+  if (!w || !fn || !ok) return NULL;
+  w->text.len = 0;
+  w->text.failed = false;
+  Value v = fn->value;
+  if (v.kind != V_FN || v.fn->kind != FN_CLOSURE) buf_puts(&w->text, "not a function written in Weft\n");
+  else {
+    Dump d = {w, what, &w->text};
+    tracer_regions(w->vm, v.fn->code, dump_region, &d);
+    if (!w->text.len) buf_puts(&w->text, "nothing is compiled for it yet: it is compiled when it is hot, or by trace.explain\n");
+  }
+  return buf_text(&w->text);
+}
+
+const char *weft_build(WeftVM *w) {
+  w->text.len = 0;
+  buf_printf(&w->text, "weft %s\n", weft_version());
+  buf_puts(&w->text, "compiler: MIR for kernels and scalar loops\n");
+  stdlib_describe(w->vm, &w->text);
+  return buf_text(&w->text);
+}

@@ -1,0 +1,185 @@
+/* weft.h — Weft inside a C or C++ program.
+ *
+ *     WeftVM *vm = weft_new(NULL);
+ *     WeftValue *y = NULL;
+ *     if (weft_eval(vm, "sum(arange(10))", "host", &y) != WEFT_OK)
+ *       fputs(weft_error_text(vm), stderr);
+ *     else
+ *       puts(weft_show(vm, y));
+ *     weft_release(vm, y);
+ *     weft_free(vm);
+ *
+ * Rules. A VM belongs to one thread at a time; VMs are independent. The VM comes first in every call. Values are
+ * opaque and counted: what a function gives through an out parameter is the caller's until weft_release; what is
+ * passed in is borrowed. Every fallible call returns a WeftStatus; nothing is thrown and nothing jumps through
+ * the host's frames. On WEFT_ERROR the error can be read until the next call. Texts returned by the library live
+ * until the next call that returns a text from the same VM. NULL where a value is expected is WEFT_MISUSE. */
+#ifndef WEFT_H
+#define WEFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define WEFT_API __attribute__((visibility("default")))
+#else
+#define WEFT_API
+#endif
+
+#define WEFT_VERSION_MAJOR 0
+#define WEFT_VERSION_MINOR 1
+#define WEFT_VERSION_PATCH 0
+
+#ifndef WEFT_STATUS_DEFINED
+#define WEFT_STATUS_DEFINED
+typedef enum WeftStatus {
+  WEFT_OK = 0,
+  WEFT_ERROR = 1,      /* an error was raised; its text, kind and place can be read */
+  WEFT_INCOMPLETE = 2, /* the source text ended inside a construct (a REPL asks for another line) */
+  WEFT_MISUSE = 3      /* the host broke a rule of this page; nothing was changed */
+} WeftStatus;
+#endif
+
+typedef struct WeftVM WeftVM;
+typedef struct WeftValue WeftValue;
+
+/* ---- a VM ------------------------------------------------------------------------------------- */
+
+typedef struct WeftOptions {
+  size_t size; /* sizeof(WeftOptions), as WEFT_OPTIONS_INIT sets it */
+  /* Memory: behaves as realloc and is told old sizes; new_size 0 frees; NULL refuses. NULL: the C library. */
+  void *(*resize)(void *context, void *p, size_t old_size, size_t new_size);
+  void *resize_context;
+  /* What programs print. NULL: standard output. */
+  void (*output)(void *context, const char *text, size_t length);
+  void *output_context;
+  /* Source text of the module at a path, to be freed with free(); NULL: there is none. NULL function: files. */
+  char *(*resolve_module)(void *context, const char *path);
+  void *resolve_context;
+  uint64_t memory;   /* bytes the VM may hold; 0: no limit */
+  uint64_t fuel;     /* calls, loop trips and kernel elements / 1024; 0: no limit */
+  double deadline;   /* seconds from weft_new on; 0: none */
+  uint32_t depth;    /* nested calls; 0: 20,000 */
+  uint64_t output_limit; /* bytes that may be printed; 0: no limit */
+  bool allow_files, allow_env, allow_imports, allow_gpu; /* a VM starts with none of them */
+  const char *backend; /* "eager", "interp", "loops", "mir", "ptx", "verify"; NULL: the best there is */
+  int hot;             /* calls and loop trips until code is compiled; 0: at once; -1: the defaults */
+  bool force_exits;    /* testing: compiled code is left at every instruction in turn */
+} WeftOptions;
+
+#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, false}
+
+/* options may be NULL. NULL when memory was refused or `backend` is unknown. */
+WEFT_API WeftVM *weft_new(const WeftOptions *options);
+/* Values still held by the host become invalid. vm may be NULL. */
+WEFT_API void weft_free(WeftVM *vm);
+WEFT_API const char *weft_version(void); /* "0.1.0" */
+
+/* Stops the program that runs, soon: the call in progress gives an error of kind "interrupt". May be called from a signal
+ * handler or another thread; the only function that may. */
+WEFT_API void weft_interrupt(WeftVM *vm);
+/* Limits from here on; the meanings of WeftOptions. */
+WEFT_API void weft_set_limits(WeftVM *vm, uint64_t memory, uint64_t fuel, double deadline);
+/* What args() gives. The strings must live as long as the VM. */
+WEFT_API void weft_set_args(WeftVM *vm, int argc, char **argv);
+/* -1, or the code that the program gave to exit(n). */
+WEFT_API int weft_exit_code(const WeftVM *vm);
+
+/* ---- running programs -------------------------------------------------------------------------- */
+
+/* Runs source text in the VM's main module; `name` stands in messages. *out (may be NULL): value of the last statement. */
+WEFT_API WeftStatus weft_eval(WeftVM *vm, const char *text, const char *name, WeftValue **out);
+/* The same by the REPL's rules: a top-level `x = e` declares; WEFT_INCOMPLETE when the text ends inside a construct. */
+WEFT_API WeftStatus weft_eval_line(WeftVM *vm, const char *text, const char *name, WeftValue **out);
+/* Runs a file in the main module. Needs no capability: the host chose it. */
+WEFT_API WeftStatus weft_load_file(WeftVM *vm, const char *path, WeftValue **out);
+/* Calls a function value with `count` arguments. */
+WEFT_API WeftStatus weft_call(WeftVM *vm, WeftValue *function, WeftValue *const *args, size_t count, WeftValue **out);
+/* Variables of the main module. Getting one that is not there is an error of kind "name". */
+WEFT_API WeftStatus weft_get_global(WeftVM *vm, const char *name, WeftValue **out);
+WEFT_API WeftStatus weft_set_global(WeftVM *vm, const char *name, WeftValue *value);
+
+/* ---- errors -------------------------------------------------------------------------------------- */
+
+WEFT_API const char *weft_error_text(WeftVM *vm);    /* message, source line with caret, call trace */
+WEFT_API const char *weft_error_message(WeftVM *vm); /* one line */
+WEFT_API const char *weft_error_kind(WeftVM *vm);    /* "shape", "index" …; "" without an error */
+WEFT_API void weft_error_position(WeftVM *vm, int *line, int *column); /* 1-based; 0 unknown */
+
+/* ---- values ---------------------------------------------------------------------------------------- */
+
+WEFT_API WeftValue *weft_retain(WeftVM *vm, WeftValue *value); /* one count more; the same value */
+WEFT_API void weft_release(WeftVM *vm, WeftValue *value);      /* value may be NULL */
+WEFT_API const char *weft_show(WeftVM *vm, WeftValue *value);     /* as a literal, as the REPL shows it */
+WEFT_API const char *weft_describe(WeftVM *vm, WeftValue *value); /* its type; for arrays "f64[3, 4]", weak ones "weak i64[]" */
+WEFT_API const char *weft_type(WeftVM *vm, WeftValue *value);     /* "array", "text", "list" … */
+
+typedef enum WeftDType { WEFT_BOOL = 1, WEFT_U8, WEFT_I32, WEFT_I64, WEFT_U32, WEFT_U64, WEFT_F16, WEFT_BF16, WEFT_F32, WEFT_F64, WEFT_C64, WEFT_C128 } WeftDType;
+
+WEFT_API WeftStatus weft_nil(WeftVM *vm, WeftValue **out);
+WEFT_API WeftStatus weft_bool(WeftVM *vm, bool b, WeftValue **out);
+WEFT_API WeftStatus weft_int(WeftVM *vm, int64_t i, WeftValue **out);    /* i64, strong */
+WEFT_API WeftStatus weft_float(WeftVM *vm, double f, WeftValue **out);   /* f64, strong */
+WEFT_API WeftStatus weft_text(WeftVM *vm, const char *utf8, size_t length, WeftValue **out);
+WEFT_API WeftStatus weft_list(WeftVM *vm, WeftValue *const *items, size_t count, WeftValue **out);
+WEFT_API WeftStatus weft_record(WeftVM *vm, const char *const *keys, WeftValue *const *items, size_t count, WeftValue **out);
+
+/* Reading: WEFT_ERROR of kind "type" when the value is something else. */
+WEFT_API WeftStatus weft_as_int(WeftVM *vm, WeftValue *value, int64_t *out);   /* an integer or bool of rank 0 */
+WEFT_API WeftStatus weft_as_float(WeftVM *vm, WeftValue *value, double *out);  /* a number of rank 0 */
+WEFT_API WeftStatus weft_as_text(WeftVM *vm, WeftValue *value, const char **utf8, size_t *length); /* lives as long as the value */
+WEFT_API WeftStatus weft_length(WeftVM *vm, WeftValue *value, size_t *out);    /* of a list or record */
+WEFT_API WeftStatus weft_item(WeftVM *vm, WeftValue *value, size_t index, WeftValue **out); /* of a list or record */
+WEFT_API WeftStatus weft_key(WeftVM *vm, WeftValue *record, size_t index, const char **out);
+WEFT_API WeftStatus weft_field(WeftVM *vm, WeftValue *record, const char *key, WeftValue **out);
+
+/* ---- arrays ------------------------------------------------------------------------------------------ */
+
+enum { WEFT_MAX_RANK = 16 };
+
+typedef struct WeftArray { /* a look at an array: valid while the value is held and not updated by the program */
+  WeftDType dtype;
+  int rank;
+  int64_t shape[WEFT_MAX_RANK];
+  int64_t strides[WEFT_MAX_RANK]; /* in elements; 0: broadcast */
+  int64_t size;                   /* elements */
+  const void *data;               /* element (0, …, 0) */
+} WeftArray;
+
+/* A copy of dense row-major data. */
+WEFT_API WeftStatus weft_array(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape, const void *data, WeftValue **out);
+/* Lends the host's memory without copying: it must not be written while lent, is never updated in place, and `release`
+ * (may be NULL) is called once when the last view of it has gone, also when this call fails after taking it over. */
+WEFT_API WeftStatus weft_array_lend(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape, void *data,
+                                    void (*release)(void *context, void *data), void *context, WeftValue **out);
+/* Looks at a number or array on the CPU without copying. */
+WEFT_API WeftStatus weft_array_view(WeftVM *vm, WeftValue *value, WeftArray *out);
+
+/* ---- host functions ------------------------------------------------------------------------------------ */
+
+/* Gets borrowed arguments; gives *result (owned, released by the VM) and WEFT_OK, or WEFT_ERROR after weft_fail. */
+typedef WeftStatus (*WeftHostFunction)(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result);
+/* Declares `name` in the main module. `release` (may be NULL) is called when the function has gone. */
+WEFT_API WeftStatus weft_define(WeftVM *vm, const char *name, WeftHostFunction function, void *context, void (*release)(void *context));
+/* Raises an error of a kind of language.md ("host" when NULL) from a host function. Returns WEFT_ERROR. */
+WEFT_API WeftStatus weft_fail(WeftVM *vm, const char *kind, const char *message);
+
+/* ---- looking inside -------------------------------------------------------------------------------------- */
+
+/* Counter number `index`, from 0: its name and value; NULL behind the last. */
+WEFT_API const char *weft_stat_at(WeftVM *vm, unsigned index, double *value);
+/* What was compiled for a function: `what` is "graph", "guards", "loops", "mir" or "ptx". NULL: unknown `what`. */
+WEFT_API const char *weft_dump(WeftVM *vm, WeftValue *function, const char *what);
+/* What this library was built with, a line each. */
+WEFT_API const char *weft_build(WeftVM *vm);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
