@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "stdlib/files.h"
 #include "stdlib/format.h"
 
 Value weft_value_of(const WeftValue *value) { return value->value; }
@@ -244,7 +245,6 @@ WeftStatus weft_array_view(WeftVM *w, WeftValue *value, WeftArray *out) {
 /* ---- host functions ------------------------------------------------------------------------------------------------ */
 
 typedef struct Defined {
-  HostFn fn; /* first */
   WeftVM *w;
   WeftHostFunction call;
   void *context;
@@ -256,7 +256,7 @@ enum { HOST_ARGS = 64 };
 
 static WeftStatus call_host(Vm *vm, void *ctx, const Value *args, u32 nargs, Value *out) {
   Defined *d = ctx;
-  WeftValue *wrapped[HOST_ARGS], *result = NULL;
+  WeftValue *wrapped[HOST_ARGS] = {NULL}, *result = NULL;
   if (nargs > HOST_ARGS) return vm_error(vm, EK_host, "%s: more than %d arguments", d->name, HOST_ARGS);
   u32 n = 0;
   WeftStatus status = WEFT_OK;
@@ -286,18 +286,20 @@ WeftStatus weft_define(WeftVM *w, const char *name, WeftHostFunction function, v
   if (!w || !name || !*name || !function) return WEFT_MISUSE;
   size_t n = strlen(name);
   Defined *d = mem_alloc_zero(&w->vm->alloc, sizeof *d + n + 1);
-  Fn *fn = mem_alloc_zero(&w->vm->alloc, sizeof *fn);
   Name key = name_cstr(&w->vm->names, name);
-  if (!d || !fn || !key) {
+  if (!d || !key) {
     mem_free(&w->vm->alloc, d, sizeof *d + n + 1);
-    mem_free(&w->vm->alloc, fn, sizeof *fn);
     return vm_error_memory(w->vm);
   }
   *d = (Defined){.w = w, .call = function, .context = context, .release = release};
   memcpy(d->name, name, n + 1);
-  d->fn = (HostFn){.name = d->name, .call = call_host, .ctx = d, .release = drop_host};
-  *fn = (Fn){.head = {.refs = 1}, .kind = FN_HOST, .host = &d->fn, .inner = value_nil(), .settings = value_nil()};
-  return module_set(w->vm, w->main, key, value_obj(V_FN, fn));
+  const HostFn fn = {.name = d->name, .call = call_host, .ctx = d, .release = drop_host};
+  Value v;
+  if (!fn_host(w->vm, &fn, &v)) {
+    mem_free(&w->vm->alloc, d, sizeof *d + n + 1);
+    return WEFT_ERROR;
+  }
+  return module_set(w->vm, w->main, key, v);
 }
 
 WeftStatus weft_fail(WeftVM *w, const char *kind, const char *message) {

@@ -211,8 +211,8 @@ WeftStatus csv_decode(Vm *vm, const char *path, char *data, size_t len, char sep
 }
 
 static WeftStatus separator(Vm *vm, u32 op, u32 param, Value v, char *out) {
-  if (!arg_given(v)) return WEFT_OK;
-  if (v.kind != V_TEXT || v.text->len != 1 || v.text->data[0] == '"' || v.text->data[0] == '\n') return arg_error(vm, op, param, v, "a text of one character");
+  if (!args_given(v)) return WEFT_OK;
+  if (v.kind != V_TEXT || v.text->len != 1 || v.text->data[0] == '"' || v.text->data[0] == '\n') return args_error(vm, op, param, v, "a text of one character");
   *out = v.text->data[0];
   return WEFT_OK;
 }
@@ -223,10 +223,10 @@ WeftStatus eager_load_csv(Vm *vm, Value *args, Value *out) {
   size_t len, cap;
   bool header = false;
   TRY(file_path(vm, OP_load_csv, args[0], &path));
-  TRY(arg_bool(vm, OP_load_csv, 1, args[1], &header));
+  TRY(args_bool(vm, OP_load_csv, 1, args[1], &header));
   TRY(separator(vm, OP_load_csv, 2, args[2], &sep));
   TRY(file_read(vm, OP_load_csv, path, &data, &len, &cap));
-  WeftStatus status = csv_decode(vm, path, data, len, sep, arg_given(args[1]) ? header : -1, out);
+  WeftStatus status = csv_decode(vm, path, data, len, sep, args_given(args[1]) ? header : -1, out);
   mem_free(&vm->alloc, data, cap);
   return status;
 }
@@ -250,7 +250,7 @@ WeftStatus eager_save_csv(Vm *vm, Value *args, Value *out) {
   const char *path = NULL;
   char sep = ',';
   TRY(file_path(vm, OP_save_csv, args[0], &path));
-  if (args[1].kind != V_RECORD) return arg_error(vm, OP_save_csv, 1, args[1], "a record of columns");
+  if (args[1].kind != V_RECORD) return args_error(vm, OP_save_csv, 1, args[1], "a record of columns");
   TRY(separator(vm, OP_save_csv, 2, args[2], &sep));
   const Record *r = args[1].record;
   i64 rows = -1;

@@ -20,7 +20,7 @@ WeftStatus eager_len(Vm *vm, Value *args, Value *out) {
       }
       return vm_error(vm, EK_type, "len: an array of rank 0 has no length");
     case V_NUM: return vm_error(vm, EK_type, "len: a number has no length");
-    default: return arg_error(vm, OP_len, 0, v, "a list, record, range, array or text");
+    default: return args_error(vm, OP_len, 0, v, "a list, record, range, array or text");
   }
 }
 
@@ -108,7 +108,7 @@ fail:
 
 /* ---- records -------------------------------------------------------------------------------------------- */
 
-static WeftStatus need_record(Vm *vm, u32 op, Value v) { return v.kind == V_RECORD ? WEFT_OK : arg_error(vm, op, 0, v, "a record"); }
+static WeftStatus need_record(Vm *vm, u32 op, Value v) { return v.kind == V_RECORD ? WEFT_OK : args_error(vm, op, 0, v, "a record"); }
 
 WeftStatus eager_keys(Vm *vm, Value *args, Value *out) {
   TRY(need_record(vm, OP_keys, args[0]));
@@ -138,7 +138,7 @@ WeftStatus eager_values(Vm *vm, Value *args, Value *out) {
 
 WeftStatus eager_remove(Vm *vm, Value *args, Value *out) {
   TRY(need_record(vm, OP_remove, args[0]));
-  if (args[1].kind != V_TEXT) return arg_error(vm, OP_remove, 1, args[1], "a text");
+  if (args[1].kind != V_TEXT) return args_error(vm, OP_remove, 1, args[1], "a text");
   const Text *t = args[1].text;
   Name key = name_find(&vm->names, t->data, t->len);
   Value rec = value_keep(args[0]);
@@ -171,7 +171,7 @@ static WeftStatus map_item(Vm *vm, void *ctx, Value item) {
 
 WeftStatus eager_map(Vm *vm, Value *args, Value *out) {
   Value list;
-  if (args[0].kind != V_FN && args[0].kind != V_DTYPE) return arg_error(vm, OP_map, 0, args[0], "a function");
+  if (args[0].kind != V_FN && args[0].kind != V_DTYPE) return args_error(vm, OP_map, 0, args[0], "a function");
   if (!list_new(vm, 8, &list)) return WEFT_ERROR;
   Mapping m = {args[0], &list};
   WeftStatus status = each_item(vm, args[1], map_item, &m);
@@ -281,13 +281,13 @@ WeftStatus eager_ref(Vm *vm, Value *args, Value *out) { return made(ref_new(vm, 
 
 WeftStatus eager_range(Vm *vm, Value *args, Value *out) {
   i64 start = 0, stop = 0, step = 1;
-  if (arg_given(args[1])) {
-    TRY(arg_int(vm, OP_range, 0, args[0], &start));
-    TRY(arg_int(vm, OP_range, 1, args[1], &stop));
+  if (args_given(args[1])) {
+    TRY(args_int(vm, OP_range, 0, args[0], &start));
+    TRY(args_int(vm, OP_range, 1, args[1], &stop));
   } else {
-    TRY(arg_int(vm, OP_range, 0, args[0], &stop));
+    TRY(args_int(vm, OP_range, 0, args[0], &stop));
   }
-  TRY(arg_int(vm, OP_range, 2, args[2], &step));
+  TRY(args_int(vm, OP_range, 2, args[2], &step));
   if (step == 0) return vm_error(vm, EK_value, "range: the step is 0");
   return made(range_new(vm, start, stop, step, out));
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 WeftStatus file_path(Vm *vm, u32 op, Value v, const char **out) {
-  if (v.kind != V_TEXT) return arg_error(vm, op, 0, v, "a text");
+  if (v.kind != V_TEXT) return args_error(vm, op, 0, v, "a text");
   if (!vm->limits.allow_files) return vm_error(vm, EK_limit, "%s: the host does not allow files", op_name(op));
   if (v.text->len == 0 || memchr(v.text->data, 0, v.text->len)) return vm_error(vm, EK_value, "%s: the path is empty or holds a zero byte", op_name(op));
   *out = v.text->data;
@@ -16,8 +16,9 @@ WeftStatus file_path(Vm *vm, u32 op, Value v, const char **out) {
 }
 
 static WeftStatus io_error(Vm *vm, u32 op, const char *path, const char *what, int code) {
-  char why[128];
-  return vm_error(vm, EK_io, "%s: cannot %s \"%s\": %s", op_name(op), what, path, strerror_r(code, why, sizeof why));
+  char why[128] = "unknown error";
+  if (strerror_r(code, why, sizeof why) != 0) why[sizeof why - 1] = 0;
+  return vm_error(vm, EK_io, "%s: cannot %s \"%s\": %s", op_name(op), what, path, why);
 }
 
 WeftStatus file_read(Vm *vm, u32 op, const char *path, char **data, size_t *len, size_t *cap) {
@@ -115,7 +116,7 @@ WeftStatus eager_read_text(Vm *vm, Value *args, Value *out) {
 WeftStatus eager_write_text(Vm *vm, Value *args, Value *out) {
   const char *path = NULL;
   TRY(file_path(vm, OP_write_text, args[0], &path));
-  if (args[1].kind != V_TEXT) return arg_error(vm, OP_write_text, 1, args[1], "a text");
+  if (args[1].kind != V_TEXT) return args_error(vm, OP_write_text, 1, args[1], "a text");
   *out = value_nil();
   return file_write(vm, OP_write_text, path, args[1].text->data, args[1].text->len);
 }

@@ -1,4 +1,5 @@
 /* install.c — puts the kernels into a VM: the table of operations, the strips for this processor. */
+#include "stdlib/format.h"
 #include "stdlib/make.h"
 
 #include <stdlib.h>
@@ -61,6 +62,11 @@ WeftStatus stdlib_install(Vm *vm) {
   (void)!stdlib_set_level(vm, STRIPS_BEST);
   fill_direct(s);
   for (u32 op = 1; op < OP_COUNT; op++) vm->ops[op].eager = kernels[op];
+  vm->format = format_hook;
+  if (!vm_at_free(vm, stdlib_remove)) {
+    stdlib_remove(vm);
+    return vm_error_memory(vm);
+  }
   return WEFT_OK;
 }
 

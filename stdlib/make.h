@@ -45,6 +45,7 @@ WeftStatus run_op(Vm *vm, u32 op, Value *args, u32 n, Value *out) MUST_USE;
 
 /* split(x, parts, axis) of an array; eager_split sends text elsewhere. */
 WeftStatus split_array(Vm *vm, Value *args, Value *out) MUST_USE;
+WeftStatus split_text(Vm *vm, Value text, Value sep, Value *out) MUST_USE; /* borrows; sep may be nil */
 /* x (borrowed, an array) at positions `index` (all within) along an axis, dense: *out owned. */
 WeftStatus take_positions(Vm *vm, Value x, u32 axis, const i64 *index, i64 n, Value *out) MUST_USE;
 /* The dtype of several operands joined into one array: promoted, strong. */

@@ -139,7 +139,7 @@ WeftStatus eager_load_npy(Vm *vm, Value *args, Value *out) {
 WeftStatus eager_save_npy(Vm *vm, Value *args, Value *out) {
   const char *path = NULL;
   TRY(file_path(vm, OP_save_npy, args[0], &path));
-  TRY(arg_array(vm, OP_save_npy, 1, args[1]));
+  TRY(args_array(vm, OP_save_npy, 1, args[1]));
   Value dense;
   TRY(array_dense_own(vm, args[1], &dense));
   NumBox box;

@@ -32,7 +32,7 @@ static f32 unit32(Key k, u64 i) { return (f32)(bits32(k, i) >> 8) * 0x1p-24f; }
 
 static WeftStatus arg_key(Vm *vm, u32 op, Value v, Key *out) {
   if (v.kind != V_ARRAY || array_dtype(v.array) != DT_i64 || array_rank(v.array) != 1 || v.array->size != 2 || array_device(v.array) != DEV_CPU)
-    return arg_error(vm, op, 0, v, "a key: i64 of shape (2,), as random.key(seed) gives");
+    return args_error(vm, op, 0, v, "a key: i64 of shape (2,), as random.key(seed) gives");
   out->seed = array_load(v.array, 0).u;
   out->stream = array_load(v.array, array_strides(v.array)[0]).u;
   return WEFT_OK;
@@ -50,7 +50,7 @@ static WeftStatus key_array(Vm *vm, const Key *keys, i64 n, bool one, Value *out
 
 WeftStatus eager_random_key(Vm *vm, Value *args, Value *out) {
   i64 seed = 0;
-  TRY(arg_int(vm, OP_random_key, 0, args[0], &seed));
+  TRY(args_int(vm, OP_random_key, 0, args[0], &seed));
   Key k = {(u64)seed, 0};
   return key_array(vm, &k, 1, true, out);
 }
@@ -66,7 +66,7 @@ WeftStatus eager_random_split(Vm *vm, Value *args, Value *out) {
   Key k = {0};
   i64 n = 2;
   TRY(arg_key(vm, OP_random_split, args[0], &k));
-  TRY(arg_size(vm, OP_random_split, 1, args[1], &n));
+  TRY(args_size(vm, OP_random_split, 1, args[1], &n));
   const i64 dims[2] = {n, 2};
   TRY(array_new(vm, DT_i64, 2, dims, out));
   for (i64 i = 0; i < n; i++) {
@@ -81,7 +81,7 @@ WeftStatus eager_random_fold_in(Vm *vm, Value *args, Value *out) {
   Key k = {0};
   i64 data = 0;
   TRY(arg_key(vm, OP_random_fold_in, args[0], &k));
-  TRY(arg_int(vm, OP_random_fold_in, 1, args[1], &data));
+  TRY(args_int(vm, OP_random_fold_in, 1, args[1], &data));
   Key d = derived(derived(k, 0x9E3779B97F4A7C15u >> 1), (u64)data & ~((u64)1 << 63));
   if (data < 0) d = derived(d, 0);
   return key_array(vm, &d, 1, true, out);
@@ -91,7 +91,7 @@ WeftStatus eager_random_fold_in(Vm *vm, Value *args, Value *out) {
 
 static WeftStatus draw_shape(Vm *vm, u32 op, u32 param, Value v, u32 *rank, i64 *dims) {
   *rank = 0;
-  return v.kind == V_HOLE || v.kind == V_NIL ? WEFT_OK : arg_shape(vm, op, param, v, rank, dims);
+  return v.kind == V_HOLE || v.kind == V_NIL ? WEFT_OK : args_shape(vm, op, param, v, rank, dims);
 }
 
 static WeftStatus need_float(Vm *vm, u32 op, u32 dtype) {
@@ -144,9 +144,9 @@ WeftStatus eager_random_uniform(Vm *vm, Value *args, Value *out) {
   f64 lo = 0, hi = 1;
   TRY(arg_key(vm, OP_random_uniform, args[0], &k));
   TRY(draw_shape(vm, OP_random_uniform, 1, args[1], &rank, dims));
-  if (arg_given(args[2])) TRY(arg_f64(vm, OP_random_uniform, 2, args[2], &lo));
-  if (arg_given(args[3])) TRY(arg_f64(vm, OP_random_uniform, 3, args[3], &hi));
-  TRY(arg_dtype(vm, OP_random_uniform, 4, args[4], &dtype));
+  if (args_given(args[2])) TRY(args_f64(vm, OP_random_uniform, 2, args[2], &lo));
+  if (args_given(args[3])) TRY(args_f64(vm, OP_random_uniform, 3, args[3], &hi));
+  TRY(args_dtype(vm, OP_random_uniform, 4, args[4], &dtype));
   TRY(need_float(vm, OP_random_uniform, dtype));
   return uniform(vm, k, dtype, rank, dims, lo, hi, out);
 }
@@ -157,7 +157,7 @@ WeftStatus eager_random_normal(Vm *vm, Value *args, Value *out) {
   i64 dims[ARRAY_MAX_RANK];
   TRY(arg_key(vm, OP_random_normal, args[0], &k));
   TRY(draw_shape(vm, OP_random_normal, 1, args[1], &rank, dims));
-  TRY(arg_dtype(vm, OP_random_normal, 2, args[2], &dtype));
+  TRY(args_dtype(vm, OP_random_normal, 2, args[2], &dtype));
   TRY(need_float(vm, OP_random_normal, dtype));
   return normal(vm, k, dtype, rank, dims, out);
 }
@@ -170,8 +170,8 @@ WeftStatus eager_random_randint(Vm *vm, Value *args, Value *out) {
   u32 rank;
   i64 dims[ARRAY_MAX_RANK], lo = 0, hi = 0;
   TRY(arg_key(vm, OP_random_randint, args[0], &k));
-  TRY(arg_int(vm, OP_random_randint, 1, args[1], &lo));
-  TRY(arg_int(vm, OP_random_randint, 2, args[2], &hi));
+  TRY(args_int(vm, OP_random_randint, 1, args[1], &lo));
+  TRY(args_int(vm, OP_random_randint, 2, args[2], &hi));
   TRY(draw_shape(vm, OP_random_randint, 3, args[3], &rank, dims));
   if (lo >= hi) return vm_error(vm, EK_value, "random.randint: lo must be below hi, got %lld and %lld", (long long)lo, (long long)hi);
   TRY(array_new(vm, DT_i64, rank, dims, out));
@@ -187,7 +187,7 @@ WeftStatus eager_random_bernoulli(Vm *vm, Value *args, Value *out) {
   i64 dims[ARRAY_MAX_RANK];
   f64 p = 0.5;
   TRY(arg_key(vm, OP_random_bernoulli, args[0], &k));
-  if (arg_given(args[1])) TRY(arg_f64(vm, OP_random_bernoulli, 1, args[1], &p));
+  if (args_given(args[1])) TRY(args_f64(vm, OP_random_bernoulli, 1, args[1], &p));
   TRY(draw_shape(vm, OP_random_bernoulli, 2, args[2], &rank, dims));
   TRY(array_new(vm, DT_bool, rank, dims, out));
   for (i64 i = 0; i < out->array->size; i++) ((u8 *)out->array->data)[i] = unit64(k, (u64)i) < p;
@@ -210,10 +210,10 @@ WeftStatus eager_random_permutation(Vm *vm, Value *args, Value *out) {
   TRY(arg_key(vm, OP_random_permutation, args[0], &k));
   i64 n = 0;
   bool number = args[1].kind == V_NUM;
-  if (number) TRY(arg_size(vm, OP_random_permutation, 1, args[1], &n));
+  if (number) TRY(args_size(vm, OP_random_permutation, 1, args[1], &n));
   else {
-    TRY(arg_array(vm, OP_random_permutation, 1, args[1]));
-    if (array_rank(args[1].array) == 0) return arg_error(vm, OP_random_permutation, 1, args[1], "an integer or an array with an axis");
+    TRY(args_array(vm, OP_random_permutation, 1, args[1]));
+    if (array_rank(args[1].array) == 0) return args_error(vm, OP_random_permutation, 1, args[1], "an integer or an array with an axis");
     n = array_dims(args[1].array)[0];
   }
   Value order;
@@ -234,10 +234,10 @@ WeftStatus eager_random_choice(Vm *vm, Value *args, Value *out) {
   i64 dims[ARRAY_MAX_RANK];
   bool replace = true;
   TRY(arg_key(vm, OP_random_choice, args[0], &k));
-  TRY(arg_array(vm, OP_random_choice, 1, args[1]));
-  if (args[1].kind != V_ARRAY || array_rank(args[1].array) != 1) return arg_error(vm, OP_random_choice, 1, args[1], "an array of rank 1");
+  TRY(args_array(vm, OP_random_choice, 1, args[1]));
+  if (args[1].kind != V_ARRAY || array_rank(args[1].array) != 1) return args_error(vm, OP_random_choice, 1, args[1], "an array of rank 1");
   TRY(draw_shape(vm, OP_random_choice, 2, args[2], &rank, dims));
-  TRY(arg_bool(vm, OP_random_choice, 3, args[3], &replace));
+  TRY(args_bool(vm, OP_random_choice, 3, args[3], &replace));
   i64 n = args[1].array->size, want = dims_size(rank, dims);
   if (n == 0 && want) return vm_error(vm, EK_value, "random.choice: x is empty");
   if (!replace && want > n) return vm_error(vm, EK_value, "random.choice: %lld of %lld elements without replacement", (long long)want, (long long)n);
@@ -264,7 +264,7 @@ WeftStatus eager_random_exponential(Vm *vm, Value *args, Value *out) {
   i64 dims[ARRAY_MAX_RANK];
   TRY(arg_key(vm, OP_random_exponential, args[0], &k));
   TRY(draw_shape(vm, OP_random_exponential, 1, args[1], &rank, dims));
-  TRY(arg_dtype(vm, OP_random_exponential, 2, args[2], &dtype));
+  TRY(args_dtype(vm, OP_random_exponential, 2, args[2], &dtype));
   TRY(need_float(vm, OP_random_exponential, dtype));
   TRY(array_new(vm, dtype, rank, dims, out));
   for (i64 i = 0; i < out->array->size; i++) {
@@ -284,7 +284,7 @@ static Key next_key(Vm *vm) {
 
 WeftStatus eager_seed(Vm *vm, Value *args, Value *out) {
   i64 n = 0;
-  TRY(arg_int(vm, OP_seed, 0, args[0], &n));
+  TRY(args_int(vm, OP_seed, 0, args[0], &n));
   stdlib_of(vm)->random_key = (u64)n;
   stdlib_of(vm)->random_counter = 0;
   *out = value_nil();

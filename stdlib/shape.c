@@ -354,6 +354,6 @@ WeftStatus split_array(Vm *vm, Value *args, Value *out) {
 }
 
 WeftStatus eager_split(Vm *vm, Value *args, Value *out) {
-  if (args[0].kind == V_TEXT) return vm_error(vm, EK_unsupported, "split: not supported: text");
+  if (args[0].kind == V_TEXT) return split_text(vm, args[0], args[1], out);
   return split_array(vm, args, out);
 }

@@ -10,13 +10,13 @@
 WeftStatus eager_print(Vm *vm, Value *args, Value *out) {
   const char *end = "\n", *sep = " ";
   u32 end_len = 1, sep_len = 1;
-  if (arg_given(args[1])) {
-    if (args[1].kind != V_TEXT) return arg_error(vm, OP_print, 1, args[1], "a text");
+  if (args_given(args[1])) {
+    if (args[1].kind != V_TEXT) return args_error(vm, OP_print, 1, args[1], "a text");
     end = args[1].text->data;
     end_len = args[1].text->len;
   }
-  if (arg_given(args[2])) {
-    if (args[2].kind != V_TEXT) return arg_error(vm, OP_print, 2, args[2], "a text");
+  if (args_given(args[2])) {
+    if (args[2].kind != V_TEXT) return args_error(vm, OP_print, 2, args[2], "a text");
     sep = args[2].text->data;
     sep_len = args[2].text->len;
   }
@@ -48,7 +48,7 @@ WeftStatus eager_help(Vm *vm, Value *args, Value *out) {
   Buf b;
   buf_init(&b, &vm->alloc);
   Value v = args[0];
-  if (!arg_given(v)) {
+  if (!args_given(v)) {
     buf_puts(&b, "help(f) shows what a function does. Built-in functions:\n");
     u32 column = 0;
     for (u32 i = 1; i < OP_COUNT; i++) {
@@ -111,7 +111,7 @@ WeftStatus eager_assert(Vm *vm, Value *args, Value *out) {
   TRY(vm_truth(vm, args[0], &ok));
   *out = value_nil();
   if (ok) return WEFT_OK;
-  if (!arg_given(args[1])) return vm_error(vm, EK_assert, "assertion failed");
+  if (!args_given(args[1])) return vm_error(vm, EK_assert, "assertion failed");
   Buf b;
   buf_init(&b, &vm->alloc);
   format_value(vm, args[1], true, &b);
@@ -124,8 +124,8 @@ WeftStatus eager_error(Vm *vm, Value *args, Value *out) {
   (void)out;
   if (args[0].kind == V_RECORD) return vm_raise_again(vm, args[0]);
   int kind = EK_user;
-  if (arg_given(args[1])) {
-    if (args[1].kind != V_TEXT) return arg_error(vm, OP_error, 1, args[1], "a text");
+  if (args_given(args[1])) {
+    if (args[1].kind != V_TEXT) return args_error(vm, OP_error, 1, args[1], "a text");
     kind = error_kind_by_name(args[1].text->data, args[1].text->len);
     if (kind < 0) return vm_error(vm, EK_value, "error: no kind of error is called \"%s\"", args[1].text->data);
   }
@@ -152,7 +152,7 @@ WeftStatus eager_args(Vm *vm, Value *args, Value *out) {
 }
 
 WeftStatus eager_env(Vm *vm, Value *args, Value *out) {
-  if (args[0].kind != V_TEXT) return arg_error(vm, OP_env, 0, args[0], "a text");
+  if (args[0].kind != V_TEXT) return args_error(vm, OP_env, 0, args[0], "a text");
   if (!vm->limits.allow_env) return vm_error(vm, EK_limit, "env: the host does not allow reading the environment");
   const char *s = getenv(args[0].text->data);
   if (s) return text_new(vm, s, strlen(s), out) ? WEFT_OK : WEFT_ERROR;
@@ -163,7 +163,7 @@ WeftStatus eager_env(Vm *vm, Value *args, Value *out) {
 WeftStatus eager_exit(Vm *vm, Value *args, Value *out) {
   (void)out;
   i64 code = 0;
-  TRY(arg_int(vm, OP_exit, 0, args[0], &code));
+  TRY(args_int(vm, OP_exit, 0, args[0], &code));
   if (code < 0 || code > 255) return vm_error(vm, EK_value, "exit: the code must be 0 to 255, got %lld", (long long)code);
   return vm_exit(vm, (i32)code);
 }

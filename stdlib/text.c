@@ -1,15 +1,13 @@
 /* text.c — operations on text: conversion, parsing, searching, code points. */
-#include "stdlib/args.h"
+#include "stdlib/files.h"
 #include "stdlib/format.h"
-#include "stdlib/stdlib.h"
+#include "stdlib/make.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static WeftStatus need_text(Vm *vm, u32 op, u32 param, Value v, const Text **out) {
-  if (v.kind != V_TEXT) return arg_error(vm, op, param, v, "a text");
+  if (v.kind != V_TEXT) return args_error(vm, op, param, v, "a text");
   *out = v.text;
   return WEFT_OK;
 }
@@ -49,7 +47,7 @@ WeftStatus eager_parse_int(Vm *vm, Value *args, Value *out) {
   const Text *t = NULL;
   i64 base = 10;
   TRY(need_text(vm, OP_parse_int, 0, args[0], &t));
-  TRY(arg_int(vm, OP_parse_int, 1, args[1], &base));
+  TRY(args_int(vm, OP_parse_int, 1, args[1], &base));
   if (base < 2 || base > 36) return vm_error(vm, EK_value, "parse_int: base must be 2 to 36, got %lld", (long long)base);
   const char *s;
   size_t n;
@@ -101,12 +99,18 @@ WeftStatus eager_parse_float(Vm *vm, Value *args, Value *out) {
 /* ---- parts ------------------------------------------------------------------------------------------------ */
 
 static const char *find_bytes(const char *s, size_t n, const char *part, size_t m) {
-  return m == 0 ? s : n < m ? NULL : memmem(s, n, part, m);
+  if (m == 0) return s;
+  for (const char *end = s + n; (size_t)(end - s) >= m; s++) {
+    s = memchr(s, *part, (size_t)(end - s) - m + 1);
+    if (!s) return NULL;
+    if (memcmp(s, part, m) == 0) return s;
+  }
+  return NULL;
 }
 
 WeftStatus split_text(Vm *vm, Value text, Value sep, Value *out) {
   const Text *t = text.text, *by = NULL;
-  if (arg_given(sep)) TRY(need_text(vm, OP_split, 1, sep, &by));
+  if (args_given(sep)) TRY(need_text(vm, OP_split, 1, sep, &by));
   if (by && by->len == 0) return vm_error(vm, EK_value, "split: the separator is empty");
   if (!list_new(vm, 8, out)) return WEFT_ERROR;
   const char *s = t->data, *end = s + t->len;
@@ -132,9 +136,9 @@ WeftStatus split_text(Vm *vm, Value text, Value sep, Value *out) {
 }
 
 WeftStatus eager_join(Vm *vm, Value *args, Value *out) {
-  if (args[0].kind != V_LIST) return arg_error(vm, OP_join, 0, args[0], "a list of texts");
+  if (args[0].kind != V_LIST) return args_error(vm, OP_join, 0, args[0], "a list of texts");
   const Text *sep = NULL;
-  if (arg_given(args[1])) TRY(need_text(vm, OP_join, 1, args[1], &sep));
+  if (args_given(args[1])) TRY(need_text(vm, OP_join, 1, args[1], &sep));
   const List *l = args[0].list;
   Buf b;
   buf_init(&b, &vm->alloc);
@@ -255,10 +259,10 @@ WeftStatus eager_codes(Vm *vm, Value *args, Value *out) {
 }
 
 WeftStatus eager_text(Vm *vm, Value *args, Value *out) {
-  TRY(arg_array(vm, OP_text, 0, args[0]));
+  TRY(args_array(vm, OP_text, 0, args[0]));
   NumBox box;
   Array *a = array_of(args[0], &box);
-  if (array_rank(a) > 1 || (dtype_kind(array_dtype(a)) != DK_INT && a->size)) return arg_error(vm, OP_text, 0, args[0], "integers of rank 1");
+  if (array_rank(a) > 1 || (dtype_kind(array_dtype(a)) != DK_INT && a->size)) return args_error(vm, OP_text, 0, args[0], "integers of rank 1");
   i64 stride = array_rank(a) ? array_strides(a)[0] : 0;
   Buf b;
   buf_init(&b, &vm->alloc);

@@ -1,0 +1,164 @@
+/* main.c — the program `weft`: command line, script files, standard input; repl.c is the interactive part. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/vm_of.h"
+#include "api/weft.h"
+#include "repl/repl.h"
+
+enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+
+static const char usage[] =
+    "usage: weft [options] [FILE [args]]\n"
+    "  without FILE: the REPL on a terminal, else the program on standard input\n"
+    "  FILE                  run a program; - is standard input\n"
+    "  -e CODE               run CODE and show its value\n"
+    "  --explain FILE        run a program, then say what was compiled and what was not, and why\n"
+    "  --fuel N              stop after N calls and loop trips\n"
+    "  --memory BYTES        hold at most that much; K, M and G count 2^10, 2^20, 2^30\n"
+    "  --deadline SECONDS    stop after that time\n"
+    "  --version             what this is and what it was built with\n"
+    "  --help                this text\n"
+    "environment: WEFT_BACKEND=eager|interp|loops|mir  WEFT_HOT=N  WEFT_LOG=graph,guards,loops,breaks,recompiles\n";
+
+static WeftVM *running; /* what Ctrl-C stops */
+
+static void on_interrupt(int signal_number) {
+  (void)signal_number;
+  if (running) weft_interrupt(running);
+}
+
+static int wrong_usage(const char *what, const char *arg) {
+  fprintf(stderr, "weft: %s%s%s\n%s", what, arg ? ": " : "", arg ? arg : "", usage);
+  return EXIT_USAGE;
+}
+
+static bool parse_size(const char *s, uint64_t *out) {
+  char *end;
+  if (*s < '0' || *s > '9') return false;
+  unsigned long long n = strtoull(s, &end, 10);
+  unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+  if (shift) end++;
+  *out = (uint64_t)n << shift;
+  return *end == 0 && n && *out >> shift == n;
+}
+
+static bool parse_seconds(const char *s, double *out) {
+  char *end;
+  *out = strtod(s, &end);
+  return end != s && *end == 0 && *out > 0;
+}
+
+static char *read_stream(FILE *f, size_t *len) {
+  size_t n = 0, cap = 65536;
+  char *text = malloc(cap);
+  for (size_t got; text && (got = fread(text + n, 1, cap - n - 1, f)) > 0;) {
+    n += got;
+    if (cap - n < 2) {
+      char *more = realloc(text, cap *= 2);
+      if (!more) free(text);
+      text = more;
+    }
+  }
+  if (text) text[n] = 0;
+  *len = n;
+  return text;
+}
+
+static int finish(WeftVM *vm, WeftStatus status) {
+  int code = weft_exit_code(vm);
+  if (code >= 0) return code;
+  if (status == WEFT_OK) return 0;
+  fflush(stdout);
+  fputs(weft_error_text(vm), stderr);
+  return strcmp(weft_error_kind(vm), "interrupt") == 0 ? EXIT_INTERRUPTED : EXIT_ERROR;
+}
+
+static bool readable(const char *path) {
+  FILE *f = fopen(path, "rb");
+  if (!f) return false;
+  int c = fgetc(f);
+  bool ok = c != EOF || !ferror(f); /* a folder opens and cannot be read */
+  fclose(f);
+  return ok;
+}
+
+int main(int argc, char **argv) {
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  o.allow_files = o.allow_env = o.allow_imports = o.allow_gpu = true;
+  o.backend = getenv("WEFT_BACKEND");
+  if (o.backend && !*o.backend) o.backend = NULL;
+  const char *hot = getenv("WEFT_HOT");
+  if (hot && *hot >= '0' && *hot <= '9') o.hot = atoi(hot);
+  const char *code = NULL, *file = NULL;
+  bool explain = false;
+  int i = 1;
+  for (; i < argc && !file && !code; i++) {
+    const char *a = argv[i];
+    bool last = i + 1 == argc;
+    if (strcmp(a, "-") == 0 || a[0] != '-') file = a;
+    else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
+      fputs(usage, stdout);
+      return 0;
+    } else if (strcmp(a, "--version") == 0) {
+      WeftVM *vm = weft_new(NULL);
+      if (!vm) return EXIT_ERROR;
+      fputs(weft_build(vm), stdout);
+      weft_free(vm);
+      return 0;
+    } else if (strcmp(a, "--explain") == 0) {
+      explain = true;
+    } else if (last && (strcmp(a, "-e") == 0 || strncmp(a, "--", 2) == 0)) {
+      bool known = strcmp(a, "-e") == 0 || strcmp(a, "--fuel") == 0 || strcmp(a, "--memory") == 0 || strcmp(a, "--deadline") == 0;
+      return wrong_usage(known ? "a value is missing behind" : "unknown option", a);
+    } else if (strcmp(a, "-e") == 0) {
+      code = argv[++i];
+    } else if (strcmp(a, "--fuel") == 0) {
+      if (!parse_size(argv[++i], &o.fuel)) return wrong_usage("--fuel needs a positive number", argv[i]);
+    } else if (strcmp(a, "--memory") == 0) {
+      if (!parse_size(argv[++i], &o.memory)) return wrong_usage("--memory needs a positive number", argv[i]);
+    } else if (strcmp(a, "--deadline") == 0) {
+      if (!parse_seconds(argv[++i], &o.deadline)) return wrong_usage("--deadline needs a positive number", argv[i]);
+    } else {
+      return wrong_usage("unknown option", a);
+    }
+  }
+  if (explain && !file) return wrong_usage("--explain needs a file", NULL);
+  if (file && strcmp(file, "-") != 0 && !readable(file)) {
+    fprintf(stderr, "weft: cannot read \"%s\"\n", file);
+    return EXIT_USAGE;
+  }
+  WeftVM *vm = weft_new(&o);
+  if (!vm) {
+    if (o.backend) return wrong_usage("WEFT_BACKEND is unknown, or out of memory", o.backend);
+    fputs("weft: out of memory\n", stderr);
+    return EXIT_ERROR;
+  }
+  running = vm;
+  struct sigaction act = {.sa_handler = on_interrupt};
+  sigaction(SIGINT, &act, NULL);
+  weft_set_args(vm, argc - i, argv + i);
+  int result;
+  WeftValue *value = NULL;
+  if (code) {
+    result = finish(vm, weft_eval(vm, code, "<-e>", &value));
+    if (result == 0 && value && strcmp(weft_type(vm, value), "nil") != 0) puts(weft_show(vm, value));
+  } else if (!file && isatty(STDIN_FILENO)) {
+    result = repl_run(vm);
+  } else if (!file || strcmp(file, "-") == 0) {
+    size_t len;
+    char *text = read_stream(stdin, &len);
+    result = text && strlen(text) == len ? finish(vm, weft_eval(vm, text, "<stdin>", &value)) : wrong_usage("standard input holds a zero byte", NULL);
+    free(text);
+  } else {
+    result = finish(vm, weft_load_file(vm, file, &value));
+    if (explain) repl_explain(vm);
+  }
+  weft_release(vm, value);
+  running = NULL;
+  weft_free(vm);
+  return fflush(stdout) == 0 ? result : EXIT_ERROR;
+}

@@ -1,0 +1,10 @@
+/* repl.h — the interactive part of the program. */
+#ifndef WEFT_REPL_REPL_H
+#define WEFT_REPL_REPL_H
+
+#include "api/weft.h"
+
+int repl_run(WeftVM *vm);       /* until end of input or exit(); returns the exit code */
+void repl_explain(WeftVM *vm);  /* what was compiled so far, to standard error */
+
+#endif
