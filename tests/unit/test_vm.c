@@ -70,10 +70,12 @@ static void show(Vm *vm, Value v, Buf *b) {
 typedef struct Host {
   Allocator base;
   size_t out;
+  long asked, refuse_at;
 } Host;
 
 static void *host_resize(Allocator *self, void *p, size_t old_size, size_t new_size) {
   Host *h = (Host *)self;
+  if (new_size > old_size && ++h->asked == h->refuse_at) return NULL;
   h->out += new_size - old_size;
   if (new_size) return realloc(p, new_size);
   free(p);
@@ -123,7 +125,7 @@ static Module *new_module(Vm *vm) {
 static Host host;
 
 static Vm *new_vm(void) {
-  host = (Host){{host_resize}, 0};
+  host = (Host){{host_resize}, 0, 0, 0};
   VmOptions options = {.alloc = &host.base, .limits = {.fuel = UINT64_MAX, .output = UINT64_MAX}};
   Vm *vm = vm_new(&options);
   assert_non_null(vm);
@@ -566,6 +568,47 @@ static void error_text(void **state) {
   free_vm(vm);
 }
 
+/* Every allocation refused once: the program ends as it would, or with a limit error; nothing is lost. */
+static void refused_memory(void **state) {
+  (void)state;
+  static const char *const programs[] = {
+      "fn f(a, b=2, ...rest, key=1) = (a, b, rest, key); f(1, ...(2, 3, 4), key=5)",
+      "let r = {a: {b: (1, 2)}}; let q = r; q.a.b += (3,); q.c = 1; r[\"zz\"] = 2; {...r, ...q}",
+      "let a = zeros((40, 40)); let b = a; b[3, :] = 1; a[[1, 1, 2]] += 1; b[b > 0] = 5; a[:, [1, 2]] *= 2; a[0]",
+      "let s = 0; for (k, v) in {a: 1, b: 2} { s += v }; for c in \"abc\" { s += 1 }; s",
+      "fn make(n) { fn a(x) = if x == 0 { n } else { b(x - 1) }\n fn b(x) = a(x)\n let f = x => a(x) + n\n f }; make(3)(4)",
+      "try { [1, 2][7] } catch e { e.message }",
+      "let n = cell(1); let xs = (n, n); xs[0].value += 2; n.value",
+      "let {a, ...rest} = {a: 1, b: 2, c: 3}; let (x, ...y) = (1, 2, 3); (rest, y, [[1, 2], [3, 4]].T)",
+  };
+  Buf expected, got;
+  buf_init(&expected, allocator_system());
+  buf_init(&got, allocator_system());
+  for (u32 p = 0; p < COUNT_OF(programs); p++) {
+    Vm *vm = new_vm();
+    Module *m = new_module(vm);
+    long before = host.asked;
+    result_of(vm, m, programs[p], &expected);
+    long asked = host.asked - before;
+    free_vm(vm);
+    assert_true(asked > 0);
+    for (long n = 1; n <= asked; n++) {
+      vm = new_vm();
+      m = new_module(vm);
+      host.refuse_at = host.asked + n;
+      result_of(vm, m, programs[p], &got);
+      if (strcmp(buf_text(&got), buf_text(&expected)) != 0 && strncmp(buf_text(&got), "limit: ", 7) != 0)
+        fail_msg("%s\nallocation %ld refused: %s", programs[p], n, buf_text(&got));
+      host.refuse_at = 0;
+      result_of(vm, m, "1 + 1", &got); /* the VM goes on */
+      assert_string_equal(buf_text(&got), "2");
+      free_vm(vm);
+    }
+  }
+  buf_free(&expected);
+  buf_free(&got);
+}
+
 static void repl_state(void **state) { /* globals stay, redefinition is seen, an error leaves the rest */
   (void)state;
   Vm *vm = new_vm();
@@ -592,6 +635,7 @@ int main(void) {
       cmocka_unit_test(control),   cmocka_unit_test(functions),  cmocka_unit_test(annotations), cmocka_unit_test(errors),
       cmocka_unit_test(cells),     cmocka_unit_test(indexing),   cmocka_unit_test(updating),  cmocka_unit_test(in_place),
       cmocka_unit_test(formats),   cmocka_unit_test(safepoints), cmocka_unit_test(error_text), cmocka_unit_test(repl_state),
+      cmocka_unit_test(refused_memory),
   };
   return cmocka_run_group_tests_name("vm", tests, NULL, NULL);
 }

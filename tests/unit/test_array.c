@@ -1,0 +1,256 @@
+/* test_array.c — arrays and their storage: geometry, views, uniqueness, memory that hosts lend, conversions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "vm/strided.h"
+#include "vm/vm.h"
+
+static size_t handed_out;
+
+static void *counting_resize(Allocator *self, void *p, size_t old_size, size_t new_size) {
+  (void)self;
+  handed_out += new_size - old_size;
+  if (new_size) return realloc(p, new_size);
+  free(p);
+  return NULL;
+}
+static Allocator counting = {counting_resize};
+
+static int begin(void **state) {
+  handed_out = 0;
+  VmOptions options = {.alloc = &counting, .limits = {.fuel = UINT64_MAX, .output = UINT64_MAX}};
+  *state = vm_new(&options);
+  return *state ? 0 : -1;
+}
+static int end(void **state) {
+  vm_free(*state);
+  return handed_out == 0 ? 0 : -1;
+}
+
+static Value count_up(Vm *vm, u32 rank, const i64 *dims) { /* f64: 0, 1, 2, … */
+  Value v;
+  assert_int_equal(array_new(vm, DT_f64, rank, dims, &v), WEFT_OK);
+  for (i64 i = 0; i < v.array->size; i++) ((f64 *)v.array->data)[i] = (f64)i;
+  return v;
+}
+
+static void sizes(void **state) {
+  (void)state;
+  i64 big[] = {(i64)1 << 40, (i64)1 << 30}, empty[] = {(i64)1 << 61, (i64)1 << 61, 0}, negative[] = {2, -1}, three[] = {2, 3, 4};
+  assert_int_equal(dims_size(3, three), 24);
+  assert_int_equal(dims_size(0, NULL), 1);
+  assert_int_equal(dims_size(2, big), -1);
+  assert_int_equal(dims_size(3, empty), 0);
+  assert_int_equal(dims_size(2, negative), -1);
+}
+
+static void layouts(void **state) {
+  (void)state;
+  i64 dims[] = {2, 3}, dense[] = {3, 1}, rows[] = {10, 1}, columns[] = {1, 2}, stretched[] = {0, 1}, backwards[] = {-3, 1};
+  assert_int_equal(layout_of(2, dims, dense), LAY_DENSE);
+  assert_int_equal(layout_of(2, dims, rows), LAY_ROWS);
+  assert_int_equal(layout_of(2, dims, backwards), LAY_ROWS);
+  assert_int_equal(layout_of(2, dims, columns), LAY_STRIDED);
+  assert_int_equal(layout_of(2, dims, stretched), LAY_BROADCAST);
+  i64 ones[] = {1, 3}, odd[] = {77, 1}, none[] = {0, 3};
+  assert_int_equal(layout_of(2, ones, odd), LAY_DENSE); /* strides of axes of size 1 do not count */
+  assert_int_equal(layout_of(2, none, odd), LAY_DENSE);
+}
+
+static void inline_and_stored(void **state) {
+  Vm *vm = *state;
+  i64 small[] = {ARRAY_INLINE_MAX / 8}, large[] = {ARRAY_INLINE_MAX / 8 + 1};
+  Value a = count_up(vm, 1, small), b = count_up(vm, 1, large);
+  assert_null(a.array->owner);
+  assert_non_null(b.array->owner);
+  assert_int_equal((uintptr_t)b.array->data % STORAGE_ALIGN, 0);
+  assert_int_equal((uintptr_t)a.array->data % 16, 0);
+  assert_true(array_writable(a.array));
+  assert_true(array_writable(b.array));
+  assert_int_equal(a.array->tag, ARRAY_TAG(DT_f64, 1, DEV_CPU, LAY_DENSE));
+  value_drop(vm, a);
+  value_drop(vm, b);
+}
+
+static void wrong_shapes(void **state) {
+  Vm *vm = *state;
+  i64 negative[] = {-1}, huge[] = {(i64)1 << 50, 2}, many[20] = {0};
+  Value v;
+  assert_int_equal(array_new(vm, DT_f64, 1, negative, &v), WEFT_ERROR);
+  assert_int_equal(vm->error.kind, EK_value);
+  assert_int_equal(array_new(vm, DT_f64, 2, huge, &v), WEFT_ERROR);
+  assert_int_equal(vm->error.kind, EK_limit);
+  assert_int_equal(array_new(vm, DT_f64, 20, many, &v), WEFT_ERROR);
+  assert_int_equal(vm->error.kind, EK_shape);
+  vm_error_clear(vm);
+}
+
+static void views_pin(void **state) {
+  Vm *vm = *state;
+  for (i64 n = 10; n <= 1000; n += 990) { /* inline, then stored */
+    i64 dims[] = {n}, part[] = {4}, strides[] = {2};
+    Value a = count_up(vm, 1, dims), v, w;
+    assert_int_equal(array_view(vm, a.array, 1, 1, part, strides, &v), WEFT_OK);
+    assert_false(array_writable(a.array)); /* the view would see it */
+    assert_false(array_writable(v.array));
+    assert_int_equal(array_view(vm, v.array, 3, 1, (i64[]){2}, (i64[]){-2}, &w), WEFT_OK);
+    value_drop(vm, a);
+    value_drop(vm, v);
+    assert_true(array_load(w.array, 0).f == 4);
+    assert_true(array_load(w.array, -2).f == 2);
+    assert_true(array_writable(w.array)); /* the last to see the data */
+    value_drop(vm, w);
+  }
+}
+
+static void windows_are_never_written(void **state) {
+  Vm *vm = *state;
+  i64 dims[] = {100}, window[] = {98, 3}, strides[] = {1, 1};
+  Value a = count_up(vm, 1, dims), v;
+  assert_int_equal(array_view(vm, a.array, 0, 2, window, strides, &v), WEFT_OK);
+  value_drop(vm, a);
+  assert_false(array_writable(v.array));
+  assert_int_equal(array_make_unique(vm, &v), WEFT_OK);
+  assert_true(array_writable(v.array));
+  assert_true(array_load(v.array, 3).f == 1);
+  value_drop(vm, v);
+}
+
+static void copies_are_counted(void **state) {
+  Vm *vm = *state;
+  Value a = count_up(vm, 1, (i64[]){5}), b = value_keep(a);
+  u64 before = vm->stats.array_copies;
+  assert_int_equal(array_make_unique(vm, &b), WEFT_OK);
+  assert_int_equal(vm->stats.array_copies, before + 1);
+  assert_ptr_not_equal(a.array, b.array);
+  assert_int_equal(array_make_unique(vm, &b), WEFT_OK);
+  assert_int_equal(vm->stats.array_copies, before + 1);
+  value_drop(vm, a);
+  value_drop(vm, b);
+  Value n = value_i64(7);
+  assert_int_equal(array_make_unique(vm, &n), WEFT_OK);
+  assert_int_equal(n.kind, V_ARRAY);
+  n = array_finish(vm, n);
+  assert_int_equal(n.kind, V_NUM);
+  assert_int_equal(n.i, 7);
+}
+
+static int released;
+static void on_release(void *ctx, void *data, size_t bytes) {
+  (void)data;
+  released += (int)bytes + *(int *)ctx;
+}
+
+static void lent_memory(void **state) {
+  Vm *vm = *state;
+  f64 data[6] = {1, 2, 3, 4, 5, 6};
+  int ctx = 1000;
+  Value a, v;
+  released = 0;
+  assert_int_equal(array_external(vm, DT_f64, 2, (i64[]){2, 3}, NULL, data, sizeof data, on_release, &ctx, &a), WEFT_OK);
+  assert_ptr_equal(a.array->data, data);
+  assert_false(array_writable(a.array));
+  assert_int_equal(array_view(vm, a.array, 3, 1, (i64[]){3}, (i64[]){1}, &v), WEFT_OK);
+  value_drop(vm, a);
+  assert_int_equal(released, 0);
+  assert_int_equal(array_make_unique(vm, &v), WEFT_OK); /* a copy: the host's data stays as it is */
+  assert_int_equal(released, 1000 + (int)sizeof data);
+  ((f64 *)v.array->data)[0] = 9;
+  assert_true(data[3] == 4);
+  value_drop(vm, v);
+}
+
+static void dense_versions(void **state) {
+  Vm *vm = *state;
+  Value a = count_up(vm, 2, (i64[]){3, 4}), t, d;
+  assert_int_equal(array_view(vm, a.array, 0, 2, (i64[]){4, 3}, (i64[]){1, 4}, &t), WEFT_OK);
+  assert_int_equal(array_dense_own(vm, t, &d), WEFT_OK);
+  const f64 *x = d.array->data;
+  for (i64 i = 0; i < 4; i++)
+    for (i64 k = 0; k < 3; k++) assert_true(x[i * 3 + k] == (f64)(k * 4 + i));
+  value_drop(vm, d);
+  assert_int_equal(array_dense_own(vm, a, &d), WEFT_OK);
+  assert_ptr_equal(d.array, a.array);
+  value_drop(vm, d);
+  value_drop(vm, a);
+  value_drop(vm, t);
+}
+
+static void every_width(void **state) { /* strided copies and fills against a loop, for each element size */
+  (void)state;
+  static const u32 widths[] = {1, 2, 4, 8, 16};
+  u8 from[16 * 64], to[16 * 64];
+  for (u32 w = 0; w < COUNT_OF(widths); w++) {
+    u32 n = widths[w];
+    for (u32 i = 0; i < sizeof from; i++) from[i] = (u8)(i * 7 + 3);
+    i64 dims[] = {2, 1, 3, 4}, ds[] = {12, 5, 4, 1}, ss[] = {1, 99, -16, 2};
+    memset(to, 0, sizeof to);
+    const u8 *origin = from + (size_t)40 * n;
+    strided_copy(n, 4, dims, to, ds, origin, ss);
+    for (i64 a = 0; a < 2; a++)
+      for (i64 b = 0; b < 3; b++)
+        for (i64 c = 0; c < 4; c++) {
+          i64 s = (a - 16 * b + 2 * c) * (i64)n, d = (12 * a + 4 * b + c) * (i64)n;
+          assert_memory_equal(to + d, origin + s, n);
+        }
+    strided_fill(n, 2, (i64[]){3, 2}, to, (i64[]){2, 1}, from);
+    for (u32 i = 0; i < 6; i++) assert_memory_equal(to + (size_t)i * n, from, n);
+  }
+}
+
+static void conversions(void **state) {
+  (void)state;
+  assert_int_equal(num_convert_unchecked(value_i64(-1), DT_u8).i, 255);
+  assert_int_equal(num_convert_unchecked(value_i64((i64)1 << 40), DT_i32).i, 0);
+  assert_int_equal(num_convert_unchecked(value_f64(-2.9), DT_i64).i, -2);
+  assert_int_equal(num_convert_unchecked(value_f64(0.5), DT_bool).i, 1);
+  assert_true(num_convert_unchecked(value_i64(16777217), DT_f32).s == 16777216.0f);
+  i64 i;
+  assert_false(num_as_index(value_f64(1), &i));
+  assert_true(num_as_index(value_bool(true), &i) && i == 1);
+  for (u32 d = DT_bool; d <= DT_f64; d++) { /* what is stored reads back */
+    u64 place = ~(u64)0;
+    if (dtype_bytes(d) == 2) continue;
+    Value v = num_convert_unchecked(value_i64(1), d);
+    num_store(&place, d, v);
+    assert_true(num_load(&place, d).bits == v.bits);
+  }
+}
+
+static void the_limit(void **state) {
+  Vm *vm = *state;
+  Value v;
+  vm->limits.bytes = vm->stats.bytes_now + 1000000;
+  assert_int_equal(array_new(vm, DT_f64, 1, (i64[]){1000000}, &v), WEFT_ERROR);
+  assert_int_equal(vm->error.kind, EK_limit);
+  assert_string_equal(vm_error_message(vm, NULL), "the memory limit is reached");
+  vm_error_clear(vm);
+  for (int i = 0; i < 100; i++) { /* what is freed may be taken again */
+    assert_int_equal(array_new(vm, DT_f64, 1, (i64[]){100000}, &v), WEFT_OK);
+    value_drop(vm, v);
+  }
+  vm->limits.bytes = 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sizes),
+      cmocka_unit_test(layouts),
+      cmocka_unit_test_setup_teardown(inline_and_stored, begin, end),
+      cmocka_unit_test_setup_teardown(wrong_shapes, begin, end),
+      cmocka_unit_test_setup_teardown(views_pin, begin, end),
+      cmocka_unit_test_setup_teardown(windows_are_never_written, begin, end),
+      cmocka_unit_test_setup_teardown(copies_are_counted, begin, end),
+      cmocka_unit_test_setup_teardown(lent_memory, begin, end),
+      cmocka_unit_test_setup_teardown(dense_versions, begin, end),
+      cmocka_unit_test(every_width),
+      cmocka_unit_test(conversions),
+      cmocka_unit_test_setup_teardown(the_limit, begin, end),
+  };
+  return cmocka_run_group_tests_name("array", tests, NULL, NULL);
+}

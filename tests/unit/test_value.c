@@ -1,0 +1,220 @@
+/* test_value.c — lists, records and their shapes, text, ranges, cells: counts, deep data, cycles. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "vm/ref.h"
+#include "vm/vm.h"
+
+static size_t handed_out;
+
+static void *counting_resize(Allocator *self, void *p, size_t old_size, size_t new_size) {
+  (void)self;
+  handed_out += new_size - old_size;
+  if (new_size) return realloc(p, new_size);
+  free(p);
+  return NULL;
+}
+static Allocator counting = {counting_resize};
+
+static int begin(void **state) {
+  handed_out = 0;
+  VmOptions options = {.alloc = &counting, .limits = {.fuel = UINT64_MAX, .output = UINT64_MAX}};
+  *state = vm_new(&options);
+  return *state ? 0 : -1;
+}
+static int end(void **state) {
+  vm_free(*state);
+  return handed_out == 0 ? 0 : -1;
+}
+
+static Name name_of(Vm *vm, int i) {
+  char text[16];
+  snprintf(text, sizeof text, "k%d", i);
+  return name_cstr(&vm->names, text);
+}
+
+static void deep_lists(void **state) { /* destroyed and compared without recursion */
+  Vm *vm = *state;
+  Value a = value_nil(), b = value_nil(), next;
+  for (int i = 0; i < 200000; i++) {
+    assert_true(list_new(vm, 1, &next) && list_push(vm, &next, a));
+    a = next;
+    assert_true(list_new(vm, 1, &next) && list_push(vm, &next, b));
+    b = next;
+  }
+  bool same;
+  assert_int_equal(value_equal(vm, a, b, &same), WEFT_OK);
+  assert_true(same);
+  value_drop(vm, a);
+  value_drop(vm, b);
+}
+
+static void lists_grow_in_place(void **state) {
+  Vm *vm = *state;
+  Value a, b;
+  assert_true(list_new(vm, 0, &a));
+  for (int i = 0; i < 1000; i++) assert_true(list_push(vm, &a, value_i64(i)));
+  b = value_keep(a);
+  assert_true(list_push(vm, &b, value_nil())); /* shared: a keeps its items */
+  assert_int_equal(a.list->count, 1000);
+  assert_int_equal(b.list->count, 1001);
+  assert_true(list_extend(vm, &a, a.list->items, 1000)); /* itself */
+  assert_int_equal(a.list->items[1999].i, 999);
+  value_drop(vm, a);
+  value_drop(vm, b);
+}
+
+static void shapes_are_shared(void **state) {
+  Vm *vm = *state;
+  Value a, b;
+  assert_true(record_new(vm, &a) && record_new(vm, &b));
+  for (int i = 0; i < 5; i++) {
+    assert_true(record_set(vm, &a, name_of(vm, i), value_i64(i)));
+    assert_true(record_set(vm, &b, name_of(vm, i), value_i64(-i)));
+  }
+  assert_ptr_equal(a.record->shape, b.record->shape);
+  bool found;
+  assert_true(record_remove(vm, &b, name_of(vm, 2), &found) && found);
+  assert_ptr_not_equal(a.record->shape, b.record->shape);
+  assert_int_equal(b.record->shape->count, 4);
+  assert_null(record_find(b.record, name_of(vm, 2)));
+  assert_int_equal(record_find(b.record, name_of(vm, 4))->i, -4);
+  assert_true(record_remove(vm, &b, name_of(vm, 2), &found) && !found);
+  value_drop(vm, a);
+  value_drop(vm, b);
+}
+
+static void dictionaries(void **state) { /* many keys: found, kept in order, removed, copied */
+  Vm *vm = *state;
+  enum { N = 3000 };
+  Value r, copy;
+  bool found;
+  assert_true(record_new(vm, &r));
+  for (int i = 0; i < N; i++) assert_true(record_set(vm, &r, name_of(vm, i), value_i64(i)));
+  assert_false(r.record->shape->shared);
+  copy = value_keep(r);
+  for (int i = 0; i < N; i += 3) assert_true(record_remove(vm, &r, name_of(vm, i), &found) && found);
+  assert_int_equal(copy.record->shape->count, N);
+  assert_int_equal(r.record->shape->count, N - N / 3);
+  int last = -1;
+  for (u32 i = 0; i < r.record->shape->count; i++) {
+    int v = (int)r.record->items[i].i;
+    assert_true(v > last && v % 3 != 0);
+    assert_int_equal(shape_find(r.record->shape, name_of(vm, v)), i);
+    last = v;
+  }
+  for (int i = 0; i < N; i++) assert_int_equal(record_find(r.record, name_of(vm, i)) != NULL, i % 3 != 0);
+  for (int i = 0; i < N; i++) assert_true(record_remove(vm, &r, name_of(vm, i), &found));
+  assert_int_equal(r.record->shape->count, 0);
+  Value empty = value_keep(r);
+  assert_true(record_set(vm, &empty, name_of(vm, 1), value_i64(1)));
+  assert_int_equal(r.record->shape->count, 0);
+  value_drop(vm, r);
+  value_drop(vm, empty);
+  value_drop(vm, copy);
+}
+
+static void ranges(void **state) {
+  (void)state;
+  assert_int_equal(range_count(&(Range){.start = 0, .stop = 10, .step = 3}), 4);
+  assert_int_equal(range_count(&(Range){.start = 10, .stop = 0, .step = -3}), 4);
+  assert_int_equal(range_count(&(Range){.start = 5, .stop = 5, .step = 1}), 0);
+  assert_true(range_count(&(Range){.start = INT64_MIN, .stop = INT64_MAX, .step = 1}) == UINT64_MAX);
+  assert_true(range_count(&(Range){.start = INT64_MAX, .stop = INT64_MIN, .step = INT64_MIN}) == 2);
+}
+
+static void utf8(void **state) {
+  Vm *vm = *state;
+  assert_true(text_valid("a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80", 10));
+  assert_false(text_valid("\xC0\x80", 2));         /* too long a form */
+  assert_false(text_valid("\xED\xA0\x80", 3));     /* half of a surrogate pair */
+  assert_false(text_valid("\xF4\x90\x80\x80", 4)); /* beyond U+10FFFF */
+  assert_false(text_valid("\xE2\x82", 2));         /* cut off */
+  assert_false(text_valid("\x80", 1));
+  Value v, part;
+  assert_true(text_new(vm, "a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80z", 11, &v));
+  assert_int_equal(v.text->count, 5);
+  assert_int_equal(text_offset(v.text, 3), 6);
+  assert_true(text_slice(vm, v, 1, 3, 1, &part));
+  assert_string_equal(part.text->data, "\xC3\xA4\xE2\x82\xAC");
+  value_drop(vm, part);
+  assert_true(text_slice(vm, v, 4, -1, -2, &part));
+  assert_string_equal(part.text->data, "z\xE2\x82\xAC" "a");
+  value_drop(vm, part);
+  value_drop(vm, v);
+}
+
+/* A cell that holds a list with the cell itself. */
+static Value cycle(Vm *vm) {
+  Value cell, list;
+  assert_true(ref_new(vm, value_nil(), &cell));
+  assert_true(list_new(vm, 1, &list) && list_push(vm, &list, value_keep(cell)));
+  cell.ref->value = list;
+  return cell;
+}
+
+static void cycles(void **state) {
+  Vm *vm = *state;
+  Value kept = cycle(vm), inner, outer;
+  for (int i = 0; i < 100; i++) value_drop(vm, cycle(vm));
+  assert_int_equal(vm->ref_count, 101);
+  assert_int_equal(ref_collect(vm), 100);
+  assert_int_equal(vm->ref_count, 1);
+  /* What hangs on a live cell lives, though it is part of a cycle itself. */
+  inner = cycle(vm);
+  assert_true(list_push(vm, &kept.ref->value, inner));
+  assert_int_equal(ref_collect(vm), 0);
+  assert_int_equal(vm->ref_count, 2);
+  value_drop(vm, kept);
+  assert_int_equal(ref_collect(vm), 2);
+  /* A cell held from outside through a record is no garbage. */
+  assert_true(record_new(vm, &outer) && record_set(vm, &outer, name_of(vm, 0), cycle(vm)));
+  assert_int_equal(ref_collect(vm), 0);
+  value_drop(vm, outer);
+  assert_int_equal(ref_collect(vm), 1);
+  /* Chains in either direction take one pass. */
+  Value chain = value_nil(), first;
+  for (int i = 0; i < 50000; i++) assert_true(ref_new(vm, chain, &chain));
+  assert_true(ref_new(vm, value_nil(), &first));
+  assert_int_equal(ref_collect(vm), 0);
+  value_drop(vm, chain);
+  value_drop(vm, first);
+  assert_int_equal(vm->ref_count, 0);
+  cycle(vm); /* what is left goes with the VM */
+}
+
+static void equality(void **state) {
+  Vm *vm = *state;
+  Value a, b, t, u;
+  bool same;
+  assert_true(text_new(vm, "x", 1, &t) && text_new(vm, "x", 1, &u));
+  assert_true(value_equal(vm, t, u, &same) == WEFT_OK && same);
+  assert_true(value_equal(vm, t, value_nil(), &same) == WEFT_OK && !same);
+  assert_true(value_equal(vm, value_i64(2), value_f64(2), &same) == WEFT_OK && same);
+  assert_true(range_new(vm, 0, 10, 3, &a) && range_new(vm, 0, 12, 3, &b));
+  assert_true(value_equal(vm, a, b, &same) == WEFT_OK && same); /* the same items */
+  value_drop(vm, a);
+  value_drop(vm, b);
+  value_drop(vm, t);
+  value_drop(vm, u);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(deep_lists, begin, end),
+      cmocka_unit_test_setup_teardown(lists_grow_in_place, begin, end),
+      cmocka_unit_test_setup_teardown(shapes_are_shared, begin, end),
+      cmocka_unit_test_setup_teardown(dictionaries, begin, end),
+      cmocka_unit_test(ranges),
+      cmocka_unit_test_setup_teardown(utf8, begin, end),
+      cmocka_unit_test_setup_teardown(cycles, begin, end),
+      cmocka_unit_test_setup_teardown(equality, begin, end),
+  };
+  return cmocka_run_group_tests_name("value", tests, NULL, NULL);
+}
