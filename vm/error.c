@@ -192,7 +192,10 @@ static bool trace_list(Vm *vm, Value *out) {
   }
   if (b.failed) (void)vm_error_memory(vm);
   buf_free(&b);
-  if (!ok) value_drop(vm, *out);
+  if (!ok) {
+    value_drop(vm, *out);
+    *out = value_nil(); /* it lies in the record that is made */
+  }
   return ok;
 }
 
