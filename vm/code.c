@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "vm/alloc.h"
+#include "vm/module.h"
 
 static bool make_const(Vm *vm, const Const *k, Value *out) {
   switch (k->kind) {
@@ -13,6 +14,7 @@ static bool make_const(Vm *vm, const Const *k, Value *out) {
     case CK_TEXT: return text_new(vm, k->text, k->len, out);
     case CK_BUILTIN: return fn_builtin(vm, (u32)k->i, out);
     case CK_DTYPE: *out = value_dtype((u32)k->i); return true;
+    case CK_MODULE: return builtin_value(vm, builtin_find(op_modules[k->i], strlen(op_modules[k->i])), out);
     case CK_HOLE: *out = value_hole(); return true;
     default: *out = value_nil(); return true;
   }

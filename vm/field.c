@@ -109,6 +109,17 @@ WeftStatus vm_field(Vm *vm, Value obj, Name name, Value *out) {
   }
 }
 
+WeftStatus field_no_method(Vm *vm, Value obj, Name name) {
+  Value v = value_untracked(obj);
+  const char *text = name_text(&vm->names, name);
+  if (v.kind == V_RECORD) return field_missing(vm, v.record, name);
+  const Name *known = vm->known;
+  bool property = name == known[KN_shape] || name == known[KN_dtype] || name == known[KN_ndim] || name == known[KN_size] ||
+                  name == known[KN_T] || name == known[KN_device];
+  if (property && value_is_numeric(v)) return vm_error(vm, EK_type, "'%s' is a property: write .%s without parentheses", text, text);
+  return vm_error(vm, EK_name, "there is no function '%s', and %s has no such field", text, value_type_name(v));
+}
+
 WeftStatus field_method(Vm *vm, Value obj, Name name, bool *found, Value *out) {
   *found = false;
   if (obj.kind == V_RECORD) {
@@ -192,12 +203,14 @@ WeftStatus annot_check(Vm *vm, Name fn, const Desc *d, Value v, const Value *reg
     }
     i64 known = want;
     if (want == -1) { /* a name bound by an earlier parameter, or earlier in this one */
-      known = regs[d->dim_regs[i]].i;
+      bool here = false;
       for (u32 k = 0, at = 0; k < i; k++) {
         if (d->dim_consts[k] != -1 || !d->dim_binds[k]) continue;
-        if (d->dim_names[k] == d->dim_names[i]) known = bound[at].i;
+        if (d->dim_names[k] == d->dim_names[i]) known = bound[at].i, here = true;
         at++;
       }
+      if (!here && !num_as_index(value_untracked(regs[d->dim_regs[i]]), &known))
+        return annot_fail(vm, EK_type, fn, d, v, ": a size is given by a parameter that is no integer");
     }
     if (known == size) continue;
     char why[96];

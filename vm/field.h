@@ -7,6 +7,7 @@
 /* The nearest key of a record to `name`, for "did you mean"; 0 when none is near. */
 Name record_nearest(const Vm *vm, const Record *r, Name name);
 WeftStatus field_missing(Vm *vm, const Record *r, Name name); /* raises the key error */
+WeftStatus field_no_method(Vm *vm, Value obj, Name name);      /* raises: neither a field nor a function */
 
 /* BC_method: is there a field that hides the function? Then *found and *out (owned). */
 WeftStatus field_method(Vm *vm, Value obj, Name name, bool *found, Value *out) MUST_USE;

@@ -937,8 +937,7 @@ op_method: {
     set_register(vm, &at[0], v);
     set_register(vm, &at[1], value_hole());
   } else if (UNLIKELY(at[0].kind == V_NIL)) {
-    if (at[1].kind == V_RECORD) (void)field_missing(vm, at[1].record, name);
-    else (void)vm_error(vm, EK_name, "there is no function '%s', and %s has no such field", name_text(&vm->names, name), value_type_name(at[1]));
+    (void)field_no_method(vm, at[1], name);
     goto raised;
   }
   NEXT();

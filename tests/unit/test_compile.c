@@ -217,6 +217,16 @@ static void test_builtin_slots(void **state) {
   world_free(&w);
 }
 
+static void test_documentation(void **state) {
+  (void)state;
+  World w = {0};
+  assert_true(world_init(&w));
+  assert_int_equal(compile_text(&w, "## Adds one.\n## To a number.\nfn f(x) = x + 1\n## not right above\n\nfn g() = 1", false), WEFT_OK);
+  assert_string_equal(w.proto->protos[0]->doc, "Adds one.\nTo a number.");
+  assert_null(w.proto->protos[1]->doc);
+  world_free(&w);
+}
+
 /* ---- liveness -------------------------------------------------------------------------------------------------- */
 
 static void test_liveness(void **state) {
@@ -576,6 +586,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_goldens),       cmocka_unit_test(test_spans),         cmocka_unit_test(test_errors),
       cmocka_unit_test(test_prompt),        cmocka_unit_test(test_builtin_slots), cmocka_unit_test(test_liveness),
+      cmocka_unit_test(test_documentation),
       cmocka_unit_test(test_verifier),      cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_damaged_bytes),
       cmocka_unit_test(test_refused_memory), cmocka_unit_test(test_long_programs),
   };
