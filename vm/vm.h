@@ -203,7 +203,7 @@ struct Vm {
   Value caught;        /* the record of the error caught last, so that error(e) keeps its place */
   Span caught_span;
   VEC(TraceLine) caught_trace;
-  i32 exit_code;       /* set by exit(n); an error that is final carries it out */
+  i32 exit_code;       /* what the program ended itself with; an error that is final carries it out */
   bool exiting;
   WeftStatus (*output)(void *ctx, const char *text, size_t len); /* NULL: standard output */
   void *output_ctx;
