@@ -80,6 +80,7 @@ static WeftStatus bad_dims(Vm *vm, u32 rank, const i64 *dims) {
   if (rank > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "an array of rank %u: the highest rank is %d", rank, ARRAY_MAX_RANK);
   for (u32 d = 0; d < rank; d++)
     if (dims[d] < 0) return vm_error(vm, EK_value, "a size is negative: %lld", (long long)dims[d]);
+  if (dims_size(rank, dims) < 0) return vm_error(vm, EK_value, "an array has fewer than 2 ** 62 elements");
   return vm_error(vm, EK_limit, "an array of this size is too large");
 }
 

@@ -39,12 +39,18 @@ static ErrorState *begin(Vm *vm, ErrorKind kind, Span at) {
   return &vm->error;
 }
 
+/* Not caught: who goes on without memory fails again, and a limit that can be caught is none. */
+static void no_memory(Vm *vm) {
+  vm->error.out_of_memory = vm->refused_by_limit ? 2 : 1;
+  vm->error.final = true;
+}
+
 static WeftStatus raise_text(Vm *vm, ErrorKind kind, Span at, const char *fmt, va_list ap) {
   Value message; /* made first: an argument may belong to the error that stands */
   bool made = make_message(vm, fmt, ap, &message);
   ErrorState *e = begin(vm, made ? kind : EK_limit, at);
   if (made) e->message = message;
-  else e->out_of_memory = vm->refused_by_limit ? 2 : 1;
+  else no_memory(vm);
   return WEFT_ERROR;
 }
 
@@ -69,7 +75,8 @@ WeftStatus vm_error_rule(Vm *vm, u32 op, const RuleError *e) {
 }
 
 WeftStatus vm_error_memory(Vm *vm) {
-  begin(vm, EK_limit, current_span(vm))->out_of_memory = vm->refused_by_limit ? 2 : 1;
+  begin(vm, EK_limit, current_span(vm));
+  no_memory(vm);
   return WEFT_ERROR;
 }
 

@@ -17,10 +17,10 @@ u32 index_register_count(const u8 *items, u32 item_count) {
 
 static WeftStatus bad_index(Vm *vm, Value v, const char *what) {
   v = value_untracked(v);
-  if (v.kind == V_NUM) return vm_error(vm, EK_type, "an index into %s is an integer, got %s", what, dtype_name(v.dtype));
-  if (v.kind == V_LIST) return vm_error(vm, EK_type, "an index into %s is no list; array(…) makes an array of it", what);
-  if (v.kind == V_NIL) return vm_error(vm, EK_type, "an index into %s is nil; only the literal nil makes a new axis", what);
-  return vm_error(vm, EK_type, "an index into %s is an integer, got %s", what, value_type_name(v));
+  if (v.kind == V_NUM) return vm_error(vm, EK_index, "an index into %s is an integer, got %s", what, dtype_name(v.dtype));
+  if (v.kind == V_LIST) return vm_error(vm, EK_index, "an index into %s is no list; array(…) makes an array of it", what);
+  if (v.kind == V_NIL) return vm_error(vm, EK_index, "an index into %s is nil; only the literal nil makes a new axis", what);
+  return vm_error(vm, EK_index, "an index into %s is an integer, got %s", what, value_type_name(v));
 }
 
 WeftStatus index_integer(Vm *vm, Value v, i64 size, const char *what, i64 *out) {
@@ -28,7 +28,7 @@ WeftStatus index_integer(Vm *vm, Value v, i64 size, const char *what, i64 *out) 
   if (!num_as_index(v, &i) || v.dtype == DT_bool) return bad_index(vm, v, what);
   i64 at = i < 0 ? i + size : i;
   if (at < 0 || at >= size)
-    return vm_error(vm, EK_index, "index %lld is out of bounds for %s of size %lld", (long long)i, what, (long long)size);
+    return vm_error(vm, EK_index, "index %lld is out of bounds for %s with size %lld", (long long)i, what, (long long)size);
   *out = at;
   return WEFT_OK;
 }
@@ -164,14 +164,14 @@ static WeftStatus mask_places(Builder *b, Array *mask, Value *out) {
 static WeftStatus add_mask(Builder *b, Array *mask) {
   u32 rank = array_rank(mask);
   char got[96], want[96];
-  if (rank == 0) return vm_error(b->vm, EK_type, "an index into an array is an integer, got bool");
+  if (rank == 0) return vm_error(b->vm, EK_index, "an index into an array is an integer, got bool");
   bool fits = b->axis + rank <= array_rank(b->a);
   for (u32 d = 0; d < rank && fits; d++) fits = array_dims(mask)[d] == array_dims(b->a)[b->axis + d];
   if (!fits) {
     u32 left = array_rank(b->a) - b->axis;
     describe_shape(array_dims(mask), rank, got, sizeof got);
     describe_shape(array_dims(b->a) + b->axis, left < rank ? left : rank, want, sizeof want);
-    return vm_error(b->vm, EK_shape, "a mask of shape %s does not fit the axes of shape %s from axis %u on", got, want, b->axis);
+    return vm_error(b->vm, EK_index, "a mask of shape %s does not fit the axes of shape %s from axis %u on", got, want, b->axis);
   }
   if (array_device(mask) != DEV_CPU) return vm_error(b->vm, EK_unsupported, "a mask on a device is not supported as an index");
   Advanced adv = {.owned = true, .raw = true, .axis = b->axis, .stride = 1};
@@ -210,7 +210,7 @@ static WeftStatus add_value(Builder *b, Value v, bool beside_arrays) {
   if (v.kind != V_ARRAY) return bad_index(b->vm, v, "an array");
   if (v.dtype == DT_bool) return add_mask(b, v.array);
   if (dtype_kind(v.dtype) != DK_INT)
-    return vm_error(b->vm, EK_type, "an index array has integers or bools, got %s", dtype_name(v.dtype));
+    return vm_error(b->vm, EK_index, "an index array has integers or bools, got %s", dtype_name(v.dtype));
   if (array_device(v.array) != DEV_CPU) return vm_error(b->vm, EK_unsupported, "an index array on a device is not supported here");
   add_advanced(b, (Advanced){.v = v, .axis = b->axis, .size = size, .stride = stride});
   b->axis++;
@@ -234,7 +234,7 @@ static WeftStatus add_places(Vm *vm, const Advanced *adv, const Selection *s) {
     } else {
       i64 wrapped = i < 0 ? i + adv->size : i;
       if (UNLIKELY(wrapped < 0 || wrapped >= adv->size || (dtype == DT_u64 && i < 0)))
-        return vm_error(vm, EK_index, "index %lld is out of bounds for axis %u of size %lld", (long long)i, adv->axis,
+        return vm_error(vm, EK_index, "index %lld is out of bounds for axis %u with size %lld", (long long)i, adv->axis,
                         (long long)adv->size);
       s->places[k] += wrapped * adv->stride;
     }

@@ -66,7 +66,7 @@ typedef struct ErrorState {
   Value message; /* text */
   u8 out_of_memory; /* no message could be made, a fixed text stands for it: 1 the host refused, 2 the limit */
   VEC(TraceLine) trace;
-  bool final;    /* `try` does not catch it: fuel, deadline, interrupt, exit */
+  bool final;    /* `try` does not catch it: fuel, deadline, interrupt, memory, exit */
 } ErrorState;
 
 /* ---- operations ------------------------------------------------------------------------------- */
