@@ -91,7 +91,7 @@ static bool parse_pieces(Parser *p, u32 close) {
         if (!spec) return false;
       }
     } else if (!at(p, TOK_FSTR_RBRACE)) {
-      const char *hint = at(p, TOK_ASSIGN) ? "a name and its value are written f\"x = {x}\"" : NULL;
+      const char *hint = at(p, TOK_ASSIGN) ? "a name and its value are written f\"x = {x}\"" : advise_token(p);
       return fail_unclosed(p, "'}' or ':'", t, hint);
     }
     p->newlines = newlines;

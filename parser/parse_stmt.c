@@ -332,8 +332,7 @@ static u32 parse_return(Parser *p) {
 static u32 parse_jump(Parser *p, u32 kind) {
   const Token *t = p->tok;
   if (!p->loop_depth)
-    return fail_at(p, token_span(p, t), "'%s' stands outside of a loop%s", token_text(t->kind),
-                   p->fn_depth ? " of this function" : "");
+    return fail_at(p, token_span(p, t), "'%s' stands outside of a loop", token_text(t->kind));
   advance(p);
   return new_node(p, NODE(.kind = (u8)kind, .span = token_span(p, t)), 0, NULL);
 }

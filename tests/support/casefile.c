@@ -198,12 +198,20 @@ static const char *skip_blanks(const char *s) {
   }
 }
 
+static bool begins(const char *s, const char *word) {
+  size_t n = strlen(word);
+  return strncmp(s, word, n) == 0 && !isalnum((unsigned char)s[n]) && s[n] != '_';
+}
+
 /* True when the line that ends before `end` cannot end a statement there. */
 static bool line_goes_on(const char *start, const char *end, const char *next) {
   while (end > start && isspace((unsigned char)end[-1])) end--;
   if (end > start && strchr("=,+-*/%@<>&|^", end[-1])) return true;
   while (*next == ' ' || *next == '\t') next++;
-  return *next == '.' || strncmp(next, "|>", 2) == 0 || strncmp(next, "else", 4) == 0 || strncmp(next, "catch", 5) == 0;
+  static const char *const words[] = {"else", "catch", "and", "or", "in", "by"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (begins(next, words[i])) return true;
+  return *next && strchr(".*/%@=!<>&|^", *next);
 }
 
 /* Behind the statement that begins at `s`: a newline or `;` outside all brackets ends it. */
@@ -225,11 +233,6 @@ static const char *statement_end(const char *s) {
     s++;
   }
   return s;
-}
-
-static bool begins(const char *s, const char *word) {
-  size_t n = strlen(word);
-  return strncmp(s, word, n) == 0 && !isalnum((unsigned char)s[n]) && s[n] != '_';
 }
 
 /* `fn f` and `fn (` differ: only a named function is a declaration. */

@@ -160,9 +160,9 @@ static const struct {
     {"return 1", 1, 1, 6, "'return' stands outside of a function"},
     {"break", 1, 1, 5, "'break' stands outside of a loop"},
     {"continue", 1, 1, 8, "'continue' stands outside of a loop"},
-    {"while a { x => { break } }", 1, 18, 5, "'break' stands outside of a loop of this function"},
-    {"fn f() { break }", 1, 10, 5, "'break' stands outside of a loop of this function"},
-    {"fn f(x = { break }) = x", 1, 12, 5, "'break' stands outside of a loop of this function"},
+    {"while a { x => { break } }", 1, 18, 5, "'break' stands outside of a loop"},
+    {"fn f() { break }", 1, 10, 5, "'break' stands outside of a loop"},
+    {"fn f(x = { break }) = x", 1, 12, 5, "'break' stands outside of a loop"},
     {"x => return 1", 1, 6, 6, "'return' is a statement and gives no value; inside an expression it stands in braces: { return … }"},
     {"x => x = 1", 1, 1, 6, "an assignment in a function stands in braces: x => { y = … }"},
     {"f(return 1)", 1, 3, 6, "'return' is a statement and gives no value; inside an expression it stands in braces: { return … }"},
@@ -353,6 +353,10 @@ static const struct {
     {"a =\n)", 2, 1, 1, "')' closes nothing that is open"},
     {"import\na", 1, 7, 0, "expected a path in quotes or the name of a module after import, found the end of the line"},
     {"fn f(x)\nx + 1", 1, 8, 0, "expected '{' or '=' before the body of fn, found the end of the line"},
+    {"f\"{a if b else c}\"", 1, 6, 2, "expected '}' or ':' after the '{' in column 3, found 'if'; a choice is written if c { a } else { b }"},
+    {"f\"{d['k']}\"", 1, 6, 3, "text stands in double quotes: write \"k\""},
+    {"a[..5]", 1, 3, 2, "expected a value, found '..'; a range has two ends: 0..n"},
+    {"f(x) { a }", 1, 6, 1, "expected ';' or a new line after the statement, found '{'"},
 };
 
 /* Texts that end inside a construct: the REPL asks for more, a file reports an error. */
