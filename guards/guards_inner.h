@@ -4,8 +4,6 @@
 
 #include "guards/guards.h"
 
-void shape_drop(Vm *vm, Shape *s); /* consumes one count */
-
 /* One step of the walk. `to`, `from`, `second` are places in scratch. */
 typedef enum WalkOp {
   WALK_READ,       /* scratch[to] = part `index` of scratch[from], by `kind` (SourceKind) */

@@ -215,7 +215,7 @@ struct Region {
   RegionExit *exits; /* parallel to graph->exits.exits */
   u32 exit_count;
   RegionBind *binds;
-  u32 bind_count;
+  u32 bind_count, bind_cap;
   u64 *codes;        /* ids of the codes it runs (inlined ones too) */
   u32 code_count;
   u64 entered, compile_ns, run_ns;

@@ -284,6 +284,9 @@ ValueId graph_full(Graph *g, u32 dtype, u32 rank, const Dim *dims, f64 fill);
 ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems, TypeId result);
 ValueId graph_update(Graph *g, u32 combine, ValueId x, const ValueId *operands, u32 count, const IndexItem *items,
                      u32 nitems, ValueId v);
+/* Holds for every element of its operands: index (i, n): -n <= i < n · zero_div (y): y != 0 · neg_power (y): y >= 0 ·
+ * nonneg (x): x >= 0 · cast_range (x, any value of the target dtype): x truncated fits it · size (a, b): a == b ·
+ * empty (n): n > 0 · assertion (p), truth (p): p is not zero. */
 NodeId graph_check(Graph *g, CheckKind kind, const ValueId *operands, u32 count, u32 exit);
 
 /* Control nodes: the blocks were made by graph_open … graph_close inside the cursor's block. Captures are
@@ -463,28 +466,37 @@ Graph *graph_parse(Allocator *alloc, Names *names, const char *text, size_t len,
  * `out` names every violation, one per line. */
 bool graph_verify(Graph *g, Buf *out) MUST_USE; /* may add size expressions, nothing else */
 
+/* Unbacked symbols: SizeSym.source is the value that carries the number: an integer of rank 0, or an array one of whose
+ * sizes is that symbol alone. */
+
 /* The reference interpreter: runs a graph through the VM's eager kernels, one value per ValueId. */
 typedef struct GraphRun {
   Vm *vm;
   const Graph *graph;
   Value *values;  /* by ValueId, owned; V_HOLE: not computed. Tokens are nil */
   i64 *syms;      /* by symbol */
+  u8 *known;      /* by symbol: its number is there */
   u32 count;
   u32 limit_exit; /* the latest exit that is whole */
+  u32 exit;       /* taken, while it runs */
+  BlockId term;   /* whose terminator ended the last block */
 } GraphRun;
 WeftStatus run_init(GraphRun *r, Vm *vm, const Graph *g) MUST_USE;
 void run_free(GraphRun *r);
-/* Inputs from the slots of a region (borrowed). False with an error: memory was refused. */
-WeftStatus run_inputs(GraphRun *r, const u64 *slots) MUST_USE;
-/* Runs the root. WEFT_OK: *exit is taken. WEFT_ERROR: a limit's error stands in the VM, *exit is the whole state. */
+/* Inputs from the slots of a region (borrowed: the values get counts of their own). */
+void run_inputs(GraphRun *r, const u64 *slots);
+/* A value as a slot holds it, and back (owned both ways). */
+u64 slot_of_value(Value v);
+Value value_of_slot(const Graph *g, ValueId v, u64 slot);
+/* Runs the root. WEFT_OK: *exit is taken (an operation that raises counts as a failed check: the latest exit that is
+ * whole). WEFT_ERROR: an error that `try` does not catch stands in the VM, *exit is the state to restore; or
+ * the graph is wrong. */
 WeftStatus run_root(GraphRun *r, u32 *exit) MUST_USE;
-/* Makes value v from values that are there, computing what is missing (exits whose values were fused away).
- * Only nodes of the root block and what they hold are computed. Borrowed. */
+/* Value v, computed from values that are there (inputs, what was set) when it is missing: for exits whose values were
+ * fused away. Goes back through nodes without effects, in the block of v and those around it. *out borrowed. */
 WeftStatus run_value(GraphRun *r, ValueId v, Value *out) MUST_USE;
-/* One operation node on values: operands from r, results into r. */
-WeftStatus run_node(GraphRun *r, NodeId n, u32 *exit) MUST_USE;
-/* A node's attribute as the value an eager kernel takes. Owned. */
-WeftStatus attr_value(GraphRun *r, const GraphAttr *a, Value *out) MUST_USE;
+void run_set(GraphRun *r, ValueId v, Value value); /* consumes value */
+WeftStatus run_size(GraphRun *r, Dim d, i64 *out) MUST_USE; /* error: out of range, or of an unknown symbol */
 
 /* The backend `interp`: a region that runs its graph. */
 extern const Backend backend_interp;

@@ -288,11 +288,11 @@ static void check_index(Verifier *v, const GraphNode *x) {
 }
 
 static void check_check(Verifier *v, const GraphNode *x) {
-  static const u8 operands[CHECK_COUNT] = {[CHECK_index] = 2, [CHECK_zero_div] = 1, [CHECK_cast_range] = 1, [CHECK_neg_power] = 1,
+  static const u8 operands[CHECK_COUNT] = {[CHECK_index] = 2, [CHECK_zero_div] = 1, [CHECK_cast_range] = 2, [CHECK_neg_power] = 1,
                                            [CHECK_size] = 2,  [CHECK_nonneg] = 1,   [CHECK_empty] = 1,      [CHECK_assertion] = 1,
                                            [CHECK_truth] = 1};
   if (x->op == 0 || x->op >= CHECK_COUNT) wrong(v, "no such check");
-  else if (operands[x->op] && x->operand_count != operands[x->op] && !(x->op == CHECK_cast_range && x->operand_count == 1))
+  else if (x->operand_count != operands[x->op])
     wrong(v, "takes %u operands", operands[x->op]);
   if (x->result_count) wrong(v, "a check has no result");
   if (x->exit == NO_EXIT) wrong(v, "a check needs an exit");

@@ -1,0 +1,214 @@
+/* region.c — regions as exits.h describes them: making and freeing, where values lie, building values by recipe. */
+#include <string.h>
+
+#include "tracer/graph.h"
+
+Region *region_new(Vm *vm, Graph *g) {
+  Region *r = mem_alloc_zero(&vm->alloc, sizeof *r);
+  if (!r) {
+    graph_free(g);
+    return NULL;
+  }
+  r->graph = g;
+  r->name = g->name;
+  r->exit_count = g->exits.exits.count;
+  r->exits = mem_alloc_zero(&vm->alloc, sizeof *r->exits * (r->exit_count + 1));
+  for (u32 i = 0; i < g->frames.count && r->exits; i++) r->code_count += g->frames.data[i].code != NULL;
+  r->codes = r->exits ? mem_alloc(&vm->alloc, sizeof *r->codes * (r->code_count + 1)) : NULL;
+  if (!r->codes) {
+    region_free(vm, r);
+    return NULL;
+  }
+  u32 n = 0;
+  for (u32 i = 0; i < g->frames.count; i++)
+    if (g->frames.data[i].code) r->codes[n++] = g->frames.data[i].code->id;
+  return r;
+}
+
+void region_free(Vm *vm, Region *r) {
+  if (!r) return;
+  if (r->destroy) r->destroy(vm, r);
+  mem_free(&vm->alloc, r->exits, sizeof *r->exits * (r->exit_count + 1));
+  mem_free(&vm->alloc, r->binds, sizeof *r->binds * r->bind_cap);
+  mem_free(&vm->alloc, r->codes, sizeof *r->codes * (r->code_count + 1));
+  graph_free(r->graph);
+  mem_free(&vm->alloc, r, sizeof *r);
+}
+
+bool region_bind(Vm *vm, Region *r, u32 exit, const RegionBind *binds, u32 count) {
+  if (exit >= r->graph->exits.exits.count) return false;
+  if (r->graph->exits.exits.count != r->exit_count) { /* a backend's rewrites made exits */
+    u32 now = r->graph->exits.exits.count;
+    RegionExit *p = mem_resize(&vm->alloc, r->exits, sizeof *p * (r->exit_count + 1), sizeof *p * (now + 1));
+    if (!p) return false;
+    if (now > r->exit_count) memset(p + r->exit_count, 0, sizeof *p * (now + 1 - r->exit_count));
+    r->exits = p;
+    r->exit_count = now;
+  }
+  if (!vec_reserve(&vm->alloc, (void **)&r->binds, &r->bind_cap, r->bind_count + count, sizeof *r->binds)) return false;
+  mem_copy(r->binds + r->bind_count, binds, sizeof *binds * count);
+  r->exits[exit].bind_first = r->bind_count;
+  r->exits[exit].bind_count = count;
+  r->bind_count += count;
+  return true;
+}
+
+/* ---- slots ----------------------------------------------------------------------------------------- */
+
+u64 slot_of_value(Value v) { return v.kind == V_NUM ? v.bits : v.flags & VF_COUNTED ? (u64)(uintptr_t)v.obj : 0; }
+
+Value value_of_slot(const Graph *g, ValueId v, u64 slot) {
+  const ArrayType *t = value_type(g, v);
+  if (!t) return value_nil();
+  if (t->rank == 0 && t->device == DEV_CPU && t->dtype != DT_c128)
+    return (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0, .bits = slot};
+  Value a = value_obj(V_ARRAY, (void *)(uintptr_t)slot);
+  a.dtype = t->dtype;
+  return a;
+}
+
+/* ---- recipes --------------------------------------------------------------------------------------- */
+
+WeftStatus build_init(RecipeBuild *b, Vm *vm, const Graph *g, const Frame *f) {
+  *b = (RecipeBuild){.vm = vm, .graph = g, .frame = f, .count = g->exits.recipes.count};
+  b->made = mem_alloc(&vm->alloc, sizeof *b->made * (b->count + 1));
+  if (!b->made) return vm_error_memory(vm);
+  for (u32 i = 0; i < b->count; i++) b->made[i] = value_hole();
+  return WEFT_OK;
+}
+
+void build_free(RecipeBuild *b) {
+  if (!b->made) return;
+  for (u32 i = 0; i < b->count; i++) value_drop(b->vm, b->made[i]);
+  mem_free(&b->vm->alloc, b->made, sizeof *b->made * (b->count + 1));
+  b->made = NULL;
+}
+
+static WeftStatus make_const(Vm *vm, const ExitConst *c, Value *out) {
+  switch (c->kind) {
+    case V_NUM: *out = (Value){.kind = V_NUM, .dtype = c->dtype, .flags = c->weak ? VF_WEAK : 0, .bits = c->bits}; return WEFT_OK;
+    case V_DTYPE: *out = value_dtype(c->dtype); return WEFT_OK;
+    case V_HOLE: *out = value_hole(); return WEFT_OK;
+    case V_TEXT: return text_new(vm, c->text, c->len, out) ? WEFT_OK : WEFT_ERROR;
+    case V_FN: return fn_builtin(vm, (u32)c->bits, out) ? WEFT_OK : WEFT_ERROR;
+    default: *out = value_nil(); return WEFT_OK;
+  }
+}
+
+static WeftStatus make_fn(RecipeBuild *b, const Recipe *r, Value *out) {
+  const ExitTable *t = &b->graph->exits;
+  Env *env = NULL;
+  if (!r->code) return vm_error(b->vm, EK_unsupported, "a function without code cannot be made");
+  if (r->count) {
+    if (!(env = env_new(b->vm, r->count))) return WEFT_ERROR;
+    for (u32 i = 0; i < r->count; i++)
+      if (build_recipe(b, t->ids.data[r->first + i], &env->slots[i]) != WEFT_OK) {
+        env_drop(b->vm, env);
+        return WEFT_ERROR;
+      }
+  }
+  return fn_closure(b->vm, r->code, env, out) ? WEFT_OK : WEFT_ERROR;
+}
+
+/* The items of a stacked value behind those of an earlier list. */
+static WeftStatus make_items(RecipeBuild *b, const Recipe *r, Value *out) {
+  Value all = value_hole(), item;
+  u64 count, pos = 0;
+  if (r->b ? build_recipe(b, r->b, out) != WEFT_OK : !list_new(b->vm, 0, out)) return WEFT_ERROR;
+  if (b->value(b->ctx, r->a, &all) != WEFT_OK || vm_seq_open(b->vm, all, &count) != WEFT_OK) goto fail;
+  for (u64 i = 0; i < count; i++) {
+    if (vm_seq_next(b->vm, all, &pos, &item) != WEFT_OK || !list_push(b->vm, out, item)) goto fail;
+  }
+  value_drop(b->vm, all);
+  return WEFT_OK;
+fail:
+  value_drop(b->vm, all);
+  value_drop(b->vm, *out);
+  *out = value_hole();
+  return WEFT_ERROR;
+}
+
+static WeftStatus make_record(RecipeBuild *b, const Recipe *r, Value *out) {
+  const ExitTable *t = &b->graph->exits;
+  if (!record_new(b->vm, out)) return WEFT_ERROR;
+  for (u32 i = 0; i < r->count; i++) {
+    Value item;
+    if (build_recipe(b, t->ids.data[r->first + i], &item) != WEFT_OK || !record_set(b->vm, out, t->names.data[r->key_first + i], item)) {
+      value_drop(b->vm, *out);
+      return WEFT_ERROR;
+    }
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus make_list(RecipeBuild *b, const Recipe *r, Value *out) {
+  if (!list_new(b->vm, r->count, out)) return WEFT_ERROR;
+  for (u32 i = 0; i < r->count; i++) {
+    Value item;
+    if (build_recipe(b, b->graph->exits.ids.data[r->first + i], &item) != WEFT_OK || !list_push(b->vm, out, item)) {
+      value_drop(b->vm, *out);
+      return WEFT_ERROR;
+    }
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
+  const ExitTable *t = &b->graph->exits;
+  Vm *vm = b->vm;
+  switch (r->kind) {
+    case RCP_const: return make_const(vm, &t->consts.data[r->constant], out);
+    case RCP_value: return b->value(b->ctx, r->a, out);
+    case RCP_size: {
+      i64 n;
+      if (b->size(b->ctx, r->dim, &n) != WEFT_OK) return WEFT_ERROR;
+      *out = value_weak_i64(n);
+      return WEFT_OK;
+    }
+    case RCP_source:
+      if (!source_read(vm, &b->graph->guards, b->frame, r->a, out)) return vm_error(vm, EK_unsupported, "a value that a region needs again is gone");
+      *out = value_keep(*out);
+      return WEFT_OK;
+    case RCP_list: return make_list(b, r, out);
+    case RCP_record: return make_record(b, r, out);
+    case RCP_items: return make_items(b, r, out);
+    case RCP_fn: return make_fn(b, r, out);
+    case RCP_range: {
+      Value part[3];
+      for (u32 i = 0; i < 3; i++) {
+        if (build_recipe(b, t->ids.data[r->first + i], &part[i]) != WEFT_OK) return WEFT_ERROR;
+        if (part[i].kind != V_NUM) return vm_error(vm, EK_unsupported, "a bound of a range is no number");
+      }
+      return range_new(vm, part[0].i, part[1].i, part[2].i, out) ? WEFT_OK : WEFT_ERROR;
+    }
+    case RCP_transform: {
+      Value inner, settings;
+      if (build_recipe(b, t->ids.data[r->first], &inner) != WEFT_OK) return WEFT_ERROR;
+      if (build_recipe(b, t->ids.data[r->first + 1], &settings) != WEFT_OK) {
+        value_drop(vm, inner);
+        return WEFT_ERROR;
+      }
+      return fn_transform(vm, r->a, inner, settings, out) ? WEFT_OK : WEFT_ERROR;
+    }
+    case RCP_ref: {
+      Value content;
+      if (build_recipe(b, t->ids.data[r->first], &content) != WEFT_OK) return WEFT_ERROR;
+      return ref_new(vm, content, out) ? WEFT_OK : WEFT_ERROR;
+    }
+    default: return vm_error(vm, EK_unsupported, "an empty recipe");
+  }
+}
+
+/* Depth is bounded by RECIPE_MAX_DEPTH; a recipe used twice gives the same object. */
+WeftStatus build_recipe(RecipeBuild *b, RecipeId id, Value *out) {
+  if (!id || id >= b->count) return vm_error(b->vm, EK_unsupported, "an empty recipe");
+  if (b->made[id].kind == V_HOLE) {
+    WeftStatus status = make(b, &b->graph->exits.recipes.data[id], &b->made[id]);
+    if (status != WEFT_OK) {
+      b->made[id] = value_hole();
+      return status;
+    }
+  }
+  *out = value_keep(b->made[id]);
+  return WEFT_OK;
+}
