@@ -370,13 +370,21 @@ typedef struct GraphUse {
   u32 index; /* operand or position */
   u8 kind;   /* USE_* */
 } GraphUse;
-enum { USE_NODE, USE_TERM, USE_EXIT };
+/* USE_SIZE: a node's operand, attribute, length or result type, or an exit's recipe, speaks of an unbacked size that
+ * the value carries; user is the node, or 0 for an exit. */
+enum { USE_NODE, USE_TERM, USE_EXIT, USE_SIZE };
 typedef struct GraphUses {
   Allocator *alloc;
   u32 *first; /* values + 1 */
   GraphUse *uses;
   u32 values, total;
 } GraphUses;
+/* Every value that an exit needs, those that carry its unbacked sizes too. `each` may see one twice. */
+void graph_exit_values(const Graph *g, u32 exit, void (*each)(void *ctx, u32 value), void *ctx);
+/* Every value that carries an unbacked size of the node. */
+void node_size_values(const Graph *g, NodeId n, void (*each)(void *ctx, u32 value), void *ctx);
+/* Marks the exits that the graph can take: one byte per exit. */
+bool graph_used_exits(const Graph *g, u8 *used) MUST_USE;
 bool graph_uses(const Graph *g, Allocator *alloc, GraphUses *out) MUST_USE;
 void graph_uses_free(GraphUses *u);
 static inline u32 use_count(const GraphUses *u, ValueId v) { return u->first[v + 1] - u->first[v]; }
@@ -497,6 +505,11 @@ WeftStatus run_root(GraphRun *r, u32 *exit) MUST_USE;
 WeftStatus run_value(GraphRun *r, ValueId v, Value *out) MUST_USE;
 void run_set(GraphRun *r, ValueId v, Value value); /* consumes value */
 WeftStatus run_size(GraphRun *r, Dim d, i64 *out) MUST_USE; /* error: out of range, or of an unknown symbol */
+
+/* A value or size that an exit needs, wherever the backend left it: a bound slot, an input, or computed by run_value
+ * from those. *out owned. */
+WeftStatus region_value(Vm *vm, Region *r, u32 exit, const u64 *slots, u32 value, Value *out) MUST_USE;
+WeftStatus region_size(Vm *vm, Region *r, u32 exit, const u64 *slots, Dim d, i64 *out) MUST_USE;
 
 /* The backend `interp`: a region that runs its graph. */
 extern const Backend backend_interp;

@@ -1,6 +1,6 @@
 /* graph_interp.c — the reference interpreter of the graph: nodes through the VM's eager kernels, control nodes over
- * their blocks, checks to exits; and the backend `interp` made of it (see graph.h). It is slow and says what the
- * graph means: every result is compared with the type that tracing gave it. */
+ * their blocks, checks to exits (see graph.h). It is slow and says what the graph means: every result is compared
+ * with the type that tracing gave it. */
 #include <math.h>
 #include <string.h>
 
@@ -130,6 +130,23 @@ static WeftStatus put(GraphRun *r, ValueId id, Value value, const char *what) {
   return WEFT_ERROR;
 }
 
+static void size_from_inputs(GraphRun *r, u32 sym) {
+  const Graph *g = r->graph;
+  SourceId source = g->sizes.syms.data[sym].source;
+  if (!source || source >= g->guards.sources.items.count) return;
+  const Source *s = &g->guards.sources.items.data[source];
+  for (u32 i = 0; i < g->inputs.count; i++) {
+    if (g->inputs.data[i].input == UINT32_MAX) continue;
+    SourceId from = g->guards.inputs.data[g->inputs.data[i].input].source;
+    Value v = r->values[g->inputs.data[i].value];
+    if (from == source && v.kind == V_NUM) r->syms[sym] = v.i;
+    else if (s->kind == SRC_size && from == s->parent && v.kind == V_ARRAY && s->index < array_rank(v.array)) r->syms[sym] = v.array->geometry[s->index];
+    else continue;
+    r->known[sym] = 1;
+    return;
+  }
+}
+
 void run_inputs(GraphRun *r, const u64 *slots) {
   const Graph *g = r->graph;
   for (u32 i = 0; i < g->guards.inputs.count; i++) {
@@ -140,9 +157,15 @@ void run_inputs(GraphRun *r, const u64 *slots) {
   }
   for (u32 i = 0; i < g->inputs.count; i++) {
     const GraphInput *in = &g->inputs.data[i];
-    if (in->input == UINT32_MAX) run_set(r, in->value, value_nil());
-    else run_set(r, in->value, value_keep(value_of_slot(g, in->value, slots[in->input])));
+    if (in->input == UINT32_MAX) {
+      run_set(r, in->value, value_nil());
+      continue;
+    }
+    Value v = value_of_slot(g, in->value, slots[in->input]);
+    if (v.kind == V_NUM || slots[in->input]) run_set(r, in->value, value_keep(v)); /* an empty slot: given away before */
   }
+  for (u32 s = 0; s < g->sizes.syms.count; s++) /* sizes that are no inputs of their own, from the arrays that have them */
+    if (!r->known[s] && !g->sizes.syms.data[s].unbacked) size_from_inputs(r, s);
 }
 
 /* ---- arguments -------------------------------------------------------------------------------------- */
@@ -810,80 +833,3 @@ done:
   vec_free(&r->vm->alloc, &todo);
   return status;
 }
-
-/* ---- the backend ------------------------------------------------------------------------------------- */
-
-typedef struct Wanted { /* what exits need lies in slots behind the inputs: one per value */
-  u32 *slot; /* by ValueId, 0: none */
-  u32 count, next;
-  RegionBind *binds;
-  u32 nbinds, cap;
-  Allocator *alloc;
-  bool failed;
-} Wanted;
-
-static void want(void *ctx, u32 v) {
-  Wanted *w = ctx;
-  if (!w->slot[v]) w->slot[v] = w->next++;
-  for (u32 i = 0; i < w->nbinds; i++)
-    if (w->binds[i].value == v) return;
-  if (!vec_reserve(w->alloc, (void **)&w->binds, &w->cap, w->nbinds + 1, sizeof *w->binds)) w->failed = true;
-  else w->binds[w->nbinds++] = (RegionBind){v, w->slot[v]};
-}
-
-static WeftStatus interp_run(Vm *vm, Region *region, u64 *slots, u32 *exit) {
-  GraphRun r;
-  *exit = region->graph->entry_exit;
-  if (run_init(&r, vm, region->graph) != WEFT_OK) return WEFT_ERROR;
-  run_inputs(&r, slots);
-  WeftStatus status = run_root(&r, exit);
-  if (*exit != NO_EXIT && *exit < region->exit_count) {
-    const RegionExit *e = &region->exits[*exit];
-    for (u32 i = 0; i < e->bind_count; i++) {
-      RegionBind b = region->binds[e->bind_first + i];
-      Value v;
-      u8 origin = region->graph->values.data[b.value].origin;
-      if (origin == GV_const || origin == GV_size) {
-        ErrorState *standing = status == WEFT_ERROR ? &vm->error : NULL;
-        if (standing || value_at(&r, b.value, &v) != WEFT_OK) continue; /* the tracer makes sizes and constants itself */
-      } else {
-        v = r.values[b.value];
-        if (v.kind == V_HOLE) continue;
-      }
-      slots[b.slot] = slot_of_value(value_keep(v));
-    }
-  }
-  run_free(&r);
-  return status;
-}
-
-static void interp_print(const Region *r, Buf *out) { graph_print(r->graph, NULL, out); }
-
-static BackendResult interp_compile(Vm *vm, const Backend *self, Region *r, const CompileLimits *limits, Buf *why) {
-  Graph *g = r->graph;
-  (void)self;
-  if (limits->nodes && graph_node_count(g) > limits->nodes) {
-    buf_printf(why, "the graph has more than %u nodes", limits->nodes);
-    return BACKEND_skip;
-  }
-  Wanted w = {.count = g->values.count, .next = g->guards.inputs.count, .alloc = &vm->alloc};
-  w.slot = mem_alloc_zero(w.alloc, sizeof *w.slot * w.count);
-  bool ok = w.slot;
-  for (u32 e = 0; e < g->exits.exits.count && ok; e++) {
-    w.nbinds = 0;
-    exit_values(&g->exits, e, want, &w);
-    ok = !w.failed && region_bind(vm, r, e, w.binds, w.nbinds);
-  }
-  mem_free(w.alloc, w.slot, sizeof *w.slot * w.count);
-  mem_free(w.alloc, w.binds, sizeof *w.binds * w.cap);
-  if (!ok) {
-    buf_puts(why, "memory was refused");
-    return BACKEND_fatal;
-  }
-  r->nslots = w.next;
-  r->run = interp_run;
-  r->print = interp_print;
-  return BACKEND_ok;
-}
-
-const Backend backend_interp = {.name = "interp", .compile = interp_compile};

@@ -101,18 +101,76 @@ u32 graph_node_count(const Graph *g) {
   return n;
 }
 
-/* ---- exits in use --------------------------------------------------------------------------------- */
+/* ---- what exits and sizes need ---------------------------------------------------------------------- */
 
-/* Marks the exits that the graph can take. used: one byte per exit. */
-void graph_used_exits(const Graph *g, const u32 *blocks, u32 count, u8 *used) {
-  u32 n = g->exits.exits.count;
+bool graph_used_exits(const Graph *g, u8 *used) {
+  u32 n = g->exits.exits.count, count, *blocks;
   memset(used, 0, n);
+  if (!graph_blocks(g, g->alloc, &blocks, &count)) return false;
   if (g->entry_exit < n) used[g->entry_exit] = 1;
   for (u32 i = 0; i < count; i++) {
     const GraphBlock *b = &g->blocks.data[blocks[i]];
     if (b->term == TERM_exit && b->exit < n) used[b->exit] = 1;
     for (NodeId k = b->first; k; k = g->nodes.data[k].next)
       if (g->nodes.data[k].exit < n) used[g->nodes.data[k].exit] = 1;
+  }
+  mem_free(g->alloc, blocks, sizeof *blocks * count);
+  return true;
+}
+
+typedef struct Carriers {
+  const Graph *g;
+  void (*each)(void *ctx, u32 value);
+  void *ctx;
+} Carriers;
+
+static void carrier(void *ctx, u32 sym) {
+  const Carriers *c = ctx;
+  const SizeSym *s = &c->g->sizes.syms.data[sym];
+  if (s->unbacked && s->source && s->source < c->g->values.count) c->each(c->ctx, s->source);
+}
+
+static void of_size(void *ctx, Dim d) {
+  const Carriers *c = ctx;
+  if (size_is_unbacked(&c->g->sizes, d)) size_symbols(&c->g->sizes, d, carrier, ctx);
+}
+
+static void of_value(void *ctx, u32 v) {
+  const Carriers *c = ctx;
+  c->each(c->ctx, v);
+  if (c->g->values.data[v].origin == GV_size) of_size(ctx, c->g->values.data[v].dim);
+}
+
+void graph_exit_values(const Graph *g, u32 exit, void (*each)(void *ctx, u32 value), void *ctx) {
+  Carriers c = {g, each, ctx};
+  exit_values(&g->exits, exit, of_value, &c);
+  exit_sizes(&g->exits, exit, of_size, &c);
+}
+
+void node_size_values(const Graph *g, NodeId n, void (*each)(void *ctx, u32 value), void *ctx) {
+  Carriers c = {g, each, ctx};
+  const GraphNode *x = &g->nodes.data[n];
+  for (u32 i = 0; i < x->operand_count; i++) {
+    const GraphValue *v = &g->values.data[g->operands.data[x->operand_first + i]];
+    if (v->origin == GV_size) of_size(&c, v->dim);
+  }
+  for (u32 i = 0; i < x->attr_count; i++) {
+    const GraphAttr *a = &g->attrs.data[x->attr_first + i];
+    if (a->kind == ATTR_dim) of_size(&c, a->dim);
+    for (u32 k = 0; a->kind == ATTR_dims && k < a->count; k++) of_size(&c, a->ints[k]);
+    for (u32 k = 0; a->kind == ATTR_index && k < a->count; k++)
+      for (u32 part = 0; part < 3; part++)
+        if (a->items[k].part[part] == PART_dim) of_size(&c, a->items[k].at[part]);
+  }
+  if (x->kind == NODE_scan) of_size(&c, x->length);
+  for (u32 i = 0; i < x->result_count; i++) {
+    const ArrayType *t = value_type(g, x->result_first + i);
+    for (u32 d = 0; t && d < t->rank; d++)
+      if (size_is_unbacked(&g->sizes, t->dims[d])) {
+        u32 sym; /* a symbol that this very result carries is no use */
+        if (size_is_sym(&g->sizes, t->dims[d], &sym) && g->sizes.syms.data[sym].source == x->result_first + i) continue;
+        of_size(&c, t->dims[d]);
+      }
   }
 }
 
@@ -142,7 +200,7 @@ bool graph_uses(const Graph *g, Allocator *alloc, GraphUses *out) {
   u8 *used = mem_alloc(alloc, nexits + 1);
   out->first = mem_alloc_zero(alloc, sizeof *out->first * (out->values + 2));
   if (!used || !out->first) goto done;
-  graph_used_exits(g, blocks, count, used);
+  if (!graph_used_exits(g, used)) goto done;
   Counter c = {.u = out};
   for (u32 pass = 0; pass < 2; pass++) {
     c.filling = pass;
@@ -154,6 +212,8 @@ bool graph_uses(const Graph *g, Allocator *alloc, GraphUses *out) {
         c.kind = USE_NODE;
         c.index = 0;
         for (u32 k = 0; k < x->operand_count; k++) count_use(&c, g->operands.data[x->operand_first + k]);
+        c.kind = USE_SIZE;
+        node_size_values(g, n, count_use, &c);
       }
       c.user = blocks[i];
       c.kind = USE_TERM;
@@ -165,7 +225,7 @@ bool graph_uses(const Graph *g, Allocator *alloc, GraphUses *out) {
       c.user = e;
       c.kind = USE_EXIT;
       c.index = 0;
-      exit_values(&g->exits, e, count_use, &c);
+      graph_exit_values(g, e, count_use, &c);
     }
     if (pass == 0) {
       for (u32 v = 0; v <= out->values; v++) out->first[v + 1] += out->first[v];
