@@ -107,7 +107,7 @@ typedef struct PlanStep {
   u32 index;        /* size: Plan.codes; kernel, native: number; index, update: Graph.attrs; effect: Graph.hosts */
   u32 exit;         /* NO_EXIT: the latest exit that is whole (Plan.entry_exit) */
   u32 jump;         /* step number */
-  u32 list, nlist;  /* kernel: Plan.checks; native: result slots in Plan.ids */
+  u32 list, nlist;  /* kernel: Plan.checks; native: result slots in Plan.ids; extern: the same when the operation gives a list (else dst) */
   u64 bits;         /* const */
   NodeId node;      /* of the graph: for dumps and profiles */
 } PlanStep;
