@@ -84,7 +84,8 @@ $(MIR_OBJ): | $(MIR_DIR)/libmir.a
 
 # Kernels: compiled for vectorisation; trapping is never used. One build per instruction set by file name.
 $(B)/obj/stdlib/kernel%.o: FILE_CFLAGS += -O3 -fno-trapping-math
-$(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math
+# Selects stay selects: partial redundancy elimination and threading would make branches of them that no loop vectorises with.
+$(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-thread-jumps
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 

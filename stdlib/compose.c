@@ -250,3 +250,25 @@ WeftStatus eager_nn_cross_entropy(Vm *vm, Value *args, Value *out) {
   TRY(reduced(vm, OP_mean, out, value_nil(), false));
   return step1(vm, OP_negative, out);
 }
+
+/* gelu, approximate: f(x) * sigmoid(f(x) * (c1 * square(f(x)) + c0)), c0 = 2 sqrt(2 / pi), c1 = 0.044715 c0 */
+WeftStatus eager_gelu(Vm *vm, Value *args, Value *out) {
+  bool approximate = false;
+  Value x;
+  TRY(args_bool(vm, OP_gelu, 1, args[1], &approximate));
+  if (!approximate) return elementwise_unary(vm, OP_gelu, args, out);
+  TRY(args_array(vm, OP_gelu, 0, args[0]));
+  ArrayType type;
+  type_of_value(args[0], &type);
+  if (dtype_kind(type.dtype) == DK_FLOAT) x = value_keep(args[0]);
+  else TRY(convert_value(vm, OP_gelu, args[0], dtype_float_of(type.dtype), &x));
+  *out = value_keep(x);
+  WeftStatus status = step1(vm, OP_square, out);
+  if (status == WEFT_OK) status = step2(vm, OP_multiply, out, value_weak_f64(0.07135481627260025));
+  if (status == WEFT_OK) status = step2(vm, OP_add, out, value_weak_f64(1.5957691216057308));
+  if (status == WEFT_OK) status = step2(vm, OP_multiply, out, value_keep(x));
+  if (status == WEFT_OK) status = step1(vm, OP_sigmoid, out);
+  if (status == WEFT_OK) return step2(vm, OP_multiply, out, x);
+  value_drop(vm, x);
+  return status;
+}

@@ -336,6 +336,8 @@ UNARY(sigmoid)
 UNARY(silu)
 UNARY(softplus)
 
+WeftStatus elementwise_unary(Vm *vm, u32 op, Value *args, Value *out) { return unary(vm, op, args, out); }
+
 /* Equality of anything but two arrays is structural. */
 static WeftStatus structural(Vm *vm, const Value *args, bool negate, Value *out) {
   bool same;

@@ -43,6 +43,9 @@ WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) MUST_USE;
  * composed of others. */
 WeftStatus run_op(Vm *vm, u32 op, Value *args, u32 n, Value *out) MUST_USE;
 
+/* An elementwise operation of one operand that has its row of strips. */
+WeftStatus elementwise_unary(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;
+
 /* split(x, parts, axis) of an array; eager_split sends text elsewhere. */
 WeftStatus split_array(Vm *vm, Value *args, Value *out) MUST_USE;
 WeftStatus split_text(Vm *vm, Value text, Value sep, Value *out) MUST_USE; /* borrows; sep may be nil */

@@ -130,6 +130,10 @@ static const struct {
   {"digamma", 0, 0, -INFINITY}, {"digamma", -0.0, 0, INFINITY}, {"digamma", -1, 0, NAN}, {"digamma", INFINITY, 0, INFINITY}, {"digamma", -INFINITY, 0, NAN}, {"digamma", NAN, 0, NAN},
   {"sigmoid", 0, 0, 0.5}, {"sigmoid", INFINITY, 0, 1}, {"sigmoid", -INFINITY, 0, 0}, {"sigmoid", NAN, 0, NAN},
   {"softplus", INFINITY, 0, INFINITY}, {"softplus", -INFINITY, 0, 0}, {"softplus", NAN, 0, NAN},
+  {"silu", 0, 0, 0}, {"silu", -0.0, 0, -0.0}, {"silu", INFINITY, 0, INFINITY}, {"silu", -INFINITY, 0, -0.0}, {"silu", NAN, 0, NAN},
+  {"gelu", 0, 0, 0}, {"gelu", -0.0, 0, -0.0}, {"gelu", INFINITY, 0, INFINITY}, {"gelu", -INFINITY, 0, -0.0}, {"gelu", NAN, 0, NAN},
+  {"floor_divide", 7, 2, 3}, {"floor_divide", -7, 2, -4}, {"floor_divide", 7, -2, -4}, {"floor_divide", -7, -2, 3}, {"floor_divide", 1, 0, INFINITY}, {"floor_divide", -1, 0, -INFINITY}, {"floor_divide", 0, 0, NAN},
+  {"floor_divide", 1, INFINITY, 0}, {"floor_divide", -1, INFINITY, -1}, {"floor_divide", INFINITY, 1, NAN}, {"floor_divide", 0, -3, -0.0}, {"floor_divide", NAN, 1, NAN}, {"floor_divide", 1, 0.1, 9},
   {"atan2", 0, 0, 0}, {"atan2", -0.0, 0, -0.0}, {"atan2", 0, -0.0, PI_}, {"atan2", -0.0, -0.0, -PI_}, {"atan2", 0, 5, 0}, {"atan2", -0.0, 5, -0.0}, {"atan2", 0, -5, PI_}, {"atan2", -0.0, -5, -PI_},
   {"atan2", 1, 0, PI_ / 2}, {"atan2", 1, -0.0, PI_ / 2}, {"atan2", -1, 0, -PI_ / 2}, {"atan2", 1, INFINITY, 0}, {"atan2", -1, INFINITY, -0.0}, {"atan2", 1, -INFINITY, PI_},
   {"atan2", -1, -INFINITY, -PI_}, {"atan2", INFINITY, 1, PI_ / 2}, {"atan2", -INFINITY, 1, -PI_ / 2}, {"atan2", INFINITY, INFINITY, PI_ / 4}, {"atan2", INFINITY, -INFINITY, 3 * (PI_ / 4)},
@@ -209,6 +213,8 @@ typedef __float128 q128;
 static q128 q_exp2(q128 x) { return exp2q(x); }
 static q128 q_sigmoid(q128 x) { return 1 / (1 + expq(-x)); }
 static q128 q_softplus(q128 x) { return x > 0 ? x + log1pq(expq(-x)) : log1pq(expq(x)); }
+static q128 q_silu(q128 x) { return x / (1 + expq(-x)); }
+static q128 q_gelu(q128 x) { return x / 2 * erfcq(-x / sqrtq(2)); }
 static q128 q_gamma(q128 x) { return x < -20 ? M_PIq / (sinq(M_PIq * (x - 2 * rintq(x / 2))) * tgammaq(1 - x)) : tgammaq(x); }
 static q128 q_digamma(q128 x) { /* shifted up to 40, then the asymptotic series */
   static const f64 num[] = {1, -1, 1, -1, 1, -691, 1, -3617}, den[] = {12, 120, 252, 240, 132, 32760, 12, 8160};
@@ -266,6 +272,7 @@ static const Sample samples[] = {
   {"lgamma", lgammaq, 0, 4, EVEN}, {"lgamma", lgammaq, 1, 1e300, LOGARITHMIC},
   {"digamma", q_digamma, 0, 4, EVEN}, {"digamma", q_digamma, 1, 1e10, LOGARITHMIC},
   {"sigmoid", q_sigmoid, -40, 40, EVEN}, {"sigmoid", q_sigmoid, -740, -700, EVEN},
+  {"silu", q_silu, -80, 80, EVEN}, {"silu", q_silu, 1e-30, 3, SIGNED_LOGARITHMIC}, {"gelu", q_gelu, -12, 12, EVEN}, {"gelu", q_gelu, 1e-30, 3, SIGNED_LOGARITHMIC},
   {"softplus", q_softplus, -40, 40, EVEN}, {"softplus", q_softplus, -740, -700, EVEN},
 };
 
