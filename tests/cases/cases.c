@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,9 +70,9 @@ __attribute__((format(printf, 1, 2))) static void fail(const char *format, ...) 
 static void join_lines(char *s) {
   char *to = s;
   for (; *s; s++) {
-    *to++ = *s == '\n' ? ' ' : *s;
-    if (*s == '\n')
-      while (s[1] == ' ') s++;
+    bool line = *s == '\n'; /* `to` may stand where `s` does */
+    *to++ = line ? ' ' : *s;
+    while (line && s[1] == ' ') s++;
   }
   *to = 0;
 }
@@ -293,6 +294,20 @@ static void run_from(const CaseFile *f, int start) {
   progress->next = f->count;
 }
 
+/* Cases that may write files do so in a fresh folder. */
+static void enter_folder(const CaseFile *f) {
+  bool wanted = false;
+  for (int i = 0; i < f->count; i++) wanted |= case_directive(&f->cases[i], "files") != NULL;
+  char folder[] = "build/check/files.XXXXXX";
+  if (!wanted) return;
+  (void)mkdir("build", 0777);
+  (void)mkdir("build/check", 0777);
+  if (!mkdtemp(folder) || chdir(folder) != 0) {
+    printf("not ok %s: no folder for its files: %s\n", f->stem, strerror(errno));
+    exit(1);
+  }
+}
+
 static void run_file(const char *path) {
   CaseFile f = casefile_read(path);
   for (int start = 0; start < f.count;) {
@@ -303,6 +318,7 @@ static void run_file(const char *path) {
       break;
     }
     if (child == 0) {
+      enter_folder(&f);
       run_from(&f, start);
       casefile_free(&f);
       exit(0);
