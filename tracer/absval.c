@@ -1,0 +1,410 @@
+/* absval.c — abstract values: made, read from their sources, taken apart (see absval.h, record.h). */
+#include "tracer/record.h"
+
+#include <string.h>
+
+Av av_new(Recorder *r, AbsVal v) {
+  if (r->avs.count == 0 && !vec_push(&r->vm->alloc, &r->avs, (AbsVal){0})) goto refused;
+  if (!vec_push(&r->vm->alloc, &r->avs, v)) goto refused;
+  return r->avs.count - 1;
+refused:
+  r->failed = true;
+  return 0;
+}
+
+static bool keep(Recorder *r, Value v) {
+  if (!(v.flags & VF_COUNTED)) return true;
+  if (!vec_push(&r->vm->alloc, &r->kept, v)) {
+    r->failed = true;
+    return false;
+  }
+  value_keep(v);
+  return true;
+}
+
+Av av_const(Recorder *r, Value v) {
+  if (v.kind == V_HOLE) return av_new(r, (AbsVal){.kind = AV_HOLE});
+  return keep(r, v) ? av_new(r, (AbsVal){.kind = AV_CONST, .konst = v}) : 0;
+}
+
+Av av_num(Recorder *r, ValueId v) {
+  if (!v) {
+    r->failed |= r->g->failed;
+    return 0;
+  }
+  return av_new(r, (AbsVal){.kind = AV_NUM, .value = v});
+}
+
+static bool push_items(Recorder *r, const Av *items, u32 count, u32 *first) {
+  *first = r->items.count;
+  for (u32 i = 0; i < count; i++)
+    if (!vec_push(&r->vm->alloc, &r->items, items[i])) {
+      r->failed = true;
+      return false;
+    }
+  return true;
+}
+
+Av av_items(Recorder *r, AvKind kind, const Av *items, u32 count) {
+  u32 first;
+  if (!push_items(r, items, count, &first)) return 0;
+  return av_new(r, (AbsVal){.kind = (u8)kind, .first = first, .count = count});
+}
+
+Av av_record(Recorder *r, const Name *keys, const Av *items, u32 count) {
+  Shape *shape = shape_intern(r->vm, keys, count);
+  if (!shape) {
+    vm_error_clear(r->vm);
+    r->failed = true;
+    return 0;
+  }
+  /* the interned shape is counted by an empty record that the recorder keeps */
+  Value holder;
+  if (!record_new_shape(r->vm, shape, &holder)) {
+    vm_error_clear(r->vm);
+    r->failed = true;
+    return 0;
+  }
+  if (--shape->head.refs == 0) r->failed = true; /* cannot happen: the record holds it */
+  bool ok = keep(r, holder);
+  value_drop(r->vm, holder);
+  u32 first;
+  if (!ok || !push_items(r, items, count, &first)) return 0;
+  return av_new(r, (AbsVal){.kind = AV_RECORD, .first = first, .count = count, .shape = shape});
+}
+
+Av av_lazy(Recorder *r, SourceId s, Value now) {
+  if (!s) {
+    r->failed = true;
+    return 0;
+  }
+  while (r->source_av.count <= s)
+    if (!vec_push(&r->vm->alloc, &r->source_av, 0)) {
+      r->failed = true;
+      return 0;
+    }
+  if (r->source_av.data[s]) return r->source_av.data[s];
+  return av_new(r, (AbsVal){.kind = AV_LAZY, .source = s, .konst = now});
+}
+
+static Dim size_symbol(Recorder *r, SourceId s, i64 lo, i64 hi, i64 hint) {
+  Graph *g = r->g;
+  u32 in = guard_input(&g->guards, s, IN_size);
+  if (in == UINT32_MAX) return DIM_NONE;
+  GuardInput *input = &g->guards.inputs.data[in];
+  if (input->sym != UINT32_MAX) return g->sizes.syms.data[input->sym].dim;
+  Dim d = size_sym(&g->sizes, NULL, s, lo, hi, hint);
+  if (d == DIM_NONE) return d;
+  u32 sym;
+  if (size_is_sym(&g->sizes, d, &sym)) g->guards.inputs.data[in].sym = sym;
+  return d;
+}
+
+static Av read_number(Recorder *r, SourceId s, Value v) {
+  Graph *g = r->g;
+  Span why = r->frames.count ? rec_top(r)->code->proto->spans[rec_top(r)->pc] : (Span){0};
+  if (!guard_tag(&g->guards, s, v, false, why)) return 0;
+  if (v.kind == V_NUM && v.dtype == DT_i64) {
+    Dim d = size_symbol(r, s, INT64_MIN, INT64_MAX, v.i);
+    return d == DIM_NONE ? 0 : av_num(r, graph_size_typed(g, d, DT_i64, v.flags & VF_WEAK));
+  }
+  ArrayType t = {.dtype = v.dtype, .weak = v.kind == V_NUM && (v.flags & VF_WEAK)};
+  if (v.kind == V_ARRAY) {
+    Array *a = v.array;
+    t.dtype = (u8)array_dtype(a);
+    t.rank = (u8)array_rank(a);
+    t.device = (u8)array_device(a);
+    for (u32 d = 0; d < t.rank; d++) {
+      i64 n = array_dims(a)[d];
+      SourceId at = source_step(&g->guards, s, SRC_size, d, NULL);
+      t.dims[d] = at ? size_symbol(r, at, 0, SIZE_LIMIT - 1, n) : DIM_NONE;
+      if (t.dims[d] == DIM_NONE) return 0;
+    }
+  }
+  u32 in = guard_input(&g->guards, s, v.kind == V_ARRAY ? IN_array : IN_scalar);
+  if (in == UINT32_MAX) return 0;
+  return av_num(r, graph_input(g, graph_type(g, &t), in));
+}
+
+enum { LIST_ITEMS_MAX = 64 }; /* longer lists and records are not taken apart */
+
+static Av opaque(Recorder *r, SourceId s, Value v, Span why) {
+  if (!guard_tag(&r->g->guards, s, v, false, why)) return 0;
+  return av_new(r, (AbsVal){.kind = AV_OBJECT, .source = s, .konst = v});
+}
+
+static Av read_source(Recorder *r, SourceId s, Value v) {
+  Graph *g = r->g;
+  GuardSet *gs = &g->guards;
+  Span why = r->frames.count ? rec_top(r)->code->proto->spans[rec_top(r)->pc] : (Span){0};
+  switch (v.kind) {
+    case V_NUM:
+    case V_ARRAY: {
+      Av a = read_number(r, s, v);
+      if (a) av_at(r, a)->source = s;
+      return a;
+    }
+    case V_NIL:
+    case V_TEXT:
+    case V_DTYPE:
+    case V_HOLE: {
+      if (!guard_const(gs, s, v, why)) return 0;
+      Av a = av_const(r, v);
+      if (a) av_at(r, a)->source = s;
+      return a;
+    }
+    case V_LIST: {
+      List *l = v.list;
+      if (l->count > LIST_ITEMS_MAX) return opaque(r, s, v, why);
+      if (!guard_len(gs, s, REL_eq, l->count, why)) return 0;
+      u32 first = r->items.count;
+      for (u32 i = 0; i < l->count; i++)
+        if (!vec_push(&r->vm->alloc, &r->items, 0)) return 0;
+      for (u32 i = 0; i < l->count; i++) {
+        Av item = av_lazy(r, source_step(gs, s, SRC_item, i, NULL), l->items[i]);
+        if (!item) return 0;
+        r->items.data[first + i] = item;
+      }
+      return av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = l->count, .source = s});
+    }
+    case V_RECORD: {
+      Record *rec = v.record;
+      if (rec->shape->count > LIST_ITEMS_MAX) return opaque(r, s, v, why);
+      if (!guard_shape(gs, s, rec, true, 0, why)) return 0;
+      u32 first = r->items.count, n = rec->shape->count;
+      for (u32 i = 0; i < n; i++)
+        if (!vec_push(&r->vm->alloc, &r->items, 0)) return 0;
+      for (u32 i = 0; i < n; i++) {
+        Name key = rec->shape->keys[i];
+        Av item = av_lazy(r, source_step(gs, s, SRC_field, key, name_text(&r->vm->names, key)), rec->items[i]);
+        if (!item) return 0;
+        r->items.data[first + i] = item;
+      }
+      if (!keep(r, v)) return 0;
+      return av_new(r, (AbsVal){.kind = AV_RECORD, .first = first, .count = n, .shape = rec->shape, .source = s});
+    }
+    case V_RANGE: {
+      if (!guard_tag(gs, s, v, false, why)) return 0;
+      const SourceKind parts[3] = {SRC_start, SRC_stop, SRC_step};
+      const i64 now[3] = {v.range->start, v.range->stop, v.range->step};
+      Av items[3];
+      for (u32 i = 0; i < 3; i++) {
+        SourceId at = source_step(gs, s, parts[i], 0, NULL);
+        Dim d = at ? size_symbol(r, at, INT64_MIN, INT64_MAX, now[i]) : DIM_NONE;
+        if (d == DIM_NONE) return 0;
+        items[i] = av_num(r, graph_size(g, d));
+        if (!items[i]) return 0;
+      }
+      Av a = av_items(r, AV_RANGE, items, 3);
+      if (a) av_at(r, a)->source = s;
+      return a;
+    }
+    case V_FN: {
+      Fn *fn = v.fn;
+      if (!guard_code(gs, s, fn, why)) return 0;
+      if (fn->kind == FN_BUILTIN) {
+        Av a = av_const(r, v);
+        if (a) av_at(r, a)->source = s;
+        return a;
+      }
+      if (fn->kind == FN_CLOSURE)
+        return av_new(r, (AbsVal){.kind = AV_CLOSURE, .env = ENV_SOURCE, .env_source = s, .code = fn->code, .source = s, .konst = v});
+      if (fn->kind == FN_TRANSFORM) {
+        Av parts[2] = {av_lazy(r, source_step(gs, s, SRC_inner, 0, NULL), fn->inner),
+                       av_lazy(r, source_step(gs, s, SRC_settings, 0, NULL), fn->settings)};
+        if (!parts[0] || !parts[1]) return 0;
+        Av a = av_items(r, AV_TRANSFORM, parts, 2);
+        if (a) {
+          av_at(r, a)->op = fn->transform;
+          av_at(r, a)->source = s;
+        }
+        return a;
+      }
+      return av_new(r, (AbsVal){.kind = AV_OBJECT, .source = s, .konst = v});
+    }
+    case V_MODULE:
+      if (!guard_const(gs, s, v, why)) return 0;
+      return av_new(r, (AbsVal){.kind = AV_OBJECT, .source = s, .konst = v});
+    default: return opaque(r, s, v, why); /* refs, handles, tracked values */
+  }
+}
+
+Av av_force(Recorder *r, Av a) {
+  if (!a || av_at(r, a)->kind != AV_LAZY) return a;
+  SourceId s = av_at(r, a)->source;
+  Value now = av_at(r, a)->konst;
+  while (r->source_av.count <= s)
+    if (!vec_push(&r->vm->alloc, &r->source_av, 0)) {
+      r->failed = true;
+      return 0;
+    }
+  if (r->source_av.data[s]) return r->source_av.data[s];
+  Av read = read_source(r, s, now);
+  if (!read || !vec_push(&r->vm->alloc, &r->trail, s)) {
+    r->failed = true;
+    return 0;
+  }
+  r->source_av.data[s] = read;
+  return read;
+}
+
+/* ---- looking at them ----------------------------------------------------------------------------- */
+
+bool av_is_number(Recorder *r, Av a) {
+  a = av_force(r, a);
+  const AbsVal *v = av_at(r, a);
+  return v->kind == AV_NUM || (v->kind == AV_CONST && v->konst.kind == V_NUM);
+}
+
+ValueId av_value(Recorder *r, Av a) {
+  a = av_force(r, a);
+  const AbsVal *v = av_at(r, a);
+  if (v->kind == AV_NUM) return v->value;
+  if (v->kind == AV_CONST && v->konst.kind == V_NUM) return graph_const(r->g, v->konst);
+  return 0;
+}
+
+bool av_const_value(Recorder *r, Av a, Value *out) {
+  a = av_force(r, a);
+  const AbsVal *v = av_at(r, a);
+  if (v->kind == AV_CONST) {
+    *out = v->konst;
+    return true;
+  }
+  return v->kind == AV_NUM && value_const(r->g, v->value, out);
+}
+
+bool av_known_int(Recorder *r, Av a, i64 *out) {
+  Value v;
+  return av_const_value(r, a, &v) && v.kind == V_NUM && num_as_index(v, out);
+}
+
+bool av_dim(Recorder *r, Av a, Dim *out) {
+  i64 known;
+  if (av_known_int(r, a, &known)) {
+    *out = known >= 0 ? known : size_const(&r->g->sizes, known);
+    return *out != DIM_NONE;
+  }
+  a = av_force(r, a);
+  if (av_at(r, a)->kind != AV_NUM) return false;
+  ValueId v = av_at(r, a)->value;
+  const ArrayType *t = value_type(r->g, v);
+  if (t->rank != 0 || dtype_kind(t->dtype) != DK_INT) return false;
+  if (value_dim(r->g, v, out)) return *out != DIM_NONE;
+  *out = size_unbacked(&r->g->sizes, NULL, v, INT64_MIN, INT64_MAX);
+  return *out != DIM_NONE;
+}
+
+const char *av_kind_text(Recorder *r, Av a) {
+  a = av_force(r, a);
+  const AbsVal *v = av_at(r, a);
+  switch (v->kind) {
+    case AV_CONST: return value_type_name(v->konst);
+    case AV_NUM: return "array";
+    case AV_LIST: return "list";
+    case AV_RECORD: return "record";
+    case AV_RANGE: return "range";
+    case AV_CLOSURE:
+    case AV_TRANSFORM: return "fn";
+    case AV_REF: return "ref";
+    case AV_OBJECT: return value_type_name(v->konst);
+    default: return "nothing";
+  }
+}
+
+i32 av_field(const Recorder *r, Av record, Name key) {
+  const AbsVal *v = av_at(r, record);
+  for (u32 i = 0; i < v->count; i++)
+    if (v->shape->keys[i] == key) return (i32)i;
+  return -1;
+}
+
+/* ---- trees ---------------------------------------------------------------------------------------- */
+
+static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TRANSFORM || (v->kind == AV_CLOSURE && v->env == ENV_ITEMS); }
+
+bool av_leaves(Recorder *r, Av a, AvVec *out) {
+  if (!a) return true;
+  a = av_force(r, a);
+  if (!a) return false;
+  if (av_is_number(r, a)) {
+    if (!vec_push(&r->vm->alloc, out, a)) r->failed = true;
+    return !r->failed;
+  }
+  if (is_tree(av_at(r, a))) {
+    u32 n = av_at(r, a)->count;
+    for (u32 i = 0; i < n; i++)
+      if (!av_leaves(r, av_item(r, a, i), out)) return false;
+  }
+  return true;
+}
+
+Av av_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
+  if (!a) return 0;
+  a = av_force(r, a);
+  if (av_is_number(r, a)) return leaves[(*next)++];
+  if (!is_tree(av_at(r, a))) return a;
+  u32 n = av_at(r, a)->count;
+  u32 first = r->items.count;
+  for (u32 i = 0; i < n; i++)
+    if (!vec_push(&r->vm->alloc, &r->items, 0)) {
+      r->failed = true;
+      return 0;
+    }
+  bool same = true;
+  for (u32 i = 0; i < n; i++) {
+    Av old = av_item(r, a, i);
+    Av item = av_rebuild(r, old, leaves, next);
+    same &= item == old || item == av_force(r, old);
+    r->items.data[first + i] = item;
+  }
+  if (same) return a;
+  AbsVal v = *av_at(r, a);
+  v.first = first;
+  v.source = 0;
+  return av_new(r, v);
+}
+
+bool av_same_tree(Recorder *r, Av a, Av b) {
+  if (a == b) return true;
+  if (!a || !b) return false;
+  a = av_force(r, a);
+  b = av_force(r, b);
+  if (a == b) return true;
+  bool na = av_is_number(r, a), nb = av_is_number(r, b);
+  if (na || nb) return na && nb;
+  const AbsVal *x = av_at(r, a), *y = av_at(r, b);
+  if (x->kind != y->kind || x->count != y->count || x->op != y->op) return false;
+  switch (x->kind) {
+    case AV_RECORD:
+      if (x->shape != y->shape)
+        for (u32 i = 0; i < x->count; i++)
+          if (x->shape->keys[i] != y->shape->keys[i]) return false;
+      break;
+    case AV_CLOSURE:
+      if (x->code != y->code || x->env != y->env) return false;
+      if (x->env != ENV_ITEMS) return x->env_source == y->env_source;
+      break;
+    case AV_CONST: {
+      if (x->konst.kind != y->konst.kind) return false;
+      bool equal = false;
+      if (x->konst.kind == V_FN) return x->konst.fn->op == y->konst.fn->op;
+      if (value_equal(r->vm, x->konst, y->konst, &equal) != WEFT_OK) {
+        vm_error_clear(r->vm);
+        return false;
+      }
+      return equal;
+    }
+    case AV_OBJECT: return x->source && x->source == y->source;
+    case AV_REF: return x->value == y->value;
+    case AV_HOLE: return true;
+    case AV_LIST:
+    case AV_RANGE:
+    case AV_TRANSFORM: break;
+    default: return false;
+  }
+  u32 n = x->count;
+  for (u32 i = 0; i < n; i++)
+    if (!av_same_tree(r, av_item(r, a, i), av_item(r, b, i))) return false;
+  return true;
+}

@@ -1,0 +1,48 @@
+/* absval.h — abstract values: what the recorder knows of a value while it runs bytecode on types.
+ *
+ * Immutable and named by ids (Av, 0 = dead or unknown), so a register file is an array of ids and a snapshot
+ * is a copy of it. Numbers and arrays are values of the graph; lists, records, ranges and functions exist here
+ * only, item by item. What came from outside knows its source and is read (guarded, made an input) when first
+ * looked at: until then it is LAZY. */
+#ifndef WEFT_TRACER_ABSVAL_H
+#define WEFT_TRACER_ABSVAL_H
+
+#include "lang/reasons.h"
+#include "lang/tunables.h"
+#include "tracer/graph.h"
+#include "vm/vm.h"
+
+typedef u32 Av;
+
+typedef enum AvKind {
+  AV_NONE,
+  AV_CONST,     /* nil, text, dtype, built-in, number: `konst` */
+  AV_NUM,       /* `value` of the graph */
+  AV_LIST,      /* items */
+  AV_RECORD,    /* items, keys in `shape` */
+  AV_RANGE,     /* items: start, stop, step */
+  AV_CLOSURE,   /* `code`; captures: items, or read through `env` */
+  AV_TRANSFORM, /* `op` = TransformKind; items: inner, settings */
+  AV_OBJECT,    /* ref, module, handle, host function: known by its source, or a module by `konst` */
+  AV_REF,       /* a ref that the trace made; `value` = its number in Recorder.cells */
+  AV_LAZY,      /* not read yet: `source`, `konst` = the value it has now (borrowed) */
+  AV_HOLE,      /* an argument that was not given */
+} AvKind;
+
+/* Where the captures of a closure are found. */
+typedef enum EnvKind { ENV_ITEMS, ENV_SOURCE, ENV_ROOT } EnvKind;
+
+typedef struct AbsVal {
+  u8 kind;
+  u8 env;        /* EnvKind */
+  u16 op;        /* TransformKind */
+  ValueId value;
+  SourceId source; /* what this value is, unchanged; 0: none */
+  SourceId env_source; /* ENV_SOURCE: the function whose captures these are */
+  u32 first, count; /* Recorder.items */
+  Shape *shape;  /* kept by the recorder */
+  Code *code;    /* kept by the recorder */
+  Value konst;   /* CONST: kept by the recorder; LAZY, OBJECT: borrowed for the trace */
+} AbsVal;
+
+#endif

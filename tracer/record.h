@@ -1,0 +1,217 @@
+/* record.h — the recorder: runs bytecode on abstract values and leaves a graph. Executes nothing, so it can
+ * speculate and roll back. What hop/ needs to record the bodies of constructs stands here too.
+ *
+ *   tier.c: a site is hot ─▶ record_start ─▶ rec_run (record.c: one step per instruction)
+ *        arithmetic and built-ins   record_ops.c      lists, records, indices, paths   record_data.c
+ *        calls, inlined             record_call.c     if, while, for                   record_flow.c
+ *        exits                      record_exit.c
+ *
+ * Steps are atomic: one that cannot be captured leaves the state as it was before it (OUT_STUCK). */
+#ifndef WEFT_TRACER_RECORD_H
+#define WEFT_TRACER_RECORD_H
+
+#include "tracer/absval.h"
+
+typedef enum Outcome {
+  OUT_GO,     /* the step is done */
+  OUT_END,    /* the scope's end was reached */
+  OUT_NEXT,   /* back-edge of the loop being lifted */
+  OUT_LEAVE,  /* jump to the end of the loop being lifted */
+  OUT_RETURN, /* the scope's frame returns `rec->ret`; the frame still stands */
+  OUT_ENDED,  /* the current block can go no further: every way out of it was taken */
+  OUT_STUCK,  /* the instruction at the top frame's pc cannot be captured: rec->why */
+  OUT_FAIL,   /* memory was refused or the budget is used up: give the whole trace up */
+} Outcome;
+
+typedef struct RecFrame {
+  Code *code;
+  u32 pc;
+  u32 graph_frame; /* Graph.frames */
+  u16 result;      /* register of the frame below that takes the result */
+  u32 tail_calls;
+  Av fn;           /* the function that runs; 0: a module body or the root */
+  Av *regs;        /* code->proto->nregs, heap */
+  SourceKind root; /* frame 0: SRC_arg or SRC_reg */
+} RecFrame;
+
+/* A module variable or the content of a ref. */
+typedef struct RecCell {
+  SourceId source;       /* the global, or the content of a ref; 0: a ref that the trace made */
+  struct Module *module; /* global */
+  u32 slot;
+  Av value;
+  bool dirty; /* written by the trace */
+} RecCell;
+
+/* What a loop carries: a register of its frame, or a cell. */
+typedef struct RecLoc {
+  bool cell;
+  u32 index;      /* register, or Recorder.cells */
+  Av before;      /* value at the loop's entry: the tree that must stay */
+  u32 first, count; /* leaves in RecLoop.types */
+} RecLoc;
+
+typedef struct RecLoop {
+  struct RecLoop *outer;
+  u32 depth, extent;
+  u32 els, end;   /* pcs of its back-edge and behind it */
+  VEC(RecLoc) locs;
+  VEC(TypeId) types; /* of the carried leaves */
+} RecLoop;
+
+typedef struct Scope {
+  u32 depth;  /* frame index that the scope belongs to */
+  u32 end;    /* pc in that frame where it ends; UINT32_MAX: only by returning */
+  u32 cond_exit; /* while condition: a jump to this pc ends it, the condition is rec->cond; else UINT32_MAX */
+} Scope;
+
+typedef struct RecStraight { /* loops that are recorded trip by trip */
+  u32 depth;
+  u32 extent;
+  bool peeled; /* once, because types change after the first trip */
+  bool hopeless;
+  char why[160];
+} RecStraight;
+
+typedef struct Recorder {
+  Vm *vm;
+  Graph *g;
+  Frame *origin; /* the live frame: sources are read through it */
+  VEC(AbsVal) avs;      /* entry 0: AV_NONE */
+  VEC(Av) items;
+  VEC(Av) source_av;    /* per SourceId: what was read, 0 not yet */
+  VEC(SourceId) trail;  /* sources read, in order: undone by rollback */
+  VEC(Value) kept;      /* counts held until the end */
+  VEC(Code *) codes;    /* likewise */
+  const struct Tracer *tracer;
+  VEC(RecFrame) frames;
+  VEC(RecCell) cells;
+  VEC(RecStraight) straight;
+  RecLoop *loop;        /* innermost loop being lifted */
+  u32 safe_exit;        /* where failed checks of the current block go; UINT32_MAX: not made yet */
+  u32 no_exits;         /* > 0: inside the body of an explicit construct: cold exits are not allowed */
+  Av ret;
+  ValueId cond;
+  u16 reason;           /* reasons.def, of OUT_STUCK */
+  char why[160];
+  Span why_span;
+  u32 steps, step_limit;
+  u32 nest;             /* C recursion */
+  bool stop_after_loop; /* the region is a loop: it ends behind it */
+  u32 root_extent;
+  bool noted_types;     /* a carried type changed: the loop is tried again behind its first trip */
+  bool back_edge;       /* the last step was a `loop` */
+  RecLoop *lacks;       /* a loop that has to carry cell `lacks_module`, `lacks_slot` as well */
+  struct Module *lacks_module;
+  u32 lacks_slot, lacks_cell;
+  u32 lifted_loops, lifted_ifs, cold_exits, inlined;
+  bool failed;
+} Recorder;
+
+/* ---- outcome helpers ---- */
+Outcome rec_stuck(Recorder *r, u32 reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static inline RecFrame *rec_top(Recorder *r) { return &r->frames.data[r->frames.count - 1]; }
+static inline u32 rec_depth(const Recorder *r) { return r->frames.count - 1; }
+static inline AbsVal *av_at(const Recorder *r, Av a) { return &r->avs.data[a]; }
+
+/* ---- abstract values (absval.c). 0 and r->failed when memory was refused ---- */
+Av av_new(Recorder *r, AbsVal v);
+Av av_const(Recorder *r, Value v);                 /* keeps v */
+Av av_num(Recorder *r, ValueId v);
+Av av_items(Recorder *r, AvKind kind, const Av *items, u32 count);
+Av av_record(Recorder *r, const Name *keys, const Av *items, u32 count);
+Av av_lazy(Recorder *r, SourceId s, Value now);
+Av av_force(Recorder *r, Av a);                    /* reads a LAZY one; else a itself */
+static inline Av av_item(const Recorder *r, Av a, u32 i) { return r->items.data[av_at(r, a)->first + i]; }
+bool av_is_number(Recorder *r, Av a);              /* forced: AV_NUM or a constant number */
+ValueId av_value(Recorder *r, Av a);               /* graph value of a number; 0 when it is none */
+bool av_dim(Recorder *r, Av a, Dim *out);          /* integer number as a size; makes an unbacked symbol if need be */
+bool av_known_int(Recorder *r, Av a, i64 *out);    /* integer known while tracing */
+bool av_const_value(Recorder *r, Av a, Value *out);/* constant number, text, nil …; borrowed */
+const char *av_kind_text(Recorder *r, Av a);
+i32 av_field(const Recorder *r, Av record, Name key); /* index of the item, -1 */
+
+/* Leaves of a tree in order: numbers only, `false` when something else than lists, records, numbers and
+ * (with `statics`) constants and functions is in it. */
+typedef VEC(ValueId) ValueVec;
+typedef VEC(Av) AvVec;
+bool av_leaves(Recorder *r, Av a, AvVec *out);
+/* The same tree with its leaves replaced in order from `leaves`. */
+Av av_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next);
+bool av_same_tree(Recorder *r, Av a, Av b);        /* equal but for the values of number leaves */
+
+/* ---- speculation ---- */
+typedef struct RecMark {
+  GraphMark graph;
+  u32 avs, items, sources, trail, cells, straight, frames;
+  u32 safe_exit;
+  RecLoop *loop;
+} RecMark;
+typedef struct RecState { /* registers of the top frame and all cells */
+  u32 depth, pc, tail_calls, nregs, ncells;
+  Av *regs;
+  RecCell *cells;
+} RecState;
+RecMark rec_mark(Recorder *r);
+void rec_rollback(Recorder *r, const RecMark *m);
+bool rec_save(Recorder *r, RecState *s);
+void rec_restore(Recorder *r, const RecState *s); /* frames above are dropped */
+void rec_state_free(Recorder *r, RecState *s);
+
+/* ---- driving ---- */
+Outcome rec_run(Recorder *r, const Scope *s);
+/* Records the call of a function value to its end, into the current block. *out: its result. */
+Outcome rec_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, Av *out);
+Av rec_capture(Recorder *r, Av fn, u32 i); /* captured value i of a closure (0: of the root frame's function) */
+bool rec_push(Recorder *r, Code *code, Av fn, u16 result); /* registers dead */
+void rec_pop(Recorder *r);
+
+/* ---- instructions by room ---- */
+Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out);
+Outcome rec_unary(Recorder *r, u32 bc, Av a, Av *out);
+Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out); /* params by signature; 0 or AV_HOLE: not given */
+Outcome rec_truth(Recorder *r, Av a, Av *out);                  /* a constant bool or a bool[] number */
+Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *regs, Av *out);
+Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found); /* found NULL: a miss is stuck */
+Outcome rec_path(Recorder *r, const Desc *d, Av root, const Av *regs, Av *out);
+Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out);
+Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, bool tail, Av *out, bool *pushed);
+Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 fall, u32 jump, u32 join);
+Outcome rec_flow(Recorder *r, const Scope *s); /* OUT_END: no loop begins or ends at this pc */
+Outcome rec_next_item(Recorder *r, u32 a);     /* of the `for` whose state is in registers a … */
+u32 rec_loop_extent(const Proto *p, u32 head); /* the loop whose head this is, 0: none */
+Outcome rec_cell_write(Recorder *r, u32 cell, Av value);
+Outcome rec_do_return(Recorder *r, const Scope *s, Av v);
+Outcome rec_check(Recorder *r, CheckKind kind, const ValueId *operands, u32 count); /* leaves by the safe exit */
+
+/* ---- module variables and refs ---- */
+Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell);
+Outcome rec_cell_ref(Recorder *r, Av ref, u32 *cell);
+
+/* ---- exits (record_exit.c) ---- */
+RecipeId rec_recipe(Recorder *r, Av a);
+/* An exit at the top frame's pc with everything that is live. UINT32_MAX: memory refused or not expressible. */
+u32 rec_exit(Recorder *r, ExitKind kind, u32 reason, Span span);
+u32 rec_exit_return(Recorder *r, Av value);
+u32 rec_safe_exit(Recorder *r);
+
+/* ---- constructs (hop/) ---- */
+typedef Outcome (*ConstructFn)(Recorder *r, u32 op, const Av *params, Av *out);
+typedef Outcome (*TransformFn)(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out);
+
+/* ---- whole traces ---- */
+/* Records from `frame` as it stands (pc 0: entry; else a loop head or continuation). The graph is owned by the
+ * caller. NULL: nothing worth having (rec->why says why, in `why`). */
+typedef struct RecordResult {
+  Graph *graph;
+  bool broke;      /* ends in a graph break */
+  u16 reason;
+  Span span;       /* of the break */
+  char why[160];
+  bool failed;     /* memory or budget */
+  VEC(Code *) codes; /* inlined, counted */
+} RecordResult;
+typedef enum RecordStart { RECORD_ENTRY, RECORD_LOOP, RECORD_RESUME } RecordStart;
+WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *name, RecordResult *out) MUST_USE;
+
+#endif

@@ -1,0 +1,426 @@
+/* record_call.c — calls in the trace: closures are inlined, built-ins become nodes, lists or constructs. */
+#include "tracer/record.h"
+#include "tracer/tracer.h"
+
+#include <string.h>
+
+static Outcome made(Recorder *r, Av a, Av *out) {
+  *out = a;
+  return a && !r->failed ? OUT_GO : OUT_FAIL;
+}
+
+/* ---- frames -------------------------------------------------------------------------------------------- */
+
+bool rec_push(Recorder *r, Code *code, Av fn, u16 result) {
+  Proto *p = code->proto;
+  Allocator *alloc = &r->vm->alloc;
+  OriginId call = 0;
+  if (r->frames.count) {
+    RecFrame *f = rec_top(r);
+    call = graph_origin(r->g, f->code->proto->spans[f->pc], f->graph_frame, f->pc);
+  }
+  const char *name = p->name ? name_text(&r->vm->names, p->name) : r->frames.count ? "fn" : "main";
+  u32 graph = graph_frame(r->g, code, name, call);
+  Av *regs = mem_alloc_zero(alloc, sizeof *regs * (p->nregs ? p->nregs : 1));
+  if (!regs || r->g->failed ||
+      !vec_push(alloc, &r->frames, (RecFrame){.code = code, .graph_frame = graph, .result = result, .fn = fn, .regs = regs})) {
+    mem_free(alloc, regs, sizeof *regs * (p->nregs ? p->nregs : 1));
+    r->failed = true;
+    return false;
+  }
+  return true;
+}
+
+void rec_pop(Recorder *r) {
+  RecFrame *f = rec_top(r);
+  u32 n = f->code->proto->nregs;
+  mem_free(&r->vm->alloc, f->regs, sizeof *f->regs * (n ? n : 1));
+  r->frames.count--;
+}
+
+Av rec_capture(Recorder *r, Av fn, u32 i) {
+  const AbsVal *v = av_at(r, fn);
+  if (fn && v->env == ENV_ITEMS) return av_item(r, fn, i);
+  Env *env = fn && v->env == ENV_SOURCE ? v->konst.fn->env : r->origin->fn ? r->origin->fn->env : NULL;
+  if (!env || i >= env->count) return 0;
+  SourceId s = fn && v->env == ENV_SOURCE ? source_step(&r->g->guards, v->env_source, SRC_capture, i, NULL)
+                                          : source_root(&r->g->guards, SRC_capture0, i);
+  return av_lazy(r, s, env->slots[i]);
+}
+
+/* ---- binding ------------------------------------------------------------------------------------------- */
+
+static Outcome bind_closure(Recorder *r, const Proto *p, const Av *args, const Name *names, u32 nargs, Av *regs) {
+  Av rest[64];
+  u32 nrest = 0, at = 0;
+  Av hole = av_new(r, (AbsVal){.kind = AV_HOLE});
+  if (!hole) return OUT_FAIL;
+  for (u32 i = 0; i < p->nparams; i++) regs[i] = 0;
+  for (u32 i = 0; i < nargs; i++) {
+    if (names && names[i]) {
+      u32 k = 0;
+      while (k < p->nparams && (p->params[k].name != names[i] || (i32)k == p->rest_index)) k++;
+      if (k == p->nparams || regs[k]) return rec_stuck(r, REASON_raises, "a call with a wrong argument name");
+      regs[k] = args[i];
+    } else if (at < p->npositional) {
+      regs[at++] = args[i];
+    } else if (p->rest_index >= 0 && nrest < COUNT_OF(rest)) {
+      rest[nrest++] = args[i];
+    } else {
+      return rec_stuck(r, REASON_raises, "a call with too many arguments");
+    }
+  }
+  for (u32 i = 0; i < p->nparams; i++) {
+    if ((i32)i == p->rest_index) {
+      regs[i] = av_items(r, AV_LIST, rest, nrest);
+      if (!regs[i]) return OUT_FAIL;
+    } else if (!regs[i]) {
+      if (!p->params[i].has_default) return rec_stuck(r, REASON_raises, "a call with too few arguments");
+      regs[i] = hole;
+    }
+  }
+  return OUT_GO;
+}
+
+static Outcome bind_builtin(Recorder *r, u32 op, const Av *args, const Name *names, u32 nargs, Av *params) {
+  const OpInfo *info = op_info(op);
+  Av rest[64];
+  u32 nrest = 0, at = 0;
+  for (u32 i = 0; i < OP_MAX_PARAMS; i++) params[i] = 0;
+  for (u32 i = 0; i < nargs; i++) {
+    if (names && names[i]) {
+      const char *s = name_text(&r->vm->names, names[i]);
+      u32 k = op_param(op, s);
+      if (k == UINT32_MAX || params[k] || info->params[k].rest) return rec_stuck(r, REASON_raises, "%s: a wrong argument name", info->name);
+      params[k] = args[i];
+    } else if (at < info->nparams && !info->params[at].rest && !info->params[at].keyword_only) {
+      params[at++] = args[i];
+    } else if (at < info->nparams && info->params[at].rest && nrest < COUNT_OF(rest)) {
+      rest[nrest++] = args[i];
+    } else {
+      return rec_stuck(r, REASON_raises, "%s: too many arguments", info->name);
+    }
+  }
+  for (u32 i = 0; i < info->nparams; i++) {
+    if (info->params[i].rest) {
+      if (!(params[i] = av_items(r, AV_LIST, rest, nrest))) return OUT_FAIL;
+    } else if (!params[i] && !info->params[i].has_default) {
+      return rec_stuck(r, REASON_raises, "%s: too few arguments", info->name);
+    }
+  }
+  return OUT_GO;
+}
+
+/* ---- built-ins on lists, records and sizes ---------------------------------------------------------------- */
+
+static Outcome of_len(Recorder *r, Av x, Av *out) {
+  x = av_force(r, x);
+  if (!x) return OUT_FAIL;
+  const AbsVal *v = av_at(r, x);
+  if (v->kind == AV_LIST || v->kind == AV_RECORD) return made(r, av_const(r, value_weak_i64(v->count)), out);
+  if (v->kind == AV_CONST && v->konst.kind == V_TEXT) return made(r, av_const(r, value_weak_i64(v->konst.text->count)), out);
+  ValueId n = av_value(r, x);
+  if (n && value_type(r->g, n)->rank > 0) return made(r, av_num(r, graph_size(r->g, value_type(r->g, n)->dims[0])), out);
+  return rec_stuck(r, REASON_no_rule, "len of %s", av_kind_text(r, x));
+}
+
+/* Items of a list, a range with known ends or an array with a known first size. */
+static Outcome iterate(Recorder *r, Av x, AvVec *out) {
+  x = av_force(r, x);
+  if (!x) return OUT_FAIL;
+  u32 limit = (u32)r->tracer->tunables.unroll_trips * 2;
+  if (av_at(r, x)->kind == AV_LIST) {
+    if (av_at(r, x)->count > limit) return rec_stuck(r, REASON_graph_size, "a list of %u items", av_at(r, x)->count);
+    for (u32 i = 0; i < av_at(r, x)->count; i++)
+      if (!vec_push(&r->vm->alloc, out, av_item(r, x, i))) return OUT_FAIL;
+    return OUT_GO;
+  }
+  i64 start, stop, step;
+  if (av_at(r, x)->kind == AV_RANGE && av_known_int(r, av_item(r, x, 0), &start) && av_known_int(r, av_item(r, x, 1), &stop) &&
+      av_known_int(r, av_item(r, x, 2), &step) && step != 0) {
+    for (i64 i = start; step > 0 ? i < stop : i > stop; i += step) {
+      if (out->count >= limit) return rec_stuck(r, REASON_graph_size, "a long range");
+      Av item = av_const(r, value_weak_i64(i));
+      if (!item || !vec_push(&r->vm->alloc, out, item)) return OUT_FAIL;
+    }
+    return OUT_GO;
+  }
+  return rec_stuck(r, REASON_no_rule, "the items of %s", av_kind_text(r, x));
+}
+
+static Outcome of_map(Recorder *r, Av f, Av xs, Av *out) {
+  AvVec items = {0};
+  Outcome o = iterate(r, xs, &items);
+  for (u32 i = 0; i < items.count && o == OUT_GO; i++) {
+    Av y;
+    o = rec_call(r, f, &items.data[i], NULL, 1, &y);
+    if (o == OUT_GO) items.data[i] = y;
+  }
+  if (o == OUT_GO) o = made(r, av_items(r, AV_LIST, items.data, items.count), out);
+  vec_free(&r->vm->alloc, &items);
+  return o;
+}
+
+static Outcome of_tree_map(Recorder *r, Av f, const Av *trees, u32 n, Av *out) {
+  Av forced[8];
+  if (n == 0 || n > COUNT_OF(forced)) return rec_stuck(r, REASON_raises, "tree_map of %u trees", n);
+  if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "a deep tree");
+  for (u32 i = 0; i < n; i++)
+    if (!(forced[i] = av_force(r, trees[i]))) return OUT_FAIL;
+  Av t = forced[0];
+  u8 kind = av_at(r, t)->kind;
+  if (kind == AV_NUM || (kind == AV_CONST && av_at(r, t)->konst.kind == V_NUM)) return rec_call(r, f, forced, NULL, n, out);
+  if (kind != AV_LIST && kind != AV_RECORD) {
+    *out = t;
+    return OUT_GO;
+  }
+  u32 count = av_at(r, t)->count;
+  for (u32 i = 1; i < n; i++)
+    if (av_at(r, forced[i])->kind != kind || av_at(r, forced[i])->count != count)
+      return rec_stuck(r, REASON_raises, "tree_map of trees that differ");
+  AvVec items = {0};
+  Outcome o = OUT_GO;
+  for (u32 k = 0; k < count && o == OUT_GO; k++) {
+    Av parts[8], y;
+    for (u32 i = 0; i < n && o == OUT_GO; i++) {
+      if (kind == AV_LIST) {
+        parts[i] = av_item(r, forced[i], k);
+        continue;
+      }
+      i32 at = av_field(r, forced[i], av_at(r, t)->shape->keys[k]);
+      if (at < 0) o = rec_stuck(r, REASON_raises, "tree_map of records that differ");
+      else parts[i] = av_item(r, forced[i], (u32)at);
+    }
+    if (o != OUT_GO) break;
+    r->nest++;
+    o = of_tree_map(r, f, parts, n, &y);
+    r->nest--;
+    if (o == OUT_GO && !vec_push(&r->vm->alloc, &items, y)) o = OUT_FAIL;
+  }
+  if (o == OUT_GO)
+    o = made(r, kind == AV_LIST ? av_items(r, AV_LIST, items.data, items.count) : av_record(r, av_at(r, t)->shape->keys, items.data, items.count), out);
+  vec_free(&r->vm->alloc, &items);
+  return o;
+}
+
+static Outcome of_zip(Recorder *r, Av lists, Av *out) {
+  u32 n = av_at(r, lists)->count, least = UINT32_MAX;
+  AvVec all = {0}, rows = {0};
+  u32 firsts[16], counts[16];
+  if (n > COUNT_OF(firsts)) return rec_stuck(r, REASON_graph_size, "zip of many lists");
+  Outcome o = OUT_GO;
+  for (u32 i = 0; i < n && o == OUT_GO; i++) {
+    firsts[i] = all.count;
+    o = iterate(r, av_item(r, lists, i), &all);
+    counts[i] = all.count - firsts[i];
+    if (counts[i] < least) least = counts[i];
+  }
+  for (u32 k = 0; k < least && n && o == OUT_GO; k++) {
+    Av row[16];
+    for (u32 i = 0; i < n; i++) row[i] = all.data[firsts[i] + k];
+    Av item = av_items(r, AV_LIST, row, n);
+    if (!item || !vec_push(&r->vm->alloc, &rows, item)) o = OUT_FAIL;
+  }
+  if (o == OUT_GO) o = made(r, av_items(r, AV_LIST, rows.data, rows.count), out);
+  vec_free(&r->vm->alloc, &all);
+  vec_free(&r->vm->alloc, &rows);
+  return o;
+}
+
+static Outcome of_enumerate(Recorder *r, Av xs, Av *out) {
+  AvVec items = {0};
+  Outcome o = iterate(r, xs, &items);
+  for (u32 i = 0; i < items.count && o == OUT_GO; i++) {
+    Av pair[2] = {av_const(r, value_weak_i64(i)), items.data[i]};
+    Av item = av_items(r, AV_LIST, pair, 2);
+    if (!item) o = OUT_FAIL;
+    items.data[i] = item;
+  }
+  if (o == OUT_GO) o = made(r, av_items(r, AV_LIST, items.data, items.count), out);
+  vec_free(&r->vm->alloc, &items);
+  return o;
+}
+
+static Outcome of_array(Recorder *r, Av x, Av dtype, Av *out) {
+  x = av_force(r, x);
+  if (!x) return OUT_FAIL;
+  Av got = x;
+  if (av_at(r, x)->kind == AV_LIST) {
+    u32 n = av_at(r, x)->count;
+    Av parts[32];
+    if (n == 0 || n > COUNT_OF(parts)) return rec_stuck(r, REASON_no_rule, "an array of %u items", n);
+    for (u32 i = 0; i < n; i++) {
+      Outcome o = of_array(r, av_item(r, x, i), 0, &parts[i]);
+      if (o != OUT_GO) return o;
+    }
+    Av params[OP_MAX_PARAMS] = {av_items(r, AV_LIST, parts, n)};
+    Outcome o = rec_op(r, OP_stack, params, &got);
+    if (o != OUT_GO) return o;
+  } else if (av_at(r, x)->kind == AV_RANGE) {
+    Av params[OP_MAX_PARAMS] = {av_item(r, x, 0), av_item(r, x, 1), av_item(r, x, 2)};
+    Outcome o = rec_op(r, OP_arange, params, &got);
+    if (o != OUT_GO) return o;
+  } else if (!av_is_number(r, x)) {
+    return rec_stuck(r, REASON_no_rule, "an array of %s", av_kind_text(r, x));
+  }
+  if (dtype) {
+    Av params[OP_MAX_PARAMS] = {got, dtype};
+    return rec_op(r, OP_astype, params, out);
+  }
+  return made(r, got, out);
+}
+
+static Outcome of_assert(Recorder *r, Av c, Av *out) {
+  Av t;
+  Outcome o = rec_truth(r, c, &t);
+  if (o != OUT_GO) return o;
+  Value v;
+  if (av_const_value(r, t, &v)) {
+    if (!v.i) return rec_stuck(r, REASON_raises, "an assertion fails");
+  } else {
+    ValueId operand = av_value(r, t);
+    if ((o = rec_check(r, CHECK_assertion, &operand, 1)) != OUT_GO) return o;
+  }
+  return made(r, av_const(r, value_nil()), out);
+}
+
+static u32 reason_of_effect(u32 op) {
+  switch (op) {
+    case OP_print:
+    case OP_help: return REASON_effect_output;
+    case OP_read_line: return REASON_effect_input;
+    case OP_time:
+    case OP_args:
+    case OP_env: return REASON_effect_time;
+    case OP_error:
+    case OP_exit: return REASON_raises;
+    default: return op_info(op)->effect == EFF_io ? REASON_effect_file : REASON_no_rule;
+  }
+}
+
+static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
+  ConstructFn construct = r->tracer->constructs[op];
+  if (construct) return construct(r, op, params, out);
+  switch (op) {
+    case OP_len: return of_len(r, params[0], out);
+    case OP_map: return of_map(r, params[0], params[1], out);
+    case OP_tree_map: return of_tree_map(r, params[0], &r->items.data[av_at(r, params[1])->first], av_at(r, params[1])->count, out);
+    case OP_zip: return of_zip(r, params[0], out);
+    case OP_enumerate: return of_enumerate(r, params[0], out);
+    case OP_array: return of_array(r, params[0], params[1], out);
+    case OP_assert: return of_assert(r, params[0], out);
+    case OP_range: {
+      Av parts[3] = {params[1] ? params[0] : av_const(r, value_weak_i64(0)), params[1] ? params[1] : params[0],
+                     params[2] ? params[2] : av_const(r, value_weak_i64(1))};
+      return made(r, av_items(r, AV_RANGE, parts, 3), out);
+    }
+    case OP_list: {
+      AvVec items = {0};
+      Outcome o = iterate(r, params[0], &items);
+      if (o == OUT_GO) o = made(r, av_items(r, AV_LIST, items.data, items.count), out);
+      vec_free(&r->vm->alloc, &items);
+      return o;
+    }
+    case OP_values: {
+      Av x = av_force(r, params[0]);
+      if (!x || av_at(r, x)->kind != AV_RECORD) break;
+      AbsVal v = {.kind = AV_LIST, .first = av_at(r, x)->first, .count = av_at(r, x)->count};
+      return made(r, av_new(r, v), out);
+    }
+    case OP_tree_leaves: {
+      AvVec leaves = {0};
+      Outcome o = av_leaves(r, params[0], &leaves) ? made(r, av_items(r, AV_LIST, leaves.data, leaves.count), out) : OUT_FAIL;
+      vec_free(&r->vm->alloc, &leaves);
+      return o;
+    }
+    case OP_ref: {
+      RecCell cell = {.value = params[0]};
+      if (!vec_push(&r->vm->alloc, &r->cells, cell)) return OUT_FAIL;
+      return made(r, av_new(r, (AbsVal){.kind = AV_REF, .value = r->cells.count - 1}), out);
+    }
+    case OP_type: {
+      Value text;
+      if (!text_printf(r->vm, &text, "%s", av_kind_text(r, params[0]))) return OUT_FAIL;
+      Av c = av_const(r, text);
+      value_drop(r->vm, text);
+      return made(r, c, out);
+    }
+    default: break;
+  }
+  if (op_info(op)->family == FAM_io || op_info(op)->effect == EFF_io || op_info(op)->effect == EFF_state)
+    return rec_stuck(r, reason_of_effect(op), "%s", op_name(op));
+  return rec_op(r, op, params, out);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------------------- */
+
+Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, bool tail, Av *out, bool *pushed) {
+  *pushed = false;
+  fn = av_force(r, fn);
+  if (!fn) return OUT_FAIL;
+  AbsVal v = *av_at(r, fn);
+  if (v.kind == AV_CONST && v.konst.kind == V_FN) {
+    Av params[OP_MAX_PARAMS];
+    u32 op = v.konst.fn->op;
+    Outcome o = bind_builtin(r, op, args, names, nargs, params);
+    return o == OUT_GO ? builtin(r, op, params, out) : o;
+  }
+  if (v.kind == AV_CONST && v.konst.kind == V_DTYPE) {
+    if (nargs != 1 || (names && names[0])) return rec_stuck(r, REASON_raises, "a conversion takes one value");
+    return of_array(r, args[0], fn, out);
+  }
+  if (v.kind == AV_TRANSFORM) {
+    TransformFn transform = r->tracer->transforms[v.op];
+    if (!transform || names) return rec_stuck(r, REASON_no_rule, "a transformed function");
+    return transform(r, fn, args, nargs, out);
+  }
+  if (v.kind == AV_OBJECT && v.konst.kind == V_FN) return rec_stuck(r, REASON_effect_host, "a host function");
+  if (v.kind != AV_CLOSURE) return rec_stuck(r, REASON_raises, "%s is called", av_kind_text(r, fn));
+  u32 same = 0;
+  for (u32 i = 0; i < r->frames.count; i++) same += r->frames.data[i].code == v.code;
+  if (same > (u32)r->tracer->tunables.inline_recursion) return rec_stuck(r, REASON_recursion, "recursion");
+  if (r->frames.count > (u32)r->tracer->tunables.inline_depth) return rec_stuck(r, REASON_recursion, "calls nested too deep");
+  Proto *p = v.code->proto;
+  Av regs_small[64], *regs = p->nparams <= COUNT_OF(regs_small) ? regs_small : NULL;
+  if (!regs) return rec_stuck(r, REASON_graph_size, "a function of many parameters");
+  Outcome o = bind_closure(r, p, args, names, nargs, regs);
+  if (o != OUT_GO) return o;
+  (void)tail; /* a tail call is inlined like any other: its frame stands only while tracing */
+  if (!rec_push(r, v.code, fn, result)) return OUT_FAIL;
+  for (u32 i = 0; i < p->nparams; i++) rec_top(r)->regs[i] = regs[i];
+  *pushed = true;
+  return OUT_GO;
+}
+
+Outcome rec_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, Av *out) {
+  if (r->nest > 40) return rec_stuck(r, REASON_graph_size, "calls nested too deep");
+  RecMark mark = rec_mark(r);
+  RecState state;
+  bool pushed;
+  if (!rec_save(r, &state)) return OUT_FAIL;
+  r->nest++;
+  r->no_exits++;
+  RecLoop *loop = r->loop;
+  r->loop = NULL;
+  Outcome o = rec_begin_call(r, fn, args, names, nargs, 0, false, out, &pushed);
+  if (o == OUT_GO && pushed) {
+    Scope s = {.depth = rec_depth(r), .end = UINT32_MAX, .cond_exit = UINT32_MAX};
+    o = rec_run(r, &s);
+    if (o == OUT_RETURN) {
+      *out = r->ret;
+      rec_pop(r);
+      o = OUT_GO;
+    } else if (o != OUT_FAIL && o != OUT_STUCK) {
+      o = rec_stuck(r, REASON_construct_body, "a function that does not return");
+    }
+  }
+  r->loop = loop;
+  r->no_exits--;
+  r->nest--;
+  if (o != OUT_GO) {
+    rec_rollback(r, &mark);
+    rec_restore(r, &state);
+  }
+  rec_state_free(r, &state);
+  return o;
+}

@@ -1,0 +1,553 @@
+/* record_data.c — parts of values in the trace: fields, indices, update paths, unpacking, cells. */
+#include "tracer/record.h"
+
+#include <string.h>
+
+static Outcome made(Recorder *r, Av a, Av *out) {
+  *out = a;
+  return a && !r->failed ? OUT_GO : OUT_FAIL;
+}
+
+static Span here(const Recorder *r) {
+  const RecFrame *f = &r->frames.data[r->frames.count - 1];
+  return f->code->proto->spans[f->pc];
+}
+
+/* ---- cells: module variables and refs ------------------------------------------------------------- */
+
+static bool cell_add(Recorder *r, RecCell c, u32 *cell) {
+  *cell = r->cells.count;
+  if (vec_push(&r->vm->alloc, &r->cells, c)) return true;
+  r->failed = true;
+  return false;
+}
+
+Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell) {
+  for (u32 i = 0; i < r->cells.count; i++)
+    if (r->cells.data[i].module == m && r->cells.data[i].slot == slot) {
+      *cell = i;
+      return OUT_GO;
+    }
+  Name name = m->scope.slots.data[slot];
+  SourceId s = source_global(&r->g->guards, m, slot, name_text(&r->vm->names, name));
+  if (!s) return OUT_FAIL;
+  Value now = m->slots[slot].value;
+  Av a;
+  if (now.kind == V_MODULE || (now.kind == V_FN && now.fn->kind == FN_BUILTIN)) {
+    if (!guard_cell(&r->g->guards, s, here(r))) return OUT_FAIL;
+    a = av_const(r, now);
+    if (a && now.kind == V_MODULE) av_at(r, a)->kind = AV_OBJECT;
+    if (a) av_at(r, a)->source = s;
+  } else {
+    a = av_lazy(r, s, now);
+  }
+  if (!a || !cell_add(r, (RecCell){.source = s, .module = m, .slot = slot, .value = a}, cell)) return OUT_FAIL;
+  return OUT_GO;
+}
+
+Outcome rec_cell_ref(Recorder *r, Av ref, u32 *cell) {
+  ref = av_force(r, ref);
+  if (!ref) return OUT_FAIL;
+  const AbsVal *v = av_at(r, ref);
+  if (v->kind == AV_REF) {
+    *cell = v->value;
+    return OUT_GO;
+  }
+  if (v->kind != AV_OBJECT || v->konst.kind != V_REF) return rec_stuck(r, REASON_raises, "%s has no cell", av_kind_text(r, ref));
+  SourceId s = v->source;
+  Value now = v->konst;
+  Value content = now.ref->value;
+  SourceId inside = source_step(&r->g->guards, s, SRC_value, 0, NULL);
+  if (!inside) return OUT_FAIL;
+  for (u32 i = 0; i < r->cells.count; i++) {
+    RecCell *c = &r->cells.data[i];
+    if (c->source == inside) {
+      *cell = i;
+      return OUT_GO;
+    }
+    /* two refs that may be one: the trace relies on which they are */
+    if (c->source && !c->module) {
+      SourceId other = r->g->guards.sources.items.data[c->source].parent;
+      Value that;
+      if (!source_read(r->vm, &r->g->guards, r->origin, other, &that)) return OUT_FAIL;
+      bool same = that.ref == now.ref;
+      if (!guard_ident(&r->g->guards, other, s, same, here(r))) return OUT_FAIL;
+      if (same) {
+        *cell = i;
+        return OUT_GO;
+      }
+    }
+  }
+  Av a = av_lazy(r, inside, content);
+  return a && cell_add(r, (RecCell){.source = inside, .value = a}, cell) ? OUT_GO : OUT_FAIL;
+}
+
+/* ---- fields ----------------------------------------------------------------------------------------- */
+
+static Outcome property(Recorder *r, Av obj, const char *name, Av *out, bool *found) {
+  Graph *g = r->g;
+  ValueId v = av_value(r, obj);
+  ArrayType t = *value_type(g, v);
+  if (found) *found = true;
+  if (strcmp(name, "shape") == 0) {
+    Av items[TYPE_MAX_RANK];
+    for (u32 d = 0; d < t.rank; d++)
+      if (!(items[d] = av_num(r, graph_size(g, t.dims[d])))) return OUT_FAIL;
+    return made(r, av_items(r, AV_LIST, items, t.rank), out);
+  }
+  if (strcmp(name, "dtype") == 0) return made(r, av_const(r, value_dtype(t.dtype)), out);
+  if (strcmp(name, "ndim") == 0) return made(r, av_const(r, value_weak_i64(t.rank)), out);
+  if (strcmp(name, "size") == 0) {
+    Dim n = 1;
+    for (u32 d = 0; d < t.rank; d++) n = size_mul(&g->sizes, n, t.dims[d]);
+    if (n == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the size of an array");
+    return made(r, av_num(r, graph_size(g, n)), out);
+  }
+  if (strcmp(name, "T") == 0) {
+    Av params[2] = {obj, 0};
+    return rec_op(r, OP_transpose, params, out);
+  }
+  if (found) {
+    *found = false;
+    return OUT_GO;
+  }
+  return rec_stuck(r, REASON_raises, "array has no property %s", name);
+}
+
+Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
+  obj = av_force(r, obj);
+  if (!obj) return OUT_FAIL;
+  const AbsVal *v = av_at(r, obj);
+  const char *text = name_text(&r->vm->names, name);
+  if (found) *found = false;
+  if (v->kind == AV_RECORD) {
+    i32 i = av_field(r, obj, name);
+    if (i >= 0) {
+      if (found) *found = true;
+      return made(r, av_item(r, obj, (u32)i), out);
+    }
+    return found ? OUT_GO : rec_stuck(r, REASON_raises, "record has no field %s", text);
+  }
+  if (v->kind == AV_OBJECT && v->konst.kind == V_MODULE) {
+    struct Module *m = v->konst.module;
+    u32 slot, cell;
+    if (!scope_find(&m->scope, name, &slot) || m->slots[slot].value.kind == V_HOLE)
+      return found ? OUT_GO : rec_stuck(r, REASON_raises, "module has no variable %s", text);
+    Outcome o = rec_cell_global(r, m, slot, &cell);
+    if (o != OUT_GO) return o;
+    if (found) *found = true;
+    return made(r, r->cells.data[cell].value, out);
+  }
+  if (strcmp(text, "value") == 0 && (v->kind == AV_REF || (v->kind == AV_OBJECT && v->konst.kind == V_REF)) && !found) {
+    u32 cell;
+    Outcome o = rec_cell_ref(r, obj, &cell);
+    return o == OUT_GO ? made(r, r->cells.data[cell].value, out) : o;
+  }
+  if (found) return OUT_GO; /* methods: only records and modules have fields that hide functions */
+  if (av_is_number(r, obj)) return property(r, obj, text, out, found);
+  return rec_stuck(r, REASON_no_rule, "field %s of %s", text, av_kind_text(r, obj));
+}
+
+/* ---- indexing arrays ---------------------------------------------------------------------------------- */
+
+enum { INDEX_ITEMS_MAX = 2 * TYPE_MAX_RANK };
+
+typedef struct Indexing {
+  IndexItem items[INDEX_ITEMS_MAX];
+  u32 nitems;
+  ValueId operands[INDEX_ITEMS_MAX * 3];
+  u32 count;
+  bool arrays; /* holds an integer array or mask */
+} Indexing;
+
+static Outcome item_int(Recorder *r, Indexing *ix, IndexItem *it, Av a, Dim n) {
+  Graph *g = r->g;
+  Dim d;
+  ValueId v = av_value(r, a);
+  it->kind = INDEX_int;
+  if (v && value_dim(g, v, &d) && d != DIM_NONE && !size_is_unbacked(&g->sizes, n)) {
+    i64 at, size;
+    if (!size_hint(&g->sizes, d, &at) || !size_hint(&g->sizes, n, &size)) return OUT_FAIL;
+    if (at < -size || at >= size) return rec_stuck(r, REASON_raises, "index %lld is out of range", (long long)at);
+    if (size_is_const(&g->sizes, d, &at) && at < 0) d = size_add(&g->sizes, d, n);
+    i64 hint;
+    if (d != DIM_NONE && size_hint(&g->sizes, d, &hint) && hint >= 0) {
+      if (!guard_relation(&g->guards, &g->sizes, REL_le, 0, d, "index", here(r)) ||
+          !guard_relation(&g->guards, &g->sizes, REL_lt, d, n, "index", here(r)))
+        return OUT_FAIL;
+      it->part[0] = PART_dim;
+      it->at[0] = d;
+      return OUT_GO;
+    }
+  }
+  it->part[0] = PART_operand;
+  it->at[0] = ix->count;
+  ix->operands[ix->count++] = v;
+  ValueId checked[2] = {v, graph_size(g, n)};
+  return rec_check(r, CHECK_index, checked, 2);
+}
+
+static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a) {
+  Value v;
+  a = av_force(r, a);
+  if (!a) return OUT_FAIL;
+  if (av_const_value(r, a, &v) && v.kind == V_NIL) return OUT_GO;
+  ValueId n = av_value(r, a);
+  Dim d;
+  if (!n || !value_dim(r->g, n, &d) || d == DIM_NONE)
+    return rec_stuck(r, REASON_data_dependent_shape, "a slice with bounds known only at run time");
+  it->part[part] = PART_dim;
+  it->at[part] = d;
+  return OUT_GO;
+}
+
+static Outcome build_index(Recorder *r, ValueId x, const u8 *kinds, u32 count, const Av *regs, Indexing *ix) {
+  Graph *g = r->g;
+  ArrayType t = *value_type(g, x);
+  memset(ix, 0, sizeof *ix);
+  if (count > INDEX_ITEMS_MAX) return rec_stuck(r, REASON_raises, "too many index items");
+  u32 used = 0, at = 0;
+  bool ellipsis = false;
+  for (u32 i = 0, k = 0; i < count; i++) { /* axes that the items take */
+    if (kinds[i] == IX_SLICE) used++, k += 3;
+    else if (kinds[i] == IX_ELLIPSIS) ellipsis = true;
+    else if (kinds[i] == IX_VALUE) {
+      ValueId v = av_value(r, regs[k++]);
+      bool mask = v && value_type(g, v)->dtype == DT_bool && value_type(g, v)->rank > 0;
+      used += mask ? value_type(g, v)->rank : 1;
+    }
+  }
+  if (used > t.rank) return rec_stuck(r, REASON_raises, "too many indices for rank %u", t.rank);
+  u32 axis = 0;
+  for (u32 i = 0; i < count; i++) {
+    IndexItem *it = &ix->items[ix->nitems++];
+    switch (kinds[i]) {
+      case IX_NEWAXIS: it->kind = INDEX_newaxis; break;
+      case IX_ELLIPSIS:
+        it->kind = INDEX_ellipsis;
+        axis += t.rank - used;
+        break;
+      case IX_SLICE:
+        it->kind = INDEX_slice;
+        for (u32 p = 0; p < 3; p++) {
+          Outcome o = slice_part(r, it, p, regs[at++]);
+          if (o != OUT_GO) return o;
+        }
+        axis++;
+        break;
+      default: {
+        Av a = av_force(r, regs[at++]);
+        ValueId v = a ? av_value(r, a) : 0;
+        if (!v) return rec_stuck(r, REASON_no_rule, "an array indexed by %s", av_kind_text(r, a));
+        const ArrayType *vt = value_type(g, v);
+        if (vt->rank == 0 && dtype_kind(vt->dtype) == DK_INT) {
+          Outcome o = item_int(r, ix, it, a, t.dims[axis]);
+          if (o != OUT_GO) return o;
+          axis++;
+          break;
+        }
+        if (vt->dtype == DT_bool && vt->rank > 0) {
+          it->kind = INDEX_mask;
+          axis += vt->rank;
+        } else if (dtype_kind(vt->dtype) == DK_INT) {
+          it->kind = INDEX_array;
+          ValueId checked[2] = {v, graph_size(g, t.dims[axis])};
+          Outcome o = rec_check(r, CHECK_index, checked, 2);
+          if (o != OUT_GO) return o;
+          axis++;
+        } else {
+          return rec_stuck(r, REASON_raises, "an index of dtype %s", dtype_name(vt->dtype));
+        }
+        ix->arrays = true;
+        it->part[0] = PART_operand;
+        it->at[0] = ix->count;
+        ix->operands[ix->count++] = v;
+      }
+    }
+  }
+  (void)ellipsis;
+  return OUT_GO;
+}
+
+static bool has_mask(const Indexing *ix) {
+  for (u32 i = 0; i < ix->nitems; i++)
+    if (ix->items[i].kind == INDEX_mask) return true;
+  return false;
+}
+
+static Outcome index_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const Av *regs, Av *out) {
+  Indexing ix;
+  ValueId x = av_value(r, obj);
+  Outcome o = build_index(r, x, kinds, count, regs, &ix);
+  if (o != OUT_GO) return o;
+  if (has_mask(&ix)) return rec_stuck(r, REASON_data_dependent_shape, "an array indexed by a mask");
+  GuardDims dims;
+  guard_dims_init(&dims, &r->g->guards, &r->g->sizes, "index", here(r));
+  ArrayType result;
+  RuleError err = {0};
+  if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &result, &err)) {
+    if (r->g->failed || dims.failed) return OUT_FAIL;
+    return rec_stuck(r, REASON_raises, "index: %s", err.text);
+  }
+  return made(r, av_num(r, graph_index(r->g, x, ix.operands, ix.count, ix.items, ix.nitems, graph_type(r->g, &result))), out);
+}
+
+/* ---- indexing ---------------------------------------------------------------------------------------- */
+
+static bool list_position(Recorder *r, Av list, Av at, u32 *out) {
+  i64 i, n = av_at(r, list)->count;
+  if (!av_known_int(r, at, &i)) {
+    /* an integer that only guards pin: its present value is relied on */
+    ValueId v = av_value(r, at);
+    Dim d;
+    if (!v || !value_dim(r->g, v, &d) || d == DIM_NONE || !size_hint(&r->g->sizes, d, &i) || size_is_unbacked(&r->g->sizes, d)) return false;
+    Dim k = size_const(&r->g->sizes, i);
+    if (k == DIM_NONE || !guard_relation(&r->g->guards, &r->g->sizes, REL_eq, d, k, "list position", here(r))) return false;
+  }
+  if (i < 0) i += n;
+  *out = (u32)i;
+  return i >= 0 && i < n;
+}
+
+Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *regs, Av *out) {
+  obj = av_force(r, obj);
+  if (!obj) return OUT_FAIL;
+  if (av_is_number(r, obj)) return index_array(r, obj, items, count, regs, out);
+  const AbsVal *v = av_at(r, obj);
+  bool one = count == 1 && items[0] == IX_VALUE;
+  Value key;
+  u32 i;
+  if (v->kind == AV_LIST && one) {
+    if (list_position(r, obj, regs[0], &i)) return made(r, av_item(r, obj, i), out);
+    return rec_stuck(r, REASON_literal_needed, "a list position must be known while tracing");
+  }
+  if (v->kind == AV_LIST && count == 1 && items[0] == IX_SLICE) {
+    i64 n = v->count, start = 0, stop = n;
+    Value part;
+    bool known = true;
+    for (u32 p = 0; p < 3; p++) {
+      if (av_const_value(r, regs[p], &part) && part.kind == V_NIL) continue;
+      i64 k;
+      known &= av_known_int(r, regs[p], &k) && p < 2;
+      if (!known) break;
+      if (k < 0) k = k + n < 0 ? 0 : k + n;
+      if (k > n) k = n;
+      *(p == 0 ? &start : &stop) = k;
+    }
+    if (!known) return rec_stuck(r, REASON_literal_needed, "bounds of a list slice must be known while tracing");
+    AbsVal sub = {.kind = AV_LIST, .first = v->first + (u32)start, .count = stop > start ? (u32)(stop - start) : 0};
+    return made(r, av_new(r, sub), out);
+  }
+  if (v->kind == AV_RECORD && one && av_const_value(r, regs[0], &key) && key.kind == V_TEXT) {
+    Name name = name_find(&r->vm->names, key.text->data, key.text->len);
+    i32 f = name ? av_field(r, obj, name) : -1;
+    if (f >= 0) return made(r, av_item(r, obj, (u32)f), out);
+    return rec_stuck(r, REASON_raises, "record has no key \"%s\"", key.text->data);
+  }
+  if (v->kind == AV_CONST && one && av_const_value(r, regs[0], &key)) {
+    Value got;
+    if (vm_index(r->vm, v->konst, items, count, &key, &got) != WEFT_OK) {
+      vm_error_clear(r->vm);
+      return rec_stuck(r, REASON_raises, "the index raises an error");
+    }
+    Av c = av_const(r, got);
+    value_drop(r->vm, got);
+    return made(r, c, out);
+  }
+  return rec_stuck(r, REASON_no_rule, "%s indexed", av_kind_text(r, obj));
+}
+
+/* ---- updates ------------------------------------------------------------------------------------------- */
+
+static Outcome replace_item(Recorder *r, Av obj, u32 i, Av item, Av *out) {
+  AbsVal v = *av_at(r, obj);
+  u32 first = r->items.count;
+  for (u32 k = 0; k < v.count; k++)
+    if (!vec_push(&r->vm->alloc, &r->items, k == i ? item : r->items.data[v.first + k])) return OUT_FAIL;
+  v.first = first;
+  v.source = 0;
+  return made(r, av_new(r, v), out);
+}
+
+static Outcome set_field(Recorder *r, Av obj, Name name, Av item, Av *out) {
+  i32 at = av_field(r, obj, name);
+  if (at >= 0) return replace_item(r, obj, (u32)at, item, out);
+  AbsVal v = *av_at(r, obj);
+  Name keys[65];
+  Av items[65];
+  if (v.count >= COUNT_OF(keys) - 1) return rec_stuck(r, REASON_graph_size, "a record with many keys");
+  for (u32 i = 0; i < v.count; i++) keys[i] = v.shape->keys[i], items[i] = r->items.data[v.first + i];
+  keys[v.count] = name;
+  items[v.count] = item;
+  return made(r, av_record(r, keys, items, v.count + 1), out);
+}
+
+/* The value as a store into an array of `dtype` takes it: never of a higher kind. */
+static Outcome store_value(Recorder *r, Av a, u32 dtype, ValueId *out) {
+  ValueId v = av_value(r, a);
+  if (!v) return rec_stuck(r, REASON_no_rule, "%s stored into an array", av_kind_text(r, a));
+  const ArrayType *t = value_type(r->g, v);
+  if (dtype_kind(t->dtype) > dtype_kind(dtype)) return rec_stuck(r, REASON_raises, "a store of %s into %s", dtype_name(t->dtype), dtype_name(dtype));
+  bool narrows = dtype_kind(t->dtype) == DK_INT && dtype_kind(dtype) == DK_INT && dtype_bytes(dtype) < dtype_bytes(t->dtype);
+  if (narrows && t->weak) return rec_stuck(r, REASON_no_rule, "a number stored into %s", dtype_name(dtype));
+  *out = graph_convert(r->g, v, dtype);
+  return *out ? OUT_GO : OUT_FAIL;
+}
+
+static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const Av *regs, u32 op, Av value, Av *out) {
+  Indexing ix;
+  ValueId x = av_value(r, obj), v = 0;
+  u32 dtype = value_type(r->g, x)->dtype;
+  Outcome o = build_index(r, x, kinds, count, regs, &ix);
+  if (o != OUT_GO) return o;
+  u32 combine = OP_none;
+  if (op != BC_move && !ix.arrays) {
+    Av old, next;
+    if ((o = index_array(r, obj, kinds, count, regs, &old)) != OUT_GO) return o;
+    if ((o = rec_binary(r, op, old, value, &next)) != OUT_GO) return o;
+    value = next;
+  } else if (op != BC_move) {
+    switch (op) {
+      case BC_add: combine = OP_add; break;
+      case BC_sub: combine = OP_subtract; break;
+      case BC_mul: combine = OP_multiply; break;
+      default: return rec_stuck(r, REASON_no_rule, "`%s=` through an index array", bc_info[op].name);
+    }
+  }
+  if ((o = store_value(r, value, dtype, &v)) != OUT_GO) return o;
+  if (has_mask(&ix) && value_type(r->g, v)->rank > 0) return rec_stuck(r, REASON_data_dependent_shape, "an array stored through a mask");
+  /* the value must broadcast to what the index selects */
+  GuardDims dims;
+  guard_dims_init(&dims, &r->g->guards, &r->g->sizes, "index", here(r));
+  if (value_type(r->g, v)->rank > 0) {
+    ArrayType part, both;
+    RuleError err = {0};
+    if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &part, &err))
+      return r->g->failed || dims.failed ? OUT_FAIL : rec_stuck(r, REASON_raises, "index: %s", err.text);
+    const ArrayType *pair[2] = {&part, value_type(r->g, v)};
+    if (!rule_broadcast(&dims.base, 2, pair, &both, &err)) return rec_stuck(r, REASON_raises, "store: %s", err.text);
+    bool fits = both.rank == part.rank;
+    for (u32 d = 0; d < both.rank && fits; d++) fits = size_same(&r->g->sizes, both.dims[d], part.dims[d]);
+    if (!fits) return rec_stuck(r, REASON_raises, "a store of a larger array");
+  }
+  return made(r, av_num(r, graph_update(r->g, combine, x, ix.operands, ix.count, ix.items, ix.nitems, v)), out);
+}
+
+static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av **regs, Av value, Av *out) {
+  if (r->nest > 200) return rec_stuck(r, REASON_graph_size, "a long path");
+  obj = av_force(r, obj);
+  if (!obj) return OUT_FAIL;
+  const PathStep *s = &d->steps[step];
+  bool last = step + 1 == d->step_count;
+  Outcome o;
+  Av old, next;
+  if (s->kind == STEP_FIELD) {
+    const AbsVal *v = av_at(r, obj);
+    bool ref = v->kind == AV_REF || (v->kind == AV_OBJECT && v->konst.kind == V_REF);
+    if (ref) {
+      if (strcmp(name_text(&r->vm->names, s->field), "value") != 0) return rec_stuck(r, REASON_raises, "a ref has only `value`");
+      u32 cell;
+      if ((o = rec_cell_ref(r, obj, &cell)) != OUT_GO) return o;
+      old = r->cells.data[cell].value;
+      if (last && d->op == BC_move) next = value;
+      else if (last) {
+        if ((o = rec_binary(r, d->op, old, value, &next)) != OUT_GO) return o;
+      } else if ((o = path_step(r, d, step + 1, old, regs, value, &next)) != OUT_GO) {
+        return o;
+      }
+      *out = obj;
+      return rec_cell_write(r, cell, next);
+    }
+    if (v->kind != AV_RECORD) return rec_stuck(r, REASON_no_rule, "a field of %s is written", av_kind_text(r, obj));
+    if (last && d->op == BC_move) return set_field(r, obj, s->field, value, out);
+    if ((o = rec_field(r, obj, s->field, &old, NULL)) != OUT_GO) return o;
+    if (last) o = rec_binary(r, d->op, old, value, &next);
+    else o = path_step(r, d, step + 1, old, regs, value, &next);
+    return o == OUT_GO ? set_field(r, obj, s->field, next, out) : o;
+  }
+  const u8 *kinds = d->items + s->item_first;
+  const Av *mine = *regs;
+  for (u32 i = 0; i < s->item_count; i++) *regs += kinds[i] == IX_VALUE ? 1 : kinds[i] == IX_SLICE ? 3 : 0;
+  if (last && av_is_number(r, obj)) return update_array(r, obj, kinds, s->item_count, mine, d->op, value, out);
+  Value key;
+  if (av_at(r, obj)->kind == AV_RECORD && last && d->op == BC_move && s->item_count == 1 && kinds[0] == IX_VALUE &&
+      av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
+    Name name = name_intern(&r->vm->names, key.text->data, key.text->len);
+    return name ? set_field(r, obj, name, value, out) : OUT_FAIL;
+  }
+  if (av_is_number(r, obj)) return rec_stuck(r, REASON_no_rule, "a path through an array's element");
+  if ((o = rec_index(r, obj, kinds, s->item_count, mine, &old)) != OUT_GO) return o;
+  if (last && d->op == BC_move) next = value;
+  else if (last) {
+    if ((o = rec_binary(r, d->op, old, value, &next)) != OUT_GO) return o;
+  } else if ((o = path_step(r, d, step + 1, old, regs, value, &next)) != OUT_GO) {
+    return o;
+  }
+  u32 at;
+  if (av_at(r, obj)->kind == AV_LIST && s->item_count == 1 && kinds[0] == IX_VALUE && list_position(r, obj, mine[0], &at))
+    return replace_item(r, obj, at, next, out);
+  if (av_at(r, obj)->kind == AV_RECORD && av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
+    Name name = name_intern(&r->vm->names, key.text->data, key.text->len);
+    return name ? set_field(r, obj, name, next, out) : OUT_FAIL;
+  }
+  return rec_stuck(r, REASON_no_rule, "%s updated by index", av_kind_text(r, obj));
+}
+
+Outcome rec_path(Recorder *r, const Desc *d, Av root, const Av *regs, Av *out) {
+  u32 n = 0;
+  for (u32 s = 0; s < d->step_count; s++)
+    for (u32 i = 0; d->steps[s].kind == STEP_INDEX && i < d->steps[s].item_count; i++) {
+      u8 kind = d->items[d->steps[s].item_first + i];
+      n += kind == IX_VALUE ? 1 : kind == IX_SLICE ? 3 : 0;
+    }
+  Av value = regs[n];
+  if (d->step_count == 0) return d->op == BC_move ? made(r, value, out) : rec_binary(r, d->op, root, value, out);
+  const Av *cursor = regs;
+  r->nest++;
+  Outcome o = path_step(r, d, 0, root, &cursor, value, out);
+  r->nest--;
+  return o;
+}
+
+/* ---- unpacking ------------------------------------------------------------------------------------------ */
+
+Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
+  v = av_force(r, v);
+  if (!v) return OUT_FAIL;
+  if (av_at(r, v)->kind == AV_RECORD && d->name_count) {
+    if (d->has_rest) return rec_stuck(r, REASON_no_rule, "the rest of a record pattern");
+    for (u32 i = 0; i < d->name_count; i++) {
+      i32 at = av_field(r, v, d->names[i]);
+      if (at < 0) return rec_stuck(r, REASON_raises, "record has no field %s", name_text(&r->vm->names, d->names[i]));
+      out[i] = av_item(r, v, (u32)at);
+    }
+    return OUT_GO;
+  }
+  u32 want = d->before + d->after;
+  if (av_at(r, v)->kind == AV_LIST) {
+    u32 n = av_at(r, v)->count;
+    if (n < want || (!d->has_rest && n != want)) return rec_stuck(r, REASON_raises, "a list of %u items unpacked into %u", n, want);
+    u32 k = 0;
+    for (u32 i = 0; i < d->before; i++) out[k++] = av_item(r, v, i);
+    if (d->has_rest) {
+      AbsVal rest = {.kind = AV_LIST, .first = av_at(r, v)->first + d->before, .count = n - want};
+      if (!(out[k++] = av_new(r, rest))) return OUT_FAIL;
+    }
+    for (u32 i = 0; i < d->after; i++) out[k++] = av_item(r, v, n - d->after + i);
+    return OUT_GO;
+  }
+  ValueId x = av_value(r, v);
+  if (!x || value_type(r->g, x)->rank == 0 || d->has_rest) return rec_stuck(r, REASON_no_rule, "%s unpacked", av_kind_text(r, v));
+  Dim n = value_type(r->g, x)->dims[0];
+  i64 hint;
+  if (size_is_unbacked(&r->g->sizes, n) || !size_hint(&r->g->sizes, n, &hint) || hint != want)
+    return rec_stuck(r, REASON_raises, "an array unpacked into %u", want);
+  if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, n, want, "unpacking", here(r))) return OUT_FAIL;
+  const u8 kind = IX_VALUE;
+  for (u32 i = 0; i < want; i++) {
+    Av at = av_const(r, value_weak_i64(i));
+    Outcome o = at ? rec_index(r, v, &kind, 1, &at, &out[i]) : OUT_FAIL;
+    if (o != OUT_GO) return o;
+  }
+  return OUT_GO;
+}

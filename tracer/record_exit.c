@@ -1,0 +1,168 @@
+/* record_exit.c — exits of a trace: recipes of abstract values, the journal, frames with what is live. */
+#include "tracer/record.h"
+
+#include <string.h>
+
+/* A recipe for a value that stands in a register; 0 when it cannot be rebuilt. */
+RecipeId rec_recipe(Recorder *r, Av a) {
+  ExitTable *t = &r->g->exits;
+  const AbsVal *v = av_at(r, a);
+  switch (v->kind) {
+    case AV_LAZY: return recipe_source(t, v->source);
+    case AV_HOLE: return recipe_const(t, value_hole());
+    case AV_CONST: {
+      RecipeId c = recipe_const(t, v->konst);
+      return c ? c : v->source ? recipe_source(t, v->source) : 0;
+    }
+    case AV_NUM: return recipe_value(t, v->value);
+    case AV_OBJECT: return v->source ? recipe_source(t, v->source) : 0;
+    case AV_REF: {
+      const RecCell *cell = &r->cells.data[v->value];
+      RecipeId content = rec_recipe(r, cell->value);
+      return content ? recipe_ref(t, content) : 0;
+    }
+    case AV_LIST:
+    case AV_RECORD:
+    case AV_RANGE:
+    case AV_TRANSFORM:
+    case AV_CLOSURE: {
+      if (v->source) return recipe_source(t, v->source);
+      u32 n = v->count;
+      RecipeId inline_ids[16], *ids = inline_ids;
+      Allocator *alloc = &r->vm->alloc;
+      AbsVal copy = *v;
+      bool sourced = copy.kind == AV_CLOSURE && copy.env != ENV_ITEMS; /* a sibling of a function that has a source */
+      if (sourced) n = copy.code->proto->ncaptures;
+      if (n > COUNT_OF(inline_ids) && !(ids = mem_alloc(alloc, n * sizeof *ids))) {
+        r->failed = true;
+        return 0;
+      }
+      bool ok = true;
+      for (u32 i = 0; i < n && ok; i++) {
+        Av item = sourced ? rec_capture(r, a, i) : av_item(r, a, i);
+        ok = item && (ids[i] = rec_recipe(r, item)) != 0;
+      }
+      RecipeId made = 0;
+      if (ok) switch (copy.kind) {
+          case AV_LIST: made = recipe_list(t, ids, n); break;
+          case AV_RECORD: made = recipe_record(t, copy.shape->keys, ids, n); break;
+          case AV_RANGE: made = recipe_range(t, ids[0], ids[1], ids[2]); break;
+          case AV_TRANSFORM: made = recipe_transform(t, copy.op, ids[0], ids[1]); break;
+          default:
+            made = copy.op ? recipe_group_fn(t, copy.code, copy.op - 1u, ids, n) : recipe_fn(t, copy.code, ids, n);
+        }
+      if (ids != inline_ids) mem_free(alloc, ids, n * sizeof *ids);
+      return made;
+    }
+    default: return 0;
+  }
+}
+
+static bool journal_of(Recorder *r, JournalId *out) {
+  JournalId at = 0;
+  for (u32 i = 0; i < r->cells.count; i++) {
+    const RecCell *c = &r->cells.data[i];
+    if (!c->dirty || !c->source) continue;
+    RecipeId value = rec_recipe(r, c->value);
+    if (!value) return false;
+    at = journal_write(&r->g->exits, at, c->source, 0, value);
+    if (!at) return false;
+  }
+  *out = at;
+  return true;
+}
+
+typedef struct RegRecipe {
+  u32 reg;
+  RecipeId recipe;
+} RegRecipe;
+
+/* Registers of frame `depth` that are live before `pc`, except `skip` (the result of the call in progress). */
+static bool frame_regs(Recorder *r, u32 depth, u32 pc, u32 skip, RegRecipe *out, u32 *count) {
+  RecFrame *f = &r->frames.data[depth];
+  const Proto *p = f->code->proto;
+  u32 words = (p->nregs + 63) / 64;
+  u64 small[8] = {0}, *bits = small;
+  Allocator *alloc = &r->vm->alloc;
+  if (words > COUNT_OF(small) && !(bits = mem_alloc_zero(alloc, words * 8))) return false;
+  bool ok = proto_live(p, pc, bits, alloc);
+  *count = 0;
+  for (u32 i = 0; i < p->nregs && ok; i++) {
+    if (!(bits[i / 64] >> (i % 64) & 1) || i == skip) continue;
+    Av a = f->regs[i];
+    if (!a) continue; /* not yet assigned on this path: empty */
+    RecipeId recipe = rec_recipe(r, a);
+    if (!recipe) {
+      ok = false;
+      break;
+    }
+    out[(*count)++] = (RegRecipe){i, recipe};
+  }
+  if (bits != small) mem_free(alloc, bits, words * 8);
+  return ok;
+}
+
+static u32 make_exit(Recorder *r, ExitKind kind, u32 reason, Span span, Av result) {
+  ExitTable *t = &r->g->exits;
+  JournalId journal = 0;
+  if (!journal_of(r, &journal)) return UINT32_MAX;
+  u32 depth = rec_depth(r), top_count = 0, total = 0;
+  RegRecipe *regs = NULL;
+  u32 *counts = NULL;
+  Allocator *alloc = &r->vm->alloc;
+  u32 cap = 1;
+  for (u32 d = 0; d <= depth; d++) cap += r->frames.data[d].code->proto->nregs;
+  u32 exit = UINT32_MAX;
+  RecipeId selves[64];
+  if (depth >= COUNT_OF(selves)) return UINT32_MAX;
+  regs = mem_alloc(alloc, cap * sizeof *regs);
+  counts = mem_alloc(alloc, (depth + 1) * sizeof *counts);
+  if (!regs || !counts) {
+    r->failed = true;
+    goto done;
+  }
+  RecipeId result_recipe = 0;
+  if (result && !(result_recipe = rec_recipe(r, result))) goto done;
+  for (u32 d = 0; d <= depth && !result; d++) {
+    RecFrame *f = &r->frames.data[d];
+    selves[d] = 0;
+    if (d && f->fn && !(selves[d] = rec_recipe(r, f->fn))) goto done;
+    bool top = d == depth;
+    u32 pc = top ? f->pc : f->pc + 1; /* what a caller needs is live behind its call */
+    if (!frame_regs(r, d, pc, top ? UINT32_MAX : r->frames.data[d + 1].result, regs + total, &top_count)) goto done;
+    counts[d] = top_count;
+    total += top_count;
+  }
+  exit = exit_begin(t, kind, reason, journal, span);
+  if (exit == UINT32_MAX) goto done;
+  if (result) { /* only frame 0 returns out of a region */
+    bool ok = exit_frame(t, exit, r->frames.data[0].graph_frame, r->frames.data[0].pc, 0, 0, r->frames.data[0].tail_calls, 0) &&
+              exit_reg(t, exit, REG_RESULT, result_recipe);
+    if (!ok) exit = UINT32_MAX;
+    goto done;
+  }
+  u32 at = 0;
+  for (u32 d = 0; d <= depth; d++) {
+    RecFrame *f = &r->frames.data[d];
+    if (!exit_frame(t, exit, f->graph_frame, f->pc, f->result, 0, f->tail_calls, selves[d])) exit = UINT32_MAX;
+    for (u32 i = 0; i < counts[d] && exit != UINT32_MAX; i++, at++)
+      if (!exit_reg(t, exit, (u16)regs[at].reg, regs[at].recipe)) exit = UINT32_MAX;
+    if (exit == UINT32_MAX) break;
+  }
+done:
+  if (regs) mem_free(alloc, regs, cap * sizeof *regs);
+  if (counts) mem_free(alloc, counts, (depth + 1) * sizeof *counts);
+  r->failed |= t->failed;
+  return exit;
+}
+
+u32 rec_exit(Recorder *r, ExitKind kind, u32 reason, Span span) { return make_exit(r, kind, reason, span, 0); }
+
+u32 rec_exit_return(Recorder *r, Av value) { return make_exit(r, EXIT_return, 0, (Span){0}, value); }
+
+u32 rec_safe_exit(Recorder *r) { return r->safe_exit; }
+
+Outcome rec_check(Recorder *r, CheckKind kind, const ValueId *operands, u32 count) {
+  if (r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_construct_body, "a check inside the body of a construct");
+  return graph_check(r->g, kind, operands, count, r->safe_exit) ? OUT_GO : OUT_FAIL;
+}

@@ -1,0 +1,688 @@
+/* record_flow.c — native control flow in the trace: if becomes cond, while and for become a loop of the graph.
+ *
+ * Arms and bodies are recorded into blocks of their own. An arm ends at the join, at the loop's back-edge (next),
+ * behind the loop (break), or by returning; one that cannot be captured becomes a cold exit at its beginning. A loop
+ * carries what its extent writes and is live at its head, as leaves; when a leaf's type changes in the first
+ * trip, that trip is recorded before the loop; when the body breaks, the loop is recorded trip by trip
+ * until it does. */
+#include "tracer/record.h"
+#include "tracer/tracer.h"
+
+#include <string.h>
+
+/* ---- what a loop carries --------------------------------------------------------------------------------- */
+
+static Av *loc_at(Recorder *r, const RecLoc *l) { return l->cell ? &r->cells.data[l->index].value : &rec_top(r)->regs[l->index]; }
+
+Outcome rec_cell_write(Recorder *r, u32 cell, Av value) {
+  for (RecLoop *l = r->loop; l; l = l->outer) {
+    bool carried = false;
+    for (u32 i = 0; i < l->locs.count && !carried; i++) carried = l->locs.data[i].cell && l->locs.data[i].index == cell;
+    if (carried) continue;
+    r->lacks = l;
+    r->lacks_module = r->cells.data[cell].module;
+    r->lacks_slot = r->cells.data[cell].slot;
+    r->lacks_cell = cell;
+    return rec_stuck(r, REASON_loop_types, "a loop writes a variable that it did not carry");
+  }
+  r->cells.data[cell].value = value;
+  r->cells.data[cell].dirty = true;
+  return OUT_GO;
+}
+
+/* The carried leaves as they are now, in order; false: a tree or type is another one than at the head. */
+static Outcome carried_values(Recorder *r, const RecLoop *l, ValueVec *out) {
+  AvVec leaves = {0};
+  Outcome o = OUT_GO;
+  for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
+    const RecLoc *loc = &l->locs.data[i];
+    Av now = *loc_at(r, loc);
+    leaves.count = 0;
+    if (!av_same_tree(r, loc->before, now)) {
+      r->noted_types = true;
+      o = rec_stuck(r, REASON_loop_types, "a variable of the loop changes from %s to %s", av_kind_text(r, loc->before), av_kind_text(r, now));
+      break;
+    }
+    if (!av_leaves(r, now, &leaves) || leaves.count != loc->count) {
+      o = OUT_FAIL;
+      break;
+    }
+    for (u32 k = 0; k < leaves.count; k++) {
+      ValueId v = av_value(r, leaves.data[k]);
+      TypeId want = l->types.data[loc->first + k], have = r->g->values.data[v].type;
+      if (want != have) {
+        const ArrayType *w = type_of(r->g, want), *h = type_of(r->g, have);
+        bool same = w->dtype == h->dtype && w->weak == h->weak && w->rank == h->rank && w->device == h->device;
+        for (u32 d = 0; d < w->rank && same; d++) same = size_same(&r->g->sizes, w->dims[d], h->dims[d]);
+        if (!same) {
+          char a[80], b[80];
+          rule_shape_text(w, a, sizeof a);
+          rule_shape_text(h, b, sizeof b);
+          r->noted_types = true;
+          o = rec_stuck(r, w->dtype == h->dtype && w->weak == h->weak ? REASON_loop_shapes : REASON_loop_types,
+                        "a variable of the loop changes from %s%s%s to %s%s%s", w->weak ? "weak " : "", dtype_name(w->dtype), w->rank ? a : "",
+                        h->weak ? "weak " : "", dtype_name(h->dtype), h->rank ? b : "");
+          break;
+        }
+      }
+      if (!vec_push(&r->vm->alloc, out, v)) o = OUT_FAIL;
+    }
+  }
+  vec_free(&r->vm->alloc, &leaves);
+  return o;
+}
+
+/* Ends the cursor's block by the loop's next or break with the present values. */
+static Outcome close_loop_block(Recorder *r, RecLoop *l, TermKind term) {
+  ValueVec values = {0};
+  Outcome o = carried_values(r, l, &values);
+  if (o == OUT_GO && !graph_close(r->g, term, values.data, values.count, 0)) o = OUT_FAIL;
+  vec_free(&r->vm->alloc, &values);
+  return o;
+}
+
+/* ---- branches ---------------------------------------------------------------------------------------------- */
+
+typedef struct Arm {
+  BlockId block;
+  Outcome how; /* END, RETURN: open; NEXT, LEAVE: open, to be closed for the loop; ENDED: closed */
+  RecState state;
+  Av ret;
+  bool cold;
+} Arm;
+
+typedef struct Merge {
+  ValueVec yields[2];
+  VEC(u8) unused;
+} Merge;
+
+static bool same_type(Recorder *r, TypeId x, TypeId y) {
+  if (x == y) return true;
+  const ArrayType *a = type_of(r->g, x), *b = type_of(r->g, y);
+  if (a->dtype != b->dtype || a->weak != b->weak || a->rank != b->rank || a->device != b->device) return false;
+  for (u32 d = 0; d < a->rank; d++)
+    if (!size_same(&r->g->sizes, a->dims[d], b->dims[d])) return false;
+  return true;
+}
+
+/* Collects the leaves of a value that both arms left in one place (b == 0: only one arm did). */
+static Outcome merge_place(Recorder *r, Merge *m, Av a, Av b) {
+  AvVec x = {0}, y = {0};
+  Outcome o = OUT_GO;
+  if (b && !av_same_tree(r, a, b)) {
+    o = rec_stuck(r, REASON_branch_merge, "the arms give %s and %s", av_kind_text(r, a), av_kind_text(r, b));
+  } else if (!av_leaves(r, a, &x) || (b && !av_leaves(r, b, &y))) {
+    o = OUT_FAIL;
+  }
+  for (u32 i = 0; i < x.count && o == OUT_GO; i++) {
+    ValueId v = av_value(r, x.data[i]), w = b ? av_value(r, y.data[i]) : 0;
+    if (b && !same_type(r, r->g->values.data[v].type, r->g->values.data[w].type)) {
+      const ArrayType *s = value_type(r->g, v), *t = value_type(r->g, w);
+      o = rec_stuck(r, REASON_branch_merge, "the arms give %s%s and %s%s", s->weak ? "weak " : "", dtype_name(s->dtype), t->weak ? "weak " : "", dtype_name(t->dtype));
+      break;
+    }
+    if (!vec_push(&r->vm->alloc, &m->yields[0], v) || (b && !vec_push(&r->vm->alloc, &m->yields[1], w))) o = OUT_FAIL;
+  }
+  vec_free(&r->vm->alloc, &x);
+  vec_free(&r->vm->alloc, &y);
+  return o;
+}
+
+static Av clean_cell(Recorder *r, u32 i) {
+  const RecCell *c = &r->cells.data[i];
+  if (c->source && c->source < r->source_av.count && r->source_av.data[c->source]) return r->source_av.data[c->source];
+  return c->dirty ? 0 : c->value;
+}
+
+static Av state_cell(Recorder *r, const RecState *s, u32 i) { return i < s->ncells ? s->cells[i].value : clean_cell(r, i); }
+static bool state_dirty(const RecState *s, u32 i) { return i < s->ncells && s->cells[i].dirty; }
+
+static void drop_merge(Recorder *r, Merge *m) {
+  vec_free(&r->vm->alloc, &m->yields[0]);
+  vec_free(&r->vm->alloc, &m->yields[1]);
+}
+
+/* Records one arm into a block of its own, left open unless it ended. */
+static Outcome record_arm(Recorder *r, const RecState *base, u32 pc, u32 join, bool force_cold, Arm *arm) {
+  BlockId parent = r->g->at;
+  RecMark mark = rec_mark(r);
+  rec_restore(r, base);
+  rec_top(r)->pc = pc;
+  arm->block = graph_open(r->g);
+  if (!arm->block) return OUT_FAIL;
+  Outcome o;
+  if (force_cold) {
+    o = OUT_STUCK;
+    r->reason = REASON_arm_types;
+  } else {
+    Scope s = {.depth = rec_depth(r), .end = join, .cond_exit = UINT32_MAX};
+    o = rec_run(r, &s);
+  }
+  if (o == OUT_STUCK) {
+    if (r->no_exits || r->lacks || r->noted_types) return OUT_STUCK;
+    u32 reason = r->reason == REASON_effect_output ? REASON_arm_output : force_cold ? REASON_arm_types : REASON_arm_break;
+    Span at = force_cold ? (Span){0} : r->why_span;
+    rec_rollback(r, &mark);
+    rec_restore(r, base);
+    rec_top(r)->pc = pc;
+    arm->block = graph_open(r->g);
+    u32 exit = arm->block ? rec_exit(r, EXIT_cold, reason, at.file ? at : rec_top(r)->code->proto->spans[pc]) : UINT32_MAX;
+    if (exit == UINT32_MAX || !graph_close(r->g, TERM_exit, NULL, 0, exit)) return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
+    arm->how = OUT_ENDED;
+    arm->cold = true;
+    return OUT_GO;
+  }
+  if (o == OUT_FAIL) return o;
+  arm->how = o;
+  if (o == OUT_ENDED) {
+    u32 exit = r->safe_exit != UINT32_MAX ? r->safe_exit : r->g->entry_exit;
+    return graph_close(r->g, TERM_exit, NULL, 0, exit) ? OUT_GO : OUT_FAIL;
+  }
+  arm->ret = o == OUT_RETURN ? r->ret : 0;
+  if (!rec_save(r, &arm->state)) return OUT_FAIL;
+  graph_at_end(r->g, parent);
+  return OUT_GO;
+}
+
+static void go_into(Recorder *r, const Arm *arm) {
+  rec_restore(r, &arm->state);
+  graph_at_end(r->g, arm->block);
+}
+
+/* An arm of the region's own frame returns: it leaves the region. */
+static Outcome return_by_exit(Recorder *r, Arm *arm) {
+  BlockId parent = r->g->at;
+  go_into(r, arm);
+  u32 exit = rec_exit_return(r, arm->ret);
+  if (exit == UINT32_MAX) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "what is returned cannot be rebuilt");
+  if (!graph_close(r->g, TERM_exit, NULL, 0, exit)) return OUT_FAIL;
+  graph_at_end(r->g, parent);
+  arm->how = OUT_ENDED;
+  return OUT_GO;
+}
+
+static bool is_open(const Arm *a) { return a->how == OUT_END || a->how == OUT_RETURN; }
+
+static Outcome settle_returns(Recorder *r, Arm *arms) {
+  u32 depth = rec_depth(r);
+  bool in_loop = r->loop && r->loop->depth == depth;
+  for (u32 k = 0; k < 2; k++) {
+    Arm *a = &arms[k], *b = &arms[1 - k];
+    if (a->how != OUT_RETURN) continue;
+    if (depth == 0 && !r->no_exits && (in_loop || b->how != OUT_RETURN)) {
+      Outcome o = return_by_exit(r, a);
+      if (o != OUT_GO) return o;
+      continue;
+    }
+    if (in_loop) return rec_stuck(r, REASON_loop_return, "a loop returns from the function");
+    if (b->how == OUT_END) { /* the other arm goes on to the function's end */
+      BlockId parent = r->g->at;
+      go_into(r, b);
+      Scope s = {.depth = depth, .end = UINT32_MAX, .cond_exit = UINT32_MAX};
+      Outcome o = rec_run(r, &s);
+      if (o == OUT_FAIL || o == OUT_STUCK) return o;
+      b->how = o;
+      b->ret = o == OUT_RETURN ? r->ret : 0;
+      if (o == OUT_ENDED) {
+        if (!graph_close(r->g, TERM_exit, NULL, 0, r->safe_exit != UINT32_MAX ? r->safe_exit : r->g->entry_exit)) return OUT_FAIL;
+      } else {
+        rec_state_free(r, &b->state);
+        if (!rec_save(r, &b->state)) return OUT_FAIL;
+      }
+      graph_at_end(r->g, parent);
+    }
+  }
+  return OUT_GO;
+}
+
+static Outcome close_arms(Recorder *r, Arm *arms, const Merge *m, const u32 *open_index) {
+  BlockId parent = r->g->at;
+  for (u32 k = 0; k < 2; k++) {
+    Arm *a = &arms[k];
+    if (a->how == OUT_ENDED) continue;
+    go_into(r, a);
+    Outcome o = OUT_GO;
+    if (a->how == OUT_NEXT || a->how == OUT_LEAVE) o = close_loop_block(r, r->loop, a->how == OUT_NEXT ? TERM_next : TERM_break);
+    else if (!graph_close(r->g, TERM_yield, m->yields[open_index[k]].data, m->yields[open_index[k]].count, 0)) o = OUT_FAIL;
+    if (o != OUT_GO) return o;
+    graph_at_end(r->g, parent);
+  }
+  return OUT_GO;
+}
+
+static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[2], u32 join, int force_cold, const RecState *base) {
+  Arm arms[2] = {{0}, {0}};
+  Merge merge = {0};
+  ValueVec results = {0};
+  Allocator *alloc = &r->vm->alloc;
+  u32 depth = rec_depth(r);
+  u64 *live = NULL;
+  const Proto *p = rec_top(r)->code->proto;
+  u32 words = (p->nregs + 63) / 64 + 1;
+  Outcome o = OUT_GO;
+  for (u32 k = 0; k < 2 && o == OUT_GO; k++) o = record_arm(r, base, pc[k], join, force_cold == (int)k, &arms[k]);
+  if (o != OUT_GO) goto done;
+  if (arms[0].cold && arms[1].cold) {
+    o = rec_stuck(r, REASON_branch_merge, "neither arm can be captured");
+    goto done;
+  }
+  if ((o = settle_returns(r, arms)) != OUT_GO) goto done;
+  bool open[2] = {is_open(&arms[0]), is_open(&arms[1])};
+  u32 which = open[0] ? 0 : 1;
+  bool both = open[0] && open[1], any = open[0] || open[1];
+  bool returns = any && arms[which].how == OUT_RETURN;
+  const u32 open_index[2] = {0, both ? 1 : 0};
+  if (!(live = mem_alloc_zero(alloc, words * 8))) {
+    o = OUT_FAIL;
+    goto done;
+  }
+  const RecState *x = &arms[which].state, *y = both ? &arms[1].state : NULL;
+  if (any && !returns && !proto_live(p, join, live, alloc)) {
+    o = OUT_FAIL;
+    goto done;
+  }
+  /* collect: the returned value, else registers; then cells */
+  if (returns) o = merge_place(r, &merge, arms[which].ret, both ? arms[1].ret : 0);
+  for (u32 i = 0; any && !returns && i < p->nregs && o == OUT_GO; i++) {
+    if (!(live[i / 64] >> (i % 64) & 1) || (x->regs[i] == base->regs[i] && (!y || y->regs[i] == x->regs[i]))) continue;
+    if (!x->regs[i] || (y && !y->regs[i])) continue;
+    o = merge_place(r, &merge, x->regs[i], y ? y->regs[i] : 0);
+  }
+  u32 ncells = r->cells.count;
+  for (u32 i = 0; any && i < ncells && o == OUT_GO; i++) {
+    Av a = state_cell(r, x, i), b = y ? state_cell(r, y, i) : 0;
+    Av was = i < base->ncells ? base->cells[i].value : clean_cell(r, i);
+    if ((a == was && (!y || b == a)) || !a || (y && !b)) continue;
+    o = merge_place(r, &merge, a, b);
+  }
+  if (o != OUT_GO) goto done;
+  if ((o = close_arms(r, arms, &merge, open_index)) != OUT_GO) goto done;
+  NodeId node = graph_cond(r->g, cond, arms[0].block, arms[1].block);
+  if (!node) {
+    o = OUT_FAIL;
+    goto done;
+  }
+  r->lifted_ifs++;
+  r->cold_exits += arms[0].cold + arms[1].cold;
+  rec_restore(r, base);
+  if (!any) {
+    o = OUT_ENDED;
+    goto done;
+  }
+  /* put the results where the values were, in the same order */
+  AvVec leaves = {0};
+  for (u32 i = 0; i < merge.yields[0].count && o == OUT_GO; i++) {
+    Av a = av_num(r, node_result(r->g, node, i));
+    if (!a || !vec_push(alloc, &leaves, a)) o = OUT_FAIL;
+  }
+  u32 next = 0;
+  Av ret = 0;
+  if (returns && o == OUT_GO) ret = av_rebuild(r, arms[which].ret, leaves.data, &next);
+  RecFrame *f = rec_top(r);
+  for (u32 i = 0; !returns && i < p->nregs && o == OUT_GO; i++) {
+    bool alive = live[i / 64] >> (i % 64) & 1;
+    if (!alive) {
+      f->regs[i] = x->regs[i] == base->regs[i] && (!y || y->regs[i] == base->regs[i]) ? base->regs[i] : 0;
+      continue;
+    }
+    if (x->regs[i] == base->regs[i] && (!y || y->regs[i] == x->regs[i])) continue;
+    if (!x->regs[i] || (y && !y->regs[i])) {
+      f->regs[i] = 0;
+      continue;
+    }
+    f->regs[i] = av_rebuild(r, x->regs[i], leaves.data, &next);
+  }
+  for (u32 i = 0; i < ncells && o == OUT_GO; i++) {
+    Av a = state_cell(r, x, i), b = y ? state_cell(r, y, i) : 0;
+    Av was = i < base->ncells ? base->cells[i].value : clean_cell(r, i);
+    bool dirty = state_dirty(x, i) || (y && state_dirty(y, i));
+    if (!((a == was && (!y || b == a)) || !a || (y && !b))) r->cells.data[i].value = av_rebuild(r, a, leaves.data, &next);
+    if (r->cells.data[i].source) r->cells.data[i].dirty |= dirty;
+  }
+  vec_free(alloc, &leaves);
+  if (r->failed) o = OUT_FAIL;
+  if (o != OUT_GO) goto done;
+  if (returns) o = rec_do_return(r, s, ret);
+  else rec_top(r)->pc = join;
+done:
+  (void)depth;
+  for (u32 k = 0; k < 2; k++) rec_state_free(r, &arms[k].state);
+  drop_merge(r, &merge);
+  vec_free(alloc, &results);
+  if (live) mem_free(alloc, live, words * 8);
+  return o;
+}
+
+/* Which arm the program took more often of late: 0 when the condition is mostly true. */
+static u32 usual_arm(Recorder *r, bool jump_is_true) {
+  RecFrame *f = rec_top(r);
+  u32 site = f->code->site_of_pc ? f->code->site_of_pc[f->pc] : 0;
+  if (!site) return 0;
+  u32 taken = (u32)__builtin_popcount(f->code->sites[site - 1].taken);
+  return (taken >= 8) == jump_is_true ? 0 : 1;
+}
+
+/* pc[0]: where control goes when the condition holds. */
+Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 when_true, u32 when_false, u32 join) {
+  if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "branches nested too deep");
+  RecFrame *f = rec_top(r);
+  u32 fall = f->pc + 1;
+  ValueId p = av_value(r, cond);
+  u32 other = when_true == fall ? when_false : when_true;
+  if (join == UINT32_MAX) {
+    bool lifted = r->loop && r->loop->depth == rec_depth(r) && other == r->loop->end;
+    if (!lifted) { /* trip by trip: staying in the loop is relied on */
+      u32 exit = r->no_exits ? r->safe_exit : rec_exit(r, EXIT_check, CHECK_truth, f->code->proto->spans[f->pc]);
+      if (exit == UINT32_MAX) return rec_stuck(r, REASON_loop_body, "a loop that is not lifted");
+      if (when_false == fall) {
+        Av negated;
+        Outcome o = rec_op(r, OP_logical_not, &cond, &negated);
+        if (o != OUT_GO) return o;
+        p = av_value(r, negated);
+      }
+      if (!graph_check(r->g, CHECK_assertion, &p, 1, exit)) return OUT_FAIL;
+      f->pc = fall;
+      return OUT_GO;
+    }
+    join = fall;
+  }
+  const u32 pc[2] = {when_true, when_false};
+  RecMark start = rec_mark(r);
+  RecState base;
+  if (!rec_save(r, &base)) return OUT_FAIL;
+  r->nest++;
+  Outcome o = branch_once(r, s, p, pc, join, -1, &base);
+  if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->noted_types) {
+    char why[sizeof r->why];
+    memcpy(why, r->why, sizeof why);
+    rec_rollback(r, &start);
+    rec_restore(r, &base);
+    o = branch_once(r, s, p, pc, join, 1 - (int)usual_arm(r, when_true != fall), &base);
+    if (o == OUT_STUCK) memcpy(r->why, why, sizeof why);
+  }
+  r->nest--;
+  if (o == OUT_STUCK) {
+    u16 reason = r->reason;
+    Span span = r->why_span;
+    rec_rollback(r, &start);
+    rec_restore(r, &base);
+    r->reason = reason;
+    r->why_span = span;
+  }
+  rec_state_free(r, &base);
+  return o;
+}
+
+/* ---- loops --------------------------------------------------------------------------------------------------- */
+
+static RecStraight *straight_at(Recorder *r, u32 depth, u32 extent) {
+  for (u32 i = 0; i < r->straight.count; i++)
+    if (r->straight.data[i].depth == depth && r->straight.data[i].extent == extent) return &r->straight.data[i];
+  return NULL;
+}
+
+static bool add_loc(Recorder *r, RecLoop *l, bool cell, u32 index) {
+  for (u32 i = 0; i < l->locs.count; i++)
+    if (l->locs.data[i].cell == cell && l->locs.data[i].index == index) return true;
+  return vec_push(&r->vm->alloc, &l->locs, (RecLoc){.cell = cell, .index = index});
+}
+
+static Outcome collect_locs(Recorder *r, RecLoop *l, const Extent *e) {
+  RecFrame *f = rec_top(r);
+  const Proto *p = f->code->proto;
+  Allocator *alloc = &r->vm->alloc;
+  u32 words = (p->nregs + 63) / 64 + 1;
+  u64 *live = mem_alloc_zero(alloc, words * 8);
+  if (!live) return OUT_FAIL;
+  bool ok = proto_live(p, e->head, live, alloc);
+  for (u32 i = 0; i < e->write_count && ok; i++) {
+    u32 w = p->writes[e->write_first + i];
+    if (w & WRITE_MODULE) {
+      u32 cell;
+      Outcome o = rec_cell_global(r, f->code->module, w & ~WRITE_MODULE, &cell);
+      if (o != OUT_GO) {
+        mem_free(alloc, live, words * 8);
+        return o;
+      }
+      ok = add_loc(r, l, true, cell);
+    } else if (live[w / 64] >> (w % 64) & 1 && f->regs[w]) {
+      ok = add_loc(r, l, false, w);
+    }
+  }
+  if (ok && e->kind == EXT_FOR) ok = add_loc(r, l, false, ins_a(p->code[e->head]) + 1);
+  mem_free(alloc, live, words * 8);
+  return ok ? OUT_GO : OUT_FAIL;
+}
+
+/* The carried values as parameters of the cursor's block, standing where they belong. */
+static bool place_params(Recorder *r, RecLoop *l, BlockId b) {
+  AvVec leaves = {0};
+  bool ok = true;
+  for (u32 i = 0; i < l->types.count && ok; i++) {
+    Av a = av_num(r, graph_param(r->g, b, l->types.data[i]));
+    ok = a && vec_push(&r->vm->alloc, &leaves, a);
+  }
+  u32 next = 0;
+  for (u32 i = 0; i < l->locs.count && ok; i++) {
+    RecLoc *loc = &l->locs.data[i];
+    Av a = av_rebuild(r, loc->before, leaves.data, &next);
+    *loc_at(r, loc) = a;
+    ok = a || !loc->before;
+  }
+  vec_free(&r->vm->alloc, &leaves);
+  return ok;
+}
+
+static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecState *base) {
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  const Proto *p = rec_top(r)->code->proto;
+  ValueVec init = {0};
+  AvVec leaves = {0};
+  Outcome o = OUT_GO;
+  l->types.count = 0;
+  for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
+    RecLoc *loc = &l->locs.data[i];
+    leaves.count = 0;
+    loc->before = av_force(r, *loc_at(r, loc));
+    if (!av_leaves(r, loc->before, &leaves)) o = OUT_FAIL;
+    loc->first = l->types.count;
+    loc->count = leaves.count;
+    for (u32 k = 0; k < leaves.count && o == OUT_GO; k++) {
+      ValueId v = av_value(r, leaves.data[k]);
+      if (!vec_push(alloc, &init, v) || !vec_push(alloc, &l->types, g->values.data[v].type)) o = OUT_FAIL;
+    }
+  }
+  if (l->types.count > 512) o = rec_stuck(r, REASON_graph_size, "a loop with many variables");
+  u32 body_pc = 0;
+  RecFrame *f = rec_top(r);
+  u32 *stale = NULL, nstale = 0;
+  /* condition */
+  BlockId cond = 0, body = 0;
+  if (o == OUT_GO && !(cond = graph_open(g))) o = OUT_FAIL;
+  if (o == OUT_GO && !place_params(r, l, cond)) o = OUT_FAIL;
+  if (o == OUT_GO && e->kind == EXT_FOR) {
+    u32 a = ins_a(p->code[e->head]);
+    Av more;
+    o = rec_binary(r, BC_lt, f->regs[a + 1], f->regs[a + 2], &more);
+    r->cond = o == OUT_GO ? av_value(r, more) : 0;
+    body_pc = e->head;
+  } else if (o == OUT_GO) {
+    RecState before = {0};
+    Scope s = {.depth = rec_depth(r), .end = e->head, .cond_exit = e->end};
+    RecLoop *outer = r->loop;
+    r->loop = l;
+    if (!rec_save(r, &before)) o = OUT_FAIL;
+    if (o == OUT_GO) o = rec_run(r, &s);
+    r->loop = outer;
+    if (o == OUT_END) o = OUT_GO;
+    else if (o != OUT_FAIL && o != OUT_STUCK) o = rec_stuck(r, REASON_loop_body, "the loop's condition");
+    if (o == OUT_GO) {
+      f = rec_top(r);
+      body_pc = f->pc;
+      stale = mem_alloc(alloc, sizeof *stale * (before.nregs + 1));
+      if (!stale) o = OUT_FAIL;
+      for (u32 i = 0; stale && i < before.nregs; i++)
+        if (f->regs[i] != before.regs[i]) stale[nstale++] = i;
+    }
+    rec_state_free(r, &before);
+  }
+  if (o == OUT_GO && !graph_close(g, TERM_yield, &r->cond, 1, 0)) o = OUT_FAIL;
+  /* body */
+  if (o == OUT_GO) rec_restore(r, base);
+  if (o == OUT_GO && !(body = graph_open(g))) o = OUT_FAIL;
+  if (o == OUT_GO && !place_params(r, l, body)) o = OUT_FAIL;
+  if (o == OUT_GO) {
+    f = rec_top(r);
+    f->pc = e->head;
+    if (!r->no_exits) {
+      u32 exit = rec_exit(r, EXIT_check, CHECK_none, p->spans[e->head]);
+      if (exit == UINT32_MAX) o = r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_types, "a variable of the loop cannot be rebuilt");
+      else r->safe_exit = exit;
+    }
+    for (u32 i = 0; i < nstale; i++) {
+      bool carried = false;
+      for (u32 k = 0; k < l->locs.count; k++) carried |= !l->locs.data[k].cell && l->locs.data[k].index == stale[i];
+      if (!carried) f->regs[stale[i]] = 0;
+    }
+    f->pc = body_pc;
+    l->outer = r->loop;
+    r->loop = l;
+    r->back_edge = false;
+    if (o == OUT_GO && e->kind == EXT_FOR) o = rec_next_item(r, ins_a(p->code[e->head]));
+    if (o == OUT_GO) {
+      Scope s = {.depth = rec_depth(r), .end = UINT32_MAX, .cond_exit = UINT32_MAX};
+      o = rec_run(r, &s);
+      if (o == OUT_NEXT || o == OUT_LEAVE) {
+        o = close_loop_block(r, l, o == OUT_NEXT ? TERM_next : TERM_break);
+      } else if (o == OUT_ENDED) {
+        o = graph_close(g, TERM_exit, NULL, 0, r->safe_exit != UINT32_MAX ? r->safe_exit : g->entry_exit) ? OUT_GO : OUT_FAIL;
+      } else if (o == OUT_RETURN && rec_depth(r) == 0 && !r->no_exits) {
+        u32 exit = rec_exit_return(r, r->ret);
+        o = exit != UINT32_MAX && graph_close(g, TERM_exit, NULL, 0, exit) ? OUT_GO : OUT_FAIL;
+      } else if (o != OUT_FAIL && o != OUT_STUCK) {
+        o = rec_stuck(r, REASON_loop_return, "a loop returns from the function");
+      }
+    }
+    r->loop = l->outer;
+  }
+  NodeId node = 0;
+  if (o == OUT_GO && !(node = graph_while(g, init.data, init.count, cond, body))) o = OUT_FAIL;
+  if (o == OUT_GO) {
+    rec_restore(r, base);
+    leaves.count = 0;
+    for (u32 i = 0; i < l->types.count && o == OUT_GO; i++) {
+      Av a = av_num(r, node_result(g, node, i));
+      if (!a || !vec_push(alloc, &leaves, a)) o = OUT_FAIL;
+    }
+    u32 next = 0;
+    for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
+      RecLoc *loc = &l->locs.data[i];
+      *loc_at(r, loc) = av_rebuild(r, loc->before, leaves.data, &next);
+      if (loc->cell) r->cells.data[loc->index].dirty = true;
+    }
+    rec_top(r)->pc = e->end;
+    r->lifted_loops++;
+    if (r->failed) o = OUT_FAIL;
+  }
+  if (stale) mem_free(alloc, stale, sizeof *stale * (base->nregs + 1));
+  vec_free(alloc, &init);
+  vec_free(alloc, &leaves);
+  return o;
+}
+
+enum { LIFT_TRIES = 6 };
+
+static Outcome lift_loop(Recorder *r, u32 extent) {
+  const Extent *e = &rec_top(r)->code->proto->extents[extent];
+  RecLoop l = {.depth = rec_depth(r), .extent = extent, .els = e->els, .end = e->end};
+  if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "loops nested too deep");
+  Outcome o = collect_locs(r, &l, e);
+  r->nest++;
+  for (u32 try = 0; o == OUT_GO && try < LIFT_TRIES; try++) {
+    RecMark mark = rec_mark(r);
+    RecState base;
+    u32 safe = r->safe_exit;
+    if (!rec_save(r, &base)) {
+      o = OUT_FAIL;
+      break;
+    }
+    r->noted_types = false;
+    r->lacks = NULL;
+    o = lift_once(r, &l, e, &base);
+    r->safe_exit = safe;
+    if (o == OUT_STUCK) {
+      bool more = r->lacks == &l && try + 1 < LIFT_TRIES;
+      u16 reason = r->reason;
+      Span span = r->why_span;
+      rec_rollback(r, &mark);
+      rec_restore(r, &base);
+      r->reason = reason;
+      r->why_span = span;
+      if (more) {
+        u32 cell = r->lacks_cell;
+        r->lacks = NULL;
+        o = r->lacks_module ? rec_cell_global(r, r->lacks_module, r->lacks_slot, &cell) : cell < r->cells.count ? OUT_GO : OUT_STUCK;
+        if (o == OUT_GO && !add_loc(r, &l, true, cell)) o = OUT_FAIL;
+        rec_state_free(r, &base);
+        continue;
+      }
+    }
+    rec_state_free(r, &base);
+    break;
+  }
+  r->nest--;
+  vec_free(&r->vm->alloc, &l.locs);
+  vec_free(&r->vm->alloc, &l.types);
+  return o;
+}
+
+Outcome rec_flow(Recorder *r, const Scope *s) {
+  RecFrame *f = rec_top(r);
+  const Proto *p = f->code->proto;
+  u32 depth = rec_depth(r);
+  if (r->loop && r->loop->depth == depth) {
+    if (f->pc == r->loop->els) return OUT_NEXT;
+    if (f->pc == r->loop->end) return OUT_LEAVE;
+  }
+  if (s->cond_exit != UINT32_MAX && depth == s->depth && f->pc == s->end) return OUT_END; /* the condition being recorded */
+  u32 extent = rec_loop_extent(p, f->pc);
+  if (!extent || (r->loop && r->loop->depth == depth && r->loop->extent == extent)) return OUT_END;
+  const Extent *e = &p->extents[extent];
+  bool back = r->back_edge;
+  RecStraight *st = straight_at(r, depth, extent);
+  if (st && !back) { /* entered anew */
+    *st = r->straight.data[--r->straight.count];
+    st = NULL;
+  }
+  if (e->kind == EXT_FOR) { /* over a list: trip by trip, all of them */
+    Av seq = av_force(r, f->regs[ins_a(p->code[e->head])]);
+    if (!seq) return OUT_FAIL;
+    u8 kind = av_at(r, seq)->kind;
+    if (kind == AV_LIST || kind == AV_RECORD) {
+      if (av_at(r, seq)->count > 2 * (u32)r->tracer->tunables.unroll_trips)
+        return rec_stuck(r, REASON_loop_sequence, "a loop over a list of %u items", av_at(r, seq)->count);
+      return OUT_END;
+    }
+  }
+  if (st && st->hopeless) {
+    memcpy(r->why, st->why, sizeof r->why);
+    r->reason = REASON_loop_body;
+    r->why_span = p->spans[f->pc];
+    return OUT_STUCK;
+  }
+  Outcome o = lift_loop(r, extent);
+  if (o != OUT_STUCK) return o;
+  if (r->lacks) return o; /* an outer loop has to carry more first */
+  bool types = r->noted_types;
+  r->noted_types = false;
+  if (st) { /* the first trip was taken out already */
+    if (types) r->reason = REASON_loop_types;
+    return o;
+  }
+  if (r->no_exits && !types) return o;
+  RecStraight entry = {.depth = depth, .extent = extent, .peeled = true, .hopeless = !types};
+  memcpy(entry.why, r->why, sizeof entry.why);
+  if (!vec_push(&r->vm->alloc, &r->straight, entry)) return OUT_FAIL;
+  return OUT_END;
+}

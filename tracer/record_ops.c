@@ -1,0 +1,381 @@
+/* record_ops.c — operators and array operations of the trace: folding, sizes, nodes with inferred types. */
+#include "tracer/record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const u16 op_of_bc[BC_COUNT] = {
+    [BC_add] = OP_add, [BC_sub] = OP_subtract, [BC_mul] = OP_multiply, [BC_div] = OP_divide,
+    [BC_floordiv] = OP_floor_divide, [BC_mod] = OP_remainder, [BC_matmul] = OP_matmul, [BC_pow] = OP_power,
+    [BC_band] = OP_bitwise_and, [BC_bor] = OP_bitwise_or, [BC_bxor] = OP_bitwise_xor, [BC_shl] = OP_left_shift,
+    [BC_shr] = OP_right_shift, [BC_eq] = OP_equal, [BC_ne] = OP_not_equal, [BC_lt] = OP_less,
+    [BC_le] = OP_less_equal, [BC_gt] = OP_greater, [BC_ge] = OP_greater_equal, [BC_neg] = OP_negative,
+    [BC_pos] = OP_positive, [BC_bnot] = OP_bitwise_not,
+};
+
+static Outcome made(Recorder *r, Av a, Av *out) {
+  *out = a;
+  return a && !r->failed ? OUT_GO : OUT_FAIL;
+}
+
+/* ---- integers as sizes --------------------------------------------------------------------------- */
+
+enum { DIM_HINT_LIMIT_BITS = 40 }; /* larger products stay ordinary wrapping arithmetic */
+
+static bool sized(Recorder *r, ValueId v, Dim *d) {
+  const ArrayType *t = value_type(r->g, v);
+  return t->rank == 0 && t->dtype == DT_i64 && value_dim(r->g, v, d) && *d != DIM_NONE;
+}
+
+/* i64 + - * of numbers that are sizes is a size again. 0: not so, make a node. */
+static ValueId size_arithmetic(Recorder *r, u32 bc, ValueId a, ValueId b) {
+  Dim x, y, d;
+  SizePool *p = &r->g->sizes;
+  if (!sized(r, a, &x) || !sized(r, b, &y)) return 0;
+  switch (bc) {
+    case BC_add: d = size_add(p, x, y); break;
+    case BC_sub: d = size_sub(p, x, y); break;
+    case BC_mul: d = size_mul(p, x, y); break;
+    case BC_floordiv:
+    case BC_mod:
+      if (y <= 0) return 0; /* a positive constant only */
+      d = bc == BC_mod ? size_mod(p, x, y) : size_floordiv(p, x, y);
+      break;
+    default: return 0;
+  }
+  i64 hint;
+  if (d == DIM_NONE || !size_hint(p, d, &hint) || hint >> DIM_HINT_LIMIT_BITS != hint >> 63) return 0;
+  bool weak = value_type(r->g, a)->weak && value_type(r->g, b)->weak;
+  return graph_size_typed(r->g, d, DT_i64, weak);
+}
+
+/* ---- operators ------------------------------------------------------------------------------------ */
+
+static Outcome join_lists(Recorder *r, Av a, Av b, Av *out) {
+  u32 n = av_at(r, a)->count, m = av_at(r, b)->count, first = r->items.count;
+  for (u32 i = 0; i < n + m; i++)
+    if (!vec_push(&r->vm->alloc, &r->items, i < n ? av_item(r, a, i) : av_item(r, b, i - n))) return OUT_FAIL;
+  return made(r, av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = n + m}), out);
+}
+
+Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
+  a = av_force(r, a);
+  b = av_force(r, b);
+  if (!a || !b) return OUT_FAIL;
+  Value x, y;
+  if (av_const_value(r, a, &x) && av_const_value(r, b, &y) && x.kind != V_FN && y.kind != V_FN) {
+    Value v;
+    if (vm_binary(r->vm, bc, x, y, &v) != WEFT_OK) {
+      vm_error_clear(r->vm);
+      return rec_stuck(r, REASON_raises, "`%s` raises an error", bc_info[bc].name);
+    }
+    Av c = av_const(r, v);
+    value_drop(r->vm, v);
+    return made(r, c, out);
+  }
+  bool nx = av_is_number(r, a), ny = av_is_number(r, b);
+  if (nx && ny && bc != BC_in) {
+    ValueId d = size_arithmetic(r, bc, av_value(r, a), av_value(r, b));
+    if (d) return made(r, av_num(r, d), out);
+    Av params[2] = {a, b};
+    return rec_op(r, op_of_bc[bc], params, out);
+  }
+  u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
+  if (bc == BC_add && ka == AV_LIST && kb == AV_LIST) return join_lists(r, a, b, out);
+  if (bc == BC_eq || bc == BC_ne) {
+    /* values of different types are unequal; of one type, only when that is known */
+    if (strcmp(av_kind_text(r, a), av_kind_text(r, b)) != 0) return made(r, av_const(r, value_bool(bc == BC_ne)), out);
+    if (a == b && ka != AV_NUM) {
+      AvVec leaves = {0};
+      bool ok = av_leaves(r, a, &leaves);
+      bool none = ok && leaves.count == 0;
+      vec_free(&r->vm->alloc, &leaves);
+      if (none) return made(r, av_const(r, value_bool(bc == BC_eq)), out);
+    }
+  }
+  if (bc == BC_in && kb == AV_RECORD && av_const_value(r, a, &x) && x.kind == V_TEXT) {
+    Name key = name_find(&r->vm->names, x.text->data, x.text->len);
+    return made(r, av_const(r, value_bool(key && av_field(r, b, key) >= 0)), out);
+  }
+  return rec_stuck(r, REASON_no_rule, "`%s` of %s and %s", bc_info[bc].name, av_kind_text(r, a), av_kind_text(r, b));
+}
+
+Outcome rec_unary(Recorder *r, u32 bc, Av a, Av *out) {
+  a = av_force(r, a);
+  if (!a) return OUT_FAIL;
+  if (bc == BC_not || bc == BC_truth) {
+    Av t;
+    Outcome o = rec_truth(r, a, &t);
+    if (o != OUT_GO) return o;
+    Value v;
+    if (av_const_value(r, t, &v)) return made(r, av_const(r, value_bool((v.i != 0) == (bc == BC_truth))), out);
+    if (bc == BC_truth) return made(r, t, out);
+    Av params[1] = {t};
+    return rec_op(r, OP_logical_not, params, out);
+  }
+  if (!av_is_number(r, a)) return rec_stuck(r, REASON_raises, "`%s` of %s", bc_info[bc].name, av_kind_text(r, a));
+  return rec_op(r, op_of_bc[bc], &a, out);
+}
+
+Outcome rec_truth(Recorder *r, Av a, Av *out) {
+  a = av_force(r, a);
+  if (!a) return OUT_FAIL;
+  Value v;
+  if (av_const_value(r, a, &v)) {
+    bool t;
+    if (vm_truth(r->vm, v, &t) != WEFT_OK) {
+      vm_error_clear(r->vm);
+      return rec_stuck(r, REASON_raises, "the condition is %s", av_kind_text(r, a));
+    }
+    return made(r, av_const(r, value_bool(t)), out);
+  }
+  ValueId n = av_value(r, a);
+  if (!n || value_type(r->g, n)->rank != 0) return rec_stuck(r, REASON_raises, "the condition is no number of rank 0");
+  if (value_type(r->g, n)->dtype == DT_bool) return made(r, a, out);
+  Av zero = av_const(r, value_weak_i64(0)), params[2] = {a, zero};
+  return zero ? rec_op(r, OP_not_equal, params, out) : OUT_FAIL;
+}
+
+/* ---- operations of ops.def ------------------------------------------------------------------------ */
+
+/* Parameters that are never operands: they say how, not on what. */
+static bool is_setting(u32 op, const OpParam *p) {
+  static const char *const names[] = {
+      "axis", "axes", "keepdims", "dtype", "device", "shape", "reverse", "include_initial", "descending", "correction",
+      "ord", "k", "m", "num", "endpoint", "base", "indexing", "parts", "reps", "shift", "width", "mode", "window", "source",
+      "destination", "axis1", "axis2", "size", "side", "reduce", "return_index", "return_inverse", "return_counts",
+      "minlength", "bins", "approximate", "largest", "offset", "upper", "full_matrices", "start", "stop", "step", "spec",
+  };
+  for (u32 i = 0; i < COUNT_OF(names); i++)
+    if (strlen(names[i]) == p->len && memcmp(names[i], p->name, p->len) == 0) return true;
+  bool n = p->len == 1 && p->name[0] == 'n';
+  return n && (op == OP_eye || op == OP_diff || op == OP_repeat || op == OP_one_hot || op == OP_linalg_matrix_power);
+}
+
+static bool named(const OpParam *p, const char *s) { return strlen(s) == p->len && memcmp(s, p->name, p->len) == 0; }
+
+/* A list of integers as an attribute: constants, else sizes. */
+static Outcome list_setting(Recorder *r, u32 param, Av a, bool shape, GraphAttr *out) {
+  u32 n = av_at(r, a)->count;
+  i64 ints[2 * TYPE_MAX_RANK];
+  Dim dims[TYPE_MAX_RANK];
+  bool pairs = false, known = true;
+  if (n > TYPE_MAX_RANK) return rec_stuck(r, REASON_raises, "too many axes");
+  for (u32 i = 0; i < n; i++) {
+    Av item = av_force(r, av_item(r, a, i));
+    if (!item) return OUT_FAIL;
+    if (av_at(r, item)->kind == AV_LIST && av_at(r, item)->count == 2 && (i == 0 || pairs)) {
+      pairs = true;
+      if (!av_known_int(r, av_item(r, item, 0), &ints[2 * i]) || !av_known_int(r, av_item(r, item, 1), &ints[2 * i + 1]))
+        return rec_stuck(r, REASON_literal_needed, "pairs of sizes must be known");
+      continue;
+    }
+    if (pairs || !av_dim(r, item, &dims[i])) return rec_stuck(r, REASON_data_dependent_shape, "a list of sizes holds %s", av_kind_text(r, item));
+    known &= av_known_int(r, item, &ints[i]);
+  }
+  if (pairs || (known && !shape)) *out = attr_ints(r->g, param, ints, pairs ? 2 * n : n, pairs);
+  else *out = attr_dims(r->g, param, dims, n);
+  return r->g->failed ? OUT_FAIL : OUT_GO;
+}
+
+static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
+  const OpParam *p = &op_info(op)->params[param];
+  bool shape = named(p, "shape") || named(p, "reps");
+  a = av_force(r, a);
+  if (!a) return OUT_FAIL;
+  if (av_at(r, a)->kind == AV_LIST) return list_setting(r, param, a, shape, out);
+  Value v;
+  Dim d;
+  if (av_const_value(r, a, &v)) {
+    switch (v.kind) {
+      case V_NIL: *out = attr_nil(param); return OUT_GO;
+      case V_TEXT: *out = attr_text(r->g, param, v.text->data, v.text->len); return r->g->failed ? OUT_FAIL : OUT_GO;
+      case V_DTYPE: *out = attr_dtype(param, v.dtype); return OUT_GO;
+      case V_NUM:
+        if (shape) break;
+        if (v.dtype == DT_bool) *out = attr_bool(param, v.i != 0);
+        else if (dtype_kind(v.dtype) == DK_INT) *out = attr_int(param, v.i);
+        else *out = attr_float(param, num_as_f64(v));
+        return OUT_GO;
+      default: break;
+    }
+  }
+  if (av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0 && av_dim(r, a, &d)) {
+    if (shape) {
+      *out = attr_dims(r->g, param, &d, 1);
+      return r->g->failed ? OUT_FAIL : OUT_GO;
+    }
+    *out = attr_dim(param, d);
+    return OUT_GO;
+  }
+  return rec_stuck(r, REASON_literal_needed, "%s: `%.*s` must be known while tracing", op_name(op), (int)p->len, p->name);
+}
+
+static bool on_numbers(u32 op) {
+  const OpInfo *info = op_info(op);
+  if (info->effect != EFF_pure) return false;
+  switch (info->family) {
+    case FAM_elementwise:
+    case FAM_reduce:
+    case FAM_scan:
+    case FAM_view:
+    case FAM_index:
+    case FAM_make:
+    case FAM_sort:
+    case FAM_linalg:
+    case FAM_random: return op != OP_array;
+    default: return false;
+  }
+}
+
+/* All operands known: the eager kernel says what it gives. */
+static bool fold(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
+  const OpInfo *info = op_info(op);
+  if (info->family != FAM_elementwise) return false;
+  Value args[OP_MAX_PARAMS];
+  for (u32 i = 0; i < info->nparams; i++) {
+    args[i] = value_hole();
+    if (!params[i] || av_at(r, params[i])->kind == AV_HOLE) continue;
+    if (!av_const_value(r, params[i], &args[i])) return false;
+  }
+  for (u32 i = 0; i < info->nparams; i++) value_keep(args[i]);
+  Value v;
+  bool ok = vm_op(r->vm, op, args, &v) == WEFT_OK;
+  for (u32 i = 0; i < info->nparams; i++) value_drop(r->vm, args[i]);
+  if (!ok) {
+    vm_error_clear(r->vm);
+    *o = rec_stuck(r, REASON_raises, "%s raises an error", op_name(op));
+    return true;
+  }
+  *o = made(r, av_const(r, v), out);
+  value_drop(r->vm, v);
+  return true;
+}
+
+static bool emit_size_check(void *ctx, Dim a, Dim b) {
+  Recorder *r = ctx;
+  if (r->safe_exit == UINT32_MAX) return false;
+  ValueId operands[2] = {graph_size(r->g, a), graph_size(r->g, b)};
+  return graph_check(r->g, CHECK_size, operands, 2, r->safe_exit) != 0;
+}
+
+/* Run-time conditions of an operation, as checks that leave by the safe exit. */
+static Outcome op_checks(Recorder *r, u32 op, const GraphArg *args) {
+  switch (op) {
+    case OP_floor_divide:
+    case OP_remainder: {
+      const ArrayType *y = value_type(r->g, args[1].value), *x = value_type(r->g, args[0].value);
+      if (dtype_kind(x->dtype) >= DK_FLOAT || dtype_kind(y->dtype) >= DK_FLOAT) return OUT_GO;
+      Value known;
+      if (value_const(r->g, args[1].value, &known) && known.i != 0) return OUT_GO;
+      return rec_check(r, CHECK_zero_div, &args[1].value, 1);
+    }
+    case OP_power:
+    case OP_pow: {
+      const ArrayType *y = value_type(r->g, args[1].value), *x = value_type(r->g, args[0].value);
+      if (dtype_kind(x->dtype) >= DK_FLOAT || dtype_kind(y->dtype) >= DK_FLOAT) return OUT_GO;
+      Value known;
+      if (value_const(r->g, args[1].value, &known) && (i64)known.i >= 0) return OUT_GO;
+      return rec_check(r, CHECK_neg_power, &args[1].value, 1);
+    }
+    case OP_astype: {
+      const ArrayType *x = value_type(r->g, args[0].value);
+      u32 to = arg_dtype(&args[1]);
+      if (dtype_kind(x->dtype) != DK_FLOAT || (dtype_kind(to) != DK_INT)) return OUT_GO;
+      ValueId operands[2] = {args[0].value, graph_const_f64(r->g, to, 0)};
+      return rec_check(r, CHECK_cast_range, operands, 2);
+    }
+    default: return OUT_GO;
+  }
+}
+
+/* Checks that an operation of the index family needs are not expressed yet: only those without are captured. */
+static bool needs_unwritten_check(u32 op) {
+  switch (op) {
+    case OP_take:
+    case OP_take_along_axis:
+    case OP_scatter:
+    case OP_bincount:
+    case OP_one_hot:
+    case OP_nn_cross_entropy: return true;
+    default: return false;
+  }
+}
+
+Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
+  const OpInfo *info = op_info(op);
+  Outcome folded;
+  if (!on_numbers(op)) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
+  Av forced[OP_MAX_PARAMS];
+  for (u32 i = 0; i < info->nparams; i++) {
+    forced[i] = av_force(r, params[i]);
+    if (params[i] && !forced[i]) return OUT_FAIL;
+  }
+  params = forced;
+  if (fold(r, op, params, out, &folded)) return folded;
+  if (!r->vm->ops[op].eager) return rec_stuck(r, REASON_raises, "%s is not supported", op_name(op));
+  ValueId operands[64];
+  GraphAttr attrs[OP_MAX_PARAMS + 1];
+  u32 n = 0, na = 0;
+  for (u32 i = 0; i < info->nparams; i++) {
+    Av a = params[i];
+    const OpParam *p = &info->params[i];
+    if (!a || av_at(r, a)->kind == AV_HOLE) {
+      if (!p->has_default && !p->rest) return rec_stuck(r, REASON_raises, "%s: `%.*s` is missing", op_name(op), (int)p->len, p->name);
+      attrs[na++] = attr_hole(i);
+      continue;
+    }
+    if (is_setting(op, p)) {
+      Outcome o = setting(r, op, i, a, &attrs[na++]);
+      if (o != OUT_GO) return o;
+      continue;
+    }
+    if (av_at(r, a)->kind == AV_LIST) {
+      u32 count = av_at(r, a)->count;
+      bool joins = op == OP_concat || op == OP_stack || p->rest;
+      if (!joins || count > COUNT_OF(operands) - n - OP_MAX_PARAMS)
+        return rec_stuck(r, joins ? REASON_graph_size : REASON_raises, "%s of a list", op_name(op));
+      attrs[na++] = attr_list(i, count);
+      for (u32 k = 0; k < count; k++) {
+        ValueId v = av_value(r, av_item(r, a, k));
+        if (!v) return rec_stuck(r, REASON_no_rule, "%s of a list of %s", op_name(op), av_kind_text(r, av_item(r, a, k)));
+        operands[n++] = v;
+      }
+      continue;
+    }
+    Value v;
+    if (av_const_value(r, a, &v) && v.kind == V_NIL) {
+      attrs[na++] = attr_nil(i);
+      continue;
+    }
+    ValueId value = av_value(r, a);
+    if (!value) return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), av_kind_text(r, a));
+    operands[n++] = value;
+  }
+  if (needs_unwritten_check(op)) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
+  RecFrame *f = rec_top(r);
+  GuardDims dims;
+  guard_dims_init(&dims, &r->g->guards, &r->g->sizes, op_name(op), f->code->proto->spans[f->pc]);
+  dims.emit_check = emit_size_check;
+  dims.check_ctx = r;
+  ArrayType results[16];
+  u32 nresults = COUNT_OF(results);
+  RuleError err = {0};
+  if (!graph_infer(r->g, &dims.base, op, operands, n, attrs, na, results, &nresults, &err)) {
+    if (r->g->failed || dims.failed) return OUT_FAIL;
+    return rec_stuck(r, REASON_raises, "%s: %s", op_name(op), err.text);
+  }
+  GraphArg args[OP_MAX_PARAMS];
+  bind_args(op, operands, n, attrs, na, args);
+  Outcome o = op_checks(r, op, args);
+  if (o != OUT_GO) return o;
+  TypeId types[16];
+  for (u32 i = 0; i < nresults; i++) types[i] = graph_type(r->g, &results[i]);
+  NodeId node = graph_node(r->g, NODE_op, op, operands, n, attrs, na, types, nresults);
+  if (!node) return OUT_FAIL;
+  bool list = op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays || op == OP_nonzero || nresults != 1;
+  if (!list) return made(r, av_num(r, node_result(r->g, node, 0)), out);
+  Av items[16];
+  for (u32 i = 0; i < nresults; i++) items[i] = av_num(r, node_result(r->g, node, i));
+  return made(r, av_items(r, AV_LIST, items, nresults), out);
+}
