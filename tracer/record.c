@@ -682,7 +682,7 @@ Outcome rec_run(Recorder *r, const Scope *s) {
     const Proto *p = f->code->proto;
     bool mine = rec_depth(r) == s->depth;
     if (mine && f->pc == s->end && s->cond_exit == UINT32_MAX) return OUT_END;
-    if (++r->steps > r->step_limit || r->g->nodes.count > (u32)r->tracer->tunables.graph_nodes) {
+    if (++r->steps > r->step_limit || r->g->nodes.count > (u32)r->vm->tunables.graph_nodes) {
       rec_stuck(r, REASON_graph_size, "the trace got too long");
       return OUT_FAIL;
     }

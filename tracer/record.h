@@ -197,7 +197,7 @@ u32 rec_safe_exit(Recorder *r);
 
 /* ---- constructs (hop/) ---- */
 typedef Outcome (*ConstructFn)(Recorder *r, u32 op, const Av *params, Av *out);
-typedef Outcome (*TransformFn)(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out);
+typedef Outcome (*TraceTransformFn)(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out);
 
 /* ---- whole traces ---- */
 /* Records from `frame` as it stands (pc 0: entry; else a loop head or continuation). The graph is owned by the

@@ -128,7 +128,7 @@ static Outcome of_len(Recorder *r, Av x, Av *out) {
 static Outcome iterate(Recorder *r, Av x, AvVec *out) {
   x = av_force(r, x);
   if (!x) return OUT_FAIL;
-  u32 limit = (u32)r->tracer->tunables.unroll_trips * 2;
+  u32 limit = (u32)r->vm->tunables.unroll_trips * 2;
   if (av_at(r, x)->kind == AV_LIST) {
     if (av_at(r, x)->count > limit) return rec_stuck(r, REASON_graph_size, "a list of %u items", av_at(r, x)->count);
     for (u32 i = 0; i < av_at(r, x)->count; i++)
@@ -370,7 +370,7 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
     return of_array(r, args[0], fn, out);
   }
   if (v.kind == AV_TRANSFORM) {
-    TransformFn transform = r->tracer->transforms[v.op];
+    TraceTransformFn transform = r->tracer->transforms[v.op];
     if (!transform || names) return rec_stuck(r, REASON_no_rule, "a transformed function");
     return transform(r, fn, args, nargs, out);
   }
@@ -378,8 +378,8 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
   if (v.kind != AV_CLOSURE) return rec_stuck(r, REASON_raises, "%s is called", av_kind_text(r, fn));
   u32 same = 0;
   for (u32 i = 0; i < r->frames.count; i++) same += r->frames.data[i].code == v.code;
-  if (same > (u32)r->tracer->tunables.inline_recursion) return rec_stuck(r, REASON_recursion, "recursion");
-  if (r->frames.count > (u32)r->tracer->tunables.inline_depth) return rec_stuck(r, REASON_recursion, "calls nested too deep");
+  if (same > (u32)r->vm->tunables.inline_recursion) return rec_stuck(r, REASON_recursion, "recursion");
+  if (r->frames.count > (u32)r->vm->tunables.inline_depth) return rec_stuck(r, REASON_recursion, "calls nested too deep");
   Proto *p = v.code->proto;
   Av regs_small[64], *regs = p->nparams <= COUNT_OF(regs_small) ? regs_small : NULL;
   if (!regs) return rec_stuck(r, REASON_graph_size, "a function of many parameters");

@@ -660,7 +660,7 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
     if (!seq) return OUT_FAIL;
     u8 kind = av_at(r, seq)->kind;
     if (kind == AV_LIST || kind == AV_RECORD) {
-      if (av_at(r, seq)->count > 2 * (u32)r->tracer->tunables.unroll_trips)
+      if (av_at(r, seq)->count > 2 * (u32)r->vm->tunables.unroll_trips)
         return rec_stuck(r, REASON_loop_sequence, "a loop over a list of %u items", av_at(r, seq)->count);
       return OUT_END;
     }

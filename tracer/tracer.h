@@ -26,41 +26,59 @@ typedef struct TraceEvent {
   u64 region;
 } TraceEvent;
 
+/* A place in code where regions are entered: a function's entry, a loop's head, or behind a break. */
+typedef struct Place {
+  Code *code;      /* borrowed: code_freed takes its places away */
+  u32 pc;
+  u8 start;        /* RecordStart */
+  u8 tries;        /* traces that failed here */
+  bool eager;      /* demoted: never asked again */
+  u16 why;         /* reasons.def, of the demotion or the last failure */
+  u32 count;       /* times passed while there was no entry */
+  u32 spurious;    /* checks that failed one after the other */
+  GuardCache cache;
+  struct Place *next; /* same hash */
+} Place;
+
+typedef struct PlaceTable {
+  Place **slots;
+  u32 slot_count, count;
+} PlaceTable;
+
 typedef struct Tracer {
   Vm *vm;
-  Tunables tunables;
-  Stats stats;
   ConstructFn constructs[OP_COUNT];
-  TransformFn transforms[TF_COUNT];
+  TraceTransformFn transforms[TF_COUNT];
   const Backend *backends[TRACER_BACKENDS];
   u32 backend_count;
   const Backend *backend;  /* the one in use; NULL: nothing is compiled */
-  VEC(TraceEvent) events;  /* bounded: the oldest go first */
+  PlaceTable places;
+  PlaceTable *private_places; /* of the explain that runs: its entries are its own */
+  VEC(TraceEvent) events;  /* the newest EVENTS_KEPT */
+  u32 event_next;
   u64 region_ids;
   u64 *slots;              /* stack of region slots */
   u32 slot_top, slot_cap;
   u32 depth;               /* regions running */
-  bool off;                /* WEFT_BACKEND=eager */
   bool forced;             /* explain, jit: heat and cost do not matter */
   struct Explain *explain; /* the run being explained, or NULL */
   u32 log;                 /* LOG_* */
-  bool exit_everywhere;    /* test switch: end the trace at every instruction in turn */
 } Tracer;
-enum { LOG_graph = 1, LOG_guards = 2, LOG_breaks = 4, LOG_recompiles = 8, LOG_loops = 16, LOG_plan = 32 };
+enum { LOG_graph = 1, LOG_guards = 2, LOG_breaks = 4, LOG_recompiles = 8, LOG_loops = 16, EVENTS_KEPT = 256 };
 
 WeftStatus tracer_install(Vm *vm) MUST_USE; /* fills vm->tier; freed with the VM */
 Tracer *tracer_of(Vm *vm);
-WeftStatus tracer_add_backend(Vm *vm, const Backend *b) MUST_USE;
+bool tracer_add_backend(Vm *vm, const Backend *b) MUST_USE; /* false: there are too many */
 bool tracer_use_backend(Vm *vm, const char *name); /* "eager": off. False: there is none of that name */
-extern const Backend graph_backend; /* `interp`: the graph's reference interpreter */
 
-/* The regions entered at a function and at its continuations, most recent first; for dumps. */
-void tracer_regions(Vm *vm, const Code *code, void (*each)(void *ctx, Region *r), void *ctx);
+/* The regions entered at a function and at its continuations; for dumps. */
+void tracer_regions(Vm *vm, const Code *code, void (*each)(void *ctx, const Place *p, const GuardEntry *e), void *ctx);
+/* "" or a list of names as in WEFT_LOG: graph,guards,loops,breaks,recompiles. */
+void tracer_log(Vm *vm, const char *names);
 void tracer_event(Tracer *t, EventKind kind, u32 reason, Span span, u64 region, const char *fmt, ...) PRINTF_LIKE(6, 7);
-/* Counters of the VM, its own and the tracer's. */
-void tracer_stats(Vm *vm, Stats *out);
-/* Compiles `fn` for these arguments whatever the heat, runs it once and reports (trace.explain). *out owned. */
-WeftStatus tracer_explain(Vm *vm, Value fn, Value *args, u32 nargs, Value *out) MUST_USE;
-WeftStatus tracer_fn_stats(Vm *vm, Value fn, Value *out) MUST_USE; /* a record of counters; V_NIL: of the VM */
+/* trace.explain: captures and compiles `fn` whatever the heat, runs it once on the arguments (borrowed), reports. */
+WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) MUST_USE;
+/* trace.stats: a record of counters, of the VM (fn nil) or of the regions entered at fn. */
+WeftStatus tracer_stats(Vm *vm, Value fn, Value *out) MUST_USE;
 
 #endif

@@ -1,0 +1,240 @@
+/* explain.c — trace.explain and trace.stats: one run looked at closely, and the counters so far. */
+#include "tracer/explain.h"
+
+#include <string.h>
+
+void explain_event(Tracer *t, const TraceEvent *e) {
+  Explain *x = t->explain;
+  for (u32 i = 0; i < x->events.count; i++) { /* one for each distinct place */
+    const TraceEvent *o = &x->events.data[i];
+    if (o->kind == e->kind && o->reason == e->reason && o->span.file == e->span.file && o->span.start == e->span.start) return;
+  }
+  if (!vec_push(&t->vm->alloc, &x->events, *e)) x->regions.failed = true;
+}
+
+void explain_graph(Tracer *t, const Graph *g) {
+  Explain *x = t->explain;
+  x->graphs++;
+  x->operations += graph_node_count(g);
+  for (u32 i = 0; i < g->exits.exits.count; i++) {
+    const Exit *e = &g->exits.exits.data[i];
+    if (e->kind == EXIT_cold) tracer_event(t, EVENT_cold, e->reason, e->span, 0, "an arm stays in the interpreter");
+  }
+}
+
+void explain_region(Tracer *t, const Place *p, const GuardEntry *e) {
+  Explain *x = t->explain;
+  const Region *r = e->region;
+  static const char *const starts[] = {"entry", "loop", "continuation"};
+  x->kernels += r->kernels;
+  x->natives += r->natives;
+  x->externs += r->externs;
+  x->compile_ns += r->compile_ns;
+  u32 line, col;
+  sources_locate(&t->vm->sources, p->code->proto->spans[p->pc], &line, &col);
+  buf_printf(&x->regions, "  %s (%s, line %u): %u operations, %u kernels, %u native functions, %u library calls, %u guards, compiled in %.2f ms\n",
+             r->name, starts[p->start], line, graph_node_count(r->graph), r->kernels, r->natives, r->externs,
+             guard_prog_count(e->prog), (double)r->compile_ns / 1e6);
+  for (u32 i = 0; i < guard_prog_count(e->prog); i++) {
+    guard_print(e->prog, i, &x->guards);
+    buf_putc(&x->guards, '\n');
+  }
+}
+
+void explain_exit(Tracer *t, const Region *r, u32 exit) {
+  (void)t;
+  (void)r;
+  (void)exit;
+}
+
+/* ---- records of results ---------------------------------------------------------------------------------- */
+
+static bool put(Vm *vm, Value *rec, const char *key, Value v) { /* consumes v */
+  Name name = name_cstr(&vm->names, key);
+  if (name) return record_set(vm, rec, name, v);
+  value_drop(vm, v);
+  return false;
+}
+
+static bool put_text(Vm *vm, Value *rec, const char *key, const char *text, size_t len) {
+  Value v;
+  return text_new(vm, text, len, &v) && put(vm, rec, key, v);
+}
+
+static bool breaks_list(Vm *vm, const Explain *x, Value *out) {
+  if (!list_new(vm, 4, out)) return false;
+  for (u32 i = 0; i < x->events.count; i++) {
+    const TraceEvent *e = &x->events.data[i];
+    if (e->kind != EVENT_break) continue;
+    const SourceFile *f = sources_get(&vm->sources, e->span.file);
+    u32 line = 0, col = 0;
+    if (f) sources_locate(&vm->sources, e->span, &line, &col);
+    Value rec, reason;
+    if (!record_new(vm, &rec)) return false;
+    bool ok = text_printf(vm, &reason, "%s: %s", reason_text(e->reason), e->text) && put(vm, &rec, "reason", reason) &&
+              put_text(vm, &rec, "file", f ? f->path : "", f ? strlen(f->path) : 0) && put(vm, &rec, "line", value_weak_i64(line));
+    if (!ok) {
+      value_drop(vm, rec);
+      return false;
+    }
+    if (!list_push(vm, out, rec)) return false;
+  }
+  return true;
+}
+
+static bool guards_list(Vm *vm, const Explain *x, Value *out) {
+  if (!list_new(vm, 4, out)) return false;
+  const char *at = buf_text(&x->guards), *end = at + x->guards.len;
+  while (at < end) {
+    const char *nl = memchr(at, '\n', (size_t)(end - at));
+    Value line;
+    if (!text_new(vm, at, (size_t)(nl - at), &line) || !list_push(vm, out, line)) return false;
+    at = nl + 1;
+  }
+  return true;
+}
+
+static u32 count_events(const Explain *x, EventKind kind) {
+  u32 n = 0;
+  for (u32 i = 0; i < x->events.count; i++) n += x->events.data[i].kind == kind;
+  return n;
+}
+
+static void write_report(Vm *vm, const Explain *x, const char *name, Buf *out) {
+  u32 breaks = count_events(x, EVENT_break), cold = count_events(x, EVENT_cold);
+  buf_printf(out, "%s: %u graph%s, %u break%s, %u cold exit%s\n", name, x->graphs, x->graphs == 1 ? "" : "s", breaks,
+             breaks == 1 ? "" : "s", cold, cold == 1 ? "" : "s");
+  buf_puts(out, buf_text(&x->regions));
+  static const char *const words[] = {"", "break", "cold exit", "loop not lifted", "recompiled", "stays eager", "not captured"};
+  for (u32 i = 0; i < x->events.count; i++) {
+    const TraceEvent *e = &x->events.data[i];
+    if (e->kind == EVENT_compile) continue;
+    const SourceFile *f = sources_get(&vm->sources, e->span.file);
+    u32 line = 0, col = 0;
+    if (f) sources_locate(&vm->sources, e->span, &line, &col);
+    buf_printf(out, "  %s at %s:%u:%u: %s: %s\n", words[e->kind], f ? f->path : "?", line, col, reason_text(e->reason), e->text);
+  }
+}
+
+WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) {
+  Tracer *t = tracer_of(vm);
+  if (!t->backend) return vm_error(vm, EK_unsupported, "trace.explain: nothing is compiled: the backend is eager");
+  if (t->explain) return vm_error(vm, EK_unsupported, "trace.explain: is not supported inside another one");
+  Explain x = {0};
+  PlaceTable table = {0};
+  buf_init(&x.guards, &vm->alloc);
+  buf_init(&x.regions, &vm->alloc);
+  i64 calls = vm->tunables.hot_calls, trips = vm->tunables.hot_trips;
+  vm->tunables.hot_calls = vm->tunables.hot_trips = 0;
+  t->explain = &x;
+  t->private_places = &table;
+  bool forced = t->forced;
+  t->forced = true;
+  for (Code *c = vm->codes; c; c = c->next) /* what was demoted is looked at all the same */
+    for (u32 i = 0; i < c->proto->nsites; i++)
+      if (c->sites[i].flags & SITE_COLD) c->sites[i].flags = (u16)((c->sites[i].flags & ~SITE_COLD) | SITE_WAS_COLD);
+  Value held[16], result;
+  WeftStatus status = nargs <= COUNT_OF(held) ? WEFT_OK : vm_error(vm, EK_unsupported, "trace.explain: more than 16 arguments are not supported");
+  for (u32 i = 0; i < nargs && status == WEFT_OK; i++) held[i] = value_keep(args[i]);
+  if (status == WEFT_OK) status = vm_call(vm, fn, held, nargs, &result);
+  if (status == WEFT_OK) value_drop(vm, result);
+  for (Code *c = vm->codes; c; c = c->next)
+    for (u32 i = 0; i < c->proto->nsites; i++)
+      if (c->sites[i].flags & SITE_WAS_COLD) c->sites[i].flags = (u16)((c->sites[i].flags & ~SITE_WAS_COLD) | SITE_COLD);
+  vm->tunables.hot_calls = calls;
+  vm->tunables.hot_trips = trips;
+  t->explain = NULL;
+  t->private_places = NULL;
+  t->forced = forced;
+  if (status == WEFT_OK) {
+    const char *name = fn.kind == V_FN && fn.fn->kind == FN_CLOSURE && fn.fn->code->proto->name ? name_text(&vm->names, fn.fn->code->proto->name) : "fn";
+    Buf text;
+    buf_init(&text, &vm->alloc);
+    write_report(vm, &x, name, &text);
+    Value rec = value_nil(), list;
+    bool ok = !text.failed && !x.regions.failed && !x.guards.failed && record_new(vm, &rec) && put(vm, &rec, "graphs", value_weak_i64(x.graphs));
+    ok = ok && breaks_list(vm, &x, &list) && put(vm, &rec, "breaks", list);
+    ok = ok && put(vm, &rec, "cold_exits", value_weak_i64(count_events(&x, EVENT_cold)));
+    ok = ok && guards_list(vm, &x, &list) && put(vm, &rec, "guards", list);
+    ok = ok && put(vm, &rec, "kernels", value_weak_i64(x.kernels)) && put(vm, &rec, "natives", value_weak_i64(x.natives)) &&
+         put(vm, &rec, "externs", value_weak_i64(x.externs)) && put(vm, &rec, "operations", value_weak_i64(x.operations)) &&
+         put(vm, &rec, "compile_ms", value_weak_f64((double)x.compile_ns / 1e6)) && put_text(vm, &rec, "text", buf_text(&text), text.len);
+    buf_free(&text);
+    if (ok) *out = rec;
+    else {
+      value_drop(vm, rec);
+      status = vm->error.raised ? WEFT_ERROR : vm_error_memory(vm);
+    }
+  }
+  places_free(vm, &table);
+  vec_free(&vm->alloc, &x.events);
+  buf_free(&x.guards);
+  buf_free(&x.regions);
+  return status;
+}
+
+/* ---- counters -------------------------------------------------------------------------------------------------- */
+
+typedef struct FnStats {
+  const Code *code;
+  u64 compiles, recompiles, continuations, entered, exits, kernels, natives, run_ns, compile_ns;
+} FnStats;
+
+static void add_place(void *ctx, Place *p) {
+  FnStats *s = ctx;
+  if (p->code != s->code) return;
+  for (u32 i = 0; i < p->cache.entries.count; i++) {
+    const Region *r = p->cache.entries.data[i]->region;
+    s->compiles++;
+    if (i) s->recompiles++;
+    s->continuations += p->start == RECORD_RESUME;
+    s->entered += r->entered;
+    s->kernels += r->kernels;
+    s->natives += r->natives;
+    s->run_ns += r->run_ns;
+    s->compile_ns += r->compile_ns;
+    for (u32 e = 0; e < r->exit_count; e++)
+      if (r->graph->exits.exits.data[e].kind != EXIT_return) s->exits += r->exits[e].taken;
+  }
+}
+
+static u64 break_count(const Tracer *t, const Code *code) {
+  u64 n = 0;
+  for (u32 i = 0; i < t->events.count; i++) {
+    const TraceEvent *e = &t->events.data[i];
+    Span f = code->proto->span;
+    n += e->kind == EVENT_break && e->span.file == f.file && e->span.start >= f.start && e->span.start < f.start + f.len;
+  }
+  return n;
+}
+
+WeftStatus tracer_stats(Vm *vm, Value fn, Value *out) {
+  Tracer *t = tracer_of(vm);
+  Value rec;
+  if (!record_new(vm, &rec)) return WEFT_ERROR;
+  bool ok = true;
+  if (fn.kind == V_FN && fn.fn->kind == FN_CLOSURE) {
+    FnStats s = {.code = fn.fn->code};
+    if (t) places_each(&t->places, add_place, &s);
+    ok = put(vm, &rec, "compiles", value_weak_i64((i64)s.compiles)) && put(vm, &rec, "recompiles", value_weak_i64((i64)s.recompiles)) &&
+         put(vm, &rec, "breaks", value_weak_i64(t ? (i64)break_count(t, s.code) : 0)) && put(vm, &rec, "exits", value_weak_i64((i64)s.exits)) &&
+         put(vm, &rec, "kernels", value_weak_i64((i64)s.kernels)) && put(vm, &rec, "natives", value_weak_i64((i64)s.natives)) &&
+         put(vm, &rec, "continuations", value_weak_i64((i64)s.continuations)) && put(vm, &rec, "entered", value_weak_i64((i64)s.entered)) &&
+         put(vm, &rec, "compiled_ns", value_weak_i64((i64)s.run_ns)) && put(vm, &rec, "compile_ns", value_weak_i64((i64)s.compile_ns));
+  } else if (fn.kind == V_NIL || fn.kind == V_HOLE) {
+    for (u32 i = 0; i < STAT_COUNT && ok; i++) {
+      u64 n = i == STAT_allocs ? vm->stats.array_allocs : i == STAT_copies ? vm->stats.array_copies
+            : i == STAT_bytes_now ? vm->stats.bytes_now : i == STAT_peak ? vm->stats.bytes_peak : vm->counters.at[i];
+      ok = put(vm, &rec, stat_name(i), value_weak_i64((i64)n));
+    }
+  } else {
+    value_drop(vm, rec);
+    return vm_error(vm, EK_type, "trace.stats: needs a function written in Weft or nothing, got %s", value_type_name(fn));
+  }
+  if (!ok) {
+    value_drop(vm, rec);
+    return vm->error.raised ? WEFT_ERROR : vm_error_memory(vm);
+  }
+  *out = rec;
+  return WEFT_OK;
+}

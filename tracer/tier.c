@@ -1,0 +1,697 @@
+/* tier.c — when to trace, what to run: places, heat, entries, leaving a region, going on behind a break. */
+#include "tracer/explain.h"
+#include "tracer/tracer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+Tracer *tracer_of(Vm *vm) { return vm->tier_state; }
+
+/* ---- the log ------------------------------------------------------------------------------------------ */
+
+void tracer_event(Tracer *t, EventKind kind, u32 reason, Span span, u64 region, const char *fmt, ...) {
+  TraceEvent e = {.kind = (u8)kind, .reason = (u16)reason, .span = span, .region = region};
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(e.text, sizeof e.text, fmt, ap);
+  va_end(ap);
+  if (t->events.count < EVENTS_KEPT) {
+    if (!vec_push(&t->vm->alloc, &t->events, e)) return; /* the log is a convenience */
+  } else {
+    t->events.data[t->event_next++ % EVENTS_KEPT] = e;
+  }
+  if (t->explain) explain_event(t, &e);
+  bool wanted = (t->log & LOG_breaks && (kind == EVENT_break || kind == EVENT_cold || kind == EVENT_loop || kind == EVENT_failure || kind == EVENT_demote)) ||
+                (t->log & LOG_recompiles && (kind == EVENT_miss || kind == EVENT_compile));
+  if (!wanted) return;
+  u32 line = 0, col = 0;
+  const SourceFile *f = sources_get(&t->vm->sources, span.file);
+  if (f) sources_locate(&t->vm->sources, span, &line, &col);
+  static const char *const names[] = {"compile", "break", "cold", "loop", "miss", "demote", "failure"};
+  fprintf(stderr, "weft: %s: %s: %s (%s:%u:%u)\n", names[kind], reason_text(reason), e.text, f ? f->path : "?", line, col);
+}
+
+/* ---- places --------------------------------------------------------------------------------------------- */
+
+static void region_destroy(Vm *vm, void *region) { region_free(vm, region); }
+
+static u32 place_hash(const Code *code, u32 pc, u32 start) { return (u32)((code->id * 0x9E3779B97F4A7C15ull) >> 32) ^ (pc * 2654435761u) ^ (start * 97u); }
+
+static Place *place_find(const PlaceTable *t, const Code *code, u32 pc, u32 start) {
+  if (!t->slot_count) return NULL;
+  for (Place *p = t->slots[place_hash(code, pc, start) & (t->slot_count - 1)]; p; p = p->next)
+    if (p->code == code && p->pc == pc && p->start == start) return p;
+  return NULL;
+}
+
+static bool places_grow(Vm *vm, PlaceTable *t) {
+  u32 count = t->slot_count ? t->slot_count * 2 : 64;
+  Place **slots = mem_alloc_zero(&vm->alloc, sizeof *slots * count);
+  if (!slots) return false;
+  for (u32 i = 0; i < t->slot_count; i++)
+    for (Place *p = t->slots[i], *next; p; p = next) {
+      next = p->next;
+      Place **at = &slots[place_hash(p->code, p->pc, p->start) & (count - 1)];
+      p->next = *at;
+      *at = p;
+    }
+  mem_free(&vm->alloc, t->slots, sizeof *slots * t->slot_count);
+  t->slots = slots;
+  t->slot_count = count;
+  return true;
+}
+
+static Place *place_get(Vm *vm, PlaceTable *t, Code *code, u32 pc, RecordStart start) {
+  Place *p = place_find(t, code, pc, start);
+  if (p) return p;
+  if (t->count >= t->slot_count && !places_grow(vm, t)) return NULL;
+  p = mem_alloc_zero(&vm->alloc, sizeof *p);
+  if (!p) return NULL;
+  p->code = code;
+  p->pc = pc;
+  p->start = (u8)start;
+  cache_init(&p->cache, (u32)vm->tunables.cache_limit, region_destroy);
+  Place **at = &t->slots[place_hash(code, pc, start) & (t->slot_count - 1)];
+  p->next = *at;
+  *at = p;
+  t->count++;
+  return p;
+}
+
+void places_free(Vm *vm, PlaceTable *t) {
+  for (u32 i = 0; i < t->slot_count; i++)
+    for (Place *p = t->slots[i], *next; p; p = next) {
+      next = p->next;
+      cache_free(vm, &p->cache);
+      mem_free(&vm->alloc, p, sizeof *p);
+    }
+  mem_free(&vm->alloc, t->slots, sizeof *t->slots * t->slot_count);
+  *t = (PlaceTable){0};
+}
+
+void places_each(const PlaceTable *t, void (*each)(void *ctx, Place *p), void *ctx) {
+  for (u32 i = 0; i < t->slot_count; i++)
+    for (Place *p = t->slots[i], *next; p; p = next) {
+      next = p->next;
+      each(ctx, p);
+    }
+}
+
+/* ---- compiling -------------------------------------------------------------------------------------------- */
+
+static void place_demote(Tracer *t, Place *p, u32 reason, const char *text) {
+  if (p->eager) return;
+  p->eager = true;
+  p->why = (u16)reason;
+  t->vm->counters.at[STAT_demotions]++;
+  tracer_event(t, EVENT_demote, reason, p->code->proto->spans[p->pc], 0, "%s", text);
+}
+
+static void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text) {
+  t->vm->counters.at[STAT_trace_failures]++;
+  p->why = (u16)reason;
+  p->count = 0;
+  if (++p->tries >= t->vm->tunables.trace_retries) place_demote(t, p, reason, text);
+  else tracer_event(t, EVENT_failure, reason, span, 0, "%s", text);
+}
+
+static u64 now_ns(void) { return (u64)(vm_clock() * 1e9); }
+
+static void log_text(Tracer *t, u32 flag, void (*print)(void *ctx, Buf *out), void *ctx) {
+  if (!(t->log & flag)) return;
+  Buf b;
+  buf_init(&b, &t->vm->alloc);
+  print(ctx, &b);
+  fputs(buf_text(&b), stderr);
+  buf_free(&b);
+}
+
+static void print_graph(void *ctx, Buf *out) { graph_print(((Region *)ctx)->graph, NULL, out); }
+static void print_guards(void *ctx, Buf *out) { guard_prog_print(((Region *)ctx)->guards, NULL, out); }
+static void print_code(void *ctx, Buf *out) {
+  const Region *r = ctx;
+  if (r->print) r->print(r, out);
+}
+
+/* Worth compiling: enough operations, or a loop. */
+static bool worth(const Graph *g, u32 least) {
+  u32 n = 0;
+  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
+    const GraphNode *node = graph_node_at(g, w.node);
+    if (node->kind == NODE_while || node->kind == NODE_scan || node->kind == NODE_ascan) return true;
+    n += node->kind == NODE_op || node->kind == NODE_index || node->kind == NODE_update;
+    if (n >= least) return true;
+  }
+  return false;
+}
+
+static const char *code_name(Vm *vm, const Code *code) {
+  return code->proto->name ? name_text(&vm->names, code->proto->name) : code->proto->nparams ? "fn" : "main";
+}
+
+/* Traces and compiles for the frame as it stands; the new entry stands first in the place's cache. */
+static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
+  Vm *vm = t->vm;
+  Stats *stats = &vm->counters;
+  u64 begin = now_ns();
+  char name[96];
+  snprintf(name, sizeof name, "%s#%llu", code_name(vm, p->code), (unsigned long long)++t->region_ids);
+  RecordResult rec;
+  stats->at[STAT_traces]++;
+  GuardEntry *entry = NULL;
+  bool had_error = vm->error.raised;
+  if (record_trace(vm, frame, (RecordStart)p->start, name, &rec) != WEFT_OK) {
+    if (vm->error.raised && !had_error) vm_error_clear(vm);
+    place_failed(t, p, rec.reason, rec.span, rec.why);
+    return NULL;
+  }
+  Graph *g = rec.graph;
+  bool usable = graph_simplify(g);
+#ifndef NDEBUG
+  Buf bad;
+  buf_init(&bad, &vm->alloc);
+  if (usable && !graph_verify(g, &bad)) {
+    usable = false;
+    if (t->log) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
+    place_failed(t, p, REASON_trace_failed, rec.span, "the graph does not verify");
+    buf_free(&bad);
+    graph_free(g);
+    return NULL;
+  }
+  buf_free(&bad);
+#endif
+  if (rec.broke) {
+    stats->at[STAT_breaks]++;
+    tracer_event(t, EVENT_break, rec.reason, rec.span, t->region_ids, "%s", rec.why);
+  }
+  if (!usable || (!t->forced && !worth(g, (u32)vm->tunables.worth_nodes))) {
+    graph_free(g);
+    if (usable) place_demote(t, p, REASON_nothing_to_compile, "too little to compile");
+    return NULL;
+  }
+  stats->at[STAT_graphs]++;
+  stats->at[STAT_nodes] += graph_node_count(g);
+  if (t->explain) explain_graph(t, g);
+  SourceId unsafe = 0;
+  GuardProg *guards = guard_compile(vm, &g->guards, &g->sizes, &unsafe);
+  Region *region = region_new(vm, g);
+  Buf why;
+  buf_init(&why, &vm->alloc);
+  if (!guards || !region) {
+    if (guards) guard_prog_free(vm, guards);
+    if (region) region_free(vm, region);
+    if (vm->error.raised && !had_error) vm_error_clear(vm);
+    place_failed(t, p, REASON_trace_failed, rec.span, unsafe ? "a source is read without a guard" : "out of memory");
+    buf_free(&why);
+    return NULL;
+  }
+  region->guards = guards;
+  region->backend = t->backend;
+  region->id = t->region_ids;
+  CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = (u64)vm->tunables.compile_ms * 1000000u, .forced = t->forced};
+  BackendResult made = t->backend->compile(vm, t->backend, region, &limits, &why);
+  if (made != BACKEND_ok) {
+    stats->at[STAT_compile_failures]++;
+    if (vm->error.raised && !had_error) vm_error_clear(vm);
+    if (made == BACKEND_restart) place_failed(t, p, REASON_backend_failed, rec.span, buf_text(&why));
+    else place_demote(t, p, made == BACKEND_skip ? REASON_nothing_to_compile : made == BACKEND_unsupported ? REASON_backend_unsupported : REASON_backend_failed, buf_text(&why));
+    guard_prog_free(vm, guards);
+    region_free(vm, region);
+    buf_free(&why);
+    return NULL;
+  }
+  buf_free(&why);
+  region->compile_ns = now_ns() - begin;
+  stats->at[STAT_compiles]++;
+  stats->at[STAT_compile_ns] += region->compile_ns;
+  stats->at[STAT_kernels] += region->kernels;
+  stats->at[STAT_natives] += region->natives;
+  stats->at[STAT_code_bytes] += region->bytes;
+  if (p->start == RECORD_RESUME) stats->at[STAT_continuations]++;
+  if (reason == REASON_guard_missed) stats->at[STAT_recompiles]++;
+  log_text(t, LOG_graph, print_graph, region);
+  log_text(t, LOG_guards, print_guards, region);
+  log_text(t, LOG_loops, print_code, region);
+  tracer_event(t, EVENT_compile, reason, p->code->proto->spans[p->pc], region->id, "%s", region->name);
+  entry = cache_add(vm, &p->cache, guards, region);
+  if (!entry) {
+    if (vm->error.raised && !had_error) vm_error_clear(vm);
+    return NULL;
+  }
+  if (p->cache.storm) place_demote(t, p, REASON_cache_limit, "too many kinds of arguments");
+  if (t->explain) explain_region(t, p, entry);
+  return entry;
+}
+
+/* ---- leaving ------------------------------------------------------------------------------------------------ */
+
+typedef struct Leaving {
+  Vm *vm;
+  Region *region;
+  u32 exit;
+  u64 *slots;
+} Leaving;
+
+static Value slot_value(const Region *r, u32 value, u64 word) {
+  const ArrayType *t = value_type(r->graph, value);
+  if (t->rank == 0 && t->device == DEV_CPU && t->dtype != DT_c128)
+    return (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0, .bits = word};
+  Value v = value_obj(V_ARRAY, (void *)(uintptr_t)word);
+  v.dtype = t->dtype;
+  return v;
+}
+
+static WeftStatus leave_value(void *ctx, u32 value, Value *out) {
+  Leaving *l = ctx;
+  const RegionExit *e = &l->region->exits[l->exit];
+  for (u32 i = 0; i < e->bind_count; i++) {
+    const RegionBind *b = &l->region->binds[e->bind_first + i];
+    if (b->value != value) continue;
+    if (b->slot == BIND_NODE) return region_value(l->vm, l->region, l->exit, l->slots, value, out);
+    *out = value_keep(slot_value(l->region, value, l->slots[b->slot]));
+    return WEFT_OK;
+  }
+  return region_value(l->vm, l->region, l->exit, l->slots, value, out);
+}
+
+static WeftStatus leave_size(void *ctx, Dim d, i64 *out) {
+  Leaving *l = ctx;
+  return region_size(l->vm, l->region, l->exit, l->slots, d, out);
+}
+
+static void drop_slots(Leaving *l) {
+  const RegionExit *e = &l->region->exits[l->exit];
+  for (u32 i = 0; i < e->bind_count; i++) {
+    const RegionBind *b = &l->region->binds[e->bind_first + i];
+    if (b->slot == BIND_NODE || !l->slots[b->slot]) continue;
+    Value v = slot_value(l->region, b->value, l->slots[b->slot]);
+    bool again = false; /* two values may be bound to one slot */
+    for (u32 k = 0; k < i && !again; k++) again = l->region->binds[e->bind_first + k].slot == b->slot;
+    if (!again) value_drop(l->vm, v);
+  }
+}
+
+/* Writes a module variable or the content of a ref. Consumes v when it could. */
+static bool journal_store(Vm *vm, const Graph *g, const Frame *frame, SourceId target, Value v) {
+  const Source *s = &g->guards.sources.items.data[target];
+  if (s->kind == SRC_global) {
+    struct Module *m = g->guards.sources.modules.data[s->module];
+    ModuleSlot *slot = &m->slots[s->index];
+    Value old = slot->value;
+    slot->value = v;
+    if (old.kind == V_FN || old.kind == V_MODULE || v.kind == V_FN || v.kind == V_MODULE) slot->version++;
+    value_drop(vm, old);
+    return true;
+  }
+  Value ref;
+  if (s->kind != SRC_value || !source_read(vm, &g->guards, frame, s->parent, &ref) || ref.kind != V_REF) return false;
+  Value old = ref.ref->value;
+  ref.ref->value = v;
+  value_drop(vm, old);
+  return true;
+}
+
+/* Makes the frames what the exit says. The frame that entered is the top one. `*returns`: it returned a value. */
+static WeftStatus restore(Tracer *t, Region *region, u32 exit, u64 *slots, bool *returns) {
+  Vm *vm = t->vm;
+  Graph *g = region->graph;
+  const ExitTable *table = &g->exits;
+  const Exit *e = &table->exits.data[exit];
+  u32 root = vm->frame_count - 1;
+  Leaving leaving = {vm, region, exit, slots};
+  RecipeBuild build;
+  *returns = false;
+  WeftStatus status = build_init(&build, vm, g, &vm->frames[root]);
+  Value *values = NULL;
+  u32 total = 0, made = 0;
+  for (u32 i = 0; i < e->frame_count; i++) total += table->frames.data[e->frame_first + i].count + 1;
+  u32 depth = journal_depth(table, e->journal);
+  JournalId path_small[32], *path = depth <= COUNT_OF(path_small) ? path_small : NULL;
+  if (status == WEFT_OK) {
+    build.value = leave_value;
+    build.size = leave_size;
+    build.ctx = &leaving;
+    values = mem_alloc(&vm->alloc, sizeof *values * (total + depth + 1));
+    if (!path) path = mem_alloc(&vm->alloc, sizeof *path * depth);
+    if (!values || !path) status = vm_error_memory(vm);
+  }
+  /* all values first: recipes read the frame as it was */
+  for (u32 i = 0; i < e->frame_count && status == WEFT_OK; i++) {
+    const ExitFrame *f = &table->frames.data[e->frame_first + i];
+    values[made] = value_nil();
+    if (f->self) status = build_recipe(&build, f->self, &values[made]);
+    made += status == WEFT_OK;
+    for (u32 k = 0; k < f->count && status == WEFT_OK; k++) {
+      status = build_recipe(&build, table->regs.data[f->first + k].recipe, &values[made]);
+      made += status == WEFT_OK;
+    }
+  }
+  u32 written = made;
+  if (status == WEFT_OK && depth) {
+    journal_path(table, e->journal, path);
+    for (u32 i = 0; i < depth && status == WEFT_OK; i++) {
+      status = build_recipe(&build, table->journal.data[path[i]].value, &values[made]);
+      made += status == WEFT_OK;
+    }
+  }
+  if (status == WEFT_OK) { /* from here on nothing can fail but pushing frames */
+    for (u32 i = 0; i < depth; i++) {
+      const JournalEntry *j = &table->journal.data[path[i]];
+      Value v = values[written + i];
+      values[written + i] = value_nil();
+      if (!journal_store(vm, g, &vm->frames[root], j->target, v)) value_drop(vm, v);
+    }
+    u32 at = 0;
+    for (u32 i = 0; i < e->frame_count && status == WEFT_OK; i++) {
+      const ExitFrame *f = &table->frames.data[e->frame_first + i];
+      Value self = values[at];
+      values[at++] = value_nil();
+      bool result = f->count == 1 && table->regs.data[f->first].reg == REG_RESULT;
+      if (i == 0 && result) {
+        vm_return(vm, values[at]);
+        values[at++] = value_nil();
+        *returns = true;
+        break;
+      }
+      if (i > 0) {
+        const GraphFrame *gf = &g->frames.data[f->frame];
+        vm->frames[vm->frame_count - 1].flags |= FRAME_RESUME;
+        if (!frame_push(vm, self, gf->code, f->result, 0)) {
+          status = WEFT_ERROR;
+          break;
+        }
+      }
+      Frame *frame = &vm->frames[vm->frame_count - 1];
+      u32 nregs = frame->code->proto->nregs;
+      if (i == 0)
+        for (u32 k = 0; k < nregs; k++) {
+          value_drop(vm, frame->base[k]);
+          frame->base[k] = value_nil();
+        }
+      for (u32 k = 0; k < f->count; k++) {
+        u32 reg = table->regs.data[f->first + k].reg;
+        value_drop(vm, frame->base[reg]);
+        frame->base[reg] = values[at];
+        values[at++] = value_nil();
+      }
+      frame->pc = f->pc;
+      frame->tail_calls = f->tail_calls + (i == 0 ? frame->tail_calls : 0);
+    }
+  }
+  for (u32 i = 0; i < made; i++) value_drop(vm, values[i]);
+  if (values) mem_free(&vm->alloc, values, sizeof *values * (total + depth + 1));
+  if (path && path != path_small) mem_free(&vm->alloc, path, sizeof *path * depth);
+  build_free(&build);
+  drop_slots(&leaving);
+  return status;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------- */
+
+static bool slots_reserve(Tracer *t, u32 n) {
+  if (t->slot_cap - t->slot_top >= n) return true;
+  if (t->depth) return false; /* regions on the stack hold pointers into it */
+  u32 cap = t->slot_cap ? t->slot_cap : 4096;
+  while (cap - t->slot_top < n) cap *= 2;
+  u64 *slots = mem_resize(&t->vm->alloc, t->slots, sizeof *slots * t->slot_cap, sizeof *slots * cap);
+  if (!slots) return false;
+  t->slots = slots;
+  t->slot_cap = cap;
+  return true;
+}
+
+enum { SLOTS_FIRST = 65536, SCRATCH = 256 };
+
+/* The entry that fits the frame, its inputs in the slots above the stack's top. */
+static GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
+  u32 need_slots, need_scratch;
+  cache_need(&p->cache, &need_slots, &need_scratch);
+  Value scratch[SCRATCH];
+  if (need_scratch > SCRATCH || !slots_reserve(t, need_slots + 1)) return NULL;
+  t->vm->counters.at[STAT_lookups]++;
+  GuardEntry *e = cache_lookup(t->vm, &p->cache, frame, t->slots + t->slot_top, scratch);
+  t->vm->counters.at[e ? STAT_hits : STAT_misses]++;
+  return e;
+}
+
+typedef enum Ran { RAN_NOT, RAN_ON, RAN_BREAK, RAN_RAISED } Ran;
+
+static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
+  Vm *vm = t->vm;
+  Region *region = entry->region;
+  u32 n = region->nslots > guard_prog_slots(entry->prog) ? region->nslots : guard_prog_slots(entry->prog);
+  u32 filled = guard_prog_slots(entry->prog);
+  if (!slots_reserve(t, n)) {
+    guard_undonate(frame, entry->prog, t->slots + t->slot_top);
+    return RAN_NOT;
+  }
+  u64 *slots = t->slots + t->slot_top;
+  memset(slots + filled, 0, sizeof *slots * (n - filled));
+  t->slot_top += n;
+  t->depth++;
+  entry->running++;
+  region->entered++;
+  u32 exit = 0;
+  u64 begin = now_ns();
+  WeftStatus status = region->run(vm, region, slots, &exit);
+  u64 spent = now_ns() - begin;
+  region->run_ns += spent;
+  if (t->depth == 1) vm->counters.at[STAT_compiled_ns] += spent;
+  bool returns = false;
+  ErrorKind limit = EK_limit;
+  bool limited = status != WEFT_OK;
+  ErrorState held = {0};
+  if (limited) { /* the error waits until the frames stand */
+    held = vm->error;
+    vm->error = (ErrorState){0};
+  }
+  (void)limit;
+  const Exit *e = &region->graph->exits.exits.data[exit];
+  u32 kind = e->kind;
+  region->exits[exit].taken++;
+  if (t->explain) explain_exit(t, region, exit);
+  WeftStatus restored = restore(t, region, exit, slots, &returns);
+  if (limited) {
+    if (restored == WEFT_OK) vm->error = held;
+    else vm_error_drop(vm, &held);
+    status = WEFT_ERROR;
+  } else {
+    status = restored;
+  }
+  entry->running--;
+  t->depth--;
+  t->slot_top -= n;
+  if (kind != EXIT_return) vm->counters.at[STAT_exits]++;
+  if (status != WEFT_OK) return RAN_RAISED;
+  if (kind == EXIT_check) {
+    vm->counters.at[STAT_check_failures]++;
+    if (++p->spurious >= (u32)vm->tunables.spurious_limit * 16) place_demote(t, p, REASON_checks_fail, "its checks keep failing");
+  } else {
+    p->spurious = 0;
+  }
+  return kind == EXIT_break ? RAN_BREAK : RAN_ON;
+}
+
+static PlaceTable *table_of(Tracer *t) { return t->private_places ? t->private_places : &t->places; }
+
+static bool hot_enough(Tracer *t, Place *p, bool had_entries) {
+  if (p->eager || p->cache.storm) return false;
+  if (t->forced || had_entries) return true;
+  const Tunables *tun = &t->vm->tunables;
+  u64 limit = p->start == RECORD_RESUME ? (u64)(tun->hot_calls ? tun->hot_exit : 0) : 0; /* entries and loops: the VM has counted */
+  return p->count++ >= limit;
+}
+
+/* Runs what is compiled at the top frame's pc, compiling it when it is due. */
+static Ran enter_here(Tracer *t, RecordStart start) {
+  Vm *vm = t->vm;
+  Frame *frame = &vm->frames[vm->frame_count - 1];
+  Place *p = place_get(vm, table_of(t), frame->code, frame->pc, start);
+  if (!p) return RAN_NOT;
+  bool had = p->cache.entries.count > 0;
+  GuardEntry *entry = had ? look_up(t, frame, p) : NULL;
+  if (!entry) {
+    if (!hot_enough(t, p, had)) return RAN_NOT;
+    if (had) {
+      if (p->cache.has_miss) {
+        Buf b;
+        buf_init(&b, &vm->alloc);
+        guard_miss_print(&p->cache.last_miss, &vm->sources, &b);
+        tracer_event(t, EVENT_miss, REASON_guard_missed, p->cache.last_miss.because, 0, "%s", buf_text(&b));
+        buf_free(&b);
+      }
+    }
+    u32 reason = had ? REASON_guard_missed : start == RECORD_RESUME ? REASON_continuation : t->forced ? REASON_asked : REASON_first_seen;
+    if (!compile_here(t, frame, p, reason)) return RAN_NOT;
+    frame = &vm->frames[vm->frame_count - 1];
+    entry = look_up(t, frame, p);
+    if (!entry) { /* the guards refuse what was just traced */
+      place_failed(t, p, REASON_guard_missed, frame->code->proto->spans[frame->pc], "its own guards do not hold");
+      return RAN_NOT;
+    }
+  }
+  return run_entry(t, frame, p, entry);
+}
+
+/* Behind a break: the interpreter does the one instruction, then the continuation goes on if there is one. */
+static TierResult go_on(Tracer *t) {
+  Vm *vm = t->vm;
+  for (;;) {
+    u32 depth = vm->frame_count;
+    if (vm_step(vm) != WEFT_OK) return TIER_RAISED;
+    if (vm->frame_count > depth) { /* it called: the caller goes on when the call returns */
+      vm->frames[depth - 1].flags |= FRAME_RESUME;
+      return TIER_RAN;
+    }
+    if (vm->frame_count < depth) return TIER_RAN;
+    switch (enter_here(t, RECORD_RESUME)) {
+      case RAN_BREAK: break;
+      case RAN_RAISED: return TIER_RAISED;
+      default: return TIER_RAN;
+    }
+  }
+}
+
+static TierResult result_of(Tracer *t, Ran ran) {
+  switch (ran) {
+    case RAN_NOT: return TIER_STAY;
+    case RAN_ON: return TIER_RAN;
+    case RAN_BREAK: return go_on(t);
+    default: return TIER_RAISED;
+  }
+}
+
+static bool asleep(const Tracer *t, const Frame *frame) {
+  return !t->backend || t->vm->tape_depth || frame->flags & FRAME_EAGER || t->depth > 64;
+}
+
+static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
+  Tracer *t = tracer_of(vm);
+  if (asleep(t, frame)) return TIER_STAY;
+  RecordStart start = frame->code->proto->sites[site].kind == SITE_ENTRY ? RECORD_ENTRY : RECORD_LOOP;
+  TierResult result = result_of(t, enter_here(t, start));
+  if (result == TIER_STAY && !t->private_places) {
+    Place *p = place_find(&t->places, frame->code, frame->pc, start);
+    if (p && p->eager && !p->cache.entries.count) frame->code->sites[site].flags |= SITE_COLD;
+  }
+  return result;
+}
+
+static TierResult on_resume(Vm *vm, Frame *frame) {
+  Tracer *t = tracer_of(vm);
+  frame->flags &= (u16)~FRAME_RESUME;
+  if (asleep(t, frame)) return TIER_STAY;
+  return result_of(t, enter_here(t, RECORD_RESUME));
+}
+
+/* ---- installing ------------------------------------------------------------------------------------------------ */
+
+typedef struct FreedCode {
+  Vm *vm;
+  const Code *code;
+} FreedCode;
+
+static void invalidate_place(void *ctx, Place *p) {
+  FreedCode *f = ctx;
+  cache_invalidate_code(f->vm, &p->cache, f->code->id);
+}
+
+static void forget_code(Vm *vm, PlaceTable *t, const Code *code) {
+  for (u32 i = 0; i < t->slot_count; i++)
+    for (Place **at = &t->slots[i]; *at;) {
+      Place *p = *at;
+      if (p->code != code) {
+        at = &p->next;
+        continue;
+      }
+      *at = p->next;
+      t->count--;
+      cache_free(vm, &p->cache);
+      mem_free(&vm->alloc, p, sizeof *p);
+    }
+}
+
+static void on_code_freed(Vm *vm, Code *code) {
+  Tracer *t = tracer_of(vm);
+  if (!t) return;
+  FreedCode f = {vm, code};
+  forget_code(vm, &t->places, code);
+  places_each(&t->places, invalidate_place, &f);
+  if (t->private_places) {
+    forget_code(vm, t->private_places, code);
+    places_each(t->private_places, invalidate_place, &f);
+  }
+}
+
+static void on_vm_freed(Vm *vm) {
+  Tracer *t = tracer_of(vm);
+  if (!t) return;
+  places_free(vm, &t->places);
+  mem_free(&vm->alloc, t->slots, sizeof *t->slots * t->slot_cap);
+  vec_free(&vm->alloc, &t->events);
+  vm->tier_state = NULL;
+  vm->tier = NULL;
+  mem_free(&vm->alloc, t, sizeof *t);
+}
+
+WeftStatus tracer_install(Vm *vm) {
+  static const TierHooks hooks = {.site = on_site, .resume = on_resume, .code_freed = on_code_freed, .vm_freed = on_vm_freed};
+  Tracer *t = mem_alloc_zero(&vm->alloc, sizeof *t);
+  if (!t) return WEFT_ERROR;
+  t->vm = vm;
+  if (!slots_reserve(t, SLOTS_FIRST)) {
+    mem_free(&vm->alloc, t, sizeof *t);
+    return WEFT_ERROR;
+  }
+  vm->tier_state = t;
+  vm->tier = &hooks;
+  return WEFT_OK;
+}
+
+bool tracer_add_backend(Vm *vm, const Backend *b) {
+  Tracer *t = tracer_of(vm);
+  if (t->backend_count == TRACER_BACKENDS) return false;
+  t->backends[t->backend_count++] = b;
+  return true;
+}
+
+bool tracer_use_backend(Vm *vm, const char *name) {
+  Tracer *t = tracer_of(vm);
+  if (strcmp(name, "eager") == 0) {
+    t->backend = NULL;
+    return true;
+  }
+  for (u32 i = 0; i < t->backend_count; i++)
+    if (strcmp(t->backends[i]->name, name) == 0) {
+      t->backend = t->backends[i];
+      return true;
+    }
+  return false;
+}
+
+void tracer_log(Vm *vm, const char *names) {
+  static const struct {
+    const char *name;
+    u32 flag;
+  } flags[] = {{"graph", LOG_graph}, {"guards", LOG_guards}, {"breaks", LOG_breaks}, {"recompiles", LOG_recompiles}, {"loops", LOG_loops}};
+  for (u32 i = 0; i < COUNT_OF(flags); i++)
+    if (strstr(names, flags[i].name)) tracer_of(vm)->log |= flags[i].flag;
+}
+
+typedef struct EachRegion {
+  const Code *code;
+  void (*each)(void *ctx, const Place *p, const GuardEntry *e);
+  void *ctx;
+} EachRegion;
+
+static void each_place(void *ctx, Place *p) {
+  EachRegion *e = ctx;
+  if (p->code != e->code) return;
+  for (u32 i = 0; i < p->cache.entries.count; i++) e->each(e->ctx, p, p->cache.entries.data[i]);
+}
+
+void tracer_regions(Vm *vm, const Code *code, void (*each)(void *ctx, const Place *p, const GuardEntry *e), void *ctx) {
+  EachRegion e = {code, each, ctx};
+  places_each(&tracer_of(vm)->places, each_place, &e);
+}
