@@ -115,12 +115,11 @@ static Outcome step_closure(Recorder *r, Ins i) {
   Av items = av_items(r, AV_CLOSURE, captures, p->ncaptures);
   if (!items) return OUT_FAIL;
   for (u32 k = 0; k < n; k++) {
-    Code *code = code_of(r->vm, outer->protos[first + k], f->code->module);
+    Code *code = code_child(r->vm, f->code, first + k);
     if (!code) {
       vm_error_clear(r->vm);
       return OUT_FAIL;
     }
-    if (!vec_push(&r->vm->alloc, &r->codes, code)) return OUT_FAIL;
     AbsVal v = *av_at(r, items);
     v.code = code;
     v.env = ENV_ITEMS;
@@ -135,12 +134,7 @@ static Outcome step_closure(Recorder *r, Ins i) {
 
 static Outcome step_groupfn(Recorder *r, Ins i) {
   RecFrame *f = rec_top(r);
-  const Proto *p = f->code->proto;
-  Code *code = code_of(r->vm, p->group[ins_b(i)], f->code->module);
-  if (!code || !vec_push(&r->vm->alloc, &r->codes, code)) {
-    vm_error_clear(r->vm);
-    return OUT_FAIL;
-  }
+  Code *code = code_sibling(f->code, ins_b(i));
   AbsVal v = f->fn ? *av_at(r, f->fn) : (AbsVal){.kind = AV_CLOSURE, .env = ENV_ROOT};
   v.code = code;
   v.source = 0;
@@ -726,7 +720,6 @@ static void recorder_free(Recorder *r) {
   while (r->frames.count) rec_pop(r);
   for (u32 i = 0; i < r->kept.count; i++) value_drop(r->vm, r->kept.data[i]);
   vec_free(alloc, &r->kept);
-  vec_free(alloc, &r->codes);
   vec_free(alloc, &r->avs);
   vec_free(alloc, &r->items);
   vec_free(alloc, &r->source_av);

@@ -82,7 +82,6 @@ typedef struct Recorder {
   VEC(Av) source_av;    /* per SourceId: what was read, 0 not yet */
   VEC(SourceId) trail;  /* sources read, in order: undone by rollback */
   VEC(Value) kept;      /* counts held until the end */
-  VEC(Code *) codes;    /* likewise */
   const struct Tracer *tracer;
   VEC(RecFrame) frames;
   VEC(RecCell) cells;
@@ -209,7 +208,6 @@ typedef struct RecordResult {
   Span span;       /* of the break */
   char why[160];
   bool failed;     /* memory or budget */
-  VEC(Code *) codes; /* inlined, counted */
 } RecordResult;
 typedef enum RecordStart { RECORD_ENTRY, RECORD_LOOP, RECORD_RESUME } RecordStart;
 WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *name, RecordResult *out) MUST_USE;

@@ -354,12 +354,10 @@ done:
 }
 
 /* Which arm the program took more often of late: 0 when the condition is mostly true. */
-static u32 usual_arm(Recorder *r, bool jump_is_true) {
+static u32 usual_arm(Recorder *r) {
   RecFrame *f = rec_top(r);
-  u32 site = f->code->site_of_pc ? f->code->site_of_pc[f->pc] : 0;
-  if (!site) return 0;
-  u32 taken = (u32)__builtin_popcount(f->code->sites[site - 1].taken);
-  return (taken >= 8) == jump_is_true ? 0 : 1;
+  u32 site = f->code->site_of_pc[f->pc];
+  return site && __builtin_popcount(f->code->sites[site - 1].taken) < 8 ? 1 : 0;
 }
 
 /* pc[0]: where control goes when the condition holds. */
@@ -397,7 +395,7 @@ Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 when_true, u32 when
     memcpy(why, r->why, sizeof why);
     rec_rollback(r, &start);
     rec_restore(r, &base);
-    o = branch_once(r, s, p, pc, join, 1 - (int)usual_arm(r, when_true != fall), &base);
+    o = branch_once(r, s, p, pc, join, 1 - (int)usual_arm(r), &base);
     if (o == OUT_STUCK) memcpy(r->why, why, sizeof why);
   }
   r->nest--;

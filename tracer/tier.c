@@ -251,33 +251,59 @@ typedef struct Leaving {
   Region *region;
   u32 exit;
   u64 *slots;
+  GraphRun run; /* computes what was fused away; made when first needed */
+  bool running;
 } Leaving;
 
-static Value slot_value(const Region *r, u32 value, u64 word) {
-  const ArrayType *t = value_type(r->graph, value);
-  if (t->rank == 0 && t->device == DEV_CPU && t->dtype != DT_c128)
-    return (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0, .bits = word};
-  Value v = value_obj(V_ARRAY, (void *)(uintptr_t)word);
-  v.dtype = t->dtype;
-  return v;
+/* The slot that holds a value when the exit is taken, NULL: none. */
+static const u64 *bound_slot(const Leaving *l, u32 value) {
+  const RegionExit *e = &l->region->exits[l->exit];
+  for (u32 i = 0; i < e->bind_count; i++) {
+    const RegionBind *b = &l->region->binds[e->bind_first + i];
+    if (b->value == value) return b->slot == BIND_NODE ? NULL : &l->slots[b->slot];
+  }
+  return NULL;
+}
+
+static WeftStatus start_run(Leaving *l) {
+  if (l->running) return WEFT_OK;
+  const Graph *g = l->region->graph;
+  if (run_init(&l->run, l->vm, g) != WEFT_OK) return WEFT_ERROR;
+  l->running = true;
+  run_inputs(&l->run, l->slots);
+  const RegionExit *e = &l->region->exits[l->exit];
+  for (u32 i = 0; i < e->bind_count; i++) {
+    const RegionBind *b = &l->region->binds[e->bind_first + i];
+    if (b->slot != BIND_NODE) run_set(&l->run, b->value, value_keep(value_of_slot(g, b->value, l->slots[b->slot])));
+  }
+  return WEFT_OK;
 }
 
 static WeftStatus leave_value(void *ctx, u32 value, Value *out) {
   Leaving *l = ctx;
-  const RegionExit *e = &l->region->exits[l->exit];
-  for (u32 i = 0; i < e->bind_count; i++) {
-    const RegionBind *b = &l->region->binds[e->bind_first + i];
-    if (b->value != value) continue;
-    if (b->slot == BIND_NODE) return region_value(l->vm, l->region, l->exit, l->slots, value, out);
-    *out = value_keep(slot_value(l->region, value, l->slots[b->slot]));
+  const Graph *g = l->region->graph;
+  if (value_const(g, value, out)) return WEFT_OK;
+  const u64 *slot = bound_slot(l, value);
+  if (slot) {
+    *out = value_keep(value_of_slot(g, value, *slot));
     return WEFT_OK;
   }
-  return region_value(l->vm, l->region, l->exit, l->slots, value, out);
+  if (start_run(l) != WEFT_OK) return WEFT_ERROR;
+  if (g->values.data[value].origin == GV_size) {
+    const ArrayType *t = value_type(g, value);
+    i64 n;
+    if (run_size(&l->run, g->values.data[value].dim, &n) != WEFT_OK) return WEFT_ERROR;
+    *out = t->weak ? value_weak_i64(n) : value_i64(n);
+    return WEFT_OK;
+  }
+  if (run_value(&l->run, value, out) != WEFT_OK) return WEFT_ERROR;
+  value_keep(*out);
+  return WEFT_OK;
 }
 
 static WeftStatus leave_size(void *ctx, Dim d, i64 *out) {
   Leaving *l = ctx;
-  return region_size(l->vm, l->region, l->exit, l->slots, d, out);
+  return start_run(l) == WEFT_OK ? run_size(&l->run, d, out) : WEFT_ERROR;
 }
 
 static void drop_slots(Leaving *l) {
@@ -285,7 +311,7 @@ static void drop_slots(Leaving *l) {
   for (u32 i = 0; i < e->bind_count; i++) {
     const RegionBind *b = &l->region->binds[e->bind_first + i];
     if (b->slot == BIND_NODE || !l->slots[b->slot]) continue;
-    Value v = slot_value(l->region, b->value, l->slots[b->slot]);
+    Value v = value_of_slot(l->region->graph, b->value, l->slots[b->slot]);
     bool again = false; /* two values may be bound to one slot */
     for (u32 k = 0; k < i && !again; k++) again = l->region->binds[e->bind_first + k].slot == b->slot;
     if (!again) value_drop(l->vm, v);
@@ -319,7 +345,7 @@ static WeftStatus restore(Tracer *t, Region *region, u32 exit, u64 *slots, bool 
   const ExitTable *table = &g->exits;
   const Exit *e = &table->exits.data[exit];
   u32 root = vm->frame_count - 1;
-  Leaving leaving = {vm, region, exit, slots};
+  Leaving leaving = {.vm = vm, .region = region, .exit = exit, .slots = slots};
   RecipeBuild build;
   *returns = false;
   WeftStatus status = build_init(&build, vm, g, &vm->frames[root]);
@@ -403,6 +429,7 @@ static WeftStatus restore(Tracer *t, Region *region, u32 exit, u64 *slots, bool 
   if (values) mem_free(&vm->alloc, values, sizeof *values * (total + depth + 1));
   if (path && path != path_small) mem_free(&vm->alloc, path, sizeof *path * depth);
   build_free(&build);
+  if (leaving.running) run_free(&leaving.run);
   drop_slots(&leaving);
   return status;
 }
@@ -435,7 +462,7 @@ static GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
   return e;
 }
 
-typedef enum Ran { RAN_NOT, RAN_ON, RAN_BREAK, RAN_RAISED } Ran;
+typedef enum Ran { RAN_NOT, RAN_ON, RAN_BREAK, RAN_RETURNED, RAN_RAISED } Ran;
 
 static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   Vm *vm = t->vm;
@@ -459,22 +486,20 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   region->run_ns += spent;
   if (t->depth == 1) vm->counters.at[STAT_compiled_ns] += spent;
   bool returns = false;
-  ErrorKind limit = EK_limit;
   bool limited = status != WEFT_OK;
   ErrorState held = {0};
   if (limited) { /* the error waits until the frames stand */
     held = vm->error;
     vm->error = (ErrorState){0};
   }
-  (void)limit;
   const Exit *e = &region->graph->exits.exits.data[exit];
   u32 kind = e->kind;
   region->exits[exit].taken++;
   if (t->explain) explain_exit(t, region, exit);
   WeftStatus restored = restore(t, region, exit, slots, &returns);
   if (limited) {
-    if (restored == WEFT_OK) vm->error = held;
-    else vm_error_drop(vm, &held);
+    vm_error_clear(vm); /* of restoring: the limit is what counts */
+    vm->error = held;
     status = WEFT_ERROR;
   } else {
     status = restored;
@@ -490,7 +515,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   } else {
     p->spurious = 0;
   }
-  return kind == EXIT_break ? RAN_BREAK : RAN_ON;
+  return returns ? RAN_RETURNED : kind == EXIT_break ? RAN_BREAK : RAN_ON;
 }
 
 static PlaceTable *table_of(Tracer *t) { return t->private_places ? t->private_places : &t->places; }
@@ -534,43 +559,61 @@ static Ran enter_here(Tracer *t, RecordStart start) {
   return run_entry(t, frame, p, entry);
 }
 
-/* Behind a break: the interpreter does the one instruction, then the continuation goes on if there is one. */
-static TierResult go_on(Tracer *t) {
+/* Is the top frame one that was to be asked when a call returns into it? */
+static bool awaits(Vm *vm, u32 returned_from) {
+  if (!vm->frame_count || vm->frame_count >= returned_from) return false;
+  Frame *f = &vm->frames[vm->frame_count - 1];
+  if (!(f->flags & FRAME_RESUME)) return false;
+  f->flags &= (u16)~FRAME_RESUME;
+  return true;
+}
+
+/* What follows when a region was left: behind a break the interpreter does the one instruction, then the
+ * continuation goes on if there is one; a return goes on in the caller if that waits. */
+static TierResult follow(Tracer *t, Ran ran, u32 depth, u32 floor) {
   Vm *vm = t->vm;
   for (;;) {
-    u32 depth = vm->frame_count;
-    if (vm_step(vm) != WEFT_OK) return TIER_RAISED;
-    if (vm->frame_count > depth) { /* it called: the caller goes on when the call returns */
-      vm->frames[depth - 1].flags |= FRAME_RESUME;
-      return TIER_RAN;
-    }
-    if (vm->frame_count < depth) return TIER_RAN;
-    switch (enter_here(t, RECORD_RESUME)) {
-      case RAN_BREAK: break;
+    switch (ran) {
+      case RAN_NOT: return TIER_STAY;
+      case RAN_ON: return TIER_RAN;
       case RAN_RAISED: return TIER_RAISED;
-      default: return TIER_RAN;
+      case RAN_RETURNED:
+        if (vm->frame_count <= floor || !awaits(vm, depth)) return TIER_RAN;
+        break;
+      case RAN_BREAK: {
+        u32 before = vm->frame_count;
+        if (vm_step(vm) != WEFT_OK) return TIER_RAISED;
+        if (vm->frame_count > before) { /* it called: the caller goes on when the call returns */
+          vm->frames[before - 1].flags |= FRAME_RESUME;
+          return TIER_RAN;
+        }
+        if (vm->frame_count < before && (vm->frame_count <= floor || !awaits(vm, before))) return TIER_RAN;
+        break;
+      }
     }
+    depth = vm->frame_count;
+    ran = enter_here(t, RECORD_RESUME);
+    if (ran == RAN_NOT) return TIER_RAN;
   }
 }
 
-static TierResult result_of(Tracer *t, Ran ran) {
-  switch (ran) {
-    case RAN_NOT: return TIER_STAY;
-    case RAN_ON: return TIER_RAN;
-    case RAN_BREAK: return go_on(t);
-    default: return TIER_RAISED;
-  }
+/* Frames at and below this count belong to an outer run of the interpreter. */
+static u32 floor_of(const Vm *vm) {
+  u32 n = vm->frame_count;
+  while (n > 0 && !(vm->frames[n - 1].flags & FRAME_NATIVE_CALL)) n--;
+  return n ? n - 1 : 0;
 }
 
 static bool asleep(const Tracer *t, const Frame *frame) {
-  return !t->backend || t->vm->tape_depth || frame->flags & FRAME_EAGER || t->depth > 64;
+  return !t->backend || t->vm->ambient & AMBIENT_TAPE || frame->flags & FRAME_EAGER || t->depth > 64;
 }
 
 static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
   Tracer *t = tracer_of(vm);
   if (asleep(t, frame)) return TIER_STAY;
   RecordStart start = frame->code->proto->sites[site].kind == SITE_ENTRY ? RECORD_ENTRY : RECORD_LOOP;
-  TierResult result = result_of(t, enter_here(t, start));
+  u32 depth = vm->frame_count, floor = floor_of(vm);
+  TierResult result = follow(t, enter_here(t, start), depth, floor);
   if (result == TIER_STAY && !t->private_places) {
     Place *p = place_find(&t->places, frame->code, frame->pc, start);
     if (p && p->eager && !p->cache.entries.count) frame->code->sites[site].flags |= SITE_COLD;
@@ -582,7 +625,9 @@ static TierResult on_resume(Vm *vm, Frame *frame) {
   Tracer *t = tracer_of(vm);
   frame->flags &= (u16)~FRAME_RESUME;
   if (asleep(t, frame)) return TIER_STAY;
-  return result_of(t, enter_here(t, RECORD_RESUME));
+  u32 depth = vm->frame_count, floor = floor_of(vm);
+  TierResult result = follow(t, enter_here(t, RECORD_RESUME), depth, floor);
+  return result;
 }
 
 /* ---- installing ------------------------------------------------------------------------------------------------ */

@@ -4,13 +4,6 @@
 
 #include "vm/vm.h"
 
-static inline Code *code_keep(Code *c) {
-  c->leader->head.refs++;
-  return c;
-}
-void code_drop(Vm *vm, Code *c);            /* consumes one count of its group */
-Code *code_child(Vm *vm, Code *c, u32 index); /* borrowed from c; NULL when refused (error raised) */
-Code *code_sibling(Code *c, u32 index); /* member `index` of its group; borrowed */
 Shape *code_shape(Vm *vm, Code *c, u32 desc); /* of a KEYS descriptor: borrowed; NULL when it has no shared shape or
                                                  memory was refused (then an error stands) */
 /* Empties the registers of `base` that are not live before `pc`. False when memory was refused. */

@@ -669,12 +669,19 @@ static inline bool as_floats(const Value *x, const Value *y, u64 tx, u64 ty, f64
   return true;
 }
 
-WeftStatus vm_run(Vm *vm, u32 floor, Value *out) {
+/* once: one instruction of the top frame, errors not unwound; a return goes through vm_return. */
+static WeftStatus run(Vm *vm, u32 floor, bool once, Value *out) {
   static const void *const labels[BC_COUNT] = {
 #define BC(name, form, effects, meaning) &&op_##name,
 #include "lang/bytecode.def"
 #undef BC
   };
+  static const void *const stops[BC_COUNT] = {
+#define BC(name, form, effects, meaning) &&stepped,
+#include "lang/bytecode.def"
+#undef BC
+  };
+  const void *const *next_label = once ? stops : labels;
   Frame *f;
   Value *base;
   const Value *consts;
@@ -685,7 +692,7 @@ WeftStatus vm_run(Vm *vm, u32 floor, Value *out) {
 #define LOAD_FRAME()                                              \
   (f = &vm->frames[vm->frame_count - 1], base = f->base,          \
    consts = f->code->consts, code = f->code->proto->code, ip = code + f->pc)
-#define DISPATCH() do { ins = *ip; goto *labels[ins_op(ins)]; } while (0)
+#define DISPATCH() do { ins = *ip; goto *next_label[ins_op(ins)]; } while (0)
 #define NEXT() do { ip++; DISPATCH(); } while (0)
 #define SAVE() (f->pc = (u32)(ip - code))
 #define A (&base[ins_a(ins)])
@@ -698,8 +705,16 @@ WeftStatus vm_run(Vm *vm, u32 floor, Value *out) {
 #define KILL_NEXT() do { kill_operands(vm, base, ins); NEXT(); } while (0)
 
   LOAD_FRAME();
+  if (once) {
+    ins = *ip;
+    goto *labels[ins_op(ins)];
+  }
   if (f->pc == 0 && !(f->flags & FRAME_MODULE)) goto entered;
   DISPATCH();
+
+stepped:
+  SAVE();
+  return WEFT_OK;
 
   /* ---- moving ---- */
 op_move: {
@@ -1040,7 +1055,12 @@ op_ret: {
     base[a] = value_nil();
   }
 }
-returning: { /* result goes to the caller */
+returning: /* result goes to the caller */
+  if (UNLIKELY(once)) {
+    vm_return(vm, result);
+    return WEFT_OK;
+  }
+  {
   f = &vm->frames[vm->frame_count - 1];
   u32 n = f->code->proto->nregs;
   Value self = f->self;
@@ -1056,11 +1076,19 @@ returning: { /* result goes to the caller */
   }
   LOAD_FRAME();
   set_register(vm, &base[to], result);
+  if (UNLIKELY(f->flags & FRAME_RESUME)) {
+    f->pc++;
+    switch (vm->tier->resume(vm, f)) {
+      case TIER_STAY: LOAD_FRAME(); DISPATCH();
+      case TIER_RAN: goto tier_ran;
+      default: goto raised;
+    }
+  }
   NEXT();
 }
 
 entered: /* a frame was just pushed: f, base, ip stand at its first instruction */
-  if (vm->tier && !(f->flags & (FRAME_EAGER | FRAME_MODULE)) && f->code->proto->nsites) {
+  if (vm->tier && !once && !(f->flags & (FRAME_EAGER | FRAME_MODULE)) && f->code->proto->nsites) {
     SiteState *s = &f->code->sites[0];
     if (LIKELY(s->count != UINT32_MAX)) s->count++;
     if (s->entry || (s->count >= vm->tunables.hot_calls && !(s->flags & SITE_COLD))) {
@@ -1116,7 +1144,7 @@ op_loop: {
   TRY(vm_safepoint(vm));
   const Ins *head = code + ins_x(ins);
   if (vm->tier && !(f->flags & FRAME_EAGER)) {
-    u32 site = f->code->site_of_pc[ip - code];
+    u32 site = once ? 0 : f->code->site_of_pc[ip - code];
     if (site) {
       SiteState *s = &f->code->sites[site - 1];
       if (LIKELY(s->count != UINT32_MAX)) s->count++;
@@ -1178,7 +1206,12 @@ op_checkarg: {
 }
 
 raised:
+  if (once) return WEFT_ERROR;
   if (!unwind(vm, floor)) return WEFT_ERROR;
   LOAD_FRAME();
   DISPATCH();
 }
+
+WeftStatus vm_run(Vm *vm, u32 floor, Value *out) { return run(vm, floor, false, out); }
+
+WeftStatus vm_step(Vm *vm) { return run(vm, 0, true, NULL); }

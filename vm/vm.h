@@ -16,7 +16,7 @@ typedef struct SiteState {
   u16 flags;    /* SITE_* */
   void *entry;  /* tracer: cache of compiled entries here, or NULL */
 } SiteState;
-enum { SITE_COLD = 1 /* never ask the tier again (demoted) */ };
+enum { SITE_COLD = 1 /* never ask the tier again (demoted) */, SITE_WAS_COLD = 2 /* asked all the same, for one run */ };
 
 /* A prototype made runnable in one VM: constants as values, side arrays for counters and trace entries. */
 typedef struct Code {
@@ -49,6 +49,7 @@ enum {
   FRAME_NATIVE_CALL = 1, /* the caller is C (vm_call): return leaves the loop */
   FRAME_MODULE = 2,      /* a module's body */
   FRAME_EAGER = 4,       /* runs under eager(f): the tier is not asked */
+  FRAME_RESUME = 8,      /* when a call returns into it, the tier is asked to go on */
 };
 
 /* ---- errors ----------------------------------------------------------------------------------- */
@@ -90,6 +91,8 @@ typedef enum TierResult {
 typedef struct TierHooks {
   /* Called at function entry and at a loop head when the site is hot or has an entry. */
   TierResult (*site)(Vm *vm, Frame *frame, u32 site);
+  /* A call returned into a frame marked FRAME_RESUME, whose pc stands behind the call. */
+  TierResult (*resume)(Vm *vm, Frame *frame);
   void (*code_freed)(Vm *vm, Code *code);
   void (*vm_freed)(Vm *vm);
 } TierHooks;
@@ -139,6 +142,8 @@ enum {
 
 enum { SMALL_STEP = 32, SMALL_CLASSES = 29 }; /* vm/alloc.h: objects of up to 896 bytes */
 
+enum { AMBIENT_TAPE = 0xff /* number of active gradient tapes */ };
+
 /* ---- the VM ----------------------------------------------------------------------------------- */
 
 typedef struct VmLimits {
@@ -169,7 +174,7 @@ struct Vm {
   VmStats stats;
   volatile int interrupted; /* set by weft_interrupt: a signal handler or another thread may */
   u32 poll_countdown;
-  u64 ambient;        /* one word: tape level, eager mode, default device, transform stack; guards compare it */
+  u64 ambient;        /* AMBIENT_*; one word: tape level, eager mode, default device, transform stack; guards compare it */
   OpHook ops[OP_COUNT];
   const TierHooks *tier;
   void *tier_state;   /* tracer's, per VM */
@@ -235,6 +240,13 @@ Value *module_var(Vm *vm, struct Module *m, Name name); /* NULL when not declare
 WeftStatus module_set(Vm *vm, struct Module *m, Name name, Value v) MUST_USE; /* consumes v; declares */
 /* The code of a prototype in this VM (kept by the VM until its last function goes). NULL when refused. */
 Code *code_of(Vm *vm, Proto *p, struct Module *m);
+static inline Code *code_keep(Code *c) {
+  c->leader->head.refs++;
+  return c;
+}
+void code_drop(Vm *vm, Code *c);              /* consumes one count of its group */
+Code *code_child(Vm *vm, Code *c, u32 index); /* borrowed from c; NULL when refused (error raised) */
+Code *code_sibling(Code *c, u32 index);       /* member `index` of its group; borrowed */
 
 /* vm/call.c: calls a function value from C. args are consumed; *out owned. Counts one level of depth. */
 WeftStatus vm_call(Vm *vm, Value fn, Value *args, u32 nargs, Value *out) MUST_USE;
@@ -245,6 +257,9 @@ WeftStatus vm_op(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;
 WeftStatus vm_binary(Vm *vm, u32 bc, Value a, Value b, Value *out) MUST_USE;
 /* Interprets the top frame until the frame count falls to `floor`; the result of that frame in *out. */
 WeftStatus vm_run(Vm *vm, u32 floor, Value *out) MUST_USE;
+/* One instruction of the top frame, without asking the tier: a call leaves its frame pushed, a return goes through
+ * vm_return. An error is not unwound: the frame stands at the instruction. */
+WeftStatus vm_step(Vm *vm) MUST_USE;
 bool frame_push(Vm *vm, Value fn_kept, Code *code, u16 result, u16 flags) MUST_USE; /* consumes fn_kept */
 void frame_pop(Vm *vm); /* drops its registers */
 /* Returns v (consumed) from the top frame as `ret` does: pops it, then either the caller's result register takes v
