@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "stdlib/stdlib.h"
+#include "tracer/tracer.h"
 
 Vm *weft_vm_of(WeftVM *w) { return w->vm; }
 struct Module *weft_main_of(WeftVM *w) { return w->main; }
@@ -36,7 +37,9 @@ static WeftStatus host_output(void *ctx, const char *text, size_t len) {
 /* ---- a VM --------------------------------------------------------------------------------------------------- */
 
 /* Rooms in the order of the architecture; each puts its hooks into the VM. */
-static bool wire(Vm *vm) { return stdlib_install(vm) == WEFT_OK; }
+static bool wire(Vm *vm) {
+  return stdlib_install(vm) == WEFT_OK && tracer_install(vm) == WEFT_OK && tracer_add_backend(vm, &backend_interp);
+}
 
 WeftVM *weft_new(const WeftOptions *given) {
   WeftOptions o = WEFT_OPTIONS_INIT;
@@ -59,7 +62,7 @@ WeftVM *weft_new(const WeftOptions *given) {
   w->vm->resolve_module = o.resolve_module;
   w->vm->resolver_ctx = o.resolve_context;
   if (o.hot >= 0) w->vm->tunables.hot_calls = w->vm->tunables.hot_trips = o.hot;
-  if (!wire(w->vm)) goto fail;
+  if (!wire(w->vm) || !tracer_use_backend(w->vm, o.backend ? o.backend : "interp")) goto fail;
   w->main = module_new(w->vm, "main", "");
   if (!w->main) goto fail;
   return w;
@@ -212,9 +215,40 @@ const char *weft_stat_at(WeftVM *w, unsigned index, double *value) {
   return stat_name(index);
 }
 
+typedef struct Dump {
+  WeftVM *w;
+  const char *what;
+  Buf *out;
+} Dump;
+
+static void dump_region(void *ctx, const Place *p, const GuardEntry *e) {
+  Dump *d = ctx;
+  const Region *r = e->region;
+  static const char *const starts[] = {"entry", "loop", "continuation"};
+  u32 line, col;
+  sources_locate(&d->w->vm->sources, p->code->proto->spans[p->pc], &line, &col);
+  buf_printf(d->out, "# %s: %s at line %u, entered %llu times\n", r->name, starts[p->start], line, (unsigned long long)r->entered);
+  if (strcmp(d->what, "graph") == 0) graph_print(r->graph, &d->w->vm->sources, d->out);
+  else if (strcmp(d->what, "guards") == 0) guard_prog_print(e->prog, &d->w->vm->sources, d->out);
+  else if (r->print) r->print(r, d->out);
+}
+
 const char *weft_dump(WeftVM *w, WeftValue *fn, const char *what) {
-  (void)what;
-  return w && fn ? "not supported: this build has no tracer\n" : NULL;
+  static const char *const known[] = {"graph", "guards", "loops", "mir", "ptx"};
+  bool ok = false;
+  for (u32 i = 0; i < COUNT_OF(known); i++) ok |= what && strcmp(what, known[i]) == 0;
+  if (!w || !fn || !ok) return NULL;
+  w->text.len = 0;
+  w->text.failed = false;
+  Value v = fn->value;
+  if (v.kind != V_FN || v.fn->kind != FN_CLOSURE) {
+    buf_puts(&w->text, "not a function written in Weft\n");
+  } else {
+    Dump d = {w, what, &w->text};
+    tracer_regions(w->vm, v.fn->code, dump_region, &d);
+    if (!w->text.len) buf_puts(&w->text, "nothing is compiled for it yet: it is compiled when it is hot\n");
+  }
+  return buf_text(&w->text);
 }
 
 const char *weft_build(WeftVM *w) {

@@ -8,6 +8,7 @@
 #include "api/vm_of.h"
 #include "api/weft.h"
 #include "repl/repl.h"
+#include "tracer/tracer.h"
 
 enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
@@ -137,6 +138,8 @@ int main(int argc, char **argv) {
     fputs("weft: out of memory\n", stderr);
     return EXIT_ERROR;
   }
+  const char *log = getenv("WEFT_LOG");
+  if (log) tracer_log(weft_vm_of(vm), log);
   running = vm;
   struct sigaction act = {.sa_handler = on_interrupt};
   sigaction(SIGINT, &act, NULL);

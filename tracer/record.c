@@ -327,8 +327,8 @@ static Outcome step_forprep(Recorder *r, Ins i) {
   Av count;
   const AbsVal *v = av_at(r, seq);
   ValueId x = av_value(r, seq);
-  if (v->kind == AV_LIST || v->kind == AV_RECORD) count = av_const(r, value_i64(v->count));
-  else if (x && value_type(r->g, x)->rank > 0) count = av_num(r, graph_size_typed(r->g, value_type(r->g, x)->dims[0], DT_i64, false));
+  if (v->kind == AV_LIST || v->kind == AV_RECORD) count = av_const(r, value_weak_i64(v->count));
+  else if (x && value_type(r->g, x)->rank > 0) count = av_num(r, graph_size(r->g, value_type(r->g, x)->dims[0]));
   else if (v->kind == AV_RANGE) {
     /* count = max(0, ceil((stop - start) / step)) */
     i64 step;
@@ -351,18 +351,17 @@ static Outcome step_forprep(Recorder *r, Ins i) {
     Dim d;
     ValueId sv = av_value(r, span);
     i64 known;
-    if (av_known_int(r, span, &known)) count = av_const(r, value_i64(known > 0 ? known : 0));
+    if (av_known_int(r, span, &known)) count = av_const(r, value_weak_i64(known > 0 ? known : 0));
     else if (value_dim(r->g, sv, &d) && d != DIM_NONE && (d = size_max(&r->g->sizes, d, 0)) != DIM_NONE)
-      count = av_num(r, graph_size_typed(r->g, d, DT_i64, false));
+      count = av_num(r, graph_size(r->g, d));
     else {
       Av params[OP_MAX_PARAMS] = {span, av_const(r, value_weak_i64(0))};
-      if ((o = rec_op(r, OP_maximum, params, &t)) != OUT_GO) return o;
-      count = av_num(r, graph_convert(r->g, av_value(r, t), DT_i64));
+      if ((o = rec_op(r, OP_maximum, params, &count)) != OUT_GO) return o;
     }
   } else {
     return rec_stuck(r, REASON_loop_sequence, "a loop over %s", av_kind_text(r, seq));
   }
-  Av zero = av_const(r, value_i64(0));
+  Av zero = av_const(r, value_weak_i64(0));
   if (!count || !zero) return OUT_FAIL;
   u32 a = ins_a(i);
   f->regs[a] = seq;
@@ -379,7 +378,7 @@ Outcome rec_next_item(Recorder *r, u32 a) {
   if (!seq) return OUT_FAIL;
   Outcome o;
   i64 known;
-  Av one = av_const(r, value_i64(1));
+  Av one = av_const(r, value_weak_i64(1));
   if (!one) return OUT_FAIL;
   u8 kind = av_at(r, seq)->kind;
   if (kind == AV_LIST || kind == AV_RECORD) {
@@ -394,29 +393,10 @@ Outcome rec_next_item(Recorder *r, u32 a) {
       item = av_items(r, AV_LIST, pair, 2);
     }
   } else if (kind == AV_RANGE) {
-    Av from = av_item(r, seq, 0), by = av_item(r, seq, 2), weak, scaled = 0;
-    ValueId p = av_value(r, pos);
-    Dim d;
-    if (av_known_int(r, pos, &known)) weak = av_const(r, value_weak_i64(known));
-    else if (value_dim(r->g, p, &d) && d != DIM_NONE) weak = av_num(r, graph_size(r->g, d));
-    else {
-      /* range items are weak: the strong position is kept, its weak twin computed from the weak start */
-      scaled = pos;
-      weak = 0;
-    }
+    Av from = av_item(r, seq, 0), by = av_item(r, seq, 2); /* positions are weak, as range items are */
     i64 step = 0, start = 1;
     bool unit = av_known_int(r, by, &step) && step == 1, zero = av_known_int(r, from, &start) && start == 0;
-    if (scaled) {
-      TypeId type = graph_scalar_type(r->g, DT_i64, true);
-      GraphAttr attrs[1] = {attr_hole(0)};
-      (void)attrs;
-      ValueId operands[2] = {av_value(r, scaled), 0};
-      GraphAttr to = attr_dtype(1, DT_i64);
-      NodeId n = graph_node(r->g, NODE_op, OP_astype, operands, 1, &to, 1, &type, 1);
-      if (!n) return OUT_FAIL;
-      weak = av_num(r, node_result(r->g, n, 0));
-    }
-    item = weak;
+    item = pos;
     if (!unit) {
       if ((o = rec_binary(r, BC_mul, item, by, &item)) != OUT_GO) return o;
     }
@@ -428,7 +408,7 @@ Outcome rec_next_item(Recorder *r, u32 a) {
     if (av_known_int(r, pos, &known)) {
       if ((o = rec_index(r, seq, &one_item, 1, &pos, &item)) != OUT_GO) return o;
     } else { /* in bounds by construction: no check */
-      IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {0}};
+      IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
       ArrayType t = *value_type(r->g, x);
       t.rank--;
       t.weak = false;
@@ -536,6 +516,10 @@ static Outcome step(Recorder *r, const Scope *s) {
       for (u32 k = 0; k < 3; k++) {
         ValueId v = av_value(r, parts[k]);
         if (!v || value_type(r->g, v)->rank || dtype_kind(value_type(r->g, v)->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "the ends of a range");
+        Dim d;
+        if (value_type(r->g, v)->weak && value_type(r->g, v)->dtype == DT_i64) continue;
+        if (value_dim(r->g, v, &d) && d != DIM_NONE) parts[k] = av_num(r, graph_size(r->g, d)); /* ranges hold weak integers */
+        else if (k != 1) return rec_stuck(r, REASON_loop_sequence, "a range that begins at a computed integer");
       }
       return set(r, ins_a(i), av_items(r, AV_RANGE, parts, 3));
     }

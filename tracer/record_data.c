@@ -181,7 +181,7 @@ static Outcome item_int(Recorder *r, Indexing *ix, IndexItem *it, Av a, Dim n) {
     }
   }
   it->part[0] = PART_operand;
-  it->at[0] = ix->count;
+  it->at[0] = 1 + ix->count;
   ix->operands[ix->count++] = v;
   ValueId checked[2] = {v, graph_size(g, n)};
   return rec_check(r, CHECK_index, checked, 2);
@@ -260,7 +260,7 @@ static Outcome build_index(Recorder *r, ValueId x, const u8 *kinds, u32 count, c
         }
         ix->arrays = true;
         it->part[0] = PART_operand;
-        it->at[0] = ix->count;
+        it->at[0] = 1 + ix->count;
         ix->operands[ix->count++] = v;
       }
     }

@@ -495,8 +495,8 @@ static WeftStatus for_begin(Vm *vm, Value *base, Ins ins, Value seq) {
   if ((ins_flags(ins) & INS_B_DIES) && !(b & INS_CONST) && b != a) base[b] = value_nil();
   else value_keep(seq);
   set_register(vm, &base[a], seq);
-  set_register(vm, &base[a + 1], value_i64(0));
-  set_register(vm, &base[a + 2], value_i64((i64)count));
+  set_register(vm, &base[a + 1], value_weak_i64(0)); /* weak, as the items of a range are */
+  set_register(vm, &base[a + 2], value_weak_i64((i64)count));
   return WEFT_OK;
 }
 
