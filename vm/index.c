@@ -336,7 +336,12 @@ WeftStatus selection_make(Vm *vm, Array *a, const u8 *items, u32 item_count, con
   out->count = 0;
   out->places = NULL;
   if (item_count > MAX_ITEMS) return vm_error(vm, EK_index, "an index of more than %d items", MAX_ITEMS);
-  Builder b = {.vm = vm, .a = a, .s = out};
+  Builder b; /* adv stays uninitialised: it is large */
+  b.vm = vm;
+  b.a = a;
+  b.s = out;
+  b.adv_count = b.axis = 0;
+  b.has_array = b.split = b.after = false;
   WeftStatus status = build(&b, items, item_count, regs);
   for (u32 i = 0; i < b.adv_count; i++)
     if (b.adv[i].owned) value_drop(vm, b.adv[i].v);

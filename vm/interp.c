@@ -451,19 +451,20 @@ static WeftStatus index_many(Vm *vm, const Frame *f, Ins ins) {
   return WEFT_OK;
 }
 
-/* a[i] = v and a[i, k] = v into an array that nobody else holds. */
+/* a[i] = v, a[i, k] = v, and the same with op=, into an array that nobody else holds. */
 static inline bool set_element(const Desc *d, const Value *root, const Value *keys) {
-  if (d->step_count != 1 || d->op != BC_move || d->steps[0].kind != STEP_INDEX || root->kind != V_ARRAY) return false;
+  if (d->step_count != 1 || d->steps[0].kind != STEP_INDEX || root->kind != V_ARRAY) return false;
   Array *a = root->array;
   u32 n = d->item_count, rank = array_rank(a), dtype = array_dtype(a);
   if (n != rank || n > 2 || n == 0 || d->items[0] != IX_VALUE || d->items[n - 1] != IX_VALUE || array_device(a) != DEV_CPU) return false;
   Value v = keys[n];
   if (v.kind != V_NUM || !array_writable(a)) return false;
-  if (v.dtype != dtype && (dtype_kind(v.dtype) > dtype_kind(dtype) || !num_store_convert(v, dtype, &v))) return false;
   i64 i, k = 0;
   if (!in_bounds(keys[0], array_dims(a)[0], &i)) return false;
   if (n == 2 && !in_bounds(keys[1], array_dims(a)[1], &k)) return false;
   i64 at = i * array_strides(a)[0] + (n == 2 ? k * array_strides(a)[1] : 0);
+  if (d->op != BC_move && !num_binary(d->op, array_load(a, at), v, &v)) return false;
+  if (v.dtype != dtype && (dtype_kind(v.dtype) > dtype_kind(dtype) || !num_store_convert(v, dtype, &v))) return false;
   switch (dtype_bytes(dtype)) {
     case 8: ((u64 *)a->data)[at] = v.u; return true;
     case 4: ((u32 *)a->data)[at] = (u32)v.u; return true;
@@ -472,11 +473,24 @@ static inline bool set_element(const Desc *d, const Value *root, const Value *ke
   }
 }
 
+/* xs[i] = v into a list that nobody else holds; v is moved. */
+static inline bool set_item(Vm *vm, const Desc *d, const Value *root, Value *keys) {
+  i64 i;
+  if (d->step_count != 1 || d->op != BC_move || d->item_count != 1 || d->items[0] != IX_VALUE || root->kind != V_LIST) return false;
+  List *l = root->list;
+  if (l->head.refs != 1 || !in_bounds(keys[0], l->count, &i)) return false;
+  Value v = keys[1];
+  keys[1] = value_nil();
+  set_register(vm, &l->items[i], v);
+  return true;
+}
+
 static WeftStatus set_path(Vm *vm, const Frame *f, Ins ins) {
   const Desc *d = &f->code->proto->descs[ins_c(ins)];
   Value *keys = f->base + ins_b(ins);
   Value *root = d->root == ROOT_MODULE ? &f->code->module->slots[d->root_slot].value : &f->base[ins_a(ins)];
   if (LIKELY(set_element(d, root, keys))) return WEFT_OK; /* keys and value are numbers: nothing to drop */
+  if (set_item(vm, d, root, keys)) return WEFT_OK;
   if (root->kind == V_HOLE) return unassigned(vm, f->code, d->root_slot);
   u32 n = desc_registers(d);
   Value value = keys[n];

@@ -1,6 +1,9 @@
 /* scalar.c — arithmetic on unboxed numbers (see scalar.h). */
 #include "vm/scalar.h"
 
+_Static_assert(BC_sub == BC_add + 1 && BC_mul == BC_sub + 1, "add, sub, mul stand together");
+_Static_assert(BC_ge - BC_eq == 5, "comparisons stand together");
+
 static bool is_real(u32 d) { /* computed here; the others only store */
   return d == DT_bool || d == DT_u8 || d == DT_i32 || d == DT_i64 || d == DT_u32 || d == DT_u64 || d == DT_f32 || d == DT_f64;
 }
@@ -137,6 +140,11 @@ static bool compare_numbers(u32 bc, u32 dtype, Value a, Value b) {
 }
 
 bool num_binary(u32 bc, Value a, Value b, Value *out) {
+  if (a.dtype == b.dtype && bc >= BC_add && bc <= BC_mul) { /* the frequent ones at once */
+    u8 both = a.flags & b.flags;
+    if (a.dtype == DT_f64) return float_arithmetic(bc, DT_f64, both, a, b, out);
+    if (a.dtype == DT_i64) return int_arithmetic(bc, DT_i64, both, a, b, out);
+  }
   if (!is_real(a.dtype) || !is_real(b.dtype)) return false;
   bool weak;
   u32 d = dtype_promote_weak(a.dtype, value_is_weak(a), b.dtype, value_is_weak(b), &weak);

@@ -612,6 +612,115 @@ static void refused_memory(void **state) {
   buf_free(&got);
 }
 
+/* A tier that answers for functions: 42 at the entry of `answer`, an error at that of `fail`; it notes loops. */
+typedef struct Tier {
+  u32 entries, heads;
+  u32 head_pc;
+} Tier;
+
+static TierResult at_site(Vm *vm, Frame *f, u32 site) {
+  Tier *t = vm->tier_state;
+  const Proto *p = f->code->proto;
+  if (p->sites[site].kind == SITE_LOOP) {
+    t->heads++;
+    t->head_pc = f->pc;
+    return TIER_STAY;
+  }
+  t->entries++;
+  assert_int_equal(f->pc, 0);
+  const char *name = name_text(&vm->names, p->name);
+  if (strcmp(name, "answer") == 0) {
+    vm_return(vm, value_i64(42));
+    return TIER_RAN;
+  }
+  if (strcmp(name, "fail") == 0) {
+    (void)vm_error(vm, EK_user, "from the tier");
+    return TIER_RAISED;
+  }
+  return TIER_STAY;
+}
+
+static void tier(void **state) {
+  (void)state;
+  static const TierHooks hooks = {.site = at_site};
+  Vm *vm = new_vm();
+  Module *m = new_module(vm);
+  Tier t = {0};
+  Buf b;
+  buf_init(&b, allocator_system());
+  vm->tier = &hooks;
+  vm->tier_state = &t;
+  vm->tunables.hot_calls = 3;
+  vm->tunables.hot_trips = 5;
+  result_of(vm, m, "fn answer(x) = x\nlet xs = (); for i in 0..4 { xs += (answer(i),) }; xs", &b);
+  assert_string_equal(buf_text(&b), "(0, 1, 42:i64, 42:i64)");
+  assert_int_equal(t.entries, 2);
+  assert_int_equal(t.heads, 0);
+  result_of(vm, m, "let s = 0; for i in 0..10 { s += apply(answer, i) }; s", &b); /* called from C */
+  assert_string_equal(buf_text(&b), "420:i64");
+  assert_int_equal(t.heads, 6); /* the fifth trip and those behind it */
+  result_of(vm, m, "fn fail(x) = x\nfail(1); fail(1); let r = try { fail(1) } catch e { e.message + e.trace[0] }; r", &b);
+  assert_string_equal(buf_text(&b), "\"from the tiert.weft:1:14\"");
+  result_of(vm, m, "fn other(n) { let i = 0; while i < n { i += 1 }; i }\nother(7)", &b);
+  assert_string_equal(buf_text(&b), "7");
+  assert_int_equal(t.heads, 9);
+  buf_free(&b);
+  free_vm(vm);
+}
+
+static char *resolve(void *ctx, const char *path) {
+  static const struct {
+    const char *path, *text;
+  } files[] = {
+      {"m.weft", "let count = 0\nlet _secret = 1\nfn up() { count += 1; count }\nfn twice(x) = x * 2"},
+      {"a.weft", "import \"b.weft\" as b\nlet x = 1"},
+      {"b.weft", "import \"a.weft\" as a\nlet y = 1"},
+      {"bad.weft", "let x = (1 +"},
+      {"fails.weft", "let x = [1][5]"},
+  };
+  ++*(int *)ctx;
+  for (u32 i = 0; i < COUNT_OF(files); i++)
+    if (strcmp(files[i].path, path) == 0) return strdup(files[i].text);
+  return NULL;
+}
+
+static void modules(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"import \"m.weft\" as m; import \"m.weft\" as n; m.up(); n.up(); (m.count, n == m, m.twice(4))", "(2, true, 8)"},
+      {"import \"m.weft\" as m; m._secret", "name: '_secret' is private to module 'm'"},
+      {"import \"m.weft\" as m; m.twcie(1)", "name: module 'm' has no 'twcie'; did you mean 'twice'?"},
+      {"import \"m.weft\" as m; m.count = 3", "type: a module's variables are not assigned from outside"},
+      {"import \"a.weft\" as a", "name: import: 'a.weft' imports itself~"},
+      {"import \"none.weft\" as a", "io: import: there is no module 'none.weft'"},
+      {"import \"bad.weft\" as a", "syntax: ~"},
+      {"import \"fails.weft\" as a", "index: ~"},
+      {"import linalg; linalg.trace([[1.0, 2.0], [3.0, 4.0]])", "5.0:f64"},
+      {"linalg.trce", "name: module 'linalg' has no 'trce'; did you mean 'trace'?"},
+      {"nn == nn", "true"},
+  };
+  Buf b;
+  buf_init(&b, allocator_system());
+  for (u32 i = 0; i < COUNT_OF(cases); i++) {
+    Vm *vm = new_vm();
+    Module *m = new_module(vm);
+    int asked = 0;
+    vm->resolve_module = resolve;
+    vm->resolver_ctx = &asked;
+    result_of(vm, m, cases[i][0], &b);
+    size_t n = strlen(cases[i][1]);
+    bool prefix = cases[i][1][n - 1] == '~';
+    if (strncmp(buf_text(&b), cases[i][1], prefix ? n - 1 : n + 1) != 0) {
+      fprintf(stderr, "%s\n   gives    %s\n   expected %s\n", cases[i][0], buf_text(&b), cases[i][1]);
+      failures++;
+    }
+    assert_true(asked <= 2);
+    free_vm(vm);
+  }
+  buf_free(&b);
+  done();
+}
+
 static void repl_state(void **state) { /* globals stay, redefinition is seen, an error leaves the rest */
   (void)state;
   Vm *vm = new_vm();
@@ -637,7 +746,7 @@ int main(void) {
       cmocka_unit_test(scalars),   cmocka_unit_test(texts),      cmocka_unit_test(lists),     cmocka_unit_test(records),
       cmocka_unit_test(control),   cmocka_unit_test(functions),  cmocka_unit_test(annotations), cmocka_unit_test(errors),
       cmocka_unit_test(cells),     cmocka_unit_test(indexing),   cmocka_unit_test(updating),  cmocka_unit_test(in_place),
-      cmocka_unit_test(formats),   cmocka_unit_test(safepoints), cmocka_unit_test(error_text), cmocka_unit_test(repl_state),
+      cmocka_unit_test(formats),   cmocka_unit_test(safepoints), cmocka_unit_test(error_text), cmocka_unit_test(repl_state),  cmocka_unit_test(tier),       cmocka_unit_test(modules),
       cmocka_unit_test(refused_memory),
   };
   return cmocka_run_group_tests_name("vm", tests, NULL, NULL);
