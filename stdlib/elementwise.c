@@ -171,6 +171,17 @@ static inline WeftStatus take_or_make(Vm *vm, Value *args, u32 n, u32 dtype, boo
 
 static inline WeftStatus unary(Vm *vm, u32 op, Value *args, Value *out) {
   Stdlib *s = stdlib_of(vm);
+  if (args[0].kind == V_NUM) {
+    Value x = args[0];
+    u32 r = s->direct[op][x.dtype];
+    if (LIKELY(r)) { /* the payload begins with the element */
+      u64 result = 0;
+      (void)s->strips->ops[op][x.dtype](&result, &x.bits, &x.bits, 1);
+      *out = num_load(&result, r);
+      out->flags = x.flags;
+      return WEFT_OK;
+    }
+  }
   if (args[0].kind == V_ARRAY) {
     Array *a = args[0].array;
     u32 d = array_dtype(a), r = s->direct[op][d];
@@ -188,6 +199,18 @@ static inline WeftStatus unary(Vm *vm, u32 op, Value *args, Value *out) {
 
 static inline WeftStatus binary_fast(Vm *vm, u32 op, u32 row, bool swap, Value *args, Value *out) {
   Stdlib *s = stdlib_of(vm);
+  if (args[0].kind == V_NUM && args[1].kind == V_NUM && args[0].dtype == args[1].dtype) {
+    Value x = args[0], y = args[1];
+    u32 d = x.dtype, r = s->direct[op][d];
+    if (LIKELY(r)) {
+      u64 result = 0;
+      const void *p = swap ? &y.bits : &x.bits, *q = swap ? &x.bits : &y.bits;
+      if (UNLIKELY(s->strips->ops[row][d](&result, p, q, 1))) return check_failed(vm, op);
+      *out = num_load(&result, r);
+      out->flags = x.flags & y.flags;
+      return WEFT_OK;
+    }
+  }
   if (args[0].kind == V_ARRAY && args[1].kind == V_ARRAY) {
     Array *a = args[0].array, *b = args[1].array;
     u32 d = array_dtype(a), r = s->direct[op][d];

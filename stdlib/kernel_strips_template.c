@@ -117,7 +117,7 @@ ORDERED(mul, i64)
 /* The least and the greatest do not depend on the order: lanes as the compiler likes them. */
 #define EXTREME(kind, dt)                                                                  \
   static void rows_##kind##_##dt(void *out, const void *xv, i64 n, i64 rows, i64 stride) { \
-    enum { W = 64 / sizeof(T_##dt) * 2 };                                                  \
+    enum { W = REDUCE_LANE_BYTES / sizeof(T_##dt) };                                       \
     T_##dt *o = out;                                                                       \
     for (i64 r = 0; r < rows; r++) {                                                       \
       const T_##dt *x = (const T_##dt *)xv + r * stride;                                   \

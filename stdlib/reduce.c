@@ -302,6 +302,18 @@ static WeftStatus read_args(Vm *vm, u32 op, const Value *args, ArrayType *type, 
 }
 
 static WeftStatus simple(Vm *vm, u32 op, ReduceKind kind, Value *args, Value *out) {
+  if (args[0].kind == V_ARRAY && !args_given(args[1]) && !args_given(args[2])) { /* all of a dense array, not too long */
+    Array *a = args[0].array;
+    u32 d = array_dtype(a);
+    StripRows rows = stdlib_of(vm)->strips->rows[kind][d];
+    if (rows && array_dense(a) && array_device(a) == DEV_CPU && a->size > 0 && a->size <= POLL_ELEMENTS) {
+      u64 result = 0;
+      TRY(kernel_poll(vm, a->size));
+      rows(&result, a->data, a->size, 1, 0);
+      *out = num_load(&result, d);
+      return WEFT_OK;
+    }
+  }
   ArrayType type;
   DTypeResult r;
   u32 mask;
