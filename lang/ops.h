@@ -133,7 +133,7 @@ void shape_pad(DimCtx *c, const ArrayType *x, const Dim *before, const Dim *afte
 /* windows[i] over axes[i]; the window axes come last. */
 bool shape_sliding_window(DimCtx *c, const ArrayType *x, u32 n, const Dim *windows, const u32 *axes, ArrayType *out, RuleError *err);
 bool shape_diff(DimCtx *c, const ArrayType *x, i64 n, i64 axis, ArrayType *out, RuleError *err);
-/* flat: over all elements as rank 1 (axis=nil). */
+/* flat: no axis was given, which only rank 0 and 1 allow; the result has rank 1. */
 bool shape_scan(DimCtx *c, const ArrayType *x, bool flat, i64 axis, bool include_initial, ArrayType *out, RuleError *err);
 bool shape_take(DimCtx *c, const ArrayType *x, const ArrayType *indices, bool flat, i64 axis, ArrayType *out, RuleError *err);
 bool shape_take_along_axis(DimCtx *c, const ArrayType *x, const ArrayType *indices, i64 axis, ArrayType *out, RuleError *err);

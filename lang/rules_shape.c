@@ -145,7 +145,7 @@ bool shape_squeeze(DimCtx *c, const ArrayType *x, bool all, u32 mask, ArrayType 
       *dropped |= 1u << d;
       continue;
     }
-    if (asked && !all) return fail(err, EK_value, "axis %u of shape %s has not the size 1", d, text_of(x).s);
+    if (asked && !all) return fail(err, EK_shape, "axis %u of shape %s has not the size 1", d, text_of(x).s);
     out->dims[n++] = x->dims[d];
   }
   out->rank = (u8)n;
@@ -229,7 +229,7 @@ bool shape_sliding_window(DimCtx *c, const ArrayType *x, u32 n, const Dim *windo
     u32 a = axes[i];
     if (windows[i] == 0) return fail(err, EK_value, "a window has at least one element");
     if (windows[i] > 0 && dims[a] >= 0 && windows[i] > dims[a])
-      return fail(err, EK_shape, "a window of %lld is longer than axis %u, which is %lld", (long long)windows[i], a, (long long)dims[a]);
+      return fail(err, EK_value, "a window of %lld is longer than axis %u, which is %lld", (long long)windows[i], a, (long long)dims[a]);
     dims[a] = dim_binary(c, '-', dim_binary(c, '+', dims[a], 1), windows[i]);
     dims[x->rank + i] = windows[i];
   }
@@ -249,6 +249,7 @@ bool shape_diff(DimCtx *c, const ArrayType *x, i64 n, i64 axis, ArrayType *out, 
 
 bool shape_scan(DimCtx *c, const ArrayType *x, bool flat, i64 axis, bool include_initial, ArrayType *out, RuleError *err) {
   u32 a = 0;
+  if (flat && x->rank > 1) return fail(err, EK_value, "shape %s needs an axis", text_of(x).s);
   if (flat) {
     shape_ravel(c, x, out);
   } else {

@@ -253,15 +253,15 @@ static void copy_part(Array *a, u32 axis, i64 from, i64 n, char *to, const i64 *
 WeftStatus eager_roll(Vm *vm, Value *args, Value *out) {
   i64 shifts[ARRAY_MAX_RANK], axes[ARRAY_MAX_RANK] = {0};
   u32 n, m = 1;
-  bool single, flat = !args_given(args[2]);
+  bool one_shift, single, flat = !args_given(args[2]);
   ArrayType type;
   RuleError err;
   Value x;
   TRY(args_array(vm, OP_roll, 0, args[0]));
   type_of_value(args[0], &type);
-  TRY(args_ints(vm, OP_roll, 1, args[1], shifts, ARRAY_MAX_RANK, &n, &single));
+  TRY(args_ints(vm, OP_roll, 1, args[1], shifts, ARRAY_MAX_RANK, &n, &one_shift));
   if (!flat) TRY(args_ints(vm, OP_roll, 2, args[2], axes, ARRAY_MAX_RANK, &m, &single));
-  if (single && n == 1 && !flat) { /* one shift for every axis */
+  if (one_shift && !flat) { /* one shift for every axis */
     for (u32 i = 1; i < m; i++) shifts[i] = shifts[0];
     n = m;
   }

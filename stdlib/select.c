@@ -23,7 +23,7 @@ static WeftStatus index_array(Vm *vm, u32 op, u32 param, Value v, Value *out) {
 }
 
 static WeftStatus out_of_bounds(Vm *vm, u32 op, i64 index, u32 axis, i64 size) {
-  return vm_error(vm, EK_index, "%s: index %lld is out of bounds for axis %u with size %lld", op_name(op), (long long)index, axis, (long long)size);
+  return vm_error(vm, EK_index, "%s: index %lld is out of bounds for axis %u of size %lld", op_name(op), (long long)index, axis, (long long)size);
 }
 
 /* Makes negative indices positive, in a copy when needed: *index (consumed, dense i64) becomes safe to use. */
