@@ -37,7 +37,7 @@ static i64 naive_int(u32 op, u32 dtype, i64 p, i64 q) {
     case OP_bitwise_and: return p & q;
     case OP_bitwise_or: return p | q;
     case OP_bitwise_xor: return p ^ q;
-    case OP_left_shift: return q < 0 || q >= width(dtype) ? 0 : wrap((__int128)p << q, dtype);
+    case OP_left_shift: return q < 0 || q >= width(dtype) ? 0 : wrap((__int128)((unsigned __int128)p << q), dtype);
     default: return q < 0 || q >= width(dtype) ? (p < 0 ? -1 : 0) : p >> q;
   }
 }
