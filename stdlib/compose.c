@@ -26,38 +26,6 @@ static WeftStatus reduced(Vm *vm, u32 op, Value *x, Value axis, bool keepdims) {
   return run_op(vm, op, args, 3, x);
 }
 
-/* gelu = f(x) * (0.5 * erfc(f(x) * -0.7071067811865476)); approximate: (f(x) * 0.5) * (1 + tanh(0.7978845608028654 *
- * (f(x) + 0.044715 * (f(x) * f(x) * f(x))))) */
-WeftStatus eager_gelu(Vm *vm, Value *args, Value *out) {
-  bool approximate = false;
-  ArrayType type;
-  TRY(args_bool(vm, OP_gelu, 1, args[1], &approximate));
-  TRY(args_array(vm, OP_gelu, 0, args[0]));
-  type_of_value(args[0], &type);
-  if (dtype_kind(type.dtype) == DK_FLOAT) *out = value_keep(args[0]);
-  else TRY(convert_value(vm, OP_gelu, args[0], dtype_float_of(type.dtype), out));
-  if (type.weak) out->flags |= VF_WEAK;
-  Value x = value_keep(*out);
-  WeftStatus status;
-  if (approximate) {
-    status = step2(vm, OP_multiply, out, value_keep(x));
-    if (status == WEFT_OK) status = step2(vm, OP_multiply, out, value_keep(x));
-    if (status == WEFT_OK) status = step2(vm, OP_multiply, out, value_weak_f64(0.044715));
-    if (status == WEFT_OK) status = step2(vm, OP_add, out, value_keep(x));
-    if (status == WEFT_OK) status = step2(vm, OP_multiply, out, value_weak_f64(0.7978845608028654));
-    if (status == WEFT_OK) status = step1(vm, OP_tanh, out);
-    if (status == WEFT_OK) status = step2(vm, OP_add, out, value_weak_f64(1));
-    if (status == WEFT_OK) status = step2(vm, OP_multiply, &x, value_weak_f64(0.5));
-  } else {
-    status = step2(vm, OP_multiply, out, value_weak_f64(-0.7071067811865476));
-    if (status == WEFT_OK) status = step1(vm, OP_erfc, out);
-    if (status == WEFT_OK) status = step2(vm, OP_multiply, out, value_weak_f64(0.5));
-  }
-  if (status == WEFT_OK) return step2(vm, OP_multiply, out, x);
-  value_drop(vm, x);
-  return status;
-}
-
 typedef struct Over { /* what is reduced */
   ArrayType type;
   u32 mask;
