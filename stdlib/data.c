@@ -171,7 +171,8 @@ static WeftStatus map_item(Vm *vm, void *ctx, Value item) {
 
 WeftStatus eager_map(Vm *vm, Value *args, Value *out) {
   Value list;
-  if (args[0].kind != V_FN && args[0].kind != V_DTYPE) return args_error(vm, OP_map, 0, args[0], "a function");
+  if (args[0].kind != V_FN && args[0].kind != V_DTYPE)
+    return vm_error(vm, EK_type, "map: f must be a function, got %s; through a pipe it is xs |> map(f, _)", value_type_name(args[0]));
   if (!list_new(vm, 8, &list)) return WEFT_ERROR;
   Mapping m = {args[0], &list};
   WeftStatus status = each_item(vm, args[1], map_item, &m);
