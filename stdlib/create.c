@@ -325,13 +325,13 @@ WeftStatus eager_arange(Vm *vm, Value *args, Value *out) {
     f64 from = num_as_f64(start), by = num_as_f64(step), count = ceil((num_as_f64(stop) - from) / by);
     if (count != count) return vm_error(vm, EK_value, "arange: a bound or the step is NaN, or the bounds are infinite");
     if (count < 0) count = 0;
-    if (count >= (f64)ARRAY_MAX_SIZE) return vm_error(vm, EK_limit, "arange: %g elements are too many", count);
+    if (count >= (f64)ARRAY_MAX_SIZE) return vm_error(vm, EK_value, "arange: %g elements are too many", count);
     return ramp_f64(vm, OP_arange, from, by, (i64)count, wanted, out);
   }
   __int128 span = (__int128)stop.i - start.i, by = step.i;
   __int128 count = by > 0 ? (span + by - 1) / by : (-span - by - 1) / -by;
   if (by > 0 ? span <= 0 : span >= 0) count = 0;
-  if (count >= ARRAY_MAX_SIZE) return vm_error(vm, EK_limit, "arange: the range has too many elements");
+  if (count >= ARRAY_MAX_SIZE) return vm_error(vm, EK_value, "arange: the range has too many elements");
   return ramp_i64(vm, OP_arange, start.i, step.i, (i64)count, wanted, out);
 }
 

@@ -203,7 +203,7 @@ WeftStatus eager_broadcast_to(Vm *vm, Value *args, Value *out) {
   if (!value_is_numeric(args[0])) TRY(args_array(vm, OP_broadcast_to, 0, args[0]));
   type_of_value(args[0], &type);
   TRY_RULE(vm, OP_broadcast_to, &err, shape_broadcast_to(NULL, &type, rank, dims, &shape, &err));
-  if (dims_size(rank, dims) < 0) return vm_error(vm, EK_shape, "broadcast_to: shape %s has too many elements", shape_text(&shape).s);
+  if (dims_size(rank, dims) < 0) return vm_error(vm, EK_value, "broadcast_to: shape %s has too many elements", shape_text(&shape).s);
   TRY(operand(vm, OP_broadcast_to, args[0], &box, &type));
   return broadcast_view(vm, box, &shape, out);
 }
@@ -221,7 +221,7 @@ WeftStatus eager_broadcast_arrays(Vm *vm, Value *args, Value *out) {
     ptrs[i] = &types[i];
   }
   TRY_RULE(vm, OP_broadcast_arrays, &err, rule_broadcast(NULL, n, ptrs, &shape, &err));
-  if (dims_size(shape.rank, shape.dims) < 0) return vm_error(vm, EK_shape, "broadcast_arrays: shape %s has too many elements", shape_text(&shape).s);
+  if (dims_size(shape.rank, shape.dims) < 0) return vm_error(vm, EK_value, "broadcast_arrays: shape %s has too many elements", shape_text(&shape).s);
   TRY(list_new(vm, n, out) ? WEFT_OK : WEFT_ERROR);
   for (u32 i = 0; i < n; i++) {
     Value box, view;
@@ -273,7 +273,7 @@ WeftStatus eager_sliding_window(Vm *vm, Value *args, Value *out) {
   }
   if (n != m) return vm_error(vm, EK_value, "sliding_window: %u windows for %u axes", n, m);
   TRY_RULE(vm, OP_sliding_window, &err, shape_sliding_window(NULL, &type, n, windows, axes, &shape, &err));
-  if (dims_size(shape.rank, shape.dims) < 0) return vm_error(vm, EK_shape, "sliding_window: shape %s has too many elements", shape_text(&shape).s);
+  if (dims_size(shape.rank, shape.dims) < 0) return vm_error(vm, EK_value, "sliding_window: shape %s has too many elements", shape_text(&shape).s);
   TRY(operand(vm, OP_sliding_window, args[0], &box, &type));
   memcpy(strides, array_strides(box.array), type.rank * sizeof *strides);
   for (u32 i = 0; i < n; i++) strides[type.rank + i] = strides[axes[i]];
