@@ -100,6 +100,15 @@ static Outcome set(Recorder *r, u32 reg, Av a) {
 
 /* ---- instructions ---------------------------------------------------------------------------------------- */
 
+/* Function `index` of the group that the running function belongs to. */
+static Av sibling(Recorder *r, const RecFrame *f, u32 index) {
+  AbsVal v = f->fn ? *av_at(r, f->fn) : (AbsVal){.kind = AV_CLOSURE, .env = ENV_ROOT};
+  v.code = code_sibling(f->code, index);
+  v.source = 0;
+  v.op = (u16)(index + 1);
+  return av_new(r, v);
+}
+
 static Outcome step_closure(Recorder *r, Ins i) {
   RecFrame *f = rec_top(r);
   const Proto *outer = f->code->proto;
@@ -109,8 +118,8 @@ static Outcome step_closure(Recorder *r, Ins i) {
   if (p->ncaptures > COUNT_OF(captures)) return rec_stuck(r, REASON_graph_size, "a closure of many variables");
   for (u32 k = 0; k < p->ncaptures; k++) {
     const Capture *c = &p->captures[k];
-    captures[k] = c->kind == CAP_REGISTER ? f->regs[c->index] : rec_capture(r, f->fn, c->index);
-    if (c->kind == CAP_GROUP || !captures[k]) return rec_stuck(r, REASON_no_rule, "a closure");
+    captures[k] = c->kind == CAP_REGISTER ? f->regs[c->index] : c->kind == CAP_GROUP ? sibling(r, f, c->index) : rec_capture(r, f->fn, c->index);
+    if (!captures[k]) return rec_stuck(r, REASON_no_rule, "a closure");
   }
   Av items = av_items(r, AV_CLOSURE, captures, p->ncaptures);
   if (!items) return OUT_FAIL;
@@ -130,16 +139,6 @@ static Outcome step_closure(Recorder *r, Ins i) {
   }
   f->pc++;
   return OUT_GO;
-}
-
-static Outcome step_groupfn(Recorder *r, Ins i) {
-  RecFrame *f = rec_top(r);
-  Code *code = code_sibling(f->code, ins_b(i));
-  AbsVal v = f->fn ? *av_at(r, f->fn) : (AbsVal){.kind = AV_CLOSURE, .env = ENV_ROOT};
-  v.code = code;
-  v.source = 0;
-  v.op = (u16)(ins_b(i) + 1);
-  return set(r, ins_a(i), av_new(r, v));
 }
 
 static Outcome step_list(Recorder *r, Ins i) {
@@ -494,7 +493,7 @@ static Outcome step(Recorder *r, const Scope *s) {
       Av v = rec_capture(r, f->fn, ins_b(i));
       return set(r, ins_a(i), v);
     }
-    case BC_groupfn: return step_groupfn(r, i);
+    case BC_groupfn: return set(r, ins_a(i), sibling(r, f, ins_b(i)));
     case BC_closure:
     case BC_group: return step_closure(r, i);
     case BC_array:

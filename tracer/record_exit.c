@@ -102,6 +102,11 @@ static bool frame_regs(Recorder *r, u32 depth, u32 pc, u32 skip, RegRecipe *out,
   return ok;
 }
 
+static bool in_tail_call(const RecFrame *f) {
+  u32 op = ins_op(f->code->proto->code[f->pc]);
+  return op == BC_tail || op == BC_tailx;
+}
+
 static u32 make_exit(Recorder *r, ExitKind kind, u32 reason, Span span, Av result) {
   ExitTable *t = &r->g->exits;
   JournalId journal = 0;
@@ -126,10 +131,12 @@ static u32 make_exit(Recorder *r, ExitKind kind, u32 reason, Span span, Av resul
   for (u32 d = 0; d <= depth && !result; d++) {
     RecFrame *f = &r->frames.data[d];
     selves[d] = 0;
-    if (d && f->fn && !(selves[d] = rec_recipe(r, f->fn))) goto done;
+    counts[d] = 0;
     bool top = d == depth;
+    if (!top && in_tail_call(f)) continue; /* its callee stands in its place */
+    if (d && f->fn && !(selves[d] = rec_recipe(r, f->fn))) goto done;
     u32 pc = top ? f->pc : f->pc + 1; /* what a caller needs is live behind its call */
-    if (!frame_regs(r, d, pc, top ? UINT32_MAX : r->frames.data[d + 1].result, regs + total, &top_count)) goto done;
+    if (!frame_regs(r, d, pc, top ? UINT32_MAX : ins_a(f->code->proto->code[f->pc]), regs + total, &top_count)) goto done;
     counts[d] = top_count;
     total += top_count;
   }
@@ -141,10 +148,17 @@ static u32 make_exit(Recorder *r, ExitKind kind, u32 reason, Span span, Av resul
     if (!ok) exit = UINT32_MAX;
     goto done;
   }
-  u32 at = 0;
+  u32 at = 0, elided = 0;
+  u16 result_reg = 0;
   for (u32 d = 0; d <= depth; d++) {
     RecFrame *f = &r->frames.data[d];
-    if (!exit_frame(t, exit, f->graph_frame, f->pc, f->result, 0, f->tail_calls, selves[d])) exit = UINT32_MAX;
+    if (!elided) result_reg = f->result; /* a callee in tail position answers its caller's caller */
+    if (d < depth && in_tail_call(f)) {
+      elided += f->tail_calls + 1;
+      continue;
+    }
+    if (!exit_frame(t, exit, f->graph_frame, f->pc, result_reg, 0, f->tail_calls + elided, selves[d])) exit = UINT32_MAX;
+    elided = 0;
     for (u32 i = 0; i < counts[d] && exit != UINT32_MAX; i++, at++)
       if (!exit_reg(t, exit, (u16)regs[at].reg, regs[at].recipe)) exit = UINT32_MAX;
     if (exit == UINT32_MAX) break;

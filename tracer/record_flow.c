@@ -443,6 +443,8 @@ static Outcome collect_locs(Recorder *r, RecLoop *l, const Extent *e) {
         return o;
       }
       ok = add_loc(r, l, true, cell);
+    } else if (e->kind == EXT_FOR && (w == ins_a(p->code[e->head]) || w == ins_a(p->code[e->head]) + 2)) {
+      continue; /* the sequence and its count stay until the loop is over */
     } else if (live[w / 64] >> (w % 64) & 1 && f->regs[w]) {
       ok = add_loc(r, l, false, w);
     }
@@ -465,6 +467,7 @@ static bool place_params(Recorder *r, RecLoop *l, BlockId b) {
     RecLoc *loc = &l->locs.data[i];
     Av a = av_rebuild(r, loc->before, leaves.data, &next);
     *loc_at(r, loc) = a;
+    if (loc->cell) r->cells.data[loc->index].dirty = true; /* an exit inside the loop writes it back */
     ok = a || !loc->before;
   }
   vec_free(&r->vm->alloc, &leaves);

@@ -408,9 +408,21 @@ static WeftStatus restore(Tracer *t, Region *region, u32 exit, u64 *slots, bool 
           break;
         }
       }
+      bool replaced = i == 0 && f->frame != 0; /* the frame that entered called in tail position */
+      if (replaced) {
+        Frame old = vm->frames[root];
+        frame_pop(vm);
+        if (!frame_push(vm, self, g->frames.data[f->frame].code, old.result, old.flags & (u16)~FRAME_MODULE)) {
+          status = WEFT_ERROR;
+          break;
+        }
+        vm->frames[root].tail_calls = old.tail_calls;
+      } else if (i == 0) {
+        value_drop(vm, self);
+      }
       Frame *frame = &vm->frames[vm->frame_count - 1];
       u32 nregs = frame->code->proto->nregs;
-      if (i == 0)
+      if (i == 0 && !replaced)
         for (u32 k = 0; k < nregs; k++) {
           value_drop(vm, frame->base[k]);
           frame->base[k] = value_nil();
