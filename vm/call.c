@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vm/fp.h"
 #include "vm/interp.h"
 #include "vm/scalar.h"
 #include "vm/stack.h"
@@ -382,9 +383,11 @@ WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 n
     flags |= FRAME_EAGER;
     fn = fn.fn->inner;
   }
+  u64 fp = fp_enter(vm);
   vm->native_depth++;
   WeftStatus status = fn.kind == V_FN && fn.fn->kind == FN_CLOSURE ? call_closure(vm, fn, a, flags, out) : call_native(vm, fn, a, out);
   vm->native_depth--;
+  fp_leave(fp);
   return status;
 }
 

@@ -10,6 +10,7 @@
 
 #include "vm/alloc.h"
 #include "vm/code.h"
+#include "vm/fp.h"
 #include "vm/interp.h"
 
 /* ---- modules and their slots ------------------------------------------------------------------ */
@@ -181,9 +182,11 @@ WeftStatus module_run(Vm *vm, Module *m, Proto *p, Value *out) {
   if (!ok) return WEFT_ERROR;
   u32 floor = vm->frame_count;
   if (!frame_push(vm, body, code, 0, FRAME_NATIVE_CALL | FRAME_MODULE)) return WEFT_ERROR;
+  u64 fp = fp_enter(vm);
   vm->native_depth++;
   WeftStatus status = vm_run(vm, floor, out);
   vm->native_depth--;
+  fp_leave(fp);
   return status;
 }
 

@@ -217,7 +217,6 @@ struct Vm {
   int argc;
   char **argv;
   u64 code_ids;
-  bool fp_saved;
   void *stack_segments; /* all segments of registers; stack … stack_end is the newest */
   Value *stack_top;     /* first free register of the newest segment */
   Value native_result;  /* what a frame called from C returned through vm_return */

@@ -1,4 +1,5 @@
 /* test_vm.c — the interpreter: programs and the values, errors and counters that come of them. */
+#include <fenv.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -356,7 +357,8 @@ static void functions(void **state) {
   check("sum([1, 2, 3])", "6:i64");
   check("[1, 2, 3].sum()", "6:i64");
   check("apply(x => x + 1, 4)", "5");
-  check("eager(x => x)", "unsupported: ~");
+  check("eager(x => x + 1)(2)", "3");
+  check("fn f(n) = if n == 0 { 0 } else { eager(f)(n - 1) }; f(3)", "0");
   done();
 }
 
@@ -668,6 +670,22 @@ static void tier(void **state) {
   free_vm(vm);
 }
 
+static void rounding(void **state) { /* the host's rounding mode neither matters nor changes */
+  (void)state;
+  Vm *vm = new_vm();
+  Module *m = new_module(vm);
+  Buf b;
+  buf_init(&b, allocator_system());
+  fesetround(FE_UPWARD);
+  result_of(vm, m, "let x = 0.1; x + 0.2 == 0.30000000000000004 and 1.0 / 3 * 3 == 1", &b);
+  int after = fegetround();
+  fesetround(FE_TONEAREST);
+  assert_string_equal(buf_text(&b), "true");
+  assert_int_equal(after, FE_UPWARD);
+  buf_free(&b);
+  free_vm(vm);
+}
+
 static char *resolve(void *ctx, const char *path) {
   static const struct {
     const char *path, *text;
@@ -746,7 +764,7 @@ int main(void) {
       cmocka_unit_test(scalars),   cmocka_unit_test(texts),      cmocka_unit_test(lists),     cmocka_unit_test(records),
       cmocka_unit_test(control),   cmocka_unit_test(functions),  cmocka_unit_test(annotations), cmocka_unit_test(errors),
       cmocka_unit_test(cells),     cmocka_unit_test(indexing),   cmocka_unit_test(updating),  cmocka_unit_test(in_place),
-      cmocka_unit_test(formats),   cmocka_unit_test(safepoints), cmocka_unit_test(error_text), cmocka_unit_test(repl_state),  cmocka_unit_test(tier),       cmocka_unit_test(modules),
+      cmocka_unit_test(formats),   cmocka_unit_test(safepoints), cmocka_unit_test(error_text), cmocka_unit_test(repl_state),  cmocka_unit_test(tier),       cmocka_unit_test(modules),   cmocka_unit_test(rounding),
       cmocka_unit_test(refused_memory),
   };
   return cmocka_run_group_tests_name("vm", tests, NULL, NULL);
