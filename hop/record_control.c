@@ -1,0 +1,410 @@
+/* record_control.c — cond, while_loop, fori_loop, scan, call in a trace: one node each, bodies as blocks.
+ * A body that cannot be captured whole leaves the trace as it was, and the construct runs eagerly there. */
+#include <string.h>
+
+#include "hop/control.h"
+
+static Outcome made(Recorder *r, Av a, Av *out) {
+  *out = a;
+  return a && !r->failed ? OUT_GO : OUT_FAIL;
+}
+
+/* ---- leaves ------------------------------------------------------------------------------------------------ */
+
+static Outcome leaf_values(Recorder *r, Av tree, ValueVec *out) {
+  AvVec leaves = {0};
+  Outcome o = av_leaves(r, tree, &leaves) ? OUT_GO : OUT_FAIL;
+  for (u32 i = 0; i < leaves.count && o == OUT_GO; i++)
+    if (!vec_push(&r->vm->alloc, out, av_value(r, leaves.data[i]))) o = OUT_FAIL;
+  vec_free(&r->vm->alloc, &leaves);
+  return o;
+}
+
+static Av with_values(Recorder *r, Av tree, const ValueId *values, u32 count) {
+  AvVec leaves = {0};
+  for (u32 i = 0; i < count; i++) {
+    Av a = av_num(r, values[i]);
+    if (!a || !vec_push(&r->vm->alloc, &leaves, a)) r->failed = true;
+  }
+  u32 next = 0;
+  Av out = r->failed ? 0 : av_rebuild(r, tree, leaves.data, &next);
+  vec_free(&r->vm->alloc, &leaves);
+  return out;
+}
+
+static bool same_shape(Recorder *r, const ArrayType *a, const ArrayType *b) {
+  bool same = a->rank == b->rank && a->device == b->device;
+  for (u32 d = 0; d < a->rank && same; d++) same = size_same(&r->g->sizes, a->dims[d], b->dims[d]);
+  return same;
+}
+
+static Outcome differ(Recorder *r, const char *who, const ArrayType *a, const ArrayType *b) {
+  char x[80], y[80];
+  rule_shape_text(a, x, sizeof x);
+  rule_shape_text(b, y, sizeof y);
+  return rec_stuck(r, REASON_raises, "%s: %s%s and %s%s", who, dtype_name(a->dtype), x, dtype_name(b->dtype), y);
+}
+
+/* ---- cond ---------------------------------------------------------------------------------------------------- */
+
+Outcome record_construct_call(Recorder *r, u32 op, const Av *params, Av *out) {
+  (void)op;
+  const AbsVal *xs = av_at(r, params[1]);
+  Av args[64];
+  if (xs->count > COUNT_OF(args)) return rec_stuck(r, REASON_graph_size, "many operands");
+  for (u32 i = 0; i < xs->count; i++) args[i] = av_item(r, params[1], i);
+  return rec_call(r, params[0], args, NULL, xs->count, out);
+}
+
+Outcome record_cond(Recorder *r, u32 op, const Av *params, Av *out) {
+  (void)op;
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  Av args[64], results[2] = {0, 0}, p = av_force(r, params[0]);
+  u32 n = av_at(r, params[3])->count;
+  if (!p) return OUT_FAIL;
+  if (n > COUNT_OF(args)) return rec_stuck(r, REASON_graph_size, "many operands");
+  for (u32 i = 0; i < n; i++) args[i] = av_item(r, params[3], i);
+  ValueId cond = av_value(r, p);
+  if (!cond || value_type(g, cond)->rank || value_type(g, cond)->dtype != DT_bool) return rec_stuck(r, REASON_raises, "cond: the predicate must be a bool of rank 0");
+  Value known;
+  if (av_const_value(r, p, &known)) return rec_call(r, params[known.i ? 1 : 2], args, NULL, n, out);
+  BlockId parent = g->at, blocks[2];
+  ValueVec values[2] = {{0}, {0}};
+  RecState base;
+  if (!rec_save(r, &base)) return OUT_FAIL;
+  Outcome o = OUT_GO;
+  for (u32 k = 0; k < 2 && o == OUT_GO; k++) {
+    rec_restore(r, &base);
+    if (!(blocks[k] = graph_open(g))) o = OUT_FAIL;
+    if (o == OUT_GO) o = rec_call(r, params[1 + k], args, NULL, n, &results[k]);
+    for (u32 i = 0; i < r->cells.count && o == OUT_GO; i++)
+      if (r->cells.data[i].dirty && !(i < base.ncells && base.cells[i].dirty && base.cells[i].value == r->cells.data[i].value) && r->cells.data[i].source)
+        o = rec_stuck(r, REASON_construct_body, "a function of cond writes a variable");
+    if (o == OUT_GO) o = leaf_values(r, results[k], &values[k]);
+    if (o == OUT_GO) graph_at_end(g, parent);
+  }
+  if (o == OUT_GO && !av_same_tree(r, results[0], results[1]))
+    o = rec_stuck(r, REASON_raises, "cond: the functions give %s and %s", av_kind_text(r, results[0]), av_kind_text(r, results[1]));
+  for (u32 i = 0; i < values[0].count && o == OUT_GO; i++) { /* a weak result takes the other's dtype */
+    const ArrayType a = *value_type(g, values[0].data[i]), b = *value_type(g, values[1].data[i]);
+    if (!same_shape(r, &a, &b)) o = differ(r, "cond", &a, &b);
+    else if (a.weak && !b.weak && dtype_kind(a.dtype) <= dtype_kind(b.dtype)) {
+      graph_at_end(g, blocks[0]);
+      values[0].data[i] = graph_convert(g, values[0].data[i], b.dtype);
+    } else if (b.weak && !a.weak && dtype_kind(b.dtype) <= dtype_kind(a.dtype)) {
+      graph_at_end(g, blocks[1]);
+      values[1].data[i] = graph_convert(g, values[1].data[i], a.dtype);
+    } else if (a.dtype != b.dtype || a.weak != b.weak) {
+      o = differ(r, "cond", &a, &b);
+    }
+  }
+  for (u32 k = 0; k < 2 && o == OUT_GO; k++) {
+    graph_at_end(g, blocks[k]);
+    if (!graph_close(g, TERM_yield, values[k].data, values[k].count, 0)) o = OUT_FAIL;
+    graph_at_end(g, parent);
+  }
+  if (o == OUT_GO) {
+    rec_restore(r, &base);
+    NodeId node = graph_cond(g, cond, blocks[0], blocks[1]);
+    for (u32 i = 0; node && i < values[0].count; i++) values[0].data[i] = node_result(g, node, i);
+    o = node ? made(r, with_values(r, results[0], values[0].data, values[0].count), out) : OUT_FAIL;
+    r->vm->counters.at[STAT_constructs]++;
+  }
+  rec_state_free(r, &base);
+  vec_free(alloc, &values[0]);
+  vec_free(alloc, &values[1]);
+  return o;
+}
+
+/* ---- loops ---------------------------------------------------------------------------------------------------- */
+
+typedef VEC(u8) DTypeVec;
+
+typedef struct Carry {
+  ValueVec init;
+  VEC(TypeId) types;
+} Carry;
+
+static Outcome carry_types(Recorder *r, Carry *c) {
+  c->types.count = 0;
+  for (u32 i = 0; i < c->init.count; i++)
+    if (!vec_push(&r->vm->alloc, &c->types, r->g->values.data[c->init.data[i]].type)) return OUT_FAIL;
+  return OUT_GO;
+}
+
+static Av carry_params(Recorder *r, BlockId b, Av tree, const Carry *c) {
+  ValueVec params = {0};
+  for (u32 i = 0; i < c->types.count; i++)
+    if (!vec_push(&r->vm->alloc, &params, graph_param(r->g, b, c->types.data[i]))) r->failed = true;
+  Av a = r->failed ? 0 : with_values(r, tree, params.data, params.count);
+  vec_free(&r->vm->alloc, &params);
+  return a;
+}
+
+/* The state that the body gave, against the one it got. `*again`: weak initial numbers were given the body's dtype,
+ * record the body once more. */
+static Outcome carry_next(Recorder *r, const char *who, Av before, Av after, Carry *c, ValueVec *next, bool *again) {
+  if (!av_same_tree(r, before, after)) return rec_stuck(r, REASON_raises, "%s: the body gives %s of another structure than the state", who, av_kind_text(r, after));
+  Outcome o = leaf_values(r, after, next);
+  for (u32 i = 0; i < next->count && o == OUT_GO; i++) {
+    const ArrayType a = *type_of(r->g, c->types.data[i]), b = *value_type(r->g, next->data[i]);
+    if (!same_shape(r, &a, &b)) return differ(r, who, &a, &b);
+    if (a.dtype == b.dtype && a.weak == b.weak) continue;
+    if (a.weak && dtype_kind(a.dtype) <= dtype_kind(b.dtype)) {
+      *again = true;
+      continue;
+    }
+    if (b.weak && dtype_kind(b.dtype) <= dtype_kind(a.dtype)) next->data[i] = graph_convert(r->g, next->data[i], a.dtype);
+    else return differ(r, who, &a, &b);
+  }
+  return o;
+}
+
+static void carry_free(Recorder *r, Carry *c) {
+  vec_free(&r->vm->alloc, &c->init);
+  vec_free(&r->vm->alloc, &c->types);
+}
+
+/* Weak leaves of the initial state as the dtype that the body gave. */
+static void strengthen(Recorder *r, Carry *c, const DTypeVec *dtypes) {
+  const u8 *d = dtypes->data;
+  for (u32 i = 0; i < c->init.count; i++)
+    if (d[i] && value_type(r->g, c->init.data[i])->weak) c->init.data[i] = graph_convert(r->g, c->init.data[i], d[i]);
+}
+
+typedef struct LoopSpec {
+  const char *who;
+  Av test, body;  /* functions; test 0: counts */
+  Av tree;        /* state; counted loops: the list (i, state) */
+  ValueId bound;  /* counted: hi; while_loop: max_steps or 0 */
+  bool counted;
+} LoopSpec;
+
+static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeVec *dtypes, bool *again, Av *out) {
+  Graph *g = r->g;
+  ValueVec next = {0};
+  Av state, result = 0;
+  ValueId more = 0;
+  Outcome o = carry_types(r, c);
+  BlockId cond = o == OUT_GO ? graph_open(g) : 0;
+  if (!cond || !(state = carry_params(r, cond, s->tree, c))) return OUT_FAIL;
+  if (s->counted) {
+    Av less, hi = av_num(r, s->bound);
+    o = rec_binary(r, BC_lt, av_item(r, state, 0), hi, &less);
+    more = o == OUT_GO ? av_value(r, less) : 0;
+  } else {
+    o = rec_call(r, s->test, &state, NULL, 1, &result);
+    more = o == OUT_GO ? av_value(r, result) : 0;
+    if (o == OUT_GO && (!more || value_type(g, more)->rank || value_type(g, more)->dtype != DT_bool))
+      o = rec_stuck(r, REASON_raises, "%s: the condition must be a bool of rank 0", s->who);
+  }
+  if (o == OUT_GO && !graph_close(g, TERM_yield, &more, 1, 0)) o = OUT_FAIL;
+  BlockId body = o == OUT_GO ? graph_open(g) : 0;
+  if (o != OUT_GO) return o;
+  if (!body || !(state = carry_params(r, body, s->tree, c))) return OUT_FAIL;
+  if (s->counted) {
+    Av args[2] = {av_item(r, state, 0), av_item(r, state, 1)}, step, one = av_const(r, value_weak_i64(1));
+    o = rec_call(r, s->body, args, NULL, 2, &result);
+    if (o == OUT_GO) o = rec_binary(r, BC_add, args[0], one, &step);
+    Av pair[2] = {step, result};
+    if (o == OUT_GO && !(result = av_items(r, AV_LIST, pair, 2))) o = OUT_FAIL;
+  } else {
+    o = rec_call(r, s->body, &state, NULL, 1, &result);
+  }
+  if (o == OUT_GO) o = carry_next(r, s->who, s->tree, result, c, &next, again);
+  if (o == OUT_GO && *again) {
+    dtypes->count = 0;
+    for (u32 i = 0; i < next.count && o == OUT_GO; i++) {
+      const ArrayType *a = type_of(g, c->types.data[i]), *b = value_type(g, next.data[i]);
+      bool changes = a->weak && (a->dtype != b->dtype || !b->weak);
+      if (!vec_push(&r->vm->alloc, dtypes, changes ? b->dtype : 0)) o = OUT_FAIL;
+    }
+  } else if (o == OUT_GO) {
+    if (!graph_close(g, TERM_next, next.data, next.count, 0)) o = OUT_FAIL;
+    NodeId node = o == OUT_GO ? graph_while(g, c->init.data, c->init.count, cond, body) : 0;
+    for (u32 i = 0; node && i < next.count; i++) next.data[i] = node_result(g, node, i);
+    o = node ? made(r, with_values(r, s->tree, next.data, next.count), out) : OUT_FAIL;
+  }
+  vec_free(&r->vm->alloc, &next);
+  return o;
+}
+
+static Outcome record_loop(Recorder *r, const LoopSpec *s, Av *out) {
+  Carry c = {0};
+  DTypeVec dtypes = {0};
+  Outcome o = leaf_values(r, s->tree, &c.init);
+  for (u32 try = 0; try < 3 && o == OUT_GO; try++) {
+    RecMark mark = rec_mark(r);
+    bool again = false;
+    o = record_loop_once(r, s, &c, &dtypes, &again, out);
+    if (o == OUT_GO && !again) {
+      r->vm->counters.at[STAT_constructs]++;
+      break;
+    }
+    if (o == OUT_FAIL) break;
+    u16 reason = r->reason;
+    rec_rollback(r, &mark);
+    r->reason = reason;
+    if (o == OUT_GO) strengthen(r, &c, &dtypes);
+    if (o == OUT_GO && try == 2) o = rec_stuck(r, REASON_raises, "%s: the state does not keep its types", s->who);
+  }
+  vec_free(&r->vm->alloc, &dtypes);
+  carry_free(r, &c);
+  return o;
+}
+
+Outcome record_while_loop(Recorder *r, u32 op, const Av *params, Av *out) {
+  (void)op;
+  if (params[3] && av_at(r, av_force(r, params[3]))->kind != AV_HOLE) {
+    Value v;
+    if (!av_const_value(r, params[3], &v) || v.kind != V_NIL) return rec_stuck(r, REASON_no_rule, "while_loop with max_steps");
+  }
+  LoopSpec s = {.who = "while_loop", .test = params[0], .body = params[1], .tree = av_force(r, params[2])};
+  return s.tree ? record_loop(r, &s, out) : OUT_FAIL;
+}
+
+Outcome record_fori_loop(Recorder *r, u32 op, const Av *params, Av *out) {
+  (void)op;
+  for (u32 i = 0; i < 2; i++) {
+    ValueId v = av_value(r, params[i]);
+    if (!v || value_type(r->g, v)->rank || dtype_kind(value_type(r->g, v)->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "fori_loop: the bounds must be integers");
+  }
+  /* the index is a weak i64, whatever lo was */
+  ValueId lo = av_value(r, params[0]);
+  Dim d;
+  Value known;
+  Av first;
+  if (av_const_value(r, params[0], &known)) first = av_const(r, value_weak_i64(known.i));
+  else if (value_dim(r->g, lo, &d) && d != DIM_NONE) first = av_num(r, graph_size(r->g, d));
+  else if (value_type(r->g, lo)->weak && value_type(r->g, lo)->dtype == DT_i64) first = params[0];
+  else return rec_stuck(r, REASON_no_rule, "fori_loop with a computed lower bound");
+  Av pair[2] = {first, params[3]};
+  LoopSpec s = {.who = "fori_loop", .body = params[2], .tree = av_items(r, AV_LIST, pair, 2), .bound = av_value(r, params[1]), .counted = true};
+  Av both;
+  if (!s.tree) return OUT_FAIL;
+  Outcome o = record_loop(r, &s, &both);
+  return o == OUT_GO ? made(r, av_item(r, both, 1), out) : o;
+}
+
+/* ---- scan -------------------------------------------------------------------------------------------------------- */
+
+static bool flag_of(Recorder *r, Av a, bool *out) {
+  Value v;
+  *out = false;
+  if (!a || av_at(r, av_force(r, a))->kind == AV_HOLE) return true;
+  if (!av_const_value(r, a, &v) || v.kind != V_NUM) return false;
+  *out = v.i != 0;
+  return true;
+}
+
+static bool is_given(Recorder *r, Av a) {
+  Value v;
+  if (!a || av_at(r, av_force(r, a))->kind == AV_HOLE) return false;
+  return !(av_const_value(r, a, &v) && v.kind == V_NIL);
+}
+
+Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
+  (void)op;
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  bool reverse;
+  i64 axis = 0;
+  if (!flag_of(r, params[4], &reverse)) return rec_stuck(r, REASON_literal_needed, "scan: `reverse` must be known");
+  if (is_given(r, params[5]) && !av_known_int(r, params[5], &axis)) return rec_stuck(r, REASON_literal_needed, "scan: `axis` must be known");
+  Av tree = av_force(r, params[1]), xs = is_given(r, params[2]) ? av_force(r, params[2]) : 0;
+  Carry c = {0};
+  ValueVec items = {0};
+  Dim length = DIM_NONE;
+  Outcome o = leaf_values(r, tree, &c.init);
+  if (o == OUT_GO && xs) o = leaf_values(r, xs, &items);
+  for (u32 i = 0; i < items.count && o == OUT_GO; i++) {
+    const ArrayType *t = value_type(g, items.data[i]);
+    i64 at = axis < 0 ? axis + t->rank : axis;
+    if (at < 0 || at >= t->rank) {
+      o = rec_stuck(r, REASON_raises, "scan: axis out of range");
+      break;
+    }
+    if (at != 0) {
+      GraphAttr attrs[2] = {attr_int(1, at), attr_int(2, 0)};
+      RuleError err;
+      items.data[i] = graph_op(g, OP_moveaxis, &items.data[i], 1, attrs, 2, &err);
+      if (!items.data[i]) {
+        o = OUT_FAIL;
+        break;
+      }
+    }
+    Dim n = value_type(g, items.data[i])->dims[0];
+    if (length == DIM_NONE) length = n;
+    else if (!size_same(&g->sizes, length, n)) {
+      i64 x, y;
+      Span at_span = rec_top(r)->code->proto->spans[rec_top(r)->pc];
+      if (!size_hint(&g->sizes, length, &x) || !size_hint(&g->sizes, n, &y) || x != y) o = rec_stuck(r, REASON_raises, "scan: lengths differ");
+      else if (!guard_relation(&g->guards, &g->sizes, REL_eq, length, n, "scan", at_span)) o = OUT_FAIL;
+    }
+  }
+  if (o == OUT_GO && length == DIM_NONE && (!is_given(r, params[3]) || !av_dim(r, params[3], &length)))
+    o = rec_stuck(r, REASON_raises, "scan: without xs it needs a length");
+  for (u32 try = 0; try < 3 && o == OUT_GO; try++) {
+    RecMark mark = rec_mark(r);
+    bool again = false;
+    ValueVec params_x = {0}, next = {0};
+    u8 dtypes[64] = {0};
+    Av carry, item = 0, result;
+    o = carry_types(r, &c);
+    BlockId body = o == OUT_GO ? graph_open(g) : 0;
+    if (!body || !(carry = carry_params(r, body, tree, &c))) o = OUT_FAIL;
+    for (u32 i = 0; i < items.count && o == OUT_GO; i++) {
+      ArrayType t = *value_type(g, items.data[i]);
+      t.rank--;
+      t.weak = false;
+      memmove(t.dims, t.dims + 1, t.rank * sizeof t.dims[0]);
+      if (!vec_push(alloc, &params_x, graph_param(g, body, graph_type(g, &t)))) o = OUT_FAIL;
+    }
+    if (o == OUT_GO) item = xs ? with_values(r, xs, params_x.data, params_x.count) : av_const(r, value_nil());
+    Av args[2] = {carry, item};
+    if (o == OUT_GO) o = item ? rec_call(r, params[0], args, NULL, 2, &result) : OUT_FAIL;
+    if (o == OUT_GO) {
+      result = av_force(r, result);
+      if (av_at(r, result)->kind != AV_LIST || av_at(r, result)->count != 2) o = rec_stuck(r, REASON_raises, "scan: f must give a list (carry, y)");
+    }
+    if (o == OUT_GO) o = carry_next(r, "scan", tree, av_item(r, result, 0), &c, &next, &again);
+    if (o == OUT_GO && again) {
+      for (u32 i = 0; i < next.count && i < COUNT_OF(dtypes); i++) {
+        const ArrayType *a = type_of(g, c.types.data[i]), *b = value_type(g, next.data[i]);
+        dtypes[i] = a->weak && (a->dtype != b->dtype || !b->weak) ? b->dtype : 0;
+      }
+      if (next.count > COUNT_OF(dtypes)) o = rec_stuck(r, REASON_graph_size, "scan: a state of many values");
+    } else if (o == OUT_GO) {
+      u32 carried = next.count;
+      Av y = av_force(r, av_item(r, result, 1));
+      o = y ? leaf_values(r, y, &next) : OUT_FAIL;
+      for (u32 i = carried; i < next.count; i++) { /* stacked arrays are strong */
+        const ArrayType *t = value_type(g, next.data[i]);
+        if (t->weak) next.data[i] = graph_convert(g, next.data[i], t->dtype);
+      }
+      if (o == OUT_GO && !graph_close(g, TERM_next, next.data, next.count, 0)) o = OUT_FAIL;
+      NodeId node = o == OUT_GO ? graph_scan(g, c.init.data, c.init.count, items.data, items.count, length, reverse, false, body) : 0;
+      for (u32 i = 0; node && i < next.count; i++) next.data[i] = node_result(g, node, i);
+      Av pair[2] = {0, 0};
+      if (node) {
+        pair[0] = with_values(r, tree, next.data, carried);
+        pair[1] = with_values(r, y, next.data + carried, next.count - carried);
+      }
+      o = node && pair[0] && pair[1] ? made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
+      r->vm->counters.at[STAT_constructs]++;
+    }
+    vec_free(alloc, &params_x);
+    vec_free(alloc, &next);
+    if (o == OUT_FAIL || (o == OUT_GO && !again)) break;
+    u16 reason = r->reason;
+    rec_rollback(r, &mark);
+    r->reason = reason;
+    for (u32 i = 0; i < c.init.count && o == OUT_GO && i < COUNT_OF(dtypes); i++)
+      if (dtypes[i]) c.init.data[i] = graph_convert(g, c.init.data[i], dtypes[i]);
+    if (o == OUT_GO && try == 2) o = rec_stuck(r, REASON_raises, "scan: the carry does not keep its types");
+  }
+  carry_free(r, &c);
+  vec_free(alloc, &items);
+  return o;
+}

@@ -1,0 +1,21 @@
+/* tree.h — pytrees of values: nested lists and records of arrays and numbers. */
+#ifndef WEFT_HOP_TREE_H
+#define WEFT_HOP_TREE_H
+
+#include "vm/vm.h"
+
+enum { TREE_DEPTH = 200 };
+
+static inline bool tree_is_leaf(Value v) { return v.kind == V_NUM || v.kind == V_ARRAY || v.kind == V_TRACKED; }
+
+typedef VEC(Value) Leaves; /* borrowed values */
+
+/* Appends the leaves in order. Errors: limit (too deep), memory. */
+WeftStatus tree_leaves_of(Vm *vm, Value t, Leaves *out) MUST_USE;
+/* The same tree with its leaves replaced in order; replacements are borrowed. *out owned. */
+WeftStatus tree_with(Vm *vm, Value t, const Value *leaves, u32 *next, Value *out) MUST_USE;
+/* Have both the same structure (leaves may differ)? */
+bool tree_same(Vm *vm, Value a, Value b);
+void leaves_free(Vm *vm, Leaves *l); /* drops nothing but the vector */
+
+#endif
