@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hop/hop.h"
 #include "stdlib/stdlib.h"
 #include "tracer/tracer.h"
 
@@ -38,7 +39,7 @@ static WeftStatus host_output(void *ctx, const char *text, size_t len) {
 
 /* Rooms in the order of the architecture; each puts its hooks into the VM. */
 static bool wire(Vm *vm) {
-  return stdlib_install(vm) == WEFT_OK && tracer_install(vm) == WEFT_OK && tracer_add_backend(vm, &backend_interp);
+  return stdlib_install(vm) == WEFT_OK && tracer_install(vm) == WEFT_OK && tracer_add_backend(vm, &backend_interp) && hop_install(vm) == WEFT_OK;
 }
 
 WeftVM *weft_new(const WeftOptions *given) {

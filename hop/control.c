@@ -14,6 +14,7 @@ static WeftStatus need_fn(Vm *vm, const char *who, const char *what, Value f) {
 
 /* A rank-0 bool, also one that a tape tracks. */
 static WeftStatus truth_of(Vm *vm, const char *who, const char *what, Value v, bool *out) {
+  v = value_untracked(v);
   if (v.kind == V_NUM && v.dtype == DT_bool) {
     *out = v.i != 0;
     return WEFT_OK;
@@ -66,9 +67,8 @@ static WeftStatus same_state(Vm *vm, const char *who, Value before, Value after,
   if (status == WEFT_OK) status = tree_leaves_of(vm, after, &b);
   for (u32 i = 0; i < a.count && status == WEFT_OK; i++) {
     ArrayType x, y;
-    if (a.data[i].kind == V_TRACKED || b.data[i].kind == V_TRACKED) continue;
-    leaf_type(a.data[i], &x);
-    leaf_type(b.data[i], &y);
+    leaf_type(value_untracked(a.data[i]), &x);
+    leaf_type(value_untracked(b.data[i]), &y);
     bool dtype = x.dtype == y.dtype || (first && x.weak && dtype_kind(x.dtype) <= dtype_kind(y.dtype));
     bool shape = x.rank == y.rank && memcmp(x.dims, y.dims, x.rank * sizeof(Dim)) == 0;
     if (dtype && shape) continue;
@@ -176,7 +176,7 @@ static WeftStatus slice_of(Vm *vm, Value x, i64 axis, i64 at, Value *out) {
 static WeftStatus scan_length(Vm *vm, const Leaves *xs, i64 axis, i64 *length) {
   for (u32 i = 0; i < xs->count; i++) {
     Value v = xs->data[i];
-    if (v.kind == V_TRACKED) v = vm->tape->value(vm, v);
+    v = value_untracked(v);
     i64 rank = v.kind == V_ARRAY ? array_rank(v.array) : 0, at = axis < 0 ? axis + rank : axis;
     if (at < 0 || at >= rank) return vm_error(vm, EK_index, "scan: axis %lld is out of range for xs of rank %lld", (long long)axis, (long long)rank);
     i64 n = array_dims(v.array)[at];
@@ -224,7 +224,7 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
     Value pair[2] = {value_keep(carry), value_nil()}, got = value_nil();
     for (u32 i = 0; i < leaves.count && status == WEFT_OK; i++) {
       Value v = leaves.data[i], part;
-      Value plain = v.kind == V_TRACKED ? vm->tape->value(vm, v) : v;
+      Value plain = value_untracked(v);
       i64 ax = axis < 0 ? axis + (i64)array_rank(plain.array) : axis;
       status = slice_of(vm, v, ax, at, &part);
       if (status == WEFT_OK && !vec_push(&vm->alloc, &slices, part)) {

@@ -350,7 +350,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     bool again = false;
     ValueVec params_x = {0}, next = {0};
     u8 dtypes[64] = {0};
-    Av carry, item = 0, result;
+    Av carry = 0, item = 0, result = 0;
     o = carry_types(r, &c);
     BlockId body = o == OUT_GO ? graph_open(g) : 0;
     if (!body || !(carry = carry_params(r, body, tree, &c))) o = OUT_FAIL;

@@ -1,0 +1,12 @@
+/* install.c — puts the constructs into a VM: trace rules into the tracer. Their eager rules are rows of ops.def like any other. */
+#include "hop/control.h"
+
+WeftStatus hop_install(Vm *vm) {
+  Tracer *t = tracer_of(vm);
+  t->constructs[OP_cond] = record_cond;
+  t->constructs[OP_while_loop] = record_while_loop;
+  t->constructs[OP_fori_loop] = record_fori_loop;
+  t->constructs[OP_scan] = record_scan;
+  t->constructs[OP_call] = record_construct_call;
+  return WEFT_OK;
+}
