@@ -481,6 +481,10 @@ static Ref *last_ref(Vm *vm, Value root, const Desc *d, const Value *keys, u32 *
       Value *at = record_find(v.record, key);
       if (!at) break;
       v = *at;
+    } else if (v.kind == V_MODULE && s->kind == STEP_FIELD) { /* cells of another module may be changed */
+      u32 slot;
+      if (!scope_find(&v.module->scope, s->field, &slot) || name_text(&vm->names, s->field)[0] == '_') break;
+      v = v.module->slots[slot].value;
     } else if (v.kind == V_LIST && single) {
       i64 at, size = v.list->count;
       if (!num_as_index(keys[0], &at)) break;
