@@ -198,6 +198,7 @@ struct Graph {
   u32 closes;        /* graph_close so far */
   u32 entry_exit;    /* an exit that undoes the region: registers as they were at entry; NO_EXIT: none */
   bool failed;       /* memory was refused */
+  const char *defect; /* what the verifier found between passes; in the arena */
 };
 
 Graph *graph_new(Allocator *alloc, const char *name); /* root open, cursor at its end; NULL when refused */
@@ -514,8 +515,13 @@ WeftStatus region_size(Vm *vm, Region *r, u32 exit, const u64 *slots, Dim d, i64
 /* The backend `interp`: a region that runs its graph. */
 extern const Backend backend_interp;
 
-/* Passes that need no lowering, in the order of graph_passes.c. Iterated to a fixed point within a bound. */
-bool graph_simplify(Graph *g) MUST_USE; /* false: memory was refused (the graph is still whole) */
-u32 graph_node_count(const Graph *g);   /* reachable nodes */
+/* Passes that need no lowering (list and order: graph_passes.c), repeated until nothing changes, within a bound. They
+ * keep what exits see, effects, checks, and the bits of every result. False: memory was refused (the graph is
+ * still whole), or, in debug builds, the verifier found a defect (`defect` says which). */
+bool graph_simplify(Graph *g) MUST_USE;
+/* Simplifies, then takes inputs that nothing uses out of the graph and out of GuardSet.inputs, which renumbers both:
+ * before guard_compile. Their guards stay. */
+bool graph_prune(Graph *g) MUST_USE;
+u32 graph_node_count(const Graph *g); /* reachable nodes */
 
 #endif

@@ -150,8 +150,9 @@ static void check_term(Verifier *v, BlockId id) {
         wrong(v, "yields %u values for %u results", b->term_count, results);
         return;
       }
-      for (u32 i = 0; i < results; i++)
-        same_type(v, type_at(v, g->operands.data[b->term_first + i]), type_at(v, g->nodes.data[n].result_first + i), "yielded value", i);
+      for (u32 i = 0; i < results; i++) /* an associative scan's body gives what its left parameters are */
+        same_type(v, type_at(v, g->operands.data[b->term_first + i]),
+                  type_at(v, kind == NODE_ascan && i < b->params.count ? b->params.data[i] : g->nodes.data[n].result_first + i), "yielded value", i);
       return;
     }
     default: {
@@ -273,14 +274,23 @@ static void check_index(Verifier *v, const GraphNode *x) {
     return;
   }
   ValueId base = g->operands.data[x->operand_first];
-  if (x->kind == NODE_update) {
-    same_type(v, type_at(v, base), type_at(v, x->result_first), "result", 0);
-    return;
-  }
   ArrayType t;
   RuleError err;
   GuardDims dims;
   guard_dims_init(&dims, NULL, &g->sizes, NULL, (Span){0});
+  if (x->kind == NODE_update) {
+    same_type(v, type_at(v, base), type_at(v, x->result_first), "result", 0);
+    if (!graph_infer_index(g, &dims.base, base, g->operands.data + x->operand_first + 1, x->operand_count - 2, a->items, a->count, &t, &err)) {
+      if (err.kind != EK_unsupported) wrong(v, "%s", err.text);
+      return;
+    }
+    ArrayType joint;
+    const ArrayType *both[2] = {&t, value_type(g, g->operands.data[x->operand_first + x->operand_count - 1])};
+    bool fits = both[1] && rule_broadcast(&dims.base, 2, both, &joint, &err) && joint.rank == t.rank;
+    for (u32 d = 0; fits && d < t.rank; d++) fits = size_same(&g->sizes, joint.dims[d], t.dims[d]);
+    if (!fits) wrong(v, "the value does not fit the place");
+    return;
+  }
   if (graph_infer_index(g, &dims.base, base, g->operands.data + x->operand_first + 1, x->operand_count - 1, a->items, a->count, &t, &err))
     check_types(v, x, &t, 1);
   else if (err.kind != EK_unsupported)
