@@ -83,7 +83,8 @@ $(MIR_OBJ): FILE_CFLAGS += -mlong-double-64 -isystem $(MIR_DIR)/include
 $(MIR_OBJ): | $(MIR_DIR)/libmir.a
 
 # Kernels: compiled for vectorisation; trapping is never used. One build per instruction set by file name.
-$(B)/obj/stdlib/kernel%.o: FILE_CFLAGS += -O3 -fno-trapping-math
+# Vector loops end in scalar ones: second vector loops for what is left double the code and gain nothing in strips.
+$(B)/obj/stdlib/kernel%.o: FILE_CFLAGS += -O3 -fno-trapping-math --param=vect-epilogues-nomask=0
 # Selects stay selects: partial redundancy elimination and threading would make branches of them that no loop vectorises with.
 $(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-thread-jumps
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma

@@ -95,10 +95,8 @@ SELECT(any64)
 #define FN_MUL(p, q) ((p) * (q))
 REDUCE_ORDER(add_f32, f32, +, 0, FN_ADD)
 REDUCE_ORDER(add_f64, f64, +, 0, FN_ADD)
-REDUCE_ORDER(add_i64, u64, +, 0, FN_ADD)
 REDUCE_ORDER(mul_f32, f32, *, 1, FN_MUL)
 REDUCE_ORDER(mul_f64, f64, *, 1, FN_MUL)
-REDUCE_ORDER(mul_i64, u64, *, 1, FN_MUL)
 
 #define ORDERED(kind, dt)                                                                  \
   static void rows_##kind##_##dt(void *out, const void *x, i64 n, i64 rows, i64 stride) {  \
@@ -109,29 +107,28 @@ REDUCE_ORDER(mul_i64, u64, *, 1, FN_MUL)
   }
 ORDERED(add, f32)
 ORDERED(add, f64)
-ORDERED(add, i64)
 ORDERED(mul, f32)
 ORDERED(mul, f64)
-ORDERED(mul, i64)
 
-/* The least and the greatest do not depend on the order: lanes as the compiler likes them. */
-#define EXTREME(kind, dt)                                                                  \
+/* Integers, the least and the greatest do not depend on the order: lanes as the compiler likes them. */
+#define ANY_ORDER(kind, dt)                                                                  \
   static void rows_##kind##_##dt(void *out, const void *xv, i64 n, i64 rows, i64 stride) { \
     enum { W = REDUCE_LANE_BYTES / sizeof(T_##dt) };                                       \
     T_##dt *o = out;                                                                       \
     for (i64 r = 0; r < rows; r++) {                                                       \
       const T_##dt *x = (const T_##dt *)xv + r * stride;                                   \
-      T_##dt best = x[0];                                                                  \
+      T_##dt all = x[0];                                                                   \
       i64 i = 1;                                                                           \
       if (n >= 2 * W) {                                                                    \
         T_##dt lane[W];                                                                    \
         for (i64 l = 0; l < W; l++) lane[l] = x[l];                                        \
         for (i = W; i + W <= n; i += W)                                                    \
           for (i64 l = 0; l < W; l++) lane[l] = el_##kind##_##dt(lane[l], x[i + l]);       \
-        for (i64 l = 0; l < W; l++) best = el_##kind##_##dt(best, lane[l]);                \
+        all = lane[0];                                                                     \
+        for (i64 l = 1; l < W; l++) all = el_##kind##_##dt(all, lane[l]);                  \
       }                                                                                    \
-      for (; i < n; i++) best = el_##kind##_##dt(best, x[i]);                              \
-      o[r] = best;                                                                         \
+      for (; i < n; i++) all = el_##kind##_##dt(all, x[i]);                                \
+      o[r] = all;                                                                          \
     }                                                                                      \
   }                                                                                        \
   static void columns_##kind##_##dt(void *out, const void *xv, i64 n, i64 rows, i64 stride) { \
@@ -141,13 +138,17 @@ ORDERED(mul, i64)
     for (i64 r = 1; r < rows; r++)                                                         \
       for (i64 j = 0; j < n; j++) o[j] = el_##kind##_##dt(o[j], x[r * stride + j]);        \
   }
-#define EXTREMES(dt) EXTREME(minimum, dt) EXTREME(maximum, dt)
+#define EXTREMES(dt) ANY_ORDER(minimum, dt) ANY_ORDER(maximum, dt)
 EXTREMES(bool)
 EXTREMES(u8)
 EXTREMES(i32)
 EXTREMES(i64)
 EXTREMES(f32)
 EXTREMES(f64)
+ANY_ORDER(add, i64)
+ANY_ORDER(multiply, i64)
+#define rows_mul_i64 rows_multiply_i64
+#define columns_mul_i64 columns_multiply_i64
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 

@@ -46,7 +46,7 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
     return lane[0];                                                                                                  \
   }                                                                                                                  \
   typedef T NAME##_vec __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(sizeof(T)), may_alias));             \
-  static inline __attribute__((unused)) T NAME##_block(const T *x, i64 n) {                                          \
+  static __attribute__((noinline, unused)) T NAME##_block(const T *x, i64 n) {                                          \
     enum { VECTORS = REDUCE_LANE_BYTES / REDUCE_VECTOR_BYTES, EACH = REDUCE_VECTOR_BYTES / sizeof(T) };              \
     T lane[REDUCE_LANE_BYTES / sizeof(T)];                                                                           \
     const i64 W = REDUCE_LANES(T);                                                                                   \
