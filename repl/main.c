@@ -23,7 +23,7 @@ static const char usage[] =
     "  --deadline SECONDS    stop after that time\n"
     "  --version             what this is and what it was built with\n"
     "  --help                this text\n"
-    "environment: WEFT_BACKEND=eager|interp|loops|mir  WEFT_HOT=N  WEFT_LOG=graph,guards,loops,breaks,recompiles\n";
+    "environment: WEFT_BACKEND=eager|interp|loops|mir  WEFT_HOT=N  WEFT_LOG=ast,bytecode,graph,guards,loops,breaks,recompiles\n";
 
 static WeftVM *running; /* what Ctrl-C stops */
 
@@ -139,6 +139,7 @@ int main(int argc, char **argv) {
     return EXIT_ERROR;
   }
   const char *log = getenv("WEFT_LOG");
+  if (log) vm_log(weft_vm_of(vm), log);
   if (log) tracer_log(weft_vm_of(vm), log);
   running = vm;
   struct sigaction act = {.sa_handler = on_interrupt};

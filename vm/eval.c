@@ -3,10 +3,45 @@
 #include "parser/parser.h"
 #include "vm/module.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static WeftStatus raise_diag(Vm *vm, const Diag *d) {
   if (!d->message) return vm_error_memory(vm);
   return vm_error_at(vm, (ErrorKind)d->kind, d->span, "%s", d->message);
 }
+
+/* ---- the log -------------------------------------------------------------------------------------- */
+
+static bool has_word(const char *words, const char *word) {
+  size_t n = strlen(word);
+  for (const char *s = words; *s; s += strcspn(s, ",") , s += *s == ',')
+    if (strcspn(s, ",") == n && strncmp(s, word, n) == 0) return true;
+  return false;
+}
+
+void vm_log(Vm *vm, const char *words) {
+  vm->log = (has_word(words, "ast") ? VM_LOG_AST : 0) | (has_word(words, "bytecode") ? VM_LOG_BYTECODE : 0);
+}
+
+static void log_ast(Vm *vm, const Ast *ast) {
+  Buf b;
+  buf_init(&b, &vm->alloc);
+  AstPrint how = {.names = &vm->names, .where = &vm->sources};
+  if (vm->log & VM_LOG_AST) ast_print(ast, ast->root, &how, &b);
+  if (b.len) fprintf(stderr, "%s\n", buf_text(&b));
+  buf_free(&b);
+}
+
+static void log_bytecode(Vm *vm, const Module *m, const Proto *p) {
+  Buf b;
+  buf_init(&b, &vm->alloc);
+  if (vm->log & VM_LOG_BYTECODE) proto_print(p, &vm->names, &vm->sources, &m->scope, &b);
+  fputs(buf_text(&b), stderr);
+  buf_free(&b);
+}
+
+/* ---- eval ----------------------------------------------------------------------------------------- */
 
 static WeftStatus compile(Vm *vm, Module *m, Arena *arena, u32 file, bool repl, Proto **out) {
   Ast ast;
@@ -15,9 +50,11 @@ static WeftStatus compile(Vm *vm, Module *m, Arena *arena, u32 file, bool repl, 
   WeftStatus status = parser_parse(&ast, arena, &vm->names, &vm->sources, file, &diag, &parse);
   if (status == WEFT_INCOMPLETE) return status;
   if (status != WEFT_OK) return raise_diag(vm, &diag);
+  log_ast(vm, &ast);
   CompileOptions options = {.alloc = &vm->alloc, .names = &vm->names, .sources = &vm->sources, .scope = &m->scope,
                             .diag_arena = arena, .repl = repl};
   if (lang_compile(&ast, &options, out, &diag) != WEFT_OK) return raise_diag(vm, &diag);
+  log_bytecode(vm, m, *out);
   return WEFT_OK;
 }
 

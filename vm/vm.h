@@ -216,6 +216,7 @@ struct Vm {
   void *resolver_ctx;
   int argc;
   char **argv;
+  u32 log;            /* VM_LOG_* */
   u64 code_ids;
   void *stack_segments; /* all segments of registers; stack … stack_end is the newest */
   Value *stack_top;     /* first free register of the newest segment */
@@ -231,6 +232,10 @@ typedef struct VmOptions {
 Vm *vm_new(const VmOptions *options); /* NULL when memory was refused; hooks are empty, ops unsupported */
 void vm_free(Vm *vm);
 bool vm_at_free(Vm *vm, void (*closer)(Vm *vm)) MUST_USE; /* false when there are too many */
+
+/* WEFT_LOG: `ast` and `bytecode` of what vm_eval compiles, to standard error; other words are not for here. */
+enum { VM_LOG_AST = 1, VM_LOG_BYTECODE = 2 };
+void vm_log(Vm *vm, const char *words);
 
 /* Makes source text runnable and runs it as (part of) module `m`. *out: value of the last statement, owned. */
 WeftStatus vm_eval(Vm *vm, struct Module *m, const char *path, const char *text, size_t len, bool repl, Value *out) MUST_USE;
