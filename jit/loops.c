@@ -81,6 +81,8 @@ static void fn_free(LoopModule *m, LoopFn *fn) {
   mem_free(m->alloc, fn, sizeof *fn);
 }
 
+void loop_fn_free(LoopFn *fn) { fn_free(fn->module, fn); }
+
 void loop_module_truncate(LoopModule *m, u32 fns, u32 tables) {
   while (m->fns.count > fns) fn_free(m, m->fns.data[--m->fns.count]);
   m->tables.count = tables;

@@ -336,6 +336,11 @@ void loops_print_module(const LoopModule *m, Buf *out); /* tables, then function
 /* Types, scopes, dominance, nesting, buffer directions, access terms, what each kind of function may hold. */
 WeftStatus loops_verify(const LoopFn *fn, Buf *why) MUST_USE;
 
+/* Folding, common values, invariants moved out of loops, dead code: a new function with the same results, bit for bit, for
+ * emitters that do not do this themselves. Owned by the caller (loop_fn_free), in no module's list; NULL when memory was refused. */
+LoopFn *loops_simplify(const LoopFn *fn);
+void loop_fn_free(LoopFn *fn); /* only of functions that are in no module's list */
+
 /* ---- ABI and the reference interpreter ----------------------------------------------------- */
 
 /* What a native function gets besides its arguments. Owned by the caller of the outermost one. */

@@ -392,10 +392,9 @@ static void put_check(Writer *w, const LoopNode *n) {
   buf_puts(w->out, "if (!(");
   switch (n->aux) {
     case LOOP_CHECK_INDEX:
+      buf_puts(w->out, "(uint64_t)");
       put(w, n->a);
-      buf_puts(w->out, " >= 0 && ");
-      put(w, n->a);
-      buf_puts(w->out, " < ");
+      buf_puts(w->out, " < (uint64_t)");
       put(w, n->b);
       break;
     case LOOP_CHECK_ZERO_DIV:

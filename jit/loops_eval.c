@@ -297,7 +297,7 @@ bool loop_check_holds(LoopCheck kind, LoopType type, u64 a, u64 b) {
   static const u8 fit_type[LOOP_CHECK_COUNT] = {[LOOP_CHECK_FIT_U8] = LT_U8, [LOOP_CHECK_FIT_I32] = LT_I32,
     [LOOP_CHECK_FIT_U32] = LT_U32, [LOOP_CHECK_FIT_I64] = LT_I64, [LOOP_CHECK_FIT_U64] = LT_U64};
   switch (kind) {
-    case LOOP_CHECK_INDEX: return (i64)b > 0 && a < b;
+    case LOOP_CHECK_INDEX: return a < b;
     case LOOP_CHECK_ZERO_DIV:
     case LOOP_CHECK_ASSERT: return a != 0;
     default: {

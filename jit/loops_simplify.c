@@ -1,0 +1,541 @@
+/* loops_simplify.c — loop IR to loop IR, before scalar code: folding, common values, invariants out of loops, dead code.
+ *
+ * One pass over the body builds a new function. Each operation is folded or replaced where an identity of its type is exact;
+ * else looked up among the values that are visible; else placed as far out as its operands allow: every pure operation is
+ * total, so it may run where it would not have. Loads are shared when nothing was stored between them and never moved.
+ * Then what nothing needs is dropped. Bits are preserved; the pass ends because it reads the body once. */
+#include "jit/loops.h"
+
+#include <string.h>
+
+typedef struct Place { /* where a value of the new function stands */
+  u32 block;  /* serial number of its block */
+  u32 depth;  /* number of open loops there */
+} Place;
+
+typedef struct Frame { /* an open head of the old function */
+  u32 head;   /* in the new function */
+  u32 block;  /* of the body or arm being read */
+  u32 outer;  /* block that the head stands in */
+  u32 before; /* link: the entry that new invariants of this loop go behind */
+  bool loop;
+} Frame;
+
+typedef struct Link {
+  u32 node;
+  u32 next; /* link; 0 ends */
+} Link;
+
+typedef struct Entry { /* of the table of known values */
+  LoopNode key;
+  u32 epoch; /* loads: memory's version */
+  u32 id;
+} Entry;
+
+typedef struct Pass {
+  const LoopFn *old;
+  LoopFn *fn;
+  Allocator *alloc;
+  u32 *map;       /* old node to new */
+  VEC(Place) place; /* per new node */
+  VEC(Link) links;  /* the new body; link 0 is its head */
+  u32 last;         /* link: end of what is written */
+  VEC(Frame) frames;
+  VEC(u8) closed;   /* per block: its names are gone */
+  VEC(u32) loops;   /* indices into frames of the open loops */
+  Entry *table;
+  u32 table_size;
+  u32 epoch;
+  bool failed;
+} Pass;
+
+/* ---- storage ------------------------------------------------------------------------------- */
+
+static void refuse(Pass *p) { p->failed = true; }
+
+static u32 new_node(Pass *p, LoopNode n, Place at) {
+  if (p->failed) return 0;
+  if (!vec_push(p->alloc, &p->fn->nodes, n) || !vec_push(p->alloc, &p->place, at)) return refuse(p), 0;
+  return p->fn->nodes.count - 1;
+}
+
+static u32 current_block(const Pass *p) { return p->frames.count ? p->frames.data[p->frames.count - 1].block : 0; }
+static Place here(const Pass *p) { return (Place){current_block(p), p->loops.count}; }
+
+static u32 new_block(Pass *p) {
+  if (!vec_push(p->alloc, &p->closed, 0)) return refuse(p), 0;
+  return p->closed.count - 1;
+}
+
+/* Puts a node behind link `at`; gives its link. */
+static u32 link_behind(Pass *p, u32 at, u32 node) {
+  if (p->failed) return 0;
+  Link l = {node, p->links.data[at].next};
+  if (!vec_push(p->alloc, &p->links, l)) return refuse(p), 0;
+  p->links.data[at].next = p->links.count - 1;
+  return p->links.count - 1;
+}
+
+static void append(Pass *p, u32 node) {
+  u32 link = link_behind(p, p->last, node);
+  if (link) p->last = link;
+}
+
+static u32 mapped(const Pass *p, u32 id) { return id ? p->map[id] : 0; }
+static const LoopNode *node(const Pass *p, u32 id) { return loop_node(p->fn, id); }
+static bool is_const(const Pass *p, u32 id) { return id && node(p, id)->op == LOOP_CONST; }
+
+static u32 constant(Pass *p, LoopType type, u64 bits) {
+  u32 was = p->fn->nodes.count, id = loop_const(p->fn, type, bits);
+  if (!id) return refuse(p), 0;
+  if (p->fn->nodes.count > was && !vec_push(p->alloc, &p->place, (Place){0, 0})) refuse(p);
+  return id;
+}
+
+/* ---- table of known values ----------------------------------------------------------------- */
+
+static u64 hash_node(const LoopNode *n, u32 epoch) {
+  u64 words[4] = {(u64)n->op | (u64)n->type << 8 | (u64)n->mem << 16 | (u64)n->aux << 24 | (u64)n->a << 32, (u64)n->b | (u64)n->c << 32,
+    n->imm, epoch};
+  u64 h = 0;
+  for (u32 i = 0; i < 4; i++) h = (h ^ words[i]) * 0x9E3779B97F4A7C15u, h ^= h >> 29;
+  return h;
+}
+
+static bool same_terms(const Pass *p, const LoopNode *x, const LoopNode *y) {
+  return x->count == y->count && (x->count == 0 || memcmp(loop_terms(p->fn, x), loop_terms(p->fn, y), sizeof(LoopTerm) * x->count) == 0);
+}
+
+static bool same_value(const Pass *p, const LoopNode *x, const LoopNode *y) {
+  if (x->op != y->op || x->type != y->type || x->mem != y->mem || x->aux != y->aux || x->a != y->a || x->b != y->b || x->c != y->c || x->imm != y->imm)
+    return false;
+  return x->op != LOOP_LOAD || same_terms(p, x, y);
+}
+
+static bool grow_table(Pass *p) {
+  u32 old = p->table_size, size = old ? old * 2 : 64;
+  Entry *was = p->table, *table = mem_alloc_zero(p->alloc, sizeof *table * size);
+  if (!table) return false;
+  for (u32 i = 0; i < old; i++) {
+    if (!was[i].id) continue;
+    u32 at = (u32)hash_node(&was[i].key, was[i].epoch) & (size - 1);
+    while (table[at].id) at = (at + 1) & (size - 1);
+    table[at] = was[i];
+  }
+  mem_free(p->alloc, was, sizeof *was * old);
+  p->table = table;
+  p->table_size = size;
+  return true;
+}
+
+/* The slot of an equal value, visible or not, or the empty one where it belongs. */
+static Entry *find_entry(Pass *p, const LoopNode *key, u32 epoch) {
+  for (u32 at = (u32)hash_node(key, epoch) & (p->table_size - 1);; at = (at + 1) & (p->table_size - 1)) {
+    Entry *e = &p->table[at];
+    if (!e->id || (e->epoch == epoch && same_value(p, &e->key, key))) return e;
+  }
+}
+
+static bool visible(const Pass *p, u32 id) { return !p->closed.data[p->place.data[id].block]; }
+
+/* ---- placing ------------------------------------------------------------------------------- */
+
+/* A pure operation: found, or new and as far out as its operands allow. */
+static u32 place_value(Pass *p, LoopNode n, u32 *known) {
+  bool load = n.op == LOOP_LOAD;
+  u32 epoch = load ? p->epoch : 0, depth = 0;
+  if (p->failed || (*known * 2 >= p->table_size && !grow_table(p))) return refuse(p), 0;
+  Entry *e = find_entry(p, &n, epoch);
+  if (e->id && visible(p, e->id)) return e->id;
+  u32 operands[3] = {n.a, n.b, n.c};
+  for (u32 i = 0; !load && i < 3; i++)
+    if (operands[i] && p->place.data[operands[i]].depth > depth) depth = p->place.data[operands[i]].depth;
+  bool move = !load && n.op != LOOP_PREFIX && depth < p->loops.count;
+  u32 frame = move ? p->loops.data[depth] : 0; /* the outermost loop that does not change it */
+  Place at = move ? (Place){p->frames.data[frame].outer, depth} : here(p);
+  u32 id = new_node(p, n, at);
+  if (!id) return 0;
+  if (move) {
+    u32 link = link_behind(p, p->frames.data[frame].before, id);
+    p->frames.data[frame].before = link;
+  } else {
+    append(p, id);
+  }
+  if (!e->id) (*known)++;
+  *e = (Entry){n, epoch, id};
+  return id;
+}
+
+/* ---- identities ---------------------------------------------------------------------------- */
+
+static bool all_ones(LoopType t, u64 bits) { return bits == loop_normal(t, UINT64_MAX); }
+
+static u32 power_of_two(LoopType t, u64 bits) { /* log2, or 64 */
+  if (bits == 0 || (loop_is_signed(t) && (i64)bits < 0) || (bits & (bits - 1))) return 64;
+  return (u32)__builtin_ctzll(bits);
+}
+
+static u32 make(Pass *p, LoopOp op, LoopType type, u32 a, u32 b, u32 *known) {
+  return place_value(p, (LoopNode){.op = (u8)op, .type = (u8)type, .a = a, .b = b}, known);
+}
+
+/* b is a constant. The value that `a op b` is, or 0. */
+static u32 with_constant(Pass *p, const LoopNode *n, u32 *known) {
+  LoopType t = (LoopType)n->type;
+  u64 bits = node(p, n->b)->imm;
+  if (!loop_is_int(t)) {
+    f64 v;
+    memcpy(&v, &bits, 8);
+    bool one = t == LT_F64 ? v == 1.0 : bits == 0x3F800000;
+    return one && (n->op == LOOP_MUL || n->op == LOOP_DIV) ? n->a : 0; /* exact, NaN and zeros included */
+  }
+  u32 shift = power_of_two(t, bits);
+  switch (n->op) {
+    case LOOP_ADD:
+    case LOOP_SUB:
+    case LOOP_OR:
+    case LOOP_XOR:
+    case LOOP_SHL:
+    case LOOP_SHR: return bits == 0 ? n->a : 0;
+    case LOOP_AND: return all_ones(t, bits) ? n->a : bits == 0 ? n->b : 0;
+    case LOOP_MUL:
+      if (bits == 0) return n->b;
+      if (shift == 0) return n->a;
+      return shift < 64 ? make(p, LOOP_SHL, t, n->a, constant(p, t, shift), known) : 0;
+    case LOOP_FLOORDIV:
+    case LOOP_DIV:
+      if (shift == 0) return n->a;
+      if (shift == 64) return 0;
+      if (n->op == LOOP_DIV && loop_is_signed(t)) { /* toward zero: add 2^k - 1 when negative */
+        u32 sign = make(p, LOOP_SHR, t, n->a, constant(p, t, loop_type_bytes(t) * 8 - 1), known);
+        u32 bias = make(p, LOOP_AND, t, sign, constant(p, t, bits - 1), known);
+        return make(p, LOOP_SHR, t, make(p, LOOP_ADD, t, n->a, bias, known), constant(p, t, shift), known);
+      }
+      return make(p, LOOP_SHR, t, n->a, constant(p, t, shift), known);
+    case LOOP_MOD:
+    case LOOP_REM:
+      if (shift == 64) return 0;
+      if (n->op == LOOP_REM && loop_is_signed(t)) {
+        LoopNode quotient = {.op = LOOP_DIV, .type = (u8)t, .a = n->a, .b = n->b};
+        u32 q = with_constant(p, &quotient, known);
+        return make(p, LOOP_SUB, t, n->a, make(p, LOOP_MUL, t, q, n->b, known), known);
+      }
+      return make(p, LOOP_AND, t, n->a, constant(p, t, bits - 1), known);
+    default: return 0;
+  }
+}
+
+static bool commutes(const LoopNode *n) {
+  switch (n->op) {
+    case LOOP_ADD:
+    case LOOP_MUL:
+    case LOOP_MULHI:
+    case LOOP_AND:
+    case LOOP_OR:
+    case LOOP_XOR:
+    case LOOP_EQ:
+    case LOOP_NE:
+    case LOOP_MIN:
+    case LOOP_MAX: return true;
+    default: return false;
+  }
+}
+
+static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
+  LoopType from = loop_type_of(p->fn, n.a);
+  bool constants = is_const(p, n.a) && (!n.b || is_const(p, n.b)) && (!n.c || is_const(p, n.c));
+  u64 bits;
+  if (constants && n.op != LOOP_MATH &&
+      loop_eval((LoopOp)n.op, (LoopType)n.type, from, node(p, n.a)->imm, n.b ? node(p, n.b)->imm : 0, n.c ? node(p, n.c)->imm : 0, &bits))
+    return constant(p, (LoopType)n.type, bits);
+  if (n.b && !n.c && commutes(&n) && (is_const(p, n.a) || (!is_const(p, n.b) && n.a > n.b))) {
+    u32 a = n.a;
+    n.a = n.b;
+    n.b = a;
+  }
+  u32 same = 0;
+  if (n.op == LOOP_SELECT) {
+    if (is_const(p, n.a)) same = node(p, n.a)->imm ? n.b : n.c;
+    else if (n.b == n.c) same = n.b;
+  } else if ((n.op == LOOP_CONVERT || n.op == LOOP_BITCAST) && n.type == from) {
+    same = n.a;
+  } else if (n.b && is_const(p, n.b) && loop_op_form((LoopOp)n.op) == LOOP_FORM_BINARY) {
+    same = with_constant(p, &n, known);
+  }
+  return same ? same : place_value(p, n, known);
+}
+
+/* ---- copying ------------------------------------------------------------------------------- */
+
+static bool copy_list(Pass *p, const LoopNode *from, LoopNode *to) {
+  to->list = p->fn->list.count;
+  for (u32 i = 0; i < from->count; i++)
+    if (!vec_push(p->alloc, &p->fn->list, mapped(p, loop_list(p->old, from)[i]))) return refuse(p), false;
+  return true;
+}
+
+static bool copy_terms(Pass *p, const LoopNode *from, LoopNode *to) {
+  to->list = p->fn->terms.count;
+  to->count = 0;
+  for (u32 i = 0; i < from->count; i++) {
+    LoopTerm t = loop_terms(p->old, from)[i];
+    for (u32 k = 0; k < 2; k++) t.stride[k] = mapped(p, t.stride[k]);
+    t.var = mapped(p, t.var);
+    if (!t.stride[0] && is_const(p, t.var)) {
+      to->imm += (u64)t.coef * node(p, t.var)->imm;
+      continue;
+    }
+    if (!vec_push(p->alloc, &p->fn->terms, t)) return refuse(p), false;
+    to->count++;
+  }
+  return true;
+}
+
+static void copy_head(Pass *p, u32 id, const LoopNode *from) {
+  LoopNode n = *from;
+  if (!copy_list(p, from, &n)) return;
+  bool loop = n.op != LOOP_IF;
+  Frame f = {.outer = current_block(p), .before = p->last, .loop = loop, .block = new_block(p)};
+  Place outside = here(p), inside = {f.block, p->loops.count + loop};
+  u32 head = f.head = new_node(p, n, outside);
+  append(p, head);
+  u32 leaves = n.a + n.b + n.c;
+  for (u32 i = 0; i < leaves; i++) {
+    LoopNode leaf = *loop_node(p->old, id + 1 + i);
+    leaf.a = head;
+    p->map[id + 1 + i] = new_node(p, leaf, leaf.op == LOOP_RESULT ? outside : inside);
+  }
+  p->map[id] = head;
+  p->epoch++;
+  if (loop && !vec_push(p->alloc, &p->loops, p->frames.count)) refuse(p);
+  if (!vec_push(p->alloc, &p->frames, f)) refuse(p);
+}
+
+static void copy_mark(Pass *p, const LoopNode *from) {
+  Frame *f = &p->frames.data[p->frames.count - 1];
+  append(p, new_node(p, (LoopNode){.op = from->op, .a = f->head}, here(p)));
+  p->closed.data[f->block] = 1;
+  p->epoch++;
+  if (from->op == LOOP_ELSE) {
+    f->block = new_block(p);
+    return;
+  }
+  if (f->loop) p->loops.count--;
+  p->frames.count--;
+}
+
+static void copy_statement(Pass *p, u32 id, u32 *known) {
+  const LoopNode *from = loop_node(p->old, id);
+  LoopForm form = loop_op_form((LoopOp)from->op);
+  LoopNode n = *from;
+  switch (form) {
+    case LOOP_FORM_HEAD: copy_head(p, id, from); return;
+    case LOOP_FORM_MARK: copy_mark(p, from); return;
+    case LOOP_FORM_ACCESS:
+      n.a = mapped(p, n.a);
+      n.b = mapped(p, n.b);
+      if (!copy_terms(p, from, &n)) return;
+      if (n.op == LOOP_LOAD) {
+        p->map[id] = place_value(p, n, known);
+        return;
+      }
+      append(p, new_node(p, n, here(p)));
+      p->epoch++;
+      return;
+    case LOOP_FORM_TERM:
+    case LOOP_FORM_EXIT:
+    case LOOP_FORM_CALL:
+    case LOOP_FORM_CHECK:
+      if (!copy_list(p, from, &n)) return;
+      if (form == LOOP_FORM_TERM) n.a = mapped(p, n.a);
+      if (form == LOOP_FORM_CHECK) n.a = mapped(p, n.a), n.b = mapped(p, n.b);
+      p->map[id] = new_node(p, n, here(p));
+      append(p, p->map[id]);
+      if (form != LOOP_FORM_CALL) return;
+      p->epoch++;
+      for (u32 i = 0; i < n.b; i++) {
+        LoopNode leaf = *loop_node(p->old, id + 1 + i);
+        leaf.a = p->map[id];
+        p->map[id + 1 + i] = new_node(p, leaf, here(p));
+      }
+      return;
+    default: break;
+  }
+  n.a = mapped(p, n.a);
+  n.b = mapped(p, n.b);
+  n.c = mapped(p, n.c);
+  if (n.op == LOOP_PREFIX) {
+    p->map[id] = new_node(p, n, here(p));
+    append(p, p->map[id]);
+  } else {
+    p->map[id] = pure_value(p, n, known);
+  }
+}
+
+/* ---- dead code ----------------------------------------------------------------------------- */
+
+/* What is needed is marked from statements with an effect on: through a loop's carried values and results one by one, so that a
+ * value that only feeds itself goes. What a head lists for a value nobody needs becomes 0. */
+typedef struct Dead {
+  Pass *p;
+  LoopFn *fn;
+  u8 *used;      /* per node; of heads: kept */
+  u32 *first;    /* per head: its terminators (of a scan its prefix), linked by `next` */
+  u32 *next;
+  VEC(u32) work;
+} Dead;
+
+static void need(void *ctx, u32 id) {
+  Dead *d = ctx;
+  if (d->used[id]) return;
+  d->used[id] = 1;
+  if (!vec_push(d->p->alloc, &d->work, id)) refuse(d->p);
+}
+
+static void need_head(Dead *d, u32 head) {
+  const LoopNode *n = loop_node(d->fn, head);
+  if (d->used[head]) return;
+  d->used[head] = 1;
+  for (u32 i = 0; i < n->count - n->b; i++) need(d, loop_list(d->fn, n)[i]);
+  if (n->op == LOOP_SCAN) need(d, d->first[head]);
+}
+
+static void need_leaf(Dead *d, const LoopNode *leaf) {
+  u32 head = leaf->a;
+  const LoopNode *h = loop_node(d->fn, head);
+  if (!loop_is_head(h)) return; /* of a call, which is kept */
+  need_head(d, head);
+  bool loop = h->op == LOOP_FOR || h->op == LOOP_WHILE;
+  if (leaf->op == LOOP_INDEX || h->op == LOOP_SCAN) return;
+  if (leaf->op == LOOP_CARRY) need(d, loop_init_of(d->fn, head, leaf->b));
+  if (leaf->op == LOOP_RESULT && loop) need(d, loop_carry_of(d->fn, head, leaf->b));
+  for (u32 t = d->first[head]; t; t = d->next[t])
+    if ((loop_node(d->fn, t)->op == LOOP_NEXT) == (leaf->op == LOOP_CARRY)) need(d, loop_list(d->fn, loop_node(d->fn, t))[leaf->b]);
+}
+
+/* Heads that hold an effect are kept; a `next`, `break` or `return` is one for the heads it leaves. */
+static void find_effects(Dead *d) {
+  const LoopFn *fn = d->fn;
+  VEC(u32) open = {0};
+  for (u32 i = 0; i < fn->body.count && !d->p->failed; i++) {
+    u32 id = fn->body.data[i];
+    const LoopNode *n = loop_node(fn, id);
+    if (n->op == LOOP_END) open.count--;
+    if (loop_op_form((LoopOp)n->op) == LOOP_FORM_TERM && n->a) d->next[id] = d->first[n->a], d->first[n->a] = id;
+    if (n->op == LOOP_PREFIX) d->first[open.data[open.count - 1]] = id;
+    if (loop_is_head(n) && !vec_push(d->p->alloc, &open, id)) refuse(d->p);
+  }
+  open.count = 0;
+  for (u32 i = 0; i < fn->body.count && !d->p->failed; i++) {
+    u32 id = fn->body.data[i];
+    const LoopNode *n = loop_node(fn, id);
+    LoopForm form = loop_op_form((LoopOp)n->op);
+    if (n->op == LOOP_END) open.count--;
+    bool pure = form <= LOOP_FORM_MATH || n->op == LOOP_LOAD || form == LOOP_FORM_PREFIX || form == LOOP_FORM_MARK || loop_is_head(n);
+    bool leaves = form == LOOP_FORM_TERM && n->op != LOOP_YIELD;
+    if ((!pure && form != LOOP_FORM_TERM) || n->op == LOOP_RETURN) loop_each_operand(fn, n, need, d);
+    for (u32 k = open.count; k-- > 0 && ((!pure && form != LOOP_FORM_TERM) || leaves);) {
+      if (leaves && open.data[k] == n->a) break;
+      need_head(d, open.data[k]);
+    }
+    if (!loop_is_head(n)) continue;
+    if (n->op == LOOP_WHILE || (fn->kind == LOOP_KERNEL && !open.count)) need_head(d, id);
+    if (!vec_push(d->p->alloc, &open, id)) refuse(d->p);
+  }
+  vec_free(d->p->alloc, &open);
+}
+
+static void clear_unneeded(Dead *d, u32 id) {
+  LoopNode *n = &d->fn->nodes.data[id];
+  bool loop_head = n->op == LOOP_FOR || n->op == LOOP_WHILE;
+  if (!loop_head && n->op != LOOP_YIELD && n->op != LOOP_NEXT && n->op != LOOP_BREAK) return;
+  u32 head = loop_head ? id : n->a, skip = loop_head ? n->a : 0, list = n->list, count = n->count;
+  bool carried = loop_head || n->op == LOOP_NEXT;
+  for (u32 i = skip; i < count; i++) {
+    u32 for_what = carried ? loop_carry_of(d->fn, head, i - skip) : loop_result_of(d->fn, head, i);
+    if (!d->used[for_what]) d->fn->list.data[list + i] = constant(d->p, loop_type_of(d->fn, for_what), 0);
+  }
+}
+
+static void drop_dead(Pass *p) {
+  LoopFn *fn = p->fn;
+  Dead d = {.p = p, .fn = fn};
+  u32 nodes = fn->nodes.count, kept = 0;
+  d.used = mem_alloc_zero(p->alloc, nodes);
+  d.first = mem_alloc_zero(p->alloc, sizeof(u32) * nodes);
+  d.next = mem_alloc_zero(p->alloc, sizeof(u32) * nodes);
+  if (!d.used || !d.first || !d.next) refuse(p);
+  else find_effects(&d);
+  while (d.work.count && !p->failed) {
+    const LoopNode *n = loop_node(fn, d.work.data[--d.work.count]);
+    if (n->op == LOOP_INDEX || n->op == LOOP_CARRY || n->op == LOOP_RESULT) need_leaf(&d, n);
+    else loop_each_operand(fn, n, need, &d);
+  }
+  u32 dropped = 0; /* the head whose body is being dropped */
+  for (u32 i = 0; i < fn->body.count && !p->failed; i++) {
+    u32 id = fn->body.data[i];
+    const LoopNode *n = loop_node(fn, id);
+    if (dropped) {
+      if (n->op == LOOP_END && n->a == dropped) dropped = 0;
+      continue;
+    }
+    LoopForm form = loop_op_form((LoopOp)n->op);
+    bool pure = form <= LOOP_FORM_MATH || n->op == LOOP_LOAD;
+    if (loop_is_head(n) && !d.used[id]) dropped = id;
+    if (dropped || (pure && !d.used[id])) continue;
+    clear_unneeded(&d, id);
+    fn->body.data[kept++] = id;
+  }
+  if (!p->failed) fn->body.count = kept;
+  mem_free(p->alloc, d.used, nodes);
+  mem_free(p->alloc, d.first, sizeof(u32) * nodes);
+  mem_free(p->alloc, d.next, sizeof(u32) * nodes);
+  vec_free(p->alloc, &d.work);
+}
+
+/* ---- driver -------------------------------------------------------------------------------- */
+
+static void copy_leaves(Pass *p) {
+  for (u32 id = 1; id < p->old->nodes.count; id++) {
+    const LoopNode *n = loop_node(p->old, id);
+    if (n->op == LOOP_CONST) p->map[id] = constant(p, (LoopType)n->type, n->imm);
+    if (n->op == LOOP_PARAM || n->op == LOOP_TABLE) p->map[id] = new_node(p, *n, (Place){0, 0});
+  }
+  for (u32 i = 0; !p->failed && i < p->old->params.count; i++)
+    if (!vec_push(p->alloc, &p->fn->params, p->map[p->old->params.data[i]])) refuse(p);
+  for (u32 i = 0; !p->failed && i < p->old->results.count; i++)
+    if (!vec_push(p->alloc, &p->fn->results, p->old->results.data[i])) refuse(p);
+}
+
+LoopFn *loops_simplify(const LoopFn *old) {
+  Pass p = {.old = old, .alloc = old->module->alloc};
+  u32 known = 0;
+  p.fn = mem_alloc_zero(p.alloc, sizeof *p.fn);
+  p.map = mem_alloc_zero(p.alloc, sizeof(u32) * old->nodes.count);
+  if (p.fn) {
+    p.fn->module = old->module;
+    p.fn->kind = old->kind;
+    p.fn->name = old->name;
+    p.fn->math_type = old->math_type;
+    p.fn->tag = old->tag;
+  }
+  if (!p.fn || !p.map) refuse(&p);
+  (void)new_node(&p, (LoopNode){0}, (Place){0, 0});
+  (void)new_block(&p);
+  if (!p.failed && !vec_push(p.alloc, &p.links, (Link){0, 0})) refuse(&p);
+  if (!p.failed) copy_leaves(&p);
+  for (u32 i = 0; !p.failed && i < old->body.count; i++) copy_statement(&p, old->body.data[i], &known);
+  for (u32 l = p.failed ? 0 : p.links.data[0].next; l; l = p.links.data[l].next)
+    if (!p.failed && !vec_push(p.alloc, &p.fn->body, p.links.data[l].node)) refuse(&p);
+  if (!p.failed) drop_dead(&p);
+  mem_free(p.alloc, p.map, sizeof(u32) * old->nodes.count);
+  mem_free(p.alloc, p.table, sizeof *p.table * p.table_size);
+  vec_free(p.alloc, &p.place);
+  vec_free(p.alloc, &p.links);
+  vec_free(p.alloc, &p.frames);
+  vec_free(p.alloc, &p.closed);
+  vec_free(p.alloc, &p.loops);
+  if (!p.failed) return p.fn;
+  if (p.fn) loop_fn_free(p.fn);
+  return NULL;
+}

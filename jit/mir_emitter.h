@@ -1,0 +1,299 @@
+/* mir_emitter.h — shared by the files of the MIR emitter; nothing else includes it.
+ *
+ *   mir_code.c     pools, contexts, groups of functions, the one setjmp
+ *   mir_lives.c    spans and shared registers
+ *   mir_function.c one function: parameters, statements, checks, exits, calls
+ *   mir_heads.c    loops and branches
+ *   mir_streams.c  pointers that step along with loops
+ *   mir_folds.c    reductions and scans
+ *   mir_ops.c      operations on values
+ *   mir_patch.c    marked stand-ins become machine instructions that MIR lacks
+ *   mir_runtime.c  C functions that emitted code calls */
+#ifndef WEFT_JIT_MIR_EMITTER_H
+#define WEFT_JIT_MIR_EMITTER_H
+
+#include <mir.h>
+
+#include "jit/mir_lives.h"
+
+/* ---- marks (mir_patch.c) ------------------------------------------------------------------- */
+
+/* What a marked stand-in becomes. A mark is a store of MIR_MARK | kind << 12 | number to the frame's first word. */
+typedef enum MirMark {
+  MARK_END, /* the end of what is searched: number = function of the group */
+  MARK_SQRT,
+  MARK_MIN,
+  MARK_OR,
+  MARK_AND,
+  MARK_FLOOR,
+  MARK_CEIL,
+  MARK_TRUNC,
+  MARK_RINT,
+  MARK_FMA, /* two stand-ins: mul, then add */
+  MARK_COUNT
+} MirMark;
+#define MIR_MARK 0x57E50000u
+
+bool mir_can_mark(MirMark kind); /* does this processor have the instruction */
+/* Offset behind the end mark of function `number` in code that has one; 0 when it does not come within `limit` bytes. */
+size_t mir_code_end(const u8 *code, size_t limit, u32 number);
+/* Patches a copy of the code up to its end mark. False when a mark has no stand-in that can be replaced behind it. */
+bool mir_patch(u8 *bytes, size_t length, u64 *patched);
+
+/* ---- C functions that emitted code calls (mir_runtime.c) ------------------------------------- */
+
+/* Levels above the first of a float reduction or scan that does not fit one block. */
+typedef struct MirLanes { /* order LANES */
+  u64 used; /* levels that hold something; the emitted code sets it to 0 */
+  u64 op;   /* LOOP_ADD or LOOP_MUL */
+  u64 count[6];
+  union {
+    f64 d[6][32];
+    f32 f[6][64];
+  } lane;
+} MirLanes;
+
+typedef struct MirRows { /* order ROWS, and scans */
+  u64 used;
+  u64 op;
+  u64 count[16];
+  f64 acc[16]; /* an f32 accumulator is kept as f64 and rounded at every step: exact */
+  f64 before[16];
+} MirRows;
+
+/* A full block: its lanes go up as one element. */
+void mir_lanes_push_f64(MirLanes *l, f64 *lanes);
+void mir_lanes_push_f32(MirLanes *l, f32 *lanes);
+/* The end: `v` of the last block, when `any`, and what went up before. */
+f64 mir_lanes_end_f64(MirLanes *l, f64 v, u64 any);
+f32 mir_lanes_end_f32(MirLanes *l, f32 v, u64 any);
+void mir_rows_push_f64(MirRows *r, f64 v);
+void mir_rows_push_f32(MirRows *r, f32 v);
+f64 mir_rows_end_f64(MirRows *r, f64 v, u64 any);
+f32 mir_rows_end_f32(MirRows *r, f32 v, u64 any);
+/* A segment's total in; what comes before the next segment out. */
+f64 mir_scan_push_f64(MirRows *r, f64 total);
+f32 mir_scan_push_f32(MirRows *r, f32 total);
+
+/* Scalar operations by name of the loop IR, for what MIR cannot say: NULL when there is none. */
+void (*mir_runtime_op(LoopOp op, LoopType type))(void);
+f32 mir_half_in(u64 bits);
+u64 mir_half_out(f32 v);
+f32 mir_brain_in(u64 bits);
+u64 mir_brain_out(f32 v);
+
+/* ---- prototypes ---------------------------------------------------------------------------- */
+
+typedef enum MirProto {
+  PROTO_D_D, /* f64 (f64) and so on: result, arguments; P pointer or word, V nothing */
+  PROTO_D_DD,
+  PROTO_D_DDD,
+  PROTO_F_F,
+  PROTO_F_FF,
+  PROTO_F_FFF,
+  PROTO_P_P,
+  PROTO_P_PP,
+  PROTO_V_PP,
+  PROTO_V_PD,
+  PROTO_V_PF,
+  PROTO_F_P,
+  PROTO_P_F,
+  PROTO_D_PD,
+  PROTO_F_PF,
+  PROTO_D_PDP,
+  PROTO_F_PFP,
+  PROTO_KERNEL, /* P (P, P, P) */
+  PROTO_FRAME,  /* V (P, P, P, P, P) */
+  PROTO_COUNT
+} MirProto;
+
+/* ---- one function -------------------------------------------------------------------------- */
+
+typedef struct MirUnit { /* one function of a group that is being compiled */
+  const LoopFn *source;
+  LoopFn *fn; /* simplified */
+  MIR_item_t item; /* a forward declaration until it is compiled */
+  u32 marks;
+} MirUnit;
+
+typedef struct MirGroup {
+  MIR_context_t ctx;
+  Allocator *alloc;
+  MIR_item_t protos[PROTO_COUNT];
+  MirUnit *units;
+  u32 count;
+  bool plain; /* no marks */
+  u64 serial;
+  Buf *why;
+} MirGroup;
+
+/* A pointer that steps along with a loop: base of a buffer plus the terms of an index whose variables are the indices of
+ * open loops. It belongs to the innermost of them; its value at the start of that loop is its parent. */
+typedef struct Stream {
+  u32 buffer;
+  u32 first, count; /* in Emitter.stream_terms */
+  u32 axis;         /* index node; 0: a constant of the function */
+  u32 parent;
+  MIR_reg_t reg;
+  MIR_op_t step; /* bytes per trip */
+} Stream;
+
+typedef enum FoldKind { FOLD_NONE, FOLD_EXACT, FOLD_LANES, FOLD_ROWS, FOLD_SCAN } FoldKind;
+
+/* Registers of a reduction or scan that runs. */
+typedef struct Fold {
+  FoldKind kind;
+  LoopOp op;
+  LoopType type;
+  MIR_reg_t acc;      /* EXACT ROWS SCAN */
+  MIR_reg_t before;   /* SCAN: what the segments before this one come to */
+  MIR_reg_t total;    /* SCAN: the latest value; 0 when nobody asks */
+  MIR_reg_t lane, lane0, lane_end; /* LANES: pointer to the lane of the next element, to the first, behind the last */
+  MIR_reg_t left;     /* LANES: elements from this block on */
+  MIR_reg_t chunks;   /* LANES ROWS SCAN: trips until the block is full */
+  u32 state_at;       /* offset in the frame of MirLanes or MirRows */
+} Fold;
+
+typedef struct OpenHead {
+  u32 head;
+  MIR_label_t next;    /* loops: where a trip ends */
+  MIR_label_t done;    /* behind it */
+  MIR_label_t top[8];  /* per axis; of a while its first */
+  MIR_label_t skip[8]; /* per axis: no trips */
+  MIR_label_t arm;     /* if: the second arm, or its end */
+  MIR_label_t empty;   /* reductions without elements */
+  bool live;           /* if: the current arm's end is reached */
+  u32 header_if;       /* while: position of the `if` its body begins with, tested at the bottom too; 0 = none */
+  MIR_label_t then_label, else_label;
+  Fold fold;
+} OpenHead;
+
+/* Code that is seldom run, placed behind the function's end. */
+typedef enum ColdKind {
+  COLD_CHECK,  /* kernel: notes the key */
+  COLD_LEAVE,  /* native: leaves by an exit */
+  COLD_POLL,   /* native: asks the VM */
+  COLD_BLOCK,  /* reduction: a block is full */
+  COLD_FINISH, /* reduction: there were several blocks */
+} ColdKind;
+
+typedef struct Cold {
+  ColdKind kind;
+  u32 node;
+  MIR_label_t label, back;
+  MIR_reg_t code; /* leave: what the callee returned; 0 = the node's own number */
+  u32 open, open_count; /* heads around a check, in Emitter.cold_open */
+  u32 saved, saved_count; /* float registers that live across it, in Emitter.cold_saved */
+  Fold fold;
+} Cold;
+
+typedef struct Emitter {
+  MirGroup *group;
+  MirUnit *unit;
+  const LoopFn *fn;
+  Allocator *alloc;
+  Lives lives;
+  MIR_context_t ctx;
+  MIR_item_t item;
+  MIR_reg_t *regs; /* per class */
+  MIR_insn_t entry; /* what must run first ends here */
+  MIR_reg_t frame, key, left, code;
+  MIR_reg_t args, lo, hi, native_ctx;
+  u32 frame_bytes;
+  u32 temps;
+  u32 marks;
+  u32 folds;      /* reductions open: each depth has its own places in the frame */
+  u32 fold_lanes[8], fold_state[8];
+  u32 save_at;    /* offset of the room for mir_save */
+  u32 words_at, words_bytes; /* room for exit values and kernel arguments */
+  MIR_label_t exit;
+  VEC(OpenHead) open;
+  VEC(Stream) streams; /* 0 unused */
+  VEC(LoopTerm) stream_terms;
+  u32 *access_stream; /* per node */
+  VEC(Cold) cold;
+  Cold no_cold; /* stands in when memory was refused */
+  VEC(u32) cold_open;
+  VEC(u32) cold_saved;
+  VEC(MIR_label_t) labels; /* not put yet; its place is in the label's aux data until then */
+  VEC(u32) floats; /* float registers of open heads, besides the values' */
+  VEC(u32) constants; /* float constants with a register of their own */
+  bool failed;        /* memory refused, or `missing` */
+  const char *missing; /* what has no definition */
+  const char *missing_name;
+} Emitter;
+
+static inline const LoopNode *en(const Emitter *e, u32 id) { return loop_node(e->fn, id); }
+static inline LoopType et(const Emitter *e, u32 id) { return loop_type_of(e->fn, id); }
+
+static inline MIR_op_t R(const Emitter *e, MIR_reg_t r) { return MIR_new_reg_op(e->ctx, r); }
+static inline MIR_op_t I(const Emitter *e, i64 v) { return MIR_new_int_op(e->ctx, v); }
+static inline MIR_op_t L(const Emitter *e, MIR_label_t l) { return MIR_new_label_op(e->ctx, l); }
+static inline MIR_op_t M(const Emitter *e, MIR_type_t t, MIR_reg_t base, i64 disp) { return MIR_new_mem_op(e->ctx, t, disp, base, 0, 1); }
+
+static inline void put(Emitter *e, MIR_insn_t insn) { MIR_append_insn(e->ctx, e->item, insn); }
+static inline void ins2(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b) { put(e, MIR_new_insn(e->ctx, c, a, b)); }
+void ins3(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b, MIR_op_t d); /* never one register three times: MIR's spilling trips on that */
+static inline void jump(Emitter *e, MIR_label_t l) { put(e, MIR_new_insn(e->ctx, MIR_JMP, L(e, l))); }
+MIR_label_t new_label(Emitter *e); /* freed with the function when it is never put */
+void put_label(Emitter *e, MIR_label_t l);
+
+/* Of a loop type: MIR's register type, its type in memory, its move. */
+static inline MIR_type_t reg_type(LoopType t) { return t == LT_F64 ? MIR_T_D : t == LT_F32 ? MIR_T_F : MIR_T_I64; }
+static inline MIR_insn_code_t move_code(LoopType t) { return t == LT_F64 ? MIR_DMOV : t == LT_F32 ? MIR_FMOV : MIR_MOV; }
+MIR_type_t mir_memory_type(LoopType t);
+
+/* mir_function.c */
+MIR_reg_t mir_temp(Emitter *e, LoopType t);
+MIR_reg_t mir_entry_reg(Emitter *e, LoopType t, const char *prefix); /* no value yet */
+void mir_at_entry(Emitter *e, MIR_insn_t insn);
+MIR_reg_t mir_reg(Emitter *e, u32 id);  /* register of a value's class */
+MIR_op_t mir_op(Emitter *e, u32 id);    /* register, or constant */
+MIR_op_t mir_const_op(Emitter *e, LoopType t, u64 bits);
+u32 mir_frame_room(Emitter *e, u32 bytes); /* offset; never given back */
+MIR_reg_t mir_frame(Emitter *e);
+void mir_missing(Emitter *e, const char *what, const char *name);
+typedef struct Move {
+  MIR_reg_t to;
+  MIR_op_t from;
+  LoopType type;
+} Move;
+void mir_moves(Emitter *e, Move *moves, u32 count); /* all at once: reads before writes */
+void mir_call(Emitter *e, MirProto proto, void (*fn)(void), u32 nops, const MIR_op_t *ops); /* result first, then arguments */
+Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at); /* with its label; a dummy after a failure */
+/* Around a call in cold code: float registers that live across it go to the frame, so that MIR may keep them in registers. */
+void mir_save(Emitter *e, const Cold *c);
+void mir_restore(Emitter *e, const Cold *c);
+void mir_statement(Emitter *e, u32 at);
+WeftStatus mir_function(MirGroup *g, u32 unit);
+
+/* mir_ops.c */
+void mir_value(Emitter *e, u32 id);
+/* Goes to `yes` when the i1 `id` holds, else on; or the other way round. */
+void mir_branch_if(Emitter *e, u32 id, MIR_label_t yes);
+void mir_branch_unless(Emitter *e, u32 id, MIR_label_t no);
+void mir_combine(Emitter *e, LoopOp op, LoopType t, MIR_reg_t to, MIR_op_t a, MIR_op_t b); /* to may be a's register */
+void mir_mark(Emitter *e, MirMark kind, u32 number);
+
+/* mir_heads.c */
+void mir_open_head(Emitter *e, u32 id, u32 at);
+void mir_else(Emitter *e);
+void mir_close_head(Emitter *e, u32 at);
+void mir_terminator(Emitter *e, u32 at);
+OpenHead *mir_innermost_loop(Emitter *e);
+
+/* mir_streams.c */
+bool mir_find_streams(Emitter *e); /* false when memory was refused */
+MIR_reg_t mir_address(Emitter *e, u32 access, i64 *disp);
+void mir_begin_streams(Emitter *e, u32 axis, MIR_reg_t from); /* from: the first index; 0 = it is 0 */
+void mir_step_streams(Emitter *e, u32 axis);
+
+/* mir_folds.c */
+void mir_open_fold(Emitter *e, OpenHead *o, u32 at);
+void mir_fold_trip(Emitter *e, OpenHead *o, u32 at); /* at the start of a trip */
+void mir_fold_element(Emitter *e, OpenHead *o, u32 at, MIR_op_t v);
+void mir_prefix(Emitter *e, u32 id);
+void mir_close_fold(Emitter *e, OpenHead *o, u32 at);
+void mir_cold_fold(Emitter *e, const Cold *c);
+
+#endif

@@ -1,0 +1,292 @@
+/* mir_folds.c — reductions and scans in the order of ir.md section 10.
+ *
+ * Integers, min and max are exact in any order: one accumulator. Float sums and products keep the lanes of a block in
+ * the frame (W * bytes = 256, so an addition meets its own store only W elements later), or one accumulator per block of rows
+ * or segment of a scan. A full block goes up to the levels above through a C function, in cold code; of a reduction within
+ * one block nothing is called. Absent lanes are skipped: the start of a lane is an exact identity. */
+#include <string.h>
+
+#include "jit/mir_emitter.h"
+
+enum { LANE_BYTES = 256 };
+
+static u32 bytes_of(const Fold *f) { return loop_type_bytes(f->type); }
+
+static LoopReduce reduction_of(const Emitter *e, u32 head) { return (LoopReduce)en(e, head)->aux; }
+
+static MIR_op_t identity(Emitter *e, u32 head, LoopType t) { return mir_const_op(e, t, loop_reduce_identity(reduction_of(e, head), t)); }
+static MIR_op_t empty(Emitter *e, u32 head, LoopType t) { return mir_const_op(e, t, loop_reduce_empty(reduction_of(e, head), t)); }
+
+static void keep_float(Emitter *e, MIR_reg_t r) {
+  if (!vec_push(e->alloc, &e->floats, r)) e->failed = true;
+}
+
+static void set_state(Emitter *e, const Fold *f) {
+  ins2(e, MIR_MOV, M(e, MIR_T_I64, mir_frame(e), f->state_at), I(e, 0));     /* used */
+  ins2(e, MIR_MOV, M(e, MIR_T_I64, mir_frame(e), f->state_at + 8), I(e, f->op)); /* op */
+}
+
+static MIR_reg_t state_of(Emitter *e, const Fold *f) {
+  MIR_reg_t r = mir_temp(e, LT_I64);
+  ins3(e, MIR_ADD, R(e, r), R(e, mir_frame(e)), I(e, f->state_at));
+  return r;
+}
+
+_Static_assert(offsetof(MirLanes, used) == 0 && offsetof(MirLanes, op) == 8, "set_state writes these");
+_Static_assert(offsetof(MirRows, used) == 0 && offsetof(MirRows, op) == 8, "set_state writes these");
+
+/* A block begins: as many lanes as it will have elements start from the identity. */
+static void begin_block(Emitter *e, u32 head, const Fold *f) {
+  MIR_label_t fill = new_label(e), whole = new_label(e);
+  MIR_reg_t end = mir_temp(e, LT_I64), bits = mir_temp(e, LT_I64);
+  u64 start = loop_reduce_identity(reduction_of(e, head), f->type);
+  ins2(e, MIR_MOV, R(e, end), R(e, f->lane_end));
+  ins3(e, MIR_UBGE, L(e, whole), R(e, f->left), I(e, loop_lanes(f->type)));
+  ins3(e, MIR_MUL, R(e, end), R(e, f->left), I(e, bytes_of(f)));
+  ins3(e, MIR_ADD, R(e, end), R(e, f->lane0), R(e, end));
+  put_label(e, whole);
+  ins2(e, MIR_MOV, R(e, bits), I(e, (i64)start));
+  ins2(e, MIR_MOV, R(e, f->lane), R(e, f->lane0));
+  put_label(e, fill);
+  ins2(e, MIR_MOV, M(e, f->type == LT_F64 ? MIR_T_I64 : MIR_T_I32, f->lane, 0), R(e, bits));
+  ins3(e, MIR_ADD, R(e, f->lane), R(e, f->lane), I(e, bytes_of(f)));
+  ins3(e, MIR_UBLT, L(e, fill), R(e, f->lane), R(e, end));
+  ins2(e, MIR_MOV, R(e, f->lane), R(e, f->lane0));
+  ins2(e, MIR_MOV, R(e, f->chunks), I(e, LOOP_BLOCK_TRIPS));
+}
+
+/* The number of elements, known to be the product of the trip counts. */
+static void count_elements(Emitter *e, u32 head, MIR_reg_t to) {
+  const LoopNode *n = en(e, head);
+  ins2(e, MIR_MOV, R(e, to), mir_op(e, loop_trips_of(e->fn, head, 0)));
+  for (u32 axis = 1; axis < n->a; axis++) ins3(e, MIR_MUL, R(e, to), R(e, to), mir_op(e, loop_trips_of(e->fn, head, axis)));
+}
+
+static u32 room_at_depth(Emitter *e, u32 *places, u32 bytes) {
+  u32 depth = e->folds < 8 ? e->folds : 7;
+  if (e->folds >= 8) return mir_frame_room(e, bytes);
+  if (!places[depth]) places[depth] = mir_frame_room(e, bytes);
+  return places[depth];
+}
+
+void mir_open_fold(Emitter *e, OpenHead *o, u32 at) {
+  const LoopNode *n = en(e, o->head);
+  Fold *f = &o->fold;
+  (void)at;
+  f->type = et(e, loop_result_of(e->fn, o->head, 0));
+  f->op = loop_reduce_op((LoopReduce)n->aux);
+  if (n->op == LOOP_REDUCE && !e->lives.uses[loop_result_of(e->fn, o->head, 0)]) return; /* FOLD_NONE: only what the body does besides */
+  bool exact = !loop_is_float(f->type) || f->op == LOOP_MIN || f->op == LOOP_MAX;
+  f->kind = exact ? FOLD_EXACT : n->op == LOOP_SCAN ? FOLD_SCAN : n->mem == LOOP_ORDER_ROWS ? FOLD_ROWS : FOLD_LANES;
+  if (f->kind != FOLD_LANES) {
+    f->acc = mir_temp(e, f->type);
+    ins2(e, move_code(f->type), R(e, f->acc), identity(e, o->head, f->type));
+    if (loop_is_float(f->type)) keep_float(e, f->acc);
+  }
+  if (n->op == LOOP_SCAN && e->lives.uses[loop_result_of(e->fn, o->head, 0)]) {
+    f->total = mir_temp(e, f->type);
+    ins2(e, move_code(f->type), R(e, f->total), empty(e, o->head, f->type));
+    if (loop_is_float(f->type)) keep_float(e, f->total);
+  }
+  if (exact) return;
+  f->state_at = room_at_depth(e, e->fold_state, sizeof(MirLanes) > sizeof(MirRows) ? sizeof(MirLanes) : sizeof(MirRows));
+  set_state(e, f);
+  f->chunks = mir_temp(e, LT_I64);
+  if (f->kind == FOLD_SCAN) {
+    f->before = mir_temp(e, f->type);
+    ins2(e, move_code(f->type), R(e, f->before), identity(e, o->head, f->type));
+    keep_float(e, f->before);
+    ins2(e, MIR_MOV, R(e, f->chunks), I(e, LOOP_SCAN_SEGMENT));
+  } else {
+    MIR_reg_t elements = mir_temp(e, LT_I64);
+    o->empty = new_label(e);
+    count_elements(e, o->head, elements);
+    ins3(e, MIR_BEQ, L(e, o->empty), R(e, elements), I(e, 0));
+    if (f->kind == FOLD_ROWS) {
+      ins2(e, MIR_MOV, R(e, f->chunks), I(e, LOOP_ROW_BLOCK));
+    } else {
+      f->left = elements;
+      f->lane = mir_temp(e, LT_I64);
+      f->lane0 = mir_temp(e, LT_I64);
+      f->lane_end = mir_temp(e, LT_I64);
+      ins3(e, MIR_ADD, R(e, f->lane0), R(e, mir_frame(e)), I(e, room_at_depth(e, e->fold_lanes, LANE_BYTES)));
+      ins3(e, MIR_ADD, R(e, f->lane_end), R(e, f->lane0), I(e, LANE_BYTES));
+      begin_block(e, o->head, f);
+    }
+  }
+  e->folds++;
+}
+
+static void cold_block(Emitter *e, OpenHead *o, u32 at, MIR_insn_code_t branch, MIR_op_t a, MIR_op_t b) {
+  Cold *c = mir_cold(e, COLD_BLOCK, o->head, at);
+  c->back = new_label(e);
+  c->fold = o->fold;
+  MIR_label_t back = c->back;
+  ins3(e, branch, L(e, c->label), a, b);
+  put_label(e, back);
+}
+
+/* A scan's segment goes up before the next element: its last value is out by then. */
+void mir_fold_trip(Emitter *e, OpenHead *o, u32 at) {
+  if (o->fold.kind == FOLD_SCAN) cold_block(e, o, at, MIR_BEQ, R(e, o->fold.chunks), I(e, 0));
+}
+
+void mir_fold_element(Emitter *e, OpenHead *o, u32 at, MIR_op_t v) {
+  Fold *f = &o->fold;
+  if (f->kind == FOLD_NONE) return;
+  if (f->kind != FOLD_LANES) mir_combine(e, f->op, f->type, f->acc, R(e, f->acc), v);
+  if (f->kind == FOLD_ROWS) {
+    ins3(e, MIR_SUB, R(e, f->chunks), R(e, f->chunks), I(e, 1));
+    cold_block(e, o, at, MIR_BEQ, R(e, f->chunks), I(e, 0));
+  }
+  if (f->kind != FOLD_LANES) return;
+  MIR_type_t memory = mir_memory_type(f->type);
+  MIR_reg_t t = mir_temp(e, f->type);
+  ins2(e, move_code(f->type), R(e, t), M(e, memory, f->lane, 0));
+  mir_combine(e, f->op, f->type, t, R(e, t), v);
+  ins2(e, move_code(f->type), M(e, memory, f->lane, 0), R(e, t));
+  ins3(e, MIR_ADD, R(e, f->lane), R(e, f->lane), I(e, bytes_of(f)));
+  cold_block(e, o, at, MIR_BEQ, R(e, f->lane), R(e, f->lane_end));
+}
+
+void mir_prefix(Emitter *e, u32 id) {
+  OpenHead *o = &e->open.data[e->open.count - 1];
+  Fold *f = &o->fold;
+  MIR_reg_t to = mir_reg(e, id);
+  mir_combine(e, f->op, f->type, f->acc, R(e, f->acc), mir_op(e, en(e, id)->a));
+  if (f->kind == FOLD_SCAN) {
+    mir_combine(e, f->op, f->type, to, R(e, f->before), R(e, f->acc));
+    ins3(e, MIR_SUB, R(e, f->chunks), R(e, f->chunks), I(e, 1));
+  } else {
+    ins2(e, move_code(f->type), R(e, to), R(e, f->acc));
+  }
+  if (f->total) ins2(e, move_code(f->type), R(e, f->total), R(e, to));
+}
+
+/* Lanes combine as l with l + W/2, then W/4 … 1, of those that are there: `present` is their bytes. */
+static void combine_lanes(Emitter *e, const Fold *f, MIR_reg_t present) {
+  MIR_label_t level = new_label(e), lane = new_label(e), lower = new_label(e), done = new_label(e);
+  MIR_type_t memory = mir_memory_type(f->type);
+  MIR_reg_t half = mir_temp(e, LT_I64), p = mir_temp(e, LT_I64), q = mir_temp(e, LT_I64), end = mir_temp(e, LT_I64);
+  MIR_reg_t a = mir_temp(e, f->type);
+  ins2(e, MIR_MOV, R(e, half), I(e, LANE_BYTES / 2));
+  put_label(e, level);
+  ins3(e, MIR_BLE, L(e, lower), R(e, present), R(e, half));
+  ins2(e, MIR_MOV, R(e, p), R(e, f->lane0));
+  ins3(e, MIR_ADD, R(e, q), R(e, p), R(e, half));
+  ins3(e, MIR_ADD, R(e, end), R(e, p), R(e, present));
+  put_label(e, lane);
+  ins2(e, move_code(f->type), R(e, a), M(e, memory, p, 0));
+  mir_combine(e, f->op, f->type, a, R(e, a), M(e, memory, q, 0));
+  ins2(e, move_code(f->type), M(e, memory, p, 0), R(e, a));
+  ins3(e, MIR_ADD, R(e, p), R(e, p), I(e, bytes_of(f)));
+  ins3(e, MIR_ADD, R(e, q), R(e, q), I(e, bytes_of(f)));
+  ins3(e, MIR_UBLT, L(e, lane), R(e, q), R(e, end));
+  ins2(e, MIR_MOV, R(e, present), R(e, half));
+  put_label(e, lower);
+  ins3(e, MIR_URSH, R(e, half), R(e, half), I(e, 1));
+  ins3(e, MIR_BGE, L(e, level), R(e, half), I(e, bytes_of(f)));
+  put_label(e, done);
+}
+
+/* Behind the loop. A second block was begun only if `used` is set. */
+void mir_close_fold(Emitter *e, OpenHead *o, u32 at) {
+  Fold *f = &o->fold;
+  u32 result_id = loop_result_of(e->fn, o->head, 0);
+  bool scan = en(e, o->head)->op == LOOP_SCAN;
+  if (f->kind == FOLD_NONE) return;
+  if (f->kind != FOLD_EXACT) e->folds--;
+  if (scan || f->kind == FOLD_EXACT) {
+    MIR_reg_t from = scan ? f->total : f->acc;
+    if (from) ins2(e, move_code(f->type), R(e, mir_reg(e, result_id)), R(e, from));
+    e->floats.count -= loop_is_float(f->type) ? (u32)(f->acc != 0) + (f->total != 0) + (f->before != 0) : 0;
+    return;
+  }
+  MIR_reg_t result = mir_reg(e, result_id), r = mir_temp(e, f->type), used = mir_temp(e, LT_I64);
+  MIR_label_t done = new_label(e);
+  if (f->kind == FOLD_LANES) {
+    MIR_label_t counted = new_label(e);
+    MIR_reg_t present = mir_temp(e, LT_I64);
+    f->left = mir_temp(e, LT_I64); /* now: are there elements in the last block */
+    ins2(e, MIR_MOV, R(e, present), I(e, LANE_BYTES));
+    ins3(e, MIR_BNE, L(e, counted), R(e, f->chunks), I(e, LOOP_BLOCK_TRIPS));
+    ins3(e, MIR_SUB, R(e, present), R(e, f->lane), R(e, f->lane0));
+    put_label(e, counted);
+    ins2(e, MIR_MOV, R(e, f->left), R(e, present));
+    combine_lanes(e, f, present);
+    ins2(e, move_code(f->type), R(e, r), M(e, mir_memory_type(f->type), f->lane0, 0));
+  } else {
+    f->left = mir_temp(e, LT_I64);
+    ins3(e, MIR_SUB, R(e, f->left), I(e, LOOP_ROW_BLOCK), R(e, f->chunks));
+    ins2(e, move_code(f->type), R(e, r), R(e, f->acc));
+    e->floats.count--;
+  }
+  Cold *c = mir_cold(e, COLD_FINISH, o->head, at);
+  c->back = new_label(e);
+  f->total = r;
+  c->fold = *f;
+  MIR_label_t back = c->back;
+  ins2(e, MIR_MOV, R(e, used), M(e, MIR_T_I64, mir_frame(e), f->state_at));
+  ins3(e, MIR_BNE, L(e, c->label), R(e, used), I(e, 0));
+  put_label(e, back);
+  ins2(e, move_code(f->type), R(e, result), R(e, r));
+  jump(e, done);
+  put_label(e, o->empty);
+  ins2(e, move_code(f->type), R(e, result), empty(e, o->head, f->type));
+  put_label(e, done);
+}
+
+/* ---- cold code ----------------------------------------------------------------------------- */
+
+typedef void (*Function)(void);
+
+static void push_lanes(Emitter *e, const Cold *c) {
+  const Fold *f = &c->fold;
+  bool d = f->type == LT_F64;
+  ins2(e, MIR_MOV, R(e, f->lane), R(e, f->lane0));
+  ins3(e, MIR_SUB, R(e, f->chunks), R(e, f->chunks), I(e, 1));
+  ins3(e, MIR_BNE, L(e, c->back), R(e, f->chunks), I(e, 0));
+  MIR_op_t ops[2] = {R(e, state_of(e, f)), R(e, f->lane0)};
+  mir_save(e, c);
+  mir_call(e, PROTO_V_PP, d ? (Function)mir_lanes_push_f64 : (Function)mir_lanes_push_f32, 2, ops);
+  mir_restore(e, c);
+  ins3(e, MIR_SUB, R(e, f->left), R(e, f->left), I(e, (i64)loop_lanes(f->type) * LOOP_BLOCK_TRIPS));
+  begin_block(e, c->node, f);
+}
+
+static void push_acc(Emitter *e, const Cold *c) {
+  const Fold *f = &c->fold;
+  bool d = f->type == LT_F64, scan = f->kind == FOLD_SCAN;
+  MIR_reg_t before = mir_temp(e, f->type);
+  MIR_op_t state = R(e, state_of(e, f));
+  mir_save(e, c);
+  if (scan) {
+    MIR_op_t ops[3] = {R(e, before), state, R(e, f->acc)};
+    mir_call(e, d ? PROTO_D_PD : PROTO_F_PF, d ? (Function)mir_scan_push_f64 : (Function)mir_scan_push_f32, 3, ops);
+  } else {
+    MIR_op_t ops[2] = {state, R(e, f->acc)};
+    mir_call(e, d ? PROTO_V_PD : PROTO_V_PF, d ? (Function)mir_rows_push_f64 : (Function)mir_rows_push_f32, 2, ops);
+  }
+  mir_restore(e, c);
+  if (scan) ins2(e, move_code(f->type), R(e, f->before), R(e, before));
+  ins2(e, move_code(f->type), R(e, f->acc), identity(e, c->node, f->type));
+  ins2(e, MIR_MOV, R(e, f->chunks), I(e, scan ? LOOP_SCAN_SEGMENT : LOOP_ROW_BLOCK));
+}
+
+void mir_cold_fold(Emitter *e, const Cold *c) {
+  const Fold *f = &c->fold;
+  bool d = f->type == LT_F64;
+  put_label(e, c->label);
+  if (c->kind == COLD_BLOCK) {
+    if (f->kind == FOLD_LANES) push_lanes(e, c);
+    else push_acc(e, c);
+  } else {
+    MIR_op_t ops[4] = {R(e, f->total), R(e, state_of(e, f)), R(e, f->total), R(e, f->left)};
+    Function lanes = d ? (Function)mir_lanes_end_f64 : (Function)mir_lanes_end_f32;
+    Function rows = d ? (Function)mir_rows_end_f64 : (Function)mir_rows_end_f32;
+    mir_save(e, c);
+    mir_call(e, d ? PROTO_D_PDP : PROTO_F_PFP, f->kind == FOLD_LANES ? lanes : rows, 4, ops);
+    mir_restore(e, c);
+  }
+  jump(e, c->back);
+}

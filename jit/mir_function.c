@@ -1,0 +1,674 @@
+/* mir_function.c — one loop IR function as a MIR function: parameters, statements, checks, exits, calls.
+ *
+ * Layout: an entry section (frame, parameters, constants, base pointers) that later code may still add to; the body; the one
+ * exit; cold code. Calls in hot code make MIR keep float values in memory; so what is seldom run saves and restores the
+ * float registers that live across its calls itself. */
+#include <stdio.h>
+#include <string.h>
+
+#include "jit/mir_emitter.h"
+
+enum { SAVED_MOST = 48 };
+
+/* ---- registers ----------------------------------------------------------------------------- */
+
+MIR_type_t mir_memory_type(LoopType t) {
+  switch (t) {
+    case LT_I1:
+    case LT_U8: return MIR_T_U8;
+    case LT_I32: return MIR_T_I32;
+    case LT_U32: return MIR_T_U32;
+    case LT_F32: return MIR_T_F;
+    case LT_F64: return MIR_T_D;
+    default: return MIR_T_I64;
+  }
+}
+
+static MIR_reg_t new_reg(Emitter *e, LoopType t, const char *prefix, u32 number) {
+  char name[24];
+  snprintf(name, sizeof name, "%s%u", prefix, number);
+  return MIR_new_func_reg(e->ctx, e->item->u.func, reg_type(t), name);
+}
+
+MIR_reg_t mir_temp(Emitter *e, LoopType t) { return new_reg(e, t, "x", ++e->temps); }
+MIR_reg_t mir_entry_reg(Emitter *e, LoopType t, const char *prefix) { return new_reg(e, t, prefix, ++e->temps); }
+
+void mir_at_entry(Emitter *e, MIR_insn_t insn) {
+  if (e->entry) MIR_insert_insn_after(e->ctx, e->item, e->entry, insn);
+  else MIR_prepend_insn(e->ctx, e->item, insn);
+  e->entry = insn;
+}
+
+void ins3(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b, MIR_op_t d) {
+  bool thrice = a.mode == MIR_OP_REG && b.mode == MIR_OP_REG && d.mode == MIR_OP_REG && a.u.reg == b.u.reg && a.u.reg == d.u.reg;
+  if (thrice) {
+    MIR_type_t type = MIR_reg_type(e->ctx, a.u.reg, e->item->u.func);
+    LoopType t = type == MIR_T_D ? LT_F64 : type == MIR_T_F ? LT_F32 : LT_I64;
+    MIR_reg_t copy = mir_temp(e, t);
+    ins2(e, move_code(t), R(e, copy), b);
+    d = R(e, copy);
+  }
+  put(e, MIR_new_insn(e->ctx, c, a, b, d));
+}
+
+MIR_label_t new_label(Emitter *e) {
+  bool room = vec_reserve(e->alloc, (void **)&e->labels.data, &e->labels.cap, e->labels.count + 1, sizeof *e->labels.data);
+  if (!room) e->failed = true;
+  if (!room && e->exit) return e->exit; /* any label will do now */
+  MIR_label_t l = MIR_new_label(e->ctx);
+  if (!room) {
+    put(e, l);
+    return l;
+  }
+  e->labels.data[e->labels.count++] = l;
+  l->data = (void *)(uintptr_t)e->labels.count;
+  return l;
+}
+
+void put_label(Emitter *e, MIR_label_t l) {
+  if (!l->data) return; /* put before: only after a failure */
+  e->labels.data[(uintptr_t)l->data - 1] = NULL;
+  l->data = NULL;
+  put(e, l);
+}
+
+/* After a failure, code may jump to labels that were not put: then the module is never linked, and they go with it. */
+static void free_labels(Emitter *e) {
+  for (u32 i = 0; i < e->labels.count; i++) {
+    MIR_label_t l = e->labels.data[i];
+    if (!l) continue;
+    if (e->failed) put_label(e, l);
+    else _MIR_free_insn(e->ctx, l);
+  }
+  vec_free(e->alloc, &e->labels);
+}
+
+MIR_reg_t mir_reg(Emitter *e, u32 id) {
+  u32 class = e->lives.class_of[id];
+  if (!e->regs[class]) e->regs[class] = new_reg(e, et(e, class), "v", class);
+  return e->regs[class];
+}
+
+static MIR_op_t immediate(Emitter *e, LoopType t, u64 bits) {
+  if (t == LT_F64) {
+    f64 v;
+    memcpy(&v, &bits, 8);
+    return MIR_new_double_op(e->ctx, v);
+  }
+  if (t == LT_F32) {
+    u32 low = (u32)bits;
+    f32 v;
+    memcpy(&v, &low, 4);
+    return MIR_new_float_op(e->ctx, v);
+  }
+  return I(e, (i64)bits);
+}
+
+/* A constant of the emitter's own: float ones in a register from the entry on. */
+MIR_op_t mir_const_op(Emitter *e, LoopType t, u64 bits) {
+  if (!loop_is_float(t)) return I(e, (i64)bits);
+  MIR_reg_t r = mir_entry_reg(e, t, "c");
+  mir_at_entry(e, MIR_new_insn(e->ctx, move_code(t), R(e, r), immediate(e, t, bits)));
+  return R(e, r);
+}
+
+MIR_op_t mir_op(Emitter *e, u32 id) {
+  const LoopNode *n = en(e, id);
+  if (n->op != LOOP_CONST) return R(e, mir_reg(e, id));
+  LoopType t = (LoopType)n->type;
+  if (!loop_is_float(t) || !e->lives.in_loop[id]) return immediate(e, t, n->imm);
+  if (!e->regs[id]) {
+    e->regs[id] = new_reg(e, t, "k", id);
+    mir_at_entry(e, MIR_new_insn(e->ctx, move_code(t), R(e, e->regs[id]), immediate(e, t, n->imm)));
+    if (!vec_push(e->alloc, &e->constants, id)) e->failed = true;
+  }
+  return R(e, e->regs[id]);
+}
+
+/* The frame: first word for marks, second for moves between kinds of register. Its size is known at the end. */
+MIR_reg_t mir_frame(Emitter *e) {
+  if (!e->frame) {
+    e->frame = new_reg(e, LT_I64, "frame", 0);
+    MIR_insn_t insn = MIR_new_insn(e->ctx, MIR_ALLOCA, R(e, e->frame), I(e, 16));
+    MIR_prepend_insn(e->ctx, e->item, insn);
+    if (!e->entry) e->entry = insn;
+    if (e->frame_bytes < 16) e->frame_bytes = 16;
+  }
+  return e->frame;
+}
+
+u32 mir_frame_room(Emitter *e, u32 bytes) {
+  (void)mir_frame(e);
+  u32 at = e->frame_bytes;
+  e->frame_bytes += (bytes + 15) & ~15u;
+  return at;
+}
+
+/* Room for words that are read at once. */
+static u32 words_room(Emitter *e, u32 count) {
+  if (count * 8 > e->words_bytes) {
+    e->words_bytes = count * 8;
+    e->words_at = mir_frame_room(e, e->words_bytes);
+  }
+  return e->words_at;
+}
+
+void mir_missing(Emitter *e, const char *what, const char *name) {
+  if (e->missing) return;
+  e->missing = what;
+  e->missing_name = name;
+  e->failed = true;
+}
+
+/* All moves at once: one is made when nobody still reads what it writes; a cycle is broken through a fresh register. */
+void mir_moves(Emitter *e, Move *moves, u32 count) {
+  u32 left = 0;
+  for (u32 i = 0; i < count; i++)
+    if (!(moves[i].from.mode == MIR_OP_REG && moves[i].from.u.reg == moves[i].to)) moves[left++] = moves[i];
+  while (left) {
+    bool progress = false;
+    for (u32 i = 0; i < left;) {
+      bool read = false;
+      for (u32 k = 0; k < left; k++) read |= k != i && moves[k].from.mode == MIR_OP_REG && moves[k].from.u.reg == moves[i].to;
+      if (read) {
+        i++;
+        continue;
+      }
+      ins2(e, move_code(moves[i].type), R(e, moves[i].to), moves[i].from);
+      moves[i] = moves[--left];
+      progress = true;
+    }
+    if (progress) continue;
+    MIR_reg_t copy = mir_temp(e, moves[0].type);
+    MIR_reg_t of = moves[0].from.u.reg;
+    ins2(e, move_code(moves[0].type), R(e, copy), moves[0].from);
+    for (u32 k = 0; k < left; k++)
+      if (moves[k].from.mode == MIR_OP_REG && moves[k].from.u.reg == of) moves[k].from = R(e, copy);
+  }
+}
+
+void mir_call(Emitter *e, MirProto proto, void (*fn)(void), u32 nops, const MIR_op_t *ops) {
+  MIR_op_t all[10] = {MIR_new_ref_op(e->ctx, e->group->protos[proto]), MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn)};
+  memcpy(all + 2, ops, sizeof *ops * nops);
+  put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, nops + 2, all));
+}
+
+/* ---- cold code ----------------------------------------------------------------------------- */
+
+static void note_saved(Emitter *e, MIR_reg_t r) {
+  if (!vec_push(e->alloc, &e->cold_saved, r)) e->failed = true;
+}
+
+Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at) {
+  static const Cold none;
+  Cold c = none;
+  c.kind = kind;
+  c.node = id;
+  c.label = new_label(e);
+  c.open = e->cold_open.count;
+  c.saved = e->cold_saved.count;
+  for (u32 i = 0; kind == COLD_CHECK && i < e->open.count; i++)
+    if (!vec_push(e->alloc, &e->cold_open, e->open.data[i].head)) e->failed = true;
+  c.open_count = e->cold_open.count - c.open;
+  if (kind != COLD_CHECK && kind != COLD_LEAVE) {
+    for (u32 node = 1; node < e->fn->nodes.count; node++) {
+      const LoopNode *n = en(e, node);
+      if (!loop_is_float((LoopType)n->type) || e->lives.class_of[node] != node || !e->regs[node] || n->op == LOOP_CONST) continue;
+      bool across = n->op == LOOP_PARAM ? e->lives.last[node] >= at : lives_across(&e->lives, node, at);
+      if (across) note_saved(e, e->regs[node]);
+    }
+    for (u32 i = 0; i < e->floats.count; i++) note_saved(e, e->floats.data[i]);
+    if (e->cold_saved.count - c.saved > SAVED_MOST) e->cold_saved.count = c.saved + SAVED_MOST; /* the rest is MIR's */
+  }
+  c.saved_count = e->cold_saved.count - c.saved;
+  if (vec_push(e->alloc, &e->cold, c)) return &e->cold.data[e->cold.count - 1];
+  e->failed = true;
+  e->no_cold = c;
+  return &e->no_cold;
+}
+
+static void move_saved(Emitter *e, const Cold *c, bool out) {
+  if (c->saved_count && !e->save_at) e->save_at = mir_frame_room(e, SAVED_MOST * 8);
+  for (u32 i = 0; i < c->saved_count; i++) {
+    MIR_reg_t r = e->cold_saved.data[c->saved + i];
+    bool d = MIR_reg_type(e->ctx, r, e->item->u.func) == MIR_T_D;
+    MIR_op_t at = M(e, d ? MIR_T_D : MIR_T_F, e->frame, e->save_at + i * 8);
+    if (out) ins2(e, d ? MIR_DMOV : MIR_FMOV, at, R(e, r));
+    else ins2(e, d ? MIR_DMOV : MIR_FMOV, R(e, r), at);
+  }
+}
+
+void mir_save(Emitter *e, const Cold *c) { move_saved(e, c, true); }
+
+void mir_restore(Emitter *e, const Cold *c) {
+  move_saved(e, c, false);
+  for (u32 i = 0; i < e->constants.count; i++) {
+    u32 id = e->constants.data[i];
+    ins2(e, move_code(et(e, id)), R(e, e->regs[id]), immediate(e, et(e, id), en(e, id)->imm));
+  }
+}
+
+/* Offsets in LoopCtx. */
+enum { CTX_RESULTS = 0, CTX_BUDGET = 8, CTX_DEPTH = 16, CTX_POLL = 24, CTX_FRAME = 32 };
+_Static_assert(offsetof(LoopCtx, results) == CTX_RESULTS && offsetof(LoopCtx, budget) == CTX_BUDGET && offsetof(LoopCtx, depth) == CTX_DEPTH &&
+                 offsetof(LoopCtx, poll) == CTX_POLL && offsetof(LoopCtx, frame) == CTX_FRAME,
+  "emitted code reads these");
+
+static MIR_op_t ctx_word(Emitter *e, i64 offset) { return M(e, MIR_T_I64, e->native_ctx, offset); }
+
+/* Stores a value as a word at base + offset. */
+static void store_word(Emitter *e, MIR_reg_t base, i64 offset, u32 id) {
+  const LoopNode *n = en(e, id);
+  MIR_op_t v = mir_op(e, id);
+  if (n->op == LOOP_CONST) {
+    MIR_reg_t bits = mir_temp(e, LT_I64);
+    ins2(e, MIR_MOV, R(e, bits), I(e, (i64)n->imm));
+    ins2(e, MIR_MOV, M(e, MIR_T_I64, base, offset), R(e, bits));
+  } else if (n->type == LT_F32) {
+    ins2(e, MIR_MOV, M(e, MIR_T_I64, base, offset), I(e, 0));
+    ins2(e, MIR_FMOV, M(e, MIR_T_F, base, offset), v);
+  } else {
+    ins2(e, move_code((LoopType)n->type), M(e, n->type == LT_F64 ? MIR_T_D : MIR_T_I64, base, offset), v);
+  }
+}
+
+/* Tells the host this function's frame and leaves. */
+static void leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 count) {
+  MIR_label_t untold = new_label(e);
+  MIR_reg_t fn = mir_temp(e, LT_I64), words = mir_temp(e, LT_I64);
+  u32 at = words_room(e, count);
+  for (u32 i = 0; i < count; i++) store_word(e, mir_frame(e), at + i * 8, values[i]);
+  ins3(e, MIR_ADD, R(e, words), R(e, mir_frame(e)), I(e, at));
+  ins2(e, MIR_MOV, R(e, fn), ctx_word(e, CTX_FRAME));
+  ins3(e, MIR_BEQ, L(e, untold), R(e, fn), I(e, 0));
+  MIR_op_t ops[7] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_FRAME]), R(e, fn), R(e, e->native_ctx), I(e, (i64)e->fn->tag), I(e, exit),
+    R(e, words), I(e, count)};
+  put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 7, ops));
+  put_label(e, untold);
+  ins2(e, MIR_MOV, R(e, e->code), code ? R(e, code) : I(e, exit));
+  jump(e, e->exit);
+}
+
+static void cold_leave(Emitter *e, const Cold *c) {
+  const LoopNode *n = en(e, c->node);
+  const u32 *list = loop_list(e->fn, n);
+  u32 skip = n->op == LOOP_CALL ? n->a : 0;
+  put_label(e, c->label);
+  leave(e, n->op == LOOP_CALL ? n->c : (u32)n->imm, c->code, list + skip, n->count - skip);
+}
+
+static void cold_poll(Emitter *e, const Cold *c) {
+  MIR_reg_t fn = mir_temp(e, LT_I64), answer = mir_temp(e, LT_I64);
+  const LoopNode *n = en(e, c->node);
+  put_label(e, c->label);
+  ins2(e, MIR_MOV, R(e, fn), ctx_word(e, CTX_POLL));
+  ins3(e, MIR_BEQ, L(e, c->back), R(e, fn), I(e, 0));
+  mir_save(e, c);
+  ins2(e, MIR_MOV, ctx_word(e, CTX_BUDGET), R(e, e->left));
+  MIR_op_t ops[4] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_P_P]), R(e, fn), R(e, answer), R(e, e->native_ctx)};
+  put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 4, ops));
+  ins2(e, MIR_MOV, R(e, e->left), ctx_word(e, CTX_BUDGET));
+  ins2(e, MIR_UEXT32, R(e, answer), R(e, answer));
+  mir_restore(e, c);
+  ins3(e, MIR_BEQ, L(e, c->back), R(e, answer), I(e, 0));
+  leave(e, (u32)n->imm, 0, loop_list(e->fn, n), n->count);
+}
+
+/* The least key: check number on top of the row-major element. */
+static void cold_check(Emitter *e, const Cold *c) {
+  const u64 most = ((u64)1 << 48) - 1;
+  MIR_reg_t key = mir_temp(e, LT_I64);
+  MIR_label_t fits = new_label(e);
+  put_label(e, c->label);
+  ins2(e, MIR_MOV, R(e, key), I(e, 0));
+  for (u32 i = 0; i < c->open_count; i++) {
+    u32 head = e->cold_open.data[c->open + i];
+    const LoopNode *n = en(e, head);
+    for (u32 axis = 0; axis < n->a; axis++) {
+      if (i) ins3(e, MIR_MUL, R(e, key), R(e, key), mir_op(e, loop_trips_of(e->fn, head, axis)));
+      ins3(e, MIR_ADD, R(e, key), R(e, key), R(e, mir_reg(e, loop_index_of(head, axis))));
+    }
+  }
+  ins3(e, MIR_UBLE, L(e, fits), R(e, key), I(e, (i64)most));
+  ins2(e, MIR_MOV, R(e, key), I(e, (i64)most));
+  put_label(e, fits);
+  ins3(e, MIR_OR, R(e, key), R(e, key), I(e, (i64)(en(e, c->node)->imm << 48)));
+  ins3(e, MIR_UBGE, L(e, c->back), R(e, key), R(e, e->key));
+  ins2(e, MIR_MOV, R(e, e->key), R(e, key));
+  jump(e, c->back);
+}
+
+static void put_cold(Emitter *e) {
+  for (u32 i = 0; i < e->cold.count && !e->failed; i++) {
+    Cold c = e->cold.data[i];
+    switch (c.kind) {
+      case COLD_CHECK: cold_check(e, &c); break;
+      case COLD_LEAVE: cold_leave(e, &c); break;
+      case COLD_POLL: cold_poll(e, &c); break;
+      default: mir_cold_fold(e, &c);
+    }
+  }
+}
+
+/* ---- statements ---------------------------------------------------------------------------- */
+
+/* Bounds that a float that fits lies strictly between. */
+static void fit_bounds(LoopCheck kind, f64 *above, f64 *below) {
+  switch (kind) {
+    case LOOP_CHECK_FIT_U8: *above = -1, *below = 256; return;
+    case LOOP_CHECK_FIT_I32: *above = -2147483649.0, *below = 2147483648.0; return;
+    case LOOP_CHECK_FIT_U32: *above = -1, *below = 4294967296.0; return;
+    case LOOP_CHECK_FIT_I64: *above = -0x1.0000000000001p63, *below = 0x1p63; return;
+    default: *above = -1, *below = 0x1p64; return;
+  }
+}
+
+static void check_fit(Emitter *e, const LoopNode *n, MIR_label_t failed) {
+  f64 bounds[2];
+  u64 bits[2];
+  MIR_label_t fits = new_label(e);
+  MIR_op_t v = mir_op(e, n->a);
+  fit_bounds((LoopCheck)n->aux, &bounds[0], &bounds[1]);
+  memcpy(bits, bounds, sizeof bits);
+  if (et(e, n->a) == LT_F32 || v.mode != MIR_OP_REG) {
+    MIR_reg_t wide = mir_temp(e, LT_F64);
+    ins2(e, et(e, n->a) == LT_F32 ? MIR_F2D : MIR_DMOV, R(e, wide), v);
+    v = R(e, wide);
+  }
+  ins3(e, MIR_DBLE, L(e, failed), v, mir_const_op(e, LT_F64, bits[0]));
+  ins3(e, MIR_DBLT, L(e, fits), v, mir_const_op(e, LT_F64, bits[1])); /* NaN: neither */
+  jump(e, failed);
+  put_label(e, fits);
+}
+
+static MIR_op_t in_reg(Emitter *e, LoopType t, MIR_op_t op) {
+  if (op.mode == MIR_OP_REG) return op;
+  MIR_reg_t r = mir_temp(e, t);
+  ins2(e, move_code(t), R(e, r), op);
+  return R(e, r);
+}
+
+static void put_check(Emitter *e, u32 id, u32 at) {
+  const LoopNode *n = en(e, id);
+  Cold *c = mir_cold(e, e->fn->kind == LOOP_KERNEL ? COLD_CHECK : COLD_LEAVE, id, at);
+  MIR_label_t failed = c->label;
+  if (e->fn->kind == LOOP_KERNEL) {
+    OpenHead *loop = mir_innermost_loop(e);
+    c->back = en(e, loop->head)->op == LOOP_WHILE ? loop->done : loop->next;
+  }
+  switch (n->aux) {
+    case LOOP_CHECK_INDEX: ins3(e, MIR_UBGE, L(e, failed), in_reg(e, LT_I64, mir_op(e, n->a)), mir_op(e, n->b)); return;
+    case LOOP_CHECK_ZERO_DIV: ins3(e, MIR_BEQ, L(e, failed), in_reg(e, LT_I64, mir_op(e, n->a)), I(e, 0)); return;
+    case LOOP_CHECK_ASSERT: mir_branch_unless(e, n->a, failed); return;
+    default: check_fit(e, n, failed);
+  }
+}
+
+static void put_poll(Emitter *e, u32 id, u32 at) {
+  Cold *c = mir_cold(e, COLD_POLL, id, at);
+  MIR_label_t label = c->label, back = c->back = new_label(e);
+  ins3(e, MIR_SUB, R(e, e->left), R(e, e->left), I(e, 1));
+  ins3(e, MIR_BLT, L(e, label), R(e, e->left), I(e, 0));
+  put_label(e, back);
+}
+
+static void put_return(Emitter *e, const LoopNode *n) {
+  MIR_reg_t results = mir_temp(e, LT_I64);
+  if (n->count) ins2(e, MIR_MOV, R(e, results), ctx_word(e, CTX_RESULTS));
+  for (u32 i = 0; i < n->count; i++) store_word(e, results, i * 8, loop_list(e->fn, n)[i]);
+  ins2(e, MIR_MOV, R(e, e->code), I(e, 0));
+  jump(e, e->exit);
+}
+
+static MirUnit *unit_of(const Emitter *e, const LoopFn *fn) {
+  for (u32 i = 0; i < e->group->count; i++)
+    if (e->group->units[i].source == fn) return &e->group->units[i];
+  return NULL;
+}
+
+static void call_kernel(Emitter *e, u32 id, u32 at, const LoopNode *n, MIR_op_t callee) {
+  const u32 *list = loop_list(e->fn, n);
+  u32 words = n->a - 2, room = words_room(e, words);
+  MIR_reg_t args = mir_temp(e, LT_I64), key = mir_temp(e, LT_I64);
+  for (u32 i = 0; i < words; i++) store_word(e, mir_frame(e), room + i * 8, list[i]);
+  ins3(e, MIR_ADD, R(e, args), R(e, mir_frame(e)), I(e, room));
+  MIR_op_t ops[6] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_KERNEL]), callee, R(e, key), R(e, args), mir_op(e, list[words]),
+    mir_op(e, list[words + 1])};
+  put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 6, ops));
+  Cold *c = mir_cold(e, COLD_LEAVE, id, at);
+  ins3(e, MIR_BNE, L(e, c->label), R(e, key), I(e, -1));
+}
+
+static void call_native(Emitter *e, u32 id, u32 at, const LoopNode *n, const LoopFn *fn, MIR_op_t proto, MIR_op_t callee) {
+  MIR_label_t room = new_label(e);
+  MIR_reg_t depth = mir_temp(e, LT_I64), code = mir_temp(e, LT_I64), results = mir_temp(e, LT_I64);
+  MIR_op_t *ops = mem_alloc(e->alloc, sizeof *ops * (n->a + 4));
+  if (!ops) {
+    e->failed = true;
+    return;
+  }
+  ins2(e, MIR_MOV, ctx_word(e, CTX_BUDGET), R(e, e->left));
+  ins2(e, MIR_MOV, R(e, depth), ctx_word(e, CTX_DEPTH));
+  ins3(e, MIR_SUB, R(e, depth), R(e, depth), I(e, 1));
+  ins2(e, MIR_MOV, ctx_word(e, CTX_DEPTH), R(e, depth));
+  ins3(e, MIR_BGE, L(e, room), R(e, depth), I(e, 0));
+  ins2(e, MIR_MOV, ctx_word(e, CTX_BUDGET), I(e, 0)); /* the callee's first poll asks the VM */
+  put_label(e, room);
+  ops[0] = proto;
+  ops[1] = callee;
+  ops[2] = R(e, code);
+  ops[3] = R(e, e->native_ctx);
+  for (u32 i = 0; i < n->a; i++) ops[4 + i] = mir_op(e, loop_list(e->fn, n)[i]);
+  put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, n->a + 4, ops));
+  mem_free(e->alloc, ops, sizeof *ops * (n->a + 4));
+  ins2(e, MIR_MOV, R(e, depth), ctx_word(e, CTX_DEPTH));
+  ins3(e, MIR_ADD, R(e, depth), R(e, depth), I(e, 1));
+  ins2(e, MIR_MOV, ctx_word(e, CTX_DEPTH), R(e, depth));
+  ins2(e, MIR_MOV, R(e, e->left), ctx_word(e, CTX_BUDGET));
+  Cold *c = mir_cold(e, COLD_LEAVE, id, at);
+  c->code = code;
+  ins3(e, MIR_BNE, L(e, c->label), R(e, code), I(e, 0));
+  if (n->b) ins2(e, MIR_MOV, R(e, results), ctx_word(e, CTX_RESULTS));
+  for (u32 i = 0; i < n->b; i++) {
+    u32 r = loop_result_of(e->fn, id, i);
+    LoopType t = (LoopType)fn->results.data[i];
+    ins2(e, move_code(t), R(e, mir_reg(e, r)), M(e, loop_is_float(t) ? mir_memory_type(t) : MIR_T_I64, results, i * 8));
+  }
+}
+
+static MIR_type_t argument_type(LoopType t) { return t == LT_PTR ? MIR_T_P : mir_memory_type(t); }
+
+static void put_call(Emitter *e, u32 id, u32 at) {
+  const LoopNode *n = en(e, id);
+  const char *name = name_text(&e->fn->module->names, (Name)n->imm);
+  const LoopFn *fn = loop_module_find(e->fn->module, name);
+  MirUnit *unit = unit_of(e, fn);
+  if (!unit && !fn->address) {
+    mir_missing(e, "no definition of", name);
+    return;
+  }
+  MIR_op_t callee = unit ? MIR_new_ref_op(e->ctx, unit->item) : MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn->address);
+  if (fn->kind == LOOP_KERNEL) {
+    call_kernel(e, id, at, n, callee);
+    return;
+  }
+  MIR_var_t *vars = mem_alloc(e->alloc, sizeof *vars * (fn->params.count + 1));
+  if (!vars) {
+    e->failed = true;
+    return;
+  }
+  char proto[40];
+  MIR_type_t result = MIR_T_U32;
+  vars[0] = (MIR_var_t){.type = MIR_T_P, .name = "ctx"};
+  for (u32 i = 0; i < fn->params.count; i++)
+    vars[i + 1] = (MIR_var_t){.type = argument_type(loop_type_of(fn, fn->params.data[i])), .name = "a"};
+  snprintf(proto, sizeof proto, "call_%llu_%u_%u", (unsigned long long)e->group->serial, (u32)(e->unit - e->group->units), at);
+  MIR_item_t item = MIR_new_proto_arr(e->ctx, proto, 1, &result, fn->params.count + 1, vars);
+  mem_free(e->alloc, vars, sizeof *vars * (fn->params.count + 1));
+  call_native(e, id, at, n, fn, MIR_new_ref_op(e->ctx, item), callee);
+}
+
+void mir_statement(Emitter *e, u32 at) {
+  u32 id = e->fn->body.data[at];
+  const LoopNode *n = en(e, id);
+  if (e->failed) return;
+  switch (loop_op_form((LoopOp)n->op)) {
+    case LOOP_FORM_HEAD: mir_open_head(e, id, at); return;
+    case LOOP_FORM_MARK:
+      if (n->op == LOOP_ELSE) mir_else(e);
+      else mir_close_head(e, at);
+      return;
+    case LOOP_FORM_CHECK: put_check(e, id, at); return;
+    case LOOP_FORM_CALL: put_call(e, id, at); return;
+    case LOOP_FORM_EXIT:
+      if (n->op == LOOP_POLL) {
+        put_poll(e, id, at);
+        return;
+      }
+      leave(e, (u32)n->imm, 0, loop_list(e->fn, n), n->count);
+      break;
+    case LOOP_FORM_TERM:
+      if (n->op != LOOP_RETURN) {
+        mir_terminator(e, at);
+        return;
+      }
+      put_return(e, n);
+      break;
+    default: mir_value(e, id); return;
+  }
+  if (e->open.count) e->open.data[e->open.count - 1].live = false;
+}
+
+/* ---- functions ----------------------------------------------------------------------------- */
+
+static void load_kernel_params(Emitter *e) {
+  for (u32 i = 0; i < e->fn->params.count; i++) {
+    u32 id = e->fn->params.data[i];
+    LoopType t = et(e, id);
+    if (!e->lives.uses[id]) continue;
+    MIR_op_t word = M(e, loop_is_float(t) ? mir_memory_type(t) : MIR_T_I64, e->args, i * 8);
+    mir_at_entry(e, MIR_new_insn(e->ctx, move_code(t), R(e, mir_reg(e, id)), word));
+  }
+}
+
+static void begin_function(Emitter *e, const char *name) {
+  MIR_type_t result = e->fn->kind == LOOP_KERNEL ? MIR_T_I64 : MIR_T_U32;
+  if (e->fn->kind == LOOP_KERNEL) {
+    e->item = MIR_new_func(e->ctx, name, 1, &result, 3, MIR_T_P, "args", MIR_T_I64, "lo", MIR_T_I64, "hi");
+    e->args = MIR_reg(e->ctx, "args", e->item->u.func);
+    e->lo = MIR_reg(e->ctx, "lo", e->item->u.func);
+    e->hi = MIR_reg(e->ctx, "hi", e->item->u.func);
+    return;
+  }
+  u32 count = e->fn->params.count;
+  MIR_var_t *vars = mem_alloc(e->alloc, sizeof *vars * (count + 1));
+  char *names = mem_alloc(e->alloc, 16 * (size_t)(count + 1));
+  if (!vars || !names) count = 0, e->failed = true;
+  MIR_var_t only = {.type = MIR_T_P, .name = "ctx"};
+  if (vars) vars[0] = only;
+  for (u32 i = 0; i < count; i++) {
+    u32 id = e->fn->params.data[i];
+    snprintf(names + 16 * i, 16, "v%u", id);
+    vars[i + 1] = (MIR_var_t){.type = argument_type(et(e, id)), .name = names + 16 * i};
+  }
+  e->item = MIR_new_func_arr(e->ctx, name, 1, &result, count + 1, vars ? vars : &only);
+  e->native_ctx = MIR_reg(e->ctx, "ctx", e->item->u.func);
+  for (u32 i = 0; i < count; i++) {
+    u32 id = e->fn->params.data[i];
+    e->regs[id] = MIR_reg(e->ctx, names + 16 * i, e->item->u.func);
+  }
+  mem_free(e->alloc, names, 16 * (size_t)(e->fn->params.count + 1));
+  mem_free(e->alloc, vars, sizeof *vars * (e->fn->params.count + 1));
+}
+
+static bool holds(const LoopFn *fn, LoopOp op) {
+  for (u32 i = 0; i < fn->body.count; i++)
+    if (loop_node(fn, fn->body.data[i])->op == op) return true;
+  return false;
+}
+
+static void put_exit(Emitter *e) {
+  put_label(e, e->exit);
+  if (e->left) ins2(e, MIR_MOV, ctx_word(e, CTX_BUDGET), R(e, e->left));
+  if (e->marks) mir_mark(e, MARK_END, (u32)(e->unit - e->group->units));
+  MIR_op_t result = e->fn->kind == LOOP_KERNEL ? (e->key ? R(e, e->key) : I(e, -1)) : R(e, e->code);
+  put(e, MIR_new_ret_insn(e->ctx, 1, result));
+}
+
+/* The last position before what must be emitted next: an arm that a constant condition never takes is left out, since MIR
+ * would drop its arithmetic and keep its marks. */
+static u32 behind_dead_arm(const Emitter *e, u32 at) {
+  const LoopNode *n = en(e, e->fn->body.data[at]);
+  u32 head = n->op == LOOP_IF ? e->fn->body.data[at] : n->op == LOOP_ELSE ? n->a : 0;
+  if (!head || en(e, loop_cond_of(e->fn, head))->op != LOOP_CONST) return at;
+  bool taken = en(e, loop_cond_of(e->fn, head))->imm != 0;
+  if (n->op == LOOP_IF) return taken ? at : e->lives.other[head] - 1;
+  return taken ? e->lives.end[head] - 1 : at;
+}
+
+static void put_body(Emitter *e) {
+  const LoopFn *fn = e->fn;
+  e->exit = new_label(e);
+  if (fn->kind == LOOP_KERNEL) {
+    load_kernel_params(e);
+    if (holds(fn, LOOP_CHECK)) {
+      e->key = new_reg(e, LT_I64, "key", 0);
+      ins2(e, MIR_MOV, R(e, e->key), I(e, -1));
+    }
+    ins3(e, MIR_BGE, L(e, e->exit), R(e, e->lo), R(e, e->hi));
+  } else {
+    e->code = new_reg(e, LT_I64, "code", 0);
+    ins2(e, MIR_MOV, R(e, e->code), I(e, 0));
+    if (holds(fn, LOOP_POLL) || holds(fn, LOOP_CALL)) {
+      e->left = new_reg(e, LT_I64, "left", 0);
+      ins2(e, MIR_MOV, R(e, e->left), ctx_word(e, CTX_BUDGET));
+    }
+    ins3(e, MIR_BEQ, L(e, e->exit), R(e, e->native_ctx), I(e, 0)); /* the exit is always reached: the end mark stays */
+  }
+  if (!mir_find_streams(e)) e->failed = true;
+  for (u32 at = 0; at < fn->body.count && !e->failed; at++) {
+    mir_statement(e, at);
+    at = behind_dead_arm(e, at);
+  }
+  put_exit(e);
+  put_cold(e);
+}
+
+/* The frame's size is in its ALLOCA, which stands first. */
+static void set_frame_size(Emitter *e) {
+  if (!e->frame) return;
+  MIR_insn_t insn = DLIST_HEAD(MIR_insn_t, e->item->u.func->insns);
+  insn->ops[1] = I(e, e->frame_bytes);
+}
+
+WeftStatus mir_function(MirGroup *g, u32 number) {
+  MirUnit *unit = &g->units[number];
+  Emitter e = {.group = g, .unit = unit, .fn = unit->fn, .alloc = g->alloc, .ctx = g->ctx};
+  char name[40];
+  snprintf(name, sizeof name, "fn_%llu_%u", (unsigned long long)g->serial, number);
+  if (lives_init(&e.lives, e.fn) != WEFT_OK) return WEFT_ERROR;
+  e.regs = mem_alloc_zero(e.alloc, sizeof *e.regs * e.fn->nodes.count);
+  if (e.regs) {
+    begin_function(&e, name);
+    if (!e.failed) put_body(&e);
+    set_frame_size(&e);
+    free_labels(&e);
+    MIR_finish_func(e.ctx);
+    unit->item = e.item;
+    unit->marks = e.marks;
+  }
+  if (e.missing && g->why) buf_printf(g->why, "%s: %s %s", name_text(&e.fn->module->names, e.fn->name), e.missing, e.missing_name);
+  bool ok = e.regs && !e.failed;
+  mem_free(e.alloc, e.regs, sizeof *e.regs * e.fn->nodes.count);
+  mem_free(e.alloc, e.access_stream, sizeof(u32) * e.fn->nodes.count);
+  vec_free(e.alloc, &e.open);
+  vec_free(e.alloc, &e.streams);
+  vec_free(e.alloc, &e.stream_terms);
+  vec_free(e.alloc, &e.cold);
+  vec_free(e.alloc, &e.cold_open);
+  vec_free(e.alloc, &e.cold_saved);
+  vec_free(e.alloc, &e.floats);
+  vec_free(e.alloc, &e.constants);
+  lives_free(&e.lives);
+  return ok ? WEFT_OK : WEFT_ERROR;
+}

@@ -1,0 +1,189 @@
+/* mir_heads.c — loops, branches and what ends them.
+ *
+ * Counted loops test at the bottom, behind one test for no trips. A `while` whose body begins with a few statements and an `if`
+ * has these again where it goes on to its next trip, so that it jumps once per trip. */
+#include <string.h>
+
+#include "jit/mir_emitter.h"
+
+enum { HEADER_MOST = 12 };
+
+static OpenHead *top(Emitter *e) { return &e->open.data[e->open.count - 1]; }
+
+OpenHead *mir_innermost_loop(Emitter *e) {
+  u32 d = e->open.count;
+  while (d-- > 0)
+    if (en(e, e->open.data[d].head)->op != LOOP_IF) return &e->open.data[d];
+  return NULL;
+}
+
+static OpenHead *find_open(Emitter *e, u32 head) {
+  u32 d = e->open.count - 1;
+  while (e->open.data[d].head != head) d--;
+  return &e->open.data[d];
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+/* Position of the `if` that a while's body begins with behind statements that may stand twice; 0 when there is none. */
+static u32 find_header(const Emitter *e, u32 at, u32 head) {
+  u32 nexts = 0;
+  for (u32 pos = at; pos < e->lives.end[head]; pos++) {
+    const LoopNode *n = en(e, e->fn->body.data[pos]);
+    nexts += n->op == LOOP_NEXT && n->a == head;
+  }
+  if (nexts == 0 || nexts > 2) return 0;
+  for (u32 pos = at + 1; pos <= at + HEADER_MOST; pos++) {
+    const LoopNode *n = en(e, e->fn->body.data[pos]);
+    if (n->op == LOOP_IF) return pos;
+    if (loop_is_head(n) || loop_is_terminator(n) || n->op == LOOP_CALL || n->op == LOOP_END) return 0;
+  }
+  return 0;
+}
+
+static void initial_values(Emitter *e, u32 id, const LoopNode *n) {
+  Move few[32], *moves = few;
+  if (n->b > COUNT_OF(few) && !(moves = mem_alloc(e->alloc, sizeof *moves * n->b))) {
+    e->failed = true;
+    return;
+  }
+  for (u32 i = 0; i < n->b; i++) {
+    u32 carry = loop_carry_of(e->fn, id, i);
+    moves[i] = (Move){mir_reg(e, carry), mir_op(e, loop_init_of(e->fn, id, i)), et(e, carry)};
+  }
+  mir_moves(e, moves, n->b);
+  if (moves != few) mem_free(e->alloc, moves, sizeof *moves * n->b);
+}
+
+static void open_axis(Emitter *e, OpenHead *o, u32 axis) {
+  u32 index = loop_index_of(o->head, axis);
+  MIR_op_t trips = mir_op(e, loop_trips_of(e->fn, o->head, axis));
+  bool outermost = e->fn->kind == LOOP_KERNEL && e->open.count == 0;
+  o->top[axis] = new_label(e);
+  o->skip[axis] = new_label(e);
+  if (!outermost && !o->empty && !(trips.mode == MIR_OP_INT && trips.u.i != 0)) {
+    if (trips.mode == MIR_OP_INT) jump(e, o->skip[axis]);
+    else ins3(e, MIR_BEQ, L(e, o->skip[axis]), trips, I(e, 0));
+  }
+  mir_begin_streams(e, index, outermost ? e->lo : 0);
+  ins2(e, MIR_MOV, R(e, mir_reg(e, index)), outermost ? R(e, e->lo) : I(e, 0));
+  put_label(e, o->top[axis]);
+}
+
+static void close_axis(Emitter *e, OpenHead *o, u32 axis) {
+  u32 index = loop_index_of(o->head, axis);
+  bool outermost = e->fn->kind == LOOP_KERNEL && e->open.count == 1;
+  mir_step_streams(e, index);
+  ins3(e, MIR_ADD, R(e, mir_reg(e, index)), R(e, mir_reg(e, index)), I(e, 1));
+  if (outermost) ins3(e, MIR_BLT, L(e, o->top[axis]), R(e, mir_reg(e, index)), R(e, e->hi));
+  else ins3(e, MIR_UBLT, L(e, o->top[axis]), R(e, mir_reg(e, index)), mir_op(e, loop_trips_of(e->fn, o->head, axis)));
+  put_label(e, o->skip[axis]);
+}
+
+void mir_open_head(Emitter *e, u32 id, u32 at) {
+  const LoopNode *n = en(e, id);
+  OpenHead o = {.head = id, .next = new_label(e), .done = new_label(e), .live = true};
+  if (n->op == LOOP_IF) {
+    bool has_else = e->lives.other[id] != e->lives.end[id];
+    o.arm = has_else ? new_label(e) : o.done;
+    OpenHead *loop = e->open.count ? top(e) : NULL;
+    mir_branch_unless(e, loop_cond_of(e->fn, id), o.arm);
+    if (loop && loop->header_if == at) {
+      loop->then_label = new_label(e);
+      loop->else_label = o.arm;
+      put_label(e, loop->then_label);
+    }
+  } else {
+    initial_values(e, id, n);
+    if (n->op == LOOP_REDUCE || n->op == LOOP_SCAN) mir_open_fold(e, &o, at);
+    for (u32 axis = 0; axis < n->a; axis++) open_axis(e, &o, axis);
+    if (n->op == LOOP_WHILE) {
+      o.header_if = find_header(e, at, id);
+      o.top[0] = new_label(e);
+      put_label(e, o.top[0]);
+    }
+    mir_fold_trip(e, &o, at);
+  }
+  if (!vec_push(e->alloc, &e->open, o)) e->failed = true;
+}
+
+void mir_else(Emitter *e) {
+  OpenHead *o = top(e);
+  if (o->live) jump(e, o->done);
+  put_label(e, o->arm);
+  o->live = true;
+}
+
+void mir_close_head(Emitter *e, u32 at) {
+  OpenHead *o = top(e);
+  const LoopNode *n = en(e, o->head);
+  if (n->op != LOOP_IF) {
+    if (n->op != LOOP_WHILE) put_label(e, o->next);
+    for (u32 axis = n->a; axis-- > 0;) close_axis(e, o, axis);
+    if (n->op == LOOP_REDUCE || n->op == LOOP_SCAN) mir_close_fold(e, o, at);
+  }
+  put_label(e, o->done);
+  e->open.count--;
+}
+
+/* ---- terminators --------------------------------------------------------------------------- */
+
+/* Values move to consecutive nodes of a head: its carried values or results. */
+static void move_to(Emitter *e, const LoopNode *n, u32 first) {
+  Move few[32], *moves = few;
+  if (n->count > COUNT_OF(few) && !(moves = mem_alloc(e->alloc, sizeof *moves * n->count))) {
+    e->failed = true;
+    return;
+  }
+  for (u32 i = 0; i < n->count; i++)
+    moves[i] = (Move){mir_reg(e, first + i), mir_op(e, loop_list(e->fn, n)[i]), et(e, first + i)};
+  mir_moves(e, moves, n->count);
+  if (moves != few) mem_free(e->alloc, moves, sizeof *moves * n->count);
+}
+
+static bool is_last_of(const Emitter *e, u32 at, u32 head) { return at + 1 == e->lives.end[head]; }
+
+static void next_trip(Emitter *e, u32 at, const LoopNode *n) {
+  u32 depth = (u32)(find_open(e, n->a) - e->open.data);
+  OpenHead *o = &e->open.data[depth];
+  move_to(e, n, loop_carry_of(e->fn, n->a, 0));
+  if (en(e, n->a)->op == LOOP_FOR) {
+    if (!is_last_of(e, at, n->a)) jump(e, o->next);
+    return;
+  }
+  u32 header = o->header_if, head_at = e->lives.where[n->a];
+  if (!header) {
+    jump(e, o->top[0]);
+    return;
+  }
+  u32 branch = e->fn->body.data[header];
+  bool in_then = at < e->lives.other[branch];
+  MIR_label_t yes = o->then_label, no = o->else_label;
+  for (u32 pos = head_at + 1; pos < header; pos++) mir_statement(e, pos);
+  if (in_then) {
+    mir_branch_if(e, loop_cond_of(e->fn, branch), yes);
+    jump(e, no);
+  } else {
+    mir_branch_unless(e, loop_cond_of(e->fn, branch), no);
+    jump(e, yes);
+  }
+}
+
+void mir_terminator(Emitter *e, u32 at) {
+  const LoopNode *n = en(e, e->fn->body.data[at]);
+  if (n->op == LOOP_YIELD) {
+    OpenHead *o = top(e);
+    if (en(e, o->head)->op == LOOP_IF) move_to(e, n, loop_result_of(e->fn, n->a, 0)); /* the arm's end follows */
+    else mir_fold_element(e, o, at, mir_op(e, loop_list(e->fn, n)[0]));
+    return;
+  }
+  if (n->op == LOOP_NEXT) {
+    next_trip(e, at, n);
+  } else { /* results of a loop are its carried values */
+    OpenHead *o = find_open(e, n->a);
+    MIR_label_t done = o->done;
+    move_to(e, n, loop_carry_of(e->fn, n->a, 0));
+    jump(e, done);
+  }
+  top(e)->live = false;
+}

@@ -1,0 +1,256 @@
+/* mir_lives.c — live spans over body positions, and registers shared along loop-carried values and results.
+ *
+ * MIR at level 1 does not coalesce moves. So a value that becomes the next value of a carried one, the result of an arm, or what
+ * a loop breaks with is computed in the carried value's register where their spans do not collide. Spans are linear in
+ * the body: two arms of an `if` never collide, and a value read inside a loop that it was defined before lives to
+ * the loop's end. */
+#include "jit/mir_lives.h"
+
+#include <string.h>
+
+static const LoopNode *node(const Lives *l, u32 id) { return loop_node(l->fn, id); }
+
+static bool is_leaf_without_place(const LoopNode *n) { return n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE; }
+
+/* ---- positions ----------------------------------------------------------------------------- */
+
+static bool find_places(Lives *l) {
+  const LoopFn *fn = l->fn;
+  VEC(u32) open = {0};
+  VEC(u32) loops = {0};
+  bool ok = true;
+  for (u32 pos = 0; ok && pos < fn->body.count; pos++) {
+    u32 id = fn->body.data[pos];
+    const LoopNode *n = node(l, id);
+    if (n->op == LOOP_END) {
+      u32 head = open.data[--open.count];
+      l->end[head] = pos;
+      if (node(l, head)->op != LOOP_IF) loops.count--;
+      else if (!l->other[head]) l->other[head] = pos;
+    }
+    if (n->op == LOOP_ELSE) l->other[open.data[open.count - 1]] = pos;
+    l->loop[pos] = loops.count ? loops.data[loops.count - 1] : 0;
+    l->where[id] = pos;
+    if (loop_is_head(n)) {
+      for (u32 i = 1; i <= n->a + n->b + n->c; i++) l->where[id + i] = pos;
+      ok = vec_push(l->alloc, &open, id) && (n->op == LOOP_IF || vec_push(l->alloc, &loops, id));
+    }
+    if (n->op == LOOP_CALL)
+      for (u32 i = 1; i <= n->b; i++) l->where[id + i] = pos;
+  }
+  vec_free(l->alloc, &open);
+  vec_free(l->alloc, &loops);
+  return ok;
+}
+
+/* The loop head that the loop at `head` stands in. */
+static u32 outer_loop(const Lives *l, u32 head) { return l->loop[l->where[head]]; }
+
+/* The innermost loop whose body holds the definition of a value. */
+static u32 home_loop(const Lives *l, u32 id) {
+  const LoopNode *n = node(l, id);
+  if (is_leaf_without_place(n)) return 0;
+  if (n->op == LOOP_INDEX || n->op == LOOP_CARRY) return n->a;
+  return l->loop[l->where[id]];
+}
+
+/* ---- uses ---------------------------------------------------------------------------------- */
+
+typedef struct Reader {
+  Lives *l;
+  u32 at;
+} Reader;
+
+static void count_use(void *ctx, u32 id) { ((Reader *)ctx)->l->uses[id]++; }
+
+/* Reads `id` at a position: to the end of the outermost loop that holds the position but not the definition. */
+static void read_at(void *ctx, u32 id) {
+  Reader *r = ctx;
+  Lives *l = r->l;
+  u32 home = home_loop(l, id), last = r->at;
+  for (u32 loop = l->loop[r->at]; loop && loop != home; loop = outer_loop(l, loop)) last = l->end[loop];
+  if (node(l, id)->op == LOOP_CONST && l->loop[r->at]) l->in_loop[id] = 1;
+  if (last > l->last[id]) l->last[id] = last;
+}
+
+/* A deferred value is read where it is branched on: so are its operands. Chains are walked with a small stack. */
+static void read_operands(Lives *l, u32 at, const LoopNode *n) {
+  Reader r = {l, at};
+  if (!l->deferred[l->fn->body.data[at]]) loop_each_operand(l->fn, n, read_at, &r);
+}
+
+static void read_deferred(Lives *l, u32 at, u32 id) {
+  u32 stack[32], depth = 0;
+  Reader r = {l, at};
+  stack[depth++] = id;
+  while (depth) {
+    const LoopNode *n = node(l, stack[--depth]);
+    u32 operands[2] = {n->a, n->op == LOOP_NOT ? 0 : n->b};
+    for (u32 i = 0; i < 2; i++) {
+      if (!operands[i]) continue;
+      if (l->deferred[operands[i]]) stack[depth++] = operands[i];
+      else read_at(&r, operands[i]);
+    }
+  }
+}
+
+/* The conditions a statement branches on. */
+static u32 branched_on(const Lives *l, u32 id) {
+  const LoopNode *n = node(l, id);
+  if (n->op == LOOP_IF) return loop_cond_of(l->fn, id);
+  if (n->op == LOOP_SELECT) return n->a;
+  if (n->op == LOOP_CHECK && n->aux == LOOP_CHECK_ASSERT) return n->a;
+  return 0;
+}
+
+/* May an i1 be computed at its only reader, a branch in the same loop? `nodes` bounds the size of such a tree. */
+static void defer(Lives *l, u32 cond, u32 at, u32 *room) {
+  u32 stack[32], depth = 0;
+  stack[depth++] = cond;
+  while (depth && *room) {
+    u32 id = stack[--depth];
+    const LoopNode *n = node(l, id);
+    bool compare = loop_op_form((LoopOp)n->op) == LOOP_FORM_COMPARE;
+    bool logic = (n->op == LOOP_AND || n->op == LOOP_OR || n->op == LOOP_NOT) && n->type == LT_I1;
+    if ((!compare && !logic) || l->uses[id] != 1 || l->loop[l->where[id]] != l->loop[at]) continue;
+    l->deferred[id] = 1;
+    (*room)--;
+    if (logic && depth + 2 <= COUNT_OF(stack)) {
+      stack[depth++] = n->a;
+      if (n->op != LOOP_NOT) stack[depth++] = n->b;
+    }
+  }
+}
+
+static void find_uses(Lives *l) {
+  const LoopFn *fn = l->fn;
+  Reader r = {l, 0};
+  for (u32 pos = 0; pos < fn->body.count; pos++) loop_each_operand(fn, node(l, fn->body.data[pos]), count_use, &r);
+  for (u32 pos = 0; pos < fn->body.count; pos++) {
+    u32 cond = branched_on(l, fn->body.data[pos]), room = 12;
+    if (cond) defer(l, cond, pos, &room);
+  }
+  for (u32 pos = 0; pos < fn->body.count; pos++) {
+    u32 id = fn->body.data[pos], cond = branched_on(l, id);
+    const LoopNode *n = node(l, id);
+    read_operands(l, pos, n);
+    if (cond && l->deferred[cond]) read_deferred(l, pos, cond);
+    if (n->op != LOOP_CHECK || fn->kind != LOOP_KERNEL) continue;
+    u32 loop = l->loop[pos]; /* a failed check goes on with the carried values as they are */
+    r.at = pos;
+    for (u32 i = 0; i < node(l, loop)->b; i++) read_at(&r, loop_carry_of(fn, loop, i));
+  }
+}
+
+/* ---- spans and classes --------------------------------------------------------------------- */
+
+static bool add_span(Lives *l, u32 id, u32 from, u32 to) {
+  if (!vec_push(l->alloc, &l->span, (LiveSpan){from, to, l->spans[id]})) return false;
+  l->spans[id] = l->span.count - 1;
+  return true;
+}
+
+static bool find_spans(Lives *l) {
+  for (u32 id = 1; id < l->fn->nodes.count; id++) {
+    const LoopNode *n = node(l, id);
+    l->class_of[id] = id;
+    if (n->type == LT_VOID || is_leaf_without_place(n)) continue;
+    u32 from = l->where[id], to = l->last[id];
+    if (n->op == LOOP_RESULT && loop_is_head(node(l, n->a))) from = l->end[n->a];
+    if (n->op == LOOP_CARRY && to <= from) to = from + 1;
+    if (to < from) to = from;
+    if (!add_span(l, id, from, to)) return false;
+  }
+  return true;
+}
+
+static bool collide(const Lives *l, u32 a, u32 b) {
+  for (u32 x = l->spans[a]; x; x = l->span.data[x].next)
+    for (u32 y = l->spans[b]; y; y = l->span.data[y].next) {
+      const LiveSpan *s = &l->span.data[x], *t = &l->span.data[y];
+      if ((s->from < t->to && t->from < s->to) || (s->from == t->from && s->to == t->to)) return true;
+    }
+  return false;
+}
+
+static u32 class_of(const Lives *l, u32 id) {
+  while (l->class_of[id] != id) id = l->class_of[id];
+  return id;
+}
+
+static void merge(Lives *l, u32 a, u32 b) { /* class b joins class a */
+  u32 last = l->spans[b];
+  while (last && l->span.data[last].next) last = l->span.data[last].next;
+  if (last) l->span.data[last].next = l->spans[a], l->spans[a] = l->spans[b];
+  l->class_of[b] = a;
+  l->shared[a] = l->shared[b] = 1;
+}
+
+/* Lets `value`, which is moved to `target`, be computed in target's register. It must be defined inside `within`: what is
+ * defined before is read again by the next trip or the other arm. */
+static void share(Lives *l, u32 target, u32 value, u32 within) {
+  const LoopNode *n = node(l, value);
+  if (is_leaf_without_place(n) || n->op == LOOP_INDEX || n->type != node(l, target)->type || l->deferred[value]) return;
+  if (l->where[value] <= l->where[within] || l->where[value] >= l->end[within]) return;
+  u32 a = class_of(l, target), b = class_of(l, value);
+  if (a != b && !collide(l, a, b)) merge(l, a, b);
+}
+
+static void find_classes(Lives *l) {
+  const LoopFn *fn = l->fn;
+  for (u32 pos = 0; pos < fn->body.count; pos++) { /* results of loops are their carried values at the end */
+    u32 id = fn->body.data[pos];
+    const LoopNode *n = node(l, id);
+    if (n->op != LOOP_FOR && n->op != LOOP_WHILE) continue;
+    for (u32 i = 0; i < n->b; i++) merge(l, class_of(l, loop_carry_of(fn, id, i)), class_of(l, loop_result_of(fn, id, i)));
+  }
+  for (u32 pos = fn->body.count; pos-- > 0;) {
+    const LoopNode *n = node(l, fn->body.data[pos]);
+    if (n->op != LOOP_NEXT && n->op != LOOP_BREAK && n->op != LOOP_YIELD) continue;
+    u32 head = n->a;
+    if (n->op == LOOP_YIELD && node(l, head)->op != LOOP_IF) continue;
+    for (u32 i = 0; i < n->count; i++)
+      share(l, n->op == LOOP_YIELD ? loop_result_of(fn, head, i) : loop_carry_of(fn, head, i), loop_list(fn, n)[i], head);
+  }
+  for (u32 id = 1; id < fn->nodes.count; id++) l->class_of[id] = class_of(l, id);
+}
+
+bool lives_across(const Lives *l, u32 class_node, u32 p) {
+  for (u32 s = l->spans[class_node]; s; s = l->span.data[s].next)
+    if (l->span.data[s].from < p && l->span.data[s].to >= p) return true;
+  return false;
+}
+
+static size_t nodes_bytes(const Lives *l) { return sizeof(u32) * (l->fn->nodes.count + 1); }
+static size_t body_bytes(const Lives *l) { return sizeof(u32) * (l->fn->body.count + 1); }
+
+WeftStatus lives_init(Lives *l, const LoopFn *fn) {
+  *l = (Lives){.fn = fn, .alloc = fn->module->alloc};
+  u32 **arrays[] = {&l->where, &l->end, &l->other, &l->last, &l->uses, &l->class_of, &l->spans};
+  bool ok = (l->loop = mem_alloc_zero(l->alloc, body_bytes(l))) != NULL;
+  for (u32 i = 0; i < COUNT_OF(arrays); i++) ok = (*arrays[i] = mem_alloc_zero(l->alloc, nodes_bytes(l))) && ok;
+  l->deferred = mem_alloc_zero(l->alloc, fn->nodes.count + 1);
+  l->in_loop = mem_alloc_zero(l->alloc, fn->nodes.count + 1);
+  l->shared = mem_alloc_zero(l->alloc, fn->nodes.count + 1);
+  ok = ok && l->deferred && l->in_loop && l->shared && vec_push(l->alloc, &l->span, (LiveSpan){0}) && find_places(l);
+  if (ok) {
+    find_uses(l);
+    ok = find_spans(l);
+  }
+  if (ok) {
+    find_classes(l);
+    return WEFT_OK;
+  }
+  lives_free(l);
+  return WEFT_ERROR;
+}
+
+void lives_free(Lives *l) {
+  u32 *arrays[] = {l->where, l->end, l->other, l->last, l->uses, l->class_of, l->spans};
+  for (u32 i = 0; i < COUNT_OF(arrays); i++) mem_free(l->alloc, arrays[i], nodes_bytes(l));
+  mem_free(l->alloc, l->loop, body_bytes(l));
+  mem_free(l->alloc, l->deferred, l->fn->nodes.count + 1);
+  mem_free(l->alloc, l->in_loop, l->fn->nodes.count + 1);
+  mem_free(l->alloc, l->shared, l->fn->nodes.count + 1);
+  vec_free(l->alloc, &l->span);
+}

@@ -1,0 +1,34 @@
+/* mir_lives.h — where the values of a loop IR function live, and which of them share a register. */
+#ifndef WEFT_JIT_MIR_LIVES_H
+#define WEFT_JIT_MIR_LIVES_H
+
+#include "jit/loops.h"
+
+typedef struct LiveSpan { /* body positions; touching spans do not collide */
+  u32 from, to;
+  u32 next; /* of the same class; 0 ends */
+} LiveSpan;
+
+typedef struct Lives {
+  const LoopFn *fn;
+  Allocator *alloc;
+  u32 *where;    /* per node: position in the body (heads, statements), of leaves their head's */
+  u32 *end;      /* per node: position of a head's END */
+  u32 *other;    /* per node: of an `if`: position of its ELSE, or of its END */
+  u32 *last;     /* per node: last position it is read at, loops it is read in counted to their END */
+  u32 *uses;     /* per node: how often it is read */
+  u32 *loop;     /* per body position: innermost open loop head, 0 = none; an `if` is none */
+  u8 *deferred;  /* per node: an i1 that is computed where it is branched on, and only there */
+  u8 *in_loop;   /* per node: a constant that is read inside a loop */
+  u32 *class_of; /* per node: the node whose register it shares; itself when alone */
+  u8 *shared;    /* per node: others have its register too */
+  u32 *spans;    /* per class: its first span */
+  VEC(LiveSpan) span; /* 0 unused */
+} Lives;
+
+WeftStatus lives_init(Lives *l, const LoopFn *fn) MUST_USE; /* error: memory refused */
+void lives_free(Lives *l);
+/* Does the class of a node hold a value across position p (values last read at p included). */
+bool lives_across(const Lives *l, u32 class_node, u32 p);
+
+#endif

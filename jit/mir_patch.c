@@ -1,0 +1,231 @@
+/* mir_patch.c — machine instructions that MIR lacks, put in after linking.
+ *
+ * The emitter stores a magic word to the frame and then does a stand-in: a subtraction with the operands wanted (for fma: a
+ * product and a sum). Here each magic is found in the code, the stand-in behind it decoded, and the bytes of both replaced:
+ * no-ops, the loads that the register allocator put between, the instruction. Nothing is guessed: what does not decode as
+ * expected fails, and the group is compiled again with calls. */
+#include <string.h>
+
+#include "jit/mir_emitter.h"
+
+bool mir_can_mark(MirMark kind) {
+  switch (kind) {
+    case MARK_FLOOR:
+    case MARK_CEIL:
+    case MARK_TRUNC:
+    case MARK_RINT: return __builtin_cpu_supports("sse4.1");
+    case MARK_FMA: return __builtin_cpu_supports("fma");
+    default: return true;
+  }
+}
+
+/* ---- decoding ------------------------------------------------------------------------------ */
+
+/* An SSE instruction: prefix, REX, 0F, opcode, ModRM and what belongs to it. */
+typedef struct Sse {
+  u8 prefix, rex, opcode, modrm;
+  u8 reg, rm;       /* with REX's bits; rm is meaningful for registers */
+  const u8 *tail;   /* SIB and displacement */
+  size_t tail_length, length;
+  bool memory, relative; /* relative to the instruction pointer */
+} Sse;
+
+/* Bytes behind ModRM: SIB and displacement. */
+static size_t address_length(const u8 *modrm, size_t left) {
+  u8 mod = *modrm >> 6, rm = *modrm & 7;
+  size_t n = 0;
+  if (mod == 3) return 0;
+  if (rm == 4) {
+    if (left < 2) return 0;
+    n = 1;
+    if (mod == 0 && (modrm[1] & 7) == 5) n += 4;
+  }
+  if (mod == 0 && rm == 5) n += 4;
+  return n + (mod == 1 ? 1 : mod == 2 ? 4 : 0);
+}
+
+static bool decode(const u8 *p, const u8 *end, Sse *s) {
+  const u8 *start = p;
+  *s = (Sse){0};
+  if (p < end && (*p == 0xF2 || *p == 0xF3 || *p == 0x66)) s->prefix = *p++;
+  if (p < end && (*p & 0xF0) == 0x40) s->rex = *p++;
+  if (end - p < 3 || *p != 0x0F) return false;
+  s->opcode = p[1];
+  p += 2;
+  s->modrm = *p;
+  s->reg = (u8)((s->modrm >> 3 & 7) | (s->rex & 4) << 1);
+  s->rm = (u8)((s->modrm & 7) | (s->rex & 1) << 3);
+  s->memory = s->modrm >> 6 != 3;
+  s->relative = (s->modrm & 0xC7) == 5;
+  s->tail = p + 1;
+  s->tail_length = address_length(p, (size_t)(end - p));
+  p += 1 + s->tail_length;
+  if (p > end) return false;
+  s->length = (size_t)(p - start);
+  return true;
+}
+
+/* A move into a float register, as the register allocator puts in. */
+static bool is_float_load(const Sse *s) {
+  bool scalar = s->opcode == 0x10 && (s->prefix == 0xF2 || s->prefix == 0xF3);
+  bool whole = s->opcode == 0x28 && (s->prefix == 0x66 || s->prefix == 0);
+  return scalar || whole;
+}
+
+/* ---- marks --------------------------------------------------------------------------------- */
+
+typedef struct Mark {
+  size_t at, length; /* of the store */
+  MirMark kind;
+  u32 number;
+} Mark;
+
+/* mov dword [base + disp], MIR_MARK | kind << 12 | number */
+static bool find_mark(const u8 *code, size_t at, size_t limit, Mark *m) {
+  if (limit - at < 10 || code[at] != 0xC7 || code[at + 1] >> 6 == 3 || (code[at + 1] >> 3 & 7) != 0) return false;
+  size_t length = 2 + address_length(code + at + 1, limit - at - 1);
+  u32 word;
+  if (limit - at < length + 4) return false;
+  memcpy(&word, code + at + length, 4);
+  if ((word & 0xFFFF0000u) != MIR_MARK || (word >> 12 & 15) >= MARK_COUNT) return false;
+  *m = (Mark){at, length + 4, (MirMark)(word >> 12 & 15), word & 0xFFF};
+  return true;
+}
+
+size_t mir_code_end(const u8 *code, size_t limit, u32 number) {
+  Mark m;
+  for (size_t at = 0; at + 16 < limit; at++) {
+    if (!find_mark(code, at, limit, &m)) continue;
+    at += m.length - 1;
+    if (m.kind == MARK_END && m.number == (number & 0xFFF)) return at + 1;
+  }
+  return 0;
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+typedef struct Out {
+  u8 bytes[64];
+  size_t length;
+  bool failed;
+} Out;
+
+static void out_bytes(Out *o, const u8 *bytes, size_t n) {
+  if (o->length + n > sizeof o->bytes) {
+    o->failed = true;
+    return;
+  }
+  memcpy(o->bytes + o->length, bytes, n);
+  o->length += n;
+}
+
+static void out_byte(Out *o, u8 b) { out_bytes(o, &b, 1); }
+
+/* prefix REX 0F opcode… ModRM with the register field `reg`, and the operand of `s` in the other. */
+static void out_sse(Out *o, u8 prefix, const char *opcode, size_t opcode_length, u8 reg, const Sse *s) {
+  u8 rex = (u8)((s->rex & 3) | (reg >> 3 & 1) << 2);
+  out_byte(o, prefix);
+  if (rex) out_byte(o, (u8)(0x40 | rex));
+  out_byte(o, 0x0F);
+  out_bytes(o, (const u8 *)opcode, opcode_length);
+  out_byte(o, (u8)((s->modrm & 0xC7) | (reg & 7) << 3));
+  out_bytes(o, s->tail, s->tail_length);
+}
+
+/* Loads the memory operand of a stand-in into a register that the allocator keeps for such, and makes it the operand. */
+static void out_load(Out *o, Sse *s) {
+  u8 scratch = s->reg == 9 ? 8 : 9;
+  if (!s->memory) return;
+  out_sse(o, s->prefix, "\x10", 1, scratch, s);
+  s->memory = false;
+  s->rm = scratch;
+  s->modrm = (u8)(0xC0 | (s->modrm & 0x38) | (scratch & 7));
+  s->rex = (u8)((s->rex & 4) | 1);
+  s->tail_length = 0;
+}
+
+static void out_no_ops(u8 *to, size_t n) {
+  static const u8 forms[9][9] = {{0x90}, {0x66, 0x90}, {0x0F, 0x1F, 0x00}, {0x0F, 0x1F, 0x40, 0}, {0x0F, 0x1F, 0x44, 0, 0},
+    {0x66, 0x0F, 0x1F, 0x44, 0, 0}, {0x0F, 0x1F, 0x80, 0, 0, 0, 0}, {0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0}, {0x66, 0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0}};
+  while (n) {
+    size_t k = n < 9 ? n : 9;
+    memcpy(to, forms[k - 1], k);
+    to += k;
+    n -= k;
+  }
+}
+
+/* vfmadd213: a = b * a + c. */
+static void out_fma(Out *o, const Sse *mul, const Sse *add) {
+  bool d = mul->prefix == 0xF2;
+  out_byte(o, 0xC4);
+  out_byte(o, (u8)((mul->reg & 8 ? 0 : 0x80) | (add->rex & 2 ? 0 : 0x40) | (add->rex & 1 ? 0 : 0x20) | 2));
+  out_byte(o, (u8)((d ? 0x80 : 0) | (~mul->rm & 15) << 3 | 1));
+  out_byte(o, 0xA9);
+  out_byte(o, (u8)((add->modrm & 0xC7) | (mul->reg & 7) << 3));
+  out_bytes(o, add->tail, add->tail_length);
+}
+
+/* Copies the loads at *p to `o`; they must not touch `busy` (16: none). */
+static bool skip_loads(const u8 **p, const u8 *end, Out *o, u8 busy, u8 busy_too) {
+  Sse s;
+  while (decode(*p, end, &s) && is_float_load(&s)) {
+    if (s.relative || s.reg == busy || s.reg == busy_too) return false;
+    out_bytes(o, *p, s.length);
+    *p += s.length;
+  }
+  return !o->failed;
+}
+
+static bool is_stand_in(const u8 *p, const u8 *end, u8 opcode, Sse *s) {
+  return decode(p, end, s) && s->opcode == opcode && (s->prefix == 0xF2 || s->prefix == 0xF3) && !s->relative;
+}
+
+static bool replace(u8 *code, size_t length, const Mark *m) {
+  static const u8 rounding[MARK_COUNT] = {[MARK_FLOOR] = 9, [MARK_CEIL] = 10, [MARK_TRUNC] = 11, [MARK_RINT] = 8};
+  const u8 *end = code + length, *p = code + m->at + m->length;
+  Out o = {.length = 0};
+  Sse s, add;
+  if (!skip_loads(&p, end, &o, 16, 16)) return false;
+  if (!is_stand_in(p, end, m->kind == MARK_FMA ? 0x59 : 0x5C, &s)) return false;
+  p += s.length;
+  switch (m->kind) {
+    case MARK_SQRT: out_sse(&o, s.prefix, "\x51", 1, s.reg, &s); break;
+    case MARK_MIN: out_sse(&o, s.prefix, "\x5D", 1, s.reg, &s); break;
+    case MARK_OR:
+    case MARK_AND: /* 128 bits wide: never on memory */
+      out_load(&o, &s);
+      out_sse(&o, 0x66, m->kind == MARK_OR ? "\x56" : "\x54", 1, s.reg, &s);
+      break;
+    case MARK_FMA:
+      if (s.memory) out_load(&o, &s);
+      if (!skip_loads(&p, end, &o, s.reg, s.rm) || !is_stand_in(p, end, 0x58, &add) || add.reg != s.reg || add.prefix != s.prefix) return false;
+      p += add.length;
+      if (!add.memory && add.rm == s.reg) return false;
+      out_fma(&o, &s, &add);
+      break;
+    default:
+      out_sse(&o, 0x66, s.prefix == 0xF2 ? "\x3A\x0B" : "\x3A\x0A", 2, s.reg, &s);
+      out_byte(&o, rounding[m->kind]);
+  }
+  size_t room = (size_t)(p - (code + m->at));
+  if (o.failed || o.length > room) return false;
+  out_no_ops(code + m->at, room - o.length);
+  memcpy(code + m->at + room - o.length, o.bytes, o.length);
+  return true;
+}
+
+bool mir_patch(u8 *bytes, size_t length, u64 *patched) {
+  Mark m;
+  for (size_t at = 0; at < length; at++) {
+    if (!find_mark(bytes, at, length, &m)) continue;
+    if (m.kind == MARK_END) {
+      out_no_ops(bytes + at, m.length);
+    } else {
+      if (!replace(bytes, length, &m)) return false;
+      ++*patched;
+    }
+    at += m.length - 1;
+  }
+  return true;
+}

@@ -1,0 +1,446 @@
+/* test_mir.c — the MIR emitter against the reference interpreter: kernels and native functions, written and random. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jit/loops.h"
+#include "jit/mir_emit.h"
+#include "tests/unit/loops_random.h"
+#include "tests/unit/loops_texts.h"
+
+static u64 w64(f64 v) {
+  u64 b;
+  memcpy(&b, &v, 8);
+  return b;
+}
+static u64 ptr(const void *p) { return (u64)(uintptr_t)p; }
+
+static f64 twice(f64 x) { return x * 2; }
+static f32 twice32(f32 x) { return x * 2; }
+static f64 hypotenuse(f64 x, f64 y) { return sqrt(x * x + y * y); }
+static const LoopMath test_math[] = {
+  {"exp", "wm_exp_f64", LT_F64, 1, (void (*)(void))twice},
+  {"exp", "wm_exp_f32", LT_F32, 1, (void (*)(void))twice32},
+  {"hypot", "wm_hypot_f64", LT_F64, 2, (void (*)(void))hypotenuse},
+};
+
+static void parsed(LoopModule *m, const char *text) {
+  Buf why;
+  assert_int_equal(loop_module_init(m, allocator_system()), WEFT_OK);
+  m->math = test_math;
+  m->math_count = COUNT_OF(test_math);
+  buf_init(&why, m->alloc);
+  if (loops_parse(m, text, strlen(text), &why) != WEFT_OK) fail_msg("%s\n%s", buf_text(&why), text);
+  buf_free(&why);
+}
+
+static MirCode *compiled(MirPool *pool, const LoopFn *const *fns, u32 count) {
+  MirCode *code = NULL;
+  Buf why;
+  buf_init(&why, allocator_system());
+  if (mir_compile(pool, fns, count, &code, &why) != WEFT_OK) fail_msg("not compiled: %s", buf_text(&why));
+  buf_free(&why);
+  return code;
+}
+
+static MirCode *compiled_all(MirPool *pool, LoopModule *m) { return compiled(pool, (const LoopFn *const *)m->fns.data, m->fns.count); }
+
+/* Calls a native with up to 18 words by the convention of RANDOM functions is done by its own type; small ones here. */
+typedef struct Frames {
+  LoopCtx ctx;
+  u64 words[16];
+  u32 count, polls, polls_allowed;
+  struct {
+    u64 tag, values[8];
+    u32 exit, count;
+  } frame[64];
+} Frames;
+
+static void note_frame(LoopCtx *ctx, u64 tag, u32 exit, const u64 *values, u32 count) {
+  Frames *f = (Frames *)(void *)ctx;
+  assert_true(f->count < 64 && count <= 8);
+  f->frame[f->count].tag = tag;
+  f->frame[f->count].exit = exit;
+  f->frame[f->count].count = count;
+  memcpy(f->frame[f->count++].values, values, sizeof *values * count);
+}
+
+static u32 note_poll(LoopCtx *ctx) {
+  Frames *f = (Frames *)(void *)ctx;
+  ctx->budget = 3;
+  return ++f->polls > f->polls_allowed || ctx->depth < 0;
+}
+
+static void frames_init(Frames *f, i64 budget, u32 polls_allowed) {
+  memset(f, 0, sizeof *f);
+  f->ctx = (LoopCtx){.results = f->words, .budget = budget, .depth = 50, .poll = note_poll, .frame = note_frame};
+  f->polls_allowed = polls_allowed;
+}
+
+/* ---- written functions --------------------------------------------------------------------- */
+
+static const char folds_text[] =
+  "kernel lanes (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
+  "  %r = reduce add f64 j in 0..n { %v = load x[j] f64 %w = mul %v s yield %w } store y[0] %r } }\n"
+  "kernel products (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
+  "  %r = reduce mul f64 j in 0..n { %v = load x[j] f64 yield %v } store y[0] %r } }\n"
+  "kernel rows (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
+  "  %r = reduce add f64 rows j in 0..n { %v = load x[j] f64 %w = mul %v s yield %w } store y[0] %r } }\n"
+  "kernel sums (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
+  "  %t = scan add f64 j in 0..n { %v = load x[j] f64 %w = mul %v s %p = prefix %w store y[j] %p } store y[n] %t } }\n"
+  "kernel most (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
+  "  %a = reduce max f64 j in 0..n { %v = load x[j] f64 yield %v }\n"
+  "  %b = reduce min f64 k in 0..n { %w = load x[k] f64 yield %w } store y[0] %a store y[1] %b } }\n"
+  "kernel two (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
+  "  %r = reduce add f64 a in 0..3, b in 0..n { %v = load x[3*b + a] f64 %w = mul %v s yield %w } store y[0] %r } }\n"
+  "kernel narrow (x: in f32, y: out f32, n: i64, s: f32) { par i in 0..1 {\n"
+  "  %r = reduce add f32 j in 0..n { %v = load x[j] f32 %w = mul %v s yield %w }\n"
+  "  %q = reduce add f32 rows k in 0..n { %u = load x[k] f32 yield %u }\n"
+  "  %t = scan add f32 l in 0..n { %a = load x[l] f32 %p = prefix %a store y[l] %p } store y[n] %r store y[n + 1] %q store y[n + 2] %t } }\n"
+  "kernel ints (x: in i32, y: out i64, n: i64, s: i64) { par i in 0..1 {\n"
+  "  %r = reduce add i64 j in 0..n { %v = load x[j] i32 %w = convert i64 %v yield %w }\n"
+  "  %q = scan add i32 k in 0..n { %u = load x[k] i32 %p = prefix %u %c = convert i64 %p store y[k] %c } store y[n] %r } }\n";
+
+static void folds(void **state) {
+  (void)state;
+  enum { MOST = 300000 };
+  static const i64 sizes[] = {0, 1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 127, 129, 255, 256, 257, 1000, 2047, 2048, 2049, 4095, 4096, 4097, 6000, 8192, 70000, 99999};
+  LoopModule m;
+  parsed(&m, folds_text);
+  MirPool *pool = mir_pool_new(allocator_system());
+  MirCode *code = compiled_all(pool, &m);
+  f64 *x = malloc(8 * (MOST + 4)), *y1 = malloc(8 * (MOST + 4)), *y2 = malloc(8 * (MOST + 4)), s = 1.1;
+  f32 s32 = 1.1f;
+  u64 seed = 5;
+  for (u32 f = 0; f < m.fns.count; f++) {
+    const LoopFn *fn = m.fns.data[f];
+    LoopType t = (LoopType)loop_node(fn, fn->params.data[0])->mem;
+    for (u32 i = 0; i < MOST; i++) {
+      seed = seed * 6364136223846793005u + 1442695040888963407u;
+      f64 v = 1 + (f64)(i64)seed * 0x1p-70;
+      f32 v32 = (f32)v;
+      if (t == LT_F64) x[i] = v;
+      else if (t == LT_F32) memcpy((f32 *)(void *)x + i, &v32, 4);
+      else ((i32 *)(void *)x)[i] = (i32)(seed >> 33);
+    }
+    for (u32 k = 0; k < COUNT_OF(sizes); k++) {
+      u64 scale = 0, key;
+      if (t == LT_F64) scale = w64(s);
+      else memcpy(&scale, &s32, 4);
+      i64 n = sizes[k];
+      u64 a[] = {ptr(x), ptr(y1), (u64)n, scale}, b[] = {ptr(x), ptr(y2), (u64)n, scale};
+      memset(y1, 0, 8 * (MOST + 4));
+      memset(y2, 0, 8 * (MOST + 4));
+      assert_int_equal(loops_interp_kernel(fn, a, 0, 1, &key, NULL, NULL), WEFT_OK);
+      assert_true(mir_code_kernel(code, f)(b, 0, 1) == key);
+      if (memcmp(y1, y2, 8 * (MOST + 4)) != 0) fail_msg("%s of %d elements", name_text(&m.names, fn->name), (int)n);
+    }
+  }
+  mir_code_free(code);
+  mir_pool_free(pool);
+  free(x);
+  free(y1);
+  free(y2);
+  loop_module_free(&m);
+}
+
+static void kernels(void **state) {
+  (void)state;
+  LoopModule m;
+  parsed(&m, loops_golden[1]);
+  MirPool *pool = mir_pool_new(allocator_system());
+  MirCode *code = compiled_all(pool, &m);
+  f64 x[3] = {1, 2, 4}, y[3];
+  i64 q[6] = {0, 2, 1, 1, 0, 0};
+  u64 args[] = {ptr(x), ptr(q), ptr(y), 3, 2, 3};
+  LoopKernelFn k = mir_code_kernel(code, 0);
+  assert_true(k(args, 0, 3) == LOOP_KEY_NONE);
+  assert_true(y[0] == 5 && y[1] == 4 && y[2] == 2);
+  q[3] = 3, q[4] = -1;
+  assert_true(k(args, 0, 3) == loop_key(0, 3));
+  assert_true(k(args, 2, 3) == loop_key(0, 4));
+  assert_true(k(args, 3, 3) == LOOP_KEY_NONE);
+  Buf text;
+  buf_init(&text, m.alloc);
+  mir_code_print(code, 0, &text);
+  assert_non_null(strstr(buf_text(&text), "func"));
+  assert_non_null(strstr(buf_text(&text), "endfunc"));
+  buf_free(&text);
+  mir_code_free(code);
+  loop_module_free(&m);
+
+  parsed(&m, loops_golden[0]); /* math through its C function; strides */
+  code = compiled_all(pool, &m);
+  f64 in[8] = {0, 1, 2, 3, 4, 5, 6, 7}, out[4];
+  u64 more[] = {ptr(in), ptr(out), 4, 2, w64(10)};
+  assert_true(mir_code_kernel(code, 0)(more, 0, 4) == LOOP_KEY_NONE);
+  assert_true(out[0] == 0 && out[1] == 40 && out[3] == 120);
+  mir_code_free(code);
+  loop_module_free(&m);
+  mir_pool_free(pool);
+}
+
+static void natives(void **state) {
+  (void)state;
+  LoopModule m;
+  Frames f;
+  parsed(&m, loops_golden[3]);
+  m.fns.data[0]->tag = 77;
+  MirPool *pool = mir_pool_new(allocator_system());
+  MirCode *code = compiled_all(pool, &m);
+  u32 (*fib)(LoopCtx *, i64);
+  *(void **)&fib = mir_code_native(code, 0);
+  frames_init(&f, 1000000, 0);
+  assert_int_equal(fib(&f.ctx, 20), 0);
+  assert_true(f.words[0] == 6765 && f.count == 0 && f.ctx.depth == 50 && f.ctx.budget < 1000000);
+  frames_init(&f, 10, 0); /* polled to death: frames innermost first */
+  assert_int_equal(fib(&f.ctx, 20), 1);
+  assert_true(f.count > 2 && f.frame[0].exit == 1 && f.frame[f.count - 1].exit >= 2 && f.frame[f.count - 1].values[0] == 20 && f.frame[0].tag == 77);
+  frames_init(&f, 1000000, 0); /* too deep */
+  f.ctx.depth = 5;
+  assert_int_equal(fib(&f.ctx, 20), 1);
+  assert_int_equal(f.count, 7);
+  mir_code_free(code);
+  loop_module_free(&m);
+
+  parsed(&m, loops_golden[6]);
+  code = compiled_all(pool, &m);
+  u8 flags[1000];
+  u32 (*sieve)(LoopCtx *, u8 *, i64);
+  *(void **)&sieve = mir_code_native(code, 0);
+  frames_init(&f, 1000000, 0);
+  assert_int_equal(sieve(&f.ctx, flags, 1000), 0);
+  assert_true(f.words[0] == 168);
+  mir_code_free(code);
+  loop_module_free(&m);
+
+  parsed(&m,
+    "kernel half (x: in f64, y: out f64, n: i64) { par i in 0..n { %v = load x[i] f64 check assert true #0 %c = lt %v 0.0 check zero_div i #1 %r = mul %v 0.5 store y[i] %r } }\n"
+    "native twice (x: in f64, y: inout f64, n: i64, a: f32, b: i1) -> (f32, i1, f64) {\n"
+    "  call half (x, y, n, 1, n) #5 (n, a)\n"
+    "  call half (x, y, n, 0, n) #6 (n, a, b)\n"
+    "  %c = not b  %d = load y[1] f64 return a %c %d }\n");
+  code = compiled_all(pool, &m);
+  u32 (*call)(LoopCtx *, const f64 *, f64 *, i64, f32, u8);
+  *(void **)&call = mir_code_native(code, 1);
+  f64 x[3] = {1, 2, 3}, y[3] = {0, 0, 0};
+  frames_init(&f, 100, 0);
+  assert_int_equal(call(&f.ctx, x, y, 3, 1.5f, 1), 6);
+  assert_true(y[0] == 0 && y[2] == 1.5 && f.count == 1 && f.frame[0].exit == 6 && f.frame[0].count == 3);
+  assert_true(f.frame[0].values[0] == 3 && f.frame[0].values[1] == 0x3FC00000 && f.frame[0].values[2] == 1);
+  mir_code_free(code);
+  loop_module_free(&m);
+  mir_pool_free(pool);
+}
+
+/* ---- random functions ---------------------------------------------------------------------- */
+
+static void show(const LoopFn *fn, const MirCode *code) {
+  Buf text;
+  buf_init(&text, fn->module->alloc);
+  loops_print(fn, &text);
+  LoopFn *simple = loops_simplify(fn);
+  buf_puts(&text, "simplified: ");
+  loops_print(simple, &text);
+  loop_fn_free(simple);
+  if (getenv("SHOW_MIR")) mir_code_print(code, 0, &text);
+  fputs(buf_text(&text), stderr);
+  buf_free(&text);
+}
+
+typedef u32 (*RandomNative)(LoopCtx *, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, i64, i64, i64, f64, f32, i32);
+
+static u32 call_native(void *fn, LoopCtx *ctx, const u64 *a) {
+  RandomNative native;
+  f64 ds;
+  f32 fs;
+  *(void **)&native = fn;
+  memcpy(&ds, &a[15], 8);
+  memcpy(&fs, &a[16], 4);
+  return native(ctx, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], (i64)a[12], (i64)a[13], (i64)a[14], ds, fs, (i32)a[17]);
+}
+
+static bool same_frames(const Frames *a, const Frames *b) {
+  if (a->count != b->count || a->polls != b->polls) return false;
+  for (u32 i = 0; i < a->count; i++) {
+    if (a->frame[i].exit != b->frame[i].exit || a->frame[i].count != b->frame[i].count) return false;
+    for (u32 k = 0; k < a->frame[i].count; k++) {
+      u64 x = a->frame[i].values[k], y = b->frame[i].values[k];
+      bool nan64 = loop_normal(LT_F64, x) == loop_normal(LT_F64, y), nan32 = loop_normal(LT_F32, x) == loop_normal(LT_F32, y);
+      if (x != y && !nan64 && !(nan32 && x >> 32 == 0 && y >> 32 == 0)) return false; /* a NaN's bits are its own */
+    }
+  }
+  return true;
+}
+
+
+static u32 slow; /* functions that the interpreter gave up on */
+
+static void compare_one(MirPool *pool, u64 seed, LoopKind kind, RandomData *one, RandomData *two, RandomData *three) {
+  LoopModule m;
+  Buf why;
+  assert_int_equal(loop_module_init(&m, allocator_system()), WEFT_OK);
+  buf_init(&why, m.alloc);
+  const LoopFn *fn = random_function(&m, seed, kind, "r");
+  if (loop_fn_finish(m.fns.data[0], &why) != WEFT_OK || loops_verify(fn, &why) != WEFT_OK) {
+    show(fn, NULL);
+    fail_msg("seed %llu: %s", (unsigned long long)seed, buf_text(&why));
+  }
+  LoopFn *simple = loops_simplify(fn);
+  assert_non_null(simple);
+  if (loops_verify(simple, &why) != WEFT_OK) {
+    show(fn, NULL);
+    fail_msg("seed %llu, simplified: %s", (unsigned long long)seed, buf_text(&why));
+  }
+  random_data(one, seed);
+  random_data(two, seed);
+  random_data(three, seed);
+  MirCode *code = compiled(pool, &fn, 1);
+  u64 steps = 2000000;
+  i64 n = (i64)one->args[RANDOM_IN + RANDOM_OUT];
+  u64 key = 0, got = 0;
+  u32 exit = 0, code_exit = 0;
+  Frames f, g;
+  frames_init(&f, 7, 2);
+  frames_init(&g, 7, 2);
+  WeftStatus status = kind == LOOP_KERNEL ? loops_interp_kernel(fn, one->args, 0, n, &key, &steps, NULL)
+                                          : loops_interp_native(fn, &f.ctx, one->args, &exit, &steps, NULL);
+  if (status == WEFT_OK) {
+    u32 buffer = 0, cell = 0;
+    const char *what = NULL;
+    if (kind == LOOP_KERNEL) {
+      got = mir_code_kernel(code, 0)(two->args, 0, n);
+      if (got != key) what = "key";
+    } else {
+      code_exit = call_native(mir_code_native(code, 0), &g.ctx, two->args);
+      if (code_exit != exit) what = "exit";
+      else if (!same_frames(&f, &g)) what = "frames";
+      else if (!exit && (!same_word((LoopType)fn->results.data[0], f.words[0], g.words[0]) || !same_word((LoopType)fn->results.data[1], f.words[1], g.words[1])))
+        what = "results";
+    }
+    if (!what && key == (kind == LOOP_KERNEL ? LOOP_KEY_NONE : 0) && !same_outputs(one, two, &buffer, &cell)) what = "output";
+    if (what) {
+      show(fn, code);
+      fail_msg("seed %llu: other %s: z%u[%u], key %llx %llx, exit %u %u", (unsigned long long)seed, what, buffer, cell, (unsigned long long)key,
+        (unsigned long long)got, exit, code_exit);
+    }
+    steps = 4000000; /* the simplified function alone */
+    frames_init(&g, 7, 2);
+    status = kind == LOOP_KERNEL ? loops_interp_kernel(simple, three->args, 0, n, &got, &steps, NULL)
+                                 : loops_interp_native(simple, &g.ctx, three->args, &code_exit, &steps, NULL);
+    assert_int_equal(status, WEFT_OK);
+    if ((kind == LOOP_KERNEL ? got != key : code_exit != exit) || (key == LOOP_KEY_NONE && !same_outputs(one, three, &buffer, &cell))) {
+      show(fn, code);
+      fail_msg("seed %llu: the simplified function differs", (unsigned long long)seed);
+    }
+  } else {
+    slow++;
+  }
+  mir_code_free(code);
+  loop_fn_free(simple);
+  buf_free(&why);
+  loop_module_free(&m);
+}
+
+static u64 setting(const char *name, u64 normal) { return getenv(name) ? strtoull(getenv(name), NULL, 10) : normal; }
+
+/* Kernels and natives in turn; SEED and COUNT choose others. */
+static void random_functions(void **state) {
+  bool plain = *state != NULL;
+  MirPool *pool = mir_pool_new(allocator_system());
+  RandomData *data = malloc(sizeof *data * 3);
+  u64 first = setting("SEED", 1), count = setting("COUNT", plain ? 250 : 1200);
+  mir_pool_plain(pool, plain);
+  slow = 0;
+  for (u64 seed = first; seed < first + count; seed++) compare_one(pool, seed, seed % 3 ? LOOP_KERNEL : LOOP_NATIVE, data, data + 1, data + 2);
+  MirStats s = mir_pool_stats(pool);
+  assert_int_equal(s.functions, count);
+  assert_true(plain ? s.patched == 0 : count < 100 || s.patched > count / 2);
+  assert_true(s.again <= count / 50); /* random code has values that MIR finds dead: their marks are found alone */
+  assert_true(slow <= count / 10);
+  assert_int_equal(s.code_bytes, 0);
+  free(data);
+  mir_pool_free(pool);
+}
+
+/* ---- what is refused ----------------------------------------------------------------------- */
+
+static void refusals(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *message;
+  } rows[] = {
+    {"extern native g (i64) -> (i64) native f (n: i64) -> (i64) { %r = call g (n) #1 return %r }", "no definition of g"},
+    {"table t f64 [1, 2] kernel k (y: out f64, n: i64) { par i in 0..n { %v = load t[i] f64 store y[i] %v } }", "tables"},
+  };
+  for (u32 i = 0; i < COUNT_OF(rows); i++) {
+    LoopModule m;
+    Buf why;
+    MirCode *code;
+    MirPool *pool = mir_pool_new(allocator_system());
+    parsed(&m, rows[i].text);
+    buf_init(&why, m.alloc);
+    const LoopFn *fn = m.fns.data[m.fns.count - 1];
+    assert_int_equal(mir_compile(pool, &fn, 1, &code, &why), WEFT_ERROR);
+    assert_null(code);
+    if (!strstr(buf_text(&why), rows[i].message)) fail_msg("%s", buf_text(&why));
+    buf_free(&why);
+    loop_module_free(&m);
+    mir_pool_free(pool);
+  }
+}
+
+typedef struct Failing {
+  Allocator base;
+  u64 left;
+  i64 held;
+} Failing;
+
+static void *failing_resize(Allocator *a, void *p, size_t old, size_t n) {
+  Failing *f = (Failing *)(void *)a;
+  if (n > old && f->left-- == 0) {
+    f->left = 0;
+    return NULL;
+  }
+  f->held += (i64)n - (i64)old;
+  return allocator_system()->resize(allocator_system(), p, old, n);
+}
+
+static void refused_memory(void **state) {
+  (void)state;
+  bool done = false;
+  for (u64 n = 0; !done; n++) {
+    Failing f = {{failing_resize}, UINT64_MAX, 0};
+    LoopModule m;
+    MirCode *code = NULL;
+    assert_int_equal(loop_module_init(&m, &f.base), WEFT_OK);
+    assert_int_equal(loops_parse(&m, loops_golden[1], strlen(loops_golden[1]), NULL), WEFT_OK);
+    assert_int_equal(loops_parse(&m, loops_golden[3], strlen(loops_golden[3]), NULL), WEFT_OK);
+    MirPool *pool = mir_pool_new(&f.base);
+    f.left = n;
+    done = mir_compile(pool, (const LoopFn *const *)m.fns.data, m.fns.count, &code, NULL) == WEFT_OK;
+    f.left = UINT64_MAX;
+    assert_true(done == (code != NULL));
+    mir_code_free(code);
+    mir_pool_free(pool);
+    loop_module_free(&m);
+    assert_true(f.held == 0 && n < 5000);
+  }
+}
+
+int main(void) {
+  static int plain;
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(folds),    cmocka_unit_test(kernels),        cmocka_unit_test(natives),
+    cmocka_unit_test(refusals), cmocka_unit_test(refused_memory), cmocka_unit_test(random_functions),
+    cmocka_unit_test_prestate(random_functions, &plain),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
