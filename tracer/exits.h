@@ -247,6 +247,7 @@ struct Backend {
    * When it says no, `why` holds a line for the user and the region is freed by the caller. */
   BackendResult (*compile)(Vm *vm, const Backend *self, Region *r, const CompileLimits *limits, Buf *why);
   void *state;
+  void (*remove)(Vm *vm, const Backend *self); /* the VM ends; its regions are gone. May be NULL */
 };
 
 #endif

@@ -685,6 +685,8 @@ static void on_vm_freed(Vm *vm) {
   Tracer *t = tracer_of(vm);
   if (!t) return;
   places_free(vm, &t->places);
+  for (u32 i = 0; i < t->backend_count; i++)
+    if (t->backends[i]->remove) t->backends[i]->remove(vm, t->backends[i]);
   mem_free(&vm->alloc, t->slots, sizeof *t->slots * t->slot_cap);
   vec_free(&vm->alloc, &t->events);
   vm->tier_state = NULL;
