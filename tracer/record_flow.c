@@ -497,7 +497,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
   if (l->types.count > 512) o = rec_stuck(r, REASON_graph_size, "a loop with many variables");
   u32 body_pc = 0;
   RecFrame *f = rec_top(r);
-  u32 *stale = NULL, nstale = 0;
+  u32 *stale = NULL, nstale = 0, head_exit = NO_EXIT;
   /* condition */
   BlockId cond = 0, body = 0;
   if (o == OUT_GO && !(cond = graph_open(g))) o = OUT_FAIL;
@@ -539,7 +539,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
     if (!r->no_exits) {
       u32 exit = rec_exit(r, EXIT_check, CHECK_none, p->spans[e->head]);
       if (exit == UINT32_MAX) o = r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_types, "a variable of the loop cannot be rebuilt");
-      else r->safe_exit = exit;
+      else r->safe_exit = head_exit = exit;
     }
     for (u32 i = 0; i < nstale; i++) {
       bool carried = false;
@@ -570,6 +570,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
   NodeId node = 0;
   if (o == OUT_GO && !(node = graph_while(g, init.data, init.count, cond, body))) o = OUT_FAIL;
   if (o == OUT_GO) {
+    g->nodes.data[node].exit = head_exit; /* polls */
     rec_restore(r, base);
     leaves.count = 0;
     for (u32 i = 0; i < l->types.count && o == OUT_GO; i++) {
