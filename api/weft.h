@@ -115,7 +115,7 @@ WEFT_API void weft_error_position(WeftVM *vm, int *line, int *column); /* 1-base
 
 WEFT_API WeftValue *weft_retain(WeftVM *vm, WeftValue *value); /* one count more; the same value */
 WEFT_API void weft_release(WeftVM *vm, WeftValue *value);      /* value may be NULL */
-WEFT_API const char *weft_show(WeftVM *vm, WeftValue *value);     /* as a literal, as the REPL shows it */
+WEFT_API const char *weft_show(WeftVM *vm, WeftValue *value);     /* as a literal, as the REPL shows it; "" when memory was refused */
 WEFT_API const char *weft_describe(WeftVM *vm, WeftValue *value); /* its type; for arrays "f64[3, 4]", weak ones "weak i64[]" */
 WEFT_API const char *weft_type(WeftVM *vm, WeftValue *value);     /* "array", "text", "list" … */
 

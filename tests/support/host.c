@@ -99,9 +99,16 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
   } else {
     WeftValue *value = NULL;
     if (weft_eval(vm, program, name, &value) == WEFT_OK) {
-      r.end = HOST_VALUE;
-      r.value = copy(weft_show(vm, value));
-      r.type = copy(weft_describe(vm, value));
+      const char *shown = weft_show(vm, value);
+      if (*shown) {
+        r.end = HOST_VALUE;
+        r.value = copy(shown);
+        r.type = copy(weft_describe(vm, value));
+      } else { /* no value is shown as nothing: memory was refused */
+        r.end = HOST_ERROR;
+        r.kind = copy("limit");
+        r.message = copy("out of memory");
+      }
       weft_release(vm, value);
     } else {
       r.end = HOST_ERROR;
