@@ -127,12 +127,8 @@ WeftStatus field_method(Vm *vm, Value obj, Name name, bool *found, Value *out) {
     *found = at != NULL;
     if (at) *out = value_keep(*at);
   } else if (obj.kind == V_MODULE) {
-    u32 slot; /* a module has no other use for a dot: what it lacks is an error */
-    bool has = scope_find(&obj.module->scope, name, &slot);
-    Value *at = has || op_by_name(name_text(&vm->names, name), name_len(&vm->names, name)) == OP_none
-                  ? module_member(vm, obj.module, name)
-                  : NULL;
-    if (!at) return vm->error.raised ? WEFT_ERROR : WEFT_OK;
+    Value *at = module_member(vm, obj.module, name); /* what a module lacks is an error, not a global function */
+    if (!at) return WEFT_ERROR;
     *found = true;
     *out = value_keep(*at);
   } else if (obj.kind == V_REF && name == vm->known[KN_value]) {

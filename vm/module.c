@@ -126,7 +126,9 @@ Value *module_member(Vm *vm, Module *m, Name name) {
       nearest = name_text(&vm->names, other);
     }
   }
-  if (nearest) (void)vm_error(vm, EK_name, "module '%s' has no '%s'; did you mean '%s'?", module, text, nearest);
+  Builtin global = builtin_find(text, name_len(&vm->names, name));
+  if (global.kind == BUILTIN_OP) (void)vm_error(vm, EK_name, "module '%s' has no '%s'; the global function '%s' is called without a module", module, text, text);
+  else if (nearest) (void)vm_error(vm, EK_name, "module '%s' has no '%s'; did you mean '%s'?", module, text, nearest);
   else (void)vm_error(vm, EK_name, "module '%s' has no '%s'", module, text);
   return NULL;
 }
