@@ -239,8 +239,8 @@ static inline WeftStatus binary_fast(Vm *vm, u32 op, u32 row, bool swap, Value *
       _Alignas(64) char strip[STRIP * 8];
       u64 one;
       TRY(kernel_poll(vm, a->size));
-      TRY(num_fit(vm, op, num, d, &num));
-      num_store(&one, d, num);
+      if (num.dtype != d) TRY(num_fit(vm, op, num, d, &num));
+      one = num.bits; /* the payload begins with the element */
       i64 n = a->size;
       u32 bytes = dtype_bytes(d), result_bytes = dtype_bytes(r);
       strip_fill(strip, &one, n < STRIP ? n : STRIP, bytes);
