@@ -159,6 +159,7 @@ static bool infer_elementwise(Infer *c) {
   const ArrayType *xs[MAX_OPERANDS];
   u32 n;
   if (!array_args(c, xs, &n)) return false;
+  if (c->op == OP_where && n != 3) return no_rule(c); /* the eager kernel says what is missing */
   if (!rule_broadcast(c->dims, n, xs, c->out, c->err) || !result_dtype(c, xs, n)) return false;
   if (c->op != OP_astype) return true;
   c->out->dtype = (u8)arg_dtype(&c->args[1]);
@@ -249,8 +250,11 @@ static bool infer_view(Infer *c, const ArrayType *x) {
           after[d] = a->attr->ints[2 * d + 1];
         }
       } else {
-        if (!ints_of_arg(c, 1, &n, list, TYPE_MAX_RANK) || (n != 1 && n != x->rank)) return no_rule(c);
-        for (u32 d = 0; d < x->rank; d++) before[d] = after[d] = list[n == 1 ? 0 : d];
+        if (!ints_of_arg(c, 1, &n, list, TYPE_MAX_RANK) || (n != 1 && n != 2)) return no_rule(c);
+        for (u32 d = 0; d < x->rank; d++) { /* one number for all sides, or (before, after) for all axes */
+          before[d] = list[0];
+          after[d] = list[n - 1];
+        }
       }
       for (u32 d = 0; d < x->rank; d++)
         if (before[d] < 0 || after[d] < 0) return no_rule(c);
