@@ -2,7 +2,7 @@
 #ifndef WEFT_API_INNER_H
 #define WEFT_API_INNER_H
 
-#include "api/vm_of.h"
+#include "api/api.h"
 
 typedef struct HostMemory {
   Allocator base; /* first: &memory.base is the allocator of the VM */

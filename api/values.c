@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "stdlib/files.h"
-#include "stdlib/format.h"
+#include "stdlib/stdlib.h"
 
 Value weft_value_of(const WeftValue *value) { return value->value; }
 

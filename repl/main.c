@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/vm_of.h"
+#include "api/api.h"
 #include "api/weft.h"
 #include "repl/repl.h"
 #include "tracer/tracer.h"

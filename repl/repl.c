@@ -8,7 +8,7 @@
 #include <readline/history.h>
 #include <readline/readline.h>
 
-#include "api/vm_of.h"
+#include "api/api.h"
 
 static char *join_line(char *so_far, const char *line) {
   size_t n = so_far ? strlen(so_far) : 0, m = strlen(line);

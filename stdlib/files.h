@@ -3,6 +3,7 @@
 #define WEFT_STDLIB_FILES_H
 
 #include "stdlib/args.h"
+#include "stdlib/stdlib.h"
 
 enum { FILE_LIMIT_BITS = 34 }; /* larger files are refused */
 
@@ -14,6 +15,5 @@ WeftStatus file_read(Vm *vm, u32 op, const char *path, char **data, size_t *len,
 WeftStatus file_write(Vm *vm, u32 op, const char *path, const char *data, size_t len) MUST_USE;
 
 bool text_parse_f64(const char *s, size_t n, f64 *out);      /* decimal number, inf or nan, in whole */
-bool utf8_valid(const char *s, size_t n);
 
 #endif

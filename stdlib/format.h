@@ -2,12 +2,10 @@
 #ifndef WEFT_STDLIB_FORMAT_H
 #define WEFT_STDLIB_FORMAT_H
 
-#include "vm/vm.h"
+#include "stdlib/stdlib.h"
 
-/* Appends a value as its literal; text bare when `bare` (top level of print), quoted inside containers. Values
- * nested deeper than FORMAT_DEPTH show as `…`. */
+/* format_value is in stdlib.h. Values nested deeper than FORMAT_DEPTH show as `…`. */
 enum { FORMAT_DEPTH = 200, FORMAT_ELEMENTS = 1000, FORMAT_EDGE = 3 };
-void format_value(Vm *vm, Value v, bool bare, Buf *out);
 void format_number(Value v, Buf *out); /* V_NUM; floats in the fewest digits that read back */
 void format_f64(f64 x, bool single, Buf *out);
 

@@ -34,6 +34,10 @@ void stdlib_remove(Vm *vm); /* frees vm->stdlib_state */
 /* Another build of the strip kernels, for tests; false when the processor cannot run it. All give the same bits. */
 bool stdlib_set_level(Vm *vm, StripLevel level) MUST_USE;
 
+/* Appends a value as its literal; text bare when `bare` (as print shows it). */
+void format_value(Vm *vm, Value v, bool bare, Buf *out);
+bool utf8_valid(const char *s, size_t n);
+
 /* Chooses OpenBLAS' kernels by this processor, since old releases do not know new ones. Sets an environment
  * variable that the library reads when it is loaded, so it is the program's to call, or a host's that agrees. */
 void stdlib_choose_blas_core(void);

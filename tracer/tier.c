@@ -167,7 +167,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
     return NULL;
   }
   Graph *g = rec.graph;
-  bool usable = true;
+  bool usable = graph_simplify(g);
 #ifndef NDEBUG
   Buf bad;
   buf_init(&bad, &vm->alloc);

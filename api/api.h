@@ -1,6 +1,6 @@
-/* vm_of.h — what the program of this project needs besides weft.h: the VM behind a WeftVM. */
-#ifndef WEFT_API_VM_OF_H
-#define WEFT_API_VM_OF_H
+/* api.h — facade: what the program of this project needs besides weft.h: the VM behind a WeftVM. */
+#ifndef WEFT_API_API_H
+#define WEFT_API_API_H
 
 #include "api/weft.h"
 #include "vm/vm.h"
