@@ -14,6 +14,12 @@
  * a value that an exit still needs only when no later check or poll can take that exit; PK_INPLACE kernels are
  * not split by polls.
  *
+ * Control. if … else … end and loop … end nest. `again` goes to the head of the nearest loop; `while` and `until`
+ * leave it; a loop whose end is reached is left. Jumps are set by plan_finish.
+ *
+ * Natives. ctx->frame brings exit values: PlanNativeExit says which slots take them and which exit of the graph is
+ * meant; an exit that is not listed, or meant as NO_EXIT, is the step's own exit.
+ *
  * Failure. `plan_run` never raises an error of the program: a failed check, a native's exit or an extern
  * operation that raises (its error is cleared) takes an exit, and the interpreter does it again. Memory, fuel,
  * deadline and interrupt are noticed by steps with an exit alone, and return WEFT_ERROR with the error in the
@@ -41,7 +47,7 @@ typedef enum PlanArgKind {
   PA_size,   /* element count of the array in the slot */
   PA_value,  /* extern: the slot as a Value */
   PA_list,   /* extern: the next imm arguments as one list */
-  PA_attr,   /* extern: attribute number imm of the graph (Graph.attrs) */
+  PA_attr,   /* extern: attribute number imm of the graph (Graph.attrs); slot, axis: its Plan.attr_sizes */
   PA_hole,   /* extern: parameter not given */
   PA_KIND_COUNT
 } PlanArgKind;
@@ -112,6 +118,11 @@ typedef struct PlanStep {
   NodeId node;      /* of the graph: for dumps and profiles */
 } PlanStep;
 
+typedef struct PlanAttrSize { /* a size within an attribute, compiled */
+  u32 position; /* as in AttrSource */
+  u32 code;     /* Plan.codes */
+} PlanAttrSize;
+
 typedef struct Plan {
   Allocator *alloc;
   Arena arena; /* names, size codes */
@@ -130,6 +141,8 @@ typedef struct Plan {
   VEC(u32) ids;
   VEC(u32) nodes; /* NodeIds */
   VEC(u32) owned; /* array slots that may own a count; made by plan_finish */
+  VEC(PlanAttrSize) attr_sizes;
+  VEC(u32) sym_slot; /* by symbol: the slot that holds its number, UINT32_MAX: none */
   u32 max_args, max_results;
   /* What the kernels and natives lie in (code memory, loop modules): freed with the plan. */
   void *code;
@@ -137,6 +150,7 @@ typedef struct Plan {
   u64 code_bytes;
   char *peak; /* text of the planned peak bytes, for dumps; in the arena */
   bool failed; /* memory was refused while building */
+  PlanStep dummy; /* what plan_step gives after a failure */
 } Plan;
 
 Plan *plan_new(Vm *vm, const Graph *g); /* slots of the inputs are there; NULL when refused */
@@ -148,15 +162,19 @@ u32 plan_slot(Plan *p, const PlanSlot *s);
 u32 plan_slot_for(Plan *p, ValueId v);    /* a slot of the value's type */
 PlanStep *plan_step(Plan *p, PlanOp op);  /* appended, zero but for exit = NO_EXIT; never NULL (a dummy after a failure) */
 u32 plan_args(Plan *p, const PlanArg *args, u32 count); /* returns Plan.args index */
-/* Slot of each symbol (by SizeSym index, UINT32_MAX: none): a size step's code is compiled against it. */
+/* Slot of each symbol (by SizeSym index, UINT32_MAX: none): a size step's code is compiled against it. Gives
+ * Plan.codes index, UINT32_MAX when a symbol has no slot (or memory was refused). The plan remembers the slots: sizes
+ * in attributes of extern, index and update steps use them. Inputs of form IN_size are known from the start. */
 u32 plan_code(Plan *p, Dim d, const u32 *slot_of_sym);
+void plan_symbol(Plan *p, u32 sym, u32 slot); /* the symbol's number lies there from now on */
 u32 plan_ids(Plan *p, const u32 *ids, u32 count);
 u32 plan_kernel(Plan *p, const PlanKernel *k, const NodeId *nodes, u32 count);
 u32 plan_native(Plan *p, const PlanNative *n, const PlanNativeExit *exits, u32 nexits, const NodeId *nodes, u32 count);
 PlanArg plan_arg_slot(u32 slot);
 PlanArg plan_arg_const(i64 imm);
 PlanArg plan_arg(PlanArgKind kind, u32 slot, u32 axis);
-/* Sets jumps, owned slots and maxima; verifies. On false `why` says what is wrong (or memory was refused). */
+/* Sets jumps, owned slots, sizes of attributes and maxima; an exit NO_EXIT becomes entry_exit; verifies. On false
+ * `why` says what is wrong (or memory was refused). */
 bool plan_finish(Plan *p, Buf *why) MUST_USE;
 
 /* ---- running, text, verifier ---------------------------------------------------------------------- */

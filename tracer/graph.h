@@ -317,7 +317,7 @@ GraphAttr attr_list(u32 param, u32 count);
 GraphAttr attr_text(Graph *g, u32 param, const char *s, u32 len);
 GraphAttr attr_ints(Graph *g, u32 param, const i64 *v, u32 count, bool pairs);
 GraphAttr attr_dims(Graph *g, u32 param, const Dim *v, u32 count);
-GraphAttr attr_index(Graph *g, const IndexItem *items, u32 count);
+GraphAttr attr_items(Graph *g, const IndexItem *items, u32 count);
 u32 op_param(u32 op, const char *name); /* index of a parameter; UINT32_MAX when there is none */
 
 /* ---- reading ------------------------------------------------------------------------------------- */
@@ -506,6 +506,28 @@ WeftStatus run_root(GraphRun *r, u32 *exit) MUST_USE;
 WeftStatus run_value(GraphRun *r, ValueId v, Value *out) MUST_USE;
 void run_set(GraphRun *r, ValueId v, Value value); /* consumes value */
 WeftStatus run_size(GraphRun *r, Dim d, i64 *out) MUST_USE; /* error: out of range, or of an unknown symbol */
+
+/* ---- what the graph interpreter shares with other runners of graphs ---- */
+
+/* Where attributes get sizes and index operands from. `position`: of the size within the attribute (dims: its number;
+ * index: 3 * item + part; dim: 0). Operands are borrowed, numbered as in IndexItem.at. */
+typedef struct AttrSource {
+  Vm *vm;
+  WeftStatus (*size)(void *ctx, Dim d, u32 position, i64 *out);
+  WeftStatus (*operand)(void *ctx, u32 number, Value *out);
+  void *ctx;
+} AttrSource;
+/* An attribute as an eager kernel takes it. *out owned. */
+WeftStatus attr_value(const AttrSource *s, const GraphAttr *a, Value *out) MUST_USE;
+/* An index as vm_index takes it: kinds of items, registers (borrowed values and numbers). */
+enum { INDEX_MAX_ITEMS = 2 * TYPE_MAX_RANK, INDEX_MAX_REGS = 3 * INDEX_MAX_ITEMS };
+WeftStatus attr_index(const AttrSource *s, const GraphAttr *a, u8 items[INDEX_MAX_ITEMS], Value regs[INDEX_MAX_REGS]) MUST_USE;
+/* x[items] = v or x[items] op= v on a value: consumes x and v; *out owned. x is updated in place when nobody else
+ * holds it. On error x is given back in *out. */
+WeftStatus attr_update(Vm *vm, u32 combine, Value x, const u8 *items, u32 count, const Value *regs, Value v, Value *out) MUST_USE;
+bool check_holds(u32 check, Value a, Value b); /* one element; b of another dtype for cast_range */
+/* Calls what a host node calls. Consumes args; *out owned. */
+WeftStatus host_call(Vm *vm, const Graph *g, u32 host, Value *args, u32 nargs, Value *out) MUST_USE;
 
 /* A value or size that an exit needs, wherever the backend left it: a bound slot, an input, or computed by run_value
  * from those. *out owned. */

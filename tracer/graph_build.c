@@ -36,7 +36,7 @@ GraphAttr attr_dims(Graph *g, u32 param, const Dim *v, u32 count) {
   return dims ? (GraphAttr){.kind = ATTR_dims, .param = (u8)param, .count = count, .ints = dims} : attr_hole(param);
 }
 
-GraphAttr attr_index(Graph *g, const IndexItem *items, u32 count) {
+GraphAttr attr_items(Graph *g, const IndexItem *items, u32 count) {
   const IndexItem *kept = keep(g, items, sizeof *items * count);
   return kept ? (GraphAttr){.kind = ATTR_index, .count = count, .items = kept} : attr_hole(0);
 }
@@ -175,7 +175,7 @@ ValueId graph_full(Graph *g, u32 dtype, u32 rank, const Dim *dims, f64 fill) {
 
 ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems, TypeId result) {
   ValueId *all = arena_alloc(&g->arena, sizeof *all * (count + 1));
-  GraphAttr a = attr_index(g, items, nitems);
+  GraphAttr a = attr_items(g, items, nitems);
   if (!all || a.kind != ATTR_index) {
     g->failed = true;
     return 0;
@@ -189,7 +189,7 @@ ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, con
 ValueId graph_update(Graph *g, u32 combine, ValueId x, const ValueId *operands, u32 count, const IndexItem *items,
                      u32 nitems, ValueId v) {
   ValueId *all = arena_alloc(&g->arena, sizeof *all * (count + 2));
-  GraphAttr a = attr_index(g, items, nitems);
+  GraphAttr a = attr_items(g, items, nitems);
   if (!all || a.kind != ATTR_index || !x || !v) {
     g->failed |= !all;
     return 0;

@@ -1,7 +1,6 @@
 /* graph_interp.c — the reference interpreter of the graph: nodes through the VM's eager kernels, control nodes over
  * their blocks, checks to exits (see graph.h). It is slow and says what the graph means: every result is compared
  * with the type that tracing gave it. */
-#include <math.h>
 #include <string.h>
 
 #include "tracer/graph.h"
@@ -170,53 +169,9 @@ void run_inputs(GraphRun *r, const u64 *slots) {
 
 /* ---- arguments -------------------------------------------------------------------------------------- */
 
-static WeftStatus ints_value(Vm *vm, const GraphAttr *a, Value *out) {
-  if (!list_new(vm, a->count, out)) return WEFT_ERROR;
-  for (u32 i = 0; i < a->count; i++) {
-    Value item = value_weak_i64(a->ints[i]);
-    if (a->pairs) {
-      if (i % 2) continue;
-      Value two[2] = {item, value_weak_i64(a->ints[i + 1])};
-      if (!list_from(vm, two, 2, &item)) goto fail;
-    }
-    if (!list_push(vm, out, item)) goto fail;
-  }
-  return WEFT_OK;
-fail:
-  value_drop(vm, *out);
-  return WEFT_ERROR;
-}
-
-/* An attribute as an eager kernel takes it. *out owned. */
-static WeftStatus attr_value(GraphRun *r, const GraphAttr *a, Value *out) {
-  Vm *vm = r->vm;
-  i64 n;
-  switch (a->kind) {
-    case ATTR_hole: *out = value_hole(); return WEFT_OK;
-    case ATTR_nil: *out = value_nil(); return WEFT_OK;
-    case ATTR_bool: *out = value_weak_bool(a->i != 0); return WEFT_OK;
-    case ATTR_int: *out = value_weak_i64(a->i); return WEFT_OK;
-    case ATTR_float: *out = value_weak_f64(a->f); return WEFT_OK;
-    case ATTR_dtype: *out = value_dtype((u32)a->i); return WEFT_OK;
-    case ATTR_text: return text_new(vm, a->text, a->count, out) ? WEFT_OK : WEFT_ERROR;
-    case ATTR_ints: return ints_value(vm, a, out);
-    case ATTR_dim:
-      if (run_size(r, a->dim, &n) != WEFT_OK) return WEFT_ERROR;
-      *out = value_weak_i64(n);
-      return WEFT_OK;
-    case ATTR_dims:
-      if (!list_new(vm, a->count, out)) return WEFT_ERROR;
-      for (u32 i = 0; i < a->count; i++) {
-        if (a->ints[i] == DIM_INFER) n = -1;
-        else if (run_size(r, a->ints[i], &n) != WEFT_OK) goto fail;
-        if (!list_push(vm, out, value_weak_i64(n))) goto fail;
-      }
-      return WEFT_OK;
-    default: return vm_error(vm, EK_unsupported, "an attribute has no value");
-  }
-fail:
-  value_drop(vm, *out);
-  return WEFT_ERROR;
+static WeftStatus size_of_run(void *ctx, Dim d, u32 position, i64 *out) {
+  (void)position;
+  return run_size(ctx, d, out);
 }
 
 static WeftStatus arg_value(GraphRun *r, const GraphArg *a, Value *out) {
@@ -234,7 +189,7 @@ static WeftStatus arg_value(GraphRun *r, const GraphArg *a, Value *out) {
           return WEFT_ERROR;
         }
       return WEFT_OK;
-    case ARG_attr: return attr_value(r, a->attr, out);
+    case ARG_attr: return attr_value(&(AttrSource){r->vm, size_of_run, NULL, r}, a->attr, out);
     default: *out = value_hole(); return WEFT_OK;
   }
 }
@@ -270,63 +225,34 @@ static WeftStatus run_op(GraphRun *r, NodeId n) {
   return status == WEFT_OK ? put_results(r, n, out, op_name(x->op)) : status;
 }
 
-/* Items of an index as registers of the VM's index instructions: borrowed or numbers. */
-typedef struct IndexRegs {
-  u8 items[2 * TYPE_MAX_RANK];
-  Value regs[6 * TYPE_MAX_RANK];
-  u32 count;
-} IndexRegs;
+typedef struct NodeRun {
+  GraphRun *r;
+  NodeId n;
+} NodeRun;
 
-static WeftStatus index_regs(GraphRun *r, const GraphNode *x, IndexRegs *out) {
-  const GraphAttr *a = &r->graph->attrs.data[x->attr_first];
-  u32 at = 0;
-  if (a->count > COUNT_OF(out->items)) return vm_error(r->vm, EK_unsupported, "an index has too many items");
-  out->count = a->count;
-  for (u32 i = 0; i < a->count; i++) {
-    const IndexItem *it = &a->items[i];
-    u32 parts = it->kind == INDEX_slice ? 3 : it->kind == INDEX_newaxis || it->kind == INDEX_ellipsis ? 0 : 1;
-    out->items[i] = it->kind == INDEX_slice     ? IX_SLICE
-                    : it->kind == INDEX_newaxis  ? IX_NEWAXIS
-                    : it->kind == INDEX_ellipsis ? IX_ELLIPSIS
-                                                 : IX_VALUE;
-    for (u32 k = 0; k < parts; k++) {
-      Value v = value_nil();
-      i64 n;
-      if (it->part[k] == PART_operand) {
-        if (value_at(r, r->graph->operands.data[x->operand_first + it->at[k]], &v) != WEFT_OK) return WEFT_ERROR;
-      } else if (it->part[k] == PART_dim) {
-        if (run_size(r, it->at[k], &n) != WEFT_OK) return WEFT_ERROR;
-        v = value_weak_i64(n);
-      }
-      out->regs[at++] = v;
-    }
-  }
-  return WEFT_OK;
+static WeftStatus size_of_node(void *ctx, Dim d, u32 position, i64 *out) {
+  (void)position;
+  return run_size(((NodeRun *)ctx)->r, d, out);
 }
-
-static const u8 compound[OP_COUNT] = {
-    [OP_add] = BC_add,         [OP_subtract] = BC_sub,     [OP_multiply] = BC_mul,   [OP_divide] = BC_div,
-    [OP_floor_divide] = BC_floordiv, [OP_remainder] = BC_mod, [OP_power] = BC_pow,   [OP_bitwise_and] = BC_band,
-    [OP_bitwise_or] = BC_bor,  [OP_bitwise_xor] = BC_bxor, [OP_left_shift] = BC_shl, [OP_right_shift] = BC_shr,
-    [OP_matmul] = BC_matmul,
-};
+static WeftStatus operand_of_node(void *ctx, u32 number, Value *out) {
+  NodeRun *x = ctx;
+  return value_at(x->r, node_operand(x->r->graph, x->n, number), out);
+}
 
 static WeftStatus run_index(GraphRun *r, NodeId n) {
   const GraphNode *x = &r->graph->nodes.data[n];
-  IndexRegs regs;
-  Value base, value, out;
-  if (value_at(r, node_operand(r->graph, n, 0), &base) != WEFT_OK || index_regs(r, x, &regs) != WEFT_OK) return WEFT_ERROR;
+  const GraphAttr *a = node_attr(r->graph, n, 0);
+  NodeRun ctx = {r, n};
+  u8 items[INDEX_MAX_ITEMS];
+  Value base, value, out, regs[INDEX_MAX_REGS];
+  if (value_at(r, node_operand(r->graph, n, 0), &base) != WEFT_OK) return WEFT_ERROR;
+  if (attr_index(&(AttrSource){r->vm, size_of_node, operand_of_node, &ctx}, a, items, regs) != WEFT_OK) return WEFT_ERROR;
   if (x->kind == NODE_index) {
-    if (vm_index(r->vm, base, regs.items, regs.count, regs.regs, &out) != WEFT_OK) return WEFT_ERROR;
+    if (vm_index(r->vm, base, items, a->count, regs, &out) != WEFT_OK) return WEFT_ERROR;
     return put(r, x->result_first, out, "index");
   }
   if (value_at(r, node_operand(r->graph, n, x->operand_count - 1), &value) != WEFT_OK) return WEFT_ERROR;
-  if (x->op && !compound[x->op]) return vm_error(r->vm, EK_unsupported, "an update by %s", op_name(x->op));
-  PathStep step = {.kind = STEP_INDEX, .item_count = regs.count};
-  Desc d = {.kind = DESC_PATH, .item_count = regs.count, .items = regs.items, .step_count = 1, .steps = &step,
-            .op = x->op ? compound[x->op] : BC_move, .root = ROOT_REGISTER};
-  out = value_keep(base);
-  if (vm_update(r->vm, &out, &d, regs.regs, value_keep(value)) != WEFT_OK) {
+  if (attr_update(r->vm, x->op, value_keep(base), items, a->count, regs, value_keep(value), &out) != WEFT_OK) {
     value_drop(r->vm, out);
     return WEFT_ERROR;
   }
@@ -335,38 +261,14 @@ static WeftStatus run_index(GraphRun *r, NodeId n) {
 
 /* ---- checks ----------------------------------------------------------------------------------------- */
 
-static bool fits_dtype(f64 x, u32 dtype) {
-  if (dtype_kind(dtype) != DK_INT) return true;
-  if (x != x) return false;
-  f64 t = trunc(x);
-  if (dtype == DT_u64) return t >= 0 && t < 0x1p64;
-  if (dtype == DT_i64) return t >= -0x1p63 && t < 0x1p63;
-  return t >= (f64)dtype_int_min(dtype) && t <= (f64)dtype_int_max(dtype);
-}
-
-static bool element_holds(u32 check, Value a, Value b) {
-  switch (check) {
-    case CHECK_index: return a.i >= -b.i && a.i < b.i;
-    case CHECK_zero_div:
-    case CHECK_assertion:
-    case CHECK_truth: return dtype_kind(a.dtype) == DK_FLOAT ? num_as_f64(a) != 0 : a.bits != 0;
-    case CHECK_neg_power:
-    case CHECK_nonneg: return a.dtype == DT_u64 || (dtype_kind(a.dtype) == DK_FLOAT ? num_as_f64(a) >= 0 : a.i >= 0);
-    case CHECK_cast_range: return fits_dtype(num_as_f64(a), b.dtype);
-    case CHECK_size: return a.i == b.i;
-    case CHECK_empty: return a.i > 0;
-    default: return false;
-  }
-}
-
 /* Every element of a; b is a number. */
 static bool holds(u32 check, Value a, Value b) {
-  if (a.kind != V_ARRAY) return element_holds(check, a, b);
+  if (a.kind != V_ARRAY) return check_holds(check, a, b);
   Array *x = a.array;
   u32 rank = array_rank(x);
   i64 at[ARRAY_MAX_RANK] = {0}, offset = 0;
   for (i64 i = 0; i < x->size; i++) {
-    if (!element_holds(check, array_load(x, offset), b)) return false;
+    if (!check_holds(check, array_load(x, offset), b)) return false;
     for (u32 d = rank; d-- > 0;) {
       offset += array_strides(x)[d];
       if (++at[d] < array_dims(x)[d]) break;
@@ -514,12 +416,10 @@ static WeftStatus stack_new(GraphRun *r, ValueId v, i64 n, Value *out) {
   return array_new_zero(r->vm, t->dtype, t->rank, dims, out);
 }
 
-static WeftStatus stack_put(GraphRun *r, Value *all, i64 at, Value item) {
+static WeftStatus stack_put(GraphRun *r, Value *all, i64 at, Value item) { /* consumes item */
   Value index = value_weak_i64(at);
   u8 kind = IX_VALUE;
-  PathStep step = {.kind = STEP_INDEX, .item_count = 1};
-  Desc d = {.kind = DESC_PATH, .item_count = 1, .items = &kind, .step_count = 1, .steps = &step, .op = BC_move, .root = ROOT_REGISTER};
-  return vm_update(r->vm, all, &d, &index, item); /* consumes item */
+  return attr_update(r->vm, OP_none, *all, &kind, 1, &index, item, all);
 }
 
 static Flow run_scan(GraphRun *r, NodeId n) {
@@ -681,14 +581,12 @@ static Flow run_body(GraphRun *r, NodeId n, u32 args) {
   return f == FLOW_END ? term_to_results(r, n, x->result_count) : f;
 }
 
-/* The function is a recipe over constants and sources of values: those that need no frame can be made here. */
 static Flow run_host(GraphRun *r, NodeId n) {
   const Graph *g = r->graph;
   const GraphNode *x = &g->nodes.data[n];
-  RecipeId fn = g->hosts.data[x->host].fn;
-  Value f, out, args[16];
+  Value out, args[16];
   u32 nargs = x->operand_count - 1;
-  if (!fn || g->exits.recipes.data[fn].kind != RCP_const || nargs > COUNT_OF(args))
+  if (nargs > COUNT_OF(args) || x->result_count > 2)
     return vm_error(r->vm, EK_unsupported, "the graph interpreter cannot call %s", g->hosts.data[x->host].name), FLOW_ERROR;
   for (u32 i = 0; i < nargs; i++) {
     Value v;
@@ -698,25 +596,11 @@ static Flow run_host(GraphRun *r, NodeId n) {
     }
     args[i] = value_keep(v);
   }
-  const ExitConst *c = &g->exits.consts.data[g->exits.recipes.data[fn].constant];
-  if (c->kind != V_FN || !fn_builtin(r->vm, (u32)c->bits, &f)) {
-    for (u32 i = 0; i < nargs; i++) value_drop(r->vm, args[i]);
-    return FLOW_ERROR;
-  }
-  WeftStatus status = vm_call(r->vm, f, args, nargs, &out);
-  value_drop(r->vm, f);
-  if (status != WEFT_OK) return FLOW_ERROR;
+  if (host_call(r->vm, g, x->host, args, nargs, &out) != WEFT_OK) return FLOW_ERROR;
   if (x->exit != NO_EXIT) r->limit_exit = x->exit;
-  if (put(r, x->result_first, value_nil(), "the token") != WEFT_OK) return FLOW_ERROR;
-  if (x->result_count == 1) {
-    value_drop(r->vm, out);
-    return FLOW_END;
-  }
-  if (x->result_count > 2) {
-    value_drop(r->vm, out);
-    return vm_error(r->vm, EK_unsupported, "a host call with several results"), FLOW_ERROR;
-  }
-  return put(r, x->result_first + 1, out, g->hosts.data[x->host].name) == WEFT_OK ? FLOW_END : FLOW_ERROR;
+  if (x->result_count == 1) value_drop(r->vm, out);
+  else if (put(r, x->result_first + 1, out, g->hosts.data[x->host].name) != WEFT_OK) return FLOW_ERROR;
+  return put(r, x->result_first, value_nil(), "the token") == WEFT_OK ? FLOW_END : FLOW_ERROR;
 }
 
 static Flow run_node(GraphRun *r, NodeId n) {

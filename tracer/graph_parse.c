@@ -470,7 +470,7 @@ static GraphAttr index_items(Parser *p, Ids *operands) {
     }
     items[n++] = it;
   }
-  return attr_index(p->g, items, n);
+  return attr_items(p->g, items, n);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------------- */

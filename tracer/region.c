@@ -166,7 +166,7 @@ static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
       return WEFT_OK;
     }
     case RCP_source:
-      if (!source_read(vm, &b->graph->guards, b->frame, r->a, out)) return vm_error(vm, EK_unsupported, "a value that a region needs again is gone");
+      if (!b->frame || !source_read(vm, &b->graph->guards, b->frame, r->a, out)) return vm_error(vm, EK_unsupported, "a value that a region needs again is gone");
       *out = value_keep(*out);
       return WEFT_OK;
     case RCP_list: return make_list(b, r, out);

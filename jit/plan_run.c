@@ -1,0 +1,533 @@
+/* plan_run.c — runs a plan: one loop over its steps (see plan.h). */
+#include <string.h>
+
+#include "jit/plan_inner.h"
+
+/* How a step ends. GONE: the run is over, `exit` and `status` say how. */
+typedef enum Went { GOES_ON, GONE } Went;
+
+typedef struct Run {
+  Vm *vm;
+  Region *region;
+  const Plan *p;
+  u64 *slots;
+  u32 exit;
+  WeftStatus status;
+} Run;
+
+static Array *array_at(const Run *r, u32 slot) { return (Array *)(uintptr_t)r->slots[slot]; }
+
+static Value array_value(Array *a) {
+  Value v = value_obj(V_ARRAY, a);
+  v.dtype = (u8)array_dtype(a);
+  return v;
+}
+
+/* A number or array of a slot. Borrowed. */
+static Value slot_value(const Run *r, u32 slot) {
+  const PlanSlot *s = &r->p->slots.data[slot];
+  if (s->array) return array_value(array_at(r, slot));
+  return (Value){.kind = V_NUM, .dtype = s->dtype, .flags = s->weak ? VF_WEAK : 0, .bits = r->slots[slot]};
+}
+
+static bool is_borrowed(const Run *r, u32 slot) {
+  return slot < r->p->inputs && !r->p->graph->guards.inputs.data[slot].donate;
+}
+
+/* The slot takes this count; what was in it is given up. */
+static void set_array(Run *r, u32 slot, Array *a) {
+  Array *old = array_at(r, slot);
+  r->slots[slot] = (u64)(uintptr_t)a;
+  if (old) value_drop(r->vm, array_value(old));
+}
+
+/* ---- leaving ---------------------------------------------------------------------------------------- */
+
+/* Leaves by an exit: slots that it binds keep their counts, the others are emptied. */
+static Went leave(Run *r, u32 exit, WeftStatus status) {
+  const Plan *p = r->p;
+  const RegionExit *e = exit < r->region->exit_count ? &r->region->exits[exit] : NULL;
+  const RegionBind *binds = e ? r->region->binds + e->bind_first : NULL;
+  u32 nbinds = e ? e->bind_count : 0;
+  r->exit = exit;
+  r->status = status;
+  for (u32 i = 0; i < nbinds; i++) { /* a borrowed input that is wanted gets a count, once */
+    u32 slot = binds[i].slot;
+    if (slot == BIND_NODE || !p->slots.data[slot].array || !is_borrowed(r, slot) || !r->slots[slot]) continue;
+    bool again = false;
+    for (u32 k = 0; k < i && !again; k++) again = binds[k].slot == slot;
+    if (!again) array_at(r, slot)->head.refs++;
+  }
+  for (u32 i = 0; i < p->owned.count; i++) {
+    u32 slot = p->owned.data[i];
+    if (!r->slots[slot]) continue;
+    bool bound = false;
+    for (u32 k = 0; k < nbinds && !bound; k++) bound = binds[k].slot == slot;
+    if (!bound) set_array(r, slot, NULL);
+  }
+  if (exit == NO_EXIT && status == WEFT_OK) {
+    r->status = vm_error(r->vm, EK_unsupported, "a compiled region has no way out");
+    r->vm->error.final = true;
+  }
+  return GONE;
+}
+
+/* An error stands in the VM: one of the program's is raised again by the interpreter, so it only takes the exit. */
+static Went leave_raised(Run *r, u32 exit) {
+  if (!vm_error_catchable(r->vm)) return leave(r, exit, WEFT_ERROR);
+  vm_error_clear(r->vm);
+  return leave(r, exit, WEFT_OK);
+}
+
+/* ---- arguments -------------------------------------------------------------------------------------- */
+
+static u64 word_of(const Run *r, const PlanArg *a) {
+  switch (a->kind) {
+    case PA_slot: return r->slots[a->slot];
+    case PA_const: return (u64)a->imm;
+    case PA_data: return r->p->slots.data[a->slot].array ? (u64)(uintptr_t)array_at(r, a->slot)->data : (u64)(uintptr_t)&r->slots[a->slot];
+    case PA_out: return (u64)(uintptr_t)&r->slots[a->slot];
+    case PA_dim: return (u64)array_dims(array_at(r, a->slot))[a->axis];
+    case PA_stride: {
+      Array *x = array_at(r, a->slot);
+      return array_dims(x)[a->axis] == 1 ? 0 : (u64)array_strides(x)[a->axis];
+    }
+    case PA_size: return (u64)array_at(r, a->slot)->size;
+    default: return 0;
+  }
+}
+
+static Value number_of(const Run *r, const PlanArg *a) {
+  return a->kind == PA_slot || a->kind == PA_value ? slot_value(r, a->slot) : value_i64((i64)word_of(r, a));
+}
+
+/* A number that a kernel wrote as `dtype` at the beginning of a slot, extended to the slot. */
+static void extend(u64 *slot, u32 dtype) { *slot = num_load(slot, dtype).bits; }
+
+/* A result of eager code into a slot (consumed). False: it is not what the plan expects. */
+static bool take_result(Run *r, u32 slot, Value v) {
+  const PlanSlot *s = &r->p->slots.data[slot];
+  if (s->array) {
+    if (v.kind == V_ARRAY && array_dtype(v.array) == s->dtype && array_rank(v.array) == s->rank) {
+      set_array(r, slot, v.array);
+      return true;
+    }
+  } else if (v.kind == V_NUM && v.dtype == s->dtype) {
+    r->slots[slot] = v.bits;
+    return true;
+  }
+  value_drop(r->vm, v);
+  return false;
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------- */
+
+static bool dims_of(const Run *r, const PlanStep *s, i64 *dims) {
+  if (s->nargs > ARRAY_MAX_RANK) return false;
+  for (u32 d = 0; d < s->nargs; d++) dims[d] = (i64)word_of(r, &r->p->args.data[s->arg + d]);
+  return true;
+}
+
+static Went new_array(Run *r, const PlanStep *s, const i64 *dims) {
+  Value v;
+  u32 device = r->p->slots.data[s->dst].device;
+  WeftStatus status = device ? array_new_on(r->vm, device, s->dtype, s->nargs, dims, &v) : array_new(r->vm, s->dtype, s->nargs, dims, &v);
+  if (status != WEFT_OK) return leave_raised(r, s->exit);
+  set_array(r, s->dst, v.array);
+  return GOES_ON;
+}
+
+/* May the memory of the array in `slot` become an array of this type, nobody else holding it? */
+static bool fits(const Run *r, u32 slot, u32 dtype, u32 rank, const i64 *dims) {
+  Array *a = array_at(r, slot);
+  if (!a || is_borrowed(r, slot) || array_dtype(a) != dtype || array_rank(a) != rank || !array_dense(a) || a->head.refs != 1) return false;
+  for (u32 d = 0; d < rank; d++)
+    if (array_dims(a)[d] != dims[d]) return false;
+  return array_writable(a);
+}
+
+static Went make_array(Run *r, const PlanStep *s) {
+  i64 dims[ARRAY_MAX_RANK];
+  if (!dims_of(r, s, dims)) return leave(r, s->exit, WEFT_OK);
+  if (s->op != STEP_alloc && fits(r, s->src, s->dtype, s->nargs, dims)) {
+    Array *a = array_at(r, s->src);
+    if (s->op == STEP_reuse) r->slots[s->src] = 0;
+    else a->head.refs++;
+    set_array(r, s->dst, a);
+    r->vm->counters.at[STAT_reused]++;
+    return GOES_ON;
+  }
+  Went went = new_array(r, s, dims);
+  if (went == GOES_ON && s->op == STEP_reuse) set_array(r, s->src, NULL);
+  return went;
+}
+
+static Went make_view(Run *r, const PlanStep *s) {
+  i64 dims[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK];
+  const PlanArg *a = &r->p->args.data[s->arg];
+  u32 rank = s->aux;
+  Value v;
+  for (u32 d = 0; d < rank; d++) {
+    dims[d] = (i64)word_of(r, &a[1 + d]);
+    strides[d] = (i64)word_of(r, &a[1 + rank + d]);
+  }
+  if (array_view(r->vm, array_at(r, s->src), (i64)word_of(r, &a[0]), rank, dims, strides, &v) != WEFT_OK) return leave_raised(r, s->exit);
+  set_array(r, s->dst, v.array);
+  return GOES_ON;
+}
+
+static i64 element_offset(const Run *r, const PlanStep *s, Array *a) {
+  i64 at = 0;
+  for (u32 d = 0; d < s->nargs; d++) at += (i64)word_of(r, &r->p->args.data[s->arg + d]) * array_strides(a)[d];
+  return at;
+}
+
+static Went memory_step(Run *r, const PlanStep *s) {
+  Vm *vm = r->vm;
+  Value v;
+  Array *a;
+  switch (s->op) {
+    case STEP_alloc:
+    case STEP_reuse:
+    case STEP_lend: return make_array(r, s);
+    case STEP_zero:
+      a = array_at(r, s->dst);
+      if (a->size) memset(a->data, 0, (size_t)a->size * dtype_bytes(array_dtype(a)));
+      return GOES_ON;
+    case STEP_free: set_array(r, s->dst, NULL); return GOES_ON;
+    case STEP_keep:
+      a = array_at(r, s->src);
+      a->head.refs++;
+      set_array(r, s->dst, a);
+      return GOES_ON;
+    case STEP_move:
+      if (s->dst == s->src) return GOES_ON;
+      a = array_at(r, s->src);
+      if (is_borrowed(r, s->src)) a->head.refs++;
+      else r->slots[s->src] = 0;
+      set_array(r, s->dst, a);
+      return GOES_ON;
+    case STEP_unique:
+      v = array_value(array_at(r, s->dst));
+      if (array_make_unique(vm, &v) != WEFT_OK) return leave_raised(r, s->exit);
+      r->slots[s->dst] = (u64)(uintptr_t)v.array;
+      return GOES_ON;
+    case STEP_dense:
+      if (array_dense_own(vm, array_value(array_at(r, s->src)), &v) != WEFT_OK) return leave_raised(r, s->exit);
+      set_array(r, s->dst, v.array);
+      return GOES_ON;
+    case STEP_view: return make_view(r, s);
+    case STEP_load:
+      a = array_at(r, s->src);
+      r->slots[s->dst] = array_load(a, element_offset(r, s, a)).bits;
+      return GOES_ON;
+    case STEP_store:
+      a = array_at(r, s->dst);
+      num_store((char *)a->data + element_offset(r, s, a) * dtype_bytes(array_dtype(a)), array_dtype(a), slot_value(r, s->src));
+      return GOES_ON;
+    case STEP_box:
+      if (array_new(vm, s->dtype, 0, NULL, &v) != WEFT_OK) return leave_raised(r, s->exit);
+      num_store(v.array->data, s->dtype, slot_value(r, s->src));
+      set_array(r, s->dst, v.array);
+      return GOES_ON;
+    default: /* unbox */ r->slots[s->dst] = array_load(array_at(r, s->src), 0).bits; return GOES_ON;
+  }
+}
+
+/* ---- fuel ------------------------------------------------------------------------------------------- */
+
+/* Units that were used without a poll: settled at the next safepoint. */
+static void spend(Vm *vm, u64 units) {
+  if (units < vm->poll_countdown) {
+    vm->poll_countdown -= (u32)units;
+    return;
+  }
+  u64 over = units - vm->poll_countdown + 1;
+  vm->poll_batch += over > UINT32_MAX / 2 ? UINT32_MAX / 2 : (u32)over;
+  vm->poll_countdown = 1;
+}
+
+/* ---- kernels ---------------------------------------------------------------------------------------- */
+
+static u64 call_kernel(const Run *r, const PlanKernel *k, const u64 *args, i64 lo, i64 hi) {
+  return k->fn ? k->fn(args, lo, hi) : k->call(k, r->vm, args, lo, hi);
+}
+
+/* Trips between polls, in multiples of the grain. */
+static i64 trips_between_polls(const Run *r, const PlanKernel *k) {
+  i64 elements = k->bytes_per_trip > 8 ? (i64)(k->bytes_per_trip / 8) : 1, grain = k->grain > 0 ? k->grain : 1;
+  i64 trips = r->vm->tunables.poll_elements / elements;
+  return trips > grain ? trips / grain * grain : grain;
+}
+
+static Went kernel_step(Run *r, const PlanStep *s) {
+  const Plan *p = r->p;
+  const PlanKernel *k = &p->kernels.data[s->index];
+  const PlanArg *a = &p->args.data[s->arg];
+  u64 words[s->nargs + 1];
+  i64 lo = (i64)word_of(r, &a[0]), hi = (i64)word_of(r, &a[1]);
+  u64 key = LOOP_KEY_NONE;
+  for (u32 i = 2; i < s->nargs; i++) {
+    if (a[i].kind == PA_out) r->slots[a[i].slot] = 0;
+    words[i - 2] = word_of(r, &a[i]);
+  }
+  r->vm->counters.at[STAT_kernel_runs]++;
+  i64 step = trips_between_polls(r, k);
+  if (hi - lo <= step || k->flags & PK_INPLACE) {
+    u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) >> 10 : 0;
+    if (hi - lo > step) {
+      if (vm_poll(r->vm, units) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
+    } else if (units) {
+      spend(r->vm, units);
+    }
+    key = call_kernel(r, k, words, lo, hi);
+  } else {
+    for (i64 at = lo; at < hi && key == LOOP_KEY_NONE; at += step) {
+      if (vm_poll(r->vm, (u64)step * (k->bytes_per_trip / 8 + 1) >> 10) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
+      key = call_kernel(r, k, words, at, hi - at < step ? hi : at + step);
+    }
+  }
+  for (u32 i = 2; i < s->nargs; i++)
+    if (a[i].kind == PA_out) extend(&r->slots[a[i].slot], a[i].dtype);
+  if (LIKELY(key == LOOP_KEY_NONE)) return GOES_ON;
+  r->vm->counters.at[STAT_check_failures]++;
+  for (u32 i = 0; i < s->nlist; i++)
+    if (p->checks.data[s->list + i].number == key >> 48) return leave(r, p->checks.data[s->list + i].exit, WEFT_OK);
+  return leave(r, s->exit, WEFT_OK);
+}
+
+/* ---- native functions ------------------------------------------------------------------------------- */
+
+typedef struct NativeRun {
+  LoopCtx ctx;
+  Run *r;
+  const PlanNative *n;
+  i64 granted;   /* the budget as it was last filled */
+  bool stopped;  /* a poll said so: the error stands in the VM */
+  bool inner;    /* frames of more than one function: the outermost one's exit does not say all */
+  u32 frames, plan_exit;
+} NativeRun;
+
+/* Units of fuel a native may use before it polls. */
+static i64 grant(const Vm *vm) {
+  i64 most = vm->tunables.poll_trips;
+  if (vm->limits.fuel == UINT64_MAX) return most;
+  return vm->poll_countdown < most ? vm->poll_countdown : most;
+}
+
+static u32 native_poll(LoopCtx *ctx) {
+  NativeRun *n = ctx->owner;
+  Vm *vm = n->r->vm;
+  if (ctx->depth < 0 && vm_error(vm, EK_limit, "the recursion is too deep") != WEFT_OK) {
+    n->stopped = true;
+    return 1;
+  }
+  if (vm_poll(vm, (u64)n->granted) != WEFT_OK) {
+    n->stopped = true;
+    return 1;
+  }
+  ctx->budget = n->granted = grant(vm);
+  return 0;
+}
+
+static void native_frame(LoopCtx *ctx, u64 tag, u32 exit, const u64 *values, u32 count) {
+  NativeRun *n = ctx->owner;
+  const Plan *p = n->r->p;
+  n->frames++;
+  n->plan_exit = NO_EXIT;
+  for (u32 i = 0; i < n->n->exit_count; i++) {
+    const PlanNativeExit *e = &p->native_exits.data[n->n->exit_first + i];
+    if (e->tag != tag || e->exit != exit) continue;
+    n->plan_exit = e->plan_exit;
+    for (u32 k = 0; k < e->slot_count && k < count; k++) n->r->slots[p->ids.data[e->slot_first + k]] = values[k];
+  }
+}
+
+static Went native_step(Run *r, const PlanStep *s) {
+  const Plan *p = r->p;
+  const PlanNative *f = &p->natives.data[s->index];
+  u64 words[s->nargs + 1], results[p->max_results + 1];
+  NativeRun n = {.r = r, .n = f, .plan_exit = NO_EXIT};
+  Vm *vm = r->vm;
+  for (u32 i = 0; i < s->nargs; i++) words[i] = word_of(r, &p->args.data[s->arg + i]);
+  n.granted = grant(vm);
+  n.ctx = (LoopCtx){.results = results, .budget = n.granted, .depth = (i64)vm->limits.depth - vm->frame_count,
+                    .poll = native_poll, .frame = native_frame, .owner = &n};
+  u32 exit = f->call(f, &n.ctx, words);
+  if (!n.stopped && n.granted > n.ctx.budget) spend(vm, (u64)(n.granted - n.ctx.budget));
+  if (LIKELY(exit == 0)) {
+    for (u32 i = 0; i < s->nlist; i++) r->slots[p->ids.data[s->list + i]] = results[i];
+    return GOES_ON;
+  }
+  u32 to = n.frames == 1 && n.plan_exit != NO_EXIT ? n.plan_exit : s->exit;
+  if (!n.stopped) vm->counters.at[STAT_check_failures]++;
+  return leave(r, to, n.stopped ? WEFT_ERROR : WEFT_OK);
+}
+
+/* ---- eager code ------------------------------------------------------------------------------------- */
+
+typedef struct AttrRun {
+  Run *r;
+  const PlanAttrSize *sizes;
+  u32 nsizes;
+  const PlanStep *step; /* index, update: operand k is argument k - 1 */
+} AttrRun;
+
+static WeftStatus attr_size(void *ctx, Dim d, u32 position, i64 *out) {
+  const AttrRun *x = ctx;
+  if (size_is_const(&x->r->p->graph->sizes, d, out)) return WEFT_OK;
+  for (u32 i = 0; i < x->nsizes; i++)
+    if (x->sizes[i].position == position) {
+      if (size_run(&x->r->p->codes.data[x->sizes[i].code], x->r->slots, out)) return WEFT_OK;
+      return vm_error(x->r->vm, EK_value, "a size is out of range");
+    }
+  return vm_error(x->r->vm, EK_unsupported, "a size has no slot");
+}
+
+static WeftStatus attr_operand(void *ctx, u32 number, Value *out) {
+  const AttrRun *x = ctx;
+  *out = number_of(x->r, &x->r->p->args.data[x->step->arg + number - 1]);
+  return WEFT_OK;
+}
+
+/* One parameter of an extern operation, from argument *at on. *out owned. */
+static WeftStatus parameter(Run *r, const PlanStep *s, u32 *at, Value *out) {
+  const PlanArg *a = &r->p->args.data[s->arg + (*at)++];
+  if (a->kind == PA_hole) {
+    *out = value_hole();
+    return WEFT_OK;
+  }
+  if (a->kind == PA_attr) {
+    AttrRun x = {r, r->p->attr_sizes.data + a->slot, a->axis, s};
+    return attr_value(&(AttrSource){r->vm, attr_size, attr_operand, &x}, &r->p->graph->attrs.data[a->imm], out);
+  }
+  if (a->kind != PA_list) {
+    *out = value_keep(number_of(r, a));
+    return WEFT_OK;
+  }
+  if (!list_new(r->vm, (u32)a->imm, out)) return WEFT_ERROR;
+  for (i64 i = 0; i < a->imm; i++) {
+    Value item = value_keep(number_of(r, &r->p->args.data[s->arg + (*at)++]));
+    if (!list_push(r->vm, out, item)) {
+      value_drop(r->vm, *out);
+      return WEFT_ERROR;
+    }
+  }
+  return WEFT_OK;
+}
+
+static Went extern_step(Run *r, const PlanStep *s) {
+  Vm *vm = r->vm;
+  Value values[OP_MAX_PARAMS], out = value_hole();
+  u32 n = op_info(s->aux)->nparams, made = 0, at = 0;
+  WeftStatus status = WEFT_OK;
+  for (; made < n && status == WEFT_OK; made++) {
+    values[made] = value_hole();
+    if (at < s->nargs) status = parameter(r, s, &at, &values[made]);
+  }
+  if (status == WEFT_OK) status = vm_op(vm, s->aux, values, &out);
+  for (u32 i = 0; i < made; i++) value_drop(vm, values[i]);
+  if (status != WEFT_OK) return leave_raised(r, s->exit);
+  if (s->nlist == 0) return take_result(r, s->dst, out) ? GOES_ON : leave(r, s->exit, WEFT_OK);
+  bool ok = out.kind == V_LIST && out.list->count == s->nlist;
+  for (u32 i = 0; i < s->nlist && ok; i++) ok = take_result(r, r->p->ids.data[s->list + i], value_keep(out.list->items[i]));
+  value_drop(vm, out);
+  return ok ? GOES_ON : leave(r, s->exit, WEFT_OK);
+}
+
+static Went index_step(Run *r, const PlanStep *s) {
+  const GraphAttr *a = &r->p->graph->attrs.data[s->index];
+  AttrRun x = {r, r->p->attr_sizes.data + s->list, s->nlist, s};
+  u8 items[INDEX_MAX_ITEMS];
+  Value regs[INDEX_MAX_REGS], out;
+  if (attr_index(&(AttrSource){r->vm, attr_size, attr_operand, &x}, a, items, regs) != WEFT_OK) return leave_raised(r, s->exit);
+  if (s->op == STEP_index) {
+    if (vm_index(r->vm, slot_value(r, s->src), items, a->count, regs, &out) != WEFT_OK) return leave_raised(r, s->exit);
+    return take_result(r, s->dst, out) ? GOES_ON : leave(r, s->exit, WEFT_OK);
+  }
+  Value base = slot_value(r, s->src), v = value_keep(number_of(r, &r->p->args.data[s->arg + s->nargs - 1]));
+  if (is_borrowed(r, s->src)) base = value_keep(base);
+  else if (base.kind == V_ARRAY) r->slots[s->src] = 0;
+  if (attr_update(r->vm, s->aux, base, items, a->count, regs, v, &out) != WEFT_OK) {
+    if (is_borrowed(r, s->src) || out.kind != V_ARRAY) value_drop(r->vm, out);
+    else r->slots[s->src] = (u64)(uintptr_t)out.array; /* as it was */
+    return leave_raised(r, s->exit);
+  }
+  return take_result(r, s->dst, out) ? GOES_ON : leave(r, s->exit, WEFT_OK);
+}
+
+static Went effect_step(Run *r, const PlanStep *s) {
+  Value args[s->nargs + 1], out;
+  for (u32 i = 0; i < s->nargs; i++) args[i] = value_keep(number_of(r, &r->p->args.data[s->arg + i]));
+  /* an error of the program's own cannot be raised again: what was done is done, so it is raised here */
+  if (host_call(r->vm, r->p->graph, s->index, args, s->nargs, &out) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
+  if (r->p->graph->nodes.data[s->node].result_count < 2) {
+    value_drop(r->vm, out);
+    return GOES_ON;
+  }
+  return take_result(r, s->dst, out) ? GOES_ON : leave(r, s->exit, WEFT_OK);
+}
+
+static Went check_step(Run *r, const PlanStep *s) {
+  const PlanArg *a = &r->p->args.data[s->arg];
+  Value x = number_of(r, &a[0]), y = s->nargs > 1 ? number_of(r, &a[1]) : value_i64(0);
+  if (LIKELY(check_holds(s->aux, x, y))) return GOES_ON;
+  r->vm->counters.at[STAT_check_failures]++;
+  return leave(r, s->exit, WEFT_OK);
+}
+
+/* ---- the loop --------------------------------------------------------------------------------------- */
+
+WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit) {
+  Run run = {.vm = vm, .region = region, .p = p, .slots = slots, .exit = NO_EXIT}, *r = &run;
+  const PlanStep *steps = p->steps.data;
+  i64 n;
+  for (u32 at = 0; at < p->steps.count; at++) {
+    const PlanStep *s = &steps[at];
+    Went went = GOES_ON;
+    switch ((PlanOp)s->op) {
+      case STEP_none:
+      case STEP_loop:
+      case STEP_end: break;
+      case STEP_size:
+        if (LIKELY(size_run(&p->codes.data[s->index], slots, &n))) slots[s->dst] = (u64)n;
+        else went = leave(r, s->exit, WEFT_OK);
+        break;
+      case STEP_const: slots[s->dst] = s->bits; break;
+      case STEP_copy: slots[s->dst] = slots[s->src]; break;
+      case STEP_kernel: went = kernel_step(r, s); break;
+      case STEP_native: went = native_step(r, s); break;
+      case STEP_extern: went = extern_step(r, s); break;
+      case STEP_index:
+      case STEP_update: went = index_step(r, s); break;
+      case STEP_effect: went = effect_step(r, s); break;
+      case STEP_check: went = check_step(r, s); break;
+      case STEP_if:
+        if (!slots[s->src]) at = s->jump; /* the step behind its else or end */
+        break;
+      case STEP_else: at = s->jump; break;
+      case STEP_while:
+        if (!slots[s->src]) at = s->jump;
+        break;
+      case STEP_until:
+        if (slots[s->src]) at = s->jump;
+        break;
+      case STEP_again:
+        if (vm_safepoint(vm) != WEFT_OK) went = leave(r, s->exit, WEFT_ERROR);
+        else at = s->jump;
+        break;
+      case STEP_poll:
+        if (vm_safepoint(vm) != WEFT_OK) went = leave(r, s->exit, WEFT_ERROR);
+        break;
+      case STEP_exit: went = leave(r, s->exit, WEFT_OK); break;
+      default: went = memory_step(r, s);
+    }
+    if (UNLIKELY(went == GONE)) {
+      *exit = r->exit;
+      return r->status;
+    }
+  }
+  leave(r, p->entry_exit, WEFT_OK);
+  *exit = r->exit;
+  return r->status;
+}
