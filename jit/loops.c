@@ -197,7 +197,6 @@ WeftStatus loop_fn_finish(LoopFn *fn, Buf *why) {
 /* ---- builder: leaves ----------------------------------------------------------------------- */
 
 static u32 add_param(LoopFn *fn, const char *name, LoopNode n) {
-  if (fn->body.count) return fail(fn, "a parameter after the body has begun");
   n.op = LOOP_PARAM;
   n.list = name_cstr(&fn->module->names, name);
   if (!n.list) return fail(fn, "out of memory");

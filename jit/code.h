@@ -1,0 +1,41 @@
+/* code.h — inside jit/: the loop functions of one plan and how they are run: by the loop IR's interpreter, or compiled
+ * by MIR. Owned by the plan (Plan.code). */
+#ifndef WEFT_JIT_CODE_H
+#define WEFT_JIT_CODE_H
+
+#include "jit/loops.h"
+#include "jit/plan.h"
+
+typedef struct JitCode JitCode;
+typedef struct JitState JitState;
+
+/* How kernels and natives become callable. */
+typedef struct JitTarget {
+  const char *name;
+  /* Fills fn or call and self of the plan's kernels and natives, whose `self` is their LoopFn. False with a line in `why`. */
+  bool (*link)(Vm *vm, JitCode *code, Plan *plan, Buf *why);
+  void (*unlink)(Vm *vm, JitCode *code);
+} JitTarget;
+
+struct JitCode {
+  LoopModule module;
+  const JitTarget *target;
+  JitState *state;
+  void *linked; /* the target's */
+  u64 bytes;
+};
+
+/* One per VM, behind the backends. */
+struct JitState {
+  Allocator *alloc;
+  const LoopMath *math; /* borrowed */
+  u32 math_count;
+  struct MirPool *pool; /* made when it is first needed */
+};
+
+JitCode *code_new(Vm *vm, const JitTarget *target, JitState *state); /* NULL: memory was refused */
+void code_free(Vm *vm, void *code);
+
+extern const JitTarget target_loops, target_mir;
+
+#endif

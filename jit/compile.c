@@ -1,0 +1,185 @@
+/* compile.c — the driver: Graph → Plan (the passes are drawn in compile.h). */
+#include "jit/compile.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+void compile_no_memory(Compiler *c) { c->failed = true; }
+
+void compile_unsupported(Compiler *c, const char *fmt, ...) {
+  if (c->unsupported) return;
+  c->unsupported = true;
+  va_list ap;
+  va_start(ap, fmt);
+  buf_vprintf(c->why, fmt, ap);
+  va_end(ap);
+}
+
+/* ---- sizes ------------------------------------------------------------------------------------------- */
+
+bool dim_is(const Compiler *c, Dim d, i64 v) {
+  i64 k;
+  return d == v || (d < 0 && dim_is_const(c, size_resolve((SizePool *)&c->g->sizes, d), &k) && k == v);
+}
+
+bool dims_same(Compiler *c, u32 rank, const Dim *a, const Dim *b) {
+  for (u32 d = 0; d < rank; d++)
+    if (a[d] != b[d] && !size_same(&c->g->sizes, a[d], b[d])) return false;
+  return true;
+}
+
+Dim dims_total(Compiler *c, const ArrayType *t) {
+  Dim total = 1;
+  for (u32 d = 0; d < t->rank; d++) total = size_mul(&c->g->sizes, total, t->dims[d]);
+  return total;
+}
+
+void dims_strides(Compiler *c, u32 rank, const Dim *dims, Dim *strides) {
+  Dim step = 1;
+  for (u32 d = rank; d-- > 0;) {
+    strides[d] = step;
+    step = size_mul(&c->g->sizes, step, dims[d]);
+  }
+}
+
+/* ---- exits --------------------------------------------------------------------------------------------- */
+
+void each_exit_of(const Graph *g, NodeId n, void (*each)(void *ctx, u32 exit), void *ctx) {
+  const GraphNode *x = graph_node_at(g, n);
+  if (x->exit != NO_EXIT && (x->kind == NODE_check || x->kind == NODE_while || x->kind == NODE_scan || x->kind == NODE_host)) each(ctx, x->exit);
+  for (u32 s = 0; s < node_subs(g, n); s++) {
+    const GraphBlock *b = &g->blocks.data[x->sub[s]];
+    if (b->term == TERM_exit && b->exit != NO_EXIT) each(ctx, b->exit);
+    GraphWalk w = walk_begin(g, x->sub[s]);
+    while (walk_next(&w)) {
+      const GraphNode *y = graph_node_at(g, w.node);
+      if (y->exit != NO_EXIT && (y->kind == NODE_check || y->kind == NODE_while || y->kind == NODE_scan || y->kind == NODE_host)) each(ctx, y->exit);
+      for (u32 i = 0; i < node_subs(g, w.node); i++) {
+        const GraphBlock *inner = &g->blocks.data[y->sub[i]];
+        if (inner->term == TERM_exit && inner->exit != NO_EXIT) each(ctx, inner->exit);
+      }
+    }
+  }
+}
+
+/* ---- inputs ---------------------------------------------------------------------------------------------- */
+
+static void place_inputs(Compiler *c) {
+  Graph *g = c->g;
+  for (u32 i = 0; i < g->inputs.count; i++) {
+    const GraphInput *in = &g->inputs.data[i];
+    if (value_is_token(g, in->value) || in->input == UINT32_MAX) continue;
+    ValueInfo *info = value_info(c, in->value);
+    const ArrayType *t = value_type(g, in->value);
+    info->where = AT_SLOT;
+    info->slot = in->input;
+    info->raw = t->rank > 0;
+    info->owned = in->input < g->guards.inputs.count && g->guards.inputs.data[in->input].donate;
+  }
+  for (u32 i = 0; i < g->guards.inputs.count; i++) {
+    u32 sym = g->guards.inputs.data[i].sym;
+    if (g->guards.inputs.data[i].form == IN_size && sym < c->sym_count) c->sym_slot[sym] = i;
+  }
+}
+
+/* A symbol that some value carries lies in that value's slot, once it has one. */
+static void place_unbacked(Compiler *c) {
+  for (u32 i = 0; i < c->sym_count; i++) {
+    const SizeSym *s = &c->g->sizes.syms.data[i];
+    if (s->unbacked && s->source && s->source < c->values.count) c->sym_slot[i] = value_info(c, s->source)->slot;
+  }
+}
+
+/* ---- the region ------------------------------------------------------------------------------------------- */
+
+static bool compiler_init(Compiler *c) {
+  Graph *g = c->g;
+  if (!vec_reserve(c->alloc, (void **)&c->values.data, &c->values.cap, g->values.count + 1, sizeof *c->values.data)) return false;
+  c->values.count = g->values.count;
+  for (u32 v = 0; v < c->values.count; v++) c->values.data[v] = (ValueInfo){.slot = NO_SLOT};
+  c->classes = arena_alloc(&c->arena, g->nodes.count + 1);
+  c->sym_count = g->sizes.syms.count;
+  c->sym_slot = arena_alloc(&c->arena, sizeof *c->sym_slot * (c->sym_count + 1));
+  if (!c->classes || !c->sym_slot || !vec_push(c->alloc, &c->strides, 0)) return false;
+  for (u32 i = 0; i < c->sym_count; i++) c->sym_slot[i] = NO_SLOT;
+  u32 exits = g->exits.exits.count;
+  if (!vec_reserve(c->alloc, (void **)&c->bound.data, &c->bound.cap, exits + 1, 1)) return false;
+  memset(c->bound.data, 0, exits + 1);
+  c->bound.count = exits;
+  if (!vec_reserve(c->alloc, (void **)&c->eager.data, &c->eager.cap, g->nodes.count + 1, 1)) return false;
+  memset(c->eager.data, 0, g->nodes.count + 1);
+  c->eager.count = g->nodes.count;
+  c->exit = g->entry_exit;
+  return true;
+}
+
+static void compiler_free(Compiler *c) {
+  vec_free(c->alloc, &c->values);
+  vec_free(c->alloc, &c->strides);
+  vec_free(c->alloc, &c->dim_keys);
+  vec_free(c->alloc, &c->dim_slots);
+  vec_free(c->alloc, &c->const_keys);
+  vec_free(c->alloc, &c->const_slots);
+  vec_free(c->alloc, &c->bound);
+  vec_free(c->alloc, &c->eager);
+  vec_free(c->alloc, &c->scratch);
+  arena_free(&c->arena);
+  if (c->plan) plan_free(c->vm, c->plan);
+}
+
+static void make_plan(Compiler *c) {
+  Graph *g = c->g;
+  place_inputs(c);
+  place_unbacked(c);
+  schedule_bind(c, g->entry_exit);
+  schedule_block(c, 1);
+  if (compile_stopped(c)) return;
+  const GraphBlock *root = &g->blocks.data[1];
+  if (root->term != TERM_exit) {
+    compile_unsupported(c, "a graph that does not end by an exit");
+    return;
+  }
+  schedule_bind(c, root->exit);
+  schedule_step(c, STEP_exit, root->exit);
+}
+
+BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, Region *r, const CompileLimits *limits, Buf *why) {
+  Compiler c = {.vm = vm, .alloc = &vm->alloc, .g = r->graph, .region = r, .limits = limits, .why = why};
+  arena_init(&c.arena, c.alloc);
+  if (limits && limits->nodes && graph_node_count(r->graph) > limits->nodes) {
+    buf_puts(why, "too many nodes");
+    return BACKEND_skip;
+  }
+  if (limits && limits->device != DEV_CPU) {
+    buf_puts(why, "another device than the processor");
+    return BACKEND_unsupported;
+  }
+  c.code = code_new(vm, target, state);
+  bool ok = c.code && graph_simplify(c.g) && decompose(&c) && (compile_stopped(&c) || graph_simplify(c.g)) && compiler_init(&c);
+  if (!ok) c.failed = true;
+  if (!compile_stopped(&c)) {
+    c.plan = plan_new(vm, c.g);
+    if (!c.plan) c.failed = true;
+  }
+  if (!compile_stopped(&c)) {
+    c.plan->code = c.code;
+    c.plan->code_free = code_free;
+    c.code = NULL;
+    c.code = c.plan->code;
+    make_plan(&c);
+  }
+  if (c.plan && c.plan->failed) c.failed = true;
+  if (!compile_stopped(&c) && !c.code->target->link(vm, c.code, c.plan, why)) c.unsupported = true;
+  if (!compile_stopped(&c)) {
+    c.plan->code_bytes = c.code->bytes;
+    if (!plan_finish(c.plan, why)) c.failed = true;
+  }
+  BackendResult result = c.failed ? BACKEND_fatal : c.unsupported ? BACKEND_unsupported : BACKEND_ok;
+  if (c.code && (!c.plan || c.plan->code != c.code)) code_free(vm, c.code);
+  if (result == BACKEND_ok) {
+    plan_install(r, c.plan);
+    c.plan = NULL;
+  }
+  compiler_free(&c);
+  return result;
+}

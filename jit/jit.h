@@ -1,0 +1,19 @@
+/* jit.h — facade: compiles graphs to plans. The backends `loops` (kernels and natives run by the loop IR's reference
+ * interpreter) and `mir` (the same plans, compiled through MIR). */
+#ifndef WEFT_JIT_JIT_H
+#define WEFT_JIT_JIT_H
+
+#include "jit/loops.h"
+#include "tracer/tracer.h"
+
+/* Adds the backends to the tracer; they are freed with it. `math`: the functions that `math NAME` of the loop IR means;
+ * borrowed for the VM's life. */
+WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count) MUST_USE;
+
+/* For tests: backends without a tracer. */
+typedef struct Jit Jit;
+Jit *jit_new(Vm *vm, const LoopMath *math, u32 math_count); /* NULL: memory was refused */
+void jit_free(Vm *vm, Jit *jit);
+const Backend *jit_backend(const Jit *jit, const char *name); /* NULL: there is none of that name */
+
+#endif

@@ -1,0 +1,813 @@
+/* native.c — scalar control flow as one native function: cond and while whose values are numbers, and arrays that are
+ * only indexed and updated by element.
+ *
+ * Arrays. The graph's arrays are values; here they are buffers, written in place. Each update gives a buffer a new version;
+ * a value of the graph names a buffer at one version. A use of a version that is not the present one cannot be had: the
+ * function is given up and the construct becomes steps of the plan. A loop carries an array in the buffer that it came in.
+ *
+ * Exits want the state of their program point, arrays included. So before the first update of a straight piece of code
+ * the checks behind it are made, as far as they do not depend on it: what lies between is pure. */
+#include "jit/native.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool bail(Native *n, const char *why) {
+  if (!n->why) n->why = why;
+  return false;
+}
+
+static bool no_memory(Native *n) {
+  compile_no_memory(n->c);
+  return bail(n, "memory");
+}
+
+NValue *native_value(Native *n, ValueId v) {
+  NValue *x = &n->values[v];
+  if (x->stamp != n->stamp) *x = (NValue){.stamp = n->stamp};
+  return x;
+}
+
+/* ---- parameters -------------------------------------------------------------------------------------- */
+
+static u32 add_param(Native *n, NArg a, LoopType type, u32 dir) {
+  char name[32];
+  snprintf(name, sizeof name, "%c%u", a.kind == NARG_number ? 's' : a.kind == NARG_dim ? 'n' : 'x', n->args.count);
+  a.ir = dir ? loop_param_buffer(n->fn, name, type, (LoopDir)dir) : loop_param(n->fn, name, type);
+  if (!vec_push(n->c->alloc, &n->args, a)) no_memory(n);
+  return a.ir;
+}
+
+static u32 dim_ir(Native *n, Dim d) {
+  i64 k;
+  if (d == DIM_NONE) {
+    bail(n, "a size expression that gets too large");
+    return 0;
+  }
+  if (dim_is_const(n->c, d, &k)) return loop_const_i(n->fn, LT_I64, k);
+  for (u32 i = 0; i < n->args.count; i++)
+    if (n->args.data[i].kind == NARG_dim && n->args.data[i].dim == d) return n->args.data[i].ir;
+  return add_param(n, (NArg){.kind = NARG_dim, .dim = d}, LT_I64, 0);
+}
+
+static LoopType type_of_value(Native *n, ValueId v) { return loop_type_of_dtype(value_type(n->g, v)->dtype); }
+static bool is_number(Native *n, ValueId v) { return value_type(n->g, v)->rank == 0; }
+
+/* The number v as it is now; 0: it cannot be had here. */
+static u32 number_ir(Native *n, ValueId v) {
+  const GraphValue *gv = &n->g->values.data[v];
+  LoopType type = type_of_value(n, v);
+  if (type == LT_VOID) return bail(n, "a dtype outside the loop IR"), 0;
+  if (gv->origin == GV_const) return loop_const(n->fn, type, gv->bits);
+  if (gv->origin == GV_size) return element_convert(n->fn, dim_ir(n, gv->dim), LT_I64, type);
+  const NValue *x = native_value(n, v);
+  if (x->ir) return x->ir;
+  const ValueInfo *info = value_info(n->c, v);
+  if (info->slot == NO_SLOT) return bail(n, "a number that is not there"), 0;
+  u32 ir = add_param(n, (NArg){.kind = NARG_number, .value = v}, type, 0);
+  native_value(n, v)->ir = ir;
+  native_value(n, v)->outside = true;
+  return ir;
+}
+
+/* The buffer of an array, at the version that v means; UINT32_MAX: none, or another version is there now. */
+static u32 buffer_of(Native *n, ValueId v) {
+  NValue *x = native_value(n, v);
+  if (!x->buffer) {
+    const ValueInfo *info = value_info(n->c, v);
+    const ArrayType *t = value_type(n->g, v);
+    if (info->slot == NO_SLOT || !dtype_in_loops(t->dtype) || info->strides || info->raw) {
+      bail(n, "an array that is not there");
+      return UINT32_MAX;
+    }
+    NBuffer b = {.value = v, .slot = info->slot, .elem = loop_type_of_dtype(t->dtype), .type = *t};
+    b.ir = add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, b.elem, LOOP_IN);
+    if (!vec_push(n->c->alloc, &n->buffers, b)) no_memory(n);
+    x = native_value(n, v);
+    x->buffer = n->buffers.count;
+    x->outside = true;
+  }
+  u32 at = x->buffer - 1;
+  if (at >= n->buffers.count || n->buffers.data[at].version != x->version) {
+    bail(n, "an old version of an array is used");
+    return UINT32_MAX;
+  }
+  return at;
+}
+
+static void alias(Native *n, ValueId inner, ValueId outer) {
+  u8 origin = n->g->values.data[outer].origin;
+  if (is_number(n, outer)) {
+    NValue x = {.stamp = n->stamp, .ir = number_ir(n, outer)};
+    x.outside = origin == GV_const || origin == GV_size || native_value(n, outer)->outside;
+    x.same_as = native_value(n, outer)->same_as ? native_value(n, outer)->same_as : outer;
+    *native_value(n, inner) = x;
+  } else if (buffer_of(n, outer) != UINT32_MAX) {
+    NValue x = *native_value(n, outer);
+    x.same_as = x.same_as ? x.same_as : outer;
+    *native_value(n, inner) = x;
+  }
+}
+
+static ValueId origin_of(Native *n, ValueId v) {
+  ValueId s = native_value(n, v)->same_as;
+  return s ? s : v;
+}
+
+/* ---- elements ------------------------------------------------------------------------------------------- */
+
+/* An index that is certainly not negative, or (inside) one whose check says so: checked as it is, without counting from
+ * the end. A negative index then leaves by the check, and the interpreter finds that all is well. */
+static bool plain_index(Native *n, ValueId v, u32 depth) {
+  v = origin_of(n, v);
+  const GraphValue *gv = &n->g->values.data[v];
+  if (gv->origin == GV_const) return (i64)gv->bits >= 0;
+  if (gv->origin == GV_size) return size_range(&n->g->sizes, gv->dim).lo >= 0;
+  NValue *x = native_value(n, v);
+  if (x->outside || depth > 12) return false;
+  if (x->plain) return x->plain == 1;
+  if (gv->origin == GV_param) return x->plain == 1;
+  NodeId d = value_node(n->g, v);
+  const GraphNode *node = graph_node_at(n->g, d);
+  bool plain = false;
+  if (node->kind == NODE_op && (node->op == OP_add || node->op == OP_multiply || node->op == OP_floor_divide || node->op == OP_remainder))
+    plain = plain_index(n, node_operand(n->g, d, 0), depth + 1) && plain_index(n, node_operand(n->g, d, 1), depth + 1);
+  native_value(n, v)->plain = plain ? 1 : 2;
+  return plain;
+}
+
+typedef struct Place {
+  u32 buffer;
+  i64 constant;
+  LoopTerm terms[2 * TYPE_MAX_RANK];
+  u32 count;
+} Place;
+
+static u32 index_ir(Native *n, ValueId v, Dim size) {
+  u32 i = element_convert(n->fn, number_ir(n, v), type_of_value(n, v), LT_I64);
+  return plain_index(n, v, 0) ? i : element_wrap_index(n->fn, i, dim_ir(n, size));
+}
+
+/* Which element an index node or update names; every axis by an integer. */
+static bool place_of(Native *n, NodeId node, Place *p) {
+  Graph *g = n->g;
+  ValueId x = node_operand(g, node, 0);
+  IndexMap m;
+  const ArrayType t = *value_type(g, x);
+  Dim strides[TYPE_MAX_RANK];
+  if (!index_map(g, node, &t, &m) || m.count != t.rank) return bail(n, "an index that is no element");
+  p->buffer = buffer_of(n, x);
+  if (p->buffer == UINT32_MAX) return false;
+  p->constant = 0;
+  p->count = 0;
+  dims_strides(n->c, t.rank, t.dims, strides);
+  for (u32 i = 0; i < m.count; i++) {
+    const IndexAxis *a = &m.axes[i];
+    if (a->kind != INDEX_int) return bail(n, "an index that is no element");
+    i64 stride = 0;
+    Dim by = strides[a->axis];
+    if (a->part == PART_dim) {
+      Dim at = size_mul(&g->sizes, a->at, by);
+      if (dim_is_const(n->c, at, &stride)) p->constant += stride;
+      else p->terms[p->count++] = (LoopTerm){.coef = 1, .var = dim_ir(n, at)};
+      continue;
+    }
+    LoopTerm *term = &p->terms[p->count++];
+    *term = (LoopTerm){.coef = 1, .var = index_ir(n, a->operand, t.dims[a->axis])};
+    if (!dim_is_const(n->c, by, &term->coef)) term->stride[0] = dim_ir(n, by);
+  }
+  return !n->why;
+}
+
+static bool emit_index(Native *n, NodeId node) {
+  Place p;
+  if (!place_of(n, node, &p)) return false;
+  u32 ir = loop_load(n->fn, n->buffers.data[p.buffer].ir, p.constant, p.terms, p.count);
+  native_value(n, node_result(n->g, node, 0))->ir = ir;
+  return true;
+}
+
+static bool emit_update(Native *n, NodeId node) {
+  Graph *g = n->g;
+  const GraphNode *x = graph_node_at(g, node);
+  ValueId v = node_operand(g, node, x->operand_count - 1), result = node_result(g, node, 0);
+  Place p;
+  if (!place_of(n, node, &p)) return false;
+  NBuffer *b = &n->buffers.data[p.buffer];
+  if (!b->written) return bail(n, "an array that is not the loop's own is updated");
+  if (!is_number(n, v)) return bail(n, "an array is stored");
+  const ArrayType element = {.dtype = b->type.dtype}, *vt = value_type(g, v);
+  LoopType elem = b->elem, type = type_of_value(n, v);
+  u32 value = number_ir(n, v);
+  if (x->op != OP_none) {
+    const ArrayType *types[2] = {&element, vt};
+    DTypeResult r;
+    RuleError err;
+    bool divides = x->op == OP_floor_divide || x->op == OP_remainder || x->op == OP_power || x->op == OP_pow;
+    if (!rule_dtype(x->op, 2, types, &r, &err) || !dtype_in_loops(r.compute) || !dtype_in_loops(r.result)) return bail(n, "a compound update that does not lower");
+    if (divides && dtype_kind(r.compute) != DK_FLOAT) return bail(n, "a compound update that may fail");
+    if (!element_weak_fits(n->c, v, r.compute) || dtype_kind(r.result) > dtype_kind(b->type.dtype)) return bail(n, "a compound update that may fail");
+    if (!element_op_lowers(n->c, x->op, r.compute)) return bail(n, "a compound update that does not lower");
+    LoopType compute = loop_type_of_dtype(r.compute), made = loop_type_of_dtype(r.result);
+    u32 old = loop_load(n->fn, b->ir, p.constant, p.terms, p.count);
+    u32 operands[3] = {element_convert(n->fn, old, elem, compute), element_convert(n->fn, value, type, compute), 0};
+    value = element_emit(n->fn, x->op, compute, made, operands);
+    type = made;
+  } else if (!element_weak_fits(n->c, v, b->type.dtype) || dtype_kind(vt->dtype) > dtype_kind(b->type.dtype)) {
+    return bail(n, "a store that may fail");
+  }
+  value = element_convert(n->fn, value, type, elem);
+  loop_store(n->fn, b->ir, p.constant, p.terms, p.count, value);
+  b->version = ++n->versions;
+  *native_value(n, result) = (NValue){.stamp = n->stamp, .buffer = p.buffer + 1, .version = b->version};
+  return true;
+}
+
+static bool emit_op(Native *n, NodeId node) {
+  Graph *g = n->g;
+  ValueId operands[3], v = node_result(g, node, 0);
+  u32 compute, x[3] = {0};
+  if (!is_number(n, v)) return bail(n, "an operation on arrays");
+  u32 count = element_operands(g, node, operands), op = graph_node_at(g, node)->op;
+  for (u32 i = 0; i < count; i++)
+    if (operands[i] && !is_number(n, operands[i])) return bail(n, "an operation on arrays");
+  if (node_is_eager(n->c, node) || !element_lowers(n->c, node, &compute)) return bail(n, "an operation that does not lower");
+  LoopType t = loop_type_of_dtype(compute);
+  for (u32 i = 0; i < count; i++) {
+    if (!operands[i]) continue;
+    u32 ir = number_ir(n, operands[i]);
+    if (!ir) return false;
+    x[i] = element_convert(n->fn, ir, type_of_value(n, operands[i]), op == OP_where && i == 0 ? LT_I1 : t);
+  }
+  u32 ir = element_emit(n->fn, op, t, type_of_value(n, v), x);
+  native_value(n, v)->ir = ir;
+  return ir != 0 || bail(n, "an operation that does not lower");
+}
+
+/* ---- exits --------------------------------------------------------------------------------------------------- */
+
+typedef struct ExitWalk {
+  Native *n;
+  NExit *exit;
+  bool first; /* decides what is passed, and where it goes */
+  bool failed;
+  VEC(u32) irs;
+} ExitWalk;
+
+static bool passed(const NExit *e, ValueId v) {
+  for (u32 i = 0; i < e->binds.count; i++)
+    if (e->binds.data[i].value == v) return true;
+  return false;
+}
+
+static void exit_value(void *ctx, u32 v) {
+  ExitWalk *w = ctx;
+  Native *n = w->n;
+  u8 origin = n->g->values.data[v].origin;
+  if (w->failed || origin == GV_const || origin == GV_size || value_is_token(n->g, v)) return;
+  NValue *x = native_value(n, v);
+  if (!x->ir && !x->buffer && !native_force(n, v)) { /* it stands outside */
+    const ValueInfo *info = value_info(n->c, v);
+    if (info->slot == NO_SLOT && !(value_node(n->g, v) && native_outside(n, v))) {
+      w->failed = true;
+      return;
+    }
+    if (w->first && !vec_push(n->c->alloc, &w->exit->outer, v)) no_memory(n);
+    return;
+  }
+  x = native_value(n, v);
+  if (x->buffer) {
+    const NBuffer *b = &n->buffers.data[x->buffer - 1];
+    if (b->version != x->version) {
+      w->failed = true;
+      return;
+    }
+    if (w->first && !passed(w->exit, v) && !vec_push(n->c->alloc, &w->exit->binds, (RegionBind){v, b->slot})) no_memory(n);
+    return;
+  }
+  if (w->first) {
+    if (passed(w->exit, v)) return;
+    u32 slot = plan_slot_for(n->c->plan, v);
+    if (!vec_push(n->c->alloc, &w->exit->binds, (RegionBind){v, slot}) || !vec_push(n->c->alloc, &w->exit->slots, slot) ||
+        !vec_push(n->c->alloc, &w->exit->passed, v))
+      no_memory(n);
+  }
+}
+
+/* The number by which the function leaves for a graph exit, and what it passes. 0: that cannot be done here. */
+static u32 exit_of(Native *n, u32 graph_exit, u32 **values, u32 *count) {
+  NExit *e = NULL;
+  u32 number = 0;
+  for (u32 i = 0; i < n->exits.count && !number; i++)
+    if (n->exits.data[i].exit == graph_exit) number = i + 1;
+  bool first = !number;
+  if (first) {
+    if (!vec_push(n->c->alloc, &n->exits, (NExit){.exit = graph_exit})) return no_memory(n), 0;
+    number = n->exits.count;
+  }
+  e = &n->exits.data[number - 1];
+  *count = 0;
+  *values = NULL;
+  if (graph_exit != NO_EXIT && graph_exit != n->c->exit) {
+    ExitWalk w = {.n = n, .exit = e, .first = first};
+    exit_values(&n->g->exits, graph_exit, exit_value, &w);
+    if (w.failed || n->why) return bail(n, "an exit needs a value that is not there any more"), 0;
+    *count = e->passed.count;
+    *values = arena_alloc(&n->c->arena, sizeof **values * (*count + 1));
+    if (!*values) return no_memory(n), 0;
+    for (u32 i = 0; i < *count; i++) {
+      u32 ir = native_value(n, e->passed.data[i])->ir;
+      if (!ir) return bail(n, "an exit needs a value that is not there yet"), 0;
+      (*values)[i] = ir;
+    }
+  }
+  return number;
+}
+
+/* Can the exit be taken here: are its arrays as they are now, its numbers known? Without adding anything. */
+typedef struct ReadyWalk {
+  Native *n;
+  bool ready;
+} ReadyWalk;
+
+static void exit_ready(void *ctx, u32 v) {
+  ReadyWalk *w = ctx;
+  Native *n = w->n;
+  u8 origin = n->g->values.data[v].origin;
+  if (!w->ready || origin == GV_const || origin == GV_size || value_is_token(n->g, v)) return;
+  const NValue *x = native_value(n, v);
+  if (x->buffer) w->ready = n->buffers.data[x->buffer - 1].version == x->version;
+  else if (!x->ir) w->ready = native_outside(n, v) || native_force(n, v);
+}
+
+static bool emit_check(Native *n, NodeId node) {
+  Graph *g = n->g;
+  const GraphNode *x = graph_node_at(g, node);
+  ValueId a = node_operand(g, node, 0), b = x->operand_count > 1 ? node_operand(g, node, 1) : 0;
+  u32 *values, count;
+  if (!is_number(n, a) || (b && !is_number(n, b))) return bail(n, "a check of an array");
+  if (x->op == CHECK_index && native_index_proved(n, a, b)) return true;
+  u32 exit = x->exit == NO_EXIT ? n->c->exit : x->exit, number = exit_of(n, exit, &values, &count);
+  if (!number) return false;
+  u32 p = number_ir(n, a), q = b && x->op != CHECK_cast_range ? number_ir(n, b) : 0;
+  if (!p) return false;
+  LoopType type = type_of_value(n, a);
+  if (x->op == CHECK_index) {
+    p = element_convert(n->fn, p, type, LT_I64);
+    q = element_convert(n->fn, q, type_of_value(n, b), LT_I64);
+    if (plain_index(n, a, 0)) {
+      loop_check(n->fn, LOOP_CHECK_INDEX, number, p, q, count, values);
+      return true;
+    }
+  }
+  u32 dtype = x->op == CHECK_cast_range && b ? value_type(g, b)->dtype : DT_NONE;
+  return element_check(n->fn, (CheckKind)x->op, type, dtype, p, q, number, count, values) || bail(n, "an unknown check");
+}
+
+/* ---- straight code ------------------------------------------------------------------------------------------------ */
+
+static bool emitted(Native *n, NodeId node) {
+  const GraphNode *x = graph_node_at(n->g, node);
+  if (x->kind == NODE_check) return n->done[node] == n->stamp;
+  if (x->result_count == 0) return false;
+  const NValue *v = native_value(n, node_result(n->g, node, 0));
+  return v->ir || v->buffer;
+}
+
+/* Computes v now, ahead of its place, from what is there: pure numbers of the present block alone. */
+static bool force_value(Native *n, ValueId v, u32 depth) {
+  u8 origin = n->g->values.data[v].origin;
+  if (origin == GV_const || origin == GV_size) return true;
+  NValue *x = native_value(n, v);
+  if (x->ir) return true;
+  if (x->buffer) return n->buffers.data[x->buffer - 1].version == x->version;
+  NodeId d = value_node(n->g, v);
+  if (!d || depth > 40) return native_outside(n, v);
+  const GraphNode *node = graph_node_at(n->g, d);
+  if (native_outside(n, v)) return true;
+  if (node->block != n->block) return false;
+  bool load = node->kind == NODE_index;
+  if (!load && node->kind != NODE_op) return false;
+  if (load && !n->loads_ahead) return false;
+  for (u32 i = 0; i < node->operand_count; i++)
+    if (!force_value(n, node_operand(n->g, d, i), depth + 1)) return false;
+  return load ? emit_index(n, d) : emit_op(n, d);
+}
+
+bool native_force(Native *n, ValueId v) {
+  if (native_outside(n, v)) return false;
+  return force_value(n, v, 0) && native_value(n, v)->ir;
+}
+
+/* The checks behind an update, in order, as long as they can be made before it. */
+static void hoist_checks(Native *n, NodeId from) {
+  n->loads_ahead = true;
+  for (NodeId k = from; k && !n->why; k = node_next(n->g, k)) {
+    const GraphNode *x = graph_node_at(n->g, k);
+    if (x->kind != NODE_op && x->kind != NODE_index && x->kind != NODE_update && x->kind != NODE_check) break;
+    if (x->kind != NODE_check || emitted(n, k)) continue;
+    ReadyWalk w = {n, true};
+    if (x->exit != NO_EXIT && x->exit != n->c->exit) exit_values(&n->g->exits, x->exit, exit_ready, &w);
+    for (u32 i = 0; i < x->operand_count && w.ready; i++) w.ready = force_value(n, node_operand(n->g, k, i), 0);
+    if (!w.ready || !emit_check(n, k)) break;
+    n->done[k] = n->stamp;
+  }
+  n->loads_ahead = false;
+}
+
+typedef enum Flow { FLOW_ON, FLOW_GONE, FLOW_BAIL } Flow;
+static Flow emit_block(Native *n, BlockId b);
+
+/* ---- constructs --------------------------------------------------------------------------------------------------- */
+
+static void bind_captures(Native *n, NodeId node, BlockId b) {
+  u32 first, count = node_captures(n->g, node, &first);
+  for (u32 i = 0; i < count && i < n->g->blocks.data[b].captures.count && !n->why; i++)
+    alias(n, n->g->blocks.data[b].captures.data[i].inner, node_operand(n->g, node, first + i));
+}
+
+/* next, break: the numbers it gives; arrays must lie where the loop has them. */
+static bool loop_values(Native *n, BlockId b, u32 *out, u32 *count) {
+  const NLoop *l = n->loop;
+  const GraphBlock *block = &n->g->blocks.data[b];
+  *count = 0;
+  if (!l) return bail(n, "next or break outside a loop");
+  for (u32 i = 0; i < block->term_count; i++) {
+    ValueId v = block_result(n->g, b, i);
+    if (l->buffer[i]) {
+      if (buffer_of(n, v) != l->buffer[i] - 1u) return bail(n, "a loop that exchanges arrays");
+      continue;
+    }
+    out[(*count)++] = number_ir(n, v);
+  }
+  for (u32 i = 0; i < l->buffers; i++) { /* what is only captured must not have changed */
+    bool carried = false;
+    for (u32 k = 0; k < block->term_count && !carried; k++) carried = l->buffer[k] == i + 1;
+    if (!carried && n->buffers.data[i].version != l->versions[i]) return bail(n, "a loop that changes an array which it does not carry");
+  }
+  return !n->why;
+}
+
+static bool emit_terminator(Native *n, BlockId b, u32 results) {
+  const GraphBlock *block = &n->g->blocks.data[b];
+  u32 *out = arena_alloc(&n->c->arena, sizeof *out * (block->term_count + 1)), count = 0;
+  if (!out) return no_memory(n);
+  switch ((TermKind)block->term) {
+    case TERM_yield:
+      for (u32 i = 0; i < block->term_count; i++) {
+        ValueId v = block_result(n->g, b, i);
+        if (is_number(n, v)) out[count++] = number_ir(n, v);
+        else if (buffer_of(n, v) == UINT32_MAX) return false;
+      }
+      if (count != results) return bail(n, "an arm of another size");
+      if (count) loop_yield(n->fn, count, out);
+      return !n->why;
+    case TERM_next:
+      if (!loop_values(n, b, out, &count)) return false;
+      loop_next(n->fn, count, out);
+      return true;
+    case TERM_break:
+      if (!loop_values(n, b, out, &count)) return false;
+      loop_break(n->fn, count, out);
+      return true;
+    case TERM_exit: {
+      u32 *values, number = exit_of(n, block->exit, &values, &count);
+      if (!number) return false;
+      loop_exit(n->fn, number, count, values);
+      return true;
+    }
+    default: return bail(n, "a block without an end");
+  }
+}
+
+static bool emit_cond(Native *n, NodeId node, bool *goes_on) {
+  Graph *g = n->g;
+  GraphNode x = *graph_node_at(g, node);
+  LoopType *types = arena_alloc(&n->c->arena, sizeof *types * (x.result_count + 1));
+  u32 *arrays = arena_alloc(&n->c->arena, sizeof *arrays * (x.result_count + 1)), numbers = 0, nbuffers = n->buffers.count;
+  if (!types || !arrays) return no_memory(n);
+  for (u32 i = 0; i < x.result_count; i++) {
+    ValueId v = node_result(g, node, i);
+    if (value_is_token(g, v)) return bail(n, "output");
+    if (is_number(n, v)) types[numbers++] = type_of_value(n, v);
+  }
+  for (u32 i = 0; i < numbers; i++)
+    if (types[i] == LT_VOID) return bail(n, "a dtype outside the loop IR");
+  ValueId p = node_operand(g, node, 0);
+  u32 c = number_ir(n, p);
+  if (!c) return false;
+  c = element_convert(n->fn, c, type_of_value(n, p), LT_I1);
+  for (u32 arm = 0; arm < 2; arm++) { /* parameters for what is captured, before the arms part */
+    bind_captures(n, node, x.sub[arm]);
+    nbuffers = n->buffers.count;
+  }
+  if (n->why) return false;
+  u32 *before = arena_alloc(&n->c->arena, sizeof *before * (nbuffers + 1)), *changed = arena_alloc(&n->c->arena, sizeof *changed * (nbuffers + 1));
+  if (!before || !changed) return no_memory(n);
+  for (u32 i = 0; i < nbuffers; i++) before[i] = n->buffers.data[i].version;
+  u32 head = loop_begin_if(n->fn, c, numbers, types);
+  if (!head) return bail(n, "a malformed if");
+  *goes_on = false;
+  BlockId around = n->block;
+  for (u32 arm = 0; arm < 2; arm++) {
+    BlockId b = x.sub[arm];
+    if (arm) loop_else(n->fn);
+    Flow f = emit_block(n, b);
+    if (f == FLOW_BAIL) return false;
+    if (f == FLOW_ON) {
+      if (!emit_terminator(n, b, numbers)) return false;
+      if (g->blocks.data[b].term == TERM_yield) {
+        *goes_on = true;
+        for (u32 i = 0; i < nbuffers; i++) changed[i] |= n->buffers.data[i].version != before[i];
+        for (u32 i = 0; i < x.result_count; i++) {
+          ValueId v = block_result(g, b, i);
+          if (is_number(n, v)) continue;
+          u32 at = native_value(n, v)->buffer;
+          if (arrays[i] && arrays[i] != at) return bail(n, "arms that give different arrays");
+          arrays[i] = at;
+        }
+      }
+    }
+    for (u32 i = 0; i < n->buffers.count; i++) n->buffers.data[i].version = i < nbuffers ? before[i] : n->buffers.data[i].version;
+  }
+  n->block = around;
+  loop_end(n->fn);
+  if (n->fn->failed) return bail(n, n->fn->failed);
+  for (u32 i = 0; i < nbuffers; i++)
+    if (changed[i]) n->buffers.data[i].version = ++n->versions;
+  u32 at = 0;
+  for (u32 i = 0; i < x.result_count; i++) {
+    ValueId v = node_result(g, node, i);
+    NValue made = {.stamp = n->stamp};
+    if (is_number(n, v)) {
+      made.ir = loop_result_of(n->fn, head, at++);
+    } else if (*goes_on) {
+      made.buffer = arrays[i];
+      made.version = n->buffers.data[arrays[i] - 1].version;
+    }
+    *native_value(n, v) = made;
+  }
+  return true;
+}
+
+static bool emit_while(Native *n, NodeId node) {
+  Graph *g = n->g;
+  GraphNode x = *graph_node_at(g, node);
+  Arena *arena = &n->c->arena;
+  NLoop loop = {.outer = n->loop};
+  u32 *init = arena_alloc(arena, sizeof *init * (x.carried + 1)), numbers = 0;
+  loop.buffer = arena_alloc(arena, sizeof *loop.buffer * (x.carried + 1));
+  if (!init || !loop.buffer) return no_memory(n);
+  BlockId cond = x.sub[0], body = x.sub[1], around = n->block;
+  for (u32 i = 0; i < x.carried; i++) {
+    ValueId v = node_operand(g, node, i);
+    if (value_is_token(g, v)) return bail(n, "output");
+    if (is_number(n, v)) {
+      LoopType want = type_of_value(n, g->blocks.data[body].params.data[i]);
+      u32 ir = number_ir(n, v);
+      if (!ir || want == LT_VOID) return bail(n, "a number that is not there");
+      init[numbers++] = element_convert(n->fn, ir, type_of_value(n, v), want);
+      continue;
+    }
+    u32 at = buffer_of(n, v);
+    if (at == UINT32_MAX) return false;
+    if (!n->buffers.data[at].written) return bail(n, "an inner loop carries an array that the outer does not");
+    for (u32 k = 0; k < i; k++)
+      if (loop.buffer[k] == at + 1) return bail(n, "a loop that carries one array twice");
+    loop.buffer[i] = at + 1;
+  }
+  bind_captures(n, node, cond); /* parameters, before the loop begins */
+  bind_captures(n, node, body);
+  if (n->why) return false;
+  loop.buffers = n->buffers.count;
+  u32 head = loop_begin_while(n->fn, numbers, init);
+  if (!head) return bail(n, n->fn->failed ? n->fn->failed : "a malformed loop");
+  u32 at = 0;
+  for (u32 i = 0; i < x.carried; i++) {
+    NValue v = {.stamp = n->stamp};
+    if (loop.buffer[i]) {
+      v.buffer = loop.buffer[i];
+      v.version = n->buffers.data[loop.buffer[i] - 1].version = ++n->versions;
+    } else {
+      v.ir = loop_carry_of(n->fn, head, at++);
+    }
+    *native_value(n, g->blocks.data[cond].params.data[i]) = v;
+    *native_value(n, g->blocks.data[body].params.data[i]) = v;
+  }
+  native_find_counters(n, node);
+  loop.versions = arena_alloc(arena, sizeof *loop.versions * (loop.buffers + 1));
+  if (!loop.versions) return no_memory(n);
+  for (u32 i = 0; i < loop.buffers; i++) loop.versions[i] = n->buffers.data[i].version;
+  n->loop = &loop;
+  u32 *values, count, number = exit_of(n, x.exit == NO_EXIT ? n->c->exit : x.exit, &values, &count);
+  if (!number) return false;
+  loop_poll(n->fn, number, count, values);
+  Flow f = emit_block(n, cond);
+  if (f != FLOW_ON || g->blocks.data[cond].term != TERM_yield) return bail(n, "a loop's condition that leaves");
+  ValueId more = block_result(g, cond, 0);
+  u32 c = number_ir(n, more);
+  if (!c) return false;
+  c = element_convert(n->fn, c, type_of_value(n, more), LT_I1);
+  for (u32 i = 0; i < loop.buffers; i++)
+    if (n->buffers.data[i].version != loop.versions[i]) return bail(n, "a loop's condition that changes an array");
+  if (!loop_begin_if(n->fn, c, 0, NULL)) return bail(n, "a malformed if");
+  f = emit_block(n, body);
+  if (f == FLOW_BAIL || (f == FLOW_ON && !emit_terminator(n, body, 0))) return false;
+  loop_end(n->fn);
+  u32 *last = arena_alloc(arena, sizeof *last * (numbers + 1));
+  if (!last) return no_memory(n);
+  for (u32 i = 0; i < numbers; i++) last[i] = loop_carry_of(n->fn, head, i);
+  loop_break(n->fn, numbers, last);
+  loop_end(n->fn);
+  if (n->fn->failed) return bail(n, n->fn->failed);
+  n->loop = loop.outer;
+  n->block = around;
+  at = 0;
+  for (u32 i = 0; i < loop.buffers; i++) n->buffers.data[i].version = loop.versions[i];
+  for (u32 i = 0; i < x.carried; i++) {
+    NValue v = {.stamp = n->stamp};
+    if (loop.buffer[i]) {
+      v.buffer = loop.buffer[i];
+      v.version = n->buffers.data[loop.buffer[i] - 1].version = ++n->versions;
+    } else {
+      v.ir = loop_result_of(n->fn, head, at++);
+    }
+    *native_value(n, node_result(g, node, i)) = v;
+  }
+  return true;
+}
+
+/* FLOW_ON: control reaches the terminator, which the caller writes. */
+static Flow emit_block(Native *n, BlockId b) {
+  Graph *g = n->g;
+  BlockId around = n->block;
+  n->block = b;
+  for (NodeId k = block_first(g, b); k && !n->why; k = node_next(g, k)) {
+    const GraphNode *x = graph_node_at(g, k);
+    bool ok = true, goes_on = true;
+    if (emitted(n, k)) continue;
+    switch ((NodeKind)x->kind) {
+      case NODE_op: ok = emit_op(n, k); break;
+      case NODE_index: ok = emit_index(n, k); break;
+      case NODE_check:
+        ok = emit_check(n, k);
+        n->done[k] = n->stamp;
+        break;
+      case NODE_update:
+        hoist_checks(n, k);
+        ok = !n->why && emit_update(n, k);
+        break;
+      case NODE_cond: ok = emit_cond(n, k, &goes_on); break;
+      case NODE_while: ok = emit_while(n, k); break;
+      case NODE_hook: alias(n, node_result(g, k, 0), node_operand(g, k, 0)); break;
+      default: ok = bail(n, "a construct that does not lower"); break;
+    }
+    n->block = b;
+    if (!ok) return FLOW_BAIL;
+    if (!goes_on) {
+      n->block = around;
+      return FLOW_GONE;
+    }
+  }
+  if (!n->why) return FLOW_ON; /* the block stays the present one for its terminator */
+  n->block = around;
+  return FLOW_BAIL;
+}
+
+/* ---- the function ------------------------------------------------------------------------------------------------------ */
+
+static bool emit_function(Native *n) {
+  Graph *g = n->g;
+  const GraphNode *x = graph_node_at(g, n->node);
+  u32 *out = arena_alloc(&n->c->arena, sizeof *out * (x->result_count + 1)), count = 0;
+  bool goes_on = true;
+  if (!out) return no_memory(n);
+  for (u32 i = 0; x->kind == NODE_while && i < x->carried; i++) { /* arrays that the loop carries are its own */
+    ValueId v = node_operand(g, n->node, i);
+    if (value_is_token(g, v)) return bail(n, "output");
+    if (is_number(n, v)) continue;
+    const ArrayType *t = value_type(g, v);
+    if (!dtype_in_loops(t->dtype)) return bail(n, "a dtype outside the loop IR");
+    NBuffer b = {.value = node_result(g, n->node, i), .from = v, .written = true, .elem = loop_type_of_dtype(t->dtype), .type = *t};
+    b.slot = plan_slot_for(n->c->plan, b.value);
+    b.version = ++n->versions;
+    b.ir = add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, b.elem, LOOP_INOUT);
+    if (!vec_push(n->c->alloc, &n->buffers, b)) return no_memory(n);
+    *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = b.version};
+    for (u32 k = 0; k < i; k++)
+      if (node_operand(g, n->node, k) == v) return bail(n, "a loop that begins with one array twice");
+    for (u32 k = x->carried; k < x->operand_count; k++)
+      if (node_operand(g, n->node, k) == v) return bail(n, "a loop that reads an array as it was");
+  }
+  bool ok = x->kind == NODE_while ? emit_while(n, n->node) : emit_cond(n, n->node, &goes_on);
+  if (!ok || n->why) return false;
+  x = graph_node_at(g, n->node);
+  for (u32 i = 0; i < x->result_count; i++) {
+    ValueId v = node_result(g, n->node, i);
+    if (!is_number(n, v)) {
+      if (x->kind == NODE_cond) return bail(n, "arms that give arrays");
+      continue;
+    }
+    loop_result(n->fn, type_of_value(n, v));
+    out[count++] = native_value(n, v)->ir;
+  }
+  if (goes_on) loop_return(n->fn, count, out);
+  Buf why;
+  buf_init(&why, n->c->alloc);
+  ok = loop_fn_finish(n->fn, &why) == WEFT_OK && loops_verify(n->fn, &why) == WEFT_OK;
+  if (!ok) bail(n, why.len ? arena_copy(&n->c->arena, why.data, why.len) : "a malformed function");
+  buf_free(&why);
+  return ok;
+}
+
+static void plan_steps(Native *n) {
+  Compiler *c = n->c;
+  Graph *g = n->g;
+  Plan *p = c->plan;
+  const GraphNode *x = graph_node_at(g, n->node);
+  for (u32 i = 0; i < n->buffers.count; i++) {
+    const NBuffer *b = &n->buffers.data[i];
+    if (!b->written) continue;
+    const ValueInfo *from = value_info(c, b->from);
+    schedule_move(c, b->slot, b->from, from->owned && from->use.dies);
+    schedule_step(c, STEP_unique, NO_EXIT)->dst = b->slot;
+    ValueInfo *info = value_info(c, b->value);
+    info->slot = b->slot;
+    info->owned = true;
+  }
+  PlanNativeExit *exits = arena_alloc(&c->arena, sizeof *exits * (n->exits.count + 1));
+  PlanArg *args = arena_alloc(&c->arena, sizeof *args * (n->args.count + 1));
+  u32 *results = arena_alloc(&c->arena, sizeof *results * (x->result_count + 1)), count = 0;
+  if (!exits || !args || !results) {
+    compile_no_memory(c);
+    return;
+  }
+  for (u32 i = 0; i < n->exits.count; i++) {
+    NExit *e = &n->exits.data[i];
+    exits[i] = (PlanNativeExit){.tag = n->fn->tag, .exit = i + 1, .plan_exit = e->exit, .slot_count = e->slots.count};
+    exits[i].slot_first = plan_ids(p, e->slots.data, e->slots.count);
+    if (e->exit == NO_EXIT || e->exit == c->exit) continue;
+    schedule_bind_with(c, e->exit, e->binds.data, e->binds.count, e->outer.data, e->outer.count);
+  }
+  for (u32 i = 0; i < n->args.count; i++) {
+    const NArg *a = &n->args.data[i];
+    if (a->kind == NARG_number) args[i] = plan_arg_slot(schedule_slot(c, a->value));
+    else if (a->kind == NARG_dim) args[i] = schedule_dim(c, a->dim);
+    else args[i] = plan_arg(PA_data, n->buffers.data[a->buffer].slot, 0);
+  }
+  for (u32 i = 0; i < x->result_count; i++) {
+    ValueId v = node_result(g, n->node, i);
+    if (is_number(n, v)) results[count++] = schedule_new_slot(c, v);
+  }
+  PlanNative made = {.self = n->fn, .nresults = count, .name = name_text(&n->fn->module->names, n->fn->name)};
+  u32 number = plan_native(p, &made, exits, n->exits.count, &n->node, 1);
+  u32 first = plan_args(p, args, n->args.count), list = plan_ids(p, results, count);
+  PlanStep *s = schedule_step(c, STEP_native, NO_EXIT);
+  s->index = number;
+  s->arg = first;
+  s->nargs = n->args.count;
+  s->list = list;
+  s->nlist = count;
+  s->node = n->node;
+}
+
+bool native_control(Compiler *c, NodeId node) {
+  u8 kind = graph_node_at(c->g, node)->kind;
+  if (kind != NODE_while && kind != NODE_cond) return false;
+  if (!c->native_values) {
+    c->native_values = arena_alloc(&c->arena, sizeof *c->native_values * (c->g->values.count + 1));
+    c->native_done = arena_alloc(&c->arena, sizeof *c->native_done * (c->g->nodes.count + 1));
+    if (!c->native_values || !c->native_done) {
+      compile_no_memory(c);
+      return false;
+    }
+  }
+  Native n = {.c = c, .g = c->g, .node = node, .values = c->native_values, .done = c->native_done, .stamp = ++c->native_stamp};
+  n.block = graph_node_at(c->g, node)->block;
+  n.home = n.block;
+  u32 fns = c->code->module.fns.count;
+  char name[32];
+  snprintf(name, sizeof name, "w%u", ++c->names);
+  n.fn = loop_fn_new(&c->code->module, LOOP_NATIVE, name);
+  bool ok = n.fn != NULL;
+  if (!ok) compile_no_memory(c);
+  if (ok) {
+    n.fn->tag = c->names;
+    ok = emit_function(&n);
+  }
+  if (ok && !compile_stopped(c)) plan_steps(&n);
+  if (!ok) {
+    loop_module_truncate(&c->code->module, fns, c->code->module.tables.count);
+    c->names--;
+  }
+  vec_free(c->alloc, &n.args);
+  vec_free(c->alloc, &n.buffers);
+  for (u32 i = 0; i < n.exits.count; i++) {
+    vec_free(c->alloc, &n.exits.data[i].binds);
+    vec_free(c->alloc, &n.exits.data[i].slots);
+    vec_free(c->alloc, &n.exits.data[i].passed);
+    vec_free(c->alloc, &n.exits.data[i].outer);
+  }
+  vec_free(c->alloc, &n.exits);
+  return ok;
+}

@@ -1,0 +1,439 @@
+/* partition.c — which values of a block get memory and which are computed where they are used; which loop nests,
+ * calls and constructs run, in which order.
+ *
+ * 1. Backwards: a value is used by kernels (told apart by the root they store), through the same index or another one,
+ *    or by something that needs it in memory. Used by one kernel in one way it is computed there; else where that is cheap.
+ * 2. Forwards: what got memory joins a kernel over the same shape that runs late enough, or becomes a unit of its own.
+ * Both passes look at each node and operand once. */
+#include "jit/kernel.h"
+
+#include <string.h>
+
+enum { CHEAP_TWICE = 4, CHEAP_SPREAD = 8, MERGE_TRIES = 8, COST_MAX = 1 << 20 };
+enum { USED_NONE = 0, USED_MANY = UINT32_MAX };
+
+typedef enum NodeClass { CLASS_none, CLASS_point, CLASS_reduce, CLASS_check, CLASS_scan, CLASS_join, CLASS_index, CLASS_update, CLASS_extern, CLASS_control, CLASS_effect } NodeClass;
+typedef enum Edge { EDGE_same, EDGE_moved, EDGE_spread } Edge;
+
+typedef struct Work {
+  Compiler *c;
+  Graph *g;
+  BlockId block;
+  Partition *out;
+  u8 *classes; /* by NodeId */
+  u32 roots;
+} Work;
+
+static ValueUse *use_of(const Work *w, ValueId v) { return &value_info(w->c, v)->use; }
+
+/* ---- classes -------------------------------------------------------------------------------------------- */
+
+static bool loop_dtypes(Compiler *c, NodeId n) {
+  const GraphNode *x = graph_node_at(c->g, n);
+  for (u32 i = 0; i < x->operand_count; i++) {
+    ValueId v = node_operand(c->g, n, i);
+    if (value_is_token(c->g, v) || !dtype_in_loops(value_type(c->g, v)->dtype) || value_type(c->g, v)->device != DEV_CPU) return false;
+  }
+  for (u32 i = 0; i < x->result_count; i++) {
+    ValueId v = node_result(c->g, n, i);
+    if (value_is_token(c->g, v) || !dtype_in_loops(value_type(c->g, v)->dtype) || value_type(c->g, v)->device != DEV_CPU) return false;
+  }
+  return true;
+}
+
+static bool reduce_lowers(Compiler *c, NodeId n) {
+  GraphArg args[OP_MAX_PARAMS];
+  u32 op = graph_node_at(c->g, n)->op, mask;
+  switch (op) {
+    case OP_sum:
+    case OP_prod:
+    case OP_min:
+    case OP_max:
+    case OP_any:
+    case OP_all:
+    case OP_argmin:
+    case OP_argmax:
+    case OP_count_nonzero: break;
+    default: return false;
+  }
+  node_args(c->g, n, args);
+  return args[0].kind == ARG_value && arg_axes(&args[op_param(op, "axis")], value_type(c->g, args[0].value)->rank, &mask);
+}
+
+bool unit_of_scan(Compiler *c, NodeId n, Unit *u) {
+  Graph *g = c->g;
+  u32 op = graph_node_at(g, n)->op;
+  GraphArg args[OP_MAX_PARAMS];
+  RuleError err;
+  i64 axis;
+  if (op != OP_cumsum && op != OP_cumprod && op != OP_cummax && op != OP_cummin) return false;
+  node_args(g, n, args);
+  if (args[0].kind != ARG_value) return false;
+  const ArrayType *x = value_type(g, args[0].value);
+  u->flat = args[1].kind == ARG_hole || (args[1].kind == ARG_attr && args[1].attr->kind == ATTR_nil);
+  u->reverse = arg_bool(&args[2], false);
+  u->initial = arg_bool(&args[3], false);
+  u->axis = 0;
+  if (u->flat) {
+    u->rank = 1;
+    u->dims[0] = dims_total(c, x);
+    return u->dims[0] != DIM_NONE;
+  }
+  u->rank = x->rank;
+  memcpy(u->dims, x->dims, x->rank * sizeof *u->dims);
+  return arg_int(&args[1], 0, &axis) && rule_axis(axis, x->rank, &u->axis, &err);
+}
+
+static bool index_lowers(Compiler *c, NodeId n) {
+  IndexMap m;
+  Graph *g = c->g;
+  const ArrayType x = *value_type(g, node_operand(g, n, 0));
+  if (!index_map(g, n, &x, &m)) return false;
+  for (u32 i = 0; i < m.count; i++)
+    if (m.axes[i].operand && dtype_kind(value_type(g, m.axes[i].operand)->dtype) != DK_INT) return false;
+  return true;
+}
+
+static NodeClass classify(Compiler *c, NodeId n) {
+  Graph *g = c->g;
+  const GraphNode *x = graph_node_at(g, n);
+  u32 compute;
+  Unit scan;
+  switch ((NodeKind)x->kind) {
+    case NODE_check: return CLASS_check;
+    case NODE_index: return loop_dtypes(c, n) && !node_is_eager(c, n) && index_lowers(c, n) ? CLASS_point : CLASS_index;
+    case NODE_update: return CLASS_update;
+    case NODE_hook: return CLASS_point;
+    case NODE_host: return CLASS_effect;
+    case NODE_op: break;
+    default: return CLASS_control;
+  }
+  if (node_is_eager(c, n) || x->result_count != 1) return CLASS_extern;
+  bool maker = view_maps(g, n);
+  if (!loop_dtypes(c, n)) return CLASS_extern;
+  if (maker) return CLASS_point;
+  if (x->op == OP_concat || x->op == OP_stack) return CLASS_join;
+  if (op_info(x->op)->family == FAM_reduce) return reduce_lowers(c, n) ? CLASS_reduce : CLASS_extern;
+  if (op_info(x->op)->family == FAM_scan) return unit_of_scan(c, n, &scan) ? CLASS_scan : CLASS_extern;
+  return element_lowers(c, n, &compute) ? CLASS_point : CLASS_extern;
+}
+
+/* ---- backwards: uses --------------------------------------------------------------------------------------- */
+
+static bool in_block(const Work *w, ValueId v) {
+  NodeId n = value_node(w->g, v);
+  return n && graph_node_at(w->g, n)->block == w->block;
+}
+
+static void force(Work *w, ValueId v) {
+  if (!in_block(w, v)) {
+    value_info(w->c, v)->wanted = true;
+    return;
+  }
+  use_of(w, v)->forced = true;
+}
+
+static void force_exit_value(void *ctx, u32 v) { force(ctx, v); }
+
+static void use(Work *w, ValueId v, u32 kernel, Edge edge) {
+  if (!in_block(w, v)) return;
+  ValueUse *u = use_of(w, v);
+  if (u->kernel == USED_NONE) u->kernel = kernel;
+  else if (u->kernel != kernel) u->kernel = USED_MANY;
+  if (edge == EDGE_same) u->same = true;
+  else if (u->moved < 255) u->moved++;
+  u->spread |= edge == EDGE_spread;
+}
+
+/* How a node reads operand i. */
+static Edge edge_of(Work *w, NodeId n, u32 i) {
+  Graph *g = w->g;
+  const GraphNode *x = graph_node_at(g, n);
+  ValueId v = node_operand(g, n, i);
+  const ArrayType *t = value_type(g, v), *r = value_type(g, node_result(g, n, 0));
+  if (t->rank == 0) return EDGE_same;
+  if (x->kind == NODE_hook) return EDGE_same;
+  if (x->kind == NODE_index) return i ? EDGE_spread : x->operand_count > 1 ? EDGE_spread : EDGE_moved;
+  bool shape = t->rank == r->rank && dims_same(w->c, t->rank, t->dims, r->dims);
+  if (w->classes[n] == CLASS_reduce) return EDGE_moved;
+  if (view_maps(g, n)) {
+    bool in_place = x->op == OP_tril || x->op == OP_triu;
+    if (in_place) return EDGE_same;
+    bool grows = x->op == OP_broadcast_to || x->op == OP_tile || x->op == OP_repeat || x->op == OP_full || x->op == OP_full_like;
+    return grows ? EDGE_spread : EDGE_moved;
+  }
+  return shape ? EDGE_same : EDGE_spread;
+}
+
+static u32 own_cost(Work *w, NodeId n) {
+  if (view_maps(w->g, n)) return graph_node_at(w->g, n)->kind == NODE_index && graph_node_at(w->g, n)->operand_count > 1 ? 2 : 0;
+  return element_flops(w->g, n);
+}
+
+static void add_costs(Work *w) {
+  for (NodeId n = block_first(w->g, w->block); n; n = node_next(w->g, n)) {
+    if (w->classes[n] != CLASS_point) continue;
+    u32 cost = own_cost(w, n);
+    for (u32 i = 0; i < graph_node_at(w->g, n)->operand_count; i++) {
+      ValueId v = node_operand(w->g, n, i);
+      if (in_block(w, v)) cost += use_of(w, v)->cost;
+    }
+    use_of(w, node_result(w->g, n, 0))->cost = cost < COST_MAX ? cost : COST_MAX;
+  }
+}
+
+static bool computed_where_used(const ValueUse *u) {
+  if (u->forced) return false;
+  bool twice = u->moved > 1 || (u->moved && u->same);
+  if (u->kernel == USED_MANY && u->cost > CHEAP_TWICE) return false;
+  if (twice && u->cost > CHEAP_TWICE) return false;
+  return !u->spread || u->cost <= CHEAP_SPREAD;
+}
+
+static void look_back(Work *w, NodeId n) {
+  Graph *g = w->g;
+  const GraphNode *x = graph_node_at(g, n);
+  NodeClass class = (NodeClass)w->classes[n];
+  switch (class) {
+    case CLASS_check: {
+      u32 kernel = ++w->roots;
+      for (u32 i = 0; i < x->operand_count; i++) use(w, node_operand(g, n, i), kernel, EDGE_same);
+      return;
+    }
+    case CLASS_point:
+    case CLASS_reduce: {
+      ValueId v = node_result(g, n, 0);
+      ValueUse *u = use_of(w, v);
+      ValueInfo *info = value_info(w->c, v);
+      if (!u->forced && u->kernel == USED_NONE) {
+        info->where = AT_NOWHERE;
+        return;
+      }
+      /* an index that is itself gathered gets memory, so that gathers do not nest */
+      bool inside = class == CLASS_point && computed_where_used(u);
+      info->where = inside ? AT_USE : AT_SLOT;
+      info->wanted = u->forced;
+      u32 kernel = inside ? u->kernel : ++w->roots;
+      for (u32 i = 0; i < x->operand_count; i++) {
+        ValueId o = node_operand(g, n, i);
+        Edge e = edge_of(w, n, i);
+        if (inside && e == EDGE_same && u->moved) e = u->spread ? EDGE_spread : EDGE_moved;
+        use(w, o, kernel, e);
+        NodeId d = value_node(g, o);
+        bool gathers = d && x->kind == NODE_index && i && graph_node_at(g, d)->kind == NODE_index;
+        if (gathers) force(w, o);
+      }
+      return;
+    }
+    case CLASS_scan:
+      use(w, node_operand(g, n, 0), ++w->roots, EDGE_moved);
+      break;
+    case CLASS_join:
+      for (u32 i = 0; i < x->operand_count; i++) use(w, node_operand(g, n, i), ++w->roots, EDGE_moved);
+      break;
+    default:
+      for (u32 i = 0; i < x->operand_count; i++) force(w, node_operand(g, n, i));
+  }
+  for (u32 i = 0; i < x->result_count; i++) {
+    ValueInfo *info = value_info(w->c, node_result(g, n, i));
+    info->where = AT_SLOT;
+    info->wanted = true;
+  }
+}
+
+/* ---- forwards: units -------------------------------------------------------------------------------------------- */
+
+static u32 new_unit(Work *w, UnitKind kind, NodeId n) {
+  u32 id = w->out->units.count;
+  if (!vec_push(w->c->alloc, &w->out->units, (Unit){.kind = (u8)kind, .node = n})) {
+    compile_no_memory(w->c);
+    return 0;
+  }
+  return id;
+}
+
+static bool same_nest(Compiler *c, const Unit *u, u32 rank, const Dim *dims) {
+  return u->kind == UNIT_kernel && u->rank == rank && dims_same(c, rank, u->dims, dims);
+}
+
+/* A kernel over the shape that runs at `need` or later, where everything that is read at another index lies before. */
+static u32 kernel_for(Work *w, NodeId n, u32 rank, const Dim *dims, u32 need, u32 moved_need) {
+  u32 count = w->out->units.count, tries = 0, unit = 0;
+  for (u32 u = count; u-- > 1 && u >= need && u > moved_need && tries < MERGE_TRIES && !unit; tries++)
+    if (same_nest(w->c, &w->out->units.data[u], rank, dims)) unit = u;
+  if (!unit) {
+    unit = new_unit(w, UNIT_kernel, n);
+    if (!unit) return 0;
+    Unit *u = &w->out->units.data[unit];
+    u->rank = (u8)rank;
+    memcpy(u->dims, dims, rank * sizeof *dims);
+  }
+  if (!vec_push(w->c->alloc, &w->out->units.data[unit].nodes, n)) compile_no_memory(w->c);
+  return unit;
+}
+
+/* What must have run before the node's value can be had. */
+static void needs_of(Work *w, NodeId n, u32 *need, u32 *moved) {
+  Graph *g = w->g;
+  const GraphNode *x = graph_node_at(g, n);
+  bool typed = x->result_count && !value_is_token(g, node_result(g, n, 0)) && (w->classes[n] == CLASS_point || w->classes[n] == CLASS_reduce);
+  *need = *moved = 0;
+  for (u32 i = 0; i < x->operand_count; i++) {
+    ValueId v = node_operand(g, n, i);
+    const ValueUse *u = use_of(w, v);
+    if (x->kind == NODE_index && i && u->check_block == w->block && u->check_unit > *need) *need = u->check_unit;
+    if (!in_block(w, v)) continue;
+    const ValueInfo *info = value_info(w->c, v);
+    bool stored = info->where == AT_SLOT;
+    u32 own = stored ? info->unit : use_of(w, v)->need, away = stored ? 0 : use_of(w, v)->moved_need;
+    bool moved_edge = typed && edge_of(w, n, i) != EDGE_same;
+    if (own > *need) *need = own;
+    if (moved_edge && own > away) away = own;
+    if (away > *moved) *moved = away;
+  }
+}
+
+/* A view that is only a stride pattern, of something that is stored before. */
+static bool is_stride_view(Work *w, NodeId n) {
+  Graph *g = w->g;
+  const GraphNode *x = graph_node_at(g, n);
+  if (value_type(g, node_result(g, n, 0))->rank == 0) return false;
+  ValueId base = node_operand(g, n, 0);
+  u8 origin = g->values.data[base].origin;
+  if (origin == GV_const || origin == GV_size || value_type(g, base)->rank == 0) return false;
+  if (in_block(w, base) && value_info(w->c, base)->where != AT_SLOT) return false;
+  if (x->kind == NODE_index) return x->operand_count == 1;
+  if (x->kind != NODE_op) return false;
+  switch (x->op) {
+    case OP_reshape:
+    case OP_ravel: return !value_info(w->c, base)->view; /* else it need not be dense */
+    case OP_transpose:
+    case OP_permute_dims:
+    case OP_moveaxis:
+    case OP_swapaxes:
+    case OP_squeeze:
+    case OP_expand_dims:
+    case OP_broadcast_to:
+    case OP_flip: return true;
+    default: return false;
+  }
+}
+
+static void look_forward(Work *w, NodeId n) {
+  Graph *g = w->g;
+  const GraphNode *x = graph_node_at(g, n);
+  NodeClass class = (NodeClass)w->classes[n];
+  u32 need, moved, unit = 0;
+  if ((class == CLASS_point || class == CLASS_reduce) && value_info(w->c, node_result(g, n, 0))->where == AT_NOWHERE) return;
+  needs_of(w, n, &need, &moved);
+  switch (class) {
+    case CLASS_point:
+    case CLASS_reduce: {
+      ValueId v = node_result(g, n, 0);
+      ValueInfo *info = value_info(w->c, v);
+      if (info->where == AT_USE) {
+        use_of(w, v)->need = need;
+        use_of(w, v)->moved_need = moved;
+        return;
+      }
+      const ArrayType t = *value_type(g, v);
+      if (class == CLASS_point && is_stride_view(w, n)) {
+        unit = new_unit(w, UNIT_view, n);
+        info->view = true;
+        value_info(w->c, node_operand(g, n, 0))->wanted = true;
+      } else {
+        unit = kernel_for(w, n, t.rank, t.dims, need, moved);
+      }
+      info->unit = unit;
+      return;
+    }
+    case CLASS_check: {
+      ArrayType shape = {0};
+      const ArrayType *types[2];
+      RuleError err;
+      GuardDims dims;
+      u32 count = x->operand_count < 2 ? x->operand_count : 2;
+      for (u32 i = 0; i < count; i++) types[i] = value_type(g, node_operand(g, n, i));
+      guard_dims_init(&dims, NULL, &g->sizes, "check", (Span){0});
+      if (!rule_broadcast(&dims.base, count, types, &shape, &err)) {
+        compile_unsupported(w->c, "a check of arrays whose shapes are not known to fit");
+        return;
+      }
+      /* its exit is bound to what has run here: it joins only the last unit */
+      u32 last = w->out->units.count - 1;
+      unit = kernel_for(w, n, shape.rank, shape.dims, need > last ? need : last, moved);
+      if (x->op == CHECK_index) {
+        use_of(w, node_operand(g, n, 0))->check_block = w->block;
+        use_of(w, node_operand(g, n, 0))->check_unit = unit;
+      }
+      return;
+    }
+    case CLASS_scan:
+      unit = new_unit(w, UNIT_scan, n);
+      if (unit) {
+        (void)unit_of_scan(w->c, n, &w->out->units.data[unit]);
+        if (!vec_push(w->c->alloc, &w->out->units.data[unit].nodes, n)) compile_no_memory(w->c);
+      }
+      break;
+    case CLASS_join: {
+      unit = new_unit(w, UNIT_join, n);
+      GraphArg args[OP_MAX_PARAMS];
+      node_args(g, n, args);
+      i64 axis;
+      const ArrayType *r = value_type(g, node_result(g, n, 0));
+      RuleError err;
+      u32 own = 0;
+      if (unit && arg_int(&args[1], 0, &axis) && rule_axis(axis, r->rank, &own, &err)) w->out->units.data[unit].axis = own;
+      else compile_unsupported(w->c, "an axis known only at run time");
+      if (unit && !vec_push(w->c->alloc, &w->out->units.data[unit].nodes, n)) compile_no_memory(w->c);
+      break;
+    }
+    case CLASS_index: unit = new_unit(w, UNIT_index, n); break;
+    case CLASS_update: unit = new_unit(w, UNIT_update, n); break;
+    case CLASS_extern: unit = new_unit(w, UNIT_extern, n); break;
+    case CLASS_control: unit = new_unit(w, UNIT_control, n); break;
+    case CLASS_effect: unit = new_unit(w, UNIT_effect, n); break;
+    default: break;
+  }
+  for (u32 i = 0; i < x->result_count; i++) value_info(w->c, node_result(g, n, i))->unit = unit;
+}
+
+/* ---- the block ------------------------------------------------------------------------------------------------- */
+
+static void force_unbacked(Work *w) {
+  for (u32 i = 0; i < w->g->sizes.syms.count; i++) {
+    const SizeSym *s = &w->g->sizes.syms.data[i];
+    if (s->unbacked && s->source && s->source < w->c->values.count && in_block(w, s->source)) use_of(w, s->source)->forced = true;
+  }
+}
+
+bool partition_block(Compiler *c, BlockId b, Partition *out) {
+  Graph *g = c->g;
+  Work w = {.c = c, .g = g, .block = b, .out = out, .classes = c->classes};
+  const GraphBlock *block = &g->blocks.data[b];
+  memset(out, 0, sizeof *out);
+  if (!vec_push(c->alloc, &out->units, (Unit){0})) {
+    compile_no_memory(c);
+    return false;
+  }
+  for (NodeId n = block->first; n; n = node_next(g, n)) {
+    const GraphNode *x = graph_node_at(g, n);
+    w.classes[n] = (u8)classify(c, n);
+    for (u32 i = 0; i < x->result_count; i++) {
+      ValueInfo *info = value_info(c, node_result(g, n, i));
+      *info = (ValueInfo){.slot = NO_SLOT};
+    }
+  }
+  add_costs(&w);
+  for (u32 i = 0; i < block->term_count; i++) force(&w, block_result(g, b, i));
+  if (block->term == TERM_exit && block->exit != NO_EXIT) exit_values(&g->exits, block->exit, force_exit_value, &w);
+  force_unbacked(&w);
+  for (NodeId n = block->last; n; n = graph_node_at(g, n)->prev) look_back(&w, n);
+  for (NodeId n = block->first; n && !compile_stopped(c); n = node_next(g, n)) look_forward(&w, n);
+  return !compile_stopped(c);
+}
+
+void partition_free(Compiler *c, Partition *p) {
+  for (u32 i = 0; i < p->units.count; i++) vec_free(c->alloc, &p->units.data[i].nodes);
+  vec_free(c->alloc, &p->units);
+}

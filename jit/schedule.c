@@ -1,0 +1,732 @@
+/* schedule.c — units of a block become steps of the plan: slots, memory, exits, the order of things.
+ *
+ * Lifetimes. `use.last` of a value is 2 * unit + 1 for the last unit whose work reads its slot, 2 * unit when only the
+ * steps before the work (allocation, sizes) may still leave by an exit that needs it. An array that dies in the work of
+ * a unit may lend its memory to a result of the same shape, provided the kernel reads it at the same index alone. */
+#include "jit/kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Death {
+  ValueId value;
+  u32 when;
+} Death;
+
+typedef struct Block {
+  Compiler *c;
+  Graph *g;
+  BlockId id;
+  Partition part;
+  VEC(Kernel) kernels;
+  u32 *kernel_of; /* by unit: the first of its kernels; one more entry at the end */
+  VEC(Death) dead; /* arrays in the order in which they die */
+  u32 unit;
+} Block;
+
+/* ---- steps, slots ------------------------------------------------------------------------------------ */
+
+PlanStep *schedule_step(Compiler *c, PlanOp op, u32 exit) {
+  PlanStep *s = plan_step(c->plan, op);
+  s->exit = exit == NO_EXIT ? c->exit : exit;
+  return s;
+}
+
+static u32 number_slot(Compiler *c, u32 dtype, bool weak, ValueId v) {
+  PlanSlot s = {.dtype = (u8)dtype, .weak = weak, .value = v};
+  return plan_slot(c->plan, &s);
+}
+
+PlanArg schedule_dim(Compiler *c, Dim d) {
+  i64 k;
+  u32 sym;
+  d = size_resolve(&c->g->sizes, d);
+  if (dim_is_const(c, d, &k)) return plan_arg_const(k);
+  if (size_is_sym(&c->g->sizes, d, &sym) && c->sym_slot[sym] != NO_SLOT) return plan_arg_slot(c->sym_slot[sym]);
+  for (u32 i = c->dim_keys.count; i-- > 0;)
+    if (c->dim_keys.data[i] == d) return plan_arg_slot(c->dim_slots.data[i]);
+  u32 slot = number_slot(c, DT_i64, true, 0);
+  PlanStep *s = schedule_step(c, STEP_size, NO_EXIT);
+  s->dst = slot;
+  u32 code = plan_code(c->plan, d, c->sym_slot);
+  s->index = code;
+  if (c->plan->failed) compile_no_memory(c);
+  if (code == UINT32_MAX) compile_unsupported(c, "a size that is known only later");
+  if (!vec_push(c->alloc, &c->dim_keys, d) || !vec_push(c->alloc, &c->dim_slots, slot)) compile_no_memory(c);
+  return plan_arg_slot(slot);
+}
+
+ScheduleMark schedule_mark(const Compiler *c) { return (ScheduleMark){c->dim_keys.count, c->const_keys.count}; }
+void schedule_forget(Compiler *c, ScheduleMark m) {
+  c->dim_keys.count = c->dim_slots.count = m.dims;
+  c->const_keys.count = c->const_slots.count = m.consts;
+}
+
+static u32 constant_slot(Compiler *c, ValueId v) {
+  const GraphValue *gv = &c->g->values.data[v];
+  const ArrayType *t = value_type(c->g, v);
+  for (u32 i = c->const_keys.count; i-- > 0;)
+    if (c->const_keys.data[i] == v) return c->const_slots.data[i];
+  u32 slot = number_slot(c, t->dtype, t->weak, v);
+  if (gv->origin == GV_const) {
+    PlanStep *s = schedule_step(c, STEP_const, NO_EXIT);
+    s->dst = slot;
+    s->bits = gv->bits;
+  } else if (t->dtype == DT_i64) {
+    PlanArg a = schedule_dim(c, gv->dim);
+    PlanStep *s = schedule_step(c, a.kind == PA_const ? STEP_const : STEP_copy, NO_EXIT);
+    s->dst = slot;
+    s->src = a.slot;
+    s->bits = (u64)a.imm;
+  } else {
+    compile_unsupported(c, "a size as %s", dtype_name(t->dtype));
+  }
+  if (!vec_push(c->alloc, &c->const_keys, v) || !vec_push(c->alloc, &c->const_slots, slot)) compile_no_memory(c);
+  return slot;
+}
+
+u32 schedule_slot(Compiler *c, ValueId v) {
+  u8 origin = c->g->values.data[v].origin;
+  if (origin == GV_const || origin == GV_size) return constant_slot(c, v);
+  const ValueInfo *info = value_info(c, v);
+  if (info->slot == NO_SLOT && !compile_stopped(c)) compile_unsupported(c, "a value that is not there when it is needed");
+  return info->slot;
+}
+
+u32 schedule_dense(Compiler *c, ValueId v) {
+  u32 slot = schedule_slot(c, v);
+  ValueInfo *info = value_info(c, v);
+  if (compile_stopped(c) || !(info->raw || info->strides)) return slot;
+  u32 to = info->owned ? slot : plan_slot_for(c->plan, v);
+  PlanStep *s = schedule_step(c, STEP_dense, NO_EXIT);
+  s->dst = to;
+  s->src = slot;
+  *info = (ValueInfo){.where = info->where, .slot = to, .owned = true, .wanted = info->wanted, .unit = info->unit, .use = info->use};
+  return to;
+}
+
+u32 schedule_new_slot(Compiler *c, ValueId v) {
+  u32 slot = plan_slot_for(c->plan, v);
+  ValueInfo *info = value_info(c, v);
+  info->slot = slot;
+  info->owned = true;
+  info->raw = false;
+  info->strides = 0;
+  return slot;
+}
+
+void schedule_move(Compiler *c, u32 to, ValueId v, bool take) {
+  bool number = value_type(c->g, v)->rank == 0;
+  u8 origin = c->g->values.data[v].origin;
+  if (number && origin == GV_const) {
+    PlanStep *s = schedule_step(c, STEP_const, NO_EXIT);
+    s->dst = to;
+    s->bits = c->g->values.data[v].bits;
+    return;
+  }
+  u32 from = number ? schedule_slot(c, v) : schedule_dense(c, v);
+  if (from == to) return;
+  PlanStep *s = schedule_step(c, number ? STEP_copy : take && value_info(c, v)->owned ? STEP_move : STEP_keep, NO_EXIT);
+  s->dst = to;
+  s->src = from;
+}
+
+/* ---- exits ------------------------------------------------------------------------------------------------ */
+
+typedef struct Binder {
+  Compiler *c;
+  VEC(RegionBind) binds;
+} Binder;
+
+/* In a slot, or computed by the graph interpreter from what is: then that is bound too. */
+static void bind_value(void *ctx, u32 v) {
+  Binder *b = ctx;
+  Compiler *c = b->c;
+  VEC(u32) stack = {0};
+  if (!vec_push(c->alloc, &stack, v)) compile_no_memory(c);
+  while (stack.count && !compile_stopped(c)) {
+    u32 at = stack.data[--stack.count];
+    u8 origin = c->g->values.data[at].origin;
+    if (origin == GV_const || origin == GV_size || value_is_token(c->g, at)) continue;
+    bool seen = false;
+    for (u32 i = 0; i < b->binds.count && !seen; i++) seen = b->binds.data[i].value == at;
+    if (seen) continue;
+    const ValueInfo *info = value_info(c, at);
+    bool there = info->slot != NO_SLOT;
+    if (!there && !value_node(c->g, at)) {
+      compile_unsupported(c, "an exit needs a value that is not kept");
+      break;
+    }
+    if (!vec_push(c->alloc, &b->binds, (RegionBind){at, there ? info->slot : BIND_NODE})) compile_no_memory(c);
+    NodeId n = there ? 0 : value_node(c->g, at);
+    for (u32 i = 0; n && i < graph_node_at(c->g, n)->operand_count; i++)
+      if (!vec_push(c->alloc, &stack, node_operand(c->g, n, i))) compile_no_memory(c);
+  }
+  vec_free(c->alloc, &stack);
+}
+
+static void bind_exit(Compiler *c, u32 exit, const RegionBind *binds, u32 count) {
+  c->bound.data[exit] = 1;
+  if (!compile_stopped(c) && !region_bind(c->vm, c->region, exit, binds, count)) compile_no_memory(c);
+}
+
+void schedule_bind_with(Compiler *c, u32 exit, const RegionBind *given, u32 count, const ValueId *others, u32 nothers) {
+  if (exit == NO_EXIT || compile_stopped(c)) return;
+  if (c->bound.data[exit]) {
+    if (count) compile_unsupported(c, "an exit that is taken in two places");
+    return;
+  }
+  Binder b = {.c = c};
+  for (u32 i = 0; i < count; i++)
+    if (!vec_push(c->alloc, &b.binds, given[i])) compile_no_memory(c);
+  for (u32 i = 0; i < nothers; i++) bind_value(&b, others[i]);
+  bind_exit(c, exit, b.binds.data, b.binds.count);
+  vec_free(c->alloc, &b.binds);
+}
+
+void schedule_bind(Compiler *c, u32 exit) {
+  if (exit == NO_EXIT || compile_stopped(c) || c->bound.data[exit]) return;
+  Binder b = {.c = c};
+  exit_values(&c->g->exits, exit, bind_value, &b);
+  bind_exit(c, exit, b.binds.data, b.binds.count);
+  vec_free(c->alloc, &b.binds);
+}
+
+/* ---- lifetimes -------------------------------------------------------------------------------------------- */
+
+static void live_until(Block *b, ValueId v, u32 when) {
+  ValueInfo *info = value_info(b->c, v);
+  if (info->use.last < when) info->use.last = when;
+}
+
+typedef struct ExitLife {
+  Block *b;
+  u32 when;
+} ExitLife;
+
+/* What is not stored is recomputed from what is: that lives as long. */
+static void exit_value_lives(void *ctx, u32 v) {
+  ExitLife *e = ctx;
+  Compiler *c = e->b->c;
+  VEC(u32) stack = {0};
+  if (!vec_push(c->alloc, &stack, v)) compile_no_memory(c);
+  while (stack.count && !compile_stopped(c)) {
+    u32 at = stack.data[--stack.count];
+    ValueInfo *info = value_info(c, at);
+    if (info->use.last >= e->when) continue; /* what it is made of was seen, too */
+    info->use.last = e->when;
+    NodeId n = value_node(c->g, at);
+    if (!n || graph_node_at(c->g, n)->block != e->b->id || (info->where == AT_SLOT && info->wanted)) continue;
+    for (u32 i = 0; i < graph_node_at(c->g, n)->operand_count; i++)
+      if (!vec_push(c->alloc, &stack, node_operand(c->g, n, i))) compile_no_memory(c);
+  }
+  vec_free(c->alloc, &stack);
+}
+
+static void exit_lives(void *ctx, u32 exit) {
+  ExitLife *e = ctx;
+  exit_values(&e->b->g->exits, exit, exit_value_lives, e);
+}
+
+/* A loop all of whose loops and checks name an exit never leaves by that of the block around. */
+static bool has_own_exits(const Graph *g, NodeId n) {
+  const GraphNode *x = graph_node_at(g, n);
+  if (x->kind != NODE_while || x->exit == NO_EXIT) return false;
+  for (u32 s = 0; s < 2; s++) {
+    GraphWalk w = walk_begin(g, x->sub[s]);
+    while (walk_next(&w)) {
+      const GraphNode *y = graph_node_at(g, w.node);
+      if ((y->kind == NODE_while || y->kind == NODE_check) && y->exit == NO_EXIT) return false;
+    }
+  }
+  return true;
+}
+
+static void find_lifetimes(Block *b) {
+  Graph *g = b->g;
+  Compiler *c = b->c;
+  for (u32 u = 1; u < b->part.units.count; u++) {
+    const Unit *unit = &b->part.units.data[u];
+    u32 when = 2 * u + 1;
+    if (unit->kind == UNIT_kernel || unit->kind == UNIT_scan || unit->kind == UNIT_join) {
+      u32 parts = b->kernel_of[u + 1];
+      for (u32 k = b->kernel_of[u]; k < parts; k++) {
+        const Kernel *kernel = &b->kernels.data[k];
+        for (u32 i = 0; i < kernel->args.count; i++)
+          if (kernel->args.data[i].kind == KA_in || kernel->args.data[i].kind == KA_number) live_until(b, kernel->args.data[i].value, when);
+      }
+    } else {
+      for (u32 i = 0; i < graph_node_at(g, unit->node)->operand_count; i++) live_until(b, node_operand(g, unit->node, i), when);
+    }
+    ExitLife e = {b, when};
+    bool leaves_late = false; /* by the block's exit, in the middle of its work */
+    if (unit->kind == UNIT_kernel) {
+      for (u32 i = 0; i < unit->nodes.count; i++) each_exit_of(g, unit->nodes.data[i], exit_lives, &e);
+    } else if (unit->kind == UNIT_control || unit->kind == UNIT_effect) {
+      e.when = when + 1; /* what it takes in must be kept, not changed */
+      each_exit_of(g, unit->node, exit_lives, &e);
+      leaves_late = !has_own_exits(g, unit->node);
+    }
+    if (c->exit != NO_EXIT) {
+      e.when = leaves_late ? when + 1 : 2 * u;
+      exit_lives(&e, c->exit);
+    }
+  }
+  const GraphBlock *block = &g->blocks.data[b->id];
+  for (u32 i = 0; i < block->term_count; i++) live_until(b, block_result(g, b->id, i), UINT32_MAX);
+  if (block->term == TERM_exit && block->exit != NO_EXIT) exit_lives(&(ExitLife){b, UINT32_MAX}, block->exit);
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------------ */
+
+static u32 unit_parts(const Block *b, const Unit *u) {
+  if (u->kind == UNIT_join) return graph_node_at(b->g, u->node)->operand_count;
+  if (u->kind == UNIT_scan) return 1;
+  if (u->kind != UNIT_kernel) return 0;
+  for (u32 i = 0; i < u->nodes.count; i++) {
+    NodeId n = u->nodes.data[i];
+    if (graph_node_at(b->g, n)->kind == NODE_check || value_info(b->c, node_result(b->g, n, 0))->wanted) return 1;
+  }
+  return 0; /* all of it is computed where it is used */
+}
+
+/* Backwards, so that a kernel knows which of its values later ones read. `*again`: a node turned out to have no kernel. */
+static bool build_kernels(Block *b, bool *again) {
+  Compiler *c = b->c;
+  u32 units = b->part.units.count;
+  for (u32 u = units; u-- > 1;) {
+    Unit *unit = &b->part.units.data[u];
+    u32 parts = unit_parts(b, unit);
+    b->kernel_of[u] = parts;
+    for (u32 p = parts; p-- > 0;) {
+      Kernel k;
+      bool ok = kernel_build(c, unit, u, p, &k);
+      if (ok && vec_push(c->alloc, &b->kernels, k)) continue;
+      if (ok) {
+        compile_no_memory(c);
+      } else if (!compile_stopped(c) && k.bad && !node_is_eager(c, k.bad)) {
+        c->eager.data[k.bad] = 1;
+        *again = true;
+      } else {
+        compile_unsupported(c, "%s", k.why ? k.why : "a loop nest");
+      }
+      kernel_free(c, &k);
+      return false;
+    }
+  }
+  u32 n = b->kernels.count, at = 0;
+  for (u32 i = 0; i < n / 2; i++) {
+    Kernel t = b->kernels.data[i];
+    b->kernels.data[i] = b->kernels.data[n - 1 - i];
+    b->kernels.data[n - 1 - i] = t;
+  }
+  for (u32 u = 1; u <= units; u++) {
+    u32 parts = u < units ? b->kernel_of[u] : 0;
+    b->kernel_of[u] = at;
+    at += parts;
+  }
+  return true;
+}
+
+/* A dying operand whose memory the result may have. */
+static ValueId dying_operand(Block *b, const Kernel *k, ValueId result, const ValueId *taken, u32 ntaken) {
+  Compiler *c = b->c;
+  const ArrayType *r = value_type(b->g, result);
+  for (u32 i = 0; i < k->args.count; i++) {
+    const KernelArg *a = &k->args.data[i];
+    if (a->kind != KA_in || !a->same) continue;
+    const ValueInfo *info = value_info(c, a->value);
+    const ArrayType *t = value_type(b->g, a->value);
+    if (!info->owned || info->strides || info->use.last > 2 * b->unit + 1) continue;
+    if (dtype_bytes(t->dtype) != dtype_bytes(r->dtype) || t->rank != r->rank || !dims_same(c, t->rank, t->dims, r->dims)) continue;
+    bool used = false;
+    for (u32 j = 0; j < ntaken && !used; j++) used = value_info(c, taken[j])->slot == info->slot;
+    if (!used) return a->value;
+  }
+  return 0;
+}
+
+static void alloc_result(Block *b, ValueId v, ValueId from) {
+  Compiler *c = b->c;
+  const ArrayType t = *value_type(b->g, v);
+  PlanArg args[TYPE_MAX_RANK];
+  for (u32 d = 0; d < t.rank; d++) args[d] = schedule_dim(c, t.dims[d]);
+  u32 dims = plan_args(c->plan, args, t.rank), old = from ? schedule_slot(c, from) : 0, slot = schedule_new_slot(c, v);
+  PlanStep *s = schedule_step(c, from ? STEP_lend : STEP_alloc, NO_EXIT);
+  s->dst = slot;
+  s->src = old;
+  s->dtype = t.dtype;
+  s->aux = t.rank;
+  s->arg = dims;
+  s->nargs = t.rank;
+}
+
+static void kernel_step(Block *b, const Kernel *k, bool in_place) {
+  Compiler *c = b->c;
+  const Unit *u = &b->part.units.data[b->unit];
+  u32 n = k->args.count + 2;
+  PlanArg *args = arena_alloc(&c->arena, sizeof *args * n);
+  if (!args) {
+    compile_no_memory(c);
+    return;
+  }
+  args[0] = plan_arg_const(0);
+  args[1] = schedule_dim(c, k->trips);
+  for (u32 i = 0; i < k->args.count; i++) {
+    const KernelArg *a = &k->args.data[i];
+    PlanArg *to = &args[i + 2];
+    switch (a->kind) {
+      case KA_dim: *to = schedule_dim(c, a->dim); break;
+      case KA_number: *to = plan_arg_slot(schedule_slot(c, a->value)); break;
+      case KA_out_number:
+        *to = plan_arg(PA_out, schedule_slot(c, a->value), 0);
+        to->dtype = value_type(b->g, a->value)->dtype;
+        break;
+      default: *to = plan_arg(PA_data, schedule_slot(c, a->value), 0);
+    }
+  }
+  PlanKernel made = {.self = k->fn, .grain = k->grain, .flags = in_place ? PK_INPLACE : 0, .name = name_text(&k->fn->module->names, k->fn->name)};
+  made.bytes_per_trip = 8 * k->work_per_trip;
+  made.flops_per_trip = k->work_per_trip;
+  u32 number = plan_kernel(c->plan, &made, u->nodes.data, u->nodes.count), first = plan_args(c->plan, args, n);
+  for (u32 i = 0; i < k->checks.count; i++) {
+    u32 exit = graph_node_at(b->g, k->checks.data[i].node)->exit;
+    schedule_bind(c, exit == NO_EXIT ? c->exit : exit);
+  }
+  u32 list = c->plan->checks.count;
+  for (u32 i = 0; i < k->checks.count; i++) {
+    u32 exit = graph_node_at(b->g, k->checks.data[i].node)->exit;
+    if (!vec_push(c->alloc, &c->plan->checks, (PlanCheck){i, exit == NO_EXIT ? c->exit : exit})) compile_no_memory(c);
+  }
+  PlanStep *s = schedule_step(c, STEP_kernel, NO_EXIT);
+  s->index = number;
+  s->arg = first;
+  s->nargs = n;
+  s->list = list;
+  s->nlist = k->checks.count;
+  s->node = u->node;
+}
+
+/* An empty `min` or `argmax` is an error, which the eager code raises. */
+static void check_not_empty(Block *b, NodeId n) {
+  Compiler *c = b->c;
+  const GraphNode *x = graph_node_at(b->g, n);
+  if (x->kind != NODE_op || (x->op != OP_min && x->op != OP_max && x->op != OP_argmin && x->op != OP_argmax)) return;
+  const ArrayType t = *value_type(b->g, node_operand(b->g, n, 0));
+  if ((x->op == OP_min || x->op == OP_max) && t.dtype == DT_bool) return;
+  GraphArg args[OP_MAX_PARAMS];
+  u32 mask;
+  node_args(b->g, n, args);
+  if (!arg_axes(&args[1], t.rank, &mask)) return;
+  for (u32 d = 0; d < t.rank; d++) {
+    if (!(mask >> d & 1) || size_prove(&b->g->sizes, REL_lt, 0, t.dims[d]) == TRUTH_always) continue;
+    PlanArg less = schedule_dim(c, size_sub(&b->g->sizes, t.dims[d], 1));
+    schedule_bind(c, c->exit);
+    u32 arg = plan_args(c->plan, &less, 1);
+    PlanStep *s = schedule_step(c, STEP_check, NO_EXIT);
+    s->aux = CHECK_nonneg;
+    s->arg = arg;
+    s->nargs = 1;
+    s->node = n;
+  }
+}
+
+static void kernel_unit(Block *b) {
+  Compiler *c = b->c;
+  const Unit *u = &b->part.units.data[b->unit];
+  for (u32 i = 0; i < u->nodes.count; i++) check_not_empty(b, u->nodes.data[i]);
+  for (u32 at = b->kernel_of[b->unit]; at < b->kernel_of[b->unit + 1] && !compile_stopped(c); at++) {
+    const Kernel *k = &b->kernels.data[at];
+    bool first = at == b->kernel_of[b->unit];
+    ValueId taken[16];
+    u32 ntaken = 0;
+    for (u32 i = 0; i < k->args.count; i++) { /* what may be refused comes before anything is lent */
+      const KernelArg *a = &k->args.data[i];
+      if (a->kind == KA_in) (void)schedule_dense(c, a->value);
+      if (a->kind == KA_number) (void)schedule_slot(c, a->value);
+      if (a->kind == KA_dim) (void)schedule_dim(c, a->dim);
+      if (a->kind == KA_out_number) (void)schedule_new_slot(c, a->value);
+    }
+    (void)schedule_dim(c, k->trips);
+    for (u32 i = 0; i < k->args.count && !compile_stopped(c); i++) {
+      const KernelArg *a = &k->args.data[i];
+      if (a->kind != KA_out || (u->kind == UNIT_join && !first)) continue;
+      ValueId from = u->kind == UNIT_kernel && !k->checks.count && ntaken < COUNT_OF(taken) ? dying_operand(b, k, a->value, taken, ntaken) : 0;
+      if (from) taken[ntaken++] = from;
+      alloc_result(b, a->value, from);
+    }
+    if (!compile_stopped(c)) kernel_step(b, k, ntaken > 0);
+  }
+}
+
+/* ---- views ------------------------------------------------------------------------------------------------------ */
+
+/* The strides of a view: how its element number moves with each index, found by asking where unit steps lead. */
+static void view_unit(Block *b) {
+  Compiler *c = b->c;
+  Graph *g = b->g;
+  NodeId n = b->part.units.data[b->unit].node;
+  ValueId base = node_operand(g, n, 0), v = node_result(g, n, 0);
+  const ArrayType t = *value_type(g, v);
+  ValueInfo *info = value_info(c, v);
+  if (!info->wanted) return;
+  Dim offset, strides[TYPE_MAX_RANK];
+  const char *why = NULL;
+  if (!kernel_view_strides(c, n, &offset, strides, &why)) {
+    if (!compile_stopped(c)) compile_unsupported(c, "%s", why ? why : "a view");
+    return;
+  }
+  if (value_info(c, base)->raw) (void)schedule_dense(c, base);
+  PlanArg args[2 * TYPE_MAX_RANK + 1];
+  args[0] = schedule_dim(c, offset);
+  for (u32 d = 0; d < t.rank; d++) {
+    args[1 + d] = schedule_dim(c, t.dims[d]);
+    args[1 + t.rank + d] = schedule_dim(c, strides[d]);
+  }
+  u32 arg = plan_args(c->plan, args, 2u * t.rank + 1), from = schedule_slot(c, base), slot = schedule_new_slot(c, v);
+  info = value_info(c, v);
+  PlanStep *s = schedule_step(c, STEP_view, NO_EXIT);
+  s->dst = slot;
+  s->src = from;
+  s->dtype = t.dtype;
+  s->aux = t.rank;
+  s->arg = arg;
+  s->nargs = 2u * t.rank + 1;
+  s->node = n;
+  info->strides = c->strides.count;
+  for (u32 d = 0; d < t.rank; d++)
+    if (!vec_push(c->alloc, &c->strides, strides[d])) compile_no_memory(c);
+}
+
+/* ---- eager code ---------------------------------------------------------------------------------------------------- */
+
+static void push_arg(Compiler *c, PlanArg a) {
+  if (!vec_push(c->alloc, &c->scratch, a)) compile_no_memory(c);
+}
+
+static void push_value(Compiler *c, ValueId v) { push_arg(c, plan_arg(PA_value, schedule_slot(c, v), 0)); }
+
+static u32 take_args(Compiler *c, u32 *count) {
+  *count = c->scratch.count;
+  u32 first = plan_args(c->plan, c->scratch.data, c->scratch.count);
+  c->scratch.count = 0;
+  return first;
+}
+
+static void extern_unit(Block *b) {
+  Compiler *c = b->c;
+  Graph *g = b->g;
+  NodeId n = b->part.units.data[b->unit].node;
+  const GraphNode *x = graph_node_at(g, n);
+  GraphArg args[OP_MAX_PARAMS];
+  node_args(g, n, args);
+  if (!c->vm->ops[x->op].eager) {
+    compile_unsupported(c, "%s has no lowering and no eager kernel", op_name(x->op));
+    return;
+  }
+  for (u32 p = 0; p < op_info(x->op)->nparams; p++) {
+    const GraphArg *a = &args[p];
+    switch (a->kind) {
+      case ARG_value: push_value(c, a->value); break;
+      case ARG_list:
+        push_arg(c, (PlanArg){.kind = PA_list, .imm = a->count});
+        for (u32 i = 0; i < a->count; i++) push_value(c, a->values[i]);
+        break;
+      case ARG_attr: push_arg(c, (PlanArg){.kind = PA_attr, .imm = a->attr - g->attrs.data}); break;
+      default: push_arg(c, (PlanArg){.kind = PA_hole});
+    }
+  }
+  u32 count, first = take_args(c, &count), ids[16];
+  if (x->result_count > COUNT_OF(ids)) {
+    compile_unsupported(c, "%s with %u results", op_name(x->op), x->result_count);
+    return;
+  }
+  for (u32 i = 0; i < x->result_count; i++) {
+    ids[i] = schedule_new_slot(c, node_result(g, n, i));
+    value_info(c, node_result(g, n, i))->raw = value_type(g, node_result(g, n, i))->rank > 0;
+  }
+  schedule_bind(c, c->exit);
+  u32 list = x->result_count > 1 ? plan_ids(c->plan, ids, x->result_count) : 0;
+  PlanStep *s = schedule_step(c, STEP_extern, NO_EXIT);
+  s->aux = x->op;
+  s->arg = first;
+  s->nargs = count;
+  s->node = n;
+  if (x->result_count > 1) {
+    s->list = list;
+    s->nlist = x->result_count;
+  } else {
+    s->dst = ids[0];
+  }
+}
+
+static u32 index_attr(const Graph *g, NodeId n) {
+  const GraphNode *x = graph_node_at(g, n);
+  for (u32 i = 0; i < x->attr_count; i++)
+    if (node_attr(g, n, i)->kind == ATTR_index) return x->attr_first + i;
+  return 0;
+}
+
+static void index_unit(Block *b) {
+  Compiler *c = b->c;
+  Graph *g = b->g;
+  NodeId n = b->part.units.data[b->unit].node;
+  const GraphNode *x = graph_node_at(g, n);
+  bool update = x->kind == NODE_update;
+  ValueId base = node_operand(g, n, 0), v = node_result(g, n, 0);
+  u32 from = schedule_slot(c, base);
+  for (u32 i = 1; i < x->operand_count; i++) push_value(c, node_operand(g, n, i));
+  u32 count, first = take_args(c, &count);
+  schedule_bind(c, c->exit);
+  if (update) { /* the old version is given up: where it is still needed, a count of it is */
+    const ValueInfo *info = value_info(c, base);
+    if (!info->owned || info->use.last > 2 * b->unit + 1) {
+      u32 kept = plan_slot_for(c->plan, base);
+      PlanStep *k = schedule_step(c, STEP_keep, NO_EXIT);
+      k->dst = kept;
+      k->src = from;
+      from = kept;
+    }
+  }
+  bool raw = value_info(c, base)->raw || value_info(c, base)->strides || !update;
+  u32 slot = schedule_new_slot(c, v);
+  value_info(c, v)->raw = raw && value_type(g, v)->rank > 0;
+  PlanStep *s = schedule_step(c, update ? STEP_update : STEP_index, NO_EXIT);
+  s->dst = slot;
+  s->src = from;
+  s->aux = update ? x->op : 0;
+  s->arg = first;
+  s->nargs = count;
+  s->index = index_attr(g, n);
+  s->node = n;
+}
+
+/* Everything that code inside may read is an ordinary array before. */
+static void control_unit(Block *b) {
+  Compiler *c = b->c;
+  NodeId n = b->part.units.data[b->unit].node;
+  const GraphNode *x = graph_node_at(b->g, n);
+  for (u32 i = 0; i < x->operand_count; i++) {
+    ValueId v = node_operand(b->g, n, i);
+    if (value_is_token(b->g, v)) continue;
+    (void)(value_type(b->g, v)->rank ? schedule_dense(c, v) : schedule_slot(c, v));
+    value_info(c, v)->use.dies = value_info(c, v)->use.last <= 2 * b->unit + 1;
+  }
+  if (compile_stopped(c) || native_control(c, n)) return;
+  if (!compile_stopped(c)) control_steps(c, n);
+}
+
+static void effect_unit(Block *b) {
+  Compiler *c = b->c;
+  Graph *g = b->g;
+  NodeId n = b->part.units.data[b->unit].node;
+  const GraphNode *x = graph_node_at(g, n);
+  for (u32 i = 0; i < x->operand_count; i++)
+    if (!value_is_token(g, node_operand(g, n, i))) push_value(c, node_operand(g, n, i));
+  u32 count, first = take_args(c, &count), slot = 0;
+  if (x->result_count > 2) {
+    compile_unsupported(c, "a host function with several results");
+    return;
+  }
+  for (u32 i = 0; i < x->result_count; i++) {
+    ValueId v = node_result(g, n, i);
+    if (value_is_token(g, v)) continue;
+    slot = schedule_new_slot(c, v);
+    value_info(c, v)->raw = value_type(g, v)->rank > 0;
+  }
+  schedule_bind(c, x->exit == NO_EXIT ? c->exit : x->exit);
+  PlanStep *s = schedule_step(c, STEP_effect, x->exit);
+  s->dst = slot;
+  s->arg = first;
+  s->nargs = count;
+  s->index = x->host;
+  s->node = n;
+}
+
+/* ---- the block ------------------------------------------------------------------------------------------------------- */
+
+/* Arrays of the block that nobody reads any more. */
+static void free_dead(Block *b, u32 *freed) {
+  Compiler *c = b->c;
+  for (; *freed < b->dead.count && b->dead.data[*freed].when <= 2 * b->unit + 1; ++*freed) {
+    u32 slot = value_info(c, b->dead.data[*freed].value)->slot;
+    if (slot == NO_SLOT) continue;
+    schedule_step(c, STEP_free, NO_EXIT)->dst = slot;
+  }
+}
+
+static int by_time(const void *x, const void *y) {
+  const Death *a = x, *b = y;
+  return a->when != b->when ? (a->when < b->when ? -1 : 1) : a->value < b->value ? -1 : a->value > b->value;
+}
+
+static void note_death(Block *b, ValueId v, u32 made) {
+  const ArrayType *t = value_is_token(b->g, v) ? NULL : value_type(b->g, v);
+  const ValueInfo *info = value_info(b->c, v);
+  if (!t || !t->rank || !info->wanted || info->use.last == UINT32_MAX) return;
+  u32 when = info->use.last > 2 * made + 1 ? info->use.last | 1 : 2 * made + 1;
+  if (!vec_push(b->c->alloc, &b->dead, (Death){v, when})) compile_no_memory(b->c);
+}
+
+static void find_deaths(Block *b) {
+  Graph *g = b->g;
+  for (u32 u = 1; u < b->part.units.count; u++) {
+    const Unit *unit = &b->part.units.data[u];
+    u32 count = unit->nodes.count ? unit->nodes.count : 1;
+    for (u32 i = 0; i < count; i++) {
+      NodeId n = unit->nodes.count ? unit->nodes.data[i] : unit->node;
+      for (u32 r = 0; r < graph_node_at(g, n)->result_count; r++) note_death(b, node_result(g, n, r), u);
+    }
+  }
+  if (b->id == 1)
+    for (u32 i = 0; i < g->inputs.count; i++) {
+      ValueId v = g->inputs.data[i].value;
+      if (!value_is_token(g, v) && value_info(b->c, v)->owned) note_death(b, v, 0);
+    }
+  if (b->dead.count) qsort(b->dead.data, b->dead.count, sizeof *b->dead.data, by_time);
+}
+
+static void run_units(Block *b) {
+  Compiler *c = b->c;
+  u32 freed = 0;
+  for (b->unit = 1; b->unit < b->part.units.count && !compile_stopped(c); b->unit++) {
+    const Unit *u = &b->part.units.data[b->unit];
+    switch ((UnitKind)u->kind) {
+      case UNIT_kernel:
+      case UNIT_scan:
+      case UNIT_join: kernel_unit(b); break;
+      case UNIT_view: view_unit(b); break;
+      case UNIT_index:
+      case UNIT_update: index_unit(b); break;
+      case UNIT_extern: extern_unit(b); break;
+      case UNIT_control: control_unit(b); break;
+      case UNIT_effect: effect_unit(b); break;
+    }
+    free_dead(b, &freed);
+  }
+}
+
+void schedule_block(Compiler *c, BlockId id) {
+  bool again = true;
+  for (u32 tries = 0; again && !compile_stopped(c); tries++) {
+    Block b = {.c = c, .g = c->g, .id = id};
+    u32 fns = c->code->module.fns.count;
+    again = false;
+    if (partition_block(c, id, &b.part)) {
+      b.kernel_of = mem_alloc_zero(c->alloc, sizeof *b.kernel_of * (b.part.units.count + 1));
+      if (!b.kernel_of) compile_no_memory(c);
+      else if (build_kernels(&b, &again)) {
+        find_lifetimes(&b);
+        find_deaths(&b);
+        run_units(&b);
+      } else if (again) {
+        loop_module_truncate(&c->code->module, fns, c->code->module.tables.count);
+      }
+    }
+    for (u32 i = 0; i < b.kernels.count; i++) kernel_free(c, &b.kernels.data[i]);
+    vec_free(c->alloc, &b.kernels);
+    vec_free(c->alloc, &b.dead);
+    if (b.kernel_of) mem_free(c->alloc, b.kernel_of, sizeof *b.kernel_of * (b.part.units.count + 1));
+    partition_free(c, &b.part);
+  }
+}
