@@ -8,6 +8,7 @@
 #include "api/api.h"
 #include "api/weft.h"
 #include "repl/repl.h"
+#include "stdlib/stdlib.h"
 #include "tracer/tracer.h"
 
 enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
@@ -89,6 +90,7 @@ static bool readable(const char *path) {
 
 int main(int argc, char **argv) {
   WeftOptions o = WEFT_OPTIONS_INIT;
+  stdlib_choose_blas_core(); /* before any library is loaded: the environment is the program's own */
   o.allow_files = o.allow_env = o.allow_imports = o.allow_gpu = true;
   o.backend = getenv("WEFT_BACKEND");
   if (o.backend && !*o.backend) o.backend = NULL;
