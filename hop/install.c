@@ -1,8 +1,15 @@
-/* install.c — puts the constructs into a VM: trace rules into the tracer. Their eager rules are rows of ops.def like any other. */
+/* install.c — puts the constructs into a VM: the tape, calls of transformed functions, trace rules into the tracer. Their
+ * eager rules are rows of ops.def like any other. */
 #include "hop/control.h"
+#include "hop/grad.h"
+#include "hop/tape.h"
 
 WeftStatus hop_install(Vm *vm) {
   Tracer *t = tracer_of(vm);
+  vm->tape = &tape_hooks;
+  vm->transforms[TF_grad] = call_grad;
+  vm->transforms[TF_value_and_grad] = call_grad;
+  vm->transforms[TF_pullback] = call_pullback;
   t->constructs[OP_cond] = record_cond;
   t->constructs[OP_while_loop] = record_while_loop;
   t->constructs[OP_fori_loop] = record_fori_loop;

@@ -169,6 +169,8 @@ void rec_pop(Recorder *r);
 Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out);
 Outcome rec_unary(Recorder *r, u32 bc, Av a, Av *out);
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out); /* params by signature; 0 or AV_HOLE: not given */
+/* Parameters that are never operands: they say how, not on what. */
+bool rec_is_setting(u32 op, u32 param);
 Outcome rec_truth(Recorder *r, Av a, Av *out);                  /* a constant bool or a bool[] number */
 Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *regs, Av *out);
 Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found); /* found NULL: a miss is stuck */

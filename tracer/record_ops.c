@@ -138,8 +138,8 @@ Outcome rec_truth(Recorder *r, Av a, Av *out) {
 
 /* ---- operations of ops.def ------------------------------------------------------------------------ */
 
-/* Parameters that are never operands: they say how, not on what. */
-static bool is_setting(u32 op, const OpParam *p) {
+bool rec_is_setting(u32 op, u32 param) {
+  const OpParam *p = &op_info(op)->params[param];
   static const char *const names[] = {
       "axis", "axes", "keepdims", "dtype", "device", "shape", "reverse", "include_initial", "descending", "correction",
       "ord", "k", "m", "num", "endpoint", "base", "indexing", "parts", "reps", "shift", "width", "mode", "window", "source",
@@ -325,7 +325,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
       attrs[na++] = attr_hole(i);
       continue;
     }
-    if (is_setting(op, p)) {
+    if (rec_is_setting(op, i)) {
       Outcome o = setting(r, op, i, a, &attrs[na++]);
       if (o != OUT_GO) return o;
       continue;

@@ -1,0 +1,63 @@
+/* deriv.h — derivative rules, written once: the eager tape and the rewrite of graphs run the same ones.
+ *
+ * A rule pulls the cotangents of an operation's results back to its operands by running further operations. It sees
+ * values as handles (Dv, 0: none) of a Deriv: of a tape, values being computed; of a graph, values of the graph.
+ * Operands and settings are bound as in graph.h (GraphArg), with handles in place of ValueIds. */
+#ifndef WEFT_HOP_DERIV_H
+#define WEFT_HOP_DERIV_H
+
+#include "tracer/graph.h"
+#include "vm/vm.h"
+
+typedef u32 Dv;
+typedef struct Deriv Deriv;
+
+enum { DERIV_OPERANDS = 128, DERIV_RESULTS = 64 };
+
+typedef enum DerivKind { DERIV_op, DERIV_index, DERIV_update } DerivKind;
+
+/* What is pulled back. index: operands[0]. update: operands[0] is the array, operands[1] the value written. */
+typedef struct DerivNode {
+  u8 kind; /* DerivKind */
+  u32 op;  /* OpId; update: the operation that combines, OP_none: writes */
+  const Dv *operands, *results;
+  u32 count, nresults;
+  GraphArg args[OP_MAX_PARAMS]; /* kind op */
+  const void *index;            /* index, update: what the items are, for DerivOps */
+} DerivNode;
+
+/* What a rule may do. Every function gives 0 and sets `failed` when it could not. */
+typedef struct DerivOps {
+  Dv (*op)(Deriv *d, u32 op, const Dv *operands, u32 count, const GraphAttr *attrs, u32 nattrs);
+  ArrayType (*type)(Deriv *d, Dv x);
+  Dv (*number)(Deriv *d, f64 v); /* weak */
+  Dv (*size)(Deriv *d, Dim n);   /* weak */
+  Dv (*zeros)(Deriv *d, const ArrayType *t);
+  bool (*known)(Deriv *d, Dv x, f64 *out); /* a number of rank 0 that is known */
+  bool (*same)(Deriv *d, Dim a, Dim b);
+  Dim (*dim)(Deriv *d, char op, Dim a, Dim b); /* '+' '-' '*' '/' */
+  Dv (*part)(Deriv *d, Dv x, u32 axis, Dim start, Dim stop);
+  Dv (*add_at)(Deriv *d, Dv x, u32 axis, Dv indices, Dv v); /* x with v added at indices along an axis */
+  Dv (*index)(Deriv *d, const DerivNode *n, Dv x);
+  Dv (*update)(Deriv *d, const DerivNode *n, u32 combine, Dv x, Dv v);
+} DerivOps;
+
+struct Deriv {
+  const DerivOps *to;
+  bool failed;
+};
+
+/* Is there a derivative to speak of: a float or complex result. */
+static inline bool deriv_dtype(u32 dtype) { return dtype_kind(dtype) >= DK_FLOAT; }
+/* Does the row of ops.def say that results are constant where they are defined? */
+bool deriv_is_zero(u32 op);
+
+/* Cotangents of the operands with wants[i], of their types; 0: zero. ct[i] of each result, 0: zero, not all. False: d->failed,
+ * or there is no rule, and *why says of what. */
+bool deriv_pull(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out, const char **why) MUST_USE;
+
+Dv deriv_add(Deriv *d, Dv a, Dv b);
+/* ct summed over what was broadcast, in the dtype of t. */
+Dv deriv_fit(Deriv *d, Dv ct, const ArrayType *t);
+
+#endif

@@ -1,0 +1,450 @@
+/* grad.c — derivatives on the eager tape: grad, value_and_grad, vjp, jvp, stop_gradient. */
+#include "hop/grad.h"
+
+#include <string.h>
+
+#include "hop/tape.h"
+#include "hop/tree.h"
+
+enum { ARGNUMS = 32, CALL_ARGS = 64 };
+
+static const char *who_of(u32 transform) { return transform == TF_grad ? "grad" : transform == TF_value_and_grad ? "value_and_grad" : "vjp"; }
+
+static WeftStatus need_fn(Vm *vm, const char *who, Value f) {
+  if (f.kind == V_FN) return WEFT_OK;
+  return vm_error(vm, EK_type, "%s: f must be a function, got %s", who, value_type_name(f));
+}
+
+/* ---- variables --------------------------------------------------------------------------------------------- */
+
+/* A leaf of an argument as a variable: *out owned. Weak integers count as f64. */
+static WeftStatus variable(Vm *vm, Tape *t, const char *who, u32 arg, Value leaf, Value *out) {
+  Value v = value_untracked(leaf), x = value_keep(leaf);
+  if (v.kind == V_NUM && value_is_weak(v) && dtype_kind(v.dtype) == DK_INT) x = value_weak_f64(num_as_f64(v));
+  else if (dtype_kind(v.dtype) != DK_FLOAT) {
+    value_drop(vm, x);
+    return vm_error(vm, EK_dtype, "%s: argument %u is %s; a derivative is taken of floats, f64(x) makes one", who, arg, dtype_name(v.dtype));
+  }
+  return tape_variable(vm, t, x, out);
+}
+
+/* The tree with its leaves as variables of the tape, numbered on from t->nodes: *out owned. */
+static WeftStatus variables(Vm *vm, Tape *t, const char *who, u32 arg, Value tree, Value *out) {
+  Leaves leaves = {0}, made = {0};
+  WeftStatus status = tree_leaves_of(vm, tree, &leaves);
+  if (status == WEFT_OK && leaves.count == 0)
+    status = vm_error(vm, EK_type, "%s: argument %u must be a number, an array, or a list or record of them, got %s", who, arg, value_type_name(tree));
+  for (u32 i = 0; i < leaves.count && status == WEFT_OK; i++) {
+    Value v;
+    status = variable(vm, t, who, arg, leaves.data[i], &v);
+    if (status == WEFT_OK && !vec_push(&vm->alloc, &made, v)) {
+      value_drop(vm, v);
+      status = vm_error_memory(vm);
+    }
+  }
+  u32 next = 0;
+  if (status == WEFT_OK) status = tree_with(vm, tree, made.data, &next, out);
+  for (u32 i = 0; i < made.count; i++) value_drop(vm, made.data[i]);
+  leaves_free(vm, &made);
+  leaves_free(vm, &leaves);
+  return status;
+}
+
+/* Runs f, interpreted with all that it calls: compiled regions know nothing of tapes. args are consumed. */
+static WeftStatus call_under(Vm *vm, Value f, Value *args, const Name *names, u32 nargs, Value *out) {
+  Value interpreted;
+  if (!fn_transform(vm, TF_eager, value_keep(f), value_nil(), &interpreted)) {
+    for (u32 i = 0; i < nargs; i++) value_drop(vm, args[i]);
+    return WEFT_ERROR;
+  }
+  WeftStatus status = vm_call_named(vm, interpreted, args, names, nargs, out);
+  value_drop(vm, interpreted);
+  return status;
+}
+
+/* The gradient of the variables from *node on in the shape of the tree: *out owned. Zeros where nothing came. */
+static WeftStatus gather(Vm *vm, Value tree, const Value *grads, u32 *node, Value *out) {
+  Leaves leaves = {0}, made = {0};
+  WeftStatus status = tree_leaves_of(vm, tree, &leaves);
+  for (u32 i = 0; i < leaves.count && status == WEFT_OK; i++) {
+    Value g = grads[(*node)++], v = value_hole();
+    if (g.kind == V_HOLE) {
+      ArrayType t;
+      tape_type(leaves.data[i], &t);
+      if (dtype_kind(t.dtype) < DK_FLOAT) t.dtype = DT_f64;
+      status = tape_zeros(vm, &t, &v);
+    } else {
+      v = value_keep(g);
+    }
+    if (status == WEFT_OK && !vec_push(&vm->alloc, &made, v)) {
+      value_drop(vm, v);
+      status = vm_error_memory(vm);
+    }
+  }
+  u32 next = 0;
+  if (status == WEFT_OK) status = tree_with(vm, tree, made.data, &next, out);
+  for (u32 i = 0; i < made.count; i++) value_drop(vm, made.data[i]);
+  leaves_free(vm, &made);
+  leaves_free(vm, &leaves);
+  return status;
+}
+
+static Value *grads_new(Vm *vm, const Tape *t) {
+  Value *grads = mem_alloc(&vm->alloc, sizeof *grads * (t->nodes + 1));
+  if (!grads) (void)vm_error_memory(vm);
+  for (u32 i = 0; grads && i <= t->nodes; i++) grads[i] = value_hole();
+  return grads;
+}
+
+static void grads_free(Vm *vm, const Tape *t, Value *grads) {
+  for (u32 i = 0; grads && i <= t->nodes; i++) value_drop(vm, grads[i]);
+  if (grads) mem_free(&vm->alloc, grads, sizeof *grads * (t->nodes + 1));
+}
+
+/* ---- grad ----------------------------------------------------------------------------------------------------- */
+
+static WeftStatus check_argnum(Vm *vm, const char *who, Value v) {
+  i64 n;
+  u32 count = v.kind == V_LIST ? v.list->count : 1;
+  if (v.kind == V_LIST && (count == 0 || count > ARGNUMS)) return vm_error(vm, EK_value, "%s: argnum must name between 1 and %d arguments", who, ARGNUMS);
+  for (u32 i = 0; i < count; i++)
+    if (!num_as_index(v.kind == V_LIST ? v.list->items[i] : v, &n) || n < 0 || n >= CALL_ARGS)
+      return vm_error(vm, EK_type, "%s: argnum must be the position of an argument, or a list of positions", who);
+  return WEFT_OK;
+}
+
+static WeftStatus make(Vm *vm, u32 transform, Value *args, Value *out) {
+  Value argnum = args[1].kind == V_HOLE ? value_weak_i64(0) : args[1];
+  if (need_fn(vm, who_of(transform), args[0]) != WEFT_OK || check_argnum(vm, who_of(transform), argnum) != WEFT_OK) return WEFT_ERROR;
+  return fn_transform(vm, transform, value_keep(args[0]), value_keep(argnum), out) ? WEFT_OK : WEFT_ERROR;
+}
+
+WeftStatus eager_grad(Vm *vm, Value *args, Value *out) { return make(vm, TF_grad, args, out); }
+WeftStatus eager_value_and_grad(Vm *vm, Value *args, Value *out) { return make(vm, TF_value_and_grad, args, out); }
+
+/* The result must be a float of rank 0; *seed: 1 in its dtype. */
+static WeftStatus check_result(Vm *vm, const char *who, Value y, Value *seed) {
+  ArrayType t;
+  Value plain = value_untracked(y);
+  if (!value_is_numeric(plain)) return vm_error(vm, EK_type, "%s: f must give a number of rank 0, got %s", who, value_type_name(y));
+  tape_type(plain, &t);
+  if (t.rank) {
+    char shape[80];
+    rule_shape_text(&t, shape, sizeof shape);
+    return vm_error(vm, EK_shape, "%s: f must give a number of rank 0, got an array of shape %s", who, shape);
+  }
+  if (t.weak && dtype_kind(t.dtype) == DK_INT) t.dtype = DT_f64;
+  if (dtype_kind(t.dtype) != DK_FLOAT) return vm_error(vm, EK_dtype, "%s: f must give a float, got %s", who, dtype_name(t.dtype));
+  *seed = num_convert_unchecked(value_f64(1), t.dtype);
+  seed->flags = 0;
+  return WEFT_OK;
+}
+
+/* The arguments that argnum names, by position among those without a name. */
+static WeftStatus find_args(Vm *vm, const char *who, Value argnum, const Name *names, u32 nargs, u32 *at, u32 *count) {
+  *count = argnum.kind == V_LIST ? argnum.list->count : 1;
+  for (u32 i = 0; i < *count; i++) {
+    i64 n = 0, k = -1;
+    (void)num_as_index(argnum.kind == V_LIST ? argnum.list->items[i] : argnum, &n);
+    at[i] = nargs;
+    for (u32 a = 0; a < nargs && at[i] == nargs; a++)
+      if (!(names && names[a]) && ++k == n) at[i] = a;
+    if (at[i] == nargs) return vm_error(vm, EK_type, "%s: argument %lld is not given", who, (long long)n);
+    for (u32 j = 0; j < i; j++)
+      if (at[j] == at[i]) return vm_error(vm, EK_value, "%s: argnum names argument %lld twice", who, (long long)n);
+  }
+  return WEFT_OK;
+}
+
+WeftStatus call_grad(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out) {
+  const char *who = who_of(fn->transform);
+  u32 at[ARGNUMS], count, y_node = 0, node = 1;
+  Value passed[CALL_ARGS], y = value_hole(), plain = value_hole(), seed = value_hole(), result = value_hole();
+  if (nargs > CALL_ARGS) return vm_error(vm, EK_value, "%s: more than %d arguments", who, CALL_ARGS);
+  if (find_args(vm, who, fn->settings, names, nargs, at, &count) != WEFT_OK) return WEFT_ERROR;
+  Tape *t = tape_open(vm);
+  if (!t) return WEFT_ERROR;
+  Value *grads = NULL;
+  WeftStatus status = WEFT_OK;
+  for (u32 a = 0; a < nargs; a++) passed[a] = value_keep(args[a]);
+  for (u32 i = 0; i < count && status == WEFT_OK; i++) {
+    Value tree;
+    status = variables(vm, t, who, at[i], args[at[i]], &tree);
+    if (status != WEFT_OK) break;
+    value_drop(vm, passed[at[i]]);
+    passed[at[i]] = tree;
+  }
+  if (status == WEFT_OK) {
+    status = call_under(vm, fn->inner, passed, names, nargs, &y);
+    if (status != WEFT_OK) y = value_hole();
+  } else {
+    for (u32 a = 0; a < nargs; a++) value_drop(vm, passed[a]);
+  }
+  tape_close(vm, t);
+  if (status == WEFT_OK) status = check_result(vm, who, y, &seed);
+  if (status == WEFT_OK) {
+    tape_split(t, y, &plain, &y_node);
+    grads = grads_new(vm, t);
+    status = grads ? WEFT_OK : WEFT_ERROR;
+  }
+  if (status == WEFT_OK && y_node) {
+    grads[y_node] = seed;
+    status = tape_pull(vm, t, who, grads);
+  }
+  bool list = fn->settings.kind == V_LIST;
+  if (status == WEFT_OK && list && !list_new(vm, count, &result)) status = WEFT_ERROR;
+  for (u32 i = 0; i < count && status == WEFT_OK; i++) {
+    Value g;
+    status = gather(vm, args[at[i]], grads, &node, &g);
+    if (status == WEFT_OK && !list) result = g;
+    else if (status == WEFT_OK && !list_push(vm, &result, g)) status = WEFT_ERROR;
+  }
+  if (status == WEFT_OK && fn->transform == TF_value_and_grad) {
+    Value pair[2] = {plain, result};
+    status = list_from(vm, pair, 2, out) ? WEFT_OK : WEFT_ERROR;
+  } else if (status == WEFT_OK) {
+    *out = value_keep(result);
+  }
+  grads_free(vm, t, grads);
+  value_drop(vm, result);
+  value_drop(vm, plain);
+  value_drop(vm, y);
+  tape_drop(vm, t);
+  return status;
+}
+
+/* ---- vjp ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct Pullback {
+  Vm *vm;
+  Tape *tape;
+  Value xs; /* the list of arguments: variables 1 … */
+  Value y;  /* the result without this tape */
+  u32 *nodes; /* of the leaves of y */
+  u32 count;
+} Pullback;
+
+static void pullback_free(void *object) {
+  Pullback *p = object;
+  Vm *vm = p->vm;
+  if (p->tape) {
+    tape_close(vm, p->tape);
+    tape_drop(vm, p->tape);
+  }
+  value_drop(vm, p->xs);
+  value_drop(vm, p->y);
+  if (p->nodes) mem_free(&vm->alloc, p->nodes, sizeof *p->nodes * p->count);
+  mem_free(&vm->alloc, p, sizeof *p);
+}
+
+static const HandleType pullback_type = {"pullback", pullback_free};
+
+/* Runs f on the list xs under a new tape, which is closed afterwards. NULL: an error stands in the VM. */
+static Pullback *pullback_new(Vm *vm, const char *who, Value f, Value xs) {
+  Pullback *p = mem_alloc_zero(&vm->alloc, sizeof *p);
+  Value args[CALL_ARGS], y = value_hole();
+  u32 n = xs.list->count, made = 0, k = 0;
+  Leaves leaves = {0}, plain = {0};
+  if (!p) {
+    (void)vm_error_memory(vm);
+    return NULL;
+  }
+  *p = (Pullback){.vm = vm, .xs = value_keep(xs), .y = value_hole()};
+  if (n > CALL_ARGS) {
+    (void)vm_error(vm, EK_value, "%s: more than %d arguments", who, CALL_ARGS);
+    goto fail;
+  }
+  if (!(p->tape = tape_open(vm))) goto fail;
+  for (; made < n; made++) {
+    if (variables(vm, p->tape, who, made, xs.list->items[made], &args[made]) == WEFT_OK) continue;
+    while (made) value_drop(vm, args[--made]);
+    goto fail;
+  }
+  WeftStatus status = call_under(vm, f, args, NULL, n, &y);
+  tape_close(vm, p->tape);
+  if (status != WEFT_OK) {
+    y = value_hole();
+    goto fail;
+  }
+  if (tree_leaves_of(vm, y, &leaves) != WEFT_OK) goto fail;
+  if (leaves.count == 0) {
+    (void)vm_error(vm, EK_type, "%s: f must give a number, an array, or a list or record of them, got %s", who, value_type_name(y));
+    goto fail;
+  }
+  p->count = leaves.count;
+  p->nodes = mem_alloc_zero(&vm->alloc, sizeof *p->nodes * p->count);
+  if (!p->nodes) {
+    (void)vm_error_memory(vm);
+    goto fail;
+  }
+  for (u32 i = 0; i < leaves.count; i++) {
+    Value v;
+    tape_split(p->tape, leaves.data[i], &v, &p->nodes[i]);
+    if (!vec_push(&vm->alloc, &plain, v)) {
+      value_drop(vm, v);
+      (void)vm_error_memory(vm);
+      goto fail;
+    }
+  }
+  if (tree_with(vm, y, plain.data, &k, &p->y) != WEFT_OK) goto fail;
+  goto done;
+fail:
+  pullback_free(p);
+  p = NULL;
+done:
+  for (u32 i = 0; i < plain.count; i++) value_drop(vm, plain.data[i]);
+  leaves_free(vm, &plain);
+  leaves_free(vm, &leaves);
+  value_drop(vm, y);
+  return p;
+}
+
+/* The cotangent of f's result (borrowed) to the list of those of its arguments: *out owned. */
+static WeftStatus pull(Vm *vm, const Pullback *p, const char *who, Value ct, Value *out) {
+  Leaves y = {0}, c = {0};
+  Value *grads = NULL;
+  WeftStatus status = tree_leaves_of(vm, p->y, &y);
+  if (status == WEFT_OK) status = tree_leaves_of(vm, ct, &c);
+  if (status == WEFT_OK && (y.count != c.count || !tree_same(vm, p->y, ct)))
+    status = vm_error(vm, EK_type, "%s: the cotangent must have the structure of the result", who);
+  if (status == WEFT_OK) status = (grads = grads_new(vm, p->tape)) ? WEFT_OK : WEFT_ERROR;
+  for (u32 i = 0; i < y.count && status == WEFT_OK; i++) {
+    ArrayType ty, tc;
+    tape_type(y.data[i], &ty);
+    tape_type(c.data[i], &tc);
+    if (ty.rank != tc.rank || memcmp(ty.dims, tc.dims, ty.rank * sizeof ty.dims[0]) != 0) {
+      char a[80], b[80];
+      rule_shape_text(&ty, a, sizeof a);
+      rule_shape_text(&tc, b, sizeof b);
+      status = vm_error(vm, EK_shape, "%s: the cotangent has shape %s, the result %s", who, b, a);
+    } else if (p->nodes[i]) {
+      Value args[2] = {value_keep(c.data[i]), value_dtype(ty.dtype)}, g = value_hole(), sum;
+      status = vm_op(vm, OP_astype, args, &g);
+      value_drop(vm, args[0]);
+      Value before = grads[p->nodes[i]];
+      grads[p->nodes[i]] = value_hole();
+      if (status == WEFT_OK) status = tape_sum(vm, before, g, &sum);
+      if (status == WEFT_OK) grads[p->nodes[i]] = sum;
+    }
+  }
+  if (status == WEFT_OK) status = tape_pull(vm, p->tape, who, grads);
+  u32 node = 1;
+  if (status == WEFT_OK) status = gather(vm, p->xs, grads, &node, out);
+  grads_free(vm, p->tape, grads);
+  leaves_free(vm, &y);
+  leaves_free(vm, &c);
+  return status;
+}
+
+WeftStatus eager_vjp(Vm *vm, Value *args, Value *out) {
+  if (need_fn(vm, "vjp", args[0]) != WEFT_OK) return WEFT_ERROR;
+  if (args[1].list->count == 0) return vm_error(vm, EK_type, "vjp: f needs an argument");
+  Pullback *p = pullback_new(vm, "vjp", args[0], args[1]);
+  Value handle, fn = value_hole();
+  if (!p) return WEFT_ERROR;
+  Value y = value_keep(p->y);
+  if (!handle_new(vm, &pullback_type, p, &handle)) {
+    pullback_free(p);
+    value_drop(vm, y);
+    return WEFT_ERROR;
+  }
+  bool ok = fn_transform(vm, TF_pullback, value_keep(args[0]), handle, &fn);
+  if (ok) {
+    Value pair[2] = {y, fn};
+    ok = list_from(vm, pair, 2, out);
+    value_drop(vm, fn);
+  }
+  value_drop(vm, y);
+  return ok ? WEFT_OK : WEFT_ERROR;
+}
+
+WeftStatus call_pullback(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out) {
+  if (nargs != 1 || (names && names[0])) return vm_error(vm, EK_type, "vjp: the pullback takes 1 argument, got %u", nargs);
+  return pull(vm, fn->settings.handle->object, "vjp", args[0], out);
+}
+
+/* ---- jvp --------------------------------------------------------------------------------------------------------------- */
+
+/* A pullback is linear in its cotangent: its own derivative is the forward one, at any cotangent. */
+WeftStatus eager_jvp(Vm *vm, Value *args, Value *out) {
+  Value xs = args[1], ts = args[2], zero = value_hole(), us = value_hole(), back = value_hole(), dy = value_hole();
+  Leaves y = {0}, t = {0}, b = {0}, z = {0};
+  Value *grads = NULL;
+  Pullback *p = NULL;
+  if (need_fn(vm, "jvp", args[0]) != WEFT_OK) return WEFT_ERROR;
+  if (xs.kind != V_LIST || ts.kind != V_LIST || xs.list->count != ts.list->count || xs.list->count == 0)
+    return vm_error(vm, EK_type, "jvp: xs and ts must be lists of as many arguments and tangents");
+  Tape *outer = tape_open(vm);
+  if (!outer) return WEFT_ERROR;
+  WeftStatus status = (p = pullback_new(vm, "jvp", args[0], xs)) ? WEFT_OK : WEFT_ERROR;
+  if (status == WEFT_OK) status = tree_leaves_of(vm, p->y, &y);
+  for (u32 i = 0; i < y.count && status == WEFT_OK; i++) {
+    ArrayType type;
+    Value v;
+    tape_type(y.data[i], &type);
+    if (dtype_kind(type.dtype) < DK_FLOAT) type.dtype = DT_f64;
+    status = tape_zeros(vm, &type, &v);
+    if (status == WEFT_OK && !vec_push(&vm->alloc, &z, v)) {
+      value_drop(vm, v);
+      status = vm_error_memory(vm);
+    }
+  }
+  u32 k = 0, node = 1;
+  if (status == WEFT_OK) status = tree_with(vm, p->y, z.data, &k, &zero);
+  if (status == WEFT_OK) status = variables(vm, outer, "jvp", 0, zero, &us);
+  if (status == WEFT_OK) status = pull(vm, p, "jvp", us, &back);
+  tape_close(vm, outer);
+  if (status == WEFT_OK) status = tree_leaves_of(vm, back, &b);
+  if (status == WEFT_OK) status = tree_leaves_of(vm, ts, &t);
+  if (status == WEFT_OK && (t.count != b.count || !tree_same(vm, xs, ts)))
+    status = vm_error(vm, EK_type, "jvp: ts must have the structure of xs");
+  if (status == WEFT_OK) status = (grads = grads_new(vm, outer)) ? WEFT_OK : WEFT_ERROR;
+  for (u32 i = 0; i < b.count && status == WEFT_OK; i++) {
+    ArrayType tx, tt;
+    Value plain, sum;
+    u32 at;
+    tape_type(b.data[i], &tx);
+    tape_type(t.data[i], &tt);
+    if (tx.rank != tt.rank || memcmp(tx.dims, tt.dims, tx.rank * sizeof tx.dims[0]) != 0) {
+      status = vm_error(vm, EK_shape, "jvp: a tangent has not the shape of its argument");
+      break;
+    }
+    tape_split(outer, b.data[i], &plain, &at);
+    value_drop(vm, plain);
+    if (!at) continue;
+    Value arg[2] = {value_keep(t.data[i]), value_dtype(tx.dtype)}, g;
+    status = vm_op(vm, OP_astype, arg, &g);
+    value_drop(vm, arg[0]);
+    if (status != WEFT_OK) break;
+    Value before = grads[at];
+    grads[at] = value_hole();
+    status = tape_sum(vm, before, g, &sum);
+    if (status == WEFT_OK) grads[at] = sum;
+  }
+  if (status == WEFT_OK) status = tape_pull(vm, outer, "jvp", grads);
+  if (status == WEFT_OK) status = gather(vm, zero, grads, &node, &dy);
+  if (status == WEFT_OK) {
+    Value pair[2], y_plain;
+    u32 none;
+    tape_split(outer, p->y, &y_plain, &none);
+    pair[0] = y_plain;
+    pair[1] = dy;
+    status = list_from(vm, pair, 2, out) ? WEFT_OK : WEFT_ERROR;
+    value_drop(vm, y_plain);
+  }
+  for (u32 i = 0; i < z.count; i++) value_drop(vm, z.data[i]);
+  value_drop(vm, zero);
+  value_drop(vm, us);
+  value_drop(vm, back);
+  value_drop(vm, dy);
+  leaves_free(vm, &y);
+  leaves_free(vm, &t);
+  leaves_free(vm, &b);
+  leaves_free(vm, &z);
+  grads_free(vm, outer, grads);
+  if (p) pullback_free(p);
+  tape_drop(vm, outer);
+  return status;
+}
+
+WeftStatus eager_stop_gradient(Vm *vm, Value *args, Value *out) { return tape_strip(vm, args[0], out); }

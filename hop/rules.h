@@ -1,0 +1,32 @@
+/* rules.h — what the files of derivative rules share. */
+#ifndef WEFT_HOP_RULES_H
+#define WEFT_HOP_RULES_H
+
+#include "hop/deriv.h"
+
+/* Operations on handles. 0 in, 0 out. */
+Dv dv_op(Deriv *d, u32 op, const Dv *operands, u32 count, const GraphAttr *attrs, u32 nattrs);
+Dv dv1(Deriv *d, u32 op, Dv a);
+Dv dv2(Deriv *d, u32 op, Dv a, Dv b);
+Dv dv3(Deriv *d, u32 op, Dv a, Dv b, Dv c);
+Dv dv_num(Deriv *d, f64 v);
+Dv dv_reshape(Deriv *d, Dv x, u32 rank, const Dim *dims); /* x itself when it has that shape; so below */
+Dv dv_stretch(Deriv *d, Dv x, u32 rank, const Dim *dims);
+Dv dv_permute(Deriv *d, Dv x, const u32 *perm);           /* result axis i is axis perm[i] of x */
+Dv dv_reduce(Deriv *d, u32 op, Dv x, u32 mask, bool keepdims);
+Dv dv_convert(Deriv *d, Dv x, u32 dtype);
+static inline ArrayType dv_type(Deriv *d, Dv x) { return x ? d->to->type(d, x) : (ArrayType){0}; }
+
+#define ADD(a, b) dv2(d, OP_add, a, b)
+#define SUB(a, b) dv2(d, OP_subtract, a, b)
+#define MUL(a, b) dv2(d, OP_multiply, a, b)
+#define DIV(a, b) dv2(d, OP_divide, a, b)
+#define NEG(a) dv1(d, OP_negative, a)
+#define NUM(v) dv_num(d, v)
+
+/* False, without d->failed: no rule here. */
+bool rules_reduce(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out);
+bool rules_linalg(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out);
+bool rules_shape(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out);
+
+#endif

@@ -1,0 +1,284 @@
+/* rules_reduce.c — derivative rules of reductions, running sums, softmax and its kin, and of linear algebra. */
+#include "hop/rules.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- reductions --------------------------------------------------------------------------------------------- */
+
+/* A reduction's result or cotangent with the reduced axes as sizes of 1. */
+static Dv kept(Deriv *d, Dv v, const ArrayType *x, u32 mask) {
+  ArrayType t = {0};
+  rule_reduce(x, mask, true, &t);
+  return dv_reshape(d, v, t.rank, t.dims);
+}
+
+static Dv count_over(Deriv *d, const ArrayType *x, u32 mask) {
+  Dim n = 1;
+  for (u32 i = 0; i < x->rank; i++)
+    if (mask >> i & 1) n = d->to->dim(d, '*', n, x->dims[i]);
+  return d->failed ? 0 : d->to->size(d, n);
+}
+
+/* g where x equals the kept y, shared among ties. */
+static Dv share_ties(Deriv *d, Dv x, Dv y, Dv g, u32 mask) {
+  ArrayType t = dv_type(d, x);
+  Dv hit = dv2(d, OP_equal, x, y);
+  GraphAttr dtype = attr_dtype(1, t.dtype);
+  Dv ties = dv_reduce(d, OP_sum, dv_op(d, OP_astype, &hit, 1, &dtype, 1), mask, true);
+  return dv3(d, OP_where, hit, DIV(g, ties), NUM(0));
+}
+
+/* The product of the others: where nothing is 0 y / x; where one element is, all of it goes to that one. */
+static Dv pull_prod(Deriv *d, Dv x, Dv g, u32 mask) {
+  Dv zero = dv2(d, OP_equal, x, NUM(0));
+  Dv filled = dv3(d, OP_where, zero, NUM(1), x);
+  Dv rest = dv_reduce(d, OP_prod, filled, mask, true);
+  Dv zeros = dv_reduce(d, OP_count_nonzero, zero, mask, true);
+  Dv one = dv3(d, OP_where, dv2(d, OP_equal, zeros, NUM(1)), rest, NUM(0));
+  Dv here = dv3(d, OP_where, dv2(d, OP_equal, zeros, NUM(0)), DIV(rest, filled), NUM(0));
+  return MUL(g, dv3(d, OP_where, zero, one, here));
+}
+
+static Dv pull_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, u32 mask, bool *known) {
+  f64 ord = 2;
+  const GraphArg *a = &n->args[1];
+  if (a->kind == ARG_attr && a->attr->kind == ATTR_float) ord = a->attr->f;
+  else if (a->kind == ARG_attr && a->attr->kind == ATTR_int) ord = (f64)a->attr->i;
+  else if (a->kind != ARG_hole) *known = false;
+  if (!*known || ord == 0) {
+    *known = false;
+    return 0;
+  }
+  if (ord == 2) return DIV(MUL(g, x), y);
+  Dv sign = dv1(d, OP_sign, x), size = dv1(d, OP_abs, x);
+  if (ord == 1) return MUL(g, sign);
+  if (isinf(ord)) return MUL(share_ties(d, size, y, g, mask), sign);
+  return MUL(MUL(g, sign), dv2(d, OP_power, DIV(size, y), NUM(ord - 1)));
+}
+
+static bool number_of(Deriv *d, const GraphArg *a, f64 fallback, f64 *out) {
+  *out = fallback;
+  if (a->kind == ARG_hole) return true;
+  if (a->kind == ARG_value) return d->to->known(d, a->value, out);
+  if (a->kind != ARG_attr) return false;
+  if (a->attr->kind == ATTR_float) *out = a->attr->f;
+  else if (a->attr->kind == ATTR_int) *out = (f64)a->attr->i;
+  else return a->attr->kind == ATTR_nil;
+  return true;
+}
+
+/* var: 2 (x - mean) / (n - correction) */
+static Dv pull_var(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, u32 mask, bool *known) {
+  f64 correction;
+  if (!number_of(d, &n->args[2], 0, &correction)) {
+    *known = false;
+    return 0;
+  }
+  Dv count = count_over(d, t, mask);
+  Dv mean = DIV(dv_reduce(d, OP_sum, x, mask, true), count);
+  Dv left = correction != 0 ? SUB(count, NUM(correction)) : count;
+  return MUL(MUL(g, NUM(2)), DIV(SUB(x, mean), left));
+}
+
+static bool reduction(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
+  Dv x = n->operands[0], y = n->results[0];
+  ArrayType t = dv_type(d, x);
+  u32 mask, axis = op_param(n->op, "axis");
+  bool known = true;
+  switch (n->op) {
+    case OP_sum:
+    case OP_mean:
+    case OP_prod:
+    case OP_min:
+    case OP_max:
+    case OP_var:
+    case OP_std:
+    case OP_norm:
+    case OP_logsumexp: break;
+    default: return false;
+  }
+  if (!arg_axes(&n->args[axis], t.rank, &mask)) return false;
+  g = kept(d, g, &t, mask);
+  y = kept(d, y, &t, mask);
+  switch (n->op) {
+    case OP_sum: break;
+    case OP_mean: g = DIV(g, count_over(d, &t, mask)); break;
+    case OP_prod: g = pull_prod(d, x, g, mask); break;
+    case OP_min:
+    case OP_max: g = share_ties(d, x, y, g, mask); break;
+    case OP_var: g = pull_var(d, n, x, &t, g, mask, &known); break;
+    case OP_std: g = pull_var(d, n, x, &t, DIV(g, MUL(y, NUM(2))), mask, &known); break;
+    case OP_norm: g = pull_norm(d, n, x, y, g, mask, &known); break;
+    default: g = MUL(g, dv1(d, OP_exp, SUB(x, y))); break;
+  }
+  if (!known || d->failed) return false;
+  out[0] = dv_stretch(d, g, t.rank, t.dims);
+  return true;
+}
+
+/* ---- running sums and differences ----------------------------------------------------------------------------- */
+
+static Dv running(Deriv *d, u32 op, Dv x, u32 axis, bool reverse) {
+  GraphAttr attrs[2] = {attr_int(1, axis), attr_bool(2, reverse)};
+  return dv_op(d, op, &x, 1, attrs, 2);
+}
+
+static bool cumulative(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
+  Dv x = n->operands[0];
+  ArrayType t = dv_type(d, x);
+  if (n->op == OP_diff) { /* the adjoint of a difference is minus the difference with zeros around */
+    i64 times, axis;
+    u32 at;
+    RuleError err;
+    if (!arg_int(&n->args[1], 1, &times) || !arg_int(&n->args[2], -1, &axis) || !rule_axis(axis, t.rank, &at, &err)) return false;
+    for (i64 k = 0; k < times; k++) {
+      i64 widths[2 * TYPE_MAX_RANK] = {0};
+      widths[2 * at] = widths[2 * at + 1] = 1;
+      GraphAttr pad = {.kind = ATTR_ints, .param = 1, .pairs = 1, .count = 2u * t.rank, .ints = widths};
+      GraphAttr by[2] = {attr_int(1, 1), attr_int(2, at)};
+      Dv padded = dv_op(d, OP_pad, &g, 1, &pad, 1);
+      g = NEG(dv_op(d, OP_diff, &padded, 1, by, 2));
+    }
+    out[0] = g;
+    return true;
+  }
+  if (n->op != OP_cumsum) return false;
+  bool flat = n->args[1].kind != ARG_attr || n->args[1].attr->kind == ATTR_nil;
+  i64 axis = 0;
+  u32 at = 0;
+  RuleError err;
+  if (!flat && (!arg_int(&n->args[1], 0, &axis) || !rule_axis(axis, t.rank, &at, &err))) return false;
+  bool reverse = arg_bool(&n->args[2], false);
+  g = running(d, OP_cumsum, g, at, !reverse);
+  if (arg_bool(&n->args[3], false)) { /* the sum of nothing, first or last, is constant */
+    Dim size = dv_type(d, g).dims[at];
+    if (d->failed) return false;
+    g = reverse ? d->to->part(d, g, at, 0, d->to->dim(d, '-', size, 1)) : d->to->part(d, g, at, 1, size);
+  }
+  out[0] = dv_reshape(d, g, t.rank, t.dims);
+  return true;
+}
+
+/* ---- softmax, normalisation, cross entropy ----------------------------------------------------------------------- */
+
+static bool normalising(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
+  Dv x = n->operands[0], y = n->results[0];
+  ArrayType t = dv_type(d, x);
+  u32 mask = t.rank ? 1u << (t.rank - 1) : 0;
+  switch (n->op) {
+    case OP_nn_softmax:
+      if (n->args[1].kind != ARG_hole && !arg_axes(&n->args[1], t.rank, &mask)) return false;
+      out[0] = MUL(SUB(g, dv_reduce(d, OP_sum, MUL(g, y), mask, true)), y);
+      return true;
+    case OP_nn_log_softmax:
+      if (n->args[1].kind != ARG_hole && !arg_axes(&n->args[1], t.rank, &mask)) return false;
+      out[0] = SUB(g, MUL(dv1(d, OP_exp, y), dv_reduce(d, OP_sum, g, mask, true)));
+      return true;
+    case OP_nn_layer_norm: {
+      f64 eps;
+      if (n->args[3].kind != ARG_hole && !arg_axes(&n->args[3], t.rank, &mask)) return false;
+      if (!number_of(d, &n->args[4], 1e-5, &eps)) return false;
+      Dv count = count_over(d, &t, mask);
+      Dv from = SUB(x, DIV(dv_reduce(d, OP_sum, x, mask, true), count));
+      Dv var = DIV(dv_reduce(d, OP_sum, MUL(from, from), mask, true), count);
+      Dv scale = DIV(NUM(1), dv1(d, OP_sqrt, ADD(var, NUM(eps))));
+      Dv unit = MUL(from, scale), gx = g;
+      u32 at = 1;
+      if (n->args[1].kind == ARG_value) {
+        if (wants[at]) out[at] = MUL(g, unit);
+        gx = MUL(g, n->args[1].value);
+        at++;
+      }
+      if (n->args[2].kind == ARG_value && wants[at]) out[at] = g;
+      if (!wants[0]) return true;
+      Dv mean = DIV(dv_reduce(d, OP_sum, gx, mask, true), count);
+      Dv along = DIV(dv_reduce(d, OP_sum, MUL(gx, unit), mask, true), count);
+      out[0] = MUL(SUB(SUB(gx, mean), MUL(unit, along)), scale);
+      return true;
+    }
+    case OP_nn_cross_entropy: { /* (softmax(x) - one_hot(labels)) / the number of labels */
+      Dv labels = n->operands[1];
+      ArrayType l = dv_type(d, labels);
+      if (!t.rank) return false;
+      Dv count = count_over(d, &l, l.rank ? (1u << l.rank) - 1 : 0);
+      GraphAttr axis = attr_int(1, -1), hot[2] = {attr_dim(1, t.dims[t.rank - 1]), attr_dtype(2, t.dtype)};
+      Dv p = dv_op(d, OP_nn_softmax, &x, 1, &axis, 1);
+      out[0] = MUL(SUB(p, dv_op(d, OP_one_hot, &labels, 1, hot, 2)), DIV(g, count));
+      return true;
+    }
+    default: return false;
+  }
+}
+
+bool rules_reduce(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
+  return reduction(d, n, g, out) || (!d->failed && cumulative(d, n, g, out)) || (!d->failed && normalising(d, n, g, wants, out));
+}
+
+/* ---- products of matrices and vectors -------------------------------------------------------------------------------- */
+
+static Dv turned(Deriv *d, Dv x) { /* the last two axes exchanged */
+  ArrayType t = dv_type(d, x);
+  u32 perm[TYPE_MAX_RANK];
+  if (d->failed) return 0;
+  for (u32 i = 0; i < t.rank; i++) perm[i] = i;
+  perm[t.rank - 1] = t.rank - 2u;
+  perm[t.rank - 2] = t.rank - 1u;
+  return dv_permute(d, x, perm);
+}
+
+/* A size of 1 put in before axis `at` of v. */
+static Dv widened(Deriv *d, Dv v, u32 at) {
+  ArrayType t = dv_type(d, v);
+  memmove(t.dims + at + 1, t.dims + at, sizeof t.dims[0] * (t.rank - at));
+  t.dims[at] = 1;
+  return dv_reshape(d, v, t.rank + 1u, t.dims);
+}
+
+static bool pull_matmul(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out) {
+  ArrayType tx = dv_type(d, x), ty = dv_type(d, y), t;
+  u32 rank = dv_type(d, g).rank;
+  if (tx.rank == 0 || ty.rank == 0) return false;
+  if (ty.rank == 1) g = widened(d, g, rank++);
+  if (tx.rank == 1) g = widened(d, g, rank - 1);
+  Dv mx = tx.rank == 1 ? widened(d, x, 0) : x, my = ty.rank == 1 ? widened(d, y, 1) : y;
+  if (wants[0]) {
+    t = dv_type(d, mx);
+    out[0] = dv_reshape(d, deriv_fit(d, dv2(d, OP_matmul, g, turned(d, my)), &t), tx.rank, tx.dims);
+  }
+  if (wants[1]) {
+    t = dv_type(d, my);
+    out[1] = dv_reshape(d, deriv_fit(d, dv2(d, OP_matmul, turned(d, mx), g), &t), ty.rank, ty.dims);
+  }
+  return true;
+}
+
+bool rules_linalg(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
+  if (n->count != 2) return false;
+  Dv x = n->operands[0], y = n->operands[1];
+  ArrayType tx = dv_type(d, x), ty = dv_type(d, y);
+  RuleError err;
+  i64 axis;
+  u32 at;
+  switch (n->op) {
+    case OP_matmul: return pull_matmul(d, x, y, g, wants, out);
+    case OP_dot: return ty.rank <= 2 && pull_matmul(d, x, y, g, wants, out);
+    case OP_outer:
+      if (tx.rank != 1 || ty.rank != 1) return false;
+      if (wants[0]) out[0] = dv2(d, OP_matmul, g, y);
+      if (wants[1]) out[1] = dv2(d, OP_matmul, x, g);
+      return true;
+    case OP_vecdot: {
+      /* the contracted axis counts from the end, so that leading axes may broadcast */
+      u32 rank = tx.rank > ty.rank ? tx.rank : ty.rank;
+      if (!arg_int(&n->args[2], -1, &axis)) return false;
+      if (axis >= 0 && tx.rank != ty.rank) return false;
+      if (!rule_axis(axis, rank, &at, &err)) return false;
+      g = widened(d, g, at);
+      if (wants[0]) out[0] = MUL(g, y);
+      if (wants[1]) out[1] = MUL(g, x);
+      return true;
+    }
+    default: return false;
+  }
+}

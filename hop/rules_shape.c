@@ -1,0 +1,260 @@
+/* rules_shape.c — derivative rules of views, joins, selections and the making of arrays. */
+#include "hop/rules.h"
+
+#include <string.h>
+
+static bool is_given(const GraphArg *a) { return a->kind != ARG_hole && !(a->kind == ARG_attr && a->attr->kind == ATTR_nil); }
+
+/* Integers of a setting; a single one counts as a list of one. */
+static bool ints_of(const GraphArg *a, u32 *n, i64 *out) {
+  if (a->kind != ARG_attr) return false;
+  if (a->attr->kind == ATTR_int) {
+    *n = 1;
+    out[0] = a->attr->i;
+    return true;
+  }
+  if ((a->attr->kind != ATTR_ints && a->attr->kind != ATTR_dims) || a->attr->count > TYPE_MAX_RANK) return false;
+  *n = a->attr->count;
+  memcpy(out, a->attr->ints, sizeof *out * *n);
+  return true;
+}
+
+static bool axis_of(const DerivNode *n, u32 param, i64 fallback, u32 rank, u32 *axis) {
+  i64 v;
+  RuleError err;
+  return arg_int(&n->args[param], fallback, &v) && rule_axis(v, rank, axis, &err);
+}
+
+/* ---- views ----------------------------------------------------------------------------------------------------- */
+
+static bool permutation_of(const DerivNode *n, const ArrayType *x, u32 *perm) {
+  i64 a[TYPE_MAX_RANK], b[TYPE_MAX_RANK];
+  u32 k = x->rank, m;
+  RuleError err;
+  switch (n->op) {
+    case OP_transpose:
+    case OP_permute_dims:
+      for (u32 i = 0; i < k; i++) a[i] = (i64)(k - 1 - i);
+      return (!is_given(&n->args[1]) || ints_of(&n->args[1], &k, a)) && rule_permutation(k, a, x->rank, perm, &err);
+    case OP_moveaxis:
+      return ints_of(&n->args[1], &k, a) && ints_of(&n->args[2], &m, b) && k == m && rule_moveaxis(k, a, b, x->rank, perm, &err);
+    case OP_swapaxes: return arg_int(&n->args[1], 0, a) && arg_int(&n->args[2], 0, b) && rule_swapaxes(a[0], b[0], x->rank, perm, &err);
+    default: return false;
+  }
+}
+
+/* The operation itself on g, with the same settings. */
+static Dv again(Deriv *d, const DerivNode *n, Dv g) {
+  GraphAttr attrs[OP_MAX_PARAMS];
+  u32 na = 0;
+  for (u32 p = 1; p < OP_MAX_PARAMS; p++)
+    if (n->args[p].kind == ARG_attr) attrs[na++] = *n->args[p].attr;
+  return dv_op(d, n->op, &g, 1, attrs, na);
+}
+
+static bool pull_roll(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
+  i64 shift[TYPE_MAX_RANK];
+  u32 k;
+  if (!ints_of(&n->args[1], &k, shift)) return false;
+  for (u32 i = 0; i < k; i++) shift[i] = -shift[i];
+  GraphAttr attrs[2];
+  u32 na = 1;
+  attrs[0] = n->args[1].attr->kind == ATTR_int ? attr_int(1, shift[0]) : (GraphAttr){.kind = ATTR_ints, .param = 1, .count = k, .ints = shift};
+  if (n->args[2].kind == ARG_attr) attrs[na++] = *n->args[2].attr;
+  out[0] = dv_op(d, OP_roll, &g, 1, attrs, na);
+  return true;
+}
+
+/* tile: every axis as (repetitions, size), summed over the first. repeat: as (size, repetitions). */
+static bool pull_copies(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
+  i64 reps[TYPE_MAX_RANK];
+  Dim dims[2 * TYPE_MAX_RANK];
+  u32 k, mask = 0, rank = 0, axis;
+  if (n->op == OP_repeat) {
+    if (!ints_of(&n->args[1], &k, reps) || k != 1) return false;
+    ArrayType from = *t;
+    if (!is_given(&n->args[2])) {
+      Dim size = 1;
+      for (u32 i = 0; i < t->rank; i++) size = d->to->dim(d, '*', size, t->dims[i]);
+      from.rank = 1;
+      from.dims[0] = size;
+    }
+    if (!axis_of(n, 2, 0, from.rank, &axis) || from.rank >= TYPE_MAX_RANK) return false;
+    for (u32 i = 0; i < from.rank; i++) {
+      dims[rank++] = from.dims[i];
+      if (i == axis) {
+        mask = 1u << rank;
+        dims[rank++] = reps[0];
+      }
+    }
+  } else {
+    if (!ints_of(&n->args[1], &k, reps)) return false;
+    u32 whole = k > t->rank ? k : t->rank;
+    if (2 * whole > TYPE_MAX_RANK) return false;
+    for (u32 i = 0; i < whole; i++) {
+      mask |= 1u << rank;
+      dims[rank++] = i + k >= whole ? reps[i + k - whole] : 1;
+      dims[rank++] = i + t->rank >= whole ? t->dims[i + t->rank - whole] : 1;
+    }
+  }
+  g = dv_reduce(d, OP_sum, dv_reshape(d, g, rank, dims), mask, false);
+  out[0] = dv_reshape(d, g, t->rank, t->dims);
+  return true;
+}
+
+static bool pull_pad(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, const bool *wants, Dv *out) {
+  const GraphArg *a = &n->args[1];
+  if (n->args[2].kind == ARG_attr && n->args[2].attr->kind == ATTR_text &&
+      (n->args[2].attr->count != 8 || memcmp(n->args[2].attr->text, "constant", 8) != 0))
+    return false;
+  if (n->count > 1 && wants[1]) return false;
+  for (u32 i = 0; i < t->rank; i++) {
+    i64 before;
+    if (a->kind == ARG_attr && a->attr->kind == ATTR_ints && a->attr->pairs) before = a->attr->ints[2 * i];
+    else if (a->kind == ARG_attr && a->attr->kind == ATTR_ints) before = a->attr->ints[a->attr->count == 1 ? 0 : i];
+    else if (!arg_int(a, 0, &before)) return false;
+    g = d->failed ? 0 : d->to->part(d, g, i, before, d->to->dim(d, '+', before, t->dims[i]));
+  }
+  out[0] = g;
+  return true;
+}
+
+static bool view(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
+  ArrayType t = dv_type(d, n->operands[0]);
+  u32 perm[TYPE_MAX_RANK], inverse[TYPE_MAX_RANK];
+  switch (n->op) {
+    case OP_reshape:
+    case OP_ravel:
+    case OP_squeeze:
+    case OP_expand_dims: out[0] = dv_reshape(d, g, t.rank, t.dims); return true;
+    case OP_transpose:
+    case OP_permute_dims:
+    case OP_moveaxis:
+    case OP_swapaxes:
+      if (!permutation_of(n, &t, perm)) return false;
+      for (u32 i = 0; i < t.rank; i++) inverse[perm[i]] = i;
+      out[0] = dv_permute(d, g, inverse);
+      return true;
+    case OP_broadcast_to: out[0] = g; return true; /* deriv_fit sums */
+    case OP_flip:
+    case OP_tril:
+    case OP_triu: out[0] = again(d, n, g); return true;
+    case OP_roll: return pull_roll(d, n, g, out);
+    case OP_tile:
+    case OP_repeat: return pull_copies(d, n, &t, g, out);
+    case OP_pad: return pull_pad(d, n, &t, g, wants, out);
+    default: return false;
+  }
+}
+
+/* ---- joins and parts --------------------------------------------------------------------------------------------- */
+
+static bool join(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
+  ArrayType whole = dv_type(d, g);
+  u32 axis;
+  if ((n->op != OP_concat && n->op != OP_stack) || !axis_of(n, 1, 0, whole.rank, &axis)) return false;
+  Dim at = 0;
+  for (u32 i = 0; i < n->count; i++) {
+    ArrayType t = dv_type(d, n->operands[i]);
+    Dim end = d->to->dim(d, '+', at, n->op == OP_stack ? 1 : t.dims[axis]);
+    if (d->failed) return false;
+    if (wants[i]) out[i] = dv_reshape(d, d->to->part(d, g, axis, at, end), t.rank, t.dims);
+    at = end;
+  }
+  return true;
+}
+
+/* Cotangents of all parts; those without get zeros. */
+static bool filled(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
+  for (u32 i = 0; i < n->nresults; i++) {
+    ArrayType t = dv_type(d, n->results[i]);
+    out[i] = ct[i] ? ct[i] : d->to->zeros(d, &t);
+    if (!out[i]) return false;
+  }
+  return true;
+}
+
+static bool parts(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
+  ArrayType t = dv_type(d, n->operands[0]);
+  u32 axis;
+  Dv all[DERIV_RESULTS];
+  switch (n->op) {
+    case OP_unstack:
+    case OP_split: {
+      if (!axis_of(n, n->op == OP_split ? 2 : 1, 0, t.rank, &axis) || !filled(d, n, ct, all)) return false;
+      GraphAttr attrs[2] = {attr_list(0, n->nresults), attr_int(1, axis)};
+      out[0] = dv_op(d, n->op == OP_split ? OP_concat : OP_stack, all, n->nresults, attrs, 2);
+      return true;
+    }
+    case OP_broadcast_arrays:
+      for (u32 i = 0; i < n->count && i < n->nresults; i++) out[i] = ct[i];
+      return true;
+    default: return false;
+  }
+}
+
+/* ---- selections --------------------------------------------------------------------------------------------------- */
+
+static Dv order_of(Deriv *d, const DerivNode *n, Dv x, bool descending, u32 axis) {
+  (void)n;
+  GraphAttr attrs[2] = {attr_int(1, axis), attr_bool(2, descending)};
+  return dv_op(d, OP_argsort, &x, 1, attrs, 2);
+}
+
+static bool select_items(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
+  Dv x = n->operands[0];
+  ArrayType t = dv_type(d, x);
+  u32 axis = 0;
+  switch (n->op) {
+    case OP_take: {
+      Dv zeros;
+      ArrayType from = t;
+      if (n->count != 2) return false;
+      if (!is_given(&n->args[2])) {
+        Dim size = 1;
+        for (u32 i = 0; i < t.rank; i++) size = d->to->dim(d, '*', size, t.dims[i]);
+        from.rank = 1;
+        from.dims[0] = size;
+      } else if (!axis_of(n, 2, 0, t.rank, &axis)) {
+        return false;
+      }
+      zeros = d->failed ? 0 : d->to->zeros(d, &from);
+      out[0] = zeros ? dv_reshape(d, d->to->add_at(d, zeros, axis, n->operands[1], g), t.rank, t.dims) : 0;
+      return true;
+    }
+    case OP_sort: { /* back by the inverse of the order */
+      if (is_given(&n->args[3]) || !axis_of(n, 1, -1, t.rank, &axis)) return false;
+      Dv back[2] = {g, order_of(d, n, order_of(d, n, x, arg_bool(&n->args[2], false), axis), false, axis)};
+      GraphAttr along = attr_int(2, axis);
+      out[0] = dv_op(d, OP_take_along_axis, back, 2, &along, 1);
+      return true;
+    }
+    case OP_full:
+    case OP_full_like:
+      if (n->op == OP_full) out[0] = g; /* deriv_fit sums */
+      else if (n->count > 1) out[1] = g;
+      return true;
+    case OP_array: out[0] = g; return true;
+    case OP_diag: {
+      i64 k;
+      if (t.rank != 1 || !arg_int(&n->args[1], 0, &k)) return false;
+      GraphAttr on = attr_int(1, k);
+      out[0] = dv_op(d, OP_diag, &g, 1, &on, 1);
+      return true;
+    }
+    default: return false;
+  }
+}
+
+bool rules_shape(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out) {
+  if (n->count == 0) return false;
+  bool list = n->op == OP_unstack || n->op == OP_split || n->op == OP_broadcast_arrays || n->op == OP_meshgrid;
+  bool ok = list                               ? parts(d, n, ct, out)
+            : n->nresults != 1                 ? false
+            : view(d, n, ct[0], wants, out)    ? true
+            : d->failed                        ? false
+            : join(d, n, ct[0], wants, out)    ? true
+            : d->failed                        ? false
+                                               : select_items(d, n, ct[0], out);
+  return ok && !d->failed;
+}

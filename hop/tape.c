@@ -1,0 +1,427 @@
+/* tape.c — recording on the gradient tape (see tape.h). */
+#include "hop/tape.h"
+
+#include <string.h>
+
+#include "tracer/record.h"
+
+/* ---- tapes and their values ------------------------------------------------------------------------------ */
+
+Tape *tape_open(Vm *vm) {
+  u32 level = (u32)(vm->ambient & AMBIENT_TAPE) + 1;
+  if (level >= AMBIENT_TAPE) {
+    (void)vm_error(vm, EK_limit, "grad: derivatives are nested more than %d deep", AMBIENT_TAPE - 1);
+    return NULL;
+  }
+  Tape *t = mem_alloc_zero(&vm->alloc, sizeof *t);
+  if (!t) {
+    (void)vm_error_memory(vm);
+    return NULL;
+  }
+  *t = (Tape){.refs = 1, .level = level, .live = true};
+  vm->ambient++;
+  return t;
+}
+
+void tape_close(Vm *vm, Tape *t) {
+  if (!t->live) return;
+  t->live = false;
+  vm->ambient--;
+}
+
+void tape_drop(Vm *vm, Tape *t) {
+  if (--t->refs) return;
+  for (u32 i = 0; i < t->entries.count; i++) mem_free(&vm->alloc, t->entries.data[i].items, t->entries.data[i].nitems);
+  for (u32 i = 0; i < t->values.count; i++) value_drop(vm, t->values.data[i]);
+  vec_free(&vm->alloc, &t->entries);
+  vec_free(&vm->alloc, &t->values);
+  vec_free(&vm->alloc, &t->parents);
+  mem_free(&vm->alloc, t, sizeof *t);
+}
+
+static void destroy(Vm *vm, void *tracked) {
+  TapeValue *v = tracked;
+  value_drop(vm, v->head.value);
+  tape_drop(vm, v->tape);
+  mem_free(&vm->alloc, v, sizeof *v);
+}
+
+static WeftStatus wrap(Vm *vm, Tape *t, Value v, u32 node, Value *out) { /* consumes v */
+  TapeValue *w = mem_alloc_zero(&vm->alloc, sizeof *w);
+  if (!w) {
+    value_drop(vm, v);
+    return vm_error_memory(vm);
+  }
+  *w = (TapeValue){.head = {.head = {.refs = 1}, .value = v}, .tape = t, .node = node};
+  t->refs++;
+  *out = value_obj(V_TRACKED, w);
+  out->dtype = v.dtype;
+  return WEFT_OK;
+}
+
+WeftStatus tape_variable(Vm *vm, Tape *t, Value v, Value *out) { return wrap(vm, t, v, ++t->nodes, out); }
+
+/* The value of a dead tape stands for what it holds. */
+static Value live_value(Value v) {
+  while (v.kind == V_TRACKED && !((TapeValue *)v.p)->tape->live) v = ((TapeValue *)v.p)->head.value;
+  return v;
+}
+
+void tape_split(Tape *t, Value v, Value *out, u32 *node) {
+  *node = 0;
+  while (v.kind == V_TRACKED) {
+    TapeValue *w = v.p;
+    if (w->tape == t) {
+      *node = w->node;
+      v = w->head.value;
+    } else if (w->tape->live) {
+      break;
+    } else {
+      v = w->head.value;
+    }
+  }
+  *out = value_keep(v);
+}
+
+WeftStatus tape_strip(Vm *vm, Value v, Value *out) {
+  if (v.kind == V_TRACKED) v = value_untracked(v);
+  if (v.kind != V_LIST && v.kind != V_RECORD) {
+    *out = value_keep(v);
+    return WEFT_OK;
+  }
+  u32 n = v.kind == V_LIST ? v.list->count : v.record->shape->count;
+  Value made;
+  if (v.kind == V_LIST ? !list_new(vm, n, &made) : !record_new(vm, &made)) return WEFT_ERROR;
+  for (u32 i = 0; i < n; i++) {
+    Value item;
+    bool ok = tape_strip(vm, v.kind == V_LIST ? v.list->items[i] : v.record->items[i], &item) == WEFT_OK;
+    if (ok) ok = v.kind == V_LIST ? list_push(vm, &made, item) : record_set(vm, &made, v.record->shape->keys[i], item);
+    if (!ok) {
+      value_drop(vm, made);
+      return WEFT_ERROR;
+    }
+  }
+  *out = made;
+  return WEFT_OK;
+}
+
+/* ---- entries ----------------------------------------------------------------------------------------------- */
+
+static bool save(Vm *vm, Tape *t, Value v) {
+  if (vec_push(&vm->alloc, &t->values, value_keep(v))) return true;
+  value_drop(vm, v);
+  return false;
+}
+
+static Tape *highest(Tape *best, Value v) {
+  v = live_value(v);
+  if (v.kind != V_TRACKED) return best;
+  Tape *t = ((TapeValue *)v.p)->tape;
+  return !best || t->level > best->level ? t : best;
+}
+
+/* Gives the results of an entry their nodes: *out (owned) is replaced by tracked values where there is a derivative. */
+static WeftStatus track(Vm *vm, Tape *t, TapeEntry *e, Value *out) {
+  bool list = out->kind == V_LIST;
+  u32 n = list ? out->list->count : 1;
+  bool any = false;
+  for (u32 i = 0; i < n; i++) {
+    Value v = value_untracked(list ? out->list->items[i] : *out);
+    any |= value_is_numeric(v) && deriv_dtype(v.dtype);
+  }
+  u32 values = t->values.count;
+  if (!any || n > DERIV_RESULTS) { /* constant */
+    while (t->values.count > e->first) value_drop(vm, t->values.data[--t->values.count]);
+    t->parents.count = e->parents;
+    mem_free(&vm->alloc, e->items, e->nitems);
+    return WEFT_OK;
+  }
+  e->result = t->nodes + 1;
+  e->nresults = n;
+  bool ok = true;
+  for (u32 i = 0; i < n && ok; i++) ok = save(vm, t, list ? out->list->items[i] : *out);
+  e->count = t->values.count - e->first;
+  if (!ok || !vec_push(&vm->alloc, &t->entries, *e)) {
+    while (t->values.count > values) value_drop(vm, t->values.data[--t->values.count]);
+    goto fail;
+  }
+  t->nodes += n;
+  if (!list) {
+    Value v = *out;
+    *out = value_hole();
+    return wrap(vm, t, v, e->result, out);
+  }
+  Value made;
+  if (!list_new(vm, n, &made)) goto dropped;
+  for (u32 i = 0; i < n; i++) {
+    Value w;
+    if (wrap(vm, t, value_keep(out->list->items[i]), e->result + i, &w) == WEFT_OK && list_push(vm, &made, w)) continue;
+    value_drop(vm, made);
+    goto dropped;
+  }
+  value_drop(vm, *out);
+  *out = made;
+  return WEFT_OK;
+fail:
+  mem_free(&vm->alloc, e->items, e->nitems);
+  (void)vm_error_memory(vm);
+dropped:
+  value_drop(vm, *out);
+  *out = value_hole();
+  return WEFT_ERROR;
+}
+
+/* ---- operations ----------------------------------------------------------------------------------------------- */
+
+/* Operations on structure, which leave leaves alone, and constructs: their kernels take tracked values as they are. */
+static bool passes_through(u32 op) {
+  if (op_info(op)->family == FAM_control) return true;
+  switch (op) {
+    case OP_tree_map:
+    case OP_tree_leaves:
+    case OP_tree_reduce:
+    case OP_enumerate:
+    case OP_zip:
+    case OP_keys:
+    case OP_values:
+    case OP_remove:
+    case OP_ref:
+    case OP_list: return true;
+    default: return false;
+  }
+}
+
+static bool only_reads(u32 op) {
+  u32 family = op_info(op)->family;
+  return family == FAM_data || family == FAM_text || family == FAM_io || family == FAM_random || op_info(op)->effect != EFF_pure;
+}
+
+static WeftStatus run_stripped(Vm *vm, u32 op, Value *args, Value *out) {
+  Value plain[OP_MAX_PARAMS];
+  u32 n = op_info(op)->nparams, made = 0;
+  WeftStatus status = WEFT_OK;
+  for (; made < n && status == WEFT_OK; made++) {
+    plain[made] = value_hole();
+    status = tape_strip(vm, args[made], &plain[made]);
+  }
+  if (status == WEFT_OK) status = vm_op(vm, op, plain, out);
+  for (u32 i = 0; i < made; i++) value_drop(vm, plain[i]);
+  return status;
+}
+
+/* A nested list with tracked numbers in it as an array. */
+static WeftStatus array_of_lists(Vm *vm, Value v, u32 depth, Value *out) {
+  if (v.kind != V_LIST) {
+    *out = value_keep(v);
+    return WEFT_OK;
+  }
+  if (depth > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "array: more than %d axes", ARRAY_MAX_RANK);
+  Value rows;
+  if (!list_new(vm, v.list->count, &rows)) return WEFT_ERROR;
+  for (u32 i = 0; i < v.list->count; i++) {
+    Value row;
+    if (array_of_lists(vm, v.list->items[i], depth + 1, &row) == WEFT_OK && list_push(vm, &rows, row)) continue;
+    value_drop(vm, rows);
+    return WEFT_ERROR;
+  }
+  WeftStatus status = vm_array_literal(vm, rows.list->items, rows.list->count, out);
+  value_drop(vm, rows);
+  return status;
+}
+
+/* Does the parameter hold operands? An argument that is a list of them (concat) holds several. */
+static bool holds_operands(u32 op, u32 param, Value v) {
+  if (rec_is_setting(op, param)) return false;
+  if (v.kind == V_LIST) return op == OP_concat || op == OP_stack || op_info(op)->params[param].rest;
+  return value_is_numeric(value_untracked(v));
+}
+
+static WeftStatus record_op(Vm *vm, Tape *t, u32 op, Value *args, Value *out) {
+  u32 n = op_info(op)->nparams, made = 0;
+  Value inner[OP_MAX_PARAMS];
+  TapeEntry e = {.kind = ENTRY_op, .op = (u16)op, .first = t->values.count, .parents = t->parents.count};
+  bool ok = true;
+  for (; made < n && ok; made++) {
+    Value v = args[made];
+    u32 node;
+    inner[made] = value_hole();
+    if (v.kind == V_LIST) {
+      ok = list_new(vm, v.list->count, &inner[made]);
+      if (!ok) break;
+      for (u32 i = 0; i < v.list->count && ok; i++) {
+        Value item;
+        tape_split(t, v.list->items[i], &item, &node);
+        ok = list_push(vm, &inner[made], item);
+        if (ok && holds_operands(op, made, v)) ok = vec_push(&vm->alloc, &t->parents, node) || vm_error_memory(vm) == WEFT_OK;
+      }
+    } else {
+      tape_split(t, v, &inner[made], &node);
+      if (holds_operands(op, made, v)) ok = vec_push(&vm->alloc, &t->parents, node) || vm_error_memory(vm) == WEFT_OK;
+    }
+    ok = ok && (save(vm, t, inner[made]) || vm_error_memory(vm) == WEFT_OK);
+  }
+  e.nparents = t->parents.count - e.parents;
+  WeftStatus status = ok ? vm_op(vm, op, inner, out) : WEFT_ERROR;
+  for (u32 i = 0; i < made; i++) value_drop(vm, inner[i]);
+  if (status == WEFT_OK) return track(vm, t, &e, out);
+  while (t->values.count > e.first) value_drop(vm, t->values.data[--t->values.count]);
+  t->parents.count = e.parents;
+  return status;
+}
+
+static WeftStatus on_op(Vm *vm, u32 op, Value *args, Value *out) {
+  u32 n = op_info(op)->nparams;
+  if (passes_through(op)) {
+    if (!vm->ops[op].eager) return vm_error(vm, EK_unsupported, "%s: not supported", op_name(op));
+    return vm->ops[op].eager(vm, args, out);
+  }
+  if (op == OP_array && args[0].kind == V_LIST) {
+    Value params[OP_MAX_PARAMS] = {value_nil(), value_keep(args[1])};
+    if (array_of_lists(vm, args[0], 0, &params[0]) != WEFT_OK) {
+      value_drop(vm, params[1]);
+      return WEFT_ERROR;
+    }
+    if (args[1].kind != V_DTYPE) {
+      *out = params[0];
+      value_drop(vm, params[1]);
+      return WEFT_OK;
+    }
+    WeftStatus status = vm_op(vm, OP_astype, params, out);
+    value_drop(vm, params[0]);
+    value_drop(vm, params[1]);
+    return status;
+  }
+  if ((op == OP_concat || op == OP_stack) && args[0].kind == V_TRACKED) { /* its rows */
+    Value rows, params[OP_MAX_PARAMS];
+    Value from[2] = {value_keep(args[0]), value_hole()};
+    if (vm_op(vm, OP_unstack, from, &rows) != WEFT_OK) {
+      value_drop(vm, from[0]);
+      return WEFT_ERROR;
+    }
+    value_drop(vm, from[0]);
+    memcpy(params, args, sizeof *params * n);
+    params[0] = rows;
+    WeftStatus status = vm_op(vm, op, params, out);
+    value_drop(vm, params[0]);
+    return status;
+  }
+  Tape *t = NULL;
+  for (u32 i = 0; i < n; i++) {
+    t = highest(t, args[i]);
+    if (args[i].kind != V_LIST) continue;
+    for (u32 k = 0; k < args[i].list->count; k++) t = highest(t, args[i].list->items[k]);
+  }
+  if (!t || only_reads(op) || deriv_is_zero(op)) return run_stripped(vm, op, args, out);
+  return record_op(vm, t, op, args, out);
+}
+
+/* ---- indexing --------------------------------------------------------------------------------------------------- */
+
+static u32 registers_of(const u8 *items, u32 count) {
+  u32 n = 0;
+  for (u32 i = 0; i < count; i++) n += items[i] == IX_VALUE ? 1 : items[i] == IX_SLICE ? 3 : 0;
+  return n;
+}
+
+static bool save_items(Vm *vm, TapeEntry *e, const u8 *items, u32 count) {
+  if (count == 0) return true;
+  e->items = mem_alloc(&vm->alloc, count);
+  if (!e->items) return false;
+  memcpy(e->items, items, count);
+  e->nitems = count;
+  return true;
+}
+
+enum { INDEX_REGISTERS = 3 * ARRAY_MAX_RANK };
+
+static WeftStatus too_many_items(Vm *vm) { return vm_error(vm, EK_index, "an index has more items than an array has axes"); }
+
+static WeftStatus on_index(Vm *vm, Value obj, const Desc *d, const Value *regs, Value *out) {
+  Value plain[INDEX_REGISTERS], x;
+  u32 n = registers_of(d->items, d->item_count), node;
+  obj = live_value(obj);
+  if (n > COUNT_OF(plain)) return too_many_items(vm);
+  for (u32 i = 0; i < n; i++) plain[i] = value_untracked(regs[i]);
+  if (obj.kind != V_TRACKED) return vm_index(vm, obj, d->items, d->item_count, plain, out);
+  Tape *t = ((TapeValue *)obj.p)->tape;
+  tape_split(t, obj, &x, &node);
+  if (vm_index(vm, x, d->items, d->item_count, plain, out) != WEFT_OK) {
+    value_drop(vm, x);
+    return WEFT_ERROR;
+  }
+  TapeEntry e = {.kind = ENTRY_index, .first = t->values.count, .parents = t->parents.count, .nparents = 1};
+  bool ok = save(vm, t, x) && vec_push(&vm->alloc, &t->parents, node);
+  for (u32 i = 0; i < n && ok; i++) ok = save(vm, t, plain[i]);
+  ok = ok && save_items(vm, &e, d->items, d->item_count);
+  value_drop(vm, x);
+  if (ok) return track(vm, t, &e, out);
+  while (t->values.count > e.first) value_drop(vm, t->values.data[--t->values.count]);
+  t->parents.count = e.parents;
+  value_drop(vm, *out);
+  return vm_error_memory(vm);
+}
+
+/* root[items] = value, or combined by `op` (BcOp). Borrows value. */
+static WeftStatus assign(Vm *vm, Value *root, const u8 *items, u32 nitems, const Value *keys, u32 op, Value value) {
+  Value plain[INDEX_REGISTERS], x, v;
+  u32 n = registers_of(items, nitems), nx, nv;
+  Tape *t = highest(highest(NULL, *root), value);
+  if (n > COUNT_OF(plain)) return too_many_items(vm);
+  for (u32 i = 0; i < n; i++) plain[i] = value_untracked(keys[i]);
+  PathStep step = {.kind = STEP_INDEX, .item_count = nitems};
+  Desc d = {.kind = DESC_PATH, .items = items, .item_count = nitems, .step_count = 1, .steps = &step, .op = (u8)op, .root = ROOT_REGISTER};
+  tape_split(t, *root, &x, &nx);
+  tape_split(t, value, &v, &nv);
+  Value made = value_keep(x);
+  WeftStatus status = vm_update(vm, &made, &d, plain, value_keep(v));
+  if (status != WEFT_OK || !t) {
+    if (status == WEFT_OK) {
+      value_drop(vm, *root);
+      *root = made;
+    } else {
+      value_drop(vm, made);
+    }
+    value_drop(vm, x);
+    value_drop(vm, v);
+    return status;
+  }
+  TapeEntry e = {.kind = ENTRY_update, .op = (u16)op, .first = t->values.count, .parents = t->parents.count, .nparents = 2};
+  bool ok = save(vm, t, x) && save(vm, t, v) && vec_push(&vm->alloc, &t->parents, nx) && vec_push(&vm->alloc, &t->parents, nv);
+  for (u32 i = 0; i < n && ok; i++) ok = save(vm, t, plain[i]);
+  ok = ok && save_items(vm, &e, items, nitems);
+  value_drop(vm, x);
+  value_drop(vm, v);
+  if (!ok) {
+    while (t->values.count > e.first) value_drop(vm, t->values.data[--t->values.count]);
+    t->parents.count = e.parents;
+    value_drop(vm, made);
+    return vm_error_memory(vm);
+  }
+  if (track(vm, t, &e, &made) != WEFT_OK) return WEFT_ERROR;
+  value_drop(vm, *root);
+  *root = made;
+  return WEFT_OK;
+}
+
+/* Steps from `first` on, all of them indices into the array and its parts. Borrows value. */
+static WeftStatus update_steps(Vm *vm, Value *root, const Desc *d, u32 first, const Value *keys, Value value, u32 depth) {
+  const PathStep *s = &d->steps[first];
+  const u8 *items = d->items + s->item_first;
+  if (s->kind != STEP_INDEX) return vm_error(vm, EK_type, "the property '%s' of an array cannot be assigned", name_text(&vm->names, s->field));
+  if (first + 1 == d->step_count) return assign(vm, root, items, s->item_count, keys, d->op, value);
+  Value part;
+  if (depth > ARRAY_MAX_RANK) return too_many_items(vm);
+  if (vm_index(vm, *root, items, s->item_count, keys, &part) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = update_steps(vm, &part, d, first + 1, keys + registers_of(items, s->item_count), value, depth + 1);
+  if (status == WEFT_OK) status = assign(vm, root, items, s->item_count, keys, BC_move, part);
+  value_drop(vm, part);
+  return status;
+}
+
+static WeftStatus on_update(Vm *vm, Value *root, const Desc *d, u32 first_step, const Value *keys, Value value) {
+  WeftStatus status = update_steps(vm, root, d, first_step, keys, value, 0);
+  value_drop(vm, value);
+  return status;
+}
+
+const TapeHooks tape_hooks = {.op = on_op, .index = on_index, .update = on_update, .destroy = destroy};

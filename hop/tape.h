@@ -1,0 +1,62 @@
+/* tape.h — the eager gradient tape: values that remember how they were made.
+ *
+ * A tape has a level, 1 for the outermost; a tracked value holds the value of the level below, which may be tracked
+ * there. An operation goes to the tape of the highest level among its arguments and is run one level down, so that
+ * derivatives of derivatives need nothing else. A tape that records no more is constant: its values stand for what
+ * they hold. */
+#ifndef WEFT_HOP_TAPE_H
+#define WEFT_HOP_TAPE_H
+
+#include "hop/deriv.h"
+
+typedef enum EntryKind { ENTRY_op, ENTRY_index, ENTRY_update, ENTRY_custom, ENTRY_hook } EntryKind;
+
+typedef struct TapeEntry {
+  u8 kind; /* EntryKind */
+  u16 op;  /* op; update: BcOp that combines */
+  u32 first, count;       /* Tape.values: what was saved: arguments (index, update: operands, then keys), then results */
+  u32 parents, nparents;  /* Tape.parents: node of each operand, 0 constant */
+  u32 result, nresults;   /* nodes */
+  u8 *items;              /* index, update */
+  u32 nitems;
+} TapeEntry;
+
+typedef struct Tape {
+  u32 refs;
+  u32 level;
+  bool live;  /* records */
+  u32 nodes;  /* 1 … nodes */
+  VEC(TapeEntry) entries;
+  VEC(Value) values;
+  VEC(u32) parents;
+} Tape;
+
+typedef struct TapeValue {
+  Tracked head;
+  Tape *tape; /* counted */
+  u32 node;
+} TapeValue;
+
+extern const TapeHooks tape_hooks;
+
+/* A tape that records from now on, at the next level. NULL: memory was refused, or tapes are nested too deep. */
+Tape *tape_open(Vm *vm);
+void tape_close(Vm *vm, Tape *t); /* records no more; its count stays with the caller */
+void tape_drop(Vm *vm, Tape *t);
+
+/* A new variable of the tape that stands for v (consumed). */
+WeftStatus tape_variable(Vm *vm, Tape *t, Value v, Value *out) MUST_USE;
+/* v (borrowed) without this tape: *out owned. *node: 0 when it does not depend on the tape. */
+void tape_split(Tape *t, Value v, Value *out, u32 *node);
+/* v (borrowed) with every tracked value in it, of whatever level, replaced by what it stands for: *out owned. */
+WeftStatus tape_strip(Vm *vm, Value v, Value *out) MUST_USE;
+
+/* Pulls cotangents back. grads[1 … t->nodes] holds those of the results (owned; a hole: zero) and then those of the
+ * variables; all others are holes afterwards. `who` names the construct in errors. */
+WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) MUST_USE;
+/* a (consumed) + b (consumed); a hole counts as 0. */
+WeftStatus tape_sum(Vm *vm, Value a, Value b, Value *out) MUST_USE;
+void tape_type(Value v, ArrayType *t); /* of a number, array or tracked value */
+WeftStatus tape_zeros(Vm *vm, const ArrayType *t, Value *out) MUST_USE;
+
+#endif

@@ -1,0 +1,341 @@
+/* tape_pull.c — the way back over a tape: the rules of deriv.h run on values. */
+#include "hop/tape.h"
+
+#include <string.h>
+
+#include "tracer/record.h"
+
+/* Handles are positions in `pool`, from 1. */
+typedef struct ValueDeriv {
+  Deriv head;
+  Vm *vm;
+  const Tape *tape;
+  const TapeEntry *entry;
+  VEC(Value) pool;
+} ValueDeriv;
+
+void tape_type(Value v, ArrayType *t) {
+  bool weak;
+  v = value_untracked(v);
+  weak = v.kind == V_NUM && value_is_weak(v);
+  *t = (ArrayType){.dtype = v.dtype, .weak = weak};
+  if (v.kind != V_ARRAY) return;
+  t->dtype = (u8)array_dtype(v.array);
+  t->rank = (u8)array_rank(v.array);
+  memcpy(t->dims, array_dims(v.array), t->rank * sizeof t->dims[0]);
+}
+
+WeftStatus tape_zeros(Vm *vm, const ArrayType *t, Value *out) {
+  if (array_new_zero(vm, t->dtype, t->rank, t->dims, out) != WEFT_OK) return WEFT_ERROR;
+  *out = array_finish(vm, *out);
+  return WEFT_OK;
+}
+
+WeftStatus tape_sum(Vm *vm, Value a, Value b, Value *out) {
+  if (a.kind == V_HOLE || b.kind == V_HOLE) {
+    *out = a.kind == V_HOLE ? b : a;
+    return WEFT_OK;
+  }
+  Value args[2] = {a, b};
+  WeftStatus status = vm_op(vm, OP_add, args, out);
+  value_drop(vm, args[0]);
+  value_drop(vm, args[1]);
+  return status;
+}
+
+/* ---- values for rules --------------------------------------------------------------------------------------- */
+
+static Dv handle(ValueDeriv *d, Value v) { /* consumes v */
+  if (vec_push(&d->vm->alloc, &d->pool, v)) return d->pool.count;
+  value_drop(d->vm, v);
+  (void)vm_error_memory(d->vm);
+  d->head.failed = true;
+  return 0;
+}
+
+static Value at(Deriv *d, Dv x) { return ((ValueDeriv *)d)->pool.data[x - 1]; }
+
+/* A setting as its parameter takes it; a hole when memory was refused. */
+static bool setting(Vm *vm, const GraphAttr *a, Value *out) {
+  switch (a->kind) {
+    case ATTR_nil: *out = value_nil(); return true;
+    case ATTR_bool: *out = value_bool(a->i != 0); return true;
+    case ATTR_int: *out = value_weak_i64(a->i); return true;
+    case ATTR_dim: *out = value_weak_i64(a->dim); return true;
+    case ATTR_float: *out = value_weak_f64(a->f); return true;
+    case ATTR_dtype: *out = value_dtype((u32)a->i); return true;
+    case ATTR_text: return text_new(vm, a->text, a->count, out);
+    case ATTR_ints:
+    case ATTR_dims: {
+      u32 width = a->pairs ? 2 : 1;
+      if (!list_new(vm, a->count / width, out)) return false;
+      for (u32 i = 0; i < a->count; i += width) {
+        Value item = value_weak_i64(a->ints[i]);
+        if (a->pairs && !list_from(vm, (Value[]){item, value_weak_i64(a->ints[i + 1])}, 2, &item)) goto fail;
+        if (list_push(vm, out, item)) continue;
+      fail:
+        value_drop(vm, *out);
+        *out = value_hole();
+        return false;
+      }
+      return true;
+    }
+    default: *out = value_hole(); return true;
+  }
+}
+
+static Dv run(Deriv *deriv, u32 op, const Dv *operands, u32 count, const GraphAttr *attrs, u32 nattrs) {
+  ValueDeriv *d = (ValueDeriv *)deriv;
+  Vm *vm = d->vm;
+  Value args[OP_MAX_PARAMS], out;
+  u32 n = op_info(op)->nparams, next = 0;
+  bool ok = true;
+  for (u32 p = 0; p < n; p++) {
+    const GraphAttr *a = NULL;
+    args[p] = value_hole();
+    for (u32 i = 0; i < nattrs && !a; i++)
+      if (attrs[i].param == p) a = &attrs[i];
+    if (!ok) continue;
+    if (a && a->kind == ATTR_list) {
+      ok = list_new(vm, a->count, &args[p]);
+      for (u32 i = 0; i < a->count && ok; i++) ok = list_push(vm, &args[p], value_keep(at(deriv, operands[next++])));
+    } else if (a) {
+      ok = setting(vm, a, &args[p]);
+    } else if (next < count) {
+      args[p] = value_keep(at(deriv, operands[next++]));
+    }
+  }
+  ok = ok && vm_op(vm, op, args, &out) == WEFT_OK;
+  for (u32 p = 0; p < n; p++) value_drop(vm, args[p]);
+  return ok ? handle(d, out) : 0;
+}
+
+static ArrayType type(Deriv *d, Dv x) {
+  ArrayType t;
+  tape_type(at(d, x), &t);
+  return t;
+}
+
+static Dv number(Deriv *d, f64 v) { return handle((ValueDeriv *)d, value_weak_f64(v)); }
+static Dv size(Deriv *d, Dim n) { return handle((ValueDeriv *)d, value_weak_i64(n)); }
+
+static Dv zeros(Deriv *d, const ArrayType *t) {
+  Value v;
+  return tape_zeros(((ValueDeriv *)d)->vm, t, &v) == WEFT_OK ? handle((ValueDeriv *)d, v) : 0;
+}
+
+static bool known(Deriv *d, Dv x, f64 *out) {
+  Value v = value_untracked(at(d, x));
+  if (v.kind != V_NUM) return false;
+  *out = num_as_f64(v);
+  return true;
+}
+
+static bool same(Deriv *d, Dim a, Dim b) {
+  (void)d;
+  return a == b;
+}
+static Dim dim(Deriv *d, char op, Dim a, Dim b) {
+  (void)d;
+  return dim_binary(NULL, op, a, b);
+}
+
+/* ---- indices ------------------------------------------------------------------------------------------------------ */
+
+enum { AXIS_REGISTERS = 3 * ARRAY_MAX_RANK };
+
+static u32 along(u32 axis, u8 *items, Value *regs) { /* whole axes before it; registers used */
+  for (u32 i = 0; i < axis; i++) items[i] = IX_SLICE;
+  for (u32 i = 0; i < 3 * axis; i++) regs[i] = value_nil();
+  return 3 * axis;
+}
+
+static Dv read_items(ValueDeriv *d, Dv x, const u8 *items, u32 n, const Value *regs) {
+  Value out;
+  if (!x || vm_index(d->vm, at(&d->head, x), items, n, regs, &out) != WEFT_OK) return 0;
+  return handle(d, out);
+}
+
+static Dv write_items(ValueDeriv *d, u32 combine, Dv x, const u8 *items, u32 n, const Value *regs, Dv v) {
+  u32 op = combine == OP_add ? BC_add : combine == OP_multiply ? BC_mul : combine == OP_divide ? BC_div : BC_move;
+  PathStep step = {.kind = STEP_INDEX, .item_count = n};
+  Desc path = {.kind = DESC_PATH, .items = items, .item_count = n, .step_count = 1, .steps = &step, .op = (u8)op, .root = ROOT_REGISTER};
+  if (!x || !v) return 0;
+  Value made = value_keep(at(&d->head, x));
+  if (vm_update(d->vm, &made, &path, regs, value_keep(at(&d->head, v))) == WEFT_OK) return handle(d, made);
+  value_drop(d->vm, made);
+  return 0;
+}
+
+static Dv part(Deriv *d, Dv x, u32 axis, Dim start, Dim stop) {
+  u8 items[ARRAY_MAX_RANK];
+  Value regs[AXIS_REGISTERS];
+  u32 n = along(axis, items, regs);
+  items[axis] = IX_SLICE;
+  regs[n] = value_weak_i64(start);
+  regs[n + 1] = value_weak_i64(stop);
+  regs[n + 2] = value_nil();
+  return read_items((ValueDeriv *)d, x, items, axis + 1, regs);
+}
+
+static Dv add_at(Deriv *d, Dv x, u32 axis, Dv indices, Dv v) {
+  u8 items[ARRAY_MAX_RANK];
+  Value regs[AXIS_REGISTERS];
+  u32 n = along(axis, items, regs);
+  items[axis] = IX_VALUE;
+  regs[n] = value_untracked(at(d, indices));
+  return write_items((ValueDeriv *)d, OP_add, x, items, axis + 1, regs, v);
+}
+
+static const Value *keys_of(const ValueDeriv *d) { return d->tape->values.data + d->entry->first + (d->entry->kind == ENTRY_update ? 2 : 1); }
+
+static Dv index_again(Deriv *deriv, const DerivNode *n, Dv x) {
+  ValueDeriv *d = (ValueDeriv *)deriv;
+  (void)n;
+  return read_items(d, x, d->entry->items, d->entry->nitems, keys_of(d));
+}
+
+static Dv update_again(Deriv *deriv, const DerivNode *n, u32 combine, Dv x, Dv v) {
+  ValueDeriv *d = (ValueDeriv *)deriv;
+  (void)n;
+  return write_items(d, combine, x, d->entry->items, d->entry->nitems, keys_of(d), v);
+}
+
+static const DerivOps value_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, index_again, update_again};
+
+/* ---- back over the tape ----------------------------------------------------------------------------------------------- */
+
+typedef struct Settings { /* of one entry, as attributes */
+  GraphAttr attrs[OP_MAX_PARAMS];
+  i64 ints[OP_MAX_PARAMS][2 * TYPE_MAX_RANK];
+} Settings;
+
+static bool ints_of(Value v, i64 *out, u32 cap, GraphAttr *a) {
+  a->kind = ATTR_ints;
+  a->ints = out;
+  a->count = 0;
+  if (v.kind == V_RANGE) {
+    u64 n = range_count(v.range);
+    if (n > cap) return false;
+    for (u64 i = 0; i < n; i++) out[a->count++] = v.range->start + (i64)i * v.range->step;
+    return true;
+  }
+  for (u32 i = 0; i < v.list->count; i++) {
+    Value item = v.list->items[i];
+    bool pair = item.kind == V_LIST && item.list->count == 2 && (i == 0 || a->pairs);
+    if (a->count + 2 > cap || (!pair && a->pairs)) return false;
+    a->pairs = pair;
+    for (u32 k = 0; k < (pair ? 2u : 1u); k++)
+      if (!num_as_index(pair ? item.list->items[k] : item, &out[a->count++])) return false;
+  }
+  return true;
+}
+
+static void read_setting(Vm *vm, Value v, u32 param, Settings *s, GraphArg *out) {
+  GraphAttr *a = &s->attrs[param];
+  *a = (GraphAttr){.kind = ATTR_nil, .param = (u8)param};
+  *out = (GraphArg){.kind = ARG_attr, .attr = a};
+  (void)vm;
+  switch (v.kind) {
+    case V_HOLE: out->kind = ARG_hole; return;
+    case V_DTYPE: *a = attr_dtype(param, v.dtype); return;
+    case V_TEXT:
+      a->kind = ATTR_text;
+      a->text = v.text->data;
+      a->count = v.text->len;
+      return;
+    case V_NUM:
+      if (v.dtype == DT_bool) *a = attr_bool(param, v.i != 0);
+      else if (dtype_kind(v.dtype) == DK_INT) *a = attr_int(param, v.i);
+      else *a = attr_float(param, num_as_f64(v));
+      return;
+    case V_LIST:
+    case V_RANGE:
+      if (!ints_of(v, s->ints[param], 2 * TYPE_MAX_RANK, a)) a->kind = ATTR_hole;
+      return;
+    default: a->kind = ATTR_hole; return; /* not known: rules that need it give up */
+  }
+}
+
+static bool is_list_of_operands(u32 op, u32 param) { return op == OP_concat || op == OP_stack || op_info(op)->params[param].rest; }
+
+/* The entry as rules see it; operands and results become handles. */
+static bool load(ValueDeriv *d, DerivNode *n, Dv *operands, Dv *results, Settings *s) {
+  const TapeEntry *e = d->entry;
+  const Value *saved = d->tape->values.data + e->first;
+  *n = (DerivNode){.kind = e->kind == ENTRY_index ? DERIV_index : e->kind == ENTRY_update ? DERIV_update : DERIV_op, .op = e->op, .operands = operands, .results = results};
+  if (e->nparents > DERIV_OPERANDS) return false;
+  if (e->kind == ENTRY_op) {
+    for (u32 p = 0; p < op_info(e->op)->nparams; p++) {
+      Value v = saved[p], plain = value_untracked(v);
+      GraphArg *a = &n->args[p];
+      bool is_set = rec_is_setting(e->op, p);
+      if (!is_set && v.kind == V_LIST && is_list_of_operands(e->op, p)) {
+        *a = (GraphArg){.kind = ARG_list, .values = operands + n->count, .count = v.list->count};
+        for (u32 i = 0; i < v.list->count; i++) operands[n->count++] = handle(d, value_keep(v.list->items[i]));
+      } else if (!is_set && value_is_numeric(plain)) {
+        operands[n->count] = handle(d, value_keep(v));
+        *a = (GraphArg){.kind = ARG_value, .value = operands[n->count++]};
+      } else {
+        read_setting(d->vm, plain, p, s, a);
+      }
+    }
+  } else {
+    for (; n->count < e->nparents; n->count++) operands[n->count] = handle(d, value_keep(saved[n->count]));
+    static const u16 combines[][2] = {{BC_move, OP_none}, {BC_add, OP_add}, {BC_sub, OP_subtract}, {BC_mul, OP_multiply}, {BC_div, OP_divide}};
+    n->op = OP_power; /* of no rule */
+    for (u32 i = 0; i < COUNT_OF(combines); i++)
+      if (combines[i][0] == e->op) n->op = combines[i][1];
+  }
+  for (; n->nresults < e->nresults; n->nresults++) results[n->nresults] = handle(d, value_keep(saved[e->count - e->nresults + n->nresults]));
+  return !d->head.failed;
+}
+
+static WeftStatus give(Vm *vm, Value *slot, Value ct) { /* consumes ct */
+  Value sum = value_hole(), before = *slot;
+  *slot = value_hole();
+  if (tape_sum(vm, before, ct, &sum) != WEFT_OK) return WEFT_ERROR;
+  *slot = sum;
+  return WEFT_OK;
+}
+
+static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
+  const TapeEntry *e = d->entry;
+  Vm *vm = d->vm;
+  DerivNode n;
+  Settings s;
+  Dv operands[DERIV_OPERANDS], results[DERIV_RESULTS], ct[DERIV_RESULTS], out[DERIV_OPERANDS];
+  bool wants[DERIV_OPERANDS];
+  const char *why = "an operation of many operands";
+  if (!load(d, &n, operands, results, &s)) goto failed;
+  for (u32 i = 0; i < e->nresults; i++) {
+    Value g = grads[e->result + i];
+    grads[e->result + i] = value_hole();
+    ct[i] = g.kind == V_HOLE ? 0 : handle(d, g);
+  }
+  if (d->head.failed) return WEFT_ERROR;
+  for (u32 i = 0; i < n.count; i++) wants[i] = d->tape->parents.data[e->parents + i] && deriv_dtype(type(&d->head, operands[i]).dtype);
+  if (!deriv_pull(&d->head, &n, ct, wants, out, &why)) goto failed;
+  for (u32 i = 0; i < n.count; i++)
+    if (wants[i] && out[i] && give(vm, &grads[d->tape->parents.data[e->parents + i]], value_keep(at(&d->head, out[i]))) != WEFT_OK) return WEFT_ERROR;
+  return WEFT_OK;
+failed:
+  if (d->head.failed || vm->error.raised) return WEFT_ERROR;
+  return vm_error(vm, EK_unsupported, "%s: no derivative rule for %s", who, why);
+}
+
+WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) {
+  ValueDeriv d = {.head = {.to = &value_ops}, .vm = vm, .tape = t};
+  WeftStatus status = WEFT_OK;
+  for (u32 i = t->entries.count; i-- > 0 && status == WEFT_OK;) {
+    d.entry = &t->entries.data[i];
+    bool reached = false;
+    for (u32 k = 0; k < d.entry->nresults; k++) reached |= grads[d.entry->result + k].kind != V_HOLE;
+    if (!reached) continue;
+    status = vm_poll(vm, 1);
+    if (status == WEFT_OK) status = pull_entry(&d, who, grads);
+    while (d.pool.count) value_drop(vm, d.pool.data[--d.pool.count]);
+  }
+  vec_free(&vm->alloc, &d.pool);
+  return status;
+}
