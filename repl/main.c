@@ -24,7 +24,7 @@ static const char usage[] =
     "  --deadline SECONDS    stop after that time\n"
     "  --version             what this is and what it was built with\n"
     "  --help                this text\n"
-    "environment: WEFT_BACKEND=eager|interp|loops|mir  WEFT_HOT=N  WEFT_LOG=ast,bytecode,graph,guards,loops,breaks,recompiles\n";
+    "environment: WEFT_BACKEND=eager|interp|loops|mir  WEFT_HOT=N  WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n";
 
 static WeftVM *running; /* what Ctrl-C stops */
 

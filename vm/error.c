@@ -6,7 +6,7 @@
 
 enum { TRACE_SHOWN = 20 }; /* lines of a call trace that are printed; the middle is elided */
 
-static Span current_span(const Vm *vm) {
+Span vm_span(const Vm *vm) {
   if (!vm->frame_count) return (Span){0};
   const Frame *f = &vm->frames[vm->frame_count - 1];
   const Proto *p = f->code->proto;
@@ -57,7 +57,7 @@ static WeftStatus raise_text(Vm *vm, ErrorKind kind, Span at, const char *fmt, v
 WeftStatus vm_error(Vm *vm, ErrorKind kind, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  raise_text(vm, kind, current_span(vm), fmt, ap);
+  raise_text(vm, kind, vm_span(vm), fmt, ap);
   va_end(ap);
   return WEFT_ERROR;
 }
@@ -75,13 +75,13 @@ WeftStatus vm_error_rule(Vm *vm, u32 op, const RuleError *e) {
 }
 
 WeftStatus vm_error_memory(Vm *vm) {
-  begin(vm, EK_limit, current_span(vm));
+  begin(vm, EK_limit, vm_span(vm));
   no_memory(vm);
   return WEFT_ERROR;
 }
 
 WeftStatus vm_raise(Vm *vm, ErrorKind kind, Value message) {
-  begin(vm, kind, current_span(vm))->message = message;
+  begin(vm, kind, vm_span(vm))->message = message;
   return WEFT_ERROR;
 }
 
@@ -92,7 +92,7 @@ WeftStatus vm_raise_again(Vm *vm, Value record) {
     return vm_error(vm, EK_type, "error: a record needs the texts 'message' and 'kind'");
   int k = error_kind_by_name(kind->text->data, kind->text->len);
   if (k < 0) return vm_error(vm, EK_value, "error: '%s' is no kind of error", kind->text->data);
-  ErrorState *e = begin(vm, (ErrorKind)k, current_span(vm));
+  ErrorState *e = begin(vm, (ErrorKind)k, vm_span(vm));
   e->message = value_keep(*message);
   if (vm->caught.kind == V_RECORD && vm->caught.record == record.record) { /* keeps the place where it first arose */
     e->span = vm->caught_span;
@@ -103,7 +103,7 @@ WeftStatus vm_raise_again(Vm *vm, Value record) {
 }
 
 WeftStatus vm_exit(Vm *vm, i32 code) {
-  ErrorState *e = begin(vm, EK_interrupt, current_span(vm));
+  ErrorState *e = begin(vm, EK_interrupt, vm_span(vm));
   e->final = true;
   vm->exiting = true;
   vm->exit_code = code;

@@ -20,7 +20,16 @@ static bool has_word(const char *words, const char *word) {
   return false;
 }
 
+static void log_copy(Vm *vm) {
+  Span at = vm_span(vm);
+  const SourceFile *f = sources_get(&vm->sources, at.file);
+  u32 line, column;
+  sources_locate(&vm->sources, at, &line, &column);
+  if (f) fprintf(stderr, "%s: copied because shared, line %u\n", f->path, line);
+}
+
 void vm_log(Vm *vm, const char *words) {
+  vm->on_copy = has_word(words, "copies") ? log_copy : NULL;
   vm->log = (has_word(words, "ast") ? VM_LOG_AST : 0) | (has_word(words, "bytecode") ? VM_LOG_BYTECODE : 0);
 }
 

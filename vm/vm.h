@@ -233,7 +233,8 @@ Vm *vm_new(const VmOptions *options); /* NULL when memory was refused; hooks are
 void vm_free(Vm *vm);
 bool vm_at_free(Vm *vm, void (*closer)(Vm *vm)) MUST_USE; /* false when there are too many */
 
-/* WEFT_LOG: `ast` and `bytecode` of what vm_eval compiles, to standard error; other words are not for here. */
+/* WEFT_LOG: `ast` and `bytecode` of what vm_eval compiles, `copies` of shared values, to standard error; other words
+ * are not for here. */
 enum { VM_LOG_AST = 1, VM_LOG_BYTECODE = 2 };
 void vm_log(Vm *vm, const char *words);
 
@@ -282,6 +283,8 @@ WeftStatus vm_seq_next(Vm *vm, Value seq, u64 *pos, Value *out) MUST_USE;
 
 /* vm/literal.c: array of n items (borrowed) that stack without broadcasting; [] is f64 of shape (0,). */
 WeftStatus vm_array_literal(Vm *vm, const Value *items, u32 n, Value *out) MUST_USE;
+
+Span vm_span(const Vm *vm); /* of the current instruction; nowhere when nothing runs */
 
 /* vm/error.c: all return WEFT_ERROR. The span is that of the current instruction unless given. */
 WeftStatus vm_error(Vm *vm, ErrorKind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
