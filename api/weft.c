@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "hop/hop.h"
+#include "jit/jit.h"
 #include "stdlib/stdlib.h"
+#include "stdlib/wm.h"
 #include "tracer/tracer.h"
 
 Vm *weft_vm_of(WeftVM *w) { return w->vm; }
@@ -39,7 +41,8 @@ static WeftStatus host_output(void *ctx, const char *text, size_t len) {
 
 /* Rooms in the order of the architecture; each puts its hooks into the VM. */
 static bool wire(Vm *vm) {
-  return stdlib_install(vm) == WEFT_OK && tracer_install(vm) == WEFT_OK && tracer_add_backend(vm, &backend_interp) && hop_install(vm) == WEFT_OK;
+  return stdlib_install(vm) == WEFT_OK && tracer_install(vm) == WEFT_OK && tracer_add_backend(vm, &backend_interp) &&
+         jit_install(vm, wm_best()->functions, wm_best()->count) == WEFT_OK && hop_install(vm) == WEFT_OK;
 }
 
 WeftVM *weft_new(const WeftOptions *given) {

@@ -176,7 +176,9 @@ typedef struct Kernel {
   const char *why;     /* … and why */
 } Kernel;
 
-/* Builds the loop function of a unit: kernel, scan, or one part of a join. False: memory was refused, or `why`. */
+enum { JOIN_RUN = 64 };
+u32 join_run(Compiler *c, NodeId n, u32 part); /* how many operands of a join one kernel writes */
+/* Builds the loop function of a unit: kernel, scan, or the parts of a join from `part` on. False: memory was refused, or `why`. */
 bool kernel_build(Compiler *c, const Unit *u, u32 unit, u32 part, Kernel *out);
 void kernel_free(Compiler *c, Kernel *k);
 /* Offset and strides of a view of something stored (UNIT_view). False: memory was refused, or `*why`. */

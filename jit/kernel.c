@@ -506,26 +506,40 @@ static bool want_roots(Kern *k, u32 ix, u32 *roots) {
   return true;
 }
 
-/* concat, stack: the operand of one part, stored where it belongs in the result. */
-static bool want_part(Kern *k, u32 part, u32 ix, u32 *roots) {
+/* concat, stack: operands of one shape (k->parts of them from `part` on), stored where they belong in the result. */
+static bool want_parts(Kern *k, u32 part, u32 ix, u32 *roots) {
   NodeId n = k->u->node;
   Graph *g = k->g;
   const GraphNode *node = graph_node_at(g, n);
-  ValueId v = node_operand(g, n, part);
-  const ArrayType pt = *value_type(g, v), rt = *value_type(g, node_result(g, n, 0));
-  u32 affs[TYPE_MAX_RANK], at[TYPE_MAX_RANK] = {0}, axis = k->u->axis;
-  if (!kern_axes(k, &pt, ix, affs)) return false;
-  if (node->op == OP_stack) {
-    for (u32 d = 0; d < rt.rank; d++) at[d] = d == axis ? aff_const(&k->ax, part) : affs[d - (d > axis)];
-  } else {
-    Dim before = 0;
-    for (u32 p = 0; p < part; p++) before = size_add(k->sizes, before, value_type(g, node_operand(g, n, p))->dims[axis]);
-    memcpy(at, affs, sizeof at);
-    at[axis] = aff_add(&k->ax, affs[axis], aff_const(&k->ax, before));
+  const ArrayType rt = *value_type(g, node_result(g, n, 0));
+  u32 axis = k->u->axis;
+  for (u32 i = 0; i < k->parts; i++) {
+    ValueId v = node_operand(g, n, part + i);
+    const ArrayType pt = *value_type(g, v);
+    u32 affs[TYPE_MAX_RANK], at[TYPE_MAX_RANK] = {0};
+    if (!kern_axes(k, &pt, ix, affs)) return false;
+    if (node->op == OP_stack) {
+      for (u32 d = 0; d < rt.rank; d++) at[d] = d == axis ? aff_const(&k->ax, part + i) : affs[d - (d > axis)];
+    } else {
+      Dim before = 0;
+      for (u32 p = 0; p < part + i; p++) before = size_add(k->sizes, before, value_type(g, node_operand(g, n, p))->dims[axis]);
+      memcpy(at, affs, sizeof at);
+      at[axis] = aff_add(&k->ax, affs[axis], aff_const(&k->ax, before));
+    }
+    k->store[i] = kern_vector(k, &rt, at);
+    roots[i] = kern_want_as(k, v, ix, loop_type_of_dtype(rt.dtype));
+    if (!finish_task(k, roots[i])) return false;
   }
-  k->store[0] = kern_vector(k, &rt, at);
-  roots[0] = kern_want_as(k, v, ix, loop_type_of_dtype(rt.dtype));
-  return finish_task(k, roots[0]);
+  return true;
+}
+
+/* Operands from `part` on that have its shape, and so are written by one nest. */
+u32 join_run(Compiler *c, NodeId n, u32 part) {
+  Graph *g = c->g;
+  u32 count = graph_node_at(g, n)->operand_count, end = part + 1;
+  const ArrayType *t = value_type(g, node_operand(g, n, part));
+  while (end < count && end - part < JOIN_RUN && dims_same(c, t->rank, t->dims, value_type(g, node_operand(g, n, end))->dims)) end++;
+  return end - part;
 }
 
 static bool want_scan(Kern *k, u32 ix, u32 *roots) {
@@ -579,19 +593,27 @@ static void kern_done(Kern *k) {
 
 bool kernel_build(Compiler *c, const Unit *u, u32 unit, u32 part, Kernel *out) {
   Kern k;
-  u32 *roots = NULL, ix = 0, count = u->nodes.count + 1, loops = 0;
+  u32 *roots = NULL, ix = 0, count = u->nodes.count + JOIN_RUN, loops = 0, rank = u->rank;
+  const Dim *dims = u->dims;
   bool ok = kern_init(&k, c, u, unit, out), built = false;
+  ArrayType of_part;
+  if (u->kind == UNIT_join) {
+    of_part = *value_type(c->g, node_operand(c->g, u->node, part));
+    rank = of_part.rank;
+    dims = of_part.dims;
+    k.parts = join_run(c, u->node, part);
+  }
   if (ok) {
     roots = mem_alloc_zero(c->alloc, sizeof *roots * count);
     k.store = mem_alloc_zero(c->alloc, sizeof *k.store * count);
     ok = roots && k.store;
   }
-  for (u32 d = 0; d < u->rank; d++) loops += !dim_is(c, u->dims[d], 1);
+  for (u32 d = 0; d < rank; d++) loops += !dim_is(c, dims[d], 1);
   for (u32 form = u->kind == UNIT_kernel && loops > 1 ? 0 : 1; ok && !built && form < 2; form++) {
     k.linear = form == 0;
     reset(&k);
-    open_nest(&k, u->rank, u->dims, u->kind == UNIT_scan ? u->axis : UINT32_MAX, &ix);
-    built = u->kind == UNIT_scan ? want_scan(&k, ix, roots) : u->kind == UNIT_join ? want_part(&k, part, ix, roots) : want_roots(&k, ix, roots);
+    open_nest(&k, rank, dims, u->kind == UNIT_scan ? u->axis : UINT32_MAX, &ix);
+    built = u->kind == UNIT_scan ? want_scan(&k, ix, roots) : u->kind == UNIT_join ? want_parts(&k, part, ix, roots) : want_roots(&k, ix, roots);
     ok = !k.failed && !k.ax.failed;
     if (k.ax.too_big) {
       built = false;

@@ -74,6 +74,7 @@ typedef struct Kern {
   u32 own;           /* the number of the element that a trip computes, as an aff; UINT32_MAX: none */
   u32 scan_last;     /* scan: where the value before the first element is stored, with include_initial */
   u32 depth;         /* of want() within itself */
+  u32 parts;         /* join: operands that this nest writes */
   bool linear;       /* the nest is one loop over element numbers */
   bool unlinear;     /* that does not do: some value needs its own axes */
   bool failed;       /* memory was refused */

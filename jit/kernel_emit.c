@@ -271,7 +271,7 @@ bool kern_emit(Kern *k, const u32 *roots) {
   if (k->u->kind == UNIT_scan) {
     emit_scan(k, roots[0]);
   } else if (k->u->kind == UNIT_join) {
-    emit_store(k, node_result(k->g, k->u->node, 0), k->store[0], k->tasks.data[roots[0]].ir);
+    for (u32 i = 0; i < k->parts; i++) emit_store(k, node_result(k->g, k->u->node, 0), k->store[i], k->tasks.data[roots[i]].ir);
   } else {
     for (u32 i = 0; i < k->u->nodes.count; i++) {
       NodeId n = k->u->nodes.data[i];

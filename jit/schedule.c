@@ -279,15 +279,13 @@ static void find_lifetimes(Block *b) {
 
 /* ---- kernels ------------------------------------------------------------------------------------------------ */
 
-static u32 unit_parts(const Block *b, const Unit *u) {
-  if (u->kind == UNIT_join) return graph_node_at(b->g, u->node)->operand_count;
-  if (u->kind == UNIT_scan) return 1;
-  if (u->kind != UNIT_kernel) return 0;
+static bool needs_kernel(const Block *b, const Unit *u) {
+  if (u->kind != UNIT_kernel) return u->kind == UNIT_scan || u->kind == UNIT_join;
   for (u32 i = 0; i < u->nodes.count; i++) {
     NodeId n = u->nodes.data[i];
-    if (graph_node_at(b->g, n)->kind == NODE_check || value_info(b->c, node_result(b->g, n, 0))->wanted) return 1;
+    if (graph_node_at(b->g, n)->kind == NODE_check || value_info(b->c, node_result(b->g, n, 0))->wanted) return true;
   }
-  return 0; /* all of it is computed where it is used */
+  return false; /* all of it is computed where it is used */
 }
 
 /* Backwards, so that a kernel knows which of its values later ones read. `*again`: a node turned out to have no kernel. */
@@ -296,12 +294,15 @@ static bool build_kernels(Block *b, bool *again) {
   u32 units = b->part.units.count;
   for (u32 u = units; u-- > 1;) {
     Unit *unit = &b->part.units.data[u];
-    u32 parts = unit_parts(b, unit);
-    b->kernel_of[u] = parts;
-    for (u32 p = parts; p-- > 0;) {
+    u32 parts = unit->kind == UNIT_join ? graph_node_at(b->g, unit->node)->operand_count : needs_kernel(b, unit);
+    b->kernel_of[u] = 0;
+    for (u32 p = 0; p < parts; p += unit->kind == UNIT_join ? join_run(c, unit->node, p) : 1) {
       Kernel k;
       bool ok = kernel_build(c, unit, u, p, &k);
-      if (ok && vec_push(c->alloc, &b->kernels, k)) continue;
+      if (ok && vec_push(c->alloc, &b->kernels, k)) {
+        b->kernel_of[u]++;
+        continue;
+      }
       if (ok) {
         compile_no_memory(c);
       } else if (!compile_stopped(c) && k.bad && !node_is_eager(c, k.bad)) {
