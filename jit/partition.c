@@ -297,7 +297,7 @@ static void needs_of(Work *w, NodeId n, u32 *need, u32 *moved) {
 static bool is_stride_view(Work *w, NodeId n) {
   Graph *g = w->g;
   const GraphNode *x = graph_node_at(g, n);
-  if (value_type(g, node_result(g, n, 0))->rank == 0) return false;
+  if (value_type(g, node_result(g, n, 0))->rank == 0 || x->operand_count == 0) return false;
   ValueId base = node_operand(g, n, 0);
   u8 origin = g->values.data[base].origin;
   if (origin == GV_const || origin == GV_size || value_type(g, base)->rank == 0) return false;
