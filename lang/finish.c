@@ -54,7 +54,7 @@ typedef struct Held {
   const Liveness *l;
   const Proto *p;
   u64 *in;    /* per block: registers that may hold a counted value before it */
-  u64 *state, *live;
+  u64 *state;
   bool changed;
 } Held;
 
@@ -80,8 +80,8 @@ static void held_step(Held *h, u32 pc) {
   const char *effects = bc_info[ins_op(ins)].effects;
   u32 handler = h->l->handler[h->l->block_of[pc]], target;
   if (handler != UINT32_MAX && strchr(effects, 'E')) { /* what is not live there is emptied on the way */
-    liveness_at(h->l, handler, h->live);
-    held_join(h, h->l->block_of[handler], h->live);
+    u32 block = h->l->block_of[handler]; /* which begins there */
+    held_join(h, block, h->l->in + (size_t)block * h->l->words);
   }
   InsUse u;
   ins_uses(p, pc, &u);
@@ -144,14 +144,13 @@ static bool drop_kills(Proto *p, Allocator *alloc) {
   if (!kills) return true;
   Liveness *l = liveness_new(p, alloc);
   if (!l) return false;
-  size_t sets = sizeof(u64) * l->words * (l->nblocks + (size_t)2), pcs = p->ncode + (size_t)1;
+  size_t sets = sizeof(u64) * l->words * (l->nblocks + (size_t)1), pcs = p->ncode + (size_t)1;
   Held h = {.l = l, .p = p, .in = mem_alloc_zero(alloc, sets)};
   u8 *gone = mem_alloc(alloc, pcs);
   u32 *moved = mem_alloc(alloc, sizeof *moved * pcs);
   bool ok = h.in && gone && moved;
   if (ok) {
     h.state = h.in + (size_t)l->nblocks * l->words;
-    h.live = h.state + l->words;
     useless_kills(&h, gone);
     compact(p, gone, moved);
   }
