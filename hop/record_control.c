@@ -166,11 +166,18 @@ static void carry_free(Recorder *r, Carry *c) {
   vec_free(&r->vm->alloc, &c->types);
 }
 
+enum { STAYS_WEAK = 0x80 }; /* beside the dtype: the body gives a weak number */
+
+static ValueId weak_as(Recorder *r, ValueId v, u8 dtype) {
+  if (!(dtype & STAYS_WEAK)) return graph_convert(r->g, v, dtype);
+  return graph_op2(r->g, OP_multiply, v, graph_const(r->g, value_weak_f64(1.0))); /* exact for what a weak integer holds below 2^53 */
+}
+
 /* Weak leaves of the initial state as the dtype that the body gave. */
 static void strengthen(Recorder *r, Carry *c, const DTypeVec *dtypes) {
   const u8 *d = dtypes->data;
   for (u32 i = 0; i < c->init.count; i++)
-    if (d[i] && value_type(r->g, c->init.data[i])->weak) c->init.data[i] = graph_convert(r->g, c->init.data[i], d[i]);
+    if (d[i] && value_type(r->g, c->init.data[i])->weak) c->init.data[i] = weak_as(r, c->init.data[i], d[i]);
 }
 
 typedef struct LoopSpec {
@@ -218,7 +225,8 @@ static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeV
     for (u32 i = 0; i < next.count && o == OUT_GO; i++) {
       const ArrayType *a = type_of(g, c->types.data[i]), *b = value_type(g, next.data[i]);
       bool changes = a->weak && (a->dtype != b->dtype || !b->weak);
-      if (!vec_push(&r->vm->alloc, dtypes, changes ? b->dtype : 0)) o = OUT_FAIL;
+      u8 dtype = (u8)(b->dtype | (b->weak ? STAYS_WEAK : 0));
+      if (!vec_push(&r->vm->alloc, dtypes, changes ? dtype : 0)) o = OUT_FAIL;
     }
   } else if (o == OUT_GO) {
     if (!graph_close(g, TERM_next, next.data, next.count, 0)) o = OUT_FAIL;
@@ -372,7 +380,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     if (o == OUT_GO && again) {
       for (u32 i = 0; i < next.count && i < COUNT_OF(dtypes); i++) {
         const ArrayType *a = type_of(g, c.types.data[i]), *b = value_type(g, next.data[i]);
-        dtypes[i] = a->weak && (a->dtype != b->dtype || !b->weak) ? b->dtype : 0;
+        dtypes[i] = a->weak && (a->dtype != b->dtype || !b->weak) ? (u8)(b->dtype | (b->weak ? STAYS_WEAK : 0)) : 0;
       }
       if (next.count > COUNT_OF(dtypes)) o = rec_stuck(r, REASON_graph_size, "scan: a state of many values");
     } else if (o == OUT_GO) {
@@ -401,7 +409,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     rec_rollback(r, &mark);
     r->reason = reason;
     for (u32 i = 0; i < c.init.count && o == OUT_GO && i < COUNT_OF(dtypes); i++)
-      if (dtypes[i]) c.init.data[i] = graph_convert(g, c.init.data[i], dtypes[i]);
+      if (dtypes[i]) c.init.data[i] = weak_as(r, c.init.data[i], dtypes[i]);
     if (o == OUT_GO && try == 2) o = rec_stuck(r, REASON_raises, "scan: the carry does not keep its types");
   }
   carry_free(r, &c);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/api.h"
 #include "api/weft.h"
@@ -15,7 +14,7 @@ enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
 static const char usage[] =
     "usage: weft [options] [FILE [args]]\n"
-    "  without FILE: the REPL on a terminal, else the program on standard input\n"
+    "  without FILE: the REPL\n"
     "  FILE                  run a program; - is standard input\n"
     "  -e CODE               run CODE and show its value\n"
     "  --explain FILE        run a program, then say what was compiled and what was not, and why\n"
@@ -152,9 +151,9 @@ int main(int argc, char **argv) {
   if (code) {
     result = finish(vm, weft_eval(vm, code, "<-e>", &value));
     if (result == 0 && value && strcmp(weft_type(vm, value), "nil") != 0) puts(weft_show(vm, value));
-  } else if (!file && isatty(STDIN_FILENO)) {
+  } else if (!file) {
     result = repl_run(vm);
-  } else if (!file || strcmp(file, "-") == 0) {
+  } else if (strcmp(file, "-") == 0) {
     size_t len;
     char *text = read_stream(stdin, &len);
     result = text && strlen(text) == len ? finish(vm, weft_eval(vm, text, "<stdin>", &value)) : wrong_usage("standard input holds a zero byte", NULL);

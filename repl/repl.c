@@ -9,6 +9,7 @@
 #include <readline/readline.h>
 
 #include "api/api.h"
+#include "tracer/tracer.h"
 
 static char *join_line(char *so_far, const char *line) {
   size_t n = so_far ? strlen(so_far) : 0, m = strlen(line);
@@ -169,11 +170,15 @@ int repl_run(WeftVM *vm) {
 }
 
 void repl_explain(WeftVM *vm) {
+  static const char *const shown[] = {"compiles", "kernels", "natives", "lifted_loops", "cold_exits", "breaks", "recompiles", "continuations", "exits", "demotions"};
   fflush(stdout);
+  fputs("what was compiled:\n", stderr);
   for (unsigned i = 0;; i++) {
     double value;
     const char *name = weft_stat_at(vm, i, &value);
     if (!name) break;
-    if (value) fprintf(stderr, "  %-16s %.0f\n", name, value);
+    for (u32 k = 0; k < COUNT_OF(shown); k++)
+      if (strcmp(shown[k], name) == 0) fprintf(stderr, "  %-14s %.0f\n", name, value);
   }
+  tracer_report(weft_vm_of(vm));
 }

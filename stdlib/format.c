@@ -46,7 +46,7 @@ void format_f64(f64 x, bool single, Buf *out) {
       buf_putc(out, '.');
       buf_put(out, digits + 1, n - 1);
     }
-    buf_printf(out, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
+    buf_printf(out, "e%d", exponent);
     return;
   }
   if (exponent < 0) {
@@ -147,10 +147,8 @@ static void format_array(Vm *vm, Value v, ElementFn element, void *ctx, Buf *out
     buf_printf(out, "<array %s on device %u>", dtype_name(array_dtype(a)), array_device(a));
     return;
   }
-  if (a->size == 0 && array_rank(a) > 1) { /* a literal cannot show these sizes */
-    buf_puts(out, "zeros((");
-    for (u32 d = 0; d < array_rank(a); d++) buf_printf(out, "%s%lld", d ? ", " : "", (long long)array_dims(a)[d]);
-    buf_printf(out, "), %s)", dtype_name(array_dtype(a)));
+  if (a->size == 0) {
+    buf_puts(out, "[]");
     return;
   }
   array_axis(vm, a, 0, 0, a->size > FORMAT_ELEMENTS, element, ctx, out);

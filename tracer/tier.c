@@ -32,6 +32,18 @@ void tracer_event(Tracer *t, EventKind kind, u32 reason, Span span, u64 region, 
   fprintf(stderr, "weft: %s: %s: %s (%s:%u:%u)\n", names[kind], reason_text(reason), e.text, f ? f->path : "?", line, col);
 }
 
+void tracer_report(Vm *vm) {
+  static const char *const words[] = {"compiled", "break", "cold exit", "loop not lifted", "recompiled", "stays eager", "not captured"};
+  const Tracer *t = tracer_of(vm);
+  for (u32 i = 0; t && i < t->events.count; i++) {
+    const TraceEvent *e = &t->events.data[i];
+    u32 line = 0, col = 0;
+    const SourceFile *f = sources_get(&vm->sources, e->span.file);
+    if (f) sources_locate(&vm->sources, e->span, &line, &col);
+    fprintf(stderr, "  %s at %s:%u:%u: %s: %s\n", words[e->kind], f ? f->path : "?", line, col, reason_text(e->reason), e->text);
+  }
+}
+
 /* ---- places --------------------------------------------------------------------------------------------- */
 
 static void region_destroy(Vm *vm, void *region) { region_free(vm, region); }
@@ -694,6 +706,29 @@ static void on_vm_freed(Vm *vm) {
   mem_free(&vm->alloc, t, sizeof *t);
 }
 
+/* jit(f): captured and compiled at the first call, whatever the heat. */
+static WeftStatus call_jit(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out) {
+  Tracer *t = tracer_of(vm);
+  if (fn->settings.kind == V_LIST && fn->settings.list->count && fn->settings.list->items[0].i)
+    return vm_error(vm, EK_unsupported, "jit: whole=true is not supported");
+  Value held[64];
+  if (nargs > COUNT_OF(held)) return vm_error(vm, EK_unsupported, "jit: more than 64 arguments are not supported");
+  for (u32 i = 0; i < nargs; i++) held[i] = value_keep(args[i]);
+  i64 calls = vm->tunables.hot_calls, trips = vm->tunables.hot_trips;
+  bool forced = t->forced;
+  t->forced = true;
+  vm->tunables.hot_calls = vm->tunables.hot_trips = 0;
+  WeftStatus status = names ? vm_call_named(vm, fn->inner, held, names, nargs, out) : vm_call(vm, fn->inner, held, nargs, out);
+  t->forced = forced;
+  vm->tunables.hot_calls = calls;
+  vm->tunables.hot_trips = trips;
+  return status;
+}
+
+static Outcome record_jit(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out) {
+  return rec_call(r, av_item(r, transform, 0), args, NULL, nargs, out);
+}
+
 WeftStatus tracer_install(Vm *vm) {
   static const TierHooks hooks = {.site = on_site, .resume = on_resume, .code_freed = on_code_freed, .vm_freed = on_vm_freed};
   Tracer *t = mem_alloc_zero(&vm->alloc, sizeof *t);
@@ -705,6 +740,8 @@ WeftStatus tracer_install(Vm *vm) {
   }
   vm->tier_state = t;
   vm->tier = &hooks;
+  vm->transforms[TF_jit] = call_jit;
+  t->transforms[TF_jit] = record_jit;
   return WEFT_OK;
 }
 

@@ -76,6 +76,7 @@ void tracer_regions(Vm *vm, const Code *code, void (*each)(void *ctx, const Plac
 /* "" or a list of names as in WEFT_LOG: graph,guards,loops,breaks,recompiles. */
 void tracer_log(Vm *vm, const char *names);
 void tracer_event(Tracer *t, EventKind kind, u32 reason, Span span, u64 region, const char *fmt, ...) PRINTF_LIKE(6, 7);
+void tracer_report(Vm *vm); /* breaks, cold exits and places that stay eager so far, to standard error */
 /* trace.explain: captures and compiles `fn` whatever the heat, runs it once on the arguments (borrowed), reports. */
 WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) MUST_USE;
 /* trace.stats: a record of counters, of the VM (fn nil) or of the regions entered at fn. */
