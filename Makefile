@@ -86,7 +86,7 @@ $(MIR_OBJ): | $(MIR_DIR)/libmir.a
 # Vector loops end in scalar ones: second vector loops for what is left double the code and gain nothing in strips.
 $(B)/obj/stdlib/kernel%.o: FILE_CFLAGS += -O3 -fno-trapping-math --param=vect-epilogues-nomask=0
 # Selects stay selects: partial redundancy elimination and threading would make branches of them that no loop vectorises with.
-$(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-thread-jumps
+$(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-thread-jumps --param=vect-epilogues-nomask=0
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 

@@ -48,7 +48,8 @@ static const struct {
 int main(void) {
   int level = 0;
 #ifdef __x86_64__
-  level = wm_best() == &wm_avx512 ? 2 : wm_best() == &wm_avx2 ? 1 : 0;
+  if (wm_best() == &wm_avx2)
+    level = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? 2 : 1;
 #endif
   for (int i = 0; i < N; i++) {
     x64[i] = 0.01 + 4.0 * i / N;

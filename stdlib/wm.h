@@ -15,17 +15,17 @@ typedef struct WmLevel {
 
 extern const WmLevel wm_base;
 #ifdef __x86_64__
-extern const WmLevel wm_avx2, wm_avx512; /* for processors that have these instructions: same bits, faster */
+extern const WmLevel wm_avx2; /* for processors with AVX2 and FMA: same bits, faster */
 #endif
 
-/* The fastest level that runs here. */
+/* The faster of those that run here. */
 const WmLevel *wm_best(void);
 
-/* Scalars, for any processor. */
+/* Scalars: for any processor, and with fma in hardware. */
 #define WM_PARAMS_1(T) T
 #define WM_PARAMS_2(T) T, T
 #define WM_PARAMS_3(T) T, T, T
-#define MATH(name, type, arity) type wm_##name##_##type(WM_PARAMS_##arity(type));
+#define MATH(name, type, arity) type wm_##name##_##type(WM_PARAMS_##arity(type)), wm_##name##_##type##_fma(WM_PARAMS_##arity(type));
 #define MATH_HELPER MATH
 #include "math_list.h"
 

@@ -8,7 +8,8 @@
  *   math_body.h                 every definition as C, and a strip kernel for each MATH
  *   math_errors.h               MATH_ERROR(name, f64, f32) for each line `; | name | f64 | f32 |`: largest errors in ulp
  *   math_text.c                 the text itself, for the emitters that expand definitions
- *   math_base.c math_avx2.c math_avx512.c   math_body.h once for each instruction set; math_base.c holds the symbols wm_NAME_TYPE
+ *   math_base.c math_avx2.c math_avx512.c   math_body.h once for each instruction set; math_base.c holds the scalars wm_NAME_TYPE,
+ *                               math_avx2.c wm_NAME_TYPE_fma
  * stdlib/wm.h declares what they export. The bits are the same from all three: `fma` is explicit, nothing is contracted. */
 #include "jit/loops.h"
 #include "jit/loops_straight.h"
@@ -105,30 +106,76 @@ static void write_text(Gen *g, const char *text) {
 
 /* ---- math_body.h --------------------------------------------------------------------------- */
 
-/* Elements do not depend on each other: `out` is an operand itself or does not overlap. */
+/* The one vector loop of a function. It takes whole vectors only: strip_run pads the rest. */
+static void put_core(Gen *g, const LoopFn *fn, Buf *b) {
+  const char *name = name_of(fn), *type = type_of(fn);
+  const char *args = fn->params.count == 1 ? "x[i]" : "x[i], y[i]";
+  bool rare = twin(g, fn, "_rare") != NULL;
+  buf_printf(b, "static u64 core_%s_%s(void *out, const void *xv, const void *yv, i64 n) {\n", name, type);
+  buf_printf(b, "  const lw_%s *x = xv, *y = yv;\n  lw_%s *o = out;\n  %s rare = 0;\n  (void)y;\n", type, type, fn->math_type == LT_F64 ? "u64" : "u32");
+  buf_puts(b, "  _Pragma(\"GCC ivdep\") for (i64 i = 0; i < (n & -STRIP_PAD); i++) {\n");
+  if (rare) buf_printf(b, "    rare |= in_%s_rare_%s(%s) != 0;\n", name, type, args);
+  buf_printf(b, "    o[i] = in_%s%s_%s(%s);\n  }\n  return rare;\n}\n", name, rare ? "_usual" : "", type, args);
+}
+
 static void put_strip(Gen *g, const LoopFn *fn, Buf *b) {
   const char *name = name_of(fn), *type = type_of(fn);
   const char *args = fn->params.count == 1 ? "x[i]" : "x[i], y[i]";
-  buf_printf(b, "WM_STRIP(%s, %s) {\n  const lw_%s *x = xv, *y = yv;\n  lw_%s *o = out;\n  (void)y;\n", name, type, type, type);
-  if (!twin(g, fn, "_rare")) {
-    buf_printf(b, "  _Pragma(\"GCC ivdep\") for (int64_t i = 0; i < n; i++) o[i] = in_%s_%s(%s);\n", name, type, args);
-  } else {
-    /* the usual case for all; a block that holds a rare element is done again, whole, before anything is written */
-    buf_printf(b, "  for (; n > 0; n -= WM_BLOCK, x += WM_BLOCK, y += WM_BLOCK, o += WM_BLOCK) {\n");
-    buf_printf(b, "    int64_t m = n < WM_BLOCK ? n : WM_BLOCK;\n    lw_%s r[WM_BLOCK];\n    %s rare = 0;\n", type, fn->math_type == LT_F64 ? "int64_t" : "int32_t");
-    buf_printf(b, "    for (int64_t i = 0; i < m; i++) {\n      rare |= in_%s_rare_%s(%s) != 0;\n      r[i] = in_%s_usual_%s(%s);\n    }\n", name, type, args, name, type, args);
-    buf_printf(b, "    if (rare) for (int64_t i = 0; i < m; i++) r[i] = in_%s_%s(%s);\n", name, type, args);
-    buf_printf(b, "    memcpy(o, r, (size_t)m * sizeof *o);\n  }\n");
-  }
-  buf_puts(b, "  return 0;\n}\n");
+  buf_printf(b, "static void one_by_one_%s_%s(void *out, const void *xv, const void *yv, i64 n) {\n  const lw_%s *x = xv, *y = yv;\n  lw_%s *o = out;\n", name, type, type, type);
+  buf_printf(b, "  (void)y;\n  for (i64 i = 0; i < n; i++) o[i] = WM_SYMBOL(%s, %s)(%s);\n}\n", name, type, args);
+  buf_printf(b, "WM_STRIP(%s, %s) { return strip_run%s(core_%s_%s, one_by_one_%s_%s, out, xv, yv, n, sizeof(lw_%s)); }\n", name, type,
+    twin(g, fn, "_rare") ? "_rare" : "", name, type, name, type, type);
 }
+
+/* Without fma in hardware nothing vectorises: the scalar, element by element. */
+static void put_plain_strip(const LoopFn *fn, Buf *b) {
+  const char *name = name_of(fn), *type = type_of(fn);
+  buf_printf(b, "WM_STRIP(%s, %s) {\n  const lw_%s *x = xv, *y = yv;\n  lw_%s *o = out;\n  (void)y;\n", name, type, type, type);
+  buf_printf(b, "  for (i64 i = 0; i < n; i++) o[i] = WM_SYMBOL(%s, %s)(%s);\n  return 0;\n}\n", name, type, fn->params.count == 1 ? "x[i]" : "x[i], y[i]");
+}
+
+static const char strip_driver[] =
+  "enum { STRIP_PAD = 16, STRIP_BLOCK = 256, STRIP_FEW = 3 }; /* so few are faster one by one */\n"
+  "typedef u64 (*Core)(void *, const void *, const void *, i64);\n"
+  "typedef void (*OneByOne)(void *, const void *, const void *, i64);\n"
+  "typedef struct { _Alignas(64) char x[STRIP_PAD * 8], y[STRIP_PAD * 8]; } Pad;\n"
+  "static u64 strip_pad(Core core, void *out, const void *x, const void *y, size_t bytes, size_t pad) {\n"
+  "  Pad p;\n"
+  "  memset(&p, 0, sizeof p);\n"
+  "  memcpy(p.x, x, bytes);\n"
+  "  memcpy(p.y, y, bytes);\n"
+  "  u64 rare = core(p.x, p.x, p.y, (i64)pad);\n"
+  "  memcpy(out, p.x, bytes);\n"
+  "  return rare;\n}\n"
+  "static u32 strip_run(Core core, OneByOne one_by_one, void *out, const void *x, const void *y, i64 n, size_t bytes) {\n"
+  "  size_t whole = (size_t)(n & -STRIP_PAD) * bytes, rest = (size_t)n * bytes - whole;\n"
+  "  if (whole) (void)core(out, x, y, n);\n"
+  "  if (rest && rest <= STRIP_FEW * bytes) one_by_one((char *)out + whole, (const char *)x + whole, (const char *)y + whole, (i64)(rest / bytes));\n"
+  "  else if (rest) (void)strip_pad(core, (char *)out + whole, (const char *)x + whole, (const char *)y + whole, rest, STRIP_PAD);\n"
+  "  return 0;\n}\n"
+  "/* A block that holds a rare element is done again, whole. Results go by a buffer: when a rare element shows, the operands, which `out` may be, are still there. */\n"
+  "static u32 strip_run_rare(Core core, OneByOne one_by_one, void *out, const void *xv, const void *yv, i64 n, size_t bytes) {\n"
+  "  const char *x = xv, *y = yv;\n"
+  "  char *o = out;\n"
+  "  _Alignas(64) char r[STRIP_BLOCK * 8];\n"
+  "  for (i64 m; n > 0; n -= m) {\n"
+  "    m = n < STRIP_BLOCK ? n : STRIP_BLOCK;\n"
+  "    if (m <= STRIP_FEW) {\n      one_by_one(o, x, y, m);\n      return 0;\n    }\n"
+  "    size_t whole = (size_t)(m & -STRIP_PAD) * bytes, all = (size_t)m * bytes;\n"
+  "    u64 rare = whole ? core(r, x, y, m) : 0;\n"
+  "    if (all > whole) rare |= strip_pad(core, r + whole, x + whole, y + whole, all - whole, STRIP_PAD);\n"
+  "    if (__builtin_expect(rare != 0, 0)) one_by_one(r, x, y, m);\n"
+  "    memcpy(o, r, all);\n"
+  "    x += all;\n    y += all;\n    o += all;\n"
+  "  }\n"
+  "  return 0;\n}\n";
 
 static void write_body(Gen *g) {
   Buf b;
   buf_init(&b, g->m.alloc);
   buf_puts(&b, "/* math_body.h — made from lang/math.loops by jit/host/gen_math.c; included once for each instruction set. */\n");
   loops_c_prelude(&b);
-  buf_puts(&b, "#pragma GCC diagnostic ignored \"-Wconversion\"\n#pragma GCC diagnostic ignored \"-Wshadow\"\n#define WM_BLOCK 256\n");
+  buf_puts(&b, "#pragma GCC diagnostic ignored \"-Wconversion\"\n#pragma GCC diagnostic ignored \"-Wshadow\"\n");
   loops_c_tables(&g->m, &b);
   /* the definitions are inlined into whoever uses them; wm_NAME_TYPE is the symbol of the scalar function */
   for (u32 i = 0; i < g->m.fns.count; i++) {
@@ -138,43 +185,52 @@ static void write_body(Gen *g) {
   for (u32 i = 0; i < g->m.fns.count; i++)
     if (loops_c(g->m.fns.data[i], NULL, "static inline __attribute__((always_inline)) ", &b) != WEFT_OK) die(name_of(g->m.fns.data[i]), "cannot be written as C");
   for (u32 i = 0; i < g->m.fns.count; i++) buf_printf(&b, "#undef wm_%s_%s\n", name_of(g->m.fns.data[i]), type_of(g->m.fns.data[i]));
+  buf_puts(&b, "#ifdef WM_SCALAR\n");
   for (u32 i = 0; i < g->count; i++) {
     const LoopFn *fn = g->m.fns.data[i];
     static const char *const params[] = {"lw_%s a", ", lw_%s b", ", lw_%s c"}, *const args[] = {"a", ", b", ", c"};
-    buf_printf(&b, "WM_SCALAR lw_%s WM_SYMBOL(%s, %s)(", type_of(fn), name_of(fn), type_of(fn));
+    buf_printf(&b, "__attribute__((noinline)) lw_%s WM_SYMBOL(%s, %s)(", type_of(fn), name_of(fn), type_of(fn));
     for (u32 k = 0; k < fn->params.count; k++) buf_printf(&b, params[k], type_of(fn));
     buf_printf(&b, ") { return in_%s_%s(", name_of(fn), type_of(fn));
     for (u32 k = 0; k < fn->params.count; k++) buf_puts(&b, args[k]);
     buf_puts(&b, "); }\n");
   }
-  for (u32 i = 0; i < g->count; i++)
-    if (!is_helper(g->m.fns.data[i])) put_strip(g, g->m.fns.data[i], &b);
   buf_puts(&b, "static const LoopMath functions[] = {\n");
   for (u32 i = 0; i < g->count; i++) {
     const LoopFn *fn = g->m.fns.data[i];
     buf_printf(&b, "  {\"%s\", \"wm_%s_%s\", LT_%s, %u, (void (*)(void))WM_SYMBOL(%s, %s)},\n", name_of(fn), name_of(fn), type_of(fn),
       fn->math_type == LT_F64 ? "F64" : "F32", fn->params.count, name_of(fn), type_of(fn));
   }
-  buf_puts(&b, "};\nconst WmLevel WM_LEVEL_NAME = {functions, sizeof functions / sizeof functions[0]};\n");
+  buf_puts(&b, "};\nconst WmLevel WM_SCALAR = {functions, sizeof functions / sizeof functions[0]};\n#endif\n#ifdef WM_VECTOR\n");
+  buf_puts(&b, strip_driver);
+  for (u32 i = 0; i < g->count; i++)
+    if (!is_helper(g->m.fns.data[i])) {
+      put_core(g, g->m.fns.data[i], &b);
+      put_strip(g, g->m.fns.data[i], &b);
+    }
+  buf_puts(&b, "#else\n");
+  for (u32 i = 0; i < g->count; i++)
+    if (!is_helper(g->m.fns.data[i])) put_plain_strip(g->m.fns.data[i], &b);
+  buf_puts(&b, "#endif\n");
   write_file(g, "math_body.h", &b);
 }
 
 /* ---- math_LEVEL.c -------------------------------------------------------------------------- */
 
-static void write_level(Gen *g, const char *level, bool base) {
+/* Scalars of the AVX-512 build would be those of the AVX2 build again: it has none. */
+static void write_level(Gen *g, const char *level, bool scalars, bool vectors) {
   Buf b;
   char file[64];
   snprintf(file, sizeof file, "math_%s.c", level);
   buf_init(&b, g->m.alloc);
   buf_printf(&b, "/* %s — the functions of lang/math.loops, %s build. */\n", file, level);
-  if (!base) buf_puts(&b, "#ifdef __x86_64__\n");
+  if (vectors) buf_puts(&b, "#ifdef __x86_64__\n#define WM_VECTOR\n");
   buf_puts(&b, "#include \"stdlib/wm.h\"\n");
-  buf_printf(&b, "#define WM_LEVEL_NAME wm_%s\n", level);
-  if (base) buf_puts(&b, "#define WM_SCALAR\n#define WM_SYMBOL(name, type) wm_##name##_##type\n");
-  else buf_puts(&b, "#define WM_SCALAR static\n#define WM_SYMBOL(name, type) scalar_##name##_##type\n");
+  if (scalars) buf_printf(&b, "#define WM_SCALAR wm_%s\n", level);
+  buf_printf(&b, "#define WM_SYMBOL(name, type) wm_##name##_##type%s\n", vectors ? "##_fma" : "");
   buf_printf(&b, "#define WM_STRIP(name, type) u32 wm_strip_##name##_##type##_%s(void *out, const void *xv, const void *yv, i64 n)\n", level);
   buf_puts(&b, "#include \"math_body.h\"\n");
-  if (!base) buf_puts(&b, "#endif\n");
+  if (vectors) buf_puts(&b, "#endif\n");
   write_file(g, file, &b);
 }
 
@@ -197,9 +253,9 @@ int main(int argc, char **argv) {
   write_errors(&g, buf_text(&text));
   write_text(&g, buf_text(&text));
   write_body(&g);
-  write_level(&g, "base", true);
-  write_level(&g, "avx2", false);
-  write_level(&g, "avx512", false);
+  write_level(&g, "base", true, false);
+  write_level(&g, "avx2", true, true);
+  write_level(&g, "avx512", false, true);
   buf_free(&text);
   buf_free(&why);
   loop_module_free(&g.m);

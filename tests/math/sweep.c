@@ -106,7 +106,8 @@ int main(int argc, char **argv) {
     else only = argv[i];
   }
 #ifdef __x86_64__
-  level = wm_best() == &wm_avx512 ? 2 : wm_best() == &wm_avx2 ? 1 : 0;
+  if (wm_best() == &wm_avx2)
+    level = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? 2 : 1;
 #endif
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     if (rows[i].type != LT_F32 || rows[i].arity != 1 || (only && strcmp(only, rows[i].name) != 0)) continue;
