@@ -318,12 +318,11 @@ static bool code_is(const Fn *fn, u8 kind, u64 word, const void *pointer) {
   }
 }
 
-static bool passes(Vm *vm, const GuardProg *p, const Walk *w, const Value *scratch) {
+/* The guards that guard_run does not check itself. */
+static bool passes(const GuardProg *p, const Walk *w, const Value *scratch) {
   const u64 *words = (const u64 *)(const void *)scratch;
   Value v = w->op <= WALK_KEY || w->op == WALK_IDENT || w->op == WALK_HOST ? scratch[w->from] : value_nil();
   switch (w->op) {
-    case WALK_TAG_ARRAY: return v.kind == V_ARRAY && (v.array->tag & w->mask) == w->word;
-    case WALK_TAG: return value_tag(v) == w->word;
     case WALK_CONST: return value_tag(v) == w->mask && v.bits == w->word;
     case WALK_TEXT: {
       const Guard *x = &p->set.guards.data[w->guard - 1];
@@ -342,12 +341,10 @@ static bool passes(Vm *vm, const GuardProg *p, const Walk *w, const Value *scrat
       const Module *m = w->pointer;
       return m && w->index < m->slot_cap && m->slots[w->index].version == w->word;
     }
-    case WALK_AMBIENT: return vm->ambient == w->word;
     case WALK_IDENT: {
       Value o = scratch[w->second];
       return (v.kind == o.kind && v.obj == o.obj) == (w->kind == REL_eq);
     }
-    case WALK_SIZE: return rel_holds(w->kind, (i64)words[w->from], (i64)words[w->second]);
     case WALK_SIZE_CONST: return rel_holds(w->kind, (i64)words[w->from], (i64)w->word);
     case WALK_SIZE_CODE: {
       i64 a, b;
@@ -392,16 +389,32 @@ static u32 guard_behind(const GuardProg *p, u32 at) {
   return 1;
 }
 
+_Static_assert(SRC_arg == 1 && SRC_reg == 2, "guard_run reads roots up to SRC_reg from the frame's registers");
+
 u32 guard_run(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, Value *scratch) {
-  for (u32 i = 0; i < p->nwalk; i++) {
-    const Walk *w = &p->walk[i];
-    if (w->op == WALK_READ) {
-      if (UNLIKELY(!read(vm, p, f, w, scratch))) return guard_behind(p, i);
-    } else if (UNLIKELY(!passes(vm, p, w, scratch))) {
-      return w->guard;
+  const u64 *words = (const u64 *)(const void *)scratch;
+  for (const Walk *w = p->walk, *end = w + p->nwalk; w < end; w++) {
+    bool ok;
+    switch (w->op) { /* what most walks consist of, then the rest */
+      case WALK_READ:
+        ok = true;
+        if (w->kind <= SRC_reg) scratch[w->to] = f->base[w->index];
+        else if (w->kind == SRC_size) scratch[w->to] = value_weak_i64(scratch[w->from].array->geometry[w->index]);
+        else if (UNLIKELY(!read(vm, p, f, w, scratch))) return guard_behind(p, (u32)(w - p->walk));
+        break;
+      case WALK_TAG_ARRAY: {
+        const Value *v = &scratch[w->from];
+        ok = v->kind == V_ARRAY && (v->array->tag & w->mask) == w->word;
+        break;
+      }
+      case WALK_TAG: ok = value_tag(scratch[w->from]) == w->word; break;
+      case WALK_AMBIENT: ok = vm->ambient == w->word; break;
+      case WALK_SIZE: ok = rel_holds(w->kind, (i64)words[w->from], (i64)words[w->second]); break;
+      default: ok = passes(p, w, scratch);
     }
+    if (UNLIKELY(!ok)) return w->guard;
   }
-  for (u32 i = 0; i < p->nfills; i++) slots[i] = scratch[p->fills[i].from].bits;
+  for (u32 i = 0; i < p->nfills; i++) slots[i] = words[2 * (size_t)p->fills[i].from + 1];
   if (p->ndonated)
     for (u32 i = 0; i < p->nfills; i++)
       if (p->fills[i].donate) f->base[p->fills[i].reg] = value_hole();

@@ -141,7 +141,9 @@ static inline bool size_same(SizePool *p, Dim a, Dim b) { return size_prove(p, R
 bool size_hint(const SizePool *p, Dim d, i64 *out);
 /* The value given one number per symbol. False: it left i64 or divided by zero. */
 bool size_eval(const SizePool *p, Dim d, const i64 *syms, i64 *out);
-bool rel_holds(SizeRel rel, i64 a, i64 b);
+static inline bool rel_holds(SizeRel rel, i64 a, i64 b) {
+  return rel == REL_eq ? a == b : rel == REL_ne ? a != b : rel == REL_le ? a <= b : a < b;
+}
 const char *rel_text(SizeRel rel); /* "==" … */
 
 /* Makes the relation known (a guard or a check stands for it): symbols are equated, ranges narrowed, the

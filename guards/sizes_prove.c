@@ -110,15 +110,6 @@ SizeRange size_range(const SizePool *p, Dim d) {
   return (SizeRange){b.lo < INT64_MIN ? INT64_MIN : (i64)b.lo, b.hi > INT64_MAX ? INT64_MAX : (i64)b.hi, b.fits};
 }
 
-bool rel_holds(SizeRel rel, i64 a, i64 b) {
-  switch (rel) {
-    case REL_eq: return a == b;
-    case REL_ne: return a != b;
-    case REL_le: return a <= b;
-    default: return a < b;
-  }
-}
-
 const char *rel_text(SizeRel rel) {
   static const char *const text[] = {"==", "!=", "<=", "<"};
   return text[rel];
