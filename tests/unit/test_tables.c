@@ -1,0 +1,65 @@
+/* test_tables.c — reasons, counters and thresholds: names are unique and found again, every row says something. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lang/reasons.h"
+#include "lang/stats.h"
+#include "lang/tunables.h"
+
+static void reasons(void **state) {
+  (void)state;
+  for (u32 i = 0; i < REASON_COUNT; i++) {
+    assert_int_equal(reason_by_name(reason_name(i), strlen(reason_name(i))), i);
+    assert_true(strlen(reason_text(i)) > 3);
+  }
+  assert_int_equal(reason_by_name("nothing like it", 15), -1);
+  assert_int_equal(reason_group(REASON_arm_output), REASON_GROUP_cold);
+  assert_int_equal(reason_group(REASON_limit_fuel), REASON_GROUP_limit);
+  assert_string_equal(reason_text(REASON_effect_output), "output");
+}
+
+static void counters(void **state) {
+  (void)state;
+  for (u32 i = 0; i < STAT_COUNT; i++) {
+    assert_int_equal(stat_by_name(stat_name(i), strlen(stat_name(i))), i);
+    assert_true(strlen(stat_doc(i)) > 3);
+    assert_true(strcmp(stat_unit(i), "count") == 0 || strcmp(stat_unit(i), "ns") == 0 || strcmp(stat_unit(i), "bytes") == 0);
+  }
+  assert_int_equal(stat_by_name("kernel", 6), -1);
+}
+
+static const char *hot;
+static const char *environment(const char *name) { return strcmp(name, "WEFT_HOT") == 0 ? hot : NULL; }
+
+static void thresholds(void **state) {
+  (void)state;
+  Tunables t;
+  tunables_default(&t);
+  assert_int_equal(t.hot_calls, 30);
+  assert_int_equal(t.hot_trips, 60);
+  for (u32 i = 0; i < tunable_count; i++) {
+    assert_true(strlen(tunable_info[i].why) > 10);
+    for (u32 k = 0; k < i; k++) assert_string_not_equal(tunable_info[i].name, tunable_info[k].name);
+  }
+  static const struct {
+    const char *text;
+    i64 calls;
+  } cases[] = {{"0", 0}, {"7", 7}, {"x", 30}, {"-1", 30}, {"5 ", 30}, {"", 30}, {"99999999999999999999", 30}, {NULL, 30}};
+  for (u32 i = 0; i < COUNT_OF(cases); i++) {
+    hot = cases[i].text;
+    tunables_default(&t);
+    tunables_environment(&t, environment);
+    assert_int_equal(t.hot_calls, cases[i].calls);
+    assert_int_equal(t.hot_trips, cases[i].calls == 30 ? 60 : cases[i].calls);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(reasons), cmocka_unit_test(counters), cmocka_unit_test(thresholds)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
