@@ -93,4 +93,9 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   return ok;
 }
 
-const JitTarget target_mir = {.name = "mir", .link = link_mir, .unlink = unlink_mir};
+static void print_mir(const JitCode *code, const Plan *plan, Buf *out) {
+  const Linked *l = code->linked;
+  for (u32 i = 0; l && i < plan->kernels.count + plan->natives.count; i++) mir_code_print(l->code, i, out);
+}
+
+const JitTarget target_mir = {.name = "mir", .link = link_mir, .unlink = unlink_mir, .print = print_mir};

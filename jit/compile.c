@@ -143,6 +143,14 @@ static void make_plan(Compiler *c) {
   schedule_step(c, STEP_exit, root->exit);
 }
 
+/* The plan, then its kernels and natives. */
+static void print_code(const Region *r, Buf *out) {
+  const Plan *p = r->code;
+  plan_print(p, out);
+  for (u32 i = 0; i < p->kernels.count; i++) loops_print(p->kernels.data[i].self, out);
+  for (u32 i = 0; i < p->natives.count; i++) loops_print(p->natives.data[i].self, out);
+}
+
 BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, Region *r, const CompileLimits *limits, Buf *why) {
   Compiler c = {.vm = vm, .alloc = &vm->alloc, .g = r->graph, .region = r, .limits = limits, .why = why};
   arena_init(&c.arena, c.alloc);
@@ -178,6 +186,7 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
   if (c.code && (!c.plan || c.plan->code != c.code)) code_free(vm, c.code);
   if (result == BACKEND_ok) {
     plan_install(r, c.plan);
+    r->print = print_code;
     c.plan = NULL;
   }
   compiler_free(&c);

@@ -48,6 +48,13 @@ static void remove_backend(Vm *vm, const Backend *self) {
   jit_free(vm, jit);
 }
 
+void jit_print_mir(const Region *r, Buf *out) {
+  const Plan *p = r->code;
+  if (!r->backend || r->backend->compile != compile_for || !p) return;
+  const JitCode *code = p->code;
+  if (code->target->print) code->target->print(code, p, out);
+}
+
 WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count) {
   Jit *jit = jit_new(vm, math, math_count);
   if (!jit) return vm_error_memory(vm);

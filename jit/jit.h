@@ -10,6 +10,10 @@
  * borrowed for the VM's life. */
 WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count) MUST_USE;
 
+/* The code of a region of one of these backends: its kernels and natives as machine-near text (MIR), "" where there is
+ * none. Region.print gives the plan and the loop IR. */
+void jit_print_mir(const Region *r, Buf *out);
+
 /* For tests: backends without a tracer. */
 typedef struct Jit Jit;
 Jit *jit_new(Vm *vm, const LoopMath *math, u32 math_count); /* NULL: memory was refused */
