@@ -109,7 +109,10 @@ Outcome rec_unary(Recorder *r, u32 bc, Av a, Av *out) {
     if (o != OUT_GO) return o;
     Value v;
     if (av_const_value(r, t, &v)) return made(r, av_const(r, value_bool((v.i != 0) == (bc == BC_truth))), out);
-    if (bc == BC_truth) return made(r, t, out);
+    if (bc == BC_truth) { /* a strong bool, whatever it is asked of */
+      ValueId strong = graph_convert(r->g, av_value(r, t), DT_bool);
+      return made(r, strong ? av_num(r, strong) : 0, out);
+    }
     Av params[1] = {t};
     return rec_op(r, OP_logical_not, params, out);
   }
