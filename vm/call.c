@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "vm/fp.h"
-#include "vm/interp.h"
+#include "vm/registers.h"
 #include "vm/scalar.h"
 #include "vm/stack.h"
 
@@ -16,10 +16,6 @@ static Value take(Value *v) {
   Value r = *v;
   *v = value_nil();
   return r;
-}
-
-static void drop_all(Vm *vm, Value *values, u32 count) {
-  for (u32 i = 0; i < count; i++) value_drop(vm, take(&values[i]));
 }
 
 /* ---- what was called -------------------------------------------------------------------------- */
@@ -122,8 +118,8 @@ WeftStatus bind_closure(Vm *vm, const Proto *p, Args args, Value *params) {
   return WEFT_OK;
 fail:
   value_drop(vm, rest);
-  drop_all(vm, args.values, args.count);
-  drop_all(vm, params, p->nparams);
+  drop_run(vm, args.values, args.count);
+  drop_run(vm, params, p->nparams);
   return WEFT_ERROR;
 }
 
@@ -203,8 +199,8 @@ static WeftStatus bind_builtin(Vm *vm, u32 op, Args args, Value *params) {
   }
   return WEFT_OK;
 fail:
-  drop_all(vm, args.values, args.count);
-  drop_all(vm, params, info->nparams);
+  drop_run(vm, args.values, args.count);
+  drop_run(vm, params, info->nparams);
   return WEFT_ERROR;
 }
 
@@ -216,14 +212,14 @@ WeftStatus call_builtin(Vm *vm, u32 op, Value *args, u32 count, Value *out) {
     for (u32 k = 0; k < count; k++) plain &= !info->params[k].rest && !info->params[k].keyword_only;
     if (plain) {
       status = vm_op(vm, op, args, out);
-      drop_all(vm, args, count);
+      drop_run(vm, args, count);
       return status;
     }
   }
   Value params[OP_MAX_PARAMS];
   if (bind_builtin(vm, op, (Args){args, NULL, count}, params) != WEFT_OK) return WEFT_ERROR;
   status = vm_op(vm, op, params, out);
-  drop_all(vm, params, info->nparams);
+  drop_run(vm, params, info->nparams);
   return status;
 }
 
@@ -246,14 +242,14 @@ static bool convert_number(Value v, u32 dtype, Value *out) {
 
 static WeftStatus call_dtype(Vm *vm, u32 dtype, Args args, Value *out) {
   if (args.count != 1 || (args.names && args.names[0])) {
-    drop_all(vm, args.values, args.count);
+    drop_run(vm, args.values, args.count);
     return vm_error(vm, EK_type, "%s: takes 1 argument, got %u", dtype_name(dtype), args.count);
   }
   if (convert_number(args.values[0], dtype, out)) return WEFT_OK;
   Value params[2] = {take(&args.values[0]), value_dtype(dtype)};
   bool sequence = params[0].kind == V_LIST || params[0].kind == V_RANGE;
   WeftStatus status = vm_op(vm, sequence ? OP_array : OP_astype, params, out);
-  drop_all(vm, params, 2);
+  drop_run(vm, params, 2);
   return status;
 }
 
@@ -290,14 +286,14 @@ WeftStatus call_native(Vm *vm, Value fn, Args args, Value *out) {
     if (!args.names) return call_builtin(vm, fn.fn->op, args.values, args.count, out);
     if (bind_builtin(vm, fn.fn->op, args, params) != WEFT_OK) return WEFT_ERROR;
     status = vm_op(vm, fn.fn->op, params, out);
-    drop_all(vm, params, vm->op_table[fn.fn->op].nparams);
+    drop_run(vm, params, vm->op_table[fn.fn->op].nparams);
     return status;
   } else if (fn.fn->kind == FN_HOST) {
     status = call_host(vm, fn.fn->host, args, out);
   } else {
     status = call_transform(vm, fn.fn, args, out);
   }
-  drop_all(vm, args.values, args.count);
+  drop_run(vm, args.values, args.count);
   return status;
 }
 
@@ -355,7 +351,7 @@ static WeftStatus call_closure(Vm *vm, Value fn, Args args, u16 flags, Value *ou
   u32 floor = vm->frame_count;
   Value small[8], *params = p->nparams <= COUNT_OF(small) ? small : mem_alloc(&vm->alloc, sizeof *params * p->nparams);
   if (!params) {
-    drop_all(vm, args.values, args.count);
+    drop_run(vm, args.values, args.count);
     return vm_error_memory(vm);
   }
   WeftStatus status = bind_closure(vm, p, args, params);
@@ -364,7 +360,7 @@ static WeftStatus call_closure(Vm *vm, Value fn, Args args, u16 flags, Value *ou
       memcpy(vm->frames[vm->frame_count - 1].base, params, sizeof *params * p->nparams);
       status = vm_run(vm, floor, out);
     } else {
-      drop_all(vm, params, p->nparams);
+      drop_run(vm, params, p->nparams);
       status = WEFT_ERROR;
     }
   }
@@ -376,7 +372,7 @@ WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 n
   u16 flags = FRAME_NATIVE_CALL;
   Args a = {args, names, nargs};
   if (vm->native_depth >= NATIVE_DEPTH) {
-    drop_all(vm, args, nargs);
+    drop_run(vm, args, nargs);
     return vm_error(vm, EK_limit, "too deep a recursion: %u calls through built-in functions stand inside each other", vm->native_depth);
   }
   while (fn.kind == V_FN && fn.fn->kind == FN_TRANSFORM && fn.fn->transform == TF_eager) {

@@ -11,7 +11,6 @@
 #include "vm/alloc.h"
 #include "vm/code.h"
 #include "vm/fp.h"
-#include "vm/interp.h"
 
 /* ---- modules and their slots ------------------------------------------------------------------ */
 
