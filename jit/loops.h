@@ -372,11 +372,6 @@ WeftStatus loops_interp_kernel(const LoopFn *fn, const u64 *args, i64 lo, i64 hi
 WeftStatus loops_interp_native(const LoopFn *fn, LoopCtx *ctx, const u64 *args, u32 *exit, u64 *steps, Buf *why) MUST_USE;
 WeftStatus loops_interp_math(const LoopFn *fn, const u64 *args, u64 *result, u64 *steps, Buf *why) MUST_USE;
 
-/* The text of lang/math.loops, for emitters that expand `math NAME`: loops_parse takes it. In the first arm of an `if` is the
- * rare case; loops_straight.h makes straight-line functions of it. Made by the build (jit/host/gen_math.c). */
-extern const char loops_of_math[];
-extern const size_t loops_of_math_size;
-
 /* ---- C text -------------------------------------------------------------------------------- */
 
 /* Writes one function as gnu11 (compile with -ffp-contract=off -fno-math-errno): kernels and natives with the ABI above under

@@ -87,20 +87,91 @@ static void write_errors(Gen *g, const char *text) {
   write_file(g, "math_errors.h", &b);
 }
 
+/* One paragraph of the source: a function or a table. */
+typedef struct Part {
+  const char *text;
+  size_t len;
+  const LoopFn *fn; /* NULL: a table */
+  char table[64];
+  bool uses[256];
+} Part;
+
+/* A line without its indentation; comments and blank lines end a paragraph. */
+static const char *next_line(const char *text, const char **line, size_t *len) {
+  text += strspn(text, " ");
+  *line = text;
+  *len = strcspn(text, "\n");
+  return text + *len + (text[*len] == '\n');
+}
+
+static u32 find_parts(Gen *g, const char *text, Part *parts, u32 most) {
+  u32 count = 0, fns = 0;
+  bool inside = false;
+  while (*text) {
+    const char *line, *start = text;
+    size_t len;
+    text = next_line(text, &line, &len);
+    if (!len || *line == ';') inside = false;
+    else if (!inside) {
+      inside = true;
+      if (count == most) die("math_text.c", "too many definitions");
+      Part *p = &parts[count++];
+      *p = (Part){.text = start};
+      if (strncmp(line, "math ", 5) == 0) p->fn = g->m.fns.data[fns++];
+      else if (sscanf(line, "table %63s", p->table) != 1) die("a paragraph is neither a function nor a table", p->text);
+    }
+    if (inside) parts[count - 1].len = (size_t)(text - parts[count - 1].text);
+  }
+  if (fns != g->count) die("math_text.c", "a function does not begin its paragraph");
+  return count;
+}
+
+/* What the function uses, and what those use: they stand before it. */
+static void scan_uses(Gen *g, Part *parts, u32 self) {
+  const LoopFn *fn = parts[self].fn;
+  for (u32 i = 1; i < fn->nodes.count; i++) {
+    const LoopNode *n = loop_node(fn, i);
+    for (u32 k = 0; k < self; k++) {
+      bool uses = n->op == LOOP_MATH    ? parts[k].fn && parts[k].fn == loop_module_find_math(&g->m, name_text(&g->m.names, (Name)n->imm), (LoopType)n->type)
+                  : n->op == LOOP_TABLE ? !parts[k].fn && strcmp(parts[k].table, name_text(&g->m.names, g->m.tables.data[n->a].name)) == 0
+                                        : false;
+      if (!uses) continue;
+      parts[self].uses[k] = true;
+      for (u32 j = 0; j < k; j++) parts[self].uses[j] |= parts[k].uses[j];
+    }
+  }
+}
+
 static void write_text(Gen *g, const char *text) {
+  static Part parts[256];
+  u32 count = find_parts(g, text, parts, (u32)COUNT_OF(parts));
   Buf b;
   buf_init(&b, g->m.alloc);
-  buf_puts(&b, "/* math_text.c — lang/math.loops. */\n#include \"jit/loops.h\"\n\nconst char loops_of_math[] =");
-  while (*text) {
-    size_t n = strcspn(text, "\n");
-    if (*text != ';' && n) {
-      buf_puts(&b, "\n  \"");
-      buf_put(&b, text, n);
+  buf_puts(&b, "/* math_text.c — lang/math.loops, definition by definition. */\n#include \"jit/define_math.h\"\n\n");
+  for (u32 i = 0; i < count; i++) {
+    if (parts[i].fn) scan_uses(g, parts, i);
+    buf_printf(&b, "static const u16 uses_%u[] = {", i);
+    for (u32 k = 0; k < i; k++)
+      if (parts[i].uses[k]) buf_printf(&b, "%u, ", k);
+    buf_puts(&b, "0};\n");
+  }
+  buf_puts(&b, "\nconst MathText math_texts[] = {\n");
+  for (u32 i = 0; i < count; i++) {
+    const Part *p = &parts[i];
+    u32 uses = 0;
+    for (u32 k = 0; k < i; k++) uses += p->uses[k];
+    buf_printf(&b, "  {\"%s\",", p->fn ? name_of(p->fn) : p->table);
+    for (const char *s = p->text; s < p->text + p->len;) {
+      const char *line;
+      size_t len;
+      s = next_line(s, &line, &len);
+      buf_puts(&b, "\n    \"");
+      buf_put(&b, line, len);
       buf_puts(&b, "\\n\"");
     }
-    text += n + (text[n] == '\n');
+    buf_printf(&b, ",\n    uses_%u, LT_%s, %u},\n", i, !p->fn ? "VOID" : p->fn->math_type == LT_F64 ? "F64" : "F32", uses);
   }
-  buf_puts(&b, ";\nconst size_t loops_of_math_size = sizeof loops_of_math - 1;\n");
+  buf_puts(&b, "};\nconst u32 math_text_count = COUNT_OF(math_texts);\n");
   write_file(g, "math_text.c", &b);
 }
 

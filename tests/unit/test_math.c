@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jit/define_math.h"
 #include "jit/loops_straight.h"
 #include "stdlib/wm.h"
 
@@ -432,12 +433,13 @@ static void test_interpreter(void **state) {
   Buf why;
   assert_int_equal(loop_module_init(&m, allocator_system()), WEFT_OK);
   buf_init(&why, m.alloc);
-  if (loops_parse(&m, loops_of_math, loops_of_math_size, &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
-  u32 count = m.fns.count, made = 0;
-  assert_int_equal(count, wm_base.count);
-  for (u32 k = 0; k < count; k++) {
-    const LoopFn *fn = m.fns.data[k];
+  u32 made = 0;
+  assert_int_equal(define_math(&m, "nothing", LT_F64, NULL), WEFT_ERROR);
+  for (u32 k = 0; k < wm_base.count; k++) {
     const LoopMath *c = &wm_base.functions[k];
+    if (define_math(&m, c->name, (LoopType)c->type, &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+    const LoopFn *fn = loop_module_find_math(&m, c->name, (LoopType)c->type);
+    assert_non_null(fn);
     LoopFn *straight[2] = {NULL, NULL};
     bool split;
     if (loops_straighten(&m, fn, &split, &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
@@ -476,8 +478,18 @@ static void test_interpreter(void **state) {
     }
   }
   assert_true(made >= 10);
-  buf_free(&why);
+  assert_int_equal(m.tables.count, 2); /* node 0 and 2/pi, once */
   loop_module_free(&m);
+  /* alone, with what it uses and nothing else */
+  assert_int_equal(loop_module_init(&m, allocator_system()), WEFT_OK);
+  assert_int_equal(define_math(&m, "tanh", LT_F32, &why), WEFT_OK);
+  assert_int_equal(define_math(&m, "tanh", LT_F32, &why), WEFT_OK);
+  assert_int_equal(m.fns.count, 2);
+  assert_int_equal(define_math(&m, "sin", LT_F32, &why), WEFT_OK);
+  assert_int_equal(m.fns.count, 5);
+  assert_non_null(loop_module_find_math(&m, "_sin_big", LT_F64));
+  loop_module_free(&m);
+  buf_free(&why);
 }
 
 int main(void) {
