@@ -165,9 +165,9 @@ $(foreach s,$(SUITES),$(eval $(call suite,$(s))))
 tests: $(SUITES:%=$(B)/tests/%) build/cases/ops.weft ; @:
 
 # The example in each row of the table of operations is a case too.
-build/cases/ops.weft: lang/ops.def tests/tools/op-examples.awk
+build/cases/ops.weft: stdlib/missing.def lang/ops.def tests/tools/op-examples.awk
 	@mkdir -p $(@D)
-	$(Q)awk -f tests/tools/op-examples.awk $< >$@
+	$(Q)awk -f tests/tools/op-examples.awk stdlib/missing.def lang/ops.def >$@
 
 # ---- the same tree with sanitizers, and with the counters that guide the fuzzers -------------------
 

@@ -240,9 +240,9 @@ static void compare(const HostRun *first, const HostRun *r, const Case *c, const
 static bool runs_in(const Case *c, int index, int tier) {
   const struct Tier *t = &tiers[tier];
   const char *only = case_directive(c, "only");
+  if (only && strcmp(only, t->name) != 0) return false;
   if (tier == 0) return true;
   if (!options.wanted[tier]) return false;
-  if (only && strcmp(only, t->name) != 0) return false;
   if (case_directive(c, "top") && t->form != AS_IT_STANDS) return false;
   if (!t->exits || case_directive(c, "exits")) return true;
   return options.exits_every && index % options.exits_every == 0;
@@ -250,6 +250,7 @@ static bool runs_in(const Case *c, int index, int tier) {
 
 static void run_case(const Case *c, int index) {
   HostRun first = {0};
+  bool have_first = false;
   why[0] = 0;
   for (int tier = 0; tier < TIERS && !why[0]; tier++) {
     if (!runs_in(c, index, tier)) continue;
@@ -269,11 +270,12 @@ static void run_case(const Case *c, int index) {
     free(wrapped);
     if (r.value) join_lines(r.value);
     check_marks(&r, c, t);
-    if (tier > 0 && !why[0]) compare(&first, &r, c, t->label);
-    if (tier == 0)
+    if (have_first && !why[0]) compare(&first, &r, c, t->label);
+    if (!have_first)
       first = r;
     else
       host_run_free(&r);
+    have_first = true;
   }
   host_run_free(&first);
   one_line(why);

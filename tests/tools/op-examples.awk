@@ -1,8 +1,11 @@
 # Makes a case of the example that each row of lang/ops.def carries: awk -f op-examples.awk lang/ops.def
 # The example stands behind the last "; " of the documentation: `EXPR is VALUE`, or a comparison that is true.
 BEGIN { print "# The examples of lang/ops.def." }
+# Rows of stdlib/missing.def have no kernel in this build: their examples wait for it.
+/^MISSING\(/ { row = $0; sub(/^MISSING\(/, "", row); sub(/,.*/, "", row); missing[row] = 1 }
 /^OP\(/ {
   name = $0; sub(/^OP\(/, "", name); sub(/,.*/, "", name)
+  if (name in missing) next
   doc = $0; sub(/"\)[^"]*$/, "", doc); sub(/.*"/, "", doc)
   n = split(doc, part, /; /)
   if (n < 2 || part[n] !~ /( is | == | < | > | <= | >= )/) next
