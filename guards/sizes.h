@@ -91,6 +91,7 @@ typedef struct SizePool {
   u32 *slots;          /* open addressing: node ids */
   u32 slot_count;
   u32 equated;         /* symbols with same_as */
+  u32 proving;         /* proofs under way, one inside the other */
   bool failed;         /* memory was refused */
 } SizePool;
 

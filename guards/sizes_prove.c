@@ -176,7 +176,7 @@ static SizeTruth prove_zero(SizePool *p, Dim d) {
   return TRUTH_unknown;
 }
 
-SizeTruth size_prove(SizePool *p, SizeRel rel, Dim a, Dim b) {
+static SizeTruth prove(SizePool *p, SizeRel rel, Dim a, Dim b) {
   i64 x, y;
   a = size_resolve(p, a);
   b = size_resolve(p, b);
@@ -194,6 +194,16 @@ SizeTruth size_prove(SizePool *p, SizeRel rel, Dim a, Dim b) {
   Bounds k = known(p, d);
   wide limit = rel == REL_le ? 0 : -1;
   return k.hi <= limit ? TRUTH_always : k.lo > limit ? TRUTH_never : TRUTH_unknown;
+}
+
+/* Facts may hold min and max, whose own making asks for proofs: what nests deeper stays unknown. */
+SizeTruth size_prove(SizePool *p, SizeRel rel, Dim a, Dim b) {
+  enum { PROOFS_NESTED = 3 };
+  if (p->proving >= PROOFS_NESTED) return TRUTH_unknown;
+  p->proving++;
+  SizeTruth t = prove(p, rel, a, b);
+  p->proving--;
+  return t;
 }
 
 /* ---- assuming ------------------------------------------------------------------------------------- */
