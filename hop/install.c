@@ -15,5 +15,10 @@ WeftStatus hop_install(Vm *vm) {
   t->constructs[OP_fori_loop] = record_fori_loop;
   t->constructs[OP_scan] = record_scan;
   t->constructs[OP_call] = record_construct_call;
+  t->constructs[OP_grad] = record_make_grad;
+  t->constructs[OP_value_and_grad] = record_make_grad;
+  t->constructs[OP_stop_gradient] = record_stop_gradient;
+  t->transforms[TF_grad] = record_grad;
+  t->transforms[TF_value_and_grad] = record_grad;
   return WEFT_OK;
 }

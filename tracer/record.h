@@ -96,6 +96,7 @@ typedef struct Recorder {
   Span why_span;
   u32 steps, step_limit;
   u32 nest;             /* C recursion */
+  u32 differentiating;  /* > 0: inside a function whose derivative is recorded */
   bool stop_after_loop; /* the region is a loop: it ends behind it */
   u32 root_extent;
   bool noted_types;     /* a carried type changed: the loop is tried again behind its first trip */

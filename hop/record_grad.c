@@ -1,0 +1,468 @@
+/* record_grad.c — derivatives in a trace: the function is recorded inline on fresh variables, then the rules of deriv.h walk
+ * its nodes backwards and append theirs. What has no rule here leaves the trace as it was, and the tape does it. */
+#include "hop/grad.h"
+
+#include <string.h>
+
+#include "hop/deriv.h"
+
+enum { GRAD_ARGS = 64, GRAD_ARGNUMS = 32 };
+
+typedef struct GraphDeriv {
+  Deriv head;
+  Graph *g;
+} GraphDeriv;
+
+/* ---- values for rules --------------------------------------------------------------------------------------- */
+
+static Graph *graph_of(Deriv *d) { return ((GraphDeriv *)d)->g; }
+
+/* Settings lie with the caller: the graph keeps copies. */
+static Dv run(Deriv *d, u32 op, const Dv *operands, u32 count, const GraphAttr *attrs, u32 nattrs) {
+  Graph *g = graph_of(d);
+  GraphAttr kept[OP_MAX_PARAMS + 1];
+  u32 n = 0;
+  for (u32 i = 0; i < nattrs; i++) {
+    const GraphAttr *a = &attrs[i];
+    kept[n++] = a->kind == ATTR_ints ? attr_ints(g, a->param, a->ints, a->count, a->pairs)
+              : a->kind == ATTR_dims ? attr_dims(g, a->param, a->ints, a->count)
+              : a->kind == ATTR_text ? attr_text(g, a->param, a->text, a->count)
+                                     : *a;
+  }
+  const OpInfo *info = op_info(op); /* the parameters that are not given are said to be so */
+  GraphArg args[OP_MAX_PARAMS];
+  bind_args(op, operands, count, kept, n, args);
+  for (u32 p = 0; p < info->nparams && n <= OP_MAX_PARAMS; p++) {
+    bool said = args[p].kind != ARG_hole;
+    for (u32 i = 0; i < n && !said; i++) said = kept[i].param == p;
+    if (!said) kept[n++] = attr_hole(p);
+  }
+  return graph_op(g, op, operands, count, kept, n, NULL);
+}
+
+static ArrayType type(Deriv *d, Dv x) { return *value_type(graph_of(d), x); }
+static Dv number(Deriv *d, f64 v) { return graph_const(graph_of(d), value_weak_f64(v)); }
+static Dv size(Deriv *d, Dim n) { return graph_size(graph_of(d), n); }
+
+static Dv zeros(Deriv *d, const ArrayType *t) {
+  if (t->rank == 0) return graph_const_f64(graph_of(d), t->dtype, 0);
+  return graph_full(graph_of(d), t->dtype, t->rank, t->dims, 0);
+}
+
+static bool known(Deriv *d, Dv x, f64 *out) {
+  Value v;
+  if (!value_const(graph_of(d), x, &v)) return false;
+  *out = num_as_f64(v);
+  return true;
+}
+
+static bool same(Deriv *d, Dim a, Dim b) { return size_same(&graph_of(d)->sizes, a, b); }
+
+static Dim dim(Deriv *d, char op, Dim a, Dim b) {
+  Dim n = size_binary(&graph_of(d)->sizes, op, a, b);
+  if (n == DIM_NONE) d->failed = true;
+  return n == DIM_NONE ? 0 : n;
+}
+
+/* ---- indices ------------------------------------------------------------------------------------------------------ */
+
+static Dv index_items(Graph *g, Dv x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems) {
+  GuardDims dims;
+  ArrayType result;
+  if (!x) return 0;
+  guard_dims_init(&dims, NULL, &g->sizes, "index", (Span){0});
+  if (!graph_infer_index(g, &dims.base, x, operands, count, items, nitems, &result, NULL)) return 0;
+  return graph_index(g, x, operands, count, items, nitems, graph_type(g, &result));
+}
+
+static Dv part(Deriv *d, Dv x, u32 axis, Dim start, Dim stop) {
+  IndexItem items[TYPE_MAX_RANK] = {{0}};
+  for (u32 i = 0; i <= axis; i++) items[i].kind = INDEX_slice;
+  items[axis].part[0] = items[axis].part[1] = PART_dim;
+  items[axis].at[0] = start;
+  items[axis].at[1] = stop;
+  return index_items(graph_of(d), x, NULL, 0, items, axis + 1);
+}
+
+static Dv add_at(Deriv *d, Dv x, u32 axis, Dv indices, Dv v) {
+  Graph *g = graph_of(d);
+  IndexItem items[TYPE_MAX_RANK] = {{0}};
+  for (u32 i = 0; i < axis; i++) items[i].kind = INDEX_slice;
+  items[axis] = (IndexItem){.kind = value_type(g, indices)->rank ? INDEX_array : INDEX_int, .part = {PART_operand}, .at = {1}};
+  return graph_update(g, OP_add, x, &indices, 1, items, axis + 1, v);
+}
+
+/* The items of an index or update node: *operands point into the graph until the next builder call. */
+static bool items_of(Graph *g, const DerivNode *n, const IndexItem **items, u32 *nitems, ValueId *operands, u32 *count) {
+  NodeId node = *(const NodeId *)n->index;
+  const GraphNode *x = graph_node_at(g, node);
+  *count = x->operand_count - (n->kind == DERIV_update ? 2 : 1);
+  if (*count > 3 * TYPE_MAX_RANK || x->attr_count == 0 || node_attr(g, node, 0)->kind != ATTR_index) return false;
+  for (u32 i = 0; i < *count; i++) operands[i] = node_operand(g, node, i + 1);
+  *items = node_attr(g, node, 0)->items;
+  *nitems = node_attr(g, node, 0)->count;
+  return true;
+}
+
+static Dv index_again(Deriv *d, const DerivNode *n, Dv x) {
+  const IndexItem *items;
+  ValueId operands[3 * TYPE_MAX_RANK];
+  u32 nitems, count;
+  if (!items_of(graph_of(d), n, &items, &nitems, operands, &count)) return 0;
+  Dv v = index_items(graph_of(d), x, operands, count, items, nitems);
+  d->failed |= !v;
+  return v;
+}
+
+static Dv update_again(Deriv *d, const DerivNode *n, u32 combine, Dv x, Dv v) {
+  const IndexItem *items;
+  ValueId operands[3 * TYPE_MAX_RANK];
+  u32 nitems, count;
+  if (!x || !v || !items_of(graph_of(d), n, &items, &nitems, operands, &count)) {
+    d->failed = true;
+    return 0;
+  }
+  Dv made = graph_update(graph_of(d), combine, x, operands, count, items, nitems, v);
+  d->failed |= !made;
+  return made;
+}
+
+static const DerivOps graph_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, index_again, update_again};
+
+/* ---- back over the nodes of a block --------------------------------------------------------------------------------- */
+
+/* By ValueId. Values made on the way back are beyond `count`. */
+typedef struct Walk {
+  Recorder *r;
+  GraphDeriv d;
+  VEC(NodeId) nodes;
+  u8 *active; /* depends on a variable */
+  ValueId *ct;
+  u32 count;
+} Walk;
+
+static bool is_float(const Graph *g, ValueId v) { return !value_is_token(g, v) && deriv_dtype(value_type(g, v)->dtype); }
+static bool is_active(const Walk *w, ValueId v) { return v < w->count && w->active[v]; }
+
+static void walk_free(Walk *w) {
+  Allocator *a = &w->r->vm->alloc;
+  vec_free(a, &w->nodes);
+  if (w->active) mem_free(a, w->active, w->count);
+  if (w->ct) mem_free(a, w->ct, sizeof *w->ct * w->count);
+}
+
+/* The nodes of the cursor's block behind `after` (0: all), and what of them depends on the variables. */
+static bool walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const ValueId *variables, u32 nvariables) {
+  Graph *g = r->g;
+  Allocator *a = &r->vm->alloc;
+  *w = (Walk){.r = r, .d = {.head = {.to = &graph_ops}, .g = g}, .count = g->values.count};
+  w->active = mem_alloc_zero(a, w->count);
+  w->ct = mem_alloc_zero(a, sizeof *w->ct * w->count);
+  if (!w->active || !w->ct) return false;
+  for (u32 i = 0; i < nvariables; i++) w->active[variables[i]] = 1;
+  for (NodeId n = after ? node_next(g, after) : block_first(g, b); n; n = node_next(g, n)) {
+    const GraphNode *x = graph_node_at(g, n);
+    bool any = false;
+    if (x->kind == NODE_op && (x->op == OP_stop_gradient || deriv_is_zero(x->op))) continue;
+    for (u32 i = 0; i < x->operand_count && !any; i++) any = is_active(w, node_operand(g, n, i));
+    if (!any) continue;
+    bool gives = false;
+    for (u32 i = 0; i < x->result_count; i++) {
+      ValueId v = node_result(g, n, i);
+      gives |= w->active[v] = is_float(g, v);
+    }
+    if (gives && !vec_push(a, &w->nodes, n)) return false;
+  }
+  return true;
+}
+
+static void give(Walk *w, ValueId to, Dv ct) {
+  if (ct && is_active(w, to)) w->ct[to] = deriv_add(&w->d.head, w->ct[to], ct);
+}
+
+static Outcome walk_back(Walk *w);
+
+/* cond: a cond of the pullbacks of its arms, each of which runs its arm once more. */
+static Outcome pull_cond(Walk *w, NodeId node) {
+  Recorder *r = w->r;
+  Graph *g = r->g;
+  BlockId parent = g->at, arms[2] = {graph_node_at(g, node)->sub[0], graph_node_at(g, node)->sub[1]}, made[2] = {0, 0};
+  u32 first, ncaps = node_captures(g, node, &first), nresults = graph_node_at(g, node)->result_count;
+  ValueVec wanted = {0}, outer = {0}, inner = {0}, yields = {0};
+  Allocator *alloc = &r->vm->alloc;
+  Outcome o = OUT_GO;
+  for (u32 i = 0; i < ncaps; i++) {
+    ValueId v = node_operand(g, node, first + i);
+    if (!vec_push(alloc, &outer, v)) o = OUT_FAIL;
+    if (is_active(w, v) && is_float(g, v) && !vec_push(alloc, &wanted, v)) o = OUT_FAIL;
+  }
+  for (u32 k = 0; k < 2 && o == OUT_GO; k++) {
+    const GraphBlock *arm = &g->blocks.data[arms[k]];
+    if (arm->term != TERM_yield) {
+      o = rec_stuck(r, REASON_no_rule, "the derivative of a branch that leaves");
+      break;
+    }
+    ValueMap map;
+    map_init(&map, alloc);
+    inner.count = yields.count = 0;
+    bool ok = (made[k] = graph_open(g)) != 0;
+    u32 caps = g->blocks.data[arms[k]].captures.count;
+    for (u32 i = 0; i < caps && ok; i++) ok = i < outer.count && map_set(&map, g->blocks.data[arms[k]].captures.data[i].inner, outer.data[i]);
+    ok = ok && graph_inline(g, arms[k], &map);
+    for (u32 i = 0; i < wanted.count && ok; i++) {
+      ValueId v = graph_lift(g, made[k], wanted.data[i]);
+      ok = v && vec_push(alloc, &inner, v);
+    }
+    Walk arm_walk = {.r = r};
+    ok = ok && walk_init(&arm_walk, r, made[k], 0, inner.data, inner.count);
+    for (u32 i = 0; i < nresults && ok; i++) {
+      ValueId ct = w->ct[node_result(g, node, i)];
+      ValueId y = map_get(&map, block_result(g, arms[k], i));
+      ValueId lifted = graph_lift(g, made[k], y);
+      if (ct) give(&arm_walk, lifted ? lifted : y, ct);
+    }
+    if (ok) o = walk_back(&arm_walk);
+    for (u32 i = 0; i < inner.count && ok && o == OUT_GO; i++) {
+      ArrayType t = *value_type(g, inner.data[i]);
+      ValueId v = arm_walk.ct[inner.data[i]];
+      v = v ? deriv_fit(&arm_walk.d.head, v, &t) : zeros(&arm_walk.d.head, &t);
+      ok = v && vec_push(alloc, &yields, v);
+    }
+    if (ok && o == OUT_GO) ok = graph_close(g, TERM_yield, yields.data, yields.count, 0);
+    walk_free(&arm_walk);
+    map_free(&map);
+    if (!ok && o == OUT_GO) o = g->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "the derivative of a branch");
+  }
+  if (o == OUT_GO) {
+    graph_at_end(g, parent);
+    NodeId back = graph_cond(g, node_operand(g, node, 0), made[0], made[1]);
+    for (u32 i = 0; i < wanted.count && back; i++) give(w, wanted.data[i], node_result(g, back, i));
+    if (!back) o = OUT_FAIL;
+  }
+  vec_free(alloc, &wanted);
+  vec_free(alloc, &outer);
+  vec_free(alloc, &inner);
+  vec_free(alloc, &yields);
+  return o;
+}
+
+static Outcome pull_node(Walk *w, NodeId node) {
+  Graph *g = w->r->g;
+  const GraphNode x = *graph_node_at(g, node);
+  Dv operands[DERIV_OPERANDS], results[DERIV_RESULTS], ct[DERIV_RESULTS], out[DERIV_OPERANDS];
+  bool wants[DERIV_OPERANDS];
+  const char *why;
+  DerivNode n = {.op = x.op, .operands = operands, .results = results, .nresults = x.result_count, .index = &node};
+  if (x.kind == NODE_cond) return pull_cond(w, node);
+  if (x.kind != NODE_op && x.kind != NODE_index && x.kind != NODE_update) return rec_stuck(w->r, REASON_no_rule, "the derivative of a loop");
+  if (x.operand_count > DERIV_OPERANDS || x.result_count > DERIV_RESULTS) return rec_stuck(w->r, REASON_graph_size, "the derivative of an operation of many operands");
+  n.kind = x.kind == NODE_op ? DERIV_op : x.kind == NODE_index ? DERIV_index : DERIV_update;
+  n.count = x.kind == NODE_op ? x.operand_count : x.kind == NODE_index ? 1 : 2;
+  for (u32 i = 0; i < n.count; i++) operands[i] = node_operand(g, node, i);
+  if (x.kind == NODE_update) operands[1] = node_operand(g, node, x.operand_count - 1);
+  if (x.kind == NODE_op) node_args(g, node, n.args);
+  GraphAttr attrs[OP_MAX_PARAMS + 1]; /* builder calls may move those of the graph */
+  u32 list_at[OP_MAX_PARAMS] = {0};
+  if (x.attr_count > COUNT_OF(attrs)) return rec_stuck(w->r, REASON_graph_size, "the derivative of an operation of many settings");
+  for (u32 i = 0; i < x.attr_count; i++) attrs[i] = *node_attr(g, node, i);
+  for (u32 p = 0; p < OP_MAX_PARAMS && x.kind == NODE_op; p++) {
+    if (n.args[p].attr) n.args[p].attr = &attrs[n.args[p].attr - (g->attrs.data + x.attr_first)];
+    if (n.args[p].kind == ARG_list) {
+      list_at[p] = (u32)(n.args[p].values - (g->operands.data + x.operand_first));
+      n.args[p].values = operands + list_at[p];
+    }
+  }
+  for (u32 i = 0; i < n.nresults; i++) {
+    results[i] = node_result(g, node, i);
+    ct[i] = w->ct[results[i]];
+  }
+  for (u32 i = 0; i < n.count; i++) wants[i] = is_active(w, operands[i]) && is_float(g, operands[i]);
+  if (!deriv_pull(&w->d.head, &n, ct, wants, out, &why))
+    return g->failed ? OUT_FAIL : rec_stuck(w->r, REASON_no_rule, "the derivative of %s", why);
+  for (u32 i = 0; i < n.count; i++)
+    if (wants[i]) give(w, operands[i], out[i]);
+  if (w->d.head.failed) return g->failed ? OUT_FAIL : rec_stuck(w->r, REASON_no_rule, "the derivative of %s", why);
+  return OUT_GO;
+}
+
+static Outcome walk_back(Walk *w) {
+  Outcome o = OUT_GO;
+  for (u32 i = w->nodes.count; i-- > 0 && o == OUT_GO;) {
+    NodeId n = w->nodes.data[i];
+    bool reached = false;
+    for (u32 k = 0; k < graph_node_at(w->r->g, n)->result_count; k++) reached |= w->ct[node_result(w->r->g, n, k)] != 0;
+    if (reached) o = pull_node(w, n);
+  }
+  return o;
+}
+
+/* ---- transforms ------------------------------------------------------------------------------------------------------- */
+
+static Outcome made(Recorder *r, Av a, Av *out) {
+  *out = a;
+  return a && !r->failed ? OUT_GO : OUT_FAIL;
+}
+
+Outcome record_make_grad(Recorder *r, u32 op, const Av *params, Av *out) {
+  Av parts[2] = {av_force(r, params[0]), params[1] ? av_force(r, params[1]) : av_const(r, value_weak_i64(0))};
+  if (!parts[0] || !parts[1]) return OUT_FAIL;
+  if (av_at(r, parts[1])->kind == AV_HOLE) parts[1] = av_const(r, value_weak_i64(0));
+  u8 kind = av_at(r, parts[0])->kind;
+  Value f;
+  bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM || (av_const_value(r, parts[0], &f) && f.kind == V_FN);
+  if (!callable) return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, parts[0]));
+  Av a = av_items(r, AV_TRANSFORM, parts, 2);
+  if (a) av_at(r, a)->op = op == OP_grad ? TF_grad : TF_value_and_grad;
+  return made(r, a, out);
+}
+
+Outcome record_stop_gradient(Recorder *r, u32 op, const Av *params, Av *out) {
+  AvVec leaves = {0};
+  (void)op;
+  Av tree = av_force(r, params[0]);
+  if (!tree) return OUT_FAIL;
+  if (!r->differentiating) return made(r, tree, out);
+  bool ok = av_leaves(r, tree, &leaves);
+  for (u32 i = 0; i < leaves.count && ok; i++) {
+    ValueId v = av_value(r, leaves.data[i]);
+    v = v ? graph_op1(r->g, OP_stop_gradient, v) : 0;
+    ok = v && (leaves.data[i] = av_num(r, v));
+  }
+  u32 next = 0;
+  Outcome o = ok ? made(r, av_rebuild(r, tree, leaves.data, &next), out) : OUT_FAIL;
+  vec_free(&r->vm->alloc, &leaves);
+  return o;
+}
+
+/* A leaf of an argument as a variable: a value of its own, whatever else uses the leaf. */
+static Outcome variable(Recorder *r, Av leaf, ValueId *out) {
+  Graph *g = r->g;
+  Value known;
+  ValueId v = av_value(r, leaf);
+  if (!v) return OUT_FAIL;
+  ArrayType t = *value_type(g, v);
+  if (t.weak && dtype_kind(t.dtype) == DK_INT) { /* counts as f64 */
+    if (av_const_value(r, leaf, &known)) v = graph_const(g, value_weak_f64(num_as_f64(known)));
+    else v = graph_op2(g, OP_multiply, v, graph_const(g, value_weak_f64(1)));
+  } else if (dtype_kind(t.dtype) != DK_FLOAT) {
+    return rec_stuck(r, REASON_raises, "the derivative for %s", dtype_name(t.dtype));
+  }
+  *out = v ? graph_op1(g, OP_positive, v) : 0;
+  return *out ? OUT_GO : OUT_FAIL;
+}
+
+typedef struct Request {
+  Av fn, argnum;
+  bool list, value;
+  u32 at[GRAD_ARGNUMS], count;
+} Request;
+
+static Outcome read_request(Recorder *r, Av transform, u32 nargs, Request *q) {
+  q->fn = av_item(r, transform, 0);
+  q->argnum = av_force(r, av_item(r, transform, 1));
+  q->value = av_at(r, transform)->op == TF_value_and_grad;
+  if (!q->argnum) return OUT_FAIL;
+  q->list = av_at(r, q->argnum)->kind == AV_LIST;
+  q->count = q->list ? av_at(r, q->argnum)->count : 1;
+  if (q->count == 0 || q->count > GRAD_ARGNUMS || nargs > GRAD_ARGS) return rec_stuck(r, REASON_raises, "argnum");
+  for (u32 i = 0; i < q->count; i++) {
+    i64 n;
+    if (!av_known_int(r, q->list ? av_item(r, q->argnum, i) : q->argnum, &n)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
+    if (n < 0 || n >= nargs) return rec_stuck(r, REASON_raises, "argnum");
+    q->at[i] = (u32)n;
+    for (u32 j = 0; j < i; j++)
+      if (q->at[j] == q->at[i]) return rec_stuck(r, REASON_raises, "argnum");
+  }
+  return OUT_GO;
+}
+
+/* The gradients of the variables from *next on as the tree `like`. */
+static Av gradients(Recorder *r, Walk *w, Av like, const ValueId *variables, u32 count) {
+  AvVec leaves = {0};
+  bool ok = true;
+  for (u32 i = 0; i < count && ok; i++) {
+    ArrayType t = *value_type(r->g, variables[i]);
+    ValueId v = w->ct[variables[i]];
+    v = v ? graph_convert(r->g, v, t.dtype) : zeros(&w->d.head, &t);
+    Av a = v ? av_num(r, v) : 0;
+    ok = a && vec_push(&r->vm->alloc, &leaves, a);
+  }
+  u32 next = 0;
+  Av tree = ok ? av_rebuild(r, like, leaves.data, &next) : 0;
+  vec_free(&r->vm->alloc, &leaves);
+  return tree;
+}
+
+static Outcome differentiate(Recorder *r, const Request *q, const Av *args, u32 nargs, Av *out) {
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  BlockId block = g->at;
+  NodeId before = g->blocks.data[block].last;
+  Av passed[GRAD_ARGS], y = 0;
+  u32 first[GRAD_ARGNUMS + 1] = {0};
+  ValueVec variables = {0};
+  Walk w = {.r = r};
+  Outcome o = OUT_GO;
+  if (nargs) memcpy(passed, args, sizeof *args * nargs);
+  for (u32 i = 0; i < q->count && o == OUT_GO; i++) {
+    AvVec leaves = {0};
+    Av tree = av_force(r, args[q->at[i]]);
+    if (!tree || !av_leaves(r, tree, &leaves)) o = OUT_FAIL;
+    if (o == OUT_GO && leaves.count == 0) o = rec_stuck(r, REASON_raises, "the derivative for %s", av_kind_text(r, tree));
+    for (u32 k = 0; k < leaves.count && o == OUT_GO; k++) {
+      ValueId v = 0;
+      o = variable(r, leaves.data[k], &v);
+      if (o == OUT_GO && (!vec_push(alloc, &variables, v) || !(leaves.data[k] = av_num(r, v)))) o = OUT_FAIL;
+    }
+    u32 next = 0;
+    if (o == OUT_GO && !(passed[q->at[i]] = av_rebuild(r, tree, leaves.data, &next))) o = OUT_FAIL;
+    first[i + 1] = variables.count;
+    vec_free(alloc, &leaves);
+  }
+  if (o == OUT_GO) {
+    r->differentiating++;
+    o = rec_call(r, q->fn, passed, NULL, nargs, &y);
+    r->differentiating--;
+  }
+  if (o == OUT_GO && !(y = av_force(r, y))) o = OUT_FAIL;
+  ValueId result = o == OUT_GO ? av_value(r, y) : 0;
+  if (o == OUT_GO) {
+    const ArrayType *t = result ? value_type(g, result) : NULL;
+    bool weak_int = t && t->weak && dtype_kind(t->dtype) == DK_INT;
+    if (!t || t->rank || (dtype_kind(t->dtype) != DK_FLOAT && !weak_int)) o = rec_stuck(r, REASON_raises, "the derivative of %s", av_kind_text(r, y));
+  }
+  if (o == OUT_GO && g->at != block) o = rec_stuck(r, REASON_construct_body, "the derivative of a function that ends elsewhere");
+  if (o == OUT_GO && !walk_init(&w, r, block, before, variables.data, variables.count)) o = OUT_FAIL;
+  if (o == OUT_GO && is_active(&w, result)) {
+    w.ct[result] = graph_const_f64(g, value_type(g, result)->dtype, 1);
+    o = walk_back(&w);
+  }
+  Av grads[GRAD_ARGNUMS];
+  for (u32 i = 0; i < q->count && o == OUT_GO; i++)
+    if (!(grads[i] = gradients(r, &w, av_force(r, args[q->at[i]]), variables.data + first[i], first[i + 1] - first[i]))) o = OUT_FAIL;
+  if (o == OUT_GO) {
+    Av pair[2] = {y, q->list ? av_items(r, AV_LIST, grads, q->count) : grads[0]};
+    o = pair[1] ? made(r, q->value ? av_items(r, AV_LIST, pair, 2) : pair[1], out) : OUT_FAIL;
+  }
+  walk_free(&w);
+  vec_free(alloc, &variables);
+  return o;
+}
+
+Outcome record_grad(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out) {
+  Request q;
+  RecState state;
+  Outcome o = read_request(r, transform, nargs, &q);
+  if (o != OUT_GO) return o;
+  RecMark mark = rec_mark(r);
+  if (!rec_save(r, &state)) return OUT_FAIL;
+  o = differentiate(r, &q, args, nargs, out);
+  if (o != OUT_GO && o != OUT_FAIL) {
+    u16 reason = r->reason;
+    rec_rollback(r, &mark);
+    rec_restore(r, &state);
+    r->reason = reason;
+  }
+  rec_state_free(r, &state);
+  return o;
+}
