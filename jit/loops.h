@@ -306,6 +306,9 @@ static inline u32 loop_init_of(const LoopFn *fn, u32 head, u32 i) {
   const LoopNode *n = loop_node(fn, head);
   return loop_list(fn, n)[n->a + i];
 }
+static inline bool loop_terms_equal(const LoopTerm *a, const LoopTerm *b) {
+  return a->coef == b->coef && a->var == b->var && a->stride[0] == b->stride[0] && a->stride[1] == b->stride[1];
+}
 /* True when every variable of the access is a loop index or a parameter. */
 bool loop_access_is_affine(const LoopFn *fn, const LoopNode *access);
 /* Calls `visit` with every value the node reads, in order (terms' strides and variables included). */

@@ -103,7 +103,9 @@ static u64 hash_node(const LoopNode *n, u32 epoch) {
 }
 
 static bool same_terms(const Pass *p, const LoopNode *x, const LoopNode *y) {
-  return x->count == y->count && (x->count == 0 || memcmp(loop_terms(p->fn, x), loop_terms(p->fn, y), sizeof(LoopTerm) * x->count) == 0);
+  bool same = x->count == y->count;
+  for (u32 i = 0; same && i < x->count; i++) same = loop_terms_equal(&loop_terms(p->fn, x)[i], &loop_terms(p->fn, y)[i]);
+  return same;
 }
 
 static bool same_value(const Pass *p, const LoopNode *x, const LoopNode *y) {

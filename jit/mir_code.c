@@ -20,6 +20,7 @@ struct Context {
   MirPool *pool;
   Context *older;
   MIR_context_t ctx;
+  MirThunks thunks;
   u32 codes;     /* groups alive in it */
   u32 functions; /* compiled in it */
   bool broken;
@@ -69,12 +70,19 @@ static bool guarded(Context *c, void (*run)(void *), void *arg) {
 
 /* ---- contexts ------------------------------------------------------------------------------ */
 
+static const u8 *publish_thunk(MIR_context_t ctx, u64 (*poll)(LoopCtx *)) {
+  u8 code[512];
+  size_t length = mir_thunk(code, poll);
+  return _MIR_publish_code(ctx, code, length);
+}
+
 static Context *new_context(MirPool *pool) {
   Context *c = mem_alloc_zero(pool->alloc, sizeof *c);
   if (!c) return NULL;
   c->pool = pool;
   c->ctx = MIR_init();
   set_error_callback(c);
+  c->thunks = (MirThunks){publish_thunk(c->ctx, NULL), publish_thunk(c->ctx, mir_poll)};
   MIR_gen_init(c->ctx);
   MIR_gen_set_optimize_level(c->ctx, 1); /* level 2 miscompiles (cpu.md) */
   c->older = pool->newest;
@@ -128,9 +136,7 @@ static void make_prototypes(MirGroup *g) {
   } rows[PROTO_COUNT] = {
     [PROTO_D_D] = {"d_d", "DD"},       [PROTO_D_DD] = {"d_dd", "DDD"},     [PROTO_D_DDD] = {"d_ddd", "DDDD"},  [PROTO_F_F] = {"f_f", "FF"},
     [PROTO_F_FF] = {"f_ff", "FFF"},    [PROTO_F_FFF] = {"f_fff", "FFFF"},  [PROTO_P_P] = {"p_p", "PP"},        [PROTO_P_PP] = {"p_pp", "PPP"},
-    [PROTO_V_PP] = {"v_pp", "VPP"},    [PROTO_V_PD] = {"v_pd", "VPD"},     [PROTO_V_PF] = {"v_pf", "VPF"},     [PROTO_F_P] = {"f_p", "FP"},
-    [PROTO_P_F] = {"p_f", "PF"},       [PROTO_D_PD] = {"d_pd", "DPD"},     [PROTO_F_PF] = {"f_pf", "FPF"},     [PROTO_D_PDP] = {"d_pdp", "DPDP"},
-    [PROTO_F_PFP] = {"f_pfp", "FPFP"}, [PROTO_KERNEL] = {"kernel", "PPPP"}, [PROTO_FRAME] = {"frame", "VPPPPP"},
+    [PROTO_F_P] = {"f_p", "FP"},       [PROTO_P_F] = {"p_f", "PF"},        [PROTO_KERNEL] = {"kernel", "PPPP"}, [PROTO_FRAME] = {"frame", "VPPPPP"},
   };
   for (u32 i = 0; i < PROTO_COUNT; i++) {
     MIR_var_t vars[8];
@@ -184,7 +190,7 @@ static Patched patch_unit(MirPool *pool, Context *c, const MirUnit *unit, u32 nu
   u8 *copy = mem_alloc(pool->alloc, length);
   if (!copy) return PATCH_NO_MEMORY;
   memcpy(copy, code, length);
-  bool ok = mir_patch(copy, length, &patched);
+  bool ok = mir_patch(copy, length, code, &c->thunks, &patched);
   if (ok) _MIR_change_code(c->ctx, code, copy, length);
   mem_free(pool->alloc, copy, length);
   pool->stats.patched += ok ? patched : 0;

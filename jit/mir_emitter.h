@@ -29,7 +29,9 @@ typedef enum MirMark {
   MARK_CEIL,
   MARK_TRUNC,
   MARK_RINT,
-  MARK_FMA, /* two stand-ins: mul, then add */
+  MARK_FMA,  /* two stand-ins: mul, then add */
+  MARK_CALL, /* no stand-in: calls the context's thunk for FRAME_CALL, which keeps every register */
+  MARK_POLL, /* likewise for mir_poll */
   MARK_COUNT
 } MirMark;
 #define MIR_MARK 0x57E50000u
@@ -38,7 +40,19 @@ bool mir_can_mark(MirMark kind); /* does this processor have the instruction */
 /* Offset behind the end mark of function `number` in code that has one; 0 when it does not come within `limit` bytes. */
 size_t mir_code_end(const u8 *code, size_t limit, u32 number);
 /* Patches a copy of the code up to its end mark. False when a mark has no stand-in that can be replaced behind it. */
-bool mir_patch(u8 *bytes, size_t length, u64 *patched);
+typedef struct MirThunks {
+  const u8 *call, *poll;
+} MirThunks;
+bool mir_patch(u8 *bytes, size_t length, const u8 *address, const MirThunks *thunks, u64 *patched);
+
+/* The frame of a function that uses marks: words that have a meaning. */
+enum { FRAME_MARK = 0, FRAME_CAST = 8, FRAME_CALL = 16, FRAME_ARG = 24, FRAME_ARG2 = 32, FRAME_ANSWER = 40, FRAME_VALUE = 48, FRAME_CTX = 56, FRAME_FIRST = 64 };
+/* Code that calls the function at FRAME_CALL with FRAME_ARG and FRAME_ARG2 (or `poll` with FRAME_CTX when it is not NULL), puts
+ * its result to FRAME_ANSWER, and keeps all registers; the frame is where the stack pointer points to. Its bytes to
+ * `code`, at most 512; returns their number. */
+size_t mir_thunk(u8 *code, u64 (*poll)(LoopCtx *));
+/* Asks ctx->poll, if there is one; not 0: leave. Leaves a budget of 0 at least. */
+u64 mir_poll(LoopCtx *ctx);
 
 /* ---- C functions that emitted code calls (mir_runtime.c) ------------------------------------- */
 
@@ -46,6 +60,7 @@ bool mir_patch(u8 *bytes, size_t length, u64 *patched);
 typedef struct MirLanes { /* order LANES */
   u64 used; /* levels that hold something; the emitted code sets it to 0 */
   u64 op;   /* LOOP_ADD or LOOP_MUL */
+  u64 any;  /* at the end: has the last block elements */
   u64 count[6];
   union {
     f64 d[6][32];
@@ -56,6 +71,7 @@ typedef struct MirLanes { /* order LANES */
 typedef struct MirRows { /* order ROWS, and scans */
   u64 used;
   u64 op;
+  u64 any;
   u64 count[16];
   f64 acc[16]; /* an f32 accumulator is kept as f64 and rounded at every step: exact */
   f64 before[16];
@@ -64,16 +80,16 @@ typedef struct MirRows { /* order ROWS, and scans */
 /* A full block: its lanes go up as one element. */
 void mir_lanes_push_f64(MirLanes *l, f64 *lanes);
 void mir_lanes_push_f32(MirLanes *l, f32 *lanes);
-/* The end: `v` of the last block, when `any`, and what went up before. */
-f64 mir_lanes_end_f64(MirLanes *l, f64 v, u64 any);
-f32 mir_lanes_end_f32(MirLanes *l, f32 v, u64 any);
-void mir_rows_push_f64(MirRows *r, f64 v);
-void mir_rows_push_f32(MirRows *r, f32 v);
-f64 mir_rows_end_f64(MirRows *r, f64 v, u64 any);
-f32 mir_rows_end_f32(MirRows *r, f32 v, u64 any);
+/* The end: of the last block in *v, when `any`, and what went up before; to *v. */
+void mir_lanes_end_f64(MirLanes *l, f64 *v);
+void mir_lanes_end_f32(MirLanes *l, f32 *v);
+void mir_rows_push_f64(MirRows *r, f64 *v);
+void mir_rows_push_f32(MirRows *r, f32 *v);
+void mir_rows_end_f64(MirRows *r, f64 *v);
+void mir_rows_end_f32(MirRows *r, f32 *v);
 /* A segment's total in; what comes before the next segment out. */
-f64 mir_scan_push_f64(MirRows *r, f64 total);
-f32 mir_scan_push_f32(MirRows *r, f32 total);
+void mir_scan_push_f64(MirRows *r, f64 *v);
+void mir_scan_push_f32(MirRows *r, f32 *v);
 
 /* Scalar operations by name of the loop IR, for what MIR cannot say: NULL when there is none. */
 void (*mir_runtime_op(LoopOp op, LoopType type))(void);
@@ -93,15 +109,8 @@ typedef enum MirProto {
   PROTO_F_FFF,
   PROTO_P_P,
   PROTO_P_PP,
-  PROTO_V_PP,
-  PROTO_V_PD,
-  PROTO_V_PF,
   PROTO_F_P,
   PROTO_P_F,
-  PROTO_D_PD,
-  PROTO_F_PF,
-  PROTO_D_PDP,
-  PROTO_F_PFP,
   PROTO_KERNEL, /* P (P, P, P) */
   PROTO_FRAME,  /* V (P, P, P, P, P) */
   PROTO_COUNT
@@ -132,11 +141,17 @@ typedef struct MirGroup {
 typedef struct Stream {
   u32 buffer;
   u32 first, count; /* in Emitter.stream_terms */
-  u32 axis;         /* index node; 0: a constant of the function */
+  u32 axis;         /* index node; 0: a constant of the function, or `mixed` */
   u32 parent;
+  bool mixed;       /* has computed terms: made from its parent, which has the others, where it is asked for */
   MIR_reg_t reg;
   MIR_op_t step; /* bytes per trip */
 } Stream;
+
+typedef struct Known {
+  u32 stream; /* a mixed one */
+  MIR_reg_t reg;
+} Known;
 
 typedef enum FoldKind { FOLD_NONE, FOLD_EXACT, FOLD_LANES, FOLD_ROWS, FOLD_SCAN } FoldKind;
 
@@ -205,12 +220,15 @@ typedef struct Emitter {
   u32 folds;      /* reductions open: each depth has its own places in the frame */
   u32 fold_lanes[8], fold_state[8];
   u32 save_at;    /* offset of the room for mir_save */
-  u32 words_at, words_bytes; /* room for exit values and kernel arguments */
+  u32 words_at;   /* offset of the room for exit values and kernel arguments; 0 = not asked for yet */
+  MIR_label_t tell; /* native: tells the host the frame left by exit `left_by` with `left_values` words */
+  MIR_reg_t left_by, left_values;
   MIR_label_t exit;
   VEC(OpenHead) open;
   VEC(Stream) streams; /* 0 unused */
   VEC(LoopTerm) stream_terms;
   u32 *access_stream; /* per node */
+  VEC(Known) known;   /* addresses of mixed streams in registers: within a block, as long as no computed value changes */
   VEC(Cold) cold;
   Cold no_cold; /* stands in when memory was refused */
   VEC(u32) cold_open;
@@ -229,11 +247,12 @@ static inline LoopType et(const Emitter *e, u32 id) { return loop_type_of(e->fn,
 static inline MIR_op_t R(const Emitter *e, MIR_reg_t r) { return MIR_new_reg_op(e->ctx, r); }
 static inline MIR_op_t I(const Emitter *e, i64 v) { return MIR_new_int_op(e->ctx, v); }
 static inline MIR_op_t L(const Emitter *e, MIR_label_t l) { return MIR_new_label_op(e->ctx, l); }
-static inline MIR_op_t M(const Emitter *e, MIR_type_t t, MIR_reg_t base, i64 disp) { return MIR_new_mem_op(e->ctx, t, disp, base, 0, 1); }
 
 static inline void put(Emitter *e, MIR_insn_t insn) { MIR_append_insn(e->ctx, e->item, insn); }
 static inline void ins2(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b) { put(e, MIR_new_insn(e->ctx, c, a, b)); }
 void ins3(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b, MIR_op_t d); /* never one register three times: MIR's spilling trips on that */
+MIR_op_t M(Emitter *e, MIR_type_t t, MIR_reg_t base, i64 disp); /* memory operand; emits its address */
+void mir_negate(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from);
 static inline void jump(Emitter *e, MIR_label_t l) { put(e, MIR_new_insn(e->ctx, MIR_JMP, L(e, l))); }
 MIR_label_t new_label(Emitter *e); /* freed with the function when it is never put */
 void put_label(Emitter *e, MIR_label_t l);
@@ -261,9 +280,9 @@ typedef struct Move {
 void mir_moves(Emitter *e, Move *moves, u32 count); /* all at once: reads before writes */
 void mir_call(Emitter *e, MirProto proto, void (*fn)(void), u32 nops, const MIR_op_t *ops); /* result first, then arguments */
 Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at); /* with its label; a dummy after a failure */
-/* Around a call in cold code: float registers that live across it go to the frame, so that MIR may keep them in registers. */
-void mir_save(Emitter *e, const Cold *c);
-void mir_restore(Emitter *e, const Cold *c);
+/* A call in cold code that hot code does not feel: fn(a, b), by the thunk; without marks, float registers that live across it
+ * go to the frame and back. */
+MIR_reg_t mir_quiet_call(Emitter *e, const Cold *c, void (*fn)(void), MIR_op_t a, MIR_op_t b);
 void mir_statement(Emitter *e, u32 at);
 WeftStatus mir_function(MirGroup *g, u32 unit);
 
@@ -285,6 +304,7 @@ OpenHead *mir_innermost_loop(Emitter *e);
 /* mir_streams.c */
 bool mir_find_streams(Emitter *e); /* false when memory was refused */
 MIR_reg_t mir_address(Emitter *e, u32 access, i64 *disp);
+void mir_forget_addresses(Emitter *e);
 void mir_begin_streams(Emitter *e, u32 axis, MIR_reg_t from); /* from: the first index; 0 = it is 0 */
 void mir_step_streams(Emitter *e, u32 axis);
 

@@ -32,8 +32,8 @@ static MIR_reg_t state_of(Emitter *e, const Fold *f) {
   return r;
 }
 
-_Static_assert(offsetof(MirLanes, used) == 0 && offsetof(MirLanes, op) == 8, "set_state writes these");
-_Static_assert(offsetof(MirRows, used) == 0 && offsetof(MirRows, op) == 8, "set_state writes these");
+_Static_assert(offsetof(MirLanes, used) == 0 && offsetof(MirLanes, op) == 8 && offsetof(MirLanes, any) == 16, "emitted code writes these");
+_Static_assert(offsetof(MirRows, used) == 0 && offsetof(MirRows, op) == 8 && offsetof(MirRows, any) == 16, "emitted code writes these");
 
 /* A block begins: as many lanes as it will have elements start from the identity. */
 static void begin_block(Emitter *e, u32 head, const Fold *f) {
@@ -242,33 +242,33 @@ typedef void (*Function)(void);
 
 static void push_lanes(Emitter *e, const Cold *c) {
   const Fold *f = &c->fold;
-  bool d = f->type == LT_F64;
   ins2(e, MIR_MOV, R(e, f->lane), R(e, f->lane0));
   ins3(e, MIR_SUB, R(e, f->chunks), R(e, f->chunks), I(e, 1));
   ins3(e, MIR_BNE, L(e, c->back), R(e, f->chunks), I(e, 0));
-  MIR_op_t ops[2] = {R(e, state_of(e, f)), R(e, f->lane0)};
-  mir_save(e, c);
-  mir_call(e, PROTO_V_PP, d ? (Function)mir_lanes_push_f64 : (Function)mir_lanes_push_f32, 2, ops);
-  mir_restore(e, c);
+  Function push = f->type == LT_F64 ? (Function)mir_lanes_push_f64 : (Function)mir_lanes_push_f32;
+  (void)mir_quiet_call(e, c, push, R(e, state_of(e, f)), R(e, f->lane0));
   ins3(e, MIR_SUB, R(e, f->left), R(e, f->left), I(e, (i64)loop_lanes(f->type) * LOOP_BLOCK_TRIPS));
   begin_block(e, c->node, f);
+}
+
+/* Calls fn(state, &value) with a value in a register, which gets the answer. */
+static void call_with_value(Emitter *e, const Cold *c, Function fn, MIR_reg_t value) {
+  const Fold *f = &c->fold;
+  MIR_op_t at = M(e, mir_memory_type(f->type), mir_frame(e), FRAME_VALUE);
+  MIR_reg_t pointer = mir_temp(e, LT_I64);
+  ins2(e, move_code(f->type), at, R(e, value));
+  ins3(e, MIR_ADD, R(e, pointer), R(e, mir_frame(e)), I(e, FRAME_VALUE));
+  (void)mir_quiet_call(e, c, fn, R(e, state_of(e, f)), R(e, pointer));
+  ins2(e, move_code(f->type), R(e, value), at);
 }
 
 static void push_acc(Emitter *e, const Cold *c) {
   const Fold *f = &c->fold;
   bool d = f->type == LT_F64, scan = f->kind == FOLD_SCAN;
-  MIR_reg_t before = mir_temp(e, f->type);
-  MIR_op_t state = R(e, state_of(e, f));
-  mir_save(e, c);
-  if (scan) {
-    MIR_op_t ops[3] = {R(e, before), state, R(e, f->acc)};
-    mir_call(e, d ? PROTO_D_PD : PROTO_F_PF, d ? (Function)mir_scan_push_f64 : (Function)mir_scan_push_f32, 3, ops);
-  } else {
-    MIR_op_t ops[2] = {state, R(e, f->acc)};
-    mir_call(e, d ? PROTO_V_PD : PROTO_V_PF, d ? (Function)mir_rows_push_f64 : (Function)mir_rows_push_f32, 2, ops);
-  }
-  mir_restore(e, c);
-  if (scan) ins2(e, move_code(f->type), R(e, f->before), R(e, before));
+  Function scan_push = d ? (Function)mir_scan_push_f64 : (Function)mir_scan_push_f32;
+  Function rows_push = d ? (Function)mir_rows_push_f64 : (Function)mir_rows_push_f32;
+  call_with_value(e, c, scan ? scan_push : rows_push, f->acc);
+  if (scan) ins2(e, move_code(f->type), R(e, f->before), R(e, f->acc));
   ins2(e, move_code(f->type), R(e, f->acc), identity(e, c->node, f->type));
   ins2(e, MIR_MOV, R(e, f->chunks), I(e, scan ? LOOP_SCAN_SEGMENT : LOOP_ROW_BLOCK));
 }
@@ -281,12 +281,10 @@ void mir_cold_fold(Emitter *e, const Cold *c) {
     if (f->kind == FOLD_LANES) push_lanes(e, c);
     else push_acc(e, c);
   } else {
-    MIR_op_t ops[4] = {R(e, f->total), R(e, state_of(e, f)), R(e, f->total), R(e, f->left)};
     Function lanes = d ? (Function)mir_lanes_end_f64 : (Function)mir_lanes_end_f32;
     Function rows = d ? (Function)mir_rows_end_f64 : (Function)mir_rows_end_f32;
-    mir_save(e, c);
-    mir_call(e, d ? PROTO_D_PDP : PROTO_F_PFP, f->kind == FOLD_LANES ? lanes : rows, 4, ops);
-    mir_restore(e, c);
+    ins2(e, MIR_MOV, M(e, MIR_T_I64, mir_frame(e), f->state_at + 16), R(e, f->left)); /* any */
+    call_with_value(e, c, f->kind == FOLD_LANES ? lanes : rows, f->total);
   }
   jump(e, c->back);
 }

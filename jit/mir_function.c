@@ -1,7 +1,7 @@
 /* mir_function.c — one loop IR function as a MIR function: parameters, statements, checks, exits, calls.
  *
- * Layout: an entry section (frame, parameters, constants, base pointers) that later code may still add to; the body; the one
- * exit; cold code. Calls in hot code make MIR keep float values in memory; so what is seldom run saves and restores the
+ * Layout: an entry section (frame, parameters, constants, base pointers) that later code may still add to; the body; cold
+ * code; the one exit. Calls in hot code make MIR keep float values in memory; so what is seldom run saves and restores the
  * float registers that live across its calls itself. */
 #include <stdio.h>
 #include <string.h>
@@ -39,16 +39,79 @@ void mir_at_entry(Emitter *e, MIR_insn_t insn) {
   e->entry = insn;
 }
 
+/* ---- instructions -------------------------------------------------------------------------- */
+
+/* MIR would take apart immediates and displacements with registers that it shares over the whole function, which then live
+ * everywhere; and would make two moves of what the processor does in place. So this is said here, with fresh registers. */
+static MIR_op_t small_reg(Emitter *e, i64 v) {
+  MIR_reg_t r = mir_temp(e, LT_I64);
+  put(e, MIR_new_insn(e->ctx, MIR_MOV, R(e, r), I(e, v)));
+  return R(e, r);
+}
+
+MIR_op_t M(Emitter *e, MIR_type_t t, MIR_reg_t base, i64 disp) {
+  if (disp) {
+    MIR_op_t by = small_reg(e, disp);
+    MIR_reg_t r = mir_temp(e, LT_I64);
+    put(e, MIR_new_insn(e->ctx, MIR_ADD, R(e, r), R(e, base), by));
+    base = r;
+  }
+  return MIR_new_mem_op(e->ctx, t, 0, base, 0, 1);
+}
+
+typedef enum InPlace { NOT_IN_PLACE, IN_PLACE, IN_PLACE_EITHER } InPlace; /* EITHER: its operands commute */
+
+static InPlace in_place(MIR_insn_code_t c, LoopType *t) {
+  *t = LT_I64;
+  switch (c) {
+    case MIR_FADD:
+    case MIR_FMUL: *t = LT_F32; return IN_PLACE_EITHER;
+    case MIR_DADD:
+    case MIR_DMUL: *t = LT_F64; return IN_PLACE_EITHER;
+    case MIR_FSUB:
+    case MIR_FDIV: *t = LT_F32; return IN_PLACE;
+    case MIR_DSUB:
+    case MIR_DDIV: *t = LT_F64; return IN_PLACE;
+    case MIR_AND:
+    case MIR_OR:
+    case MIR_XOR: return IN_PLACE_EITHER;
+    case MIR_SUB:
+    case MIR_LSH:
+    case MIR_RSH:
+    case MIR_URSH: return IN_PLACE;
+    default: return NOT_IN_PLACE;
+  }
+}
+
+static bool is_op(MIR_op_t x, MIR_op_t y) { return x.mode == MIR_OP_REG && y.mode == MIR_OP_REG && x.u.reg == y.u.reg; }
+
 void ins3(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b, MIR_op_t d) {
-  bool thrice = a.mode == MIR_OP_REG && b.mode == MIR_OP_REG && d.mode == MIR_OP_REG && a.u.reg == b.u.reg && a.u.reg == d.u.reg;
-  if (thrice) {
+  LoopType t;
+  InPlace how = in_place(c, &t);
+  if (b.mode == MIR_OP_INT) b = small_reg(e, b.u.i);
+  if (d.mode == MIR_OP_INT) d = small_reg(e, d.u.i);
+  if (is_op(a, b) && is_op(a, d)) {
     MIR_type_t type = MIR_reg_type(e->ctx, a.u.reg, e->item->u.func);
-    LoopType t = type == MIR_T_D ? LT_F64 : type == MIR_T_F ? LT_F32 : LT_I64;
-    MIR_reg_t copy = mir_temp(e, t);
-    ins2(e, move_code(t), R(e, copy), b);
+    LoopType of = type == MIR_T_D ? LT_F64 : type == MIR_T_F ? LT_F32 : LT_I64;
+    MIR_reg_t copy = mir_temp(e, of);
+    ins2(e, move_code(of), R(e, copy), b);
     d = R(e, copy);
   }
+  if (how == IN_PLACE_EITHER && is_op(a, d)) {
+    MIR_op_t other = b;
+    b = d;
+    d = other;
+  }
+  if (how != NOT_IN_PLACE && a.mode == MIR_OP_REG && !is_op(a, b) && !is_op(a, d)) {
+    ins2(e, move_code(t), a, b);
+    b = a;
+  }
   put(e, MIR_new_insn(e->ctx, c, a, b, d));
+}
+
+void mir_negate(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from) {
+  if (!is_op(R(e, to), from)) ins2(e, move_code(t), R(e, to), from);
+  ins2(e, t == LT_F64 ? MIR_DNEG : t == LT_F32 ? MIR_FNEG : MIR_NEG, R(e, to), R(e, to));
 }
 
 MIR_label_t new_label(Emitter *e) {
@@ -125,14 +188,14 @@ MIR_op_t mir_op(Emitter *e, u32 id) {
   return R(e, e->regs[id]);
 }
 
-/* The frame: first word for marks, second for moves between kinds of register. Its size is known at the end. */
+/* The frame lies where the stack pointer points to; its size is known at the end. */
 MIR_reg_t mir_frame(Emitter *e) {
   if (!e->frame) {
     e->frame = new_reg(e, LT_I64, "frame", 0);
-    MIR_insn_t insn = MIR_new_insn(e->ctx, MIR_ALLOCA, R(e, e->frame), I(e, 16));
+    MIR_insn_t insn = MIR_new_insn(e->ctx, MIR_ALLOCA, R(e, e->frame), I(e, FRAME_FIRST));
     MIR_prepend_insn(e->ctx, e->item, insn);
     if (!e->entry) e->entry = insn;
-    if (e->frame_bytes < 16) e->frame_bytes = 16;
+    e->frame_bytes = FRAME_FIRST;
   }
   return e->frame;
 }
@@ -144,12 +207,15 @@ u32 mir_frame_room(Emitter *e, u32 bytes) {
   return at;
 }
 
-/* Room for words that are read at once. */
-static u32 words_room(Emitter *e, u32 count) {
-  if (count * 8 > e->words_bytes) {
-    e->words_bytes = count * 8;
-    e->words_at = mir_frame_room(e, e->words_bytes);
+/* Room for words that are read at once: exit values, arguments of kernels. */
+static u32 words_room(Emitter *e) {
+  u32 most = 1;
+  for (u32 i = 0; !e->words_at && i < e->fn->body.count; i++) {
+    const LoopNode *n = en(e, e->fn->body.data[i]);
+    LoopForm form = loop_op_form((LoopOp)n->op);
+    if ((form == LOOP_FORM_CHECK || form == LOOP_FORM_CALL || form == LOOP_FORM_EXIT) && n->count > most) most = n->count;
   }
+  if (!e->words_at) e->words_at = mir_frame_room(e, most * 8);
   return e->words_at;
 }
 
@@ -191,6 +257,13 @@ void mir_call(Emitter *e, MirProto proto, void (*fn)(void), u32 nops, const MIR_
   MIR_op_t all[10] = {MIR_new_ref_op(e->ctx, e->group->protos[proto]), MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn)};
   memcpy(all + 2, ops, sizeof *ops * nops);
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, nops + 2, all));
+}
+
+static MIR_op_t in_reg(Emitter *e, LoopType t, MIR_op_t op) {
+  if (op.mode == MIR_OP_REG) return op;
+  MIR_reg_t r = mir_temp(e, t);
+  ins2(e, move_code(t), R(e, r), op);
+  return R(e, r);
 }
 
 /* ---- cold code ----------------------------------------------------------------------------- */
@@ -238,14 +311,31 @@ static void move_saved(Emitter *e, const Cold *c, bool out) {
   }
 }
 
-void mir_save(Emitter *e, const Cold *c) { move_saved(e, c, true); }
-
-void mir_restore(Emitter *e, const Cold *c) {
+static void call_and_restore(Emitter *e, const Cold *c, MIR_op_t fn, MIR_reg_t answer, MIR_op_t a, MIR_op_t b) {
+  move_saved(e, c, true);
+  MIR_op_t ops[5] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_P_PP]), fn, R(e, answer), a, b};
+  put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 5, ops));
   move_saved(e, c, false);
   for (u32 i = 0; i < e->constants.count; i++) {
     u32 id = e->constants.data[i];
     ins2(e, move_code(et(e, id)), R(e, e->regs[id]), immediate(e, et(e, id), en(e, id)->imm));
   }
+}
+
+MIR_reg_t mir_quiet_call(Emitter *e, const Cold *c, void (*fn)(void), MIR_op_t a, MIR_op_t b) {
+  MIR_reg_t answer = mir_temp(e, LT_I64), frame = mir_frame(e);
+  MIR_op_t callee = I(e, (i64)(uintptr_t)fn);
+  if (e->group->plain) {
+    call_and_restore(e, c, callee, answer, a, b);
+    return answer;
+  }
+  callee = in_reg(e, LT_I64, callee);
+  ins2(e, MIR_MOV, M(e, MIR_T_I64, frame, FRAME_CALL), callee);
+  ins2(e, MIR_MOV, M(e, MIR_T_I64, frame, FRAME_ARG), a);
+  ins2(e, MIR_MOV, M(e, MIR_T_I64, frame, FRAME_ARG2), b);
+  mir_mark(e, MARK_CALL, ++e->marks);
+  ins2(e, MIR_MOV, R(e, answer), M(e, MIR_T_I64, frame, FRAME_ANSWER));
+  return answer;
 }
 
 /* Offsets in LoopCtx. */
@@ -272,21 +362,31 @@ static void store_word(Emitter *e, MIR_reg_t base, i64 offset, u32 id) {
   }
 }
 
-/* Tells the host this function's frame and leaves. */
+/* Leaves by an exit: puts its values where `tell` reads them. */
 static void leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 count) {
-  MIR_label_t untold = new_label(e);
-  MIR_reg_t fn = mir_temp(e, LT_I64), words = mir_temp(e, LT_I64);
-  u32 at = words_room(e, count);
+  u32 at = words_room(e);
+  if (!e->tell) {
+    e->tell = new_label(e);
+    e->left_by = new_reg(e, LT_I64, "left_by", 0);
+    e->left_values = new_reg(e, LT_I64, "left_values", 0);
+  }
   for (u32 i = 0; i < count; i++) store_word(e, mir_frame(e), at + i * 8, values[i]);
-  ins3(e, MIR_ADD, R(e, words), R(e, mir_frame(e)), I(e, at));
-  ins2(e, MIR_MOV, R(e, fn), ctx_word(e, CTX_FRAME));
-  ins3(e, MIR_BEQ, L(e, untold), R(e, fn), I(e, 0));
-  MIR_op_t ops[7] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_FRAME]), R(e, fn), R(e, e->native_ctx), I(e, (i64)e->fn->tag), I(e, exit),
-    R(e, words), I(e, count)};
-  put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 7, ops));
-  put_label(e, untold);
+  ins2(e, MIR_MOV, R(e, e->left_by), I(e, exit));
+  ins2(e, MIR_MOV, R(e, e->left_values), I(e, count));
   ins2(e, MIR_MOV, R(e, e->code), code ? R(e, code) : I(e, exit));
-  jump(e, e->exit);
+  jump(e, e->tell);
+}
+
+/* Tells the host the frame that is left; then the exit follows. */
+static void put_tell(Emitter *e) {
+  MIR_reg_t fn = mir_temp(e, LT_I64), words = mir_temp(e, LT_I64);
+  put_label(e, e->tell);
+  ins3(e, MIR_ADD, R(e, words), R(e, mir_frame(e)), I(e, words_room(e)));
+  ins2(e, MIR_MOV, R(e, fn), ctx_word(e, CTX_FRAME));
+  ins3(e, MIR_BEQ, L(e, e->exit), R(e, fn), I(e, 0));
+  MIR_op_t ops[7] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_FRAME]), R(e, fn), R(e, e->native_ctx), I(e, (i64)e->fn->tag), R(e, e->left_by),
+    R(e, words), R(e, e->left_values)};
+  put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 7, ops));
 }
 
 static void cold_leave(Emitter *e, const Cold *c) {
@@ -298,18 +398,18 @@ static void cold_leave(Emitter *e, const Cold *c) {
 }
 
 static void cold_poll(Emitter *e, const Cold *c) {
-  MIR_reg_t fn = mir_temp(e, LT_I64), answer = mir_temp(e, LT_I64);
   const LoopNode *n = en(e, c->node);
+  MIR_reg_t answer;
   put_label(e, c->label);
-  ins2(e, MIR_MOV, R(e, fn), ctx_word(e, CTX_POLL));
-  ins3(e, MIR_BEQ, L(e, c->back), R(e, fn), I(e, 0));
-  mir_save(e, c);
   ins2(e, MIR_MOV, ctx_word(e, CTX_BUDGET), R(e, e->left));
-  MIR_op_t ops[4] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_P_P]), R(e, fn), R(e, answer), R(e, e->native_ctx)};
-  put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 4, ops));
+  if (e->group->plain) {
+    answer = mir_quiet_call(e, c, (void (*)(void))mir_poll, R(e, e->native_ctx), I(e, 0));
+  } else {
+    answer = mir_temp(e, LT_I64);
+    mir_mark(e, MARK_POLL, ++e->marks);
+    ins2(e, MIR_MOV, R(e, answer), M(e, MIR_T_I64, mir_frame(e), FRAME_ANSWER));
+  }
   ins2(e, MIR_MOV, R(e, e->left), ctx_word(e, CTX_BUDGET));
-  ins2(e, MIR_UEXT32, R(e, answer), R(e, answer));
-  mir_restore(e, c);
   ins3(e, MIR_BEQ, L(e, c->back), R(e, answer), I(e, 0));
   leave(e, (u32)n->imm, 0, loop_list(e->fn, n), n->count);
 }
@@ -381,13 +481,6 @@ static void check_fit(Emitter *e, const LoopNode *n, MIR_label_t failed) {
   put_label(e, fits);
 }
 
-static MIR_op_t in_reg(Emitter *e, LoopType t, MIR_op_t op) {
-  if (op.mode == MIR_OP_REG) return op;
-  MIR_reg_t r = mir_temp(e, t);
-  ins2(e, move_code(t), R(e, r), op);
-  return R(e, r);
-}
-
 static void put_check(Emitter *e, u32 id, u32 at) {
   const LoopNode *n = en(e, id);
   Cold *c = mir_cold(e, e->fn->kind == LOOP_KERNEL ? COLD_CHECK : COLD_LEAVE, id, at);
@@ -407,8 +500,8 @@ static void put_check(Emitter *e, u32 id, u32 at) {
 static void put_poll(Emitter *e, u32 id, u32 at) {
   Cold *c = mir_cold(e, COLD_POLL, id, at);
   MIR_label_t label = c->label, back = c->back = new_label(e);
-  ins3(e, MIR_SUB, R(e, e->left), R(e, e->left), I(e, 1));
-  ins3(e, MIR_BLT, L(e, label), R(e, e->left), I(e, 0));
+  ins3(e, MIR_SUBO, R(e, e->left), R(e, e->left), I(e, 1));
+  put(e, MIR_new_insn(e->ctx, MIR_UBO, L(e, label))); /* it was 0 */
   put_label(e, back);
 }
 
@@ -428,7 +521,7 @@ static MirUnit *unit_of(const Emitter *e, const LoopFn *fn) {
 
 static void call_kernel(Emitter *e, u32 id, u32 at, const LoopNode *n, MIR_op_t callee) {
   const u32 *list = loop_list(e->fn, n);
-  u32 words = n->a - 2, room = words_room(e, words);
+  u32 words = n->a - 2, room = words_room(e);
   MIR_reg_t args = mir_temp(e, LT_I64), key = mir_temp(e, LT_I64);
   for (u32 i = 0; i < words; i++) store_word(e, mir_frame(e), room + i * 8, list[i]);
   ins3(e, MIR_ADD, R(e, args), R(e, mir_frame(e)), I(e, room));
@@ -487,7 +580,9 @@ static void put_call(Emitter *e, u32 id, u32 at) {
     mir_missing(e, "no definition of", name);
     return;
   }
-  MIR_op_t callee = unit ? MIR_new_ref_op(e->ctx, unit->item) : MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn->address);
+  /* In a register, or MIR would put small functions in line: marks and frames are by function. */
+  MIR_op_t callee = R(e, mir_temp(e, LT_I64));
+  ins2(e, MIR_MOV, callee, unit ? MIR_new_ref_op(e->ctx, unit->item) : MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn->address));
   if (fn->kind == LOOP_KERNEL) {
     call_kernel(e, id, at, n, callee);
     return;
@@ -546,7 +641,7 @@ static void load_kernel_params(Emitter *e) {
     u32 id = e->fn->params.data[i];
     LoopType t = et(e, id);
     if (!e->lives.uses[id]) continue;
-    MIR_op_t word = M(e, loop_is_float(t) ? mir_memory_type(t) : MIR_T_I64, e->args, i * 8);
+    MIR_op_t word = MIR_new_mem_op(e->ctx, loop_is_float(t) ? mir_memory_type(t) : MIR_T_I64, i * 8, e->args, 0, 1);
     mir_at_entry(e, MIR_new_insn(e->ctx, move_code(t), R(e, mir_reg(e, id)), word));
   }
 }
@@ -623,6 +718,7 @@ static void put_body(Emitter *e) {
       e->left = new_reg(e, LT_I64, "left", 0);
       ins2(e, MIR_MOV, R(e, e->left), ctx_word(e, CTX_BUDGET));
     }
+    if (holds(fn, LOOP_POLL) && !e->group->plain) ins2(e, MIR_MOV, M(e, MIR_T_I64, mir_frame(e), FRAME_CTX), R(e, e->native_ctx));
     ins3(e, MIR_BEQ, L(e, e->exit), R(e, e->native_ctx), I(e, 0)); /* the exit is always reached: the end mark stays */
   }
   if (!mir_find_streams(e)) e->failed = true;
@@ -630,8 +726,10 @@ static void put_body(Emitter *e) {
     mir_statement(e, at);
     at = behind_dead_arm(e, at);
   }
-  put_exit(e);
+  jump(e, e->exit);
   put_cold(e);
+  if (e->tell) put_tell(e);
+  put_exit(e); /* last: its mark ends what is searched for marks */
 }
 
 /* The frame's size is in its ALLOCA, which stands first. */
@@ -664,6 +762,7 @@ WeftStatus mir_function(MirGroup *g, u32 number) {
   vec_free(e.alloc, &e.open);
   vec_free(e.alloc, &e.streams);
   vec_free(e.alloc, &e.stream_terms);
+  vec_free(e.alloc, &e.known);
   vec_free(e.alloc, &e.cold);
   vec_free(e.alloc, &e.cold_open);
   vec_free(e.alloc, &e.cold_saved);

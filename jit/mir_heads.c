@@ -82,6 +82,7 @@ static void close_axis(Emitter *e, OpenHead *o, u32 axis) {
 
 void mir_open_head(Emitter *e, u32 id, u32 at) {
   const LoopNode *n = en(e, id);
+  mir_forget_addresses(e);
   OpenHead o = {.head = id, .next = new_label(e), .done = new_label(e), .live = true};
   if (n->op == LOOP_IF) {
     bool has_else = e->lives.other[id] != e->lives.end[id];
@@ -104,10 +105,12 @@ void mir_open_head(Emitter *e, u32 id, u32 at) {
     }
     mir_fold_trip(e, &o, at);
   }
+  mir_forget_addresses(e); /* those made in front of the loop */
   if (!vec_push(e->alloc, &e->open, o)) e->failed = true;
 }
 
 void mir_else(Emitter *e) {
+  mir_forget_addresses(e);
   OpenHead *o = top(e);
   if (o->live) jump(e, o->done);
   put_label(e, o->arm);
@@ -115,6 +118,7 @@ void mir_else(Emitter *e) {
 }
 
 void mir_close_head(Emitter *e, u32 at) {
+  mir_forget_addresses(e);
   OpenHead *o = top(e);
   const LoopNode *n = en(e, o->head);
   if (n->op != LOOP_IF) {
@@ -159,7 +163,9 @@ static void next_trip(Emitter *e, u32 at, const LoopNode *n) {
   u32 branch = e->fn->body.data[header];
   bool in_then = at < e->lives.other[branch];
   MIR_label_t yes = o->then_label, no = o->else_label;
+  mir_forget_addresses(e);
   for (u32 pos = head_at + 1; pos < header; pos++) mir_statement(e, pos);
+  mir_forget_addresses(e);
   if (in_then) {
     mir_branch_if(e, loop_cond_of(e->fn, branch), yes);
     jump(e, no);

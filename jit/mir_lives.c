@@ -134,6 +134,10 @@ static void find_uses(Lives *l) {
     u32 id = fn->body.data[pos], cond = branched_on(l, id);
     const LoopNode *n = node(l, id);
     read_operands(l, pos, n);
+    if (loop_is_head(n)) { /* a trip ends by comparing its index with the count */
+      r.at = l->end[id];
+      for (u32 axis = 0; axis < n->a; axis++) read_at(&r, loop_trips_of(fn, id, axis));
+    }
     if (cond && l->deferred[cond]) read_deferred(l, pos, cond);
     if (n->op != LOOP_CHECK || fn->kind != LOOP_KERNEL) continue;
     u32 loop = l->loop[pos]; /* a failed check goes on with the carried values as they are */
@@ -158,6 +162,7 @@ static bool find_spans(Lives *l) {
     u32 from = l->where[id], to = l->last[id];
     if (n->op == LOOP_RESULT && loop_is_head(node(l, n->a))) from = l->end[n->a];
     if (n->op == LOOP_CARRY && to <= from) to = from + 1;
+    if (n->op == LOOP_INDEX && to < l->end[n->a]) to = l->end[n->a];
     if (to < from) to = from;
     if (!add_span(l, id, from, to)) return false;
   }
@@ -196,6 +201,23 @@ static void share(Lives *l, u32 target, u32 value, u32 within) {
   if (a != b && !collide(l, a, b)) merge(l, a, b);
 }
 
+/* Operations that the processor does in the register of their first operand, or of either. */
+static bool computes_in_place(const Lives *l, u32 id, bool *either) {
+  const LoopNode *n = node(l, id);
+  *either = n->op == LOOP_ADD || n->op == LOOP_MUL || n->op == LOOP_AND || n->op == LOOP_OR || n->op == LOOP_XOR;
+  bool in_place = *either || n->op == LOOP_SUB || n->op == LOOP_NEG || (n->op == LOOP_DIV && loop_is_float((LoopType)n->type));
+  return in_place && !l->deferred[id];
+}
+
+/* A value that ends where another begins hands its register on. */
+static void take_over(Lives *l, u32 id, u32 operand) {
+  const LoopNode *n = node(l, operand);
+  if (is_leaf_without_place(n) || n->op == LOOP_INDEX || n->type != node(l, id)->type || l->deferred[operand]) return;
+  if (l->last[operand] != l->where[id]) return;
+  u32 a = class_of(l, operand), b = class_of(l, id);
+  if (a != b && !collide(l, a, b)) merge(l, a, b);
+}
+
 static void find_classes(Lives *l) {
   const LoopFn *fn = l->fn;
   for (u32 pos = 0; pos < fn->body.count; pos++) { /* results of loops are their carried values at the end */
@@ -211,6 +233,14 @@ static void find_classes(Lives *l) {
     if (n->op == LOOP_YIELD && node(l, head)->op != LOOP_IF) continue;
     for (u32 i = 0; i < n->count; i++)
       share(l, n->op == LOOP_YIELD ? loop_result_of(fn, head, i) : loop_carry_of(fn, head, i), loop_list(fn, n)[i], head);
+  }
+  for (u32 pos = 0; pos < fn->body.count; pos++) {
+    u32 id = fn->body.data[pos];
+    bool either;
+    if (!computes_in_place(l, id, &either)) continue;
+    u32 before = l->spans[class_of(l, id)];
+    take_over(l, id, node(l, id)->a);
+    if (either && l->spans[class_of(l, id)] == before) take_over(l, id, node(l, id)->b);
   }
   for (u32 id = 1; id < fn->nodes.count; id++) l->class_of[id] = class_of(l, id);
 }

@@ -42,7 +42,7 @@ static MIR_reg_t in_reg(Emitter *e, LoopType t, MIR_op_t op) {
 /* ---- stand-ins ----------------------------------------------------------------------------- */
 
 void mir_mark(Emitter *e, MirMark kind, u32 number) {
-  ins2(e, MIR_MOV, M(e, MIR_T_I32, mir_frame(e), 0), I(e, (i64)(MIR_MARK | (u32)kind << 12 | (number & 0xFFF))));
+  ins2(e, MIR_MOV, M(e, MIR_T_I32, mir_frame(e), FRAME_MARK), I(e, (i64)(MIR_MARK | (u32)kind << 12 | (number & 0xFFF))));
 }
 
 static bool may_mark(const Emitter *e, MirMark kind) { return !e->group->plain && mir_can_mark(kind); }
@@ -67,12 +67,11 @@ static u64 float_bits(LoopType t, u64 f64_bits, u64 f32_bits) { return t == LT_F
 /* NaN absorbs, -0 is below +0. minsd gives its second operand when the two are equal or unordered; so of min(a, b) and
  * min(b, a) the bits or-ed are the answer: a NaN stays one. max(a, b) is -min(-a, -b). */
 static void float_min(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t a, MIR_op_t b, bool max) {
-  MIR_insn_code_t neg = pick(t, MIR_NEG, MIR_FNEG, MIR_DNEG);
   MIR_reg_t x = mir_temp(e, t), y = mir_temp(e, t);
   if (max) {
     MIR_reg_t na = mir_temp(e, t), nb = mir_temp(e, t);
-    ins2(e, neg, R(e, na), a);
-    ins2(e, neg, R(e, nb), b);
+    mir_negate(e, t, na, a);
+    mir_negate(e, t, nb, b);
     a = R(e, na);
     b = R(e, nb);
   }
@@ -81,7 +80,7 @@ static void float_min(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t a, MIR_op_t
   move(e, t, y, b);
   stand_in(e, MARK_MIN, t, y, a);
   stand_in(e, MARK_OR, t, x, R(e, y));
-  if (max) ins2(e, neg, R(e, to), R(e, x));
+  if (max) mir_negate(e, t, to, R(e, x));
   else move(e, t, to, R(e, x));
 }
 
@@ -223,7 +222,7 @@ static void divide(Emitter *e, u32 id, const LoopNode *n) {
     move(e, t, r, quotient ? I(e, 0) : a);
     jump(e, done);
     put_label(e, minus);
-    if (quotient) ins2(e, MIR_NEG, R(e, r), a);
+    if (quotient) mir_negate(e, t, r, a);
     else move(e, t, r, I(e, 0));
   }
   put_label(e, done);
@@ -517,8 +516,8 @@ static void bitcast(Emitter *e, u32 id, const LoopNode *n) {
     if (!loop_is_float(t)) extend(e, t, to);
     return;
   }
-  ins2(e, move_code(from), M(e, mir_memory_type(from), mir_frame(e), 8), R(e, in_reg(e, from, mir_op(e, n->a))));
-  ins2(e, move_code(t), R(e, mir_reg(e, id)), M(e, mir_memory_type(t), mir_frame(e), 8));
+  ins2(e, move_code(from), M(e, mir_memory_type(from), mir_frame(e), FRAME_CAST), R(e, in_reg(e, from, mir_op(e, n->a))));
+  ins2(e, move_code(t), R(e, mir_reg(e, id)), M(e, mir_memory_type(t), mir_frame(e), FRAME_CAST));
 }
 
 /* ---- the rest ------------------------------------------------------------------------------ */
@@ -598,7 +597,7 @@ void mir_value(Emitter *e, u32 id) {
     case LOOP_SHR: shift(e, id, n); return;
     case LOOP_FMA: float_fma(e, id, n); return;
     case LOOP_NEG:
-      ins2(e, pick(t, MIR_NEG, MIR_FNEG, MIR_DNEG), R(e, mir_reg(e, id)), mir_op(e, n->a));
+      mir_negate(e, t, mir_reg(e, id), mir_op(e, n->a));
       if (!is_float) extend(e, t, mir_reg(e, id));
       return;
     case LOOP_ABS:

@@ -144,11 +144,13 @@ static void out_load(Out *o, Sse *s) {
   s->tail_length = 0;
 }
 
+/* The byte before may be a REX prefix that belonged to the mark: it must not meet 90 (xchg) or a VEX prefix. One byte is a
+ * segment prefix of what follows, without effect. */
 static void out_no_ops(u8 *to, size_t n) {
-  static const u8 forms[9][9] = {{0x90}, {0x66, 0x90}, {0x0F, 0x1F, 0x00}, {0x0F, 0x1F, 0x40, 0}, {0x0F, 0x1F, 0x44, 0, 0},
+  static const u8 forms[9][9] = {{0x3E}, {0x66, 0x90}, {0x0F, 0x1F, 0x00}, {0x0F, 0x1F, 0x40, 0}, {0x0F, 0x1F, 0x44, 0, 0},
     {0x66, 0x0F, 0x1F, 0x44, 0, 0}, {0x0F, 0x1F, 0x80, 0, 0, 0, 0}, {0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0}, {0x66, 0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0}};
   while (n) {
-    size_t k = n < 9 ? n : 9;
+    size_t k = n < 10 ? n : n == 10 ? 5 : 9;
     memcpy(to, forms[k - 1], k);
     to += k;
     n -= k;
@@ -181,9 +183,29 @@ static bool is_stand_in(const u8 *p, const u8 *end, u8 opcode, Sse *s) {
   return decode(p, end, s) && s->opcode == opcode && (s->prefix == 0xF2 || s->prefix == 0xF3) && !s->relative;
 }
 
-static bool replace(u8 *code, size_t length, const Mark *m) {
+typedef struct Place {
+  u8 *code; /* the copy */
+  size_t length;
+  const u8 *address; /* where it will lie */
+  const MirThunks *thunks;
+} Place;
+
+static bool replace_by_call(const Place *place, const Mark *m) {
+  size_t end = m->at + m->length;
+  const u8 *thunk = m->kind == MARK_CALL ? place->thunks->call : place->thunks->poll;
+  i64 distance = (i64)((u64)(uintptr_t)thunk - (u64)(uintptr_t)(place->address + end));
+  i32 near = (i32)distance;
+  if (!thunk || near != distance) return false;
+  out_no_ops(place->code + m->at, m->length - 5);
+  place->code[end - 5] = 0xE8;
+  memcpy(place->code + end - 4, &near, 4);
+  return true;
+}
+
+static bool replace(const Place *place, const Mark *m) {
   static const u8 rounding[MARK_COUNT] = {[MARK_FLOOR] = 9, [MARK_CEIL] = 10, [MARK_TRUNC] = 11, [MARK_RINT] = 8};
-  const u8 *end = code + length, *p = code + m->at + m->length;
+  u8 *code = place->code;
+  const u8 *end = code + place->length, *p = code + m->at + m->length;
   Out o = {.length = 0};
   Sse s, add;
   if (!skip_loads(&p, end, &o, 16, 16)) return false;
@@ -210,22 +232,80 @@ static bool replace(u8 *code, size_t length, const Mark *m) {
   }
   size_t room = (size_t)(p - (code + m->at));
   if (o.failed || o.length > room) return false;
+  if (m->kind == MARK_FMA && room - o.length < 2) return false;
   out_no_ops(code + m->at, room - o.length);
   memcpy(code + m->at + room - o.length, o.bytes, o.length);
   return true;
 }
 
-bool mir_patch(u8 *bytes, size_t length, u64 *patched) {
+bool mir_patch(u8 *bytes, size_t length, const u8 *address, const MirThunks *thunks, u64 *patched) {
+  Place place = {bytes, length, address, thunks};
   Mark m;
   for (size_t at = 0; at < length; at++) {
     if (!find_mark(bytes, at, length, &m)) continue;
     if (m.kind == MARK_END) {
       out_no_ops(bytes + at, m.length);
     } else {
-      if (!replace(bytes, length, &m)) return false;
+      if (m.kind == MARK_CALL || m.kind == MARK_POLL ? !replace_by_call(&place, &m) : !replace(&place, &m)) return false;
       ++*patched;
     }
     at += m.length - 1;
   }
   return true;
+}
+
+/* ---- the thunk ----------------------------------------------------------------------------- */
+
+/* With rbp at the saved rbp, the frame begins behind that and the return address. */
+enum { THUNK_FRAME = 16, THUNK_ROOM = 208 };
+
+/* Moves between a register and [rbp + disp], 64 bits. */
+static u8 *move_general(u8 *p, u8 opcode, u8 reg, i8 disp) {
+  *p++ = (u8)(0x48 | (reg & 8 ? 4 : 0));
+  *p++ = opcode;
+  *p++ = (u8)(0x45 | (reg & 7) << 3);
+  *p++ = (u8)disp;
+  return p;
+}
+
+static u8 *move_float(u8 *p, u8 opcode, u8 reg, i32 disp) {
+  *p++ = 0xF2;
+  if (reg & 8) *p++ = 0x44;
+  *p++ = 0x0F;
+  *p++ = opcode;
+  *p++ = (u8)(0x85 | (reg & 7) << 3);
+  memcpy(p, &disp, 4);
+  return p + 4;
+}
+
+size_t mir_thunk(u8 *code, u64 (*poll)(LoopCtx *)) {
+  static const u8 kept[] = {0, 1, 2, 6, 7, 8, 9, 10, 11}; /* rax rcx rdx rsi rdi r8 … r11: the others the callee keeps */
+  static const u8 enter[] = {0x55, 0x48, 0x89, 0xE5, 0x48, 0x81, 0xEC, THUNK_ROOM, 0, 0, 0, 0x48, 0x83, 0xE4, 0xF0};
+  static const u8 leave[] = {0x48, 0x89, 0xEC, 0x5D, 0xC3};
+  enum { STORE = 0x89, LOAD = 0x8B, STORE_SD = 0x11, LOAD_SD = 0x10, RAX = 0, RSI = 6, RDI = 7 };
+  u8 *p = code;
+  memcpy(p, enter, sizeof enter);
+  p += sizeof enter;
+  for (u32 i = 0; i < COUNT_OF(kept); i++) p = move_general(p, STORE, kept[i], (i8)(-8 * ((i32)i + 1)));
+  for (u8 i = 0; i < 16; i++) p = move_float(p, STORE_SD, i, -80 - 8 * i);
+  if (poll) {
+    p = move_general(p, LOAD, RDI, THUNK_FRAME + FRAME_CTX);
+    *p++ = 0x48; /* mov rax, poll; call rax */
+    *p++ = 0xB8;
+    memcpy(p, &poll, 8);
+    p += 8;
+    *p++ = 0xFF;
+    *p++ = 0xD0;
+  } else {
+    p = move_general(p, LOAD, RDI, THUNK_FRAME + FRAME_ARG);
+    p = move_general(p, LOAD, RSI, THUNK_FRAME + FRAME_ARG2);
+    *p++ = 0xFF; /* call [rbp + …] */
+    *p++ = 0x55;
+    *p++ = THUNK_FRAME + FRAME_CALL;
+  }
+  p = move_general(p, STORE, RAX, THUNK_FRAME + FRAME_ANSWER);
+  for (u32 i = 0; i < COUNT_OF(kept); i++) p = move_general(p, LOAD, kept[i], (i8)(-8 * ((i32)i + 1)));
+  for (u8 i = 0; i < 16; i++) p = move_float(p, LOAD_SD, i, -80 - 8 * i);
+  memcpy(p, leave, sizeof leave);
+  return (size_t)(p + sizeof leave - code);
 }

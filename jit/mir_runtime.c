@@ -32,14 +32,15 @@ static f32 combine32(u64 op, f32 a, f32 b) { return op == LOOP_ADD ? a + b : a *
   void mir_lanes_push_f##SUFFIX(MirLanes *l, T *lane) {                                                                   \
     lanes_add_##SUFFIX(l, lanes_sum_##SUFFIX(l, lane), 0);                                                                \
   }                                                                                                                       \
-  T mir_lanes_end_f##SUFFIX(MirLanes *l, T last, u64 any) {                                                               \
-    if (any) lanes_add_##SUFFIX(l, last, 0);                                                                              \
+  void mir_lanes_end_f##SUFFIX(MirLanes *l, T *last) {                                                                    \
+    if (l->any) lanes_add_##SUFFIX(l, *last, 0);                                                                          \
     for (u32 level = 0;; level++) {                                                                                       \
       bool above = false;                                                                                                 \
       for (u64 k = level + 1; k < l->used; k++) above |= l->count[k] != 0;                                                \
       if (!l->count[level]) continue;                                                                                     \
       T v = lanes_sum_##SUFFIX(l, l->lane.FIELD[level]);                                                                  \
-      if (!above) return v;                                                                                               \
+      *last = v;                                                                                                          \
+      if (!above) return;                                                                                                 \
       l->count[level] = 0;                                                                                                \
       lanes_add_##SUFFIX(l, v, level + 1);                                                                                \
     }                                                                                                                     \
@@ -58,20 +59,21 @@ LANES(f32, 32, f, 64)
       r->count[level] = 0;                                                                                                \
     }                                                                                                                     \
   }                                                                                                                       \
-  void mir_rows_push_f##SUFFIX(MirRows *r, T v) { rows_add_##SUFFIX(r, v, 0); }                                           \
-  T mir_rows_end_f##SUFFIX(MirRows *r, T last, u64 any) {                                                                 \
-    if (any) rows_add_##SUFFIX(r, last, 0);                                                                               \
+  void mir_rows_push_f##SUFFIX(MirRows *r, T *v) { rows_add_##SUFFIX(r, *v, 0); }                                         \
+  void mir_rows_end_f##SUFFIX(MirRows *r, T *last) {                                                                      \
+    if (r->any) rows_add_##SUFFIX(r, *last, 0);                                                                           \
     for (u32 level = 0;; level++) {                                                                                       \
       bool above = false;                                                                                                 \
       for (u64 k = level + 1; k < r->used; k++) above |= r->count[k] != 0;                                                \
       if (!r->count[level]) continue;                                                                                     \
-      if (!above) return (T)r->acc[level];                                                                                \
+      *last = (T)r->acc[level];                                                                                           \
+      if (!above) return;                                                                                                 \
       r->count[level] = 0;                                                                                                \
       rows_add_##SUFFIX(r, (T)r->acc[level], level + 1);                                                                  \
     }                                                                                                                     \
   }                                                                                                                       \
-  T mir_scan_push_f##SUFFIX(MirRows *r, T v) {                                                                            \
-    T local[16], scanned = 0;                                                                                             \
+  void mir_scan_push_f##SUFFIX(MirRows *r, T *total) {                                                                    \
+    T local[16], scanned = 0, v = *total;                                                                                 \
     u32 top = 0;                                                                                                          \
     for (;; top++) {                                                                                                      \
       f64 identity = r->op == LOOP_ADD ? -0.0 : 1;                                                                        \
@@ -87,10 +89,18 @@ LANES(f32, 32, f, 64)
       if (k < top) r->before[k] = (f64)scanned;                                                                           \
       scanned = out;                                                                                                      \
     }                                                                                                                     \
-    return scanned;                                                                                                       \
+    *total = scanned;                                                                                                     \
   }
 ROWS(f64, 64)
 ROWS(f32, 32)
+
+/* ---- polls --------------------------------------------------------------------------------- */
+
+u64 mir_poll(LoopCtx *ctx) {
+  u32 answer = ctx->poll ? ctx->poll(ctx) : 0;
+  if (ctx->poll && ctx->budget < 0) ctx->budget = 0; /* the next poll comes here again */
+  return answer;
+}
 
 /* ---- operations ---------------------------------------------------------------------------- */
 

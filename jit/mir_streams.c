@@ -1,25 +1,110 @@
 /* mir_streams.c — addresses: pointers that step along with loops for what is affine, arithmetic for the rest.
  *
- * MIR at level 1 neither moves nor strengthens address arithmetic, and takes apart scaled operands. So the part of an index
- * whose variables are loop indices becomes a pointer of the innermost of those loops, stepped once per trip; accesses that differ
- * by a constant share it. Its start is the pointer for the index without that loop's terms, a stream of a loop further out. */
+ * MIR at level 1 neither moves nor strengthens address arithmetic, and takes apart scaled operands. So an index is first
+ * written as a sum over loop indices, parameters and computed values (through additions and constant factors); what varies
+ * with the innermost of its loop indices becomes a pointer of that loop, stepped once per trip; accesses that differ by a
+ * constant share it. Its start is the address without that loop's terms: a pointer of a loop further out, or made there. */
 #include <string.h>
 
 #include "jit/mir_emitter.h"
 
-static bool is_affine(const Emitter *e, const LoopTerm *t) {
-  u8 op = en(e, t->var)->op;
-  return op == LOOP_INDEX || op == LOOP_PARAM;
+enum { MOST_TERMS = 24, MOST_WORK = 64 };
+
+/* A sum of terms and a constant, in elements. */
+typedef struct Sum {
+  LoopTerm terms[MOST_TERMS];
+  u32 count;
+  u64 constant;
+  bool full; /* more terms than there is room for */
+} Sum;
+
+static bool is_computed(const Emitter *e, u32 var) {
+  u8 op = en(e, var)->op;
+  return op != LOOP_INDEX && op != LOOP_PARAM;
 }
 
-/* Greater for indices of loops further in; 0 for parameters. */
+/* Greater for indices of loops further in; 0 for what is no index. */
 static u64 depth_of(const Emitter *e, u32 var) {
   const LoopNode *n = en(e, var);
   return n->op == LOOP_INDEX ? ((u64)e->lives.where[n->a] + 1) << 8 | n->b : 0;
 }
 
-static bool same_terms(const Emitter *e, const Stream *s, const LoopTerm *terms, u32 count) {
-  return s->count == count && memcmp(e->stream_terms.data + s->first, terms, sizeof *terms * count) == 0;
+static bool before(const LoopTerm *a, const LoopTerm *b) {
+  if (a->var != b->var) return a->var < b->var;
+  if (a->stride[0] != b->stride[0]) return a->stride[0] < b->stride[0];
+  return a->stride[1] < b->stride[1];
+}
+
+/* Keeps the terms in order, equal variables and strides as one. */
+static void add_term(Sum *s, const LoopTerm *t) {
+  u32 at = 0;
+  while (at < s->count && before(&s->terms[at], t)) at++;
+  if (at < s->count && !before(t, &s->terms[at])) {
+    s->terms[at].coef = (i64)((u64)s->terms[at].coef + (u64)t->coef);
+    if (s->terms[at].coef == 0) memmove(&s->terms[at], &s->terms[at + 1], sizeof *t * (--s->count - at));
+    return;
+  }
+  if (s->count == MOST_TERMS) {
+    s->full = true;
+    return;
+  }
+  memmove(&s->terms[at + 1], &s->terms[at], sizeof *t * (s->count++ - at));
+  s->terms[at] = *t;
+}
+
+/* Writes a term's computed variable as the sum it is, as far as it is computed in `loop`: what comes from outside lives as
+ * long as the loop does, what that was made of need not. Wrapping arithmetic distributes. */
+static void expand_term(const Emitter *e, Sum *s, LoopTerm first, u32 loop) {
+  LoopTerm work[MOST_WORK];
+  u32 depth = 0, left = MOST_WORK;
+  work[depth++] = first;
+  while (depth) {
+    LoopTerm t = work[--depth], other = t;
+    const LoopNode *n = en(e, t.var);
+    bool constant = n->b && en(e, n->b)->op == LOOP_CONST;
+    u64 bits = constant ? en(e, n->b)->imm : 0;
+    if (n->op == LOOP_CONST && !t.stride[0]) {
+      s->constant += (u64)t.coef * n->imm;
+      continue;
+    }
+    bool splits = (n->op == LOOP_ADD || n->op == LOOP_SUB) && !(constant && t.stride[0]);
+    bool scales = constant && (n->op == LOOP_MUL || (n->op == LOOP_SHL && bits < 64));
+    bool here = is_computed(e, t.var) && e->lives.loop[e->lives.where[t.var]] == loop;
+    if (!here || left == 0 || depth + 2 > MOST_WORK || (!splits && !scales && n->op != LOOP_NEG)) {
+      add_term(s, &t);
+      continue;
+    }
+    left--;
+    t.var = n->a;
+    if (n->op == LOOP_NEG) t.coef = (i64)(0 - (u64)t.coef);
+    if (scales) t.coef = (i64)((u64)t.coef * (n->op == LOOP_SHL ? (u64)1 << bits : bits));
+    work[depth++] = t;
+    if (!splits) continue;
+    other.var = n->b;
+    if (n->op == LOOP_SUB) other.coef = (i64)(0 - (u64)other.coef);
+    work[depth++] = other;
+  }
+}
+
+/* ---- streams ------------------------------------------------------------------------------- */
+
+static u32 deepest_index(const Emitter *e, const LoopTerm *terms, u32 count) {
+  u32 axis = 0;
+  u64 deepest = 0;
+  for (u32 i = 0; i < count; i++)
+    if (depth_of(e, terms[i].var) > deepest) deepest = depth_of(e, terms[i].var), axis = terms[i].var;
+  return axis;
+}
+
+/* Is a computed value there before the loop of `axis` begins. */
+static bool known_before(const Emitter *e, u32 var, u32 axis) { return e->lives.where[var] < e->lives.where[en(e, axis)->a]; }
+
+/* Can the sum be a pointer of its innermost loop: nothing in it is computed inside. */
+static bool can_step(const Emitter *e, const LoopTerm *terms, u32 count) {
+  u32 axis = deepest_index(e, terms, count);
+  for (u32 i = 0; i < count; i++)
+    if (is_computed(e, terms[i].var) && (!axis || !known_before(e, terms[i].var, axis))) return false;
+  return true;
 }
 
 /* coef * strides * bytes as a register or constant, made where the function begins. */
@@ -69,50 +154,46 @@ static void make_step(Emitter *e, Stream *s, const LoopTerm *terms, u32 count) {
   s->reg = mir_entry_reg(e, LT_I64, "p");
 }
 
-/* Depth of recursion: one per loop around the access. */
+static bool same_terms(const Emitter *e, const Stream *s, const LoopTerm *terms, u32 count) {
+  bool same = s->count == count;
+  for (u32 i = 0; same && i < count; i++) same = loop_terms_equal(&e->stream_terms.data[s->first + i], &terms[i]);
+  return same;
+}
+
+/* Depth of recursion: one per loop around the access, and one. */
 static u32 stream_of(Emitter *e, u32 buffer, const LoopTerm *terms, u32 count) {
   for (u32 i = 1; i < e->streams.count; i++)
     if (e->streams.data[i].buffer == buffer && same_terms(e, &e->streams.data[i], terms, count)) return i;
   Stream s = {.buffer = buffer, .first = e->stream_terms.count, .count = count};
-  u64 deepest = 0;
-  for (u32 i = 0; i < count; i++) {
+  LoopTerm rest[MOST_TERMS] = {0};
+  u32 left = 0;
+  for (u32 i = 0; i < count; i++)
     if (!vec_push(e->alloc, &e->stream_terms, terms[i])) return e->failed = true, 0;
-    if (depth_of(e, terms[i].var) > deepest) deepest = depth_of(e, terms[i].var), s.axis = terms[i].var;
-  }
-  if (s.axis) {
-    LoopTerm few[16], *rest = few;
-    u32 left = 0;
-    if (count > COUNT_OF(few) && !(rest = mem_alloc(e->alloc, sizeof *rest * count))) return e->failed = true, 0;
-    for (u32 i = 0; i < count; i++)
-      if (terms[i].var != s.axis) rest[left++] = terms[i];
-    s.parent = stream_of(e, buffer, rest, left);
-    if (rest != few) mem_free(e->alloc, rest, sizeof *rest * count);
-    make_step(e, &s, terms, count);
-  } else {
-    make_base(e, &s, terms);
-  }
+  s.mixed = !can_step(e, terms, count);
+  if (!s.mixed) s.axis = deepest_index(e, terms, count);
+  for (u32 i = 0; i < count; i++)
+    if (s.mixed ? !is_computed(e, terms[i].var) : terms[i].var != s.axis) rest[left++] = terms[i];
+  if (s.mixed || s.axis) s.parent = stream_of(e, buffer, rest, left);
+  if (s.axis) make_step(e, &s, terms, count);
+  else if (!s.mixed) make_base(e, &s, terms);
   if (e->failed || !vec_push(e->alloc, &e->streams, s)) return e->failed = true, 0;
   return e->streams.count - 1;
 }
 
-static bool before(const LoopTerm *a, const LoopTerm *b) { return memcmp(a, b, sizeof *a) < 0; }
-
-/* The affine terms of an access in an order of their own; too many are left to arithmetic. */
-static u32 affine_terms(const Emitter *e, const LoopNode *n, LoopTerm *out, u32 most) {
-  u32 count = 0;
+/* The sum of an access: written out where that makes a pointer, else as it stands. */
+static void sum_of(const Emitter *e, u32 access, Sum *s) {
+  const LoopNode *n = en(e, access);
   const LoopTerm *t = loop_terms(e->fn, n);
-  for (u32 i = 0; i < n->count && count < most; i++) {
-    if (!is_affine(e, &t[i])) continue;
-    u32 at = count++;
-    for (; at > 0 && before(&t[i], &out[at - 1]); at--) out[at] = out[at - 1];
-    out[at] = t[i];
-  }
-  return count;
+  u32 loop = e->lives.loop[e->lives.where[access]];
+  *s = (Sum){.constant = n->imm};
+  for (u32 i = 0; i < n->count; i++) expand_term(e, s, t[i], loop);
+  if (!s->full && can_step(e, s->terms, s->count)) return;
+  *s = (Sum){.constant = n->imm};
+  for (u32 i = 0; i < n->count; i++) add_term(s, &t[i]);
 }
 
-enum { MOST_TERMS = 24 };
-
 bool mir_find_streams(Emitter *e) {
+  Sum s;
   e->access_stream = mem_alloc_zero(e->alloc, sizeof(u32) * e->fn->nodes.count);
   if (!e->access_stream || !vec_push(e->alloc, &e->streams, (Stream){0})) return false;
   for (u32 pos = 0; pos < e->fn->body.count && !e->failed; pos++) {
@@ -123,27 +204,62 @@ bool mir_find_streams(Emitter *e) {
       mir_missing(e, "tables outside math functions are not supported:", name_text(&e->fn->module->names, e->fn->module->tables.data[en(e, n->a)->a].name));
       return true;
     }
-    LoopTerm terms[MOST_TERMS];
-    if (n->count > MOST_TERMS) {
+    sum_of(e, id, &s);
+    if (s.full) {
       mir_missing(e, "an index of so many terms is not supported", "");
       return true;
     }
-    e->access_stream[id] = stream_of(e, n->a, terms, affine_terms(e, n, terms, MOST_TERMS));
+    e->access_stream[id] = stream_of(e, n->a, s.terms, s.count);
   }
   return !e->failed || e->missing;
 }
 
+/* ---- code ---------------------------------------------------------------------------------- */
+
+static u32 log2_of(u64 v) { return v && !(v & (v - 1)) ? (u32)__builtin_ctzll(v) : 64; }
+
+/* A mixed stream's address: its parent's register plus the computed terms. */
+static MIR_reg_t mixed_address(Emitter *e, const Stream *s) {
+  u64 bytes = loop_type_bytes((LoopType)en(e, s->buffer)->mem);
+  MIR_reg_t at = e->streams.data[s->parent].reg;
+  for (u32 i = 0; i < s->count; i++) {
+    LoopTerm t = e->stream_terms.data[s->first + i];
+    if (!is_computed(e, t.var)) continue;
+    u64 factor = (u64)t.coef * bytes;
+    MIR_reg_t r = mir_temp(e, LT_I64);
+    MIR_op_t v = mir_op(e, t.var);
+    if (factor != 1) {
+      if (log2_of(factor) < 64) ins3(e, MIR_LSH, R(e, r), v, I(e, log2_of(factor)));
+      else ins3(e, MIR_MUL, R(e, r), v, I(e, (i64)factor));
+      v = R(e, r);
+    }
+    for (u32 k = 0; k < 2; k++) {
+      if (!t.stride[k]) continue;
+      ins3(e, MIR_MUL, R(e, r), v, mir_op(e, t.stride[k]));
+      v = R(e, r);
+    }
+    ins3(e, MIR_ADD, R(e, r), R(e, at), v);
+    at = r;
+  }
+  return at;
+}
+
+static MIR_reg_t start_of(Emitter *e, u32 stream) {
+  Stream s = e->streams.data[stream];
+  return s.mixed ? mixed_address(e, &s) : s.reg;
+}
+
 void mir_begin_streams(Emitter *e, u32 axis, MIR_reg_t from) {
   for (u32 i = 1; i < e->streams.count; i++) {
-    const Stream *s = &e->streams.data[i];
-    if (s->axis != axis) continue;
-    MIR_op_t start = R(e, e->streams.data[s->parent].reg);
+    Stream s = e->streams.data[i];
+    if (s.axis != axis) continue;
+    MIR_op_t start = R(e, start_of(e, s.parent));
     if (!from) {
-      ins2(e, MIR_MOV, R(e, s->reg), start);
+      ins2(e, MIR_MOV, R(e, s.reg), start);
       continue;
     }
-    ins3(e, MIR_MUL, R(e, s->reg), R(e, from), s->step);
-    ins3(e, MIR_ADD, R(e, s->reg), R(e, s->reg), start);
+    ins3(e, MIR_MUL, R(e, s.reg), R(e, from), s.step);
+    ins3(e, MIR_ADD, R(e, s.reg), R(e, s.reg), start);
   }
 }
 
@@ -154,32 +270,21 @@ void mir_step_streams(Emitter *e, u32 axis) {
   }
 }
 
-static u32 log2_of(u64 v) { return v && !(v & (v - 1)) ? (u32)__builtin_ctzll(v) : 64; }
+void mir_forget_addresses(Emitter *e) { e->known.count = 0; }
 
 MIR_reg_t mir_address(Emitter *e, u32 access, i64 *disp) {
   const LoopNode *n = en(e, access);
-  const LoopTerm *t = loop_terms(e->fn, n);
-  i64 bytes = loop_type_bytes((LoopType)n->mem);
-  MIR_reg_t at = e->streams.data[e->access_stream[access]].reg;
-  for (u32 i = 0; i < n->count; i++) {
-    if (is_affine(e, &t[i])) continue;
-    u64 factor = (u64)t[i].coef * (u64)bytes;
-    MIR_reg_t r = mir_temp(e, LT_I64);
-    MIR_op_t v = mir_op(e, t[i].var);
-    if (factor != 1) {
-      if (log2_of(factor) < 64) ins3(e, MIR_LSH, R(e, r), v, I(e, log2_of(factor)));
-      else ins3(e, MIR_MUL, R(e, r), v, I(e, (i64)factor));
-      v = R(e, r);
-    }
-    for (u32 k = 0; k < 2; k++) {
-      if (!t[i].stride[k]) continue;
-      ins3(e, MIR_MUL, R(e, r), v, mir_op(e, t[i].stride[k]));
-      v = R(e, r);
-    }
-    ins3(e, MIR_ADD, R(e, r), R(e, at), v);
-    at = r;
+  Sum s;
+  sum_of(e, access, &s);
+  i64 constant = (i64)(s.constant * loop_type_bytes((LoopType)n->mem));
+  u32 stream = e->access_stream[access];
+  MIR_reg_t at = 0;
+  for (u32 i = 0; i < e->known.count; i++)
+    if (e->known.data[i].stream == stream) at = e->known.data[i].reg;
+  if (!at) {
+    at = start_of(e, stream);
+    if (e->streams.data[stream].mixed && !vec_push(e->alloc, &e->known, (Known){stream, at})) e->failed = true;
   }
-  i64 constant = (i64)(n->imm * (u64)bytes);
   *disp = constant;
   if (constant == (i32)constant) return at;
   MIR_reg_t far = mir_temp(e, LT_I64);
