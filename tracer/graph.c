@@ -89,6 +89,7 @@ void graph_rollback(Graph *g, GraphMark m) {
     while (b->last >= m.nodes) b->last = g->nodes.data[b->last].prev;
     if (b->last) g->nodes.data[b->last].next = 0;
     else b->first = 0;
+    if (b->node && b->node < m.nodes) continue; /* its node stands before the mark: operands and captures agree */
     u32 kept = 0;
     for (u32 k = 0; k < b->captures.count; k++) /* merging may have reordered them: back into the order of capture */
       if (b->captures.data[k].inner < m.values) {
