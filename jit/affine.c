@@ -156,7 +156,7 @@ static u32 intern_ix(Affines *a, bool linear, u32 count, const u32 *affs) {
   for (u32 at = h & (a->ix_slots - 1); a->ix_table[at]; at = (at + 1) & (a->ix_slots - 1)) {
     u32 id = a->ix_table[at] - 1;
     const Ix *y = &a->ixs.data[id];
-    if (y->linear == linear && y->count == count && memcmp(a->items.data + y->first, a->items.data + first, count * sizeof(u32)) == 0) {
+    if (y->linear == linear && y->count == count && (count == 0 || memcmp(a->items.data + y->first, a->items.data + first, count * sizeof(u32)) == 0)) {
       a->items.count = first;
       return id;
     }
