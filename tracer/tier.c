@@ -499,6 +499,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   }
   u64 *slots = t->slots + t->slot_top;
   memset(slots + filled, 0, sizeof *slots * (n - filled));
+  Code *held = code_keep(p->code); /* leaving may drop the last function that runs it, and with it this place */
   t->slot_top += n;
   t->depth++;
   entry->running++;
@@ -532,13 +533,14 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   t->depth--;
   t->slot_top -= n;
   if (kind != EXIT_return) vm->counters.at[STAT_exits]++;
-  if (status != WEFT_OK) return RAN_RAISED;
-  if (kind == EXIT_check) {
+  if (status == WEFT_OK && kind == EXIT_check) {
     vm->counters.at[STAT_check_failures]++;
     if (++p->spurious >= (u32)vm->tunables.spurious_limit * 16) place_demote(t, p, REASON_checks_fail, "its checks keep failing");
   } else {
     p->spurious = 0;
   }
+  code_drop(vm, held);
+  if (status != WEFT_OK) return RAN_RAISED;
   return returns ? RAN_RETURNED : kind == EXIT_break ? RAN_BREAK : RAN_ON;
 }
 
