@@ -499,7 +499,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   }
   u64 *slots = t->slots + t->slot_top;
   memset(slots + filled, 0, sizeof *slots * (n - filled));
-  Code *held = code_keep(p->code); /* leaving may drop the last function that runs it, and with it this place */
+  Code *code = code_keep(p->code); /* leaving may drop the last function that runs it, and with it this place */
   t->slot_top += n;
   t->depth++;
   entry->running++;
@@ -539,7 +539,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   } else {
     p->spurious = 0;
   }
-  code_drop(vm, held);
+  code_drop(vm, code);
   if (status != WEFT_OK) return RAN_RAISED;
   return returns ? RAN_RETURNED : kind == EXIT_break ? RAN_BREAK : RAN_ON;
 }
