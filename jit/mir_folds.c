@@ -131,10 +131,24 @@ void mir_fold_trip(Emitter *e, OpenHead *o, u32 at) {
   if (o->fold.kind == FOLD_SCAN) cold_block(e, o, at, MIR_BEQ, R(e, o->fold.chunks), I(e, 0));
 }
 
+/* Of float min and max, what changes nothing (strictly: zeros and NaN are left to the rest) is jumped over: the branch is
+ * foreseen, and no chain of additions waits for the accumulator. */
+static void accumulate(Emitter *e, Fold *f, MIR_op_t v) {
+  MIR_label_t same = new_label(e);
+  bool skips = loop_is_float(f->type) && (f->op == LOOP_MIN || f->op == LOOP_MAX) && v.mode == MIR_OP_REG;
+  if (skips) {
+    MIR_insn_code_t less = f->type == LT_F64 ? MIR_DBLT : MIR_FBLT;
+    if (f->op == LOOP_MAX) ins3(e, less, L(e, same), v, R(e, f->acc));
+    else ins3(e, less, L(e, same), R(e, f->acc), v);
+  }
+  mir_combine(e, f->op, f->type, f->acc, R(e, f->acc), v);
+  if (skips) put_label(e, same);
+}
+
 void mir_fold_element(Emitter *e, OpenHead *o, u32 at, MIR_op_t v) {
   Fold *f = &o->fold;
   if (f->kind == FOLD_NONE) return;
-  if (f->kind != FOLD_LANES) mir_combine(e, f->op, f->type, f->acc, R(e, f->acc), v);
+  if (f->kind != FOLD_LANES) accumulate(e, f, v);
   if (f->kind == FOLD_ROWS) {
     ins3(e, MIR_SUB, R(e, f->chunks), R(e, f->chunks), I(e, 1));
     cold_block(e, o, at, MIR_BEQ, R(e, f->chunks), I(e, 0));
