@@ -18,7 +18,8 @@
 
 /* ---- marks (mir_patch.c) ------------------------------------------------------------------- */
 
-/* What a marked stand-in becomes. A mark is a store of MIR_MARK | kind << 12 | number to the frame's first word. */
+/* What a marked stand-in becomes. A mark is a store of MIR_MARK | kind << 12 | number to the frame's first word. A stand-in
+ * lies between its mark and MARK_CLOSE of the same number: MIR drops a stand-in that nobody needs, but never a store. */
 typedef enum MirMark {
   MARK_END, /* the end of what is searched: number = function of the group */
   MARK_SQRT,
@@ -32,6 +33,7 @@ typedef enum MirMark {
   MARK_FMA,  /* two stand-ins: mul, then add */
   MARK_CALL, /* no stand-in: calls the context's thunk for FRAME_CALL, which keeps every register */
   MARK_POLL, /* likewise for mir_poll */
+  MARK_CLOSE,
   MARK_COUNT
 } MirMark;
 #define MIR_MARK 0x57E50000u
@@ -39,7 +41,7 @@ typedef enum MirMark {
 bool mir_can_mark(MirMark kind); /* does this processor have the instruction */
 /* Offset behind the end mark of function `number` in code that has one; 0 when it does not come within `limit` bytes. */
 size_t mir_code_end(const u8 *code, size_t limit, u32 number);
-/* Patches a copy of the code up to its end mark. False when a mark has no stand-in that can be replaced behind it. */
+/* Patches a copy of the code up to its end mark. False when what lies between two marks cannot be replaced. */
 typedef struct MirThunks {
   const u8 *call, *poll;
 } MirThunks;

@@ -52,6 +52,7 @@ static void stand_in(Emitter *e, MirMark kind, LoopType t, MIR_reg_t to, MIR_op_
   with = R(e, in_reg(e, t, with)); /* nothing may come between the two */
   mir_mark(e, kind, ++e->marks);
   ins3(e, pick(t, MIR_SUB, MIR_FSUB, MIR_DSUB), R(e, to), R(e, to), with);
+  mir_mark(e, MARK_CLOSE, e->marks);
 }
 
 static void call_op(Emitter *e, LoopOp op, LoopType t, MIR_reg_t to, u32 count, const MIR_op_t *args) {
@@ -166,6 +167,7 @@ static void float_fma(Emitter *e, u32 id, const LoopNode *n) {
   mir_mark(e, MARK_FMA, ++e->marks);
   ins3(e, pick(t, MIR_MUL, MIR_FMUL, MIR_DMUL), R(e, to), R(e, to), R(e, b));
   ins3(e, pick(t, MIR_ADD, MIR_FADD, MIR_DADD), R(e, to), R(e, to), R(e, c));
+  mir_mark(e, MARK_CLOSE, e->marks);
   finish(e, id, to);
 }
 

@@ -1,9 +1,10 @@
 /* mir_patch.c — machine instructions that MIR lacks, put in after linking.
  *
- * The emitter stores a magic word to the frame and then does a stand-in: a subtraction with the operands wanted (for fma: a
- * product and a sum). Here each magic is found in the code, the stand-in behind it decoded, and the bytes of both replaced:
- * no-ops, the loads that the register allocator put between, the instruction. Nothing is guessed: what does not decode as
- * expected fails, and the group is compiled again with calls. */
+ * The emitter stores a magic word to the frame, does a stand-in, and stores another: the stand-in is a subtraction with the
+ * operands wanted (for fma: a product and a sum). Here the pairs are found in the code, what lies between is decoded, and the bytes
+ * replaced: no-ops, the loads that the register allocator put there, the instruction. Between the two may be nothing:
+ * MIR found the value dead. Without the second mark a dead stand-in's mark would be followed by somebody else's subtraction.
+ * What does not decode as expected fails, and the group is compiled again with calls. */
 #include <string.h>
 
 #include "jit/mir_emitter.h"
@@ -202,54 +203,106 @@ static bool replace_by_call(const Place *place, const Mark *m) {
   return true;
 }
 
-static bool replace(const Place *place, const Mark *m) {
+/* A move of a float register to memory or another one, as the register allocator puts in behind. */
+static bool is_float_move(const Sse *s) {
+  return is_float_load(s) || (s->opcode == 0x11 && (s->prefix == 0xF2 || s->prefix == 0xF3));
+}
+
+/* The closing mark of `m` at p or behind moves; NULL when something else comes first. */
+static const u8 *find_close(const Place *place, const u8 *p, const Mark *m, Mark *close) {
+  const u8 *end = place->code + place->length;
+  Sse s;
+  for (;;) {
+    size_t at = (size_t)(p - place->code);
+    for (u32 rex = 0; rex < 2; rex++) { /* the mark's own prefix may come first */
+      if (rex && (p >= end || (*p & 0xF0) != 0x40)) break;
+      if (at + rex < place->length && find_mark(place->code, at + rex, place->length, close))
+        return close->kind == MARK_CLOSE && close->number == m->number ? p : NULL;
+    }
+    if (decode(p, end, &s) && is_float_move(&s)) {
+      p += s.length;
+      continue;
+    }
+    /* The address of the frame, from memory: mov r10 or r11, [rbp + disp]. */
+    if (end - p > 8 && p[0] == 0x4C && p[1] == 0x8B && (p[2] & 7) == 5 && (p[2] >> 6 == 1 || p[2] >> 6 == 2)) {
+      p += p[2] >> 6 == 1 ? 4 : 7;
+      continue;
+    }
+    return NULL;
+  }
+}
+
+/* Writes the instruction that a stand-in at *p stands for behind what `o` holds; *p goes behind the stand-in. */
+static bool write_instruction(const Place *place, const Mark *m, const u8 **p, Out *o) {
   static const u8 rounding[MARK_COUNT] = {[MARK_FLOOR] = 9, [MARK_CEIL] = 10, [MARK_TRUNC] = 11, [MARK_RINT] = 8};
+  const u8 *end = place->code + place->length;
+  Sse s, add;
+  if (!is_stand_in(*p, end, m->kind == MARK_FMA ? 0x59 : 0x5C, &s)) return false;
+  *p += s.length;
+  switch (m->kind) {
+    case MARK_SQRT: out_sse(o, s.prefix, "\x51", 1, s.reg, &s); return true;
+    case MARK_MIN: out_sse(o, s.prefix, "\x5D", 1, s.reg, &s); return true;
+    case MARK_OR:
+    case MARK_AND: /* 128 bits wide: never on memory */
+      out_load(o, &s);
+      out_sse(o, 0x66, m->kind == MARK_OR ? "\x56" : "\x54", 1, s.reg, &s);
+      return true;
+    case MARK_FMA:
+      out_load(o, &s);
+      if (!skip_loads(p, end, o, s.reg, s.rm) || !is_stand_in(*p, end, 0x58, &add) || add.reg != s.reg || add.prefix != s.prefix) return false;
+      *p += add.length;
+      if (!add.memory && add.rm == s.reg) return false;
+      out_fma(o, &s, &add);
+      return true;
+    case MARK_FLOOR:
+    case MARK_CEIL:
+    case MARK_TRUNC:
+    case MARK_RINT:
+      out_sse(o, 0x66, s.prefix == 0xF2 ? "\x3A\x0B" : "\x3A\x0A", 2, s.reg, &s);
+      out_byte(o, rounding[m->kind]);
+      return true;
+    default: return false;
+  }
+}
+
+/* Replaces what is between two marks; gives the offset behind the second, 0 when it cannot. */
+static size_t replace(const Place *place, const Mark *m, u64 *patched) {
   u8 *code = place->code;
   const u8 *end = code + place->length, *p = code + m->at + m->length;
   Out o = {.length = 0};
-  Sse s, add;
-  if (!skip_loads(&p, end, &o, 16, 16)) return false;
-  if (!is_stand_in(p, end, m->kind == MARK_FMA ? 0x59 : 0x5C, &s)) return false;
-  p += s.length;
-  switch (m->kind) {
-    case MARK_SQRT: out_sse(&o, s.prefix, "\x51", 1, s.reg, &s); break;
-    case MARK_MIN: out_sse(&o, s.prefix, "\x5D", 1, s.reg, &s); break;
-    case MARK_OR:
-    case MARK_AND: /* 128 bits wide: never on memory */
-      out_load(&o, &s);
-      out_sse(&o, 0x66, m->kind == MARK_OR ? "\x56" : "\x54", 1, s.reg, &s);
-      break;
-    case MARK_FMA:
-      if (s.memory) out_load(&o, &s);
-      if (!skip_loads(&p, end, &o, s.reg, s.rm) || !is_stand_in(p, end, 0x58, &add) || add.reg != s.reg || add.prefix != s.prefix) return false;
-      p += add.length;
-      if (!add.memory && add.rm == s.reg) return false;
-      out_fma(&o, &s, &add);
-      break;
-    default:
-      out_sse(&o, 0x66, s.prefix == 0xF2 ? "\x3A\x0B" : "\x3A\x0A", 2, s.reg, &s);
-      out_byte(&o, rounding[m->kind]);
+  Mark close;
+  if (find_close(place, p, m, &close)) { /* nothing there: dead */
+    out_no_ops(code + m->at, m->length);
+    out_no_ops(code + close.at, close.length);
+    return close.at + close.length;
   }
+  if (!skip_loads(&p, end, &o, 16, 16) || !write_instruction(place, m, &p, &o) || !find_close(place, p, m, &close)) return 0;
   size_t room = (size_t)(p - (code + m->at));
-  if (o.failed || o.length > room) return false;
-  if (m->kind == MARK_FMA && room - o.length < 2) return false;
+  if (o.failed || o.length > room || (m->kind == MARK_FMA && room - o.length < 2)) return 0;
   out_no_ops(code + m->at, room - o.length);
   memcpy(code + m->at + room - o.length, o.bytes, o.length);
-  return true;
+  out_no_ops(code + close.at, close.length);
+  ++*patched;
+  return close.at + close.length;
 }
 
 bool mir_patch(u8 *bytes, size_t length, const u8 *address, const MirThunks *thunks, u64 *patched) {
   Place place = {bytes, length, address, thunks};
   Mark m;
-  for (size_t at = 0; at < length; at++) {
-    if (!find_mark(bytes, at, length, &m)) continue;
-    if (m.kind == MARK_END) {
-      out_no_ops(bytes + at, m.length);
-    } else {
-      if (m.kind == MARK_CALL || m.kind == MARK_POLL ? !replace_by_call(&place, &m) : !replace(&place, &m)) return false;
-      ++*patched;
+  for (size_t at = 0; at < length;) {
+    if (!find_mark(bytes, at, length, &m)) {
+      at++;
+      continue;
     }
-    at += m.length - 1;
+    at += m.length;
+    if (m.kind == MARK_END) {
+      out_no_ops(bytes + m.at, m.length);
+    } else if (m.kind == MARK_CALL || m.kind == MARK_POLL) {
+      if (!replace_by_call(&place, &m)) return false;
+      ++*patched;
+    } else if (m.kind == MARK_CLOSE || !(at = replace(&place, &m, patched))) {
+      return false;
+    }
   }
   return true;
 }
