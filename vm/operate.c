@@ -123,7 +123,13 @@ WeftStatus operate_binary(Vm *vm, u32 bc, Value *args, Value *out) {
     return WEFT_OK;
   }
   if (a.kind == V_TEXT && b.kind == V_TEXT) {
-    if (bc == BC_add) return text_concat(vm, args, 2, out) ? WEFT_OK : WEFT_ERROR;
+    if (bc == BC_add && !value_unique(a)) return text_concat(vm, args, 2, out) ? WEFT_OK : WEFT_ERROR;
+    if (bc == BC_add) {
+      if (!text_append(vm, &args[0], b.text)) return WEFT_ERROR;
+      *out = args[0];
+      args[0] = value_hole();
+      return WEFT_OK;
+    }
     if (bc >= BC_lt && bc <= BC_ge) {
       int c = text_order(a.text, b.text);
       *out = value_bool(bc == BC_lt ? c < 0 : bc == BC_le ? c <= 0 : bc == BC_gt ? c > 0 : c >= 0);

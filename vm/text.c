@@ -4,6 +4,8 @@
 
 #include "vm/alloc.h"
 
+enum { TEXT_GROWS = 1024 }; /* bytes from which a text is enlarged in place */
+
 static u32 count_points(const char *s, size_t len) {
   u32 n = 0;
   for (size_t i = 0; i < len; i++) n += ((u8)s[i] & 0xC0) != 0x80;
@@ -117,6 +119,26 @@ bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) {
   }
   if (at) mem_free(&vm->alloc, at, sizeof *at * ((size_t)t->count + 1));
   return made != NULL;
+}
+
+/* Large texts grow where they lie, so that building one piece by piece does not copy it each time. */
+bool text_append(Vm *vm, Value *text, const Text *more) {
+  Text *t = text->text;
+  size_t old = sizeof *t + t->len + 1, len = (size_t)t->len + more->len;
+  if (t->head.refs != 1 || old <= SMALL_MAX || old < TEXT_GROWS || len >= UINT32_MAX - 64 || t == more) {
+    Value parts[2] = {*text, {.kind = V_TEXT, .text = (Text *)more}}, joined;
+    if (!text_concat(vm, parts, 2, &joined)) return false;
+    value_drop(vm, *text);
+    *text = joined;
+    return true;
+  }
+  Text *grown = mem_resize(&vm->alloc, t, old, sizeof *t + len + 1);
+  if (!grown) return (void)vm_error_memory(vm), false;
+  memcpy(grown->data + grown->len, more->data, (size_t)more->len + 1);
+  grown->len = (u32)len;
+  grown->count += more->count;
+  text->text = grown;
+  return true;
 }
 
 bool text_concat(Vm *vm, const Value *parts, u32 count, Value *out) {

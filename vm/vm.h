@@ -1,5 +1,9 @@
 /* vm.h — facade of the virtual machine: its state, errors, calls, safepoints and the hook tables through
- * which rooms above are called. All state of one VM is this struct; nothing is global. */
+ * which rooms above are called. All state of one VM is this struct; nothing is global.
+ *
+ * Reading order: value.h (value list record text), array.h (array strided), alloc, state (stack code module eval), then
+ * interp (the loop; make field sequence literal for its instructions), operate and scalar (operators), compare, call,
+ * index and update, error, safepoint, ref (the cycle collector). */
 #ifndef WEFT_VM_VM_H
 #define WEFT_VM_VM_H
 

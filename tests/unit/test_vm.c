@@ -239,6 +239,8 @@ static void texts(void **state) {
   check("\"abc\"[3]", "index: index 3 is out of bounds for a text with size 3");
   check("\"b\" in \"abc\"", "true");
   check("\"a\" + 1", "type: ~");
+  check("let s = \"\"; let t = \"\"; for i in 0..3000 { s += \"ä\"; if i == 1500 { t = s } }; (s[2999], s[0:2], t == s[0:1501], len(s), len(t))",
+        "(\"ä\", \"ää\", true, 3000, 1501)");
   check("let s = \"\"; for c in \"häß\" { s = c + s }; s", "\"ßäh\"");
   check("\"a\" == \"a\"", "true");
   check("\"a\" == 1", "false");
