@@ -27,6 +27,7 @@ typedef enum Where {
 /* How a value is used within its block (partition.c). */
 typedef struct ValueUse {
   u32 kernel; /* root that reads it; 0: nobody, UINT32_MAX: several */
+  bool by_unit; /* read by eager code or a construct */
   bool forced, same, spread; /* needs memory; read at the same index; at one that repeats */
   u8 moved;   /* times read at another index, saturating */
   u32 cost;
@@ -133,6 +134,7 @@ typedef enum UnitKind {
 
 typedef struct Unit {
   u8 kind;
+  bool late;        /* update: behind all others */
   bool flat, reverse, initial; /* scan: over all elements; from the end; a value before the first */
   u8 rank;
   NodeId node;      /* the first */
@@ -148,6 +150,7 @@ typedef struct Partition {
 /* Decides for every node of the block. Values that are used beyond the kernels are marked `wanted`. */
 bool partition_block(Compiler *c, BlockId b, Partition *out);
 void partition_free(Compiler *c, Partition *p);
+bool check_shape(Compiler *c, NodeId n, ArrayType *out); /* what the operands of a check broadcast to */
 /* A cumulative operation on dtypes of the loop IR; fills axis, flat, reverse, initial, dims. */
 bool unit_of_scan(Compiler *c, NodeId n, Unit *u);
 

@@ -139,6 +139,7 @@ static void while_steps(Compiler *c, NodeId n) {
     schedule_move(c, slots[i], init, !constant && !again && info->owned && info->use.dies);
     place_param(c, g->blocks.data[cond].params.data[i], slots[i], 0);
     place_param(c, g->blocks.data[body].params.data[i], slots[i], 0);
+    value_info(c, g->blocks.data[body].params.data[i])->owned = true; /* the next trip gives it anew */
   }
   place_captures(c, n, cond);
   place_captures(c, n, body);

@@ -472,18 +472,27 @@ static void open_nest(Kern *k, u32 rank, const Dim *dims, u32 skip, u32 *ix) {
   }
 }
 
-static bool want_roots(Kern *k, u32 ix, u32 *roots) {
+/* The element of a root that a trip computes; the nest has no loops for axes of size 1. */
+static u32 root_index(Kern *k, const ArrayType *t, u32 nest) {
+  u32 affs[TYPE_MAX_RANK], at = 0;
+  if (ix_at(&k->ax, nest)->linear) return kern_renumbered(k, t, ix_item(&k->ax, nest, 0));
+  for (u32 d = 0; d < t->rank; d++) affs[d] = dim_is(k->c, t->dims[d], 1) ? 0 : ix_item(&k->ax, nest, at++);
+  return kern_vector(k, t, affs);
+}
+
+static bool want_roots(Kern *k, u32 nest, u32 *roots) {
   for (u32 i = 0; i < k->u->nodes.count; i++) {
     NodeId n = k->u->nodes.data[i];
     const GraphNode *node = graph_node_at(k->g, n);
     roots[i] = 0;
-    k->store[i] = ix;
     if (node->kind != NODE_check && !value_info(k->c, node_result(k->g, n, 0))->wanted) continue; /* only inside, if at all */
+    ArrayType shape;
+    if (node->kind != NODE_check) shape = *value_type(k->g, node_result(k->g, n, 0));
+    else if (!check_shape(k->c, n, &shape)) return false;
+    u32 ix = root_index(k, &shape, nest);
+    k->store[i] = ix;
     if (node->kind == NODE_check) {
       Task t = {.kind = TASK_check, .value = n, .ix = ix, .deps = node->operand_count};
-      const ArrayType out = {.rank = (u8)k->u->rank};
-      ArrayType shape = out;
-      memcpy(shape.dims, k->u->dims, sizeof shape.dims);
       t.imm = i + 1; /* each check is its own */
       u32 id = task(k, t);
       if (!id) return false;

@@ -232,7 +232,11 @@ static void look_back(Work *w, NodeId n) {
       for (u32 i = 0; i < x->operand_count; i++) use(w, node_operand(g, n, i), ++w->roots, EDGE_moved);
       break;
     default:
-      for (u32 i = 0; i < x->operand_count; i++) force(w, node_operand(g, n, i));
+      for (u32 i = 0; i < x->operand_count; i++) {
+        ValueId o = node_operand(g, n, i);
+        force(w, o);
+        if (in_block(w, o)) use_of(w, o)->by_unit = true;
+      }
   }
   for (u32 i = 0; i < x->result_count; i++) {
     ValueInfo *info = value_info(w->c, node_result(g, n, i));
@@ -252,12 +256,29 @@ static u32 new_unit(Work *w, UnitKind kind, NodeId n) {
   return id;
 }
 
+bool check_shape(Compiler *c, NodeId n, ArrayType *out) {
+  const GraphNode *x = graph_node_at(c->g, n);
+  const ArrayType *types[2];
+  RuleError err;
+  GuardDims dims;
+  u32 count = x->operand_count < 2 ? x->operand_count : 2;
+  for (u32 i = 0; i < count; i++) types[i] = value_type(c->g, node_operand(c->g, n, i));
+  guard_dims_init(&dims, NULL, &c->g->sizes, "check", (Span){0});
+  *out = (ArrayType){0};
+  return rule_broadcast(&dims.base, count, types, out, &err);
+}
+
 static bool same_nest(Compiler *c, const Unit *u, u32 rank, const Dim *dims) {
   return u->kind == UNIT_kernel && u->rank == rank && dims_same(c, rank, u->dims, dims);
 }
 
-/* A kernel over the shape that runs at `need` or later, where everything that is read at another index lies before. */
-static u32 kernel_for(Work *w, NodeId n, u32 rank, const Dim *dims, u32 need, u32 moved_need) {
+/* A kernel over the shape (axes of size 1 apart) that runs at `need` or later, where everything that is read at another
+ * index lies before. */
+static u32 kernel_for(Work *w, NodeId n, const ArrayType *shape, u32 need, u32 moved_need) {
+  u32 rank = 0;
+  Dim dims[TYPE_MAX_RANK];
+  for (u32 d = 0; d < shape->rank; d++)
+    if (!dim_is(w->c, shape->dims[d], 1)) dims[rank++] = shape->dims[d];
   u32 count = w->out->units.count, tries = 0, unit = 0;
   for (u32 u = count; u-- > 1 && u >= need && u > moved_need && tries < MERGE_TRIES && !unit; tries++)
     if (same_nest(w->c, &w->out->units.data[u], rank, dims)) unit = u;
@@ -342,26 +363,20 @@ static void look_forward(Work *w, NodeId n) {
         info->view = true;
         value_info(w->c, node_operand(g, n, 0))->wanted = true;
       } else {
-        unit = kernel_for(w, n, t.rank, t.dims, need, moved);
+        unit = kernel_for(w, n, &t, need, moved);
       }
       info->unit = unit;
       return;
     }
     case CLASS_check: {
-      ArrayType shape = {0};
-      const ArrayType *types[2];
-      RuleError err;
-      GuardDims dims;
-      u32 count = x->operand_count < 2 ? x->operand_count : 2;
-      for (u32 i = 0; i < count; i++) types[i] = value_type(g, node_operand(g, n, i));
-      guard_dims_init(&dims, NULL, &g->sizes, "check", (Span){0});
-      if (!rule_broadcast(&dims.base, count, types, &shape, &err)) {
+      ArrayType shape;
+      if (!check_shape(w->c, n, &shape)) {
         compile_unsupported(w->c, "a check of arrays whose shapes are not known to fit");
         return;
       }
       /* its exit is bound to what has run here: it joins only the last unit */
       u32 last = w->out->units.count - 1;
-      unit = kernel_for(w, n, shape.rank, shape.dims, need > last ? need : last, moved);
+      unit = kernel_for(w, n, &shape, need > last ? need : last, moved);
       if (x->op == CHECK_index) {
         use_of(w, node_operand(g, n, 0))->check_block = w->block;
         use_of(w, node_operand(g, n, 0))->check_unit = unit;
@@ -398,6 +413,39 @@ static void look_forward(Work *w, NodeId n) {
   for (u32 i = 0; i < x->result_count; i++) value_info(w->c, node_result(g, n, i))->unit = unit;
 }
 
+/* An update in place destroys what exits of later steps want back, so updates that no other unit reads come last. */
+static void updates_last(Work *w) {
+  u32 count = w->out->units.count, late = 0;
+  Graph *g = w->g;
+  for (u32 i = 1; i < count; i++) {
+    Unit *u = &w->out->units.data[i];
+    if (u->kind != UNIT_update) continue;
+    const ValueUse *use = use_of(w, node_result(g, u->node, 0));
+    u->late = use->kernel == USED_NONE && !use->by_unit;
+    late += u->late;
+  }
+  if (!late || late + 1 == count) return;
+  VEC(Unit) sorted = {0};
+  for (u32 pass = 0; pass < 2; pass++)
+    for (u32 i = 0; i < count; i++)
+      if (w->out->units.data[i].late == pass && !vec_push(w->c->alloc, &sorted, w->out->units.data[i])) {
+        vec_free(w->c->alloc, &sorted);
+        return; /* as it was: right, too */
+      }
+  memcpy(w->out->units.data, sorted.data, sizeof *sorted.data * count);
+  vec_free(w->c->alloc, &sorted);
+  for (u32 i = 1; i < count; i++) {
+    const Unit *u = &w->out->units.data[i];
+    for (u32 k = 0; k < (u->nodes.count ? u->nodes.count : 1); k++) {
+      NodeId n = u->nodes.count ? u->nodes.data[k] : u->node;
+      for (u32 r = 0; r < graph_node_at(g, n)->result_count; r++) {
+        ValueInfo *info = value_info(w->c, node_result(g, n, r));
+        if (info->where == AT_SLOT) info->unit = i;
+      }
+    }
+  }
+}
+
 /* ---- the block ------------------------------------------------------------------------------------------------- */
 
 static void force_unbacked(Work *w) {
@@ -430,6 +478,7 @@ bool partition_block(Compiler *c, BlockId b, Partition *out) {
   force_unbacked(&w);
   for (NodeId n = block->last; n; n = graph_node_at(g, n)->prev) look_back(&w, n);
   for (NodeId n = block->first; n && !compile_stopped(c); n = node_next(g, n)) look_forward(&w, n);
+  if (!compile_stopped(c)) updates_last(&w);
   return !compile_stopped(c);
 }
 
