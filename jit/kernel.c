@@ -621,7 +621,11 @@ bool kernel_build(Compiler *c, const Unit *u, u32 unit, u32 part, Kernel *out) {
   for (u32 form = u->kind == UNIT_kernel && loops > 1 ? 0 : 1; ok && !built && form < 2; form++) {
     k.linear = form == 0;
     reset(&k);
+    ok = !k.failed && !k.ax.failed;
+    if (!ok) break;
     open_nest(&k, rank, dims, u->kind == UNIT_scan ? u->axis : UINT32_MAX, &ix);
+    ok = !k.failed && !k.ax.failed;
+    if (!ok) break;
     built = u->kind == UNIT_scan ? want_scan(&k, ix, roots) : u->kind == UNIT_join ? want_parts(&k, part, ix, roots) : want_roots(&k, ix, roots);
     ok = !k.failed && !k.ax.failed;
     if (k.ax.too_big) {
@@ -650,12 +654,13 @@ bool kernel_view_strides(Compiler *c, NodeId n, Dim *offset, Dim *strides, const
     u32 ix = 0, affs[TYPE_MAX_RANK], task_made = 0;
     ValueId v = node_result(c->g, n, 0);
     reset(&k);
-    for (u32 d = 0; d < t.rank; d++) {
+    for (u32 d = 0; d < t.rank && !k.failed; d++) {
       u32 var = new_var(&k, 1, 0);
       affs[d] = var ? aff_var(&k.ax, var) : 0;
     }
-    ix = kern_vector(&k, &t, affs);
-    ok = !k.failed && kern_view(&k, n, &v, &ix, &task_made) && !task_made;
+    ok = !k.failed && !k.ax.failed;
+    if (ok) ix = kern_vector(&k, &t, affs);
+    ok = ok && !k.ax.failed && kern_view(&k, n, &v, &ix, &task_made) && !task_made;
     if (ok) {
       const ArrayType bt = *value_type(c->g, v);
       const ValueInfo *info = value_info(c, v);

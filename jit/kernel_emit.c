@@ -6,6 +6,7 @@
 
 static u32 param_of(Kern *k, KernelArg a, LoopType type, LoopDir dir) {
   Kernel *out = k->out;
+  if (k->failed) return 0;
   for (u32 i = 0; i < out->args.count; i++) {
     const KernelArg *b = &out->args.data[i];
     if (b->kind == a.kind && b->value == a.value && b->dim == a.dim) return k->params.data[i];

@@ -40,6 +40,7 @@ static u32 number_slot(Compiler *c, u32 dtype, bool weak, ValueId v) {
 PlanArg schedule_dim(Compiler *c, Dim d) {
   i64 k;
   u32 sym;
+  if (compile_stopped(c)) return plan_arg_const(0);
   d = size_resolve(&c->g->sizes, d);
   if (dim_is_const(c, d, &k)) return plan_arg_const(k);
   if (size_is_sym(&c->g->sizes, d, &sym) && c->sym_slot[sym] != NO_SLOT) return plan_arg_slot(c->sym_slot[sym]);
@@ -65,6 +66,7 @@ void schedule_forget(Compiler *c, ScheduleMark m) {
 static u32 constant_slot(Compiler *c, ValueId v) {
   const GraphValue *gv = &c->g->values.data[v];
   const ArrayType *t = value_type(c->g, v);
+  if (compile_stopped(c)) return 0;
   for (u32 i = c->const_keys.count; i-- > 0;)
     if (c->const_keys.data[i] == v) return c->const_slots.data[i];
   u32 slot = number_slot(c, t->dtype, t->weak, v);

@@ -18,7 +18,26 @@
 
 enum { REGS = 8, MAX_SLOTS = 400 };
 
+/* Refuses from the `left`-th allocation on; negative: never. */
+typedef struct Scarce {
+  Allocator base;
+  i64 left;
+} Scarce;
+
+static void *scarce_resize(Allocator *self, void *p, size_t old_size, size_t new_size) {
+  Scarce *s = (Scarce *)self;
+  (void)old_size;
+  if (new_size == 0) {
+    free(p);
+    return NULL;
+  }
+  if (s->left == 0) return NULL;
+  if (s->left > 0) s->left--;
+  return realloc(p, new_size);
+}
+
 typedef struct Fixture {
+  Scarce memory;
   Vm *vm;
   Jit *jit;
   Module *module;
@@ -30,7 +49,8 @@ typedef struct Fixture {
 static int setup(void **state) {
   Fixture *f = test_malloc(sizeof *f);
   memset(f, 0, sizeof *f);
-  f->vm = vm_new(NULL);
+  f->memory = (Scarce){{scarce_resize}, -1};
+  f->vm = vm_new(&(VmOptions){.alloc = &f->memory.base, .limits = {.fuel = UINT64_MAX, .depth = 20000, .output = UINT64_MAX}});
   assert_non_null(f->vm);
   assert_int_equal(stdlib_install(f->vm), WEFT_OK);
   f->module = module_new(f->vm, "test", "");
@@ -270,6 +290,40 @@ static void group(Fixture *f, const GraphCase *cases, u32 count) {
   assert_int_equal(f->wrong, 0);
 }
 
+/* Compilation with every allocation refused once: it says so, and leaves nothing behind. */
+static void refused(Fixture *f, const char *backend, const GraphCase *g) {
+  char *text = test_malloc(strlen(g->text) + 40);
+  sprintf(text, "graph f\nframe 0 f\n%s", g->text);
+  const Backend *b = backend_of(f, backend);
+  for (i64 n = 0;; n++) {
+    Region *r = region_new(f->vm, parse(f, text));
+    Buf why;
+    assert_non_null(r);
+    buf_init(&why, &f->vm->alloc);
+    f->memory.left = n;
+    BackendResult got = b->compile(f->vm, b, r, &(CompileLimits){0}, &why);
+    bool ran_out = f->memory.left == 0;
+    f->memory.left = -1;
+    if (f->vm->error.raised) vm_error_clear(f->vm);
+    buf_free(&why);
+    region_free(f->vm, r);
+    if (got == BACKEND_ok && !ran_out) break;
+    assert_true(got == BACKEND_ok || got == BACKEND_fatal || got == BACKEND_unsupported);
+    assert_true(n < 20000);
+  }
+  test_free(text);
+}
+
+static void refused_memory(void **state) {
+  refused(*state, "loops", &elementwise_graphs[0]);
+  refused(*state, "loops", &reduction_graphs[3]);
+  refused(*state, "loops", &view_graphs[3]);
+  refused(*state, "loops", &control_graphs[2]);
+  refused(*state, "loops", &control_graphs[COUNT_OF(control_graphs) - 2]);
+  refused(*state, "mir", &elementwise_graphs[1]);
+  refused(*state, "mir", &control_graphs[0]);
+}
+
 static void elementwise(void **state) { group(*state, elementwise_graphs, COUNT_OF(elementwise_graphs)); }
 static void reductions(void **state) { group(*state, reduction_graphs, COUNT_OF(reduction_graphs)); }
 static void views(void **state) { group(*state, view_graphs, COUNT_OF(view_graphs)); }
@@ -281,6 +335,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(reductions, setup, teardown),
       cmocka_unit_test_setup_teardown(views, setup, teardown),
       cmocka_unit_test_setup_teardown(control, setup, teardown),
+      cmocka_unit_test_setup_teardown(refused_memory, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
