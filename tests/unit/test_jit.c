@@ -14,6 +14,7 @@
 #include "stdlib/stdlib.h"
 #include "stdlib/wm.h"
 #include "tests/unit/jit_graphs.h"
+#include "tests/unit/jit_random.h"
 #include "tracer/graph.h"
 
 enum { REGS = 8, MAX_SLOTS = 400 };
@@ -133,7 +134,9 @@ static void drop_result(Fixture *f, Result *r) {
 
 /* NULL: the backend does not support it (said in `why`). */
 static Region *compile(Fixture *f, const char *backend, const char *text, Buf *why) {
-  Region *r = region_new(f->vm, parse(f, text));
+  Graph *g = parse(f, text);
+  if (strcmp(backend, "interp") == 0) assert_true(graph_simplify(g)); /* as the compiler begins: what is dead raises nothing */
+  Region *r = region_new(f->vm, g);
   assert_non_null(r);
   const Backend *b = backend_of(f, backend);
   BackendResult got = b->compile(f->vm, b, r, &(CompileLimits){0}, why);
@@ -290,6 +293,38 @@ static void group(Fixture *f, const GraphCase *cases, u32 count) {
   assert_int_equal(f->wrong, 0);
 }
 
+/* Random graphs, at several sizes; WEFT_RANDOM=first,count looks at others. */
+static void random_graphs(void **state) {
+  Fixture *f = *state;
+  RandomGraph *r = test_malloc(sizeof *r);
+  unsigned long first = 0, count = 120;
+  const char *which = getenv("WEFT_RANDOM");
+  if (which) sscanf(which, "%lu,%lu", &first, &count);
+  for (unsigned long seed = first; seed < first + count; seed++) {
+    random_graph(r, seed);
+    Buf why;
+    buf_init(&why, &f->vm->alloc);
+    Region *oracle = compile(f, "interp", r->text, &why);
+    for (u32 b = 0; b < COUNT_OF(backends); b++) {
+      Region *region = compile(f, backends[b], r->text, &why);
+      if (!region) fail_msg("seed %lu: %s: not supported: %s\n%s", seed, backends[b], buf_text(&why), r->text);
+      for (u32 s = 0; s < 4; s++) {
+        Result want, got;
+        arguments(f, RANDOM_ARGUMENTS, (i64[]){0, 1, 7, 100}[s]);
+        run(f, oracle, &want);
+        run(f, region, &got);
+        same_results(f, backends[b], r->text, region, &want, &got);
+        drop_result(f, &want);
+        drop_result(f, &got);
+      }
+      region_free(f->vm, region);
+    }
+    region_free(f->vm, oracle);
+    buf_free(&why);
+  }
+  test_free(r);
+}
+
 /* Compilation with every allocation refused once: it says so, and leaves nothing behind. */
 static void refused(Fixture *f, const char *backend, const GraphCase *g) {
   char *text = test_malloc(strlen(g->text) + 40);
@@ -335,6 +370,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(reductions, setup, teardown),
       cmocka_unit_test_setup_teardown(views, setup, teardown),
       cmocka_unit_test_setup_teardown(control, setup, teardown),
+      cmocka_unit_test_setup_teardown(random_graphs, setup, teardown),
       cmocka_unit_test_setup_teardown(refused_memory, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
