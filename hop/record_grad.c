@@ -367,7 +367,7 @@ static Outcome read_request(Recorder *r, Av transform, u32 nargs, Request *q) {
   if (q->count == 0 || q->count > GRAD_ARGNUMS || nargs > GRAD_ARGS) return rec_stuck(r, REASON_raises, "argnum");
   for (u32 i = 0; i < q->count; i++) {
     i64 n;
-    if (!av_known_int(r, q->list ? av_item(r, q->argnum, i) : q->argnum, &n)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
+    if (!rec_literal(r, q->list ? av_item(r, q->argnum, i) : q->argnum, "argnum", &n)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
     if (n < 0 || n >= nargs) return rec_stuck(r, REASON_raises, "argnum");
     q->at[i] = (u32)n;
     for (u32 j = 0; j < i; j++)

@@ -1,4 +1,5 @@
 /* main.c — the program `weft`: command line, script files, standard input; repl.c is the interactive part. */
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,8 +88,18 @@ static bool readable(const char *path) {
   return ok;
 }
 
+/* Arrays of a few megabytes come and go in every step of a loop. Where glibc gives their memory back to the system each
+ * time, the pages are cleared and mapped anew: 0.4 s of a run of 0.8 s of examples/digits.weft. */
+static void keep_freed_memory(void) {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most it takes */
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
+}
+
 int main(int argc, char **argv) {
   WeftOptions o = WEFT_OPTIONS_INIT;
+  keep_freed_memory();
   stdlib_choose_blas_core(); /* before any library is loaded: the environment is the program's own */
   o.allow_files = o.allow_env = o.allow_imports = o.allow_gpu = true;
   o.backend = getenv("WEFT_BACKEND");

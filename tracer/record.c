@@ -23,7 +23,8 @@ Outcome rec_stuck(Recorder *r, u32 reason, const char *fmt, ...) {
 RecMark rec_mark(Recorder *r) {
   return (RecMark){.graph = graph_mark(r->g), .avs = r->avs.count, .items = r->items.count, .sources = r->source_av.count,
                    .trail = r->trail.count, .cells = r->cells.count, .straight = r->straight.count, .frames = r->frames.count,
-                   .safe_exit = r->safe_exit, .loop = r->loop};
+                   .safe_exit = r->safe_exit, .lifted_loops = r->lifted_loops, .lifted_ifs = r->lifted_ifs,
+                   .cold_exits = r->cold_exits, .loop = r->loop};
 }
 
 void rec_rollback(Recorder *r, const RecMark *m) {
@@ -35,6 +36,9 @@ void rec_rollback(Recorder *r, const RecMark *m) {
   if (r->straight.count > m->straight) r->straight.count = m->straight;
   while (r->frames.count > m->frames) rec_pop(r);
   r->safe_exit = m->safe_exit;
+  r->lifted_loops = m->lifted_loops;
+  r->lifted_ifs = m->lifted_ifs;
+  r->cold_exits = m->cold_exits;
   r->loop = m->loop;
   graph_rollback(r->g, m->graph);
 }
@@ -766,6 +770,8 @@ done:
     r->g = NULL;
   }
   out->graph = r->g;
+  out->lifted_loops = r->lifted_loops;
+  out->cold_exits = r->cold_exits;
   recorder_free(r);
   return out->graph ? WEFT_OK : WEFT_ERROR;
 }

@@ -104,7 +104,7 @@ typedef struct Recorder {
   RecLoop *lacks;       /* a loop that has to carry cell `lacks_module`, `lacks_slot` as well */
   struct Module *lacks_module;
   u32 lacks_slot, lacks_cell;
-  u32 lifted_loops, lifted_ifs, cold_exits, inlined;
+  u32 lifted_loops, lifted_ifs, cold_exits;
   bool failed;
 } Recorder;
 
@@ -145,6 +145,7 @@ typedef struct RecMark {
   GraphMark graph;
   u32 avs, items, sources, trail, cells, straight, frames;
   u32 safe_exit;
+  u32 lifted_loops, lifted_ifs, cold_exits;
   RecLoop *loop;
 } RecMark;
 typedef struct RecState { /* registers of the top frame and all cells */
@@ -176,6 +177,8 @@ Outcome rec_truth(Recorder *r, Av a, Av *out);                  /* a constant bo
 Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *regs, Av *out);
 Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found); /* found NULL: a miss is stuck */
 Outcome rec_path(Recorder *r, const Desc *d, Av root, const Av *regs, Av *out);
+/* An integer where a rule needs a literal: known while tracing, or a size whose present value a guard then pins. */
+bool rec_literal(Recorder *r, Av a, const char *what, i64 *out);
 Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out);
 Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, bool tail, Av *out, bool *pushed);
 Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 fall, u32 jump, u32 join);
@@ -211,6 +214,7 @@ typedef struct RecordResult {
   Span span;       /* of the break */
   char why[160];
   bool failed;     /* memory or budget */
+  u32 lifted_loops, cold_exits;
 } RecordResult;
 typedef enum RecordStart { RECORD_ENTRY, RECORD_LOOP, RECORD_RESUME } RecordStart;
 WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *name, RecordResult *out) MUST_USE;

@@ -294,16 +294,18 @@ static Outcome index_array(Recorder *r, Av obj, const u8 *kinds, u32 count, cons
 
 /* ---- indexing ---------------------------------------------------------------------------------------- */
 
+bool rec_literal(Recorder *r, Av a, const char *what, i64 *out) {
+  if (av_known_int(r, a, out)) return true;
+  ValueId v = av_value(r, a);
+  Dim d;
+  if (!v || !value_dim(r->g, v, &d) || d == DIM_NONE || size_is_unbacked(&r->g->sizes, d) || !size_hint(&r->g->sizes, d, out)) return false;
+  Dim k = size_const(&r->g->sizes, *out);
+  return k != DIM_NONE && guard_relation(&r->g->guards, &r->g->sizes, REL_eq, d, k, what, here(r));
+}
+
 static bool list_position(Recorder *r, Av list, Av at, u32 *out) {
   i64 i, n = av_at(r, list)->count;
-  if (!av_known_int(r, at, &i)) {
-    /* an integer that only guards pin: its present value is relied on */
-    ValueId v = av_value(r, at);
-    Dim d;
-    if (!v || !value_dim(r->g, v, &d) || d == DIM_NONE || !size_hint(&r->g->sizes, d, &i) || size_is_unbacked(&r->g->sizes, d)) return false;
-    Dim k = size_const(&r->g->sizes, i);
-    if (k == DIM_NONE || !guard_relation(&r->g->guards, &r->g->sizes, REL_eq, d, k, "list position", here(r))) return false;
-  }
+  if (!rec_literal(r, at, "list position", &i)) return false;
   if (i < 0) i += n;
   *out = (u32)i;
   return i >= 0 && i < n;

@@ -236,6 +236,8 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   buf_free(&why);
   region->compile_ns = now_ns() - begin;
   stats->at[STAT_compiles]++;
+  stats->at[STAT_lifted_loops] += rec.lifted_loops;
+  stats->at[STAT_cold_exits] += rec.cold_exits;
   stats->at[STAT_compile_ns] += region->compile_ns;
   stats->at[STAT_kernels] += region->kernels;
   stats->at[STAT_natives] += region->natives;

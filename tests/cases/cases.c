@@ -160,7 +160,7 @@ static void check_printed(const HostRun *r, const Case *c, const char *label) {
 }
 
 /* `[TIER:] NAME [OP] VALUE, …` */
-static void check_counters(const HostRun *r, const char *mark, const struct Tier *t) {
+static void check_counters(const HostRun *r, const Case *c, const char *mark, const struct Tier *t) {
   const char *tier = "mir", *colon = strchr(mark, ':');
   size_t tier_length = strlen(tier);
   if (colon) {
@@ -169,7 +169,8 @@ static void check_counters(const HostRun *r, const char *mark, const struct Tier
     mark = colon + 1;
   }
   if (strlen(t->name) != tier_length || strncmp(t->name, tier, tier_length) != 0) return;
-  if (strcmp(t->name, "eager") == 0 ? t->form != AS_IT_STANDS : t->form != GLOBALS) return;
+  bool as_it_stands = strcmp(t->name, "eager") == 0 || case_directive(c, "top");
+  if (t->form != (as_it_stands ? AS_IT_STANDS : GLOBALS)) return;
   for (const char *s = mark; *s;) {
     s += strspn(s, " ,");
     size_t name = strcspn(s, " ,");
@@ -208,7 +209,7 @@ static void check_marks(const HostRun *r, const Case *c, const struct Tier *t) {
       break;
     case MARK_NEAR: check_near(r, text, t->label); break;
     case MARK_ERROR: check_error(r, text, t->form == AS_IT_STANDS, t->label); break;
-    case MARK_COUNT: check_counters(r, text, t); break;
+    case MARK_COUNT: check_counters(r, c, text, t); break;
     default: break;
     }
   }
