@@ -9,6 +9,12 @@ static Outcome made(Recorder *r, Av a, Av *out) {
   return a && !r->failed ? OUT_GO : OUT_FAIL;
 }
 
+static bool is_given(Recorder *r, Av a) {
+  Value v;
+  if (!a || av_at(r, av_force(r, a))->kind == AV_HOLE) return false;
+  return !(av_const_value(r, a, &v) && v.kind == V_NIL);
+}
+
 /* ---- leaves ------------------------------------------------------------------------------------------------ */
 
 static Outcome leaf_values(Recorder *r, Av tree, ValueVec *out) {
@@ -43,6 +49,13 @@ static Outcome differ(Recorder *r, const char *who, const ArrayType *a, const Ar
   rule_shape_text(a, x, sizeof x);
   rule_shape_text(b, y, sizeof y);
   return rec_stuck(r, REASON_raises, "%s: %s%s and %s%s", who, dtype_name(a->dtype), x, dtype_name(b->dtype), y);
+}
+
+enum { STAYS_WEAK = 0x80 }; /* beside the dtype: the body gives a weak number */
+
+static ValueId weak_as(Recorder *r, ValueId v, u8 dtype) {
+  if (!(dtype & STAYS_WEAK)) return graph_convert(r->g, v, dtype);
+  return graph_op2(r->g, OP_multiply, v, graph_const(r->g, value_weak_f64(1.0))); /* exact for what a weak integer holds below 2^53 */
 }
 
 /* ---- cond ---------------------------------------------------------------------------------------------------- */
@@ -89,13 +102,14 @@ Outcome record_cond(Recorder *r, u32 op, const Av *params, Av *out) {
   for (u32 i = 0; i < values[0].count && o == OUT_GO; i++) { /* a weak result takes the other's dtype */
     const ArrayType a = *value_type(g, values[0].data[i]), b = *value_type(g, values[1].data[i]);
     if (!same_shape(r, &a, &b)) o = differ(r, "cond", &a, &b);
-    else if (a.weak && !b.weak && dtype_kind(a.dtype) <= dtype_kind(b.dtype)) {
+    else if (a.dtype == b.dtype && a.weak == b.weak) continue;
+    else if (a.weak && dtype_kind(a.dtype) <= dtype_kind(b.dtype)) {
       graph_at_end(g, blocks[0]);
-      values[0].data[i] = graph_convert(g, values[0].data[i], b.dtype);
-    } else if (b.weak && !a.weak && dtype_kind(b.dtype) <= dtype_kind(a.dtype)) {
+      values[0].data[i] = weak_as(r, values[0].data[i], (u8)(b.dtype | (b.weak ? STAYS_WEAK : 0)));
+    } else if (b.weak && dtype_kind(b.dtype) <= dtype_kind(a.dtype)) {
       graph_at_end(g, blocks[1]);
-      values[1].data[i] = graph_convert(g, values[1].data[i], a.dtype);
-    } else if (a.dtype != b.dtype || a.weak != b.weak) {
+      values[1].data[i] = weak_as(r, values[1].data[i], (u8)(a.dtype | (a.weak ? STAYS_WEAK : 0)));
+    } else {
       o = differ(r, "cond", &a, &b);
     }
   }
@@ -166,13 +180,6 @@ static void carry_free(Recorder *r, Carry *c) {
   vec_free(&r->vm->alloc, &c->types);
 }
 
-enum { STAYS_WEAK = 0x80 }; /* beside the dtype: the body gives a weak number */
-
-static ValueId weak_as(Recorder *r, ValueId v, u8 dtype) {
-  if (!(dtype & STAYS_WEAK)) return graph_convert(r->g, v, dtype);
-  return graph_op2(r->g, OP_multiply, v, graph_const(r->g, value_weak_f64(1.0))); /* exact for what a weak integer holds below 2^53 */
-}
-
 /* Weak leaves of the initial state as the dtype that the body gave. */
 static void strengthen(Recorder *r, Carry *c, const DTypeVec *dtypes) {
   const u8 *d = dtypes->data;
@@ -183,9 +190,10 @@ static void strengthen(Recorder *r, Carry *c, const DTypeVec *dtypes) {
 typedef struct LoopSpec {
   const char *who;
   Av test, body;  /* functions; test 0: counts */
-  Av tree;        /* state; counted loops: the list (i, state) */
-  ValueId bound;  /* counted: hi; while_loop: max_steps or 0 */
-  bool counted;
+  Av tree;        /* state; counted and bounded loops: the list (i, state) */
+  ValueId bound;  /* counted: hi; bounded: max_steps */
+  bool counted;   /* by the number in front of the state alone */
+  bool bounded;   /* by that number as well as by the test */
 } LoopSpec;
 
 static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeVec *dtypes, bool *again, Av *out) {
@@ -201,18 +209,24 @@ static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeV
     o = rec_binary(r, BC_lt, av_item(r, state, 0), hi, &less);
     more = o == OUT_GO ? av_value(r, less) : 0;
   } else {
-    o = rec_call(r, s->test, &state, NULL, 1, &result);
+    Av inner = s->bounded ? av_item(r, state, 1) : state;
+    o = rec_call(r, s->test, &inner, NULL, 1, &result);
     more = o == OUT_GO ? av_value(r, result) : 0;
     if (o == OUT_GO && (!more || value_type(g, more)->rank || value_type(g, more)->dtype != DT_bool))
       o = rec_stuck(r, REASON_raises, "%s: the condition must be a bool of rank 0", s->who);
+  }
+  if (o == OUT_GO && s->bounded) {
+    Av less, hi = av_num(r, s->bound);
+    o = rec_binary(r, BC_lt, av_item(r, state, 0), hi, &less);
+    if (o == OUT_GO && !(more = graph_op2(g, OP_logical_and, more, av_value(r, less)))) o = OUT_FAIL;
   }
   if (o == OUT_GO && !graph_close(g, TERM_yield, &more, 1, 0)) o = OUT_FAIL;
   BlockId body = o == OUT_GO ? graph_open(g) : 0;
   if (o != OUT_GO) return o;
   if (!body || !(state = carry_params(r, body, s->tree, c))) return OUT_FAIL;
-  if (s->counted) {
+  if (s->counted || s->bounded) {
     Av args[2] = {av_item(r, state, 0), av_item(r, state, 1)}, step, one = av_const(r, value_weak_i64(1));
-    o = rec_call(r, s->body, args, NULL, 2, &result);
+    o = s->counted ? rec_call(r, s->body, args, NULL, 2, &result) : rec_call(r, s->body, &args[1], NULL, 1, &result);
     if (o == OUT_GO) o = rec_binary(r, BC_add, args[0], one, &step);
     Av pair[2] = {step, result};
     if (o == OUT_GO && !(result = av_items(r, AV_LIST, pair, 2))) o = OUT_FAIL;
@@ -264,12 +278,23 @@ static Outcome record_loop(Recorder *r, const LoopSpec *s, Av *out) {
 
 Outcome record_while_loop(Recorder *r, u32 op, const Av *params, Av *out) {
   (void)op;
-  if (params[3] && av_at(r, av_force(r, params[3]))->kind != AV_HOLE) {
-    Value v;
-    if (!av_const_value(r, params[3], &v) || v.kind != V_NIL) return rec_stuck(r, REASON_no_rule, "while_loop with max_steps");
-  }
   LoopSpec s = {.who = "while_loop", .test = params[0], .body = params[1], .tree = av_force(r, params[2])};
-  return s.tree ? record_loop(r, &s, out) : OUT_FAIL;
+  if (!s.tree) return OUT_FAIL;
+  if (!is_given(r, params[3])) return record_loop(r, &s, out);
+  const ArrayType *t = (s.bound = av_value(r, params[3])) ? value_type(r->g, s.bound) : NULL;
+  if (!t || t->rank || dtype_kind(t->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "while_loop: max_steps must be an integer");
+  i64 known;
+  if (av_known_int(r, params[3], &known)) {
+    if (known < 0) return rec_stuck(r, REASON_raises, "while_loop: max_steps is negative");
+  } else {
+    Outcome o = rec_check(r, CHECK_nonneg, &s.bound, 1);
+    if (o != OUT_GO) return o;
+  }
+  Av both, pair[2] = {av_const(r, value_weak_i64(0)), s.tree};
+  s.bounded = true;
+  if (!pair[0] || !(s.tree = av_items(r, AV_LIST, pair, 2))) return OUT_FAIL;
+  Outcome o = record_loop(r, &s, &both);
+  return o == OUT_GO ? made(r, av_item(r, both, 1), out) : o;
 }
 
 Outcome record_fori_loop(Recorder *r, u32 op, const Av *params, Av *out) {
@@ -304,12 +329,6 @@ static bool flag_of(Recorder *r, Av a, bool *out) {
   if (!av_const_value(r, a, &v) || v.kind != V_NUM) return false;
   *out = v.i != 0;
   return true;
-}
-
-static bool is_given(Recorder *r, Av a) {
-  Value v;
-  if (!a || av_at(r, av_force(r, a))->kind == AV_HOLE) return false;
-  return !(av_const_value(r, a, &v) && v.kind == V_NIL);
 }
 
 Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {

@@ -1,6 +1,8 @@
 /* tree.c — pytrees of values (see tree.h). */
 #include "hop/tree.h"
 
+#include <string.h>
+
 static u32 width(Value t) { return t.kind == V_LIST ? t.list->count : t.kind == V_RECORD ? t.record->shape->count : 0; }
 static Value child(Value t, u32 i) { return t.kind == V_LIST ? t.list->items[i] : t.record->items[i]; }
 
@@ -52,4 +54,77 @@ bool tree_same(Vm *vm, Value a, Value b) {
     return false;
   }
   return equal;
+}
+
+void tree_leaf_type(Value v, ArrayType *t) {
+  v = value_untracked(v);
+  *t = (ArrayType){.dtype = v.dtype, .weak = v.kind == V_NUM && value_is_weak(v)};
+  if (v.kind != V_ARRAY) return;
+  t->dtype = (u8)array_dtype(v.array);
+  t->rank = (u8)array_rank(v.array);
+  memcpy(t->dims, array_dims(v.array), t->rank * sizeof t->dims[0]);
+}
+
+WeftStatus tree_zero(Vm *vm, const ArrayType *t, Value *out) {
+  i64 strides[TYPE_MAX_RANK] = {0};
+  Value one;
+  if (array_new_zero(vm, t->dtype, 0, strides, &one) != WEFT_OK) return WEFT_ERROR;
+  if (t->rank == 0) {
+    *out = array_finish(vm, one);
+    if (out->kind == V_NUM && t->weak) out->flags |= VF_WEAK;
+    return WEFT_OK;
+  }
+  WeftStatus status = array_view(vm, one.array, 0, t->rank, t->dims, strides, out);
+  value_drop(vm, one);
+  return status;
+}
+
+static WeftStatus take_type(Vm *vm, const ArrayType *t, Value v, Value *out) {
+  if (v.kind == V_NUM) {
+    *out = num_convert_unchecked(v, t->dtype);
+    out->flags = t->weak ? VF_WEAK : 0;
+    return WEFT_OK;
+  }
+  Value args[OP_MAX_PARAMS];
+  for (u32 i = 0; i < OP_MAX_PARAMS; i++) args[i] = value_hole();
+  args[0] = value_keep(v);
+  args[1] = t->weak ? value_weak_f64(1) : value_dtype(t->dtype);
+  WeftStatus status = vm_op(vm, t->weak ? OP_multiply : OP_astype, args, out);
+  value_drop(vm, args[0]);
+  return status;
+}
+
+WeftStatus tree_take_types(Vm *vm, Value types, Value *t, bool *changed) {
+  Leaves want = {0}, have = {0}, made = {0};
+  u32 next = 0;
+  *changed = false;
+  WeftStatus status = tree_leaves_of(vm, types, &want);
+  if (status == WEFT_OK) status = tree_leaves_of(vm, *t, &have);
+  for (u32 i = 0; i < have.count && i < want.count && status == WEFT_OK; i++) {
+    ArrayType x, y;
+    Value v;
+    tree_leaf_type(want.data[i], &x);
+    tree_leaf_type(have.data[i], &y);
+    bool same = x.dtype == y.dtype && x.weak == y.weak;
+    *changed |= !same;
+    if (same) v = value_keep(have.data[i]);
+    else status = take_type(vm, &x, have.data[i], &v);
+    if (status == WEFT_OK && !vec_push(&vm->alloc, &made, v)) {
+      value_drop(vm, v);
+      status = vm_error_memory(vm);
+    }
+  }
+  Value out;
+  if (status == WEFT_OK && *changed) {
+    status = tree_with(vm, *t, made.data, &next, &out);
+    if (status == WEFT_OK) {
+      value_drop(vm, *t);
+      *t = out;
+    }
+  }
+  for (u32 i = 0; i < made.count; i++) value_drop(vm, made.data[i]);
+  leaves_free(vm, &made);
+  leaves_free(vm, &have);
+  leaves_free(vm, &want);
+  return status;
 }

@@ -16,6 +16,12 @@ WeftStatus tree_leaves_of(Vm *vm, Value t, Leaves *out) MUST_USE;
 WeftStatus tree_with(Vm *vm, Value t, const Value *leaves, u32 *next, Value *out) MUST_USE;
 /* Have both the same structure (leaves may differ)? */
 bool tree_same(Vm *vm, Value a, Value b);
+/* Type of a leaf, of what a tracked one stands for. */
+void tree_leaf_type(Value leaf, ArrayType *t);
+/* A zero of the type; arrays are stretched from one element. *out owned. */
+WeftStatus tree_zero(Vm *vm, const ArrayType *t, Value *out) MUST_USE;
+/* The leaves of *t (owned) in the dtype and weakness of those of `types`; *changed: some had others. */
+WeftStatus tree_take_types(Vm *vm, Value types, Value *t, bool *changed) MUST_USE;
 void leaves_free(Vm *vm, Leaves *l); /* drops nothing but the vector */
 
 #endif

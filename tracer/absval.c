@@ -233,6 +233,7 @@ Av av_force(Recorder *r, Av a) {
   if (!a || av_at(r, a)->kind != AV_LAZY) return a;
   SourceId s = av_at(r, a)->source;
   Value now = av_at(r, a)->konst;
+  if (r->abstract) now = value_untracked(now);
   while (r->source_av.count <= s)
     if (!vec_push(&r->vm->alloc, &r->source_av, 0)) {
       r->failed = true;

@@ -702,7 +702,7 @@ static bool frame_inputs(Recorder *r, Frame *frame, RecordStart start) {
   return ok;
 }
 
-static void recorder_free(Recorder *r) {
+void recorder_free(Recorder *r) {
   Allocator *alloc = &r->vm->alloc;
   while (r->frames.count) rec_pop(r);
   for (u32 i = 0; i < r->kept.count; i++) value_drop(r->vm, r->kept.data[i]);
@@ -715,8 +715,6 @@ static void recorder_free(Recorder *r) {
   vec_free(alloc, &r->cells);
   vec_free(alloc, &r->straight);
 }
-
-enum { TRACE_STEPS = 40000 };
 
 WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *name, RecordResult *out) {
   *out = (RecordResult){0};

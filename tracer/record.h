@@ -4,7 +4,7 @@
  *   tier.c: a site is hot ─▶ record_start ─▶ rec_run (record.c: one step per instruction)
  *        arithmetic and built-ins   record_ops.c      lists, records, indices, paths   record_data.c
  *        calls, inlined             record_call.c     if, while, for                   record_flow.c
- *        exits                      record_exit.c
+ *        exits                      record_exit.c          calls on types alone          abstract.c
  *
  * Steps are atomic: one that cannot be captured leaves the state as it was before it (OUT_STUCK). */
 #ifndef WEFT_TRACER_RECORD_H
@@ -97,6 +97,7 @@ typedef struct Recorder {
   u32 steps, step_limit;
   u32 nest;             /* C recursion */
   u32 differentiating;  /* > 0: inside a function whose derivative is recorded */
+  bool abstract;        /* for types alone: output is passed over, tracked values count as what they stand for */
   bool stop_after_loop; /* the region is a loop: it ends behind it */
   u32 root_extent;
   bool noted_types;     /* a carried type changed: the loop is tried again behind its first trip */
@@ -165,6 +166,7 @@ Outcome rec_run(Recorder *r, const Scope *s);
 Outcome rec_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, Av *out);
 Av rec_capture(Recorder *r, Av fn, u32 i); /* captured value i of a closure (0: of the root frame's function) */
 bool rec_push(Recorder *r, Code *code, Av fn, u16 result); /* registers dead */
+void recorder_free(Recorder *r); /* all but the graph */
 void rec_pop(Recorder *r);
 
 /* ---- instructions by room ---- */
@@ -205,6 +207,7 @@ typedef Outcome (*ConstructFn)(Recorder *r, u32 op, const Av *params, Av *out);
 typedef Outcome (*TraceTransformFn)(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out);
 
 /* ---- whole traces ---- */
+enum { TRACE_STEPS = 40000 };
 /* Records from `frame` as it stands (pc 0: entry; else a loop head or continuation). The graph is owned by the
  * caller. NULL: nothing worth having (rec->why says why, in `why`). */
 typedef struct RecordResult {
@@ -218,5 +221,14 @@ typedef struct RecordResult {
 } RecordResult;
 typedef enum RecordStart { RECORD_ENTRY, RECORD_LOOP, RECORD_RESUME } RecordStart;
 WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *name, RecordResult *out) MUST_USE;
+
+/* ---- calls on types alone (abstract.c) ---- */
+typedef struct AbstractCall {
+  bool known;    /* result says what f gives */
+  Value result;  /* owned: the tree, zeros in its leaves; a hole when not known */
+  char why[160]; /* not known: why */
+} AbstractCall;
+/* What f gives on values like args (borrowed), without running it. Error: memory. */
+WeftStatus record_abstract(Vm *vm, Value f, const Value *args, u32 nargs, AbstractCall *out) MUST_USE;
 
 #endif

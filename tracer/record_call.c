@@ -301,6 +301,7 @@ static u32 reason_of_effect(u32 op) {
 static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   ConstructFn construct = r->tracer->constructs[op];
   if (construct) return construct(r, op, params, out);
+  if (r->abstract && op == OP_print) return made(r, av_const(r, value_nil()), out);
   switch (op) {
     case OP_len: return of_len(r, params[0], out);
     case OP_map: return of_map(r, params[0], params[1], out);
