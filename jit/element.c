@@ -270,7 +270,14 @@ bool element_weak_fits(Compiler *c, ValueId v, u32 to) {
   const ArrayType *t = value_type(c->g, v);
   if (!t->weak || t->dtype != DT_i64 || dtype_kind(to) != DK_INT || to == DT_i64 || to == DT_u64) return true;
   Value k;
-  return value_const(c->g, v, &k) && k.i >= dtype_int_min(to) && k.i <= (i64)dtype_int_max(to);
+  if (value_const(c->g, v, &k)) return k.i >= dtype_int_min(to) && k.i <= (i64)dtype_int_max(to);
+  for (NodeId n = 1; n < c->g->nodes.count; n++) { /* the recorder puts the check right before the conversion */
+    const GraphNode *x = graph_node_at(c->g, n);
+    if (x->kind == NODE_check && x->op == CHECK_cast_range && x->block && node_operand(c->g, n, 0) == v &&
+        value_type(c->g, node_operand(c->g, n, 1))->dtype == to)
+      return true;
+  }
+  return false;
 }
 
 bool element_lowers(Compiler *c, NodeId n, u32 *compute) {
@@ -372,7 +379,13 @@ bool element_check(LoopFn *fn, CheckKind kind, LoopType type, u32 dtype, u32 a, 
       loop_check(fn, LOOP_CHECK_ZERO_DIV, num, a, 0, count, values);
       return true;
     case CHECK_cast_range:
-      if (!loop_is_float(type)) return true;
+      if (!loop_is_float(type)) {
+        if (dtype_kind(dtype) != DK_INT || type != LT_I64 || dtype == DT_i64) return true;
+        holds = binary(fn, LOOP_GE, a, loop_const_i(fn, LT_I64, dtype_int_min(dtype)));
+        if (dtype != DT_u64) holds = binary(fn, LOOP_AND, holds, binary(fn, LOOP_LE, a, loop_const_i(fn, LT_I64, (i64)dtype_int_max(dtype))));
+        loop_check(fn, LOOP_CHECK_ASSERT, num, holds, 0, count, values);
+        return true;
+      }
       switch (dtype) {
         case DT_u8: loop_check(fn, LOOP_CHECK_FIT_U8, num, a, 0, count, values); return true;
         case DT_i32: loop_check(fn, LOOP_CHECK_FIT_I32, num, a, 0, count, values); return true;

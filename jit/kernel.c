@@ -359,6 +359,16 @@ static u32 main_scope(const Kern *k, u32 ix) {
   return s;
 }
 
+/* A check that fails skips the rest of its trip, and its exit wants what stands before it in the program: that is stored
+ * first, which can be done in the innermost loop only. */
+static bool check_follows_store(const Kern *k, const Task *check) {
+  for (u32 i = 0; i + 1 < check->imm; i++) {
+    NodeId n = k->u->nodes.data[i];
+    if (graph_node_at(k->g, n)->kind != NODE_check && value_info(k->c, node_result(k->g, n, 0))->wanted) return true;
+  }
+  return false;
+}
+
 /* All needs are placed: the scope follows. */
 static void place(Kern *k, u32 id) {
   Task *t = &k->tasks.data[id];
@@ -376,7 +386,7 @@ static void place(Kern *k, u32 id) {
   } else {
     for (u32 i = 0; i < t->deps; i++)
       if (t->dep[i]) scope = deeper(k, scope, k->tasks.data[t->dep[i]].scope);
-    if (t->kind == TASK_check) scope = deeper(k, scope, 1);
+    if (t->kind == TASK_check) scope = check_follows_store(k, t) ? k->main_scopes - 1 : deeper(k, scope, 1);
     /* integer powers hold a loop, which has no place before the par */
     if (t->kind == TASK_element && !loop_is_float((LoopType)t->from)) {
       u32 op = graph_node_at(k->g, t->value)->op;

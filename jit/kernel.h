@@ -71,6 +71,8 @@ typedef struct Kern {
   u32 table_size;
   u32 main_scopes;   /* 0 … main_scopes-1 */
   u32 *store;        /* by root: index of the stored element in the result */
+  const u32 *roots;  /* while it is written out: the task of each */
+  u32 stored;        /* roots of a plain nest that are stored already: from the first on */
   u32 own;           /* the number of the element that a trip computes, as an aff; UINT32_MAX: none */
   u32 scan_last;     /* scan: where the value before the first element is stored, with include_initial */
   u32 depth;         /* of want() within itself */

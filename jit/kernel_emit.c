@@ -132,9 +132,12 @@ static u32 emit_extreme(Kern *k, u32 id) {
   return next[1];
 }
 
+static void emit_stores(Kern *k, u32 until);
+
 static void emit_check(Kern *k, const Task *t) {
   const GraphNode *node = graph_node_at(k->g, t->value);
   u32 number = k->out->checks.count;
+  emit_stores(k, (u32)t->imm - 1);
   if (!vec_push(k->c->alloc, &k->out->checks, (KernelCheck){t->value})) k->failed = true;
   const Task *a = &k->tasks.data[t->dep[0]];
   u32 b = t->deps > 1 ? k->tasks.data[t->dep[1]].ir : 0, dtype = DT_NONE;
@@ -203,6 +206,16 @@ static void emit_store(Kern *k, ValueId v, u32 ix, u32 value) {
   loop_store(k->out->fn, buffer, constant, terms, n, value);
 }
 
+/* Stores of the roots before number `until` that are not stored yet. */
+static void emit_stores(Kern *k, u32 until) {
+  for (; k->stored < until; k->stored++) {
+    NodeId n = k->u->nodes.data[k->stored];
+    if (graph_node_at(k->g, n)->kind == NODE_check) continue;
+    ValueId v = node_result(k->g, n, 0);
+    if (value_info(k->c, v)->wanted) emit_store(k, v, k->store[k->stored], k->tasks.data[k->roots[k->stored]].ir);
+  }
+}
+
 /* The value before the first element: what the operation leaves as it is. */
 static u32 scan_identity(Kern *k, LoopReduce op, LoopType t) {
   LoopFn *fn = k->out->fn;
@@ -261,6 +274,8 @@ bool kern_emit(Kern *k, const u32 *roots) {
   out->grain = k->main_scopes == 2 && k->scopes.count == 2 ? 2048 : 1;
   out->work_per_trip = work_of(k);
   LoopFn *fn = out->fn;
+  k->roots = roots;
+  k->stored = 0;
   emit_scope(k, 0);
   for (u32 s = 1; s < k->main_scopes; s++) {
     u32 trips = dim_ir(k, k->scopes.data[s].trips);
@@ -274,12 +289,7 @@ bool kern_emit(Kern *k, const u32 *roots) {
   } else if (k->u->kind == UNIT_join) {
     for (u32 i = 0; i < k->parts; i++) emit_store(k, node_result(k->g, k->u->node, 0), k->store[i], k->tasks.data[roots[i]].ir);
   } else {
-    for (u32 i = 0; i < k->u->nodes.count; i++) {
-      NodeId n = k->u->nodes.data[i];
-      if (graph_node_at(k->g, n)->kind == NODE_check) continue;
-      ValueId v = node_result(k->g, n, 0);
-      if (value_info(c, v)->wanted) emit_store(k, v, k->store[i], k->tasks.data[roots[i]].ir);
-    }
+    emit_stores(k, k->u->nodes.count);
   }
   for (u32 s = 1; s < k->main_scopes; s++) loop_end(fn);
   if (k->failed || k->why) return false;

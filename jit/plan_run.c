@@ -282,9 +282,10 @@ static Went kernel_step(Run *r, const PlanStep *s) {
     }
     key = call_kernel(r, k, words, lo, hi);
   } else {
-    for (i64 at = lo; at < hi && key == LOOP_KEY_NONE; at += step) {
+    for (i64 at = lo; at < hi; at += step) { /* to the end: an earlier check may fail later, and exits want all elements */
       if (vm_poll(r->vm, (u64)step * (k->bytes_per_trip / 8 + 1) >> 10) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
-      key = call_kernel(r, k, words, at, hi - at < step ? hi : at + step);
+      u64 failed = call_kernel(r, k, words, at, hi - at < step ? hi : at + step);
+      if (failed < key) key = failed;
     }
   }
   for (u32 i = 2; i < s->nargs; i++)

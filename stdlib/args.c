@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vm/scalar.h"
+
 const char *param_name(u32 op, u32 param, char *buf) {
   const OpInfo *info = op_info(op);
   if (param >= info->nparams) return "argument";
@@ -213,8 +215,7 @@ WeftStatus num_fit(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
     *out = v;
     return WEFT_OK;
   }
-  if (value_is_weak(v) && dtype_kind(dtype) == DK_INT && dtype_kind(v.dtype) == DK_INT && dtype != DT_u64 &&
-      (v.i < dtype_int_min(dtype) || v.i > (i64)dtype_int_max(dtype)))
+  if (value_is_weak(v) && !num_fits(v, dtype))
     return vm_error(vm, EK_value, "%s: the number %lld does not fit %s", op_name(op), (long long)v.i, dtype_name(dtype));
   *out = num_convert_unchecked(v, dtype);
   return WEFT_OK;

@@ -190,6 +190,8 @@ u32 rec_loop_extent(const Proto *p, u32 head); /* the loop whose head this is, 0
 Outcome rec_cell_write(Recorder *r, u32 cell, Av value);
 Outcome rec_do_return(Recorder *r, const Scope *s, Av v);
 Outcome rec_check(Recorder *r, CheckKind kind, const ValueId *operands, u32 count); /* leaves by the safe exit */
+/* A weak integer that takes a strong integer dtype: checked that it fits, and converted. Others stay. */
+Outcome rec_fit_weak(Recorder *r, ValueId *v, u32 dtype);
 
 /* ---- module variables and refs ---- */
 Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell);

@@ -241,16 +241,18 @@ static Outcome of_enumerate(Recorder *r, Av xs, Av *out) {
   return o;
 }
 
-static Outcome of_array(Recorder *r, Av x, Av dtype, Av *out) {
+/* `leaf`: items of a list are numbers on their way into `dtype`, and integers must fit it. */
+static Outcome of_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
   x = av_force(r, x);
   if (!x) return OUT_FAIL;
   Av got = x;
+  bool number = av_is_number(r, x);
   if (av_at(r, x)->kind == AV_LIST) {
     u32 n = av_at(r, x)->count;
     Av parts[32];
     if (n == 0 || n > COUNT_OF(parts)) return rec_stuck(r, REASON_no_rule, "an array of %u items", n);
     for (u32 i = 0; i < n; i++) {
-      Outcome o = of_array(r, av_item(r, x, i), 0, &parts[i]);
+      Outcome o = of_array(r, av_item(r, x, i), dtype, true, &parts[i]);
       if (o != OUT_GO) return o;
     }
     Av params[OP_MAX_PARAMS] = {av_items(r, AV_LIST, parts, n)};
@@ -263,7 +265,11 @@ static Outcome of_array(Recorder *r, Av x, Av dtype, Av *out) {
   } else if (!av_is_number(r, x)) {
     return rec_stuck(r, REASON_no_rule, "an array of %s", av_kind_text(r, x));
   }
-  if (dtype) {
+  if (leaf && number && dtype) {
+    const ArrayType *t = value_type(r->g, av_value(r, got));
+    if (!t->weak || dtype_kind(t->dtype) != DK_INT) dtype = 0; /* with the whole */
+  }
+  if (dtype && (number || !leaf)) {
     Av params[OP_MAX_PARAMS] = {got, dtype};
     return rec_op(r, OP_astype, params, out);
   }
@@ -308,7 +314,7 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     case OP_tree_map: return of_tree_map(r, params[0], &r->items.data[av_at(r, params[1])->first], av_at(r, params[1])->count, out);
     case OP_zip: return of_zip(r, params[0], out);
     case OP_enumerate: return of_enumerate(r, params[0], out);
-    case OP_array: return of_array(r, params[0], params[1], out);
+    case OP_array: return of_array(r, params[0], params[1], false, out);
     case OP_assert: return of_assert(r, params[0], out);
     case OP_range: {
       Av parts[3] = {params[1] ? params[0] : av_const(r, value_weak_i64(0)), params[1] ? params[1] : params[0],
@@ -368,7 +374,7 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
   }
   if (v.kind == AV_CONST && v.konst.kind == V_DTYPE) {
     if (nargs != 1 || (names && names[0])) return rec_stuck(r, REASON_raises, "a conversion takes one value");
-    return of_array(r, args[0], fn, out);
+    return of_array(r, args[0], fn, false, out);
   }
   if (v.kind == AV_TRANSFORM) {
     TraceTransformFn transform = r->tracer->transforms[v.op];

@@ -390,8 +390,10 @@ static Outcome store_value(Recorder *r, Av a, u32 dtype, ValueId *out) {
   if (!v) return rec_stuck(r, REASON_no_rule, "%s stored into an array", av_kind_text(r, a));
   const ArrayType *t = value_type(r->g, v);
   if (dtype_kind(t->dtype) > dtype_kind(dtype)) return rec_stuck(r, REASON_raises, "a store of %s into %s", dtype_name(t->dtype), dtype_name(dtype));
-  bool narrows = dtype_kind(t->dtype) == DK_INT && dtype_kind(dtype) == DK_INT && dtype_bytes(dtype) < dtype_bytes(t->dtype);
-  if (narrows && t->weak) return rec_stuck(r, REASON_no_rule, "a number stored into %s", dtype_name(dtype));
+  bool weak = t->weak && dtype_kind(dtype) == DK_INT && dtype != DT_i64;
+  if (weak && r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_no_rule, "a number stored into %s", dtype_name(dtype));
+  Outcome o = rec_fit_weak(r, &v, dtype);
+  if (o != OUT_GO) return o;
   *out = graph_convert(r->g, v, dtype);
   return *out ? OUT_GO : OUT_FAIL;
 }

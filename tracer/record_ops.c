@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vm/scalar.h"
+
 static const u16 op_of_bc[BC_COUNT] = {
     [BC_add] = OP_add, [BC_sub] = OP_subtract, [BC_mul] = OP_multiply, [BC_div] = OP_divide,
     [BC_floordiv] = OP_floor_divide, [BC_mod] = OP_remainder, [BC_matmul] = OP_matmul, [BC_pow] = OP_power,
@@ -292,6 +294,42 @@ static Outcome op_checks(Recorder *r, u32 op, const GraphArg *args) {
   }
 }
 
+Outcome rec_fit_weak(Recorder *r, ValueId *v, u32 dtype) {
+  const ArrayType t = *value_type(r->g, *v);
+  if (!t.weak || t.dtype != DT_i64 || dtype_kind(dtype) != DK_INT || dtype == DT_i64) return OUT_GO;
+  Value known;
+  if (value_const(r->g, *v, &known))
+    return num_fits(known, dtype) ? OUT_GO : rec_stuck(r, REASON_raises, "%lld does not fit %s", (long long)known.i, dtype_name(dtype));
+  if (r->safe_exit == UINT32_MAX) return OUT_GO; /* the eager kernel looks */
+  ValueId operands[2] = {*v, graph_const_f64(r->g, dtype, 0)};
+  Outcome o = rec_check(r, CHECK_cast_range, operands, 2);
+  if (o == OUT_GO && !(*v = graph_convert(r->g, *v, dtype))) o = OUT_FAIL;
+  return o;
+}
+
+/* Weak integers among the operands take the dtype that the operation computes in, and must fit it. */
+static Outcome fit_operands(Recorder *r, u32 op, ValueId *operands, u32 n, const ArrayType *result) {
+  bool takes = op == OP_stack || op == OP_concat || op == OP_pad || op == OP_full || op == OP_full_like;
+  u32 first = takes ? 0 : op == OP_where, dtype = result->dtype;
+  bool any = false;
+  for (u32 i = first; i < n && !any; i++) any = value_type(r->g, operands[i])->weak;
+  if (!any) return OUT_GO;
+  if (!takes && op != OP_astype) {
+    const ArrayType *types[3];
+    DTypeResult d;
+    RuleError err;
+    if (op_info(op)->family != FAM_elementwise || n > COUNT_OF(types)) return OUT_GO;
+    for (u32 i = 0; i < n; i++) types[i] = value_type(r->g, operands[i]);
+    if (!rule_dtype(op, n, types, &d, &err)) return OUT_GO;
+    dtype = d.compute;
+  }
+  for (u32 i = first; i < n; i++) {
+    Outcome o = rec_fit_weak(r, &operands[i], dtype);
+    if (o != OUT_GO) return o;
+  }
+  return OUT_GO;
+}
+
 /* Checks that an operation of the index family needs are not expressed yet: only those without are captured. */
 static bool needs_unwritten_check(u32 op) {
   switch (op) {
@@ -368,9 +406,11 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     if (r->g->failed || dims.failed) return OUT_FAIL;
     return rec_stuck(r, REASON_raises, "%s: %s", op_name(op), err.text);
   }
+  Outcome o = fit_operands(r, op, operands, n, &results[0]);
+  if (o != OUT_GO) return o;
   GraphArg args[OP_MAX_PARAMS];
   bind_args(op, operands, n, attrs, na, args);
-  Outcome o = op_checks(r, op, args);
+  o = op_checks(r, op, args);
   if (o != OUT_GO) return o;
   TypeId types[16];
   for (u32 i = 0; i < nresults; i++) types[i] = graph_type(r->g, &results[i]);

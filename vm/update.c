@@ -176,7 +176,7 @@ static WeftStatus add_places(Vm *vm, Array *a, const Selection *s, u32 op, Value
   u32 dtype = array_dtype(a);
   *done = false;
   if ((op != BC_add && op != BC_sub) || s->rank || dtype == DT_bool) return WEFT_OK;
-  if (value.kind == V_NUM && value_is_weak(value) && dtype_kind(value.dtype) <= dtype_kind(dtype)) {
+  if (value.kind == V_NUM && value_is_weak(value) && dtype_kind(value.dtype) <= dtype_kind(dtype) && num_fits(value, dtype)) {
     value = num_convert_unchecked(value, dtype);
     value.flags = 0;
   }

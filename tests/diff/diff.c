@@ -74,23 +74,6 @@ static bool run_program(unsigned long seed) {
   return well;
 }
 
-/* Programs that compiled code is known to get wrong still: a defect each, said as a skip until it is mended. */
-static const struct {
-  unsigned long seed;
-  const char *what;
-} known[] = {
-    {416, "another last digit or element in tier loops"},
-    {526, "a weak integer that does not fit i32 raises eagerly alone"},
-    {561, "another last digit or element in tier loops"},
-    {882, "another last digit or element in tier loops"},
-};
-
-static bool is_known(unsigned long seed) {
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-    if (known[i].seed == seed) return true;
-  return false;
-}
-
 int main(int argc, char **argv) {
   unsigned long count = 1000, seed = 1;
   for (int i = 1; i < argc; i++) {
@@ -109,7 +92,7 @@ int main(int argc, char **argv) {
     pid_t child = fork();
     if (child == 0) {
       for (unsigned long s = from; s < to; s++)
-        if (!(is_known(s) && count > 1) && !run_program(s)) exit(1);
+        if (!run_program(s)) exit(1);
       exit(0);
     }
     int status = -1;
@@ -126,8 +109,6 @@ int main(int argc, char **argv) {
       if (*c == '\n') *c = ' ';
     printf("not ok diff/%lu-%lu: seed %lu, %s: %s\n", from, to - 1, progress->seed, progress->tier, progress->what);
   }
-  for (size_t i = 0; i < sizeof known / sizeof known[0] && count > 1; i++)
-    if (known[i].seed >= seed && known[i].seed < seed + count) printf("skip diff/seed-%lu: compiled differs from eager: %s\n", known[i].seed, known[i].what);
   printf("# diff: %lu programs, %lu of them end in an error\n", count, progress->errors);
   return 0;
 }
