@@ -17,7 +17,7 @@ OPT      ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
 CFLAGS   ?=
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC \
-             -pthread -I. -I$(GEN_DIR) $(CFLAGS)
+             -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections -pthread -I. -I$(GEN_DIR) $(CFLAGS)
 LDFLAGS  ?=
 V        ?= 0
 Q        := $(if $(filter 1,$(V)),,@)
@@ -82,13 +82,27 @@ MIR_OBJ  := $(MIR_USERS:%.c=$(B)/obj/%.o)
 $(MIR_OBJ): FILE_CFLAGS += -mlong-double-64 -isystem $(MIR_DIR)/include
 $(MIR_OBJ): | $(MIR_DIR)/libmir.a
 
-# Kernels: compiled for vectorisation; trapping is never used. One build per instruction set by file name.
+# What parses, compiles and prints runs once for each piece of a program: small before fast. What runs for every call
+# is not in the list.
+SMALL    ?= -Os
+COLD     := $(filter-out parser/base.c lang/rules%.c tracer/tier.c tracer/region.c tracer/exits.c jit/plan_run.c jit/mir_runtime.c,\
+              $(filter parser/% lang/% tracer/% hop/% jit/% gpu/% api/%,$(LIB_SRC)))
+$(COLD:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(SMALL)
+
+# Kernels: compiled for vectorisation; trapping is never used. One build per instruction set by file name. Loops over
+# what is left over stay loops: written out they are a third of the code and gain nothing that shows.
 # Vector loops end in scalar ones: second vector loops for what is left double the code and gain nothing in strips.
-$(B)/obj/stdlib/kernel%.o: FILE_CFLAGS += -O3 -fno-trapping-math --param=vect-epilogues-nomask=0
+$(B)/obj/stdlib/kernel%.o: FILE_CFLAGS += -O3 -fno-peel-loops --param=max-completely-peel-times=0 -fno-trapping-math --param=vect-epilogues-nomask=0
 # Selects stay selects: partial redundancy elimination and threading would make branches of them that no loop vectorises with.
 $(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-thread-jumps --param=vect-epilogues-nomask=0
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
+
+# On x86-64 the base build serves processors older than AVX2 (2013) alone: it is small there, not fast.
+ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+$(B)/obj/stdlib/kernel_strips_base.o: FILE_CFLAGS += -O2
+$(B)/obj/gen/math_base.o: FILE_CFLAGS += -Os
+endif
 
 $(LIB_OBJ): FILE_CFLAGS += $(COVER)
 
@@ -106,6 +120,8 @@ $(B)/obj/gen/%.o: build/gen/%.c Makefile
 
 ZYDIS    := $(if $(wildcard /usr/include/Zydis/Zydis.h /usr/local/include/Zydis/Zydis.h),-lZydis)
 LIBS     := -Wl,--as-needed $(ZYDIS) -lz -lm -ldl -pthread
+# Relocations packed: a tenth of the library and of its start; linkers that cannot, ignore it.
+SLIM     := -Wl,--gc-sections -Wl,-z,pack-relative-relocs
 SO_NAME  := libweft.so.$(SOVERSION)
 SO_FILE  := libweft.so.$(VERSION)
 
@@ -135,13 +151,13 @@ $(B)/libweft.map: Makefile
 	@echo '{ global: weft_*; local: *; };' >$@
 
 $(B)/$(SO_FILE): $(LIB_OBJ) $(MIR_LIB) $(B)/libweft.map $(B)/members
-	$(Q)$(CC) -shared -Wl,-soname,$(SO_NAME) -Wl,--version-script,$(B)/libweft.map -Wl,--no-undefined $(LDFLAGS) \
+	$(Q)$(CC) -shared -Wl,-soname,$(SO_NAME) -Wl,--version-script,$(B)/libweft.map -Wl,--no-undefined $(SLIM) $(LDFLAGS) \
 	  $(LIB_OBJ) $(MIR_LIB) $(LIBS) -o $@
 	@ln -sf $(SO_FILE) $(B)/$(SO_NAME)
 	@ln -sf $(SO_NAME) $(B)/libweft.so
 
 $(B)/weft: $(REPL_OBJ) $(B)/libweft.a
-	$(Q)$(CC) $(LDFLAGS) $(REPL_OBJ) $(B)/libweft.a $(LIBS) -lreadline -o $@
+	$(Q)$(CC) $(SLIM) $(LDFLAGS) $(REPL_OBJ) $(B)/libweft.a $(LIBS) -lreadline -o $@
 
 $(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(B)/libweft.a
 	@mkdir -p $(@D)
@@ -175,12 +191,12 @@ build/cases/ops.weft: stdlib/missing.def lang/ops.def tests/tools/op-examples.aw
 SANITIZE := -fsanitize=address,undefined
 CALM     := -Wall -Wextra -Wno-maybe-uninitialized
 asan:
-	$(Q)$(MAKE) --no-print-directory B=build/asan OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
+	$(Q)$(MAKE) --no-print-directory B=build/asan OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" SMALL= \
 	  LDFLAGS="$(SANITIZE)" WARN="$(CALM)" WERROR= quick tests
 
 # Its own tree: every edge of the library counts itself, the fuzzer around it does not.
 fuzz:
-	$(Q)$(MAKE) --no-print-directory B=build/fuzz OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
+	$(Q)$(MAKE) --no-print-directory B=build/fuzz OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" SMALL= \
 	  LDFLAGS="$(SANITIZE)" COVER=-fsanitize-coverage=trace-pc WARN="$(CALM)" WERROR= build/fuzz/tests/fuzz
 
 # ---- goals ----------------------------------------------------------------------------------------

@@ -119,11 +119,11 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
   static inline __attribute__((always_inline, unused)) void NAME##_short_rows(T *out, const T *x, i64 n, i64 rows, i64 stride) { \
     for (i64 r = 0; r < rows; r++) {                                                                                 \
       T lane[8];                                                                                                     \
-      for (i64 l = 0; l < n; l++) lane[l] = x[r * stride + l];                                                       \
+      _Pragma("GCC unroll 8") for (i64 l = 0; l < n; l++) lane[l] = x[r * stride + l];                                 \
       if (n > 4)                                                                                                     \
-        for (i64 l = 0; l + 4 < n; l++) lane[l] = (T)(lane[l] OP lane[l + 4]);                                       \
+        _Pragma("GCC unroll 8") for (i64 l = 0; l + 4 < n; l++) lane[l] = (T)(lane[l] OP lane[l + 4]);                 \
       if (n > 2)                                                                                                     \
-        for (i64 l = 0; l < (n >= 4 ? 2 : n - 2); l++) lane[l] = (T)(lane[l] OP lane[l + 2]);                        \
+        _Pragma("GCC unroll 8") for (i64 l = 0; l < (n >= 4 ? 2 : n - 2); l++) lane[l] = (T)(lane[l] OP lane[l + 2]);  \
       if (n > 1) lane[0] = (T)(lane[0] OP lane[1]);                                                                  \
       out[r] = lane[0];                                                                                              \
     }                                                                                                                \

@@ -182,7 +182,7 @@ static void put_core(Gen *g, const LoopFn *fn, Buf *b) {
   const char *name = name_of(fn), *type = type_of(fn);
   const char *args = fn->params.count == 1 ? "x[i]" : "x[i], y[i]";
   bool rare = twin(g, fn, "_rare") != NULL;
-  buf_printf(b, "static u64 core_%s_%s(void *out, const void *xv, const void *yv, i64 n) {\n", name, type);
+  buf_printf(b, "static __attribute__((flatten)) u64 core_%s_%s(void *out, const void *xv, const void *yv, i64 n) {\n", name, type);
   buf_printf(b, "  const lw_%s *x = xv, *y = yv;\n  lw_%s *o = out;\n  %s rare = 0;\n  (void)y;\n", type, type, fn->math_type == LT_F64 ? "u64" : "u32");
   buf_puts(b, "  _Pragma(\"GCC ivdep\") for (i64 i = 0; i < (n & -STRIP_PAD); i++) {\n");
   if (rare) buf_printf(b, "    rare |= in_%s_rare_%s(%s) != 0;\n", name, type, args);
@@ -218,14 +218,14 @@ static const char strip_driver[] =
   "  u64 rare = core(p.x, p.x, p.y, (i64)pad);\n"
   "  memcpy(out, p.x, bytes);\n"
   "  return rare;\n}\n"
-  "static u32 strip_run(Core core, OneByOne one_by_one, void *out, const void *x, const void *y, i64 n, size_t bytes) {\n"
+  "static __attribute__((noinline)) u32 strip_run(Core core, OneByOne one_by_one, void *out, const void *x, const void *y, i64 n, size_t bytes) {\n"
   "  size_t whole = (size_t)(n & -STRIP_PAD) * bytes, rest = (size_t)n * bytes - whole;\n"
   "  if (whole) (void)core(out, x, y, n);\n"
   "  if (rest && rest <= STRIP_FEW * bytes) one_by_one((char *)out + whole, (const char *)x + whole, (const char *)y + whole, (i64)(rest / bytes));\n"
   "  else if (rest) (void)strip_pad(core, (char *)out + whole, (const char *)x + whole, (const char *)y + whole, rest, STRIP_PAD);\n"
   "  return 0;\n}\n"
   "/* A block that holds a rare element is done again, whole. Results go by a buffer: when a rare element shows, the operands, which `out` may be, are still there. */\n"
-  "static u32 strip_run_rare(Core core, OneByOne one_by_one, void *out, const void *xv, const void *yv, i64 n, size_t bytes) {\n"
+  "static __attribute__((noinline)) u32 strip_run_rare(Core core, OneByOne one_by_one, void *out, const void *xv, const void *yv, i64 n, size_t bytes) {\n"
   "  const char *x = xv, *y = yv;\n"
   "  char *o = out;\n"
   "  _Alignas(64) char r[STRIP_BLOCK * 8];\n"
@@ -248,13 +248,13 @@ static void write_body(Gen *g) {
   loops_c_prelude(&b);
   buf_puts(&b, "#pragma GCC diagnostic ignored \"-Wconversion\"\n#pragma GCC diagnostic ignored \"-Wshadow\"\n");
   loops_c_tables(&g->m, &b);
-  /* the definitions are inlined into whoever uses them; wm_NAME_TYPE is the symbol of the scalar function */
+  /* Vector loops inline every definition they use; the scalars share them. wm_NAME_TYPE is the symbol of the scalar function. */
   for (u32 i = 0; i < g->m.fns.count; i++) {
     const LoopFn *fn = g->m.fns.data[i];
     buf_printf(&b, "#define wm_%s_%s in_%s_%s\n", name_of(fn), type_of(fn), name_of(fn), type_of(fn));
   }
   for (u32 i = 0; i < g->m.fns.count; i++)
-    if (loops_c(g->m.fns.data[i], NULL, "static inline __attribute__((always_inline)) ", &b) != WEFT_OK) die(name_of(g->m.fns.data[i]), "cannot be written as C");
+    if (loops_c(g->m.fns.data[i], NULL, "static inline ", &b) != WEFT_OK) die(name_of(g->m.fns.data[i]), "cannot be written as C");
   for (u32 i = 0; i < g->m.fns.count; i++) buf_printf(&b, "#undef wm_%s_%s\n", name_of(g->m.fns.data[i]), type_of(g->m.fns.data[i]));
   buf_puts(&b, "#ifdef WM_SCALAR\n");
   for (u32 i = 0; i < g->count; i++) {
