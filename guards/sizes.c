@@ -514,16 +514,17 @@ static bool mentions_equated(const SizePool *p, Dim d) {
   return false;
 }
 
-/* Rebuilds d with equated symbols replaced. same_as is itself resolved (size_assume keeps it so), hence the
- * recursion goes at most SIZE_MAX_DEPTH deep. */
-static Dim rebuild(SizePool *p, Dim d) {
-  if (!mentions_equated(p, d)) return d;
+/* Rebuilds d with equated symbols replaced; what mentions none stays, or with `all` is made anew as well. same_as is
+ * itself resolved (size_assume keeps it so), hence the recursion goes at most SIZE_MAX_DEPTH deep. */
+static Dim rebuild(SizePool *p, Dim d, bool all) {
+  if (d >= 0 || d == DIM_NONE || (!all && !mentions_equated(p, d))) return d;
   const SizeNode x = *node_of(p, d);
-  if (x.kind == SK_sym) return p->syms.data[x.value].same_as;
+  if (x.kind == SK_const) return d;
+  if (x.kind == SK_sym) return p->syms.data[x.value].same_as != DIM_NONE ? p->syms.data[x.value].same_as : d;
   Dim acc = DIM_NONE;
   for (u32 i = 0; i < x.count; i++) {
     SizeTerm t = p->terms.data[x.first + i];
-    Dim part = rebuild(p, t.of);
+    Dim part = rebuild(p, t.of, all);
     if (part == DIM_NONE) return DIM_NONE;
     if (x.kind == SK_add) part = size_mul(p, part, size_const(p, t.coef));
     if (i == 0) {
@@ -545,8 +546,10 @@ static Dim rebuild(SizePool *p, Dim d) {
 
 Dim size_resolve(SizePool *p, Dim d) {
   if (d >= 0 || d == DIM_NONE || p->equated == 0) return d;
-  return rebuild(p, d);
+  return rebuild(p, d, false);
 }
+
+Dim size_renew(SizePool *p, Dim d) { return rebuild(p, d, true); }
 
 /* ---- speculation ---------------------------------------------------------------------------------- */
 

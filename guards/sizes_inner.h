@@ -28,4 +28,7 @@ static inline i64 floor_mod(i64 a, i64 b) { /* b is not 0; the sign of b */
   return r && (r < 0) != (b < 0) ? r + b : r;
 }
 
+/* The expression made once more, by the ranges and facts of now: min(1, n) is 1 once n >= 1 is known. */
+Dim size_renew(SizePool *p, Dim d);
+
 #endif

@@ -203,6 +203,13 @@ SizeTruth size_prove(SizePool *p, SizeRel rel, Dim a, Dim b) {
   p->proving++;
   SizeTruth t = prove(p, rel, a, b);
   p->proving--;
+  if (t != TRUTH_unknown || p->proving || (rel != REL_eq && rel != REL_ne)) return t;
+  /* expressions of different age; their makers ask for order alone, so this does not come here again */
+  Dim x = size_renew(p, a), y = size_renew(p, b);
+  if (x == DIM_NONE || y == DIM_NONE || (x == a && y == b)) return t;
+  p->proving++;
+  t = prove(p, rel, x, y);
+  p->proving--;
   return t;
 }
 

@@ -575,10 +575,16 @@ static bool infer(Infer *c) {
       if (!x) return no_rule(c);
       same_as(c, x);
       return result_dtype(c, &x, 1);
-    case OP_nn_cross_entropy:
-      if (!x) return no_rule(c);
+    case OP_nn_cross_entropy: { /* the labels stand one to a row of x */
+      const ArrayType *labels = type_arg(c, 1);
+      ArrayType column, taken;
+      if (!x || !labels || labels->rank == TYPE_MAX_RANK) return no_rule(c);
+      column = *labels;
+      column.dims[column.rank++] = 1;
+      if (!shape_take_along_axis(c->dims, x, &column, -1, &taken, c->err)) return false;
       c->out->device = x->device;
       return result_dtype(c, &x, 1);
+    }
     case OP_stop_gradient:
       if (!x) return no_rule(c);
       *c->out = *x;

@@ -140,7 +140,9 @@ static ValueId simpler(Pass *p, NodeId n) {
     case OP_multiply:
       if (same_a && is_number(p, b, 1, false)) return a;
       return same_b && is_number(p, a, 1, false) ? b : 0;
-    case OP_divide: return same_a && is_number(p, b, 1, false) ? a : 0;
+    case OP_divide:
+    case OP_power: /* exact by definition (lang/math.loops); from derivatives of squares */
+    case OP_pow: return same_a && is_number(p, b, 1, false) ? a : 0;
     case OP_subtract: return same_a && is_number(p, b, 0, true) ? a : 0;
     case OP_add:
       if (floats) return 0; /* -0.0 + 0.0 is 0.0 */

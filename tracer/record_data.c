@@ -287,7 +287,7 @@ static Outcome index_array(Recorder *r, Av obj, const u8 *kinds, u32 count, cons
   RuleError err = {0};
   if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &result, &err)) {
     if (r->g->failed || dims.failed) return OUT_FAIL;
-    return rec_stuck(r, REASON_raises, "index: %s", err.text);
+    return rec_stuck(r, err.kind == EK_unsupported ? REASON_data_dependent_shape : REASON_raises, "index: %s", err.text);
   }
   return made(r, av_num(r, graph_index(r->g, x, ix.operands, ix.count, ix.items, ix.nitems, graph_type(r->g, &result))), out);
 }

@@ -264,9 +264,51 @@ static bool emit_size_check(void *ctx, Dim a, Dim b) {
   return graph_check(r->g, CHECK_size, operands, 2, r->safe_exit) != 0;
 }
 
+static Outcome index_check(Recorder *r, u32 op, ValueId index, Dim n) {
+  if (dtype_kind(value_type(r->g, index)->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "%s: indices are no integers", op_name(op));
+  ValueId operands[2] = {index, graph_size(r->g, n)};
+  return rec_check(r, CHECK_index, operands, 2);
+}
+
+/* scatter: what is written must broadcast to the places, and be of no higher kind than the array. */
+static Outcome scatter_checks(Recorder *r, DimCtx *dims, const GraphArg *args) {
+  if (args[1].kind != ARG_value || args[2].kind != ARG_value) return rec_stuck(r, REASON_no_rule, "scatter");
+  const ArrayType x = *value_type(r->g, args[0].value), index = *value_type(r->g, args[1].value), v = *value_type(r->g, args[2].value);
+  i64 axis;
+  ArrayType place, joint;
+  RuleError err;
+  if (!arg_int(&args[3], 0, &axis)) return rec_stuck(r, REASON_literal_needed, "scatter: `axis` must be known");
+  if (!shape_take(dims, &x, &index, false, axis, &place, &err)) return rec_stuck(r, REASON_raises, "scatter: %s", err.text);
+  bool narrows = v.weak && dtype_kind(v.dtype) == DK_INT && dtype_bytes(x.dtype) < 8;
+  if (narrows || dtype_kind(v.dtype) > dtype_kind(x.dtype) || x.dtype == DT_bool) return rec_stuck(r, REASON_no_rule, "scatter of %s into %s", dtype_name(v.dtype), dtype_name(x.dtype));
+  const ArrayType *pair[2] = {&place, &v};
+  if (!rule_broadcast(dims, 2, pair, &joint, &err)) return rec_stuck(r, REASON_raises, "scatter: %s", err.text);
+  bool fits = joint.rank == place.rank;
+  for (u32 d = 0; d < joint.rank && fits; d++) fits = size_same(&r->g->sizes, joint.dims[d], place.dims[d]);
+  if (!fits) return rec_stuck(r, REASON_raises, "scatter: the updates are larger than their places");
+  return index_check(r, OP_scatter, args[1].value, x.dims[axis < 0 ? axis + x.rank : axis]);
+}
+
 /* Run-time conditions of an operation, as checks that leave by the safe exit. */
-static Outcome op_checks(Recorder *r, u32 op, const GraphArg *args) {
+static Outcome op_checks(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args, const ArrayType *result) {
+  i64 axis;
   switch (op) {
+    case OP_take_along_axis: {
+      const ArrayType *x = value_type(r->g, args[0].value);
+      if (!arg_int(&args[2], -1, &axis)) return rec_stuck(r, REASON_literal_needed, "take_along_axis: `axis` must be known");
+      return index_check(r, op, args[1].value, x->dims[axis < 0 ? axis + x->rank : axis]);
+    }
+    case OP_one_hot: {
+      if (!arg_int(&args[3], -1, &axis)) return rec_stuck(r, REASON_literal_needed, "one_hot: `axis` must be known");
+      Outcome o = index_check(r, op, args[0].value, result->dims[axis < 0 ? axis + result->rank : axis]);
+      return o == OUT_GO ? rec_check(r, CHECK_nonneg, &args[0].value, 1) : o;
+    }
+    case OP_nn_cross_entropy: {
+      const ArrayType *x = value_type(r->g, args[0].value);
+      if (args[1].kind != ARG_value) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
+      return index_check(r, op, args[1].value, x->dims[x->rank - 1]);
+    }
+    case OP_scatter: return scatter_checks(r, dims, args);
     case OP_floor_divide:
     case OP_remainder: {
       const ArrayType *y = value_type(r->g, args[1].value), *x = value_type(r->g, args[0].value);
@@ -330,22 +372,40 @@ static Outcome fit_operands(Recorder *r, u32 op, ValueId *operands, u32 n, const
   return OUT_GO;
 }
 
-/* Checks that an operation of the index family needs are not expressed yet: only those without are captured. */
-static bool needs_unwritten_check(u32 op) {
-  switch (op) {
-    case OP_take:
-    case OP_take_along_axis:
-    case OP_scatter:
-    case OP_bincount:
-    case OP_one_hot:
-    case OP_nn_cross_entropy: return true;
-    default: return false;
+/* take(x, indices, axis) is x[:, …, indices], and indices into the flat array without an axis. */
+static Outcome take(Recorder *r, const Av *params, Av *out) {
+  Av x = av_force(r, params[0]), index = av_force(r, params[1]), axis = params[2] ? av_force(r, params[2]) : 0, regs[3 * TYPE_MAX_RANK];
+  u8 items[TYPE_MAX_RANK];
+  u32 n = 0, nregs = 0;
+  i64 at = 0;
+  Value v;
+  if (!x || !index) return OUT_FAIL;
+  if (!av_is_number(r, x) || !av_is_number(r, index)) return rec_stuck(r, REASON_no_rule, "take of %s at %s", av_kind_text(r, x), av_kind_text(r, index));
+  if (dtype_kind(value_type(r->g, av_value(r, index))->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "take: indices are no integers");
+  if (!axis || av_at(r, axis)->kind == AV_HOLE || (av_const_value(r, axis, &v) && v.kind == V_NIL)) {
+    Outcome o = rec_op(r, OP_ravel, &x, &x);
+    if (o != OUT_GO) return o;
+  } else {
+    u32 rank = value_type(r->g, av_value(r, x))->rank;
+    if (!rec_literal(r, axis, "axis", &at)) return rec_stuck(r, REASON_literal_needed, "take: `axis` must be known");
+    if (at < -(i64)rank || at >= (i64)rank) return rec_stuck(r, REASON_raises, "take: the axis is out of range");
+    if (at < 0) at += rank;
   }
+  Av nil = av_const(r, value_nil());
+  if (!nil) return OUT_FAIL;
+  for (; n < (u32)at; n++) {
+    items[n] = IX_SLICE;
+    for (u32 k = 0; k < 3; k++) regs[nregs++] = nil;
+  }
+  items[n++] = IX_VALUE;
+  regs[nregs] = index;
+  return rec_index(r, x, items, n, regs, out);
 }
 
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   const OpInfo *info = op_info(op);
   Outcome folded;
+  if (op == OP_take) return take(r, params, out);
   if (!on_numbers(op)) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
   Av forced[OP_MAX_PARAMS];
   for (u32 i = 0; i < info->nparams; i++) {
@@ -393,7 +453,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     if (!value) return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), av_kind_text(r, a));
     operands[n++] = value;
   }
-  if (needs_unwritten_check(op)) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
+  if (op == OP_bincount) return rec_stuck(r, REASON_data_dependent_shape, "%s", op_name(op));
   RecFrame *f = rec_top(r);
   GuardDims dims;
   guard_dims_init(&dims, &r->g->guards, &r->g->sizes, op_name(op), f->code->proto->spans[f->pc]);
@@ -404,13 +464,13 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   RuleError err = {0};
   if (!graph_infer(r->g, &dims.base, op, operands, n, attrs, na, results, &nresults, &err)) {
     if (r->g->failed || dims.failed) return OUT_FAIL;
-    return rec_stuck(r, REASON_raises, "%s: %s", op_name(op), err.text);
+    return rec_stuck(r, err.kind == EK_unsupported ? REASON_no_rule : REASON_raises, "%s: %s", op_name(op), err.text);
   }
   Outcome o = fit_operands(r, op, operands, n, &results[0]);
   if (o != OUT_GO) return o;
   GraphArg args[OP_MAX_PARAMS];
   bind_args(op, operands, n, attrs, na, args);
-  o = op_checks(r, op, args);
+  o = op_checks(r, op, &dims.base, args, results);
   if (o != OUT_GO) return o;
   TypeId types[16];
   for (u32 i = 0; i < nresults; i++) types[i] = graph_type(r->g, &results[i]);

@@ -186,7 +186,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   if (usable && !graph_verify(g, &bad)) {
     usable = false;
     if (t->log) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
-    place_failed(t, p, REASON_trace_failed, rec.span, "the graph does not verify");
+    place_failed(t, p, REASON_not_verified, rec.span.file ? rec.span : p->code->proto->spans[p->pc], "the graph does not verify");
     buf_free(&bad);
     graph_free(g);
     return NULL;
