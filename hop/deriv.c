@@ -268,9 +268,25 @@ static bool pull_op(Deriv *d, const DerivNode *n, const Dv *ct, const bool *want
     if (n->count == 1 && (out[0] = one_operand(d, n, n->operands[0], y, g))) return true;
     if (d->failed) return false;
     if (rules_reduce(d, n, g, wants, out) || d->failed) return !d->failed;
+    if (rules_product(d, n, g, wants, out) || d->failed) return !d->failed;
     if (rules_linalg(d, n, g, wants, out) || d->failed) return !d->failed;
   }
+  if (rules_select(d, n, ct, wants, out) || d->failed) return !d->failed;
   return rules_shape(d, n, ct, wants, out);
+}
+
+/* Of what was written v gets g back where it stands: of several at one place that is the last. */
+static Dv pull_written(Deriv *d, const DerivNode *n, Dv x, Dv g) {
+  Dv read = d->to->index(d, n, g);
+  if (!read || !d->to->repeats(d, n)) return read;
+  ArrayType t = dv_type(d, read), whole = dv_type(d, x);
+  GraphAttr stop = attr_dim(0, 1);
+  for (u32 i = 0; i < t.rank; i++) stop.dim = d->to->dim(d, '*', stop.dim, t.dims[i]);
+  whole.dtype = DT_i64;
+  Dv number = dv_reshape(d, dv_op(d, OP_arange, NULL, 0, &stop, 1), t.rank, t.dims), zeros = d->failed ? 0 : d->to->zeros(d, &whole);
+  Dv stands = zeros && number ? d->to->update(d, n, OP_none, zeros, number) : 0;
+  Dv mine = stands ? dv2(d, OP_equal, d->to->index(d, n, stands), number) : 0;
+  return dv3(d, OP_where, mine, read, NUM(0));
 }
 
 /* y = x with v written at, or combined into, the places of the index. */
@@ -279,7 +295,7 @@ static bool pull_update(Deriv *d, const DerivNode *n, Dv g, const bool *wants, D
   switch (n->op) {
     case OP_none:
       if (wants[0]) out[0] = d->to->update(d, n, OP_none, g, NUM(0));
-      if (wants[1]) out[1] = d->to->index(d, n, g);
+      if (wants[1]) out[1] = pull_written(d, n, x, g);
       return true;
     case OP_add:
     case OP_subtract:
@@ -288,12 +304,15 @@ static bool pull_update(Deriv *d, const DerivNode *n, Dv g, const bool *wants, D
       if (wants[1] && n->op == OP_subtract) out[1] = NEG(out[1]);
       return true;
     case OP_multiply:
-      if (wants[0]) out[0] = d->to->update(d, n, OP_multiply, g, v);
-      if (wants[1]) out[1] = d->to->index(d, n, MUL(g, x));
-      return true;
     case OP_divide:
-      if (wants[0]) out[0] = d->to->update(d, n, OP_divide, g, v);
-      if (wants[1]) out[1] = NEG(DIV(d->to->index(d, n, MUL(g, n->results[0])), v));
+      if (wants[1] && d->to->repeats(d, n)) {
+        d->detail = "`*=` and `/=` at places given by an array";
+        return false;
+      }
+      if (wants[0]) out[0] = d->to->update(d, n, n->op, g, v);
+      if (!wants[1]) return true;
+      if (n->op == OP_divide) out[1] = NEG(DIV(d->to->index(d, n, MUL(g, n->results[0])), v));
+      else out[1] = d->to->index(d, n, MUL(g, x));
       return true;
     default: return false;
   }
@@ -303,6 +322,7 @@ bool deriv_pull(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, D
   bool ok = true;
   *why = n->kind == DERIV_index ? "index" : n->kind == DERIV_update ? "an indexed assignment" : op_name(n->op);
   memset(out, 0, sizeof *out * n->count);
+  d->detail = NULL;
   if (n->kind == DERIV_index) {
     ArrayType t = d->to->type(d, n->operands[0]);
     Dv zeros = d->to->zeros(d, &t);
@@ -312,6 +332,7 @@ bool deriv_pull(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, D
   } else {
     ok = pull_op(d, n, ct, wants, out);
   }
+  if (d->detail) *why = d->detail;
   if (!ok || d->failed) return false;
   for (u32 i = 0; i < n->count; i++) {
     if (!wants[i]) {

@@ -38,6 +38,8 @@ typedef struct DerivOps {
   Dim (*dim)(Deriv *d, char op, Dim a, Dim b); /* '+' '-' '*' '/' */
   Dv (*part)(Deriv *d, Dv x, u32 axis, Dim start, Dim stop);
   Dv (*add_at)(Deriv *d, Dv x, u32 axis, Dv indices, Dv v); /* x with v added at indices along an axis */
+  Dv (*add_items)(Deriv *d, Dv x, const Dv *indices, u32 n, Dv v); /* x with v added at index arrays, one for each axis */
+  bool (*repeats)(Deriv *d, const DerivNode *n); /* may the index name an element twice */
   Dv (*index)(Deriv *d, const DerivNode *n, Dv x);
   Dv (*update)(Deriv *d, const DerivNode *n, u32 combine, Dv x, Dv v);
 } DerivOps;
@@ -45,6 +47,7 @@ typedef struct DerivOps {
 struct Deriv {
   const DerivOps *to;
   bool failed;
+  const char *detail; /* what there is no rule for, more exactly; static text */
 };
 
 /* Is there a derivative to speak of: a float or complex result. */

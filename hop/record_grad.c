@@ -92,6 +92,12 @@ static Dv add_at(Deriv *d, Dv x, u32 axis, Dv indices, Dv v) {
   return graph_update(g, OP_add, x, &indices, 1, items, axis + 1, v);
 }
 
+static Dv add_items(Deriv *d, Dv x, const Dv *indices, u32 n, Dv v) {
+  IndexItem items[TYPE_MAX_RANK] = {{0}};
+  for (u32 i = 0; i < n; i++) items[i] = (IndexItem){.kind = INDEX_array, .part = {PART_operand}, .at = {i + 1}};
+  return graph_update(graph_of(d), OP_add, x, indices, n, items, n, v);
+}
+
 /* The items of an index or update node: *operands point into the graph until the next builder call. */
 static bool items_of(Graph *g, const DerivNode *n, const IndexItem **items, u32 *nitems, ValueId *operands, u32 *count) {
   NodeId node = *(const NodeId *)n->index;
@@ -102,6 +108,13 @@ static bool items_of(Graph *g, const DerivNode *n, const IndexItem **items, u32 
   *items = node_attr(g, node, 0)->items;
   *nitems = node_attr(g, node, 0)->count;
   return true;
+}
+
+static bool repeats(Deriv *d, const DerivNode *n) {
+  const GraphAttr *a = node_attr(graph_of(d), *(const NodeId *)n->index, 0);
+  for (u32 i = 0; a->kind == ATTR_index && i < a->count; i++)
+    if (a->items[i].kind == INDEX_array) return true;
+  return false;
 }
 
 static Dv index_again(Deriv *d, const DerivNode *n, Dv x) {
@@ -127,7 +140,7 @@ static Dv update_again(Deriv *d, const DerivNode *n, u32 combine, Dv x, Dv v) {
   return made;
 }
 
-static const DerivOps graph_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, index_again, update_again};
+static const DerivOps graph_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, add_items, repeats, index_again, update_again};
 
 /* ---- back over the nodes of a block --------------------------------------------------------------------------------- */
 

@@ -24,9 +24,21 @@ static inline ArrayType dv_type(Deriv *d, Dv x) { return x ? d->to->type(d, x) :
 #define NEG(a) dv1(d, OP_negative, a)
 #define NUM(v) dv_num(d, v)
 
+/* The axes in `mask` in line, as one last axis; and back. */
+typedef struct Lined {
+  ArrayType type; /* before */
+  u32 perm[TYPE_MAX_RANK], rank;
+  Dim count;      /* of the last axis */
+} Lined;
+Dv dv_lined(Deriv *d, Dv x, const ArrayType *t, u32 mask, Lined *l);
+Dv dv_unlined(Deriv *d, Dv x, const Lined *l);
+
 /* False, without d->failed: no rule here. */
 bool rules_reduce(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out);
 bool rules_linalg(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out);
+bool rules_product(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out);
+bool rules_select(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out);
+bool rules_pad_by_elements(Deriv *d, const DerivNode *n, const ArrayType *t, const i64 *before, const i64 *after, Dv g, Dv *out);
 bool rules_shape(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out);
 
 #endif

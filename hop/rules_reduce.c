@@ -29,17 +29,6 @@ static Dv share_ties(Deriv *d, Dv x, Dv y, Dv g, u32 mask) {
   return dv3(d, OP_where, hit, DIV(g, ties), NUM(0));
 }
 
-/* The product of the others: where nothing is 0 y / x; where one element is, all of it goes to that one. */
-static Dv pull_prod(Deriv *d, Dv x, Dv g, u32 mask) {
-  Dv zero = dv2(d, OP_equal, x, NUM(0));
-  Dv filled = dv3(d, OP_where, zero, NUM(1), x);
-  Dv rest = dv_reduce(d, OP_prod, filled, mask, true);
-  Dv zeros = dv_reduce(d, OP_count_nonzero, zero, mask, true);
-  Dv one = dv3(d, OP_where, dv2(d, OP_equal, zeros, NUM(1)), rest, NUM(0));
-  Dv here = dv3(d, OP_where, dv2(d, OP_equal, zeros, NUM(0)), DIV(rest, filled), NUM(0));
-  return MUL(g, dv3(d, OP_where, zero, one, here));
-}
-
 static Dv pull_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, u32 mask, bool *known) {
   f64 ord = 2;
   const GraphArg *a = &n->args[1];
@@ -89,7 +78,6 @@ static bool reduction(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
   switch (n->op) {
     case OP_sum:
     case OP_mean:
-    case OP_prod:
     case OP_min:
     case OP_max:
     case OP_var:
@@ -104,7 +92,6 @@ static bool reduction(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
   switch (n->op) {
     case OP_sum: break;
     case OP_mean: g = DIV(g, count_over(d, &t, mask)); break;
-    case OP_prod: g = pull_prod(d, x, g, mask); break;
     case OP_min:
     case OP_max: g = share_ties(d, x, y, g, mask); break;
     case OP_var: g = pull_var(d, n, x, &t, g, mask, &known); break;

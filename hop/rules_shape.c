@@ -104,18 +104,29 @@ static bool pull_copies(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, 
 
 static bool pull_pad(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, const bool *wants, Dv *out) {
   const GraphArg *a = &n->args[1];
+  i64 before[TYPE_MAX_RANK], after[TYPE_MAX_RANK];
+  for (u32 i = 0; i < t->rank; i++) {
+    if (a->kind == ARG_attr && a->attr->kind == ATTR_ints) {
+      const i64 *w = a->attr->ints + (a->attr->pairs && a->attr->count > 2 ? 2 * i : 0);
+      before[i] = w[0];
+      after[i] = w[a->attr->count == 1 ? 0 : 1];
+    } else if (arg_int(a, 0, &before[i])) {
+      after[i] = before[i];
+    } else {
+      return false;
+    }
+  }
   if (n->args[2].kind == ARG_attr && n->args[2].attr->kind == ATTR_text &&
       (n->args[2].attr->count != 8 || memcmp(n->args[2].attr->text, "constant", 8) != 0))
-    return false;
-  if (n->count > 1 && wants[1]) return false;
-  for (u32 i = 0; i < t->rank; i++) {
-    i64 before;
-    if (a->kind == ARG_attr && a->attr->kind == ATTR_ints && a->attr->pairs) before = a->attr->ints[2 * i];
-    else if (a->kind == ARG_attr && a->attr->kind == ATTR_ints) before = a->attr->ints[a->attr->count == 1 ? 0 : i];
-    else if (!arg_int(a, 0, &before)) return false;
-    g = d->failed ? 0 : d->to->part(d, g, i, before, d->to->dim(d, '+', before, t->dims[i]));
-  }
+    return rules_pad_by_elements(d, n, t, before, after, g, out);
+  Dv whole = g;
+  for (u32 i = 0; i < t->rank; i++) g = d->failed ? 0 : d->to->part(d, g, i, before[i], d->to->dim(d, '+', before[i], t->dims[i]));
   out[0] = g;
+  if (n->count > 1 && wants[1]) { /* the border */
+    ArrayType outer = dv_type(d, whole);
+    u32 all = (1u << outer.rank) - 1;
+    out[1] = SUB(dv_reduce(d, OP_sum, whole, all, false), dv_reduce(d, OP_sum, g, all, false));
+  }
   return true;
 }
 
@@ -189,57 +200,42 @@ static bool parts(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
     case OP_broadcast_arrays:
       for (u32 i = 0; i < n->count && i < n->nresults; i++) out[i] = ct[i];
       return true;
+    case OP_meshgrid: { /* each along its own axis */
+      const GraphArg *by = &n->args[1];
+      bool ij = by->kind == ARG_attr && by->attr->kind == ATTR_text && by->attr->count == 2 && memcmp(by->attr->text, "ij", 2) == 0;
+      for (u32 i = 0; i < n->count && i < n->nresults; i++) {
+        if (!ct[i]) continue;
+        ArrayType whole = dv_type(d, ct[i]), own = dv_type(d, n->operands[i]);
+        u32 along = !ij && n->count > 1 && i < 2 ? 1 - i : i;
+        u32 mask = ((1u << whole.rank) - 1) & ~(1u << along);
+        out[i] = dv_reshape(d, mask ? dv_reduce(d, OP_sum, ct[i], mask, false) : ct[i], own.rank, own.dims);
+      }
+      return true;
+    }
     default: return false;
   }
 }
 
-/* ---- selections --------------------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------------------------------- */
 
-static Dv order_of(Deriv *d, const DerivNode *n, Dv x, bool descending, u32 axis) {
-  (void)n;
-  GraphAttr attrs[2] = {attr_int(1, axis), attr_bool(2, descending)};
-  return dv_op(d, OP_argsort, &x, 1, attrs, 2);
-}
-
-static bool select_items(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
-  Dv x = n->operands[0];
-  ArrayType t = dv_type(d, x);
-  u32 axis = 0;
+static bool make(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
   switch (n->op) {
-    case OP_take: {
-      Dv zeros;
-      ArrayType from = t;
-      if (n->count != 2) return false;
-      if (!is_given(&n->args[2])) {
-        Dim size = 1;
-        for (u32 i = 0; i < t.rank; i++) size = d->to->dim(d, '*', size, t.dims[i]);
-        from.rank = 1;
-        from.dims[0] = size;
-      } else if (!axis_of(n, 2, 0, t.rank, &axis)) {
-        return false;
-      }
-      zeros = d->failed ? 0 : d->to->zeros(d, &from);
-      out[0] = zeros ? dv_reshape(d, d->to->add_at(d, zeros, axis, n->operands[1], g), t.rank, t.dims) : 0;
-      return true;
-    }
-    case OP_sort: { /* back by the inverse of the order */
-      if (is_given(&n->args[3]) || !axis_of(n, 1, -1, t.rank, &axis)) return false;
-      Dv back[2] = {g, order_of(d, n, order_of(d, n, x, arg_bool(&n->args[2], false), axis), false, axis)};
-      GraphAttr along = attr_int(2, axis);
-      out[0] = dv_op(d, OP_take_along_axis, back, 2, &along, 1);
-      return true;
-    }
     case OP_full:
     case OP_full_like:
       if (n->op == OP_full) out[0] = g; /* deriv_fit sums */
       else if (n->count > 1) out[1] = g;
       return true;
     case OP_array: out[0] = g; return true;
-    case OP_diag: {
-      i64 k;
-      if (t.rank != 1 || !arg_int(&n->args[1], 0, &k)) return false;
-      GraphAttr on = attr_int(1, k);
-      out[0] = dv_op(d, OP_diag, &g, 1, &on, 1);
+    case OP_linspace: { /* start (1 - t) + stop t */
+      Dv ends[2] = {NUM(0), NUM(1)};
+      GraphAttr attrs[OP_MAX_PARAMS];
+      u32 na = 0;
+      for (u32 p = 2; p < 5; p++)
+        if (n->args[p].kind == ARG_attr) attrs[na++] = *n->args[p].attr;
+      if (n->count != 2) return false;
+      Dv t = dv_op(d, OP_linspace, ends, 2, attrs, na);
+      out[0] = MUL(g, SUB(NUM(1), t));
+      out[1] = MUL(g, t);
       return true;
     }
     default: return false;
@@ -255,6 +251,6 @@ bool rules_shape(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, 
             : d->failed                        ? false
             : join(d, n, ct[0], wants, out)    ? true
             : d->failed                        ? false
-                                               : select_items(d, n, ct[0], out);
+                                               : make(d, n, ct[0], out);
   return ok && !d->failed;
 }

@@ -187,7 +187,28 @@ static Dv add_at(Deriv *d, Dv x, u32 axis, Dv indices, Dv v) {
   return write_items((ValueDeriv *)d, OP_add, x, items, axis + 1, regs, v);
 }
 
+static Dv add_items(Deriv *d, Dv x, const Dv *indices, u32 n, Dv v) {
+  u8 items[ARRAY_MAX_RANK];
+  Value regs[ARRAY_MAX_RANK];
+  for (u32 i = 0; i < n; i++) {
+    items[i] = IX_VALUE;
+    regs[i] = value_untracked(at(d, indices[i]));
+  }
+  return write_items((ValueDeriv *)d, OP_add, x, items, n, regs, v);
+}
+
 static const Value *keys_of(const ValueDeriv *d) { return d->tape->values.data + d->entry->first + (d->entry->kind == ENTRY_update ? 2 : 1); }
+
+static bool repeats(Deriv *deriv, const DerivNode *n) {
+  const ValueDeriv *d = (const ValueDeriv *)deriv;
+  const Value *key = keys_of(d);
+  (void)n;
+  for (u32 i = 0; i < d->entry->nitems; i++) {
+    if (d->entry->items[i] == IX_VALUE && key->kind == V_ARRAY && array_dtype(key->array) != DT_bool) return true;
+    key += d->entry->items[i] == IX_VALUE ? 1 : d->entry->items[i] == IX_SLICE ? 3 : 0;
+  }
+  return false;
+}
 
 static Dv index_again(Deriv *deriv, const DerivNode *n, Dv x) {
   ValueDeriv *d = (ValueDeriv *)deriv;
@@ -201,7 +222,7 @@ static Dv update_again(Deriv *deriv, const DerivNode *n, u32 combine, Dv x, Dv v
   return write_items(d, combine, x, d->entry->items, d->entry->nitems, keys_of(d), v);
 }
 
-static const DerivOps value_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, index_again, update_again};
+static const DerivOps value_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, add_items, repeats, index_again, update_again};
 
 /* ---- back over the tape ----------------------------------------------------------------------------------------------- */
 
@@ -231,6 +252,20 @@ static bool ints_of(Value v, i64 *out, u32 cap, GraphAttr *a) {
   return true;
 }
 
+/* Two lists of as many integers, one behind the other. */
+static bool two_lists(Value v, i64 *out, u32 cap, GraphAttr *a) {
+  if (v.kind != V_LIST || v.list->count != 2) return false;
+  a->count = 0;
+  a->pairs = 1;
+  for (u32 i = 0; i < 2; i++) {
+    Value part = v.list->items[i];
+    if (part.kind != V_LIST || part.list->count != v.list->items[0].list->count || a->count + part.list->count > cap) return false;
+    for (u32 k = 0; k < part.list->count; k++)
+      if (!num_as_index(part.list->items[k], &out[a->count++])) return false;
+  }
+  return true;
+}
+
 static void read_setting(Vm *vm, Value v, u32 param, Settings *s, GraphArg *out) {
   GraphAttr *a = &s->attrs[param];
   *a = (GraphAttr){.kind = ATTR_nil, .param = (u8)param};
@@ -251,7 +286,7 @@ static void read_setting(Vm *vm, Value v, u32 param, Settings *s, GraphArg *out)
       return;
     case V_LIST:
     case V_RANGE:
-      if (!ints_of(v, s->ints[param], 2 * TYPE_MAX_RANK, a)) a->kind = ATTR_hole;
+      if (!ints_of(v, s->ints[param], 2 * TYPE_MAX_RANK, a) && !two_lists(v, s->ints[param], 2 * TYPE_MAX_RANK, a)) a->kind = ATTR_hole;
       return;
     default: a->kind = ATTR_hole; return; /* not known: rules that need it give up */
   }

@@ -145,6 +145,7 @@ Outcome rec_truth(Recorder *r, Av a, Av *out) {
 
 bool rec_is_setting(u32 op, u32 param) {
   const OpParam *p = &op_info(op)->params[param];
+  if (op == OP_linspace && param < 2) return false;
   static const char *const names[] = {
       "axis", "axes", "keepdims", "dtype", "device", "shape", "reverse", "include_initial", "descending", "correction",
       "ord", "k", "m", "num", "endpoint", "base", "indexing", "parts", "reps", "shift", "width", "mode", "window", "source",

@@ -1,0 +1,246 @@
+/* rules_product.c — derivative rules of products: prod and cumprod, which must hold where factors are 0, and the
+ * contractions dot, tensordot and einsum. */
+#include "hop/rules.h"
+
+#include <string.h>
+
+/* ---- products of elements ------------------------------------------------------------------------------------- */
+
+static Dv running(Deriv *d, u32 op, Dv x, u32 axis, bool reverse, bool initial) {
+  GraphAttr attrs[3] = {attr_int(1, axis), attr_bool(2, reverse), attr_bool(3, initial)};
+  return dv_op(d, op, &x, 1, attrs, initial ? 3 : 2);
+}
+
+static Dv flip(Deriv *d, Dv x, u32 axis) {
+  GraphAttr by = attr_int(1, axis);
+  return dv_op(d, OP_flip, &x, 1, &by, 1);
+}
+
+/* The cotangent of cumprod(x), x along `axis`. Before the first 0: sum(g y)[k:] / x[k]. At it: the same with 1 in its
+ * place. Behind it y is 0, and so is the derivative; it is written as the first 0 times what it would be with 1 in its place,
+ * `deep` times, so that derivatives of it hold as well. */
+static Dv pull_running(Deriv *d, Dv x, Dv g, u32 axis, u32 deep) {
+  Dv none = dv2(d, OP_equal, x, NUM(0));
+  Dv zeros = running(d, OP_cumsum, none, axis, false, false);
+  Dv nothing = d->failed ? 0 : d->to->size(d, 0), one = d->failed ? 0 : d->to->size(d, 1);
+  Dv before = dv2(d, OP_equal, zeros, nothing);
+  Dv rest = running(d, OP_cumsum, MUL(g, running(d, OP_cumprod, x, axis, false, false)), axis, true, false);
+  Dv here = DIV(rest, dv3(d, OP_where, none, NUM(1), x));
+  if (!deep) return dv3(d, OP_where, before, here, NUM(0));
+  Dv first = dv2(d, OP_logical_and, none, dv2(d, OP_equal, zeros, one));
+  Dv inner = pull_running(d, dv3(d, OP_where, first, NUM(1), x), g, axis, deep - 1);
+  Dv zero = dv_reduce(d, OP_sum, dv3(d, OP_where, first, x, NUM(0)), 1u << axis, true);
+  return dv3(d, OP_where, before, here, dv3(d, OP_where, first, inner, MUL(zero, inner)));
+}
+
+enum { ZEROS_DEEP = 2 };
+
+static bool pull_cumprod(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, Dv *out) {
+  bool flat = n->args[1].kind != ARG_attr || n->args[1].attr->kind == ATTR_nil, reverse = arg_bool(&n->args[2], false);
+  i64 given = 0;
+  u32 axis = 0;
+  RuleError err;
+  ArrayType row = *t;
+  if (!flat && (!arg_int(&n->args[1], 0, &given) || !rule_axis(given, t->rank, &axis, &err))) return false;
+  if (flat) {
+    row.rank = 1;
+    row.dims[0] = 1;
+    for (u32 i = 0; i < t->rank; i++) row.dims[0] = d->to->dim(d, '*', row.dims[0], t->dims[i]);
+  }
+  x = dv_reshape(d, x, row.rank, row.dims);
+  if (reverse) {
+    x = flip(d, x, axis);
+    g = flip(d, g, axis);
+  }
+  if (arg_bool(&n->args[3], false)) { /* the product of nothing is constant */
+    Dim size = dv_type(d, g).dims[axis];
+    g = d->failed ? 0 : d->to->part(d, g, axis, 1, size);
+  }
+  g = pull_running(d, x, g, axis, ZEROS_DEEP);
+  if (reverse) g = flip(d, g, axis);
+  out[0] = dv_reshape(d, g, t->rank, t->dims);
+  return true;
+}
+
+/* The product of the others: of those before and those behind. */
+static bool pull_prod(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, Dv *out) {
+  u32 mask;
+  Lined l;
+  if (!arg_axes(&n->args[op_param(n->op, "axis")], t->rank, &mask)) return false;
+  if (!mask) {
+    out[0] = g;
+    return true;
+  }
+  Dv rows = dv_lined(d, x, t, mask, &l);
+  if (d->failed) return false;
+  ArrayType row = dv_type(d, rows), kept = row;
+  u32 last = l.rank - 1;
+  kept.dims[last] = 1;
+  Dim more = d->to->dim(d, '+', l.count, 1);
+  Dv before = running(d, OP_cumprod, rows, last, false, true), behind = running(d, OP_cumprod, rows, last, true, true);
+  if (d->failed) return false;
+  before = d->to->part(d, before, last, 0, l.count);
+  behind = d->to->part(d, behind, last, 1, more);
+  out[0] = dv_unlined(d, MUL(dv_reshape(d, g, kept.rank, kept.dims), MUL(before, behind)), &l);
+  return true;
+}
+
+/* ---- contractions ---------------------------------------------------------------------------------------------- */
+
+static Dim product(Deriv *d, const ArrayType *t, const u32 *axes, u32 n) {
+  Dim size = 1;
+  for (u32 i = 0; i < n; i++) size = d->to->dim(d, '*', size, t->dims[axes[i]]);
+  return size;
+}
+
+/* x as a matrix: axes `rows` by axes `columns`. */
+static Dv as_matrix(Deriv *d, Dv x, const ArrayType *t, const u32 *rows, u32 nrows, const u32 *columns, u32 ncolumns) {
+  u32 perm[TYPE_MAX_RANK];
+  memcpy(perm, rows, sizeof *perm * nrows);
+  memcpy(perm + nrows, columns, sizeof *perm * ncolumns);
+  Dim dims[2] = {product(d, t, rows, nrows), product(d, t, columns, ncolumns)};
+  return dv_reshape(d, dv_permute(d, x, perm), 2, dims);
+}
+
+static Dv from_matrix(Deriv *d, Dv m, const ArrayType *t, const u32 *rows, u32 nrows, const u32 *columns, u32 ncolumns) {
+  u32 inverse[TYPE_MAX_RANK];
+  Dim dims[TYPE_MAX_RANK];
+  for (u32 i = 0; i < nrows + ncolumns; i++) {
+    u32 axis = i < nrows ? rows[i] : columns[i - nrows];
+    dims[i] = t->dims[axis];
+    inverse[axis] = i;
+  }
+  return dv_permute(d, dv_reshape(d, m, nrows + ncolumns, dims), inverse);
+}
+
+/* The sum of products over axes xa of x and ya of y, the other axes of x first in g. */
+static bool pull_contraction(Deriv *d, Dv x, Dv y, u32 n, const u32 *xa, const u32 *ya, Dv g, const bool *wants, Dv *out) {
+  ArrayType tx = dv_type(d, x), ty = dv_type(d, y);
+  u32 xf[TYPE_MAX_RANK], yf[TYPE_MAX_RANK], nx = 0, ny = 0, turn[2] = {1, 0};
+  for (u32 i = 0; i < tx.rank; i++) {
+    bool summed = false;
+    for (u32 k = 0; k < n; k++) summed |= xa[k] == i;
+    if (!summed) xf[nx++] = i;
+  }
+  for (u32 i = 0; i < ty.rank; i++) {
+    bool summed = false;
+    for (u32 k = 0; k < n; k++) summed |= ya[k] == i;
+    if (!summed) yf[ny++] = i;
+  }
+  Dim dims[2] = {product(d, &tx, xf, nx), product(d, &ty, yf, ny)};
+  Dv mx = as_matrix(d, x, &tx, xf, nx, xa, n), my = as_matrix(d, y, &ty, ya, n, yf, ny), mg = dv_reshape(d, g, 2, dims);
+  if (wants[0]) out[0] = from_matrix(d, dv2(d, OP_matmul, mg, dv_permute(d, my, turn)), &tx, xf, nx, xa, n);
+  if (wants[1]) out[1] = from_matrix(d, dv2(d, OP_matmul, dv_permute(d, mx, turn), mg), &ty, ya, n, yf, ny);
+  return true;
+}
+
+static bool pull_tensordot(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
+  ArrayType tx = dv_type(d, n->operands[0]), ty = dv_type(d, n->operands[1]);
+  u32 xa[TYPE_MAX_RANK], ya[TYPE_MAX_RANK], count;
+  const GraphArg *a = &n->args[2];
+  i64 k;
+  RuleError err;
+  if (a->kind == ARG_attr && a->attr->kind == ATTR_ints && a->attr->pairs) { /* those of x, then those of y */
+    count = a->attr->count / 2;
+    for (u32 i = 0; i < count; i++)
+      if (!rule_axis(a->attr->ints[i], tx.rank, &xa[i], &err) || !rule_axis(a->attr->ints[count + i], ty.rank, &ya[i], &err)) return false;
+  } else {
+    if (!arg_int(a, 2, &k) || k < 0 || k > tx.rank || k > ty.rank) return false;
+    count = (u32)k;
+    for (u32 i = 0; i < count; i++) {
+      xa[i] = tx.rank - count + i;
+      ya[i] = i;
+    }
+  }
+  return pull_contraction(d, n->operands[0], n->operands[1], count, xa, ya, g, wants, out);
+}
+
+enum { EINSUM_OPERANDS = 16, EINSUM_TEXT = 256 };
+
+/* einsum of the others and g, with the operand's letters as its result. A letter that nobody else has was summed
+ * alone: the result is stretched along it. */
+static bool pull_einsum(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
+  const GraphArg *spec = &n->args[0];
+  char terms[EINSUM_OPERANDS + 1][32] = {{0}}, result[32] = {0};
+  u32 count = 0, at = 0, letters[128] = {0};
+  bool arrow = false;
+  if (spec->kind != ARG_attr || spec->attr->kind != ATTR_text || n->count > EINSUM_OPERANDS) return false;
+  for (u32 i = 0; i < spec->attr->count; i++) {
+    char c = spec->attr->text[i];
+    if (c == ' ') continue;
+    if (c == '.') {
+      d->detail = "einsum with an ellipsis";
+      return false;
+    }
+    if (c == ',') {
+      if (++count >= EINSUM_OPERANDS) return false;
+      at = 0;
+    } else if (c == '-') {
+      arrow = true;
+      at = 0;
+      i++;
+    } else if (at + 1 < sizeof result) {
+      if (arrow) result[at++] = c;
+      else {
+        if (strchr(terms[count], c)) {
+          d->detail = "einsum with a letter twice in one operand";
+          return false;
+        }
+        terms[count][at++] = c;
+        letters[(u8)c & 127]++;
+      }
+    } else {
+      return false;
+    }
+  }
+  if (++count != n->count) return false;
+  for (u32 c = 0, k = 0; c < 128 && !arrow; c++)
+    if (letters[c] == 1) result[k++] = (char)c;
+  for (u32 o = 0; o < count; o++) {
+    if (!wants[o]) continue;
+    char text[EINSUM_TEXT], kept[32] = {0};
+    Dv xs[EINSUM_OPERANDS];
+    u32 len = 0, nx = 0, k = 0;
+    ArrayType t = dv_type(d, n->operands[o]);
+    Dim dims[TYPE_MAX_RANK];
+    for (u32 i = 0; i < count; i++) {
+      const char *term = i == o ? result : terms[i];
+      xs[nx++] = i == o ? g : n->operands[i];
+      if (len + strlen(term) + 40 > sizeof text) return false;
+      if (i) text[len++] = ',';
+      memcpy(text + len, term, strlen(term));
+      len += (u32)strlen(term);
+    }
+    for (u32 i = 0; i < t.rank; i++) {
+      bool has = strchr(result, terms[o][i]) != NULL;
+      for (u32 j = 0; j < count && !has; j++) has = j != o && strchr(terms[j], terms[o][i]) != NULL;
+      dims[i] = has ? t.dims[i] : 1;
+      if (has) kept[k++] = terms[o][i];
+    }
+    text[len++] = '-';
+    text[len++] = '>';
+    memcpy(text + len, kept, k);
+    len += k;
+    GraphAttr attrs[2] = {{.kind = ATTR_text, .param = 0, .count = len, .text = text}, attr_list(1, nx)};
+    out[o] = dv_stretch(d, dv_reshape(d, dv_op(d, OP_einsum, xs, nx, attrs, 2), t.rank, dims), t.rank, t.dims);
+  }
+  return true;
+}
+
+bool rules_product(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
+  Dv x = n->operands[0];
+  ArrayType t = dv_type(d, x);
+  switch (n->op) {
+    case OP_prod: return pull_prod(d, n, x, &t, g, out);
+    case OP_cumprod: return pull_cumprod(d, n, x, &t, g, out);
+    case OP_tensordot: return n->count == 2 && pull_tensordot(d, n, g, wants, out);
+    case OP_einsum: return pull_einsum(d, n, g, wants, out);
+    case OP_dot: {
+      ArrayType ty = dv_type(d, n->operands[1]);
+      if (ty.rank <= 2 || t.rank == 0) return false;
+      u32 xa = t.rank - 1u, ya = ty.rank - 2u;
+      return pull_contraction(d, x, n->operands[1], 1, &xa, &ya, g, wants, out);
+    }
+    default: return false;
+  }
+}

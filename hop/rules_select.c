@@ -1,0 +1,350 @@
+/* rules_select.c — derivative rules of what selects by indices: take, sort, topk, scatter, median, running extremes. All give
+ * a cotangent back to the places it was read from. */
+#include "hop/rules.h"
+
+#include <string.h>
+
+static bool given(const GraphArg *a) { return a->kind != ARG_hole && !(a->kind == ARG_attr && a->attr->kind == ATTR_nil); }
+
+static bool axis_of(const DerivNode *n, u32 param, i64 fallback, u32 rank, u32 *axis) {
+  i64 v;
+  RuleError err;
+  return arg_int(&n->args[param], fallback, &v) && rule_axis(v, rank, axis, &err);
+}
+
+static bool is_text(const GraphArg *a, const char *s) {
+  return a->kind == ARG_attr && a->attr->kind == ATTR_text && a->attr->count == strlen(s) && memcmp(a->attr->text, s, strlen(s)) == 0;
+}
+
+static Dim size_of(Deriv *d, const ArrayType *t) {
+  Dim n = 1;
+  for (u32 i = 0; i < t->rank; i++) n = d->to->dim(d, '*', n, t->dims[i]);
+  return n;
+}
+
+/* ---- places ---------------------------------------------------------------------------------------------------- */
+
+/* 0 … n-1 along `axis` of `rank` axes. */
+static Dv positions(Deriv *d, Dim n, u32 rank, u32 axis) {
+  GraphAttr stop = attr_dim(0, n);
+  Dim dims[TYPE_MAX_RANK];
+  for (u32 i = 0; i < rank; i++) dims[i] = i == axis ? n : 1;
+  return dv_reshape(d, dv_op(d, OP_arange, NULL, 0, &stop, 1), rank, dims);
+}
+
+/* Zeros of the type with v added at indices along an axis, each place of its own: the adjoint of take_along_axis. */
+static Dv add_along(Deriv *d, const ArrayType *t, u32 axis, Dv indices, Dv v) {
+  Dv at[TYPE_MAX_RANK], zeros = d->failed ? 0 : d->to->zeros(d, t);
+  ArrayType shape = dv_type(d, v);
+  if (!zeros || !v || !indices) return 0;
+  if (t->rank == 1) return d->to->add_at(d, zeros, 0, indices, v);
+  for (u32 i = 0; i < t->rank; i++) {
+    at[i] = i == axis ? indices : positions(d, shape.dims[i], t->rank, i);
+    if (!at[i]) return 0;
+  }
+  Dv made = d->to->add_items(d, zeros, at, t->rank, v);
+  d->failed |= !made;
+  return made;
+}
+
+static Dv order_of(Deriv *d, Dv x, bool descending, u32 axis) {
+  GraphAttr attrs[2] = {attr_int(1, axis), attr_bool(2, descending)};
+  return dv_op(d, OP_argsort, &x, 1, attrs, 2);
+}
+
+static Dv take_along(Deriv *d, Dv x, Dv indices, u32 axis) {
+  GraphAttr along = attr_int(2, axis);
+  return dv_op(d, OP_take_along_axis, (Dv[]){x, indices}, 2, &along, 1);
+}
+
+static Dv take(Deriv *d, Dv x, Dv indices, u32 axis) {
+  GraphAttr along = attr_int(2, axis);
+  return dv_op(d, OP_take, (Dv[]){x, indices}, 2, &along, 1);
+}
+
+/* ---- axes in line ------------------------------------------------------------------------------------------------ */
+
+Dv dv_lined(Deriv *d, Dv x, const ArrayType *t, u32 mask, Lined *l) {
+  Dim dims[TYPE_MAX_RANK];
+  u32 n = 0;
+  l->type = *t;
+  l->count = 1;
+  for (u32 i = 0; i < t->rank; i++)
+    if (!(mask >> i & 1)) {
+      dims[n] = t->dims[i];
+      l->perm[n++] = i;
+    }
+  l->rank = n + 1;
+  for (u32 i = 0, k = n; i < t->rank; i++)
+    if (mask >> i & 1) {
+      l->count = d->to->dim(d, '*', l->count, t->dims[i]);
+      l->perm[k++] = i;
+    }
+  dims[n] = l->count;
+  if (l->rank > TYPE_MAX_RANK) d->failed = true;
+  return dv_reshape(d, dv_permute(d, x, l->perm), l->rank, dims);
+}
+
+Dv dv_unlined(Deriv *d, Dv x, const Lined *l) {
+  Dim dims[TYPE_MAX_RANK];
+  u32 inverse[TYPE_MAX_RANK];
+  for (u32 i = 0; i < l->type.rank; i++) {
+    dims[i] = l->type.dims[l->perm[i]];
+    inverse[l->perm[i]] = i;
+  }
+  return dv_permute(d, dv_reshape(d, x, l->type.rank, dims), inverse);
+}
+
+/* ---- the rules ------------------------------------------------------------------------------------------------------ */
+
+static bool pull_take(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
+  u32 axis = 0;
+  ArrayType from = *t;
+  if (n->count != 2) return false;
+  if (!given(&n->args[2])) {
+    from.rank = 1;
+    from.dims[0] = size_of(d, t);
+  } else if (!axis_of(n, 2, 0, t->rank, &axis)) {
+    return false;
+  }
+  Dv zeros = d->failed ? 0 : d->to->zeros(d, &from);
+  out[0] = zeros ? dv_reshape(d, d->to->add_at(d, zeros, axis, n->operands[1], g), t->rank, t->dims) : 0;
+  return true;
+}
+
+/* The middle of each row goes to where it came from; of even rows half to each of two. */
+static bool pull_median(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, Dv *out) {
+  u32 mask;
+  Lined l;
+  if (!arg_axes(&n->args[1], t->rank, &mask)) return false;
+  Dv rows = dv_lined(d, x, t, mask, &l);
+  if (d->failed) return false;
+  u32 last = l.rank - 1;
+  ArrayType row = dv_type(d, rows), kept = row;
+  kept.dims[last] = 1;
+  g = MUL(dv_reshape(d, g, kept.rank, kept.dims), NUM(0.5));
+  Dv order = order_of(d, rows, false, last), zeros = d->failed ? 0 : d->to->zeros(d, &row);
+  Dim half[2] = {d->to->dim(d, '/', d->to->dim(d, '-', l.count, 1), 2), d->to->dim(d, '/', l.count, 2)};
+  for (u32 k = 0; k < 2 && zeros; k++) {
+    Dim one = 1;
+    Dv at = dv_reshape(d, d->to->size(d, half[k]), 1, &one);
+    zeros = at ? d->to->add_at(d, zeros, last, at, g) : 0;
+    d->failed |= !zeros;
+  }
+  out[0] = d->failed ? 0 : dv_unlined(d, take_along(d, zeros, order_of(d, order, false, last), last), &l);
+  return true;
+}
+
+/* A running extreme belongs to the last place where it changed. */
+static bool pull_extreme(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, Dv *out) {
+  u32 axis = 0;
+  bool reverse = arg_bool(&n->args[2], false), flat = !given(&n->args[1]);
+  if (arg_bool(&n->args[3], false) || (!flat && !axis_of(n, 1, 0, t->rank, &axis))) return false;
+  ArrayType row = *t;
+  if (flat) {
+    row.rank = 1;
+    row.dims[0] = size_of(d, t);
+  }
+  x = dv_reshape(d, x, row.rank, row.dims);
+  g = dv_reshape(d, g, row.rank, row.dims);
+  GraphAttr by[2] = {attr_int(1, axis), attr_bool(2, false)};
+  GraphAttr turn = attr_int(1, axis);
+  if (reverse) {
+    x = dv_op(d, OP_flip, &x, 1, &turn, 1);
+    g = dv_op(d, OP_flip, &g, 1, &turn, 1);
+  }
+  Dv y = dv_op(d, n->op, &x, 1, by, 2);
+  if (d->failed) return false;
+  Dv before = d->to->part(d, y, axis, 0, d->to->dim(d, '-', row.dims[axis], 1));
+  Dv first = d->failed ? 0 : d->to->part(d, y, axis, 0, 1);
+  if (!before || !first) return false;
+  /* one more beyond the first, so that the first always changes */
+  first = n->op == OP_cummax ? SUB(first, NUM(1)) : ADD(first, NUM(1));
+  GraphAttr join[2] = {attr_list(0, 2), attr_int(1, axis)};
+  Dv earlier = dv_op(d, OP_concat, (Dv[]){first, before}, 2, join, 2);
+  Dv at = dv3(d, OP_where, dv2(d, OP_not_equal, y, earlier), positions(d, row.dims[axis], row.rank, axis), d->failed ? 0 : d->to->size(d, 0));
+  at = dv_op(d, OP_cummax, &at, 1, by, 2);
+  Dv made = add_along(d, &row, axis, at, g);
+  if (reverse) made = dv_op(d, OP_flip, &made, 1, &turn, 1);
+  out[0] = dv_reshape(d, made, t->rank, t->dims);
+  return true;
+}
+
+/* set: what is overwritten gets nothing. add: all. The other ways have no rule. */
+static bool pull_scatter(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, const bool *wants, Dv *out) {
+  u32 axis;
+  bool set = !given(&n->args[4]) || is_text(&n->args[4], "set");
+  if (n->count != 3 || !axis_of(n, 3, 0, t->rank, &axis)) return false;
+  if (!set && !is_text(&n->args[4], "add")) {
+    d->detail = "scatter with `reduce` other than \"set\" and \"add\"";
+    return false;
+  }
+  Dv at = n->operands[1];
+  GraphAttr by[2] = {attr_int(3, axis), {.kind = ATTR_text, .param = 4, .count = 3, .text = "set"}};
+  if (wants[0]) out[0] = set ? dv_op(d, OP_scatter, (Dv[]){g, at, NUM(0)}, 3, by, 2) : g;
+  if (!wants[2]) return true;
+  Dv read = take(d, g, at, axis);
+  if (set) { /* of several at one place the last counts: all write their number, and see whose stands there */
+    ArrayType it = dv_type(d, at), numbers = {.dtype = DT_i64, .rank = 1};
+    numbers.dims[0] = t->rank ? t->dims[axis] : 1;
+    GraphAttr stop = attr_dim(0, size_of(d, &it)), flat[2] = {attr_int(3, 0), by[1]};
+    Dv number = dv_reshape(d, dv_op(d, OP_arange, NULL, 0, &stop, 1), it.rank, it.dims);
+    Dv zeros = d->failed ? 0 : d->to->zeros(d, &numbers);
+    Dv stands = dv_op(d, OP_scatter, (Dv[]){zeros, at, number}, 3, flat, 2);
+    Dv mine = dv2(d, OP_equal, take(d, stands, at, 0), number);
+    Dim dims[TYPE_MAX_RANK];
+    u32 rank = 0;
+    for (u32 i = 0; i < it.rank; i++) dims[rank++] = it.dims[i];
+    for (u32 i = axis + 1; i < t->rank; i++) dims[rank++] = 1;
+    read = dv3(d, OP_where, dv_reshape(d, mine, rank, dims), read, NUM(0));
+  }
+  out[2] = read;
+  return true;
+}
+
+/* Back from the positions that the mask gave; those beyond `size` were not taken. */
+static bool pull_compress(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, const bool *wants, Dv *out) {
+  u32 axis;
+  if (n->count > 2 && wants[2]) {
+    d->detail = "the `fill` of compress";
+    return false;
+  }
+  if (n->count < 2 || !axis_of(n, 2, 0, t->rank, &axis)) return false;
+  ArrayType gt = dv_type(d, g), edge = gt;
+  Dim count = gt.dims[axis];
+  edge.dims[axis] = 1;
+  Dv mask = n->operands[1], nothing = d->failed ? 0 : d->to->zeros(d, &edge);
+  GraphAttr join[2] = {attr_list(0, 2), attr_int(1, axis)}, by[2] = {attr_int(1, 0), attr_bool(2, false)};
+  Dv longer = dv_op(d, OP_concat, (Dv[]){g, nothing}, 2, join, 2);
+  Dv size = d->failed ? 0 : d->to->size(d, count), one = d->failed ? 0 : d->to->size(d, 1);
+  Dv at = dv2(d, OP_subtract, dv_op(d, OP_cumsum, &mask, 1, by, 2), one);
+  at = dv3(d, OP_where, mask, dv2(d, OP_minimum, at, size), size);
+  out[0] = take(d, longer, at, axis);
+  return true;
+}
+
+static bool pull_window(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
+  u32 axes[TYPE_MAX_RANK], rank, count;
+  const GraphAttr *w = n->args[1].kind == ARG_attr ? n->args[1].attr : NULL, *by = given(&n->args[2]) ? n->args[2].attr : NULL;
+  if (!w || (given(&n->args[2]) && !by)) return false;
+  bool list = w->kind == ATTR_ints || w->kind == ATTR_dims;
+  count = list ? w->count : 1;
+  rank = t->rank + count;
+  if (rank > TYPE_MAX_RANK) return false;
+  for (u32 i = 0; i < count; i++) {
+    RuleError err;
+    i64 axis = i;
+    if (by && by->kind == ATTR_ints && i < by->count) axis = by->ints[i];
+    else if (by && by->kind == ATTR_int && count == 1) axis = by->i;
+    else if (by) return false;
+    if (!rule_axis(axis, t->rank, &axes[i], &err)) return false;
+  }
+  ArrayType now = dv_type(d, g);
+  for (u32 i = count; i-- > 0 && !d->failed;) { /* the last axis of g holds windows along axes[i] */
+    u32 perm[TYPE_MAX_RANK], axis = axes[i], k = 0;
+    Dim windows = now.dims[axis], width = now.dims[now.rank - 1];
+    Dim size = d->to->dim(d, '-', d->to->dim(d, '+', windows, width), 1);
+    for (u32 a = 0; a + 1 < now.rank; a++) {
+      perm[k++] = a;
+      if (a == axis) perm[k++] = now.rank - 1;
+    }
+    g = dv_permute(d, g, perm);
+    Dv at = dv2(d, OP_add, positions(d, windows, 2, 0), positions(d, width, 2, 1));
+    now.rank--;
+    now.dims[axis] = size;
+    Dv zeros = d->failed ? 0 : d->to->zeros(d, &now);
+    g = zeros && at && g ? d->to->add_at(d, zeros, axis, at, g) : 0;
+    d->failed |= !g;
+  }
+  out[0] = g;
+  return true;
+}
+
+/* Rank 1: its diagonal of g. A matrix: g on the diagonal, by the row or the column that it begins in. */
+static bool pull_diag(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
+  i64 k;
+  if (!arg_int(&n->args[1], 0, &k)) return false;
+  if (t->rank == 1) {
+    GraphAttr on = attr_int(1, k);
+    out[0] = dv_op(d, OP_diag, &g, 1, &on, 1);
+    return true;
+  }
+  if (t->rank != 2) return false;
+  u32 along = k >= 0 ? 0 : 1;
+  ArrayType gt = dv_type(d, g), rest = gt;
+  rest.dims[0] = d->to->dim(d, '-', t->dims[along], gt.dims[0]);
+  Dv zeros = d->failed ? 0 : d->to->zeros(d, &rest);
+  GraphAttr join[2] = {attr_list(0, 2), attr_int(1, 0)};
+  Dim dims[2] = {along ? 1 : t->dims[0], along ? t->dims[1] : 1};
+  Dv line = dv_reshape(d, dv_op(d, OP_concat, (Dv[]){g, zeros}, 2, join, 2), 2, dims);
+  Dv from = dv2(d, OP_subtract, positions(d, t->dims[1], 2, 1), positions(d, t->dims[0], 2, 0));
+  Dv which = d->failed ? 0 : d->to->size(d, k < 0 ? -k : k);
+  if (k < 0 && which) which = NEG(which);
+  out[0] = dv3(d, OP_where, dv2(d, OP_equal, from, which), line, NUM(0));
+  return true;
+}
+
+/* pad by elements: each axis by the indices that padding the positions gives. */
+bool rules_pad_by_elements(Deriv *d, const DerivNode *n, const ArrayType *t, const i64 *before, const i64 *after, Dv g, Dv *out) {
+  for (u32 i = t->rank; i-- > 0 && !d->failed;) {
+    ArrayType now = dv_type(d, g);
+    i64 width[2] = {before[i], after[i]};
+    GraphAttr by[2] = {{.kind = ATTR_ints, .param = 1, .pairs = 1, .count = 2, .ints = width}, *n->args[2].attr};
+    Dv from = positions(d, t->dims[i], 1, 0);
+    from = dv_op(d, OP_pad, &from, 1, by, 2);
+    now.dims[i] = t->dims[i];
+    Dv zeros = d->failed ? 0 : d->to->zeros(d, &now);
+    g = zeros && from ? d->to->add_at(d, zeros, i, from, g) : 0;
+    d->failed |= !g;
+  }
+  out[0] = g;
+  return true;
+}
+
+static bool one_result(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, const bool *wants, Dv *out) {
+  Dv x = n->operands[0];
+  u32 axis;
+  switch (n->op) {
+    case OP_take: return pull_take(d, n, t, g, out);
+    case OP_take_along_axis: {
+      if (n->count != 2 || !axis_of(n, 2, -1, t->rank, &axis)) return false;
+      ArrayType gt = dv_type(d, g);
+      for (u32 i = 0; i < t->rank; i++)
+        if (i != axis && !d->to->same(d, gt.dims[i], t->dims[i])) {
+          d->detail = "take_along_axis of a stretched array";
+          return false;
+        }
+      ArrayType it = dv_type(d, n->operands[1]);
+      out[0] = add_along(d, t, axis, dv_stretch(d, n->operands[1], gt.rank, it.rank == gt.rank ? gt.dims : it.dims), g);
+      return true;
+    }
+    case OP_sort: /* back by the inverse of the order */
+      if (given(&n->args[3]) || !axis_of(n, 1, -1, t->rank, &axis)) return false;
+      out[0] = take_along(d, g, order_of(d, order_of(d, x, arg_bool(&n->args[2], false), axis), false, axis), axis);
+      return true;
+    case OP_median: return pull_median(d, n, x, t, g, out);
+    case OP_cummax:
+    case OP_cummin: return pull_extreme(d, n, x, t, g, out);
+    case OP_scatter: return pull_scatter(d, n, t, g, wants, out);
+    case OP_compress: return pull_compress(d, n, t, g, wants, out);
+    case OP_sliding_window: return pull_window(d, n, t, g, out);
+    case OP_diag: return pull_diag(d, n, t, g, out);
+    case OP_bincount:
+      if (n->count != 2 || n->args[1].kind != ARG_value) return false;
+      out[1] = take(d, g, x, 0);
+      return true;
+    default: return false;
+  }
+}
+
+bool rules_select(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out) {
+  u32 axis;
+  if (n->count == 0) return false;
+  ArrayType t = dv_type(d, n->operands[0]);
+  if (n->op == OP_topk) {
+    if (!ct[0] || n->nresults != 2 || !axis_of(n, 2, -1, t.rank, &axis)) return false;
+    out[0] = add_along(d, &t, axis, n->results[1], ct[0]);
+    return !d->failed;
+  }
+  return n->nresults == 1 && one_result(d, n, &t, ct[0], wants, out) && !d->failed;
+}
