@@ -48,7 +48,7 @@ static const struct {
 int main(void) {
   int level = 0;
 #ifdef __x86_64__
-  if (wm_best() == &wm_avx2)
+  if (wm_best() != &wm_base)
     level = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? 2 : 1;
 #endif
   for (int i = 0; i < N; i++) {

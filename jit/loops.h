@@ -211,6 +211,7 @@ typedef struct LoopMath {
   u8 type;          /* LoopType */
   u8 arity;         /* 1 .. 3 */
   void (*fn)(void); /* f64 (*)(f64…) or f32 (*)(f32…) */
+  u32 (*strip)(void *out, const void *x, const void *y, i64 n); /* out[i] = fn(x[i]) or fn(x[i], y[i]), faster; NULL: none */
 } LoopMath;
 
 /* Owns its functions, names and tables. `math` is what `math NAME` means to the interpreter and the emitters when the

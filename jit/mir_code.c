@@ -137,6 +137,7 @@ static void make_prototypes(MirGroup *g) {
     [PROTO_D_D] = {"d_d", "DD"},       [PROTO_D_DD] = {"d_dd", "DDD"},     [PROTO_D_DDD] = {"d_ddd", "DDDD"},  [PROTO_F_F] = {"f_f", "FF"},
     [PROTO_F_FF] = {"f_ff", "FFF"},    [PROTO_F_FFF] = {"f_fff", "FFFF"},  [PROTO_P_P] = {"p_p", "PP"},        [PROTO_P_PP] = {"p_pp", "PPP"},
     [PROTO_F_P] = {"f_p", "FP"},       [PROTO_P_F] = {"p_f", "PF"},        [PROTO_KERNEL] = {"kernel", "PPPP"}, [PROTO_FRAME] = {"frame", "VPPPPP"},
+    [PROTO_STRIP] = {"strip", "PPPPP"},
   };
   for (u32 i = 0; i < PROTO_COUNT; i++) {
     MIR_var_t vars[8];

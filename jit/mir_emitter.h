@@ -5,6 +5,7 @@
  *   mir_function.c one function: parameters, statements, checks, exits, calls
  *   mir_heads.c    loops and branches
  *   mir_streams.c  pointers that step along with loops
+ *   mir_strips.c   loops with transcendental functions, by strips
  *   mir_folds.c    reductions and scans
  *   mir_ops.c      operations on values
  *   mir_patch.c    marked stand-ins become machine instructions that MIR lacks
@@ -115,6 +116,7 @@ typedef enum MirProto {
   PROTO_P_F,
   PROTO_KERNEL, /* P (P, P, P) */
   PROTO_FRAME,  /* V (P, P, P, P, P) */
+  PROTO_STRIP,  /* P (P, P, P, P) */
   PROTO_COUNT
 } MirProto;
 
@@ -226,6 +228,8 @@ typedef struct Emitter {
   MIR_label_t tell; /* native: tells the host the frame left by exit `left_by` with `left_values` words */
   MIR_reg_t left_by, left_values;
   MIR_label_t exit;
+  struct Strip *strip; /* the loop that runs by strips, or NULL */
+  MIR_reg_t strip_pointer; /* to the trip's element in its first buffer */
   VEC(OpenHead) open;
   VEC(Stream) streams; /* 0 unused */
   VEC(LoopTerm) stream_terms;
@@ -309,6 +313,10 @@ MIR_reg_t mir_address(Emitter *e, u32 access, i64 *disp);
 void mir_forget_addresses(Emitter *e);
 void mir_begin_streams(Emitter *e, u32 axis, MIR_reg_t from); /* from: the first index; 0 = it is 0 */
 void mir_step_streams(Emitter *e, u32 axis);
+
+/* mir_strips.c */
+u32 mir_strip_loop(Emitter *e, u32 at); /* the position of the END of the loop at `at`, which is done; 0: it does not qualify */
+bool mir_strip_value(Emitter *e, u32 id); /* a function's result out of its buffer; false: it is to be called */
 
 /* mir_folds.c */
 void mir_open_fold(Emitter *e, OpenHead *o, u32 at);

@@ -723,6 +723,11 @@ static void put_body(Emitter *e) {
   }
   if (!mir_find_streams(e)) e->failed = true;
   for (u32 at = 0; at < fn->body.count && !e->failed; at++) {
+    u32 done = mir_strip_loop(e, at);
+    if (done) {
+      at = done;
+      continue;
+    }
     mir_statement(e, at);
     at = behind_dead_arm(e, at);
   }

@@ -529,6 +529,7 @@ static void math(Emitter *e, u32 id, const LoopNode *n) {
   const char *name = name_text(&m->names, (Name)n->imm);
   const LoopMath *c = loop_module_math(m, name, (LoopType)n->type);
   u32 count = n->c ? 3 : n->b ? 2 : 1;
+  if (mir_strip_value(e, id)) return;
   if (!c || c->arity != count) {
     mir_missing(e, "no C function for math", name);
     return;

@@ -15,10 +15,10 @@ typedef struct WmLevel {
 
 extern const WmLevel wm_base;
 #ifdef __x86_64__
-extern const WmLevel wm_avx2; /* for processors with AVX2 and FMA: same bits, faster */
+extern const WmLevel wm_avx2, wm_avx512; /* for processors with AVX2 and FMA, or with AVX-512: same bits, faster */
 #endif
 
-/* The faster of those that run here. */
+/* The fastest of those that run here. */
 const WmLevel *wm_best(void);
 
 /* Scalars: for any processor, and with fma in hardware. */

@@ -266,13 +266,16 @@ static void write_body(Gen *g) {
     for (u32 k = 0; k < fn->params.count; k++) buf_puts(&b, args[k]);
     buf_puts(&b, "); }\n");
   }
+  buf_puts(&b, "#endif\n#ifdef WM_VECTOR\n#define WM_STRIP_HERE(name, type) WM_STRIP_NAME(name, type)\n#else\n#define WM_STRIP_HERE(name, type) NULL\n#endif\n");
   buf_puts(&b, "static const LoopMath functions[] = {\n");
   for (u32 i = 0; i < g->count; i++) {
     const LoopFn *fn = g->m.fns.data[i];
-    buf_printf(&b, "  {\"%s\", \"wm_%s_%s\", LT_%s, %u, (void (*)(void))WM_SYMBOL(%s, %s)},\n", name_of(fn), name_of(fn), type_of(fn),
+    buf_printf(&b, "  {\"%s\", \"wm_%s_%s\", LT_%s, %u, (void (*)(void))WM_SYMBOL(%s, %s), ", name_of(fn), name_of(fn), type_of(fn),
       fn->math_type == LT_F64 ? "F64" : "F32", fn->params.count, name_of(fn), type_of(fn));
+    if (is_helper(fn)) buf_puts(&b, "NULL},\n");
+    else buf_printf(&b, "WM_STRIP_HERE(%s, %s)},\n", name_of(fn), type_of(fn));
   }
-  buf_puts(&b, "};\nconst WmLevel WM_SCALAR = {functions, sizeof functions / sizeof functions[0]};\n#endif\n#ifdef WM_VECTOR\n");
+  buf_puts(&b, "};\nconst WmLevel WM_LEVEL = {functions, sizeof functions / sizeof functions[0]};\n#ifdef WM_VECTOR\n");
   buf_puts(&b, strip_driver);
   for (u32 i = 0; i < g->count; i++)
     if (!is_helper(g->m.fns.data[i])) {
@@ -288,7 +291,7 @@ static void write_body(Gen *g) {
 
 /* ---- math_LEVEL.c -------------------------------------------------------------------------- */
 
-/* Scalars of the AVX-512 build would be those of the AVX2 build again: it has none. */
+/* Scalars of the AVX-512 build would be those of the AVX2 build again: its table names those. */
 static void write_level(Gen *g, const char *level, bool scalars, bool vectors) {
   Buf b;
   char file[64];
@@ -297,8 +300,9 @@ static void write_level(Gen *g, const char *level, bool scalars, bool vectors) {
   buf_printf(&b, "/* %s — the functions of lang/math.loops, %s build. */\n", file, level);
   if (vectors) buf_puts(&b, "#ifdef __x86_64__\n#define WM_VECTOR\n");
   buf_puts(&b, "#include \"stdlib/wm.h\"\n");
-  if (scalars) buf_printf(&b, "#define WM_SCALAR wm_%s\n", level);
+  buf_printf(&b, "#define WM_LEVEL wm_%s\n%s", level, scalars ? "#define WM_SCALAR\n" : "");
   buf_printf(&b, "#define WM_SYMBOL(name, type) wm_##name##_##type%s\n", vectors ? "##_fma" : "");
+  buf_printf(&b, "#define WM_STRIP_NAME(name, type) wm_strip_##name##_##type##_%s\n", level);
   buf_printf(&b, "#define WM_STRIP(name, type) u32 wm_strip_##name##_##type##_%s(void *out, const void *xv, const void *yv, i64 n)\n", level);
   buf_puts(&b, "#include \"math_body.h\"\n");
   if (vectors) buf_puts(&b, "#endif\n");

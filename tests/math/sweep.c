@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
     else only = argv[i];
   }
 #ifdef __x86_64__
-  if (wm_best() == &wm_avx2)
+  if (wm_best() != &wm_base)
     level = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? 2 : 1;
 #endif
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

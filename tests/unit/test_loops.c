@@ -35,8 +35,8 @@ static u64 ptr(const void *p) { return (u64)(uintptr_t)p; }
 static f64 twice(f64 x) { return x * 2; }
 static f32 twice32(f32 x) { return x * 2; }
 static const LoopMath test_math[] = {
-  {"exp", "wm_exp_f64", LT_F64, 1, (void (*)(void))twice},
-  {"exp", "wm_exp_f32", LT_F32, 1, (void (*)(void))twice32},
+  {"exp", "wm_exp_f64", LT_F64, 1, (void (*)(void))twice, NULL},
+  {"exp", "wm_exp_f32", LT_F32, 1, (void (*)(void))twice32, NULL},
 };
 
 static void parsed(LoopModule *m, const char *text) {

@@ -26,9 +26,9 @@ static f64 twice(f64 x) { return x * 2; }
 static f32 twice32(f32 x) { return x * 2; }
 static f64 hypotenuse(f64 x, f64 y) { return sqrt(x * x + y * y); }
 static const LoopMath test_math[] = {
-  {"exp", "wm_exp_f64", LT_F64, 1, (void (*)(void))twice},
-  {"exp", "wm_exp_f32", LT_F32, 1, (void (*)(void))twice32},
-  {"hypot", "wm_hypot_f64", LT_F64, 2, (void (*)(void))hypotenuse},
+  {"exp", "wm_exp_f64", LT_F64, 1, (void (*)(void))twice, NULL},
+  {"exp", "wm_exp_f32", LT_F32, 1, (void (*)(void))twice32, NULL},
+  {"hypot", "wm_hypot_f64", LT_F64, 2, (void (*)(void))hypotenuse, NULL},
 };
 
 static void parsed(LoopModule *m, const char *text) {
