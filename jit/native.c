@@ -136,6 +136,8 @@ static bool plain_index(Native *n, ValueId v, u32 depth) {
   return plain;
 }
 
+bool native_plain(Native *n, ValueId v) { return plain_index(n, v, 0); }
+
 typedef struct Place {
   u32 buffer;
   i64 constant;
@@ -480,6 +482,36 @@ static bool emit_terminator(Native *n, BlockId b, u32 results) {
   }
 }
 
+/* `if p { k += v }` of integers: k + v or k + 0 without a branch, which data would make hard to foresee. */
+static bool emit_count(Native *n, NodeId node, u32 c) {
+  const GraphNode *x = graph_node_at(n->g, node);
+  if (x->result_count != 1 || type_of_value(n, node_result(n->g, node, 0)) != LT_I64) return false;
+  for (u32 arm = 0; arm < 2; arm++) {
+    BlockId b = x->sub[arm], other = x->sub[1 - arm];
+    NodeId k = block_first(n->g, b);
+    const GraphNode *add = k ? graph_node_at(n->g, k) : NULL;
+    if (!add || node_next(n->g, k) || add->kind != NODE_op || add->op != OP_add || block_first(n->g, other)) continue;
+    if (n->g->blocks.data[b].term != TERM_yield || n->g->blocks.data[other].term != TERM_yield) continue;
+    ValueId was = block_result(n->g, other, 0), more = block_result(n->g, b, 0), p = node_operand(n->g, k, 0), q = node_operand(n->g, k, 1);
+    if (more != node_result(n->g, k, 0)) continue;
+    if (origin_of(n, p) != origin_of(n, was)) {
+      ValueId t = p;
+      p = q;
+      q = t;
+    }
+    if (origin_of(n, p) != origin_of(n, was)) continue;
+    if (type_of_value(n, p) != LT_I64 || type_of_value(n, q) != LT_I64 || type_of_value(n, was) != LT_I64) continue;
+    u32 left = number_ir(n, p), right = number_ir(n, q), zero = loop_const_i(n->fn, LT_I64, 0);
+    if (arm) c = loop_emit(n->fn, LOOP_XOR, LT_VOID, c, loop_const_i(n->fn, LT_I1, 1), 0);
+    u32 bit = element_convert(n->fn, c, LT_I1, LT_I64);
+    Value one;
+    if (!value_const(n->g, q, &one) || one.i != 1) bit = loop_emit(n->fn, LOOP_AND, LT_VOID, loop_emit(n->fn, LOOP_SUB, LT_VOID, zero, bit, 0), right, 0);
+    *native_value(n, node_result(n->g, node, 0)) = (NValue){.stamp = n->stamp, .ir = loop_emit(n->fn, LOOP_ADD, LT_VOID, left, bit, 0)};
+    return true;
+  }
+  return false;
+}
+
 static bool emit_cond(Native *n, NodeId node, bool *goes_on) {
   Graph *g = n->g;
   GraphNode x = *graph_node_at(g, node);
@@ -502,6 +534,7 @@ static bool emit_cond(Native *n, NodeId node, bool *goes_on) {
     nbuffers = n->buffers.count;
   }
   if (n->why) return false;
+  if (emit_count(n, node, c)) return !n->why;
   u32 *before = arena_alloc(&n->c->arena, sizeof *before * (nbuffers + 1)), *changed = arena_alloc(&n->c->arena, sizeof *changed * (nbuffers + 1));
   if (!before || !changed) return no_memory(n);
   for (u32 i = 0; i < nbuffers; i++) before[i] = n->buffers.data[i].version;

@@ -72,6 +72,9 @@ bool native_outside(Native *n, ValueId v); /* defined around the construct */
 /* Computes a number of the present block ahead of its place, if it can be. */
 bool native_force(Native *n, ValueId v);
 
+/* An index that is taken as not negative (see native.c). */
+bool native_plain(Native *n, ValueId v);
+
 /* native_range.c */
 void native_find_counters(Native *n, NodeId loop);
 bool native_index_proved(Native *n, ValueId index, ValueId size);

@@ -86,7 +86,7 @@ static void look_at_next(Steps *s, BlockId b) {
   c = outermost_name(n, c);
   bool step = same_param(n, a, s->body, s->at);
   s->all = step && value_const(n->g, c, &k) && k.i >= 0 && k.i < (i64)1 << 32;
-  s->likely = step && (s->all || not_negative(n, c));
+  s->likely = step && (s->all || not_negative(n, c) || native_plain(n, c));
 }
 
 /* The blocks whose `next` goes on with this loop. */
@@ -113,13 +113,15 @@ void native_find_counters(Native *n, NodeId loop) {
     if (!t || t->rank || t->dtype != DT_i64) continue;
     Steps s = {.n = n, .body = body, .at = i, .all = true, .likely = true};
     native_value(n, p)->proved = false;
-    if (!not_negative(n, node_operand(g, loop, i))) {
+    ValueId init = node_operand(g, loop, i);
+    bool sure = not_negative(n, init);
+    if (!sure && !native_plain(n, init)) {
       native_value(n, p)->plain = 2;
       continue;
     }
     each_next(&s, body);
     native_value(n, p)->plain = s.likely ? 1 : 2;
-    if (!s.all || !test || graph_node_at(g, test)->kind != NODE_op || graph_node_at(g, test)->op != OP_less) continue;
+    if (!sure || !s.all || !test || graph_node_at(g, test)->kind != NODE_op || graph_node_at(g, test)->op != OP_less) continue;
     ValueId a = node_operand(g, test, 0), bound = outermost_name(n, node_operand(g, test, 1));
     if (a != g->blocks.data[cond].params.data[i]) continue;
     /* below the bound on every trip, so that its steps never wrap */

@@ -191,8 +191,11 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
       for (u32 i = 0; i < 3; i++) {
         SourceId at = source_step(gs, s, parts[i], 0, NULL);
         Dim d = at ? size_symbol(r, at, INT64_MIN, INT64_MAX, now[i]) : DIM_NONE;
-        if (d == DIM_NONE) return 0;
-        items[i] = av_num(r, graph_size(g, d));
+        /* loops rely on both: few ranges ever change their step or begin below 0 */
+        bool known = d != DIM_NONE;
+        if (known && i == 2) known = guard_relation(gs, &g->sizes, REL_eq, d, size_const(&g->sizes, now[i]), "step of a range", why);
+        if (known && i == 0 && now[i] >= 0) known = guard_relation(gs, &g->sizes, REL_le, 0, d, "start of a range", why);
+        items[i] = known ? av_num(r, graph_size(g, size_resolve(&g->sizes, d))) : 0;
         if (!items[i]) return 0;
       }
       Av a = av_items(r, AV_RANGE, items, 3);

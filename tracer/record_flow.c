@@ -425,6 +425,16 @@ static bool add_loc(Recorder *r, RecLoop *l, bool cell, u32 index) {
   return vec_push(&r->vm->alloc, &l->locs, (RecLoc){.cell = cell, .index = index});
 }
 
+/* A loop entered in its midst: its position came from a register, and is never negative. */
+static bool pin_position(Recorder *r, Av position, Span because) {
+  Av a = av_force(r, position);
+  ValueId v = a ? av_value(r, a) : 0;
+  Dim d;
+  i64 hint;
+  if (!v || !value_dim(r->g, v, &d) || d == DIM_NONE || size_is_unbacked(&r->g->sizes, d) || !size_hint(&r->g->sizes, d, &hint) || hint < 0) return a != 0;
+  return guard_relation(&r->g->guards, &r->g->sizes, REL_le, 0, d, "position of a loop", because);
+}
+
 static Outcome collect_locs(Recorder *r, RecLoop *l, const Extent *e) {
   RecFrame *f = rec_top(r);
   const Proto *p = f->code->proto;
@@ -449,7 +459,10 @@ static Outcome collect_locs(Recorder *r, RecLoop *l, const Extent *e) {
       ok = add_loc(r, l, false, w);
     }
   }
-  if (ok && e->kind == EXT_FOR) ok = add_loc(r, l, false, ins_a(p->code[e->head]) + 1);
+  if (ok && e->kind == EXT_FOR) {
+    u32 at = ins_a(p->code[e->head]) + 1;
+    ok = add_loc(r, l, false, at) && pin_position(r, f->regs[at], p->spans[e->head]);
+  }
   mem_free(alloc, live, words * 8);
   return ok ? OUT_GO : OUT_FAIL;
 }
