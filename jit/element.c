@@ -90,7 +90,10 @@ static u32 emit_remainder(LoopFn *fn, LoopType t, const u32 *x) {
 
 /* Squaring; a negative exponent was checked, and counts as a great one so that the loop ends in any case. */
 static u32 emit_power(LoopFn *fn, LoopType t, const u32 *x) {
-  if (loop_is_float(t)) return loop_math(fn, "pow", x[0], x[1], 0);
+  if (loop_is_float(t)) {
+    u32 two = loop_const_f(fn, t, 2); /* constants are shared */
+    return x[1] == two ? binary(fn, LOOP_MUL, x[0], x[0]) /* what pow gives */ : loop_math(fn, "pow", x[0], x[1], 0);
+  }
   u32 exponent = loop_emit(fn, LOOP_CONVERT, LT_U64, x[1], 0, 0);
   if (t == LT_U64) exponent = x[1];
   u32 init[3] = {number(fn, t, 1), x[0], exponent};

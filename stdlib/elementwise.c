@@ -69,10 +69,18 @@ static WeftStatus run_nums(Vm *vm, u32 op, const Step *step, u32 n, const Value 
 
 /* ---- the general path ---------------------------------------------------------------------------- */
 
+/* A float to the power 2 is its square by definition (lang/math.loops): no pow for it. */
+static bool is_square(u32 op, const Value *args, const u8 *dtypes) {
+  if ((op != OP_power && op != OP_pow) || args[0].kind != V_ARRAY || args[1].kind != V_NUM) return false;
+  return dtype_kind(dtypes[0]) == DK_FLOAT && num_as_f64(args[1]) == 2;
+}
+
 static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Value *args, const u8 *dtypes, const ArrayType *shape, void *result, u32 result_bytes, bool in_place) {
   const StripTable *strips = stdlib_of(vm)->strips;
   Reader readers[MAX_OPERANDS];
   i64 total = dims_size(shape->rank, shape->dims);
+  Step square = step_of(strips, OP_square, dtypes[0]);
+  if (is_square(op, args, dtypes) && square.fn) step = &square, n = 1;
   bool whole = true; /* every operand is dense, or nothing has to be cut */
   for (u32 i = 0; i < n; i++) {
     if (args[i].kind == V_NUM) {
