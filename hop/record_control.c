@@ -38,9 +38,16 @@ static Av with_values(Recorder *r, Av tree, const ValueId *values, u32 count) {
   return out;
 }
 
+/* Sizes that only happen to be equal are guarded to be so: the construct demands it. */
 static bool same_shape(Recorder *r, const ArrayType *a, const ArrayType *b) {
+  Graph *g = r->g;
   bool same = a->rank == b->rank && a->device == b->device;
-  for (u32 d = 0; d < a->rank && same; d++) same = size_same(&r->g->sizes, a->dims[d], b->dims[d]);
+  for (u32 d = 0; d < a->rank && same; d++) {
+    i64 x, y;
+    if (size_same(&g->sizes, a->dims[d], b->dims[d])) continue;
+    same = size_hint(&g->sizes, a->dims[d], &x) && size_hint(&g->sizes, b->dims[d], &y) && x == y;
+    if (same && !r->abstract) same = guard_relation(&g->guards, &g->sizes, REL_eq, a->dims[d], b->dims[d], "a construct", rec_top(r)->code->proto->spans[rec_top(r)->pc]);
+  }
   return same;
 }
 

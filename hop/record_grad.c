@@ -4,14 +4,9 @@
 
 #include <string.h>
 
-#include "hop/deriv.h"
+#include "hop/walk.h"
 
 enum { GRAD_ARGS = 64, GRAD_ARGNUMS = 32 };
-
-typedef struct GraphDeriv {
-  Deriv head;
-  Graph *g;
-} GraphDeriv;
 
 /* ---- values for rules --------------------------------------------------------------------------------------- */
 
@@ -44,9 +39,11 @@ static ArrayType type(Deriv *d, Dv x) { return *value_type(graph_of(d), x); }
 static Dv number(Deriv *d, f64 v) { return graph_const(graph_of(d), value_weak_f64(v)); }
 static Dv size(Deriv *d, Dim n) { return graph_size(graph_of(d), n); }
 
-static Dv zeros(Deriv *d, const ArrayType *t) {
-  if (t->rank == 0) return graph_const_f64(graph_of(d), t->dtype, 0);
-  return graph_full(graph_of(d), t->dtype, t->rank, t->dims, 0);
+static Dv zeros(Deriv *d, const ArrayType *t) { return pull_zeros(graph_of(d), t); }
+
+ValueId pull_zeros(Graph *g, const ArrayType *t) {
+  if (t->rank == 0) return graph_const_f64(g, t->dtype, 0);
+  return graph_full(g, t->dtype, t->rank, t->dims, 0);
 }
 
 static bool known(Deriv *d, Dv x, f64 *out) {
@@ -144,20 +141,7 @@ static const DerivOps graph_ops = {run, type, number, size, zeros, known, same, 
 
 /* ---- back over the nodes of a block --------------------------------------------------------------------------------- */
 
-/* By ValueId. Values made on the way back are beyond `count`. */
-typedef struct Walk {
-  Recorder *r;
-  GraphDeriv d;
-  VEC(NodeId) nodes;
-  u8 *active; /* depends on a variable */
-  ValueId *ct;
-  u32 count;
-} Walk;
-
-static bool is_float(const Graph *g, ValueId v) { return !value_is_token(g, v) && deriv_dtype(value_type(g, v)->dtype); }
-static bool is_active(const Walk *w, ValueId v) { return v < w->count && w->active[v]; }
-
-static void walk_free(Walk *w) {
+void pull_walk_free(Walk *w) {
   Allocator *a = &w->r->vm->alloc;
   vec_free(a, &w->nodes);
   if (w->active) mem_free(a, w->active, w->count);
@@ -165,7 +149,7 @@ static void walk_free(Walk *w) {
 }
 
 /* The nodes of the cursor's block behind `after` (0: all), and what of them depends on the variables. */
-static bool walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const ValueId *variables, u32 nvariables) {
+bool pull_walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const ValueId *variables, u32 nvariables) {
   Graph *g = r->g;
   Allocator *a = &r->vm->alloc;
   *w = (Walk){.r = r, .d = {.head = {.to = &graph_ops}, .g = g}, .count = g->values.count};
@@ -177,86 +161,20 @@ static bool walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const Value
     const GraphNode *x = graph_node_at(g, n);
     bool any = false;
     if (x->kind == NODE_op && (x->op == OP_stop_gradient || deriv_is_zero(x->op))) continue;
-    for (u32 i = 0; i < x->operand_count && !any; i++) any = is_active(w, node_operand(g, n, i));
+    for (u32 i = 0; i < x->operand_count && !any; i++) any = pull_is_active(w, node_operand(g, n, i));
     if (!any) continue;
     bool gives = false;
     for (u32 i = 0; i < x->result_count; i++) {
       ValueId v = node_result(g, n, i);
-      gives |= w->active[v] = is_float(g, v);
+      gives |= w->active[v] = pull_is_float(g, v);
     }
     if (gives && !vec_push(a, &w->nodes, n)) return false;
   }
   return true;
 }
 
-static void give(Walk *w, ValueId to, Dv ct) {
-  if (ct && is_active(w, to)) w->ct[to] = deriv_add(&w->d.head, w->ct[to], ct);
-}
-
-static Outcome walk_back(Walk *w);
-
-/* cond: a cond of the pullbacks of its arms, each of which runs its arm once more. */
-static Outcome pull_cond(Walk *w, NodeId node) {
-  Recorder *r = w->r;
-  Graph *g = r->g;
-  BlockId parent = g->at, arms[2] = {graph_node_at(g, node)->sub[0], graph_node_at(g, node)->sub[1]}, made[2] = {0, 0};
-  u32 first, ncaps = node_captures(g, node, &first), nresults = graph_node_at(g, node)->result_count;
-  ValueVec wanted = {0}, outer = {0}, inner = {0}, yields = {0};
-  Allocator *alloc = &r->vm->alloc;
-  Outcome o = OUT_GO;
-  for (u32 i = 0; i < ncaps; i++) {
-    ValueId v = node_operand(g, node, first + i);
-    if (!vec_push(alloc, &outer, v)) o = OUT_FAIL;
-    if (is_active(w, v) && is_float(g, v) && !vec_push(alloc, &wanted, v)) o = OUT_FAIL;
-  }
-  for (u32 k = 0; k < 2 && o == OUT_GO; k++) {
-    const GraphBlock *arm = &g->blocks.data[arms[k]];
-    if (arm->term != TERM_yield) {
-      o = rec_stuck(r, REASON_no_rule, "the derivative of a branch that leaves");
-      break;
-    }
-    ValueMap map;
-    map_init(&map, alloc);
-    inner.count = yields.count = 0;
-    bool ok = (made[k] = graph_open(g)) != 0;
-    u32 caps = g->blocks.data[arms[k]].captures.count;
-    for (u32 i = 0; i < caps && ok; i++) ok = i < outer.count && map_set(&map, g->blocks.data[arms[k]].captures.data[i].inner, outer.data[i]);
-    ok = ok && graph_inline(g, arms[k], &map);
-    for (u32 i = 0; i < wanted.count && ok; i++) {
-      ValueId v = graph_lift(g, made[k], wanted.data[i]);
-      ok = v && vec_push(alloc, &inner, v);
-    }
-    Walk arm_walk = {.r = r};
-    ok = ok && walk_init(&arm_walk, r, made[k], 0, inner.data, inner.count);
-    for (u32 i = 0; i < nresults && ok; i++) {
-      ValueId ct = w->ct[node_result(g, node, i)];
-      ValueId y = map_get(&map, block_result(g, arms[k], i));
-      ValueId lifted = graph_lift(g, made[k], y);
-      if (ct) give(&arm_walk, lifted ? lifted : y, ct);
-    }
-    if (ok) o = walk_back(&arm_walk);
-    for (u32 i = 0; i < inner.count && ok && o == OUT_GO; i++) {
-      ArrayType t = *value_type(g, inner.data[i]);
-      ValueId v = arm_walk.ct[inner.data[i]];
-      v = v ? deriv_fit(&arm_walk.d.head, v, &t) : zeros(&arm_walk.d.head, &t);
-      ok = v && vec_push(alloc, &yields, v);
-    }
-    if (ok && o == OUT_GO) ok = graph_close(g, TERM_yield, yields.data, yields.count, 0);
-    walk_free(&arm_walk);
-    map_free(&map);
-    if (!ok && o == OUT_GO) o = g->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "the derivative of a branch");
-  }
-  if (o == OUT_GO) {
-    graph_at_end(g, parent);
-    NodeId back = graph_cond(g, node_operand(g, node, 0), made[0], made[1]);
-    for (u32 i = 0; i < wanted.count && back; i++) give(w, wanted.data[i], node_result(g, back, i));
-    if (!back) o = OUT_FAIL;
-  }
-  vec_free(alloc, &wanted);
-  vec_free(alloc, &outer);
-  vec_free(alloc, &inner);
-  vec_free(alloc, &yields);
-  return o;
+void pull_give(Walk *w, ValueId to, Dv ct) {
+  if (ct && pull_is_active(w, to)) w->ct[to] = deriv_add(&w->d.head, w->ct[to], ct);
 }
 
 static Outcome pull_node(Walk *w, NodeId node) {
@@ -267,7 +185,8 @@ static Outcome pull_node(Walk *w, NodeId node) {
   const char *why;
   DerivNode n = {.op = x.op, .operands = operands, .results = results, .nresults = x.result_count, .index = &node};
   if (x.kind == NODE_cond) return pull_cond(w, node);
-  if (x.kind != NODE_op && x.kind != NODE_index && x.kind != NODE_update) return rec_stuck(w->r, REASON_no_rule, "the derivative of a loop");
+  if (x.kind == NODE_scan || x.kind == NODE_while) return pull_loop(w, node);
+  if (x.kind != NODE_op && x.kind != NODE_index && x.kind != NODE_update) return rec_stuck(w->r, REASON_no_rule, "the derivative of such a construct");
   if (x.operand_count > DERIV_OPERANDS || x.result_count > DERIV_RESULTS) return rec_stuck(w->r, REASON_graph_size, "the derivative of an operation of many operands");
   n.kind = x.kind == NODE_op ? DERIV_op : x.kind == NODE_index ? DERIV_index : DERIV_update;
   n.count = x.kind == NODE_op ? x.operand_count : x.kind == NODE_index ? 1 : 2;
@@ -289,16 +208,21 @@ static Outcome pull_node(Walk *w, NodeId node) {
     results[i] = node_result(g, node, i);
     ct[i] = w->ct[results[i]];
   }
-  for (u32 i = 0; i < n.count; i++) wants[i] = is_active(w, operands[i]) && is_float(g, operands[i]);
+  for (u32 i = 0; i < n.count; i++) wants[i] = pull_is_active(w, operands[i]) && pull_is_float(g, operands[i]);
+  ValueId sum = n.kind == DERIV_index && wants[0] ? w->ct[operands[0]] : 0;
+  if (sum && ct[0] && value_type(g, sum)->dtype == value_type(g, ct[0])->dtype) { /* into the sum that stands already */
+    w->ct[operands[0]] = update_again(&w->d.head, &n, OP_add, sum, ct[0]);
+    return w->ct[operands[0]] ? OUT_GO : OUT_FAIL;
+  }
   if (!deriv_pull(&w->d.head, &n, ct, wants, out, &why))
     return g->failed ? OUT_FAIL : rec_stuck(w->r, REASON_no_rule, "the derivative of %s", why);
   for (u32 i = 0; i < n.count; i++)
-    if (wants[i]) give(w, operands[i], out[i]);
+    if (wants[i]) pull_give(w, operands[i], out[i]);
   if (w->d.head.failed) return g->failed ? OUT_FAIL : rec_stuck(w->r, REASON_no_rule, "the derivative of %s", why);
   return OUT_GO;
 }
 
-static Outcome walk_back(Walk *w) {
+Outcome pull_walk_back(Walk *w) {
   Outcome o = OUT_GO;
   for (u32 i = w->nodes.count; i-- > 0 && o == OUT_GO;) {
     NodeId n = w->nodes.data[i];
@@ -445,10 +369,10 @@ static Outcome differentiate(Recorder *r, const Request *q, const Av *args, u32 
     if (!t || t->rank || (dtype_kind(t->dtype) != DK_FLOAT && !weak_int)) o = rec_stuck(r, REASON_raises, "the derivative of %s", av_kind_text(r, y));
   }
   if (o == OUT_GO && g->at != block) o = rec_stuck(r, REASON_construct_body, "the derivative of a function that ends elsewhere");
-  if (o == OUT_GO && !walk_init(&w, r, block, before, variables.data, variables.count)) o = OUT_FAIL;
-  if (o == OUT_GO && is_active(&w, result)) {
+  if (o == OUT_GO && !pull_walk_init(&w, r, block, before, variables.data, variables.count)) o = OUT_FAIL;
+  if (o == OUT_GO && pull_is_active(&w, result)) {
     w.ct[result] = graph_const_f64(g, value_type(g, result)->dtype, 1);
-    o = walk_back(&w);
+    o = pull_walk_back(&w);
   }
   Av grads[GRAD_ARGNUMS];
   for (u32 i = 0; i < q->count && o == OUT_GO; i++)
@@ -457,7 +381,7 @@ static Outcome differentiate(Recorder *r, const Request *q, const Av *args, u32 
     Av pair[2] = {y, q->list ? av_items(r, AV_LIST, grads, q->count) : grads[0]};
     o = pair[1] ? made(r, q->value ? av_items(r, AV_LIST, pair, 2) : pair[1], out) : OUT_FAIL;
   }
-  walk_free(&w);
+  pull_walk_free(&w);
   vec_free(alloc, &variables);
   return o;
 }

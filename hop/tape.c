@@ -146,6 +146,7 @@ static WeftStatus track(Vm *vm, Tape *t, TapeEntry *e, Value *out) {
     goto fail;
   }
   t->nodes += n;
+  vm->counters.at[STAT_tape_nodes]++;
   if (!list) {
     Value v = *out;
     *out = value_hole();

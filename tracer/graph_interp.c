@@ -444,6 +444,7 @@ static Flow run_scan(GraphRun *r, NodeId n) {
     for (u32 i = 0; i < x->xs; i++) {
       Value item;
       if (item_of(r, node_operand(g, n, x->carried + i), at, &item) != WEFT_OK) goto done;
+      if (item.kind == V_NUM && value_type(g, params[x->carried + i])->weak) item.flags |= VF_WEAK; /* a carried number that was stacked */
       if (put(r, params[x->carried + i], item, "a scan's item") != WEFT_OK) goto done;
     }
     if (x->index && put(r, params[x->carried + x->xs], value_i64(at), "a scan's trip") != WEFT_OK) goto done;

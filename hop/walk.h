@@ -1,0 +1,37 @@
+/* walk.h — the way back over the nodes of a block: what the derivative of graphs and of their control nodes share. */
+#ifndef WEFT_HOP_WALK_H
+#define WEFT_HOP_WALK_H
+
+#include "hop/deriv.h"
+#include "tracer/record.h"
+
+typedef struct GraphDeriv {
+  Deriv head;
+  Graph *g;
+} GraphDeriv;
+
+/* By ValueId. Values made on the way back are beyond `count`. */
+typedef struct Walk {
+  Recorder *r;
+  GraphDeriv d;
+  VEC(NodeId) nodes;
+  u8 *active; /* depends on a variable */
+  ValueId *ct;
+  u32 count;
+} Walk;
+
+static inline bool pull_is_float(const Graph *g, ValueId v) { return !value_is_token(g, v) && deriv_dtype(value_type(g, v)->dtype); }
+static inline bool pull_is_active(const Walk *w, ValueId v) { return v < w->count && w->active[v]; }
+
+/* The nodes of the cursor's block behind `after` (0: all), and what of them depends on the variables. */
+bool pull_walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const ValueId *variables, u32 nvariables);
+void pull_walk_free(Walk *w);
+void pull_give(Walk *w, ValueId to, Dv ct); /* adds to the cotangent of a value, if it depends on a variable */
+Outcome pull_walk_back(Walk *w);
+ValueId pull_zeros(Graph *g, const ArrayType *t);
+
+/* Control nodes (pull_control.c). */
+Outcome pull_cond(Walk *w, NodeId node);
+Outcome pull_loop(Walk *w, NodeId node);
+
+#endif
