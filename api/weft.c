@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/gpu.h"
 #include "hop/hop.h"
 #include "jit/jit.h"
 #include "stdlib/stdlib.h"
@@ -234,6 +235,8 @@ static void dump_region(void *ctx, const Place *p, const GuardEntry *e) {
   buf_printf(d->out, "# %s: %s at line %u, entered %llu times\n", r->name, starts[p->start], line, (unsigned long long)r->entered);
   if (strcmp(d->what, "graph") == 0) graph_print(r->graph, &d->w->vm->sources, d->out);
   else if (strcmp(d->what, "guards") == 0) guard_prog_print(e->prog, &d->w->vm->sources, d->out);
+  else if (strcmp(d->what, "mir") == 0) jit_print_mir(r, d->out);
+  else if (strcmp(d->what, "ptx") == 0) gpu_print_ptx(r, d->out);
   else if (r->print) r->print(r, d->out);
 }
 

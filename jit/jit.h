@@ -3,6 +3,7 @@
 #ifndef WEFT_JIT_JIT_H
 #define WEFT_JIT_JIT_H
 
+#include "jit/define_math.h"
 #include "jit/loops.h"
 #include "tracer/tracer.h"
 

@@ -306,6 +306,8 @@ static WeftStatus run_region(Vm *vm, Region *r, u64 *slots, u32 *exit) { return 
 static void print_region(const Region *r, Buf *out) { plan_print(r->code, out); }
 static void free_region(Vm *vm, Region *r) { plan_free(vm, r->code); }
 
+const Plan *plan_of(const Region *r) { return r->run == run_region ? r->code : NULL; }
+
 void plan_install(Region *r, Plan *p) {
   r->code = p;
   r->nslots = p->slots.count;

@@ -183,6 +183,7 @@ bool plan_finish(Plan *p, Buf *why) MUST_USE;
 WeftStatus plan_run(Vm *vm, Region *r, const Plan *p, u64 *slots, u32 *exit) MUST_USE;
 /* Makes the plan the code of the region (consumes it): run, print, destroy, counters. Binds are the caller's. */
 void plan_install(Region *r, Plan *p);
+const Plan *plan_of(const Region *r); /* NULL: its code is no plan. The `self` of its kernels and natives is their LoopFn */
 void plan_print(const Plan *p, Buf *out);
 bool plan_verify(const Plan *p, Buf *out) MUST_USE;
 

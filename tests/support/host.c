@@ -98,6 +98,7 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
     r.end = HOST_NO_VM;
   } else {
     WeftValue *value = NULL;
+    if (setup->made) setup->made(setup->context, vm);
     if (weft_eval(vm, program, name, &value) == WEFT_OK) {
       const char *shown = weft_show(vm, value);
       if (*shown) {

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct WeftVM;
 typedef struct HostSetup {
   const char *backend;  /* as in WEFT_BACKEND; NULL: the default */
   int hot;              /* executions until something is hot; -1: the default */
@@ -14,6 +15,8 @@ typedef struct HostSetup {
   uint64_t fuel;        /* 0: no limit */
   uint64_t memory;      /* bytes, 0: no limit */
   double deadline;      /* seconds, 0: none */
+  void (*made)(void *context, struct WeftVM *vm); /* called with the VM before the program runs; NULL: not */
+  void *context;
   long refuse_at;       /* the allocation to refuse, counted from 1; 0: none */
 } HostSetup;
 

@@ -1,0 +1,25 @@
+/* gpu.c — the facade of the GPU layer (see gpu.h). */
+#include "gpu/gpu.h"
+
+#include "gpu/ptx.h"
+#include "jit/plan.h"
+
+void gpu_print_ptx(const Region *r, Buf *out) {
+  const Plan *p = plan_of(r);
+  if (!p) {
+    buf_puts(out, "no kernels\n");
+    return;
+  }
+  for (u32 i = 0; i < p->kernels.count; i++) {
+    const LoopFn *fn = p->kernels.data[i].self;
+    Buf text, why;
+    buf_init(&text, out->alloc);
+    buf_init(&why, out->alloc);
+    if (ptx_module(&fn, NULL, 1, &text, &why) == WEFT_OK) buf_put(out, text.data, text.len);
+    else buf_printf(out, "// %s\n", why.len ? buf_text(&why) : "out of memory");
+    buf_free(&text);
+    buf_free(&why);
+  }
+  for (u32 i = 0; i < p->natives.count; i++)
+    buf_printf(out, "// %s: a loop that the program wrote stays on the processor\n", p->natives.data[i].name);
+}

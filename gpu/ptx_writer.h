@@ -1,0 +1,144 @@
+/* ptx_writer.h — inside gpu/: the state of one PTX module in the making, shared by the files of the renderer. */
+#ifndef WEFT_GPU_PTX_WRITER_H
+#define WEFT_GPU_PTX_WRITER_H
+
+#include "gpu/ptx.h"
+
+/* Kinds of registers; the numbers of each begin at 1. */
+typedef enum RegKind { REG_NONE, REG_P, REG_H, REG_R, REG_RD, REG_F, REG_D, REG_KINDS } RegKind;
+
+/* An operand: a register, or a constant of a type when `kind` is REG_NONE. */
+typedef struct Opnd {
+  u8 kind;
+  u8 type; /* LoopType of a constant; VOID: no operand */
+  u32 n;
+  u64 bits;
+} Opnd;
+
+/* How a reduction is done. */
+typedef enum FoldMode {
+  FOLD_NONE,
+  FOLD_SERIAL, /* each thread by itself, exact operations in any order */
+  FOLD_ROWS,   /* each thread by itself, in the order ROWS */
+  FOLD_SCAN,   /* each thread by itself, in segments */
+  FOLD_SPREAD, /* element e by thread e mod 32 of the warp */
+  FOLD_PUSH,   /* all threads compute all elements; lane e mod W is kept by one of them */
+} FoldMode;
+
+enum { FOLD_LEVELS = 8, LANE_LEVELS = 4 };
+
+/* An open head. */
+typedef struct OpenHead {
+  u32 head;
+  u32 label;    /* its labels are L<label>_… */
+  u8 fold;      /* FoldMode */
+  bool has_else;
+  bool leaves;  /* while: its body always leaves by break or next */
+  Opnd cond;
+  Opnd number;  /* of the element at work, u64; folds only */
+  Opnd total;   /* elements */
+  Opnd acc[FOLD_LEVELS][2];
+  Opnd before[FOLD_LEVELS];
+  Opnd base;    /* spread: first element of the block; */
+  Opnd block;   /* … its number */
+  Opnd limit;   /* … its end */
+} OpenHead;
+
+/* One function that is being written: the kernel, or a math function inside it. */
+typedef struct PtxFn {
+  const LoopFn *fn;
+  Opnd *values;  /* by node id */
+  u32 first_open; /* its heads are open[first_open …] */
+  Opnd result;   /* math: the result */
+  u32 end;       /* math: label behind it */
+} PtxFn;
+
+typedef struct PtxWriter {
+  Allocator *alloc;
+  Buf *out, *why;
+  Buf body;
+  LoopModule defs;      /* definitions of math functions */
+  VEC(u32) tables;      /* tables of defs that are used, in order of first use */
+  VEC(u64) called;      /* what stands in `functions`: addresses of definitions, or small numbers of ptx_fold.c */
+  Buf functions;
+  const LoopFn *kernel;
+  const char *name;
+  PtxFn *f;             /* the function at work */
+  VEC(OpenHead) open;
+  u32 regs[REG_KINDS];
+  u32 labels, depth;
+  PtxSpread spread;
+  u32 spread_depth;     /* open heads of mode FOLD_SPREAD */
+  Opnd lane;            /* u32: number within the warp */
+  Opnd lo, hi, key;
+  Opnd index, step;     /* of the outermost par */
+  bool failed;          /* memory was refused */
+  bool refused;         /* not supported: `why` says what */
+} PtxWriter;
+
+/* ---- ptx_emit.c: registers and instructions ------------------------------------------------------------ */
+
+Opnd ptx_new(PtxWriter *w, RegKind kind);
+RegKind ptx_kind_of(LoopType t);
+Opnd ptx_new_for(PtxWriter *w, LoopType t);
+Opnd ptx_const(LoopType t, u64 bits);
+Opnd ptx_value(PtxWriter *w, u32 id);            /* what node id gives; constants as they are, bools in a predicate */
+Opnd ptx_define(PtxWriter *w, u32 id);           /* the register of node id, made at its first mention */
+Opnd ptx_in_register(PtxWriter *w, Opnd v);
+void ptx_line(PtxWriter *w, const char *fmt, ...) PRINTF_LIKE(2, 3); /* one instruction or comment, with its indentation */
+void ptx_label(PtxWriter *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void ptx_refuse(PtxWriter *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* The instruction, then its operands. The name may hold one %s: the text of the type. */
+void ptx_ins(PtxWriter *w, const char *name, const Opnd *ops, u32 count);
+#define INS(w, name, ...) ptx_ins(w, name, (const Opnd[]){__VA_ARGS__}, COUNT_OF(((const Opnd[]){__VA_ARGS__})))
+void ptx_ins_of(PtxWriter *w, const char *name, LoopType t, const Opnd *ops, u32 count);
+#define INS_T(w, name, t, ...) ptx_ins_of(w, name, t, (const Opnd[]){__VA_ARGS__}, COUNT_OF(((const Opnd[]){__VA_ARGS__})))
+typedef struct OpndText {
+  char s[32];
+} OpndText;
+OpndText ptx_text(Opnd v);
+void ptx_move(PtxWriter *w, LoopType t, Opnd to, Opnd from);
+const char *ptx_type(LoopType t); /* as arithmetic has it: "s32", "f64" */
+
+/* A function of the module with parameters and result of one type. It is written in the midst of a kernel, which is put
+ * aside: begin gives false when `key` has been written before. */
+typedef struct PtxAside {
+  Buf body;
+  u32 regs[REG_KINDS], labels, depth;
+  Opnd params[3];
+} PtxAside;
+bool ptx_function_begin(PtxWriter *w, PtxAside *a, u64 key, LoopType t, u32 params);
+void ptx_function_end(PtxWriter *w, PtxAside *a, const char *name, LoopType t, u32 params, Opnd result);
+void ptx_call(PtxWriter *w, const char *name, LoopType t, const Opnd *params, u32 count, Opnd result);
+void ptx_put_registers(const PtxWriter *w, Buf *out);
+
+/* ---- ptx_ops.c: values --------------------------------------------------------------------------------- */
+
+/* r = a op b for operations of the loop IR; also what reductions combine with. */
+Opnd ptx_operation(PtxWriter *w, LoopOp op, LoopType t, Opnd a, Opnd b, Opnd c);
+void ptx_operation_to(PtxWriter *w, LoopOp op, LoopType t, Opnd to, Opnd a, Opnd b, Opnd c);
+void ptx_compare(PtxWriter *w, LoopOp op, LoopType t, Opnd to, Opnd a, Opnd b);
+void ptx_select(PtxWriter *w, LoopType t, Opnd to, Opnd c, Opnd a, Opnd b);
+void ptx_convert(PtxWriter *w, const LoopNode *n, Opnd to, Opnd a);
+/* A predicate: the check holds. */
+Opnd ptx_check(PtxWriter *w, LoopCheck kind, LoopType t, Opnd a, Opnd b);
+void ptx_load(PtxWriter *w, const LoopNode *n, Opnd to);
+void ptx_store(PtxWriter *w, const LoopNode *n);
+
+/* ---- ptx_fold.c: reductions and scans ------------------------------------------------------------------- */
+
+FoldMode ptx_fold_mode(const PtxWriter *w, u32 head);
+void ptx_fold_begin(PtxWriter *w, OpenHead *h); /* up to where the body begins: indices are set */
+void ptx_fold_take(PtxWriter *w, OpenHead *h, Opnd v); /* the element's value */
+Opnd ptx_fold_prefix(PtxWriter *w, OpenHead *h, Opnd v);
+void ptx_fold_end(PtxWriter *w, OpenHead *h); /* from the element's end on */
+bool ptx_body_has_lanes(const LoopFn *fn, u32 head); /* 0: the whole function */
+
+/* ---- ptx.c ----------------------------------------------------------------------------------------------- */
+
+static inline const LoopNode *ptx_node(const PtxWriter *w, u32 id) { return loop_node(w->f->fn, id); }
+/* Nested loops over the axes of a head: their beginning and end; `skip` is the label where the next trip begins. */
+void ptx_axes_begin(PtxWriter *w, const OpenHead *h);
+void ptx_axes_end(PtxWriter *w, const OpenHead *h);
+
+#endif

@@ -1,0 +1,302 @@
+/* ptx.c — every kernel that the cases compile, rendered as PTX and assembled by ptxas for each architecture.
+ *   build/tests/ptx [--all] [--keep] [FILE…]
+ * Kernels that differ in nothing but names and literals are assembled once; one run of ptxas takes them all for an
+ * architecture. $WEFT_PTXAS names the assembler; without it, `ptxas` on the path; without one, the test is skipped. A kernel that
+ * is refused or does not assemble fails; so does one that needs stack or spills, which only optimised code tells: that of
+ * sm_90, with --all that of every architecture. */
+#include <glob.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "gpu/ptx.h"
+#include "jit/plan.h"
+#include "tests/support/casefile.h"
+#include "tests/support/host.h"
+
+static const char *const architectures[] = {"sm_90", "sm_75", "sm_80", "sm_86", "sm_100", "sm_120"}; /* the first is optimised */
+enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
+static const char entry_name[] = "kernel_of_a_case"; /* all are rendered under it, so that equal ones have equal text */
+
+typedef struct KernelText {
+  char *head; /* tables and functions */
+  char *entry;
+  char *key; /* the entry without literals */
+  const char *from; /* name of the first case that has it */
+} KernelText;
+
+static struct {
+  KernelText *texts;
+  size_t count, cap, *slots, slot_count;
+  size_t seen, refused;
+  char refusal[512];
+  const char *now; /* the case at work */
+} all;
+
+static void *need(void *p) {
+  if (p) return p;
+  fputs("ptx: out of memory\n", stderr);
+  exit(2);
+}
+
+static uint64_t hash(const char *s) {
+  uint64_t h = 1469598103934665603u;
+  for (; *s; s++) h = (h ^ (unsigned char)*s) * 1099511628211u;
+  return h;
+}
+
+static size_t *slot_of(const char *key) {
+  size_t i = hash(key) & (all.slot_count - 1);
+  while (all.slots[i] && strcmp(all.texts[all.slots[i] - 1].key, key) != 0) i = (i + 1) & (all.slot_count - 1);
+  return &all.slots[i];
+}
+
+static void grow(void) {
+  if (all.count * 2 < all.slot_count) return;
+  free(all.slots);
+  all.slot_count = all.slot_count ? all.slot_count * 2 : 1024;
+  all.slots = need(calloc(all.slot_count, sizeof *all.slots));
+  for (size_t i = 0; i < all.count; i++) *slot_of(all.texts[i].key) = i + 1;
+}
+
+/* Comments name parameters by numbers of values, which differ where nothing else does. */
+static void drop_comments(char *s) {
+  char *to = s;
+  while (*s) {
+    if (s[0] == '/' && s[1] == '/') s += strcspn(s, "\n");
+    else *to++ = *s++;
+  }
+  *to = 0;
+}
+
+/* A copy with every literal operand as `#`. */
+static char *without_literals(const char *s) {
+  char *copy = need(strdup(s)), *to = copy;
+  while (*s) {
+    bool literal = *s == ' ' && (s[1] == '-' || (s[1] >= '0' && s[1] <= '9'));
+    *to++ = *s++;
+    if (!literal) continue;
+    *to++ = '#';
+    s += strcspn(s, ",;]");
+  }
+  *to = 0;
+  return copy;
+}
+
+static void add_kernel(const LoopFn *fn, Allocator *alloc) {
+  Buf out, why;
+  const char *name = entry_name;
+  buf_init(&out, alloc);
+  buf_init(&why, alloc);
+  all.seen++;
+  if (ptx_module(&fn, &name, 1, &out, &why) != WEFT_OK) {
+    if (!all.refused++) snprintf(all.refusal, sizeof all.refusal, "%s (%s)", why.len ? buf_text(&why) : "out of memory", all.now);
+  } else {
+    char *text = need(strdup(buf_text(&out)));
+    drop_comments(text);
+    char *entry = strstr(text, ".visible .entry"), *key = without_literals(entry);
+    grow();
+    if (!*slot_of(key)) {
+      if (all.count == all.cap) {
+        all.cap = all.cap ? all.cap * 2 : 256;
+        all.texts = need(realloc(all.texts, all.cap * sizeof *all.texts));
+      }
+      size_t *slot = slot_of(key);
+      char *head = need(strndup(text, (size_t)(entry - text)));
+      all.texts[all.count] = (KernelText){.head = head, .entry = need(strdup(entry)), .key = key, .from = all.now};
+      *slot = ++all.count;
+      key = NULL;
+    }
+    free(key);
+    free(text);
+  }
+  buf_free(&out);
+  buf_free(&why);
+}
+
+/* ---- a backend that looks at what another one compiles --------------------------------------------- */
+
+typedef struct Watcher {
+  Backend backend;
+  const Backend *inner;
+} Watcher;
+
+static BackendResult compile(Vm *vm, const Backend *self, Region *r, const CompileLimits *limits, Buf *why) {
+  const Backend *inner = ((const Watcher *)self)->inner;
+  BackendResult result = inner->compile(vm, inner, r, limits, why);
+  const Plan *p = result == BACKEND_ok ? plan_of(r) : NULL;
+  for (u32 i = 0; p && i < p->kernels.count; i++) add_kernel(p->kernels.data[i].self, &vm->alloc);
+  return result;
+}
+
+static void watch(void *context, struct WeftVM *weft) {
+  Vm *vm = weft_vm_of(weft);
+  Tracer *t = tracer_of(vm);
+  Watcher *w = context;
+  for (u32 i = 0; i < t->backend_count; i++)
+    if (strcmp(t->backends[i]->name, "loops") == 0) w->inner = t->backends[i];
+  w->backend = (Backend){.name = "watched", .compile = compile};
+  if (!w->inner || !tracer_add_backend(vm, &w->backend) || !tracer_use_backend(vm, "watched")) {
+    fputs("ptx: no backend to watch\n", stderr);
+    exit(2);
+  }
+}
+
+static void run_file(const char *path) {
+  CaseFile f = casefile_read(path);
+  for (int i = 0; i < f.count; i++) {
+    const Case *c = &f.cases[i];
+    if (case_directive(c, "files") || case_directive(c, "only") || case_directive(c, "deadline")) continue;
+    all.now = need(strdup(c->name)); /* texts keep it */
+    for (int form = 0; form < 2; form++) {
+      char *wrapped = case_as_function(c, form == 0);
+      Watcher w = {.inner = NULL};
+      HostSetup setup = {.backend = "loops", .made = watch, .context = &w};
+      const char *limit;
+      if ((limit = case_directive(c, "fuel"))) setup.fuel = (uint64_t)strtod(limit, NULL);
+      if ((limit = case_directive(c, "memory"))) setup.memory = (uint64_t)strtod(limit, NULL);
+      if (!wrapped) continue;
+      HostRun r = host_run(&setup, "case.weft", wrapped);
+      host_run_free(&r);
+      free(wrapped);
+    }
+  }
+  casefile_free(&f);
+}
+
+/* ---- ptxas ------------------------------------------------------------------------------------------- */
+
+/* Its text with the name replaced by one of its own. */
+static void put_entry(FILE *f, const char *entry, size_t number) {
+  const char *at = strstr(entry, entry_name);
+  fprintf(f, "\n%.*sk%zu%s", (int)(at - entry), entry, number, at + strlen(entry_name));
+}
+
+static void put_once(FILE *f, char **written, const char *text, const char *end) {
+  size_t n = (size_t)(strstr(text, end) + strlen(end) - text);
+  char *one = need(strndup(text, n));
+  if (!strstr(*written, one)) {
+    fprintf(f, "%s\n", one);
+    *written = need(realloc(*written, strlen(*written) + n + 1));
+    strcat(*written, one);
+  }
+  free(one);
+}
+
+static bool write_module(const char *path) {
+  FILE *f = fopen(path, "w");
+  char *written = need(calloc(1, 1));
+  if (!f) return false;
+  fputs(".version 6.4\n.target sm_70\n.address_size 64\n", f);
+  for (size_t i = 0; i < all.count; i++) /* each table and each function once; tables come first */
+    for (char *t = strstr(all.texts[i].head, "\n.const"); t; t = strstr(t + 1, "\n.const")) put_once(f, &written, t, "};");
+  for (size_t i = 0; i < all.count; i++)
+    for (char *t = strstr(all.texts[i].head, "\n.func"); t; t = strstr(t + 1, "\n.func")) put_once(f, &written, t, "\n}");
+  for (size_t i = 0; i < all.count; i++) put_entry(f, all.texts[i].entry, i);
+  free(written);
+  return fclose(f) == 0;
+}
+
+/* Reads what ptxas said: errors, stack, spills. `why` stays empty when all is well; *checked counts the kernels it told of. */
+static void read_log(FILE *log, char *why, size_t size, size_t *checked) {
+  char line[1024], kernel[64] = "";
+  size_t number;
+  while (fgets(line, sizeof line, log)) {
+    unsigned stack, stores, loads;
+    const char *told = strstr(line, "Function properties for ");
+    line[strcspn(line, "\n")] = 0;
+    if (told) {
+      sscanf(told, "Function properties for %63s", kernel);
+    } else if (sscanf(line, " %u bytes stack frame, %u bytes spill stores, %u bytes spill loads", &stack, &stores, &loads) == 3) {
+      bool entry = sscanf(kernel, "k%zu", &number) == 1 && number < all.count;
+      *checked += entry;
+      if ((stack || stores || loads) && !*why)
+        snprintf(why, size, "%s, of %s, needs %u bytes of stack and spills %u", kernel, entry ? all.texts[number].from : "lang/math.loops", stack, stores);
+    } else if (!*why && (strstr(line, "error") || strstr(line, "fatal"))) {
+      snprintf(why, size, "%s", line);
+    }
+  }
+}
+
+/* `first` and the architecture behind it at a time. */
+static int assemble_two(const char *ptxas, const char *module, int first, bool optimise_all) {
+  FILE *run[2] = {NULL, NULL};
+  char command[4096], log_name[256];
+  int bad = 0;
+  for (int i = 0; i < 2 && first + i < ARCHITECTURES; i++) {
+    const char *arch = architectures[first + i];
+    snprintf(command, sizeof command, "'%s' -v %s -arch=%s -o /dev/null '%s' >'%s.%s' 2>&1", ptxas,
+             first + i == 0 || optimise_all ? "-O3" : "-O0", arch, module, module, arch);
+    run[i] = popen(command, "r");
+  }
+  for (int i = 0; i < 2 && first + i < ARCHITECTURES; i++) {
+    const char *arch = architectures[first + i];
+    char why[1200] = "";
+    size_t checked = 0;
+    int status = run[i] ? pclose(run[i]) : -1;
+    snprintf(log_name, sizeof log_name, "%s.%s", module, arch);
+    FILE *log = fopen(log_name, "r");
+    if (log) {
+      read_log(log, why, sizeof why, &checked);
+      fclose(log);
+    }
+    unlink(log_name);
+    if (!*why && status != 0) snprintf(why, sizeof why, "ptxas ended with status %d", WIFEXITED(status) ? WEXITSTATUS(status) : status);
+    if (!*why && checked != all.count) snprintf(why, sizeof why, "ptxas told of %zu kernels of %zu", checked, all.count);
+    if (*why) printf("not ok ptx/%s: %s\n", arch, why), bad++;
+    else printf("ok ptx/%s\n", arch);
+    fflush(stdout);
+  }
+  return bad;
+}
+
+static const char *find_ptxas(void) {
+  const char *named = getenv("WEFT_PTXAS");
+  if (named && *named) return access(named, X_OK) == 0 ? named : NULL;
+  return system("ptxas --version >/dev/null 2>&1") == 0 ? "ptxas" : NULL;
+}
+
+int main(int argc, char **argv) {
+  bool keep = false, optimise_all = false;
+  int bad = 0, first = 1;
+  for (; first < argc && argv[first][0] == '-'; first++) {
+    if (strcmp(argv[first], "--keep") == 0) keep = true;
+    else if (strcmp(argv[first], "--all") == 0) optimise_all = true;
+    else return fputs("ptx [--all] [--keep] [FILE...]\n", stderr), 2;
+  }
+  for (int i = first; i < argc; i++) run_file(argv[i]);
+  glob_t found = {0};
+  if (first == argc) {
+    if (glob("tests/cases/*.weft", 0, NULL, &found) != 0 || glob("build/cases/*.weft", GLOB_APPEND, NULL, &found) != 0) {
+      fputs("ptx: no files in tests/cases or build/cases (make tests)\n", stderr);
+      return 2;
+    }
+    for (size_t i = 0; i < found.gl_pathc; i++) run_file(found.gl_pathv[i]);
+    globfree(&found);
+  }
+  printf("# %zu kernels, %zu of them different\n", all.seen, all.count);
+  if (all.refused) printf("not ok ptx/render: %zu kernels are refused; the first: %s\n", all.refused, all.refusal), bad++;
+  else if (!all.count) printf("not ok ptx/render: the cases made no kernel\n"), bad++;
+  else printf("ok ptx/render\n");
+  fflush(stdout);
+  char module[] = "/tmp/weft-ptx-XXXXXX";
+  int fd = mkstemp(module);
+  if (fd < 0 || !write_module(module)) {
+    printf("not ok ptx/write: %s cannot be written\n", module);
+    return 1;
+  }
+  close(fd);
+  const char *ptxas = find_ptxas();
+  for (int i = 0; i < ARCHITECTURES; i++) {
+    if (!ptxas) printf("skip ptx/%s: no ptxas; make cuda-tools fetches it, or WEFT_PTXAS=PATH names it\n", architectures[i]);
+    else if (i % 2 == 0) bad += assemble_two(ptxas, module, i, optimise_all);
+  }
+  if (keep) printf("# %s\n", module);
+  else unlink(module);
+  return bad != 0;
+}
