@@ -142,6 +142,8 @@ static inline bool size_same(SizePool *p, Dim a, Dim b) { return size_prove(p, R
 bool size_hint(const SizePool *p, Dim d, i64 *out);
 /* The value given one number per symbol. False: it left i64 or divided by zero. */
 bool size_eval(const SizePool *p, Dim d, const i64 *syms, i64 *out);
+/* The same for an integer of the program, which wraps. False: divided by zero. */
+bool size_eval_wrapped(const SizePool *p, Dim d, const i64 *syms, i64 *out);
 static inline bool rel_holds(SizeRel rel, i64 a, i64 b) {
   return rel == REL_eq ? a == b : rel == REL_ne ? a != b : rel == REL_le ? a <= b : a < b;
 }

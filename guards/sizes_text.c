@@ -24,7 +24,8 @@ static bool divide(i64 a, i64 b, i64 *q, i64 *r) {
 
 typedef bool (*SymValue)(const SizePool *p, u32 sym, const i64 *syms, i64 *out);
 
-static bool eval(const SizePool *p, Dim d, SymValue value, const i64 *syms, i64 *out) {
+/* `wraps`: as integers of the program do, which these were; else leaving i64 is a failure. */
+static bool eval(const SizePool *p, Dim d, SymValue value, const i64 *syms, bool wraps, i64 *out) {
   if (d == DIM_NONE) return false;
   if (size_is_const(p, d, out)) return true;
   const SizeNode *x = node_of(p, d);
@@ -34,18 +35,19 @@ static bool eval(const SizePool *p, Dim d, SymValue value, const i64 *syms, i64 
     wide sum = x->value;
     for (u32 i = 0; i < x->count; i++) {
       i64 v;
-      if (!eval(p, t[i].of, value, syms, &v) || __builtin_add_overflow(sum, (wide)v * t[i].coef, &sum)) return false;
+      if (!eval(p, t[i].of, value, syms, wraps, &v)) return false;
+      if (__builtin_add_overflow(sum, (wide)v * t[i].coef, &sum) && !wraps) return false;
     }
-    *out = (i64)sum;
-    return sum >= INT64_MIN && sum <= INT64_MAX;
+    *out = (i64)sum; /* 128 bits hold a few terms; more of them wrap there first, which is the same modulo 2^64 */
+    return wraps || (sum >= INT64_MIN && sum <= INT64_MAX);
   }
   i64 acc, v, q, r;
-  if (!eval(p, t[0].of, value, syms, &acc)) return false;
+  if (!eval(p, t[0].of, value, syms, wraps, &acc)) return false;
   for (u32 i = 1; i < x->count; i++) {
-    if (!eval(p, t[i].of, value, syms, &v)) return false;
+    if (!eval(p, t[i].of, value, syms, wraps, &v)) return false;
     switch (x->kind) {
       case SK_mul:
-        if (__builtin_mul_overflow(acc, v, &acc)) return false;
+        if (__builtin_mul_overflow(acc, v, &acc) && !wraps) return false;
         break;
       case SK_floordiv:
       case SK_mod:
@@ -74,8 +76,9 @@ static bool by_table(const SizePool *p, u32 sym, const i64 *syms, i64 *out) {
   return true;
 }
 
-bool size_hint(const SizePool *p, Dim d, i64 *out) { return eval(p, d, by_hint, NULL, out); }
-bool size_eval(const SizePool *p, Dim d, const i64 *syms, i64 *out) { return eval(p, d, by_table, syms, out); }
+bool size_hint(const SizePool *p, Dim d, i64 *out) { return eval(p, d, by_hint, NULL, false, out); }
+bool size_eval(const SizePool *p, Dim d, const i64 *syms, i64 *out) { return eval(p, d, by_table, syms, false, out); }
+bool size_eval_wrapped(const SizePool *p, Dim d, const i64 *syms, i64 *out) { return eval(p, d, by_table, syms, true, out); }
 
 /* ---- printing ------------------------------------------------------------------------------------- */
 

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "vm/scalar.h"
-
 const char *param_name(u32 op, u32 param, char *buf) {
   const OpInfo *info = op_info(op);
   if (param >= info->nparams) return "argument";

@@ -71,7 +71,7 @@ WeftStatus run_size(GraphRun *r, Dim d, i64 *out) {
   Unknown u = {r, false};
   size_symbols(&r->graph->sizes, d, look, &u);
   if (u.found) return vm_error(r->vm, EK_unsupported, "a size is not known where it is needed");
-  if (!size_eval(&r->graph->sizes, d, r->syms, out)) return vm_error(r->vm, EK_value, "a size is out of range");
+  if (!size_eval_wrapped(&r->graph->sizes, d, r->syms, out)) return vm_error(r->vm, EK_value, "a size is out of range");
   return WEFT_OK;
 }
 

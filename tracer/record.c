@@ -69,8 +69,8 @@ void rec_restore(Recorder *r, const RecState *s) {
   for (u32 i = 0; i < r->cells.count; i++) {
     RecCell *c = &r->cells.data[i];
     if (i < s->ncells) *c = s->cells[i];
-    else if (c->dirty && c->source && c->source < r->source_av.count && r->source_av.data[c->source]) {
-      c->value = r->source_av.data[c->source];
+    else if (c->dirty && c->source) {
+      c->value = rec_cell_clean(r, i);
       c->dirty = false;
     }
   }

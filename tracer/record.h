@@ -40,6 +40,7 @@ typedef struct RecCell {
   struct Module *module; /* global */
   u32 slot;
   Av value;
+  Av first;   /* as it was on entry, perhaps not read yet */
   bool dirty; /* written by the trace */
 } RecCell;
 
@@ -196,6 +197,7 @@ Outcome rec_fit_weak(Recorder *r, ValueId *v, u32 dtype);
 /* ---- module variables and refs ---- */
 Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell);
 Outcome rec_cell_ref(Recorder *r, Av ref, u32 *cell);
+Av rec_cell_clean(Recorder *r, u32 cell); /* what was in it on entry; 0: not known any more */
 
 /* ---- exits (record_exit.c) ---- */
 RecipeId rec_recipe(Recorder *r, Av a);

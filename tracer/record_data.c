@@ -41,8 +41,14 @@ Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell) {
   } else {
     a = av_lazy(r, s, now);
   }
-  if (!a || !cell_add(r, (RecCell){.source = s, .module = m, .slot = slot, .value = a}, cell)) return OUT_FAIL;
+  if (!a || !cell_add(r, (RecCell){.source = s, .module = m, .slot = slot, .value = a, .first = a}, cell)) return OUT_FAIL;
   return OUT_GO;
+}
+
+Av rec_cell_clean(Recorder *r, u32 i) {
+  const RecCell *c = &r->cells.data[i];
+  if (c->source && c->source < r->source_av.count && r->source_av.data[c->source]) return r->source_av.data[c->source];
+  return c->source ? c->first : c->dirty ? 0 : c->value;
 }
 
 Outcome rec_cell_ref(Recorder *r, Av ref, u32 *cell) {
@@ -79,7 +85,7 @@ Outcome rec_cell_ref(Recorder *r, Av ref, u32 *cell) {
     }
   }
   Av a = av_lazy(r, inside, content);
-  return a && cell_add(r, (RecCell){.source = inside, .value = a}, cell) ? OUT_GO : OUT_FAIL;
+  return a && cell_add(r, (RecCell){.source = inside, .value = a, .first = a}, cell) ? OUT_GO : OUT_FAIL;
 }
 
 /* ---- fields ----------------------------------------------------------------------------------------- */
@@ -417,6 +423,13 @@ static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, con
       case BC_mul: combine = OP_multiply; break;
       default: return rec_stuck(r, REASON_no_rule, "`%s=` through an index array", bc_info[op].name);
     }
+  }
+  ValueId given = av_value(r, value);
+  if (combine && given) { /* computed in the wider dtype, then stored */
+    const ArrayType *t = value_type(r->g, given);
+    bool weak;
+    if (!t->weak && dtype_kind(t->dtype) == dtype_kind(dtype) && dtype_kind(dtype) == DK_FLOAT && dtype_promote_weak(dtype, false, t->dtype, false, &weak) != dtype)
+      return rec_stuck(r, REASON_no_rule, "`%s=` of %s into %s through an index array", bc_info[op].name, dtype_name(t->dtype), dtype_name(dtype));
   }
   if ((o = store_value(r, value, dtype, &v)) != OUT_GO) return o;
   if (has_mask(&ix) && value_type(r->g, v)->rank > 0) return rec_stuck(r, REASON_data_dependent_shape, "an array stored through a mask");

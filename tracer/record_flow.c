@@ -128,13 +128,7 @@ static Outcome merge_place(Recorder *r, Merge *m, Av a, Av b) {
   return o;
 }
 
-static Av clean_cell(Recorder *r, u32 i) {
-  const RecCell *c = &r->cells.data[i];
-  if (c->source && c->source < r->source_av.count && r->source_av.data[c->source]) return r->source_av.data[c->source];
-  return c->dirty ? 0 : c->value;
-}
-
-static Av state_cell(Recorder *r, const RecState *s, u32 i) { return i < s->ncells ? s->cells[i].value : clean_cell(r, i); }
+static Av state_cell(Recorder *r, const RecState *s, u32 i) { return i < s->ncells ? s->cells[i].value : rec_cell_clean(r, i); }
 static bool state_dirty(const RecState *s, u32 i) { return i < s->ncells && s->cells[i].dirty; }
 
 static void drop_merge(Recorder *r, Merge *m) {
@@ -291,7 +285,7 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
   u32 ncells = r->cells.count;
   for (u32 i = 0; any && i < ncells && o == OUT_GO; i++) {
     Av a = state_cell(r, x, i), b = y ? state_cell(r, y, i) : 0;
-    Av was = i < base->ncells ? base->cells[i].value : clean_cell(r, i);
+    Av was = i < base->ncells ? base->cells[i].value : rec_cell_clean(r, i);
     if ((a == was && (!y || b == a)) || !a || (y && !b)) continue;
     o = merge_place(r, &merge, a, b);
   }
@@ -334,7 +328,7 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
   }
   for (u32 i = 0; i < ncells && o == OUT_GO; i++) {
     Av a = state_cell(r, x, i), b = y ? state_cell(r, y, i) : 0;
-    Av was = i < base->ncells ? base->cells[i].value : clean_cell(r, i);
+    Av was = i < base->ncells ? base->cells[i].value : rec_cell_clean(r, i);
     bool dirty = state_dirty(x, i) || (y && state_dirty(y, i));
     if (!((a == was && (!y || b == a)) || !a || (y && !b))) r->cells.data[i].value = av_rebuild(r, a, leaves.data, &next);
     if (r->cells.data[i].source) r->cells.data[i].dirty |= dirty;

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "vm/scalar.h"
-
 static const u16 op_of_bc[BC_COUNT] = {
     [BC_add] = OP_add, [BC_sub] = OP_subtract, [BC_mul] = OP_multiply, [BC_div] = OP_divide,
     [BC_floordiv] = OP_floor_divide, [BC_mod] = OP_remainder, [BC_matmul] = OP_matmul, [BC_pow] = OP_power,
@@ -290,6 +288,28 @@ static Outcome scatter_checks(Recorder *r, DimCtx *dims, const GraphArg *args) {
   return index_check(r, OP_scatter, args[1].value, x.dims[axis < 0 ? axis + x.rank : axis]);
 }
 
+/* A reduction that must choose from something: no reduced axis is empty. bool has an identity in `min` and `max`. */
+static Outcome not_empty(Recorder *r, u32 op, const GraphArg *args) {
+  const ArrayType t = *value_type(r->g, args[0].value);
+  const RecFrame *f = rec_top(r);
+  u32 mask;
+  if ((op == OP_min || op == OP_max) && t.dtype == DT_bool) return OUT_GO;
+  if (!arg_axes(&args[op_param(op, "axis")], t.rank, &mask)) return OUT_GO;
+  for (u32 d = 0; d < t.rank; d++) {
+    i64 hint;
+    if (!(mask >> d & 1) || size_prove(&r->g->sizes, REL_lt, 0, t.dims[d]) == TRUTH_always) continue;
+    if (size_is_unbacked(&r->g->sizes, t.dims[d])) {
+      ValueId n = graph_size(r->g, t.dims[d]);
+      Outcome o = rec_check(r, CHECK_empty, &n, 1);
+      if (o != OUT_GO) return o;
+      continue;
+    }
+    if (!size_hint(&r->g->sizes, t.dims[d], &hint) || hint <= 0) return rec_stuck(r, REASON_raises, "%s of no elements", op_name(op));
+    if (!guard_relation(&r->g->guards, &r->g->sizes, REL_lt, 0, t.dims[d], op_name(op), f->code->proto->spans[f->pc])) return OUT_FAIL;
+  }
+  return OUT_GO;
+}
+
 /* Run-time conditions of an operation, as checks that leave by the safe exit. */
 static Outcome op_checks(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args, const ArrayType *result) {
   i64 axis;
@@ -333,6 +353,12 @@ static Outcome op_checks(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args
       ValueId operands[2] = {args[0].value, graph_const_f64(r->g, to, 0)};
       return rec_check(r, CHECK_cast_range, operands, 2);
     }
+    case OP_min:
+    case OP_max:
+    case OP_argmin:
+    case OP_argmax:
+    case OP_median:
+    case OP_quantile: return not_empty(r, op, args);
     default: return OUT_GO;
   }
 }

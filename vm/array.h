@@ -102,6 +102,7 @@ Array *array_of(Value v, NumBox *box); /* v: V_NUM or V_ARRAY, borrowed */
 Value num_convert_unchecked(Value v, u32 dtype);
 f64 num_as_f64(Value v);
 bool num_as_index(Value v, i64 *out); /* false unless an integer or bool scalar that fits i64 */
+bool num_fits(Value v, u32 dtype); /* a weak number that takes the dtype: an integer in its range, anything else */
 void num_store(void *at, u32 dtype, Value v); /* v.dtype == dtype */
 Value num_load(const void *at, u32 dtype);
 

@@ -15,6 +15,8 @@
 #include "vm/scalar.h"
 #include "vm/stack.h"
 
+enum { HEAT_OF_WORK = 15 }; /* most that the work of one trip adds to its loop's heat: what is between two runs of a loop counts for it as well */
+
 /* ---- frames ----------------------------------------------------------------------------------- */
 
 /* Pushes a frame whose parameters are still empty. */
@@ -892,7 +894,13 @@ op_loop: {
     u32 site = once ? 0 : f->code->site_of_pc[ip - code];
     if (site) {
       SiteState *s = &f->code->sites[site - 1];
-      if (LIKELY(s->count != UINT32_MAX)) s->count++;
+      u32 work = (u32)vm->work - s->work, heat = 1;
+      if (UNLIKELY(work)) {
+        u64 more = s->count ? work / (u64)vm->tunables.hot_work : 0;
+        heat += more < HEAT_OF_WORK ? (u32)more : HEAT_OF_WORK;
+        s->work = (u32)vm->work;
+      }
+      s->count = heat < UINT32_MAX - s->count ? s->count + heat : UINT32_MAX;
       if (s->entry || (s->count >= vm->tunables.hot_trips && !(s->flags & SITE_COLD))) {
         f->pc = ins_x(ins); /* the back-edge is behind us: state is that of the loop's head */
         switch (vm->tier->site(vm, f, site - 1)) {

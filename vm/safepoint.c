@@ -30,6 +30,7 @@ static WeftStatus stop(Vm *vm, ErrorKind kind, const char *what) {
 
 WeftStatus vm_poll(Vm *vm, u64 units) {
   u64 used = (u64)(vm->poll_batch - vm->poll_countdown) + units;
+  vm->work += units;
   if (vm->limits.fuel != UINT64_MAX) {
     if (used > vm->limits.fuel) {
       vm->limits.fuel = 0;

@@ -9,8 +9,6 @@
 bool num_binary(u32 bc, Value a, Value b, Value *out);
 bool num_unary(u32 bc, Value a, Value *out); /* neg pos bnot */
 
-/* Does the number fit the dtype, when it is a weak one that is converted to it? */
-bool num_fits(Value v, u32 dtype);
 /* Conversion to `dtype` where the kind is not higher (stores, literals). False: a weak number that does not fit. */
 bool num_store_convert(Value v, u32 dtype, Value *out);
 

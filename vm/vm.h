@@ -15,9 +15,10 @@
 /* ---- code on the VM's side -------------------------------------------------------------------- */
 
 typedef struct SiteState {
-  u32 count;    /* times passed, saturating */
+  u32 count;    /* times passed, saturating; a loop whose trips are much work counts them for more */
   u16 taken;    /* branch sites: recent outcomes, newest in bit 0 */
   u16 flags;    /* SITE_* */
+  u32 work;     /* loops: low half of vm->work at the last back-edge */
   void *entry;  /* tracer: cache of compiled entries here, or NULL */
 } SiteState;
 enum { SITE_COLD = 1 /* never ask the tier again (demoted) */, SITE_WAS_COLD = 2 /* asked all the same, for one run */ };
@@ -208,6 +209,7 @@ struct Vm {
   Tunables tunables;   /* hot_calls, hot_trips: from when on the tier is asked */
   Stats counters;      /* rows of stats.def that the rooms above count */
   u32 poll_batch;      /* units of fuel that poll_countdown stood for */
+  u64 work;            /* units that kernels used up so far */
   u64 ref_count, ref_threshold; /* the cycle collector runs when ref_count reaches the threshold */
   Value caught;        /* the record of the error caught last, so that error(e) keeps its place */
   Span caught_span;

@@ -1,5 +1,5 @@
 /* diff.c — random programs, run by the interpreter alone and compiled; they must agree to the last bit.
- *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir] [--show]
+ *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir] [--hot N] [--show]
  * Ten programs are one case. A program that differs is printed, with its seed: `diff --seed S --count 1 --show`. */
 #include <errno.h>
 #include <signal.h>
@@ -27,13 +27,21 @@ static volatile struct Progress {
 
 static bool show;
 static const char *only_tier;
+static int hot;
 
 static bool same(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
 
+/* Where two texts part, with what stands before. */
+static void part(char *to, size_t cap, const char *what, const char *a, const char *b) {
+  size_t at = 0, from;
+  while (a[at] && a[at] == b[at]) at++;
+  from = at > 40 ? at - 40 : 0;
+  snprintf(to, cap, "%s: %s%.100s, eager %.100s", what, from ? "…" : "", a + from, b + from);
+}
+
 static void note(const char *what, const HostRun *eager, const HostRun *r) {
-  snprintf((char *)progress->what, sizeof progress->what, "%s: %.120s, eager %.120s", what,
-           r->end == HOST_ERROR ? r->message : r->value ? r->value : "nothing",
-           eager->end == HOST_ERROR ? eager->message : eager->value ? eager->value : "nothing");
+  const char *a = r->end == HOST_ERROR ? r->message : r->value, *b = eager->end == HOST_ERROR ? eager->message : eager->value;
+  part((char *)progress->what, sizeof progress->what, what, a ? a : "nothing", b ? b : "nothing");
 }
 
 static bool agree(const HostRun *eager, const HostRun *r) {
@@ -42,7 +50,8 @@ static bool agree(const HostRun *eager, const HostRun *r) {
   else if (r->end == HOST_ERROR && (!same(r->kind, eager->kind) || !same(r->message, eager->message))) note("another error", eager, r);
   else if (r->end == HOST_VALUE && !same(r->value, eager->value)) note("another value", eager, r);
   else if (r->end == HOST_VALUE && !same(r->type, eager->type)) note("another type", eager, r);
-  else if (!same(r->printed, eager->printed)) note("other lines printed", eager, r);
+  else if (!same(r->printed, eager->printed))
+    part((char *)progress->what, sizeof progress->what, "other lines printed", r->printed ? r->printed : "", eager->printed ? eager->printed : "");
   else return true;
   return false;
 }
@@ -63,7 +72,7 @@ static bool run_program(unsigned long seed) {
   for (size_t t = 0; t < sizeof tiers / sizeof tiers[0] && well && !limited; t++) {
     if (only_tier && strcmp(only_tier, tiers[t]) != 0) continue;
     snprintf((char *)progress->tier, sizeof progress->tier, "%s", tiers[t]);
-    setup = (HostSetup){.backend = tiers[t], .hot = 0, .memory = 64 << 20};
+    setup = (HostSetup){.backend = tiers[t], .hot = hot, .memory = 64 << 20};
     HostRun r = host_run(&setup, "diff.weft", program);
     well = agree(&eager, &r);
     host_run_free(&r);
@@ -80,6 +89,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--show") == 0) show = true;
     else if (i + 1 < argc && strcmp(argv[i], "--count") == 0) count = strtoul(argv[++i], NULL, 10);
     else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) seed = strtoul(argv[++i], NULL, 10);
+    else if (i + 1 < argc && strcmp(argv[i], "--hot") == 0) hot = atoi(argv[++i]);
     else if (i + 1 < argc && strcmp(argv[i], "--tier") == 0) only_tier = argv[++i];
     else return 2;
   }

@@ -3,38 +3,18 @@
  * A program is a few functions and calls of the last one with several arguments: other sizes, other dtypes, other
  * branches. Bodies are statements over variables of known types: loops that carry several values, branches that assign,
  * break, continue, return, updates of elements and slices, calls, prints in rare arms, try. An expression of type T is
- * built by `expr(T, depth)`. Loops are bounded by construction. Errors at run time (a zero divisor, an index out of bounds)
+ * built by `gen_expr(T, depth)`. Loops are bounded by construction. Errors at run time (a zero divisor, an index out of bounds)
  * are rare on purpose, not excluded: they must be the same in every tier. */
 #include "tests/diff/generate.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum Type { INT, FLOAT, BOOL, FLOATS, INTS, MATRIX, TYPES } Type;
+#include "tests/diff/generate_inner.h"
 
-enum { VARS = 32, FUNCTIONS = 3, PARAMS = 5 };
-
-typedef struct Var {
-  char name[8];
-  Type type;
-  bool fixed; /* a loop's counter: read only */
-} Var;
-
-typedef struct Gen {
-  uint64_t state;
-  char *text;
-  size_t length, cap;
-  int indent;
-  Var vars[VARS];
-  int var_count, next_name;
-  int loop_depth;
-  int statements;  /* how many more may be made */
-  int functions;   /* already written: f0 … */
-  bool in_for;     /* `i` of the innermost for loop may index */
-} Gen;
+enum { FUNCTIONS = 3 };
 
 static uint64_t next(Gen *g) { /* SplitMix64 */
   uint64_t z = (g->state += 0x9e3779b97f4a7c15u);
@@ -42,10 +22,10 @@ static uint64_t next(Gen *g) { /* SplitMix64 */
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   return z ^ (z >> 31);
 }
-static int below(Gen *g, int n) { return (int)(next(g) % (uint64_t)n); }
-static bool chance(Gen *g, int percent) { return below(g, 100) < percent; }
+int gen_below(Gen *g, int n) { return (int)(next(g) % (uint64_t)n); }
+bool gen_chance(Gen *g, int percent) { return gen_below(g, 100) < percent; }
 
-__attribute__((format(printf, 2, 3))) static void put(Gen *g, const char *format, ...) {
+void gen_put(Gen *g, const char *format, ...) {
   char piece[256];
   va_list ap;
   va_start(ap, format);
@@ -60,19 +40,19 @@ __attribute__((format(printf, 2, 3))) static void put(Gen *g, const char *format
   g->length += (size_t)n;
 }
 
-static void line(Gen *g) { put(g, "\n%*s", 2 * g->indent, ""); }
+void gen_line(Gen *g) { gen_put(g, "\n%*s", 2 * g->indent, ""); }
 
-static const Var *pick_var(Gen *g, Type type, bool writable) {
+const Var *gen_pick_var(Gen *g, Type type, bool writable) {
   const Var *found = NULL;
   int count = 0;
   for (int i = 0; i < g->var_count; i++) {
     const Var *v = &g->vars[i];
-    if (v->type == type && !(writable && v->fixed) && below(g, ++count) == 0) found = v;
+    if (v->type == type && !(writable && v->fixed) && gen_below(g, ++count) == 0) found = v;
   }
   return found;
 }
 
-static Var *new_var(Gen *g, Type type, char letter) {
+Var *gen_new_var(Gen *g, Type type, char letter) {
   if (g->var_count == VARS) return NULL;
   Var *v = &g->vars[g->var_count++];
   *v = (Var){.type = type};
@@ -80,191 +60,23 @@ static Var *new_var(Gen *g, Type type, char letter) {
   return v;
 }
 
-/* ---- expressions --------------------------------------------------------------------------- */
-
-static void expr(Gen *g, Type type, int depth);
-
-static void literal(Gen *g, Type type) {
-  static const char *const ints[] = {"0", "1", "2", "3", "7", "-1", "10", "-5", "1000003"};
-  static const char *const floats[] = {"0.0", "1.0", "0.5", "-2.25", "3.5", "1e-3", "100.0", "-0.0"};
-  switch (type) {
-  case INT: put(g, "%s", ints[below(g, 9)]); break;
-  case FLOAT: put(g, "%s", floats[below(g, 8)]); break;
-  case BOOL: put(g, chance(g, 50) ? "true" : "false"); break;
-  case FLOATS: put(g, chance(g, 50) ? "zeros(n)" : "ones(n)"); break;
-  case INTS: put(g, "arange(n)"); break;
-  default: put(g, "ones((n, 3))"); break;
-  }
-}
-
-static void leaf(Gen *g, Type type) {
-  const Var *v = chance(g, 85) ? pick_var(g, type, false) : NULL;
-  if (v)
-    put(g, "%s", v->name);
-  else
-    literal(g, type);
-}
-
-static void binary(Gen *g, const char *op, Type a, Type b, int depth) {
-  put(g, "(");
-  expr(g, a, depth);
-  put(g, " %s ", op);
-  expr(g, b, depth);
-  put(g, ")");
-}
-
-static void call1(Gen *g, const char *name, Type a, int depth) {
-  put(g, "%s(", name);
-  expr(g, a, depth);
-  put(g, ")");
-}
-
-static void call2(Gen *g, const char *name, Type a, Type b, int depth) {
-  put(g, "%s(", name);
-  expr(g, a, depth);
-  put(g, ", ");
-  expr(g, b, depth);
-  put(g, ")");
-}
-
-static void choice(Gen *g, Type type, int depth) {
-  put(g, "(if ");
-  expr(g, BOOL, depth);
-  put(g, " { ");
-  expr(g, type, depth);
-  put(g, " } else { ");
-  expr(g, type, depth);
-  put(g, " })");
-}
-
-static void int_expr(Gen *g, int d) {
-  static const char *const ops[] = {"+", "-", "*", "&", "|", "^"};
-  switch (below(g, 12)) {
-  case 0: case 1: case 2: case 3: binary(g, ops[below(g, 6)], INT, INT, d); break;
-  case 4: /* a divisor that is seldom zero */
-    put(g, "(");
-    expr(g, INT, d);
-    put(g, chance(g, 50) ? " // (" : " %% (");
-    expr(g, INT, d);
-    put(g, chance(g, 95) ? " %% 5 + 7))" : "))");
-    break;
-  case 5: call2(g, chance(g, 50) ? "minimum" : "maximum", INT, INT, d); break;
-  case 6: choice(g, INT, d); break;
-  case 7: call1(g, "sum", INTS, d); break;
-  case 8: /* an element */
-    leaf(g, INTS);
-    put(g, g->in_for && chance(g, 60) ? "[i %% n]" : chance(g, 97) ? "[0]" : "[9]");
-    break;
-  case 9: put(g, "("), expr(g, INT, d), put(g, chance(g, 50) ? " >> 2)" : " << 3)"); break;
-  case 10: call1(g, "abs", INT, d); break;
-  default: put(g, "n"); break;
-  }
-}
-
-static void float_expr(Gen *g, int d) {
-  static const char *const ops[] = {"+", "-", "*", "/"};
-  static const char *const functions[] = {"sqrt", "exp", "sin", "tanh", "abs", "floor", "sigmoid", "log1p"};
-  static const char *const reductions[] = {"sum", "mean", "max", "min"};
-  switch (below(g, 12)) {
-  case 0: case 1: case 2: binary(g, ops[below(g, 4)], FLOAT, FLOAT, d); break;
-  case 3: binary(g, ops[below(g, 4)], FLOAT, INT, d); break;
-  case 4: call1(g, functions[below(g, 8)], FLOAT, d); break;
-  case 5: call2(g, chance(g, 50) ? "minimum" : "maximum", FLOAT, FLOAT, d); break;
-  case 6: choice(g, FLOAT, d); break;
-  case 7: case 8: call1(g, reductions[below(g, 4)], FLOATS, d); break;
-  case 9: leaf(g, FLOATS), put(g, g->in_for && chance(g, 60) ? "[i %% n]" : chance(g, 97) ? "[-1]" : "[7]"); break;
-  case 10: call1(g, "f64", INT, d); break;
-  default: call1(g, "sum", MATRIX, d); break;
-  }
-}
-
-static void bool_expr(Gen *g, int d) {
-  static const char *const compares[] = {"<", "<=", "==", "!=", ">", ">="};
-  switch (below(g, 6)) {
-  case 0: case 1: binary(g, compares[below(g, 6)], INT, INT, d); break;
-  case 2: case 3: binary(g, compares[below(g, 6)], FLOAT, FLOAT, d); break;
-  case 4: binary(g, chance(g, 50) ? "and" : "or", BOOL, BOOL, d); break;
-  default: put(g, "(not "), expr(g, BOOL, d), put(g, ")"); break;
-  }
-}
-
-static void floats_expr(Gen *g, int d) {
-  static const char *const ops[] = {"+", "-", "*", "/"};
-  static const char *const functions[] = {"exp", "sin", "tanh", "sqrt", "abs", "relu", "cumsum", "sort", "flip", "square"};
-  switch (below(g, 12)) {
-  case 0: case 1: case 2: binary(g, ops[below(g, 4)], FLOATS, FLOATS, d); break;
-  case 3: binary(g, ops[below(g, 4)], FLOATS, chance(g, 50) ? FLOAT : INT, d); break;
-  case 4: case 5: call1(g, functions[below(g, 10)], FLOATS, d); break;
-  case 6: binary(g, ops[below(g, 3)], FLOATS, INTS, d); break;
-  case 7: /* by element */
-    put(g, "where(");
-    expr(g, FLOATS, d);
-    put(g, " > ");
-    expr(g, chance(g, 50) ? FLOAT : FLOATS, d);
-    put(g, ", ");
-    expr(g, FLOATS, d);
-    put(g, ", ");
-    expr(g, FLOATS, d);
-    put(g, ")");
-    break;
-  case 8: put(g, "sum("), expr(g, MATRIX, d), put(g, ", axis=1)"); break;
-  case 9: leaf(g, MATRIX), put(g, "[:, %d]", below(g, 3)); break;
-  case 10: leaf(g, FLOATS), put(g, chance(g, 50) ? "[::-1]" : "[arange(n)]"); break;
-  default: choice(g, FLOATS, d); break;
-  }
-}
-
-static void ints_expr(Gen *g, int d) {
-  static const char *const ops[] = {"+", "-", "*"};
-  switch (below(g, 6)) {
-  case 0: case 1: binary(g, ops[below(g, 3)], INTS, INTS, d); break;
-  case 2: binary(g, ops[below(g, 3)], INTS, INT, d); break;
-  case 3: call1(g, chance(g, 50) ? "cumsum" : "argsort", INTS, d); break;
-  case 4: put(g, "argsort("), expr(g, FLOATS, d), put(g, ")"); break;
-  default: put(g, "("), expr(g, INTS, d), put(g, " %% 11)"); break;
-  }
-}
-
-static void matrix_expr(Gen *g, int d) {
-  static const char *const ops[] = {"+", "-", "*"};
-  switch (below(g, 5)) {
-  case 0: binary(g, ops[below(g, 3)], MATRIX, MATRIX, d); break;
-  case 1: binary(g, ops[below(g, 3)], MATRIX, FLOAT, d); break;
-  case 2: put(g, "("), expr(g, MATRIX, d), put(g, " * "), expr(g, FLOATS, d), put(g, "[:, nil])"); break;
-  case 3: call1(g, chance(g, 50) ? "tanh" : "abs", MATRIX, d); break;
-  default: put(g, "("), expr(g, MATRIX, d), put(g, " - mean("), expr(g, MATRIX, d), put(g, ", axis=0))"); break;
-  }
-}
-
-static void expr(Gen *g, Type type, int depth) {
-  if (depth <= 0 || chance(g, 15)) {
-    leaf(g, type);
-    return;
-  }
-  switch (type) {
-  case INT: int_expr(g, depth - 1); break;
-  case FLOAT: float_expr(g, depth - 1); break;
-  case BOOL: bool_expr(g, depth - 1); break;
-  case FLOATS: floats_expr(g, depth - 1); break;
-  case INTS: ints_expr(g, depth - 1); break;
-  default: matrix_expr(g, depth - 1); break;
-  }
-}
-
 /* ---- statements ---------------------------------------------------------------------------- */
 
 static void block(Gen *g, int count);
 
-static Type any_type(Gen *g) { return (Type)below(g, TYPES); }
+static Type any_type(Gen *g) {
+  static const Type types[] = {INT, INT, FLOAT, FLOAT, FLOAT, BOOL, FLOATS, FLOATS, FLOATS, INTS, INTS, MASK, MATRIX, RECORD, LIST, TEXT, CLOSURE, CELL};
+  return types[gen_below(g, (int)(sizeof types / sizeof types[0]))];
+}
 
 static void declare(Gen *g) {
   Type type = any_type(g);
   size_t before = g->length;
-  line(g);
+  gen_line(g);
   size_t name_at = g->length;
-  put(g, "let %-5s = ", "");
-  expr(g, type, 3);
-  Var *v = new_var(g, type, 'v');
+  gen_put(g, "let %-5s = ", "");
+  gen_expr(g, type, 3);
+  Var *v = gen_new_var(g, type, 'v');
   if (!v) { /* no room: as if nothing was written */
     g->length = before;
     g->text[before] = 0;
@@ -276,95 +88,155 @@ static void declare(Gen *g) {
 static void assign(Gen *g) {
   static const char *const ops[] = {"=", "=", "+=", "-=", "*="};
   Type type = any_type(g);
-  const Var *v = pick_var(g, type, true);
+  const Var *v = gen_pick_var(g, type, true);
   if (!v) {
     declare(g);
     return;
   }
-  line(g);
-  put(g, "%s %s ", v->name, type == BOOL ? "=" : ops[below(g, 5)]);
-  expr(g, type, 3);
+  gen_line(g);
+  switch (type) {
+  case INT: case FLOAT: case FLOATS: case INTS: case MATRIX:
+    gen_put(g, "%s %s ", v->name, ops[gen_below(g, 5)]);
+    gen_expr(g, type, 3);
+    break;
+  case LIST:
+    if (gen_chance(g, 50)) gen_put(g, "%s += (", v->name), gen_expr(g, FLOAT, 2), gen_put(g, ",)");
+    else gen_put(g, "%s[%d] %s ", v->name, gen_below(g, 3) - 1, ops[gen_below(g, 5)]), gen_expr(g, FLOAT, 2);
+    break;
+  case TEXT: gen_put(g, "%s %s ", v->name, gen_chance(g, 50) ? "=" : "+="), gen_expr(g, TEXT, 2); break;
+  case CELL: gen_put(g, "%s.value %s ", v->name, ops[gen_below(g, 5)]), gen_expr(g, FLOAT, 2); break;
+  case RECORD:
+    switch (gen_below(g, 4)) {
+    case 0: gen_put(g, "%s.b %s ", v->name, ops[gen_below(g, 5)]), gen_expr(g, FLOAT, 2); break;
+    case 1: gen_put(g, "%s.k %s ", v->name, ops[gen_below(g, 5)]), gen_expr(g, INT, 2); break;
+    case 2: gen_put(g, "%s.w[%s] %s ", v->name, g->in_for ? "i % n" : "0", ops[gen_below(g, 5)]), gen_expr(g, FLOAT, 2); break;
+    default: gen_put(g, "%s = ", v->name), gen_expr(g, RECORD, 2); break;
+    }
+    break;
+  default:
+    gen_put(g, "%s = ", v->name);
+    gen_expr(g, type, 3);
+    break;
+  }
+}
+
+/* Two variables change places. */
+static void swap(Gen *g) {
+  Type type = any_type(g);
+  const Var *v = gen_pick_var(g, type, true), *w = gen_pick_var(g, type, true);
+  if (!v || v == w) return;
+  gen_line(g);
+  gen_put(g, "(%s, %s) = (%s, %s)", v->name, w->name, w->name, v->name);
 }
 
 static void update(Gen *g) {
-  Type type = chance(g, 60) ? FLOATS : chance(g, 50) ? INTS : MATRIX;
-  const Var *v = pick_var(g, type, true);
+  Type type = gen_chance(g, 60) ? FLOATS : gen_chance(g, 50) ? INTS : MATRIX;
+  const Var *v = gen_pick_var(g, type, true);
   if (!v) return;
-  line(g);
-  const char *op = chance(g, 60) ? "=" : chance(g, 50) ? "+=" : "*=";
-  const char *element = g->in_for ? "i % n" : chance(g, 97) ? "0" : "8";
-  switch (type == MATRIX ? 2 : below(g, 2)) {
+  gen_line(g);
+  const char *op = gen_chance(g, 60) ? "=" : gen_chance(g, 50) ? "+=" : "*=";
+  const char *element = g->in_for ? "i % n" : gen_chance(g, 97) ? "0" : "8";
+  switch (type == MATRIX ? 4 : gen_below(g, 4)) {
+  case 2:
+    gen_put(g, "%s[", v->name), gen_expr(g, MASK, 2), gen_put(g, "] %s ", op), gen_expr(g, type == INTS ? INT : FLOAT, 2);
+    break;
+  case 3:
+    gen_put(g, "%s[%s] %s ", v->name, gen_chance(g, 50) ? "arange(n) % 2" : gen_chance(g, 95) ? "[0, -1, 0]" : "[0, 6]", gen_chance(g, 70) ? "+=" : op);
+    gen_expr(g, type == INTS ? INT : FLOAT, 2);
+    break;
   case 0:
-    put(g, "%s[%s] %s ", v->name, element, op);
-    expr(g, type == INTS ? INT : FLOAT, 2);
+    gen_put(g, "%s[%s] %s ", v->name, element, op);
+    gen_expr(g, type == INTS ? INT : FLOAT, 2);
     break;
   case 1:
-    put(g, "%s[1:] %s ", v->name, op);
-    if (type == INTS || chance(g, 50))
-      expr(g, type == INTS ? INT : FLOAT, 2);
+    gen_put(g, "%s[1:] %s ", v->name, op);
+    if (type == INTS || gen_chance(g, 50))
+      gen_expr(g, type == INTS ? INT : FLOAT, 2);
     else
-      put(g, "%s[:-1]", v->name);
+      gen_put(g, "%s[:-1]", v->name);
     break;
   default:
-    if (chance(g, 50))
-      put(g, "%s[:, %d] %s ", v->name, below(g, 3), op), expr(g, FLOATS, 2);
+    if (gen_chance(g, 50))
+      gen_put(g, "%s[:, %d] %s ", v->name, gen_below(g, 3), op), gen_expr(g, FLOATS, 2);
     else
-      put(g, "%s[%s, :] %s ", v->name, element, op), expr(g, FLOAT, 2);
+      gen_put(g, "%s[%s, :] %s ", v->name, element, op), gen_expr(g, FLOAT, 2);
     break;
   }
 }
 
 static void scoped_block(Gen *g, int count) {
   int vars = g->var_count;
-  put(g, " {");
+  gen_put(g, " {");
   g->indent++;
   block(g, count);
   g->indent--;
-  line(g);
-  put(g, "}");
+  gen_line(g);
+  gen_put(g, "}");
   g->var_count = vars;
 }
 
 static void branch(Gen *g) {
-  line(g);
-  put(g, "if ");
-  expr(g, BOOL, 2);
-  scoped_block(g, 1 + below(g, 3));
-  if (chance(g, 50)) {
-    put(g, " else");
-    scoped_block(g, 1 + below(g, 2));
+  gen_line(g);
+  gen_put(g, "if ");
+  gen_expr(g, BOOL, 2);
+  scoped_block(g, 1 + gen_below(g, 3));
+  if (gen_chance(g, 50)) {
+    gen_put(g, " else");
+    scoped_block(g, 1 + gen_below(g, 2));
   }
 }
 
 static void rare_arm(Gen *g) {
   if (!g->in_for) return;
-  line(g);
-  put(g, "if i %% 4 == 3 { print(i, ");
-  expr(g, FLOAT, 1);
-  put(g, ") }");
+  gen_line(g);
+  gen_put(g, "if i %% 4 == 3 { print(i, ");
+  gen_expr(g, FLOAT, 1);
+  gen_put(g, ") }");
+}
+
+/* The head of a loop over the items of something; false: no room for its variables. */
+static bool for_items(Gen *g) {
+  int roll = gen_below(g, 7);
+  Var *k = roll > 2 && roll < 5 ? gen_new_var(g, TYPES, 'k') : NULL, *x = gen_new_var(g, TYPES, 'x');
+  if (!x || (roll > 2 && roll < 5 && !k)) return false;
+  switch (roll) {
+  case 0: gen_put(g, "for %s in ", x->name), gen_leaf(g, FLOATS); break;
+  case 1: gen_put(g, "for %s in ", x->name), gen_leaf(g, LIST); break;
+  case 2: gen_put(g, "for %s in ", x->name), gen_leaf(g, INTS); break;
+  case 3: gen_put(g, "for (%s, %s) in enumerate(", k->name, x->name), gen_leaf(g, FLOATS), gen_put(g, ")"); break;
+  case 4: gen_put(g, "for (%s, %s) in zip(", k->name, x->name), gen_leaf(g, INTS), gen_put(g, ", "), gen_leaf(g, FLOATS), gen_put(g, ")"); break;
+  case 5: gen_put(g, "for %s in ", x->name), gen_leaf(g, MATRIX); break; /* rows: read by nobody, or as text */
+  default: gen_put(g, "for %s in ", x->name), gen_leaf(g, TEXT); break;
+  }
+  if (roll == 2) x->type = INT;
+  else if (roll < 5) x->type = FLOAT;
+  else if (roll == 6) x->type = TEXT;
+  x->fixed = gen_chance(g, 50);
+  if (k) k->type = INT, k->fixed = true;
+  return true;
 }
 
 static void for_loop(Gen *g) {
   bool outer = g->in_for;
   int vars = g->var_count;
-  line(g);
-  bool over = chance(g, 30);
-  if (over) {
-    Var *x = new_var(g, FLOAT, 'x');
-    if (!x) return;
-    put(g, "for %s in ", x->name);
-    x->type = TYPES; /* not yet to be read */
-    leaf(g, FLOATS);
-    x->type = FLOAT;
+  size_t before = g->length;
+  gen_line(g);
+  if (gen_chance(g, 40)) {
+    if (!for_items(g)) {
+      g->length = before;
+      g->text[before] = 0;
+      g->var_count = vars;
+      return;
+    }
   } else {
     g->in_for = true;
     static const char *const ranges[] = {"0..n", "0..2 * n", "0..7", "1..n", "n..0 by -1", "0..20 by 3"};
-    put(g, "for i in %s", ranges[below(g, 6)]);
+    gen_put(g, "for i in %s", ranges[gen_below(g, 6)]);
     Var *i = g->var_count < VARS ? &g->vars[g->var_count++] : NULL;
     if (i) *i = (Var){.name = "i", .type = INT, .fixed = true};
   }
   g->loop_depth++;
-  scoped_block(g, 1 + below(g, 4));
+  scoped_block(g, 1 + gen_below(g, 4));
   g->loop_depth--;
   g->var_count = vars;
   g->in_for = outer;
@@ -372,69 +244,118 @@ static void for_loop(Gen *g) {
 
 static void while_loop(Gen *g) {
   int k = g->next_name++;
-  line(g);
-  put(g, "let w%d = 0", k);
-  line(g);
-  put(g, "while w%d < %d and ", k, 1 + below(g, 12));
-  expr(g, BOOL, 2);
+  gen_line(g);
+  gen_put(g, "let w%d = 0", k);
+  gen_line(g);
+  gen_put(g, "while w%d < %d and ", k, 1 + gen_below(g, 12));
+  gen_expr(g, BOOL, 2);
   int vars = g->var_count;
-  put(g, " {");
+  gen_put(g, " {");
   g->indent++;
-  line(g);
-  put(g, "w%d += 1", k); /* first, so that `continue` cannot pass it by */
+  gen_line(g);
+  gen_put(g, "w%d += 1", k); /* first, so that `continue` cannot pass it by */
   g->loop_depth++;
-  block(g, 1 + below(g, 3));
+  block(g, 1 + gen_below(g, 3));
   g->loop_depth--;
   g->indent--;
-  line(g);
-  put(g, "}");
+  gen_line(g);
+  gen_put(g, "}");
   g->var_count = vars;
 }
 
 static void jump(Gen *g) {
   if (!g->loop_depth) return;
-  line(g);
-  put(g, "if ");
-  expr(g, BOOL, 1);
-  put(g, " { %s }", chance(g, 45) ? "break" : chance(g, 80) ? "continue" : "return (n, 1.5)");
+  gen_line(g);
+  gen_put(g, "if ");
+  gen_expr(g, BOOL, 1);
+  gen_put(g, " { %s }", gen_chance(g, 40) ? "break" : gen_chance(g, 80) ? "continue" : "return (n, 1.5)");
+}
+
+static void print_some(Gen *g) {
+  gen_line(g);
+  gen_put(g, "print(");
+  gen_expr(g, gen_chance(g, 50) ? FLOAT : TEXT, 1);
+  gen_put(g, ")");
+}
+
+/* A function within the function: it sees what stands around it as it is now. */
+static void local_function(Gen *g) {
+  int vars = g->var_count, loops = g->loop_depth;
+  bool in_for = g->in_for;
+  Var *f = gen_new_var(g, TYPES, 'q');
+  if (!f || vars + 2 >= VARS) return;
+  int first = g->var_count;
+  gen_line(g);
+  gen_put(g, "fn %s(z) {", f->name);
+  for (int i = 0; i < first; i++) g->vars[i].fixed |= true;
+  g->vars[g->var_count++] = (Var){.name = "z", .type = FLOAT};
+  g->indent++;
+  g->in_for = false;
+  g->lambdas++;
+  gen_line(g);
+  gen_put(g, "if z > 3 { return z }");
+  if (gen_chance(g, 60)) declare(g);
+  gen_line(g);
+  gen_put(g, "z %s ", gen_chance(g, 50) ? "=" : "+="), gen_expr(g, FLOAT, 2);
+  gen_line(g);
+  gen_expr(g, FLOAT, 2);
+  g->indent--;
+  g->lambdas--;
+  gen_line(g);
+  gen_put(g, "}");
+  g->var_count = first;
+  g->in_for = in_for;
+  g->loop_depth = loops;
+  f->type = CLOSURE;
+  f->fixed = true;
+}
+
+static void raise(Gen *g) {
+  gen_line(g);
+  if (gen_chance(g, 40)) gen_put(g, "assert("), gen_expr(g, BOOL, 2), gen_put(g, gen_chance(g, 50) ? ", \"no\")" : ")");
+  else gen_put(g, "if "), gen_expr(g, BOOL, 1), gen_put(g, " { error(\"bad\"%s) }", gen_chance(g, 50) ? "" : ", kind=\"value\"");
 }
 
 static void call_earlier(Gen *g) {
   if (!g->functions || g->loop_depth > 1) return;
-  line(g);
-  Var *v = new_var(g, FLOAT, 'v');
+  gen_line(g);
+  Var *v = gen_new_var(g, FLOAT, 'v');
   if (!v) return;
   v->type = TYPES;
-  put(g, "let %s = h%d(", v->name, below(g, g->functions));
-  expr(g, INT, 1);
-  put(g, ", ");
-  expr(g, FLOAT, 1);
-  put(g, ")");
+  gen_put(g, "let %s = h%d(", v->name, gen_below(g, g->functions));
+  gen_expr(g, INT, 1);
+  gen_put(g, ", ");
+  gen_expr(g, FLOAT, 1);
+  gen_put(g, ")");
   v->type = FLOAT;
 }
 
 static void try_block(Gen *g) {
   if (!g->var_count) return;
-  line(g);
-  put(g, "try");
+  gen_line(g);
+  gen_put(g, "try");
   scoped_block(g, 2);
-  put(g, " catch e { print(e.kind) }");
+  gen_put(g, gen_chance(g, 50) ? " catch e { print(e.kind) }" : " catch e { print(e.message) }");
 }
 
 static void block(Gen *g, int count) {
   for (int i = 0; i < count && g->statements > 0; i++) {
     g->statements--;
-    int roll = below(g, 100);
+    int roll = gen_below(g, 100);
     if (roll < 22) declare(g);
-    else if (roll < 47) assign(g);
-    else if (roll < 57) update(g);
-    else if (roll < 69) branch(g);
-    else if (roll < 79 && g->loop_depth < 2) for_loop(g);
-    else if (roll < 85 && g->loop_depth < 2) while_loop(g);
-    else if (roll < 90) jump(g);
-    else if (roll < 93) rare_arm(g);
-    else if (roll < 97) call_earlier(g);
-    else try_block(g);
+    else if (roll < 45) assign(g);
+    else if (roll < 55) update(g);
+    else if (roll < 66) branch(g);
+    else if (roll < 76 && g->loop_depth < 2) for_loop(g);
+    else if (roll < 82 && g->loop_depth < 2) while_loop(g);
+    else if (roll < 87) jump(g);
+    else if (roll < 90) rare_arm(g);
+    else if (roll < 93) call_earlier(g);
+    else if (roll < 95) swap(g);
+    else if (roll < 97) try_block(g);
+    else if (roll < 98) local_function(g);
+    else if (roll < 99) raise(g);
+    else print_some(g);
   }
 }
 
@@ -442,6 +363,7 @@ static void block(Gen *g, int count) {
 
 static void begin_function(Gen *g) {
   g->var_count = 0;
+  g->lambdas = 0;
   g->loop_depth = 0;
   g->in_for = false;
   g->indent = 1;
@@ -453,41 +375,57 @@ static void parameter(Gen *g, const char *name, Type type) {
   snprintf(v->name, sizeof v->name, "%s", name);
 }
 
+/* Variables of the module, which functions may assign. */
+static void module_variables(Gen *g) {
+  if (!g->module) return;
+  parameter(g, "G0", INT);
+  parameter(g, "G1", FLOAT);
+  parameter(g, "G2", LIST);
+}
+
 static void result(Gen *g) {
-  line(g);
-  put(g, "(n");
-  for (int i = 0; i < g->var_count; i++) put(g, ", %s", g->vars[i].name);
-  put(g, ")\n}\n");
+  gen_line(g);
+  gen_put(g, "(n");
+  for (int i = 0; i < g->var_count; i++) {
+    const Var *v = &g->vars[i];
+    if (v->type == CLOSURE) gen_put(g, ", %s(0.5)", v->name);
+    else gen_put(g, v->type == CELL ? ", %s.value" : ", %s", v->name);
+  }
+  gen_put(g, ")\n}\n");
 }
 
 /* A function of two numbers that gives a number. */
 static void helper(Gen *g) {
   begin_function(g);
-  put(g, "fn h%d(k, s) {\n  let n = 3", g->functions);
+  gen_put(g, "fn h%d(k, s) {\n  let n = 3", g->functions);
   parameter(g, "k", INT);
   parameter(g, "s", FLOAT);
+  module_variables(g);
   g->statements = 5;
   g->loop_depth = 1; /* at most one loop, and no early return of a list */
-  for (int i = 0; i < 3; i++) chance(g, 60) ? assign(g) : declare(g);
+  for (int i = 0; i < 3; i++) gen_chance(g, 60) ? assign(g) : declare(g);
   g->loop_depth = 0;
-  line(g);
-  put(g, "f64(");
-  expr(g, FLOAT, 2);
-  put(g, ")\n}\n");
+  gen_line(g);
+  gen_put(g, "f64(");
+  gen_expr(g, FLOAT, 2);
+  gen_put(g, ")\n}\n");
   g->functions++;
 }
 
 char *generate_program(uint64_t seed) {
   Gen g = {.state = seed * 0x2545f4914f6cdd1du + 1};
-  int helpers = below(&g, FUNCTIONS);
+  g.module = gen_chance(&g, 40);
+  if (g.module) gen_put(&g, "let G0 = 1\nlet G1 = 0.5\nlet G2 = (1.0, 2.0)\n");
+  int helpers = gen_below(&g, FUNCTIONS);
   for (int i = 0; i < helpers; i++) helper(&g);
   begin_function(&g);
-  put(&g, "fn f(n, a, x, p, m) {");
+  gen_put(&g, "fn f(n, a, x, p, m) {");
   parameter(&g, "a", FLOAT);
   parameter(&g, "x", FLOATS);
   parameter(&g, "p", INTS);
   parameter(&g, "m", MATRIX);
-  g.statements = 6 + below(&g, 14);
+  module_variables(&g);
+  g.statements = 6 + gen_below(&g, 14);
   block(&g, g.statements);
   g.indent = 1;
   result(&g);
@@ -498,11 +436,19 @@ char *generate_program(uint64_t seed) {
       "f(1, 0.0, ones(1), zeros(1, dtype=i64), ones((1, 3)))",
       "f(5, 3, arange(5) * 0.1, arange(5) * 2, reshape(arange(15) * 0.1, (5, 3)))",
       "f(3, f32(0.5), f32(arange(3)), i32(arange(3)), f32(ones((3, 3))))",
+      "f(4, 1.5, f32(linspace(-1, 2, 4)), u8([7, 200, 0, 3]), reshape(arange(12), (4, 3)))",
+      "f(70, 0.25, linspace(-2, 2, 70), arange(70) % 7, ones((70, 3)) * 0.5)",
+      "f(0, 1.0, zeros(0), arange(0), zeros((0, 3)))",
+      "f(2, true, [true, false], [5, -7], [[1.0, nan, inf], [0.0, -0.0, -inf]])",
   };
-  int count = 2 + below(&g, 4);
-  put(&g, "let out = ()\n");
+  enum { CALLS = sizeof calls / sizeof calls[0] };
+  int count = 2 + gen_below(&g, 4), picked[8];
+  bool again = gen_chance(&g, 25), seeded = gen_chance(&g, 50);
+  for (int i = 0; i < count; i++) picked[i] = gen_below(&g, gen_chance(&g, 80) ? CALLS - 2 : CALLS);
+  gen_put(&g, "let out = ()\n%s", seeded ? "seed(7)\n" : "seed(1)\n");
+  if (again) gen_put(&g, "for again in 0..%d {\n", 3 + gen_below(&g, 3)); /* so that it gets hot on the way */
   for (int i = 0; i < count; i++)
-    put(&g, "try { out += (%s,) } catch e { out += (e.kind, e.message) }\n", calls[below(&g, 6)]);
-  put(&g, "out\n");
+    gen_put(&g, "try { out += (%s,) } catch e { out += (e.kind, e.message) }\n", calls[picked[i]]);
+  gen_put(&g, again ? "}\n(out, rand())\n" : "(out, rand())\n");
   return g.text;
 }

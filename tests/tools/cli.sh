@@ -53,6 +53,27 @@ expect no-code 2 '' "$W" -e
 expect wrong-limit 2 'fuel' "$W" --fuel many two.weft
 expect backend-named 2 'WEFT_BACKEND' env WEFT_BACKEND=nonsense "$W" two.weft
 
+# ---- the examples print the same compiled and eager, but for the report on compilation; the training loop is one
+# compiled loop that leaves at its print; loops whose trips are much work are compiled before their 60th
+examples=$(realpath "$d/../../../examples")
+for example in digits sunspots; do
+  for backend in eager mir; do
+    (cd "$examples/.." && WEFT_BACKEND=$backend "$W" "examples/$example.weft") >"$example.$backend" 2>&1
+  done
+  if diff <(grep -v '^compiled:\|graph breaks' $example.eager) <(grep -v '^compiled:\|graph breaks' $example.mir) >/dev/null && [ -s $example.mir ]; then
+    echo "ok cli/example-$example"
+  else
+    echo "not ok cli/example-$example: $(diff $example.eager $example.mir | head -n 3 | tr '\n' '~')"
+  fi
+done
+expect training-loop-compiled 0 'compiled: [0-9]+ regions.* [1-9][0-9]* loops lifted, [1-9][0-9]* with an exit' cat digits.mir
+heavy='let x = arange(300000) * 0.5
+for i in 0..30 { x = x * 0.5 + 1 }
+let s = trace.stats()
+print(s.lifted_loops)'
+expect heavy-loop-compiled 0 '^1~$' env WEFT_BACKEND=mir "$W" -e "$heavy"
+expect light-loop-not-compiled 0 '^0~$' env WEFT_BACKEND=mir "$W" -e "${heavy//300000/300}"
+
 # ---- wrong input: each one clear error
 wrong syntax 1 'expected|unexpected' 'let x = (1 +'
 wrong undeclared 1 'x is not declared' 'x = 3'
