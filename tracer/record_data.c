@@ -202,6 +202,15 @@ static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a) {
   Dim d;
   if (!n || !value_dim(r->g, n, &d) || d == DIM_NONE)
     return rec_stuck(r, REASON_data_dependent_shape, "a slice with bounds known only at run time");
+  i64 now;
+  SizePool *p = &r->g->sizes;
+  if (part == 2 && !size_is_const(p, d, &now)) { /* the length's formula needs the step itself, and the signs of the ends */
+    if (!rec_literal(r, a, "slice step", &now)) return rec_stuck(r, REASON_literal_needed, "the step of a slice must be known");
+    if ((d = size_const(p, now)) == DIM_NONE) return OUT_FAIL;
+  } else if (part < 2 && size_prove(p, REL_lt, d, 0) == TRUTH_unknown && !size_is_unbacked(p, d) && size_hint(p, d, &now)) {
+    bool ok = now < 0 ? guard_relation(&r->g->guards, p, REL_lt, d, 0, "slice", here(r)) : guard_relation(&r->g->guards, p, REL_le, 0, d, "slice", here(r));
+    if (!ok) return OUT_FAIL;
+  }
   it->part[part] = PART_dim;
   it->at[part] = d;
   return OUT_GO;
