@@ -29,6 +29,7 @@ typedef struct ValueUse {
   u32 kernel; /* root that reads it; 0: nobody, UINT32_MAX: several */
   bool by_unit; /* read by eager code or a construct */
   bool forced, same, spread; /* needs memory; read at the same index; at one that repeats */
+  bool across; /* read by something that does not lie at the index that its kernel stores */
   u8 moved;   /* times read at another index, saturating */
   u32 cost;
   u32 need, moved_need; /* latest unit that must have run before; likewise for what is read at another index */
@@ -172,6 +173,7 @@ typedef struct Kernel {
   LoopFn *fn;
   VEC(KernelArg) args; /* in order of the function's parameters */
   VEC(KernelCheck) checks;
+  VEC(NodeId) by_row;  /* reductions that are computed where they are used */
   Dim trips;
   i64 grain;
   u64 work_per_trip;   /* elements, estimated */

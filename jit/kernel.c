@@ -589,6 +589,7 @@ static bool want_scan(Kern *k, u32 ix, u32 *roots) {
 void kernel_free(Compiler *c, Kernel *k) {
   vec_free(c->alloc, &k->args);
   vec_free(c->alloc, &k->checks);
+  vec_free(c->alloc, &k->by_row);
 }
 
 static bool kern_init(Kern *k, Compiler *c, const Unit *u, u32 unit, Kernel *out) {

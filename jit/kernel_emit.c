@@ -76,11 +76,16 @@ static LoopReduce reduce_of(u32 op, LoopType t) {
   }
 }
 
+static void note_by_row(Kern *k, NodeId n) {
+  if (value_info(k->c, node_result(k->g, n, 0))->where == AT_USE && !vec_push(k->c->alloc, &k->out->by_row, n)) k->failed = true;
+}
+
 static u32 emit_reduce(Kern *k, u32 id) {
   const Task t = k->tasks.data[id];
   LoopFn *fn = k->out->fn;
   NodeId n = t.value;
   u32 trips[TYPE_MAX_RANK], mask = 0;
+  note_by_row(k, n);
   if (t.inner_count == 0) return k->tasks.data[t.dep[0]].ir;
   GraphArg args[OP_MAX_PARAMS];
   node_args(k->g, n, args);
@@ -101,6 +106,7 @@ static u32 emit_reduce(Kern *k, u32 id) {
 static u32 emit_extreme(Kern *k, u32 id) {
   const Task t = k->tasks.data[id];
   LoopFn *fn = k->out->fn;
+  note_by_row(k, t.value);
   if (t.inner_count == 0) return loop_const_i(fn, LT_I64, 0);
   LoopType type = (LoopType)k->tasks.data[t.dep[0]].type;
   u32 heads[TYPE_MAX_RANK], state[2] = {loop_const_i(fn, type, 0), loop_const_i(fn, LT_I64, -1)};

@@ -20,7 +20,8 @@
 /* ---- marks (mir_patch.c) ------------------------------------------------------------------- */
 
 /* What a marked stand-in becomes. A mark is a store of MIR_MARK | kind << 12 | number to the frame's first word. A stand-in
- * lies between its mark and MARK_CLOSE of the same number: MIR drops a stand-in that nobody needs, but never a store. */
+ * lies between its mark and MARK_CLOSE of the same number, with a store of its result to the same place: what is stored is
+ * neither dropped nor moved. */
 typedef enum MirMark {
   MARK_END, /* the end of what is searched: number = function of the group */
   MARK_SQRT,

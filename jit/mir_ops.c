@@ -47,12 +47,19 @@ void mir_mark(Emitter *e, MirMark kind, u32 number) {
 
 static bool may_mark(const Emitter *e, MirMark kind) { return !e->group->plain && mir_can_mark(kind); }
 
+/* Ends a stand-in. The store of the result, where the marks are stored, is taken out again with them: without it MIR drops
+ * a stand-in that nobody needs, or moves it to where its result is moved. */
+static void close_mark(Emitter *e, LoopType t, MIR_reg_t result) {
+  ins2(e, move_code(t), M(e, t == LT_F64 ? MIR_T_D : MIR_T_F, mir_frame(e), FRAME_MARK), R(e, result));
+  mir_mark(e, MARK_CLOSE, e->marks);
+}
+
 /* to = to KIND with; the stand-in is a subtraction. */
 static void stand_in(Emitter *e, MirMark kind, LoopType t, MIR_reg_t to, MIR_op_t with) {
   with = R(e, in_reg(e, t, with)); /* nothing may come between the two */
   mir_mark(e, kind, ++e->marks);
   ins3(e, pick(t, MIR_SUB, MIR_FSUB, MIR_DSUB), R(e, to), R(e, to), with);
-  mir_mark(e, MARK_CLOSE, e->marks);
+  close_mark(e, t, to);
 }
 
 static void call_op(Emitter *e, LoopOp op, LoopType t, MIR_reg_t to, u32 count, const MIR_op_t *args) {
@@ -167,7 +174,7 @@ static void float_fma(Emitter *e, u32 id, const LoopNode *n) {
   mir_mark(e, MARK_FMA, ++e->marks);
   ins3(e, pick(t, MIR_MUL, MIR_FMUL, MIR_DMUL), R(e, to), R(e, to), R(e, b));
   ins3(e, pick(t, MIR_ADD, MIR_FADD, MIR_DADD), R(e, to), R(e, to), R(e, c));
-  mir_mark(e, MARK_CLOSE, e->marks);
+  close_mark(e, t, to);
   finish(e, id, to);
 }
 

@@ -2,9 +2,8 @@
  *
  * The emitter stores a magic word to the frame, does a stand-in, and stores another: the stand-in is a subtraction with the
  * operands wanted (for fma: a product and a sum). Here the pairs are found in the code, what lies between is decoded, and the bytes
- * replaced: no-ops, the loads that the register allocator put there, the instruction. Between the two may be nothing:
- * MIR found the value dead. Without the second mark a dead stand-in's mark would be followed by somebody else's subtraction.
- * What does not decode as expected fails, and the group is compiled again with calls. */
+ * replaced: no-ops, the loads that the register allocator put there, the instruction. What does not decode as expected fails,
+ * and the group is compiled again with calls. */
 #include <string.h>
 
 #include "jit/mir_emitter.h"
@@ -208,8 +207,20 @@ static bool is_float_move(const Sse *s) {
   return is_float_load(s) || (s->opcode == 0x11 && (s->prefix == 0xF2 || s->prefix == 0xF3));
 }
 
+typedef struct Bytes {
+  size_t at, length;
+} Bytes;
+
+/* Is it the store of a stand-in's result to where `m` was stored? */
+static bool is_result_store(const Place *place, const Mark *m, const Sse *s) {
+  const u8 *mark = place->code + m->at;
+  bool extended = m->at && (mark[-1] & 0xF1) == 0x41; /* base register 8 … 15 */
+  return s->opcode == 0x11 && s->memory && (s->modrm & 0xC7) == mark[1] && (s->rex & 3) == (extended ? 1 : 0) && s->tail_length == m->length - 6 &&
+         memcmp(s->tail, mark + 2, s->tail_length) == 0;
+}
+
 /* The closing mark of `m` at p or behind moves; NULL when something else comes first. */
-static const u8 *find_close(const Place *place, const u8 *p, const Mark *m, Mark *close) {
+static const u8 *find_close(const Place *place, const u8 *p, const Mark *m, Mark *close, Bytes *store) {
   const u8 *end = place->code + place->length;
   Sse s;
   for (;;) {
@@ -220,6 +231,7 @@ static const u8 *find_close(const Place *place, const u8 *p, const Mark *m, Mark
         return close->kind == MARK_CLOSE && close->number == m->number ? p : NULL;
     }
     if (decode(p, end, &s) && is_float_move(&s)) {
+      if (is_result_store(place, m, &s)) *store = (Bytes){at, s.length};
       p += s.length;
       continue;
     }
@@ -265,22 +277,20 @@ static bool write_instruction(const Place *place, const Mark *m, const u8 **p, O
   }
 }
 
-/* Replaces what is between two marks; gives the offset behind the second, 0 when it cannot. */
+/* Replaces what is between two marks; gives the offset behind the second, 0 when it cannot, which includes that there is
+ * nothing. */
 static size_t replace(const Place *place, const Mark *m, u64 *patched) {
   u8 *code = place->code;
   const u8 *end = code + place->length, *p = code + m->at + m->length;
   Out o = {.length = 0};
   Mark close;
-  if (find_close(place, p, m, &close)) { /* nothing there: dead */
-    out_no_ops(code + m->at, m->length);
-    out_no_ops(code + close.at, close.length);
-    return close.at + close.length;
-  }
-  if (!skip_loads(&p, end, &o, 16, 16) || !write_instruction(place, m, &p, &o) || !find_close(place, p, m, &close)) return 0;
+  Bytes store = {0, 0};
+  if (!skip_loads(&p, end, &o, 16, 16) || !write_instruction(place, m, &p, &o) || !find_close(place, p, m, &close, &store)) return 0;
   size_t room = (size_t)(p - (code + m->at));
   if (o.failed || o.length > room || (m->kind == MARK_FMA && room - o.length < 2)) return 0;
   out_no_ops(code + m->at, room - o.length);
   memcpy(code + m->at + room - o.length, o.bytes, o.length);
+  out_no_ops(code + store.at, store.length);
   out_no_ops(code + close.at, close.length);
   ++*patched;
   return close.at + close.length;

@@ -3,6 +3,7 @@
  *
  * 1. Backwards: a value is used by kernels (told apart by the root they store), through the same index or another one,
  *    or by something that needs it in memory. Used by one kernel in one way it is computed there; else where that is cheap.
+ *    A reduction of rows that is broadcast over them again is computed before each row; views of what lies in memory are views.
  * 2. Forwards: what got memory joins a kernel over the same shape that runs late enough, or becomes a unit of its own.
  * Both passes look at each node and operand once. */
 #include "jit/kernel.h"
@@ -190,6 +191,62 @@ static bool computed_where_used(const ValueUse *u) {
   return !u->spread || u->cost <= CHEAP_SPREAD;
 }
 
+/* max(x, axis=-1, keepdims=true) in exp(x - …): before each row of the kernel that it is used in. */
+static bool computed_by_row(Work *w, NodeId n, const ValueUse *u) {
+  Graph *g = w->g;
+  GraphArg args[OP_MAX_PARAMS];
+  u32 op = graph_node_at(g, n)->op, mask;
+  if (u->forced || u->across || u->same || !u->spread || u->moved != 1 || u->kernel == USED_NONE || u->kernel == USED_MANY) return false;
+  node_args(g, n, args);
+  const ArrayType *x = value_type(g, args[0].value);
+  if (!arg_bool(&args[op_param(op, "keepdims")], false) || !arg_axes(&args[op_param(op, "axis")], x->rank, &mask)) return false;
+  u32 kept = 0;
+  while (kept < x->rank && !(mask >> kept & 1)) kept++;
+  if (mask != ((1u << x->rank) - 1u) - ((1u << kept) - 1u)) return false; /* the last axes, and no others */
+  for (u32 d = 0; d < kept; d++)
+    if (!dim_is(w->c, x->dims[d], 1)) return true; /* else every trip would reduce anew */
+  return false;
+}
+
+/* Its result can be a pattern of strides over what its first operand is. */
+static bool view_by_kind(const Graph *g, NodeId n) {
+  const GraphNode *x = graph_node_at(g, n);
+  if (value_type(g, node_result(g, n, 0))->rank == 0 || x->operand_count == 0) return false;
+  ValueId base = node_operand(g, n, 0);
+  u8 origin = g->values.data[base].origin;
+  if (origin == GV_const || origin == GV_size || value_type(g, base)->rank == 0) return false;
+  if (x->kind == NODE_index) return x->operand_count == 1;
+  if (x->kind != NODE_op) return false;
+  switch (x->op) {
+    case OP_reshape:
+    case OP_ravel:
+    case OP_transpose:
+    case OP_permute_dims:
+    case OP_moveaxis:
+    case OP_swapaxes:
+    case OP_squeeze:
+    case OP_expand_dims:
+    case OP_broadcast_to:
+    case OP_flip: return true;
+    default: return false;
+  }
+}
+static bool renumbers(const Graph *g, NodeId n) {
+  u32 op = graph_node_at(g, n)->op;
+  return graph_node_at(g, n)->kind == NODE_op && (op == OP_reshape || op == OP_ravel);
+}
+
+/* Views all the way down to what lies in memory when the block begins. */
+static bool view_of_old(const Work *w, NodeId n) {
+  for (;;) {
+    if (w->classes[n] != CLASS_point || !view_by_kind(w->g, n)) return false;
+    ValueId base = node_operand(w->g, n, 0);
+    if (!in_block(w, base)) return true;
+    if (renumbers(w->g, n)) return false; /* what it numbers need not be dense */
+    n = value_node(w->g, base);
+  }
+}
+
 static void look_back(Work *w, NodeId n) {
   Graph *g = w->g;
   const GraphNode *x = graph_node_at(g, n);
@@ -210,7 +267,8 @@ static void look_back(Work *w, NodeId n) {
         return;
       }
       /* an index that is itself gathered gets memory, so that gathers do not nest */
-      bool inside = class == CLASS_point && computed_where_used(u);
+      bool inside = class == CLASS_point ? computed_where_used(u) : computed_by_row(w, n, u);
+      bool view = !inside && class == CLASS_point && view_of_old(w, n);
       info->where = inside ? AT_USE : AT_SLOT;
       info->wanted = u->forced;
       u32 kernel = inside ? u->kernel : ++w->roots;
@@ -219,6 +277,8 @@ static void look_back(Work *w, NodeId n) {
         Edge e = edge_of(w, n, i);
         if (inside && e == EDGE_same && u->moved) e = u->spread ? EDGE_spread : EDGE_moved;
         use(w, o, kernel, e);
+        if (in_block(w, o)) use_of(w, o)->across |= inside ? u->moved > 0 : class == CLASS_reduce;
+        if (view && i == 0) force(w, o);
         NodeId d = value_node(g, o);
         bool gathers = d && x->kind == NODE_index && i && graph_node_at(g, d)->kind == NODE_index;
         if (gathers) force(w, o);
@@ -315,29 +375,11 @@ static void needs_of(Work *w, NodeId n, u32 *need, u32 *moved) {
 }
 
 /* A view that is only a stride pattern, of something that is stored before. */
-static bool is_stride_view(Work *w, NodeId n) {
-  Graph *g = w->g;
-  const GraphNode *x = graph_node_at(g, n);
-  if (value_type(g, node_result(g, n, 0))->rank == 0 || x->operand_count == 0) return false;
-  ValueId base = node_operand(g, n, 0);
-  u8 origin = g->values.data[base].origin;
-  if (origin == GV_const || origin == GV_size || value_type(g, base)->rank == 0) return false;
-  if (in_block(w, base) && value_info(w->c, base)->where != AT_SLOT) return false;
-  if (x->kind == NODE_index) return x->operand_count == 1;
-  if (x->kind != NODE_op) return false;
-  switch (x->op) {
-    case OP_reshape:
-    case OP_ravel: return !value_info(w->c, base)->view; /* else it need not be dense */
-    case OP_transpose:
-    case OP_permute_dims:
-    case OP_moveaxis:
-    case OP_swapaxes:
-    case OP_squeeze:
-    case OP_expand_dims:
-    case OP_broadcast_to:
-    case OP_flip: return true;
-    default: return false;
-  }
+static bool is_stride_view(const Work *w, NodeId n) {
+  if (!view_by_kind(w->g, n)) return false;
+  ValueId base = node_operand(w->g, n, 0);
+  const ValueInfo *info = value_info(w->c, base);
+  return (!in_block(w, base) || info->where == AT_SLOT) && !(renumbers(w->g, n) && info->view);
 }
 
 static void look_forward(Work *w, NodeId n) {

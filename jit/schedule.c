@@ -438,6 +438,8 @@ static void kernel_unit(Block *b) {
   Compiler *c = b->c;
   const Unit *u = &b->part.units.data[b->unit];
   for (u32 i = 0; i < u->nodes.count; i++) check_not_empty(b, u->nodes.data[i]);
+  for (u32 at = b->kernel_of[b->unit]; at < b->kernel_of[b->unit + 1]; at++)
+    for (u32 i = 0; i < b->kernels.data[at].by_row.count; i++) check_not_empty(b, b->kernels.data[at].by_row.data[i]);
   for (u32 at = b->kernel_of[b->unit]; at < b->kernel_of[b->unit + 1] && !compile_stopped(c); at++) {
     const Kernel *k = &b->kernels.data[at];
     bool first = at == b->kernel_of[b->unit];

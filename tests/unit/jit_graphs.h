@@ -49,6 +49,10 @@ static const GraphCase elementwise_graphs[] = {
      "reshape(arange(3.0 * N), (N, 3)); [1.0, 2.0, 3.0]; reshape(arange(1.0 * N), (N, 1))", 1, 0, 0, 0},
     /* numbers alone */
     {"in %x: f64[] = arg0\nin %k: i64[] = arg1\n%1 = multiply %x %x : f64[]\n%2 = add %1 %k : f64[]\n%3 = sqrt %2 : f64[]\n%4 = add %k 1 : i64[]\n" OUT("list(%3, %4)"), "f64(1.5); i64(4)", 1, 0, 0, 0},
+    /* an or of bits that the code generator would move behind its mark */
+    {SIZE "in %x: f64[n, 3] = arg0\nin %w: f64[] = arg1\nin %y: f32[3, n] = arg2\n%1 = copysign %x %x : f64[n, 3]\n%4 = astype %w {dtype=f32} : f32[]\n"
+     "%5 = divide %4 %y : f32[3, n]\n%2 = tanh %1 : f64[n, 3]\n%6 = transpose %5 : f32[n, 3]\n%3 = divide %1 %2 : f64[n, 3]\n" OUT("list(%3, %6)"),
+     "reshape(cos(arange(3.0 * N)), (N, 3)); f64(0.75); reshape(f32(arange(3.0 * N) * 0.1 - 2.0), (3, N))", 1, 0, 0, 0},
     /* a number computed once, used by many elements */
     {X "in %w: f64[] = arg1\n%1 = exp %w : f64[]\n%2 = multiply %x %1 : f64[n]\n" OUT("%2"), RAMP "; f64(0.5)", 1, 0, 0, 0},
     /* views of inputs that are not dense */
@@ -66,6 +70,14 @@ static const GraphCase reduction_graphs[] = {
     {SIZE "in %x: f32[n] = arg0\n%1 = sum %x : f32[]\n%2 = std %x : f32[]\n%3 = norm %x : f32[]\n" OUT("list(%1, %2, %3)"), "f32(sin(arange(N) * 0.1))", 2, 0, 0, 0},
     {SIZE "in %x: f64[n, 5] = arg0\n%1 = nn.softmax %x : f64[n, 5]\n%2 = logsumexp %x {axis=1} : f64[n]\n%3 = nn.log_softmax %x : f64[n, 5]\n%4 = nn.layer_norm %x : f64[n, 5]\n"
      OUT("list(%1, %2, %3, %4)"), "reshape(sin(arange(5.0 * N)), (N, 5))", 8, 0, 0, 0},
+    /* what is reduced along the last axes is computed before each row that it is used in */
+    {SIZE "in %x: f64[n, 5] = arg0\n%1 = nn.softmax %x : f64[n, 5]\n" OUT("%1"), "reshape(sin(arange(5.0 * N)), (N, 5))", 2, 0, 0, 0},
+    {SIZE "in %x: f64[n, 2, 3] = arg0\n%1 = sum %x {axis=[1, 2], keepdims=true} : f64[n, 1, 1]\n%2 = divide %x %1 : f64[n, 2, 3]\n"
+     "%3 = max %2 {axis=[2], keepdims=true} : f64[n, 2, 1]\n%4 = subtract %2 %3 : f64[n, 2, 3]\n" OUT("%4"), "reshape(cos(arange(6.0 * N)), (N, 2, 3))", 2, 0, 0, 0},
+    {SIZE "in %x: f64[n, 5] = arg0\n%1 = argmax %x {axis=1, keepdims=true} : i64[n, 1]\n%2 = multiply %x %1 : f64[n, 5]\n%3 = transpose %2 : f64[5, n]\n" OUT("%3"),
+     "reshape(sin(arange(5.0 * N)), (N, 5))", 2, 0, 0, 0},
+    {SIZE "in %x: f64[n, 5] = arg0\n%1 = sum %x {axis=[0], keepdims=true} : f64[1, 5]\n%2 = divide %x %1 : f64[n, 5]\n%3 = sum %2 {axis=[0, 1], keepdims=true} : f64[1, 1]\n"
+     "%4 = subtract %2 %3 : f64[n, 5]\n" OUT("%4"), "reshape(sin(arange(5.0 * N)) + 2, (N, 5))", 3, 0, 0, 0},
     {SIZE "in %x: bool[n] = arg0\n%1 = sum %x : i64[]\n%2 = min %x : bool[]\n%3 = argmax %x : i64[]\n" OUT("list(%1, %2, %3)"), "arange(N) % 3 == 1", 1, 0, 0, 1},
     /* the maximum of nothing leaves */
     {X "%1 = max %x : f64[]\n" OUT("%1"), RAMP, 1, 0, 0, 0},
@@ -78,6 +90,9 @@ static const GraphCase reduction_graphs[] = {
 };
 
 static const GraphCase view_graphs[] = {
+    /* views alone are no kernels */
+    {SIZE "in %x: f64[n, 6] = arg0\n%1 = reshape %x {shape=(n, 2, 3)} : f64[n, 2, 3]\n%2 = permute_dims %1 {axes=[2, 0, 1]} : f64[3, n, 2]\n%3 = flip %2 {axis=0} : f64[3, n, 2]\n"
+     "%4 = transpose %x : f64[6, n]\n" OUT("list(%3, %4)"), "reshape(arange(6.0 * N), (N, 6))", 0, 0, 0, 0},
     {SIZE "in %x: f64[n, 3] = arg0\n%1 = transpose %x : f64[3, n]\n%2 = add %1 1.0 : f64[3, n]\n" OUT("list(%1, %2)"), "reshape(arange(3.0 * N), (N, 3))", 1, 0, 0, 0},
     {X "%1 = index %x[1:] : f64[<max(n - min(1, n), 0)>]\n%2 = multiply %1 2.0 : f64[<max(n - min(1, n), 0)>]\n%3 = flip %x : f64[n]\n%4 = subtract %3 %x : f64[n]\n" OUT("list(%2, %4)"), RAMP, 2, 0, 0, 0},
     {X "%1 = exp %x : f64[n]\n%2 = reshape %1 {shape=(n, 1)} : f64[n, 1]\n%3 = broadcast_to %2 {shape=(n, 4)} : f64[n, 4]\n%4 = sum %3 {axis=0} : f64[4]\n" OUT("list(%3, %4)"), "arange(N) * 0.001", 2, 0, 0, 0},

@@ -125,6 +125,19 @@ static void random_reduce(RandomGraph *r) {
   random_type(r, out);
 }
 
+/* A row's reduction, broadcast over the row again. */
+static void random_rows(RandomGraph *r) {
+  static const char *const ops[] = {"sum", "max", "min", "mean"}, *const uses[] = {"subtract", "add", "maximum", "multiply"};
+  u32 a = 1 + random_below(r, r->count), shape = r->values[a - 1].shape, type = r->values[a - 1].type;
+  if (shape < SHAPE_matrix || (type != TYPE_f64 && type != TYPE_f32) || r->count + 1 >= RANDOM_VALUES) return;
+  u32 out = random_new(r, shape, type), axis = random_below(r, 4) ? 1 : 0;
+  const char *t = random_types[type];
+  const char *one = axis ? shape == SHAPE_matrix ? "[n, 1]" : "[3, 1]" : shape == SHAPE_matrix ? "[1, 3]" : "[1, n]";
+  random_put(r, "%%k%u = %s %%v%u {axis=[%u], keepdims=true} : %s%s\n", out, ops[random_below(r, 4)], a, axis, t, one);
+  random_put(r, "%%v%u = %s %%v%u %%k%u", out, uses[random_below(r, 4)], a, out);
+  random_type(r, out);
+}
+
 static void random_view(RandomGraph *r) {
   u32 a = 1 + random_below(r, r->count), shape = r->values[a - 1].shape, type = r->values[a - 1].type;
   if (shape == SHAPE_number) return;
@@ -173,7 +186,7 @@ static void random_graph(RandomGraph *r, u64 seed) {
   (void)random_new(r, SHAPE_turned, TYPE_f32);
   (void)random_new(r, SHAPE_number, TYPE_i64);
   u32 want = 7 + random_below(r, RANDOM_VALUES - 9);
-  for (u32 tries = 0; tries < 200 && r->count < want; tries++) switch (random_below(r, 12)) {
+  for (u32 tries = 0; tries < 200 && r->count < want; tries++) switch (random_below(r, 14)) {
       case 0:
       case 1: random_unary(r); break;
       case 2: random_convert(r); break;
@@ -183,6 +196,8 @@ static void random_graph(RandomGraph *r, u64 seed) {
       case 6:
       case 7: random_view(r); break;
       case 8: random_loop(r); break;
+      case 9:
+      case 10: random_rows(r); break;
       default: random_binary(r);
     }
   random_put(r, "out -> 0\nexit 0 return { f: ret = list(");
