@@ -73,7 +73,7 @@ const char *weft_describe(WeftVM *w, WeftValue *value) {
   } else {
     buf_puts(&w->text, value_type_name(v));
   }
-  return buf_text(&w->text);
+  return w->text.failed ? "" : buf_text(&w->text);
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------ */

@@ -445,9 +445,8 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
       status = tree_leaves_of(vm, got.list->items[1], &parts);
       width = parts.count;
       for (u32 i = 0; i < parts.count && status == WEFT_OK; i++) {
-        if (vec_push(&vm->alloc, &results, value_keep(parts.data[i]))) continue;
-        value_drop(vm, parts.data[i]);
-        status = vm_error_memory(vm);
+        if (vec_push(&vm->alloc, &results, parts.data[i])) value_keep(parts.data[i]);
+        else status = vm_error_memory(vm);
       }
     }
     value_drop(vm, next_carry);

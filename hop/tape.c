@@ -108,9 +108,9 @@ WeftStatus tape_strip(Vm *vm, Value v, Value *out) {
 /* ---- entries ----------------------------------------------------------------------------------------------- */
 
 static bool save(Vm *vm, Tape *t, Value v) {
-  if (vec_push(&vm->alloc, &t->values, value_keep(v))) return true;
-  value_drop(vm, v);
-  return false;
+  if (!vec_push(&vm->alloc, &t->values, v)) return false;
+  value_keep(v);
+  return true;
 }
 
 static Tape *highest(Tape *best, Value v) {

@@ -53,7 +53,17 @@ static Dv handle(ValueDeriv *d, Value v) { /* consumes v */
   return 0;
 }
 
-static Value at(Deriv *d, Dv x) { return ((ValueDeriv *)d)->pool.data[x - 1]; }
+/* The error stands in the VM. */
+static Dv none(ValueDeriv *d) {
+  d->head.failed = true;
+  return 0;
+}
+
+static Value at(Deriv *d, Dv x) { /* borrowed; no value, after a refusal, stands as a number */
+  if (x) return ((ValueDeriv *)d)->pool.data[x - 1];
+  d->failed = true;
+  return value_weak_f64(0);
+}
 
 /* A setting as its parameter takes it; a hole when memory was refused. */
 static bool setting(Vm *vm, const GraphAttr *a, Value *out) {
@@ -107,7 +117,7 @@ static Dv run(Deriv *deriv, u32 op, const Dv *operands, u32 count, const GraphAt
   }
   ok = ok && vm_op(vm, op, args, &out) == WEFT_OK;
   for (u32 p = 0; p < n; p++) value_drop(vm, args[p]);
-  return ok ? handle(d, out) : 0;
+  return ok ? handle(d, out) : none(d);
 }
 
 static ArrayType type(Deriv *d, Dv x) {
@@ -121,7 +131,7 @@ static Dv size(Deriv *d, Dim n) { return handle((ValueDeriv *)d, value_weak_i64(
 
 static Dv zeros(Deriv *d, const ArrayType *t) {
   Value v;
-  return tape_zeros(((ValueDeriv *)d)->vm, t, &v) == WEFT_OK ? handle((ValueDeriv *)d, v) : 0;
+  return tape_zeros(((ValueDeriv *)d)->vm, t, &v) == WEFT_OK ? handle((ValueDeriv *)d, v) : none((ValueDeriv *)d);
 }
 
 static bool known(Deriv *d, Dv x, f64 *out) {
@@ -152,7 +162,7 @@ static u32 along(u32 axis, u8 *items, Value *regs) { /* whole axes before it; re
 
 static Dv read_items(ValueDeriv *d, Dv x, const u8 *items, u32 n, const Value *regs) {
   Value out;
-  if (!x || vm_index(d->vm, at(&d->head, x), items, n, regs, &out) != WEFT_OK) return 0;
+  if (!x || vm_index(d->vm, at(&d->head, x), items, n, regs, &out) != WEFT_OK) return none(d);
   return handle(d, out);
 }
 
@@ -160,11 +170,11 @@ static Dv write_items(ValueDeriv *d, u32 combine, Dv x, const u8 *items, u32 n, 
   u32 op = combine == OP_add ? BC_add : combine == OP_multiply ? BC_mul : combine == OP_divide ? BC_div : BC_move;
   PathStep step = {.kind = STEP_INDEX, .item_count = n};
   Desc path = {.kind = DESC_PATH, .items = items, .item_count = n, .step_count = 1, .steps = &step, .op = (u8)op, .root = ROOT_REGISTER};
-  if (!x || !v) return 0;
+  if (!x || !v) return none(d);
   Value made = value_keep(at(&d->head, x));
   if (vm_update(d->vm, &made, &path, regs, value_keep(at(&d->head, v))) == WEFT_OK) return handle(d, made);
   value_drop(d->vm, made);
-  return 0;
+  return none(d);
 }
 
 static Dv part(Deriv *d, Dv x, u32 axis, Dim start, Dim stop) {
@@ -350,7 +360,7 @@ static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
   }
   if (d->head.failed) return WEFT_ERROR;
   for (u32 i = 0; i < n.count; i++) wants[i] = d->tape->parents.data[e->parents + i] && deriv_dtype(type(&d->head, operands[i]).dtype);
-  if (!deriv_pull(&d->head, &n, ct, wants, out, &why)) goto failed;
+  if (!deriv_pull(&d->head, &n, ct, wants, out, &why) || d->head.failed) goto failed;
   for (u32 i = 0; i < n.count; i++)
     if (wants[i] && out[i] && give(vm, &grads[d->tape->parents.data[e->parents + i]], value_keep(at(&d->head, out[i]))) != WEFT_OK) return WEFT_ERROR;
   return WEFT_OK;

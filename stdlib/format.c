@@ -369,6 +369,7 @@ static WeftStatus number_by_spec(Vm *vm, Value v, const Spec *sp, Buf *out) {
     }
     if (sp->comma) with_commas(buf_text(&digits), &body);
     else buf_puts(&body, buf_text(&digits));
+    if (digits.failed) body.failed = true;
     buf_free(&digits);
   }
   char align = sp->align ? sp->align : sp->zero ? '=' : '>';

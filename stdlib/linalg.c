@@ -28,7 +28,10 @@ static void call_end(Call *c) {
 static WeftStatus own_floats(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
   TRY(dense_as(vm, op, v, dtype, out));
   WeftStatus status = array_make_unique(vm, out);
-  if (status != WEFT_OK) value_drop(vm, *out);
+  if (status != WEFT_OK) {
+    value_drop(vm, *out);
+    *out = value_hole();
+  }
   return status;
 }
 
@@ -341,6 +344,7 @@ WeftStatus eager_linalg_solve(Vm *vm, Value *args, Value *out) {
   }
   for (u32 d = 0; d < full.rank; d++)
     if (list_add(vm, &list, value_weak_i64(full.dims[d])) != WEFT_OK) {
+      value_drop(vm, list);
       value_drop(vm, wide[0]);
       return WEFT_ERROR;
     }

@@ -40,7 +40,10 @@ static WeftStatus index_bounds(Vm *vm, u32 op, Value *index, u32 axis, i64 size)
     negative |= p[i] < 0;
   }
   if (!negative) return WEFT_OK;
-  TRY(array_make_unique(vm, index));
+  if (array_make_unique(vm, index) != WEFT_OK) {
+    value_drop(vm, *index);
+    return WEFT_ERROR;
+  }
   p = index->array->data;
   for (i64 i = 0; i < n; i++) p[i] += p[i] < 0 ? size : 0;
   return WEFT_OK;

@@ -60,12 +60,13 @@ Av av_record(Recorder *r, const Name *keys, const Av *items, u32 count) {
   }
   /* the interned shape is counted by an empty record that the recorder keeps */
   Value holder;
-  if (!record_new_shape(r->vm, shape, &holder)) {
+  bool made = record_new_shape(r->vm, shape, &holder);
+  shape_drop(r->vm, shape);
+  if (!made) {
     vm_error_clear(r->vm);
     r->failed = true;
     return 0;
   }
-  if (--shape->head.refs == 0) r->failed = true; /* cannot happen: the record holds it */
   bool ok = keep(r, holder);
   value_drop(r->vm, holder);
   u32 first;

@@ -14,9 +14,10 @@ Graph *graph_new(Allocator *alloc, const char *name) {
   exits_init(&g->exits, alloc);
   g->entry_exit = NO_EXIT;
   g->name = arena_copy(&g->arena, name, strlen(name));
-  /* number 0 of everything means none; block 1 is the root, type 1 the token, frame 0 the region's own */
-  static const ArrayType none; /* of value 0, which a refused builder call gave: readers see a number of no dtype */
-  bool ok = g->name && vec_push(alloc, &g->types, &none) && vec_push(alloc, &g->types, NULL) &&
+  /* number 0 of everything means none; block 1 is the root, type 1 the token, frame 0 the region's own. The type of
+   * no value can be looked at, so that a refused allocation is seen at the end of what was being built. */
+  static const ArrayType none = {.dtype = DT_f64};
+  bool ok = g->name && vec_push(alloc, &g->types, &none) && vec_push(alloc, &g->types, &none) &&
             vec_push(alloc, &g->values, (GraphValue){0}) && vec_push(alloc, &g->nodes, (GraphNode){0}) &&
             vec_push(alloc, &g->blocks, (GraphBlock){0}) && vec_push(alloc, &g->blocks, (GraphBlock){0}) &&
             vec_push(alloc, &g->origins, (GraphOrigin){0}) && vec_push(alloc, &g->hosts, (GraphHost){0});

@@ -12,11 +12,11 @@ WeftStatus run_init(GraphRun *r, Vm *vm, const Graph *g) {
   r->values = mem_alloc(&vm->alloc, sizeof *r->values * r->count);
   r->syms = mem_alloc_zero(&vm->alloc, sizeof *r->syms * (g->sizes.syms.count + 1));
   r->known = mem_alloc_zero(&vm->alloc, g->sizes.syms.count + 1);
+  for (u32 i = 0; i < r->count && r->values; i++) r->values[i] = value_hole();
   if (!r->values || !r->syms || !r->known) {
     run_free(r);
     return vm_error_memory(vm);
   }
-  for (u32 i = 0; i < r->count; i++) r->values[i] = value_hole();
   return WEFT_OK;
 }
 

@@ -1,5 +1,5 @@
 /* limits.c — refuses the n-th allocation, for every n, over a sample of the cases.
- *   build/tests/limits [--every K] [--points P] [--tier eager|mir]
+ *   build/tests/limits [--every K] [--points P] [--tier eager|mir] [--only PART-OF-A-NAME [--at N]]
  * A refusal may end in an error of kind `limit`, or go unnoticed when the VM can do without (a compilation given
  * up, say): then the result is the usual one. Nothing may crash, nothing may be lost. The allocations while a VM
  * is made are refused one by one; of each case up to P points. */
@@ -17,8 +17,9 @@
 
 static struct {
   int every, points;
-  const char *tier;
-} options = {40, 60, "eager"};
+  const char *tier, *only;
+  long at;
+} options = {40, 60, "eager", NULL, 0};
 
 static volatile struct Progress {
   long point;
@@ -57,7 +58,23 @@ static bool run_points(const char *program, HostSetup setup, bool making) {
   return !wrong;
 }
 
+/* One point in this process, for a debugger. */
+static void run_here(const char *name, const char *program, HostSetup setup) {
+  HostRun usual = host_run(&setup, "limits.weft", program);
+  setup.refuse_at = options.at;
+  HostRun r = host_run(&setup, "limits.weft", program);
+  const char *wrong = judge(&r, &usual);
+  printf("%s limits/%s: allocation %ld of %ld: %s; usually %s\n", wrong ? "not ok" : "ok", name, options.at, usual.allocations,
+         r.end == HOST_ERROR ? r.message : r.value ? r.value : "", usual.end == HOST_ERROR ? usual.message : usual.value ? usual.value : "");
+  host_run_free(&r);
+  host_run_free(&usual);
+}
+
 static void run(const char *name, const char *program, HostSetup setup, bool making) {
+  if (options.at) {
+    if (!making) run_here(name, program, setup);
+    return;
+  }
   progress->point = 0;
   progress->what[0] = 0;
   fflush(stdout);
@@ -84,6 +101,8 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--every") == 0) options.every = atoi(argv[i + 1]);
     if (strcmp(argv[i], "--points") == 0) options.points = atoi(argv[i + 1]);
     if (strcmp(argv[i], "--tier") == 0) options.tier = argv[i + 1];
+    if (strcmp(argv[i], "--only") == 0) options.only = argv[i + 1];
+    if (strcmp(argv[i], "--at") == 0) options.at = atol(argv[i + 1]);
   }
   if (options.every < 1 || options.points < 1) return 2;
   progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -95,11 +114,15 @@ int main(int argc, char **argv) {
   glob_t found;
   if (glob("tests/cases/*.weft", 0, NULL, &found) != 0) return 2;
   int index = 0;
+  char home[4096], folder[] = "/tmp/weft-limits.XXXXXX"; /* where the cases write */
+  if (!getcwd(home, sizeof home) || !mkdtemp(folder)) return 2;
   for (size_t i = 0; i < found.gl_pathc; i++) {
     CaseFile f = casefile_read(found.gl_pathv[i]);
+    if (chdir(folder) != 0) return 2;
     for (int k = 0; k < f.count; k++) {
       const Case *c = &f.cases[k];
-      if (index++ % options.every || case_mark(c, MARK_PRINT) || case_directive(c, "deadline")) continue;
+      if (index++ % options.every || (options.only && !strstr(c->name, options.only)) || case_mark(c, MARK_PRINT) || case_directive(c, "deadline") ||
+          strstr(c->program, "trace.")) continue; /* a compilation given up is counted */
       HostSetup own = setup;
       const char *limit;
       if ((limit = case_directive(c, "fuel"))) own.fuel = (uint64_t)strtod(limit, NULL);
@@ -111,7 +134,16 @@ int main(int argc, char **argv) {
       free(program);
     }
     casefile_free(&f);
+    if (chdir(home) != 0) return 2;
   }
   globfree(&found);
+  glob_t left;
+  char pattern[64];
+  snprintf(pattern, sizeof pattern, "%s/*", folder);
+  if (glob(pattern, 0, NULL, &left) == 0) {
+    for (size_t i = 0; i < left.gl_pathc; i++) (void)remove(left.gl_pathv[i]);
+    globfree(&left);
+  }
+  (void)remove(folder);
   return 0;
 }
