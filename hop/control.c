@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hop/checked.h"
+#include "hop/lanes.h"
 #include "hop/tree.h"
 
 static WeftStatus need_fn(Vm *vm, const char *who, const char *what, Value f) {
@@ -273,37 +274,6 @@ WeftStatus eager_fori_loop(Vm *vm, Value *args, Value *out) {
 
 /* ---- scan ---------------------------------------------------------------------------------------------------- */
 
-typedef VEC(Value) Owned;
-
-static void owned_free(Vm *vm, Owned *o) {
-  for (u32 i = 0; i < o->count; i++) value_drop(vm, o->data[i]);
-  vec_free(&vm->alloc, o);
-}
-
-static WeftStatus slice_of(Vm *vm, Value x, i64 axis, i64 at, Value *out) {
-  if (x.kind == V_TRACKED) {
-    Value params[OP_MAX_PARAMS];
-    for (u32 i = 0; i < OP_MAX_PARAMS; i++) params[i] = value_hole();
-    params[0] = value_keep(x);
-    params[1] = value_i64(at);
-    params[2] = value_i64(axis);
-    WeftStatus status = vm_op(vm, OP_take, params, out);
-    for (u32 i = 0; i < OP_MAX_PARAMS; i++) value_drop(vm, params[i]);
-    return status;
-  }
-  Array *a = x.array;
-  i64 dims[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK];
-  u32 n = 0;
-  for (u32 d = 0; d < array_rank(a); d++) {
-    if ((i64)d == axis) continue;
-    dims[n] = array_dims(a)[d];
-    strides[n++] = array_strides(a)[d];
-  }
-  if (array_view(vm, a, at * array_strides(a)[axis], n, dims, strides, out) != WEFT_OK) return WEFT_ERROR;
-  *out = array_finish(vm, *out);
-  return WEFT_OK;
-}
-
 /* The common length of all leaves along the axis. */
 static WeftStatus scan_length(Vm *vm, const Leaves *xs, i64 axis, i64 *length) {
   for (u32 i = 0; i < xs->count; i++) {
@@ -318,26 +288,9 @@ static WeftStatus scan_length(Vm *vm, const Leaves *xs, i64 axis, i64 *length) {
   return WEFT_OK;
 }
 
-static WeftStatus stack_leaves(Vm *vm, Owned *items, i64 trips, u32 width, u32 leaf, bool reverse, Value *out) {
-  Value list, params[OP_MAX_PARAMS];
-  if (!list_new(vm, (u32)trips, &list)) return WEFT_ERROR;
-  for (i64 t = 0; t < trips; t++) {
-    i64 at = reverse ? trips - 1 - t : t;
-    if (!list_push(vm, &list, value_keep(items->data[at * width + leaf]))) {
-      value_drop(vm, list);
-      return WEFT_ERROR;
-    }
-  }
-  for (u32 i = 0; i < OP_MAX_PARAMS; i++) params[i] = value_hole();
-  params[0] = list;
-  WeftStatus status = vm_op(vm, OP_stack, params, out);
-  value_drop(vm, params[0]);
-  return status;
-}
-
 /* What f gives, found out on types: weak numbers of the carry are given the dtype that it gives. */
 static WeftStatus settle_scan(Vm *vm, Value f, Value xs, const Leaves *leaves, i64 axis, bool need, Value *carry, AbstractCall *call) {
-  Owned items = {0};
+  Lanes items = {0};
   Value args[2] = {*carry, value_nil()};
   WeftStatus status = WEFT_OK;
   for (u32 i = 0; i < leaves->count && status == WEFT_OK; i++) {
@@ -358,12 +311,12 @@ static WeftStatus settle_scan(Vm *vm, Value f, Value xs, const Leaves *leaves, i
   if (status == WEFT_OK) status = settle(vm, &(Settle){.who = "scan", .op = OP_scan, .f = f, .args = args, .nargs = 2, .pair = true, .need = need}, call);
   *carry = args[0];
   value_drop(vm, args[1]);
-  owned_free(vm, &items);
+  lanes_free(vm, &items);
   return status;
 }
 
 /* The stacked results of no trips: arrays of shape (0, …). */
-static WeftStatus empty_leaves(Vm *vm, Value y, Owned *out, Value *tree) {
+static WeftStatus empty_leaves(Vm *vm, Value y, Lanes *out, Value *tree) {
   Leaves leaves = {0};
   WeftStatus status = tree_leaves_of(vm, y, &leaves);
   *tree = value_keep(y);
@@ -393,7 +346,7 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
   if (args[5].kind == V_NUM && !num_as_index(args[5], &axis)) return vm_error(vm, EK_type, "scan: axis must be an integer");
   Value xs = args[2].kind == V_HOLE ? value_nil() : args[2];
   Leaves leaves = {0}, parts = {0};
-  Owned slices = {0}, results = {0};
+  Lanes slices = {0}, results = {0};
   Value carry = value_keep(args[1]), ys = value_nil(), tree = value_nil();
   u32 width = 0;
   WeftStatus status = tree_leaves_of(vm, xs, &leaves);
@@ -412,7 +365,7 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
       Value v = leaves.data[i], part;
       Value plain = value_untracked(v);
       i64 ax = axis < 0 ? axis + (i64)array_rank(plain.array) : axis;
-      status = slice_of(vm, v, ax, at, &part);
+      status = lane_slice(vm, v, ax, at, &part);
       if (status == WEFT_OK && !vec_push(&vm->alloc, &slices, part)) {
         value_drop(vm, part);
         status = vm_error_memory(vm);
@@ -444,10 +397,8 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
       parts.count = 0;
       status = tree_leaves_of(vm, got.list->items[1], &parts);
       width = parts.count;
-      for (u32 i = 0; i < parts.count && status == WEFT_OK; i++) {
-        if (vec_push(&vm->alloc, &results, parts.data[i])) value_keep(parts.data[i]);
-        else status = vm_error_memory(vm);
-      }
+      for (u32 i = 0; i < parts.count && status == WEFT_OK; i++)
+        if (!lanes_push(vm, &results, value_keep(parts.data[i]))) status = WEFT_ERROR;
     }
     value_drop(vm, next_carry);
     value_drop(vm, got);
@@ -455,7 +406,7 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
   if (status == WEFT_OK) {
     for (u32 i = 0; i < width && status == WEFT_OK; i++) {
       Value stacked;
-      status = stack_leaves(vm, &results, length, width, i, reverse, &stacked);
+      status = lanes_stack(vm, results.data + i, (u32)length, width, reverse, 0, &stacked);
       if (status == WEFT_OK && !vec_push(&vm->alloc, &slices, stacked)) {
         value_drop(vm, stacked);
         status = vm_error_memory(vm);
@@ -474,8 +425,8 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
   value_drop(vm, carry);
   value_drop(vm, ys);
   value_drop(vm, tree);
-  owned_free(vm, &slices);
-  owned_free(vm, &results);
+  lanes_free(vm, &slices);
+  lanes_free(vm, &results);
   leaves_free(vm, &leaves);
   leaves_free(vm, &parts);
   return status;

@@ -3,10 +3,9 @@
 
 #include <string.h>
 
-#include "hop/tape.h"
+#include "hop/pullback.h"
 #include "hop/tree.h"
 
-enum { ARGNUMS = 32, CALL_ARGS = 64 };
 
 static const char *who_of(u32 transform) { return transform == TF_grad ? "grad" : transform == TF_value_and_grad ? "value_and_grad" : "vjp"; }
 
@@ -18,8 +17,13 @@ static WeftStatus need_fn(Vm *vm, const char *who, Value f) {
 /* ---- variables --------------------------------------------------------------------------------------------- */
 
 /* A leaf of an argument as a variable: *out owned. Weak integers count as f64. */
-static WeftStatus variable(Vm *vm, Tape *t, const char *who, u32 arg, Value leaf, Value *out) {
+static WeftStatus variable(Vm *vm, Tape *t, const char *who, u32 arg, bool mixed, Value leaf, Value *out) {
   Value v = value_untracked(leaf), x = value_keep(leaf);
+  if (mixed && dtype_kind(v.kind == V_ARRAY ? array_dtype(v.array) : v.dtype) != DK_FLOAT) {
+    t->nodes++; /* one that nothing reaches */
+    *out = x;
+    return WEFT_OK;
+  }
   if (v.kind == V_NUM && value_is_weak(v) && dtype_kind(v.dtype) == DK_INT) x = value_weak_f64(num_as_f64(v));
   else if (dtype_kind(v.dtype) != DK_FLOAT) {
     value_drop(vm, x);
@@ -29,14 +33,14 @@ static WeftStatus variable(Vm *vm, Tape *t, const char *who, u32 arg, Value leaf
 }
 
 /* The tree with its leaves as variables of the tape, numbered on from t->nodes: *out owned. */
-static WeftStatus variables(Vm *vm, Tape *t, const char *who, u32 arg, Value tree, Value *out) {
+static WeftStatus variables(Vm *vm, Tape *t, const char *who, u32 arg, bool mixed, Value tree, Value *out) {
   Leaves leaves = {0}, made = {0};
   WeftStatus status = tree_leaves_of(vm, tree, &leaves);
-  if (status == WEFT_OK && leaves.count == 0)
+  if (status == WEFT_OK && leaves.count == 0 && !mixed)
     status = vm_error(vm, EK_type, "%s: argument %u must be a number, an array, or a list or record of them, got %s", who, arg, value_type_name(tree));
   for (u32 i = 0; i < leaves.count && status == WEFT_OK; i++) {
     Value v;
-    status = variable(vm, t, who, arg, leaves.data[i], &v);
+    status = variable(vm, t, who, arg, mixed, leaves.data[i], &v);
     if (status == WEFT_OK && !vec_push(&vm->alloc, &made, v)) {
       value_drop(vm, v);
       status = vm_error_memory(vm);
@@ -169,7 +173,7 @@ WeftStatus call_grad(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
   for (u32 a = 0; a < nargs; a++) passed[a] = value_keep(args[a]);
   for (u32 i = 0; i < count && status == WEFT_OK; i++) {
     Value tree;
-    status = variables(vm, t, who, at[i], args[at[i]], &tree);
+    status = variables(vm, t, who, at[i], false, args[at[i]], &tree);
     if (status != WEFT_OK) break;
     value_drop(vm, passed[at[i]]);
     passed[at[i]] = tree;
@@ -215,16 +219,7 @@ WeftStatus call_grad(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
 
 /* ---- vjp ----------------------------------------------------------------------------------------------------------- */
 
-typedef struct Pullback {
-  Vm *vm;
-  Tape *tape;
-  Value xs; /* the list of arguments: variables 1 … */
-  Value y;  /* the result without this tape */
-  u32 *nodes; /* of the leaves of y */
-  u32 count;
-} Pullback;
-
-static void pullback_free(void *object) {
+void pullback_free(void *object) {
   Pullback *p = object;
   Vm *vm = p->vm;
   if (p->tape) {
@@ -239,8 +234,7 @@ static void pullback_free(void *object) {
 
 static const HandleType pullback_type = {"pullback", pullback_free};
 
-/* Runs f on the list xs under a new tape, which is closed afterwards. NULL: an error stands in the VM. */
-static Pullback *pullback_new(Vm *vm, const char *who, Value f, Value xs) {
+static Pullback *run_on_tape(Vm *vm, const char *who, Value f, Value xs, bool mixed) {
   Pullback *p = mem_alloc_zero(&vm->alloc, sizeof *p);
   Value args[CALL_ARGS], y = value_hole();
   u32 n = xs.list->count, made = 0, k = 0;
@@ -256,7 +250,7 @@ static Pullback *pullback_new(Vm *vm, const char *who, Value f, Value xs) {
   }
   if (!(p->tape = tape_open(vm))) goto fail;
   for (; made < n; made++) {
-    if (variables(vm, p->tape, who, made, xs.list->items[made], &args[made]) == WEFT_OK) continue;
+    if (variables(vm, p->tape, who, made, mixed, xs.list->items[made], &args[made]) == WEFT_OK) continue;
     while (made) value_drop(vm, args[--made]);
     goto fail;
   }
@@ -299,8 +293,10 @@ done:
   return p;
 }
 
-/* The cotangent of f's result (borrowed) to the list of those of its arguments: *out owned. */
-static WeftStatus pull(Vm *vm, const Pullback *p, const char *who, Value ct, Value *out) {
+Pullback *pullback_new(Vm *vm, const char *who, Value f, Value xs) { return run_on_tape(vm, who, f, xs, false); }
+Pullback *pullback_mixed(Vm *vm, const char *who, Value f, Value xs) { return run_on_tape(vm, who, f, xs, true); }
+
+WeftStatus pullback_pull(Vm *vm, const Pullback *p, const char *who, Value ct, Value *out) {
   Leaves y = {0}, c = {0};
   Value *grads = NULL;
   WeftStatus status = tree_leaves_of(vm, p->y, &y);
@@ -360,24 +356,30 @@ WeftStatus eager_vjp(Vm *vm, Value *args, Value *out) {
 
 WeftStatus call_pullback(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out) {
   if (nargs != 1 || (names && names[0])) return vm_error(vm, EK_type, "vjp: the pullback takes 1 argument, got %u", nargs);
-  return pull(vm, fn->settings.handle->object, "vjp", args[0], out);
+  return pullback_pull(vm, fn->settings.handle->object, "vjp", args[0], out);
 }
 
 /* ---- jvp --------------------------------------------------------------------------------------------------------------- */
 
 /* A pullback is linear in its cotangent: its own derivative is the forward one, at any cotangent. */
-WeftStatus eager_jvp(Vm *vm, Value *args, Value *out) {
-  Value xs = args[1], ts = args[2], zero = value_hole(), us = value_hole(), back = value_hole(), dy = value_hole();
-  Leaves y = {0}, t = {0}, b = {0}, z = {0};
-  Value *grads = NULL;
-  Pullback *p = NULL;
-  if (need_fn(vm, "jvp", args[0]) != WEFT_OK) return WEFT_ERROR;
-  if (xs.kind != V_LIST || ts.kind != V_LIST || xs.list->count != ts.list->count || xs.list->count == 0)
-    return vm_error(vm, EK_type, "jvp: xs and ts must be lists of as many arguments and tangents");
-  Tape *outer = tape_open(vm);
-  if (!outer) return WEFT_ERROR;
-  WeftStatus status = (p = pullback_new(vm, "jvp", args[0], xs)) ? WEFT_OK : WEFT_ERROR;
-  if (status == WEFT_OK) status = tree_leaves_of(vm, p->y, &y);
+void pushforward_free(Vm *vm, Pushforward *f) {
+  if (f->outer) {
+    tape_close(vm, f->outer);
+    if (f->p) pullback_free(f->p);
+    tape_drop(vm, f->outer);
+  }
+  value_drop(vm, f->zero);
+  value_drop(vm, f->back);
+  *f = (Pushforward){.zero = value_hole(), .back = value_hole()};
+}
+
+WeftStatus pushforward_new(Vm *vm, const char *who, Value f, Value xs, Pushforward *out) {
+  Leaves y = {0}, z = {0};
+  Value us = value_hole();
+  *out = (Pushforward){.zero = value_hole(), .back = value_hole()};
+  if (!(out->outer = tape_open(vm))) return WEFT_ERROR;
+  WeftStatus status = (out->p = pullback_new(vm, who, f, xs)) ? WEFT_OK : WEFT_ERROR;
+  if (status == WEFT_OK) status = tree_leaves_of(vm, out->p->y, &y);
   for (u32 i = 0; i < y.count && status == WEFT_OK; i++) {
     ArrayType type;
     Value v;
@@ -389,16 +391,27 @@ WeftStatus eager_jvp(Vm *vm, Value *args, Value *out) {
       status = vm_error_memory(vm);
     }
   }
-  u32 k = 0, node = 1;
-  if (status == WEFT_OK) status = tree_with(vm, p->y, z.data, &k, &zero);
-  if (status == WEFT_OK) status = variables(vm, outer, "jvp", 0, zero, &us);
-  if (status == WEFT_OK) status = pull(vm, p, "jvp", us, &back);
-  tape_close(vm, outer);
-  if (status == WEFT_OK) status = tree_leaves_of(vm, back, &b);
+  u32 k = 0;
+  if (status == WEFT_OK) status = tree_with(vm, out->p->y, z.data, &k, &out->zero);
+  if (status == WEFT_OK) status = variables(vm, out->outer, who, 0, false, out->zero, &us);
+  if (status == WEFT_OK) status = pullback_pull(vm, out->p, who, us, &out->back);
+  tape_close(vm, out->outer);
+  for (u32 i = 0; i < z.count; i++) value_drop(vm, z.data[i]);
+  leaves_free(vm, &z);
+  leaves_free(vm, &y);
+  value_drop(vm, us);
+  if (status != WEFT_OK) pushforward_free(vm, out);
+  return status;
+}
+
+WeftStatus pushforward_push(Vm *vm, const Pushforward *f, const char *who, Value ts, Value *out) {
+  Leaves t = {0}, b = {0};
+  u32 node = 1;
+  Value *grads = grads_new(vm, f->outer);
+  WeftStatus status = grads ? WEFT_OK : WEFT_ERROR;
+  if (status == WEFT_OK) status = tree_leaves_of(vm, f->back, &b);
   if (status == WEFT_OK) status = tree_leaves_of(vm, ts, &t);
-  if (status == WEFT_OK && (t.count != b.count || !tree_same(vm, xs, ts)))
-    status = vm_error(vm, EK_type, "jvp: ts must have the structure of xs");
-  if (status == WEFT_OK) status = (grads = grads_new(vm, outer)) ? WEFT_OK : WEFT_ERROR;
+  if (status == WEFT_OK && (t.count != b.count || !tree_same(vm, f->p->xs, ts))) status = vm_error(vm, EK_type, "%s: ts must have the structure of xs", who);
   for (u32 i = 0; i < b.count && status == WEFT_OK; i++) {
     ArrayType tx, tt;
     Value plain, sum;
@@ -406,10 +419,10 @@ WeftStatus eager_jvp(Vm *vm, Value *args, Value *out) {
     tape_type(b.data[i], &tx);
     tape_type(t.data[i], &tt);
     if (tx.rank != tt.rank || memcmp(tx.dims, tt.dims, tx.rank * sizeof tx.dims[0]) != 0) {
-      status = vm_error(vm, EK_shape, "jvp: a tangent has not the shape of its argument");
+      status = vm_error(vm, EK_shape, "%s: a tangent has not the shape of its argument", who);
       break;
     }
-    tape_split(outer, b.data[i], &plain, &at);
+    tape_split(f->outer, b.data[i], &plain, &at);
     value_drop(vm, plain);
     if (!at) continue;
     Value arg[2] = {value_keep(t.data[i]), value_dtype(tx.dtype)}, g;
@@ -421,29 +434,32 @@ WeftStatus eager_jvp(Vm *vm, Value *args, Value *out) {
     status = tape_sum(vm, before, g, &sum);
     if (status == WEFT_OK) grads[at] = sum;
   }
-  if (status == WEFT_OK) status = tape_pull(vm, outer, "jvp", grads);
-  if (status == WEFT_OK) status = gather(vm, zero, grads, &node, &dy);
-  if (status == WEFT_OK) {
-    Value pair[2], y_plain;
-    u32 none;
-    tape_split(outer, p->y, &y_plain, &none);
-    pair[0] = y_plain;
-    pair[1] = dy;
-    status = list_from(vm, pair, 2, out) ? WEFT_OK : WEFT_ERROR;
-    value_drop(vm, y_plain);
-  }
-  for (u32 i = 0; i < z.count; i++) value_drop(vm, z.data[i]);
-  value_drop(vm, zero);
-  value_drop(vm, us);
-  value_drop(vm, back);
-  value_drop(vm, dy);
-  leaves_free(vm, &y);
+  if (status == WEFT_OK) status = tape_pull(vm, f->outer, who, grads);
+  if (status == WEFT_OK) status = gather(vm, f->zero, grads, &node, out);
+  grads_free(vm, f->outer, grads);
   leaves_free(vm, &t);
   leaves_free(vm, &b);
-  leaves_free(vm, &z);
-  grads_free(vm, outer, grads);
-  if (p) pullback_free(p);
-  tape_drop(vm, outer);
+  return status;
+}
+
+WeftStatus eager_jvp(Vm *vm, Value *args, Value *out) {
+  Value xs = args[1], ts = args[2], dy;
+  Pushforward f;
+  u32 none;
+  if (need_fn(vm, "jvp", args[0]) != WEFT_OK) return WEFT_ERROR;
+  if (xs.kind != V_LIST || ts.kind != V_LIST || xs.list->count != ts.list->count || xs.list->count == 0)
+    return vm_error(vm, EK_type, "jvp: xs and ts must be lists of as many arguments and tangents");
+  if (pushforward_new(vm, "jvp", args[0], xs, &f) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = pushforward_push(vm, &f, "jvp", ts, &dy);
+  if (status == WEFT_OK) {
+    Value pair[2];
+    tape_split(f.outer, f.p->y, &pair[0], &none);
+    pair[1] = dy;
+    status = list_from(vm, pair, 2, out) ? WEFT_OK : WEFT_ERROR;
+    value_drop(vm, pair[0]);
+    value_drop(vm, dy);
+  }
+  pushforward_free(vm, &f);
   return status;
 }
 

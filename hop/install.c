@@ -1,14 +1,20 @@
 /* install.c — puts the constructs into a VM: the tape, calls of transformed functions, trace rules into the tracer. Their
  * eager rules are rows of ops.def like any other. */
 #include "hop/control.h"
+#include "hop/custom.h"
 #include "hop/grad.h"
+#include "hop/jacobian.h"
 #include "hop/tape.h"
+#include "hop/vmap.h"
 
 WeftStatus hop_install(Vm *vm) {
   Tracer *t = tracer_of(vm);
   vm->tape = &tape_hooks;
   vm->transforms[TF_grad] = call_grad;
   vm->transforms[TF_value_and_grad] = call_grad;
+  vm->transforms[TF_vmap] = call_vmap;
+  vm->transforms[TF_jacfwd] = vm->transforms[TF_jacrev] = vm->transforms[TF_hessian] = call_jacobian;
+  vm->transforms[TF_custom_vjp] = vm->transforms[TF_checkpoint] = call_custom;
   vm->transforms[TF_pullback] = call_pullback;
   t->constructs[OP_cond] = record_cond;
   t->constructs[OP_while_loop] = record_while_loop;

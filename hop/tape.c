@@ -172,6 +172,28 @@ dropped:
   return WEFT_ERROR;
 }
 
+static Tape *highest_of(Tape *best, Value v, u32 depth) {
+  best = highest(best, v);
+  u32 n = v.kind == V_LIST ? v.list->count : v.kind == V_RECORD ? v.record->shape->count : 0;
+  for (u32 i = 0; i < n && depth < 200; i++) best = highest_of(best, v.kind == V_LIST ? v.list->items[i] : v.record->items[i], depth + 1);
+  return best;
+}
+
+Tape *tape_highest(Tape *best, Value v) { return highest_of(best, v, 0); }
+
+WeftStatus tape_entry(Vm *vm, Tape *t, EntryKind kind, const Value *saved, u32 nsaved, const u32 *parents, u32 nparents, Value *leaves) {
+  TapeEntry e = {.kind = (u8)kind, .first = t->values.count, .parents = t->parents.count, .nparents = nparents};
+  bool ok = true;
+  for (u32 i = 0; i < nsaved && ok; i++) ok = save(vm, t, saved[i]);
+  for (u32 i = 0; i < nparents && ok; i++) ok = vec_push(&vm->alloc, &t->parents, parents[i]);
+  if (ok) return track(vm, t, &e, leaves);
+  while (t->values.count > e.first) value_drop(vm, t->values.data[--t->values.count]);
+  t->parents.count = e.parents;
+  value_drop(vm, *leaves);
+  *leaves = value_hole();
+  return vm_error_memory(vm);
+}
+
 /* ---- operations ----------------------------------------------------------------------------------------------- */
 
 /* Operations on structure, which leave leaves alone, and constructs: their kernels take tracked values as they are. */

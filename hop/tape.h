@@ -9,7 +9,9 @@
 
 #include "hop/deriv.h"
 
-typedef enum EntryKind { ENTRY_op, ENTRY_index, ENTRY_update, ENTRY_custom, ENTRY_hook } EntryKind;
+/* custom: a function with a derivative of its own; checkpoint: one that runs again; hook: x, whose cotangent goes through h.
+ * They save: the rule, what it was given, the list of arguments, the tree of results (see custom.c). */
+typedef enum EntryKind { ENTRY_op, ENTRY_index, ENTRY_update, ENTRY_custom, ENTRY_checkpoint, ENTRY_hook } EntryKind;
 
 typedef struct TapeEntry {
   u8 kind; /* EntryKind */
@@ -50,6 +52,11 @@ WeftStatus tape_variable(Vm *vm, Tape *t, Value v, Value *out) MUST_USE;
 void tape_split(Tape *t, Value v, Value *out, u32 *node);
 /* v (borrowed) with every tracked value in it, of whatever level, replaced by what it stands for: *out owned. */
 WeftStatus tape_strip(Vm *vm, Value v, Value *out) MUST_USE;
+
+/* The tape of the highest level among the leaves of v; NULL: nothing in it is tracked. */
+Tape *tape_highest(Tape *best, Value v);
+/* The list *leaves (owned, replaced) as results of an entry of one of the kinds above. saved and parents are borrowed. */
+WeftStatus tape_entry(Vm *vm, Tape *t, EntryKind kind, const Value *saved, u32 nsaved, const u32 *parents, u32 nparents, Value *leaves) MUST_USE;
 
 /* Pulls cotangents back. grads[1 … t->nodes] holds those of the results (owned; a hole: zero) and then those of the
  * variables; all others are holes afterwards. `who` names the construct in errors. */

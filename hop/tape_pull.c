@@ -1,4 +1,5 @@
 /* tape_pull.c — the way back over a tape: the rules of deriv.h run on values. */
+#include "hop/custom.h"
 #include "hop/tape.h"
 
 #include <string.h>
@@ -378,7 +379,7 @@ WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) {
     for (u32 k = 0; k < d.entry->nresults; k++) reached |= grads[d.entry->result + k].kind != V_HOLE;
     if (!reached) continue;
     status = vm_poll(vm, 1);
-    if (status == WEFT_OK) status = pull_entry(&d, who, grads);
+    if (status == WEFT_OK) status = d.entry->kind >= ENTRY_custom ? custom_pull(vm, t, d.entry, who, grads) : pull_entry(&d, who, grads);
     while (d.pool.count) value_drop(vm, d.pool.data[--d.pool.count]);
   }
   vec_free(&vm->alloc, &d.pool);

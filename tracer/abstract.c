@@ -91,17 +91,19 @@ WeftStatus record_abstract(Vm *vm, Value f, const Value *args, u32 nargs, Abstra
   }
   o = rec_call(r, params[0], params + 1, NULL, nargs, &result);
 done:
-  if (r->failed || r->g->failed || o == OUT_FAIL) {
-    if (!vm->error.raised) (void)vm_error_memory(vm);
-  } else if (o == OUT_GO) {
+  const Graph *g = r->g;
+  if (o == OUT_GO) {
     out->known = tree_of(r, result, 0, &out->result);
-    if (!out->known && (r->failed || r->g->failed) && !vm->error.raised) (void)vm_error_memory(vm);
-    if (!out->known) {
-      out->result = value_hole();
-      snprintf(out->why, sizeof out->why, "sizes of what it gives depend on data");
-    }
+    if (!out->known) snprintf(out->why, sizeof out->why, "sizes of what it gives depend on data");
   } else {
     memcpy(out->why, r->why, sizeof out->why);
+  }
+  if (!out->known) out->result = value_hole();
+  bool refused = r->failed || g->failed || g->guards.failed || g->exits.failed || g->sizes.failed || (o == OUT_FAIL && !r->why[0]);
+  if (refused && !vm->error.raised) (void)vm_error_memory(vm);
+  if (vm->error.raised && !raised) {
+    value_drop(vm, out->result);
+    *out = (AbstractCall){.result = value_hole()};
   }
   recorder_free(r);
   graph_free(r->g);

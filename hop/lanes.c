@@ -1,0 +1,54 @@
+/* lanes.c — see lanes.h. */
+#include "hop/lanes.h"
+
+void lanes_free(Vm *vm, Lanes *l) {
+  for (u32 i = 0; i < l->count; i++) value_drop(vm, l->data[i]);
+  vec_free(&vm->alloc, l);
+}
+
+bool lanes_push(Vm *vm, Lanes *l, Value v) {
+  if (vec_push(&vm->alloc, l, v)) return true;
+  value_drop(vm, v);
+  (void)vm_error_memory(vm);
+  return false;
+}
+
+WeftStatus lane_slice(Vm *vm, Value x, i64 axis, i64 at, Value *out) {
+  if (x.kind == V_TRACKED) {
+    Value params[OP_MAX_PARAMS];
+    for (u32 i = 0; i < OP_MAX_PARAMS; i++) params[i] = value_hole();
+    params[0] = value_keep(x);
+    params[1] = value_i64(at);
+    params[2] = value_i64(axis);
+    WeftStatus status = vm_op(vm, OP_take, params, out);
+    for (u32 i = 0; i < OP_MAX_PARAMS; i++) value_drop(vm, params[i]);
+    return status;
+  }
+  Array *a = x.array;
+  i64 dims[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK];
+  u32 n = 0;
+  for (u32 d = 0; d < array_rank(a); d++) {
+    if ((i64)d == axis) continue;
+    dims[n] = array_dims(a)[d];
+    strides[n++] = array_strides(a)[d];
+  }
+  if (array_view(vm, a, at * array_strides(a)[axis], n, dims, strides, out) != WEFT_OK) return WEFT_ERROR;
+  *out = array_finish(vm, *out);
+  return WEFT_OK;
+}
+
+WeftStatus lanes_stack(Vm *vm, const Value *items, u32 count, u32 step, bool reverse, i64 axis, Value *out) {
+  Value list, params[OP_MAX_PARAMS];
+  if (!list_new(vm, count, &list)) return WEFT_ERROR;
+  for (u32 i = 0; i < count; i++) {
+    if (list_push(vm, &list, value_keep(items[(size_t)(reverse ? count - 1 - i : i) * step]))) continue;
+    value_drop(vm, list);
+    return WEFT_ERROR;
+  }
+  for (u32 i = 0; i < OP_MAX_PARAMS; i++) params[i] = value_hole();
+  params[0] = list;
+  params[1] = value_weak_i64(axis);
+  WeftStatus status = vm_op(vm, OP_stack, params, out);
+  value_drop(vm, params[0]);
+  return status;
+}

@@ -1,0 +1,11 @@
+/* vmap.h — vmap and associative_scan. */
+#ifndef WEFT_HOP_VMAP_H
+#define WEFT_HOP_VMAP_H
+
+#include "hop/hop.h"
+
+WeftStatus eager_vmap(Vm *vm, Value *args, Value *out);
+WeftStatus eager_associative_scan(Vm *vm, Value *args, Value *out);
+WeftStatus call_vmap(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out);
+
+#endif
