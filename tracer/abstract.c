@@ -91,7 +91,6 @@ WeftStatus record_abstract(Vm *vm, Value f, const Value *args, u32 nargs, Abstra
   }
   o = rec_call(r, params[0], params + 1, NULL, nargs, &result);
 done:
-  const Graph *g = r->g;
   if (o == OUT_GO) {
     out->known = tree_of(r, result, 0, &out->result);
     if (!out->known) snprintf(out->why, sizeof out->why, "sizes of what it gives depend on data");
@@ -99,6 +98,7 @@ done:
     memcpy(out->why, r->why, sizeof out->why);
   }
   if (!out->known) out->result = value_hole();
+  const Graph *g = r->g;
   bool refused = r->failed || g->failed || g->guards.failed || g->exits.failed || g->sizes.failed || (o == OUT_FAIL && !r->why[0]);
   if (refused && !vm->error.raised) (void)vm_error_memory(vm);
   if (vm->error.raised && !raised) {
