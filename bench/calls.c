@@ -71,6 +71,28 @@ static double call_ns(const char *backend, const char *function, double *regions
   return best * 1e9;
 }
 
+/* Nanoseconds of `body` in a loop of the interpreter, the loop itself taken off; a and b are vectors of 8. */
+static double eager_ns(const char *body) {
+  enum { TRIPS = 100000, ROUNDS = 15 };
+  char text[200];
+  WeftVM *vm = machine("eager", -1);
+  double spent[2];
+  snprintf(text, sizeof text, "fn full(a, b) { for i in 0..%d { %s } }\nfull", TRIPS, body);
+  WeftValue *args[2] = {value(vm, "arange(8.0)"), value(vm, "arange(8.0) + 1")}, *loops[2] = {value(vm, "fn empty(a, b) { for i in 0..100000 { a } }\nempty"), value(vm, text)}, *out;
+  for (int k = 0; k < 2; k++) {
+    spent[k] = 1e9;
+    for (int r = 0; r < ROUNDS; r++) {
+      double t = seconds();
+      must(vm, weft_call(vm, loops[k], args, 2, &out));
+      t = seconds() - t;
+      weft_release(vm, out);
+      if (t < spent[k]) spent[k] = t;
+    }
+  }
+  weft_free(vm);
+  return (spent[1] - spent[0]) / TRIPS * 1e9;
+}
+
 /* Milliseconds of the call that records, compiles and first runs a function of 100 operations, and without its compilation. */
 static double compile_ms(void) {
   static char text[8192];
@@ -128,6 +150,7 @@ static double start_ms(const char *program) {
 
 int main(int argc, char **argv) {
   double regions;
+  printf("eager-add %.1f ns\n", eager_ns("a + b"));
   printf("eager-call %.0f ns\n", call_ns("eager", "fn f(a, b) = a + b\nf", &regions));
   double one = call_ns("mir", "fn f(a, b) = a + b - 1\nf", &regions);
   if (regions != 1) return 1;

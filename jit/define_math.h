@@ -7,7 +7,7 @@
 /* One function or table of lang/math.loops; made by the build (jit/host/gen_math.c), in the file's order. */
 typedef struct MathText {
   const char *name;
-  const char *text; /* loop IR, as loops_parse takes it */
+  const char *text; /* loop IR, as loops_parse takes it; a byte from 0x80 on stands for two others: math_pairs */
   const u16 *uses;  /* everything that must be defined before, in order */
   u8 type;          /* LoopType; tables: VOID */
   u8 use_count;
@@ -15,6 +15,8 @@ typedef struct MathText {
 
 extern const MathText math_texts[];
 extern const u32 math_text_count;
+enum { MATH_PAIRS = 128 };
+extern const u8 math_pairs[MATH_PAIRS][2];
 
 /* Defines NAME of `type` in the module, with what it uses, unless it is there already. `why` (may be NULL) says what went
  * wrong: no such function, or memory was refused. */
