@@ -309,6 +309,7 @@ const char *av_kind_text(Recorder *r, Av a) {
     case AV_LIST: return "list";
     case AV_RECORD: return "record";
     case AV_RANGE: return "range";
+    case AV_TEXT: return "text";
     case AV_CLOSURE:
     case AV_TRANSFORM: return "fn";
     case AV_REF: return "ref";
@@ -326,7 +327,7 @@ i32 av_field(const Recorder *r, Av record, Name key) {
 
 /* ---- trees ---------------------------------------------------------------------------------------- */
 
-static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TRANSFORM || (v->kind == AV_CLOSURE && v->env == ENV_ITEMS); }
+static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT || v->kind == AV_TRANSFORM || (v->kind == AV_CLOSURE && v->env == ENV_ITEMS); }
 
 bool av_leaves(Recorder *r, Av a, AvVec *out) {
   if (!a) return true;
@@ -405,6 +406,7 @@ bool av_same_tree(Recorder *r, Av a, Av b) {
     case AV_HOLE: return true;
     case AV_LIST:
     case AV_RANGE:
+    case AV_TEXT:
     case AV_TRANSFORM: break;
     default: return false;
   }

@@ -144,6 +144,10 @@ RecipeId recipe_range(ExitTable *t, RecipeId start, RecipeId stop, RecipeId step
   return with_items(t, (Recipe){.kind = RCP_range}, (RecipeId[]){start, stop, step}, 3);
 }
 
+RecipeId recipe_text(ExitTable *t, u32 joined, const RecipeId *items, u32 count) {
+  return with_items(t, (Recipe){.kind = RCP_text, .a = joined}, items, count);
+}
+
 RecipeId recipe_fn(ExitTable *t, struct Code *code, const RecipeId *captures, u32 count) {
   return with_items(t, (Recipe){.kind = RCP_fn, .code = code}, captures, count);
 }

@@ -32,6 +32,7 @@ typedef enum RecipeKind {
   RCP_transform, /* `a` = TransformKind; items: inner, settings */
   RCP_source, /* the object that SourceId `a` names, unchanged */
   RCP_items,  /* ValueId `a`, stacked along axis 0, as the list of its items; `item` appended to list b if b */
+  RCP_text,   /* `a` = 0: the text of item 0 by the format spec item 1 (text or nil); 1: the items, texts, joined */
   RCP_ref,    /* a ref that the region made; items: its content */
   RCP_COUNT
 } RecipeKind;
@@ -129,6 +130,7 @@ RecipeId recipe_source(ExitTable *t, SourceId s);
 RecipeId recipe_list(ExitTable *t, const RecipeId *items, u32 count);
 RecipeId recipe_record(ExitTable *t, const Name *keys, const RecipeId *items, u32 count);
 RecipeId recipe_range(ExitTable *t, RecipeId start, RecipeId stop, RecipeId step);
+RecipeId recipe_text(ExitTable *t, u32 joined, const RecipeId *items, u32 count);
 RecipeId recipe_fn(ExitTable *t, struct Code *code, const RecipeId *captures, u32 count);
 RecipeId recipe_group_fn(ExitTable *t, struct Code *code, u32 member, const RecipeId *members_captures, u32 count);
 RecipeId recipe_transform(ExitTable *t, u32 transform, RecipeId inner, RecipeId settings);

@@ -466,6 +466,7 @@ static void put_recipe(const Printer *p, RecipeId id) {
     case RCP_list: put_items(p, r, "list"); return;
     case RCP_record: put_items(p, r, "record"); return;
     case RCP_range: put_items(p, r, "range"); return;
+    case RCP_text: put_items(p, r, r->a ? "join" : "text"); return;
     case RCP_ref: put_items(p, r, "ref"); return;
     case RCP_fn:
       snprintf(name, sizeof name, r->a ? "group %u " : "fn ", r->b);

@@ -219,8 +219,6 @@ static Outcome step_recput(Recorder *r, Ins i) {
   return set(r, ins_a(i), av_record(r, keys, items, n));
 }
 
-static Outcome step_text(Recorder *r) { return rec_stuck(r, REASON_text_value, "a text is made of a computed value"); }
-
 /* A branch whose condition is known, or a jump: where it goes may be the end of the loop being lifted. */
 static Outcome go_to(Recorder *r, const Scope *s, u32 target);
 
@@ -527,7 +525,11 @@ static Outcome step(Recorder *r, const Scope *s) {
       return set(r, ins_a(i), av_items(r, AV_RANGE, parts, 3));
     }
     case BC_fmt:
-    case BC_join: return step_text(r);
+      o = rec_text(r, operand(r, ins_b(i)), operand(r, ins_c(i)), &out);
+      return o == OUT_GO ? set(r, ins_a(i), out) : o;
+    case BC_join:
+      o = rec_join(r, &f->regs[ins_b(i)], ins_c(i), &out);
+      return o == OUT_GO ? set(r, ins_a(i), out) : o;
     case BC_index: {
       const u8 kind = IX_VALUE;
       Av at = operand(r, ins_c(i));

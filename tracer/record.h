@@ -182,6 +182,8 @@ Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found); /* foun
 Outcome rec_path(Recorder *r, const Desc *d, Av root, const Av *regs, Av *out);
 /* An integer where a rule needs a literal: known while tracing, or a size whose present value a guard then pins. */
 bool rec_literal(Recorder *r, Av a, const char *what, i64 *out);
+Outcome rec_text(Recorder *r, Av v, Av spec, Av *out); /* spec: text or nil */
+Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out); /* of texts */
 Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out);
 Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, bool tail, Av *out, bool *pushed);
 Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 fall, u32 jump, u32 join);

@@ -316,6 +316,7 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     case OP_enumerate: return of_enumerate(r, params[0], out);
     case OP_array: return of_array(r, params[0], params[1], false, out);
     case OP_assert: return of_assert(r, params[0], out);
+    case OP_str: return rec_text(r, params[0], av_const(r, value_nil()), out);
     case OP_range: {
       Av parts[3] = {params[1] ? params[0] : av_const(r, value_weak_i64(0)), params[1] ? params[1] : params[0],
                      params[2] ? params[2] : av_const(r, value_weak_i64(1))};

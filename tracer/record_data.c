@@ -577,3 +577,75 @@ Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
   }
   return OUT_GO;
 }
+
+/* ---- texts ---------------------------------------------------------------------------------------------- */
+
+/* A format spec fits numbers of a dtype or it does not, whatever their values. */
+static bool spec_fits(Recorder *r, const ArrayType *t, Value spec) {
+  Value text;
+  if (spec.kind != V_TEXT || spec.text->len == 0) return true;
+  if (dtype_kind(t->dtype) > DK_FLOAT) return false;
+  if (vm_text(r->vm, (Value){.kind = V_NUM, .dtype = t->dtype}, spec, &text) != WEFT_OK) {
+    vm_error_clear(r->vm);
+    return false;
+  }
+  value_drop(r->vm, text);
+  return true;
+}
+
+/* Texts of computed numbers are made where the region is left: nothing in a graph looks at them. */
+Outcome rec_text(Recorder *r, Av v, Av spec, Av *out) {
+  Value known, how, text;
+  v = av_force(r, v);
+  spec = av_force(r, spec);
+  if (!v || !spec) return OUT_FAIL;
+  if (!av_const_value(r, spec, &how) || (how.kind != V_TEXT && how.kind != V_NIL)) return rec_stuck(r, REASON_text_value, "a computed format spec");
+  bool plain = how.kind == V_NIL || how.text->len == 0;
+  if (plain && av_at(r, v)->kind == AV_TEXT) return made(r, v, out);
+  if (av_const_value(r, v, &known) && known.kind != V_FN) {
+    if (vm_text(r->vm, known, how, &text) != WEFT_OK) {
+      vm_error_clear(r->vm);
+      return rec_stuck(r, REASON_raises, "the format spec does not fit");
+    }
+    Av a = av_const(r, text);
+    value_drop(r->vm, text);
+    return made(r, a, out);
+  }
+  if (!av_is_number(r, v)) return rec_stuck(r, REASON_text_value, "a text is made of %s", av_kind_text(r, v));
+  if (!spec_fits(r, value_type(r->g, av_value(r, v)), how)) return rec_stuck(r, REASON_raises, "the format spec does not fit");
+  return made(r, av_items(r, AV_TEXT, (Av[]){v, spec}, 2), out);
+}
+
+Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
+  enum { PARTS_MOST = 120 };
+  Av all[PARTS_MOST];
+  u32 n = 0;
+  for (u32 i = 0; i < count; i++) {
+    Value v;
+    Av a = av_force(r, parts[i]);
+    if (!a) return OUT_FAIL;
+    const AbsVal *t = av_at(r, a);
+    bool joined = t->kind == AV_TEXT && t->op;
+    if (t->kind != AV_TEXT && !(av_const_value(r, a, &v) && v.kind == V_TEXT)) return rec_stuck(r, REASON_raises, "%s joined to a text", av_kind_text(r, a));
+    t = av_at(r, a);
+    for (u32 k = 0; k < (joined ? t->count : 1); k++) {
+      if (n == PARTS_MOST) return rec_stuck(r, REASON_text_value, "a text of many parts");
+      all[n++] = joined ? av_item(r, a, k) : a;
+    }
+  }
+  bool known = true;
+  Value texts[PARTS_MOST], text;
+  for (u32 i = 0; i < n && known; i++) known = av_const_value(r, all[i], &texts[i]);
+  if (!known) {
+    Av a = av_items(r, AV_TEXT, all, n);
+    if (a) av_at(r, a)->op = 1;
+    return made(r, a, out);
+  }
+  if (!text_concat(r->vm, texts, n, &text)) {
+    vm_error_clear(r->vm);
+    return OUT_FAIL;
+  }
+  Av a = av_const(r, text);
+  value_drop(r->vm, text);
+  return made(r, a, out);
+}

@@ -24,6 +24,7 @@ RecipeId rec_recipe(Recorder *r, Av a) {
     case AV_LIST:
     case AV_RECORD:
     case AV_RANGE:
+    case AV_TEXT:
     case AV_TRANSFORM:
     case AV_CLOSURE: {
       if (v->source) return recipe_source(t, v->source);
@@ -46,6 +47,7 @@ RecipeId rec_recipe(Recorder *r, Av a) {
       if (ok) switch (copy.kind) {
           case AV_LIST: made = recipe_list(t, ids, n); break;
           case AV_RECORD: made = recipe_record(t, copy.shape->keys, ids, n); break;
+          case AV_TEXT: made = recipe_text(t, copy.op, ids, n); break;
           case AV_RANGE: made = recipe_range(t, ids[0], ids[1], ids[2]); break;
           case AV_TRANSFORM: made = recipe_transform(t, copy.op, ids[0], ids[1]); break;
           default:

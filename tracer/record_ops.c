@@ -82,6 +82,7 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   }
   u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
   if (bc == BC_add && ka == AV_LIST && kb == AV_LIST) return join_lists(r, a, b, out);
+  if (bc == BC_add && (ka == AV_TEXT || kb == AV_TEXT)) return rec_join(r, (Av[]){a, b}, 2, out);
   if (bc == BC_eq || bc == BC_ne) {
     /* values of different types are unequal; of one type, only when that is known */
     if (strcmp(av_kind_text(r, a), av_kind_text(r, b)) != 0) return made(r, av_const(r, value_bool(bc == BC_ne)), out);

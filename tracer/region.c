@@ -153,6 +153,26 @@ static WeftStatus make_list(RecipeBuild *b, const Recipe *r, Value *out) {
   return WEFT_OK;
 }
 
+static WeftStatus make_text(RecipeBuild *b, const Recipe *r, Value *out) {
+  Vm *vm = b->vm;
+  Value *parts = mem_alloc(&vm->alloc, sizeof *parts * (r->count + 1));
+  if (!parts) return vm_error_memory(vm);
+  u32 n = 0;
+  WeftStatus status = WEFT_OK;
+  for (; n < r->count && status == WEFT_OK; n += status == WEFT_OK) {
+    status = build_recipe(b, b->graph->exits.ids.data[r->first + n], &parts[n]);
+    if (status == WEFT_OK && r->a && parts[n].kind != V_TEXT) {
+      value_drop(vm, parts[n]);
+      status = vm_error(vm, EK_unsupported, "what is joined is no text");
+    }
+  }
+  if (status == WEFT_OK && !r->a) status = vm_text(vm, parts[0], parts[1], out);
+  else if (status == WEFT_OK && !text_concat(vm, parts, n, out)) status = WEFT_ERROR;
+  while (n-- > 0) value_drop(vm, parts[n]);
+  mem_free(&vm->alloc, parts, sizeof *parts * (r->count + 1));
+  return status;
+}
+
 static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
   const ExitTable *t = &b->graph->exits;
   Vm *vm = b->vm;
@@ -172,6 +192,7 @@ static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
     case RCP_list: return make_list(b, r, out);
     case RCP_record: return make_record(b, r, out);
     case RCP_items: return make_items(b, r, out);
+    case RCP_text: return make_text(b, r, out);
     case RCP_fn: return make_fn(b, r, out);
     case RCP_range: {
       Value part[3];

@@ -640,7 +640,7 @@ op_recspread:
 op_range: TRY_NEXT(make_range(vm, base, ins));
 op_fmt: {
   Value v;
-  TRY(make_text(vm, *BK, *CK, &v));
+  TRY(vm_text(vm, *BK, *CK, &v));
   set_register(vm, A, v);
   KILL_NEXT();
 }

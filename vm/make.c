@@ -167,7 +167,7 @@ WeftStatus make_range(Vm *vm, Value *base, Ins ins) {
   return WEFT_OK;
 }
 
-WeftStatus make_text(Vm *vm, Value v, Value spec, Value *out) {
+WeftStatus vm_text(Vm *vm, Value v, Value spec, Value *out) {
   if (spec.kind == V_TEXT && spec.text->len) {
     if (!vm->format) return vm_error(vm, EK_unsupported, "format specifications are not supported");
     return vm->format(vm, v, spec.text->data, spec.text->len, out);

@@ -11,7 +11,6 @@ WeftStatus make_list(Vm *vm, Value *base, Ins ins) MUST_USE;
 WeftStatus make_array(Vm *vm, Value *base, Ins ins) MUST_USE;
 WeftStatus make_record(Vm *vm, const Frame *f, Ins ins) MUST_USE;
 WeftStatus make_range(Vm *vm, Value *base, Ins ins) MUST_USE;
-WeftStatus make_text(Vm *vm, Value v, Value spec, Value *out) MUST_USE; /* fmt */
 
 /* Parts of literals with spreads. On error nothing has changed. */
 WeftStatus make_extend(Vm *vm, Value *list, Value v) MUST_USE; /* appends the items of a list, array, range or text */

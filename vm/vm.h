@@ -264,6 +264,7 @@ WeftStatus vm_call(Vm *vm, Value fn, Value *args, u32 nargs, Value *out) MUST_US
 WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 nargs, Value *out) MUST_USE;
 /* Runs an operation on normalised arguments: tape, device or eager kernel. Borrows or takes args as EagerFn. */
 WeftStatus vm_op(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;
+WeftStatus vm_text(Vm *vm, Value v, Value spec, Value *out) MUST_USE; /* the text of v by a format spec; spec nil: as str gives it */
 /* Binary and unary operators by BcOp, with scalars inline; consumes nothing. */
 WeftStatus vm_binary(Vm *vm, u32 bc, Value a, Value b, Value *out) MUST_USE;
 /* Interprets the top frame until the frame count falls to `floor`; the result of that frame in *out. */
