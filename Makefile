@@ -33,7 +33,7 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 
 # ---- goals that only hand on to another make, so that set-up can come before the build ------------
 
-OUTER    := check check-all run bench clean help setup lint cuda-tools asan fuzz gpu-check
+OUTER    := check check-all run bench clean help setup lint cuda-tools asan fuzz gpu-check mechanisms
 INNER    := $(filter-out $(OUTER),$(or $(MAKECMDGOALS),all))
 
 .DEFAULT_GOAL := all
@@ -229,6 +229,10 @@ gpu-check:
 lint:
 	@.ci/lint
 
+mechanisms:
+	@$(MAKE) --no-print-directory quick tests
+	@.ci/mechanisms
+
 INSTALL  ?= install
 LIBDIR   ?= $(PREFIX)/lib
 install: all $(B)/weft.pc
@@ -269,6 +273,7 @@ help:
 ## make test        the tests without set-up, without the sanitizers
 ## make quick       builds the library, the program and the unit tests; warnings are errors; runs nothing
 ## make bench       measures every claim about speed beside a peer
+## make mechanisms  the table of docs/mechanisms.md with the tests named after its rows, and how they ended
 ## make lint        proves that folders include each other only downwards through facades
 ## make asan        the same tree under AddressSanitizer and UBSan, in build/asan
 ## make fuzz        the fuzzers, in build/fuzz

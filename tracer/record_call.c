@@ -386,7 +386,7 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
   if (v.kind != AV_CLOSURE) return rec_stuck(r, REASON_raises, "%s is called", av_kind_text(r, fn));
   u32 same = 0;
   for (u32 i = 0; i < r->frames.count; i++) same += r->frames.data[i].code == v.code;
-  if (same > (u32)r->vm->tunables.inline_recursion) return rec_stuck(r, REASON_recursion, "recursion");
+  if (same > (u32)(r->nest ? r->vm->tunables.inline_recursion : r->vm->tunables.inline_straight)) return rec_stuck(r, REASON_recursion, "recursion");
   if (r->frames.count > (u32)r->vm->tunables.inline_depth) return rec_stuck(r, REASON_recursion, "calls nested too deep");
   Proto *p = v.code->proto;
   Av regs_small[64], *regs = p->nparams <= COUNT_OF(regs_small) ? regs_small : NULL;

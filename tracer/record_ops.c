@@ -159,8 +159,16 @@ bool rec_is_setting(u32 op, u32 param) {
 
 static bool named(const OpParam *p, const char *s) { return strlen(s) == p->len && memcmp(s, p->name, p->len) == 0; }
 
+/* Parameters that a rule must know: a size there is pinned to its present value. */
+static bool needs_literal(const OpParam *p) {
+  static const char *const names[] = {"axis", "axes", "axis1", "axis2", "source", "destination"};
+  for (u32 i = 0; i < COUNT_OF(names); i++)
+    if (named(p, names[i])) return true;
+  return false;
+}
+
 /* A list of integers as an attribute: constants, else sizes. */
-static Outcome list_setting(Recorder *r, u32 param, Av a, bool shape, GraphAttr *out) {
+static Outcome list_setting(Recorder *r, u32 param, Av a, bool shape, bool literal, GraphAttr *out) {
   u32 n = av_at(r, a)->count;
   i64 ints[2 * TYPE_MAX_RANK];
   Dim dims[TYPE_MAX_RANK];
@@ -176,7 +184,7 @@ static Outcome list_setting(Recorder *r, u32 param, Av a, bool shape, GraphAttr 
       continue;
     }
     if (pairs || !av_dim(r, item, &dims[i])) return rec_stuck(r, REASON_data_dependent_shape, "a list of sizes holds %s", av_kind_text(r, item));
-    known &= av_known_int(r, item, &ints[i]);
+    known &= literal ? rec_literal(r, item, "axis", &ints[i]) : av_known_int(r, item, &ints[i]);
   }
   if (pairs || (known && !shape)) *out = attr_ints(r->g, param, ints, pairs ? 2 * n : n, pairs);
   else *out = attr_dims(r->g, param, dims, n);
@@ -188,7 +196,7 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   bool shape = named(p, "shape") || named(p, "reps");
   a = av_force(r, a);
   if (!a) return OUT_FAIL;
-  if (av_at(r, a)->kind == AV_LIST) return list_setting(r, param, a, shape, out);
+  if (av_at(r, a)->kind == AV_LIST) return list_setting(r, param, a, shape, needs_literal(p), out);
   Value v;
   Dim d;
   if (av_const_value(r, a, &v)) {
@@ -210,7 +218,8 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
       *out = attr_dims(r->g, param, &d, 1);
       return r->g->failed ? OUT_FAIL : OUT_GO;
     }
-    *out = attr_dim(param, d);
+    i64 now;
+    *out = needs_literal(p) && rec_literal(r, a, "axis", &now) ? attr_int(param, now) : attr_dim(param, d);
     return OUT_GO;
   }
   return rec_stuck(r, REASON_literal_needed, "%s: `%.*s` must be known while tracing", op_name(op), (int)p->len, p->name);
