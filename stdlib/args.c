@@ -214,7 +214,7 @@ WeftStatus num_fit(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
     return WEFT_OK;
   }
   if (value_is_weak(v) && !num_fits(v, dtype))
-    return vm_error(vm, EK_value, "%s: the number %lld does not fit %s", op_name(op), (long long)v.i, dtype_name(dtype));
+    return vm_error(vm, EK_value, "%s: the number %lld does not fit %s", op == OP_astype ? dtype_name(dtype) : op_name(op), (long long)v.i, dtype_name(dtype));
   *out = num_convert_unchecked(v, dtype);
   return WEFT_OK;
 }

@@ -154,7 +154,13 @@ static void format_array(Vm *vm, Value v, ElementFn element, void *ctx, Buf *out
   array_axis(vm, a, 0, 0, a->size > FORMAT_ELEMENTS, element, ctx, out);
 }
 
-static void format_at(Vm *vm, Value v, bool bare, u32 depth, Buf *out) {
+/* The refs whose content is being written: one that holds itself is written once. */
+typedef struct Open {
+  const Ref *ref;
+  const struct Open *outer;
+} Open;
+
+static void format_at(Vm *vm, Value v, bool bare, u32 depth, const Open *open, Buf *out) {
   if (depth > FORMAT_DEPTH) {
     buf_puts(out, "…");
     return;
@@ -172,7 +178,7 @@ static void format_at(Vm *vm, Value v, bool bare, u32 depth, Buf *out) {
       buf_putc(out, '(');
       for (u32 i = 0; i < v.list->count && !out->failed; i++) {
         if (i) buf_puts(out, ", ");
-        format_at(vm, v.list->items[i], false, depth + 1, out);
+        format_at(vm, v.list->items[i], false, depth + 1, open, out);
       }
       buf_puts(out, v.list->count == 1 ? ",)" : ")");
       break;
@@ -194,7 +200,7 @@ static void format_at(Vm *vm, Value v, bool bare, u32 depth, Buf *out) {
           buf_putc(out, '"');
         }
         buf_puts(out, ": ");
-        format_at(vm, v.record->items[i], false, depth + 1, out);
+        format_at(vm, v.record->items[i], false, depth + 1, open, out);
       }
       buf_putc(out, '}');
       break;
@@ -211,11 +217,16 @@ static void format_at(Vm *vm, Value v, bool bare, u32 depth, Buf *out) {
       buf_printf(out, "<fn%s%s>", *name ? " " : "", name);
       break;
     }
-    case V_REF:
+    case V_REF: {
+      Open inner = {v.ref, open};
+      bool again = false;
+      for (const Open *o = open; o && !again; o = o->outer) again = o->ref == v.ref;
       buf_puts(out, "<ref ");
-      format_at(vm, v.ref->value, false, depth + 1, out);
+      if (again) buf_puts(out, "…");
+      else format_at(vm, v.ref->value, false, depth + 1, &inner, out);
       buf_putc(out, '>');
       break;
+    }
     case V_MODULE: buf_printf(out, "<module %s>", name_text(&vm->names, v.module->name)); break;
     case V_DTYPE: buf_puts(out, dtype_name(v.dtype)); break;
     case V_HANDLE: buf_printf(out, "<%s>", v.handle->type->name); break;
@@ -223,7 +234,7 @@ static void format_at(Vm *vm, Value v, bool bare, u32 depth, Buf *out) {
   }
 }
 
-void format_value(Vm *vm, Value v, bool bare, Buf *out) { format_at(vm, v, bare, 0, out); }
+void format_value(Vm *vm, Value v, bool bare, Buf *out) { format_at(vm, v, bare, 0, NULL, out); }
 
 /* ---- specs ------------------------------------------------------------------------------------------------ */
 

@@ -60,8 +60,8 @@ static bool agree(const HostRun *eager, const HostRun *r) {
 static bool run_program(unsigned long seed) {
   progress->seed = seed;
   char *program = generate_program(seed);
-  if (show) printf("%s", program);
-  HostSetup setup = {.backend = "eager", .hot = -1, .fuel = 200000, .memory = 64 << 20};
+  if (show) printf("%s", program), fflush(stdout);
+  HostSetup setup = {.backend = "eager", .hot = -1, .fuel = 200000, .memory = 64 << 20, .deadline = 4};
   alarm(PROGRAM_SECONDS);
   snprintf((char *)progress->tier, sizeof progress->tier, "eager");
   HostRun eager = host_run(&setup, "diff.weft", program);
