@@ -5,6 +5,10 @@
 
 Av av_new(Recorder *r, AbsVal v) {
   if (r->avs.count == 0 && !vec_push(&r->vm->alloc, &r->avs, (AbsVal){0})) goto refused;
+  v.parts = 1;
+  if (v.kind == AV_LIST || v.kind == AV_RECORD || v.kind == AV_CLOSURE)
+    for (u32 i = 0; i < v.count && v.parts <= PARTS_MAX; i++) v.parts += r->avs.data[r->items.data[v.first + i]].parts;
+  if (v.parts > PARTS_MAX) v.parts = PARTS_MAX + 1;
   if (!vec_push(&r->vm->alloc, &r->avs, v)) goto refused;
   return r->avs.count - 1;
 refused:
@@ -127,7 +131,9 @@ static Av read_number(Recorder *r, SourceId s, Value v) {
   return av_num(r, graph_input(g, graph_type(g, &t), in));
 }
 
-enum { LIST_ITEMS_MAX = 64 }; /* longer lists and records are not taken apart */
+enum { LIST_ITEMS_MAX = 64, SOURCES_MAX = 4096 }; /* longer lists and records are not taken apart, nor more of them */
+
+static bool many(const Recorder *r, u32 items) { return items > LIST_ITEMS_MAX || r->g->guards.sources.items.count > SOURCES_MAX; }
 
 static Av opaque(Recorder *r, SourceId s, Value v, Span why) {
   if (!guard_tag(&r->g->guards, s, v, false, why)) return 0;
@@ -156,7 +162,7 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
     }
     case V_LIST: {
       List *l = v.list;
-      if (l->count > LIST_ITEMS_MAX) return opaque(r, s, v, why);
+      if (many(r, l->count)) return opaque(r, s, v, why);
       if (!guard_len(gs, s, REL_eq, l->count, why)) return 0;
       u32 first = r->items.count;
       for (u32 i = 0; i < l->count; i++)
@@ -170,7 +176,7 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
     }
     case V_RECORD: {
       Record *rec = v.record;
-      if (rec->shape->count > LIST_ITEMS_MAX) return opaque(r, s, v, why);
+      if (many(r, rec->shape->count)) return opaque(r, s, v, why);
       if (!guard_shape(gs, s, rec, true, 0, why)) return 0;
       u32 first = r->items.count, n = rec->shape->count;
       for (u32 i = 0; i < n; i++)

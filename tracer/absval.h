@@ -33,6 +33,8 @@ typedef enum AvKind {
 /* Where the captures of a closure are found. */
 typedef enum EnvKind { ENV_ITEMS, ENV_SOURCE, ENV_ROOT } EnvKind;
 
+enum { PARTS_MAX = 4096 }; /* larger trees are not traced: a list that holds one list twice, 30 times over, has 2^30 leaves */
+
 typedef struct AbsVal {
   u8 kind;
   u8 env;        /* EnvKind */
@@ -41,6 +43,7 @@ typedef struct AbsVal {
   SourceId source; /* what this value is, unchanged; 0: none */
   SourceId env_source; /* ENV_SOURCE: the function whose captures these are */
   u32 first, count; /* Recorder.items */
+  u32 parts;     /* this and all below it, as often as they stand there; at most PARTS_MAX + 1 */
   Shape *shape;  /* kept by the recorder */
   Code *code;    /* kept by the recorder */
   Value konst;   /* CONST: kept by the recorder; LAZY, OBJECT: borrowed for the trace */

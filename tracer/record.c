@@ -96,6 +96,7 @@ static Av operand(Recorder *r, u32 rk) {
 
 static Outcome set(Recorder *r, u32 reg, Av a) {
   if (!a || r->failed) return OUT_FAIL;
+  if (av_at(r, a)->parts > PARTS_MAX) return rec_stuck(r, REASON_graph_size, "a value of more than %u parts", PARTS_MAX);
   RecFrame *f = rec_top(r);
   f->regs[reg] = a;
   f->pc++;

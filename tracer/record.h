@@ -42,6 +42,7 @@ typedef struct RecCell {
   Av value;
   Av first;   /* as it was on entry, perhaps not read yet */
   bool dirty; /* written by the trace */
+  bool open;  /* its recipe is being made */
 } RecCell;
 
 /* What a loop carries: a register of its frame, or a cell. */

@@ -17,8 +17,11 @@ RecipeId rec_recipe(Recorder *r, Av a) {
     case AV_NUM: return recipe_value(t, v->value);
     case AV_OBJECT: return v->source ? recipe_source(t, v->source) : 0;
     case AV_REF: {
-      const RecCell *cell = &r->cells.data[v->value];
-      RecipeId content = rec_recipe(r, cell->value);
+      u32 cell = v->value;
+      if (r->cells.data[cell].open) return 0; /* it holds itself */
+      r->cells.data[cell].open = true;
+      RecipeId content = rec_recipe(r, r->cells.data[cell].value);
+      r->cells.data[cell].open = false;
       return content ? recipe_ref(t, content) : 0;
     }
     case AV_LIST:

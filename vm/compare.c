@@ -12,6 +12,8 @@ typedef struct Pair {
 } Pair;
 typedef VEC(Pair) Pairs;
 
+enum { POLL_PAIRS = 1024 };
+
 static WeftStatus equal_arrays(Vm *vm, Value a, Value b, bool *out) {
   NumBox ba, bb;
   Array *x = array_of(a, &ba), *y = array_of(b, &bb);
@@ -72,8 +74,7 @@ static WeftStatus equal_step(Vm *vm, Pairs *todo, Value a, Value b, bool *out) {
     }
     case V_LIST:
       *out = a.list->count == b.list->count;
-      if (a.list == b.list) break;
-      for (u32 i = a.list->count; *out && i-- > 0;) /* the first item is compared first */
+      for (u32 i = a.list->count; *out && i-- > 0;) /* the first item first; the same list may hold NaN, and differ */
         if (!vec_push(&vm->alloc, todo, (Pair){a.list->items[i], b.list->items[i]})) return vm_error_memory(vm);
       break;
     case V_RECORD: {
@@ -94,9 +95,10 @@ static WeftStatus equal_step(Vm *vm, Pairs *todo, Value a, Value b, bool *out) {
 WeftStatus value_equal(Vm *vm, Value a, Value b, bool *out) {
   Pairs todo = {0};
   WeftStatus status = equal_step(vm, &todo, a, b, out);
-  while (status == WEFT_OK && *out && todo.count) {
+  for (u32 steps = 1; status == WEFT_OK && *out && todo.count; steps++) {
     Pair p = todo.data[--todo.count];
-    status = equal_step(vm, &todo, p.a, p.b, out);
+    status = steps % POLL_PAIRS ? WEFT_OK : vm_poll(vm, 1); /* lists of lists that are shared have many paths */
+    if (status == WEFT_OK) status = equal_step(vm, &todo, p.a, p.b, out);
   }
   vec_free(&vm->alloc, &todo);
   return status;

@@ -1,5 +1,6 @@
 /* diff.c — random programs, run by the interpreter alone and compiled; they must agree to the last bit.
- *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir] [--hot N] [--show]
+ *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir] [--hot N] [--exits] [--show]
+ *   build/tests/diff --file PATH …: that program
  * Ten programs are one case. A program that differs is printed, with its seed: `diff --seed S --count 1 --show`. */
 #include <errno.h>
 #include <signal.h>
@@ -25,8 +26,8 @@ static volatile struct Progress {
   unsigned long errors; /* programs that ended in an error, in every tier */
 } *progress;
 
-static bool show;
-static const char *only_tier;
+static bool show, exits; /* exits: take one at every instruction */
+static const char *only_tier, *file;
 static int hot;
 
 static bool same(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
@@ -56,10 +57,21 @@ static bool agree(const HostRun *eager, const HostRun *r) {
   return false;
 }
 
+static char *read_program(const char *path) {
+  FILE *f = fopen(path, "rb");
+  size_t n = 0, cap = 1 << 20;
+  char *text = malloc(cap);
+  if (!f || !text) exit(2);
+  n = fread(text, 1, cap - 1, f);
+  text[n] = 0;
+  fclose(f);
+  return text;
+}
+
 /* In a child. */
 static bool run_program(unsigned long seed) {
   progress->seed = seed;
-  char *program = generate_program(seed);
+  char *program = file ? read_program(file) : generate_program(seed);
   if (show) printf("%s", program), fflush(stdout);
   HostSetup setup = {.backend = "eager", .hot = -1, .fuel = 200000, .memory = 64 << 20, .deadline = 4};
   alarm(PROGRAM_SECONDS);
@@ -72,7 +84,7 @@ static bool run_program(unsigned long seed) {
   for (size_t t = 0; t < sizeof tiers / sizeof tiers[0] && well && !limited; t++) {
     if (only_tier && strcmp(only_tier, tiers[t]) != 0) continue;
     snprintf((char *)progress->tier, sizeof progress->tier, "%s", tiers[t]);
-    setup = (HostSetup){.backend = tiers[t], .hot = hot, .memory = 64 << 20};
+    setup = (HostSetup){.backend = tiers[t], .hot = hot, .force_exits = exits, .memory = 64 << 20};
     HostRun r = host_run(&setup, "diff.weft", program);
     well = agree(&eager, &r);
     host_run_free(&r);
@@ -87,6 +99,8 @@ int main(int argc, char **argv) {
   unsigned long count = 1000, seed = 1;
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--show") == 0) show = true;
+    else if (strcmp(argv[i], "--exits") == 0) exits = true;
+    else if (i + 1 < argc && strcmp(argv[i], "--file") == 0) file = argv[++i], count = 1;
     else if (i + 1 < argc && strcmp(argv[i], "--count") == 0) count = strtoul(argv[++i], NULL, 10);
     else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) seed = strtoul(argv[++i], NULL, 10);
     else if (i + 1 < argc && strcmp(argv[i], "--hot") == 0) hot = atoi(argv[++i]);
