@@ -24,6 +24,8 @@ WeftStatus hop_install(Vm *vm) {
   t->constructs[OP_grad] = record_make_grad;
   t->constructs[OP_value_and_grad] = record_make_grad;
   t->constructs[OP_stop_gradient] = record_stop_gradient;
+  t->constructs[OP_vmap] = record_make_vmap;
+  t->transforms[TF_vmap] = record_vmap;
   t->transforms[TF_grad] = record_grad;
   t->transforms[TF_value_and_grad] = record_grad;
   return WEFT_OK;

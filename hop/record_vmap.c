@@ -1,0 +1,203 @@
+/* record_vmap.c — vmap in a trace: the function is recorded for one lane, then its block is batched. A function that cannot
+ * be captured whole, or batched, leaves the trace as it was, and vmap runs it lane by lane. */
+#include <string.h>
+
+#include "hop/batch.h"
+#include "hop/vmap.h"
+
+enum { VMAP_ARGS = 64, NOT_MAPPED = INT32_MIN };
+
+typedef VEC(i32) AxisVec;
+
+static Outcome made(Recorder *r, Av a, Av *out) {
+  *out = a;
+  return a && !r->failed ? OUT_GO : OUT_FAIL;
+}
+
+/* An axis for each leaf, as in vmap.c. */
+static Outcome spread(Recorder *r, Av spec, Av tree, u32 depth, AxisVec *out) {
+  Value v;
+  spec = av_force(r, spec);
+  tree = av_force(r, tree);
+  if (!spec || !tree) return OUT_FAIL;
+  if (depth > 60) return rec_stuck(r, REASON_graph_size, "a deep tree");
+  i64 axis = NOT_MAPPED;
+  if ((av_const_value(r, spec, &v) && v.kind == V_NIL) || av_known_int(r, spec, &axis)) {
+    AvVec leaves = {0};
+    Outcome o = av_leaves(r, tree, &leaves) ? OUT_GO : OUT_FAIL;
+    for (u32 i = 0; i < leaves.count && o == OUT_GO; i++)
+      if (!vec_push(&r->vm->alloc, out, (i32)axis)) o = OUT_FAIL;
+    vec_free(&r->vm->alloc, &leaves);
+    return o;
+  }
+  u8 kind = av_at(r, spec)->kind;
+  u32 n = av_at(r, spec)->count;
+  if ((kind != AV_LIST && kind != AV_RECORD) || av_at(r, tree)->kind != kind || av_at(r, tree)->count != n)
+    return rec_stuck(r, REASON_literal_needed, "the axes of vmap must be known and fit");
+  Outcome o = OUT_GO;
+  for (u32 i = 0; i < n && o == OUT_GO; i++) {
+    i32 at = kind == AV_RECORD ? av_field(r, spec, av_at(r, tree)->shape->keys[i]) : (i32)i;
+    o = at < 0 ? rec_stuck(r, REASON_raises, "the axes of vmap do not fit") : spread(r, av_item(r, spec, (u32)at), av_item(r, tree, i), depth + 1, out);
+  }
+  return o;
+}
+
+static ValueId moved(Graph *g, ValueId x, i64 from, i64 to) {
+  if (!x || from == to) return x;
+  GraphAttr attrs[2] = {attr_int(1, from), attr_int(2, to)};
+  return graph_op(g, OP_moveaxis, &x, 1, attrs, 2, NULL);
+}
+
+typedef struct Lane {
+  AvVec leaves;    /* of all arguments */
+  ValueVec values; /* of these: mapped ones with the lanes first */
+  AxisVec axes;
+  Dim lanes;
+} Lane;
+
+static Outcome map_args(Recorder *r, Av spec, const Av *args, u32 nargs, Lane *l) {
+  Graph *g = r->g;
+  spec = av_force(r, spec);
+  if (!spec) return OUT_FAIL;
+  bool list = av_at(r, spec)->kind == AV_LIST;
+  l->lanes = DIM_NONE;
+  if (list && av_at(r, spec)->count != nargs) return rec_stuck(r, REASON_raises, "vmap: in_axes names another number of arguments");
+  for (u32 a = 0; a < nargs; a++) {
+    u32 from = l->leaves.count;
+    Av tree = av_force(r, args[a]);
+    if (!tree || !av_leaves(r, tree, &l->leaves)) return OUT_FAIL;
+    Outcome o = spread(r, list ? av_item(r, spec, a) : spec, tree, 0, &l->axes);
+    if (o != OUT_GO) return o;
+    for (u32 i = from; i < l->leaves.count; i++) {
+      ValueId v = av_value(r, l->leaves.data[i]);
+      if (!v) return OUT_FAIL;
+      if (l->axes.data[i] != NOT_MAPPED) {
+        const ArrayType *t = value_type(g, v);
+        i64 axis = l->axes.data[i] < 0 ? l->axes.data[i] + (i64)t->rank : l->axes.data[i], x, y;
+        if (axis < 0 || axis >= t->rank) return rec_stuck(r, REASON_raises, "vmap: an axis is out of range");
+        Dim n = t->dims[axis];
+        if (l->lanes == DIM_NONE) l->lanes = n;
+        else if (!size_same(&g->sizes, l->lanes, n)) {
+          Span at = rec_top(r)->code->proto->spans[rec_top(r)->pc];
+          if (!size_hint(&g->sizes, l->lanes, &x) || !size_hint(&g->sizes, n, &y) || x != y) return rec_stuck(r, REASON_raises, "vmap: lanes differ");
+          if (!guard_relation(&g->guards, &g->sizes, REL_eq, l->lanes, n, "vmap", at)) return OUT_FAIL;
+        }
+        if (!(v = moved(g, v, axis, 0))) return OUT_FAIL;
+      }
+      if (!vec_push(&r->vm->alloc, &l->values, v)) return OUT_FAIL;
+    }
+  }
+  return l->lanes == DIM_NONE ? rec_stuck(r, REASON_raises, "vmap: nothing is mapped over") : OUT_GO;
+}
+
+/* The results of the lane as those of all lanes, axes as out_axes says. */
+static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, Av *out) {
+  Graph *g = r->g;
+  AvVec leaves = {0};
+  AxisVec axes = {0};
+  Outcome o = av_leaves(r, tree, &leaves) ? spread(r, spec, tree, 0, &axes) : OUT_FAIL;
+  for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
+    ValueId lane = av_value(r, leaves.data[i]), v = 0;
+    if (axes.data[i] == NOT_MAPPED) {
+      if (batch_is_mapped(b, lane)) o = rec_stuck(r, REASON_no_rule, "vmap: a result without axis that differs between lanes");
+      else v = batch_get(b, lane);
+    } else {
+      i64 rank = value_type(g, lane)->rank + 1, axis = axes.data[i] < 0 ? axes.data[i] + rank : axes.data[i];
+      if (rank > TYPE_MAX_RANK || axis < 0 || axis >= rank) o = rec_stuck(r, REASON_raises, "vmap: an axis is out of range");
+      else v = moved(g, batch_full(b, lane), 0, axis);
+    }
+    if (o == OUT_GO && (!v || !(leaves.data[i] = av_num(r, v)))) o = OUT_FAIL;
+  }
+  u32 next = 0;
+  if (o == OUT_GO) o = made(r, av_rebuild(r, tree, leaves.data, &next), out);
+  vec_free(&r->vm->alloc, &leaves);
+  vec_free(&r->vm->alloc, &axes);
+  return o;
+}
+
+static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av *args, u32 nargs, Av *out) {
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  Lane l = {0};
+  AvVec params = {0};
+  Av settings = av_force(r, av_item(r, transform, 1)), passed[VMAP_ARGS], result = 0;
+  ValueVec own = {0};
+  BlockId parent = g->at, block = 0;
+  Batch b = {.r = r};
+  if (!settings) return OUT_FAIL;
+  Outcome o = map_args(r, av_item(r, settings, 0), args, nargs, &l);
+  if (o == OUT_GO && !(block = graph_open(g))) o = OUT_FAIL;
+  for (u32 i = 0; i < l.values.count && o == OUT_GO; i++) {
+    ValueId p = 0;
+    Av a = l.leaves.data[i];
+    if (l.axes.data[i] != NOT_MAPPED) {
+      ArrayType t = *value_type(g, l.values.data[i]);
+      t.rank--;
+      memmove(t.dims, t.dims + 1, sizeof t.dims[0] * t.rank);
+      p = graph_param(g, block, graph_type(g, &t));
+      a = p ? av_num(r, p) : 0;
+    }
+    if (!a || !vec_push(alloc, &params, a) || !vec_push(alloc, &own, p)) o = OUT_FAIL;
+  }
+  for (u32 i = 0, next = 0; i < nargs && o == OUT_GO; i++)
+    if (!(passed[i] = av_rebuild(r, av_force(r, args[i]), params.data, &next))) o = OUT_FAIL;
+  if (o == OUT_GO) o = rec_call(r, av_item(r, transform, 0), passed, NULL, nargs, &result);
+  if (o == OUT_GO && !(result = av_force(r, result))) o = OUT_FAIL;
+  if (o == OUT_GO && g->at != block) o = rec_stuck(r, REASON_construct_body, "a function of vmap that ends elsewhere");
+  for (u32 i = 0; i < r->cells.count && o == OUT_GO; i++)
+    if (r->cells.data[i].dirty && r->cells.data[i].source && !(i < base->ncells && base->cells[i].dirty && base->cells[i].value == r->cells.data[i].value))
+      o = rec_stuck(r, REASON_construct_body, "a function of vmap writes a variable");
+  if (o == OUT_GO) { /* the lane's block is closed and held by nothing: the cursor goes back */
+    if (!graph_close(g, TERM_yield, NULL, 0, 0) || !batch_init(&b, r, l.lanes)) o = OUT_FAIL;
+    graph_at_end(g, parent);
+  }
+  for (u32 i = 0; i < own.count && o == OUT_GO; i++)
+    if (own.data[i]) batch_set(&b, own.data[i], l.values.data[i], true);
+  if (o == OUT_GO) {
+    const GraphBlock *x = &g->blocks.data[block];
+    for (u32 i = 0; i < x->captures.count; i++) batch_set(&b, x->captures.data[i].inner, x->captures.data[i].outer, false);
+    o = batch_block(&b, block);
+  }
+  if (o == OUT_GO) o = join(r, &b, av_item(r, settings, 1), result, out);
+  if (o == OUT_GO) r->vm->counters.at[STAT_constructs]++;
+  batch_free(&b);
+  vec_free(alloc, &l.leaves);
+  vec_free(alloc, &l.values);
+  vec_free(alloc, &l.axes);
+  vec_free(alloc, &params);
+  vec_free(alloc, &own);
+  return o;
+}
+
+Outcome record_vmap(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out) {
+  RecState state;
+  if (nargs > VMAP_ARGS) return rec_stuck(r, REASON_graph_size, "vmap of many arguments");
+  RecMark mark = rec_mark(r);
+  if (!rec_save(r, &state)) return OUT_FAIL;
+  Outcome o = batched(r, &state, transform, args, nargs, out);
+  if (o != OUT_GO && o != OUT_FAIL) {
+    u16 reason = r->reason;
+    rec_rollback(r, &mark);
+    rec_restore(r, &state);
+    r->reason = reason;
+  }
+  rec_state_free(r, &state);
+  return o;
+}
+
+Outcome record_make_vmap(Recorder *r, u32 op, const Av *params, Av *out) {
+  (void)op;
+  Av parts[2] = {av_force(r, params[0]), 0}, axes[2];
+  for (u32 i = 0; i < 2; i++) {
+    axes[i] = params[i + 1] ? av_force(r, params[i + 1]) : 0;
+    if (!axes[i] || av_at(r, axes[i])->kind == AV_HOLE) axes[i] = av_const(r, value_weak_i64(0));
+  }
+  if (!parts[0] || !axes[0] || !axes[1] || !(parts[1] = av_items(r, AV_LIST, axes, 2))) return OUT_FAIL;
+  u8 kind = av_at(r, parts[0])->kind;
+  Value f;
+  bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM || (av_const_value(r, parts[0], &f) && (f.kind == V_FN || f.kind == V_DTYPE));
+  if (!callable) return rec_stuck(r, REASON_raises, "vmap of %s", av_kind_text(r, parts[0]));
+  Av a = av_items(r, AV_TRANSFORM, parts, 2);
+  if (a) av_at(r, a)->op = TF_vmap;
+  return made(r, a, out);
+}
