@@ -307,7 +307,7 @@ static bool infer_ramp(Infer *c) {
     if (dtype != DT_NONE) out->dtype = (u8)dtype;
     return true;
   }
-  bool ints = true, known = true, one = !given(c, 1);
+  bool ints = true, known = true, literal = false, one = !given(c, 1);
   const ArrayType *xs[3];
   u32 n = 0;
   v[0] = value_i64(0);
@@ -322,13 +322,20 @@ static bool infer_ramp(Infer *c) {
       v[i] = value_i64(known ? k : 0);
       continue;
     }
+    if (c->args[i].kind == ARG_attr && c->args[i].attr->kind == ATTR_float) {
+      v[i] = value_f64(c->args[i].attr->f);
+      ints = false;
+      literal = true;
+      continue;
+    }
     if (!t || t->rank) return no_rule(c);
     xs[n++] = t;
     ints &= dtype_kind(t->dtype) == DK_INT;
     known &= value_const(g, c->args[i].value, &v[i]);
   }
   out->rank = 1;
-  out->dtype = DT_i64;
+  out->dtype = literal ? DT_f64 : DT_i64;
+  if (n && literal) return no_rule(c);
   if (n && !result_dtype(c, xs, n)) return false;
   if (dtype != DT_NONE) out->dtype = (u8)dtype;
   out->weak = false;

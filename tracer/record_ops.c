@@ -58,6 +58,76 @@ static Outcome join_lists(Recorder *r, Av a, Av b, Av *out) {
   return made(r, av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = n + m}), out);
 }
 
+/* acc and x, both bools of rank 0; what is known is not computed. */
+static Outcome and_also(Recorder *r, Av *acc, Av x) {
+  Value v;
+  if (av_const_value(r, x, &v)) {
+    if (!v.i) *acc = av_const(r, value_bool(false));
+    return *acc ? OUT_GO : OUT_FAIL;
+  }
+  ValueId strong = graph_convert(r->g, av_value(r, x), DT_bool);
+  if (!strong || !(x = av_num(r, strong))) return OUT_FAIL;
+  if (av_const_value(r, *acc, &v)) {
+    *acc = v.i ? x : *acc;
+    return OUT_GO;
+  }
+  Av params[OP_MAX_PARAMS] = {*acc, x};
+  return rec_op(r, OP_logical_and, params, acc);
+}
+
+/* The structural equality of vm/compare.c. */
+static Outcome equal_trees(Recorder *r, Av a, Av b, Av *out) {
+  Value x, y;
+  a = av_force(r, a);
+  b = av_force(r, b);
+  if (!a || !b) return OUT_FAIL;
+  if (!(*out = av_const(r, value_bool(true)))) return OUT_FAIL;
+  Av no = av_const(r, value_bool(false)), same;
+  bool nx = av_is_number(r, a), ny = av_is_number(r, b);
+  if (nx && ny) {
+    ArrayType s = *value_type(r->g, av_value(r, a)), t = *value_type(r->g, av_value(r, b));
+    if (s.rank != t.rank) return made(r, no, out);
+    for (u32 d = 0; d < s.rank; d++)
+      if (!size_same(&r->g->sizes, s.dims[d], t.dims[d])) return rec_stuck(r, REASON_no_rule, "`==` of arrays of sizes that may differ");
+    Outcome o = rec_binary(r, BC_eq, a, b, &same);
+    Av params[OP_MAX_PARAMS] = {same};
+    if (o == OUT_GO && s.rank) o = rec_op(r, OP_all, params, &same);
+    return o == OUT_GO ? and_also(r, out, same) : o;
+  }
+  u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
+  if (nx || ny || strcmp(av_kind_text(r, a), av_kind_text(r, b)) != 0) return made(r, no, out);
+  if (av_const_value(r, a, &x) && av_const_value(r, b, &y) && x.kind != V_FN) {
+    bool equal = false;
+    if (value_equal(r->vm, x, y, &equal) != WEFT_OK) {
+      vm_error_clear(r->vm);
+      return rec_stuck(r, REASON_raises, "`==` raises an error");
+    }
+    return made(r, av_const(r, value_bool(equal)), out);
+  }
+  if (a == b) return OUT_GO; /* one object, whatever it holds */
+  bool list = ka == AV_LIST && kb == AV_LIST, record = ka == AV_RECORD && kb == AV_RECORD;
+  bool may_be_one = list && av_at(r, a)->source && av_at(r, b)->source; /* one list is equal to itself, NaN and all */
+  if (!list && !record) return rec_stuck(r, REASON_no_rule, "`==` of %s and %s", av_kind_text(r, a), av_kind_text(r, b));
+  u32 n = av_at(r, a)->count;
+  if (n != av_at(r, b)->count) return made(r, no, out);
+  if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "a deep tree");
+  for (u32 i = 0; i < n; i++) {
+    i32 at = list ? (i32)i : av_field(r, b, av_at(r, a)->shape->keys[i]);
+    if (at < 0) return made(r, no, out);
+    Av item = av_force(r, av_item(r, a, i));
+    if (!item) return OUT_FAIL;
+    if (may_be_one && av_is_number(r, item) && dtype_kind(value_type(r->g, av_value(r, item))->dtype) >= DK_FLOAT)
+      return rec_stuck(r, REASON_no_rule, "`==` of lists that may be one");
+    r->nest++;
+    Outcome o = equal_trees(r, av_item(r, a, i), av_item(r, b, (u32)at), &same);
+    r->nest--;
+    if (o == OUT_GO) o = and_also(r, out, same);
+    if (o != OUT_GO) return o;
+    if (av_const_value(r, *out, &x) && !x.i) return OUT_GO;
+  }
+  return OUT_GO;
+}
+
 Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   a = av_force(r, a);
   b = av_force(r, b);
@@ -84,15 +154,10 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   if (bc == BC_add && ka == AV_LIST && kb == AV_LIST) return join_lists(r, a, b, out);
   if (bc == BC_add && (ka == AV_TEXT || kb == AV_TEXT)) return rec_join(r, (Av[]){a, b}, 2, out);
   if (bc == BC_eq || bc == BC_ne) {
-    /* values of different types are unequal; of one type, only when that is known */
-    if (strcmp(av_kind_text(r, a), av_kind_text(r, b)) != 0) return made(r, av_const(r, value_bool(bc == BC_ne)), out);
-    if (a == b && ka != AV_NUM) {
-      AvVec leaves = {0};
-      bool ok = av_leaves(r, a, &leaves);
-      bool none = ok && leaves.count == 0;
-      vec_free(&r->vm->alloc, &leaves);
-      if (none) return made(r, av_const(r, value_bool(bc == BC_eq)), out);
-    }
+    Av same;
+    Outcome o = equal_trees(r, a, b, &same);
+    if (o != OUT_GO || bc == BC_eq) return *out = same, o;
+    return rec_unary(r, BC_not, same, out);
   }
   if (bc == BC_in && kb == AV_RECORD && av_const_value(r, a, &x) && x.kind == V_TEXT) {
     Name key = name_find(&r->vm->names, x.text->data, x.text->len);
