@@ -41,9 +41,9 @@ static WeftStatus host_output(void *ctx, const char *text, size_t len) {
 /* ---- a VM --------------------------------------------------------------------------------------------------- */
 
 /* Rooms in the order of the architecture; each puts its hooks into the VM. */
-static bool wire(Vm *vm) {
+static bool wire(Vm *vm, const char *cuda_driver) {
   return stdlib_install(vm) == WEFT_OK && tracer_install(vm) == WEFT_OK && tracer_add_backend(vm, &backend_interp) &&
-         jit_install(vm, wm_best()->functions, wm_best()->count) == WEFT_OK && hop_install(vm) == WEFT_OK;
+         gpu_install(vm, cuda_driver) == WEFT_OK && jit_install(vm, wm_best()->functions, wm_best()->count, &gpu_device) == WEFT_OK && hop_install(vm) == WEFT_OK;
 }
 
 WeftVM *weft_new(const WeftOptions *given) {
@@ -67,7 +67,7 @@ WeftVM *weft_new(const WeftOptions *given) {
   w->vm->resolve_module = o.resolve_module;
   w->vm->resolver_ctx = o.resolve_context;
   if (o.hot >= 0) w->vm->tunables.hot_calls = w->vm->tunables.hot_trips = o.hot;
-  if (!wire(w->vm) || !tracer_use_backend(w->vm, o.backend ? o.backend : "mir")) goto fail;
+  if (!wire(w->vm, o.cuda_driver) || !tracer_use_backend(w->vm, o.backend ? o.backend : "mir")) goto fail;
   w->main = module_new(w->vm, "main", "");
   if (!w->main) goto fail;
   return w;

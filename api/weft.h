@@ -70,9 +70,10 @@ typedef struct WeftOptions {
   const char *backend; /* "eager", "interp", "loops", "mir", "ptx", "verify"; NULL: the best there is */
   int hot;             /* calls and loop trips until code is compiled; 0: at once; -1: the defaults */
   bool force_exits;    /* testing: compiled code is left at every instruction in turn */
+  const char *cuda_driver; /* path of the CUDA driver, which is loaded when it is first needed; must live as long as the VM. NULL: libcuda.so.1 */
 } WeftOptions;
 
-#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, false}
+#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, false, NULL}
 
 /* options may be NULL. NULL when memory was refused or `backend` is unknown. */
 WEFT_API WeftVM *weft_new(const WeftOptions *options);

@@ -1,6 +1,8 @@
 /* gpu.c — the facade of the GPU layer (see gpu.h). */
 #include "gpu/gpu.h"
 
+#include "gpu/launch.h"
+#include "gpu/ops.h"
 #include "gpu/ptx.h"
 #include "jit/plan.h"
 
@@ -23,3 +25,17 @@ void gpu_print_ptx(const Region *r, Buf *out) {
   for (u32 i = 0; i < p->natives.count; i++)
     buf_printf(out, "// %s: a loop that the program wrote stays on the processor\n", p->natives.data[i].name);
 }
+
+static const DeviceHooks hooks = {.alloc = device_alloc, .free = device_free, .to_host = device_to_host, .from_host = device_from_host, .op = device_op};
+
+WeftStatus gpu_install(Vm *vm, const char *driver) {
+  Device *d = mem_alloc_zero(&vm->alloc, sizeof *d);
+  if (!d) return vm_error_memory(vm);
+  d->vm = vm;
+  d->path = driver;
+  vm->device_state[DEV_GPU] = d;
+  vm->devices[DEV_GPU] = &hooks;
+  return WEFT_OK;
+}
+
+WeftStatus gpu_open(Vm *vm) { return device_of(vm) ? WEFT_OK : WEFT_ERROR; }

@@ -2,7 +2,14 @@
 #ifndef WEFT_GPU_GPU_H
 #define WEFT_GPU_GPU_H
 
-#include "tracer/tracer.h"
+#include "jit/jit.h"
+
+/* Gives the VM the device "gpu": arrays there and the operations on them. The driver is loaded when it is first needed, from `driver`
+ * (borrowed for the VM's life; NULL: the system's). Before jit_install, which takes gpu_device. */
+WeftStatus gpu_install(Vm *vm, const char *driver) MUST_USE;
+extern const JitDevice gpu_device;
+/* Opens the device now; an error says what is missing. */
+WeftStatus gpu_open(Vm *vm) MUST_USE;
 
 /* The kernels of a region that jit/ compiled, as PTX, whatever it was compiled for; what has none says why. */
 void gpu_print_ptx(const Region *r, Buf *out);

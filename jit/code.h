@@ -23,6 +23,7 @@ struct JitCode {
   const JitTarget *target;
   JitState *state;
   void *linked; /* the target's */
+  void *on_device;
   u64 bytes;
 };
 
@@ -31,12 +32,13 @@ struct JitState {
   Allocator *alloc;
   const LoopMath *math; /* borrowed */
   u32 math_count;
+  const JitDevice *device; /* NULL: there is none */
   struct MirPool *pool; /* made when it is first needed */
 };
 
 JitCode *code_new(Vm *vm, const JitTarget *target, JitState *state); /* NULL: memory was refused */
 void code_free(Vm *vm, void *code);
 
-extern const JitTarget target_loops, target_mir;
+extern const JitTarget target_loops, target_mir, target_device;
 
 #endif

@@ -151,6 +151,13 @@ static void print_code(const Region *r, Buf *out) {
   for (u32 i = 0; i < p->natives.count; i++) loops_print(p->natives.data[i].self, out);
 }
 
+bool region_on_device(const Region *r, u32 device) {
+  const Graph *g = r->graph;
+  for (u32 i = 0; i < g->inputs.count; i++)
+    if (!value_is_token(g, g->inputs.data[i].value) && value_type(g, g->inputs.data[i].value)->device == device) return true;
+  return false;
+}
+
 BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, Region *r, const CompileLimits *limits, Buf *why) {
   Compiler c = {.vm = vm, .alloc = &vm->alloc, .g = r->graph, .region = r, .limits = limits, .why = why};
   arena_init(&c.arena, c.alloc);
@@ -158,6 +165,7 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
     buf_puts(why, "too many nodes");
     return BACKEND_skip;
   }
+  if (target == &target_device && region_on_device(r, state->device->device)) c.device = state->device->device;
   if (limits && limits->device != DEV_CPU) {
     buf_puts(why, "another device than the processor");
     return BACKEND_unsupported;

@@ -76,6 +76,7 @@ typedef struct Compiler {
   u32 *native_done, native_stamp;
   u32 *loop_slots;       /* of the values that the innermost loop of steps carries */
   u32 names;             /* numbers of kernels and natives */
+  u32 device;            /* where the region's arrays lie */
   VEC(u8) eager;         /* by NodeId: no kernel could be built with it, the eager kernel does it */
   bool failed, unsupported;
 } Compiler;
@@ -94,6 +95,10 @@ void each_exit_of(const Graph *g, NodeId n, void (*each)(void *ctx, u32 exit), v
 
 LoopType loop_type_of_dtype(u32 dtype); /* LT_VOID: not in the loop IR */
 static inline bool dtype_in_loops(u32 dtype) { return loop_type_of_dtype(dtype) != LT_VOID; }
+/* Values that kernels of the compilation take: arrays of its device, and numbers, which lie on the processor. */
+static inline bool type_in_loops(const Compiler *c, const ArrayType *t) {
+  return dtype_in_loops(t->dtype) && (t->rank ? t->device == c->device : t->device == DEV_CPU);
+}
 static inline bool dim_is_const(const Compiler *c, Dim d, i64 *out) { return size_is_const(&c->g->sizes, d, out); }
 bool dim_is(const Compiler *c, Dim d, i64 v);
 bool dims_same(Compiler *c, u32 rank, const Dim *a, const Dim *b);
@@ -222,6 +227,8 @@ bool native_control(Compiler *c, NodeId n);
 
 /* ---- compile.c ------------------------------------------------------------------------------------------ */
 
+/* An array that goes in lies on this device. */
+bool region_on_device(const Region *r, u32 device);
 /* What Backend.compile is, for one target. */
 BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, Region *r, const CompileLimits *limits, Buf *why);
 

@@ -179,7 +179,7 @@ static ValueId formula(Rewrite *r, NodeId n) {
   if (args[0].kind != ARG_value || value_is_token(g, args[0].value)) return 0;
   ValueId x = args[0].value;
   const ArrayType t = *value_type(g, x);
-  if (!dtype_in_loops(t.dtype) || t.device != DEV_CPU) return 0;
+  if (!dtype_in_loops(t.dtype) || (t.device != DEV_CPU && !t.rank)) return 0;
   u32 axis = op_param(op, "axis"), keepdims = op_param(op, "keepdims");
   bool keep = keepdims != UINT32_MAX && arg_bool(&args[keepdims], false);
   bool last = op == OP_nn_softmax || op == OP_nn_log_softmax || op == OP_nn_layer_norm;

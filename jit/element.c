@@ -296,7 +296,7 @@ bool element_lowers(Compiler *c, NodeId n, u32 *compute) {
     if (!operands[i]) continue;
     if (value_is_token(g, operands[i])) return false;
     types[used] = value_type(g, operands[i]);
-    if (!dtype_in_loops(types[used]->dtype) || types[used]->device != DEV_CPU) return false;
+    if (!type_in_loops(c, types[used])) return false;
     used++;
   }
   if (x->op == OP_astype) {

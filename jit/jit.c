@@ -6,17 +6,20 @@
 #include "jit/compile.h"
 #include "jit/mir_emit.h"
 
+enum { TARGETS = 3 };
+static const JitTarget *const targets[TARGETS] = {&target_loops, &target_mir, &target_device};
+
 struct Jit {
   JitState state;
-  Backend backends[2];
-  bool removed[2];
+  Backend backends[TARGETS];
+  bool removed[TARGETS];
 };
-
-static const JitTarget *const targets[2] = {&target_loops, &target_mir};
 
 static BackendResult compile_for(Vm *vm, const Backend *self, Region *r, const CompileLimits *limits, Buf *why) {
   Jit *jit = self->state;
-  return compile_region(vm, &jit->state, targets[self - jit->backends], r, limits, why);
+  const JitTarget *target = targets[self - jit->backends];
+  if (jit->state.device && region_on_device(r, jit->state.device->device)) target = &target_device;
+  return compile_region(vm, &jit->state, target, r, limits, why);
 }
 
 Jit *jit_new(Vm *vm, const LoopMath *math, u32 math_count) {
@@ -45,6 +48,7 @@ static void remove_backend(Vm *vm, const Backend *self) {
   jit->removed[self - jit->backends] = true;
   for (u32 i = 0; i < COUNT_OF(targets); i++)
     if (!jit->removed[i]) return;
+  if (jit->state.device) jit->state.device->remove(vm);
   jit_free(vm, jit);
 }
 
@@ -55,14 +59,18 @@ void jit_print_mir(const Region *r, Buf *out) {
   if (code->target->print) code->target->print(code, p, out);
 }
 
-WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count) {
+WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count, const JitDevice *device) {
   Jit *jit = jit_new(vm, math, math_count);
   if (!jit) return vm_error_memory(vm);
+  jit->state.device = device;
+  if (device) jit->backends[TARGETS - 1].name = device->name;
+  u32 added = 0;
   for (u32 i = 0; i < COUNT_OF(targets); i++) {
     jit->backends[i].remove = remove_backend;
-    jit->removed[i] = !tracer_add_backend(vm, &jit->backends[i]);
+    jit->removed[i] = (targets[i] == &target_device && !device) || !tracer_add_backend(vm, &jit->backends[i]);
+    added += !jit->removed[i];
   }
-  if (!jit->removed[0] || !jit->removed[1]) return WEFT_OK;
+  if (added) return WEFT_OK;
   jit_free(vm, jit);
   return vm_error(vm, EK_limit, "too many backends");
 }

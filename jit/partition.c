@@ -33,11 +33,11 @@ static bool loop_dtypes(Compiler *c, NodeId n) {
   const GraphNode *x = graph_node_at(c->g, n);
   for (u32 i = 0; i < x->operand_count; i++) {
     ValueId v = node_operand(c->g, n, i);
-    if (value_is_token(c->g, v) || !dtype_in_loops(value_type(c->g, v)->dtype) || value_type(c->g, v)->device != DEV_CPU) return false;
+    if (value_is_token(c->g, v) || !type_in_loops(c, value_type(c->g, v))) return false;
   }
   for (u32 i = 0; i < x->result_count; i++) {
     ValueId v = node_result(c->g, n, i);
-    if (value_is_token(c->g, v) || !dtype_in_loops(value_type(c->g, v)->dtype) || value_type(c->g, v)->device != DEV_CPU) return false;
+    if (value_is_token(c->g, v) || !type_in_loops(c, value_type(c->g, v))) return false;
   }
   return true;
 }

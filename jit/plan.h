@@ -75,6 +75,10 @@ struct PlanKernel {
   LoopKernelFn fn; /* called when not NULL, else: */
   u64 (*call)(const PlanKernel *k, Vm *vm, const u64 *args, i64 lo, i64 hi); /* interpreted, or on a device */
   void *self;
+  /* On a device, instead: arrays[i] is the array that word i points into, NULL where it is a number or points to a slot. Raises an
+   * error when it fails. */
+  WeftStatus (*launch)(const PlanKernel *k, Vm *vm, const u64 *words, Array *const *arrays, u32 count, i64 lo, i64 hi, u64 *key);
+  void *launched; /* the device's */
   u32 flags;   /* PK_* */
   i64 grain;   /* ranges start and end at multiples of it (but for the last end) */
   u32 nodes_first, nodes_count; /* Plan.nodes: what is fused into it */
@@ -152,6 +156,16 @@ typedef struct Plan {
   bool failed; /* memory was refused while building */
   PlanStep dummy; /* what plan_step gives after a failure */
 } Plan;
+
+/* A device that runs kernels. jit/ asks it to compile the kernels of a plan; their `self` is their LoopFn. */
+typedef struct JitDevice JitDevice;
+struct JitDevice {
+  const char *name; /* of the backend that uses it for all arrays */
+  u32 device;       /* DeviceId: graphs with arrays there are compiled for it whatever the backend */
+  bool (*link)(Vm *vm, PlanKernel *kernels, u32 count, void **linked, Buf *why); /* fills launch, launched */
+  void (*unlink)(Vm *vm, void *linked); /* linked may be NULL */
+  void (*remove)(Vm *vm); /* the VM ends; its plans are gone */
+};
 
 Plan *plan_new(Vm *vm, const Graph *g); /* slots of the inputs are there; NULL when refused */
 void plan_free(Vm *vm, Plan *p);

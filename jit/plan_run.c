@@ -108,7 +108,7 @@ static void extend(u64 *slot, u32 dtype) { *slot = num_load(slot, dtype).bits; }
 static bool take_result(Run *r, u32 slot, Value v) {
   const PlanSlot *s = &r->p->slots.data[slot];
   if (s->array) {
-    if (v.kind == V_ARRAY && array_dtype(v.array) == s->dtype && array_rank(v.array) == s->rank) {
+    if (v.kind == V_ARRAY && array_dtype(v.array) == s->dtype && array_rank(v.array) == s->rank && array_device(v.array) == s->device) {
       set_array(r, slot, v.array);
       return true;
     }
@@ -138,9 +138,9 @@ static Went new_array(Run *r, const PlanStep *s, const i64 *dims) {
 }
 
 /* May the memory of the array in `slot` become an array of this type, nobody else holding it? */
-static bool fits(const Run *r, u32 slot, u32 dtype, u32 rank, const i64 *dims) {
+static bool fits(const Run *r, u32 slot, u32 device, u32 dtype, u32 rank, const i64 *dims) {
   Array *a = array_at(r, slot);
-  if (!a || is_borrowed(r, slot) || array_dtype(a) != dtype || array_rank(a) != rank || !array_dense(a) || a->head.refs != 1) return false;
+  if (!a || array_device(a) != device || is_borrowed(r, slot) || array_dtype(a) != dtype || array_rank(a) != rank || !array_dense(a) || a->head.refs != 1) return false;
   for (u32 d = 0; d < rank; d++)
     if (array_dims(a)[d] != dims[d]) return false;
   return array_writable(a);
@@ -149,7 +149,7 @@ static bool fits(const Run *r, u32 slot, u32 dtype, u32 rank, const i64 *dims) {
 static Went make_array(Run *r, const PlanStep *s) {
   i64 dims[ARRAY_MAX_RANK];
   if (!dims_of(r, s, dims)) return leave(r, s->exit, WEFT_OK);
-  if (s->op != STEP_alloc && fits(r, s->src, s->dtype, s->nargs, dims)) {
+  if (s->op != STEP_alloc && fits(r, s->src, r->p->slots.data[s->dst].device, s->dtype, s->nargs, dims)) {
     Array *a = array_at(r, s->src);
     if (s->op == STEP_reuse) r->slots[s->src] = 0;
     else a->head.refs++;
@@ -182,10 +182,42 @@ static i64 element_offset(const Run *r, const PlanStep *s, Array *a) {
   return at;
 }
 
+/* Elements of an array on a device are read and written through its hooks. Only the array of the step: d of zero and store, s of load
+ * and unbox. */
+static Went device_step(Run *r, const PlanStep *s, Array *a) {
+  const DeviceHooks *hooks = r->vm->devices[array_device(a)];
+  u32 bytes = dtype_bytes(array_dtype(a));
+  WeftStatus status = WEFT_OK;
+  u64 word[2] = {0, 0};
+  char *at = a->data;
+  if (!hooks) return leave(r, s->exit, WEFT_OK);
+  if (s->op == STEP_zero) {
+    static const char zeros[4096];
+    for (size_t left = (size_t)a->size * bytes, n; left && status == WEFT_OK; left -= n, at += n) {
+      n = left < sizeof zeros ? left : sizeof zeros;
+      status = hooks->from_host(r->vm, zeros, at, n);
+    }
+    return status == WEFT_OK ? GOES_ON : leave_raised(r, s->exit);
+  }
+  if (s->op != STEP_unbox) at += element_offset(r, s, a) * (i64)bytes;
+  if (s->op == STEP_store) {
+    num_store(word, array_dtype(a), slot_value(r, s->src));
+    status = hooks->from_host(r->vm, word, at, bytes);
+  } else {
+    status = hooks->to_host(r->vm, at, word, bytes);
+    r->slots[s->dst] = num_load(word, array_dtype(a)).bits;
+  }
+  return status == WEFT_OK ? GOES_ON : leave_raised(r, s->exit);
+}
+
 static Went memory_step(Run *r, const PlanStep *s) {
   Vm *vm = r->vm;
   Value v;
   Array *a;
+  if (s->op == STEP_zero || s->op == STEP_store || s->op == STEP_load || s->op == STEP_unbox) {
+    a = array_at(r, s->op == STEP_zero || s->op == STEP_store ? s->dst : s->src);
+    if (UNLIKELY(array_device(a) != DEV_CPU)) return device_step(r, s, a);
+  }
   switch (s->op) {
     case STEP_alloc:
     case STEP_reuse:
@@ -253,6 +285,20 @@ static u64 call_kernel(const Run *r, const PlanKernel *k, const u64 *args, i64 l
   return k->fn ? k->fn(args, lo, hi) : k->call(k, r->vm, args, lo, hi);
 }
 
+/* Code for the processor and an array that lies elsewhere. */
+static bool on_device(const Run *r, const PlanArg *a) {
+  return a->kind == PA_data && r->p->slots.data[a->slot].array && array_device(array_at(r, a->slot)) != DEV_CPU;
+}
+
+static WeftStatus launch_kernel(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *key) {
+  Array *arrays[s->nargs + 1];
+  for (u32 i = 2; i < s->nargs; i++) {
+    const PlanArg *a = &r->p->args.data[s->arg + i];
+    arrays[i - 2] = a->kind == PA_data && r->p->slots.data[a->slot].array ? array_at(r, a->slot) : NULL;
+  }
+  return k->launch(k, r->vm, words, arrays, s->nargs - 2, lo, hi, key);
+}
+
 /* Trips between polls, in multiples of the grain. */
 static i64 trips_between_polls(const Run *r, const PlanKernel *k) {
   i64 elements = k->bytes_per_trip > 8 ? (i64)(k->bytes_per_trip / 8) : 1, grain = k->grain > 0 ? k->grain : 1;
@@ -270,10 +316,14 @@ static Went kernel_step(Run *r, const PlanStep *s) {
   for (u32 i = 2; i < s->nargs; i++) {
     if (a[i].kind == PA_out) r->slots[a[i].slot] = 0;
     words[i - 2] = word_of(r, &a[i]);
+    if (UNLIKELY(on_device(r, &a[i])) && !k->launch) return leave(r, s->exit, WEFT_OK);
   }
   r->vm->counters.at[STAT_kernel_runs]++;
   i64 step = trips_between_polls(r, k);
-  if (hi - lo <= step || k->flags & PK_INPLACE) {
+  if (k->launch) {
+    if (vm_poll(r->vm, hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) >> 10 : 0) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
+    if (launch_kernel(r, s, k, words, lo, hi, &key) != WEFT_OK) return leave_raised(r, s->exit);
+  } else if (hi - lo <= step || k->flags & PK_INPLACE) {
     u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) >> 10 : 0;
     if (hi - lo > step) {
       if (vm_poll(r->vm, units) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
@@ -350,7 +400,10 @@ static Went native_step(Run *r, const PlanStep *s) {
   u64 words[s->nargs + 1], results[p->max_results + 1];
   NativeRun n = {.r = r, .n = f, .plan_exit = NO_EXIT};
   Vm *vm = r->vm;
-  for (u32 i = 0; i < s->nargs; i++) words[i] = word_of(r, &p->args.data[s->arg + i]);
+  for (u32 i = 0; i < s->nargs; i++) {
+    if (UNLIKELY(on_device(r, &p->args.data[s->arg + i]))) return leave(r, s->exit, WEFT_OK);
+    words[i] = word_of(r, &p->args.data[s->arg + i]);
+  }
   n.granted = grant(vm);
   n.ctx = (LoopCtx){.results = results, .budget = n.granted, .depth = (i64)vm->limits.depth - vm->frame_count,
                     .poll = native_poll, .frame = native_frame, .owner = &n};

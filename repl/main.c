@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "gpu/gpu.h"
 #include "api/weft.h"
 #include "repl/repl.h"
 #include "stdlib/stdlib.h"
@@ -104,6 +105,8 @@ int main(int argc, char **argv) {
   o.allow_files = o.allow_env = o.allow_imports = o.allow_gpu = true;
   o.backend = getenv("WEFT_BACKEND");
   if (o.backend && !*o.backend) o.backend = NULL;
+  o.cuda_driver = getenv("WEFT_CUDA_DRIVER");
+  if (o.cuda_driver && !*o.cuda_driver) o.cuda_driver = NULL;
   const char *hot = getenv("WEFT_HOT");
   if (hot && *hot >= '0' && *hot <= '9') o.hot = atoi(hot);
   const char *code = NULL, *file = NULL;
@@ -148,6 +151,11 @@ int main(int argc, char **argv) {
   if (!vm) {
     if (o.backend) return wrong_usage("WEFT_BACKEND is unknown, or out of memory", o.backend);
     fputs("weft: out of memory\n", stderr);
+    return EXIT_ERROR;
+  }
+  if (o.backend && strcmp(o.backend, "ptx") == 0 && gpu_open(weft_vm_of(vm)) != WEFT_OK) {
+    fprintf(stderr, "weft: WEFT_BACKEND=ptx: %s\n", weft_error_message(vm));
+    weft_free(vm);
     return EXIT_ERROR;
   }
   const char *log = getenv("WEFT_LOG");

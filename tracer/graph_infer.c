@@ -632,6 +632,8 @@ bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 co
   bind_args(op, operands, count, attrs, nattrs, c.args);
   if (!infer(&c)) return false;
   for (u32 i = 0; i < c.count; i++)
+    if (results[i].rank == 0) results[i].device = 0; /* numbers live with the processor */
+  for (u32 i = 0; i < c.count; i++)
     for (u32 d = 0; d < results[i].rank; d++)
       if (results[i].dims[d] == DIM_NONE) return fail(&c, EK_unsupported, "a size expression got too large");
   *nresults = c.count;
@@ -725,7 +727,7 @@ bool graph_infer_index(Graph *g, DimCtx *dims, ValueId x, const ValueId *operand
   }
   rank += n;
   if (rank > TYPE_MAX_RANK) return fail(&c, EK_shape, "the rank of the result is too large");
-  *result = (ArrayType){.dtype = from.dtype, .rank = (u8)rank, .device = from.device};
+  *result = (ArrayType){.dtype = from.dtype, .rank = (u8)rank, .device = rank ? from.device : 0};
   memcpy(result->dims, out, sizeof *out * rank);
   return true;
 }

@@ -1,0 +1,58 @@
+/* device.h — inside gpu/: the device of one VM: its context, memory, modules and launches.
+ *
+ * Memory is taken from the driver in sizes of powers of two up to a megabyte and exactly above; what is freed is kept by size
+ * and used again, since one stream runs everything in order. When the driver refuses, what is kept is given back and it is
+ * asked once more. Every call that touches the driver makes the context current for its own time only: a host may use
+ * CUDA itself. */
+#ifndef WEFT_GPU_DEVICE_H
+#define WEFT_GPU_DEVICE_H
+
+#include "gpu/driver.h"
+#include "vm/vm.h"
+
+enum { DEVICE_CLASSES = 12, DEVICE_LEAST = 512 /* bytes; doubled from class to class */, DEVICE_BLOCK = 256, DEVICE_BLOCKS_PER_SM = 16 };
+
+typedef struct FreeBlock {
+  CuPointer at;
+  size_t bytes;
+} FreeBlock;
+
+/* A compiled function for an operation with these parameters given (ops.c). */
+typedef struct OpFn {
+  u32 op, given; /* one bit for each parameter */
+  Value fn;      /* borrowed from a variable of the module */
+} OpFn;
+
+typedef struct Device {
+  Vm *vm;
+  const char *path;  /* of the driver; NULL: the system's */
+  Driver driver;
+  bool open;
+  CuDevice id;
+  CuContext context;
+  char name[96];
+  int sms, major, minor;
+  VEC(FreeBlock) kept;
+  u64 live, kept_bytes; /* bytes with arrays; bytes kept for later */
+  CuPointer cells;   /* the key, then one word for each number that a kernel gives */
+  VEC(OpFn) op_fns; /* ops.c: a compiled function for each operation */
+  struct Module *module; /* … made in it; the VM's */
+  u32 op_depth;
+} Device;
+
+enum { DEVICE_CELLS = 1024 };
+
+/* The device of the VM, opened when this is first asked. NULL: the error stands in the VM. */
+Device *device_of(Vm *vm);
+bool device_enter(Device *d);
+void device_leave(Device *d);
+
+WeftStatus device_alloc(Vm *vm, size_t bytes, void **out);
+void device_free(Vm *vm, void *data, size_t bytes);
+WeftStatus device_to_host(Vm *vm, const void *device, void *host, size_t bytes);
+WeftStatus device_from_host(Vm *vm, const void *host, void *device, size_t bytes);
+
+WeftStatus device_load(Device *d, const char *ptx, CuModule *out, Buf *why) MUST_USE; /* the driver compiles the text */
+WeftStatus device_failed(Device *d, const char *what, CuResult error); /* raises it; WEFT_ERROR */
+
+#endif
