@@ -115,7 +115,7 @@ $(B)/obj/gen/%.o: build/gen/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(FILE_CFLAGS) -MMD -MP -c $< -o $@
 
--include $(LIB_OBJ:.o=.d) $(REPL_OBJ:.o=.d) $(wildcard $(B)/obj/tests/*/*.d)
+-include $(LIB_OBJ:.o=.d) $(REPL_OBJ:.o=.d) $(wildcard $(B)/obj/tests/*/*.d $(B)/obj/tests/support/*/*.d)
 
 # ---- library, program, unit tests -----------------------------------------------------------------
 
@@ -179,7 +179,12 @@ $(B)/tests/$(1): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/$(1)/*.c)) $(SUPPO
 	$$(Q)$$(CC) $$(LDFLAGS) $$(filter %.o,$$^) $$(B)/libweft.a $$(LIBS) -o $$@
 endef
 $(foreach s,$(SUITES),$(eval $(call suite,$(s))))
-tests: $(SUITES:%=$(B)/tests/%) build/cases/ops.weft ; @:
+tests: $(SUITES:%=$(B)/tests/%) build/cases/ops.weft $(B)/tests/libcuda.so ; @:
+
+# A stand-in for the CUDA driver: what runs on a GPU is tested without one (WEFT_CUDA_DRIVER=build/tests/libcuda.so).
+$(B)/tests/libcuda.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/support/cuda/*.c))
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared $(LDFLAGS) $^ -lm -o $@
 
 # The example in each row of the table of operations is a case too.
 build/cases/ops.weft: stdlib/missing.def lang/ops.def tests/tools/op-examples.awk

@@ -17,9 +17,9 @@ typedef struct FreeBlock {
   size_t bytes;
 } FreeBlock;
 
-/* A compiled function for an operation with these parameters given (ops.c). */
+/* A compiled function for an operation (ops.c). */
 typedef struct OpFn {
-  u32 op, given; /* one bit for each parameter */
+  const char *text; /* its source, which tells it from others; in Device.texts */
   Value fn;      /* borrowed from a variable of the module */
 } OpFn;
 
@@ -36,6 +36,7 @@ typedef struct Device {
   u64 live, kept_bytes; /* bytes with arrays; bytes kept for later */
   CuPointer cells;   /* the key, then one word for each number that a kernel gives */
   VEC(OpFn) op_fns; /* ops.c: a compiled function for each operation */
+  Arena texts;
   struct Module *module; /* … made in it; the VM's */
   u32 op_depth;
 } Device;

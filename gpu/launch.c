@@ -210,6 +210,7 @@ static void remove_device(Vm *vm) {
   }
   vec_free(&vm->alloc, &d->kept);
   vec_free(&vm->alloc, &d->op_fns);
+  arena_free(&d->texts);
   vm->device_state[DEV_GPU] = NULL;
   mem_free(&vm->alloc, d, sizeof *d);
 }

@@ -1,62 +1,129 @@
 /* ops.c — an operation on arrays of the device that the interpreter runs: the same way as compiled code.
  *
- * For each operation and set of given parameters there is a function `(a, b) => op(a, b)`, wrapped in jit, in a module of
- * its own; calling it captures and compiles the operation for the types at hand, and finds it again by its guards. So there is
+ * For each operation, and the axes, shapes and flags it is given, there is a function `(a, b) => op(a, b)`, wrapped in jit, in a
+ * module of its own; calling it captures and compiles the operation for the types at hand, and finds it again by its guards. So there is
  * one lowering of each operation, and eager and compiled code run the same kernels.
  *
  * Views, and `to`, need no kernel: their eager code does not look at elements. What has no kernel on a device comes back here from
  * inside of the compiled function, and is refused. */
 #include "gpu/ops.h"
 
+#include "jit/jit.h"
+
 #include <stdio.h>
 #include <string.h>
 
-/* The text `let NAME = jit((a0, a2) => sum(a0, keepdims=a2), whole=true)`, run. */
-static WeftStatus make_fn(Device *d, u32 op, u32 given, Value *out) {
-  Vm *vm = d->vm;
+/* What is known when the operation is captured stands in the text: axes, shapes, flags, dtypes. False: it is an argument. */
+static bool put_literal(Vm *vm, u32 op, u32 param, Value v, Buf *out) {
+  bool setting = op_info(op)->family != FAM_elementwise && param > 0;
+  switch (v.kind) {
+    case V_NIL: buf_puts(out, "nil"); return true;
+    case V_DTYPE: buf_puts(out, dtype_name(v.dtype)); return true;
+    case V_TEXT:
+      if (strpbrk(v.text->data, "\"\\\n{}")) return false;
+      buf_printf(out, "\"%s\"", v.text->data);
+      return true;
+    case V_NUM:
+      if (!setting || dtype_kind(v.dtype) == DK_FLOAT) return false;
+      if (v.dtype == DT_bool) buf_puts(out, v.bits ? "true" : "false");
+      else buf_printf(out, "%lld", (long long)v.i);
+      return true;
+    case V_LIST:
+      for (u32 i = 0; i < v.list->count; i++)
+        if (v.list->items[i].kind != V_NUM || dtype_kind(v.list->items[i].dtype) == DK_FLOAT) return false;
+      buf_puts(out, "(");
+      for (u32 i = 0; i < v.list->count; i++) {
+        (void)put_literal(vm, op, 1, v.list->items[i], out);
+        buf_puts(out, ", ");
+      }
+      buf_puts(out, ")");
+      return true;
+    default: return false;
+  }
+}
+
+/* `(a0, a2, ) => sum(a0, keepdims=a2)`; one bit of *taken for each parameter that is an argument. */
+static void put_fn(Vm *vm, u32 op, const Value *args, u32 *taken, Buf *out) {
   const OpInfo *info = op_info(op);
-  Buf text;
-  char name[64];
+  Buf call;
   bool in_order = true, first = true;
-  if (!d->module) d->module = module_new(vm, "gpu", "");
-  if (!d->module) return WEFT_ERROR;
-  snprintf(name, sizeof name, "op%u_%x", op, given);
-  buf_init(&text, &vm->alloc);
-  buf_printf(&text, "let %s = jit((", name);
-  for (u32 i = 0; i < info->nparams; i++)
-    if (given >> i & 1) buf_printf(&text, "a%u, ", i);
-  buf_printf(&text, ") => %s(", info->name);
+  buf_init(&call, &vm->alloc);
+  buf_puts(out, "(");
+  *taken = 0;
   for (u32 i = 0; i < info->nparams; i++) {
     const OpParam *p = &info->params[i];
-    in_order = in_order && (given >> i & 1) && !p->keyword_only;
-    if (!(given >> i & 1)) continue;
-    if (!first) buf_puts(&text, ", ");
+    bool given = args[i].kind != V_HOLE;
+    in_order = in_order && given && !p->keyword_only;
+    if (!given) continue;
+    if (!first) buf_puts(&call, ", ");
     first = false;
-    if (p->rest) buf_printf(&text, "...a%u", i);
-    else if (in_order) buf_printf(&text, "a%u", i);
-    else buf_printf(&text, "%.*s=a%u", (int)p->len, p->name, i);
+    if (p->rest) buf_puts(&call, "...");
+    else if (!in_order) buf_printf(&call, "%.*s=", (int)p->len, p->name);
+    if (!p->rest && put_literal(vm, op, i, args[i], &call)) continue;
+    *taken |= 1u << i;
+    buf_printf(&call, "a%u", i);
+    buf_printf(out, "a%u, ", i);
   }
-  buf_puts(&text, "))\n");
+  buf_printf(out, ") => %s(%s)", info->name, buf_text(&call));
+  if (call.failed) out->failed = true;
+  buf_free(&call);
+}
+
+static WeftStatus make_fn(Device *d, const char *text, Value *out) {
+  Vm *vm = d->vm;
+  Buf code;
+  char name[32];
+  if (!d->module) d->module = module_new(vm, "gpu", "");
+  if (!d->module) return WEFT_ERROR;
+  char *key = arena_alloc(&d->texts, strlen(text) + 1);
+  if (!key) return vm_error_memory(vm);
+  strcpy(key, text);
+  snprintf(name, sizeof name, "op%u", d->op_fns.count);
+  buf_init(&code, &vm->alloc);
+  buf_printf(&code, "let %s = jit(%s)\n", name, text);
   Value ran = value_nil();
-  WeftStatus status = text.failed ? vm_error_memory(vm) : vm_eval(vm, d->module, "<gpu>", buf_text(&text), text.len, false, &ran);
+  WeftStatus status = code.failed ? vm_error_memory(vm) : vm_eval(vm, d->module, "<gpu>", buf_text(&code), code.len, false, &ran);
   if (status == WEFT_OK) value_drop(vm, ran);
-  buf_free(&text);
+  buf_free(&code);
   if (status != WEFT_OK) return WEFT_ERROR;
   Name id = name_find(&vm->names, name, strlen(name));
   Value *made = id ? module_var(vm, d->module, id) : NULL;
-  if (!made) return vm_error_memory(vm);
-  if (!vec_push(&vm->alloc, &d->op_fns, ((OpFn){op, given, *made}))) return vm_error_memory(vm);
+  if (!made || !vec_push(&vm->alloc, &d->op_fns, ((OpFn){key, *made}))) return vm_error_memory(vm);
   *out = *made;
   return WEFT_OK;
 }
 
-static WeftStatus find_fn(Device *d, u32 op, u32 given, Value *out) {
+static WeftStatus find_fn(Device *d, const char *text, Value *out) {
   for (u32 i = 0; i < d->op_fns.count; i++) {
-    if (d->op_fns.data[i].op != op || d->op_fns.data[i].given != given) continue;
+    if (strcmp(d->op_fns.data[i].text, text) != 0) continue;
     *out = d->op_fns.data[i].fn;
     return WEFT_OK;
   }
-  return make_fn(d, op, given, out);
+  return make_fn(d, text, out);
+}
+
+/* Compiled whatever backend the VM uses; an error stands where the operation does, not in the text made here. */
+static WeftStatus call_fn(Device *d, Value fn, Value *args, u32 count, Value *out) {
+  Vm *vm = d->vm;
+  Tracer *t = tracer_of(vm);
+  const Backend *own = t->backend;
+  (void)tracer_use_backend(vm, "ptx");
+  d->op_depth++;
+  WeftStatus status = vm_call(vm, fn, args, count, out);
+  d->op_depth--;
+  t->backend = own;
+  if (status == WEFT_OK || !vm_error_catchable(vm)) return status;
+  size_t len;
+  u32 kind = vm->error.kind;
+  const char *message = vm_error_message(vm, &len);
+  char *copy = mem_alloc(&vm->alloc, len + 1);
+  if (!copy) return vm_error_memory(vm);
+  memcpy(copy, message, len);
+  copy[len] = 0;
+  vm_error_clear(vm);
+  (void)vm_error(vm, kind, "%s", copy);
+  mem_free(&vm->alloc, copy, len + 1);
+  return WEFT_ERROR;
 }
 
 /* A number that lies on the device comes to the processor, where numbers live. *out owned. */
@@ -78,31 +145,25 @@ WeftStatus device_op(Vm *vm, u32 op, Value *args, Value *out) {
   if (d->op_depth || info->family == FAM_control)
     return vm_error(vm, EK_unsupported, "%s: not supported on a GPU; to(x, \"cpu\") brings an array back", info->name);
   Value held[OP_MAX_PARAMS], fn;
-  u32 given = 0, count = 0;
+  u32 taken = 0, count = 0;
   WeftStatus status = WEFT_OK;
+  for (u32 i = 0; i < info->nparams; i++)
+    if (lies_here(args[i]))
+      return vm_error(vm, EK_value, "%s: the operands lie on different devices: %.*s is on the cpu, another on the gpu; to(x, device) moves one",
+                      info->name, (int)info->params[i].len, info->params[i].name);
+  Buf text;
+  buf_init(&text, &vm->alloc);
+  put_fn(vm, op, args, &taken, &text);
+  status = text.failed ? vm_error_memory(vm) : find_fn(d, buf_text(&text), &fn);
+  buf_free(&text);
   for (u32 i = 0; i < info->nparams && status == WEFT_OK; i++) {
-    if (args[i].kind == V_HOLE) continue;
-    if (lies_here(args[i])) {
-      status = vm_error(vm, EK_value, "%s: the operands lie on different devices: %.*s is on the cpu, another on the gpu; to(x, device) moves one", info->name,
-                        (int)info->params[i].len, info->params[i].name);
-      break;
-    }
-    given |= 1u << i;
+    if (!(taken >> i & 1)) continue;
     bool number = args[i].kind == V_ARRAY && array_device(args[i].array) == DEV_GPU && array_rank(args[i].array) == 0;
     if (!number) held[count] = value_keep(args[i]);
-    else if (number_here(vm, args[i], &held[count]) != WEFT_OK) {
-      status = WEFT_ERROR;
-      break;
-    }
+    else if ((status = number_here(vm, args[i], &held[count])) != WEFT_OK) break;
     count++;
   }
-  if (status == WEFT_OK) status = find_fn(d, op, given, &fn);
-  if (status == WEFT_OK) {
-    d->op_depth++;
-    status = vm_call(vm, fn, held, count, out); /* consumes them */
-    d->op_depth--;
-    return status;
-  }
+  if (status == WEFT_OK) return call_fn(d, fn, held, count, out); /* consumes them */
   for (u32 i = 0; i < count; i++) value_drop(vm, held[i]);
   return WEFT_ERROR;
 }

@@ -1,5 +1,5 @@
 /* cases.c — runs tests/cases: every case in every tier, and compares with what the file says and between tiers.
- *   build/tests/cases [--tier NAME]… [--exits N] [--case NAME] [FILE…]
+ *   build/tests/cases [--tier NAME]… [--driver PATH] [--exits N] [--case NAME] [FILE…]
  * One process per file: a crash fails the case it came from, and the rest of the file runs on in a new one. */
 #include <errno.h>
 #include <glob.h>
@@ -39,6 +39,8 @@ static const struct Tier {
     {"mir", "mir", "mir", 0, GLOBALS, false},
     {"mir", "mir, locals", "mir", 0, LOCALS, false},
     {"mir", "mir, as it stands", "mir", 0, AS_IT_STANDS, false},
+    {"ptx", "ptx", "ptx", 0, GLOBALS, false},
+    {"ptx", "ptx, locals", "ptx", 0, LOCALS, false},
     {"exits", "mir, exit at every instruction", "mir", 0, GLOBALS, true},
 };
 enum { TIERS = sizeof tiers / sizeof tiers[0] };
@@ -47,6 +49,7 @@ static struct {
   bool wanted[TIERS];
   int exits_every; /* one case in so many runs under forced exits; 0: none */
   const char *only_case;
+  const char *driver; /* of the tier ptx */
 } options = {.exits_every = 5};
 
 /* Shared with the parent: what the child was doing when it died. */
@@ -260,6 +263,7 @@ static void run_case(const Case *c, int index) {
     if (t->form != AS_IT_STANDS && !wrapped) continue;
     HostSetup setup = {
         .backend = t->backend, .hot = t->hot, .force_exits = t->exits, .files = case_directive(c, "files") != NULL};
+    if (strcmp(t->name, "ptx") == 0 || case_directive(c, "gpu")) setup.driver = options.driver;
     const char *limit;
     if ((limit = case_directive(c, "fuel"))) setup.fuel = (uint64_t)strtod(limit, NULL);
     if ((limit = case_directive(c, "memory"))) setup.memory = (uint64_t)strtod(limit, NULL);
@@ -346,7 +350,7 @@ static void run_file(const char *path) {
 }
 
 static void usage(void) {
-  fprintf(stderr, "cases [--tier NAME]... [--exits N] [--case NAME] [FILE...]\n  tiers:");
+  fprintf(stderr, "cases [--tier NAME]... [--driver PATH] [--exits N] [--case NAME] [FILE...]\n  tiers:");
   for (int i = 0; i < TIERS; i++)
     if (i == 0 || strcmp(tiers[i].name, tiers[i - 1].name) != 0) fprintf(stderr, " %s", tiers[i].name);
   fprintf(stderr, "\n");
@@ -366,6 +370,8 @@ int main(int argc, char **argv) {
         if (strcmp(argv[i + 1], tiers[t].name) == 0) options.wanted[t] = known = true;
       if (!known) usage();
       some = true;
+    } else if (strcmp(argv[i], "--driver") == 0) { /* "": the system's */
+      options.driver = argv[i + 1];
     } else if (strcmp(argv[i], "--exits") == 0) {
       options.exits_every = atoi(argv[i + 1]);
     } else if (strcmp(argv[i], "--case") == 0) {
@@ -375,6 +381,14 @@ int main(int argc, char **argv) {
     }
   }
   for (int t = 0; t < TIERS && !some; t++) options.wanted[t] = true;
+  /* The stand-in lies beside this program; cases may run in another folder. */
+  static char driver[4096];
+  const char *slash = strrchr(argv[0], '/');
+  if (!options.driver) {
+    char beside[3000];
+    snprintf(beside, sizeof beside, "%.*slibcuda.so", slash ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
+    options.driver = realpath(beside, driver) ? driver : "no-driver";
+  }
   if (i < argc) {
     for (; i < argc; i++) run_file(argv[i]);
     return 0;

@@ -90,6 +90,8 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
   options.allow_files = setup->files;
   options.allow_imports = setup->files;
   options.backend = setup->backend;
+  options.allow_gpu = setup->driver != NULL;
+  options.cuda_driver = setup->driver && *setup->driver ? setup->driver : NULL;
   options.hot = setup->hot;
   options.force_exits = setup->force_exits;
   WeftVM *vm = weft_new(&options);

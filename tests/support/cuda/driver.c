@@ -1,0 +1,190 @@
+/* driver.c — a stand-in for the CUDA driver on machines without a card: memory is the host's, kernels are run by the
+ * interpreter of machine.h.
+ *
+ * It is strict about how it is used: no context that is current, memory that was not taken, an address given back twice,
+ * a name it has not, an interface of another version are errors; what is still held when the context is released is told on
+ * standard error, and the process ends. WEFT_MOCK_MEMORY=BYTES limits the memory; WEFT_MOCK_FAIL=NAME makes that function fail. */
+#include "tests/support/cuda/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_PTX = 218, INVALID_CONTEXT = 201, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
+enum { RED_ZONE = 64, FRESH = 0xA5 /* memory is never clean */ };
+
+typedef struct Block {
+  char *at;
+  size_t bytes;
+} Block;
+
+static struct {
+  Block *blocks;
+  size_t count, cap, bytes;
+  int retained, current, modules;
+  unsigned launches;
+  char said[512]; /* what the last failure was */
+} mock;
+
+static int fails(const char *name) {
+  const char *wanted = getenv("WEFT_MOCK_FAIL");
+  if (!wanted || strcmp(wanted, name) != 0) return 0;
+  snprintf(mock.said, sizeof mock.said, "%s was told to fail", name);
+  return 1;
+}
+
+static int in_context(const char *name) {
+  if (mock.current > 0) return 1;
+  snprintf(mock.said, sizeof mock.said, "%s: no context is current", name);
+  return 0;
+}
+
+static Block *block_of(uint64_t at, size_t bytes) {
+  for (size_t i = mock.count; i-- > 0;) {
+    Block *b = &mock.blocks[i];
+    if (at >= (uint64_t)(uintptr_t)b->at && at + bytes <= (uint64_t)(uintptr_t)b->at + b->bytes) return b;
+  }
+  return NULL;
+}
+
+static bool live(uint64_t at, size_t bytes) { return block_of(at, bytes) != NULL; }
+
+static int cu_Init(unsigned flags) { return flags || fails("cuInit") ? INVALID_VALUE : OK; }
+static int cu_DeviceGetCount(int *n) { *n = fails("cuDeviceGetCount") ? 0 : 1; return OK; }
+static int cu_DeviceGet(int *device, int n) { *device = 7; return n ? INVALID_VALUE : OK; }
+static int cu_DeviceGetName(char *name, int length, int device) { snprintf(name, (size_t)length, "interpreter of PTX"); return device == 7 ? OK : INVALID_VALUE; }
+static int cu_DeviceGetAttribute(int *value, int attribute, int device) {
+  *value = attribute == 16 ? 2 : attribute == 75 ? 9 : attribute == 76 ? 0 : -1;
+  return device == 7 && *value >= 0 ? OK : INVALID_VALUE;
+}
+static int cu_GetErrorString(int error, const char **text) {
+  *text = *mock.said ? mock.said : error == OUT_OF_MEMORY ? "out of memory" : "invalid use";
+  return OK;
+}
+static int cu_DevicePrimaryCtxRetain(void **context, int device) {
+  if (device != 7) return INVALID_VALUE;
+  mock.retained++;
+  *context = &mock;
+  return OK;
+}
+static int cu_DevicePrimaryCtxRelease(int device) {
+  if (device != 7 || mock.retained-- <= 0) return INVALID_VALUE;
+  if (mock.retained || (!mock.count && !mock.modules && !mock.current)) return OK;
+  fprintf(stderr, "mock driver: %zu blocks of memory, %d modules, %d contexts are still held\n", mock.count, mock.modules, mock.current);
+  abort();
+}
+static int cu_CtxPushCurrent(void *context) {
+  if (context != &mock || !mock.retained) return INVALID_CONTEXT;
+  mock.current++;
+  return OK;
+}
+static int cu_CtxPopCurrent(void **context) {
+  if (!in_context("cuCtxPopCurrent")) return INVALID_CONTEXT;
+  mock.current--;
+  *context = &mock;
+  return OK;
+}
+static int cu_CtxSynchronize(void) { return in_context("cuCtxSynchronize") ? OK : INVALID_CONTEXT; }
+
+static int cu_MemGetInfo(size_t *left, size_t *total) {
+  const char *limit = getenv("WEFT_MOCK_MEMORY");
+  *total = limit ? strtoull(limit, NULL, 10) : (size_t)1 << 30;
+  *left = *total - mock.bytes;
+  return OK;
+}
+static int cu_MemAlloc(unsigned long long *out, size_t bytes) {
+  size_t left, total;
+  if (!in_context("cuMemAlloc")) return INVALID_CONTEXT;
+  if (!bytes) return INVALID_VALUE;
+  cu_MemGetInfo(&left, &total);
+  mock.said[0] = 0;
+  if (bytes > left || fails("cuMemAlloc")) return OUT_OF_MEMORY;
+  char *at = aligned_alloc(256, (bytes + 255) / 256 * 256 + 256);
+  if (!at) return OUT_OF_MEMORY;
+  memset(at, FRESH, bytes);
+  if (mock.count == mock.cap) mock.blocks = realloc(mock.blocks, (mock.cap = mock.cap ? mock.cap * 2 : 64) * sizeof *mock.blocks);
+  if (!mock.blocks) abort();
+  mock.blocks[mock.count++] = (Block){at, bytes};
+  mock.bytes += bytes;
+  *out = (unsigned long long)(uintptr_t)at;
+  return OK;
+}
+static int cu_MemFree(unsigned long long at) {
+  if (!in_context("cuMemFree")) return INVALID_CONTEXT;
+  Block *b = block_of(at, 1);
+  if (!b || (uint64_t)(uintptr_t)b->at != at) {
+    snprintf(mock.said, sizeof mock.said, "cuMemFree: this memory was not taken");
+    return INVALID_VALUE;
+  }
+  mock.bytes -= b->bytes;
+  free(b->at);
+  *b = mock.blocks[--mock.count];
+  return OK;
+}
+static int copy(const char *name, unsigned long long device, size_t bytes) {
+  if (!in_context(name)) return INVALID_CONTEXT;
+  if (fails(name)) return LAUNCH_FAILED;
+  if (block_of(device, bytes)) return OK;
+  snprintf(mock.said, sizeof mock.said, "%s: %zu bytes at %llx lie in no memory of the device", name, bytes, device);
+  return INVALID_VALUE;
+}
+static int cu_MemcpyHtoD(unsigned long long to, const void *from, size_t bytes) {
+  int error = copy("cuMemcpyHtoD", to, bytes);
+  if (!error) memcpy((void *)(uintptr_t)to, from, bytes);
+  return error;
+}
+static int cu_MemcpyDtoH(void *to, unsigned long long from, size_t bytes) {
+  int error = copy("cuMemcpyDtoH", from, bytes);
+  if (!error) memcpy(to, (void *)(uintptr_t)from, bytes);
+  return error;
+}
+
+static int cu_ModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
+  char why[400] = "";
+  if (!in_context("cuModuleLoadDataEx")) return INVALID_CONTEXT;
+  if (fails("cuModuleLoadDataEx")) return INVALID_PTX;
+  Machine *m = machine_load(image, why, sizeof why);
+  if (!m) {
+    for (unsigned i = 0; i + 1 < count; i++)
+      if (options[i] == 5 && options[i + 1] == 6) snprintf(values[i], (size_t)(uintptr_t)values[i + 1], "%s", why);
+    snprintf(mock.said, sizeof mock.said, "a PTX JIT compilation failed");
+    return INVALID_PTX;
+  }
+  mock.modules++;
+  *module = m;
+  return OK;
+}
+static int cu_ModuleUnload(void *module) {
+  if (!in_context("cuModuleUnload") || !module) return INVALID_VALUE;
+  machine_free(module);
+  mock.modules--;
+  return OK;
+}
+static int cu_ModuleGetFunction(void **f, void *module, const char *name) {
+  *f = (void *)(uintptr_t)machine_find(module, name);
+  return *f ? OK : NOT_FOUND;
+}
+static int cu_LaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
+  uint64_t words[600];
+  if (!in_context("cuLaunchKernel")) return INVALID_CONTEXT;
+  if (fails("cuLaunchKernel")) return LAUNCH_FAILED;
+  if (!gx || gy != 1 || gz != 1 || !bx || bx > 1024 || bx % 32 || by != 1 || bz != 1 || shared || stream || extra || machine_params(f) > 600) return INVALID_VALUE;
+  for (unsigned i = 0; i < machine_params(f); i++) memcpy(&words[i], params[i], 8);
+  return machine_run(f, gx, bx, words, live, mock.launches++, mock.said, sizeof mock.said) ? OK : LAUNCH_FAILED;
+}
+
+__attribute__((visibility("default"))) int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags, int *found) {
+#define F(n) {"cu" #n, (void (*)(void))cu_##n}
+  static const struct { const char *name; void (*fn)(void); } all[] = {
+    F(Init), F(DeviceGetCount), F(DeviceGet), F(DeviceGetName), F(DeviceGetAttribute), F(GetErrorString), F(DevicePrimaryCtxRetain),
+    F(DevicePrimaryCtxRelease), F(CtxPushCurrent), F(CtxPopCurrent), F(CtxSynchronize), F(MemGetInfo), F(MemAlloc), F(MemFree),
+    F(MemcpyHtoD), F(MemcpyDtoH), F(ModuleLoadDataEx), F(ModuleUnload), F(ModuleGetFunction), F(LaunchKernel)};
+  (void)found;
+  if (version != 12000 || flags) return INVALID_VALUE;
+  for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(all[i].name, name) == 0) {
+      memcpy(function, &all[i].fn, sizeof *function);
+      return OK;
+    }
+  return NOT_FOUND;
+}
