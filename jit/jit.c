@@ -61,7 +61,10 @@ void jit_print_mir(const Region *r, Buf *out) {
 
 WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count, const JitDevice *device) {
   Jit *jit = jit_new(vm, math, math_count);
-  if (!jit) return vm_error_memory(vm);
+  if (!jit) {
+    if (device) device->remove(vm);
+    return vm_error_memory(vm);
+  }
   jit->state.device = device;
   if (device) jit->backends[TARGETS - 1].name = device->name;
   u32 added = 0;
@@ -71,6 +74,7 @@ WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count, const JitDe
     added += !jit->removed[i];
   }
   if (added) return WEFT_OK;
+  if (device) device->remove(vm);
   jit_free(vm, jit);
   return vm_error(vm, EK_limit, "too many backends");
 }

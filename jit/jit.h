@@ -11,7 +11,8 @@ typedef struct JitDevice JitDevice; /* jit/plan.h */
 
 /* Adds the backends to the tracer; they are freed with it. `math`: the functions that `math NAME` of the loop IR means;
  * borrowed for the VM's life. */
-WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count, const JitDevice *device) MUST_USE; /* device may be NULL */
+WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count, const JitDevice *device) MUST_USE; /* device may be NULL; it is
+ * removed with the backends, and when this fails */
 
 /* The code of a region of one of these backends: its kernels and natives as machine-near text (MIR), "" where there is
  * none. Region.print gives the plan and the loop IR. */
