@@ -10,6 +10,8 @@ typedef struct HostMemory {
   void *context;
 } HostMemory;
 
+bool api_is_name(const char *name); /* can a program write it as the name of a variable? NULL: no */
+
 struct WeftValue {
   Value value;
   u32 count;

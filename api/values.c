@@ -212,6 +212,8 @@ static void lent_release(void *ctx, void *data, size_t bytes) {
 WeftStatus weft_array_lend(WeftVM *w, WeftDType dtype, int rank, const int64_t *shape, void *data,
                            void (*release)(void *context, void *data), void *context, WeftValue **out) {
   if (!w || !out || !geometry_ok(dtype, rank, shape, data)) return WEFT_MISUSE;
+  u32 bytes = dtype_bytes(dtype), unit = bytes < 8 ? bytes : 8;
+  if ((uintptr_t)data % unit) return WEFT_MISUSE;
   i64 size = dims_size((u32)rank, shape), strides[WEFT_MAX_RANK];
   if (size < 0) return vm_error_at(w->vm, EK_shape, (Span){0}, "the lent array is too large");
   Lent *l = mem_alloc(&w->vm->alloc, sizeof *l);
@@ -219,7 +221,7 @@ WeftStatus weft_array_lend(WeftVM *w, WeftDType dtype, int rank, const int64_t *
   *l = (Lent){release, context, w->vm};
   dense_strides((u32)rank, shape, strides);
   Value v;
-  if (array_external(w->vm, dtype, (u32)rank, shape, strides, data, (size_t)size * dtype_bytes(dtype), lent_release, l, &v) != WEFT_OK) {
+  if (array_external(w->vm, dtype, (u32)rank, shape, strides, data, (size_t)size * bytes, lent_release, l, &v) != WEFT_OK) {
     mem_free(&w->vm->alloc, l, sizeof *l);
     return WEFT_ERROR;
   }
@@ -282,7 +284,7 @@ static void drop_host(void *ctx) {
 }
 
 WeftStatus weft_define(WeftVM *w, const char *name, WeftHostFunction function, void *context, void (*release)(void *context)) {
-  if (!w || !name || !*name || !function) return WEFT_MISUSE;
+  if (!w || !api_is_name(name) || !function) return WEFT_MISUSE;
   size_t n = strlen(name);
   Defined *d = mem_alloc_zero(&w->vm->alloc, sizeof *d + n + 1);
   Name key = name_cstr(&w->vm->names, name);

@@ -8,6 +8,7 @@
 #include "gpu/gpu.h"
 #include "hop/hop.h"
 #include "jit/jit.h"
+#include "parser/parser.h"
 #include "stdlib/stdlib.h"
 #include "stdlib/wm.h"
 #include "tracer/tracer.h"
@@ -86,9 +87,12 @@ void weft_free(WeftVM *w) {
   w->memory.resize(w->memory.context, w, sizeof *w, 0);
 }
 
-void weft_interrupt(WeftVM *w) { w->vm->interrupted = 1; }
+void weft_interrupt(WeftVM *w) {
+  if (w) w->vm->interrupted = 1;
+}
 
 void weft_set_limits(WeftVM *w, uint64_t memory, uint64_t fuel, double deadline) {
+  if (!w) return;
   w->vm->limits.bytes = memory;
   w->vm->limits.fuel = fuel ? fuel : UINT64_MAX;
   w->vm->limits.deadline = deadline > 0 ? vm_clock() + deadline : 0;
@@ -96,17 +100,18 @@ void weft_set_limits(WeftVM *w, uint64_t memory, uint64_t fuel, double deadline)
 }
 
 void weft_set_args(WeftVM *w, int argc, char **argv) {
+  if (!w) return;
   w->vm->argc = argc;
   w->vm->argv = argv;
 }
 
-int weft_exit_code(const WeftVM *w) { return w->vm->exiting ? w->vm->exit_code : -1; }
+int weft_exit_code(const WeftVM *w) { return w && w->vm->exiting ? w->vm->exit_code : -1; }
 
 /* ---- running --------------------------------------------------------------------------------------------------- */
 
 static void begin(WeftVM *w) {
   vm_error_clear(w->vm);
-  w->vm->interrupted = 0;
+  if (w->vm->frame_count == 0) w->vm->interrupted = 0; /* inside a host function it is meant for the program around */
 }
 
 static WeftStatus evaluate(WeftVM *w, const char *text, size_t len, const char *name, bool repl, WeftValue **out) {
@@ -176,8 +181,19 @@ WeftStatus weft_get_global(WeftVM *w, const char *name, WeftValue **out) {
   return value_hand_over(w, value_keep(*v), out);
 }
 
+bool api_is_name(const char *name) {
+  if (!name || !*name || (*name >= '0' && *name <= '9')) return false;
+  for (const char *c = name; *c; c++) {
+    bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_' || (u8)*c >= 0x80;
+    if (!letter) return false;
+  }
+  for (const char *const *word = parser_reserved_words(); *word; word++)
+    if (strcmp(*word, name) == 0) return false;
+  return true;
+}
+
 WeftStatus weft_set_global(WeftVM *w, const char *name, WeftValue *value) {
-  if (!w || !name || !*name || !value) return WEFT_MISUSE;
+  if (!w || !api_is_name(name) || !value) return WEFT_MISUSE;
   begin(w);
   Name n = name_cstr(&w->vm->names, name);
   if (!n) return vm_error_memory(w->vm);
@@ -187,6 +203,7 @@ WeftStatus weft_set_global(WeftVM *w, const char *name, WeftValue *value) {
 /* ---- errors -------------------------------------------------------------------------------------------------------- */
 
 const char *weft_error_text(WeftVM *w) {
+  if (!w) return "";
   w->text.len = 0;
   w->text.failed = false;
   if (w->vm->error.raised) vm_error_text(w->vm, &w->text);
@@ -194,17 +211,17 @@ const char *weft_error_text(WeftVM *w) {
 }
 
 const char *weft_error_message(WeftVM *w) {
-  if (!w->vm->error.raised) return "";
+  if (!w || !w->vm->error.raised) return "";
   size_t len;
   const char *s = vm_error_message(w->vm, &len);
   return text_hold(w, s, len);
 }
 
-const char *weft_error_kind(WeftVM *w) { return w->vm->error.raised ? error_kind_name(w->vm->error.kind) : ""; }
+const char *weft_error_kind(WeftVM *w) { return w && w->vm->error.raised ? error_kind_name(w->vm->error.kind) : ""; }
 
 void weft_error_position(WeftVM *w, int *line, int *column) {
   u32 l = 0, c = 0;
-  if (w->vm->error.raised) sources_locate(&w->vm->sources, w->vm->error.span, &l, &c);
+  if (w && w->vm->error.raised) sources_locate(&w->vm->sources, w->vm->error.span, &l, &c);
   if (line) *line = (int)l;
   if (column) *column = (int)c;
 }
@@ -212,8 +229,8 @@ void weft_error_position(WeftVM *w, int *line, int *column) {
 /* ---- looking inside --------------------------------------------------------------------------------------------------- */
 
 const char *weft_stat_at(WeftVM *w, unsigned index, double *value) {
+  if (!w || index >= STAT_COUNT) return NULL;
   const Vm *vm = w->vm;
-  if (index >= STAT_COUNT) return NULL;
   u64 n = index == STAT_allocs ? vm->stats.array_allocs : index == STAT_copies ? vm->stats.array_copies
         : index == STAT_bytes_now ? vm->stats.bytes_now : index == STAT_peak ? vm->stats.bytes_peak : vm->counters.at[index];
   if (value) *value = (double)n;
@@ -259,6 +276,7 @@ const char *weft_dump(WeftVM *w, WeftValue *fn, const char *what) {
 }
 
 const char *weft_build(WeftVM *w) {
+  if (!w) return "";
   w->text.len = 0;
   buf_printf(&w->text, "weft %s\n", weft_version());
   return buf_text(&w->text);

@@ -154,8 +154,8 @@ typedef struct WeftArray { /* a look at an array: valid while the value is held 
 
 /* A copy of dense row-major data. */
 WEFT_API WeftStatus weft_array(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape, const void *data, WeftValue **out);
-/* Lends the host's memory without copying: it must not be written while lent, is never updated in place, and `release`
- * (may be NULL) is called once when the last view of it has gone, also when this call fails after taking it over. */
+/* Lends the host's memory without copying: it is aligned for its elements, must not be written while lent, is never
+ * updated in place, and `release` (may be NULL) is called once when the last view of it has gone. */
 WEFT_API WeftStatus weft_array_lend(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape, void *data,
                                     void (*release)(void *context, void *data), void *context, WeftValue **out);
 /* Looks at a number or array on the CPU without copying. */
