@@ -541,6 +541,8 @@ extern const Backend backend_interp;
  * keep what exits see, effects, checks, and the bits of every result. False: memory was refused (the graph is
  * still whole), or, in debug builds, the verifier found a defect (`defect` says which). */
 bool graph_simplify(Graph *g) MUST_USE;
+/* One of its passes (graph_hoist.c): what stays the same in loops moves before them. blocks: of graph_blocks. */
+bool graph_hoist(Graph *g, const u32 *blocks, u32 count, bool *changed) MUST_USE;
 /* Simplifies, then takes inputs that nothing uses out of the graph and out of GuardSet.inputs, which renumbers both:
  * before guard_compile. Their guards stay. */
 bool graph_prune(Graph *g) MUST_USE;

@@ -3,9 +3,10 @@
  *   fold      operations on constants; x * 1, reshapes to the same shape …; cond on a constant is inlined
  *   cse       the same pure operation on the same operands once per block; a check that was made before goes
  *   dce       nodes whose results nobody needs
+ *   hoist     what stays the same in a loop moves before it (graph_hoist.c)
  *   captures  captured values that no block of a node uses
  *
- * Each pass only removes nodes or replaces a value by one that stands before it, so the rounds end; the number of
+ * Each pass only removes nodes, moves them outwards or replaces a value by one that stands before it, so the rounds end; the number of
  * rounds is bounded besides. In debug builds the verifier runs between passes. */
 #include <stdio.h>
 #include <string.h>
@@ -428,12 +429,16 @@ static void captures(Pass *p) {
   graph_uses_free(&u);
 }
 
+static void hoist(Pass *p) {
+  if (!graph_hoist(p->g, p->blocks, p->count, &p->changed)) p->failed = true;
+}
+
 /* ---- the driver -------------------------------------------------------------------------------------- */
 
 static const struct {
   const char *name;
   void (*run)(Pass *p);
-} passes[] = {{"fold", fold}, {"cse", cse}, {"dce", dce}, {"captures", captures}};
+} passes[] = {{"fold", fold}, {"cse", cse}, {"dce", dce}, {"hoist", hoist}, {"captures", captures}};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(WEFT_DEBUG)
 static bool still_valid(Graph *g, const char *pass) {
