@@ -309,3 +309,35 @@ WeftStatus custom_pull(Vm *vm, const Tape *t, const TapeEntry *e, const char *wh
   value_drop(vm, got);
   return status;
 }
+
+/* ---- in a trace: where nothing is differentiated they are the functions they stand for ---------------------------------- */
+
+Outcome record_make_custom(Recorder *r, u32 op, const Av *params, Av *out) {
+  Av parts[2] = {av_force(r, params[0]), 0};
+  for (u32 i = 0; i < (op == OP_custom_vjp ? 3u : 1u); i++) {
+    Av fn = av_force(r, params[i]);
+    Value v;
+    if (!fn) return OUT_FAIL;
+    u8 kind = av_at(r, fn)->kind;
+    bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM || (av_const_value(r, fn, &v) && (v.kind == V_FN || v.kind == V_DTYPE));
+    if (!callable) return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, fn));
+  }
+  parts[1] = op == OP_custom_vjp ? av_items(r, AV_LIST, params + 1, 2) : av_const(r, value_nil());
+  *out = parts[0] && parts[1] ? av_items(r, AV_TRANSFORM, parts, 2) : 0;
+  if (!*out) return OUT_FAIL;
+  av_at(r, *out)->op = op == OP_custom_vjp ? TF_custom_vjp : TF_checkpoint;
+  return OUT_GO;
+}
+
+/* Recomputing is a matter of memory, not of values: a graph keeps what it likes. */
+Outcome record_custom(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out) {
+  if (r->differentiating && av_at(r, transform)->op == TF_custom_vjp) return rec_stuck(r, REASON_no_rule, "a derivative rule of the program's own");
+  return rec_call(r, av_item(r, transform, 0), args, NULL, nargs, out);
+}
+
+Outcome record_with_hook(Recorder *r, u32 op, const Av *params, Av *out) {
+  (void)op;
+  if (r->differentiating) return rec_stuck(r, REASON_no_rule, "a hook on a gradient");
+  *out = av_force(r, params[0]);
+  return *out ? OUT_GO : OUT_FAIL;
+}

@@ -12,4 +12,8 @@ WeftStatus call_custom(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs
 /* The way back over an entry of kind custom, checkpoint or hook. */
 WeftStatus custom_pull(Vm *vm, const Tape *t, const TapeEntry *e, const char *who, Value *grads) MUST_USE;
 
+Outcome record_make_custom(Recorder *r, u32 op, const Av *params, Av *out);
+Outcome record_custom(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out);
+Outcome record_with_hook(Recorder *r, u32 op, const Av *params, Av *out);
+
 #endif

@@ -24,6 +24,12 @@ WeftStatus hop_install(Vm *vm) {
   t->constructs[OP_grad] = record_make_grad;
   t->constructs[OP_value_and_grad] = record_make_grad;
   t->constructs[OP_stop_gradient] = record_stop_gradient;
+  t->constructs[OP_jacfwd] = t->constructs[OP_jacrev] = t->constructs[OP_hessian] = record_make_jacobian;
+  t->constructs[OP_jvp] = record_jvp;
+  t->constructs[OP_custom_vjp] = t->constructs[OP_checkpoint] = record_make_custom;
+  t->constructs[OP_with_hook] = record_with_hook;
+  t->transforms[TF_jacfwd] = t->transforms[TF_jacrev] = t->transforms[TF_hessian] = record_jacobian;
+  t->transforms[TF_custom_vjp] = t->transforms[TF_checkpoint] = record_custom;
   t->constructs[OP_vmap] = record_make_vmap;
   t->transforms[TF_vmap] = record_vmap;
   t->transforms[TF_grad] = record_grad;

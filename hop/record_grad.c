@@ -288,6 +288,23 @@ static Outcome variable(Recorder *r, Av leaf, ValueId *out) {
   return *out ? OUT_GO : OUT_FAIL;
 }
 
+Outcome pull_variables(Recorder *r, Av arg, ValueVec *variables, Av *out) {
+  AvVec leaves = {0};
+  Outcome o = OUT_GO;
+  Av tree = av_force(r, arg);
+  if (!tree || !av_leaves(r, tree, &leaves)) o = OUT_FAIL;
+  if (o == OUT_GO && leaves.count == 0) o = rec_stuck(r, REASON_raises, "the derivative for %s", av_kind_text(r, tree));
+  for (u32 k = 0; k < leaves.count && o == OUT_GO; k++) {
+    ValueId v = 0;
+    o = variable(r, leaves.data[k], &v);
+    if (o == OUT_GO && (!vec_push(&r->vm->alloc, variables, v) || !(leaves.data[k] = av_num(r, v)))) o = OUT_FAIL;
+  }
+  u32 next = 0;
+  if (o == OUT_GO && !(*out = av_rebuild(r, tree, leaves.data, &next))) o = OUT_FAIL;
+  vec_free(&r->vm->alloc, &leaves);
+  return o;
+}
+
 typedef struct Request {
   Av fn, argnum;
   bool list, value;
@@ -342,19 +359,8 @@ static Outcome differentiate(Recorder *r, const Request *q, const Av *args, u32 
   Outcome o = OUT_GO;
   if (nargs) memcpy(passed, args, sizeof *args * nargs);
   for (u32 i = 0; i < q->count && o == OUT_GO; i++) {
-    AvVec leaves = {0};
-    Av tree = av_force(r, args[q->at[i]]);
-    if (!tree || !av_leaves(r, tree, &leaves)) o = OUT_FAIL;
-    if (o == OUT_GO && leaves.count == 0) o = rec_stuck(r, REASON_raises, "the derivative for %s", av_kind_text(r, tree));
-    for (u32 k = 0; k < leaves.count && o == OUT_GO; k++) {
-      ValueId v = 0;
-      o = variable(r, leaves.data[k], &v);
-      if (o == OUT_GO && (!vec_push(alloc, &variables, v) || !(leaves.data[k] = av_num(r, v)))) o = OUT_FAIL;
-    }
-    u32 next = 0;
-    if (o == OUT_GO && !(passed[q->at[i]] = av_rebuild(r, tree, leaves.data, &next))) o = OUT_FAIL;
+    o = pull_variables(r, args[q->at[i]], &variables, &passed[q->at[i]]);
     first[i + 1] = variables.count;
-    vec_free(alloc, &leaves);
   }
   if (o == OUT_GO) {
     r->differentiating++;

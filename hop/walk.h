@@ -30,6 +30,9 @@ void pull_give(Walk *w, ValueId to, Dv ct); /* adds to the cotangent of a value,
 Outcome pull_walk_back(Walk *w);
 ValueId pull_zeros(Graph *g, const ArrayType *t);
 
+/* The leaves of an argument as variables (appended), the tree on these in *out. */
+Outcome pull_variables(Recorder *r, Av arg, ValueVec *variables, Av *out);
+
 /* Control nodes (pull_control.c). */
 Outcome pull_cond(Walk *w, NodeId node);
 Outcome pull_loop(Walk *w, NodeId node);

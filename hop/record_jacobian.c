@@ -1,0 +1,310 @@
+/* record_jacobian.c — Jacobians and jvp in a trace. jacrev: the way back, once for each row of a unit matrix, as the body of a
+ * scan over its rows. jacfwd and jvp: the way back is linear in its cotangents, so the way back over it is the way forward. */
+#include <string.h>
+
+#include "hop/jacobian.h"
+#include "hop/rules.h"
+#include "hop/walk.h"
+
+enum { JACOBIAN_ARGS = 64 };
+
+static Outcome made(Recorder *r, Av a, Av *out) {
+  *out = a;
+  return a && !r->failed ? OUT_GO : OUT_FAIL;
+}
+
+/* f recorded on fresh variables. */
+typedef struct Forward {
+  BlockId block;
+  NodeId before;
+  ValueVec x, y; /* leaves of what is varied, and of the result */
+  Av tree;       /* the result */
+} Forward;
+
+static Outcome forward(Recorder *r, Av fn, Av *args, u32 nargs, const u32 *varied, u32 nvaried, Forward *f) {
+  Graph *g = r->g;
+  AvVec leaves = {0};
+  Outcome o = OUT_GO;
+  f->block = g->at;
+  f->before = g->blocks.data[g->at].last;
+  for (u32 i = 0; i < nvaried && o == OUT_GO; i++) o = pull_variables(r, args[varied[i]], &f->x, &args[varied[i]]);
+  if (o == OUT_GO) {
+    r->differentiating++;
+    o = rec_call(r, fn, args, NULL, nargs, &f->tree);
+    r->differentiating--;
+  }
+  if (o == OUT_GO && !(f->tree = av_force(r, f->tree))) o = OUT_FAIL;
+  if (o == OUT_GO && g->at != f->block) o = rec_stuck(r, REASON_construct_body, "the derivative of a function that ends elsewhere");
+  if (o == OUT_GO && !av_leaves(r, f->tree, &leaves)) o = OUT_FAIL;
+  if (o == OUT_GO && leaves.count == 0) o = rec_stuck(r, REASON_raises, "the derivative of %s", av_kind_text(r, f->tree));
+  for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
+    ValueId v = av_value(r, leaves.data[i]);
+    if (!v || !vec_push(&r->vm->alloc, &f->y, v)) o = OUT_FAIL;
+  }
+  vec_free(&r->vm->alloc, &leaves);
+  return o;
+}
+
+static ArrayType float_type(Graph *g, ValueId v) {
+  ArrayType t = *value_type(g, v);
+  t.weak = false;
+  if (dtype_kind(t.dtype) < DK_FLOAT) t.dtype = DT_f64;
+  return t;
+}
+
+static ValueId cotangent(Recorder *r, Walk *w, ValueId of) {
+  ArrayType t = float_type(r->g, of);
+  ValueId v = of < w->count ? w->ct[of] : 0;
+  return v ? deriv_fit(&w->d.head, v, &t) : pull_zeros(r->g, &t);
+}
+
+static Dim size_of(Graph *g, const ArrayType *t) {
+  Dim n = 1;
+  for (u32 i = 0; i < t->rank; i++) n = size_mul(&g->sizes, n, t->dims[i]);
+  return n;
+}
+
+/* The way back over the nodes behind `before`, seeded at `from` with each unit of its type, read at the leaves `to`: rows,
+ * one array for each, their axis first. A number has one row and no axis. */
+static Outcome rows(Recorder *r, BlockId block, NodeId before, const ValueVec *variables, ValueId from, const ValueVec *to, ValueVec *out) {
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  ArrayType t = float_type(g, from);
+  ValueVec next = {0};
+  Walk w = {.r = r};
+  Outcome o = pull_walk_init(&w, r, block, before, variables->data, variables->count) ? OUT_GO : OUT_FAIL;
+  bool active = o == OUT_GO && pull_is_active(&w, from);
+  Dim n = size_of(g, &t);
+  BlockId body = 0;
+  ValueId units = 0, seed = 0;
+  if (o == OUT_GO && t.rank) {
+    GraphAttr attrs[2] = {attr_dim(0, n), attr_dtype(3, t.dtype)};
+    units = dv_op(&w.d.head, OP_eye, NULL, 0, attrs, 2);
+    ArrayType row = {.dtype = t.dtype, .rank = 1, .device = t.device};
+    row.dims[0] = n;
+    body = units ? graph_open(g) : 0;
+    seed = body ? graph_param(g, body, graph_type(g, &row)) : 0;
+    if (seed) seed = dv_reshape(&w.d.head, seed, t.rank, t.dims);
+  } else if (o == OUT_GO) {
+    seed = graph_const_f64(g, t.dtype, 1);
+  }
+  if (o == OUT_GO && !seed) o = OUT_FAIL;
+  if (active && o == OUT_GO) {
+    w.ct[from] = seed;
+    o = pull_walk_back(&w);
+  }
+  for (u32 i = 0; i < to->count && o == OUT_GO; i++) {
+    ValueId v = cotangent(r, &w, to->data[i]);
+    if (!v || !vec_push(alloc, &next, v)) o = OUT_FAIL;
+  }
+  NodeId node = 0;
+  if (o == OUT_GO && t.rank) {
+    if (!graph_close(g, TERM_next, next.data, next.count, 0)) o = OUT_FAIL;
+    graph_at_end(g, block);
+    node = o == OUT_GO ? graph_scan(g, NULL, 0, &units, 1, n, false, false, body) : 0;
+    if (!node) o = OUT_FAIL;
+  }
+  for (u32 i = 0; i < to->count && o == OUT_GO; i++)
+    if (!vec_push(alloc, out, node ? node_result(g, node, i) : next.data[i])) o = OUT_FAIL;
+  pull_walk_free(&w);
+  vec_free(alloc, &next);
+  return o;
+}
+
+/* Rows along the elements of `whole` as shape whole + row, or row + whole. */
+static ValueId assemble(Recorder *r, ValueId stacked, const ArrayType *whole, const ArrayType *row, bool behind) {
+  Graph *g = r->g;
+  Dim dims[TYPE_MAX_RANK];
+  u32 n = 0;
+  if (whole->rank + row->rank > TYPE_MAX_RANK || !stacked) return 0;
+  if (whole->rank == 0) return stacked;
+  if (behind && row->rank) {
+    GraphAttr attrs[2] = {attr_int(1, 0), attr_int(2, row->rank)};
+    stacked = graph_op(g, OP_moveaxis, &stacked, 1, attrs, 2, NULL);
+  }
+  for (u32 part = 0; part < 2; part++) {
+    const ArrayType *t = (part == 0) != behind ? whole : row;
+    for (u32 i = 0; i < t->rank; i++) dims[n++] = t->dims[i];
+  }
+  return stacked ? graph_reshape(g, stacked, n, dims) : 0;
+}
+
+/* The way back on cotangents that are variables: u for the results, b what they give for the arguments. Nodes of it
+ * stand behind *from. */
+static Outcome linear(Recorder *r, const Forward *f, ValueVec *u, ValueVec *b, NodeId *from) {
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  Walk w = {.r = r};
+  Outcome o = OUT_GO;
+  for (u32 i = 0; i < f->y.count && o == OUT_GO; i++) {
+    ArrayType t = float_type(g, f->y.data[i]);
+    ValueId v = graph_op1(g, OP_positive, pull_zeros(g, &t));
+    if (!v || !vec_push(alloc, u, v)) o = OUT_FAIL;
+  }
+  if (o == OUT_GO && !pull_walk_init(&w, r, f->block, f->before, f->x.data, f->x.count)) o = OUT_FAIL;
+  *from = g->blocks.data[f->block].last;
+  for (u32 i = 0; i < f->y.count && o == OUT_GO; i++) pull_give(&w, f->y.data[i], u->data[i]);
+  if (o == OUT_GO) o = pull_walk_back(&w);
+  for (u32 i = 0; i < f->x.count && o == OUT_GO; i++) {
+    ValueId v = cotangent(r, &w, f->x.data[i]);
+    if (v) v = graph_op1(g, OP_positive, v); /* one of its own for each */
+    if (!v || !vec_push(alloc, b, v)) o = OUT_FAIL;
+  }
+  pull_walk_free(&w);
+  return o;
+}
+
+static void forward_free(Recorder *r, Forward *f) {
+  vec_free(&r->vm->alloc, &f->x);
+  vec_free(&r->vm->alloc, &f->y);
+}
+
+static Outcome jacobian(Recorder *r, u32 transform, Av fn, u32 at, const Av *args, u32 nargs, Av *out) {
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  bool reverse = transform == TF_jacrev;
+  Av passed[JACOBIAN_ARGS];
+  Forward f = {0};
+  ValueVec u = {0}, b = {0}, got = {0};
+  AvVec parts = {0};
+  NodeId from = 0;
+  memcpy(passed, args, sizeof *args * nargs);
+  Outcome o = forward(r, fn, passed, nargs, &at, 1, &f);
+  if (o == OUT_GO && !reverse) o = linear(r, &f, &u, &b, &from);
+  u32 nx = f.x.count, ny = f.y.count;
+  for (u32 i = 0; i < (reverse ? ny : nx) && o == OUT_GO; i++) /* all rows from one leaf */
+    o = reverse ? rows(r, f.block, f.before, &f.x, f.y.data[i], &f.x, &got) : rows(r, f.block, from, &u, b.data[i], &u, &got);
+  for (u32 i = 0; i < ny && o == OUT_GO; i++) { /* a tree like the argument in each leaf of the result */
+    AvVec leaves = {0};
+    ArrayType ty = float_type(g, f.y.data[i]);
+    for (u32 j = 0; j < nx && o == OUT_GO; j++) {
+      ArrayType tx = float_type(g, f.x.data[j]);
+      ValueId v = reverse ? assemble(r, got.data[i * nx + j], &ty, &tx, false) : assemble(r, got.data[j * ny + i], &tx, &ty, true);
+      Av a = v ? av_num(r, v) : 0;
+      if (!a || !vec_push(alloc, &leaves, a)) o = g->failed || r->failed ? OUT_FAIL : rec_stuck(r, REASON_raises, "a Jacobian of many axes");
+    }
+    u32 next = 0;
+    Av tree = o == OUT_GO ? av_rebuild(r, av_force(r, args[at]), leaves.data, &next) : 0;
+    if (o == OUT_GO && (!tree || !vec_push(alloc, &parts, tree))) o = OUT_FAIL;
+    vec_free(alloc, &leaves);
+  }
+  u32 next = 0;
+  if (o == OUT_GO) o = made(r, av_rebuild(r, f.tree, parts.data, &next), out);
+  forward_free(r, &f);
+  vec_free(alloc, &u);
+  vec_free(alloc, &b);
+  vec_free(alloc, &got);
+  vec_free(alloc, &parts);
+  return o;
+}
+
+/* Runs a recording that leaves the trace as it was when it fails. */
+static Outcome undone(Recorder *r, const RecMark *mark, const RecState *state, Outcome o) {
+  if (o != OUT_GO && o != OUT_FAIL) {
+    u16 reason = r->reason;
+    rec_rollback(r, mark);
+    rec_restore(r, state);
+    r->reason = reason;
+  }
+  return o;
+}
+
+Outcome record_jacobian(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out) {
+  RecState state;
+  i64 at;
+  u32 kind = av_at(r, transform)->op;
+  Av fn = av_item(r, transform, 0), argnum = av_item(r, transform, 1);
+  if (!av_known_int(r, argnum, &at)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
+  if (at < 0 || at >= nargs || nargs > JACOBIAN_ARGS) return rec_stuck(r, REASON_raises, "argnum");
+  if (kind == TF_hessian) { /* jacfwd of jacrev */
+    Av parts[2] = {fn, argnum};
+    if (!(fn = av_items(r, AV_TRANSFORM, parts, 2))) return OUT_FAIL;
+    av_at(r, fn)->op = TF_jacrev;
+    kind = TF_jacfwd;
+  }
+  RecMark mark = rec_mark(r);
+  if (!rec_save(r, &state)) return OUT_FAIL;
+  Outcome o = undone(r, &mark, &state, jacobian(r, kind, fn, (u32)at, args, nargs, out));
+  rec_state_free(r, &state);
+  return o;
+}
+
+Outcome record_make_jacobian(Recorder *r, u32 op, const Av *params, Av *out) {
+  Av parts[2] = {av_force(r, params[0]), params[1] ? av_force(r, params[1]) : 0};
+  if (!parts[0]) return OUT_FAIL;
+  if (!parts[1] || av_at(r, parts[1])->kind == AV_HOLE) parts[1] = av_const(r, value_weak_i64(0));
+  u8 kind = av_at(r, parts[0])->kind;
+  Value f;
+  bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM || (av_const_value(r, parts[0], &f) && f.kind == V_FN);
+  if (!callable) return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, parts[0]));
+  Av a = av_items(r, AV_TRANSFORM, parts, 2);
+  if (a) av_at(r, a)->op = op == OP_jacrev ? TF_jacrev : op == OP_jacfwd ? TF_jacfwd : TF_hessian;
+  return made(r, a, out);
+}
+
+static Outcome push_forward(Recorder *r, Av fn, Av xs, Av ts, Av *out) {
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  u32 n = av_at(r, xs)->count, varied[JACOBIAN_ARGS];
+  Av passed[JACOBIAN_ARGS];
+  Forward f = {0};
+  ValueVec u = {0}, b = {0};
+  AvVec t = {0}, dy = {0};
+  NodeId from = 0;
+  Walk w = {.r = r};
+  for (u32 i = 0; i < n; i++) {
+    passed[i] = av_item(r, xs, i);
+    varied[i] = i;
+  }
+  Outcome o = av_same_tree(r, xs, ts) && av_leaves(r, ts, &t) ? forward(r, fn, passed, n, varied, n, &f) : rec_stuck(r, REASON_raises, "jvp: ts has another structure than xs");
+  if (o == OUT_GO) o = linear(r, &f, &u, &b, &from);
+  if (o == OUT_GO && !pull_walk_init(&w, r, f.block, from, u.data, u.count)) o = OUT_FAIL;
+  for (u32 i = 0; i < t.count && o == OUT_GO; i++) {
+    ArrayType want = float_type(g, f.x.data[i]);
+    ValueId v = av_value(r, t.data[i]);
+    const ArrayType *have = v ? value_type(g, v) : NULL;
+    bool same = have && have->rank == want.rank;
+    for (u32 d = 0; same && d < want.rank; d++) {
+      i64 a, c;
+      Dim m = value_type(g, v)->dims[d];
+      if (size_same(&g->sizes, m, want.dims[d])) continue;
+      same = size_hint(&g->sizes, m, &a) && size_hint(&g->sizes, want.dims[d], &c) && a == c &&
+             guard_relation(&g->guards, &g->sizes, REL_eq, m, want.dims[d], "jvp", rec_top(r)->code->proto->spans[rec_top(r)->pc]);
+    }
+    if (!same) o = rec_stuck(r, REASON_raises, "jvp: a tangent has not the shape of its argument");
+    else if (!(v = graph_convert(g, v, want.dtype))) o = OUT_FAIL;
+    else pull_give(&w, b.data[i], v);
+  }
+  if (o == OUT_GO) o = pull_walk_back(&w);
+  for (u32 i = 0; i < u.count && o == OUT_GO; i++) {
+    ValueId v = cotangent(r, &w, u.data[i]);
+    Av a = v ? av_num(r, v) : 0;
+    if (!a || !vec_push(alloc, &dy, a)) o = OUT_FAIL;
+  }
+  u32 next = 0;
+  if (o == OUT_GO) {
+    Av pair[2] = {f.tree, av_rebuild(r, f.tree, dy.data, &next)};
+    o = pair[1] ? made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
+  }
+  pull_walk_free(&w);
+  forward_free(r, &f);
+  vec_free(alloc, &u);
+  vec_free(alloc, &b);
+  vec_free(alloc, &t);
+  vec_free(alloc, &dy);
+  return o;
+}
+
+Outcome record_jvp(Recorder *r, u32 op, const Av *params, Av *out) {
+  RecState state;
+  Av xs = av_force(r, params[1]), ts = av_force(r, params[2]);
+  (void)op;
+  if (!xs || !ts) return OUT_FAIL;
+  if (av_at(r, xs)->kind != AV_LIST || av_at(r, ts)->kind != AV_LIST || av_at(r, xs)->count == 0 || av_at(r, xs)->count > JACOBIAN_ARGS)
+    return rec_stuck(r, REASON_raises, "jvp: xs and ts must be lists");
+  RecMark mark = rec_mark(r);
+  if (!rec_save(r, &state)) return OUT_FAIL;
+  Outcome o = undone(r, &mark, &state, push_forward(r, params[0], xs, ts, out));
+  rec_state_free(r, &state);
+  return o;
+}
