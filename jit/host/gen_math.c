@@ -227,6 +227,18 @@ static void write_text(Gen *g, const char *text) {
 
 /* ---- math_body.h --------------------------------------------------------------------------- */
 
+/* Large, and rarely the time of a program: AVX-512 takes the strips of AVX2. */
+static bool is_rare(const LoopFn *fn) {
+  static const char *const names[] = {"gamma", "lgamma", "digamma", "erfinv", "nextafter"};
+  for (u32 i = 0; i < COUNT_OF(names); i++)
+    if (strcmp(name_of(fn), names[i]) == 0) return true;
+  return false;
+}
+
+static void put_forward(const LoopFn *fn, Buf *b) {
+  buf_printf(b, "#ifdef WM_FORWARD\nWM_STRIP(%s, %s) { return WM_FORWARD(%s, %s)(out, xv, yv, n); }\n#else\n", name_of(fn), type_of(fn), name_of(fn), type_of(fn));
+}
+
 /* The one vector loop of a function. It takes whole vectors only: strip_run pads the rest. */
 static void put_core(Gen *g, const LoopFn *fn, Buf *b) {
   const char *name = name_of(fn), *type = type_of(fn);
@@ -329,8 +341,11 @@ static void write_body(Gen *g) {
   buf_puts(&b, strip_driver);
   for (u32 i = 0; i < g->count; i++)
     if (!is_helper(g->m.fns.data[i])) {
+      bool rare = is_rare(g->m.fns.data[i]);
+      if (rare) put_forward(g->m.fns.data[i], &b);
       put_core(g, g->m.fns.data[i], &b);
       put_strip(g, g->m.fns.data[i], &b);
+      if (rare) buf_puts(&b, "#endif\n");
     }
   buf_puts(&b, "#else\n");
   for (u32 i = 0; i < g->count; i++)
@@ -354,6 +369,7 @@ static void write_level(Gen *g, const char *level, bool scalars, bool vectors) {
   buf_printf(&b, "#define WM_SYMBOL(name, type) wm_##name##_##type%s\n", vectors ? "##_fma" : "");
   buf_printf(&b, "#define WM_STRIP_NAME(name, type) wm_strip_##name##_##type##_%s\n", level);
   buf_printf(&b, "#define WM_STRIP(name, type) u32 wm_strip_##name##_##type##_%s(void *out, const void *xv, const void *yv, i64 n)\n", level);
+  if (vectors && !scalars) buf_puts(&b, "#define WM_FORWARD(name, type) wm_strip_##name##_##type##_avx2\n");
   buf_puts(&b, "#include \"math_body.h\"\n");
   if (vectors) buf_puts(&b, "#endif\n");
   write_file(g, file, &b);
