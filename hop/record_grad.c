@@ -72,13 +72,24 @@ static Dv index_items(Graph *g, Dv x, const ValueId *operands, u32 count, const 
   return graph_index(g, x, operands, count, items, nitems, graph_type(g, &result));
 }
 
+/* Rules ask for parts that lie within x: their length is stop - start. Where that is not proved a guard says so. */
 static Dv part(Deriv *d, Dv x, u32 axis, Dim start, Dim stop) {
+  Graph *g = graph_of(d);
+  GuardDims dims;
+  ArrayType t;
   IndexItem items[TYPE_MAX_RANK] = {{0}};
   for (u32 i = 0; i <= axis; i++) items[i].kind = INDEX_slice;
   items[axis].part[0] = items[axis].part[1] = PART_dim;
   items[axis].at[0] = start;
   items[axis].at[1] = stop;
-  return index_items(graph_of(d), x, NULL, 0, items, axis + 1);
+  guard_dims_init(&dims, NULL, &g->sizes, "index", (Span){0});
+  if (!x || !graph_infer_index(g, &dims.base, x, NULL, 0, items, axis + 1, &t, NULL)) return 0;
+  Dim length = size_sub(&g->sizes, stop, start);
+  i64 a, b;
+  if (length != DIM_NONE && !size_same(&g->sizes, t.dims[axis], length) && size_hint(&g->sizes, t.dims[axis], &a) && size_hint(&g->sizes, length, &b) && a == b &&
+      guard_relation(&g->guards, &g->sizes, REL_eq, t.dims[axis], length, "a derivative", (Span){0}) && size_same(&g->sizes, t.dims[axis], length))
+    t.dims[axis] = length;
+  return graph_index(g, x, NULL, 0, items, axis + 1, graph_type(g, &t));
 }
 
 static Dv add_at(Deriv *d, Dv x, u32 axis, Dv indices, Dv v) {

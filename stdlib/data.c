@@ -176,7 +176,15 @@ WeftStatus eager_map(Vm *vm, Value *args, Value *out) {
   if (!list_new(vm, 8, &list)) return WEFT_ERROR;
   Mapping m = {args[0], &list};
   WeftStatus status = each_item(vm, args[1], map_item, &m);
-  if (status == WEFT_OK && args[1].kind == V_ARRAY) { /* results of an array stack again */
+  if (status == WEFT_OK && args[1].kind == V_TRACKED && list.list->count) {
+    Value params[OP_MAX_PARAMS];
+    for (u32 i = 0; i < OP_MAX_PARAMS; i++) params[i] = value_hole();
+    params[0] = list;
+    status = vm_op(vm, OP_stack, params, out);
+    value_drop(vm, params[0]);
+    return status;
+  }
+  if (status == WEFT_OK && (args[1].kind == V_ARRAY || args[1].kind == V_TRACKED)) { /* results of an array stack again */
     status = vm_array_literal(vm, list.list->items, list.list->count, out);
     value_drop(vm, list);
     return status;

@@ -150,6 +150,18 @@ static Outcome iterate(Recorder *r, Av x, AvVec *out) {
 
 static Outcome of_map(Recorder *r, Av f, Av xs, Av *out) {
   AvVec items = {0};
+  xs = av_force(r, xs);
+  if (!xs) return OUT_FAIL;
+  if (av_is_number(r, xs) && r->tracer->transforms[TF_vmap]) { /* over an array it is the batched function */
+    Av zero = av_const(r, value_weak_i64(0)), axes[2] = {zero, zero}, parts[2] = {f, av_items(r, AV_LIST, axes, 2)};
+    Av fn = parts[1] ? av_items(r, AV_TRANSFORM, parts, 2) : 0, y;
+    if (!fn) return OUT_FAIL;
+    av_at(r, fn)->op = TF_vmap;
+    Outcome mapped = r->tracer->transforms[TF_vmap](r, fn, &xs, 1, &y);
+    if (mapped == OUT_GO && !av_is_number(r, y)) return rec_stuck(r, REASON_no_rule, "map of a function that gives %s", av_kind_text(r, y));
+    if (mapped == OUT_GO) *out = y;
+    return mapped;
+  }
   Outcome o = iterate(r, xs, &items);
   for (u32 i = 0; i < items.count && o == OUT_GO; i++) {
     Av y;

@@ -1,5 +1,6 @@
 /* grad.c — derivative rules against finite differences, driven by the table of operations: an operation whose row says
- * `rule` must have a point in points.def, where its first and second derivatives are right, eagerly and compiled. */
+ * `rule` must have a point in points.def, where its first and second derivatives are right, and its
+ * batched derivative is that of each lane, eagerly and compiled. */
 #include <stdio.h>
 #include <string.h>
 
@@ -53,15 +54,20 @@ static const char *check(const Point *p, const char *backend, int hot) {
            "%slet f = %s\n"
            "let g = y => %s\n"
            "for i in 0..2 { far(f, %s); far(g, %s) }\n"
-           "(far(f, %s) < 1e-6, far(g, %s) < 1e-5)",
-           prelude, p->fn, p->first ? "f(y)" : "sum(grad(f)(y) * sin(1.0 + arange(y.size)).reshape(y.shape))", p->at, p->at, p->at, p->at);
+           "fn lanes(b) = vmap(grad(f))(b)\n"
+           "let lane = %s\n"
+           "let two = stack((lane, lane * 1.01))\n"
+           "lanes(two)\n"
+           "let apart = abs(lanes(two) - stack((grad(f)(lane), grad(f)(lane * 1.01))))\n"
+           "(far(f, %s) < 1e-6, far(g, %s) < 1e-5, max(apart) < 1e-9)",
+           prelude, p->fn, p->first ? "f(y)" : "sum(grad(f)(y) * sin(1.0 + arange(y.size)).reshape(y.shape))", p->at, p->at, p->at, p->at, p->at);
   HostRun run = host_run(&(HostSetup){.backend = backend, .hot = hot}, p->op, program);
   const char *bad = NULL;
   if (run.end != HOST_VALUE) {
     snprintf(why, sizeof why, "%s: %s", run.kind ? run.kind : "no VM", run.message ? run.message : "");
     bad = why;
-  } else if (strcmp(run.value, "(true, true)") != 0) {
-    snprintf(why, sizeof why, "first and second derivative right: %s, in %s", run.value, backend);
+  } else if (strcmp(run.value, "(true, true, true)") != 0) {
+    snprintf(why, sizeof why, "first and second derivative, and those of lanes right: %s, in %s", run.value, backend);
     bad = why;
   }
   host_run_free(&run);
