@@ -230,7 +230,7 @@ bench: setup
 
 gpu-check:
 	@$(MAKE) --no-print-directory all tests
-	@build/tests/gpu
+	@tests/tools/gpu-check.sh
 
 lint:
 	@.ci/lint

@@ -322,7 +322,7 @@ static Went kernel_step(Run *r, const PlanStep *s) {
   i64 step = trips_between_polls(r, k);
   if (k->launch) {
     if (vm_poll(r->vm, hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) >> 10 : 0) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
-    if (launch_kernel(r, s, k, words, lo, hi, &key) != WEFT_OK) return leave_raised(r, s->exit);
+    if (launch_kernel(r, s, k, words, lo, hi, &key) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR); /* a device that fails is told */
   } else if (hi - lo <= step || k->flags & PK_INPLACE) {
     u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) >> 10 : 0;
     if (hi - lo > step) {

@@ -476,15 +476,7 @@ WeftStatus eager_to(Vm *vm, Value *args, Value *out) {
   size_t bytes = (size_t)a->size * dtype_bytes(dtype);
   WeftStatus status;
   if (device == DEV_CPU) {
-    if (!array_dense(a)) { /* the device makes it dense */
-      value_drop(vm, box);
-      return vm_error(vm, EK_unsupported, "to: not supported: a view that is not dense, from a device");
-    }
-    status = array_new(vm, dtype, rank, array_dims(a), out);
-    if (status == WEFT_OK && bytes) {
-      status = hooks->to_host(vm, a->data, out->array->data, bytes);
-      if (status != WEFT_OK) value_drop(vm, *out);
-    }
+    status = array_from_device(vm, a, out);
     if (status == WEFT_OK) result_finish(vm, out);
   } else {
     status = dense_as(vm, OP_to, box, dtype, &dense);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+
 /* ---- numbers ------------------------------------------------------------------------------------------ */
 
 /* Digits that read back, fewest first: 15 and 17 decide for f64, 6 and 9 for f32 (IEEE 754, 5.12.2). */
@@ -143,8 +144,15 @@ static void plain_element(void *ctx, Value v, Buf *out) {
 
 static void format_array(Vm *vm, Value v, ElementFn element, void *ctx, Buf *out) {
   Array *a = v.array;
-  if (array_device(a) != DEV_CPU) {
-    buf_printf(out, "<array %s on device %u>", dtype_name(array_dtype(a)), array_device(a));
+  if (array_device(a) != DEV_CPU) { /* shown like any other: its elements are brought here */
+    Value here;
+    if (array_from_device(vm, a, &here) != WEFT_OK) {
+      vm_error_clear(vm);
+      buf_printf(out, "<array %s on a device that failed>", dtype_name(array_dtype(a)));
+      return;
+    }
+    if (here.kind == V_ARRAY) format_array(vm, here, element, ctx, out);
+    value_drop(vm, here);
     return;
   }
   if (a->size == 0) {

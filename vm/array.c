@@ -244,10 +244,46 @@ bool array_writable(const Array *a) {
   return !a->owner || (a->owner->refs == 1 && ((a->head.flags & ARRAY_OWNER_ARRAY) || !(a->owner->flags & STORAGE_SHARED)));
 }
 
+/* All that a view reaches is copied, then picked from. */
+WeftStatus array_from_device(Vm *vm, Array *a, Value *out) {
+  const DeviceHooks *hooks = vm->devices[array_device(a)];
+  i64 low = 0, high = 1, bytes = dtype_bytes(array_dtype(a)), count;
+  Value whole, view;
+  if (!hooks) return vm_error(vm, EK_unsupported, "not supported: an array on a device that is not there");
+  if (a->size == 0) return array_new(vm, array_dtype(a), array_rank(a), array_dims(a), out);
+  for (u32 d = 0; d < array_rank(a); d++) {
+    i64 last = (array_dims(a)[d] - 1) * array_strides(a)[d];
+    if (last < 0) low += last;
+    else high += last;
+  }
+  count = high - low;
+  if (array_new(vm, array_dtype(a), 1, &count, &whole) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = hooks->to_host(vm, (char *)a->data + low * bytes, whole.array->data, (size_t)(count * bytes));
+  if (status == WEFT_OK) status = array_view(vm, whole.array, -low, array_rank(a), array_dims(a), array_strides(a), &view);
+  value_drop(vm, whole);
+  if (status != WEFT_OK) return status;
+  status = array_dense_own(vm, view, out);
+  value_drop(vm, view);
+  return status;
+}
+
+/* By way of the processor: a device moves bytes, not elements. */
+static WeftStatus copy_on_device(Vm *vm, Array *a, Value *out) {
+  Value here;
+  if (array_from_device(vm, a, &here) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = array_new_on(vm, array_device(a), array_dtype(a), array_rank(a), array_dims(a), out);
+  size_t bytes = (size_t)a->size * dtype_bytes(array_dtype(a));
+  if (status == WEFT_OK && bytes) {
+    status = vm->devices[array_device(a)]->from_host(vm, here.array->data, out->array->data, bytes);
+    if (status != WEFT_OK) value_drop(vm, *out);
+  }
+  value_drop(vm, here);
+  return status;
+}
+
 WeftStatus array_copy(Vm *vm, Array *a, Value *out) {
   u32 dtype = array_dtype(a), rank = array_rank(a);
-  if (array_device(a) != DEV_CPU)
-    return vm_error(vm, EK_unsupported, "copying an array on a device element by element is not supported");
+  if (array_device(a) != DEV_CPU) return copy_on_device(vm, a, out);
   if (array_new(vm, dtype, rank, array_dims(a), out) != WEFT_OK) return WEFT_ERROR;
   Array *b = out->array;
   if (a->size) strided_copy(dtype_bytes(dtype), rank, array_dims(b), b->data, array_strides(b), a->data, array_strides(a));

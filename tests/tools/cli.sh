@@ -145,3 +145,25 @@ repl repl-many-lines '5' 'fn f(a) {' '  a + 2' '}' 'f(3)'
 repl repl-help ':graph' ':help'
 WEFT_HOT=0 repl repl-ptx '\.visible \.entry.*fma\.rn\.f64|\.visible \.entry.*mul\.rn\.f64.*st\.global\.f64' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':ptx f'
 WEFT_HOT=0 repl repl-mir 'dmov.*endfunc' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':mir f'
+
+# ---- the GPU: what is said without a driver, and when the driver fails (a stand-in that does as it is told)
+mock=$(dirname "$W")/tests/libcuda.so
+if [ -e "$mock" ]; then
+  mock=$(realpath "$mock")
+  gpu() { # NAME CODE PATTERN 'ENVIRONMENT' CODE
+    # shellcheck disable=SC2086
+    expect "$1" "$2" "$3" env WEFT_CUDA_DRIVER="$mock" $4 "$W" -e "$5"
+  }
+  expect gpu-no-driver 1 'the GPU cannot be used: no CUDA driver was found: .*nowhere' env WEFT_CUDA_DRIVER="$d/nowhere.so" "$W" -e 'to(1.0, "gpu")'
+  expect gpu-no-driver-ptx 1 'WEFT_BACKEND=ptx: the GPU cannot be used: no CUDA driver' env WEFT_CUDA_DRIVER="$d/nowhere.so" WEFT_BACKEND=ptx "$W" -e 1
+  gpu gpu-value 0 '^\[2.0, 4.0\]~$' '' 'print(to([1.0, 2.0], "gpu") * 2.0)'
+  gpu gpu-no-card 1 'does not start' WEFT_MOCK_FAIL=cuDeviceGetCount 'to(1.0, "gpu")'
+  gpu gpu-no-start 1 'does not start: cuInit was told to fail' WEFT_MOCK_FAIL=cuInit 'to(1.0, "gpu")'
+  gpu gpu-copy-fails 1 'the GPU failed: copying to it: cuMemcpyHtoD was told to fail' WEFT_MOCK_FAIL=cuMemcpyHtoD 'to([1.0], "gpu")'
+  gpu gpu-copy-back-fails 1 'the GPU failed: copying from it: cuMemcpyDtoH' WEFT_MOCK_FAIL=cuMemcpyDtoH 'to(to([1.0], "gpu"), "cpu")'
+  gpu gpu-memory 1 'the GPU has no memory for [0-9]+ bytes: arrays hold' WEFT_MOCK_MEMORY=100000 'to(ones(20000), "gpu")'
+  gpu gpu-memory-again 0 '^40000.0~$' WEFT_MOCK_MEMORY=400000 'let s = 0.0; for i in 0..8 { s += sum(to(ones(5000), "gpu")) }; print(s)'
+  gpu gpu-memory-given-back 0 '^30000.0~$' WEFT_MOCK_MEMORY=300000 'fn f(n) = sum(to(ones(n), "gpu")); print(f(2000) + f(5000) + f(23000))'
+  gpu gpu-launch-fails 1 'the GPU failed' WEFT_MOCK_FAIL=cuLaunchKernel 'print(to([1.0], "gpu") * 2.0)'
+  gpu gpu-load-fails 0 '^\[2.0\]~$' WEFT_MOCK_FAIL=cuModuleLoadDataEx 'print(to([1.0], "gpu") * 2.0)'
+fi
