@@ -128,8 +128,8 @@ static void construct(Gen *g, Type type, int d) {
       number_of(g, 1), gen_put(g, ", "), gen_expr(g, FLOATS, 1), gen_put(g, gen_chance(g, 30) ? ", reverse=true)[1]" : ")[1]");
       break;
     case 1: gen_put(g, "map("), lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ", "), gen_expr(g, FLOATS, 1), gen_put(g, ")"); break;
-    case 2: gen_put(g, "flip("), gen_put(g, "map("), lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ", "), gen_expr(g, FLOATS, 1), gen_put(g, "))"); break;
-    default: gen_put(g, "scan((c, y) => (%s(c, y), c), 0.0, ", gen_chance(g, 50) ? "add" : "maximum"), gen_expr(g, FLOATS, 1), gen_put(g, ")[1]"); break;
+    case 2: g->bare = true, gen_put(g, "vmap("), lambda(g, "z", z_name, 1, FLOAT, d), g->bare = bare, gen_put(g, ")("), gen_expr(g, FLOATS, 1), gen_put(g, ")"); break;
+    default: gen_put(g, "associative_scan(%s, ", gen_chance(g, 50) ? "add" : "maximum"), gen_expr(g, FLOATS, 1), gen_put(g, ")"); break;
     }
     return;
   }
