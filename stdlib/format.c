@@ -1,6 +1,7 @@
 /* format.c — values as literals (see format.h). */
 #include "stdlib/format.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +10,11 @@
 
 /* ---- numbers ------------------------------------------------------------------------------------------ */
 
-/* Digits that read back, fewest first: 15 and 17 decide for f64, 6 and 9 for f32 (IEEE 754, 5.12.2). */
+/* Digits that read back, fewest first: 15 and 17 decide for f64, 6 and 9 for f32 (IEEE 754, 5.12.2); subnormal
+ * numbers hold fewer. */
 static int shortest(f64 x, bool single, char *digits, size_t cap) {
-  int least = single ? 6 : 15, most = single ? 9 : 17;
+  bool subnormal = fabs(x) < (single ? (f64)FLT_MIN : DBL_MIN);
+  int least = subnormal ? 1 : single ? 6 : 15, most = single ? 9 : 17;
   for (int p = least; p <= most; p++) {
     int n = snprintf(digits, cap, "%.*e", p - 1, x);
     f64 back = single ? (f64)strtof(digits, NULL) : strtod(digits, NULL);
@@ -38,7 +41,7 @@ void format_f64(f64 x, bool single, Buf *out) {
   }
   u32 n = 0;
   for (; *s && *s != 'e'; s++)
-    if (*s != '.') digits[n++] = *s;
+    if (*s >= '0' && *s <= '9') digits[n++] = *s; /* the point is as the host's locale has it */
   int exponent = atoi(s + 1);
   while (n > 1 && digits[n - 1] == '0') n--;
   if (exponent < -5 || exponent >= 16) {

@@ -11,7 +11,8 @@
 /* `dense` along an axis, into `out` of the same shape: values, or (positions) where they stood. */
 static WeftStatus sort_lanes(Vm *vm, Array *dense, u32 axis, bool descending, bool positions, void *out) {
   u32 dtype = array_dtype(dense), bytes = dtype_bytes(dtype);
-  i64 n = array_dims(dense)[axis], inner = array_strides(dense)[axis], lanes = n ? dense->size / n : 0;
+  i64 n = array_dims(dense)[axis], lanes = n ? dense->size / n : 0, inner = 1; /* the stride of an axis of size 1 says nothing */
+  for (u32 d = axis + 1; d < array_rank(dense); d++) inner *= array_dims(dense)[d];
   size_t size = (size_t)n * 2 * sizeof(Keyed) + (size_t)n * sizeof(u64);
   if (dense->size == 0) return WEFT_OK;
   char *memory = mem_alloc(&vm->alloc, size);

@@ -434,11 +434,12 @@ static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, con
     }
   }
   ValueId given = av_value(r, value);
-  if (combine && given) { /* computed in the wider dtype, then stored */
-    const ArrayType *t = value_type(r->g, given);
-    bool weak;
-    if (!t->weak && dtype_kind(t->dtype) == dtype_kind(dtype) && dtype_kind(dtype) == DK_FLOAT && dtype_promote_weak(dtype, false, t->dtype, false, &weak) != dtype)
-      return rec_stuck(r, REASON_no_rule, "`%s=` of %s into %s through an index array", bc_info[op].name, dtype_name(t->dtype), dtype_name(dtype));
+  if (combine && given) { /* computed by the rules of the operation, then stored: only where both are one step */
+    const ArrayType element = {.dtype = (u8)dtype}, *pair[2] = {&element, value_type(r->g, given)};
+    DTypeResult d;
+    RuleError err;
+    if (!rule_dtype(combine, 2, pair, &d, &err) || d.compute != dtype || d.result != dtype)
+      return rec_stuck(r, REASON_no_rule, "`%s=` of %s into %s through an index array", bc_info[op].name, dtype_name(pair[1]->dtype), dtype_name(dtype));
   }
   if ((o = store_value(r, value, dtype, &v)) != OUT_GO) return o;
   if (has_mask(&ix) && value_type(r->g, v)->rank > 0) return rec_stuck(r, REASON_data_dependent_shape, "an array stored through a mask");
