@@ -273,9 +273,10 @@ static bool inline_block(Rewrite *r, NodeId n, BlockId b, u32 args) {
   return ok;
 }
 
-static ValueId element_at(Rewrite *r, ValueId xs, ValueId at) {
+/* Element `at` of xs, weak when the parameter is that stands for it. */
+static ValueId element_at(Rewrite *r, ValueId xs, ValueId at, ValueId param) {
   Graph *g = r->g;
-  ArrayType t = *value_type(g, xs), item = {.dtype = t.dtype, .device = t.device, .rank = (u8)(t.rank - 1)};
+  ArrayType t = *value_type(g, xs), item = {.dtype = t.dtype, .device = t.device, .rank = (u8)(t.rank - 1), .weak = value_type(g, param)->weak};
   memcpy(item.dims, t.dims + 1, item.rank * sizeof *item.dims);
   IndexItem i = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
   return graph_index(g, xs, &at, 1, &i, 1, graph_type(g, &item));
@@ -336,7 +337,7 @@ static bool scan_to_while(Rewrite *r, NodeId n) {
       ok = v && map_set(&map, g->blocks.data[from].captures.data[k].inner, v);
     }
     for (u32 k = 0; k < x.xs && ok; k++) {
-      ValueId xs = graph_lift(g, body, node_operand(g, n, x.carried + k)), item = xs && at ? element_at(r, xs, at) : 0;
+      ValueId xs = graph_lift(g, body, node_operand(g, n, x.carried + k)), item = xs && at ? element_at(r, xs, at, g->blocks.data[from].params.data[x.carried + k]) : 0;
       ok = item && map_set(&map, g->blocks.data[from].params.data[x.carried + k], item);
     }
     if (ok && x.index) ok = map_set(&map, g->blocks.data[from].params.data[x.carried + x.xs], at);
