@@ -43,6 +43,8 @@ typedef struct RecCell {
   Av first;   /* as it was on entry, perhaps not read yet */
   bool dirty; /* written by the trace */
   bool open;  /* its recipe is being made */
+  RecipeId made; /* for exit number `exit` of the trace */
+  u64 exit;
 } RecCell;
 
 /* What a loop carries: a register of its frame, or a cell. */
@@ -87,6 +89,7 @@ typedef struct Recorder {
   const struct Tracer *tracer;
   VEC(RecFrame) frames;
   VEC(RecCell) cells;
+  u64 exit_number; /* exits made so far, counted from 1 */
   VEC(RecStraight) straight;
   RecLoop *loop;        /* innermost loop being lifted */
   u32 safe_exit;        /* where failed checks of the current block go; UINT32_MAX: not made yet */

@@ -19,10 +19,14 @@ RecipeId rec_recipe(Recorder *r, Av a) {
     case AV_REF: {
       u32 cell = v->value;
       if (r->cells.data[cell].open) return 0; /* it holds itself */
+      if (r->cells.data[cell].exit == r->exit_number) return r->cells.data[cell].made; /* one ref, wherever it stands */
       r->cells.data[cell].open = true;
       RecipeId content = rec_recipe(r, r->cells.data[cell].value);
-      r->cells.data[cell].open = false;
-      return content ? recipe_ref(t, content) : 0;
+      RecCell *c = &r->cells.data[cell];
+      c->open = false;
+      c->made = content ? recipe_ref(t, content) : 0;
+      c->exit = r->exit_number;
+      return c->made;
     }
     case AV_LIST:
     case AV_RECORD:
@@ -115,6 +119,7 @@ static bool in_tail_call(const RecFrame *f) {
 static u32 make_exit(Recorder *r, ExitKind kind, u32 reason, Span span, Av result) {
   ExitTable *t = &r->g->exits;
   JournalId journal = 0;
+  r->exit_number++;
   if (!journal_of(r, &journal)) return UINT32_MAX;
   u32 depth = rec_depth(r), top_count = 0, total = 0;
   RegRecipe *regs = NULL;
