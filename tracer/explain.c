@@ -183,6 +183,7 @@ typedef struct FnStats {
 static void add_place(void *ctx, Place *p) {
   FnStats *s = ctx;
   if (p->code != s->code) return;
+  s->recompiles += p->replaced;
   for (u32 i = 0; i < p->cache.entries.count; i++) {
     const Region *r = p->cache.entries.data[i]->region;
     s->compiles++;

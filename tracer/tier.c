@@ -243,7 +243,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   stats->at[STAT_natives] += region->natives;
   stats->at[STAT_code_bytes] += region->bytes;
   if (p->start == RECORD_RESUME) stats->at[STAT_continuations]++;
-  if (reason == REASON_guard_missed) stats->at[STAT_recompiles]++;
+  if (reason == REASON_guard_missed || reason == REASON_code_gone) stats->at[STAT_recompiles]++;
   log_text(t, LOG_graph, print_graph, region);
   log_text(t, LOG_guards, print_guards, region);
   log_text(t, LOG_loops, print_code, region);
@@ -565,8 +565,15 @@ static Ran enter_here(Tracer *t, RecordStart start) {
   bool had = p->cache.entries.count > 0;
   GuardEntry *entry = had ? look_up(t, frame, p) : NULL;
   if (!entry) {
-    if (!hot_enough(t, p, had)) return RAN_NOT;
-    if (had) {
+    if (!hot_enough(t, p, had || p->gone)) return RAN_NOT;
+    u32 reason = start == RECORD_RESUME ? REASON_continuation : t->forced ? REASON_asked : REASON_first_seen;
+    if (p->gone) {
+      reason = REASON_code_gone;
+      tracer_event(t, EVENT_miss, reason, frame->code->proto->spans[frame->pc], 0, "%s", name_text(&vm->names, p->gone));
+      p->gone = 0;
+      p->replaced++;
+    } else if (had) {
+      reason = REASON_guard_missed;
       if (p->cache.has_miss) {
         Buf b;
         buf_init(&b, &vm->alloc);
@@ -575,7 +582,6 @@ static Ran enter_here(Tracer *t, RecordStart start) {
         buf_free(&b);
       }
     }
-    u32 reason = had ? REASON_guard_missed : start == RECORD_RESUME ? REASON_continuation : t->forced ? REASON_asked : REASON_first_seen;
     if (!compile_here(t, frame, p, reason)) return RAN_NOT;
     frame = &vm->frames[vm->frame_count - 1];
     entry = look_up(t, frame, p);
@@ -667,7 +673,9 @@ typedef struct FreedCode {
 
 static void invalidate_place(void *ctx, Place *p) {
   FreedCode *f = ctx;
+  u32 before = p->cache.entries.count;
   cache_invalidate_code(f->vm, &p->cache, f->code->id);
+  if (p->cache.entries.count < before) p->gone = f->code->proto->name;
 }
 
 static void forget_code(Vm *vm, PlaceTable *t, const Code *code) {

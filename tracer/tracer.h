@@ -36,6 +36,8 @@ typedef struct Place {
   u16 why;         /* reasons.def, of the demotion or the last failure */
   u32 count;       /* times passed while there was no entry */
   u32 spurious;    /* checks that failed one after the other */
+  Name gone;       /* a function that an entry relied on and that was freed: the entry went with it; 0: none */
+  u32 replaced;    /* times that an entry was compiled anew for that */
   GuardCache cache;
   struct Place *next; /* same hash */
 } Place;

@@ -143,6 +143,8 @@ repl repl-goes-on 'error: .*42' 'y + 1' '40 + 2'
 repl repl-declares '9' 'x = 9' 'x'
 repl repl-many-lines '5' 'fn f(a) {' '  a + 2' '}' 'f(3)'
 repl repl-help ':graph' ':help'
+WEFT_LOG=recompiles repl repl-redefined 'a function it relied on was replaced: k.*recompiles.*1' 'fn k(x) = x + 1' 'fn f(x) = sum(k(x) * 2)' 'for i in 0..60 { f(arange(4.0)) }' 'fn k(x) = x + 10' \
+  'for i in 0..60 { f(arange(4.0)) }' '("recompiles", trace.stats(f).recompiles)'
 WEFT_HOT=0 repl repl-ptx '\.visible \.entry.*fma\.rn\.f64|\.visible \.entry.*mul\.rn\.f64.*st\.global\.f64' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':ptx f'
 WEFT_HOT=0 repl repl-mir 'dmov.*endfunc' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':mir f'
 
