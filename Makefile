@@ -121,7 +121,7 @@ $(B)/obj/gen/%.o: build/gen/%.c Makefile
 # ---- library, program, unit tests -----------------------------------------------------------------
 
 ZYDIS    := $(if $(wildcard /usr/include/Zydis/Zydis.h /usr/local/include/Zydis/Zydis.h),-lZydis)
-LIBS     := -Wl,--as-needed $(ZYDIS) -lz -lm -ldl -pthread
+LIBS     := -Wl,--as-needed $(ZYDIS) -lm -ldl -pthread
 # Relocations packed: a tenth of the library and of its start; linkers that cannot, ignore it.
 SLIM     := -Wl,--gc-sections -Wl,-z,pack-relative-relocs
 SO_NAME  := libweft.so.$(SOVERSION)
@@ -261,7 +261,7 @@ Description: embeddable array language
 Version: $(VERSION)
 Cflags: -I$${includedir}
 Libs: -L$${libdir} -lweft
-Libs.private: $(ZYDIS) -lz -lm -ldl -pthread
+Libs.private: $(ZYDIS) -lm -ldl -pthread
 endef
 $(B)/weft.pc: Makefile
 	$(file >$@,$(PC))

@@ -109,6 +109,7 @@ WeftStatus weft_record(WeftVM *w, const char *const *keys, WeftValue *const *ite
   if (!record_new(w->vm, &v)) return WEFT_ERROR;
   for (size_t i = 0; i < count; i++) {
     Name key = keys[i] ? name_cstr(&w->vm->names, keys[i]) : 0;
+    if (keys[i] && *keys[i] && !key) (void)vm_error_memory(w->vm);
     if (!key || !items[i] || !record_set(w->vm, &v, key, value_keep(items[i]->value))) {
       value_drop(w->vm, v);
       return keys[i] && *keys[i] && items[i] ? WEFT_ERROR : WEFT_MISUSE;

@@ -43,7 +43,7 @@ static WeftStatus host_output(void *ctx, const char *text, size_t len) {
 
 /* Rooms in the order of the architecture; each puts its hooks into the VM. */
 static bool wire(Vm *vm, const char *cuda_driver) {
-  return stdlib_install(vm) == WEFT_OK && tracer_install(vm) == WEFT_OK && tracer_add_backend(vm, &backend_interp) &&
+  return stdlib_install(vm) == WEFT_OK && tracer_install(vm) == WEFT_OK && tracer_add_backend(vm, &backend_interp) && tracer_add_backend(vm, &backend_verify) &&
          gpu_install(vm, cuda_driver) == WEFT_OK && jit_install(vm, wm_best()->functions, wm_best()->count, &gpu_device) == WEFT_OK && hop_install(vm) == WEFT_OK;
 }
 

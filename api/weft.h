@@ -176,7 +176,7 @@ WEFT_API WeftStatus weft_fail(WeftVM *vm, const char *kind, const char *message)
 WEFT_API const char *weft_stat_at(WeftVM *vm, unsigned index, double *value);
 /* What was compiled for a function: `what` is "graph", "guards", "loops", "mir" or "ptx". NULL: unknown `what`. */
 WEFT_API const char *weft_dump(WeftVM *vm, WeftValue *function, const char *what);
-/* What this library was built with, a line each. */
+/* The name and version of this library, a line. */
 WEFT_API const char *weft_build(WeftVM *vm);
 
 #ifdef __cplusplus

@@ -324,7 +324,10 @@ static WeftStatus empty_leaves(Vm *vm, Value y, Lanes *out, Value *tree) {
     ArrayType t;
     Value v;
     tree_leaf_type(leaves.data[i], &t);
-    if (t.rank == TYPE_MAX_RANK) status = vm_error(vm, EK_shape, "scan: y has too many axes to be stacked");
+    if (t.rank == TYPE_MAX_RANK) {
+      status = vm_error(vm, EK_shape, "scan: y has too many axes to be stacked");
+      break;
+    }
     memmove(t.dims + 1, t.dims, sizeof t.dims[0] * t.rank);
     t.dims[0] = 0;
     t.rank++;

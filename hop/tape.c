@@ -83,18 +83,21 @@ void tape_split(Tape *t, Value v, Value *out, u32 *node) {
   *out = value_keep(v);
 }
 
-WeftStatus tape_strip(Vm *vm, Value v, Value *out) {
+enum { STRIP_DEPTH = 1000 };
+
+static WeftStatus strip(Vm *vm, Value v, u32 depth, Value *out) {
   if (v.kind == V_TRACKED) v = value_untracked(v);
   if (v.kind != V_LIST && v.kind != V_RECORD) {
     *out = value_keep(v);
     return WEFT_OK;
   }
+  if (depth > STRIP_DEPTH) return vm_error(vm, EK_limit, "a derivative: lists and records nested more than %d deep", STRIP_DEPTH);
   u32 n = v.kind == V_LIST ? v.list->count : v.record->shape->count;
   Value made;
   if (v.kind == V_LIST ? !list_new(vm, n, &made) : !record_new(vm, &made)) return WEFT_ERROR;
   for (u32 i = 0; i < n; i++) {
     Value item;
-    bool ok = tape_strip(vm, v.kind == V_LIST ? v.list->items[i] : v.record->items[i], &item) == WEFT_OK;
+    bool ok = strip(vm, v.kind == V_LIST ? v.list->items[i] : v.record->items[i], depth + 1, &item) == WEFT_OK;
     if (ok) ok = v.kind == V_LIST ? list_push(vm, &made, item) : record_set(vm, &made, v.record->shape->keys[i], item);
     if (!ok) {
       value_drop(vm, made);
@@ -104,6 +107,8 @@ WeftStatus tape_strip(Vm *vm, Value v, Value *out) {
   *out = made;
   return WEFT_OK;
 }
+
+WeftStatus tape_strip(Vm *vm, Value v, Value *out) { return strip(vm, v, 0, out); }
 
 /* ---- entries ----------------------------------------------------------------------------------------------- */
 

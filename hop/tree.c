@@ -34,6 +34,7 @@ WeftStatus tree_with(Vm *vm, Value t, const Value *leaves, u32 *next, Value *out
     ok = ok && (t.kind == V_LIST ? list_push(vm, out, item) : record_set(vm, out, t.record->shape->keys[i], item));
     if (!ok) {
       value_drop(vm, *out);
+      *out = value_hole();
       return WEFT_ERROR;
     }
   }

@@ -23,9 +23,9 @@ static const char usage[] =
     "  --fuel N              stop after N calls and loop trips\n"
     "  --memory BYTES        hold at most that much; K, M and G count 2^10, 2^20, 2^30\n"
     "  --deadline SECONDS    stop after that time\n"
-    "  --version             what this is and what it was built with\n"
+    "  --version             what this is, and its version\n"
     "  --help                this text\n"
-    "environment: WEFT_BACKEND=eager|interp|loops|mir  WEFT_HOT=N  WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n";
+    "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_HOT=N  WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n";
 
 static WeftVM *running; /* what Ctrl-C stops */
 

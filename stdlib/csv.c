@@ -212,7 +212,7 @@ WeftStatus csv_decode(Vm *vm, const char *path, char *data, size_t len, char sep
 
 static WeftStatus separator(Vm *vm, u32 op, u32 param, Value v, char *out) {
   if (!args_given(v)) return WEFT_OK;
-  if (v.kind != V_TEXT || v.text->len != 1 || v.text->data[0] == '"' || v.text->data[0] == '\n') return args_error(vm, op, param, v, "a text of one character");
+  if (v.kind != V_TEXT || v.text->len != 1 || v.text->data[0] == '"' || v.text->data[0] == '\n' || v.text->data[0] == '\r') return args_error(vm, op, param, v, "a text of one character");
   *out = v.text->data[0];
   return WEFT_OK;
 }

@@ -49,7 +49,7 @@ static const char *parse_header(const char *s, const char *end, NpyHeader *h) {
   if (!at || (end - at < 5) || (memcmp(at, "True", 4) != 0 && memcmp(at, "False", 5) != 0)) return "its header has no usable 'fortran_order'";
   h->fortran = *at == 'T';
   at = find_key(s, end, "shape");
-  if (!at || *at != '(') return "its header has no usable 'shape'";
+  if (!at || at == end || *at != '(') return "its header has no usable 'shape'";
   at++;
   h->rank = 0;
   for (;;) {
@@ -91,6 +91,7 @@ static const char *check(const char *data, size_t len, NpyHeader *h) {
 static void copy_elements(const char *from, const NpyHeader *h, i64 size, char *to) {
   u32 bytes = dtype_bytes(h->dtype);
   i64 at[ARRAY_MAX_RANK] = {0}, strides[ARRAY_MAX_RANK], stride = 1;
+  if (size == 0) return; /* products of the other sizes may not fit */
   for (u32 d = 0; d < h->rank; d++) { /* of the file, in elements */
     strides[d] = stride;
     stride *= h->dims[d];

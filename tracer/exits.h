@@ -212,6 +212,7 @@ struct Region {
   void *code;        /* the backend's; jit: Plan * */
   u32 nslots;
   WeftStatus (*run)(Vm *vm, Region *r, u64 *slots, u32 *exit);
+  WeftStatus (*checked)(Vm *vm, Region *r, u64 *slots, u32 *exit); /* verify: what `run` compares with the graph */
   void (*print)(const Region *r, Buf *out); /* the compiled form as text */
   void (*destroy)(Vm *vm, Region *r);       /* frees `code` */
   RegionExit *exits; /* parallel to graph->exits.exits */

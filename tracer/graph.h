@@ -536,6 +536,7 @@ WeftStatus region_size(Vm *vm, Region *r, u32 exit, const u64 *slots, Dim d, i64
 
 /* The backend `interp`: a region that runs its graph. */
 extern const Backend backend_interp;
+extern const Backend backend_verify; /* mir beside the graph's interpreter */
 
 /* Passes that need no lowering (list and order: graph_passes.c), repeated until nothing changes, within a bound. They
  * keep what exits see, effects, checks, and the bits of every result. False: memory was refused (the graph is

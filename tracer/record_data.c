@@ -330,16 +330,16 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
   obj = av_force(r, obj);
   if (!obj) return OUT_FAIL;
   if (av_is_number(r, obj)) return index_array(r, obj, items, count, regs, out);
-  const AbsVal *v = av_at(r, obj);
+  const AbsVal v = *av_at(r, obj);
   bool one = count == 1 && items[0] == IX_VALUE;
   Value key;
   u32 i;
-  if (v->kind == AV_LIST && one) {
+  if (v.kind == AV_LIST && one) {
     if (list_position(r, obj, regs[0], &i)) return made(r, av_item(r, obj, i), out);
     return rec_stuck(r, REASON_literal_needed, "a list position must be known while tracing");
   }
-  if (v->kind == AV_LIST && count == 1 && items[0] == IX_SLICE) {
-    i64 n = v->count, start = 0, stop = n;
+  if (v.kind == AV_LIST && count == 1 && items[0] == IX_SLICE) {
+    i64 n = v.count, start = 0, stop = n;
     Value part;
     bool known = true;
     for (u32 p = 0; p < 3; p++) {
@@ -352,18 +352,18 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
       *(p == 0 ? &start : &stop) = k;
     }
     if (!known) return rec_stuck(r, REASON_literal_needed, "bounds of a list slice must be known while tracing");
-    AbsVal sub = {.kind = AV_LIST, .first = v->first + (u32)start, .count = stop > start ? (u32)(stop - start) : 0};
+    AbsVal sub = {.kind = AV_LIST, .first = v.first + (u32)start, .count = stop > start ? (u32)(stop - start) : 0};
     return made(r, av_new(r, sub), out);
   }
-  if (v->kind == AV_RECORD && one && av_const_value(r, regs[0], &key) && key.kind == V_TEXT) {
+  if (v.kind == AV_RECORD && one && av_const_value(r, regs[0], &key) && key.kind == V_TEXT) {
     Name name = name_find(&r->vm->names, key.text->data, key.text->len);
     i32 f = name ? av_field(r, obj, name) : -1;
     if (f >= 0) return made(r, av_item(r, obj, (u32)f), out);
     return rec_stuck(r, REASON_raises, "record has no key \"%s\"", key.text->data);
   }
-  if (v->kind == AV_CONST && one && av_const_value(r, regs[0], &key)) {
+  if (v.kind == AV_CONST && one && av_const_value(r, regs[0], &key)) {
     Value got;
-    if (vm_index(r->vm, v->konst, items, count, &key, &got) != WEFT_OK) {
+    if (vm_index(r->vm, v.konst, items, count, &key, &got) != WEFT_OK) {
       vm_error_clear(r->vm);
       return rec_stuck(r, REASON_raises, "the index raises an error");
     }

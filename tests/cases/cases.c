@@ -41,6 +41,7 @@ static const struct Tier {
     {"mir", "mir, as it stands", "mir", 0, AS_IT_STANDS, false},
     {"ptx", "ptx", "ptx", 0, GLOBALS, false},
     {"ptx", "ptx, locals", "ptx", 0, LOCALS, false},
+    {"verify", "verify", "verify", 0, GLOBALS, false},
     {"exits", "mir, exit at every instruction", "mir", 0, GLOBALS, true},
 };
 enum { TIERS = sizeof tiers / sizeof tiers[0] };

@@ -1,0 +1,102 @@
+/* verify_backend.c — the backend `verify`: a region runs by the graph's interpreter, then compiled, and what the exit
+ * needs must be the same to the last bit (see exits.h). */
+#include <string.h>
+
+#include "tracer/record.h"
+#include "tracer/tracer.h"
+
+static bool same_number(u32 dtype, const void *a, const void *b) {
+  if (memcmp(a, b, dtype_bytes(dtype)) == 0) return true;
+  f64 x[2];
+  f32 s[2];
+  switch (dtype) { /* any NaN is like any other */
+    case DT_f64:
+      memcpy(&x[0], a, sizeof x[0]);
+      memcpy(&x[1], b, sizeof x[1]);
+      return x[0] != x[0] && x[1] != x[1];
+    case DT_f32:
+      memcpy(&s[0], a, sizeof s[0]);
+      memcpy(&s[1], b, sizeof s[1]);
+      return s[0] != s[0] && s[1] != s[1];
+    default: return false;
+  }
+}
+
+static bool same_array(Array *a, Array *b) {
+  u32 rank = array_rank(a), dtype = array_dtype(a), bytes = dtype_bytes(dtype);
+  if (array_rank(b) != rank || array_dtype(b) != dtype || array_device(a) != array_device(b)) return false;
+  if (rank && memcmp(array_dims(a), array_dims(b), rank * sizeof(i64)) != 0) return false;
+  if (array_device(a) != DEV_CPU) return true; /* the device's own tests look at what lies there */
+  i64 at[ARRAY_MAX_RANK] = {0}, x = 0, y = 0;
+  for (i64 i = 0; i < a->size; i++) {
+    if (!same_number(dtype, (const char *)a->data + x * bytes, (const char *)b->data + y * bytes)) return false;
+    for (u32 d = rank; d-- > 0;) {
+      x += array_strides(a)[d];
+      y += array_strides(b)[d];
+      if (++at[d] < array_dims(a)[d]) break;
+      x -= at[d] * array_strides(a)[d];
+      y -= at[d] * array_strides(b)[d];
+      at[d] = 0;
+    }
+  }
+  return true;
+}
+
+static bool same(Value a, Value b) {
+  if (a.kind != b.kind) return false;
+  if (a.kind == V_ARRAY) return same_array(a.array, b.array);
+  return a.kind != V_NUM || (a.dtype == b.dtype && same_number(a.dtype, &a.i, &b.i));
+}
+
+/* What the exit binds, in both runs. The error names the first value that differs. */
+static WeftStatus compare(Vm *vm, Region *region, GraphRun *run, u32 exit, const u64 *slots) {
+  const RegionExit *e = &region->exits[exit];
+  for (u32 i = 0; i < e->bind_count; i++) {
+    RegionBind b = region->binds[e->bind_first + i];
+    if (b.slot == BIND_NODE || run->values[b.value].kind == V_HOLE) continue;
+    Value v = value_of_slot(region->graph, b.value, slots[b.slot]);
+    if (v.kind != V_NUM && !slots[b.slot]) continue;
+    if (!same(v, run->values[b.value]))
+      return vm_error(vm, EK_assert, "verify: region %s, exit %u: compiled code and the graph give different values of %%%u", region->name, exit, b.value);
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus verify_run(Vm *vm, Region *region, u64 *slots, u32 *exit) {
+  GraphRun run;
+  u32 expected = region->graph->entry_exit;
+  *exit = expected;
+  if (run_init(&run, vm, region->graph) != WEFT_OK) return WEFT_ERROR;
+  run_inputs(&run, slots);
+  WeftStatus status = run_root(&run, &expected);
+  if (status != WEFT_OK) { /* a limit: nothing to compare */
+    *exit = expected;
+    run_free(&run);
+    return status;
+  }
+  status = region->checked(vm, region, slots, exit);
+  if (status == WEFT_OK && *exit != expected)
+    status = vm_error(vm, EK_assert, "verify: region %s: compiled code leaves by exit %u, the graph by exit %u", region->name, *exit, expected);
+  if (status == WEFT_OK) status = compare(vm, region, &run, *exit, slots);
+  run_free(&run);
+  return status;
+}
+
+static BackendResult verify_compile(Vm *vm, const Backend *self, Region *r, const CompileLimits *limits, Buf *why) {
+  const Tracer *t = vm->tier_state;
+  (void)self;
+  for (u32 i = 0; i < t->backend_count; i++) {
+    const Backend *b = t->backends[i];
+    if (strcmp(b->name, "mir") != 0) continue;
+    BackendResult made = b->compile(vm, b, r, limits, why);
+    if (made == BACKEND_ok) {
+      r->checked = r->run;
+      r->run = verify_run;
+    }
+    return made;
+  }
+  buf_puts(why, "there is no backend mir to verify");
+  return BACKEND_unsupported;
+}
+
+const Backend backend_verify = {.name = "verify", .compile = verify_compile};
