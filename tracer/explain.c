@@ -151,15 +151,17 @@ WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value 
     Buf text;
     buf_init(&text, &vm->alloc);
     write_report(vm, &x, name, &text);
-    Value rec = value_nil(), list;
+    Value rec = value_nil(), breaks = value_hole(), guards = value_hole();
     bool ok = !text.failed && !x.regions.failed && !x.guards.failed && record_new(vm, &rec) && put(vm, &rec, "graphs", value_weak_i64(x.graphs));
-    ok = ok && breaks_list(vm, &x, &list) && put(vm, &rec, "breaks", list);
+    ok = ok && breaks_list(vm, &x, &breaks) && put(vm, &rec, "breaks", value_keep(breaks));
     ok = ok && put(vm, &rec, "cold_exits", value_weak_i64(count_events(&x, EVENT_cold)));
-    ok = ok && guards_list(vm, &x, &list) && put(vm, &rec, "guards", list);
+    ok = ok && guards_list(vm, &x, &guards) && put(vm, &rec, "guards", value_keep(guards));
     ok = ok && put(vm, &rec, "kernels", value_weak_i64(x.kernels)) && put(vm, &rec, "natives", value_weak_i64(x.natives)) &&
          put(vm, &rec, "externs", value_weak_i64(x.externs)) && put(vm, &rec, "operations", value_weak_i64(x.operations)) &&
          put(vm, &rec, "compile_ms", value_weak_f64((double)x.compile_ns / 1e6)) && put_text(vm, &rec, "text", buf_text(&text), text.len);
     buf_free(&text);
+    value_drop(vm, breaks);
+    value_drop(vm, guards);
     if (ok) *out = rec;
     else {
       value_drop(vm, rec);
