@@ -17,12 +17,6 @@ typedef struct FreeBlock {
   size_t bytes;
 } FreeBlock;
 
-/* A compiled function for an operation (ops.c). */
-typedef struct OpFn {
-  const char *text; /* its source, which tells it from others; in Device.texts */
-  Value fn;      /* borrowed from a variable of the module */
-} OpFn;
-
 typedef struct Device {
   Vm *vm;
   const char *path;  /* of the driver; NULL: the system's */
@@ -35,8 +29,8 @@ typedef struct Device {
   VEC(FreeBlock) kept;
   u64 live, kept_bytes; /* bytes with arrays; bytes kept for later */
   CuPointer cells;   /* the key, then one word for each number that a kernel gives */
-  VEC(OpFn) op_fns; /* ops.c: a compiled function for each operation */
-  Arena texts;
+  Names op_texts; /* ops.c: the source of each operation's function … */
+  VEC(Value) op_fns; /* … and the function, at its name - 1; borrowed from a variable of the module */
   struct Module *module; /* … made in it; the VM's */
   u32 op_depth;
 } Device;

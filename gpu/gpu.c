@@ -33,7 +33,6 @@ WeftStatus gpu_install(Vm *vm, const char *driver) {
   if (!d) return vm_error_memory(vm);
   d->vm = vm;
   d->path = driver;
-  arena_init(&d->texts, &vm->alloc);
   vm->device_state[DEV_GPU] = d;
   vm->devices[DEV_GPU] = &hooks;
   return WEFT_OK;

@@ -174,18 +174,22 @@ static bool link_kernels(Vm *vm, PlanKernel *kernels, u32 count, void **linked, 
   Buf text;
   buf_init(&text, &vm->alloc);
   bool ok = l && fns;
+  if (!ok) buf_puts(why, "out of memory");
   if (l) l->count = count;
   for (u32 i = 0; ok && i < count; i++) fns[i] = kernels[i].self;
   ok = ok && ptx_module(fns, NULL, count, &text, why) == WEFT_OK && device_load(d, buf_text(&text), &l->module, why) == WEFT_OK;
   for (u32 i = 0; ok && i < count; i++) {
     const char *name = name_text(&fns[i]->module->names, fns[i]->name);
     ok = device_enter(d);
+    if (!ok) buf_puts(why, "the GPU failed: its context cannot be entered");
     CuResult error = ok ? d->driver.ModuleGetFunction(&l->kernels[i].function, l->module, name) : 0;
     if (ok) device_leave(d);
     if (error) buf_printf(why, "the CUDA driver does not find %s: %s", name, driver_error(&d->driver, error));
     ok = ok && !error;
     l->kernels[i].checks = has_checks(fns[i]);
     l->kernels[i].warps = ptx_spread(fns[i]) == PTX_WARPS;
+  }
+  for (u32 i = 0; ok && i < count; i++) {
     kernels[i].launch = launch;
     kernels[i].launched = &l->kernels[i];
   }
@@ -210,7 +214,7 @@ static void remove_device(Vm *vm) {
   }
   vec_free(&vm->alloc, &d->kept);
   vec_free(&vm->alloc, &d->op_fns);
-  arena_free(&d->texts);
+  if (d->op_texts.alloc) names_free(&d->op_texts);
   vm->device_state[DEV_GPU] = NULL;
   mem_free(&vm->alloc, d, sizeof *d);
 }

@@ -74,11 +74,12 @@ static WeftStatus make_fn(Device *d, const char *text, Value *out) {
   Vm *vm = d->vm;
   Buf code;
   char name[32];
+  if (!d->op_texts.alloc && names_init(&d->op_texts, &vm->alloc) != WEFT_OK) {
+    d->op_texts = (Names){0};
+    return vm_error_memory(vm);
+  }
   if (!d->module) d->module = module_new(vm, "gpu", "");
   if (!d->module) return WEFT_ERROR;
-  char *key = arena_alloc(&d->texts, strlen(text) + 1);
-  if (!key) return vm_error_memory(vm);
-  strcpy(key, text);
   snprintf(name, sizeof name, "op%u", d->op_fns.count);
   buf_init(&code, &vm->alloc);
   buf_printf(&code, "let %s = jit(%s)\n", name, text);
@@ -89,18 +90,20 @@ static WeftStatus make_fn(Device *d, const char *text, Value *out) {
   if (status != WEFT_OK) return WEFT_ERROR;
   Name id = name_find(&vm->names, name, strlen(name));
   Value *made = id ? module_var(vm, d->module, id) : NULL;
-  if (!made || !vec_push(&vm->alloc, &d->op_fns, ((OpFn){key, *made}))) return vm_error_memory(vm);
+  if (!made || !vec_push(&vm->alloc, &d->op_fns, *made)) return vm_error_memory(vm);
+  if (!name_cstr(&d->op_texts, text)) {
+    d->op_fns.count--;
+    return vm_error_memory(vm);
+  }
   *out = *made;
   return WEFT_OK;
 }
 
 static WeftStatus find_fn(Device *d, const char *text, Value *out) {
-  for (u32 i = 0; i < d->op_fns.count; i++) {
-    if (strcmp(d->op_fns.data[i].text, text) != 0) continue;
-    *out = d->op_fns.data[i].fn;
-    return WEFT_OK;
-  }
-  return make_fn(d, text, out);
+  Name known = !d->op_texts.alloc ? 0 : name_find(&d->op_texts, text, strlen(text));
+  if (!known) return make_fn(d, text, out);
+  *out = d->op_fns.data[known - 1];
+  return WEFT_OK;
 }
 
 /* Compiled whatever backend the VM uses; an error stands where the operation does, not in the text made here. */

@@ -180,8 +180,6 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
   if (!compile_stopped(&c)) {
     c.plan->code = c.code;
     c.plan->code_free = code_free;
-    c.code = NULL;
-    c.code = c.plan->code;
     make_plan(&c);
   }
   if (c.plan && c.plan->failed) c.failed = true;

@@ -245,7 +245,7 @@ static Went memory_step(Run *r, const PlanStep *s) {
       r->slots[s->dst] = (u64)(uintptr_t)v.array;
       return GOES_ON;
     case STEP_dense:
-      if (array_dense_own(vm, array_value(array_at(r, s->src)), &v) != WEFT_OK) return leave_raised(r, s->exit);
+      if (array_make_dense(vm, array_value(array_at(r, s->src)), &v) != WEFT_OK) return leave_raised(r, s->exit);
       set_array(r, s->dst, v.array);
       return GOES_ON;
     case STEP_view: return make_view(r, s);

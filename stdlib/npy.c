@@ -142,7 +142,7 @@ WeftStatus eager_save_npy(Vm *vm, Value *args, Value *out) {
   TRY(file_path(vm, OP_save_npy, args[0], &path));
   TRY(args_array(vm, OP_save_npy, 1, args[1]));
   Value dense;
-  TRY(array_dense_own(vm, args[1], &dense));
+  TRY(array_make_dense(vm, args[1], &dense));
   NumBox box;
   Array *a = array_of(dense, &box);
   const char *descr = "";

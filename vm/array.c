@@ -262,7 +262,7 @@ WeftStatus array_from_device(Vm *vm, Array *a, Value *out) {
   if (status == WEFT_OK) status = array_view(vm, whole.array, -low, array_rank(a), array_dims(a), array_strides(a), &view);
   value_drop(vm, whole);
   if (status != WEFT_OK) return status;
-  status = array_dense_own(vm, view, out);
+  status = array_make_dense(vm, view, out);
   value_drop(vm, view);
   return status;
 }
@@ -307,7 +307,7 @@ WeftStatus array_make_unique(Vm *vm, Value *v) {
   return WEFT_OK;
 }
 
-WeftStatus array_dense_own(Vm *vm, Value v, Value *out) {
+WeftStatus array_make_dense(Vm *vm, Value v, Value *out) {
   if (v.kind == V_NUM) {
     if (array_new(vm, v.dtype, 0, NULL, out) != WEFT_OK) return WEFT_ERROR;
     num_store(out->array->data, v.dtype, v);

@@ -85,8 +85,8 @@ bool array_writable(const Array *a);
  * counts stats `copies` when it had to copy. V_NUM is boxed to a rank-0 array. */
 WeftStatus array_make_unique(Vm *vm, Value *v) MUST_USE;
 WeftStatus array_copy(Vm *vm, Array *a, Value *out) MUST_USE; /* dense, with its own data. CPU */
-/* A dense row-major version: *out is v itself (kept) when it is already dense. CPU. */
-WeftStatus array_dense_own(Vm *vm, Value v, Value *out) MUST_USE; /* borrows v */
+/* A dense row-major version of v (borrowed): *out is v itself (kept) when it is already dense. CPU. */
+WeftStatus array_make_dense(Vm *vm, Value v, Value *out) MUST_USE;
 
 /* One element as V_NUM (c128: rank-0 array). `at` is an element offset from data. CPU only. */
 Value array_load(const Array *a, i64 at);

@@ -170,12 +170,12 @@ static void dense_versions(void **state) {
   Vm *vm = *state;
   Value a = count_up(vm, 2, (i64[]){3, 4}), t, d;
   assert_int_equal(array_view(vm, a.array, 0, 2, (i64[]){4, 3}, (i64[]){1, 4}, &t), WEFT_OK);
-  assert_int_equal(array_dense_own(vm, t, &d), WEFT_OK);
+  assert_int_equal(array_make_dense(vm, t, &d), WEFT_OK);
   const f64 *x = d.array->data;
   for (i64 i = 0; i < 4; i++)
     for (i64 k = 0; k < 3; k++) assert_true(x[i * 3 + k] == (f64)(k * 4 + i));
   value_drop(vm, d);
-  assert_int_equal(array_dense_own(vm, a, &d), WEFT_OK);
+  assert_int_equal(array_make_dense(vm, a, &d), WEFT_OK);
   assert_ptr_equal(d.array, a.array);
   value_drop(vm, d);
   value_drop(vm, a);

@@ -208,8 +208,8 @@ static bool same_value(Fixture *f, Value a, Value b) {
   if (memcmp(array_dims(x), array_dims(y), array_rank(x) * sizeof(i64)) != 0) return false;
   Value dx = value_nil(), dy = value_nil();
   if (a.kind == V_ARRAY) {
-    assert_int_equal(array_dense_own(f->vm, a, &dx), WEFT_OK);
-    assert_int_equal(array_dense_own(f->vm, b, &dy), WEFT_OK);
+    assert_int_equal(array_make_dense(f->vm, a, &dx), WEFT_OK);
+    assert_int_equal(array_make_dense(f->vm, b, &dy), WEFT_OK);
     x = dx.array;
     y = dy.array;
   }
