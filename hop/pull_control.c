@@ -78,6 +78,7 @@ typedef struct Loop {
   bool reverse, index;
   Dim trips;
   u8 *needed; /* per carried value: the way back needs what it was at the begin of each trip */
+  u8 *reached; /* per carried value: its cotangent is not zero by structure */
   ValueVec saved; /* these, stacked; 0 where not needed */
   const ValueId *ct; /* of the results; 0: zero */
 } Loop;
@@ -235,9 +236,25 @@ static bool mark_needed(Recorder *r, BlockId b, const ValueVec *params, u8 *need
   return true;
 }
 
+static bool takes(const Graph *g, const Loop *l, u32 i) { return l->reached[i] && pull_is_float(g, g->blocks.data[l->body].params.data[i]); }
+
+/* What a trial has shown: which carried values got a cotangent from those of the results. *grown: there are more of them
+ * than before. A zero by structure is none of 0 times infinity, so one that the body takes away again is no loop's. */
+static Outcome reach(Recorder *r, Loop *l, const Walk *inner, const ValueVec *variables, bool *grown) {
+  const Graph *g = r->g;
+  for (u32 i = 0, k = 0; i < l->carried; i++) {
+    if (!pull_is_float(g, g->blocks.data[l->body].params.data[i])) continue;
+    if (inner->ct[variables->data[k++]]) *grown |= !l->reached[i], l->reached[i] = 1;
+    else if (l->reached[i]) return rec_stuck(r, REASON_no_rule, "the derivative of a loop that forgets what it carries");
+  }
+  return OUT_GO;
+}
+
 /* The scan back over the loop: carries the cotangents of the carried values and the sums of those of the captures,
- * and stacks those of the items. Every trip runs the body once more on what was saved. With `trial` only l->needed comes of it. */
-static Outcome scan_back(Walk *w, Loop *l, bool trial) {
+ * and stacks those of the items. Every trip runs the body once more on what was saved. With `grown` it is a trial, of
+ * which only l->needed and l->reached come. */
+static Outcome scan_back(Walk *w, Loop *l, bool *grown) {
+  bool trial = grown != NULL;
   Recorder *r = w->r;
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
@@ -249,9 +266,8 @@ static Outcome scan_back(Walk *w, Loop *l, bool trial) {
   map_init(&map, alloc);
   bool ok = true;
   for (u32 i = 0; i < l->carried && ok; i++) { /* cotangents of the carried values that have any */
-    ValueId p = body->params.data[i];
-    if (!pull_is_float(g, p)) continue;
-    ArrayType t = *value_type(g, p);
+    if (!takes(g, l, i)) continue;
+    ArrayType t = *value_type(g, body->params.data[i]);
     t.weak = false;
     ValueId ct = l->ct[i];
     ct = ct ? deriv_fit(&w->d.head, ct, &t) : pull_zeros(g, &t);
@@ -308,7 +324,7 @@ static Outcome scan_back(Walk *w, Loop *l, bool trial) {
   /* the trip forward, and back */
   ok = ok && run_again(r, l->node, l->body, params.data, params.count, &map);
   for (u32 i = 0; i < l->carried && ok; i++)
-    if (pull_is_float(g, params.data[i])) ok = vec_push(alloc, &variables, params.data[i]);
+    if (trial ? pull_is_float(g, params.data[i]) : takes(g, l, i)) ok = vec_push(alloc, &variables, params.data[i]);
   for (u32 i = 0; i < l->nxs && ok; i++)
     if (pull_is_active(w, node_operand(g, l->node, l->carried + i)) && pull_is_float(g, params.data[l->carried + i])) ok = vec_push(alloc, &variables, params.data[l->carried + i]);
   for (u32 i = 0; i < caps.count && ok; i++) {
@@ -320,7 +336,7 @@ static Outcome scan_back(Walk *w, Loop *l, bool trial) {
   for (u32 i = 0; i < caps.count && ok; i++) pull_give(&inner, variables.data[nvars + i], sums.data[i]);
   for (u32 i = 0, k = 0; i < l->carried && ok; i++) {
     ValueId y = map_get(&map, block_result(g, l->body, i));
-    if (!pull_is_float(g, params.data[i])) continue;
+    if (!takes(g, l, i)) continue;
     ValueId to = graph_lift(g, made, y);
     pull_give(&inner, to ? to : y, cts.data[k++]);
   }
@@ -330,6 +346,7 @@ static Outcome scan_back(Walk *w, Loop *l, bool trial) {
     pull_give(&inner, to ? to : y, items.data[i]);
   }
   if (ok) o = pull_walk_back(&inner);
+  if (ok && o == OUT_GO && trial) o = reach(r, l, &inner, &variables, grown);
   for (u32 i = 0; i < variables.count && ok && o == OUT_GO; i++) {
     bool item = i >= nstate && i < nvars;
     if (item) continue;
@@ -355,7 +372,7 @@ static Outcome scan_back(Walk *w, Loop *l, bool trial) {
     ok = back != 0;
     for (u32 i = 0; i < caps.count && ok; i++) w->ct[caps.data[i]] = node_result(g, back, nstate + i);
     for (u32 i = 0, k = 0; i < l->carried && ok; i++)
-      if (pull_is_float(g, params.data[i])) pull_give(w, node_operand(g, l->node, i), node_result(g, back, k++));
+      if (takes(g, l, i)) pull_give(w, node_operand(g, l->node, i), node_result(g, back, k++));
     for (u32 i = 0, k = init.count; i < l->nxs && ok; i++) {
       ValueId x = node_operand(g, l->node, l->carried + i);
       if (pull_is_active(w, x) && pull_is_float(g, params.data[l->carried + i])) pull_give(w, x, node_result(g, back, k++));
@@ -399,7 +416,8 @@ Outcome pull_loop(Walk *w, NodeId node) {
   u32 nresults = x.result_count, room = 2 * x.carried + x.result_count + 1;
   ValueId *ct = mem_alloc_zero(alloc, sizeof *ct * room);
   l.needed = mem_alloc_zero(alloc, x.carried + 1);
-  Outcome o = ct && l.needed ? OUT_GO : OUT_FAIL;
+  l.reached = mem_alloc_zero(alloc, x.carried + 1);
+  Outcome o = ct && l.needed && l.reached ? OUT_GO : OUT_FAIL;
   for (u32 i = 0; i < nresults && o == OUT_GO; i++) ct[i] = w->ct[node_result(g, node, i)];
   l.ct = ct;
   l.trips = x.length;
@@ -416,14 +434,17 @@ Outcome pull_loop(Walk *w, NodeId node) {
     if (l.trips == DIM_NONE) o = rec_stuck(r, REASON_no_rule, "the derivative of a loop whose trips nothing bounds");
   }
   GraphMark mark = graph_mark(g);
-  if (o == OUT_GO) o = scan_back(w, &l, true);
-  if (o == OUT_GO) {
-    graph_rollback(g, mark);
-    o = save_carries(r, &l) ? scan_back(w, &l, false) : OUT_FAIL;
+  for (u32 i = 0; i < l.carried && o == OUT_GO; i++) l.reached[i] = ct[i] != 0;
+  for (bool grown = true; grown && o == OUT_GO;) { /* at most once for each carried value */
+    grown = false;
+    o = scan_back(w, &l, &grown);
+    if (o == OUT_GO) graph_rollback(g, mark);
   }
+  if (o == OUT_GO) o = save_carries(r, &l) ? scan_back(w, &l, NULL) : OUT_FAIL;
   if (o == OUT_GO) r->vm->counters.at[STAT_loops_back]++;
   vec_free(alloc, &l.saved);
   if (l.needed) mem_free(alloc, l.needed, x.carried + 1);
+  if (l.reached) mem_free(alloc, l.reached, x.carried + 1);
   if (ct) mem_free(alloc, ct, sizeof *ct * room);
   return o;
 }
