@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/memory.h"
 #include "tracer/graph.h"
 
 static Allocator *heap;
@@ -657,20 +658,6 @@ static void walking(void **state) {
 
 /* ---- refused memory ------------------------------------------------------------------------------- */
 
-typedef struct Limited {
-  Allocator a;
-  u32 left;
-} Limited;
-
-static void *limited_resize(Allocator *self, void *p, size_t old, size_t n) {
-  Limited *l = (Limited *)self;
-  if (n > 0 && l->left-- == 0) {
-    l->left = 0;
-    return NULL;
-  }
-  return allocator_system()->resize(allocator_system(), p, old, n);
-}
-
 static void refused_memory(void **state) {
   (void)state;
   const char *text =
@@ -680,13 +667,13 @@ static void refused_memory(void **state) {
       "exit 1 check truth { f pc 1: r0 = %1 } write [=global \"k\": %1]\n";
   bool done = false;
   for (u32 limit = 0; limit < 400 && !done; limit++) {
-    Limited l = {{limited_resize}, limit};
-    Graph *g = graph_parse(&l.a, NULL, text, strlen(text), NULL, 0);
+    TestMemory l = test_memory(limit);
+    Graph *g = graph_parse(&l.base, NULL, text, strlen(text), NULL, 0);
     if (g) {
       Buf b;
       buf_init(&b, heap);
       ValueMap map;
-      map_init(&map, &l.a);
+      map_init(&map, &l.base);
       graph_at_end(g, 1);
       bool cloned = graph_clone_node(g, block_first(g, 1), &map) != 0;
       map_free(&map);

@@ -9,6 +9,7 @@
 
 #include "guards/guards.h"
 #include "stdlib/stdlib.h"
+#include "tests/unit/memory.h"
 
 enum { REGS = 8 };
 
@@ -500,31 +501,17 @@ static void cache(void **state) {
 
 /* ---- refused memory ------------------------------------------------------------------------------- */
 
-typedef struct Limited {
-  Allocator a;
-  u32 left;
-} Limited;
-
-static void *limited_resize(Allocator *self, void *p, size_t old, size_t n) {
-  Limited *l = (Limited *)self;
-  if (n > 0 && l->left-- == 0) {
-    l->left = 0;
-    return NULL;
-  }
-  return allocator_system()->resize(allocator_system(), p, old, n);
-}
-
 static void refused_memory(void **state) {
   Fixture *f = *state;
   arg(f, 0, "zeros((2, 3))");
   arg(f, 1, "\"abc\"");
   bool done = false;
   for (u32 limit = 0; limit < 100 && !done; limit++) {
-    Limited l = {{limited_resize}, limit};
+    TestMemory l = test_memory(limit);
     GuardSet g;
     SizePool s;
-    guards_init(&g, &l.a);
-    size_init(&s, &l.a);
+    guards_init(&g, &l.base);
+    size_init(&s, &l.base);
     SourceId a = source_root(&g, SRC_arg, 0), b = source_root(&g, SRC_arg, 1), n = source_step(&g, a, SRC_size, 0, NULL);
     Dim d = size_sym(&s, "n", n, 0, 9, 2);
     bool ok = guard_tag(&g, a, f->regs[0], true, (Span){0}) && guard_const(&g, b, f->regs[1], (Span){0}) &&

@@ -15,30 +15,13 @@
 #include "stdlib/wm.h"
 #include "tests/unit/jit_graphs.h"
 #include "tests/unit/jit_random.h"
+#include "tests/unit/memory.h"
 #include "tracer/graph.h"
 
 enum { REGS = 8, MAX_SLOTS = 400 };
 
-/* Refuses from the `left`-th allocation on; negative: never. */
-typedef struct Scarce {
-  Allocator base;
-  i64 left;
-} Scarce;
-
-static void *scarce_resize(Allocator *self, void *p, size_t old_size, size_t new_size) {
-  Scarce *s = (Scarce *)self;
-  (void)old_size;
-  if (new_size == 0) {
-    free(p);
-    return NULL;
-  }
-  if (s->left == 0) return NULL;
-  if (s->left > 0) s->left--;
-  return realloc(p, new_size);
-}
-
 typedef struct Fixture {
-  Scarce memory;
+  TestMemory memory;
   Vm *vm;
   Jit *jit;
   Module *module;
@@ -50,7 +33,7 @@ typedef struct Fixture {
 static int setup(void **state) {
   Fixture *f = test_malloc(sizeof *f);
   memset(f, 0, sizeof *f);
-  f->memory = (Scarce){{scarce_resize}, -1};
+  f->memory = test_memory(-1);
   f->vm = vm_new(&(VmOptions){.alloc = &f->memory.base, .limits = {.fuel = UINT64_MAX, .depth = 20000, .output = UINT64_MAX}});
   assert_non_null(f->vm);
   assert_int_equal(stdlib_install(f->vm), WEFT_OK);

@@ -14,6 +14,7 @@
 
 #include "jit/loops.h"
 #include "tests/unit/loops_texts.h"
+#include "tests/unit/memory.h"
 
 static u64 w64(f64 v) {
   u64 b;
@@ -503,29 +504,13 @@ static void math_functions(void **state) {
 
 /* ---- refused memory ------------------------------------------------------------------------ */
 
-typedef struct Failing {
-  Allocator base;
-  u64 left;
-  i64 held;
-} Failing;
-
-static void *failing_resize(Allocator *a, void *p, size_t old, size_t n) {
-  Failing *f = (Failing *)(void *)a;
-  if (n > old && f->left-- == 0) {
-    f->left = 0;
-    return NULL;
-  }
-  f->held += (i64)n - (i64)old;
-  return allocator_system()->resize(allocator_system(), p, old, n);
-}
-
 static void refused_memory(void **state) {
   (void)state;
   f64 x[4] = {1, 2, 3, 4}, y[4];
   i64 q[4] = {0, 1, 2, 3};
   bool done = false;
   for (u64 n = 0; !done; n++) {
-    Failing f = {{failing_resize}, n, 0};
+    TestMemory f = test_memory((i64)n);
     LoopModule m;
     Buf out;
     if (loop_module_init(&m, &f.base) != WEFT_OK) {

@@ -14,6 +14,7 @@
 #include "jit/mir_emit.h"
 #include "tests/unit/loops_random.h"
 #include "tests/unit/loops_texts.h"
+#include "tests/unit/memory.h"
 
 static u64 w64(f64 v) {
   u64 b;
@@ -417,36 +418,20 @@ static void refusals(void **state) {
   }
 }
 
-typedef struct Failing {
-  Allocator base;
-  u64 left;
-  i64 held;
-} Failing;
-
-static void *failing_resize(Allocator *a, void *p, size_t old, size_t n) {
-  Failing *f = (Failing *)(void *)a;
-  if (n > old && f->left-- == 0) {
-    f->left = 0;
-    return NULL;
-  }
-  f->held += (i64)n - (i64)old;
-  return allocator_system()->resize(allocator_system(), p, old, n);
-}
-
 static void refused_memory(void **state) {
   (void)state;
   bool done = false;
   for (u64 n = 0; !done; n++) {
-    Failing f = {{failing_resize}, UINT64_MAX, 0};
+    TestMemory f = test_memory(-1);
     LoopModule m;
     MirCode *code = NULL;
     assert_int_equal(loop_module_init(&m, &f.base), WEFT_OK);
     assert_int_equal(loops_parse(&m, loops_golden[1], strlen(loops_golden[1]), NULL), WEFT_OK);
     assert_int_equal(loops_parse(&m, loops_golden[3], strlen(loops_golden[3]), NULL), WEFT_OK);
     MirPool *pool = mir_pool_new(&f.base);
-    f.left = n;
+    f.left = (i64)n;
     done = mir_compile(pool, (const LoopFn *const *)m.fns.data, m.fns.count, &code, NULL) == WEFT_OK;
-    f.left = UINT64_MAX;
+    f.left = -1;
     assert_true(done == (code != NULL));
     mir_code_free(code);
     mir_pool_free(pool);

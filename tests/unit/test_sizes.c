@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "guards/sizes.h"
+#include "tests/unit/memory.h"
 
 typedef struct Fixture {
   SizePool p;
@@ -356,27 +357,13 @@ static void random_expressions(void **state) {
 
 /* ---- refused memory -------------------------------------------------------------------------------- */
 
-typedef struct Limited {
-  Allocator a;
-  u32 left;
-} Limited;
-
-static void *limited_resize(Allocator *self, void *p, size_t old, size_t n) {
-  Limited *l = (Limited *)self;
-  if (n > 0 && l->left-- == 0) {
-    l->left = 0;
-    return NULL;
-  }
-  return allocator_system()->resize(allocator_system(), p, old, n);
-}
-
 static void refused_memory(void **state) {
   (void)state;
   bool done = false;
   for (u32 limit = 0; limit < 200 && !done; limit++) {
-    Limited l = {{limited_resize}, limit};
+    TestMemory l = test_memory(limit);
     SizePool p;
-    size_init(&p, &l.a);
+    size_init(&p, &l.base);
     Dim n = size_sym(&p, "n", 0, 0, 100, 1), m = size_sym(&p, "m", 0, 0, 100, 1), x = n;
     for (i64 i = 0; i < 40; i++) x = size_add(&p, size_floordiv(&p, x, 2), size_mul(&p, m, i));
     bool learned = size_assume(&p, REL_eq, n, m) && size_assume(&p, REL_lt, size_mul(&p, n, n), 50);

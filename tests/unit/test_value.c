@@ -8,30 +8,22 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/memory.h"
 #include "vm/ref.h"
 #include "vm/vm.h"
 
-static size_t handed_out;
 
-static void *counting_resize(Allocator *self, void *p, size_t old_size, size_t new_size) {
-  (void)self;
-  if (new_size > (size_t)1 << 40) return NULL;
-  handed_out += new_size - old_size;
-  if (new_size) return realloc(p, new_size);
-  free(p);
-  return NULL;
-}
-static Allocator counting = {counting_resize};
+static TestMemory memory;
 
 static int begin(void **state) {
-  handed_out = 0;
-  VmOptions options = {.alloc = &counting, .limits = {.fuel = UINT64_MAX, .output = UINT64_MAX}};
+  memory = test_memory(-1);
+  VmOptions options = {.alloc = &memory.base, .limits = {.fuel = UINT64_MAX, .output = UINT64_MAX}};
   *state = vm_new(&options);
   return *state ? 0 : -1;
 }
 static int end(void **state) {
   vm_free(*state);
-  return handed_out == 0 ? 0 : -1;
+  return memory.held == 0 ? 0 : -1;
 }
 
 static Name name_of(Vm *vm, int i) {
