@@ -1,6 +1,6 @@
-/* tier.c — when to trace, what to run: places, heat, entries, leaving a region, going on behind a break. */
+/* tier.c — when to trace, what to run: heat, entries, going on behind a break. */
 #include "tracer/explain.h"
-#include "tracer/tracer.h"
+#include "tracer/tier.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,72 +42,6 @@ void tracer_report(Vm *vm) {
     if (f) sources_locate(&vm->sources, e->span, &line, &col);
     fprintf(stderr, "  %s at %s:%u:%u: %s: %s\n", words[e->kind], f ? f->path : "?", line, col, reason_text(e->reason), e->text);
   }
-}
-
-/* ---- places --------------------------------------------------------------------------------------------- */
-
-static void region_destroy(Vm *vm, void *region) { region_free(vm, region); }
-
-static u32 place_hash(const Code *code, u32 pc, u32 start) { return (u32)((code->id * 0x9E3779B97F4A7C15ull) >> 32) ^ (pc * 2654435761u) ^ (start * 97u); }
-
-static Place *place_find(const PlaceTable *t, const Code *code, u32 pc, u32 start) {
-  if (!t->slot_count) return NULL;
-  for (Place *p = t->slots[place_hash(code, pc, start) & (t->slot_count - 1)]; p; p = p->next)
-    if (p->code == code && p->pc == pc && p->start == start) return p;
-  return NULL;
-}
-
-static bool places_grow(Vm *vm, PlaceTable *t) {
-  u32 count = t->slot_count ? t->slot_count * 2 : 64;
-  Place **slots = mem_alloc_zero(&vm->alloc, sizeof *slots * count);
-  if (!slots) return false;
-  for (u32 i = 0; i < t->slot_count; i++)
-    for (Place *p = t->slots[i], *next; p; p = next) {
-      next = p->next;
-      Place **at = &slots[place_hash(p->code, p->pc, p->start) & (count - 1)];
-      p->next = *at;
-      *at = p;
-    }
-  mem_free(&vm->alloc, t->slots, sizeof *slots * t->slot_count);
-  t->slots = slots;
-  t->slot_count = count;
-  return true;
-}
-
-static Place *place_get(Vm *vm, PlaceTable *t, Code *code, u32 pc, RecordStart start) {
-  Place *p = place_find(t, code, pc, start);
-  if (p) return p;
-  if (t->count >= t->slot_count && !places_grow(vm, t)) return NULL;
-  p = mem_alloc_zero(&vm->alloc, sizeof *p);
-  if (!p) return NULL;
-  p->code = code;
-  p->pc = pc;
-  p->start = (u8)start;
-  cache_init(&p->cache, (u32)vm->tunables.cache_limit, region_destroy);
-  Place **at = &t->slots[place_hash(code, pc, start) & (t->slot_count - 1)];
-  p->next = *at;
-  *at = p;
-  t->count++;
-  return p;
-}
-
-void places_free(Vm *vm, PlaceTable *t) {
-  for (u32 i = 0; i < t->slot_count; i++)
-    for (Place *p = t->slots[i], *next; p; p = next) {
-      next = p->next;
-      cache_free(vm, &p->cache);
-      mem_free(&vm->alloc, p, sizeof *p);
-    }
-  mem_free(&vm->alloc, t->slots, sizeof *t->slots * t->slot_count);
-  *t = (PlaceTable){0};
-}
-
-void places_each(const PlaceTable *t, void (*each)(void *ctx, Place *p), void *ctx) {
-  for (u32 i = 0; i < t->slot_count; i++)
-    for (Place *p = t->slots[i], *next; p; p = next) {
-      next = p->next;
-      each(ctx, p);
-    }
 }
 
 /* ---- compiling -------------------------------------------------------------------------------------------- */
@@ -258,208 +192,6 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   return entry;
 }
 
-/* ---- leaving ------------------------------------------------------------------------------------------------ */
-
-typedef struct Leaving {
-  Vm *vm;
-  Region *region;
-  u32 exit;
-  u64 *slots;
-  GraphRun run; /* computes what was fused away; made when first needed */
-  bool running;
-} Leaving;
-
-/* The slot that holds a value when the exit is taken, NULL: none. */
-static const u64 *bound_slot(const Leaving *l, u32 value) {
-  const RegionExit *e = &l->region->exits[l->exit];
-  for (u32 i = 0; i < e->bind_count; i++) {
-    const RegionBind *b = &l->region->binds[e->bind_first + i];
-    if (b->value == value) return b->slot == BIND_NODE ? NULL : &l->slots[b->slot];
-  }
-  return NULL;
-}
-
-static WeftStatus start_run(Leaving *l) {
-  if (l->running) return WEFT_OK;
-  const Graph *g = l->region->graph;
-  if (run_init(&l->run, l->vm, g) != WEFT_OK) return WEFT_ERROR;
-  l->running = true;
-  run_inputs(&l->run, l->slots);
-  const RegionExit *e = &l->region->exits[l->exit];
-  for (u32 i = 0; i < e->bind_count; i++) {
-    const RegionBind *b = &l->region->binds[e->bind_first + i];
-    if (b->slot != BIND_NODE) run_set(&l->run, b->value, value_keep(value_of_slot(g, b->value, l->slots[b->slot])));
-  }
-  return WEFT_OK;
-}
-
-static WeftStatus leave_value(void *ctx, u32 value, Value *out) {
-  Leaving *l = ctx;
-  const Graph *g = l->region->graph;
-  if (value_const(g, value, out)) return WEFT_OK;
-  const u64 *slot = bound_slot(l, value);
-  if (slot) {
-    *out = value_keep(value_of_slot(g, value, *slot));
-    return WEFT_OK;
-  }
-  if (start_run(l) != WEFT_OK) return WEFT_ERROR;
-  if (g->values.data[value].origin == GV_size) {
-    const ArrayType *t = value_type(g, value);
-    i64 n;
-    if (run_size(&l->run, g->values.data[value].dim, &n) != WEFT_OK) return WEFT_ERROR;
-    *out = t->weak ? value_weak_i64(n) : value_i64(n);
-    return WEFT_OK;
-  }
-  if (run_value(&l->run, value, out) != WEFT_OK) return WEFT_ERROR;
-  value_keep(*out);
-  return WEFT_OK;
-}
-
-static WeftStatus leave_size(void *ctx, Dim d, i64 *out) {
-  Leaving *l = ctx;
-  return start_run(l) == WEFT_OK ? run_size(&l->run, d, out) : WEFT_ERROR;
-}
-
-static void drop_slots(Leaving *l) {
-  const RegionExit *e = &l->region->exits[l->exit];
-  for (u32 i = 0; i < e->bind_count; i++) {
-    const RegionBind *b = &l->region->binds[e->bind_first + i];
-    if (b->slot == BIND_NODE || !l->slots[b->slot]) continue;
-    Value v = value_of_slot(l->region->graph, b->value, l->slots[b->slot]);
-    bool again = false; /* two values may be bound to one slot */
-    for (u32 k = 0; k < i && !again; k++) again = l->region->binds[e->bind_first + k].slot == b->slot;
-    if (!again) value_drop(l->vm, v);
-  }
-}
-
-/* Writes a module variable or the content of a ref. Consumes v when it could. */
-static bool journal_store(Vm *vm, const Graph *g, const Frame *frame, SourceId target, Value v) {
-  const Source *s = &g->guards.sources.items.data[target];
-  if (s->kind == SRC_global) {
-    struct Module *m = g->guards.sources.modules.data[s->module];
-    ModuleSlot *slot = &m->slots[s->index];
-    Value old = slot->value;
-    slot->value = v;
-    if (old.kind == V_FN || old.kind == V_MODULE || v.kind == V_FN || v.kind == V_MODULE) slot->version++;
-    value_drop(vm, old);
-    return true;
-  }
-  Value ref;
-  if (s->kind != SRC_value || !source_read(vm, &g->guards, frame, s->parent, &ref) || ref.kind != V_REF) return false;
-  Value old = ref.ref->value;
-  ref.ref->value = v;
-  value_drop(vm, old);
-  return true;
-}
-
-/* Makes the frames what the exit says. The frame that entered is the top one. `*returns`: it returned a value. */
-static WeftStatus restore(Tracer *t, Region *region, u32 exit, u64 *slots, bool *returns) {
-  Vm *vm = t->vm;
-  Graph *g = region->graph;
-  const ExitTable *table = &g->exits;
-  const Exit *e = &table->exits.data[exit];
-  u32 root = vm->frame_count - 1;
-  Leaving leaving = {.vm = vm, .region = region, .exit = exit, .slots = slots};
-  RecipeBuild build;
-  *returns = false;
-  WeftStatus status = build_init(&build, vm, g, &vm->frames[root]);
-  Value *values = NULL;
-  u32 total = 0, made = 0;
-  for (u32 i = 0; i < e->frame_count; i++) total += table->frames.data[e->frame_first + i].count + 1;
-  u32 depth = journal_depth(table, e->journal);
-  JournalId path_small[32], *path = depth <= COUNT_OF(path_small) ? path_small : NULL;
-  if (status == WEFT_OK) {
-    build.value = leave_value;
-    build.size = leave_size;
-    build.ctx = &leaving;
-    values = mem_alloc(&vm->alloc, sizeof *values * (total + depth + 1));
-    if (!path) path = mem_alloc(&vm->alloc, sizeof *path * depth);
-    if (!values || !path) status = vm_error_memory(vm);
-  }
-  /* all values first: recipes read the frame as it was */
-  for (u32 i = 0; i < e->frame_count && status == WEFT_OK; i++) {
-    const ExitFrame *f = &table->frames.data[e->frame_first + i];
-    values[made] = value_nil();
-    if (f->self) status = build_recipe(&build, f->self, &values[made]);
-    made += status == WEFT_OK;
-    for (u32 k = 0; k < f->count && status == WEFT_OK; k++) {
-      status = build_recipe(&build, table->regs.data[f->first + k].recipe, &values[made]);
-      made += status == WEFT_OK;
-    }
-  }
-  u32 written = made;
-  if (status == WEFT_OK && depth) {
-    journal_path(table, e->journal, path);
-    for (u32 i = 0; i < depth && status == WEFT_OK; i++) {
-      status = build_recipe(&build, table->journal.data[path[i]].value, &values[made]);
-      made += status == WEFT_OK;
-    }
-  }
-  if (status == WEFT_OK) { /* from here on nothing can fail but pushing frames */
-    for (u32 i = 0; i < depth; i++) {
-      const JournalEntry *j = &table->journal.data[path[i]];
-      Value v = values[written + i];
-      values[written + i] = value_nil();
-      if (!journal_store(vm, g, &vm->frames[root], j->target, v)) value_drop(vm, v);
-    }
-    u32 at = 0;
-    for (u32 i = 0; i < e->frame_count && status == WEFT_OK; i++) {
-      const ExitFrame *f = &table->frames.data[e->frame_first + i];
-      Value self = values[at];
-      values[at++] = value_nil();
-      bool result = f->count == 1 && table->regs.data[f->first].reg == REG_RESULT;
-      if (i == 0 && result) {
-        vm_return(vm, values[at]);
-        values[at++] = value_nil();
-        *returns = true;
-        break;
-      }
-      if (i > 0) {
-        const GraphFrame *gf = &g->frames.data[f->frame];
-        vm->frames[vm->frame_count - 1].flags |= FRAME_RESUME;
-        if (!frame_push(vm, self, gf->code, f->result, 0)) {
-          status = WEFT_ERROR;
-          break;
-        }
-      }
-      bool replaced = i == 0 && f->frame != 0; /* the frame that entered called in tail position */
-      if (replaced) {
-        Frame old = vm->frames[root];
-        frame_pop(vm);
-        if (!frame_push(vm, self, g->frames.data[f->frame].code, old.result, old.flags & (u16)~FRAME_MODULE)) {
-          status = WEFT_ERROR;
-          break;
-        }
-        vm->frames[root].tail_calls = old.tail_calls;
-      } else if (i == 0) {
-        value_drop(vm, self);
-      }
-      Frame *frame = &vm->frames[vm->frame_count - 1];
-      u32 nregs = frame->code->proto->nregs;
-      if (i == 0 && !replaced)
-        for (u32 k = 0; k < nregs; k++) {
-          value_drop(vm, frame->base[k]);
-          frame->base[k] = value_nil();
-        }
-      for (u32 k = 0; k < f->count; k++) {
-        u32 reg = table->regs.data[f->first + k].reg;
-        value_drop(vm, frame->base[reg]);
-        frame->base[reg] = values[at];
-        values[at++] = value_nil();
-      }
-      frame->pc = f->pc;
-      frame->tail_calls = f->tail_calls + (i == 0 ? frame->tail_calls : 0);
-    }
-  }
-  for (u32 i = 0; i < made; i++) value_drop(vm, values[i]);
-  if (values) mem_free(&vm->alloc, values, sizeof *values * (total + depth + 1));
-  if (path && path != path_small) mem_free(&vm->alloc, path, sizeof *path * depth);
-  build_free(&build);
-  if (leaving.running) run_free(&leaving.run);
-  drop_slots(&leaving);
-  return status;
-}
-
 /* ---- running ------------------------------------------------------------------------------------------------- */
 
 static bool slots_reserve(Tracer *t, u32 n) {
@@ -523,7 +255,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   u32 kind = e->kind;
   region->exits[exit].taken++;
   if (t->explain) explain_exit(t, region, exit);
-  WeftStatus restored = restore(t, region, exit, slots, &returns);
+  WeftStatus restored = region_leave(t, region, exit, slots, &returns);
   if (limited) {
     vm_error_clear(vm); /* of restoring: the limit is what counts */
     vm->error = held;
@@ -785,21 +517,4 @@ void tracer_log(Vm *vm, const char *names) {
   } flags[] = {{"graph", LOG_graph}, {"guards", LOG_guards}, {"breaks", LOG_breaks}, {"recompiles", LOG_recompiles}, {"loops", LOG_loops}};
   for (u32 i = 0; i < COUNT_OF(flags); i++)
     if (strstr(names, flags[i].name)) tracer_of(vm)->log |= flags[i].flag;
-}
-
-typedef struct EachRegion {
-  const Code *code;
-  void (*each)(void *ctx, const Place *p, const GuardEntry *e);
-  void *ctx;
-} EachRegion;
-
-static void each_place(void *ctx, Place *p) {
-  EachRegion *e = ctx;
-  if (p->code != e->code) return;
-  for (u32 i = 0; i < p->cache.entries.count; i++) e->each(e->ctx, p, p->cache.entries.data[i]);
-}
-
-void tracer_regions(Vm *vm, const Code *code, void (*each)(void *ctx, const Place *p, const GuardEntry *e), void *ctx) {
-  EachRegion e = {code, each, ctx};
-  places_each(&tracer_of(vm)->places, each_place, &e);
 }

@@ -1,0 +1,202 @@
+/* leave.c — leaving a region: values by recipe, journal replayed, frames rebuilt (see exits.h). */
+#include "tracer/tier.h"
+
+typedef struct Leaving {
+  Vm *vm;
+  Region *region;
+  u32 exit;
+  u64 *slots;
+  GraphRun run; /* computes what was fused away; made when first needed */
+  bool running;
+} Leaving;
+
+/* The slot that holds a value when the exit is taken, NULL: none. */
+static const u64 *bound_slot(const Leaving *l, u32 value) {
+  const RegionExit *e = &l->region->exits[l->exit];
+  for (u32 i = 0; i < e->bind_count; i++) {
+    const RegionBind *b = &l->region->binds[e->bind_first + i];
+    if (b->value == value) return b->slot == BIND_NODE ? NULL : &l->slots[b->slot];
+  }
+  return NULL;
+}
+
+static WeftStatus start_run(Leaving *l) {
+  if (l->running) return WEFT_OK;
+  const Graph *g = l->region->graph;
+  if (run_init(&l->run, l->vm, g) != WEFT_OK) return WEFT_ERROR;
+  l->running = true;
+  run_inputs(&l->run, l->slots);
+  const RegionExit *e = &l->region->exits[l->exit];
+  for (u32 i = 0; i < e->bind_count; i++) {
+    const RegionBind *b = &l->region->binds[e->bind_first + i];
+    if (b->slot != BIND_NODE) run_set(&l->run, b->value, value_keep(value_of_slot(g, b->value, l->slots[b->slot])));
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus leave_value(void *ctx, u32 value, Value *out) {
+  Leaving *l = ctx;
+  const Graph *g = l->region->graph;
+  if (value_const(g, value, out)) return WEFT_OK;
+  const u64 *slot = bound_slot(l, value);
+  if (slot) {
+    *out = value_keep(value_of_slot(g, value, *slot));
+    return WEFT_OK;
+  }
+  if (start_run(l) != WEFT_OK) return WEFT_ERROR;
+  if (g->values.data[value].origin == GV_size) {
+    const ArrayType *t = value_type(g, value);
+    i64 n;
+    if (run_size(&l->run, g->values.data[value].dim, &n) != WEFT_OK) return WEFT_ERROR;
+    *out = t->weak ? value_weak_i64(n) : value_i64(n);
+    return WEFT_OK;
+  }
+  if (run_value(&l->run, value, out) != WEFT_OK) return WEFT_ERROR;
+  value_keep(*out);
+  return WEFT_OK;
+}
+
+static WeftStatus leave_size(void *ctx, Dim d, i64 *out) {
+  Leaving *l = ctx;
+  return start_run(l) == WEFT_OK ? run_size(&l->run, d, out) : WEFT_ERROR;
+}
+
+static void drop_slots(Leaving *l) {
+  const RegionExit *e = &l->region->exits[l->exit];
+  for (u32 i = 0; i < e->bind_count; i++) {
+    const RegionBind *b = &l->region->binds[e->bind_first + i];
+    if (b->slot == BIND_NODE || !l->slots[b->slot]) continue;
+    Value v = value_of_slot(l->region->graph, b->value, l->slots[b->slot]);
+    bool again = false; /* two values may be bound to one slot */
+    for (u32 k = 0; k < i && !again; k++) again = l->region->binds[e->bind_first + k].slot == b->slot;
+    if (!again) value_drop(l->vm, v);
+  }
+}
+
+/* Writes a module variable or the content of a ref. Consumes v when it could. */
+static bool journal_store(Vm *vm, const Graph *g, const Frame *frame, SourceId target, Value v) {
+  const Source *s = &g->guards.sources.items.data[target];
+  if (s->kind == SRC_global) {
+    struct Module *m = g->guards.sources.modules.data[s->module];
+    ModuleSlot *slot = &m->slots[s->index];
+    Value old = slot->value;
+    slot->value = v;
+    if (old.kind == V_FN || old.kind == V_MODULE || v.kind == V_FN || v.kind == V_MODULE) slot->version++;
+    value_drop(vm, old);
+    return true;
+  }
+  Value ref;
+  if (s->kind != SRC_value || !source_read(vm, &g->guards, frame, s->parent, &ref) || ref.kind != V_REF) return false;
+  Value old = ref.ref->value;
+  ref.ref->value = v;
+  value_drop(vm, old);
+  return true;
+}
+
+/* Makes the frames what the exit says. The frame that entered is the top one. `*returns`: it returned a value. */
+WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *returns) {
+  Vm *vm = t->vm;
+  Graph *g = region->graph;
+  const ExitTable *table = &g->exits;
+  const Exit *e = &table->exits.data[exit];
+  u32 root = vm->frame_count - 1;
+  Leaving leaving = {.vm = vm, .region = region, .exit = exit, .slots = slots};
+  RecipeBuild build;
+  *returns = false;
+  WeftStatus status = build_init(&build, vm, g, &vm->frames[root]);
+  Value *values = NULL;
+  u32 total = 0, made = 0;
+  for (u32 i = 0; i < e->frame_count; i++) total += table->frames.data[e->frame_first + i].count + 1;
+  u32 depth = journal_depth(table, e->journal);
+  JournalId path_small[32], *path = depth <= COUNT_OF(path_small) ? path_small : NULL;
+  if (status == WEFT_OK) {
+    build.value = leave_value;
+    build.size = leave_size;
+    build.ctx = &leaving;
+    values = mem_alloc(&vm->alloc, sizeof *values * (total + depth + 1));
+    if (!path) path = mem_alloc(&vm->alloc, sizeof *path * depth);
+    if (!values || !path) status = vm_error_memory(vm);
+  }
+  /* all values first: recipes read the frame as it was */
+  for (u32 i = 0; i < e->frame_count && status == WEFT_OK; i++) {
+    const ExitFrame *f = &table->frames.data[e->frame_first + i];
+    values[made] = value_nil();
+    if (f->self) status = build_recipe(&build, f->self, &values[made]);
+    made += status == WEFT_OK;
+    for (u32 k = 0; k < f->count && status == WEFT_OK; k++) {
+      status = build_recipe(&build, table->regs.data[f->first + k].recipe, &values[made]);
+      made += status == WEFT_OK;
+    }
+  }
+  u32 written = made;
+  if (status == WEFT_OK && depth) {
+    journal_path(table, e->journal, path);
+    for (u32 i = 0; i < depth && status == WEFT_OK; i++) {
+      status = build_recipe(&build, table->journal.data[path[i]].value, &values[made]);
+      made += status == WEFT_OK;
+    }
+  }
+  if (status == WEFT_OK) { /* from here on nothing can fail but pushing frames */
+    for (u32 i = 0; i < depth; i++) {
+      const JournalEntry *j = &table->journal.data[path[i]];
+      Value v = values[written + i];
+      values[written + i] = value_nil();
+      if (!journal_store(vm, g, &vm->frames[root], j->target, v)) value_drop(vm, v);
+    }
+    u32 at = 0;
+    for (u32 i = 0; i < e->frame_count && status == WEFT_OK; i++) {
+      const ExitFrame *f = &table->frames.data[e->frame_first + i];
+      Value self = values[at];
+      values[at++] = value_nil();
+      bool result = f->count == 1 && table->regs.data[f->first].reg == REG_RESULT;
+      if (i == 0 && result) {
+        vm_return(vm, values[at]);
+        values[at++] = value_nil();
+        *returns = true;
+        break;
+      }
+      if (i > 0) {
+        const GraphFrame *gf = &g->frames.data[f->frame];
+        vm->frames[vm->frame_count - 1].flags |= FRAME_RESUME;
+        if (!frame_push(vm, self, gf->code, f->result, 0)) {
+          status = WEFT_ERROR;
+          break;
+        }
+      }
+      bool replaced = i == 0 && f->frame != 0; /* the frame that entered called in tail position */
+      if (replaced) {
+        Frame old = vm->frames[root];
+        frame_pop(vm);
+        if (!frame_push(vm, self, g->frames.data[f->frame].code, old.result, old.flags & (u16)~FRAME_MODULE)) {
+          status = WEFT_ERROR;
+          break;
+        }
+        vm->frames[root].tail_calls = old.tail_calls;
+      } else if (i == 0) {
+        value_drop(vm, self);
+      }
+      Frame *frame = &vm->frames[vm->frame_count - 1];
+      u32 nregs = frame->code->proto->nregs;
+      if (i == 0 && !replaced)
+        for (u32 k = 0; k < nregs; k++) {
+          value_drop(vm, frame->base[k]);
+          frame->base[k] = value_nil();
+        }
+      for (u32 k = 0; k < f->count; k++) {
+        u32 reg = table->regs.data[f->first + k].reg;
+        value_drop(vm, frame->base[reg]);
+        frame->base[reg] = values[at];
+        values[at++] = value_nil();
+      }
+      frame->pc = f->pc;
+      frame->tail_calls = f->tail_calls + (i == 0 ? frame->tail_calls : 0);
+    }
+  }
+  for (u32 i = 0; i < made; i++) value_drop(vm, values[i]);
+  if (values) mem_free(&vm->alloc, values, sizeof *values * (total + depth + 1));
+  if (path && path != path_small) mem_free(&vm->alloc, path, sizeof *path * depth);
+  build_free(&build);
+  if (leaving.running) run_free(&leaving.run);
+  drop_slots(&leaving);
+  return status;
+}
