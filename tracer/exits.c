@@ -46,6 +46,8 @@ static u32 refused(ExitTable *t) {
 /* ---- recipes -------------------------------------------------------------------------------------- */
 
 static RecipeId add_recipe(ExitTable *t, Recipe r) {
+  bool is_leaf = r.kind == RCP_const || r.kind == RCP_value || r.kind == RCP_size || r.kind == RCP_source;
+  r.memo = is_leaf ? 0 : ++t->memos;
   if (t->recipes.count == 0 && !vec_push(t->alloc, &t->recipes, (Recipe){0})) return refused(t);
   if (!vec_push(t->alloc, &t->recipes, r)) return refused(t);
   return t->recipes.count - 1;

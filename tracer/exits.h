@@ -56,6 +56,7 @@ typedef struct Recipe {
   u32 constant;     /* const: ExitTable.consts */
   u32 weight;       /* recipes in it, counting repetitions: bounds the time of walks */
   u8 depth;
+  u32 memo;         /* 1 + its place among those that are built once per exit; 0: a leaf, made each time */
   struct Code *code; /* fn: borrowed; guarded by id through the region's guards */
 } Recipe;
 
@@ -106,6 +107,7 @@ typedef struct ExitTable {
   VEC(u32) ids;
   VEC(Name) names;
   VEC(ExitConst) consts;
+  u32 memos;                 /* recipes that are built once per exit, at most */
   bool failed; /* memory was refused */
 } ExitTable;
 
@@ -167,7 +169,8 @@ typedef struct RecipeBuild {
   WeftStatus (*value)(void *ctx, u32 value, Value *out); /* owned */
   WeftStatus (*size)(void *ctx, Dim d, i64 *out);
   void *ctx;
-  Value *made; /* by RecipeId; V_HOLE: not yet */
+  Value *made; /* by Recipe.memo; V_HOLE: not yet */
+  Value few[8]; /* `made` of the usual exit */
   u32 count;
 } RecipeBuild;
 WeftStatus build_init(RecipeBuild *b, Vm *vm, const Graph *g, const Frame *f) MUST_USE; /* value, size, ctx are set by the caller */
@@ -189,6 +192,7 @@ typedef struct RegionExit {
   u32 bind_first, bind_count; /* Region.binds */
   u64 taken;
   u64 failures; /* checks: times eager found nothing wrong */
+  u8 quick;     /* the tracer's: 1 returns one value that lies in a slot, 2 does not, 0 not looked at yet */
   void *link;   /* the tracer's: continuation entered here */
 } RegionExit;
 

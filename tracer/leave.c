@@ -93,18 +93,37 @@ static bool journal_store(Vm *vm, const Graph *g, const Frame *frame, SourceId t
   return true;
 }
 
-/* Makes the frames what the exit says. The frame that entered is the top one. `*returns`: it returned a value. */
+/* The exit returns one value, which lies in the one slot that it binds: what most regions end by. */
+static bool is_quick(const Region *region, u32 exit) {
+  const ExitTable *t = &region->graph->exits;
+  const Exit *e = &t->exits.data[exit];
+  const ExitFrame *f = &t->frames.data[e->frame_first];
+  const RegionExit *x = &region->exits[exit];
+  if (e->journal || e->frame_count != 1 || f->frame || f->self || f->count != 1 || x->bind_count != 1) return false;
+  const Recipe *r = &t->recipes.data[t->regs.data[f->first].recipe];
+  const RegionBind *b = &region->binds[x->bind_first];
+  return t->regs.data[f->first].reg == REG_RESULT && r->kind == RCP_value && b->value == r->a && b->slot != BIND_NODE;
+}
+
 WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *returns) {
   Vm *vm = t->vm;
   Graph *g = region->graph;
   const ExitTable *table = &g->exits;
   const Exit *e = &table->exits.data[exit];
   u32 root = vm->frame_count - 1;
+  RegionExit *quick = &region->exits[exit];
+  if (UNLIKELY(!quick->quick)) quick->quick = is_quick(region, exit) ? 1 : 2;
+  if (LIKELY(quick->quick == 1)) {
+    const RegionBind *b = &region->binds[quick->bind_first];
+    vm_return(vm, value_of_slot(g, b->value, slots[b->slot]));
+    *returns = true;
+    return WEFT_OK;
+  }
   Leaving leaving = {.vm = vm, .region = region, .exit = exit, .slots = slots};
   RecipeBuild build;
   *returns = false;
   WeftStatus status = build_init(&build, vm, g, &vm->frames[root]);
-  Value *values = NULL;
+  Value few[32], *values = NULL;
   u32 total = 0, made = 0;
   for (u32 i = 0; i < e->frame_count; i++) total += table->frames.data[e->frame_first + i].count + 1;
   u32 depth = journal_depth(table, e->journal);
@@ -113,7 +132,7 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
     build.value = leave_value;
     build.size = leave_size;
     build.ctx = &leaving;
-    values = mem_alloc(&vm->alloc, sizeof *values * (total + depth + 1));
+    values = total + depth <= COUNT_OF(few) ? few : mem_alloc(&vm->alloc, sizeof *values * (total + depth));
     if (!path) path = mem_alloc(&vm->alloc, sizeof *path * depth);
     if (!values || !path) status = vm_error_memory(vm);
   }
@@ -150,6 +169,7 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
       values[at++] = value_nil();
       bool result = f->count == 1 && table->regs.data[f->first].reg == REG_RESULT;
       if (i == 0 && result) {
+        value_drop(vm, self);
         vm_return(vm, values[at]);
         values[at++] = value_nil();
         *returns = true;
@@ -193,7 +213,7 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
     }
   }
   for (u32 i = 0; i < made; i++) value_drop(vm, values[i]);
-  if (values) mem_free(&vm->alloc, values, sizeof *values * (total + depth + 1));
+  if (values && values != few) mem_free(&vm->alloc, values, sizeof *values * (total + depth));
   if (path && path != path_small) mem_free(&vm->alloc, path, sizeof *path * depth);
   build_free(&build);
   if (leaving.running) run_free(&leaving.run);

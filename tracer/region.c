@@ -70,8 +70,8 @@ Value value_of_slot(const Graph *g, ValueId v, u64 slot) {
 /* ---- recipes --------------------------------------------------------------------------------------- */
 
 WeftStatus build_init(RecipeBuild *b, Vm *vm, const Graph *g, const Frame *f) {
-  *b = (RecipeBuild){.vm = vm, .graph = g, .frame = f, .count = g->exits.recipes.count};
-  b->made = mem_alloc(&vm->alloc, sizeof *b->made * (b->count + 1));
+  *b = (RecipeBuild){.vm = vm, .graph = g, .frame = f, .count = g->exits.memos};
+  b->made = b->count <= COUNT_OF(b->few) ? b->few : mem_alloc(&vm->alloc, sizeof *b->made * b->count);
   if (!b->made) return vm_error_memory(vm);
   for (u32 i = 0; i < b->count; i++) b->made[i] = value_hole();
   return WEFT_OK;
@@ -80,7 +80,7 @@ WeftStatus build_init(RecipeBuild *b, Vm *vm, const Graph *g, const Frame *f) {
 void build_free(RecipeBuild *b) {
   if (!b->made) return;
   for (u32 i = 0; i < b->count; i++) value_drop(b->vm, b->made[i]);
-  mem_free(&b->vm->alloc, b->made, sizeof *b->made * (b->count + 1));
+  if (b->made != b->few) mem_free(&b->vm->alloc, b->made, sizeof *b->made * b->count);
   b->made = NULL;
 }
 
@@ -222,14 +222,17 @@ static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
 
 /* Depth is bounded by RECIPE_MAX_DEPTH; a recipe used twice gives the same object. */
 WeftStatus build_recipe(RecipeBuild *b, RecipeId id, Value *out) {
-  if (!id || id >= b->count) return vm_error(b->vm, EK_unsupported, "an empty recipe");
-  if (b->made[id].kind == V_HOLE) {
-    WeftStatus status = make(b, &b->graph->exits.recipes.data[id], &b->made[id]);
+  if (!id || id >= b->graph->exits.recipes.count) return vm_error(b->vm, EK_unsupported, "an empty recipe");
+  const Recipe *r = &b->graph->exits.recipes.data[id];
+  if (!r->memo) return make(b, r, out);
+  Value *made = &b->made[r->memo - 1];
+  if (made->kind == V_HOLE) {
+    WeftStatus status = make(b, r, made);
     if (status != WEFT_OK) {
-      b->made[id] = value_hole();
+      *made = value_hole();
       return status;
     }
   }
-  *out = value_keep(b->made[id]);
+  *out = value_keep(*made);
   return WEFT_OK;
 }
