@@ -499,6 +499,25 @@ static Outcome take(Recorder *r, const Av *params, Av *out) {
   return rec_index(r, x, items, n, regs, out);
 }
 
+/* concat and stack join the rows of an array as they join the items of a list. The number of rows must be known. */
+static Outcome rows(Recorder *r, u32 op, Av x, Av *out) {
+  enum { ROWS_MAX = 32 };
+  const ArrayType *t = value_type(r->g, av_value(r, x));
+  Av items[ROWS_MAX];
+  if (t->rank == 0) return rec_stuck(r, REASON_raises, "%s of a number", op_name(op));
+  i64 n = t->dims[0];
+  if (n < 0) return rec_stuck(r, REASON_literal_needed, "%s of an array: its number of rows must be known", op_name(op));
+  if (n > ROWS_MAX) return rec_stuck(r, REASON_graph_size, "%s of %lld rows", op_name(op), (long long)n);
+  for (i64 i = 0; i < n; i++) {
+    Av at = av_const(r, value_i64(i));
+    u8 kind = IX_VALUE;
+    if (!at) return OUT_FAIL;
+    Outcome o = rec_index(r, x, &kind, 1, &at, &items[i]);
+    if (o != OUT_GO) return o;
+  }
+  return made(r, av_items(r, AV_LIST, items, (u32)n), out);
+}
+
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   const OpInfo *info = op_info(op);
   Outcome folded;
@@ -510,6 +529,10 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     if (params[i] && !forced[i]) return OUT_FAIL;
   }
   params = forced;
+  if ((op == OP_concat || op == OP_stack) && forced[0] && av_is_number(r, forced[0])) {
+    Outcome o = rows(r, op, forced[0], &forced[0]);
+    if (o != OUT_GO) return o;
+  }
   if (fold(r, op, params, out, &folded)) return folded;
   if (!r->vm->ops[op].eager) return rec_stuck(r, REASON_raises, "%s is not supported", op_name(op));
   ValueId operands[64];
