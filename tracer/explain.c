@@ -105,14 +105,11 @@ static void write_report(Vm *vm, const Explain *x, const char *name, Buf *out) {
   buf_printf(out, "%s: %u graph%s, %u break%s, %u cold exit%s\n", name, x->graphs, x->graphs == 1 ? "" : "s", breaks,
              breaks == 1 ? "" : "s", cold, cold == 1 ? "" : "s");
   buf_puts(out, buf_text(&x->regions));
-  static const char *const words[] = {"", "break", "cold exit", "loop not lifted", "recompiled", "stays eager", "not captured"};
   for (u32 i = 0; i < x->events.count; i++) {
-    const TraceEvent *e = &x->events.data[i];
-    if (e->kind == EVENT_compile) continue;
-    const SourceFile *f = sources_get(&vm->sources, e->span.file);
-    u32 line = 0, col = 0;
-    if (f) sources_locate(&vm->sources, e->span, &line, &col);
-    buf_printf(out, "  %s at %s:%u:%u: %s: %s\n", words[e->kind], f ? f->path : "?", line, col, reason_text(e->reason), e->text);
+    if (x->events.data[i].kind == EVENT_compile) continue;
+    buf_puts(out, "  ");
+    log_line(vm, &x->events.data[i], out);
+    buf_putc(out, '\n');
   }
 }
 
@@ -203,10 +200,9 @@ static void add_place(void *ctx, Place *p) {
 
 static u64 break_count(const Tracer *t, const Code *code) {
   u64 n = 0;
-  for (u32 i = 0; i < t->events.count; i++) {
-    const TraceEvent *e = &t->events.data[i];
-    Span f = code->proto->span;
-    n += e->kind == EVENT_break && e->span.file == f.file && e->span.start >= f.start && e->span.start < f.start + f.len;
+  for (u32 i = 0; i < log_count(&t->log); i++) {
+    const TraceEvent *e = log_at(&t->log, i);
+    n += e->kind == EVENT_break && log_within(e, code);
   }
   return n;
 }

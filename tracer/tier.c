@@ -8,42 +8,6 @@
 
 Tracer *tracer_of(Vm *vm) { return vm->tier_state; }
 
-/* ---- the log ------------------------------------------------------------------------------------------ */
-
-void tracer_event(Tracer *t, EventKind kind, u32 reason, Span span, u64 region, const char *fmt, ...) {
-  TraceEvent e = {.kind = (u8)kind, .reason = (u16)reason, .span = span, .region = region};
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(e.text, sizeof e.text, fmt, ap);
-  va_end(ap);
-  if (t->events.count < EVENTS_KEPT) {
-    if (!vec_push(&t->vm->alloc, &t->events, e)) return; /* the log is a convenience */
-  } else {
-    t->events.data[t->event_next++ % EVENTS_KEPT] = e;
-  }
-  if (t->explain) explain_event(t, &e);
-  bool wanted = (t->log & LOG_breaks && (kind == EVENT_break || kind == EVENT_cold || kind == EVENT_loop || kind == EVENT_failure || kind == EVENT_demote)) ||
-                (t->log & LOG_recompiles && (kind == EVENT_miss || kind == EVENT_compile));
-  if (!wanted) return;
-  u32 line = 0, col = 0;
-  const SourceFile *f = sources_get(&t->vm->sources, span.file);
-  if (f) sources_locate(&t->vm->sources, span, &line, &col);
-  static const char *const names[] = {"compile", "break", "cold", "loop", "miss", "demote", "failure"};
-  fprintf(stderr, "weft: %s: %s: %s (%s:%u:%u)\n", names[kind], reason_text(reason), e.text, f ? f->path : "?", line, col);
-}
-
-void tracer_report(Vm *vm) {
-  static const char *const words[] = {"compiled", "break", "cold exit", "loop not lifted", "recompiled", "stays eager", "not captured"};
-  const Tracer *t = tracer_of(vm);
-  for (u32 i = 0; t && i < t->events.count; i++) {
-    const TraceEvent *e = &t->events.data[i];
-    u32 line = 0, col = 0;
-    const SourceFile *f = sources_get(&vm->sources, e->span.file);
-    if (f) sources_locate(&vm->sources, e->span, &line, &col);
-    fprintf(stderr, "  %s at %s:%u:%u: %s: %s\n", words[e->kind], f ? f->path : "?", line, col, reason_text(e->reason), e->text);
-  }
-}
-
 /* ---- compiling -------------------------------------------------------------------------------------------- */
 
 static void place_demote(Tracer *t, Place *p, u32 reason, const char *text) {
@@ -62,10 +26,8 @@ static void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char 
   else tracer_event(t, EVENT_failure, reason, span, 0, "%s", text);
 }
 
-static u64 now_ns(void) { return (u64)(vm_clock() * 1e9); }
-
 static void log_text(Tracer *t, u32 flag, void (*print)(void *ctx, Buf *out), void *ctx) {
-  if (!(t->log & flag)) return;
+  if (!(t->log.words & flag)) return;
   Buf b;
   buf_init(&b, &t->vm->alloc);
   print(ctx, &b);
@@ -100,7 +62,7 @@ static const char *code_name(Vm *vm, const Code *code) {
 static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   Vm *vm = t->vm;
   Stats *stats = &vm->counters;
-  u64 begin = now_ns();
+  u64 begin = log_now(), at = begin, phases[PHASE_COUNT] = {0};
   char name[96];
   snprintf(name, sizeof name, "%s#%llu", code_name(vm, p->code), (unsigned long long)++t->region_ids);
   RecordResult rec;
@@ -113,13 +75,14 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
     return NULL;
   }
   Graph *g = rec.graph;
+  at = log_phase(phases, PHASE_record, at);
   bool usable = graph_simplify(g);
 #ifndef NDEBUG
   Buf bad;
   buf_init(&bad, &vm->alloc);
   if (usable && !graph_verify(g, &bad)) {
     usable = false;
-    if (t->log) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
+    if (t->log.words) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
     place_failed(t, p, REASON_not_verified, rec.span.file ? rec.span : p->code->proto->spans[p->pc], "the graph does not verify");
     buf_free(&bad);
     graph_free(g);
@@ -139,6 +102,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   stats->at[STAT_graphs]++;
   stats->at[STAT_nodes] += graph_node_count(g);
   if (t->explain) explain_graph(t, g);
+  at = log_phase(phases, PHASE_simplify, at);
   SourceId unsafe = 0;
   GuardProg *guards = guard_compile(vm, &g->guards, &g->sizes, &unsafe);
   Region *region = region_new(vm, g);
@@ -155,6 +119,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   region->guards = guards;
   region->backend = t->backend;
   region->id = t->region_ids;
+  at = log_phase(phases, PHASE_guards, at);
   CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = (u64)vm->tunables.compile_ms * 1000000u, .forced = t->forced};
   BackendResult made = t->backend->compile(vm, t->backend, region, &limits, &why);
   if (made != BACKEND_ok) {
@@ -168,7 +133,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
     return NULL;
   }
   buf_free(&why);
-  region->compile_ns = now_ns() - begin;
+  region->compile_ns = log_now() - begin;
   stats->at[STAT_compiles]++;
   stats->at[STAT_lifted_loops] += rec.lifted_loops;
   stats->at[STAT_cold_exits] += rec.cold_exits;
@@ -181,7 +146,8 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   log_text(t, LOG_graph, print_graph, region);
   log_text(t, LOG_guards, print_guards, region);
   log_text(t, LOG_loops, print_code, region);
-  tracer_event(t, EVENT_compile, reason, p->code->proto->spans[p->pc], region->id, "%s", region->name);
+  phases[PHASE_compile] = log_now() - at;
+  log_compile(t, region, p, reason, begin, phases);
   entry = cache_add(vm, &p->cache, guards, region);
   if (!entry) {
     if (vm->error.raised && !had_error) vm_error_clear(vm);
@@ -239,11 +205,12 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   entry->running++;
   region->entered++;
   u32 exit = 0;
-  u64 begin = now_ns();
+  u64 begin = log_now();
   WeftStatus status = region->run(vm, region, slots, &exit);
-  u64 spent = now_ns() - begin;
+  u64 spent = log_now() - begin;
   region->run_ns += spent;
   if (t->depth == 1) vm->counters.at[STAT_compiled_ns] += spent;
+  if (t->log.run_limit) log_run(t, region->id, begin, spent, region->graph->exits.exits.data[exit].kind);
   bool returns = false;
   bool limited = status != WEFT_OK;
   ErrorState held = {0};
@@ -307,11 +274,7 @@ static Ran enter_here(Tracer *t, RecordStart start) {
     } else if (had) {
       reason = REASON_guard_missed;
       if (p->cache.has_miss) {
-        Buf b;
-        buf_init(&b, &vm->alloc);
-        guard_miss_print(&p->cache.last_miss, &vm->sources, &b);
-        tracer_event(t, EVENT_miss, REASON_guard_missed, p->cache.last_miss.because, 0, "%s", buf_text(&b));
-        buf_free(&b);
+        log_miss(t, &p->cache.last_miss, p->code->proto->name);
       }
     }
     if (!compile_here(t, frame, p, reason)) return RAN_NOT;
@@ -444,7 +407,7 @@ static void on_vm_freed(Vm *vm) {
   for (u32 i = 0; i < t->backend_count; i++)
     if (t->backends[i]->remove) t->backends[i]->remove(vm, t->backends[i]);
   mem_free(&vm->alloc, t->slots, sizeof *t->slots * t->slot_cap);
-  vec_free(&vm->alloc, &t->events);
+  log_free(vm, &t->log);
   vm->tier_state = NULL;
   vm->tier = NULL;
   mem_free(&vm->alloc, t, sizeof *t);
@@ -478,6 +441,7 @@ WeftStatus tracer_install(Vm *vm) {
   Tracer *t = mem_alloc_zero(&vm->alloc, sizeof *t);
   if (!t) return WEFT_ERROR;
   t->vm = vm;
+  log_init(&t->log);
   if (!slots_reserve(t, SLOTS_FIRST)) {
     mem_free(&vm->alloc, t, sizeof *t);
     return WEFT_ERROR;
@@ -508,13 +472,4 @@ bool tracer_use_backend(Vm *vm, const char *name) {
       return true;
     }
   return false;
-}
-
-void tracer_log(Vm *vm, const char *names) {
-  static const struct {
-    const char *name;
-    u32 flag;
-  } flags[] = {{"graph", LOG_graph}, {"guards", LOG_guards}, {"breaks", LOG_breaks}, {"recompiles", LOG_recompiles}, {"loops", LOG_loops}};
-  for (u32 i = 0; i < COUNT_OF(flags); i++)
-    if (strstr(names, flags[i].name)) tracer_of(vm)->log |= flags[i].flag;
 }

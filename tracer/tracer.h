@@ -12,19 +12,10 @@
 #include "lang/reasons.h"
 #include "lang/stats.h"
 #include "lang/tunables.h"
+#include "tracer/log.h"
 #include "tracer/record.h"
 
 enum { TRACER_BACKENDS = 8 };
-
-/* One line of the log that explain, stats and WEFT_LOG read. */
-typedef enum EventKind { EVENT_compile, EVENT_break, EVENT_cold, EVENT_loop, EVENT_miss, EVENT_demote, EVENT_failure } EventKind;
-typedef struct TraceEvent {
-  u8 kind;
-  u16 reason;
-  Span span;
-  char text[120]; /* in source terms */
-  u64 region;
-} TraceEvent;
 
 /* A place in code where regions are entered: a function's entry, a loop's head, or behind a break. */
 typedef struct Place {
@@ -56,17 +47,14 @@ typedef struct Tracer {
   const Backend *backend;  /* the one in use; NULL: nothing is compiled */
   PlaceTable places;
   PlaceTable *private_places; /* of the explain that runs: its entries are its own */
-  VEC(TraceEvent) events;  /* the newest EVENTS_KEPT */
-  u32 event_next;
+  TraceLog log;
   u64 region_ids;
   u64 *slots;              /* stack of region slots */
   u32 slot_top, slot_cap;
   u32 depth;               /* regions running */
   bool forced;             /* explain, jit: heat and cost do not matter */
   struct Explain *explain; /* the run being explained, or NULL */
-  u32 log;                 /* LOG_* */
 } Tracer;
-enum { LOG_graph = 1, LOG_guards = 2, LOG_breaks = 4, LOG_recompiles = 8, LOG_loops = 16, EVENTS_KEPT = 256 };
 
 WeftStatus tracer_install(Vm *vm) MUST_USE; /* fills vm->tier; freed with the VM */
 Tracer *tracer_of(Vm *vm);
