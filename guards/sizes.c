@@ -7,7 +7,7 @@
 #include <string.h>
 
 void size_init(SizePool *p, Allocator *alloc) {
-  *p = (SizePool){.alloc = alloc};
+  *p = (SizePool){.alloc = alloc, .epoch = 1};
   arena_init(&p->arena, alloc);
 }
 
@@ -20,7 +20,7 @@ void size_free(SizePool *p) {
   vec_free(p->alloc, &p->trail);
   mem_free(p->alloc, p->slots, sizeof *p->slots * p->slot_count);
   arena_free(&p->arena);
-  *p = (SizePool){.alloc = p->alloc};
+  *p = (SizePool){.alloc = p->alloc, .epoch = 1};
 }
 
 static Dim refused(SizePool *p) {
@@ -88,7 +88,7 @@ static Dim intern(SizePool *p, SizeKind kind, i64 value, const SizeTerm *t, u32 
       return refused(p);
     }
   u32 id = p->nodes.count;
-  SizeNode node = {(u8)kind, (u8)(depth + 1), unbacked, first, n, hash, value};
+  SizeNode node = {.kind = (u8)kind, .depth = (u8)(depth + 1), .unbacked = unbacked, .first = first, .count = n, .hash = hash, .value = value};
   if (!vec_push(p->alloc, &p->nodes, node)) {
     p->terms.count = first;
     return refused(p);
@@ -514,17 +514,31 @@ static bool mentions_equated(const SizePool *p, Dim d) {
   return false;
 }
 
+static Dim rebuild(SizePool *p, Dim d, bool all);
+
+/* Minima and maxima ask for proofs, and each proof resolves all that is known: remembered, or it takes exponential time. */
+static Dim rebuild_once(SizePool *p, Dim d) {
+  if (d >= 0 || d == DIM_NONE) return d;
+  const SizeNode *x = node_of(p, d);
+  if (x->epoch == p->epoch && x->proving <= p->proving) return x->resolved;
+  u32 epoch = p->epoch, proving = p->proving;
+  Dim made = mentions_equated(p, d) ? rebuild(p, d, false) : d;
+  SizeNode *kept = &p->nodes.data[-d]; /* may have moved */
+  if (!p->failed && epoch == p->epoch) kept->resolved = made, kept->epoch = epoch, kept->proving = proving;
+  return made;
+}
+
 /* Rebuilds d with equated symbols replaced; what mentions none stays, or with `all` is made anew as well. same_as is
  * itself resolved (size_assume keeps it so), hence the recursion goes at most SIZE_MAX_DEPTH deep. */
 static Dim rebuild(SizePool *p, Dim d, bool all) {
-  if (d >= 0 || d == DIM_NONE || (!all && !mentions_equated(p, d))) return d;
+  if (d >= 0 || d == DIM_NONE) return d;
   const SizeNode x = *node_of(p, d);
   if (x.kind == SK_const) return d;
   if (x.kind == SK_sym) return p->syms.data[x.value].same_as != DIM_NONE ? p->syms.data[x.value].same_as : d;
   Dim acc = DIM_NONE;
   for (u32 i = 0; i < x.count; i++) {
     SizeTerm t = p->terms.data[x.first + i];
-    Dim part = rebuild(p, t.of, all);
+    Dim part = all ? rebuild(p, t.of, true) : rebuild_once(p, t.of);
     if (part == DIM_NONE) return DIM_NONE;
     if (x.kind == SK_add) part = size_mul(p, part, size_const(p, t.coef));
     if (i == 0) {
@@ -546,7 +560,7 @@ static Dim rebuild(SizePool *p, Dim d, bool all) {
 
 Dim size_resolve(SizePool *p, Dim d) {
   if (d >= 0 || d == DIM_NONE || p->equated == 0) return d;
-  return rebuild(p, d, false);
+  return rebuild_once(p, d);
 }
 
 Dim size_renew(SizePool *p, Dim d) { return rebuild(p, d, true); }
@@ -558,6 +572,7 @@ SizeMark size_mark(const SizePool *p) {
 }
 
 void size_rollback(SizePool *p, SizeMark m) {
+  if (m.nodes < p->nodes.count || m.trail < p->trail.count) p->epoch++;
   while (p->trail.count > m.trail) {
     SizeUndo u = p->trail.data[--p->trail.count];
     SizeSym *s = &p->syms.data[u.sym];
@@ -590,6 +605,7 @@ void size_rollback(SizePool *p, SizeMark m) {
 
 bool size_clone(SizePool *to, const SizePool *from, Allocator *alloc) {
   size_init(to, alloc);
+  to->epoch = from->epoch;
   COPY_VEC(nodes);
   COPY_VEC(terms);
   COPY_VEC(syms);

@@ -55,6 +55,9 @@ typedef struct SizeNode {
   u32 first, count; /* SizePool.terms */
   u32 hash;
   i64 value;
+  Dim resolved;    /* what size_resolve gave in the epoch, */
+  u32 epoch;       /* 0: not asked yet, */
+  u32 proving;     /* inside so many proofs: nested deeper, less can be seen */
 } SizeNode;
 
 /* Where a symbol comes from is an opaque id: a SourceId of guards.h, or for unbacked ones the value of the
@@ -91,6 +94,7 @@ typedef struct SizePool {
   u32 *slots;          /* open addressing: node ids */
   u32 slot_count;
   u32 equated;         /* symbols with same_as */
+  u32 epoch;           /* rises when symbols are equated or rolled back */
   u32 proving;         /* proofs under way, one inside the other */
   bool failed;         /* memory was refused */
 } SizePool;

@@ -224,6 +224,7 @@ static bool change_sym(SizePool *p, u32 sym, i64 lo, i64 hi, Dim same_as) {
   }
   s = &p->syms.data[sym];
   if (s->same_as == DIM_NONE && same_as != DIM_NONE) p->equated++;
+  if (s->same_as != same_as) p->epoch++;
   s->lo = lo;
   s->hi = hi;
   s->same_as = same_as;
