@@ -107,8 +107,19 @@ u32 schedule_dense(Compiler *c, ValueId v) {
   return to;
 }
 
+/* Sizes that hold a symbol that v carries can be computed from here on. */
+static void place_symbols(Compiler *c, ValueId v, u32 slot) {
+  for (u32 i = 0; i < c->sym_count; i++) {
+    const SizeSym *s = &c->g->sizes.syms.data[i];
+    if (!s->unbacked || s->source != v) continue;
+    c->sym_slot[i] = slot;
+    plan_symbol(c->plan, i, slot);
+  }
+}
+
 u32 schedule_new_slot(Compiler *c, ValueId v) {
   u32 slot = plan_slot_for(c->plan, v);
+  place_symbols(c, v, slot);
   ValueInfo *info = value_info(c, v);
   info->slot = slot;
   info->owned = true;
