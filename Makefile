@@ -33,7 +33,7 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 
 # ---- goals that only hand on to another make, so that set-up can come before the build ------------
 
-OUTER    := check check-all run bench clean help setup lint cuda-tools asan fuzz gpu-check mechanisms
+OUTER    := check check-all run bench clean help setup lint cuda-tools asan fuzz mutation gpu-check mechanisms mechanisms-mutate
 INNER    := $(filter-out $(OUTER),$(or $(MAKECMDGOALS),all))
 
 .DEFAULT_GOAL := all
@@ -206,6 +206,11 @@ fuzz:
 	$(Q)$(MAKE) --no-print-directory B=build/fuzz OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" SMALL= \
 	  LDFLAGS="$(SANITIZE)" COVER=-fsanitize-coverage=trace-pc WARN="$(CALM)" WERROR= build/fuzz/tests/fuzz
 
+# ---- the same tree with switches that take mechanisms out (lang/mechanisms.def) ---------------------
+
+mutation:
+	$(Q)$(MAKE) --no-print-directory B=build/mutate CFLAGS="$(CFLAGS) -DWEFT_MUTATION" quick tests
+
 # ---- goals ----------------------------------------------------------------------------------------
 
 setup:
@@ -238,6 +243,9 @@ lint:
 mechanisms:
 	@$(MAKE) --no-print-directory quick tests
 	@.ci/mechanisms
+
+mechanisms-mutate: mutation
+	@.ci/mechanisms-mutate
 
 INSTALL  ?= install
 LIBDIR   ?= $(PREFIX)/lib
@@ -280,6 +288,8 @@ help:
 ## make quick       builds the library, the program and the unit tests; warnings are errors; runs nothing
 ## make bench       measures every claim about speed beside a peer
 ## make mechanisms  the table of docs/mechanisms.md with the tests named after its rows, and how they ended
+## make mutation    the same tree with switches that take mechanisms out, in build/mutate
+## make mechanisms-mutate  takes one mechanism out after the other and sees the tests of its row fail
 ## make lint        proves that folders include each other only downwards through facades
 ## make asan        the same tree under AddressSanitizer and UBSan, in build/asan
 ## make fuzz        the fuzzers, in build/fuzz

@@ -213,7 +213,7 @@ bool source_read(Vm *vm, const GuardSet *g, const Frame *f, SourceId s, Value *o
 /* ---- inputs --------------------------------------------------------------------------------------- */
 
 u32 guard_input(GuardSet *g, SourceId s, InputForm form) {
-  for (u32 i = 0; i < g->inputs.count; i++)
+  for (u32 i = 0; i < g->inputs.count && MECHANISM(g, input_dedup); i++)
     if (g->inputs.data[i].source == s && g->inputs.data[i].form == form) return i;
   if (!s || !vec_push(g->alloc, &g->inputs, (GuardInput){s, (u8)form, false, UINT32_MAX})) {
     g->failed = true;

@@ -96,6 +96,7 @@ typedef struct GuardSet {
   VEC(GuardInput) inputs; /* each (source, form) once */
   /* Reads what `host` roots name; borrowed. Must not allocate or raise. NULL: there are none. */
   bool (*host_read)(Vm *vm, u32 id, Value *out);
+  Switches switches; /* the VM's */
   bool failed; /* memory was refused */
 } GuardSet;
 

@@ -249,7 +249,7 @@ Av av_force(Recorder *r, Av a) {
       r->failed = true;
       return 0;
     }
-  if (r->source_av.data[s]) return r->source_av.data[s];
+  if (r->source_av.data[s] && MECHANISM(r->vm, input_dedup)) return r->source_av.data[s];
   Av read = read_source(r, s, now);
   if (!read || !vec_push(&r->vm->alloc, &r->trail, s)) {
     r->failed = true;

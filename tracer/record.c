@@ -731,6 +731,7 @@ WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *nam
   r->g->names = &vm->names;
   r->g->file = frame->code->proto->file;
   r->g->ambient = vm->ambient;
+  r->g->guards.switches = vm->switches;
   Outcome o = OUT_FAIL;
   Span at = frame->code->proto->spans[frame->pc];
   if (!av_new(r, (AbsVal){0}) && r->failed) goto done;

@@ -1,5 +1,6 @@
 /* state.c — making and freeing a VM. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vm/alloc.h"
@@ -20,6 +21,17 @@ static bool intern_known(Vm *vm) {
   return true;
 }
 
+/* A build made for it takes the mechanisms out that WEFT_MUTATE lists; a name that is none refuses the VM. */
+static bool take_out(Vm *vm) {
+#ifdef WEFT_MUTATION
+  const char *names = getenv("WEFT_MUTATE");
+  return !names || switches_off(&vm->switches, names);
+#else
+  (void)vm;
+  return true;
+#endif
+}
+
 Vm *vm_new(const VmOptions *options) {
   Allocator *host = options && options->alloc ? options->alloc : allocator_system();
   Vm *vm = mem_alloc_zero(host, sizeof *vm);
@@ -34,7 +46,7 @@ Vm *vm_new(const VmOptions *options) {
   vm->op_table = op_info(0);
   vm_poll_reset(vm);
   if (names_init(&vm->names, &vm->alloc) != WEFT_OK || sources_init(&vm->sources, &vm->alloc) != WEFT_OK ||
-      !stack_init(vm) || !intern_known(vm)) {
+      !stack_init(vm) || !intern_known(vm) || !take_out(vm)) {
     vm_free(vm);
     return NULL;
   }

@@ -7,6 +7,7 @@
 #ifndef WEFT_VM_VM_H
 #define WEFT_VM_VM_H
 
+#include "lang/mechanisms.h"
 #include "lang/stats.h"
 #include "lang/tunables.h"
 #include "vm/array.h"
@@ -223,6 +224,7 @@ struct Vm {
   int argc;
   char **argv;
   u32 log;            /* VM_LOG_* */
+  Switches switches;  /* mechanisms taken out; none but in a build for that */
   u64 code_ids;
   void *stack_segments; /* all segments of registers; stack … stack_end is the newest */
   Value *stack_top;     /* first free register of the newest segment */

@@ -1,5 +1,5 @@
 /* cases.c — runs tests/cases: every case in every tier, and compares with what the file says and between tiers.
- *   build/tests/cases [--tier NAME]… [--driver PATH] [--exits N] [--case NAME] [FILE…]
+ *   build/tests/cases [--tier NAME]… [--driver PATH] [--exits N] [--case NAME] [--prefix TEXT] [FILE…]
  * One process per file: a crash fails the case it came from, and the rest of the file runs on in a new one. */
 #include <errno.h>
 #include <glob.h>
@@ -50,6 +50,7 @@ static struct {
   bool wanted[TIERS];
   int exits_every; /* one case in so many runs under forced exits; 0: none */
   const char *only_case;
+  const char *prefix; /* of the names behind their files', NULL: all */
   const char *driver; /* of the tier ptx */
 } options = {.exits_every = 5};
 
@@ -294,10 +295,17 @@ static void run_case(const Case *c, int index) {
 
 /* ---- files --------------------------------------------------------------------------------- */
 
+static bool is_chosen(const Case *c) {
+  if (options.only_case && strcmp(options.only_case, c->name) != 0) return false;
+  if (!options.prefix) return true;
+  const char *slash = strchr(c->name, '/');
+  return strncmp(slash ? slash + 1 : c->name, options.prefix, strlen(options.prefix)) == 0;
+}
+
 static void run_from(const CaseFile *f, int start) {
   for (int i = start; i < f->count; i++) {
     progress->next = i;
-    if (!options.only_case || strcmp(options.only_case, f->cases[i].name) == 0) run_case(&f->cases[i], i);
+    if (is_chosen(&f->cases[i])) run_case(&f->cases[i], i);
   }
   progress->next = f->count;
 }
@@ -351,7 +359,7 @@ static void run_file(const char *path) {
 }
 
 static void usage(void) {
-  fprintf(stderr, "cases [--tier NAME]... [--driver PATH] [--exits N] [--case NAME] [FILE...]\n  tiers:");
+  fprintf(stderr, "cases [--tier NAME]... [--driver PATH] [--exits N] [--case NAME] [--prefix TEXT] [FILE...]\n  tiers:");
   for (int i = 0; i < TIERS; i++)
     if (i == 0 || strcmp(tiers[i].name, tiers[i - 1].name) != 0) fprintf(stderr, " %s", tiers[i].name);
   fprintf(stderr, "\n");
@@ -377,6 +385,8 @@ int main(int argc, char **argv) {
       options.exits_every = atoi(argv[i + 1]);
     } else if (strcmp(argv[i], "--case") == 0) {
       options.only_case = argv[i + 1];
+    } else if (strcmp(argv[i], "--prefix") == 0) {
+      options.prefix = argv[i + 1];
     } else {
       usage();
     }
