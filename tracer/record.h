@@ -55,12 +55,26 @@ typedef struct RecLoc {
   u32 first, count; /* leaves in RecLoop.types */
 } RecLoc;
 
+/* What a loop returns from the function: one number, or a list or record of numbers, or a constant. */
+typedef struct RecReturn {
+  bool asked; /* the loop returns */
+  u8 kind;    /* AV_NUM, AV_LIST, AV_RECORD, AV_CONST */
+  u32 count;
+  ArrayType types[8];
+  struct Shape *shape;
+  Value konst; /* held by r->kept */
+} RecReturn;
+
 typedef struct RecLoop {
   struct RecLoop *outer;
   u32 depth, extent;
   u32 els, end;   /* pcs of its back-edge and behind it */
   VEC(RecLoc) locs;
   VEC(TypeId) types; /* of the carried leaves */
+  BlockId body;
+  u32 sizes_before;  /* size expressions that stood before the loop */
+  RecReturn ret;
+  u32 ret_at;        /* in types: the flag, behind it what is returned */
 } RecLoop;
 
 typedef struct Scope {
@@ -110,6 +124,7 @@ typedef struct Recorder {
   RecLoop *lacks;       /* a loop that has to carry cell `lacks_module`, `lacks_slot` as well */
   struct Module *lacks_module;
   u32 lacks_slot, lacks_cell;
+  bool lacks_return;    /* not a cell, but what it returns */
   u32 lifted_loops, lifted_ifs, cold_exits;
   bool failed;
 } Recorder;
@@ -199,6 +214,13 @@ Outcome rec_do_return(Recorder *r, const Scope *s, Av v);
 Outcome rec_check(Recorder *r, CheckKind kind, const ValueId *operands, u32 count); /* leaves by the safe exit */
 /* A weak integer that takes a strong integer dtype: checked that it fits, and converted. Others stay. */
 Outcome rec_fit_weak(Recorder *r, ValueId *v, u32 dtype);
+
+/* ---- returning out of a loop that is lifted (record_return.c) ---- */
+Outcome rec_return_ask(Recorder *r, RecLoop *l, Av ret);           /* OUT_GO: the loop carries it */
+Outcome rec_return_carry(Recorder *r, RecLoop *l, ValueVec *init); /* flag and zeros, as the last of l->types */
+/* The flag and what is returned, at the end of a block of the loop. ret 0: nothing is returned here. */
+bool rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out);
+Av rec_return_result(Recorder *r, const RecLoop *l, NodeId loop, ValueId *flag);
 
 /* ---- module variables and refs ---- */
 Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell);

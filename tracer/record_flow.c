@@ -30,12 +30,18 @@ Outcome rec_cell_write(Recorder *r, u32 cell, Av value) {
   return OUT_GO;
 }
 
-/* The carried leaves as they are now, in order; false: a tree or type is another one than at the head. */
-static Outcome carried_values(Recorder *r, const RecLoop *l, ValueVec *out) {
+/* The carried leaves as they are now, in order; false: a tree or type is another one than at the head. `returning`: nobody
+ * reads the registers any more, they stay what they were at the head. */
+static Outcome carried_values(Recorder *r, const RecLoop *l, bool returning, ValueVec *out) {
   AvVec leaves = {0};
   Outcome o = OUT_GO;
   for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
     const RecLoc *loc = &l->locs.data[i];
+    if (returning && !loc->cell) {
+      for (u32 k = 0; k < loc->count && o == OUT_GO; k++)
+        if (!vec_push(&r->vm->alloc, out, r->g->blocks.data[l->body].params.data[loc->first + k])) o = OUT_FAIL;
+      continue;
+    }
     Av now = *loc_at(r, loc);
     leaves.count = 0;
     if (!av_same_tree(r, loc->before, now)) {
@@ -72,10 +78,11 @@ static Outcome carried_values(Recorder *r, const RecLoop *l, ValueVec *out) {
   return o;
 }
 
-/* Ends the cursor's block by the loop's next or break with the present values. */
-static Outcome close_loop_block(Recorder *r, RecLoop *l, TermKind term) {
+/* Ends the cursor's block by the loop's next or break with the present values. ret: break, and return that. */
+static Outcome close_loop_block(Recorder *r, RecLoop *l, TermKind term, Av ret) {
   ValueVec values = {0};
-  Outcome o = carried_values(r, l, &values);
+  Outcome o = carried_values(r, l, ret != 0, &values);
+  if (o == OUT_GO && !rec_return_values(r, l, ret, &values)) o = OUT_FAIL;
   if (o == OUT_GO && !graph_close(r->g, term, values.data, values.count, 0)) o = OUT_FAIL;
   vec_free(&r->vm->alloc, &values);
   return o;
@@ -87,7 +94,7 @@ typedef struct Arm {
   BlockId block;
   Outcome how; /* END, RETURN: open; NEXT, LEAVE: open, to be closed for the loop; ENDED: closed */
   RecState state;
-  Av ret;
+  Av ret; /* RETURN; LEAVE: what the loop returns behind it, 0: nothing */
   bool cold;
 } Arm;
 
@@ -208,7 +215,12 @@ static Outcome settle_returns(Recorder *r, Arm *arms) {
       if (o != OUT_GO) return o;
       continue;
     }
-    if (in_loop) return rec_stuck(r, REASON_loop_return, "a loop returns from the function");
+    if (in_loop) {
+      Outcome o = rec_return_ask(r, r->loop, a->ret);
+      if (o != OUT_GO) return o;
+      a->how = OUT_LEAVE;
+      continue;
+    }
     if (b->how == OUT_END) { /* the other arm goes on to the function's end */
       BlockId parent = r->g->at;
       go_into(r, b);
@@ -236,7 +248,7 @@ static Outcome close_arms(Recorder *r, Arm *arms, const Merge *m, const u32 *ope
     if (a->how == OUT_ENDED) continue;
     go_into(r, a);
     Outcome o = OUT_GO;
-    if (a->how == OUT_NEXT || a->how == OUT_LEAVE) o = close_loop_block(r, r->loop, a->how == OUT_NEXT ? TERM_next : TERM_break);
+    if (a->how == OUT_NEXT || a->how == OUT_LEAVE) o = close_loop_block(r, r->loop, a->how == OUT_NEXT ? TERM_next : TERM_break, a->how == OUT_LEAVE ? a->ret : 0);
     else if (!graph_close(r->g, TERM_yield, m->yields[open_index[k]].data, m->yields[open_index[k]].count, 0)) o = OUT_FAIL;
     if (o != OUT_GO) return o;
     graph_at_end(r->g, parent);
@@ -244,7 +256,18 @@ static Outcome close_arms(Recorder *r, Arm *arms, const Merge *m, const u32 *ope
   return OUT_GO;
 }
 
-static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[2], u32 join, int force_cold, const RecState *base) {
+/* An arm that has nothing to record: it returns. */
+static Outcome returning_arm(Recorder *r, const RecState *base, Av ret, Arm *arm) {
+  BlockId parent = r->g->at;
+  rec_restore(r, base);
+  *arm = (Arm){.block = graph_open(r->g), .how = OUT_RETURN, .ret = ret};
+  if (!arm->block || !rec_save(r, &arm->state)) return OUT_FAIL;
+  graph_at_end(r->g, parent);
+  return OUT_GO;
+}
+
+/* ret: the first arm returns that, else it begins at pc[0]. */
+static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[2], u32 join, int force_cold, const RecState *base, Av ret_first) {
   Arm arms[2] = {{0}, {0}};
   Merge merge = {0};
   ValueVec results = {0};
@@ -254,7 +277,8 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
   const Proto *p = rec_top(r)->code->proto;
   u32 words = (p->nregs + 63) / 64 + 1;
   Outcome o = OUT_GO;
-  for (u32 k = 0; k < 2 && o == OUT_GO; k++) o = record_arm(r, base, pc[k], join, force_cold == (int)k, &arms[k]);
+  for (u32 k = 0; k < 2 && o == OUT_GO; k++)
+    o = k == 0 && ret_first ? returning_arm(r, base, ret_first, &arms[k]) : record_arm(r, base, pc[k], join, force_cold == (int)k, &arms[k]);
   if (o != OUT_GO) goto done;
   if (arms[0].cold && arms[1].cold) {
     o = rec_stuck(r, REASON_branch_merge, "neither arm can be captured");
@@ -383,13 +407,13 @@ Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 when_true, u32 when
   RecState base;
   if (!rec_save(r, &base)) return OUT_FAIL;
   r->nest++;
-  Outcome o = branch_once(r, s, p, pc, join, -1, &base);
+  Outcome o = branch_once(r, s, p, pc, join, -1, &base, 0);
   if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->noted_types) {
     char why[sizeof r->why];
     memcpy(why, r->why, sizeof why);
     rec_rollback(r, &start);
     rec_restore(r, &base);
-    o = branch_once(r, s, p, pc, join, 1 - (int)usual_arm(r), &base);
+    o = branch_once(r, s, p, pc, join, 1 - (int)usual_arm(r), &base, 0);
     if (o == OUT_STUCK) memcpy(r->why, why, sizeof why);
   }
   r->nest--;
@@ -481,7 +505,7 @@ static bool place_params(Recorder *r, RecLoop *l, BlockId b) {
   return ok;
 }
 
-static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecState *base) {
+static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecState *base, NodeId *made) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
   const Proto *p = rec_top(r)->code->proto;
@@ -501,6 +525,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
       if (!vec_push(alloc, &init, v) || !vec_push(alloc, &l->types, g->values.data[v].type)) o = OUT_FAIL;
     }
   }
+  if (o == OUT_GO && l->ret.asked) o = rec_return_carry(r, l, &init);
   if (l->types.count > 512) o = rec_stuck(r, REASON_graph_size, "a loop with many variables");
   u32 body_pc = 0;
   RecFrame *f = rec_top(r);
@@ -538,7 +563,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
   if (o == OUT_GO && !graph_close(g, TERM_yield, &r->cond, 1, 0)) o = OUT_FAIL;
   /* body */
   if (o == OUT_GO) rec_restore(r, base);
-  if (o == OUT_GO && !(body = graph_open(g))) o = OUT_FAIL;
+  if (o == OUT_GO && !(l->body = body = graph_open(g))) o = OUT_FAIL;
   if (o == OUT_GO && !place_params(r, l, body)) o = OUT_FAIL;
   if (o == OUT_GO) {
     f = rec_top(r);
@@ -562,14 +587,17 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
       Scope s = {.depth = rec_depth(r), .end = UINT32_MAX, .cond_exit = UINT32_MAX};
       o = rec_run(r, &s);
       if (o == OUT_NEXT || o == OUT_LEAVE) {
-        o = close_loop_block(r, l, o == OUT_NEXT ? TERM_next : TERM_break);
+        o = close_loop_block(r, l, o == OUT_NEXT ? TERM_next : TERM_break, 0);
       } else if (o == OUT_ENDED) {
         o = graph_close(g, TERM_exit, NULL, 0, r->safe_exit != UINT32_MAX ? r->safe_exit : g->entry_exit) ? OUT_GO : OUT_FAIL;
       } else if (o == OUT_RETURN && rec_depth(r) == 0 && !r->no_exits) {
         u32 exit = rec_exit_return(r, r->ret);
         o = exit != UINT32_MAX && graph_close(g, TERM_exit, NULL, 0, exit) ? OUT_GO : OUT_FAIL;
+      } else if (o == OUT_RETURN) {
+        o = rec_return_ask(r, l, r->ret);
+        if (o == OUT_GO) o = close_loop_block(r, l, TERM_break, r->ret);
       } else if (o != OUT_FAIL && o != OUT_STUCK) {
-        o = rec_stuck(r, REASON_loop_return, "a loop returns from the function");
+        o = rec_stuck(r, REASON_loop_body, "the loop's body ends in another function");
       }
     }
     r->loop = l->outer;
@@ -591,6 +619,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
       if (loc->cell) r->cells.data[loc->index].dirty = true;
     }
     rec_top(r)->pc = e->end;
+    *made = node;
     r->lifted_loops++;
     if (r->failed) o = OUT_FAIL;
   }
@@ -600,9 +629,27 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
   return o;
 }
 
+/* Behind a loop that may have returned: the function returns too, or goes on. */
+static Outcome return_behind(Recorder *r, const Scope *s, const RecLoop *l, NodeId loop) {
+  ValueId flag;
+  Av ret = rec_return_result(r, l, loop, &flag);
+  const u32 pc[2] = {l->end, l->end};
+  RecState base;
+  if (!ret || !rec_save(r, &base)) return OUT_FAIL;
+  RecMark start = rec_mark(r);
+  Outcome o = branch_once(r, s, flag, pc, l->end, -1, &base, ret);
+  if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->noted_types) {
+    rec_rollback(r, &start);
+    rec_restore(r, &base);
+    o = branch_once(r, s, flag, pc, l->end, 1, &base, ret);
+  }
+  rec_state_free(r, &base);
+  return o;
+}
+
 enum { LIFT_TRIES = 6 };
 
-static Outcome lift_loop(Recorder *r, u32 extent) {
+static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent) {
   const Extent *e = &rec_top(r)->code->proto->extents[extent];
   RecLoop l = {.depth = rec_depth(r), .extent = extent, .els = e->els, .end = e->end};
   if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "loops nested too deep");
@@ -618,8 +665,11 @@ static Outcome lift_loop(Recorder *r, u32 extent) {
     }
     r->noted_types = false;
     r->lacks = NULL;
-    o = lift_once(r, &l, e, &base);
+    NodeId made = 0;
+    if (!l.ret.asked) l.sizes_before = r->g->sizes.nodes.count;
+    o = lift_once(r, &l, e, &base, &made);
     r->safe_exit = safe;
+    if (o == OUT_GO && l.ret.asked) o = return_behind(r, s, &l, made);
     if (o == OUT_STUCK) {
       bool more = r->lacks == &l && try + 1 < LIFT_TRIES;
       u16 reason = r->reason;
@@ -631,9 +681,14 @@ static Outcome lift_loop(Recorder *r, u32 extent) {
       if (more) {
         u32 cell = r->lacks_cell;
         r->lacks = NULL;
+        rec_state_free(r, &base);
+        if (r->lacks_return) {
+          r->lacks_return = false;
+          o = OUT_GO;
+          continue;
+        }
         o = r->lacks_module ? rec_cell_global(r, r->lacks_module, r->lacks_slot, &cell) : cell < r->cells.count ? OUT_GO : OUT_STUCK;
         if (o == OUT_GO && !add_loc(r, &l, true, cell)) o = OUT_FAIL;
-        rec_state_free(r, &base);
         continue;
       }
     }
@@ -680,7 +735,7 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
     r->why_span = p->spans[f->pc];
     return OUT_STUCK;
   }
-  Outcome o = lift_loop(r, extent);
+  Outcome o = lift_loop(r, s, extent);
   if (o != OUT_STUCK) return o;
   if (r->lacks) return o; /* an outer loop has to carry more first */
   bool types = r->noted_types;

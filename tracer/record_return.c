@@ -1,0 +1,106 @@
+/* record_return.c — a return out of a loop that is lifted: the loop carries a flag and what is returned, the arm that
+ * returns sets both and leaves the loop, and behind it a branch on the flag returns from the function.
+ *
+ * What is returned is known only when the body is recorded: the first try of the loop ends there, and the next one
+ * carries it (r->lacks). Its tree is kept as a few plain facts, since a rollback takes abstract values away. */
+#include "tracer/record.h"
+
+static bool same_leaf(const Recorder *r, const ArrayType *a, const ArrayType *b) {
+  if (a->dtype != b->dtype || a->weak != b->weak || a->rank != b->rank || a->device != b->device) return false;
+  for (u32 d = 0; d < a->rank; d++)
+    if (!size_same(&r->g->sizes, a->dims[d], b->dims[d])) return false;
+  return true;
+}
+
+/* False: a tree that is not carried, or with a size of the loop's inside, which is not there before it. */
+static bool describe(Recorder *r, const RecLoop *l, Av ret, RecReturn *out) {
+  *out = (RecReturn){.asked = true};
+  ret = av_force(r, ret);
+  if (!ret) return false;
+  const AbsVal *v = av_at(r, ret);
+  u32 n = av_is_number(r, ret) ? 1 : v->kind == AV_LIST || v->kind == AV_RECORD ? v->count : 0;
+  if (!n && v->kind != AV_CONST) return false;
+  if (n > COUNT_OF(out->types)) return false;
+  out->kind = av_is_number(r, ret) ? AV_NUM : v->kind;
+  out->count = n;
+  if (out->kind == AV_CONST) out->konst = v->konst;
+  if (out->kind == AV_RECORD) out->shape = v->shape;
+  for (u32 i = 0; i < n; i++) {
+    Av leaf = out->kind == AV_NUM ? ret : av_item(r, ret, i);
+    ValueId x = av_is_number(r, leaf) ? av_value(r, leaf) : 0;
+    if (!x) return false;
+    out->types[i] = *value_type(r->g, x);
+    for (u32 d = 0; d < out->types[i].rank; d++)
+      if (out->types[i].dims[d] < 0 && (u32)-out->types[i].dims[d] >= l->sizes_before) return false;
+  }
+  return true;
+}
+
+static bool same_return(Recorder *r, const RecReturn *a, const RecReturn *b) {
+  bool equal = true;
+  if (a->kind != b->kind || a->count != b->count) return false;
+  if (a->kind == AV_CONST && (a->konst.kind != b->konst.kind || value_equal(r->vm, a->konst, b->konst, &equal) != WEFT_OK || !equal)) {
+    vm_error_clear(r->vm);
+    return false;
+  }
+  for (u32 i = 0; i < a->count; i++)
+    if (!same_leaf(r, &a->types[i], &b->types[i]) || (a->kind == AV_RECORD && a->shape->keys[i] != b->shape->keys[i])) return false;
+  return true;
+}
+
+Outcome rec_return_ask(Recorder *r, RecLoop *l, Av ret) {
+  RecReturn now;
+  if (!describe(r, l, ret, &now)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
+  if (l->ret.asked) return same_return(r, &l->ret, &now) ? OUT_GO : rec_stuck(r, REASON_loop_return, "a loop returns values of several types");
+  l->ret = now;
+  r->lacks = l;
+  r->lacks_return = true;
+  return rec_stuck(r, REASON_loop_return, "a loop returns from the function");
+}
+
+Outcome rec_return_carry(Recorder *r, RecLoop *l, ValueVec *init) {
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  l->ret_at = l->types.count;
+  ValueId flag = graph_const(g, value_bool(false));
+  if (!flag || !vec_push(alloc, init, flag) || !vec_push(alloc, &l->types, g->values.data[flag].type)) return OUT_FAIL;
+  for (u32 i = 0; i < l->ret.count; i++) {
+    const ArrayType *t = &l->ret.types[i];
+    ValueId zero = t->rank ? graph_full(g, t->dtype, t->rank, t->dims, 0)
+                           : graph_const(g, (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0});
+    if (!zero || !same_leaf(r, value_type(g, zero), t)) return g->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
+    if (!vec_push(alloc, init, zero) || !vec_push(alloc, &l->types, g->values.data[zero].type)) return OUT_FAIL;
+  }
+  return OUT_GO;
+}
+
+bool rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out) {
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  if (!l->ret.asked) return true;
+  if (!ret) { /* as at the loop's head: not set */
+    for (u32 i = 0; i <= l->ret.count; i++)
+      if (!vec_push(alloc, out, g->blocks.data[l->body].params.data[l->ret_at + i])) return false;
+    return true;
+  }
+  ret = av_force(r, ret);
+  if (!ret || !vec_push(alloc, out, graph_const(g, value_bool(true)))) return false;
+  for (u32 i = 0; i < l->ret.count; i++) {
+    ValueId v = av_value(r, l->ret.kind == AV_NUM ? ret : av_item(r, ret, i));
+    if (!v || !vec_push(alloc, out, v)) return false;
+  }
+  return true;
+}
+
+Av rec_return_result(Recorder *r, const RecLoop *l, NodeId loop, ValueId *flag) {
+  Av leaves[COUNT_OF(l->ret.types)];
+  *flag = node_result(r->g, loop, l->ret_at);
+  for (u32 i = 0; i < l->ret.count; i++)
+    if (!(leaves[i] = av_num(r, node_result(r->g, loop, l->ret_at + 1 + i)))) return 0;
+  switch (l->ret.kind) {
+    case AV_NUM: return leaves[0];
+    case AV_LIST: return av_items(r, AV_LIST, leaves, l->ret.count);
+    case AV_RECORD: return av_record(r, l->ret.shape->keys, leaves, l->ret.count);
+    default: return av_const(r, l->ret.konst);
+  }
+}
