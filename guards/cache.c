@@ -68,18 +68,23 @@ GuardEntry *cache_lookup(Vm *vm, GuardCache *c, Frame *f, u64 *slots, Value *scr
     }
   }
   c->misses++;
-  if (c->has_miss) guard_miss_free(vm, &c->last_miss);
-  c->has_miss = first && guard_miss_make(vm, f, first->prog, first_failed - 1, &c->last_miss);
+  if (!first || (c->has_miss && c->told_entry == first->id && c->told_guard == first_failed)) return NULL;
+  c->told_entry = first->id;
+  c->told_guard = first_failed;
+  cache_tell_miss(vm, c, f);
   return NULL;
 }
 
+void cache_tell_miss(Vm *vm, GuardCache *c, const Frame *f) {
+  if (c->has_miss) guard_miss_free(vm, &c->last_miss);
+  c->has_miss = false;
+  for (u32 i = 0; i < c->entries.count && !c->has_miss; i++)
+    if (c->entries.data[i]->id == c->told_entry) c->has_miss = guard_miss_make(vm, f, c->entries.data[i]->prog, c->told_guard - 1, &c->last_miss);
+}
+
 void cache_need(const GuardCache *c, u32 *slots, u32 *scratch) {
-  *slots = *scratch = 0;
-  for (u32 i = 0; i < c->entries.count; i++) {
-    const GuardProg *p = c->entries.data[i]->prog;
-    if (p->nfills > *slots) *slots = p->nfills;
-    if (p->scratch > *scratch) *scratch = p->scratch;
-  }
+  *slots = c->need_slots;
+  *scratch = c->need_scratch;
 }
 
 GuardEntry *cache_add(Vm *vm, GuardCache *c, GuardProg *prog, void *region) {
@@ -91,6 +96,8 @@ GuardEntry *cache_add(Vm *vm, GuardCache *c, GuardProg *prog, void *region) {
     guard_prog_free(vm, prog);
     return NULL;
   }
+  if (prog->nfills > c->need_slots) c->need_slots = prog->nfills;
+  if (prog->scratch > c->need_scratch) c->need_scratch = prog->scratch;
   e->prog = prog;
   e->region = region;
   e->id = ++c->next_id;

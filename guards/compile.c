@@ -120,6 +120,7 @@ static bool emit_size(Compiler *c, const Guard *x, Walk *w) {
     }
     if (size_is_const(c->sizes, x->b, &k)) {
       w->op = WALK_SIZE_CONST;
+      w->index = x->rel == REL_eq ? c->sizes->syms.data[a].source : 0; /* for the guard's subject */
       w->from = c->slot_of_sym[a];
       w->word = (u64)k;
       return true;
@@ -186,6 +187,8 @@ static bool emit_guard(Compiler *c, u32 index) {
     else c->failed = true;
     own->keys = keys;
   }
+  own->subject = w.op == WALK_SIZE_CONST ? w.index : x->kind == GUARD_code || x->kind == GUARD_len || x->kind == GUARD_shape ? x->source : 0;
+  if (x->kind == GUARD_const && x->value_kind == V_TEXT) own->subject = x->source;
   if (own->shape) own->shape->head.refs++;
   if (w.op == WALK_SIZE_CODE) {
     for (u32 side = 0; side < 2; side++)
@@ -616,6 +619,15 @@ bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, Guar
   out->got = mem_alloc(&vm->alloc, got.len + 1);
   if (out->got) memcpy(out->got, buf_text(&got), got.len + 1);
   bool ok = out->text && out->expected && out->got && !want.failed && !got.failed;
+  if (ok && x->subject) {
+    Buf subject;
+    buf_init(&subject, &vm->alloc);
+    source_print(&p->set, x->subject, &subject);
+    out->subject = subject.failed ? NULL : mem_alloc(&vm->alloc, subject.len + 1);
+    if (out->subject) memcpy(out->subject, buf_text(&subject), subject.len + 1);
+    ok = out->subject;
+    buf_free(&subject);
+  }
   buf_free(&want);
   buf_free(&got);
   if (!ok) guard_miss_free(vm, out);
@@ -631,5 +643,6 @@ void guard_miss_free(Vm *vm, GuardMiss *m) {
   if (m->text) mem_free(&vm->alloc, m->text, strlen(m->text) + 1);
   if (m->expected) mem_free(&vm->alloc, m->expected, strlen(m->expected) + 1);
   if (m->got) mem_free(&vm->alloc, m->got, strlen(m->got) + 1);
+  if (m->subject) mem_free(&vm->alloc, m->subject, strlen(m->subject) + 1);
   *m = (GuardMiss){0};
 }

@@ -71,6 +71,7 @@ typedef struct Guard {
   void *host_ctx;
   Span because;   /* what needed it */
   const char *what; /* name of the operation there ("matmul"), or NULL */
+  SourceId subject; /* compiled: what a trace may leave open instead of relying on it; 0: none */
   u32 failures;   /* carried over from programs it replaced: orders the checks */
 } Guard;
 
@@ -182,6 +183,7 @@ typedef struct GuardMiss {
   u8 kind;        /* GuardKind */
   char *text;     /* `size(arg0, 1) == size(arg1, 0)` */
   char *expected, *got;
+  char *subject;  /* the source that another trace need not rely on, or NULL */
   Span because;
   const char *what;
 } GuardMiss;
@@ -207,10 +209,12 @@ typedef struct GuardCache {
   VEC(GuardEntry *) entries; /* most recently hit first */
   u32 limit;      /* entries kept (tunables.def: cache_limit) */
   u32 next_id;
+  u32 need_slots, need_scratch; /* the most that any entry's guards needed so far */
+  u32 told_entry, told_guard;   /* what last_miss is about */
   u64 lookups, hits, misses;
   VEC(u32) guard_failures; /* per GuardKind: which kind keeps failing */
   bool storm;     /* the limit was reached: the tracer generalises or stays eager, and warned once */
-  GuardMiss last_miss; /* of the most recently hit entry, at the last lookup that found none */
+  GuardMiss last_miss; /* of the most recently hit entry, at a lookup that found none: the first in a row for one guard */
   bool has_miss;
   void (*destroy)(Vm *vm, void *region);
   bool (*runs_code)(const void *region, u64 code_id); /* may be NULL: guards alone name codes */
@@ -221,6 +225,8 @@ void cache_free(Vm *vm, GuardCache *c); /* no entry may be running */
 /* The first entry whose guards pass, moved to the front, inputs in `slots`; NULL on a miss (last_miss is then
  * set when there was an entry). `slots` and `scratch` hold at least what cache_need says. */
 GuardEntry *cache_lookup(Vm *vm, GuardCache *c, Frame *f, u64 *slots, Value *scratch);
+/* last_miss as it is now, for the frame whose lookup found nothing. */
+void cache_tell_miss(Vm *vm, GuardCache *c, const Frame *f);
 void cache_need(const GuardCache *c, u32 *slots, u32 *scratch); /* the most that any entry's guards need */
 /* Consumes prog and region, also when it fails. Evicts the least recently hit entry that is not running
  * when the limit is reached, and sets `storm`. NULL when memory was refused. */

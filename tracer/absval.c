@@ -1,5 +1,6 @@
 /* absval.c — abstract values: made, read from their sources, taken apart (see absval.h, record.h). */
 #include "tracer/record.h"
+#include "tracer/tracer.h"
 
 #include <string.h>
 
@@ -144,6 +145,7 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
   Graph *g = r->g;
   GuardSet *gs = &g->guards;
   Span why = r->frames.count ? rec_top(r)->code->proto->spans[rec_top(r)->pc] : (Span){0};
+  if (!r->abstract && (v.kind == V_TEXT || v.kind == V_LIST || v.kind == V_RECORD || v.kind == V_FN) && source_is_open(r->tracer, gs, s)) return opaque(r, s, v, why);
   switch (v.kind) {
     case V_NUM:
     case V_ARRAY: {

@@ -225,7 +225,10 @@ struct Region {
   u32 bind_count, bind_cap;
   u64 *codes;        /* ids of the codes it runs (inlined ones too) */
   u32 code_count;
-  u64 entered, compile_ns, run_ns;
+  u64 entered, compile_ns;
+  u64 run_ns;        /* estimated from the runs that were timed */
+  u64 last_ns, least_ns; /* of the runs that were timed */
+  u64 eager_ns;      /* what its operations cost the interpreter, about; 0: more than can be told */
   u64 bytes;         /* of generated code and plan */
   u32 kernels, natives, externs;
 };
@@ -254,6 +257,7 @@ struct Backend {
    * When it says no, `why` holds a line for the user and the region is freed by the caller. */
   BackendResult (*compile)(Vm *vm, const Backend *self, Region *r, const CompileLimits *limits, Buf *why);
   void *state;
+  bool weighed; /* its regions are meant to be fast: those that the interpreter would beat are given up */
   void (*remove)(Vm *vm, const Backend *self); /* the VM ends; its regions are gone. May be NULL */
 };
 

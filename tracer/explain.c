@@ -176,26 +176,24 @@ WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value 
 
 typedef struct FnStats {
   const Code *code;
-  u64 compiles, recompiles, continuations, entered, exits, kernels, natives, run_ns, compile_ns;
+  u64 compiles, recompiles, continuations, demotions;
+  RegionTotals sum;
 } FnStats;
 
 static void add_place(void *ctx, Place *p) {
   FnStats *s = ctx;
   if (p->code != s->code) return;
-  s->recompiles += p->replaced;
-  for (u32 i = 0; i < p->cache.entries.count; i++) {
-    const Region *r = p->cache.entries.data[i]->region;
-    s->compiles++;
-    if (i) s->recompiles++;
-    s->continuations += p->start == RECORD_RESUME;
-    s->entered += r->entered;
-    s->kernels += r->kernels;
-    s->natives += r->natives;
-    s->run_ns += r->run_ns;
-    s->compile_ns += r->compile_ns;
-    for (u32 e = 0; e < r->exit_count; e++)
-      if (r->graph->exits.exits.data[e].kind != EXIT_return) s->exits += r->exits[e].taken;
-  }
+  s->compiles += p->compiles;
+  s->recompiles += p->recompiles;
+  s->demotions += p->eager;
+  if (p->start == RECORD_RESUME) s->continuations += p->compiles;
+  s->sum.entered += p->past.entered;
+  s->sum.exits += p->past.exits;
+  s->sum.kernels += p->past.kernels;
+  s->sum.natives += p->past.natives;
+  s->sum.run_ns += p->past.run_ns;
+  s->sum.compile_ns += p->past.compile_ns;
+  for (u32 i = 0; i < p->cache.entries.count; i++) region_totals(p->cache.entries.data[i]->region, &s->sum);
 }
 
 static u64 break_count(const Tracer *t, const Code *code) {
@@ -216,10 +214,10 @@ WeftStatus tracer_stats(Vm *vm, Value fn, Value *out) {
     FnStats s = {.code = fn.fn->code};
     if (t) places_each(&t->places, add_place, &s);
     ok = put(vm, &rec, "compiles", value_weak_i64((i64)s.compiles)) && put(vm, &rec, "recompiles", value_weak_i64((i64)s.recompiles)) &&
-         put(vm, &rec, "breaks", value_weak_i64(t ? (i64)break_count(t, s.code) : 0)) && put(vm, &rec, "exits", value_weak_i64((i64)s.exits)) &&
-         put(vm, &rec, "kernels", value_weak_i64((i64)s.kernels)) && put(vm, &rec, "natives", value_weak_i64((i64)s.natives)) &&
-         put(vm, &rec, "continuations", value_weak_i64((i64)s.continuations)) && put(vm, &rec, "entered", value_weak_i64((i64)s.entered)) &&
-         put(vm, &rec, "compiled_ns", value_weak_i64((i64)s.run_ns)) && put(vm, &rec, "compile_ns", value_weak_i64((i64)s.compile_ns));
+         put(vm, &rec, "breaks", value_weak_i64(t ? (i64)break_count(t, s.code) : 0)) && put(vm, &rec, "exits", value_weak_i64((i64)s.sum.exits)) &&
+         put(vm, &rec, "kernels", value_weak_i64((i64)s.sum.kernels)) && put(vm, &rec, "natives", value_weak_i64((i64)s.sum.natives)) &&
+         put(vm, &rec, "continuations", value_weak_i64((i64)s.continuations)) && put(vm, &rec, "demotions", value_weak_i64((i64)s.demotions)) && put(vm, &rec, "entered", value_weak_i64((i64)s.sum.entered)) &&
+         put(vm, &rec, "compiled_ns", value_weak_i64((i64)s.sum.run_ns)) && put(vm, &rec, "compile_ns", value_weak_i64((i64)s.sum.compile_ns));
   } else if (fn.kind == V_NIL || fn.kind == V_HOLE) {
     for (u32 i = 0; i < STAT_COUNT && ok; i++) {
       u64 n = i == STAT_allocs ? vm->stats.array_allocs : i == STAT_copies ? vm->stats.array_copies

@@ -2,6 +2,8 @@
 #include "tracer/explain.h"
 #include "tracer/tier.h"
 
+#include <string.h>
+
 static void region_destroy(Vm *vm, void *region) { region_free(vm, region); }
 
 static u32 place_hash(const Code *code, u32 pc, u32 start) { return (u32)((code->id * 0x9E3779B97F4A7C15ull) >> 32) ^ (pc * 2654435761u) ^ (start * 97u); }
@@ -47,12 +49,18 @@ Place *place_get(Vm *vm, PlaceTable *t, Code *code, u32 pc, RecordStart start) {
   return p;
 }
 
+void place_free(Vm *vm, Place *p) {
+  cache_free(vm, &p->cache);
+  for (u32 i = 0; i < p->subjects.count; i++) mem_free(&vm->alloc, p->subjects.data[i].text, strlen(p->subjects.data[i].text) + 1);
+  vec_free(&vm->alloc, &p->subjects);
+  mem_free(&vm->alloc, p, sizeof *p);
+}
+
 void places_free(Vm *vm, PlaceTable *t) {
   for (u32 i = 0; i < t->slot_count; i++)
     for (Place *p = t->slots[i], *next; p; p = next) {
       next = p->next;
-      cache_free(vm, &p->cache);
-      mem_free(&vm->alloc, p, sizeof *p);
+      place_free(vm, p);
     }
   mem_free(&vm->alloc, t->slots, sizeof *t->slots * t->slot_count);
   *t = (PlaceTable){0};

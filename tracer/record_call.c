@@ -394,7 +394,8 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
     if (!transform || names) return rec_stuck(r, REASON_no_rule, "a transformed function");
     return transform(r, fn, args, nargs, out);
   }
-  if (v.kind == AV_OBJECT && v.konst.kind == V_FN) return rec_stuck(r, REASON_effect_host, "a host function");
+  if (v.kind == AV_OBJECT && v.konst.kind == V_FN) 
+    return v.konst.fn->kind == FN_HOST ? rec_stuck(r, REASON_effect_host, "a host function") : rec_stuck(r, REASON_dynamic_call, "it is another function again and again");
   if (v.kind != AV_CLOSURE) return rec_stuck(r, REASON_raises, "%s is called", av_kind_text(r, fn));
   u32 same = 0;
   for (u32 i = 0; i < r->frames.count; i++) same += r->frames.data[i].code == v.code;

@@ -1,5 +1,6 @@
 /* record_data.c — parts of values in the trace: fields, indices, update paths, unpacking, cells. */
 #include "tracer/record.h"
+#include "tracer/tracer.h"
 
 #include <string.h>
 
@@ -309,11 +310,25 @@ static Outcome index_array(Recorder *r, Av obj, const u8 *kinds, u32 count, cons
 
 /* ---- indexing ---------------------------------------------------------------------------------------- */
 
+typedef struct OpenSyms {
+  Recorder *r;
+  bool any;
+} OpenSyms;
+
+static void look_open(void *ctx, u32 sym) {
+  OpenSyms *o = ctx;
+  const SizeSym *s = &o->r->g->sizes.syms.data[sym];
+  if (!o->any && !s->unbacked) o->any = source_is_open(o->r->tracer, &o->r->g->guards, s->source);
+}
+
 bool rec_literal(Recorder *r, Av a, const char *what, i64 *out) {
+  OpenSyms open = {r, false};
   if (av_known_int(r, a, out)) return true;
   ValueId v = av_value(r, a);
   Dim d;
   if (!v || !value_dim(r->g, v, &d) || d == DIM_NONE || size_is_unbacked(&r->g->sizes, d) || !size_hint(&r->g->sizes, d, out)) return false;
+  if (!r->abstract) size_symbols(&r->g->sizes, d, look_open, &open);
+  if (open.any) return false; /* it was another number too often */
   Dim k = size_const(&r->g->sizes, *out);
   return k != DIM_NONE && guard_relation(&r->g->guards, &r->g->sizes, REL_eq, d, k, what, here(r));
 }

@@ -10,21 +10,6 @@ Tracer *tracer_of(Vm *vm) { return vm->tier_state; }
 
 /* ---- compiling -------------------------------------------------------------------------------------------- */
 
-static void place_demote(Tracer *t, Place *p, u32 reason, const char *text) {
-  if (p->eager) return;
-  p->eager = true;
-  p->why = (u16)reason;
-  t->vm->counters.at[STAT_demotions]++;
-  tracer_event(t, EVENT_demote, reason, p->code->proto->spans[p->pc], 0, "%s", text);
-}
-
-static void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text) {
-  t->vm->counters.at[STAT_trace_failures]++;
-  p->why = (u16)reason;
-  p->count = 0;
-  if (++p->tries >= t->vm->tunables.trace_retries) place_demote(t, p, reason, text);
-  else tracer_event(t, EVENT_failure, reason, span, 0, "%s", text);
-}
 
 static void log_text(Tracer *t, u32 flag, void (*print)(void *ctx, Buf *out), void *ctx) {
   if (!(t->log.words & flag)) return;
@@ -69,7 +54,10 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   stats->at[STAT_traces]++;
   GuardEntry *entry = NULL;
   bool had_error = vm->error.raised;
-  if (record_trace(vm, frame, (RecordStart)p->start, name, &rec) != WEFT_OK) {
+  t->tracing = p;
+  WeftStatus traced = record_trace(vm, frame, (RecordStart)p->start, name, &rec);
+  t->tracing = NULL;
+  if (traced != WEFT_OK) {
     if (vm->error.raised && !had_error) vm_error_clear(vm);
     place_failed(t, p, rec.reason, rec.span, rec.why);
     return NULL;
@@ -120,6 +108,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   region->backend = t->backend;
   region->id = t->region_ids;
   at = log_phase(phases, PHASE_guards, at);
+  region->eager_ns = region_eager_ns(&vm->tunables, g);
   CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = (u64)vm->tunables.compile_ms * 1000000u, .forced = t->forced};
   BackendResult made = t->backend->compile(vm, t->backend, region, &limits, &why);
   if (made != BACKEND_ok) {
@@ -153,7 +142,8 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
     if (vm->error.raised && !had_error) vm_error_clear(vm);
     return NULL;
   }
-  if (p->cache.storm) place_demote(t, p, REASON_cache_limit, "too many kinds of arguments");
+  p->compiles++;
+  p->count = p->missed = p->nap = 0;
   if (t->explain) explain_region(t, p, entry);
   return entry;
 }
@@ -188,6 +178,17 @@ static GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
 
 typedef enum Ran { RAN_NOT, RAN_ON, RAN_BREAK, RAN_RETURNED, RAN_RAISED } Ran;
 
+/* Reading the clock costs as much as entering a region: short runs are timed now and then, and stand for the others. */
+static bool is_timed(const Region *r) {
+  enum { ALWAYS_NS = 4000, FIRST = 16, EACH = 32 };
+  return r->entered <= FIRST || r->last_ns >= ALWAYS_NS || r->entered % EACH == 0;
+}
+
+static void take_time(Region *r, u64 ns) {
+  r->last_ns = ns;
+  if (!r->least_ns || ns < r->least_ns) r->least_ns = ns;
+}
+
 static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   Vm *vm = t->vm;
   Region *region = entry->region;
@@ -205,9 +206,11 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   entry->running++;
   region->entered++;
   u32 exit = 0;
-  u64 begin = log_now();
+  bool timed = t->log.run_limit || is_timed(region);
+  u64 begin = timed ? log_now() : 0;
   WeftStatus status = region->run(vm, region, slots, &exit);
-  u64 spent = log_now() - begin;
+  if (timed) take_time(region, log_now() - begin);
+  u64 spent = region->last_ns;
   region->run_ns += spent;
   if (t->depth == 1) vm->counters.at[STAT_compiled_ns] += spent;
   if (t->log.run_limit) log_run(t, region->id, begin, spent, region->graph->exits.exits.data[exit].kind);
@@ -236,9 +239,10 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   if (kind != EXIT_return) vm->counters.at[STAT_exits]++;
   if (status == WEFT_OK && kind == EXIT_check) {
     vm->counters.at[STAT_check_failures]++;
-    if (++p->spurious >= (u32)vm->tunables.spurious_limit * 16) place_demote(t, p, REASON_checks_fail, "its checks keep failing");
+    place_left_by_check(t, p);
   } else {
     p->spurious = 0;
+    if (status == WEFT_OK) place_weigh(t, p, region);
   }
   code_drop(vm, code);
   if (status != WEFT_OK) return RAN_RAISED;
@@ -247,45 +251,57 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
 
 static PlaceTable *table_of(Tracer *t) { return t->private_places ? t->private_places : &t->places; }
 
-static bool hot_enough(Tracer *t, Place *p, bool had_entries) {
-  if (p->eager || p->cache.storm) return false;
-  if (t->forced || had_entries) return true;
-  const Tunables *tun = &t->vm->tunables;
-  u64 limit = p->start == RECORD_RESUME ? (u64)(tun->hot_calls ? tun->hot_exit : 0) : 0; /* entries and loops: the VM has counted */
-  return p->count++ >= limit;
+/* Nothing fits: is it time to trace? */
+static bool is_due(Tracer *t, Place *p, const Frame *frame, bool had) {
+  if (p->eager) return false;
+  if (had) return place_recompiles(t, p, frame);
+  if (t->forced || p->gone || p->start != RECORD_RESUME) return true; /* entries and loops: the VM has counted */
+  return p->count++ >= (u32)(t->vm->tunables.hot_calls ? t->vm->tunables.hot_exit : 0);
+}
+
+/* Why the place is traced, into the log. */
+static u32 trace_reason(Tracer *t, Place *p, const Frame *frame, bool had) {
+  Vm *vm = t->vm;
+  if (p->gone) {
+    tracer_event(t, EVENT_miss, REASON_code_gone, frame->code->proto->spans[frame->pc], 0, "%s", name_text(&vm->names, p->gone));
+    p->gone = 0;
+    p->recompiles++;
+    return REASON_code_gone;
+  }
+  if (!had) return p->start == RECORD_RESUME ? REASON_continuation : t->forced ? REASON_asked : REASON_first_seen;
+  p->recompiles++;
+  if (p->cache.has_miss) log_miss(t, &p->cache.last_miss, p->code->proto->name);
+  return REASON_guard_missed;
 }
 
 /* Runs what is compiled at the top frame's pc, compiling it when it is due. */
-static Ran enter_here(Tracer *t, RecordStart start) {
+static Ran enter_place(Tracer *t, Place *p) {
   Vm *vm = t->vm;
   Frame *frame = &vm->frames[vm->frame_count - 1];
-  Place *p = place_get(vm, table_of(t), frame->code, frame->pc, start);
-  if (!p) return RAN_NOT;
   bool had = p->cache.entries.count > 0;
   GuardEntry *entry = had ? look_up(t, frame, p) : NULL;
-  if (!entry) {
-    if (!hot_enough(t, p, had || p->gone)) return RAN_NOT;
-    u32 reason = start == RECORD_RESUME ? REASON_continuation : t->forced ? REASON_asked : REASON_first_seen;
-    if (p->gone) {
-      reason = REASON_code_gone;
-      tracer_event(t, EVENT_miss, reason, frame->code->proto->spans[frame->pc], 0, "%s", name_text(&vm->names, p->gone));
-      p->gone = 0;
-      p->replaced++;
-    } else if (had) {
-      reason = REASON_guard_missed;
-      if (p->cache.has_miss) {
-        log_miss(t, &p->cache.last_miss, p->code->proto->name);
-      }
-    }
-    if (!compile_here(t, frame, p, reason)) return RAN_NOT;
-    frame = &vm->frames[vm->frame_count - 1];
-    entry = look_up(t, frame, p);
-    if (!entry) { /* the guards refuse what was just traced */
-      place_failed(t, p, REASON_guard_missed, frame->code->proto->spans[frame->pc], "its own guards do not hold");
-      return RAN_NOT;
-    }
+  if (LIKELY(entry != NULL)) {
+    p->missed = p->nap = 0;
+    return run_entry(t, frame, p, entry);
   }
-  return run_entry(t, frame, p, entry);
+  if (!is_due(t, p, frame, had)) {
+    if (had) place_missed(t, p);
+    return RAN_NOT;
+  }
+  u32 reason = trace_reason(t, p, frame, had);
+  if (!compile_here(t, frame, p, reason)) return RAN_NOT;
+  frame = &vm->frames[vm->frame_count - 1];
+  entry = look_up(t, frame, p);
+  if (entry) return run_entry(t, frame, p, entry);
+  place_failed(t, p, REASON_guard_missed, frame->code->proto->spans[frame->pc], "its own guards do not hold"); /* of what was just traced */
+  return RAN_NOT;
+}
+
+/* The same for the rest of a frame. */
+static Ran enter_rest(Tracer *t) {
+  Frame *frame = &t->vm->frames[t->vm->frame_count - 1];
+  Place *p = place_get(t->vm, table_of(t), frame->code, frame->pc, RECORD_RESUME);
+  return !p || place_sleeps(p) ? RAN_NOT : enter_place(t, p);
 }
 
 /* Is the top frame one that was to be asked when a call returns into it? */
@@ -297,9 +313,12 @@ static bool awaits(Vm *vm, u32 returned_from) {
   return true;
 }
 
+/* Was the top frame entered from C? What is below it belongs to an outer run of the interpreter. */
+static bool is_bottom(const Vm *vm) { return vm->frames[vm->frame_count - 1].flags & FRAME_NATIVE_CALL; }
+
 /* What follows when a region was left: behind a break the interpreter does the one instruction, then the
  * continuation goes on if there is one; a return goes on in the caller if that waits. */
-static TierResult follow(Tracer *t, Ran ran, u32 depth, u32 floor) {
+static TierResult follow(Tracer *t, Ran ran, u32 depth, bool bottom) {
   Vm *vm = t->vm;
   for (;;) {
     switch (ran) {
@@ -307,30 +326,25 @@ static TierResult follow(Tracer *t, Ran ran, u32 depth, u32 floor) {
       case RAN_ON: return TIER_RAN;
       case RAN_RAISED: return TIER_RAISED;
       case RAN_RETURNED:
-        if (vm->frame_count <= floor || !awaits(vm, depth)) return TIER_RAN;
+        if (bottom || !awaits(vm, depth)) return TIER_RAN;
         break;
       case RAN_BREAK: {
         u32 before = vm->frame_count;
+        bool last = is_bottom(vm);
         if (vm_step(vm) != WEFT_OK) return TIER_RAISED;
         if (vm->frame_count > before) { /* it called: the caller goes on when the call returns */
           vm->frames[before - 1].flags |= FRAME_RESUME;
           return TIER_RAN;
         }
-        if (vm->frame_count < before && (vm->frame_count <= floor || !awaits(vm, before))) return TIER_RAN;
+        if (vm->frame_count < before && (last || !awaits(vm, before))) return TIER_RAN;
         break;
       }
     }
     depth = vm->frame_count;
-    ran = enter_here(t, RECORD_RESUME);
+    bottom = is_bottom(vm);
+    ran = enter_rest(t);
     if (ran == RAN_NOT) return TIER_RAN;
   }
-}
-
-/* Frames at and below this count belong to an outer run of the interpreter. */
-static u32 floor_of(const Vm *vm) {
-  u32 n = vm->frame_count;
-  while (n > 0 && !(vm->frames[n - 1].flags & FRAME_NATIVE_CALL)) n--;
-  return n ? n - 1 : 0;
 }
 
 static bool asleep(const Tracer *t, const Frame *frame) {
@@ -339,24 +353,29 @@ static bool asleep(const Tracer *t, const Frame *frame) {
 
 static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
   Tracer *t = tracer_of(vm);
-  if (asleep(t, frame)) return TIER_STAY;
-  RecordStart start = frame->code->proto->sites[site].kind == SITE_ENTRY ? RECORD_ENTRY : RECORD_LOOP;
-  u32 depth = vm->frame_count, floor = floor_of(vm);
-  TierResult result = follow(t, enter_here(t, start), depth, floor);
-  if (result == TIER_STAY && !t->private_places) {
-    Place *p = place_find(&t->places, frame->code, frame->pc, start);
-    if (p && p->eager && !p->cache.entries.count) frame->code->sites[site].flags |= SITE_COLD;
+  SiteState *s = &frame->code->sites[site];
+  Place *p = t->private_places ? NULL : s->entry;
+  if ((p && place_sleeps(p)) || asleep(t, frame)) return TIER_STAY;
+  if (!p) {
+    p = place_get(vm, table_of(t), frame->code, frame->pc, frame->code->proto->sites[site].kind == SITE_ENTRY ? RECORD_ENTRY : RECORD_LOOP);
+    if (!p) return TIER_STAY;
+    if (!t->private_places) s->entry = p;
   }
-  return result;
+  u32 depth = vm->frame_count;
+  bool bottom = frame->flags & FRAME_NATIVE_CALL;
+  Ran ran = enter_place(t, p);
+  if (ran != RAN_NOT) return follow(t, ran, depth, bottom);
+  if (s->entry == p && p->eager && !p->wakes && !p->cache.entries.count) s->flags |= SITE_COLD;
+  return TIER_STAY;
 }
 
 static TierResult on_resume(Vm *vm, Frame *frame) {
   Tracer *t = tracer_of(vm);
   frame->flags &= (u16)~FRAME_RESUME;
   if (asleep(t, frame)) return TIER_STAY;
-  u32 depth = vm->frame_count, floor = floor_of(vm);
-  TierResult result = follow(t, enter_here(t, RECORD_RESUME), depth, floor);
-  return result;
+  u32 depth = vm->frame_count;
+  bool bottom = frame->flags & FRAME_NATIVE_CALL;
+  return follow(t, enter_rest(t), depth, bottom);
 }
 
 /* ---- installing ------------------------------------------------------------------------------------------------ */
@@ -383,8 +402,7 @@ static void forget_code(Vm *vm, PlaceTable *t, const Code *code) {
       }
       *at = p->next;
       t->count--;
-      cache_free(vm, &p->cache);
-      mem_free(&vm->alloc, p, sizeof *p);
+      place_free(vm, p);
     }
 }
 

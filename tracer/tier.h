@@ -1,4 +1,4 @@
-/* tier.h — inside tracer/: what the files of the tier share (tier.c, places.c, leave.c). */
+/* tier.h — inside tracer/: what the files of the tier share (tier.c, places.c, budget.c, leave.c). */
 #ifndef WEFT_TRACER_TIER_H
 #define WEFT_TRACER_TIER_H
 
@@ -7,6 +7,18 @@
 /* places.c */
 Place *place_find(const PlaceTable *t, const Code *code, u32 pc, u32 start); /* NULL: not asked for yet */
 Place *place_get(Vm *vm, PlaceTable *t, Code *code, u32 pc, RecordStart start); /* found or made; NULL when refused */
+void place_free(Vm *vm, Place *p);
+
+/* budget.c */
+void place_demote(Tracer *t, Place *p, u32 reason, const char *text); /* nothing is compiled there any more; its entries stay */
+void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text); /* a trace; after some it is demoted */
+bool place_sleeps(Place *p); /* it is not asked this time */
+bool place_recompiles(Tracer *t, Place *p, const Frame *frame); /* no entry fits the frame: is it compiled once more? */
+void place_missed(Tracer *t, Place *p);                         /* it is not */
+void place_left_by_check(Tracer *t, Place *p);
+/* After a run: gives the place's entries up when the interpreter would be faster. */
+void place_weigh(Tracer *t, Place *p, const Region *r);
+u64 region_eager_ns(const Tunables *tun, const Graph *g);
 
 /* leave.c: makes the frames what the exit says. The frame that entered is the top one; the bound slots are used up.
  * `*returns`: it returned a value. */

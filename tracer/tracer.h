@@ -17,6 +17,17 @@
 
 enum { TRACER_BACKENDS = 8 };
 
+typedef struct RegionTotals {
+  u64 entered, exits, kernels, natives, run_ns, compile_ns;
+} RegionTotals;
+
+/* A source whose guard made a place compile again. */
+typedef struct PlaceSubject {
+  char *text;  /* owned */
+  u32 times;
+  bool open;   /* later traces do not rely on what it is */
+} PlaceSubject;
+
 /* A place in code where regions are entered: a function's entry, a loop's head, or behind a break. */
 typedef struct Place {
   Code *code;      /* borrowed: code_freed takes its places away */
@@ -25,10 +36,17 @@ typedef struct Place {
   u8 tries;        /* traces that failed here */
   bool eager;      /* demoted: never asked again */
   u16 why;         /* reasons.def, of the demotion or the last failure */
-  u32 count;       /* times passed while there was no entry */
+  u32 count;       /* times passed since the last compilation without an entry that fitted */
   u32 spurious;    /* checks that failed one after the other */
+  u32 missed;      /* look-ups one after the other that found nothing */
+  u32 sleep, nap;  /* times that it is not asked from now on; how many the last nap had */
+  u32 compiles, recompiles; /* so far */
+  u8 demoted;      /* times that it was, each for longer */
+  bool wakes;      /* demoted for a while only */
+  bool warned;
+  RegionTotals past;  /* of regions that were given up */
+  VEC(PlaceSubject) subjects; /* what its guards kept missing */
   Name gone;       /* a function that an entry relied on and that was freed: the entry went with it; 0: none */
-  u32 replaced;    /* times that an entry was compiled anew for that */
   GuardCache cache;
   struct Place *next; /* same hash */
 } Place;
@@ -53,6 +71,7 @@ typedef struct Tracer {
   u32 slot_top, slot_cap;
   u32 depth;               /* regions running */
   bool forced;             /* explain, jit: heat and cost do not matter */
+  const Place *tracing;    /* the place that is being traced, or NULL */
   struct Explain *explain; /* the run being explained, or NULL */
 } Tracer;
 
@@ -66,6 +85,9 @@ void tracer_regions(Vm *vm, const Code *code, void (*each)(void *ctx, const Plac
 /* "" or a list of names as in WEFT_LOG: graph,guards,loops,breaks,recompiles. */
 void tracer_log(Vm *vm, const char *names);
 void tracer_event(Tracer *t, EventKind kind, u32 reason, Span span, u64 region, const char *fmt, ...) PRINTF_LIKE(6, 7);
+void region_totals(const Region *r, RegionTotals *sum); /* added */
+/* Did this source make the place that is traced compile so often that the trace must not rely on what it is? */
+bool source_is_open(const Tracer *t, const GuardSet *g, SourceId s);
 void tracer_report(Vm *vm); /* breaks, cold exits and places that stay eager so far, to standard error */
 /* trace.explain: captures and compiles `fn` whatever the heat, runs it once on the arguments (borrowed), reports. */
 WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) MUST_USE;

@@ -838,7 +838,7 @@ entered: /* a frame was just pushed: f, base, ip stand at its first instruction 
   if (vm->tier && !once && !(f->flags & (FRAME_EAGER | FRAME_MODULE)) && f->code->proto->nsites) {
     SiteState *s = &f->code->sites[0];
     if (LIKELY(s->count != UINT32_MAX)) s->count++;
-    if (s->entry || (s->count >= vm->tunables.hot_calls && !(s->flags & SITE_COLD))) {
+    if (s->count >= vm->tunables.hot_calls && !(s->flags & SITE_COLD)) {
       switch (vm->tier->site(vm, f, 0)) {
         case TIER_STAY: LOAD_FRAME(); break;
         case TIER_RAN: goto tier_ran;
@@ -901,7 +901,7 @@ op_loop: {
         s->work = (u32)vm->work;
       }
       s->count = heat < UINT32_MAX - s->count ? s->count + heat : UINT32_MAX;
-      if (s->entry || (s->count >= vm->tunables.hot_trips && !(s->flags & SITE_COLD))) {
+      if (s->count >= vm->tunables.hot_trips && !(s->flags & SITE_COLD)) {
         f->pc = ins_x(ins); /* the back-edge is behind us: state is that of the loop's head */
         switch (vm->tier->site(vm, f, site - 1)) {
           case TIER_STAY:

@@ -20,7 +20,7 @@ typedef struct SiteState {
   u16 taken;    /* branch sites: recent outcomes, newest in bit 0 */
   u16 flags;    /* SITE_* */
   u32 work;     /* loops: low half of vm->work at the last back-edge */
-  void *entry;  /* tracer: cache of compiled entries here, or NULL */
+  void *entry;  /* tracer: its place here, or NULL */
 } SiteState;
 enum { SITE_COLD = 1 /* never ask the tier again (demoted) */, SITE_WAS_COLD = 2 /* asked all the same, for one run */ };
 

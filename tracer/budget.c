@@ -1,0 +1,241 @@
+/* budget.c — what a place may cost: when it compiles again, when it is let alone for a while, whether its regions pay.
+ *
+ * A look-up that finds nothing is either the reason to compile again, each time less readily, or one of many in a row:
+ * then the place takes a nap, in which it is not asked, so that misses cost next to nothing. A source whose guard makes
+ * a place compile again and again is left open: the next trace does not rely on what it is, and breaks where it would
+ * have to. Only a place whose cache is full of entries gives up, with one warning that names the guard.
+ *
+ * All of this goes by counts, so that a program is compiled the same way in each run; only whether a region pays is
+ * measured. */
+#include "tracer/tier.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *place_name(const Tracer *t, const Place *p) {
+  return p->code->proto->name ? name_text(&t->vm->names, p->code->proto->name) : p->code->proto->nparams ? "fn" : "main";
+}
+
+static void warn(Tracer *t, const Place *p, const char *why) {
+  u32 line = 0, col = 0;
+  Span at = p->code->proto->spans[p->pc];
+  const SourceFile *f = sources_get(&t->vm->sources, at.file);
+  if (f) sources_locate(&t->vm->sources, at, &line, &col);
+  t->vm->counters.at[STAT_warnings]++;
+  fprintf(stderr, "weft: warning: %s (%s:%u:%u): %s\n", place_name(t, p), f ? f->path : "?", line, col, why);
+}
+
+/* ---- giving places up ----------------------------------------------------------------------------------- */
+
+void place_demote(Tracer *t, Place *p, u32 reason, const char *text) {
+  if (p->eager) return;
+  p->eager = true;
+  p->why = (u16)reason;
+  t->vm->counters.at[STAT_demotions]++;
+  tracer_event(t, EVENT_demote, reason, p->code->proto->spans[p->pc], 0, "%s", text);
+}
+
+void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text) {
+  t->vm->counters.at[STAT_trace_failures]++;
+  p->why = (u16)reason;
+  p->count = 0;
+  if (++p->tries >= t->vm->tunables.trace_retries) place_demote(t, p, reason, text);
+  else tracer_event(t, EVENT_failure, reason, span, 0, "%s", text);
+}
+
+void region_totals(const Region *r, RegionTotals *sum) {
+  sum->entered += r->entered;
+  sum->kernels += r->kernels;
+  sum->natives += r->natives;
+  sum->run_ns += r->run_ns;
+  sum->compile_ns += r->compile_ns;
+  for (u32 e = 0; e < r->exit_count; e++)
+    if (r->graph->exits.exits.data[e].kind != EXIT_return) sum->exits += r->exits[e].taken;
+}
+
+/* Demoted until it was passed often enough: what it works on may be another thing by then. */
+static void place_retire(Tracer *t, Place *p, u32 reason, const char *text) {
+  i64 decay = t->vm->tunables.decay_calls;
+  place_demote(t, p, reason, text);
+  for (u32 i = p->cache.entries.count; i-- > 0;) {
+    t->vm->counters.at[STAT_evictions]++;
+    region_totals(p->cache.entries.data[i]->region, &p->past);
+    cache_invalidate(t->vm, &p->cache, p->cache.entries.data[i]);
+  }
+  p->wakes = decay > 0 && p->demoted < 8;
+  if (p->wakes) p->sleep = (u32)(decay < UINT32_MAX >> 8 ? decay << p->demoted : UINT32_MAX);
+  p->demoted++;
+}
+
+bool place_sleeps(Place *p) {
+  if (LIKELY(!p->sleep)) return false;
+  if (--p->sleep == 0 && p->wakes) {
+    p->wakes = p->eager = false;
+    p->count = p->spurious = 0;
+  }
+  return true;
+}
+
+/* ---- misses --------------------------------------------------------------------------------------------- */
+
+/* Does the program compile at its own pace, and not at once (jit, explain, WEFT_HOT=0)? */
+static bool paced(const Tracer *t) { return !t->forced && t->vm->tunables.hot_calls; }
+
+static bool full(const Place *p) { return p->cache.entries.count >= p->cache.limit; }
+
+static void give_up(Tracer *t, Place *p, const Frame *frame) {
+  Buf b;
+  buf_init(&b, &t->vm->alloc);
+  cache_tell_miss(t->vm, &p->cache, frame);
+  buf_puts(&b, "stays interpreted for more kinds of arguments");
+  if (p->cache.has_miss) {
+    buf_puts(&b, ": ");
+    guard_miss_print(&p->cache.last_miss, &t->vm->sources, &b);
+  }
+  place_demote(t, p, REASON_cache_limit, buf_text(&b));
+  if (!p->warned) warn(t, p, buf_text(&b));
+  p->warned = true;
+  buf_free(&b);
+}
+
+/* Counts the source that misses; often enough, and later traces leave it open. */
+static void learn(Tracer *t, Place *p) {
+  const char *text = p->cache.has_miss ? p->cache.last_miss.subject : NULL;
+  if (!text) return;
+  u32 i = 0;
+  while (i < p->subjects.count && strcmp(p->subjects.data[i].text, text) != 0) i++;
+  if (i == p->subjects.count) {
+    size_t len = strlen(text) + 1;
+    char *own = mem_alloc(&t->vm->alloc, len);
+    if (!own) return;
+    memcpy(own, text, len);
+    if (!vec_push(&t->vm->alloc, &p->subjects, ((PlaceSubject){.text = own}))) {
+      mem_free(&t->vm->alloc, own, len);
+      return;
+    }
+  }
+  PlaceSubject *s = &p->subjects.data[i];
+  if (++s->times < t->vm->tunables.open_after || s->open) return;
+  s->open = true;
+  t->vm->counters.at[STAT_generalised]++;
+  tracer_event(t, EVENT_miss, REASON_generalised, p->cache.last_miss.because, 0, "%s", text);
+}
+
+bool place_recompiles(Tracer *t, Place *p, const Frame *frame) {
+  const Tunables *tun = &t->vm->tunables;
+  if (p->eager) return false;
+  if (paced(t)) {
+    i64 waits = p->recompiles < tun->free_recompiles ? 0 : tun->hot_calls << (p->recompiles - tun->free_recompiles < 20 ? p->recompiles - tun->free_recompiles : 20);
+    if (p->count < waits) return false;
+  }
+  if (full(p) && !t->forced) {
+    give_up(t, p, frame);
+    return false;
+  }
+  cache_tell_miss(t->vm, &p->cache, frame);
+  learn(t, p);
+  return true;
+}
+
+void place_missed(Tracer *t, Place *p) {
+  const Tunables *tun = &t->vm->tunables;
+  p->count += p->count < UINT32_MAX;
+  if (!paced(t) || ++p->missed < tun->miss_patience) return;
+  u32 nap = p->nap ? p->nap * 2 : (u32)tun->miss_patience;
+  p->nap = p->sleep = nap < tun->nap_limit ? nap : (u32)tun->nap_limit;
+  p->count = p->count < UINT32_MAX - p->nap ? p->count + p->nap : UINT32_MAX;
+  t->vm->counters.at[STAT_naps]++;
+}
+
+bool source_is_open(const Tracer *t, const GuardSet *g, SourceId s) {
+  const Place *p = t->tracing;
+  bool any = false, open = false;
+  for (u32 i = 0; p && i < p->subjects.count; i++) any |= p->subjects.data[i].open;
+  if (!any || !s) return false;
+  Buf b;
+  buf_init(&b, &t->vm->alloc);
+  source_print(g, s, &b);
+  for (u32 i = 0; i < p->subjects.count && !open; i++) open = p->subjects.data[i].open && strcmp(p->subjects.data[i].text, buf_text(&b)) == 0;
+  buf_free(&b);
+  return open;
+}
+
+/* ---- does it pay? --------------------------------------------------------------------------------------- */
+
+static u64 elements_of(const Graph *g, ValueId v) {
+  const ArrayType *t = value_type(g, v);
+  u64 n = 1;
+  for (u32 d = 0; t && d < t->rank; d++) {
+    i64 size;
+    if (!size_hint(&g->sizes, t->dims[d], &size)) return UINT64_MAX;
+    if (size > 0 && n < 1u << 20) n *= (u64)size;
+  }
+  return n;
+}
+
+/* Of an operation: numbers, arrays by their elements; 0: much more than what such a count says. */
+static u64 eager_cost(const Tunables *tun, const Graph *g, NodeId id) {
+  const GraphNode *n = graph_node_at(g, id);
+  u64 most = 0;
+  bool array = false;
+  if (n->kind == NODE_op && n->op != OP_none) {
+    u32 family = op_info(n->op)->family;
+    if (family != FAM_elementwise && family != FAM_reduce && family != FAM_view && family != FAM_index) return 0;
+  }
+  for (u32 i = 0; i < n->operand_count + n->result_count; i++) {
+    ValueId v = i < n->operand_count ? node_operand(g, id, i) : node_result(g, id, i - n->operand_count);
+    if (value_is_token(g, v) || !value_type(g, v)) continue;
+    u64 elements = elements_of(g, v);
+    array |= value_type(g, v)->rank > 0;
+    if (elements > most) most = elements;
+  }
+  if (most == UINT64_MAX) return 0;
+  return array ? (u64)tun->array_op_ns + most / 4 : (u64)tun->scalar_op_ns;
+}
+
+u64 region_eager_ns(const Tunables *tun, const Graph *g) {
+  u64 sum = 0;
+  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
+    u64 cost = 0;
+    switch (graph_node_at(g, w.node)->kind) {
+      case NODE_op:
+      case NODE_index:
+      case NODE_update: cost = eager_cost(tun, g, w.node); break;
+      case NODE_check: continue;
+      default: break;
+    }
+    if (!cost) return 0;
+    sum += cost;
+  }
+  return sum;
+}
+
+/* Does the region lead to a continuation that may be worth its while? */
+static bool leads_on(const Tracer *t, const Region *r) {
+  const ExitTable *x = &r->graph->exits;
+  for (u32 i = 0; i < x->exits.count; i++) {
+    const Exit *e = &x->exits.data[i];
+    if (e->kind != EXIT_break || !e->frame_count) continue;
+    const ExitFrame *f = &x->frames.data[e->frame_first + e->frame_count - 1];
+    const Code *code = r->graph->frames.data[f->frame].code;
+    const Place *next = code ? place_find(&t->places, code, f->pc + 1, RECORD_RESUME) : NULL;
+    if (next && next->cache.entries.count && !next->eager) return true;
+  }
+  return false;
+}
+
+void place_weigh(Tracer *t, Place *p, const Region *r) {
+  const Tunables *tun = &t->vm->tunables;
+  u64 at = (u64)tun->payback_calls;
+  if (!at || r->entered % at || !r->eager_ns || !r->backend->weighed || !paced(t) || t->private_places) return;
+  if ((r->least_ns + (u64)tun->enter_ns) * 100 <= r->eager_ns * (u64)tun->payback_percent || leads_on(t, r)) return;
+  char text[96];
+  snprintf(text, sizeof text, "a run takes %llu ns, the interpreter about %llu", (unsigned long long)(r->least_ns + (u64)tun->enter_ns), (unsigned long long)r->eager_ns);
+  place_retire(t, p, REASON_no_payback, text);
+}
+
+void place_left_by_check(Tracer *t, Place *p) {
+  if (++p->spurious < (u32)t->vm->tunables.spurious_limit * 16) return;
+  place_retire(t, p, REASON_checks_fail, "its checks keep failing");
+}
