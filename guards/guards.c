@@ -349,7 +349,13 @@ static bool decide(GuardDims *d, SizeRel rel, Dim a, Dim b) {
   SizeTruth t = size_prove(d->sizes, rel, a, b);
   if (t != TRUTH_unknown) return t == TRUTH_always;
   if (!d->set) return false;
+  a = size_resolve(d->sizes, a);
+  b = size_resolve(d->sizes, b);
   if (size_is_unbacked(d->sizes, a) || size_is_unbacked(d->sizes, b)) {
+    if (a == 1 || b == 1) { /* a size that is not known is not taken for 1 */
+      d->unknown |= d->exact;
+      return false;
+    }
     if (!d->emit_check || rel != REL_eq || !d->emit_check(d->check_ctx, a, b)) return false;
     return size_assume(d->sizes, rel, a, b);
   }
@@ -379,7 +385,8 @@ static Dim dims_binary(DimCtx *c, char op, Dim a, Dim b) {
     if (zero == TRUTH_unknown) {
       i64 hint;
       if (!d->set || size_is_unbacked(p, b) || !size_hint(p, b, &hint)) {
-        d->failed = true;
+        d->unknown = size_is_unbacked(p, b);
+        d->failed |= !d->unknown;
         return 0;
       }
       if (!guard_relation(d->set, p, hint ? REL_ne : REL_eq, b, 0, d->what, d->because)) {

@@ -150,6 +150,7 @@ typedef struct GuardDims {
   void *check_ctx;
   bool exact;  /* a no is guarded too: for rules whose result depends on it (squeeze without axes) */
   bool failed;
+  bool unknown; /* the rule asks what is known at run time only: its answer does not count */
 } GuardDims;
 void guard_dims_init(GuardDims *d, GuardSet *set, SizePool *sizes, const char *what, Span because);
 

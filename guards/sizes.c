@@ -137,7 +137,7 @@ static Dim new_sym(SizePool *p, const char *name, u32 source, i64 lo, i64 hi, i6
   const char *kept = arena_copy(&p->arena, text, strlen(text));
   if (!kept) return refused(p);
   u32 index = p->syms.count;
-  if (!vec_push(p->alloc, &p->syms, (SizeSym){kept, source, unbacked, lo, hi, hint, DIM_NONE, DIM_NONE}))
+  if (!vec_push(p->alloc, &p->syms, (SizeSym){kept, source, unbacked, lo, hi, hint, DIM_NONE, DIM_NONE, 0}))
     return refused(p);
   Dim d = intern(p, SK_sym, index, NULL, 0);
   if (d == DIM_NONE) p->syms.count--;
@@ -514,7 +514,13 @@ static bool mentions_equated(const SizePool *p, Dim d) {
   return false;
 }
 
-static Dim rebuild(SizePool *p, Dim d, bool all);
+typedef struct Subst { /* instead of what symbols are equal to; NULL: that */
+  const u32 *from;
+  const Dim *to;
+  u32 count;
+} Subst;
+
+static Dim rebuild(SizePool *p, Dim d, bool all, const Subst *by);
 
 /* Minima and maxima ask for proofs, and each proof resolves all that is known: remembered, or it takes exponential time. */
 static Dim rebuild_once(SizePool *p, Dim d) {
@@ -522,7 +528,7 @@ static Dim rebuild_once(SizePool *p, Dim d) {
   const SizeNode *x = node_of(p, d);
   if (x->epoch == p->epoch && x->proving <= p->proving) return x->resolved;
   u32 epoch = p->epoch, proving = p->proving;
-  Dim made = mentions_equated(p, d) ? rebuild(p, d, false) : d;
+  Dim made = mentions_equated(p, d) ? rebuild(p, d, false, NULL) : d;
   SizeNode *kept = &p->nodes.data[-d]; /* may have moved */
   if (!p->failed && epoch == p->epoch) kept->resolved = made, kept->epoch = epoch, kept->proving = proving;
   return made;
@@ -530,15 +536,19 @@ static Dim rebuild_once(SizePool *p, Dim d) {
 
 /* Rebuilds d with equated symbols replaced; what mentions none stays, or with `all` is made anew as well. same_as is
  * itself resolved (size_assume keeps it so), hence the recursion goes at most SIZE_MAX_DEPTH deep. */
-static Dim rebuild(SizePool *p, Dim d, bool all) {
+static Dim rebuild(SizePool *p, Dim d, bool all, const Subst *by) {
   if (d >= 0 || d == DIM_NONE) return d;
   const SizeNode x = *node_of(p, d);
   if (x.kind == SK_const) return d;
-  if (x.kind == SK_sym) return p->syms.data[x.value].same_as != DIM_NONE ? p->syms.data[x.value].same_as : d;
+  if (x.kind == SK_sym) {
+    for (u32 i = 0; by && i < by->count; i++)
+      if (x.value == (i64)by->from[i]) return by->to[i];
+    return p->syms.data[x.value].same_as != DIM_NONE ? p->syms.data[x.value].same_as : d;
+  }
   Dim acc = DIM_NONE;
   for (u32 i = 0; i < x.count; i++) {
     SizeTerm t = p->terms.data[x.first + i];
-    Dim part = all ? rebuild(p, t.of, true) : rebuild_once(p, t.of);
+    Dim part = all ? rebuild(p, t.of, true, by) : rebuild_once(p, t.of);
     if (part == DIM_NONE) return DIM_NONE;
     if (x.kind == SK_add) part = size_mul(p, part, size_const(p, t.coef));
     if (i == 0) {
@@ -563,7 +573,35 @@ Dim size_resolve(SizePool *p, Dim d) {
   return rebuild_once(p, d);
 }
 
-Dim size_renew(SizePool *p, Dim d) { return rebuild(p, d, true); }
+Dim size_renew(SizePool *p, Dim d) { return rebuild(p, d, true, NULL); }
+
+Dim size_substitute(SizePool *p, Dim d, const u32 *from, const Dim *to, u32 count) {
+  return count ? rebuild(p, d, true, &(Subst){from, to, count}) : d;
+}
+
+bool size_last_unbacked(const SizePool *p, Dim d, u32 *sym) {
+  if (!size_is_unbacked(p, d)) return false;
+  const SizeNode *x = node_of(p, d);
+  bool found = false;
+  if (x->kind == SK_sym) {
+    *sym = size_first_symbol(p, (u32)x->value);
+    return true;
+  }
+  for (u32 i = 0; i < x->count; i++) {
+    u32 s;
+    if (!size_last_unbacked(p, p->terms.data[x->first + i].of, &s) || (found && s < *sym)) continue;
+    *sym = s;
+    found = true;
+  }
+  return found;
+}
+
+u32 size_first_symbol(const SizePool *p, u32 sym) {
+  const SizeSym *s = &p->syms.data[sym];
+  for (u32 i = 0; i < sym && s->unbacked && s->source; i++)
+    if (p->syms.data[i].unbacked && p->syms.data[i].source == s->source && p->syms.data[i].axis == s->axis) return i;
+  return sym;
+}
 
 /* ---- speculation ---------------------------------------------------------------------------------- */
 

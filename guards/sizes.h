@@ -70,6 +70,7 @@ typedef struct SizeSym {
   i64 hint;    /* value seen while tracing; meaningless when unbacked */
   Dim same_as; /* what it was found equal to, or DIM_NONE */
   Dim dim;     /* the expression that is this symbol alone */
+  u8 axis;     /* unbacked, carried by an array: its axis of that size */
 } SizeSym;
 
 typedef struct SizeFact { /* known to hold, beyond ranges and same_as: diff rel 0 */
@@ -116,6 +117,12 @@ void size_rollback(SizePool *p, SizeMark m);
 /* `name` NULL: n0, n1 … Names are made unique. Range inclusive. */
 Dim size_sym(SizePool *p, const char *name, u32 source, i64 lo, i64 hi, i64 hint);
 Dim size_unbacked(SizePool *p, const char *name, u32 value, i64 lo, i64 hi);
+/* The unbacked symbol in d that is known last (its size_first_symbol). False: none. */
+bool size_last_unbacked(const SizePool *p, Dim d, u32 *sym);
+/* The first symbol for what `sym` stands for: there may be several for one carrier. */
+u32 size_first_symbol(const SizePool *p, u32 sym);
+/* d with symbol `from[i]` replaced by the expression to[i]. */
+Dim size_substitute(SizePool *p, Dim d, const u32 *from, const Dim *to, u32 count);
 Dim size_const(SizePool *p, i64 v);
 Dim size_add(SizePool *p, Dim a, Dim b);
 Dim size_sub(SizePool *p, Dim a, Dim b);

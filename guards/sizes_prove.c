@@ -302,8 +302,10 @@ static bool equate(SizePool *p, Dim diff) {
   }
   Dim same = poly_make(p, &rest);
   if (same == DIM_NONE || !replace_sym(p, best_sym, same)) return !p->failed && add_fact(p, REL_eq, diff);
-  /* what was known of the symbol's range holds for its replacement */
+  /* what was known of the symbol's range holds for its replacement; of sizes that are there on entry a run-time check
+   * tells nothing */
   SizeSym s = p->syms.data[best_sym];
+  if (s.unbacked && !size_is_unbacked(p, same)) return true;
   return size_assume(p, REL_le, size_const(p, s.lo), same) && size_assume(p, REL_le, same, size_const(p, s.hi));
 }
 

@@ -363,13 +363,29 @@ static bool fits(const Batch *b, ValueId v, ValueId lane) {
   return true;
 }
 
-static bool unsized(const Graph *g, NodeId n) {
-  for (u32 i = 0; i < graph_node_at(g, n)->result_count; i++) {
-    const ArrayType *t = value_type(g, node_result(g, n, i));
-    for (u32 d = 0; d < t->rank; d++)
-      if (size_is_unbacked(&g->sizes, t->dims[d])) return true;
+typedef struct LaneSize {
+  const Batch *b;
+  bool found;
+} LaneSize;
+
+static void look_at_carrier(void *ctx, u32 v) {
+  LaneSize *l = ctx;
+  l->found |= v < l->b->count && (l->b->mapped[v] || l->b->to[v]); /* made by the lane */
+}
+
+/* Sizes that the lane itself makes: they may differ from lane to lane. */
+static bool unsized(const Batch *b, NodeId n) {
+  const Graph *g = b->g;
+  LaneSize l = {b, false};
+  node_size_values(g, n, look_at_carrier, &l);
+  for (u32 i = 0; i < graph_node_at(g, n)->result_count && !l.found; i++) {
+    const ArrayType *t = value_is_token(g, node_result(g, n, i)) ? NULL : value_type(g, node_result(g, n, i));
+    u32 sym;
+    for (u32 d = 0; t && d < t->rank; d++)
+      l.found |= size_last_unbacked(&g->sizes, t->dims[d], &sym) &&
+                 g->sizes.syms.data[sym].source - node_result(g, n, 0) < graph_node_at(g, n)->result_count;
   }
-  return false;
+  return l.found;
 }
 
 static Outcome batch_node(Batch *b, NodeId n) {
@@ -378,8 +394,8 @@ static Outcome batch_node(Batch *b, NodeId n) {
   bool mapped = any_mapped(b, n);
   for (u32 i = 0; i < x.result_count; i++) mapped |= b->mapped[node_result(g, n, i)];
   if (node_is_effect(g, n)) return rec_stuck(b->r, REASON_no_rule, "an effect in every lane");
+  if (unsized(b, n)) return rec_stuck(b->r, REASON_data_dependent_shape, "sizes that differ between lanes");
   if (!mapped) return once(b, n);
-  if (unsized(g, n)) return rec_stuck(b->r, REASON_data_dependent_shape, "sizes that differ between lanes");
   switch (x.kind) {
     case NODE_check: return once(b, n); /* holds for every element: of all lanes then */
     case NODE_cond: {

@@ -4,6 +4,16 @@
 
 #include <string.h>
 
+/* Its results have sizes of their own: those of the arms, or of the last trip. */
+static bool sizes_change(const Graph *g, NodeId n) {
+  const GraphNode *x = graph_node_at(g, n);
+  for (u32 i = 0; i < g->sizes.syms.count; i++) {
+    const SizeSym *s = &g->sizes.syms.data[i];
+    if (s->unbacked && s->source && s->source - x->result_first < x->result_count && value_type(g, s->source)->rank) return true;
+  }
+  return false;
+}
+
 /* cond: a cond of the pullbacks of its arms, each of which runs its arm once more. */
 Outcome pull_cond(Walk *w, NodeId node) {
   Recorder *r = w->r;
@@ -13,6 +23,7 @@ Outcome pull_cond(Walk *w, NodeId node) {
   ValueVec wanted = {0}, outer = {0}, inner = {0}, yields = {0};
   Allocator *alloc = &r->vm->alloc;
   Outcome o = OUT_GO;
+  if (sizes_change(g, node)) return rec_stuck(r, REASON_data_dependent_shape, "the derivative of a branch whose arms give arrays of different sizes");
   for (u32 i = 0; i < ncaps; i++) {
     ValueId v = node_operand(g, node, first + i);
     if (!vec_push(alloc, &outer, v)) o = OUT_FAIL;
@@ -411,6 +422,7 @@ Outcome pull_loop(Walk *w, NodeId node) {
   Allocator *alloc = &r->vm->alloc;
   const GraphNode x = *graph_node_at(g, node);
   Loop l = {0};
+  if (sizes_change(g, node)) return rec_stuck(r, REASON_data_dependent_shape, "the derivative of a loop that carries an array of changing size");
   loop_read(g, &l, node);
   if (leaves_early(g, l.body) || (x.kind == NODE_while && leaves_early(g, x.sub[0]))) return rec_stuck(r, REASON_no_rule, "the derivative of a loop that is left early");
   u32 nresults = x.result_count, room = 2 * x.carried + x.result_count + 1;

@@ -82,12 +82,11 @@ static void place_inputs(Compiler *c) {
   }
 }
 
-/* A symbol that some value carries lies in that value's slot, once it has one. */
+/* Symbols that inputs carry; others follow where their values are made. */
 static void place_unbacked(Compiler *c) {
-  for (u32 i = 0; i < c->sym_count; i++) {
-    const SizeSym *s = &c->g->sizes.syms.data[i];
-    if (s->unbacked && s->source && s->source < c->values.count) c->sym_slot[i] = value_info(c, s->source)->slot;
-  }
+  for (u32 i = 0; i < c->sym_count; i++) c->carriers |= c->g->sizes.syms.data[i].unbacked;
+  for (u32 i = 0; i < c->g->inputs.count && c->carriers; i++)
+    if (!value_is_token(c->g, c->g->inputs.data[i].value)) schedule_symbols(c, c->g->inputs.data[i].value);
 }
 
 /* ---- the region ------------------------------------------------------------------------------------------- */

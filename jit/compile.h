@@ -65,6 +65,7 @@ typedef struct Compiler {
   VEC(Dim) strides;      /* entry 0 unused */
   u32 *sym_slot;         /* by symbol; NO_SLOT */
   u32 sym_count;
+  bool carriers;         /* some symbol is carried by a value */
   VEC(Dim) dim_keys;     /* size expressions that lie in slots … */
   VEC(u32) dim_slots;    /* … which */
   VEC(ValueId) const_keys; /* constants and sizes likewise */
@@ -204,6 +205,7 @@ u32 schedule_slot(Compiler *c, ValueId v);
 u32 schedule_new_slot(Compiler *c, ValueId v); /* for a value that is about to be computed */
 u32 schedule_dense(Compiler *c, ValueId v); /* an array, row-major without gaps */
 PlanArg schedule_dim(Compiler *c, Dim d);
+void schedule_symbols(Compiler *c, ValueId v); /* sizes that v carries are known from here on */
 /* Everything cached since the mark lies in slots that only this path fills. */
 typedef struct ScheduleMark {
   u32 dims, consts;

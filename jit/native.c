@@ -38,6 +38,17 @@ static u32 add_param(Native *n, NArg a, LoopType type, u32 dir) {
   return a.ir;
 }
 
+typedef struct Carried {
+  Native *n;
+  bool *inside;
+} Carried;
+
+static void carried_inside(void *ctx, u32 sym) {
+  const Carried *c = ctx;
+  const SizeSym *s = &c->n->g->sizes.syms.data[sym];
+  if (s->unbacked && s->source && !native_outside(c->n, s->source)) *c->inside = true;
+}
+
 static u32 dim_ir(Native *n, Dim d) {
   i64 k;
   if (d == DIM_NONE) {
@@ -45,6 +56,12 @@ static u32 dim_ir(Native *n, Dim d) {
     return 0;
   }
   if (dim_is_const(n->c, d, &k)) return loop_const_i(n->fn, LT_I64, k);
+  bool inner = false;
+  if (size_is_unbacked(&n->g->sizes, size_resolve(&n->g->sizes, d))) size_symbols(&n->g->sizes, size_resolve(&n->g->sizes, d), carried_inside, &(Carried){n, &inner});
+  if (inner) {
+    bail(n, "a size that depends on the trip");
+    return 0;
+  }
   for (u32 i = 0; i < n->args.count; i++)
     if (n->args.data[i].kind == NARG_dim && n->args.data[i].dim == d) return n->args.data[i].ir;
   return add_param(n, (NArg){.kind = NARG_dim, .dim = d}, LT_I64, 0);
@@ -312,7 +329,7 @@ static u32 exit_of(Native *n, u32 graph_exit, u32 **values, u32 *count) {
   *values = NULL;
   if (graph_exit != NO_EXIT && graph_exit != n->c->exit) {
     ExitWalk w = {.n = n, .exit = e, .first = first};
-    exit_values(&n->g->exits, graph_exit, exit_value, &w);
+    graph_exit_values(n->g, graph_exit, exit_value, &w);
     if (w.failed || n->why) return bail(n, "an exit needs a value that is not there any more"), 0;
     *count = e->passed.count;
     *values = arena_alloc(&n->c->arena, sizeof **values * (*count + 1));
@@ -804,9 +821,19 @@ static void plan_steps(Native *n) {
   s->node = n->node;
 }
 
+/* Arrays whose sizes change from trip to trip, or depend on the arm. */
+static bool sizes_change(Compiler *c, NodeId node) {
+  const GraphNode *x = graph_node_at(c->g, node);
+  for (u32 i = 0; c->carriers && i < c->sym_count; i++) {
+    const SizeSym *s = &c->g->sizes.syms.data[i];
+    if (s->unbacked && s->source && s->source - x->result_first < x->result_count && value_type(c->g, s->source)->rank) return true;
+  }
+  return false;
+}
+
 bool native_control(Compiler *c, NodeId node) {
   u8 kind = graph_node_at(c->g, node)->kind;
-  if (kind != NODE_while && kind != NODE_cond) return false;
+  if ((kind != NODE_while && kind != NODE_cond) || sizes_change(c, node)) return false;
   if (!c->native_values) {
     c->native_values = arena_alloc(&c->arena, sizeof *c->native_values * (c->g->values.count + 1));
     c->native_done = arena_alloc(&c->arena, sizeof *c->native_done * (c->g->nodes.count + 1));

@@ -22,6 +22,7 @@ typedef struct Work {
   BlockId block;
   Partition *out;
   u8 *classes; /* by NodeId */
+  u32 *ready;  /* by symbol: the unit that makes its number, or checks it; NULL: no value carries one */
   u32 roots;
 } Work;
 
@@ -353,12 +354,57 @@ static u32 kernel_for(Work *w, NodeId n, const ArrayType *shape, u32 need, u32 m
   return unit;
 }
 
+typedef struct SizeNeed {
+  Work *w;
+  u32 unit;
+} SizeNeed;
+
+static void need_symbol(void *ctx, u32 sym) {
+  SizeNeed *s = ctx;
+  if (sym < s->w->c->sym_count && s->w->ready[sym] > s->unit) s->unit = s->w->ready[sym];
+}
+
+static void need_carrier(void *ctx, u32 v) {
+  SizeNeed *s = ctx;
+  for (u32 i = 0; i < s->w->c->sym_count; i++)
+    if (s->w->g->sizes.syms.data[i].unbacked && s->w->g->sizes.syms.data[i].source == v) need_symbol(ctx, i);
+}
+
+/* Its sizes are known behind this unit only. */
+static u32 size_need(Work *w, NodeId n) {
+  SizeNeed s = {w, 0};
+  if (!w->ready) return 0;
+  node_size_values(w->g, n, need_carrier, &s);
+  for (u32 i = 0; i < graph_node_at(w->g, n)->operand_count; i++) { /* what it reads has a size by then */
+    const ArrayType *t = value_type(w->g, node_operand(w->g, n, i));
+    for (u32 d = 0; t && d < t->rank; d++)
+      if (size_is_unbacked(&w->g->sizes, t->dims[d])) size_symbols(&w->g->sizes, t->dims[d], need_symbol, &s);
+  }
+  return s.unit;
+}
+
+static void mark_ready(Work *w, NodeId n, u32 unit) {
+  const GraphNode *x = graph_node_at(w->g, n);
+  for (u32 i = 0; w->ready && i < w->c->sym_count; i++) {
+    const SizeSym *s = &w->g->sizes.syms.data[i];
+    if (s->unbacked && s->source - x->result_first < x->result_count && w->ready[i] < unit) w->ready[i] = unit;
+  }
+  if (!w->ready || x->kind != NODE_check || x->op != CHECK_size) return;
+  for (u32 i = 0; i < 2; i++) {
+    u32 sym;
+    const GraphValue *v = &w->g->values.data[node_operand(w->g, n, i)];
+    if (v->origin == GV_size && size_last_unbacked(&w->g->sizes, v->dim, &sym))
+      for (u32 k = sym; k < w->c->sym_count; k++)
+        if (size_first_symbol(&w->g->sizes, k) == sym && w->ready[k] < unit) w->ready[k] = unit;
+  }
+}
+
 /* What must have run before the node's value can be had. */
 static void needs_of(Work *w, NodeId n, u32 *need, u32 *moved) {
   Graph *g = w->g;
   const GraphNode *x = graph_node_at(g, n);
   bool typed = x->result_count && !value_is_token(g, node_result(g, n, 0)) && (w->classes[n] == CLASS_point || w->classes[n] == CLASS_reduce);
-  *need = *moved = 0;
+  *need = *moved = size_need(w, n);
   for (u32 i = 0; i < x->operand_count; i++) {
     ValueId v = node_operand(g, n, i);
     const ValueUse *u = use_of(w, v);
@@ -397,6 +443,7 @@ static void look_forward(Work *w, NodeId n) {
       if (info->where == AT_USE) {
         use_of(w, v)->need = need;
         use_of(w, v)->moved_need = moved;
+        mark_ready(w, n, need);
         return;
       }
       const ArrayType t = *value_type(g, v);
@@ -408,6 +455,7 @@ static void look_forward(Work *w, NodeId n) {
         unit = kernel_for(w, n, &t, need, moved);
       }
       info->unit = unit;
+      mark_ready(w, n, unit);
       return;
     }
     case CLASS_check: {
@@ -423,6 +471,7 @@ static void look_forward(Work *w, NodeId n) {
         use_of(w, node_operand(g, n, 0))->check_block = w->block;
         use_of(w, node_operand(g, n, 0))->check_unit = unit;
       }
+      mark_ready(w, n, unit);
       return;
     }
     case CLASS_scan:
@@ -453,6 +502,7 @@ static void look_forward(Work *w, NodeId n) {
     default: break;
   }
   for (u32 i = 0; i < x->result_count; i++) value_info(w->c, node_result(g, n, i))->unit = unit;
+  mark_ready(w, n, unit);
 }
 
 /* An update in place destroys what exits of later steps want back, so updates that no other unit reads come last. */
@@ -514,9 +564,17 @@ bool partition_block(Compiler *c, BlockId b, Partition *out) {
       *info = (ValueInfo){.slot = NO_SLOT};
     }
   }
+  if (c->carriers) {
+    w.ready = arena_alloc(&c->arena, sizeof *w.ready * (c->sym_count + 1));
+    if (!w.ready) {
+      compile_no_memory(c);
+      return false;
+    }
+    memset(w.ready, 0, sizeof *w.ready * (c->sym_count + 1));
+  }
   add_costs(&w);
   for (u32 i = 0; i < block->term_count; i++) force(&w, block_result(g, b, i));
-  if (block->term == TERM_exit && block->exit != NO_EXIT) exit_values(&g->exits, block->exit, force_exit_value, &w);
+  if (block->term == TERM_exit && block->exit != NO_EXIT) graph_exit_values(g, block->exit, force_exit_value, &w);
   force_unbacked(&w);
   for (NodeId n = block->last; n; n = graph_node_at(g, n)->prev) look_back(&w, n);
   for (NodeId n = block->first; n && !compile_stopped(c); n = node_next(g, n)) look_forward(&w, n);

@@ -82,6 +82,7 @@ static void put_step(const Printer *w, const PlanStep *s) {
       put_args(w, s, 0);
       buf_putc(out, ']');
       break;
+    case STEP_dim: buf_printf(out, " s%u = s%u.dim%u", s->dst, s->src, s->aux); break;
     case STEP_load:
     case STEP_store:
       if (s->op == STEP_load) buf_printf(out, " s%u = s%u[", s->dst, s->src);
@@ -272,6 +273,10 @@ static void step_ok(Checker *c, const PlanStep *s) {
     case STEP_const:
     case STEP_copy:
     case STEP_unbox: writes(c, s->dst, NUMBER); return;
+    case STEP_dim:
+      if (s->src < p->slots.count && s->aux >= p->slots.data[s->src].rank) wrong(c, "no axis", s->aux);
+      writes(c, s->dst, NUMBER);
+      return;
     case STEP_load:
       if (s->src < p->slots.count && s->nargs != p->slots.data[s->src].rank) wrong(c, "indices for another rank", s->nargs);
       writes(c, s->dst, NUMBER);

@@ -551,6 +551,7 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
       case STEP_copy: slots[s->dst] = slots[s->src]; break;
       case STEP_kernel: went = kernel_step(r, s); break;
       case STEP_native: went = native_step(r, s); break;
+      case STEP_dim: slots[s->dst] = (u64)((const Array *)(uintptr_t)slots[s->src])->geometry[s->aux]; break;
       case STEP_extern: went = extern_step(r, s); break;
       case STEP_index:
       case STEP_update: went = index_step(r, s); break;

@@ -107,19 +107,8 @@ u32 schedule_dense(Compiler *c, ValueId v) {
   return to;
 }
 
-/* Sizes that hold a symbol that v carries can be computed from here on. */
-static void place_symbols(Compiler *c, ValueId v, u32 slot) {
-  for (u32 i = 0; i < c->sym_count; i++) {
-    const SizeSym *s = &c->g->sizes.syms.data[i];
-    if (!s->unbacked || s->source != v) continue;
-    c->sym_slot[i] = slot;
-    plan_symbol(c->plan, i, slot);
-  }
-}
-
 u32 schedule_new_slot(Compiler *c, ValueId v) {
   u32 slot = plan_slot_for(c->plan, v);
-  place_symbols(c, v, slot);
   ValueInfo *info = value_info(c, v);
   info->slot = slot;
   info->owned = true;
@@ -200,7 +189,7 @@ void schedule_bind_with(Compiler *c, u32 exit, const RegionBind *given, u32 coun
 void schedule_bind(Compiler *c, u32 exit) {
   if (exit == NO_EXIT || compile_stopped(c) || c->bound.data[exit]) return;
   Binder b = {.c = c};
-  exit_values(&c->g->exits, exit, bind_value, &b);
+  graph_exit_values(c->g, exit, bind_value, &b);
   bind_exit(c, exit, b.binds.data, b.binds.count);
   vec_free(c->alloc, &b.binds);
 }
@@ -238,7 +227,7 @@ static void exit_value_lives(void *ctx, u32 v) {
 
 static void exit_lives(void *ctx, u32 exit) {
   ExitLife *e = ctx;
-  exit_values(&e->b->g->exits, exit, exit_value_lives, e);
+  graph_exit_values(e->b->g, exit, exit_value_lives, e);
 }
 
 /* A loop all of whose loops and checks name an exit never leaves by that of the block around. */
@@ -562,13 +551,14 @@ static void extern_unit(Block *b) {
     value_info(c, node_result(g, n, i))->raw = value_type(g, node_result(g, n, i))->rank > 0;
   }
   schedule_bind(c, c->exit);
-  u32 list = x->result_count > 1 ? plan_ids(c->plan, ids, x->result_count) : 0;
+  bool parts = x->result_count > 1 || op_gives_list(x->op);
+  u32 list = parts ? plan_ids(c->plan, ids, x->result_count) : 0;
   PlanStep *s = schedule_step(c, STEP_extern, NO_EXIT);
   s->aux = x->op;
   s->arg = first;
   s->nargs = count;
   s->node = n;
-  if (x->result_count > 1) {
+  if (parts) {
     s->list = list;
     s->nlist = x->result_count;
   } else {
@@ -659,6 +649,38 @@ static void effect_unit(Block *b) {
   s->node = n;
 }
 
+/* ---- sizes that values carry ----------------------------------------------------------------------------------------- */
+
+void schedule_symbols(Compiler *c, ValueId v) {
+  const SizePool *p = &c->g->sizes;
+  if (v >= c->values.count || value_info(c, v)->slot == NO_SLOT) return;
+  for (u32 i = 0; i < p->syms.count && i < c->sym_count && !compile_stopped(c); i++) {
+    if (!p->syms.data[i].unbacked || p->syms.data[i].source != v) continue;
+    u32 slot = value_info(c, v)->slot;
+    if (value_type(c->g, v)->rank) {
+      PlanStep *s = schedule_step(c, STEP_dim, NO_EXIT);
+      s->src = slot;
+      s->aux = p->syms.data[i].axis;
+      slot = number_slot(c, DT_i64, true, 0);
+      c->plan->steps.data[c->plan->steps.count - 1].dst = slot;
+    }
+    c->sym_slot[i] = slot;
+    plan_symbol(c->plan, i, slot);
+  }
+}
+
+static void unit_symbols(Block *b) {
+  const Unit *u = &b->part.units.data[b->unit];
+  u32 count = u->nodes.count ? u->nodes.count : 1;
+  for (u32 i = 0; i < count; i++) {
+    NodeId n = u->nodes.count ? u->nodes.data[i] : u->node;
+    for (u32 k = 0; k < graph_node_at(b->g, n)->result_count; k++) {
+      ValueId v = node_result(b->g, n, k);
+      if (!value_is_token(b->g, v)) schedule_symbols(b->c, v);
+    }
+  }
+}
+
 /* ---- the block ------------------------------------------------------------------------------------------------------- */
 
 /* Arrays of the block that nobody reads any more. */
@@ -718,6 +740,7 @@ static void run_units(Block *b) {
       case UNIT_control: control_unit(b); break;
       case UNIT_effect: effect_unit(b); break;
     }
+    if (b->c->carriers && !compile_stopped(c)) unit_symbols(b);
     free_dead(b, &freed);
   }
 }
@@ -728,6 +751,7 @@ void schedule_block(Compiler *c, BlockId id) {
     Block b = {.c = c, .g = c->g, .id = id};
     u32 fns = c->code->module.fns.count;
     again = false;
+    for (u32 i = 0; c->carriers && i < c->g->blocks.data[id].params.count; i++) schedule_symbols(c, c->g->blocks.data[id].params.data[i]);
     if (partition_block(c, id, &b.part)) {
       b.kernel_of = mem_alloc_zero(c->alloc, sizeof *b.kernel_of * (b.part.units.count + 1));
       if (!b.kernel_of) compile_no_memory(c);

@@ -110,6 +110,7 @@ bool rule_dtype(u32 op, u32 n, const ArrayType *const *xs, DTypeResult *out, Rul
  * One per operation or group of operations whose shape column says more than broadcast or reduce. They fill
  * out->rank and out->dims only; attributes are already integers. A failed rule says why, without the name. */
 #define DIM_INFER INT64_MIN /* the one size that reshape works out */
+#define DIM_FRESH (INT64_MIN + 1) /* of a result in a trace: a size known when the operation has run, one for the whole operation */
 
 /* Axes as given (negative ones count from the end) to a bit mask; a repeated one is an error. */
 bool rule_axes(u32 n, const i64 *axes, u32 rank, u32 *mask, RuleError *err);

@@ -304,8 +304,13 @@ bool av_dim(Recorder *r, Av a, Dim *out) {
   const ArrayType *t = value_type(r->g, v);
   if (t->rank != 0 || dtype_kind(t->dtype) != DK_INT) return false;
   if (value_dim(r->g, v, out)) return *out != DIM_NONE;
-  *out = size_unbacked(&r->g->sizes, NULL, v, INT64_MIN, INT64_MAX);
-  return *out != DIM_NONE;
+  for (u32 i = 0; i < r->g->sizes.syms.count; i++) {
+    const SizeSym *s = &r->g->sizes.syms.data[i];
+    if (s->unbacked && s->source == v) return (*out = size_resolve(&r->g->sizes, s->dim)) != DIM_NONE;
+  }
+  SizeRange range = rec_range(r, v);
+  *out = size_unbacked(&r->g->sizes, NULL, v, range.lo, range.hi);
+  return *out != DIM_NONE && rec_anchor(r, *out) == OUT_GO;
 }
 
 const char *av_kind_text(Recorder *r, Av a) {

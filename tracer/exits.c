@@ -301,6 +301,8 @@ typedef struct Renamer {
   const u32 *map;
   u32 count;
   bool found;
+  Dim (*size)(void *ctx, Dim d); /* sizes change as well; NULL: they stay */
+  void *ctx;
 } Renamer;
 
 static void look(void *ctx, u32 value) {
@@ -327,6 +329,9 @@ static bool rename_recipes(ExitTable *t, const Renamer *m, RecipeId *to, u32 cou
       u32 a = r.a < m->count && m->map[r.a] ? m->map[r.a] : r.a;
       if (r.kind == RCP_value) to[i] = a == r.a ? i : recipe_value(t, a);
       else if (a != r.a || (r.b && to[r.b] != r.b)) to[i] = recipe_items(t, a, r.b ? to[r.b] : 0);
+    } else if (r.kind == RCP_size && m->size) {
+      Dim d = m->size(m->ctx, r.dim);
+      to[i] = d == r.dim ? i : recipe_size(t, d);
     } else if (r.count) {
       bool changed = false;
       RecipeId *items = arena_alloc(&temp, sizeof *items * r.count);
@@ -344,11 +349,13 @@ static bool rename_recipes(ExitTable *t, const Renamer *m, RecipeId *to, u32 cou
   return ok;
 }
 
-u32 exit_clone(ExitTable *t, u32 exit, const u32 *map, u32 count) {
-  Renamer m = {map, count, false};
+u32 exit_clone(ExitTable *t, u32 exit, const u32 *map, u32 count) { return exit_clone_sized(t, exit, map, count, NULL, NULL); }
+
+u32 exit_clone_sized(ExitTable *t, u32 exit, const u32 *map, u32 count, Dim (*size)(void *ctx, Dim d), void *ctx) {
+  Renamer m = {map, count, false, size, ctx};
   if (exit >= t->exits.count) return exit;
   exit_values(t, exit, look, &m);
-  if (!m.found) return exit;
+  if (!m.found && !size) return exit;
   Exit e = t->exits.data[exit];
   u32 nrecipes = t->recipes.count, made = NO_EXIT;
   RecipeId *to = mem_alloc_zero(t->alloc, sizeof *to * nrecipes);

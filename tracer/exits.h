@@ -157,6 +157,7 @@ void exit_values(const ExitTable *t, u32 exit, void (*each)(void *ctx, u32 value
 void exit_sizes(const ExitTable *t, u32 exit, void (*each)(void *ctx, Dim d), void *ctx);
 /* A copy of an exit with values renamed by map (map[v] == 0: v stays); the exit itself when none of its values
  * are renamed. UINT32_MAX when memory was refused. */
+u32 exit_clone_sized(ExitTable *t, u32 exit, const u32 *map, u32 count, Dim (*size)(void *ctx, Dim d), void *ctx);
 u32 exit_clone(ExitTable *t, u32 exit, const u32 *map, u32 count);
 /* Renames the values of all recipes (passes that replace values); map[v] == 0 leaves v. */
 void exits_remap(ExitTable *t, const u32 *map, u32 count);

@@ -318,6 +318,7 @@ GraphAttr attr_text(Graph *g, u32 param, const char *s, u32 len);
 GraphAttr attr_ints(Graph *g, u32 param, const i64 *v, u32 count, bool pairs);
 GraphAttr attr_dims(Graph *g, u32 param, const Dim *v, u32 count);
 GraphAttr attr_items(Graph *g, const IndexItem *items, u32 count);
+bool op_gives_list(u32 op); /* a list, of one part too */
 u32 op_param(u32 op, const char *name); /* index of a parameter; UINT32_MAX when there is none */
 
 /* ---- reading ------------------------------------------------------------------------------------- */
@@ -408,10 +409,15 @@ typedef struct ValueMap {
   Allocator *alloc;
   ValueId *to;
   u32 count;
+  VEC(u32) syms; /* unbacked symbols that the cloned values carry, and the sizes that stand for them */
+  VEC(Dim) sizes;
 } ValueMap;
 void map_init(ValueMap *m, Allocator *alloc);
 void map_free(ValueMap *m);
 bool map_set(ValueMap *m, ValueId from, ValueId to) MUST_USE;
+/* Unbacked sizes that `from` carries are new ones in the copy, carried by `to`; for callers that map parameters to results. */
+bool map_carried(Graph *g, ValueMap *m, ValueId from, ValueId to) MUST_USE;
+TypeId map_type(Graph *g, const ValueMap *m, TypeId t);
 static inline ValueId map_get(const ValueMap *m, ValueId v) { return v < m->count && m->to[v] ? m->to[v] : v; }
 bool graph_inline(Graph *g, BlockId from, ValueMap *map) MUST_USE;
 /* One node with everything in it, operands through the map, results entered into it. 0 when refused. */
@@ -434,7 +440,7 @@ bool graph_infer_index(Graph *g, DimCtx *dims, ValueId x, const ValueId *operand
  *
  *   graph pick#3  file 1  ambient 0
  *   frame 0 pick
- *   sym n = size(arg0, 0) in [0, 2^62)            ; unbacked ones: sym u1 = %7 in [0, 1000]
+ *   sym n = size(arg0, 0) in [0, 2^62)            ; unbacked ones: sym u1 = %7 in [0, 1000], sym u2 = size(%8, 1) in …
  *   in %1: f64[n] = arg0
  *   in !2                                         ; the token
  *   %3 = multiply %1 0.5 : f64[n]  @13:11         ; weak constants; strong ones say their type: 0.5:f64
@@ -475,8 +481,10 @@ Graph *graph_parse(Allocator *alloc, Names *names, const char *text, size_t len,
  * `out` names every violation, one per line. */
 bool graph_verify(Graph *g, Buf *out) MUST_USE; /* may add size expressions, nothing else */
 
-/* Unbacked symbols: SizeSym.source is the value that carries the number: an integer of rank 0, or an array one of whose
- * sizes is that symbol alone. */
+/* Unbacked symbols: SizeSym.source is the value that carries the number: an integer of rank 0, or an array whose axis
+ * SizeSym.axis has that size. What asks that two of them be equal is a check `size` of two size expressions, and the sizes count as
+ * equal everywhere; so the check must stand before everything that speaks of the symbol that is known last. The recorder marks
+ * where that is by an anchor, a check `nonneg` of the symbol alone, and the pass `asserts` moves size checks there. */
 
 /* The reference interpreter: runs a graph through the VM's eager kernels, one value per ValueId. */
 typedef struct GraphRun {
@@ -544,6 +552,7 @@ extern const Backend backend_verify; /* mir beside the graph's interpreter */
 bool graph_simplify(Graph *g) MUST_USE;
 /* One of its passes (graph_hoist.c): what stays the same in loops moves before them. blocks: of graph_blocks. */
 bool graph_hoist(Graph *g, const u32 *blocks, u32 count, bool *changed) MUST_USE;
+bool graph_asserts(Graph *g, const u32 *blocks, u32 count, bool *changed) MUST_USE;
 /* Simplifies, then takes inputs that nothing uses out of the graph and out of GuardSet.inputs, which renumbers both:
  * before guard_compile. Their guards stay. */
 bool graph_prune(Graph *g) MUST_USE;

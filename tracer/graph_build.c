@@ -101,6 +101,8 @@ bool arg_int(const GraphArg *a, i64 fallback, i64 *out) {
   return true;
 }
 
+bool op_gives_list(u32 op) { return op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays || op == OP_nonzero; }
+
 bool arg_bool(const GraphArg *a, bool fallback) {
   return a->kind == ARG_attr && a->attr->kind == ATTR_bool ? a->attr->i != 0 : fallback;
 }
@@ -120,7 +122,11 @@ ValueId graph_op(Graph *g, u32 op, const ValueId *operands, u32 count, const Gra
     if (!operands[i]) return 0;
   guard_dims_init(&dims, NULL, &g->sizes, op_name(op), (Span){0});
   if (g->failed || !graph_infer(g, &dims.base, op, operands, count, attrs, nattrs, types, &n, err)) return 0;
-  for (u32 i = 0; i < n; i++) ids[i] = graph_type(g, &types[i]);
+  for (u32 i = 0; i < n; i++) {
+    for (u32 d = 0; d < types[i].rank; d++)
+      if (types[i].dims[d] == DIM_FRESH) return 0; /* the recorder makes these */
+    ids[i] = graph_type(g, &types[i]);
+  }
   NodeId node = graph_node(g, NODE_op, op, operands, count, attrs, nattrs, ids, n);
   return node ? g->nodes.data[node].result_first : 0;
 }

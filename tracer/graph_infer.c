@@ -235,6 +235,14 @@ static bool infer_view(Infer *c, const ArrayType *x) {
       Dim times;
       ArrayType from = *x;
       u32 a;
+      const ArrayType *counts = type_arg(c, 1);
+      if (counts && counts->rank == 1) { /* a count for each: their sum is known at run time */
+        if (dtype_kind(counts->dtype) > DK_INT || !axis_of_arg(c, 2, INT64_MIN, &flat, &axis)) return no_rule(c);
+        if (flat) shape_ravel(c->dims, x, &from);
+        if (!rule_axis(axis, from.rank, &a, err) || !shape_resize_axis(&from, axis, 0, out, err)) return false;
+        out->dims[a] = DIM_FRESH;
+        return true;
+      }
       if (!dim_of_arg(c, 1, 1, &times) || !axis_of_arg(c, 2, INT64_MIN, &flat, &axis)) return no_rule(c);
       if (flat) shape_ravel(c->dims, x, &from);
       if (!rule_axis(axis, from.rank, &a, err)) return false;
@@ -414,6 +422,32 @@ static bool infer_make(Infer *c) {
   }
 }
 
+/* Values, then what was asked for: positions, the place of each element among them, counts. */
+static bool infer_unique(Infer *c, const ArrayType *x) {
+  ArrayType from, *out = c->out;
+  bool flat, want[3] = {arg_bool(&c->args[1], false), arg_bool(&c->args[2], false), arg_bool(&c->args[3], false)};
+  i64 axis;
+  u32 a;
+  if (!x || c->capacity < 4 || !axis_of_arg(c, 4, INT64_MIN, &flat, &axis)) return no_rule(c);
+  from = *x;
+  if (flat) shape_ravel(c->dims, x, &from);
+  if (!rule_axis(axis, from.rank, &a, c->err)) return false;
+  Dim n = from.dims[a];
+  same_as(c, x);
+  if (!shape_resize_axis(&from, axis, 0, out, c->err)) return false;
+  out->dims[a] = DIM_FRESH;
+  for (u32 i = 0; i < 3; i++) {
+    if (!want[i]) continue;
+    ArrayType *more = &out[c->count++];
+    *more = (ArrayType){.dtype = DT_i64, .rank = 1, .dims = {i == 1 ? n : DIM_FRESH}};
+    if (i != 1 || !flat) continue;
+    *more = *x;
+    more->dtype = DT_i64;
+    more->weak = false;
+  }
+  return true;
+}
+
 static bool infer_select(Infer *c) {
   const ArrayType *x = type_arg(c, 0), *y = type_arg(c, 1);
   ArrayType *out = c->out;
@@ -432,9 +466,20 @@ static bool infer_select(Infer *c) {
       return shape_take_along_axis(c->dims, x, y, axis, out, c->err);
     case OP_compress:
       if (!x || !y || !axis_of_arg(c, 2, 0, &flat, &axis)) return no_rule(c);
-      if (!given(c, 3) || !dim_of_arg(c, 3, 0, &n)) return fail(c, EK_unsupported, "the length is known only at run time");
+      if (!given(c, 3)) return fail(c, EK_unsupported, "the length is known only at run time"); /* the recorder makes an index of it */
+      if (!dim_of_arg(c, 3, 0, &n)) return no_rule(c);
       same_as(c, x);
       return shape_resize_axis(x, axis, n, out, c->err);
+    case OP_nonzero:
+      if (!x || x->rank == 0 || x->rank > c->capacity) return no_rule(c);
+      for (u32 d = 0; d < x->rank; d++) out[d] = (ArrayType){.dtype = DT_i64, .rank = 1, .dims = {DIM_FRESH}};
+      c->count = x->rank;
+      return true;
+    case OP_bincount: /* weights make it a sum */
+      if (!x || x->rank != 1 || dtype_kind(x->dtype) > DK_INT || (given(c, 1) && (!y || y->rank != 1))) return no_rule(c);
+      *out = (ArrayType){.dtype = y ? (y->dtype == DT_f32 ? DT_f32 : DT_f64) : DT_i64, .rank = 1, .dims = {DIM_FRESH}};
+      return !y || dim_equal(c->dims, x->dims[0], y->dims[0]) || fail(c, EK_shape, "the weights have another size");
+    case OP_unique: return infer_unique(c, x);
     case OP_sort:
     case OP_argsort:
       if (!x || given(c, 3)) return no_rule(c);

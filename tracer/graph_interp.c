@@ -41,12 +41,10 @@ static void learn_symbols(GraphRun *r, ValueId v) {
       r->syms[s] = x.i;
       r->known[s] = 1;
     } else if (x.kind == V_ARRAY) {
-      const ArrayType *t = value_type(r->graph, v);
-      for (u32 d = 0; d < t->rank && d < array_rank(x.array); d++)
-        if (t->dims[d] == p->syms.data[s].dim) {
-          r->syms[s] = x.array->geometry[d];
-          r->known[s] = 1;
-        }
+      u32 axis = p->syms.data[s].axis;
+      if (axis >= array_rank(x.array)) continue;
+      r->syms[s] = x.array->geometry[axis];
+      r->known[s] = 1;
     }
   }
 }

@@ -748,13 +748,21 @@ static void block_body(Parser *p) {
 static void symbol(Parser *p) {
   Graph *g = p->g;
   const char *s, *v = NULL;
-  u32 n = read_any_word(p, &s), vn = 0;
+  u32 n = read_any_word(p, &s), vn = 0, axis = 0;
   i64 lo = INT64_MIN, hi = INT64_MAX;
   SourceId from = 0;
   bool unbacked = false;
   char *name = p->bad ? NULL : read_temp_copy(p, s, n);
   if (read_take(p, "=")) {
-    if (read_peek(p) == '%') {
+    read_skip(p);
+    if (p->end - p->at > 6 && memcmp(p->at, "size(%", 6) == 0) {
+      p->at += 5;
+      unbacked = true;
+      vn = value_name(p, &v);
+      read_expect(p, ",");
+      axis = read_number(p);
+      read_expect(p, ")");
+    } else if (read_peek(p) == '%') {
       unbacked = true;
       vn = value_name(p, &v);
     } else if (read_peek(p) == '?') {
@@ -781,6 +789,7 @@ static void symbol(Parser *p) {
   Dim d = unbacked ? size_unbacked(&g->sizes, name, 0, lo, hi) : size_sym(&g->sizes, name, from, lo, hi, hint);
   if (!read_checked(p, d != DIM_NONE, "out of memory")) return;
   u32 sym = g->sizes.syms.count - 1;
+  g->sizes.syms.data[sym].axis = (u8)axis;
   if (v && !vec_push(g->alloc, &p->fixups, (Fixup){sym, v, vn})) read_checked(p, false, "out of memory");
   if (read_take_word(p, "same")) read_checked(p, size_assume(&g->sizes, REL_eq, d, read_dim(p)), "the sizes cannot be the same");
 }

@@ -5,6 +5,7 @@
  *   dce       nodes whose results nobody needs
  *   hoist     what stays the same in a loop moves before it (graph_hoist.c)
  *   captures  captured values that no block of a node uses
+ *   asserts   what is asked of sizes known at run time is asked as soon as they are (graph_asserts.c)
  *
  * Each pass only removes nodes, moves them outwards or replaces a value by one that stands before it, so the rounds end; the number of
  * rounds is bounded besides. In debug builds the verifier runs between passes. */
@@ -27,9 +28,17 @@ static ValueId find(const Pass *p, ValueId v) {
   return v;
 }
 
+static bool carries_size(const Graph *g, ValueId v) {
+  for (u32 i = 0; i < g->sizes.syms.count; i++)
+    if (g->sizes.syms.data[i].unbacked && g->sizes.syms.data[i].source == v) return true;
+  return false;
+}
+
 static void replace(Pass *p, ValueId from, ValueId to) {
   to = find(p, to);
   if (from == to) return;
+  u8 origin = p->g->values.data[to].origin;
+  if ((origin == GV_const || origin == GV_size) && carries_size(p->g, from)) return; /* a size is found where a value lies */
   if (!map_set(&p->to, from, to)) p->failed = true;
   p->changed = true;
 }
@@ -433,12 +442,16 @@ static void hoist(Pass *p) {
   if (!graph_hoist(p->g, p->blocks, p->count, &p->changed)) p->failed = true;
 }
 
+static void asserts(Pass *p) {
+  if (!graph_asserts(p->g, p->blocks, p->count, &p->changed)) p->failed = true;
+}
+
 /* ---- the driver -------------------------------------------------------------------------------------- */
 
 static const struct {
   const char *name;
   void (*run)(Pass *p);
-} passes[] = {{"fold", fold}, {"cse", cse}, {"dce", dce}, {"hoist", hoist}, {"captures", captures}};
+} passes[] = {{"fold", fold}, {"cse", cse}, {"dce", dce}, {"hoist", hoist}, {"captures", captures}, {"asserts", asserts}};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(WEFT_DEBUG)
 static bool still_valid(Graph *g, const char *pass) {

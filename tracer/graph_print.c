@@ -593,8 +593,11 @@ static void put_symbol(const Printer *p, const SizeSym *s) {
   buf_printf(out, "sym %s", s->name);
   if (s->unbacked) {
     buf_puts(out, " = ");
-    if (s->source < p->g->values.count && p->number[s->source]) put_value(p, s->source);
+    bool there = s->source < p->g->values.count && p->number[s->source], array = there && value_type(p->g, s->source)->rank > 0;
+    if (array) buf_puts(out, "size(");
+    if (there) put_value(p, s->source);
     else buf_putc(out, '?');
+    if (array) buf_printf(out, ", %u)", s->axis);
   } else if (s->source && s->source < p->g->guards.sources.items.count) {
     buf_puts(out, " = ");
     source_print(&p->g->guards, s->source, out);

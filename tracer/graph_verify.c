@@ -63,6 +63,23 @@ static void same_type(Verifier *v, TypeId have, TypeId want, const char *what, u
   wrong(v, "%s %u has another type", what, i);
 }
 
+static bool carries_axis(const Graph *g, ValueId x, u32 axis) {
+  u32 sym;
+  if (!size_is_sym(&g->sizes, value_type(g, x)->dims[axis], &sym)) return false;
+  return g->sizes.syms.data[sym].unbacked && g->sizes.syms.data[sym].source == x && g->sizes.syms.data[sym].axis == axis;
+}
+
+/* What flows from one value to the other: sizes that either carries itself may differ. */
+static void same_flow(Verifier *v, ValueId from, ValueId to, const char *what, u32 i) {
+  const Graph *g = v->g;
+  if (type_fits(v->g, type_at(v, from), type_at(v, to))) return;
+  const ArrayType *a = type_of(g, type_at(v, from)), *b = type_of(g, type_at(v, to));
+  bool fits = a && b && a->dtype == b->dtype && a->rank == b->rank && a->device == b->device;
+  for (u32 d = 0; fits && d < a->rank; d++)
+    fits = size_same(&v->g->sizes, a->dims[d], b->dims[d]) || carries_axis(g, from, d) || carries_axis(g, to, d);
+  if (!fits) wrong(v, "%s %u has another type", what, i);
+}
+
 static bool is_scalar(Verifier *v, ValueId x, DTypeKind kind) {
   const ArrayType *t = type_of(v->g, type_at(v, x));
   return t && t->rank == 0 && dtype_kind(t->dtype) == kind;
@@ -151,8 +168,8 @@ static void check_term(Verifier *v, BlockId id) {
         return;
       }
       for (u32 i = 0; i < results; i++) /* an associative scan's body gives what its left parameters are */
-        same_type(v, type_at(v, g->operands.data[b->term_first + i]),
-                  type_at(v, kind == NODE_ascan && i < b->params.count ? b->params.data[i] : g->nodes.data[n].result_first + i), "yielded value", i);
+        same_flow(v, g->operands.data[b->term_first + i], kind == NODE_ascan && i < b->params.count ? b->params.data[i] : g->nodes.data[n].result_first + i,
+                  "yielded value", i);
       return;
     }
     default: {
@@ -169,7 +186,7 @@ static void check_term(Verifier *v, BlockId id) {
         return;
       }
       for (u32 i = 0; i < x->carried; i++)
-        same_type(v, type_at(v, g->operands.data[b->term_first + i]), type_at(v, x->result_first + i), "carried value", i);
+        same_flow(v, g->operands.data[b->term_first + i], x->result_first + i, "carried value", i);
       for (u32 i = 0; i < stacked; i++) {
         const ArrayType *item = type_of(g, type_at(v, g->operands.data[b->term_first + x->carried + i]));
         const ArrayType *all = type_of(g, type_at(v, x->result_first + x->carried + i));
@@ -189,7 +206,11 @@ static void check_types(Verifier *v, const GraphNode *x, const ArrayType *types,
     return;
   }
   for (u32 i = 0; i < count; i++) {
-    TypeId t = graph_type(v->g, &types[i]);
+    ArrayType want_type = types[i];
+    const ArrayType *is = type_of(v->g, type_at(v, x->result_first + i));
+    for (u32 d = 0; is && d < want_type.rank && d < is->rank; d++)
+      if (want_type.dims[d] == DIM_FRESH) want_type.dims[d] = is->dims[d]; /* its symbol, or what that was found equal to */
+    TypeId t = graph_type(v->g, &want_type);
     bool item = x->kind == NODE_index && types[i].rank == 0; /* a saved number may be weak, as what was saved was */
     if (t && !type_same(v->g, t, type_at(v, x->result_first + i)) && !(item && type_fits(v->g, t, type_at(v, x->result_first + i)))) {
       Buf want;
@@ -360,8 +381,8 @@ static void check_control(Verifier *v, NodeId n, const GraphNode *x) {
           return;
         }
         for (u32 i = 0; i < x->carried; i++) {
-          same_type(v, type_at(v, b->params.data[i]), type_at(v, x->result_first + i), "carried parameter", i);
-          same_type(v, type_at(v, b->params.data[i]), type_at(v, g->operands.data[x->operand_first + i]), "initial value", i);
+          same_flow(v, b->params.data[i], x->result_first + i, "carried parameter", i);
+          same_flow(v, g->operands.data[x->operand_first + i], b->params.data[i], "initial value", i);
         }
         for (u32 i = 0; i < x->xs; i++) {
           const ArrayType *all = type_of(g, type_at(v, g->operands.data[x->operand_first + x->carried + i]));

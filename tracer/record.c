@@ -22,7 +22,8 @@ Outcome rec_stuck(Recorder *r, u32 reason, const char *fmt, ...) {
 
 RecMark rec_mark(Recorder *r) {
   return (RecMark){.graph = graph_mark(r->g), .avs = r->avs.count, .items = r->items.count, .sources = r->source_av.count,
-                   .trail = r->trail.count, .cells = r->cells.count, .straight = r->straight.count, .frames = r->frames.count,
+                   .trail = r->trail.count, .cells = r->cells.count, .straight = r->straight.count, .masks = r->masks.count, .anchored = r->anchored.count,
+                   .positions = r->positions.count, .frames = r->frames.count,
                    .safe_exit = r->safe_exit, .lifted_loops = r->lifted_loops, .lifted_ifs = r->lifted_ifs,
                    .cold_exits = r->cold_exits, .loop = r->loop};
 }
@@ -34,6 +35,9 @@ void rec_rollback(Recorder *r, const RecMark *m) {
   r->items.count = m->items;
   if (r->cells.count > m->cells) r->cells.count = m->cells;
   if (r->straight.count > m->straight) r->straight.count = m->straight;
+  if (r->masks.count > m->masks) r->masks.count = m->masks;
+  if (r->anchored.count > m->anchored) r->anchored.count = m->anchored;
+  if (r->positions.count > m->positions) r->positions.count = m->positions;
   while (r->frames.count > m->frames) rec_pop(r);
   r->safe_exit = m->safe_exit;
   r->lifted_loops = m->lifted_loops;
@@ -717,6 +721,9 @@ void recorder_free(Recorder *r) {
   vec_free(alloc, &r->frames);
   vec_free(alloc, &r->cells);
   vec_free(alloc, &r->straight);
+  vec_free(alloc, &r->masks);
+  vec_free(alloc, &r->anchored);
+  vec_free(alloc, &r->positions);
 }
 
 WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *name, RecordResult *out) {

@@ -5,6 +5,7 @@
  *        arithmetic and built-ins   record_ops.c      lists, records, indices, paths   record_data.c
  *        calls, inlined             record_call.c     if, while, for                   record_flow.c
  *        exits                      record_exit.c          calls on types alone          abstract.c
+ *        sizes known at run time    record_sizes.c
  *
  * Steps are atomic: one that cannot be captured leaves the state as it was before it (OUT_STUCK). */
 #ifndef WEFT_TRACER_RECORD_H
@@ -75,6 +76,8 @@ typedef struct RecLoop {
   u32 sizes_before;  /* size expressions that stood before the loop */
   RecReturn ret;
   u32 ret_at;        /* in types: the flag, behind it what is returned */
+  VEC(u32) free;     /* for each, the axes whose sizes change from trip to trip */
+  bool peeled;       /* the first trip stands before it */
 } RecLoop;
 
 typedef struct Scope {
@@ -91,6 +94,11 @@ typedef struct RecStraight { /* loops that are recorded trip by trip */
   char why[160];
 } RecStraight;
 
+typedef struct RecMask { /* a mask and its places: results of one node */
+  ValueId mask;
+  NodeId node;
+} RecMask;
+
 typedef struct Recorder {
   Vm *vm;
   Graph *g;
@@ -105,6 +113,9 @@ typedef struct Recorder {
   VEC(RecCell) cells;
   u64 exit_number; /* exits made so far, counted from 1 */
   VEC(RecStraight) straight;
+  VEC(RecMask) masks;
+  VEC(u32) anchored;    /* unbacked symbols that have an anchor */
+  VEC(u32) positions;   /* values that are positions of loops: never negative */
   RecLoop *loop;        /* innermost loop being lifted */
   u32 safe_exit;        /* where failed checks of the current block go; UINT32_MAX: not made yet */
   u32 no_exits;         /* > 0: inside the body of an explicit construct: cold exits are not allowed */
@@ -121,6 +132,7 @@ typedef struct Recorder {
   u32 root_extent;
   bool noted_types;     /* a carried type changed: the loop is tried again behind its first trip */
   bool back_edge;       /* the last step was a `loop` */
+  RecLoop *widens;      /* a loop in which more sizes change than `free` says: tried again */
   RecLoop *lacks;       /* a loop that has to carry cell `lacks_module`, `lacks_slot` as well */
   struct Module *lacks_module;
   u32 lacks_slot, lacks_cell;
@@ -164,7 +176,7 @@ bool av_same_tree(Recorder *r, Av a, Av b);        /* equal but for the values o
 /* ---- speculation ---- */
 typedef struct RecMark {
   GraphMark graph;
-  u32 avs, items, sources, trail, cells, straight, frames;
+  u32 avs, items, sources, trail, cells, straight, frames, masks, anchored, positions;
   u32 safe_exit;
   u32 lifted_loops, lifted_ifs, cold_exits;
   RecLoop *loop;
@@ -221,6 +233,27 @@ Outcome rec_return_carry(Recorder *r, RecLoop *l, ValueVec *init); /* flag and z
 /* The flag and what is returned, at the end of a block of the loop. ret 0: nothing is returned here. */
 bool rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out);
 Av rec_return_result(Recorder *r, const RecLoop *l, NodeId loop, ValueId *flag);
+/* ---- sizes known at run time only (record_sizes.c) ---- */
+/* The DimCtx of the instruction that is recorded: what it asks of sizes becomes guards, of unbacked ones checks. */
+void rec_dims_init(Recorder *r, GuardDims *d, const char *what);
+/* What to do when a rule said no: out of memory, not known, or an error of the program. */
+Outcome rec_dims_no(Recorder *r, const GuardDims *d, const char *what, const RuleError *err);
+void rec_carry(Recorder *r, Dim d, ValueId carrier, u32 axis);
+Outcome rec_anchor(Recorder *r, Dim d); /* marks where checks of an unbacked symbol will stand */
+/* DIM_FRESH among the dimensions of an operation's results becomes one new size, *d (0: there was none). The anchor comes when the
+ * node stands: rec_freshen, graph_node, rec_settle. */
+Outcome rec_freshen(Recorder *r, ArrayType *results, u32 count, Dim *d);
+Outcome rec_settle(Recorder *r, NodeId node, Dim d);
+/* A result of a construct: sizes of the axes in `free`, and those made inside it, become ones that the result carries. */
+Outcome rec_escape(Recorder *r, ValueId result, u32 free);
+/* The places where a mask is true, one array for each of its axes; asked again, the same ones. */
+Outcome rec_mask_places(Recorder *r, ValueId mask, ValueId *places);
+/* What is known of a rank-0 integer. */
+SizeRange rec_range(Recorder *r, ValueId v);
+/* An end of a slice with a positive step over an axis of size n, as a size that is negative for certain or never. */
+Outcome rec_bound(Recorder *r, Av a, Dim n, Dim *out);
+/* An integer where a size is asked for: checked to be none below 0. */
+Outcome rec_size(Recorder *r, Av a, Dim *out);
 
 /* ---- module variables and refs ---- */
 Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell);

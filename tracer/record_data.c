@@ -172,7 +172,7 @@ static Outcome item_int(Recorder *r, Indexing *ix, IndexItem *it, Av a, Dim n) {
   Dim d;
   ValueId v = av_value(r, a);
   it->kind = INDEX_int;
-  if (v && value_dim(g, v, &d) && d != DIM_NONE && !size_is_unbacked(&g->sizes, n)) {
+  if (v && value_dim(g, v, &d) && d != DIM_NONE && !size_is_unbacked(&g->sizes, n) && !size_is_unbacked(&g->sizes, d)) {
     i64 at, size;
     if (!size_hint(&g->sizes, d, &at) || !size_hint(&g->sizes, n, &size)) return OUT_FAIL;
     if (at < -size || at >= size) return rec_stuck(r, REASON_raises, "index %lld is out of range", (long long)at);
@@ -194,17 +194,22 @@ static Outcome item_int(Recorder *r, Indexing *ix, IndexItem *it, Av a, Dim n) {
   return rec_check(r, CHECK_index, checked, 2);
 }
 
-static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a) {
+static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a, Dim axis, bool forward) {
   Value v;
   a = av_force(r, a);
   if (!a) return OUT_FAIL;
   if (av_const_value(r, a, &v) && v.kind == V_NIL) return OUT_GO;
   ValueId n = av_value(r, a);
   Dim d;
-  if (!n || !value_dim(r->g, n, &d) || d == DIM_NONE)
-    return rec_stuck(r, REASON_data_dependent_shape, "a slice with bounds known only at run time");
   i64 now;
   SizePool *p = &r->g->sizes;
+  bool known = n && value_dim(r->g, n, &d) && d != DIM_NONE;
+  bool sign = known && (!size_is_unbacked(p, d) || size_prove(p, REL_lt, d, 0) != TRUTH_unknown);
+  if (!known || !sign) {
+    if (!n || part == 2 || !forward) return rec_stuck(r, REASON_data_dependent_shape, "a slice with bounds known only at run time");
+    Outcome o = rec_bound(r, a, axis, &d);
+    if (o != OUT_GO) return o;
+  }
   if (part == 2 && !size_is_const(p, d, &now)) { /* the length's formula needs the step itself, and the signs of the ends */
     if (!rec_literal(r, a, "slice step", &now)) return rec_stuck(r, REASON_literal_needed, "the step of a slice must be known");
     if ((d = size_const(p, now)) == DIM_NONE) return OUT_FAIL;
@@ -215,6 +220,18 @@ static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a) {
   it->part[part] = PART_dim;
   it->at[part] = d;
   return OUT_GO;
+}
+
+static bool is_nil(Recorder *r, Av a) {
+  Value v;
+  return av_const_value(r, a, &v) && v.kind == V_NIL;
+}
+
+/* Places of a mask are in bounds. */
+static bool is_mask_place(const Recorder *r, ValueId v) {
+  for (u32 i = 0; i < r->masks.count; i++)
+    if (v - graph_node_at(r->g, r->masks.data[i].node)->result_first < graph_node_at(r->g, r->masks.data[i].node)->result_count) return true;
+  return false;
 }
 
 static Outcome build_index(Recorder *r, ValueId x, const u8 *kinds, u32 count, const Av *regs, Indexing *ix) {
@@ -243,14 +260,17 @@ static Outcome build_index(Recorder *r, ValueId x, const u8 *kinds, u32 count, c
         it->kind = INDEX_ellipsis;
         axis += t.rank - used;
         break;
-      case IX_SLICE:
+      case IX_SLICE: {
+        i64 step = 1;
+        bool forward = is_nil(r, regs[at + 2]) || (av_known_int(r, regs[at + 2], &step) && step > 0);
         it->kind = INDEX_slice;
         for (u32 p = 0; p < 3; p++) {
-          Outcome o = slice_part(r, it, p, regs[at++]);
+          Outcome o = slice_part(r, it, p, regs[at++], t.dims[axis], forward);
           if (o != OUT_GO) return o;
         }
         axis++;
         break;
+      }
       default: {
         Av a = av_force(r, regs[at++]);
         ValueId v = a ? av_value(r, a) : 0;
@@ -268,7 +288,7 @@ static Outcome build_index(Recorder *r, ValueId x, const u8 *kinds, u32 count, c
         } else if (dtype_kind(vt->dtype) == DK_INT) {
           it->kind = INDEX_array;
           ValueId checked[2] = {v, graph_size(g, t.dims[axis])};
-          Outcome o = rec_check(r, CHECK_index, checked, 2);
+          Outcome o = is_mask_place(r, v) ? OUT_GO : rec_check(r, CHECK_index, checked, 2);
           if (o != OUT_GO) return o;
           axis++;
         } else {
@@ -291,20 +311,59 @@ static bool has_mask(const Indexing *ix) {
   return false;
 }
 
+/* Each mask becomes the places where it is true, an index array for each of its axes: in bounds by construction. */
+static Outcome expand_masks(Recorder *r, ValueId x, Indexing *ix) {
+  const Indexing old = *ix;
+  const ArrayType t = *value_type(r->g, x);
+  u32 axis = 0, used = 0;
+  for (u32 i = 0; i < old.nitems; i++) {
+    u8 kind = old.items[i].kind;
+    if (kind == INDEX_mask) used += value_type(r->g, old.operands[old.items[i].at[0] - 1])->rank;
+    else used += kind == INDEX_int || kind == INDEX_slice || kind == INDEX_array;
+  }
+  ix->nitems = ix->count = 0;
+  for (u32 i = 0; i < old.nitems; i++) {
+    IndexItem it = old.items[i];
+    if (it.kind != INDEX_mask) {
+      for (u32 k = 0; k < 3; k++) {
+        if (it.part[k] != PART_operand) continue;
+        ix->operands[ix->count++] = old.operands[it.at[k] - 1];
+        it.at[k] = ix->count;
+      }
+      ix->items[ix->nitems++] = it;
+      axis += it.kind == INDEX_ellipsis ? t.rank - used : it.kind != INDEX_newaxis;
+      continue;
+    }
+    ValueId mask = old.operands[it.at[0] - 1], places[TYPE_MAX_RANK];
+    const ArrayType m = *value_type(r->g, mask);
+    GuardDims dims;
+    RuleError err = {.text = "a mask does not fit"};
+    rec_dims_init(r, &dims, "mask");
+    for (u32 d = 0; d < m.rank; d++, axis++)
+      if (axis >= t.rank || !dim_equal(&dims.base, m.dims[d], t.dims[axis])) return rec_dims_no(r, &dims, "index", &err);
+    Outcome o = rec_mask_places(r, mask, places);
+    if (o != OUT_GO) return o;
+    if (ix->nitems + m.rank > INDEX_ITEMS_MAX - (old.nitems - i)) return rec_stuck(r, REASON_graph_size, "a long index");
+    for (u32 d = 0; d < m.rank; d++) {
+      ix->operands[ix->count++] = places[d];
+      ix->items[ix->nitems++] = (IndexItem){.kind = INDEX_array, .part = {PART_operand}, .at = {ix->count}};
+    }
+  }
+  return OUT_GO;
+}
+
 static Outcome index_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const Av *regs, Av *out) {
   Indexing ix;
   ValueId x = av_value(r, obj);
   Outcome o = build_index(r, x, kinds, count, regs, &ix);
   if (o != OUT_GO) return o;
-  if (has_mask(&ix)) return rec_stuck(r, REASON_data_dependent_shape, "an array indexed by a mask");
+  if (has_mask(&ix) && (o = expand_masks(r, x, &ix)) != OUT_GO) return o;
   GuardDims dims;
-  guard_dims_init(&dims, &r->g->guards, &r->g->sizes, "index", here(r));
+  rec_dims_init(r, &dims, "index");
   ArrayType result;
   RuleError err = {0};
-  if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &result, &err)) {
-    if (r->g->failed || dims.failed) return OUT_FAIL;
-    return rec_stuck(r, err.kind == EK_unsupported ? REASON_data_dependent_shape : REASON_raises, "index: %s", err.text);
-  }
+  if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &result, &err) || dims.unknown)
+    return rec_dims_no(r, &dims, "index", &err);
   return made(r, av_num(r, graph_index(r->g, x, ix.operands, ix.count, ix.items, ix.nitems, graph_type(r->g, &result))), out);
 }
 
@@ -457,17 +516,18 @@ static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, con
       return rec_stuck(r, REASON_no_rule, "`%s=` of %s into %s through an index array", bc_info[op].name, dtype_name(pair[1]->dtype), dtype_name(dtype));
   }
   if ((o = store_value(r, value, dtype, &v)) != OUT_GO) return o;
-  if (has_mask(&ix) && value_type(r->g, v)->rank > 0) return rec_stuck(r, REASON_data_dependent_shape, "an array stored through a mask");
+  bool spread = has_mask(&ix) && (value_type(r->g, v)->rank > 0 || combine); /* else one value, wherever the mask is true */
+  if (spread && (o = expand_masks(r, x, &ix)) != OUT_GO) return o;
   /* the value must broadcast to what the index selects */
   GuardDims dims;
-  guard_dims_init(&dims, &r->g->guards, &r->g->sizes, "index", here(r));
+  rec_dims_init(r, &dims, "index");
   if (value_type(r->g, v)->rank > 0) {
     ArrayType part, both;
     RuleError err = {0};
     if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &part, &err))
-      return r->g->failed || dims.failed ? OUT_FAIL : rec_stuck(r, REASON_raises, "index: %s", err.text);
+      return rec_dims_no(r, &dims, "index", &err);
     const ArrayType *pair[2] = {&part, value_type(r->g, v)};
-    if (!rule_broadcast(&dims.base, 2, pair, &both, &err)) return rec_stuck(r, REASON_raises, "store: %s", err.text);
+    if (!rule_broadcast(&dims.base, 2, pair, &both, &err) || dims.unknown) return rec_dims_no(r, &dims, "store", &err);
     bool fits = both.rank == part.rank;
     for (u32 d = 0; d < both.rank && fits; d++) fits = size_same(&r->g->sizes, both.dims[d], part.dims[d]);
     if (!fits) return rec_stuck(r, REASON_raises, "a store of a larger array");

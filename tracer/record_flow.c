@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+typedef VEC(Dim) DimVec;
+
 /* ---- what a loop carries --------------------------------------------------------------------------------- */
 
 static Av *loc_at(Recorder *r, const RecLoc *l) { return l->cell ? &r->cells.data[l->index].value : &rec_top(r)->regs[l->index]; }
@@ -32,7 +34,7 @@ Outcome rec_cell_write(Recorder *r, u32 cell, Av value) {
 
 /* The carried leaves as they are now, in order; false: a tree or type is another one than at the head. `returning`: nobody
  * reads the registers any more, they stay what they were at the head. */
-static Outcome carried_values(Recorder *r, const RecLoop *l, bool returning, ValueVec *out) {
+static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec *out) {
   AvVec leaves = {0};
   Outcome o = OUT_GO;
   for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
@@ -53,18 +55,25 @@ static Outcome carried_values(Recorder *r, const RecLoop *l, bool returning, Val
       o = OUT_FAIL;
       break;
     }
-    for (u32 k = 0; k < leaves.count; k++) {
-      ValueId v = av_value(r, leaves.data[k]);
-      TypeId want = l->types.data[loc->first + k], have = r->g->values.data[v].type;
+    for (u32 k_leaf = 0; k_leaf < leaves.count; k_leaf++) {
+      ValueId v = av_value(r, leaves.data[k_leaf]);
+      TypeId want = l->types.data[loc->first + k_leaf], have = r->g->values.data[v].type;
       if (want != have) {
         const ArrayType *w = type_of(r->g, want), *h = type_of(r->g, have);
-        bool same = w->dtype == h->dtype && w->weak == h->weak && w->rank == h->rank && w->device == h->device;
-        for (u32 d = 0; d < w->rank && same; d++) same = size_same(&r->g->sizes, w->dims[d], h->dims[d]);
-        if (!same) {
+        bool same = w->dtype == h->dtype && w->weak == h->weak && w->rank == h->rank && w->device == h->device, fits = same;
+        for (u32 d = 0; d < w->rank && same; d++) {
+          i64 k;
+          if (l->free.data[loc->first + k_leaf] >> d & 1 || size_same(&r->g->sizes, w->dims[d], h->dims[d])) continue;
+          fits = false;
+          if (size_is_const(&r->g->sizes, w->dims[d], &k) && !l->peeled) same = false; /* it may change once only */
+          else l->free.data[loc->first + k_leaf] |= 1u << d;
+        }
+        if (!fits) {
           char a[80], b[80];
           rule_shape_text(w, a, sizeof a);
           rule_shape_text(h, b, sizeof b);
-          r->noted_types = true;
+          if (same) r->widens = l;
+          else r->noted_types = true;
           o = rec_stuck(r, w->dtype == h->dtype && w->weak == h->weak ? REASON_loop_shapes : REASON_loop_types,
                         "a variable of the loop changes from %s%s%s to %s%s%s", w->weak ? "weak " : "", dtype_name(w->dtype), w->rank ? a : "",
                         h->weak ? "weak " : "", dtype_name(h->dtype), h->rank ? b : "");
@@ -100,15 +109,18 @@ typedef struct Arm {
 
 typedef struct Merge {
   ValueVec yields[2];
+  VEC(u32) free; /* for each, the axes whose sizes the arms do not share */
   VEC(u8) unused;
 } Merge;
 
-static bool same_type(Recorder *r, TypeId x, TypeId y) {
+/* *free: the axes of which the sizes may differ. */
+static bool same_type(Recorder *r, TypeId x, TypeId y, u32 *free) {
+  *free = 0;
   if (x == y) return true;
   const ArrayType *a = type_of(r->g, x), *b = type_of(r->g, y);
   if (a->dtype != b->dtype || a->weak != b->weak || a->rank != b->rank || a->device != b->device) return false;
   for (u32 d = 0; d < a->rank; d++)
-    if (!size_same(&r->g->sizes, a->dims[d], b->dims[d])) return false;
+    if (!size_same(&r->g->sizes, a->dims[d], b->dims[d])) *free |= 1u << d;
   return true;
 }
 
@@ -123,12 +135,13 @@ static Outcome merge_place(Recorder *r, Merge *m, Av a, Av b) {
   }
   for (u32 i = 0; i < x.count && o == OUT_GO; i++) {
     ValueId v = av_value(r, x.data[i]), w = b ? av_value(r, y.data[i]) : 0;
-    if (b && !same_type(r, r->g->values.data[v].type, r->g->values.data[w].type)) {
+    u32 free = 0;
+    if (b && !same_type(r, r->g->values.data[v].type, r->g->values.data[w].type, &free)) {
       const ArrayType *s = value_type(r->g, v), *t = value_type(r->g, w);
       o = rec_stuck(r, REASON_branch_merge, "the arms give %s%s and %s%s", s->weak ? "weak " : "", dtype_name(s->dtype), t->weak ? "weak " : "", dtype_name(t->dtype));
       break;
     }
-    if (!vec_push(&r->vm->alloc, &m->yields[0], v) || (b && !vec_push(&r->vm->alloc, &m->yields[1], w))) o = OUT_FAIL;
+    if (!vec_push(&r->vm->alloc, &m->free, free) || !vec_push(&r->vm->alloc, &m->yields[0], v) || (b && !vec_push(&r->vm->alloc, &m->yields[1], w))) o = OUT_FAIL;
   }
   vec_free(&r->vm->alloc, &x);
   vec_free(&r->vm->alloc, &y);
@@ -141,6 +154,7 @@ static bool state_dirty(const RecState *s, u32 i) { return i < s->ncells && s->c
 static void drop_merge(Recorder *r, Merge *m) {
   vec_free(&r->vm->alloc, &m->yields[0]);
   vec_free(&r->vm->alloc, &m->yields[1]);
+  vec_free(&r->vm->alloc, &m->free);
 }
 
 /* Records one arm into a block of its own, left open unless it ended. */
@@ -160,7 +174,7 @@ static Outcome record_arm(Recorder *r, const RecState *base, u32 pc, u32 join, b
     o = rec_run(r, &s);
   }
   if (o == OUT_STUCK) {
-    if (r->no_exits || r->lacks || r->noted_types) return OUT_STUCK;
+    if (r->no_exits || r->lacks || r->widens || r->noted_types) return OUT_STUCK;
     u32 reason = r->reason == REASON_effect_output ? REASON_arm_output : force_cold ? REASON_arm_types : REASON_arm_break;
     Span at = force_cold ? (Span){0} : r->why_span;
     rec_rollback(r, &mark);
@@ -327,6 +341,8 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
     o = OUT_ENDED;
     goto done;
   }
+  for (u32 i = 0; i < merge.free.count; i++)
+    if ((o = rec_escape(r, node_result(r->g, node, i), merge.free.data[i])) != OUT_GO) goto done;
   /* put the results where the values were, in the same order */
   AvVec leaves = {0};
   for (u32 i = 0; i < merge.yields[0].count && o == OUT_GO; i++) {
@@ -408,7 +424,7 @@ Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 when_true, u32 when
   if (!rec_save(r, &base)) return OUT_FAIL;
   r->nest++;
   Outcome o = branch_once(r, s, p, pc, join, -1, &base, 0);
-  if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->noted_types) {
+  if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->widens && !r->noted_types) {
     char why[sizeof r->why];
     memcpy(why, r->why, sizeof why);
     rec_rollback(r, &start);
@@ -485,12 +501,29 @@ static Outcome collect_locs(Recorder *r, RecLoop *l, const Extent *e) {
   return ok ? OUT_GO : OUT_FAIL;
 }
 
-/* The carried values as parameters of the cursor's block, standing where they belong. */
-static bool place_params(Recorder *r, RecLoop *l, BlockId b) {
+/* A parameter for a leaf: sizes that change are its own. */
+static ValueId leaf_param(Recorder *r, const RecLoop *l, BlockId b, u32 i, DimVec *sizes) {
+  Graph *g = r->g;
+  ArrayType t = *type_of(g, l->types.data[i]);
+  Dim fresh[TYPE_MAX_RANK];
+  for (u32 d = 0; d < t.rank; d++) {
+    fresh[d] = 0;
+    if (!(l->free.data[i] >> d & 1)) continue;
+    if ((fresh[d] = size_unbacked(&g->sizes, NULL, 0, 0, SIZE_LIMIT - 1)) == DIM_NONE || !vec_push(&r->vm->alloc, sizes, fresh[d])) return 0;
+    t.dims[d] = fresh[d];
+  }
+  ValueId p = graph_param(g, b, l->free.data[i] ? graph_type(g, &t) : l->types.data[i]);
+  for (u32 d = 0; p && d < t.rank; d++)
+    if (fresh[d]) rec_carry(r, fresh[d], p, d);
+  return p;
+}
+
+/* The carried values as parameters of the cursor's block, standing where they belong. *sizes: the new ones. */
+static bool place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, DimVec *sizes) {
   AvVec leaves = {0};
   bool ok = true;
   for (u32 i = 0; i < l->types.count && ok; i++) {
-    Av a = av_num(r, graph_param(r->g, b, l->types.data[i]));
+    Av a = av_num(r, leaf_param(r, l, b, i, sizes));
     ok = a && vec_push(&r->vm->alloc, &leaves, a);
   }
   u32 next = 0;
@@ -498,11 +531,19 @@ static bool place_params(Recorder *r, RecLoop *l, BlockId b) {
     RecLoc *loc = &l->locs.data[i];
     Av a = av_rebuild(r, loc->before, leaves.data, &next);
     *loc_at(r, loc) = a;
+    if (a && !loc->cell && loc->index == position) ok = vec_push(&r->vm->alloc, &r->positions, av_value(r, a));
     if (loc->cell) r->cells.data[loc->index].dirty = true; /* an exit inside the loop writes it back */
-    ok = a || !loc->before;
+    ok &= a || !loc->before;
   }
   vec_free(&r->vm->alloc, &leaves);
   return ok;
+}
+
+static Outcome anchor_sizes(Recorder *r, DimVec *sizes) {
+  Outcome o = OUT_GO;
+  for (u32 i = 0; i < sizes->count && o == OUT_GO; i++) o = rec_anchor(r, sizes->data[i]);
+  sizes->count = 0;
+  return o;
 }
 
 static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecState *base, NodeId *made) {
@@ -511,6 +552,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
   const Proto *p = rec_top(r)->code->proto;
   ValueVec init = {0};
   AvVec leaves = {0};
+  DimVec sizes = {0};
   Outcome o = OUT_GO;
   l->types.count = 0;
   for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
@@ -526,14 +568,17 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
     }
   }
   if (o == OUT_GO && l->ret.asked) o = rec_return_carry(r, l, &init);
+  while (o == OUT_GO && l->free.count < l->types.count)
+    if (!vec_push(alloc, &l->free, 0)) o = OUT_FAIL;
   if (l->types.count > 512) o = rec_stuck(r, REASON_graph_size, "a loop with many variables");
   u32 body_pc = 0;
   RecFrame *f = rec_top(r);
-  u32 *stale = NULL, nstale = 0, head_exit = NO_EXIT;
+  u32 *stale = NULL, nstale = 0, head_exit = NO_EXIT, position = e->kind == EXT_FOR ? ins_a(p->code[e->head]) + 1u : UINT32_MAX;
   /* condition */
   BlockId cond = 0, body = 0;
   if (o == OUT_GO && !(cond = graph_open(g))) o = OUT_FAIL;
-  if (o == OUT_GO && !place_params(r, l, cond)) o = OUT_FAIL;
+  if (o == OUT_GO && !place_params(r, l, cond, position, &sizes)) o = OUT_FAIL;
+  if (o == OUT_GO) o = anchor_sizes(r, &sizes);
   if (o == OUT_GO && e->kind == EXT_FOR) {
     u32 a = ins_a(p->code[e->head]);
     Av more;
@@ -564,7 +609,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
   /* body */
   if (o == OUT_GO) rec_restore(r, base);
   if (o == OUT_GO && !(l->body = body = graph_open(g))) o = OUT_FAIL;
-  if (o == OUT_GO && !place_params(r, l, body)) o = OUT_FAIL;
+  if (o == OUT_GO && !place_params(r, l, body, position, &sizes)) o = OUT_FAIL;
   if (o == OUT_GO) {
     f = rec_top(r);
     f->pc = e->head;
@@ -573,6 +618,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
       if (exit == UINT32_MAX) o = r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_types, "a variable of the loop cannot be rebuilt");
       else r->safe_exit = head_exit = exit;
     }
+    if (o == OUT_GO) o = anchor_sizes(r, &sizes);
     for (u32 i = 0; i < nstale; i++) {
       bool carried = false;
       for (u32 k = 0; k < l->locs.count; k++) carried |= !l->locs.data[k].cell && l->locs.data[k].index == stale[i];
@@ -608,6 +654,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
     g->nodes.data[node].exit = head_exit; /* polls */
     rec_restore(r, base);
     leaves.count = 0;
+    for (u32 i = 0; i < l->types.count && o == OUT_GO; i++) o = rec_escape(r, node_result(g, node, i), l->free.data[i]);
     for (u32 i = 0; i < l->types.count && o == OUT_GO; i++) {
       Av a = av_num(r, node_result(g, node, i));
       if (!a || !vec_push(alloc, &leaves, a)) o = OUT_FAIL;
@@ -626,6 +673,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
   if (stale) mem_free(alloc, stale, sizeof *stale * (base->nregs + 1));
   vec_free(alloc, &init);
   vec_free(alloc, &leaves);
+  vec_free(alloc, &sizes);
   return o;
 }
 
@@ -638,7 +686,7 @@ static Outcome return_behind(Recorder *r, const Scope *s, const RecLoop *l, Node
   if (!ret || !rec_save(r, &base)) return OUT_FAIL;
   RecMark start = rec_mark(r);
   Outcome o = branch_once(r, s, flag, pc, l->end, -1, &base, ret);
-  if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->noted_types) {
+  if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->widens && !r->noted_types) {
     rec_rollback(r, &start);
     rec_restore(r, &base);
     o = branch_once(r, s, flag, pc, l->end, 1, &base, ret);
@@ -647,11 +695,11 @@ static Outcome return_behind(Recorder *r, const Scope *s, const RecLoop *l, Node
   return o;
 }
 
-enum { LIFT_TRIES = 6 };
+enum { LIFT_TRIES = 8 };
 
-static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent) {
+static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
   const Extent *e = &rec_top(r)->code->proto->extents[extent];
-  RecLoop l = {.depth = rec_depth(r), .extent = extent, .els = e->els, .end = e->end};
+  RecLoop l = {.depth = rec_depth(r), .extent = extent, .els = e->els, .end = e->end, .peeled = peeled};
   if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "loops nested too deep");
   Outcome o = collect_locs(r, &l, e);
   r->nest++;
@@ -665,19 +713,26 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent) {
     }
     r->noted_types = false;
     r->lacks = NULL;
+    r->widens = NULL;
     NodeId made = 0;
     if (!l.ret.asked) l.sizes_before = r->g->sizes.nodes.count;
     o = lift_once(r, &l, e, &base, &made);
     r->safe_exit = safe;
     if (o == OUT_GO && l.ret.asked) o = return_behind(r, s, &l, made);
     if (o == OUT_STUCK) {
-      bool more = r->lacks == &l && try + 1 < LIFT_TRIES;
+      bool more = (r->lacks == &l || r->widens == &l) && try + 1 < LIFT_TRIES, widens = r->widens == &l;
+      r->widens = NULL;
       u16 reason = r->reason;
       Span span = r->why_span;
       rec_rollback(r, &mark);
       rec_restore(r, &base);
       r->reason = reason;
       r->why_span = span;
+      if (more && widens) {
+        o = OUT_GO;
+        rec_state_free(r, &base);
+        continue;
+      }
       if (more) {
         u32 cell = r->lacks_cell;
         r->lacks = NULL;
@@ -698,6 +753,7 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent) {
   r->nest--;
   vec_free(&r->vm->alloc, &l.locs);
   vec_free(&r->vm->alloc, &l.types);
+  vec_free(&r->vm->alloc, &l.free);
   return o;
 }
 
@@ -735,7 +791,7 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
     r->why_span = p->spans[f->pc];
     return OUT_STUCK;
   }
-  Outcome o = lift_loop(r, s, extent);
+  Outcome o = lift_loop(r, s, extent, st != NULL);
   if (o != OUT_STUCK) return o;
   if (r->lacks) return o; /* an outer loop has to carry more first */
   bool types = r->noted_types;

@@ -44,7 +44,13 @@ static ValueId size_arithmetic(Recorder *r, u32 bc, ValueId a, ValueId b) {
     default: return 0;
   }
   i64 hint;
-  if (d == DIM_NONE || !size_hint(p, d, &hint) || hint >> DIM_HINT_LIMIT_BITS != hint >> 63) return 0;
+  if (d == DIM_NONE) return 0;
+  if (size_is_unbacked(p, d)) { /* no products: they could leave i64 */
+    if (bc == BC_mul && !size_is_const(p, x, &hint) && !size_is_const(p, y, &hint)) return 0;
+    if (!size_range(p, d).fits) return 0;
+  } else if (!size_hint(p, d, &hint) || hint >> DIM_HINT_LIMIT_BITS != hint >> 63) {
+    return 0;
+  }
   bool weak = value_type(r->g, a)->weak && value_type(r->g, b)->weak;
   return graph_size_typed(r->g, d, DT_i64, weak);
 }
@@ -243,7 +249,13 @@ static Outcome list_setting(Recorder *r, u32 param, Av a, bool shape, bool liter
         return rec_stuck(r, REASON_literal_needed, "pairs of sizes must be known");
       continue;
     }
-    if (pairs || !av_dim(r, item, &dims[i])) return rec_stuck(r, REASON_data_dependent_shape, "a list of sizes holds %s", av_kind_text(r, item));
+    if (pairs) return rec_stuck(r, REASON_data_dependent_shape, "a list of sizes holds %s", av_kind_text(r, item));
+    if (shape) {
+      Outcome o = rec_size(r, item, &dims[i]);
+      if (o != OUT_GO) return o;
+    } else if (!av_dim(r, item, &dims[i])) {
+      return rec_stuck(r, REASON_data_dependent_shape, "a list of sizes holds %s", av_kind_text(r, item));
+    }
     known &= literal ? rec_literal(r, item, "axis", &ints[i]) : av_known_int(r, item, &ints[i]);
   }
   if (pairs || (known && !shape)) *out = attr_ints(r->g, param, ints, pairs ? 2 * n : n, pairs);
@@ -272,6 +284,11 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
         return OUT_GO;
       default: break;
     }
+  }
+  bool size = shape || named(p, "num") || named(p, "size") || named(p, "minlength") || named(p, "n") || named(p, "m");
+  if (size && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0) {
+    Outcome o = rec_size(r, a, &d);
+    if (o != OUT_GO) return o;
   }
   if (av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0 && av_dim(r, a, &d)) {
     if (shape) {
@@ -324,13 +341,6 @@ static bool fold(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
   *o = made(r, av_const(r, v), out);
   value_drop(r->vm, v);
   return true;
-}
-
-static bool emit_size_check(void *ctx, Dim a, Dim b) {
-  Recorder *r = ctx;
-  if (r->safe_exit == UINT32_MAX) return false;
-  ValueId operands[2] = {graph_size(r->g, a), graph_size(r->g, b)};
-  return graph_check(r->g, CHECK_size, operands, 2, r->safe_exit) != 0;
 }
 
 static Outcome index_check(Recorder *r, u32 op, ValueId index, Dim n) {
@@ -518,10 +528,46 @@ static Outcome rows(Recorder *r, u32 op, Av x, Av *out) {
   return made(r, av_items(r, AV_LIST, items, (u32)n), out);
 }
 
+static bool is_given(Recorder *r, Av a) {
+  Value v;
+  a = a ? av_force(r, a) : 0;
+  return a && av_at(r, a)->kind != AV_HOLE && !(av_const_value(r, a, &v) && v.kind == V_NIL);
+}
+
+/* compress(x, mask, axis) is take(x, nonzero(mask), axis). */
+static Outcome compress(Recorder *r, const Av *params, Av *out) {
+  Av x = av_force(r, params[0]), mask = av_force(r, params[1]), axis = params[2] ? av_force(r, params[2]) : 0;
+  if (!x || !mask) return OUT_FAIL;
+  ValueId m = av_value(r, mask), v = av_value(r, x);
+  i64 at = 0;
+  u32 a;
+  RuleError err = {0};
+  if (!v || !m || value_type(r->g, m)->dtype != DT_bool || value_type(r->g, m)->rank != 1) return rec_stuck(r, REASON_raises, "compress by %s", av_kind_text(r, mask));
+  bool flat = axis && av_at(r, axis)->kind != AV_HOLE && !is_given(r, axis);
+  if (flat) {
+    Av one[OP_MAX_PARAMS] = {x};
+    Outcome o = rec_op(r, OP_ravel, one, &x);
+    if (o != OUT_GO) return o;
+    v = av_value(r, x);
+  } else if (is_given(r, axis) && !rec_literal(r, axis, "axis", &at)) {
+    return rec_stuck(r, REASON_literal_needed, "compress: `axis` must be known");
+  }
+  if (!rule_axis(at, value_type(r->g, v)->rank, &a, &err)) return rec_stuck(r, REASON_raises, "compress: %s", err.text);
+  GuardDims dims;
+  rec_dims_init(r, &dims, "compress");
+  if (!dim_equal(&dims.base, value_type(r->g, m)->dims[0], value_type(r->g, v)->dims[a])) return rec_dims_no(r, &dims, "compress", &err);
+  ValueId places;
+  Outcome o = rec_mask_places(r, m, &places);
+  if (o != OUT_GO) return o;
+  Av take_params[OP_MAX_PARAMS] = {x, av_num(r, places), av_const(r, value_weak_i64(a))};
+  return take_params[1] && take_params[2] ? take(r, take_params, out) : OUT_FAIL;
+}
+
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   const OpInfo *info = op_info(op);
   Outcome folded;
   if (op == OP_take) return take(r, params, out);
+  if (op == OP_compress && !is_given(r, params[3])) return compress(r, params, out);
   if (!on_numbers(op)) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
   Av forced[OP_MAX_PARAMS];
   for (u32 i = 0; i < info->nparams; i++) {
@@ -546,7 +592,8 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
       attrs[na++] = attr_hole(i);
       continue;
     }
-    if (rec_is_setting(op, i)) {
+    bool counts = op == OP_repeat && i == 1 && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank > 0;
+    if (rec_is_setting(op, i) && !counts) {
       Outcome o = setting(r, op, i, a, &attrs[na++]);
       if (o != OUT_GO) return o;
       continue;
@@ -573,20 +620,19 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     if (!value) return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), av_kind_text(r, a));
     operands[n++] = value;
   }
-  if (op == OP_bincount) return rec_stuck(r, REASON_data_dependent_shape, "%s", op_name(op));
-  RecFrame *f = rec_top(r);
   GuardDims dims;
-  guard_dims_init(&dims, &r->g->guards, &r->g->sizes, op_name(op), f->code->proto->spans[f->pc]);
-  dims.emit_check = emit_size_check;
-  dims.check_ctx = r;
+  rec_dims_init(r, &dims, op_name(op));
+  dims.exact = op == OP_squeeze;
   ArrayType results[16];
   u32 nresults = COUNT_OF(results);
   RuleError err = {0};
   if (!graph_infer(r->g, &dims.base, op, operands, n, attrs, na, results, &nresults, &err)) {
-    if (r->g->failed || dims.failed) return OUT_FAIL;
-    return rec_stuck(r, err.kind == EK_unsupported ? REASON_no_rule : REASON_raises, "%s: %s", op_name(op), err.text);
+    return rec_dims_no(r, &dims, op_name(op), &err);
   }
-  Outcome o = fit_operands(r, op, operands, n, &results[0]);
+  if (dims.unknown) return rec_dims_no(r, &dims, op_name(op), &err);
+  Dim fresh;
+  Outcome o = rec_freshen(r, results, nresults, &fresh);
+  if (o == OUT_GO) o = fit_operands(r, op, operands, n, &results[0]);
   if (o != OUT_GO) return o;
   GraphArg args[OP_MAX_PARAMS];
   bind_args(op, operands, n, attrs, na, args);
@@ -596,7 +642,8 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   for (u32 i = 0; i < nresults; i++) types[i] = graph_type(r->g, &results[i]);
   NodeId node = graph_node(r->g, NODE_op, op, operands, n, attrs, na, types, nresults);
   if (!node) return OUT_FAIL;
-  bool list = op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays || op == OP_nonzero || nresults != 1;
+  if (fresh && (o = rec_settle(r, node, fresh)) != OUT_GO) return o;
+  bool list = op_gives_list(op) || nresults != 1;
   if (!list) return made(r, av_num(r, node_result(r->g, node, 0)), out);
   Av items[16];
   for (u32 i = 0; i < nresults; i++) items[i] = av_num(r, node_result(r->g, node, i));

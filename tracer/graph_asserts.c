@@ -1,0 +1,68 @@
+/* graph_asserts.c — a check of sizes stands where its last symbol becomes known: what it makes equal is equal everywhere.
+ *
+ * `check size u u` is the anchor of symbol u, left by the recorder where u was made: nothing before it speaks of u. Other size checks
+ * whose last unbacked symbol is u move behind it and leave by its exit. Then anchors go. What had no anchor stays where it is. */
+#include "tracer/graph.h"
+
+static bool size_operand(const Graph *g, NodeId n, u32 i, Dim *d) {
+  Value v;
+  ValueId x = node_operand(g, n, i);
+  if (g->values.data[x].origin == GV_size) *d = g->values.data[x].dim;
+  else if (value_const(g, x, &v) && v.kind == V_NUM && v.dtype == DT_i64 && v.i >= 0) *d = v.i;
+  else return false;
+  return true;
+}
+
+/* The last unbacked symbol that a size check speaks of; `anchor`: it says nothing else. False: no such check. */
+static bool last_symbol(const Graph *g, NodeId n, u32 *sym, bool *anchor) {
+  const GraphNode *x = graph_node_at(g, n);
+  Dim a, b;
+  u32 i = 0, k = 0;
+  if (x->kind != NODE_check || x->op != CHECK_size || !size_operand(g, n, 0, &a) || !size_operand(g, n, 1, &b)) return false;
+  bool in_a = size_last_unbacked(&g->sizes, a, &i), in_b = size_last_unbacked(&g->sizes, b, &k);
+  *sym = !in_a || (in_b && k > i) ? k : i;
+  *anchor = a == b && size_is_sym(&g->sizes, a, &i); /* i is another number then: *sym stands */
+  return in_a || in_b;
+}
+
+static void put_behind(Graph *g, NodeId n, NodeId at) {
+  graph_unlink(g, n);
+  GraphNode *x = &g->nodes.data[n], *y = &g->nodes.data[at];
+  GraphBlock *b = &g->blocks.data[y->block];
+  x->block = y->block;
+  x->prev = at;
+  x->next = y->next;
+  x->exit = y->exit;
+  if (y->next) g->nodes.data[y->next].prev = n;
+  else b->last = n;
+  y->next = n;
+}
+
+bool graph_asserts(Graph *g, const u32 *blocks, u32 count, bool *changed) {
+  u32 *anchors = NULL, nsyms = g->sizes.syms.count, sym;
+  bool anchor, any = false;
+  for (u32 i = 0; i < count; i++)
+    for (NodeId n = block_first(g, blocks[i]); n; n = node_next(g, n)) {
+      if (!last_symbol(g, n, &sym, &anchor) || !anchor) continue;
+      if (!anchors && !(anchors = mem_alloc_zero(g->alloc, sizeof *anchors * (nsyms + 1)))) return false;
+      if (!anchors[sym]) anchors[sym] = n;
+      any = true;
+    }
+  if (!any) return true;
+  for (u32 i = 0; i < count; i++)
+    for (NodeId n = block_first(g, blocks[i]), next; n; n = next) {
+      next = node_next(g, n);
+      if (!last_symbol(g, n, &sym, &anchor) || anchor || !anchors[sym]) continue;
+      put_behind(g, n, anchors[sym]);
+      *changed = true;
+    }
+  for (u32 i = 0; i < count; i++)
+    for (NodeId n = block_first(g, blocks[i]), next; n; n = next) {
+      next = node_next(g, n);
+      if (!last_symbol(g, n, &sym, &anchor) || !anchor) continue;
+      graph_unlink(g, n);
+      *changed = true;
+    }
+  mem_free(g->alloc, anchors, sizeof *anchors * (nsyms + 1));
+  return true;
+}
