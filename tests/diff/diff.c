@@ -49,6 +49,7 @@ static bool agree(const HostRun *eager, const HostRun *r) {
   if (r->leaked) note("memory was not given back", eager, r);
   else if (r->end != eager->end) note("another end", eager, r);
   else if (r->end == HOST_ERROR && (!same(r->kind, eager->kind) || !same(r->message, eager->message))) note("another error", eager, r);
+  else if (r->end == HOST_ERROR && (r->line != eager->line || r->column != eager->column)) note("an error at another place", eager, r);
   else if (r->end == HOST_VALUE && !same(r->value, eager->value)) note("another value", eager, r);
   else if (r->end == HOST_VALUE && !same(r->type, eager->type)) note("another type", eager, r);
   else if (!same(r->printed, eager->printed))

@@ -268,7 +268,7 @@ static void jump(Gen *g) {
   gen_line(g);
   gen_put(g, "if ");
   gen_expr(g, BOOL, 1);
-  gen_put(g, " { %s }", gen_chance(g, 40) ? "break" : gen_chance(g, 80) ? "continue" : "return (n, 1.5)");
+  gen_put(g, " { %s }", gen_chance(g, 40) ? "break" : gen_chance(g, 70) || !g->returns ? "continue" : "return (n, 1.5)");
 }
 
 static void print_some(Gen *g) {
@@ -289,11 +289,19 @@ static void local_function(Gen *g) {
   gen_put(g, "fn %s(z) {", f->name);
   for (int i = 0; i < first; i++) g->vars[i].fixed |= true;
   g->vars[g->var_count++] = (Var){.name = "z", .type = FLOAT};
+  const Var *cell = gen_pick_var(g, CELL, false);
+  bool returns = g->returns;
   g->indent++;
-  g->in_for = false;
+  g->in_for = g->returns = false;
   g->lambdas++;
   gen_line(g);
   gen_put(g, "if z > 3 { return z }");
+  if (cell && gen_chance(g, 70)) gen_line(g), gen_put(g, "%s.value += z", cell->name);
+  if (gen_chance(g, 40)) {
+    int k = g->next_name++;
+    gen_line(g);
+    gen_put(g, "for u%d in 0..%d { if z * u%d > ", k, 1 + gen_below(g, 9), k), gen_expr(g, FLOAT, 1), gen_put(g, " { return z + u%d }; z += 0.25 }", k);
+  }
   if (gen_chance(g, 60)) declare(g);
   gen_line(g);
   gen_put(g, "z %s ", gen_chance(g, 50) ? "=" : "+="), gen_expr(g, FLOAT, 2);
@@ -304,6 +312,7 @@ static void local_function(Gen *g) {
   gen_line(g);
   gen_put(g, "}");
   g->var_count = first;
+  g->returns = returns;
   g->in_for = in_for;
   g->loop_depth = loops;
   f->type = CLOSURE;
@@ -335,7 +344,43 @@ static void try_block(Gen *g) {
   gen_line(g);
   gen_put(g, "try");
   scoped_block(g, 2);
-  gen_put(g, gen_chance(g, 50) ? " catch e { print(e.kind) }" : " catch e { print(e.message) }");
+  static const char *const caught[] = {"print(e.kind)", "print(e.message)", "print(e.kind, e.trace)"};
+  gen_put(g, " catch e { %s }", caught[gen_below(g, 3)]);
+}
+
+/* Text and records walked, items appended where it depends, elements of one array chosen by another. */
+static void walk_things(Gen *g) {
+  const Var *list = gen_pick_var(g, LIST, true), *text = gen_pick_var(g, TEXT, true), *array = gen_pick_var(g, FLOATS, true), *record = gen_pick_var(g, RECORD, true);
+  int k = g->next_name++;
+  gen_line(g);
+  switch (gen_below(g, 6)) {
+  case 0:
+    if (!list) return;
+    gen_put(g, "for u%d in 0..%d { if ", k, 1 + gen_below(g, 8)), gen_expr(g, BOOL, 1), gen_put(g, " { %s += (u%d * 0.5,) } }", list->name, k);
+    break;
+  case 1:
+    if (!text) return;
+    gen_put(g, "for u%d in split(\"a bb c a\") { if u%d in ", k, k), gen_leaf(g, TEXT), gen_put(g, " { %s = replace(%s, u%d, \"z\") } }", text->name, text->name, k);
+    break;
+  case 2:
+    if (!array) return;
+    gen_put(g, "for u%d in nonzero(", k), gen_expr(g, MASK, 1), gen_put(g, ")[0] { %s[u%d] %s ", array->name, k, gen_chance(g, 50) ? "+=" : "="), gen_expr(g, FLOAT, 1), gen_put(g, " }");
+    break;
+  case 3:
+    if (!record) return;
+    gen_put(g, "for (u%d, t%d) in {a: 1, b: 2.5} { %s.b += t%d; %s[u%d] = t%d }", k, k, record->name, k, record->name, k, k);
+    break;
+  case 4:
+    if (!array) return;
+    gen_put(g, "let u%d = 0", k), gen_line(g);
+    gen_put(g, "while u%d < len(%s) - 1 { if %s[u%d] > %s[u%d + 1] { (%s[u%d], %s[u%d + 1]) = (%s[u%d + 1], %s[u%d]) }; u%d += 1 }", k, array->name, array->name, k, array->name,
+            k, array->name, k, array->name, k, array->name, k, array->name, k, k);
+    break;
+  default:
+    if (!list) return;
+    gen_put(g, "for t%d in %s { if t%d > ", k, list->name, k), gen_expr(g, FLOAT, 1), gen_put(g, " { print(t%d); %s } }", k, g->loop_depth || !g->returns ? "break" : "return (n, 2.5)");
+    break;
+  }
 }
 
 static void block(Gen *g, int count) {
@@ -352,7 +397,8 @@ static void block(Gen *g, int count) {
     else if (roll < 90) rare_arm(g);
     else if (roll < 93) call_earlier(g);
     else if (roll < 95) swap(g);
-    else if (roll < 97) try_block(g);
+    else if (roll < 96) try_block(g);
+    else if (roll < 97) walk_things(g);
     else if (roll < 98) local_function(g);
     else if (roll < 99) raise(g);
     else print_some(g);
@@ -394,6 +440,35 @@ static void result(Gen *g) {
   gen_put(g, ")\n}\n");
 }
 
+/* A function that looks for something in loops and returns from there, or calls itself. */
+static void search(Gen *g) {
+  begin_function(g);
+  gen_put(g, "fn h%d(k, s) {\n  let n = 3", g->functions);
+  parameter(g, "k", INT);
+  parameter(g, "s", FLOAT);
+  module_variables(g);
+  if (gen_chance(g, 50)) {
+    gen_put(g, "\n  for i in 0..%d {", 2 + gen_below(g, 12));
+    g->in_for = true;
+    parameter(g, "i", INT);
+    g->vars[g->var_count - 1].fixed = true;
+    bool inner = gen_chance(g, 40);
+    if (inner) gen_put(g, " for j in 0..%d {", 1 + gen_below(g, 5));
+    gen_put(g, "\n    s += "), gen_expr(g, FLOAT, 1);
+    gen_put(g, "\n    if "), gen_expr(g, BOOL, 2), gen_put(g, " { return "), gen_put(g, "f64("), gen_expr(g, FLOAT, 1), gen_put(g, ") }");
+    if (gen_chance(g, 50)) gen_put(g, "\n    if "), gen_expr(g, BOOL, 1), gen_put(g, " { %s }", gen_chance(g, 50) ? "break" : "continue");
+    gen_put(g, inner ? "\n  } }" : "\n  }");
+    g->var_count--;
+    g->in_for = false;
+    gen_put(g, "\n  f64("), gen_expr(g, FLOAT, 2), gen_put(g, ")\n}\n");
+  } else {
+    gen_put(g, "\n  if k <= 0 or k > 9 { return f64("), gen_expr(g, FLOAT, 1), gen_put(g, ") }\n  ");
+    if (gen_chance(g, 50)) gen_put(g, "1.0 + ");
+    gen_put(g, "h%d(k - %d, ", g->functions, 1 + gen_below(g, 2)), gen_expr(g, FLOAT, 2), gen_put(g, ")\n}\n");
+  }
+  g->functions++;
+}
+
 /* A function of two numbers that gives a number. */
 static void helper(Gen *g) {
   begin_function(g);
@@ -417,8 +492,9 @@ char *generate_program(uint64_t seed) {
   g.module = gen_chance(&g, 40);
   if (g.module) gen_put(&g, "let G0 = 1\nlet G1 = 0.5\nlet G2 = (1.0, 2.0)\n");
   int helpers = gen_below(&g, FUNCTIONS);
-  for (int i = 0; i < helpers; i++) helper(&g);
+  for (int i = 0; i < helpers; i++) gen_chance(&g, 40) ? search(&g) : helper(&g);
   begin_function(&g);
+  g.returns = true;
   gen_put(&g, "fn f(n, a, x, p, m) {");
   parameter(&g, "a", FLOAT);
   parameter(&g, "x", FLOATS);
@@ -448,7 +524,9 @@ char *generate_program(uint64_t seed) {
   gen_put(&g, "let out = ()\n%s", seeded ? "seed(7)\n" : "seed(1)\n");
   if (again) gen_put(&g, "for again in 0..%d {\n", 3 + gen_below(&g, 3)); /* so that it gets hot on the way */
   for (int i = 0; i < count; i++)
-    gen_put(&g, "try { out += (%s,) } catch e { out += (e.kind, e.message) }\n", calls[picked[i]]);
-  gen_put(&g, again ? "}\n(out, rand())\n" : "(out, rand())\n");
+    gen_put(&g, "try { out += (%s,) } catch e { out += (e.kind, e.message, e.trace) }\n", calls[picked[i]]);
+  if (again) gen_put(&g, "}\n");
+  if (gen_chance(&g, 10)) gen_put(&g, "out += (%s,)\n", calls[picked[0]]); /* an error here is the program's */
+  gen_put(&g, g.module ? "(out, G0, G1, G2, rand())\n" : "(out, rand())\n");
   return g.text;
 }

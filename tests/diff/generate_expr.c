@@ -115,7 +115,7 @@ static void number_of(Gen *g, int depth) {
 /* Calls of what takes functions. */
 static void construct(Gen *g, Type type, int d) {
   bool bare = g->bare;
-  int roll = gen_below(g, type == FLOATS ? 4 : 7);
+  int roll = gen_below(g, type == FLOATS ? 6 : 8);
   if (g->lambdas > 1) {
     gen_leaf(g, type);
     return;
@@ -129,6 +129,11 @@ static void construct(Gen *g, Type type, int d) {
       break;
     case 1: gen_put(g, "map("), lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ", "), gen_expr(g, FLOATS, 1), gen_put(g, ")"); break;
     case 2: g->bare = true, gen_put(g, "vmap("), lambda(g, "z", z_name, 1, FLOAT, d), g->bare = bare, gen_put(g, ")("), gen_expr(g, FLOATS, 1), gen_put(g, ")"); break;
+    case 3:
+      if (bare || !gen_pick_var(g, CLOSURE, false)) gen_leaf(g, FLOATS);
+      else if (gen_chance(g, 50)) gen_put(g, "map("), gen_leaf(g, CLOSURE), gen_put(g, ", "), gen_expr(g, FLOATS, 1), gen_put(g, ")");
+      else gen_put(g, "vmap("), gen_leaf(g, CLOSURE), gen_put(g, ")("), gen_expr(g, FLOATS, 1), gen_put(g, ")");
+      break;
     default: gen_put(g, "associative_scan(%s, ", gen_chance(g, 50) ? "add" : "maximum"), gen_expr(g, FLOATS, 1), gen_put(g, ")"); break;
     }
     return;
@@ -152,6 +157,10 @@ static void construct(Gen *g, Type type, int d) {
     break;
   case 5:
     g->bare = true, gen_put(g, "sum(grad(z => sum(z * "), gen_expr(g, FLOATS, d), g->bare = bare, gen_put(g, "))("), gen_expr(g, FLOATS, 1), gen_put(g, "))");
+    break;
+  case 6:
+    if (!bare && gen_pick_var(g, CLOSURE, false)) gen_put(g, "grad("), gen_leaf(g, CLOSURE), gen_put(g, ")("), number_of(g, 1), gen_put(g, ")");
+    else gen_leaf(g, FLOAT);
     break;
   default: gen_put(g, "("), lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ")("), gen_expr(g, FLOAT, 1), gen_put(g, ")"); break;
   }
@@ -179,7 +188,11 @@ static void int_expr(Gen *g, int d) {
   case 10: call1(g, "abs", INT, d); break;
   case 11: call1(g, gen_chance(g, 50) ? "argmax" : "argmin", FLOATS, d); break;
   case 12: call1(g, "len", gen_chance(g, 50) ? LIST : TEXT, d); break;
-  case 13: call1(g, "count_nonzero", MASK, d); break;
+  case 13:
+    if (gen_chance(g, 50)) call1(g, "count_nonzero", MASK, d);
+    else if (gen_chance(g, 50)) gen_put(g, "len("), gen_leaf(g, FLOATS), gen_put(g, "["), gen_expr(g, MASK, d), gen_put(g, "])");
+    else gen_put(g, "len(unique("), gen_expr(g, INTS, d), gen_put(g, "))");
+    break;
   case 14: if (!part(g, INT)) gen_put(g, "n"); break;
   case 15: gen_put(g, "i64(trunc(clip("), gen_expr(g, FLOAT, d), gen_put(g, gen_chance(g, 90) ? ", -50.0, 50.0)))" : ", -1e30, 1e30)))"); break;
   default: gen_put(g, "n"); break;
@@ -203,7 +216,9 @@ static void float_expr(Gen *g, int d) {
   case 12: case 13: if (!part(g, FLOAT)) gen_leaf(g, FLOAT); break;
   case 14: case 15: construct(g, FLOAT, d); break;
   case 16: gen_leaf(g, CLOSURE), gen_put(g, "("), gen_expr(g, FLOAT, d), gen_put(g, ")"); break;
-  case 17: gen_put(g, "sum("), gen_leaf(g, FLOATS), gen_put(g, "["), gen_expr(g, MASK, d), gen_put(g, "])"); break;
+  case 17:
+    gen_put(g, gen_chance(g, 70) ? "sum((" : gen_chance(g, 50) ? "norm((" : "sum(sort("), gen_leaf(g, FLOATS), gen_put(g, "["), gen_expr(g, MASK, d), gen_put(g, "]))");
+    break;
   case 18: gen_put(g, "("), gen_expr(g, FLOAT, d), gen_put(g, gen_chance(g, 40) ? " ** 2)" : gen_chance(g, 50) ? " // 0.75)" : " %% 3)"); break;
   default:
     if (g->bare || gen_chance(g, 50)) gen_put(g, "clip("), gen_expr(g, FLOAT, d), gen_put(g, ", -4.0, 4.0)");
@@ -320,11 +335,17 @@ static void list_expr(Gen *g, int d) {
   if (v && gen_chance(g, 30)) gen_put(g, "(...%s, ", v->name), gen_expr(g, FLOAT, d), gen_put(g, ")");
   else if (v && gen_chance(g, 20)) gen_put(g, "(%s + (", v->name), gen_expr(g, FLOAT, d), gen_put(g, ",))");
   else if (v && gen_chance(g, 20)) choice(g, LIST, d);
+  else if (v && gen_chance(g, 20)) gen_put(g, "map("), lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ", %s)", v->name);
+  else if (v && gen_chance(g, 15)) gen_put(g, "sort(%s)", v->name);
+  else if (v && gen_chance(g, 15)) gen_put(g, "map(((y, c)) => y * 0.5 + c, enumerate(%s))", v->name);
   else gen_put(g, "("), gen_expr(g, FLOAT, d), gen_put(g, ", "), gen_expr(g, FLOAT, d), gen_put(g, ")");
 }
 
 static void text_expr(Gen *g, int d) {
-  switch (gen_below(g, 5)) {
+  switch (gen_below(g, 8)) {
+  case 5: gen_put(g, "join(map(str, "), gen_leaf(g, LIST), gen_put(g, "), \"-\")"); break;
+  case 6: gen_leaf(g, TEXT), gen_put(g, gen_chance(g, 50) ? "[::-1]" : gen_chance(g, 90) ? "[0:2]" : "[1]"); break;
+  case 7: gen_put(g, "replace("), gen_leaf(g, TEXT), gen_put(g, ", \"a\", \"bc\")"); break;
   case 0: gen_put(g, "f\"{"), gen_leaf(g, INT), gen_put(g, "}-{"), gen_leaf(g, FLOAT), gen_put(g, ":.3f}\""); break;
   case 1: call1(g, "str", gen_chance(g, 50) ? INT : FLOAT, d); break;
   case 2: gen_put(g, "upper("), gen_leaf(g, TEXT), gen_put(g, ")"); break;

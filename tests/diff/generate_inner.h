@@ -43,6 +43,7 @@ typedef struct Gen {
   int lambdas;    /* open bodies of functions inside an expression: nothing outside is assigned there */
   bool module;    /* there are variables of the module */
   bool in_for;    /* `i` of the innermost for loop may index */
+  bool returns;   /* a `return` may stand here: in the function that gives a list */
   bool bare;      /* inside a function that is differentiated or batched: numbers only */
 } Gen;
 
