@@ -1,0 +1,179 @@
+/* vector.c — compiles a kernel to vector code (see vector.h): what it is chosen by, executable memory, printing. */
+#define _GNU_SOURCE
+#include "jit/vector.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "jit/vector_emitter.h"
+
+static const char *const level_texts[VEC_LEVELS] = {"scalar", "strip", "avx2", "avx512"};
+
+const char *vec_level_text(VecLevel level) { return level_texts[level]; }
+
+bool vec_level_find(const char *text, VecLevel *out) {
+  for (u32 i = 0; i < VEC_LEVELS; i++)
+    if (strcmp(level_texts[i], text) == 0) return *out = (VecLevel)i, true;
+  return false;
+}
+
+/* The compiler's own test asks the processor and, by XGETBV, whether the system keeps the registers. */
+bool vec_level_runs(VecLevel level) {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  if (level == VEC_AVX2) return avx2;
+  if (level == VEC_AVX512)
+    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl");
+  return true;
+#else
+  return level <= VEC_STRIP;
+#endif
+}
+
+VecLevel vec_level_best(void) { return vec_level_runs(VEC_AVX512) ? VEC_AVX512 : vec_level_runs(VEC_AVX2) ? VEC_AVX2 : VEC_STRIP; }
+
+VecEmitter *vec_emitter_new(Allocator *alloc, VecLevel level) {
+  VecEmitter *e = mem_alloc_zero(alloc, sizeof *e);
+  LoopModule *defs = mem_alloc_zero(alloc, sizeof *defs);
+  if (!e || !defs || loop_module_init(defs, alloc) != WEFT_OK) {
+    mem_free(alloc, e, sizeof *e);
+    mem_free(alloc, defs, sizeof *defs);
+    return NULL;
+  }
+  *e = (VecEmitter){.alloc = alloc, .level = level, .defs = defs};
+  return e;
+}
+
+void vec_emitter_free(VecEmitter *e) {
+  if (!e) return;
+  loop_module_free(e->defs);
+  mem_free(e->alloc, e->defs, sizeof *e->defs);
+  mem_free(e->alloc, e, sizeof *e);
+}
+
+/* ---- executable memory ----------------------------------------------------------------------- */
+
+struct VecCode {
+  Allocator *alloc;
+  u8 *at;
+  size_t mapped;
+  u32 bytes; /* of instructions */
+};
+
+/* Written first, then executable: never both. */
+static VecCode *publish(const VecFn *f) {
+  size_t pool_at = asm_pool_at(&f->as), length = pool_at + f->as.pool.count, page = 4096, mapped = (length + page - 1) / page * page;
+  VecCode *c = mem_alloc_zero(f->alloc, sizeof *c);
+  if (!c) return NULL;
+  *c = (VecCode){.alloc = f->alloc, .mapped = mapped, .bytes = f->as.code.count};
+  c->at = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (c->at == MAP_FAILED) {
+    mem_free(f->alloc, c, sizeof *c);
+    return NULL;
+  }
+  memcpy(c->at, f->as.code.data, f->as.code.count);
+  mem_copy(c->at + pool_at, f->as.pool.data, f->as.pool.count);
+  if (mprotect(c->at, mapped, PROT_READ | PROT_EXEC) != 0) {
+    vec_code_free(c);
+    return NULL;
+  }
+  return c;
+}
+
+void vec_code_free(VecCode *c) {
+  if (!c) return;
+  munmap(c->at, c->mapped);
+  mem_free(c->alloc, c, sizeof *c);
+}
+
+LoopKernelFn vec_code_kernel(const VecCode *c) {
+  LoopKernelFn fn;
+  memcpy(&fn, &c->at, sizeof fn);
+  return fn;
+}
+
+u64 vec_code_bytes(const VecCode *c) { return c->mapped; }
+void vec_code_print(const VecCode *c, const char *name, Buf *out) { vec_text(c->at, c->bytes, name, out); }
+
+/* ---- one kernel -------------------------------------------------------------------------------- */
+
+static bool begin(VecFn *f, u32 nodes, u32 body) {
+  f->where = mem_alloc_zero(f->alloc, sizeof(u32) * nodes);
+  f->value = mem_alloc_zero(f->alloc, sizeof(VReg) * nodes);
+  f->spread = mem_alloc_zero(f->alloc, sizeof(VReg) * nodes);
+  f->index_slot = mem_alloc_zero(f->alloc, sizeof(u32) * nodes);
+  f->end = mem_alloc_zero(f->alloc, sizeof(u32) * (body + 1));
+  VInfo none = {0};
+  return f->where && f->value && f->spread && f->index_slot && f->end && vec_push(f->alloc, &f->regs, none);
+}
+
+static void finish(VecFn *f, u32 nodes, u32 body) {
+  mem_free(f->alloc, f->where, sizeof(u32) * nodes);
+  mem_free(f->alloc, f->value, sizeof(VReg) * nodes);
+  mem_free(f->alloc, f->spread, sizeof(VReg) * nodes);
+  mem_free(f->alloc, f->index_slot, sizeof(u32) * nodes);
+  mem_free(f->alloc, f->end, sizeof(u32) * (body + 1));
+  vec_free(f->alloc, &f->ins);
+  vec_free(f->alloc, &f->regs);
+  vec_free(f->alloc, &f->spans);
+  vec_free(f->alloc, &f->cold);
+  vec_free(f->alloc, &f->streams);
+  vec_free(f->alloc, &f->calls);
+  vec_free(f->alloc, &f->kept);
+  asm_free(&f->as);
+}
+
+static bool find_ends(VecFn *f) {
+  u32 open[16], depth = 0;
+  for (u32 i = 0; i < f->fn->params.count; i++) f->where[f->fn->params.data[i]] = i;
+  for (u32 pos = 0; pos < f->fn->body.count; pos++) {
+    u32 id = f->fn->body.data[pos];
+    const LoopNode *n = vnode(f, id);
+    f->where[id] = pos;
+    if (loop_is_head(n)) {
+      if (depth == COUNT_OF(open)) return refuse(f, "loops that nest too deeply"), false;
+      open[depth++] = pos;
+    } else if (n->op == LOOP_END) {
+      f->end[open[--depth]] = pos;
+    }
+  }
+  return true;
+}
+
+static void emit(VecFn *f) {
+  u32 vectors = f->evex ? 32 * 64 : 16 * 32, done;
+  if (!find_ends(f)) return;
+  f->call_frame = (u32)frame_room(f, 64 + vectors + 64 + 64, 64);
+  f->lo_slot = (u32)frame_room(f, 8, 8);
+  f->hi_slot = (u32)frame_room(f, 8, 8);
+  f->save_label = g_label(f);
+  done = g_label(f);
+  g_save(f, RSP, (i32)f->lo_slot, RSI);
+  g_save(f, RSP, (i32)f->hi_slot, RDX);
+  g_alu(f, ALU_CMP, RSI, RDX);
+  g_jcc(f, CC_GE, done);
+  emit_body(f, 0, f->fn->body.count - 1);
+  g_put(f, done);
+}
+
+VecCode *vec_compile(VecEmitter *e, const LoopFn *source, Buf *why) {
+  VecCode *code = NULL;
+  LoopFn *fn = source->kind == LOOP_KERNEL && !source->is_extern && source->body.count ? loops_simplify(source) : NULL;
+  if (!fn) {
+    if (why) buf_puts(why, "not a kernel");
+    return NULL;
+  }
+  VecFn f = {.alloc = e->alloc, .fn = fn, .level = e, .evex = e->level == VEC_AVX512, .lanes = 1, .frame = 64};
+  u32 nodes = fn->nodes.count, body = fn->body.count;
+  asm_init(&f.as, e->alloc, f.evex);
+  if (!begin(&f, nodes, body)) refuse(&f, "out of memory");
+  else emit(&f);
+  if (!f.failed && f.as.failed) refuse(&f, "out of memory");
+  if (!f.failed && give_registers(&f) && f.frame < 1 << 15 && encode(&f) && !(code = publish(&f))) refuse(&f, "no executable memory");
+  if (!code && why) buf_puts(why, f.why ? f.why : "a frame that is too large");
+  finish(&f, nodes, body);
+  loop_fn_free(fn);
+  return code;
+}

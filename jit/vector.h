@@ -1,0 +1,41 @@
+/* vector.h — inside jit/: machine code for kernels whose loops are straight-line, by AVX-512 or AVX2 with FMA.
+ *
+ *   LoopFn ──loops_simplify──▶ LoopFn ──vector_loops──▶ instructions over virtual registers ──▶ registers ──▶ bytes
+ *
+ * What it cannot do it refuses with a reason; such kernels go through MIR. The bits are those of the loop IR's interpreter. */
+#ifndef WEFT_JIT_VECTOR_H
+#define WEFT_JIT_VECTOR_H
+
+#include "jit/loops.h"
+
+/* WEFT_CPU: what array loops are compiled to. `scalar`: MIR alone. `strip`: MIR, with strip kernels for transcendental functions. */
+typedef enum VecLevel { VEC_SCALAR, VEC_STRIP, VEC_AVX2, VEC_AVX512, VEC_LEVELS } VecLevel;
+
+const char *vec_level_text(VecLevel level);
+bool vec_level_find(const char *text, VecLevel *out);
+/* Can this processor (and its system) run it. */
+bool vec_level_runs(VecLevel level);
+VecLevel vec_level_best(void);
+
+/* Settings of one VM; `defs` holds the definitions of math functions that were needed so far. */
+typedef struct VecEmitter {
+  Allocator *alloc;
+  VecLevel level;
+  LoopModule *defs;
+  u32 unroll; /* vectors per trip of cheap loops; 0: by the loop's size */
+} VecEmitter;
+
+VecEmitter *vec_emitter_new(Allocator *alloc, VecLevel level); /* NULL when refused; level AVX2 or AVX512 */
+void vec_emitter_free(VecEmitter *e);
+
+typedef struct VecCode VecCode; /* executable memory of one kernel */
+
+/* The kernel's code; NULL with a reason in `why` (may be NULL) when it cannot be emitted or memory was refused. The function and its
+ * module may go afterwards; math tables and addresses must stay. */
+VecCode *vec_compile(VecEmitter *e, const LoopFn *fn, Buf *why);
+void vec_code_free(VecCode *code);
+LoopKernelFn vec_code_kernel(const VecCode *code);
+u64 vec_code_bytes(const VecCode *code);
+void vec_code_print(const VecCode *code, const char *name, Buf *out); /* as Zydis writes it, or in bytes where there is none */
+
+#endif

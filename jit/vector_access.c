@@ -1,0 +1,471 @@
+/* vector_access.c — addresses, loads and stores; operands and statements of straight-line code (vector_emitter.h).
+ *
+ * In a vector loop an access belongs to a stream: the address without the loop's index, computed once before the loop, in a
+ * general register or in the frame. Outside, addresses are computed where they are needed. */
+#include <string.h>
+
+#include "jit/vector_emitter.h"
+
+static const u8 stream_regs[] = {RSI, RDI, R8, R9, R10, R11, R12, R13};
+
+static bool inside(const VecFn *f, u32 id) {
+  const LoopNode *n = vnode(f, id);
+  if (n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE || n->op == LOOP_INDEX || n->op == LOOP_CARRY || n->op == LOOP_RESULT) return false;
+  return f->vector_head && f->where[id] >= f->inside_first && f->where[id] <= f->inside_last;
+}
+
+static bool is_vector_index(const VecFn *f, u32 id) {
+  const LoopNode *n = vnode(f, id);
+  return n->op == LOOP_INDEX && f->vector_head && n->a == f->vector_head;
+}
+
+/* ---- words in general registers ------------------------------------------------------------ */
+
+void word_to(VecFn *f, u32 reg, u32 id) {
+  const LoopNode *n = vnode(f, id);
+  if (n->op == LOOP_CONST) g_imm(f, reg, n->imm);
+  else if (n->op == LOOP_PARAM) g_load(f, reg, RBX, (i32)(8 * f->where[id]));
+  else if (is_vector_index(f, id)) g_mov(f, reg, R15);
+  else if (n->op == LOOP_INDEX) g_load(f, reg, RSP, (i32)f->index_slot[id]);
+  else put(f, (VIns){.op = V_MOVQ_TO_GPR, .a = f->value[id], .x = reg});
+}
+
+/* reg = coef * strides (* var when there is one); RDX is lost. */
+static void product_to(VecFn *f, u32 reg, u32 var, i64 coef, const u32 *stride) {
+  if (var) word_to(f, reg, var);
+  else g_imm(f, reg, (u64)coef);
+  for (u32 k = 0; k < 2; k++)
+    if (stride[k]) put(f, (VIns){.op = G_IMUL_LOAD, .dst = reg, .mem = mem_at(RBX, (i32)(8 * f->where[stride[k]]))});
+  if (!var || coef == 1) return;
+  if (coef == (i32)coef) {
+    put(f, (VIns){.op = G_IMUL_IMM, .dst = reg, .a = reg, .x = (u64)coef});
+    return;
+  }
+  g_imm(f, RDX, (u64)coef);
+  put(f, (VIns){.op = G_IMUL, .dst = reg, .a = RDX});
+}
+
+/* RAX = the buffer plus the terms that `wanted` lets through, in bytes. */
+static void address(VecFn *f, const LoopNode *n, bool (*wanted)(const VecFn *, const LoopTerm *)) {
+  u32 bytes = loop_type_bytes((LoopType)n->mem);
+  g_load(f, RAX, RBX, (i32)(8 * f->where[n->a]));
+  for (u32 i = 0; i < n->count; i++) {
+    const LoopTerm *t = &loop_terms(f->fn, n)[i];
+    if (!wanted(f, t)) continue;
+    product_to(f, RCX, t->var, (i64)((u64)t->coef * bytes), t->stride);
+    g_alu(f, ALU_ADD, RAX, RCX);
+  }
+}
+
+static bool every_term(const VecFn *f, const LoopTerm *t) { return (void)f, (void)t, true; }
+static bool outer_term(const VecFn *f, const LoopTerm *t) { return !t->var || (!is_vector_index(f, t->var) && !inside(f, t->var)); }
+
+/* ---- streams ------------------------------------------------------------------------------- */
+
+/* How an access in the body first … last of a vector loop goes along with its index. */
+VAccess access_kind(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last) {
+  VAccess kind = VA_SAME;
+  for (u32 i = 0; i < n->count; i++) {
+    const LoopTerm *t = &loop_terms(f->fn, n)[i];
+    if (!t->var) continue;
+    const LoopNode *v = vnode(f, t->var);
+    if (v->op == LOOP_INDEX) {
+      if (v->a != head) continue;
+      kind = kind != VA_SAME ? VA_GATHER : t->coef == 1 && !t->stride[0] && !t->stride[1] ? VA_UNIT : VA_STRIDED;
+    } else if (v->op != LOOP_PARAM && v->op != LOOP_CONST && v->op != LOOP_RESULT && v->op != LOOP_CARRY && f->where[t->var] >= first && f->where[t->var] <= last) {
+      kind = VA_GATHER;
+      break;
+    }
+  }
+  return kind;
+}
+
+static bool same_stream(const VecFn *f, const VStream *s, const LoopNode *n, VAccess kind) {
+  if (s->buffer != n->a || s->kind != kind || s->count != n->count) return false;
+  for (u32 i = 0; i < n->count; i++)
+    if (!loop_terms_equal(&s->terms[i], &loop_terms(f->fn, n)[i])) return false;
+  return true;
+}
+
+static VStream *stream_of(VecFn *f, const LoopNode *n) {
+  VAccess kind = access_kind(f, n, f->vector_head, f->inside_first, f->inside_last);
+  for (u32 i = 0; i < f->streams.count; i++)
+    if (same_stream(f, &f->streams.data[i], n, kind)) return &f->streams.data[i];
+  return NULL;
+}
+
+static void find_step(VecFn *f, VStream *s, u32 bytes) {
+  for (u32 i = 0; i < s->count; i++)
+    if (s->terms[i].var && is_vector_index(f, s->terms[i].var)) {
+      s->coef = s->terms[i].coef;
+      memcpy(s->stride, s->terms[i].stride, sizeof s->stride);
+    }
+  product_to(f, RCX, 0, s->coef, s->stride);
+  if (f->lanes > 1) { /* lane numbers times the stride, in elements */
+    u64 numbers[8];
+    VReg step = new_vec(f);
+    for (u32 k = 0; k < 8; k++) numbers[k] = k;
+    put(f, (VIns){.op = V_MOVQ_GPR, .length = L128, .dst = step, .x = RCX});
+    step = v_rm(f, V_BROADCASTQ, length_of(8, f->lanes), step);
+    s->index = v_rvm(f, V_PMULLQ, length_of(8, f->lanes), step, new_pool(f, numbers));
+  }
+  put(f, (VIns){.op = G_IMUL_IMM, .dst = RCX, .a = RCX, .x = bytes});
+  g_mov(f, RDX, RCX);
+  put(f, (VIns){.op = G_IMUL, .dst = RDX, .a = R15});
+  g_alu(f, ALU_ADD, RAX, RDX);
+  put(f, (VIns){.op = G_IMUL_IMM, .dst = RCX, .a = RCX, .x = f->lanes});
+  s->step = frame_room(f, 8, 8);
+  g_save(f, RSP, s->step, RCX);
+}
+
+static void add_stream(VecFn *f, const LoopNode *n, u32 registers) {
+  if (stream_of(f, n)) return;
+  VStream s = {.buffer = n->a, .terms = loop_terms(f->fn, n), .count = n->count};
+  s.kind = (u8)access_kind(f, n, f->vector_head, f->inside_first, f->inside_last);
+  address(f, n, outer_term);
+  if (s.kind == VA_STRIDED) find_step(f, &s, loop_type_bytes((LoopType)n->mem));
+  if (f->streams.count < registers) {
+    s.reg = stream_regs[f->streams.count];
+    g_mov(f, s.reg, RAX);
+  } else {
+    s.reg = RSP;
+    s.slot = frame_room(f, 8, 8);
+    g_save(f, RSP, s.slot, RAX);
+  }
+  if (!vec_push(f->alloc, &f->streams, s)) refuse(f, "out of memory");
+}
+
+void step_streams(VecFn *f) {
+  for (u32 i = 0; i < f->streams.count; i++) {
+    const VStream *s = &f->streams.data[i];
+    if (s->kind != VA_STRIDED) continue;
+    u32 reg = s->reg == RSP ? (u32)RAX : s->reg;
+    if (s->reg == RSP) g_load(f, RAX, RSP, s->slot);
+    g_alu_load(f, ALU_ADD, reg, RSP, s->step);
+    if (s->reg == RSP) g_save(f, RSP, s->slot, RAX);
+  }
+}
+
+/* ---- values from outside a vector loop ------------------------------------------------------ */
+
+static VReg flags_from_word(VecFn *f, VReg v) { return flags_of_numbers(f, v); }
+
+static VReg spread_word(VecFn *f, LoopType t, VecMem m) {
+  VReg r = v_load(f, by_width(t, V_BROADCASTD), vlength(f, t), m);
+  return t == LT_I1 ? flags_from_word(f, r) : r;
+}
+
+static VReg spread_flag(VecFn *f, VReg v) {
+  VReg d = new_mask(f);
+  put(f, (VIns){.op = M_FIRST + K_KTO, .a = v, .x = RAX});
+  g_alu_imm(f, ALU_AND, RAX, 1);
+  put(f, (VIns){.op = G_IMUL_IMM, .dst = RAX, .a = RAX, .x = 0xFFFF});
+  put(f, (VIns){.op = M_FIRST + K_KFROM, .dst = d, .x = RAX});
+  return d;
+}
+
+static VReg spread(VecFn *f, u32 id) {
+  const LoopNode *n = vnode(f, id);
+  LoopType t = (LoopType)n->type;
+  if (n->op == LOOP_PARAM) return spread_word(f, t, mem_at(RBX, (i32)(8 * f->where[id])));
+  if (n->op == LOOP_INDEX) return spread_word(f, t, mem_at(RSP, (i32)f->index_slot[id]));
+  if (!f->value[id]) return refuse(f, "a value of another loop"), 0;
+  if (t == LT_I1 && f->evex) return spread_flag(f, f->value[id]);
+  return v_rm(f, by_width(t, V_BROADCASTD), vlength(f, t), f->value[id]);
+}
+
+static void want(void *ctx, u32 id) {
+  VecFn *f = ctx;
+  const LoopNode *n = vnode(f, id);
+  if (n->op == LOOP_CONST || n->op == LOOP_TABLE || n->type == LT_PTR || is_vector_index(f, id) || inside(f, id) || f->spread[id]) return;
+  f->spread[id] = spread(f, id);
+}
+
+static VReg load(VecFn *f, const LoopNode *n);
+
+static bool is_stored(const VecFn *f, u32 buffer) {
+  for (u32 pos = f->inside_first; pos <= f->inside_last; pos++) {
+    const LoopNode *n = vnode(f, f->fn->body.data[pos]);
+    if (n->op == LOOP_STORE && n->a == buffer) return true;
+  }
+  return false;
+}
+
+void begin_streams(VecFn *f, u32 registers) {
+  f->streams.count = 0;
+  memset(f->spread, 0, sizeof *f->spread * f->fn->nodes.count);
+  for (u32 pos = f->inside_first; pos <= f->inside_last && !f->failed; pos++) {
+    u32 id = f->fn->body.data[pos];
+    const LoopNode *n = vnode(f, id);
+    if (n->op == LOOP_STORE) want(f, n->b);
+    if (n->op == LOOP_LOAD || n->op == LOOP_STORE) {
+      if (vnode(f, n->a)->op == LOOP_TABLE) refuse(f, "tables");
+      else add_stream(f, n, registers);
+    } else {
+      loop_each_operand(f->fn, n, want, f);
+    }
+  }
+  for (u32 pos = f->inside_first; pos <= f->inside_last && !f->failed; pos++) { /* what does not change with the loop */
+    u32 id = f->fn->body.data[pos];
+    const LoopNode *n = vnode(f, id);
+    if (n->op == LOOP_LOAD && stream_of(f, n)->kind == VA_SAME && !is_stored(f, n->a)) f->spread[id] = load(f, n);
+  }
+}
+
+static VReg own_index(VecFn *f) {
+  u64 numbers[8];
+  u8 length = length_of(8, f->lanes);
+  for (u32 k = 0; k < 8; k++) numbers[k] = k + f->copy * f->lanes;
+  VReg at = new_vec(f);
+  put(f, (VIns){.op = V_MOVQ_GPR, .length = L128, .dst = at, .x = R15});
+  at = v_rm(f, V_BROADCASTQ, length, at);
+  return v_rvm(f, V_PADDQ, length, at, new_pool(f, numbers));
+}
+
+VReg operand(VecFn *f, u32 id) {
+  if (!id) return 0;
+  const LoopNode *n = vnode(f, id);
+  if (n->op == LOOP_CONST) return lower_constant(f, (LoopType)n->type, n->imm);
+  if (is_vector_index(f, id)) return f->value[id] ? f->value[id] : (f->value[id] = own_index(f));
+  if (f->vector_head) {
+    if (f->spread[id]) return f->spread[id];
+    if (!inside(f, id)) refuse(f, "a value that was not broadcast");
+    return f->value[id];
+  }
+  if (n->op == LOOP_PARAM || n->op == LOOP_INDEX) return spread(f, id);
+  return f->value[id];
+}
+
+/* ---- loads --------------------------------------------------------------------------------- */
+
+static VReg word_vector(VecFn *f, u32 reg) {
+  VReg d = new_vec(f);
+  put(f, (VIns){.op = V_MOVD_GPR, .length = L128, .dst = d, .x = reg});
+  return d;
+}
+
+static VReg widen_half(VecFn *f, LoopType mem, VReg v) {
+  u8 length = length_of(4, f->lanes);
+  return mem == LT_F16 ? v_rm(f, V_CVTPH2PS, length, v) : v_rvm(f, V_PSLLVD, length, v, new_const(f, 16, 4));
+}
+
+/* One lane at the address, or that lane in all. */
+static VReg load_one(VecFn *f, LoopType mem, VecMem m, bool all) {
+  u32 bytes = loop_type_bytes(mem);
+  LoopType t = loop_value_type(mem);
+  VReg v;
+  if (bytes >= 4) {
+    v = v_load(f, all ? by_width(t, V_BROADCASTD) : bytes == 8 ? V_MOVSD_FROM : V_MOVSS_FROM, all ? vlength(f, t) : (u8)L128, m);
+    return v;
+  }
+  put(f, (VIns){.op = bytes == 1 ? G_BYTE : G_HALF, .dst = RCX, .mem = m});
+  v = word_vector(f, RCX);
+  if (all) v = v_rm(f, V_BROADCASTD, length_of(4, f->lanes), v);
+  if (bytes == 2) return mem == LT_F16 && all ? v_rm(f, V_CVTPH2PS, length_of(4, f->lanes), v_rvm(f, V_ORPS, length_of(4, f->lanes), v, v_rvm(f, V_PSLLVD, length_of(4, f->lanes), v, new_const(f, 16, 4)))) : widen_half(f, mem, v);
+  return mem == LT_I1 ? flags_of_numbers(f, v) : v;
+}
+
+static VReg load_lanes(VecFn *f, LoopType mem, VecMem m) {
+  u32 bytes = loop_type_bytes(mem);
+  u8 length = vlength(f, loop_value_type(mem));
+  VecOp op = bytes == 8 ? V_MOVUPD : bytes == 4 ? V_MOVUPS : bytes == 1 ? V_PMOVZXBD : mem == LT_F16 ? V_CVTPH2PS : V_PMOVZXWD;
+  VReg v = new_vec(f);
+  put(f, (VIns){.op = (u16)op, .length = length, .dst = v, .mem = m, .flags = f->tail ? VI_TAIL | VI_ZERO : 0});
+  if (mem == LT_BF16) return widen_half(f, mem, v);
+  return mem == LT_I1 ? flags_of_numbers(f, v) : v;
+}
+
+static u32 base_of(VecFn *f, const VStream *s) {
+  if (s->reg != RSP) return s->reg;
+  g_load(f, RAX, RSP, s->slot);
+  return RAX;
+}
+
+static u8 scale_of(u32 bytes) { return bytes == 8 ? 3 : bytes == 4 ? 2 : bytes == 2 ? 1 : 0; }
+
+static bool fits(const VecFn *f, i64 v) { return v == (i32)v || (refuse((VecFn *)(uintptr_t)f, "a constant index that is too large"), false); }
+
+static VReg gather_index(VecFn *f, const LoopNode *n) {
+  u8 length = length_of(8, f->lanes);
+  VReg sum = 0;
+  for (u32 i = 0; i < n->count; i++) {
+    const LoopTerm *t = &loop_terms(f->fn, n)[i];
+    if (!t->var || (!is_vector_index(f, t->var) && !inside(f, t->var))) continue;
+    VReg v = operand(f, t->var);
+    for (u32 k = 0; k < 2; k++)
+      if (t->stride[k]) v = lower_op(f, LOOP_MUL, LT_I64, v, spread_word(f, LT_I64, mem_at(RBX, (i32)(8 * f->where[t->stride[k]]))), 0);
+    if (t->coef != 1) v = lower_op(f, LOOP_MUL, LT_I64, v, new_const(f, (u64)t->coef, 8), 0);
+    sum = sum ? v_rvm(f, V_PADDQ, length, sum, v) : v;
+  }
+  return sum;
+}
+
+/* The memory of an access; *index: numbers of elements by lane, 0: one address. */
+static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
+  u32 bytes = loop_type_bytes((LoopType)n->mem);
+  i64 constant = (i64)(n->imm * bytes);
+  *index = 0;
+  if (!f->vector_head) {
+    address(f, n, every_term);
+    (void)fits(f, constant);
+    return mem_at(RAX, (i32)constant);
+  }
+  const VStream *s = stream_of(f, n);
+  VecMem m = {.used = true, .index = NO_INDEX};
+  if (s->kind == VA_UNIT) {
+    constant += (i64)f->copy * f->lanes * bytes;
+    m.index = R15;
+    m.scale = scale_of(bytes);
+  }
+  if (s->kind == VA_GATHER) *index = gather_index(f, n);
+  if (s->kind == VA_STRIDED && f->lanes > 1) *index = s->index;
+  m.base = (u8)base_of(f, s);
+  (void)fits(f, constant);
+  m.disp = (i32)constant;
+  if (*index && f->lanes == 1) { /* by one address after all */
+    put(f, (VIns){.op = V_MOVQ_TO_GPR, .a = *index, .x = RCX});
+    put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = {.used = true, .base = m.base, .index = RCX, .scale = scale_of(bytes)}});
+    m.base = RAX;
+    *index = 0;
+  }
+  return m;
+}
+
+static VReg load(VecFn *f, const LoopNode *n) {
+  LoopType mem = (LoopType)n->mem;
+  VReg index;
+  bool same = f->vector_head && stream_of(f, n)->kind == VA_SAME;
+  VecMem m = place_of(f, n, &index);
+  if (f->failed) return 0;
+  if (same || f->lanes == 1) return load_one(f, mem, m, f->lanes > 1);
+  if (!index) return load_lanes(f, mem, m);
+  u32 bytes = loop_type_bytes(mem);
+  if (bytes < 4) return refuse(f, "elements of fewer than 4 bytes with strides"), 0;
+  VReg d = new_vec(f);
+  m.vector_index = true;
+  m.scale = scale_of(bytes);
+  put(f, (VIns){.op = bytes == 8 ? V_GATHERQPD : V_GATHERQPS, .length = length_of(8, f->lanes), .dst = d, .b = index, .mem = m,
+    .flags = (u8)(VI_SCRATCH_MASK | VI_EARLY | (f->tail ? VI_TAIL : 0))});
+  return d;
+}
+
+/* ---- stores -------------------------------------------------------------------------------- */
+
+static VReg half_of(VecFn *f, LoopType mem, VReg v) {
+  u8 length = length_of(4, f->lanes);
+  if (mem == LT_BF16) return v_rvm(f, V_PSRLVD, length, lower_op(f, LOOP_ROUND_BF16, LT_F32, v, 0, 0), new_const(f, 16, 4));
+  VReg d = new_vec(f);
+  put(f, (VIns){.op = V_CVTPS2PH, .length = length, .dst = d, .a = v});
+  return d;
+}
+
+static void store_one(VecFn *f, LoopType mem, VecMem m, VReg v) {
+  u32 bytes = loop_type_bytes(mem);
+  if (bytes >= 4) {
+    v_save(f, bytes == 8 ? V_MOVSD_TO : V_MOVSS_TO, L128, m, v);
+    return;
+  }
+  if (mem == LT_I1) v = numbers_of_flags(f, v);
+  if (bytes == 2) v = half_of(f, mem, v);
+  put(f, (VIns){.op = V_MOVD_TO_GPR, .a = v, .x = RCX});
+  put(f, (VIns){.op = bytes == 1 ? G_BYTE_TO : G_HALF_TO, .a = RCX, .mem = m});
+}
+
+/* AVX2: the low bytes of 4 or 8 lanes. */
+static void store_bytes(VecFn *f, VecMem m, VReg v) {
+  VReg high = v;
+  if (f->lanes == 8) {
+    high = new_vec(f);
+    put(f, (VIns){.op = V_EXTRACT128, .length = L256, .dst = high, .a = v, .imm = 1});
+  }
+  v = v_rvm(f, V_PACKUSDW, L128, v, high);
+  v = v_rvm(f, V_PACKUSWB, L128, v, v);
+  v_save(f, f->lanes == 8 ? V_MOVSD_TO : V_MOVSS_TO, L128, m, v);
+}
+
+static void store_lanes(VecFn *f, LoopType mem, VecMem m, VReg v) {
+  u32 bytes = loop_type_bytes(mem);
+  u8 length = vlength(f, loop_value_type(mem)), flags = f->tail ? VI_TAIL : 0;
+  if (mem == LT_I1) v = numbers_of_flags(f, v);
+  if (bytes == 1 && !f->evex) {
+    store_bytes(f, m, v);
+    return;
+  }
+  if (mem == LT_BF16 && !f->evex) {
+    refuse(f, "bf16 stores");
+    return;
+  }
+  if (mem == LT_BF16) v = half_of(f, mem, v);
+  VecOp op = bytes == 8 ? V_MOVUPD_TO : bytes == 4 ? V_MOVUPS_TO : bytes == 1 ? V_PMOVDB : mem == LT_F16 ? V_CVTPS2PH : V_PMOVDW;
+  put(f, (VIns){.op = (u16)op, .length = length, .a = v, .mem = m, .flags = flags});
+}
+
+static void store(VecFn *f, const LoopNode *n) {
+  LoopType mem = (LoopType)n->mem;
+  VReg v = operand(f, n->b), index;
+  if (f->vector_head) {
+    u8 kind = stream_of(f, n)->kind;
+    if (kind == VA_SAME || kind == VA_GATHER) {
+      refuse(f, "a store whose place is computed");
+      return;
+    }
+  }
+  if (loop_type_bytes(mem) == 1 && f->lanes == 1 && mem == LT_I1) v = operand(f, n->b);
+  VecMem m = place_of(f, n, &index);
+  if (f->failed) return;
+  if (f->lanes == 1) {
+    store_one(f, mem, m, v);
+    return;
+  }
+  if (!index) {
+    store_lanes(f, mem, m, v);
+    return;
+  }
+  u32 bytes = loop_type_bytes(mem);
+  if (bytes < 4) {
+    refuse(f, "elements of fewer than 4 bytes with strides");
+    return;
+  }
+  m.vector_index = true;
+  m.scale = scale_of(bytes);
+  put(f, (VIns){.op = bytes == 8 ? V_SCATTERQPD : V_SCATTERQPS, .length = length_of(8, f->lanes), .a = v, .b = index, .mem = m,
+    .flags = (u8)(VI_SCRATCH_MASK | (f->tail ? VI_TAIL : 0))});
+}
+
+/* ---- statements ---------------------------------------------------------------------------- */
+
+void statement(VecFn *f, u32 id) {
+  const LoopNode *n = vnode(f, id);
+  LoopType type = (LoopType)n->type;
+  if (f->vector_head && f->spread[id]) return; /* done before the loop */
+  switch (loop_op_form((LoopOp)n->op)) {
+    case LOOP_FORM_UNARY:
+    case LOOP_FORM_BINARY:
+    case LOOP_FORM_TERNARY: f->value[id] = lower_op(f, (LoopOp)n->op, type, operand(f, n->a), operand(f, n->b), operand(f, n->c)); return;
+    case LOOP_FORM_COMPARE: f->value[id] = lower_compare(f, (LoopOp)n->op, loop_type_of(f->fn, n->a), operand(f, n->a), operand(f, n->b)); return;
+    case LOOP_FORM_SELECT: f->value[id] = lower_select(f, type, operand(f, n->a), operand(f, n->b), operand(f, n->c)); return;
+    case LOOP_FORM_CONVERT:
+      f->value[id] = n->op == LOOP_BITCAST ? operand(f, n->a) : lower_convert(f, type, loop_type_of(f->fn, n->a), operand(f, n->a));
+      return;
+    case LOOP_FORM_MATH: {
+      VReg args[3] = {operand(f, n->a), operand(f, n->b), operand(f, n->c)};
+      f->value[id] = lower_math(f, f->fn, n, args);
+      return;
+    }
+    case LOOP_FORM_ACCESS:
+      if (n->op == LOOP_STORE) store(f, n);
+      else f->value[id] = load(f, n);
+      return;
+    default: refuse(f, "control flow"); return;
+  }
+}
+
+void call_words(VecFn *f, u64 fn, u32 state, u64 second, u64 third) {
+  put(f, (VIns){.op = G_LEA, .dst = RCX, .mem = mem_at(RSP, (i32)state)});
+  g_save(f, RSP, (i32)f->call_frame, RCX);
+  g_imm(f, RCX, second);
+  g_save(f, RSP, (i32)f->call_frame + 8, RCX);
+  g_imm(f, RCX, third);
+  g_save(f, RSP, (i32)f->call_frame + 16, RCX);
+  put(f, (VIns){.op = G_CALL, .x = fn});
+}

@@ -1,0 +1,237 @@
+/* vector_alloc.c — instructions over virtual registers, and which machine register each of these gets (vector_emitter.h).
+ *
+ * One scan over the instructions. A register's life goes from its first to its last mention, and to the end of every loop
+ * that it enters alive. Where registers run out, the life that is used least for its length goes to the frame, as a whole.
+ * Constants stay in memory, where instructions can read them; registers that nobody got keep the most used of them. */
+#include <string.h>
+
+#include "jit/vector_emitter.h"
+
+void refuse(VecFn *f, const char *why) {
+  if (!f->why) f->why = why;
+  f->failed = true;
+}
+
+static VReg new_reg(VecFn *f, VInfo i) {
+  i.first = UINT32_MAX;
+  if (!vec_push(f->alloc, &f->regs, i)) return refuse(f, "out of memory"), 0;
+  return f->regs.count - 1;
+}
+
+VReg new_vec(VecFn *f) { return new_reg(f, (VInfo){0}); }
+VReg new_mask(VecFn *f) { return new_reg(f, (VInfo){.mask = 1}); }
+
+static VReg pool_reg(VecFn *f, u32 at, u32 bytes) {
+  for (VReg r = 1; r < f->regs.count; r++)
+    if (f->regs.data[r].place == VP_POOL && f->regs.data[r].at == at && f->regs.data[r].bytes == bytes) return r;
+  return new_reg(f, (VInfo){.place = VP_POOL, .at = at, .bytes = (u8)bytes});
+}
+
+VReg new_const(VecFn *f, u64 bits, u32 bytes) {
+  u8 all[32];
+  for (u32 i = 0; i < sizeof all; i += bytes) memcpy(all + i, &bits, bytes);
+  u32 length = f->evex ? bytes : sizeof all;
+  return pool_reg(f, asm_constant(&f->as, all, length, length), bytes);
+}
+
+VReg new_pool(VecFn *f, const void *bytes) {
+  u32 length = f->evex ? 64 : 32;
+  return pool_reg(f, asm_constant(&f->as, bytes, length, length), 0);
+}
+
+VIns *put(VecFn *f, VIns i) {
+  if (f->failed || !vec_push(f->alloc, &f->ins, i)) {
+    refuse(f, "out of memory");
+    return &f->nowhere;
+  }
+  return &f->ins.data[f->ins.count - 1];
+}
+
+i32 frame_room(VecFn *f, u32 bytes, u32 align) {
+  f->frame = (f->frame + align - 1) & ~(align - 1);
+  u32 at = f->frame;
+  f->frame += bytes;
+  return (i32)at;
+}
+
+/* ---- instructions -------------------------------------------------------------------------- */
+
+VReg v_rm(VecFn *f, VecOp op, u8 length, VReg a) { return v_rmi(f, op, length, a, 0); }
+VReg v_rmi(VecFn *f, VecOp op, u8 length, VReg a, u8 imm) {
+  VReg d = new_vec(f);
+  put(f, (VIns){.op = (u16)op, .length = length, .dst = d, .a = a, .imm = imm});
+  return d;
+}
+VReg v_rvm(VecFn *f, VecOp op, u8 length, VReg a, VReg b) { return v_rvmi(f, op, length, a, b, 0); }
+static bool commutes(VecOp op) {
+  switch (op) {
+    case V_ADDPS: case V_ADDPD: case V_MULPS: case V_MULPD: case V_ANDPS: case V_ANDPD: case V_ORPS: case V_ORPD: case V_XORPS: case V_XORPD:
+    case V_PADDD: case V_PADDQ: case V_PMULLD: case V_PMULLQ: case V_PMULUDQ: case V_PMINSD: case V_PMINSQ: case V_PMINUD: case V_PMINUQ:
+    case V_PMAXSD: case V_PMAXSQ: case V_PMAXUD: case V_PMAXUQ: return true;
+    default: return false;
+  }
+}
+VReg v_rvmi(VecFn *f, VecOp op, u8 length, VReg a, VReg b, u8 imm) {
+  VReg d = new_vec(f);
+  put(f, (VIns){.op = (u16)op, .length = length, .dst = d, .a = a, .b = b, .imm = imm, .commutes = commutes(op)});
+  return d;
+}
+VReg v_compare(VecFn *f, VecOp op, u8 length, VReg a, VReg b, u8 imm) {
+  VReg d = new_mask(f);
+  put(f, (VIns){.op = (u16)op, .length = length, .dst = d, .a = a, .b = b, .imm = imm});
+  return d;
+}
+VReg v_masked(VecFn *f, VecOp op, u8 length, VReg mask, VReg old, VReg a, VReg b) {
+  VReg d = new_vec(f);
+  put(f, (VIns){.op = (u16)op, .length = length, .dst = d, .a = a, .b = b, .c = old, .mask = mask, .flags = VI_TIED | VI_EARLY});
+  return d;
+}
+VReg v_mask_op(VecFn *f, MaskOp op, VReg a, VReg b) {
+  VReg d = new_mask(f);
+  put(f, (VIns){.op = (u16)(M_FIRST + op), .dst = d, .a = a, .b = b});
+  return d;
+}
+VReg v_load(VecFn *f, VecOp op, u8 length, VecMem m) {
+  VReg d = new_vec(f);
+  put(f, (VIns){.op = (u16)op, .length = length, .dst = d, .mem = m});
+  return d;
+}
+void v_save(VecFn *f, VecOp op, u8 length, VecMem m, VReg a) { put(f, (VIns){.op = (u16)op, .length = length, .mem = m, .a = a}); }
+void g_load(VecFn *f, u32 dst, u32 base, i32 disp) { put(f, (VIns){.op = G_LOAD, .dst = dst, .mem = mem_at(base, disp)}); }
+void g_save(VecFn *f, u32 base, i32 disp, u32 src) { put(f, (VIns){.op = G_SAVE, .a = src, .mem = mem_at(base, disp)}); }
+void g_alu(VecFn *f, u32 alu, u32 dst, u32 src) { put(f, (VIns){.op = G_ALU, .imm = (u8)alu, .dst = dst, .a = src}); }
+void g_alu_load(VecFn *f, u32 alu, u32 dst, u32 base, i32 disp) { put(f, (VIns){.op = G_ALU_LOAD, .imm = (u8)alu, .dst = dst, .mem = mem_at(base, disp)}); }
+void g_mov(VecFn *f, u32 dst, u32 src) { put(f, (VIns){.op = G_MOV, .dst = dst, .a = src}); }
+void g_imm(VecFn *f, u32 dst, u64 v) { put(f, (VIns){.op = G_IMM, .dst = dst, .x = v}); }
+void g_alu_imm(VecFn *f, u32 alu, u32 dst, i64 v) {
+  if (v == (i32)v) {
+    put(f, (VIns){.op = G_ALU_IMM, .imm = (u8)alu, .dst = dst, .x = (u64)v});
+    return;
+  }
+  g_imm(f, RDX, (u64)v);
+  g_alu(f, alu, dst, RDX);
+}
+u32 g_label(VecFn *f) { return asm_label(&f->as); }
+void g_put(VecFn *f, u32 label) { put(f, (VIns){.op = G_LABEL, .x = label}); }
+void g_jcc(VecFn *f, u32 cc, u32 label) { put(f, (VIns){.op = G_JCC, .imm = (u8)cc, .x = label}); }
+void g_jump(VecFn *f, u32 label) { put(f, (VIns){.op = G_JUMP, .x = label}); }
+
+/* ---- lives --------------------------------------------------------------------------------- */
+
+static bool has_vregs(const VIns *i) { return i->op < V_COUNT || i->op >= P_FMA; }
+
+static void mention(VecFn *f, VReg r, u32 at, u32 weight) {
+  if (!r) return;
+  VInfo *v = &f->regs.data[r];
+  if (v->first == UINT32_MAX) v->first = at;
+  v->last = at;
+  v->weight += weight;
+}
+
+static void find_lives(VecFn *f) {
+  u32 open = 0, weight = 1, depth = 0;
+  (void)open;
+  for (u32 i = 0; i < f->ins.count; i++) {
+    const VIns *v = &f->ins.data[i];
+    /* spans lie in the order of their ends; count those around i */
+    depth = 0;
+    for (u32 s = 0; s < f->spans.count; s++) depth += f->spans.data[s].first <= i && i <= f->spans.data[s].last;
+    weight = depth == 0 ? 1 : depth == 1 ? 10 : 100;
+    if (!has_vregs(v)) continue;
+    mention(f, v->a, i, weight);
+    mention(f, v->b, i, weight);
+    mention(f, v->c, i, weight);
+    mention(f, v->mask, i, weight);
+    mention(f, v->dst, i, weight);
+  }
+  for (u32 s = 0; s < f->spans.count; s++) { /* inner loops come first */
+    VSpan span = f->spans.data[s];
+    for (u32 i = span.first; i <= span.last && i < f->ins.count; i++) {
+      const VIns *v = &f->ins.data[i];
+      if (!has_vregs(v)) continue;
+      VReg all[5] = {v->a, v->b, v->c, v->mask, v->dst};
+      for (u32 k = 0; k < 5; k++) {
+        VInfo *r = &f->regs.data[all[k]];
+        if (all[k] && r->first < span.first && r->last < span.last) r->last = span.last;
+      }
+    }
+  }
+}
+
+/* ---- the scan ------------------------------------------------------------------------------ */
+
+typedef struct Pool { /* one class of registers */
+  VReg owner[32];
+  bool used[32];
+  u32 first, count;
+} Pool;
+
+static bool is_free(const VecFn *f, VReg owner, u32 at, bool early) {
+  return !owner || f->regs.data[owner].last < at || (!early && f->regs.data[owner].last == at);
+}
+
+static f64 cost_of(const VInfo *v) { return (f64)v->weight / (f64)(v->last - v->first + 1); }
+
+static void give(VecFn *f, Pool *p, const VIns *i, u32 at) {
+  VInfo *d = &f->regs.data[i->dst];
+  bool early = i->flags & VI_EARLY;
+  u32 found = UINT32_MAX;
+  VReg wish[3] = {i->c, i->a, i->b};
+  for (u32 k = 0; k < 3 && found == UINT32_MAX; k++) { /* what dies here, first what dst begins as */
+    if (!wish[k] || f->regs.data[wish[k]].mask != d->mask || f->regs.data[wish[k]].place != VP_REG || f->regs.data[wish[k]].last != at) continue;
+    if (early && (k > 0 || !(i->flags & VI_TIED) || i->c == i->a || i->c == i->b)) continue;
+    if (p->owner[f->regs.data[wish[k]].phys] == wish[k]) found = f->regs.data[wish[k]].phys;
+  }
+  for (u32 r = p->first; r < p->first + p->count && found == UINT32_MAX; r++)
+    if (is_free(f, p->owner[r], at, early)) found = r;
+  if (found == UINT32_MAX) { /* the cheapest goes to the frame */
+    u32 cheapest = UINT32_MAX;
+    f64 least = cost_of(d);
+    for (u32 r = p->first; r < p->first + p->count; r++) {
+      VReg o = p->owner[r];
+      if (o == i->a || o == i->b || o == i->c || o == i->mask || cost_of(&f->regs.data[o]) >= least) continue;
+      least = cost_of(&f->regs.data[o]);
+      cheapest = r;
+    }
+    VInfo *out = cheapest == UINT32_MAX ? d : &f->regs.data[p->owner[cheapest]];
+    out->place = VP_SLOT;
+    out->at = (u32)frame_room(f, out->mask ? 8 : f->evex ? 64 : 32, out->mask ? 8 : f->evex ? 64 : 32);
+    if (cheapest == UINT32_MAX) return;
+    found = cheapest;
+  }
+  d->place = VP_REG;
+  d->phys = (u8)found;
+  p->owner[found] = i->dst;
+  p->used[found] = true;
+}
+
+/* Registers nobody got keep the constants that loops use most. */
+static void keep_constants(VecFn *f, Pool *p) {
+  for (u32 r = p->first; r < p->first + p->count; r++) {
+    if (p->used[r]) continue;
+    VReg best = 0;
+    for (VReg v = 1; v < f->regs.count; v++) {
+      const VInfo *i = &f->regs.data[v];
+      if (i->place == VP_POOL && i->weight >= 20 && i->first != UINT32_MAX && (!best || i->weight > f->regs.data[best].weight)) best = v;
+    }
+    if (!best) return;
+    f->regs.data[best].place = VP_REG;
+    f->regs.data[best].phys = (u8)r;
+    f->regs.data[best].first = 0; /* marks it: encode loads it at the beginning */
+    p->used[r] = true;
+    if (!vec_push(f->alloc, &f->kept, best)) refuse(f, "out of memory");
+  }
+}
+
+bool give_registers(VecFn *f) {
+  Pool vectors = {.first = 0, .count = f->evex ? 30 : 14}, masks = {.first = 1, .count = 5};
+  find_lives(f);
+  for (u32 i = 0; i < f->ins.count && !f->failed; i++) {
+    const VIns *v = &f->ins.data[i];
+    if (!has_vregs(v) || !v->dst) continue;
+    VInfo *d = &f->regs.data[v->dst];
+    if (d->first == i && d->place == VP_REG) give(f, d->mask ? &masks : &vectors, v, i);
+  }
+  keep_constants(f, &vectors);
+  return !f->failed;
+}

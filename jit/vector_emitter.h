@@ -1,0 +1,247 @@
+/* vector_emitter.h — shared by the files of the vector emitter; nothing else includes it.
+ *
+ *   vector.c         which kernels qualify, code memory, processors
+ *   vector_loops.c   loops, reductions
+ *   vector_access.c  addresses, loads and stores
+ *   vector_ops.c     operations; vector_convert.c conversions, comparisons, selects
+ *   vector_math.c    `math` expanded inline; calls of strip kernels for rare arguments
+ *   vector_alloc.c   registers; vector_encode.c machine code
+ *   vector_runtime.c C functions that emitted code calls; vector_text.c disassembled code
+ *
+ * Code is first a list of instructions over virtual registers (vectors and masks; general registers are physical from the
+ * start), then registers are given out in one scan, then bytes are written.
+ *
+ * General registers: RBX arguments, R15 index of the vector loop, R14 its limit, RSI RDI R8 … R13 streams, RAX RCX RDX free
+ * within a statement, RSP the frame, 64-byte aligned. Mask K7: lanes of a tail; K0 and K6 scratch. The last two vector
+ * registers are scratch.
+ *
+ * Scopes. Outside a vector loop a value is one lane (128-bit instructions; what the other lanes hold means nothing). Inside,
+ * a value has `lanes` lanes of 4 or 8 bytes (u8 and i1 of AVX2 in 4); an i1 is a mask register with AVX-512, else lanes of 4
+ * bytes, all ones or 0. */
+#ifndef WEFT_JIT_VECTOR_EMITTER_H
+#define WEFT_JIT_VECTOR_EMITTER_H
+
+#include "jit/loops.h"
+#include "jit/vector.h"
+#include "jit/vector_asm.h"
+
+typedef u32 VReg; /* 0: none */
+
+typedef enum VPlace { VP_REG, VP_SLOT, VP_POOL } VPlace;
+
+typedef struct VInfo {
+  u8 mask;   /* a mask register */
+  u8 place;  /* VPlace */
+  u8 phys;
+  u8 bytes;  /* POOL: of the element */
+  u32 at;    /* SLOT: in the frame; POOL: in the pool */
+  u32 first, last; /* positions of its life */
+  u32 weight;
+} VInfo;
+
+/* Instructions beyond VecOp. */
+enum {
+  G_FIRST = V_COUNT,
+  G_MOV = G_FIRST, /* dst a */
+  G_IMM,           /* dst x */
+  G_LOAD,          /* dst mem */
+  G_SAVE,          /* mem a */
+  G_LEA,           /* dst mem */
+  G_ALU,           /* imm dst a */
+  G_ALU_IMM,       /* imm dst x */
+  G_ALU_LOAD,      /* imm dst mem */
+  G_ALU_MEM_IMM,   /* imm mem x */
+  G_IMUL,          /* dst a */
+  G_IMUL_IMM,      /* dst a x */
+  G_IMUL_LOAD,     /* dst mem */
+  G_SHL,           /* dst x */
+  G_CMOV,          /* imm dst a */
+  G_JCC,           /* imm x */
+  G_JUMP,          /* x */
+  G_LABEL,         /* x */
+  G_TAIL,          /* K7 = the first RCX lanes; RAX is lost */
+  G_BYTE,          /* dst mem: a byte, zero-extended */
+  G_BYTE_TO,       /* mem a */
+  G_HALF,          /* dst mem: 16 bits */
+  G_HALF_TO,       /* mem a */
+  G_CALL,          /* the C function x with RDI RSI RDX RCX; all vector and mask registers and the streams are kept */
+  P_FMA,           /* dst = a * b + c; imm: 8 or 4 */
+  P_RARE,          /* dst = c, where the mask is set call.fn of a, b */
+  P_COPY,          /* dst = a */
+  M_FIRST,         /* + MaskOp: dst a b, virtual masks */
+  M_LAST = M_FIRST + K_COUNT,
+};
+
+enum {
+  VI_ZERO = 1,  /* masked-off lanes become 0 */
+  VI_EARLY = 2, /* dst shares no register with a, b, mask */
+  VI_TIED = 4,  /* dst begins as c */
+  VI_TAIL = 8,  /* masked by K7 */
+  VI_SCRATCH_MASK = 16, /* masked by a copy of `mask` (0: K7 with VI_TAIL, else all lanes) in K6 that the instruction uses up */
+  VI_KEEP = 32, /* dst lives already: what it had is changed */
+};
+
+typedef struct VIns {
+  u16 op;
+  u8 length, imm, flags;
+  bool commutes;
+  VReg dst, a, b, c, mask; /* of G_: physical */
+  VecMem mem;              /* vector_index: the register is `b`, virtual */
+  u64 x;
+} VIns;
+
+typedef struct VSpan { /* a loop of the machine code */
+  u32 first, last;
+} VSpan;
+
+typedef struct VCold { /* rare arguments of a math function */
+  u32 label, back;
+  VecIns blend; /* dst and mask as they are known */
+  VReg dst, a, b, mask;
+  u8 dst_phys;
+  u32 fn; /* in VecFn.calls */
+  u8 length, lanes, bytes;
+} VCold;
+
+/* Pairs of rows for 4 and 8 bytes stand next to each other. */
+static inline VecOp by_width(LoopType t, VecOp op) { return (VecOp)(op + (t == LT_F64 || t == LT_I64 || t == LT_U64)); }
+
+typedef enum VAccess { VA_UNIT, VA_SAME, VA_STRIDED, VA_GATHER } VAccess;
+
+typedef struct VStream { /* addresses of a vector loop that differ by constants */
+  u32 buffer;
+  const LoopTerm *terms; /* without the vector loop's index and computed values where `skip` says so */
+  u32 count;
+  u8 kind; /* VAccess */
+  u8 reg;  /* RSP: in the frame at `slot` */
+  i32 slot;
+  VReg index; /* STRIDED: lane numbers times stride */
+  i32 step;   /* STRIDED: slot of the bytes per trip of one vector */
+  i64 coef;   /* STRIDED: of the loop's index, with its stride parameters */
+  u32 stride[2];
+} VStream;
+
+typedef struct VecFn {
+  Allocator *alloc;
+  const LoopFn *fn;
+  const VecEmitter *level;
+  Asm as;
+  bool evex;
+  VEC(VIns) ins;
+  VEC(VInfo) regs; /* 0 unused */
+  VEC(VSpan) spans;
+  VEC(VCold) cold;
+  VEC(VStream) streams; /* of the vector loop at hand */
+  VEC(u64) calls;       /* addresses */
+  VEC(VReg) kept;       /* constants that have a register */
+  u32 *where;           /* per node: position in the body; of a parameter: its number */
+  u32 *end;             /* per body position of a head: its END */
+  VReg *value;          /* per node: in the scope at hand */
+  VReg *spread;         /* per node: broadcast for the vector loop at hand */
+  u32 *index_slot;      /* per node: of a serial loop's index, in the frame; 0 none */
+  u32 frame;            /* bytes */
+  u32 call_frame;       /* four words for C functions, then what is saved around them */
+  bool calls_made;
+  u32 save_label;
+  u32 lanes;            /* 1 outside vector loops */
+  bool tail;            /* stores and loads are masked by K7 */
+  u32 copy;             /* number of the unrolled copy at hand */
+  u32 vector_head;      /* head of the vector loop at hand; 0 none */
+  u32 inside_first, inside_last; /* positions of its body */
+  u32 lo_slot, hi_slot; /* of the outermost loop */
+  VReg rare;            /* mask of the math function that is being expanded */
+  u32 math_depth;
+  u32 scratch_x, scratch_y, scratch_out; /* frame: operands and result of a strip */
+  bool failed;
+  const char *why; /* cannot be emitted */
+  VIns nowhere;    /* what is written after a failure */
+} VecFn;
+
+static inline const LoopNode *vnode(const VecFn *f, u32 id) { return loop_node(f->fn, id); }
+static inline u32 element_bytes(LoopType t) { return t == LT_F64 || t == LT_I64 || t == LT_U64 ? 8 : 4; }
+static inline u8 length_of(u32 bytes, u32 lanes) { return bytes * lanes <= 16 ? L128 : bytes * lanes == 32 ? L256 : L512; }
+static inline u8 vlength(const VecFn *f, LoopType t) { return length_of(element_bytes(t), f->lanes); }
+
+/* vector_alloc.c */
+VReg new_vec(VecFn *f);
+VReg new_mask(VecFn *f); /* AVX-512 only */
+VReg new_const(VecFn *f, u64 bits, u32 bytes); /* the same in all lanes */
+VReg new_pool(VecFn *f, const void *bytes);    /* lanes of their own: a vector of 64 or 32 bytes */
+VIns *put(VecFn *f, VIns i);                   /* valid until the next */
+void refuse(VecFn *f, const char *why);
+i32 frame_room(VecFn *f, u32 bytes, u32 align);
+bool give_registers(VecFn *f);
+
+/* vector_encode.c */
+bool encode(VecFn *f);
+
+/* Instructions. */
+VReg v_rm(VecFn *f, VecOp op, u8 length, VReg a);
+VReg v_rmi(VecFn *f, VecOp op, u8 length, VReg a, u8 imm);
+VReg v_rvm(VecFn *f, VecOp op, u8 length, VReg a, VReg b);
+VReg v_rvmi(VecFn *f, VecOp op, u8 length, VReg a, VReg b, u8 imm);
+VReg v_compare(VecFn *f, VecOp op, u8 length, VReg a, VReg b, u8 imm); /* a mask */
+VReg v_masked(VecFn *f, VecOp op, u8 length, VReg mask, VReg old, VReg a, VReg b); /* where masked the operation, else old */
+VReg v_mask_op(VecFn *f, MaskOp op, VReg a, VReg b);
+VReg v_load(VecFn *f, VecOp op, u8 length, VecMem m);
+void v_save(VecFn *f, VecOp op, u8 length, VecMem m, VReg a);
+void g_load(VecFn *f, u32 dst, u32 base, i32 disp);
+void g_save(VecFn *f, u32 base, i32 disp, u32 src);
+void g_alu_imm(VecFn *f, u32 alu, u32 dst, i64 v);
+void g_alu(VecFn *f, u32 alu, u32 dst, u32 src);
+void g_alu_load(VecFn *f, u32 alu, u32 dst, u32 base, i32 disp);
+void g_mov(VecFn *f, u32 dst, u32 src);
+void g_imm(VecFn *f, u32 dst, u64 v);
+u32 g_label(VecFn *f);
+void g_put(VecFn *f, u32 label);
+void g_jcc(VecFn *f, u32 cc, u32 label);
+void g_jump(VecFn *f, u32 label);
+static inline VecMem mem_at(u32 base, i32 disp) { return (VecMem){.used = true, .base = (u8)base, .index = NO_INDEX, .disp = disp}; }
+
+/* vector_ops.c: values of pure operations on virtual registers. */
+VReg lower_op(VecFn *f, LoopOp op, LoopType type, VReg a, VReg b, VReg c);
+VReg lower_constant(VecFn *f, LoopType type, u64 bits);
+
+/* vector_convert.c */
+VReg lower_convert(VecFn *f, LoopType to, LoopType from, VReg a);
+VReg lower_compare(VecFn *f, LoopOp op, LoopType type, VReg a, VReg b);
+VReg lower_select(VecFn *f, LoopType type, VReg cond, VReg yes, VReg no);
+VReg lower_logic(VecFn *f, LoopOp op, VReg a, VReg b); /* of i1 */
+VReg flags_to_wide(VecFn *f, VReg cond); /* AVX2: lanes of 8 bytes */
+VReg flags_of_numbers(VecFn *f, VReg v); /* i1 of lanes of 4 bytes, not 0 */
+VReg numbers_of_flags(VecFn *f, VReg cond); /* 0 and 1 in lanes of 4 bytes */
+
+/* vector_math.c */
+VReg lower_math(VecFn *f, const LoopFn *caller, const LoopNode *n, const VReg *args);
+u32 math_widest(VecFn *f, const LoopNode *n); /* bytes of the widest type in its definition; 0 refused */
+
+/* vector_access.c */
+void statement(VecFn *f, u32 id);   /* of straight-line code */
+VReg operand(VecFn *f, u32 id);     /* in the scope at hand */
+void word_to(VecFn *f, u32 reg, u32 id); /* an i64 of one lane to a general register; RAX RCX RDX only */
+void begin_streams(VecFn *f, u32 registers); /* before the loop: addresses in at most so many registers, what is broadcast */
+void step_streams(VecFn *f);
+VAccess access_kind(const VecFn *f, const LoopNode *access, u32 head, u32 first, u32 last);
+void call_words(VecFn *f, u64 fn, u32 state, u64 second, u64 third); /* fn(frame + state, second, third) */
+
+/* vector_loops.c */
+void emit_body(VecFn *f, u32 first, u32 last);
+
+/* vector_text.c */
+void vec_text(const u8 *code, u32 count, const char *name, Buf *out);
+
+/* vector_runtime.c: the levels above the first of a float reduction in the order LANES. */
+typedef struct VecLanes {
+  u64 count; /* elements in the first of them */
+  u64 op, used, type;
+  u64 counts[6];
+  union {
+    f64 d[32];
+    f32 f[64];
+  } lane[7]; /* [0] belongs to `count` */
+} VecLanes;
+void vec_lanes_begin(VecLanes *l, u64 op, u64 type); /* the lanes of the first level begin; `count` stays 0 */
+void vec_lanes_carry(VecLanes *l); /* the first level is full */
+void vec_lanes_end(VecLanes *l);   /* the result to lane[0], element 0 */
+
+#endif

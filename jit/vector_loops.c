@@ -1,0 +1,505 @@
+/* vector_loops.c — loops: serial ones around, vector ones inside, reductions (vector_emitter.h).
+ *
+ * A loop whose body is straight-line runs `lanes` trips at a time: `copies` vectors per trip of the machine's loop, then what
+ * is left, masked (AVX-512) or one by one (AVX2). A float sum or product keeps the lanes of ir.md section 10 in `copies`
+ * accumulators (together 256 bytes); what is left joins them in the frame. A block's result is combined here and added to the
+ * first level above; the C functions of vector_runtime.c do the rest. Exact reductions need no order. */
+#include <string.h>
+
+#include "jit/vector_emitter.h"
+
+enum { LANE_BYTES = 256, COPIES_MOST = 16, CHEAP = 8, MIDDLE = 24 };
+
+typedef struct VLoop {
+  u32 head, first, last; /* positions of the body */
+  u32 lanes, copies;
+  u32 tail_lanes;        /* of what is left: `lanes` masked, 1, or 0: nothing is left */
+} VLoop;
+
+typedef struct VFold {
+  LoopReduce reduce;
+  LoopOp op;
+  LoopType type; /* of the accumulator: i1 is kept as 0 and 1 in i32 */
+  bool ordered, flags;
+  u32 yield;     /* the value */
+  u32 lanes_at;  /* frame: the accumulators while what is left joins */
+  u32 state_at;  /* frame: VecLanes */
+  u32 end_slot, off_slot;
+  VReg acc[COPIES_MOST];
+} VFold;
+
+static u32 body_node(const VecFn *f, u32 pos) { return f->fn->body.data[pos]; }
+
+/* ---- which loops run on vectors ------------------------------------------------------------- */
+
+static bool is_straight(const VecFn *f, u32 first, u32 last) {
+  for (u32 pos = first; pos <= last; pos++) {
+    switch (loop_op_form((LoopOp)vnode(f, body_node(f, pos))->op)) {
+      case LOOP_FORM_HEAD: case LOOP_FORM_MARK: case LOOP_FORM_CHECK: case LOOP_FORM_CALL: case LOOP_FORM_EXIT: case LOOP_FORM_PREFIX: return false;
+      default: break;
+    }
+  }
+  return true;
+}
+
+/* In a loop whose trips are in order: does a trip read or write over what another wrote. */
+static bool is_free_of_order(const VecFn *f, u32 first, u32 last) {
+  for (u32 a = first; a <= last; a++) {
+    const LoopNode *s = vnode(f, body_node(f, a));
+    if (s->op != LOOP_STORE) continue;
+    for (u32 b = first; b <= last; b++) {
+      const LoopNode *n = vnode(f, body_node(f, b));
+      if (b == a || (n->op != LOOP_LOAD && n->op != LOOP_STORE) || n->a != s->a) continue;
+      if (n->count != s->count || n->imm != s->imm) return false;
+      for (u32 k = 0; k < n->count; k++)
+        if (!loop_terms_equal(&loop_terms(f->fn, n)[k], &loop_terms(f->fn, s)[k])) return false;
+    }
+  }
+  return true;
+}
+
+typedef struct Widest {
+  VecFn *f;
+  u32 bytes;
+} Widest;
+
+static void widen(void *ctx, u32 id) {
+  Widest *w = ctx;
+  LoopType t = (LoopType)vnode(w->f, id)->type;
+  if (t != LT_PTR && t != LT_VOID && element_bytes(t) == 8) w->bytes = 8;
+}
+
+/* Bytes of the widest lane; strided tells of places that no plain vector load reaches. */
+static u32 widest(VecFn *f, const VLoop *l, bool *strided) {
+  Widest w = {f, 4};
+  for (u32 pos = l->first; pos <= l->last; pos++) {
+    u32 id = body_node(f, pos);
+    const LoopNode *n = vnode(f, id);
+    if (n->op == LOOP_LOAD || n->op == LOOP_STORE) {
+      VAccess kind = access_kind(f, n, l->head, l->first, l->last);
+      if (kind == VA_STRIDED || kind == VA_GATHER) *strided = true, w.bytes = 8;
+      widen(&w, n->op == LOOP_LOAD ? id : n->b);
+      continue;
+    }
+    widen(&w, id);
+    loop_each_operand(f->fn, n, widen, &w);
+    if (n->op == LOOP_MATH && math_widest(f, n) == 8) w.bytes = 8;
+  }
+  return w.bytes;
+}
+
+static u32 effort(const VecFn *f, const VLoop *l) {
+  u32 n = 0;
+  for (u32 pos = l->first; pos <= l->last; pos++) n += vnode(f, body_node(f, pos))->op == LOOP_MATH ? 30 : 1;
+  return n;
+}
+
+static bool shape_of(VecFn *f, VLoop *l) {
+  bool strided = false;
+  u32 bytes = widest(f, l, &strided), cost = effort(f, l);
+  l->lanes = (f->evex ? 64 : 32) / bytes;
+  l->copies = strided || cost > MIDDLE ? 1 : cost > CHEAP ? 2 : 4;
+  if (f->level->unroll) l->copies = strided ? 1 : f->level->unroll;
+  l->tail_lanes = f->evex ? l->lanes : 1;
+  if (strided && !f->evex) l->lanes = l->copies = 1, l->tail_lanes = 0;
+  return !f->failed;
+}
+
+/* ---- copies of the body ---------------------------------------------------------------------- */
+
+static void forget(VecFn *f, const VLoop *l) {
+  const LoopNode *h = vnode(f, l->head);
+  for (u32 axis = 0; axis < h->a; axis++) f->value[loop_index_of(l->head, axis)] = 0;
+}
+
+static void emit_copy(VecFn *f, const VLoop *l, u32 copy) {
+  f->copy = copy;
+  forget(f, l);
+  for (u32 pos = l->first; pos <= l->last && !f->failed; pos++)
+    if (vnode(f, body_node(f, pos))->op != LOOP_YIELD) statement(f, body_node(f, pos));
+}
+
+static void end_span(VecFn *f, u32 first) {
+  VSpan s = {first, f->ins.count ? f->ins.count - 1 : 0};
+  if (!vec_push(f->alloc, &f->spans, s)) refuse(f, "out of memory");
+}
+
+static void enter(VecFn *f, const VLoop *l, u32 lanes, bool tail) {
+  (void)l;
+  f->lanes = lanes;
+  f->tail = tail;
+  f->copy = 0;
+}
+
+/* ---- reductions ------------------------------------------------------------------------------ */
+
+static u64 identity_of(const VFold *r) {
+  if (r->flags) return r->reduce == LOOP_REDUCE_AND;
+  return loop_reduce_identity(r->reduce, r->type);
+}
+
+static VReg identity(VecFn *f, const VFold *r) { return lower_constant(f, r->type, identity_of(r)); }
+
+static void copy_to(VecFn *f, VReg to, VReg from) { put(f, (VIns){.op = P_COPY, .dst = to, .a = from}); }
+
+/* to = v, by the instruction that made v where it may write there. */
+static void update(VecFn *f, VReg to, VReg v) {
+  VIns *last = f->ins.count ? &f->ins.data[f->ins.count - 1] : NULL;
+  if (!f->failed && last && last->dst == v && !last->flags && (last->op < V_COUNT || last->op == P_FMA)) last->dst = to;
+  else copy_to(f, to, v);
+}
+
+static VReg element(VecFn *f, const VFold *r) {
+  VReg v = operand(f, r->yield);
+  return r->flags ? numbers_of_flags(f, v) : v;
+}
+
+static void begin_block(VecFn *f, const VLoop *l, VFold *r) {
+  for (u32 k = 0; k < l->copies; k++) {
+    if (!r->acc[k]) r->acc[k] = new_vec(f);
+    copy_to(f, r->acc[k], identity(f, r));
+  }
+}
+
+static void fold_copy(VecFn *f, const VLoop *l, VFold *r, u32 copy) {
+  emit_copy(f, l, copy);
+  if (!f->failed) update(f, r->acc[copy], lower_op(f, r->op, r->type, r->acc[copy], element(f, r), 0));
+}
+
+/* What is left of an exact reduction on masked vectors: absent lanes take the identity. */
+static void fold_masked(VecFn *f, const VLoop *l, VFold *r) {
+  emit_copy(f, l, 0);
+  if (f->failed) return;
+  VReg v = element(f, r), d = new_vec(f);
+  put(f, (VIns){.op = by_width(r->type, V_BLENDMPS), .length = vlength(f, r->type), .dst = d, .a = identity(f, r), .b = v, .flags = VI_TAIL});
+  update(f, r->acc[0], lower_op(f, r->op, r->type, r->acc[0], d, 0));
+}
+
+static VecOp load_op(u32 bytes, u32 lanes) { return lanes > 1 ? (bytes == 8 ? V_MOVUPD : V_MOVUPS) : bytes == 8 ? V_MOVSD_FROM : V_MOVSS_FROM; }
+static VecOp save_op(u32 bytes, u32 lanes) { return lanes > 1 ? (bytes == 8 ? V_MOVUPD_TO : V_MOVUPS_TO) : bytes == 8 ? V_MOVSD_TO : V_MOVSS_TO; }
+
+static void move_accumulators(VecFn *f, const VLoop *l, VFold *r, bool back) {
+  u32 bytes = element_bytes(r->type);
+  u8 length = length_of(bytes, l->lanes);
+  for (u32 k = 0; k < l->copies; k++) {
+    VecMem m = mem_at(RSP, (i32)(r->lanes_at + k * l->lanes * bytes));
+    if (!back) v_save(f, V_MOVUPS_TO, length, m, r->acc[k]);
+    else put(f, (VIns){.op = V_MOVUPS, .length = length, .dst = r->acc[k], .mem = m});
+  }
+}
+
+/* One step of what is left, onto the lanes in the frame from byte RCX on. */
+static void fold_in_frame(VecFn *f, const VLoop *l, VFold *r) {
+  u32 bytes = element_bytes(r->type);
+  emit_copy(f, l, 0);
+  if (f->failed) return;
+  VReg v = element(f, r);
+  g_load(f, RCX, RSP, (i32)r->off_slot);
+  VecMem m = {.used = true, .base = RSP, .index = RCX, .disp = (i32)r->lanes_at};
+  VecMem save = m;
+  VReg was = v_load(f, load_op(bytes, f->lanes), vlength(f, r->type), m);
+  VReg now = lower_op(f, r->op, r->type, was, v, 0);
+  put(f, (VIns){.op = save_op(bytes, f->lanes), .length = vlength(f, r->type), .a = now, .mem = save, .flags = f->tail ? VI_TAIL : 0});
+  if (r->ordered) {
+    g_alu_imm(f, ALU_ADD, RCX, bytes * f->lanes);
+    g_save(f, RSP, (i32)r->off_slot, RCX);
+  }
+}
+
+/* Lanes combine as l with l + W/2, then W/4 … 1; the result is the first lane. */
+static VReg combine_lanes(VecFn *f, const VLoop *l, const VFold *r) {
+  u32 bytes = element_bytes(r->type);
+  VReg acc[COPIES_MOST];
+  memcpy(acc, r->acc, sizeof acc);
+  f->lanes = l->lanes;
+  for (u32 half = l->copies / 2; half; half /= 2)
+    for (u32 k = 0; k < half; k++) acc[k] = lower_op(f, r->op, r->type, acc[k], acc[k + half], 0);
+  VReg v = acc[0];
+  for (u32 half = l->lanes / 2; half; half /= 2) {
+    VReg high = new_vec(f);
+    u32 at = half * bytes;
+    f->lanes = half;
+    if (at >= 16) put(f, (VIns){.op = at == 32 ? V_EXTRACT4X64 : f->evex ? V_EXTRACT4X32 : V_EXTRACT128, .length = at == 32 ? L512 : L256, .dst = high, .a = v, .imm = 1});
+    else put(f, (VIns){.op = V_PSHUFD, .length = L128, .dst = high, .a = v, .imm = at == 8 ? 0x0E : 0x01});
+    v = lower_op(f, r->op, r->type, v, high, 0);
+  }
+  f->lanes = 1;
+  return v;
+}
+
+/* A block's result goes up. RAX holds the number of those before it. */
+static void push_block(VecFn *f, const VFold *r, VReg v) {
+  u32 bytes = element_bytes(r->type), lanes = LANE_BYTES / bytes;
+  i32 count = (i32)(r->state_at + offsetof(VecLanes, count));
+  u32 begun = g_label(f), done = g_label(f);
+  g_load(f, RAX, RSP, count);
+  g_alu_imm(f, ALU_CMP, RAX, 0);
+  g_jcc(f, CC_NE, begun);
+  g_load(f, RAX, RSP, (i32)(r->state_at + offsetof(VecLanes, used)));
+  g_alu_imm(f, ALU_CMP, RAX, 0);
+  g_jcc(f, CC_NE, begun);
+  call_words(f, (u64)(uintptr_t)vec_lanes_begin, r->state_at, r->op, r->type);
+  g_put(f, begun);
+  g_load(f, RCX, RSP, count);
+  g_alu_imm(f, ALU_AND, RCX, lanes - 1);
+  VecMem m = {.used = true, .base = RSP, .index = RCX, .scale = bytes == 8 ? 3 : 2, .disp = (i32)(r->state_at + offsetof(VecLanes, lane))};
+  VReg was = v_load(f, load_op(bytes, 1), L128, m);
+  v_save(f, save_op(bytes, 1), L128, m, lower_op(f, r->op, r->type, was, v, 0));
+  g_load(f, RAX, RSP, count);
+  g_alu_imm(f, ALU_ADD, RAX, 1);
+  g_save(f, RSP, count, RAX);
+  g_alu_imm(f, ALU_CMP, RAX, (i64)lanes * LOOP_BLOCK_TRIPS);
+  g_jcc(f, CC_NE, done);
+  call_words(f, (u64)(uintptr_t)vec_lanes_carry, r->state_at, 0, 0);
+  g_put(f, done);
+}
+
+/* ---- vector loops ---------------------------------------------------------------------------- */
+
+/* R15 goes on to R14, `copies` vectors a trip, then what is left. */
+static void main_loop(VecFn *f, const VLoop *l, VFold *r) {
+  u32 step = l->lanes * l->copies, top = g_label(f), rest = g_label(f);
+  enter(f, l, l->lanes, false);
+  if (step > 1) g_alu_imm(f, ALU_SUB, R14, step - 1);
+  g_alu(f, ALU_CMP, R15, R14);
+  g_jcc(f, CC_GE, rest);
+  u32 begin = f->ins.count;
+  g_put(f, top);
+  for (u32 k = 0; k < l->copies; k++) {
+    if (r) fold_copy(f, l, r, k);
+    else emit_copy(f, l, k);
+    step_streams(f);
+  }
+  g_alu_imm(f, ALU_ADD, R15, step);
+  g_alu(f, ALU_CMP, R15, R14);
+  g_jcc(f, CC_L, top);
+  end_span(f, begin);
+  g_put(f, rest);
+  if (step > 1) g_alu_imm(f, ALU_ADD, R14, step - 1);
+}
+
+static void rest_loop(VecFn *f, const VLoop *l, VFold *r) {
+  if (!l->tail_lanes) return;
+  u32 top = g_label(f), done = g_label(f);
+  bool masked = f->evex, framed = r && (r->ordered || !masked);
+  g_alu(f, ALU_CMP, R15, R14);
+  g_jcc(f, CC_GE, done);
+  enter(f, l, l->tail_lanes, masked);
+  if (framed) {
+    move_accumulators(f, l, r, false);
+    g_imm(f, RAX, 0);
+    g_save(f, RSP, (i32)r->off_slot, RAX);
+  }
+  u32 begin = f->ins.count;
+  g_put(f, top);
+  if (masked) {
+    g_mov(f, RCX, R14);
+    g_alu(f, ALU_SUB, RCX, R15);
+    put(f, (VIns){.op = G_TAIL});
+  }
+  if (framed) fold_in_frame(f, l, r);
+  else if (r) fold_masked(f, l, r);
+  else emit_copy(f, l, 0);
+  step_streams(f);
+  g_alu_imm(f, ALU_ADD, R15, l->tail_lanes);
+  g_alu(f, ALU_CMP, R15, R14);
+  g_jcc(f, CC_L, top);
+  end_span(f, begin);
+  if (framed) {
+    enter(f, l, l->lanes, false);
+    move_accumulators(f, l, r, true);
+  }
+  g_put(f, done);
+}
+
+static bool begin_vector(VecFn *f, VLoop *l, u32 registers) {
+  f->vector_head = l->head;
+  f->inside_first = l->first;
+  f->inside_last = l->last;
+  enter(f, l, l->lanes, false);
+  begin_streams(f, registers);
+  return !f->failed;
+}
+
+static void leave_vector(VecFn *f) {
+  f->vector_head = 0;
+  f->lanes = 1;
+  f->tail = false;
+  f->streams.count = 0;
+  memset(f->spread, 0, sizeof *f->spread * f->fn->nodes.count);
+}
+
+/* R15 and R14: the first trip and the one behind the last. */
+static void bounds(VecFn *f, const VLoop *l) {
+  if (vnode(f, l->head)->op == LOOP_PAR) {
+    g_load(f, R15, RSP, (i32)f->lo_slot);
+    g_load(f, R14, RSP, (i32)f->hi_slot);
+  } else {
+    word_to(f, R14, loop_trips_of(f->fn, l->head, 0));
+    g_imm(f, R15, 0);
+  }
+}
+
+static void vector_loop(VecFn *f, VLoop *l) {
+  u32 done = g_label(f);
+  if (vnode(f, l->head)->op == LOOP_FOR && !is_free_of_order(f, l->first, l->last)) {
+    refuse(f, "trips that read what others wrote");
+    return;
+  }
+  if (!shape_of(f, l)) return;
+  bounds(f, l);
+  g_alu(f, ALU_CMP, R15, R14);
+  g_jcc(f, CC_GE, done);
+  if (!begin_vector(f, l, 8)) return;
+  main_loop(f, l, NULL);
+  rest_loop(f, l, NULL);
+  leave_vector(f);
+  g_put(f, done);
+}
+
+static bool fold_of(VecFn *f, const VLoop *l, VFold *r) {
+  const LoopNode *h = vnode(f, l->head);
+  r->reduce = (LoopReduce)h->aux;
+  r->op = loop_reduce_op(r->reduce);
+  r->type = loop_type_of(f->fn, loop_result_of(f->fn, l->head, 0));
+  r->flags = r->type == LT_I1;
+  if (r->flags) r->type = LT_I32;
+  r->ordered = loop_is_float(r->type) && (r->op == LOOP_ADD || r->op == LOOP_MUL);
+  if (r->ordered && h->mem == LOOP_ORDER_ROWS) return refuse(f, "a reduction in the order of rows"), false;
+  const LoopNode *y = vnode(f, body_node(f, l->last));
+  if (y->op != LOOP_YIELD) return refuse(f, "a reduction without value"), false;
+  r->yield = loop_list(f->fn, y)[0];
+  r->lanes_at = (u32)frame_room(f, LANE_BYTES + 64, 64);
+  r->off_slot = (u32)frame_room(f, 8, 8);
+  return true;
+}
+
+static void fold_shape(VecFn *f, VLoop *l, VFold *r) {
+  u32 bytes = element_bytes(r->type);
+  if (r->ordered) l->copies = LANE_BYTES / bytes / l->lanes;
+  else l->copies = l->lanes == 1 ? 1 : l->copies < 4 ? 2 : 4;
+  if (l->copies > COPIES_MOST || (l->lanes == 1 && r->ordered)) refuse(f, "more lanes than registers");
+}
+
+static void answer(VecFn *f, const VFold *r, VReg result, VReg v) {
+  (void)r;
+  copy_to(f, result, v);
+}
+
+static void ordered_blocks(VecFn *f, VLoop *l, VFold *r, VReg result) {
+  u32 bytes = element_bytes(r->type), block = g_label(f), more = g_label(f), done = g_label(f);
+  r->state_at = (u32)frame_room(f, sizeof(VecLanes), 64);
+  r->end_slot = (u32)frame_room(f, 8, 8);
+  g_save(f, RSP, (i32)r->end_slot, R14);
+  g_imm(f, RAX, 0);
+  g_save(f, RSP, (i32)(r->state_at + offsetof(VecLanes, count)), RAX);
+  g_save(f, RSP, (i32)(r->state_at + offsetof(VecLanes, used)), RAX);
+  u32 begin = f->ins.count;
+  g_put(f, block);
+  enter(f, l, l->lanes, false);
+  begin_block(f, l, r);
+  g_load(f, R14, RSP, (i32)r->end_slot);
+  put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = mem_at(R15, (i32)(LANE_BYTES / bytes * LOOP_BLOCK_TRIPS))});
+  g_alu(f, ALU_CMP, R14, RAX);
+  put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = R14, .a = RAX});
+  main_loop(f, l, r);
+  rest_loop(f, l, r);
+  VReg v = combine_lanes(f, l, r);
+  g_alu_load(f, ALU_CMP, R15, RSP, (i32)r->end_slot);
+  g_jcc(f, CC_L, more);
+  g_load(f, RAX, RSP, (i32)(r->state_at + offsetof(VecLanes, used)));
+  g_alu_imm(f, ALU_CMP, RAX, 0);
+  g_jcc(f, CC_NE, more);
+  answer(f, r, result, v);
+  g_jump(f, done);
+  g_put(f, more);
+  push_block(f, r, v);
+  g_alu_load(f, ALU_CMP, R15, RSP, (i32)r->end_slot);
+  g_jcc(f, CC_L, block);
+  end_span(f, begin);
+  call_words(f, (u64)(uintptr_t)vec_lanes_end, r->state_at, 0, 0);
+  answer(f, r, result, v_load(f, load_op(bytes, 1), L128, mem_at(RSP, (i32)(r->state_at + offsetof(VecLanes, lane)))));
+  g_put(f, done);
+}
+
+static void reduce_loop(VecFn *f, VLoop *l) {
+  VFold r = {0};
+  u32 none = g_label(f), done = g_label(f), id = loop_result_of(f->fn, l->head, 0);
+  if (vnode(f, l->head)->a != 1) {
+    refuse(f, "a reduction over several axes");
+    return;
+  }
+  if (!shape_of(f, l) || !fold_of(f, l, &r)) return;
+  fold_shape(f, l, &r);
+  VReg result = new_vec(f);
+  bounds(f, l);
+  g_alu(f, ALU_CMP, R15, R14);
+  g_jcc(f, CC_GE, none);
+  if (f->failed || !begin_vector(f, l, 8)) return;
+  if (r.ordered) {
+    ordered_blocks(f, l, &r, result);
+  } else {
+    begin_block(f, l, &r);
+    main_loop(f, l, &r);
+    rest_loop(f, l, &r);
+    answer(f, &r, result, combine_lanes(f, l, &r));
+  }
+  leave_vector(f);
+  g_jump(f, done);
+  g_put(f, none);
+  answer(f, &r, result, r.flags ? identity(f, &r) : lower_constant(f, r.type, loop_reduce_empty(r.reduce, r.type)));
+  g_put(f, done);
+  f->value[id] = r.flags ? flags_of_numbers(f, result) : result;
+}
+
+/* ---- serial loops ---------------------------------------------------------------------------- */
+
+static void serial_loop(VecFn *f, u32 head, u32 first, u32 last) {
+  const LoopNode *n = vnode(f, head);
+  if ((n->op != LOOP_PAR && n->op != LOOP_FOR) || n->a != 1 || n->b) {
+    refuse(f, "a loop that carries values");
+    return;
+  }
+  u32 top = g_label(f), done = g_label(f), slot = (u32)frame_room(f, 8, 8), limit = (u32)frame_room(f, 8, 8);
+  f->index_slot[loop_index_of(head, 0)] = slot;
+  if (n->op == LOOP_PAR) {
+    g_load(f, RAX, RSP, (i32)f->lo_slot);
+    g_load(f, RCX, RSP, (i32)f->hi_slot);
+  } else {
+    word_to(f, RCX, loop_trips_of(f->fn, head, 0));
+    g_imm(f, RAX, 0);
+  }
+  g_save(f, RSP, (i32)slot, RAX);
+  g_save(f, RSP, (i32)limit, RCX);
+  g_alu(f, ALU_CMP, RAX, RCX);
+  g_jcc(f, CC_GE, done);
+  u32 begin = f->ins.count;
+  g_put(f, top);
+  emit_body(f, first, last);
+  g_load(f, RAX, RSP, (i32)slot);
+  g_alu_imm(f, ALU_ADD, RAX, 1);
+  g_save(f, RSP, (i32)slot, RAX);
+  g_alu_load(f, ALU_CMP, RAX, RSP, (i32)limit);
+  g_jcc(f, CC_L, top);
+  end_span(f, begin);
+  g_put(f, done);
+}
+
+void emit_body(VecFn *f, u32 first, u32 last) {
+  for (u32 pos = first; pos <= last && !f->failed; pos++) {
+    u32 id = body_node(f, pos);
+    const LoopNode *n = vnode(f, id);
+    if (!loop_is_head(n)) {
+      statement(f, id);
+      continue;
+    }
+    u32 end = f->end[pos];
+    VLoop l = {.head = id, .first = pos + 1, .last = end - 1};
+    bool straight = end > pos + 1 && is_straight(f, pos + 1, end - 1);
+    if (n->op == LOOP_REDUCE && straight) reduce_loop(f, &l);
+    else if (straight && (n->op == LOOP_PAR || n->op == LOOP_FOR) && n->a == 1 && !n->b) vector_loop(f, &l);
+    else if (n->op == LOOP_PAR || n->op == LOOP_FOR) serial_loop(f, id, pos + 1, end - 1);
+    else refuse(f, "control flow");
+    pos = end;
+  }
+}

@@ -1,0 +1,129 @@
+/* vector_math.c — `math NAME` expanded from its definition in lang/math.loops (vector_emitter.h).
+ *
+ * The first arm of an `if` is the rare one: it is left out, its condition joined to a mask; lanes where the mask is set
+ * take their result from the function's strip kernel, called from code behind the function's end. */
+#include <string.h>
+
+#include "jit/define_math.h"
+#include "jit/vector_emitter.h"
+
+enum { NESTED_MOST = 8 };
+
+static const LoopFn *definition(VecFn *f, const char *name, LoopType type) {
+  LoopModule *m = f->level->defs;
+  const LoopFn *fn = loop_module_find_math(m, name, type);
+  if (fn) return fn;
+  if (define_math(m, name, type, NULL) != WEFT_OK) return refuse(f, "a function without definition"), NULL;
+  return loop_module_find_math(m, name, type);
+}
+
+static const char *name_in(const LoopFn *fn, const LoopNode *n) { return name_text(&fn->module->names, (Name)n->imm); }
+
+static u32 widest_of(VecFn *f, const LoopFn *fn, u32 depth) {
+  u32 most = 4;
+  if (!fn || depth > NESTED_MOST) return 8;
+  for (u32 i = 1; i < fn->nodes.count; i++) {
+    const LoopNode *n = loop_node(fn, i);
+    if (n->type != LT_VOID && n->type != LT_PTR && element_bytes((LoopType)n->type) == 8) return 8;
+    if (n->op == LOOP_MATH && widest_of(f, definition(f, name_in(fn, n), (LoopType)n->type), depth + 1) == 8) return 8;
+  }
+  return most;
+}
+
+u32 math_widest(VecFn *f, const LoopNode *n) { return widest_of(f, definition(f, name_in(f->fn, n), (LoopType)n->type), 0); }
+
+static VReg expand(VecFn *f, const LoopFn *fn, const VReg *args);
+
+static VReg nested(VecFn *f, const LoopFn *fn, const LoopNode *n, const VReg *args) {
+  const LoopFn *callee = definition(f, name_in(fn, n), (LoopType)n->type);
+  if (!callee) return 0;
+  if (f->math_depth++ > NESTED_MOST) refuse(f, "functions that nest too deeply");
+  VReg r = f->failed ? 0 : expand(f, callee, args);
+  f->math_depth--;
+  return r;
+}
+
+static VReg value_of(VecFn *f, const LoopFn *fn, const VReg *map, u32 id) {
+  const LoopNode *n = loop_node(fn, id);
+  return !id ? 0 : n->op == LOOP_CONST ? lower_constant(f, (LoopType)n->type, n->imm) : map[id];
+}
+
+/* One statement of a definition; gives what a `return` returns. */
+static VReg expand_statement(VecFn *f, const LoopFn *fn, VReg *map, u32 id) {
+  const LoopNode *n = loop_node(fn, id);
+  LoopType type = (LoopType)n->type;
+  VReg a = n->a && n->op != LOOP_YIELD && n->op != LOOP_RETURN ? value_of(f, fn, map, n->a) : 0;
+  switch (loop_op_form((LoopOp)n->op)) {
+    case LOOP_FORM_UNARY:
+    case LOOP_FORM_BINARY:
+    case LOOP_FORM_TERNARY: map[id] = lower_op(f, (LoopOp)n->op, type, a, value_of(f, fn, map, n->b), value_of(f, fn, map, n->c)); return 0;
+    case LOOP_FORM_COMPARE: map[id] = lower_compare(f, (LoopOp)n->op, loop_type_of(fn, n->a), a, value_of(f, fn, map, n->b)); return 0;
+    case LOOP_FORM_SELECT: map[id] = lower_select(f, type, a, value_of(f, fn, map, n->b), value_of(f, fn, map, n->c)); return 0;
+    case LOOP_FORM_CONVERT: map[id] = n->op == LOOP_BITCAST ? a : lower_convert(f, type, loop_type_of(fn, n->a), a); return 0;
+    case LOOP_FORM_MATH: {
+      VReg args[3] = {a, value_of(f, fn, map, n->b), value_of(f, fn, map, n->c)};
+      map[id] = nested(f, fn, n, args);
+      return 0;
+    }
+    case LOOP_FORM_TERM:
+      if (n->op == LOOP_RETURN) return value_of(f, fn, map, loop_list(fn, n)[0]);
+      for (u32 i = 0; i < n->count; i++) map[loop_result_of(fn, n->a, i)] = value_of(f, fn, map, loop_list(fn, n)[i]);
+      return 0;
+    default: refuse(f, "a function with loops or tables"); return 0;
+  }
+}
+
+static void join_rare(VecFn *f, VReg cond) { f->rare = f->rare ? lower_logic(f, LOOP_OR, f->rare, cond) : cond; }
+
+static VReg expand(VecFn *f, const LoopFn *fn, const VReg *args) {
+  size_t bytes = sizeof(VReg) * fn->nodes.count;
+  VReg *map = mem_alloc_zero(f->alloc, bytes), result = 0;
+  if (!map) return refuse(f, "out of memory"), 0;
+  for (u32 i = 0; i < fn->params.count; i++) map[fn->params.data[i]] = args[i];
+  u32 skip = 0; /* heads open inside the arm that is left out */
+  for (u32 pos = 0; pos < fn->body.count && !f->failed; pos++) {
+    u32 id = fn->body.data[pos];
+    const LoopNode *n = loop_node(fn, id);
+    if (skip) {
+      if (loop_is_head(n)) skip++;
+      else if (n->op == LOOP_END || (n->op == LOOP_ELSE && skip == 1)) skip--;
+      continue;
+    }
+    if (n->op == LOOP_IF) {
+      join_rare(f, value_of(f, fn, map, loop_cond_of(fn, id)));
+      skip = 1;
+    } else if (n->op != LOOP_END) {
+      VReg r = expand_statement(f, fn, map, id);
+      if (r) result = r;
+    }
+  }
+  mem_free(f->alloc, map, bytes);
+  return result;
+}
+
+static u32 call_of(VecFn *f, u64 address) {
+  for (u32 i = 0; i < f->calls.count; i++)
+    if (f->calls.data[i] == address) return i;
+  if (!vec_push(f->alloc, &f->calls, address)) refuse(f, "out of memory");
+  return f->calls.count - 1;
+}
+
+VReg lower_math(VecFn *f, const LoopFn *caller, const LoopNode *n, const VReg *args) {
+  LoopType type = (LoopType)n->type;
+  f->rare = 0;
+  VReg usual = nested(f, caller, n, args);
+  if (f->failed || !f->rare) return usual;
+  const LoopMath *m = loop_module_math(caller->module, name_in(caller, n), type);
+  if (!m || !m->strip || n->c) return refuse(f, "a function with rare branches and no strip kernel"), 0;
+  u64 address = (u64)(uintptr_t)m->strip;
+  if (!f->scratch_x) {
+    f->scratch_x = (u32)frame_room(f, 64, 64);
+    f->scratch_y = (u32)frame_room(f, 64, 64);
+    f->scratch_out = (u32)frame_room(f, 64, 64);
+  }
+  VReg mask = !f->evex && element_bytes(type) == 8 ? flags_to_wide(f, f->rare) : f->rare, d = new_vec(f);
+  put(f, (VIns){.op = P_RARE, .length = vlength(f, type), .dst = d, .a = args[0], .b = n->b ? args[1] : 0, .c = usual, .mask = mask,
+    .imm = (u8)element_bytes(type), .flags = VI_TIED | VI_EARLY, .x = (u64)call_of(f, address) << 8 | f->lanes});
+  f->rare = 0;
+  return d;
+}

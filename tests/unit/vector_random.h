@@ -1,0 +1,189 @@
+/* vector_random.h — random kernels that the vector emitter takes: pointwise loops, rows, reductions, over the buffers of
+ * loops_random.h. The same seed gives the same kernel. */
+#ifndef WEFT_TESTS_UNIT_VECTOR_RANDOM_H
+#define WEFT_TESTS_UNIT_VECTOR_RANDOM_H
+
+#include "tests/unit/loops_random.h"
+
+enum { ROW_PITCH = 300, ROWS_MOST = 9 };
+
+typedef struct VectorRandom {
+  RandomFn r;
+  u32 palette;  /* 0: everything, 1: lanes of 4 bytes, 2: floats */
+  u32 row, at;  /* indices: of the row (0: none), of the loop */
+  bool strides, maths;
+  u32 stored;
+} VectorRandom;
+
+static LoopType vector_type(VectorRandom *v) {
+  static const LoopType narrow[] = {LT_F32, LT_F32, LT_F32, LT_I32, LT_U32, LT_U8, LT_I1}, floats[] = {LT_F64, LT_F64, LT_F64, LT_F32, LT_I1};
+  if (v->palette == 1) return narrow[below(&v->r, COUNT_OF(narrow))];
+  if (v->palette == 2) return floats[below(&v->r, COUNT_OF(floats))];
+  return random_type(&v->r);
+}
+
+static u32 vector_math(VectorRandom *v, LoopType t) {
+  static const char *const one[] = {"exp", "log", "sin", "cos", "tanh", "erf", "log1p", "expm1", "exp2", "atan", "sigmoid", "gelu", "cbrt", "tan", "asin", "sinh", "lgamma"};
+  static const char *const both[] = {"pow", "atan2", "hypot", "fmod", "remainder"};
+  if (chance(&v->r, 80)) return loop_math(v->r.fn, one[below(&v->r, COUNT_OF(one))], any(&v->r, t), 0, 0);
+  return loop_math(v->r.fn, both[below(&v->r, COUNT_OF(both))], any(&v->r, t), any(&v->r, t), 0);
+}
+
+static u32 vector_op(VectorRandom *v) {
+  static const LoopOp on_float[] = {LOOP_ADD, LOOP_SUB, LOOP_MUL, LOOP_DIV, LOOP_MIN, LOOP_MAX, LOOP_ADD, LOOP_MUL};
+  static const LoopOp on_float_1[] = {LOOP_NEG, LOOP_ABS, LOOP_SQRT, LOOP_FLOOR, LOOP_CEIL, LOOP_TRUNC, LOOP_RINT};
+  static const LoopOp on_int[] = {LOOP_ADD, LOOP_SUB, LOOP_MUL, LOOP_MIN, LOOP_MAX, LOOP_AND, LOOP_OR, LOOP_XOR, LOOP_SHL, LOOP_SHR};
+  static const LoopOp on_int_1[] = {LOOP_NEG, LOOP_ABS, LOOP_NOT}, on_bool[] = {LOOP_AND, LOOP_OR, LOOP_XOR};
+  RandomFn *r = &v->r;
+  LoopFn *fn = r->fn;
+  LoopType t = vector_type(v);
+  if (t == LT_I1) {
+    if (chance(r, 20)) return loop_emit(fn, LOOP_NOT, t, any(r, t), 0, 0);
+    if (chance(r, 30)) return loop_emit(fn, on_bool[below(r, 3)], t, any(r, t), any(r, t), 0);
+    LoopType of = vector_type(v);
+    return loop_emit(fn, (LoopOp)(LOOP_EQ + below(r, of == LT_I1 ? 2 : 6)), t, any(r, of), any(r, of), 0);
+  }
+  if (chance(r, 12)) return loop_emit(fn, LOOP_SELECT, t, any(r, LT_I1), any(r, t), any(r, t));
+  if (chance(r, 12)) return loop_emit(fn, LOOP_CONVERT, t, any(r, vector_type(v)), 0, 0);
+  if (!loop_is_float(t)) {
+    if (chance(r, 15)) return loop_emit(fn, on_int_1[below(r, 3)], t, any(r, t), 0, 0);
+    return loop_emit(fn, on_int[below(r, COUNT_OF(on_int))], t, any(r, t), any(r, t), 0);
+  }
+  if (v->maths && chance(r, 10)) return vector_math(v, t);
+  if (t == LT_F32 && chance(r, 3)) return loop_emit(fn, chance(r, 50) ? LOOP_ROUND_F16 : LOOP_ROUND_BF16, t, any(r, t), 0, 0);
+  if (chance(r, 15)) return loop_emit(fn, LOOP_FMA, t, any(r, t), any(r, t), any(r, t));
+  if (chance(r, 25)) return loop_emit(fn, on_float_1[below(r, COUNT_OF(on_float_1))], t, any(r, t), 0, 0);
+  return loop_emit(fn, on_float[below(r, COUNT_OF(on_float))], t, any(r, t), any(r, t), 0);
+}
+
+static u32 vector_load(VectorRandom *v) {
+  RandomFn *r = &v->r;
+  LoopTerm terms[3];
+  u32 count = 0, which = below(r, RANDOM_IN);
+  if (v->palette == 1) which = (u32[]){1, 3, 4, 6}[below(r, 4)];
+  if (v->palette == 2) which = below(r, 2);
+  i64 constant = (i64)below(r, 8);
+  bool wide = loop_type_bytes(random_in_types[which]) >= 4;
+  if (v->strides && wide && r->counts[LT_I64] && chance(r, 20)) { /* a place that is computed */
+    u32 at = loop_emit(r->fn, LOOP_AND, LT_I64, any(r, LT_I64), loop_const_i(r->fn, LT_I64, 1023), 0);
+    terms[count++] = (LoopTerm){.coef = 1 + (i64)below(r, 2), .var = at};
+  } else if (v->at && !chance(r, 10)) {
+    terms[count] = (LoopTerm){.coef = 1, .var = v->at};
+    if (v->strides && wide && chance(r, 30)) {
+      if (chance(r, 50)) terms[count].coef = 2 + (i64)below(r, 2);
+      else terms[count].stride[0] = r->stride;
+    }
+    count++;
+  }
+  if (v->row && chance(r, 70)) terms[count++] = (LoopTerm){.coef = ROW_PITCH, .var = v->row};
+  if (chance(r, 10)) terms[count++] = (LoopTerm){.coef = 1, .var = r->k};
+  return loop_load(r->fn, r->in[which], constant, terms, count);
+}
+
+static void vector_body(VectorRandom *v, u32 count) {
+  for (u32 i = 0; i < count; i++) keep(&v->r, chance(&v->r, 25) ? vector_load(v) : vector_op(v));
+}
+
+/* Each store of a kernel goes to a buffer of its own: in z[300 row + at], or z[at], z[row], z[0]. */
+static void vector_store(VectorRandom *v) {
+  RandomFn *r = &v->r;
+  if (v->stored == RANDOM_OUT) return;
+  u32 which = v->stored++;
+  LoopType t = loop_value_type(random_out_types[which]);
+  if (v->palette == 1 && (t == LT_F64 || t == LT_I64)) return;
+  if (v->palette == 2 && t != LT_F64 && t != LT_F32) return;
+  LoopTerm terms[2];
+  u32 count = 0;
+  if (v->row) terms[count++] = (LoopTerm){.coef = v->at ? ROW_PITCH : 1, .var = v->row};
+  if (v->at) terms[count++] = (LoopTerm){.coef = v->strides && loop_type_bytes(t) >= 4 && chance(r, 20) && !v->row ? 2 : 1, .var = v->at};
+  loop_store(r->fn, r->out[which], 0, terms, count, any(r, t));
+}
+
+static void vector_fold(VectorRandom *v) {
+  RandomFn *r = &v->r;
+  LoopFn *fn = r->fn;
+  LoopType t = vector_type(v);
+  LoopReduce op = t == LT_I1 ? (LoopReduce)(LOOP_REDUCE_AND + below(r, 3)) : (LoopReduce)below(r, loop_is_float(t) ? 4 : 7);
+  u32 trips = chance(r, 80) ? r->n : loop_const_i(fn, LT_I64, v->row ? below(r, 40) : below(r, 3900));
+  Scope s;
+  u32 head = loop_begin_reduce(fn, op, t, LOOP_ORDER_LANES, 1, &trips), before = v->at;
+  save(r, &s);
+  v->at = loop_index_of(head, 0);
+  bool big = loop_node(fn, trips)->op == LOOP_CONST && loop_node(fn, trips)->imm > ROW_PITCH, strides = v->strides;
+  if (big) v->strides = false;
+  if (v->palette != 1 && chance(r, 30)) keep(r, v->at);
+  vector_body(v, 1 + below(r, 8));
+  if (chance(r, 20) && !v->row && !big) vector_store(v);
+  u32 value = any(r, t);
+  loop_yield(fn, 1, &value);
+  loop_end(fn);
+  v->at = before;
+  v->strides = strides;
+  restore(r, &s);
+  keep(r, loop_result_of(fn, head, 0));
+}
+
+static void vector_for(VectorRandom *v) {
+  RandomFn *r = &v->r;
+  Scope s;
+  u32 head = loop_begin_for(r->fn, "f", r->n, 0, NULL);
+  save(r, &s);
+  v->at = loop_index_of(head, 0);
+  if (v->palette != 1 && chance(r, 30)) keep(r, v->at);
+  vector_body(v, 1 + below(r, 14));
+  vector_store(v);
+  loop_end(r->fn);
+  v->at = 0;
+  restore(r, &s);
+}
+
+/* Parameters as random_function has them; n up to 290. */
+static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
+  static const char *const in_names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6"}, *const out_names[] = {"z0", "z1", "z2", "z3", "z4"};
+  VectorRandom v = {.r = {.m = m, .seed = seed * 0x9E3779B97F4A7C15u + 54321, .room = 60}};
+  RandomFn *r = &v.r;
+  LoopFn *fn = r->fn = loop_fn_new(m, LOOP_KERNEL, name);
+  for (u32 i = 0; i < 5; i++) (void)draw(r);
+  v.palette = below(r, 3);
+  v.strides = v.palette == 0 && chance(r, 40);
+  v.maths = chance(r, 30);
+  for (u32 i = 0; i < RANDOM_IN; i++) r->in[i] = loop_param_buffer(fn, in_names[i], random_in_types[i], LOOP_IN);
+  for (u32 i = 0; i < RANDOM_OUT; i++) r->out[i] = loop_param_buffer(fn, out_names[i], random_out_types[i], LOOP_INOUT);
+  r->n = loop_param(fn, "n", LT_I64);
+  r->k = loop_param(fn, "k", LT_I64);
+  r->stride = loop_param(fn, "stride", LT_I64);
+  u32 ds = loop_param(fn, "ds", LT_F64), fs = keep(r, loop_param(fn, "fs", LT_F32)), is = keep(r, loop_param(fn, "is", LT_I32));
+  (void)fs, (void)is;
+  if (v.palette != 1) keep(r, ds);
+  if (v.palette == 0) keep(r, r->k);
+  bool rows = chance(r, 50);
+  u32 par = loop_begin_par(fn, "i", rows ? r->k : r->n, 1);
+  if (!rows) {
+    v.at = loop_index_of(par, 0);
+    if (v.palette != 1 && chance(r, 30)) keep(r, v.at);
+    vector_body(&v, 1 + below(r, 25));
+    for (u32 i = 0; i < RANDOM_OUT; i++) vector_store(&v);
+  } else {
+    v.row = loop_index_of(par, 0);
+    u32 parts = 1 + below(r, 3);
+    for (u32 i = 0; i < parts; i++) {
+      if (chance(r, 50)) vector_fold(&v);
+      else vector_for(&v);
+      vector_body(&v, below(r, 3));
+    }
+    for (u32 i = 0; i < RANDOM_OUT; i++) vector_store(&v);
+  }
+  loop_end(fn);
+  return fn;
+}
+
+static void vector_data(RandomData *d, u64 seed) {
+  static const u32 sizes[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 128, 129, 200, 256, 257, 290};
+  random_data(d, seed);
+  u64 *s = d->args + RANDOM_IN + RANDOM_OUT;
+  s[0] = sizes[seed % COUNT_OF(sizes)];
+  s[1] = seed / 31 % (ROWS_MOST + 1);
+  s[2] = 1 + seed / 7 % 4;
+}
+
+#endif
