@@ -50,7 +50,8 @@ void rec_rollback(Recorder *r, const RecMark *m) {
 bool rec_save(Recorder *r, RecState *s) {
   Allocator *alloc = &r->vm->alloc;
   RecFrame *f = rec_top(r);
-  *s = (RecState){.depth = rec_depth(r), .pc = f->pc, .tail_calls = f->tail_calls, .nregs = f->code->proto->nregs, .ncells = r->cells.count};
+  *s = (RecState){.depth = rec_depth(r), .pc = f->pc, .tail_calls = f->tail_calls, .nregs = f->code->proto->nregs, .ncells = r->cells.count,
+                  .safe_exit = r->safe_exit, .updated = r->updated};
   s->regs = mem_alloc(alloc, sizeof(Av) * (s->nregs + 1));
   s->cells = mem_alloc(alloc, sizeof(RecCell) * (s->ncells + 1));
   if (!s->regs || !s->cells) {
@@ -68,6 +69,8 @@ void rec_restore(Recorder *r, const RecState *s) {
   RecFrame *f = rec_top(r);
   f->pc = s->pc;
   f->tail_calls = s->tail_calls;
+  r->safe_exit = s->safe_exit;
+  r->updated = s->updated;
   if (s->nregs) memcpy(f->regs, s->regs, sizeof(Av) * s->nregs);
   /* cells read since keep what they were read as: nothing wrote them before */
   for (u32 i = 0; i < r->cells.count; i++) {
@@ -678,6 +681,8 @@ Outcome rec_run(Recorder *r, const Scope *s) {
     Outcome o = rec_flow(r, s);
     if (o == OUT_END) { /* no loop begins or ends here */
       bool back = ins_op(p->code[f->pc]) == BC_loop;
+      r->ins_depth = rec_depth(r);
+      r->ins_effects = r->effects;
       o = step(r, s);
       r->back_edge = back;
     }

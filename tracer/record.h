@@ -118,6 +118,9 @@ typedef struct Recorder {
   VEC(u32) positions;   /* values that are positions of loops: never negative */
   RecLoop *loop;        /* innermost loop being lifted */
   u32 safe_exit;        /* where failed checks of the current block go; UINT32_MAX: not made yet */
+  bool updated;         /* an array was updated since safe_exit: going back there would keep its old version */
+  u32 ins_depth;        /* frames when the instruction in progress began */
+  u64 effects, ins_effects; /* cells written, now and when it began */
   u32 no_exits;         /* > 0: inside the body of an explicit construct: cold exits are not allowed */
   Av ret;
   ValueId cond;
@@ -182,7 +185,8 @@ typedef struct RecMark {
   RecLoop *loop;
 } RecMark;
 typedef struct RecState { /* registers of the top frame and all cells */
-  u32 depth, pc, tail_calls, nregs, ncells;
+  u32 depth, pc, tail_calls, nregs, ncells, safe_exit;
+  bool updated;
   Av *regs;
   RecCell *cells;
 } RecState;

@@ -186,7 +186,18 @@ u32 rec_exit_return(Recorder *r, Av value) { return make_exit(r, EXIT_return, 0,
 
 u32 rec_safe_exit(Recorder *r) { return r->safe_exit; }
 
+/* Behind an update a failed check leaves before its own instruction: leaving further back would need the array as it was, so each
+ * trip of a loop would copy it. Not in the midst of an instruction that has written a cell or called a function. */
+static u32 check_exit(Recorder *r) {
+  if (!r->updated || r->no_exits || r->abstract || r->ins_depth != rec_depth(r) || r->ins_effects != r->effects) return r->safe_exit;
+  RecFrame *f = rec_top(r);
+  u32 exit = rec_exit(r, EXIT_check, CHECK_none, f->code->proto->spans[f->pc]);
+  r->updated = false;
+  if (exit != UINT32_MAX) r->safe_exit = exit;
+  return r->safe_exit;
+}
+
 Outcome rec_check(Recorder *r, CheckKind kind, const ValueId *operands, u32 count) {
   if (r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_construct_body, "a check inside the body of a construct");
-  return graph_check(r->g, kind, operands, count, r->safe_exit) ? OUT_GO : OUT_FAIL;
+  return graph_check(r->g, kind, operands, count, check_exit(r)) ? OUT_GO : OUT_FAIL;
 }

@@ -29,6 +29,7 @@ Outcome rec_cell_write(Recorder *r, u32 cell, Av value) {
   }
   r->cells.data[cell].value = value;
   r->cells.data[cell].dirty = true;
+  r->effects++;
   return OUT_GO;
 }
 
@@ -337,6 +338,7 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
   r->lifted_ifs++;
   r->cold_exits += arms[0].cold + arms[1].cold;
   rec_restore(r, base);
+  r->updated |= any && (x->updated || (y && y->updated));
   if (!any) {
     o = OUT_ENDED;
     goto done;
@@ -617,6 +619,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
       u32 exit = rec_exit(r, EXIT_check, CHECK_none, p->spans[e->head]);
       if (exit == UINT32_MAX) o = r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_types, "a variable of the loop cannot be rebuilt");
       else r->safe_exit = head_exit = exit;
+      r->updated = false;
     }
     if (o == OUT_GO) o = anchor_sizes(r, &sizes);
     for (u32 i = 0; i < nstale; i++) {
@@ -658,6 +661,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
     for (u32 i = 0; i < l->types.count && o == OUT_GO; i++) {
       Av a = av_num(r, node_result(g, node, i));
       if (!a || !vec_push(alloc, &leaves, a)) o = OUT_FAIL;
+      else r->updated |= value_type(g, av_value(r, a))->rank > 0;
     }
     u32 next = 0;
     for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
