@@ -82,6 +82,24 @@ void cache_tell_miss(Vm *vm, GuardCache *c, const Frame *f) {
     if (c->entries.data[i]->id == c->told_entry) c->has_miss = guard_miss_make(vm, f, c->entries.data[i]->prog, c->told_guard - 1, &c->last_miss);
 }
 
+void cache_teach(const GuardCache *c, const Names *names, const SizePool *sizes, GuardSet *set) {
+  for (u32 i = 0; i < c->entries.count; i++) {
+    const GuardProg *p = c->entries.data[i]->prog;
+    for (u32 k = 0; k < p->set.guards.count; k++) {
+      const Guard *old = &p->set.guards.data[k];
+      for (u32 j = 0; j < set->guards.count && old->failures; j++) {
+        Guard *x = &set->guards.data[j];
+        if (x->kind != old->kind || x->failures >= old->failures) continue;
+        Buf text;
+        buf_init(&text, set->alloc);
+        guard_describe(set, sizes, x, names, &text);
+        if (!text.failed && strcmp(buf_text(&text), p->texts[k]) == 0) x->failures = old->failures;
+        buf_free(&text);
+      }
+    }
+  }
+}
+
 void cache_need(const GuardCache *c, u32 *slots, u32 *scratch) {
   *slots = c->need_slots;
   *scratch = c->need_scratch;

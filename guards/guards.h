@@ -228,6 +228,8 @@ void cache_free(Vm *vm, GuardCache *c); /* no entry may be running */
 GuardEntry *cache_lookup(Vm *vm, GuardCache *c, Frame *f, u64 *slots, Value *scratch);
 /* last_miss as it is now, for the frame whose lookup found nothing. */
 void cache_tell_miss(Vm *vm, GuardCache *c, const Frame *f);
+/* Guards of a set that failed in the cache's entries count those failures as their own: they will be checked first. */
+void cache_teach(const GuardCache *c, const Names *names, const SizePool *sizes, GuardSet *set);
 void cache_need(const GuardCache *c, u32 *slots, u32 *scratch); /* the most that any entry's guards need */
 /* Consumes prog and region, also when it fails. Evicts the least recently hit entry that is not running
  * when the limit is reached, and sets `storm`. NULL when memory was refused. */

@@ -15,6 +15,11 @@ void compile_unsupported(Compiler *c, const char *fmt, ...) {
   va_end(ap);
 }
 
+bool compile_late(Compiler *c) {
+  if (c->deadline && !c->late) c->late = (u64)(vm_clock() * 1e9) > c->deadline;
+  return c->late;
+}
+
 /* ---- sizes ------------------------------------------------------------------------------------------- */
 
 bool dim_is(const Compiler *c, Dim d, i64 v) {
@@ -169,6 +174,7 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
     buf_puts(why, "another device than the processor");
     return BACKEND_unsupported;
   }
+  if (limits && limits->ns && !limits->forced) c.deadline = (u64)(vm_clock() * 1e9) + limits->ns;
   c.code = code_new(vm, target, state);
   bool ok = c.code && graph_simplify(c.g) && decompose(&c) && (compile_stopped(&c) || graph_simplify(c.g)) && compiler_init(&c);
   if (!ok) c.failed = true;
@@ -182,12 +188,13 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
     make_plan(&c);
   }
   if (c.plan && c.plan->failed) c.failed = true;
-  if (!compile_stopped(&c) && !c.code->target->link(vm, c.code, c.plan, why)) c.unsupported = true;
+  if (!compile_stopped(&c) && !compile_late(&c) && !c.code->target->link(vm, c.code, c.plan, why)) c.unsupported = true;
   if (!compile_stopped(&c)) {
     c.plan->code_bytes = c.code->bytes;
     if (!plan_finish(c.plan, why)) c.failed = true;
   }
-  BackendResult result = c.failed ? BACKEND_fatal : c.unsupported ? BACKEND_unsupported : BACKEND_ok;
+  BackendResult result = c.failed ? BACKEND_fatal : c.unsupported ? BACKEND_unsupported : c.late ? BACKEND_skip : BACKEND_ok;
+  if (result == BACKEND_skip) buf_puts(why, "compilation takes too long");
   if (c.code && (!c.plan || c.plan->code != c.code)) code_free(vm, c.code);
   if (result == BACKEND_ok) {
     plan_install(r, c.plan);

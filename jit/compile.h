@@ -80,9 +80,12 @@ typedef struct Compiler {
   u32 device;            /* where the region's arrays lie */
   VEC(u8) eager;         /* by NodeId: no kernel could be built with it, the eager kernel does it */
   bool failed, unsupported;
+  bool late; /* compile_late said so */
+  u64 deadline; /* nanoseconds of vm_clock; 0: none */
 } Compiler;
 
-static inline bool compile_stopped(const Compiler *c) { return c->failed || c->unsupported; }
+static inline bool compile_stopped(const Compiler *c) { return c->failed || c->unsupported || c->late; }
+bool compile_late(Compiler *c); /* the time that the limits allow is used up */
 void compile_no_memory(Compiler *c);
 /* Says why the graph is not supported; the first reason stays. */
 void compile_unsupported(Compiler *c, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -727,7 +727,7 @@ static void find_deaths(Block *b) {
 static void run_units(Block *b) {
   Compiler *c = b->c;
   u32 freed = 0;
-  for (b->unit = 1; b->unit < b->part.units.count && !compile_stopped(c); b->unit++) {
+  for (b->unit = 1; b->unit < b->part.units.count && !compile_stopped(c) && !compile_late(c); b->unit++) {
     const Unit *u = &b->part.units.data[b->unit];
     switch ((UnitKind)u->kind) {
       case UNIT_kernel:

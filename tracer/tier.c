@@ -43,6 +43,29 @@ static const char *code_name(Vm *vm, const Code *code) {
   return code->proto->name ? name_text(&vm->names, code->proto->name) : code->proto->nparams ? "fn" : "main";
 }
 
+/* Arrays in registers are given to the region: what the caller gave up is freed early, or written over. Exits that name the
+ * register name the value instead, which they then keep as long as they may be taken. */
+static void donate_inputs(Graph *g) {
+  for (u32 i = 0; i < g->inputs.count; i++) {
+    const GraphInput *x = &g->inputs.data[i];
+    if (x->input == UINT32_MAX || value_is_token(g, x->value)) continue;
+    GuardInput *in = &g->guards.inputs.data[x->input];
+    const Source *s = &g->guards.sources.items.data[in->source];
+    if (in->form != IN_array || (s->kind != SRC_arg && s->kind != SRC_reg)) continue;
+    in->donate = true;
+    for (u32 k = 1; k < g->exits.recipes.count; k++) {
+      Recipe *r = &g->exits.recipes.data[k];
+      if (r->kind == RCP_source && r->a == in->source) *r = (Recipe){.kind = RCP_value, .a = x->value, .weight = 1};
+    }
+  }
+}
+
+/* Nanoseconds that are left of a compilation's budget: 1 when it is used up. */
+static u64 time_left(const Tunables *tun, u64 begin) {
+  u64 budget = (u64)tun->compile_ms * 1000000u, spent = log_now() - begin;
+  return budget > spent ? budget - spent : 1;
+}
+
 /* Traces and compiles for the frame as it stands; the new entry stands first in the place's cache. */
 static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   Vm *vm = t->vm;
@@ -92,6 +115,8 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   if (t->explain) explain_graph(t, g);
   at = log_phase(phases, PHASE_simplify, at);
   SourceId unsafe = 0;
+  cache_teach(&p->cache, &vm->names, &g->sizes, &g->guards);
+  donate_inputs(g);
   GuardProg *guards = guard_compile(vm, &g->guards, &g->sizes, &unsafe);
   Region *region = region_new(vm, g);
   Buf why;
@@ -109,13 +134,13 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   region->id = t->region_ids;
   at = log_phase(phases, PHASE_guards, at);
   region->eager_ns = region_eager_ns(&vm->tunables, g);
-  CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = (u64)vm->tunables.compile_ms * 1000000u, .forced = t->forced};
+  CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = time_left(&vm->tunables, begin), .forced = t->forced};
   BackendResult made = t->backend->compile(vm, t->backend, region, &limits, &why);
   if (made != BACKEND_ok) {
     stats->at[STAT_compile_failures]++;
     if (vm->error.raised && !had_error) vm_error_clear(vm);
     if (made == BACKEND_restart) place_failed(t, p, REASON_backend_failed, rec.span, buf_text(&why));
-    else place_demote(t, p, made == BACKEND_skip ? REASON_nothing_to_compile : made == BACKEND_unsupported ? REASON_backend_unsupported : REASON_backend_failed, buf_text(&why));
+    else place_demote(t, p, made == BACKEND_skip ? time_left(&vm->tunables, begin) == 1 ? REASON_too_long : REASON_nothing_to_compile : made == BACKEND_unsupported ? REASON_backend_unsupported : REASON_backend_failed, buf_text(&why));
     guard_prog_free(vm, guards);
     region_free(vm, region);
     buf_free(&why);
