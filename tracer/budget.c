@@ -174,7 +174,9 @@ static u64 elements_of(const Graph *g, ValueId v) {
   return n;
 }
 
-/* Of an operation: numbers, arrays by their elements; 0: much more than what such a count says. */
+enum { SMALL = 64 }; /* elements of arrays on which what a call costs counts more than the work */
+
+/* Of an operation on numbers and small arrays; 0: much more than what such a count says. */
 static u64 eager_cost(const Tunables *tun, const Graph *g, NodeId id) {
   const GraphNode *n = graph_node_at(g, id);
   u64 most = 0;
@@ -190,7 +192,7 @@ static u64 eager_cost(const Tunables *tun, const Graph *g, NodeId id) {
     array |= value_type(g, v)->rank > 0;
     if (elements > most) most = elements;
   }
-  if (most == UINT64_MAX) return 0;
+  if (most > SMALL) return 0;
   return array ? (u64)tun->array_op_ns + most / 4 : (u64)tun->scalar_op_ns;
 }
 

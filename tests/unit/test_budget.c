@@ -1,0 +1,421 @@
+/* test_budget.c — what capture may cost, with the heat that a host's program has: when places compile, how they take
+ * misses, what they give up, what they keep alive. All but one figure by counters. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/inner.h"
+#include "tracer/tier.h"
+
+static void swallow(void *context, const char *text, size_t length) {
+  (void)context;
+  (void)text;
+  (void)length;
+}
+
+static WeftVM *machine(void) {
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  o.backend = "mir";
+  o.output = swallow;
+  WeftVM *vm = weft_new(&o);
+  assert_non_null(vm);
+  return vm;
+}
+
+static int setup(void **state) {
+  *state = machine();
+  return 0;
+}
+
+static int teardown(void **state) {
+  weft_free(*state);
+  return 0;
+}
+
+static WeftValue *value(WeftVM *vm, const char *text) {
+  WeftValue *v = NULL;
+  if (weft_eval(vm, text, "test", &v) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
+  return v;
+}
+
+static void calls(WeftVM *vm, WeftValue *f, WeftValue *const *args, size_t nargs, u32 times) {
+  for (u32 i = 0; i < times; i++) {
+    WeftValue *out;
+    if (weft_call(vm, f, args, nargs, &out) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
+    weft_release(vm, out);
+  }
+}
+
+static void gives(WeftVM *vm, WeftValue *f, WeftValue *const *args, size_t nargs, const char *want) {
+  WeftValue *out;
+  assert_int_equal(weft_call(vm, f, args, nargs, &out), WEFT_OK);
+  assert_string_equal(weft_show(vm, out), want);
+  weft_release(vm, out);
+}
+
+static u64 stat(WeftVM *vm, u32 id) { return vm->vm->counters.at[id]; }
+
+/* ---- heat ---------------------------------------------------------------------------------------------- */
+
+static void A20_hot_at_thirty_calls(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "fn f(x) = sum(x * 2 + x)\nf"), *x = value(vm, "arange(4.0)");
+  calls(vm, f, &x, 1, 29);
+  assert_int_equal(stat(vm, STAT_compiles), 0);
+  calls(vm, f, &x, 1, 1);
+  assert_int_equal(stat(vm, STAT_compiles), 1);
+  calls(vm, f, &x, 1, 100);
+  assert_int_equal(stat(vm, STAT_compiles), 1);
+}
+
+static void A20_hot_at_sixty_trips(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *g = value(vm, "fn g(n) { let s = 0.0; for i in 0..n { s = s + i * 0.5 }; s }\ng"), *n = value(vm, "59");
+  calls(vm, g, &n, 1, 1);
+  assert_int_equal(stat(vm, STAT_compiles), 0);
+  calls(vm, g, &n, 1, 1);
+  assert_int_equal(stat(vm, STAT_compiles), 1);
+}
+
+static void A20_nothing_for_one_operation(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "fn f(x) = -x\nf"), *x = value(vm, "arange(4.0)");
+  calls(vm, f, &x, 1, 200);
+  assert_int_equal(stat(vm, STAT_traces), 1);
+  assert_int_equal(stat(vm, STAT_compiles), 0);
+  assert_int_equal(stat(vm, STAT_demotions), 1);
+}
+
+/* Two operations on a number take the interpreter ten nanoseconds; no region is entered in that time. */
+static void A20_what_does_not_pay_is_given_up(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "fn f(x) = x * 2 + 1\nf"), *x = value(vm, "1.5"), *s;
+  vm->vm->tunables.decay_calls = 100;
+  calls(vm, f, &x, 1, 29 + 512);
+  assert_int_equal(stat(vm, STAT_demotions), 1);
+  assert_int_equal(stat(vm, STAT_evictions), 1);
+  Place *p = place_find(&tracer_of(vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
+  assert_non_null(p);
+  assert_int_equal(p->cache.entries.count, 0);
+  assert_int_equal(p->why, REASON_no_payback);
+  u64 lookups = stat(vm, STAT_lookups);
+  calls(vm, f, &x, 1, 99);
+  assert_int_equal(stat(vm, STAT_lookups), lookups);
+  gives(vm, f, &x, 1, "4.0");
+  assert_int_equal(stat(vm, STAT_compiles), 1);
+  calls(vm, f, &x, 1, 10); /* it decays: tried once more, and the next time twice as late */
+  assert_int_equal(stat(vm, STAT_compiles), 2);
+  calls(vm, f, &x, 1, 512);
+  assert_int_equal(stat(vm, STAT_demotions), 2);
+  assert_in_range(p->sleep, 101, 200);
+  s = value(vm, "let s = trace.stats(f); (s.compiles, s.demotions, s.entered)");
+  assert_string_equal(weft_show(vm, s), "(2, 1, 1024)");
+}
+
+static void A20_what_pays_stays(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"), *x = value(vm, "arange(1000.0)");
+  calls(vm, f, &x, 1, 2000);
+  assert_int_equal(stat(vm, STAT_demotions), 0);
+}
+
+static void A20_a_compilation_ends_with_its_time(void **state) {
+  WeftVM *vm = *state;
+  static char text[200000];
+  int at = sprintf(text, "fn f(x) {\n  let y = x\n");
+  for (int i = 0; i < 4000; i++) at += sprintf(text + at, "  y = y * 0.5 + %d\n", i % 7);
+  sprintf(text + at, "  y\n}\nf\n");
+  vm->vm->tunables.compile_ms = 1;
+  WeftValue *f = value(vm, text), *x = value(vm, "arange(3.0)");
+  calls(vm, f, &x, 1, 50);
+  assert_int_equal(stat(vm, STAT_traces), 1);
+  assert_int_equal(stat(vm, STAT_compiles), 0);
+  assert_int_equal(stat(vm, STAT_demotions), 1);
+  assert_int_equal(place_find(&tracer_of(vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY)->why, REASON_too_long);
+}
+
+/* What is inlined counts against the budget of the whole tree. */
+static void A20_one_budget_for_a_tree_of_calls(void **state) {
+  WeftVM *vm = *state;
+  static char text[20000];
+  int at = sprintf(text, "fn leaf(x) {\n  let y = x\n");
+  for (int i = 0; i < 40; i++) at += sprintf(text + at, "  y = y * x + %d\n", i % 7);
+  at += sprintf(text + at, "  y\n}\nfn twig(x) = leaf(x) + leaf(x + 1)\nfn branch(x) = twig(x) + twig(x + 2)\nfn tree(x) = branch(x) - branch(x - 1)\ntree\n");
+  vm->vm->tunables.graph_nodes = 200;
+  WeftValue *f = value(vm, text), *x = value(vm, "arange(3.0) / 8");
+  WeftVM *other = machine();
+  vm->vm->tunables.payback_calls = 0;
+  WeftValue *g = value(other, text), *y = value(other, "arange(3.0) / 8"), *want;
+  tracer_use_backend(other->vm, "eager");
+  assert_int_equal(weft_call(other, g, &y, 1, &want), WEFT_OK);
+  calls(vm, f, &x, 1, 100);
+  gives(vm, f, &x, 1, weft_show(other, want));
+  assert_true(stat(vm, STAT_graphs) > 0);
+  assert_true(stat(vm, STAT_nodes) <= 220 * stat(vm, STAT_graphs));
+  weft_free(other);
+}
+
+/* ---- misses -------------------------------------------------------------------------------------------- */
+
+static WeftValue *of_rank(WeftVM *vm, u32 rank) {
+  char text[80];
+  snprintf(text, sizeof text, "reshape(arange(8.0), (8,%.*s))", (int)(2 * (rank - 1)), "1,1,1,1,1,1,1,1,1,1,1,1,1,1");
+  return value(vm, text);
+}
+
+static void B8_ten_thousand_misses_in_a_row_cost_few_look_ups(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "fn f(x) = sum(x * 2 + x * x - 1)\nf"), *x[14];
+  for (u32 i = 0; i < 14; i++) x[i] = of_rank(vm, i + 1);
+  for (u32 i = 0; i < 14; i++) calls(vm, f, &x[i], 1, 2000);
+  assert_int_equal(stat(vm, STAT_compiles), vm->vm->tunables.cache_limit);
+  assert_int_equal(stat(vm, STAT_recompiles), vm->vm->tunables.cache_limit - 1);
+  assert_int_equal(stat(vm, STAT_demotions), 1);
+  assert_int_equal(stat(vm, STAT_warnings), 1);
+  u64 lookups = stat(vm, STAT_lookups), compiles = stat(vm, STAT_compiles);
+  for (u32 i = 0; i < 10000; i++) calls(vm, f, &x[10 + i % 4], 1, 1);
+  assert_int_equal(stat(vm, STAT_compiles), compiles);
+  assert_true(stat(vm, STAT_lookups) - lookups < 40);
+  gives(vm, f, &x[13], 1, "188.0");
+  calls(vm, f, &x[1], 1, 600); /* what fits is found again */
+  u64 hits = stat(vm, STAT_hits);
+  calls(vm, f, &x[1], 1, 10);
+  assert_int_equal(stat(vm, STAT_hits), hits + 10);
+}
+
+static void B8_recompiles_wait_longer_each_time(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "fn f(x) = sum(x * 2 + x * x - 1)\nf"), *x[8];
+  for (u32 i = 0; i < 8; i++) x[i] = of_rank(vm, i + 1);
+  calls(vm, f, &x[0], 1, 30);
+  calls(vm, f, &x[1], 1, 1); /* the first two at once */
+  calls(vm, f, &x[2], 1, 1);
+  assert_int_equal(stat(vm, STAT_recompiles), 2);
+  calls(vm, f, &x[3], 1, 20);
+  assert_int_equal(stat(vm, STAT_recompiles), 2);
+  calls(vm, f, &x[3], 1, 40);
+  assert_int_equal(stat(vm, STAT_recompiles), 3);
+  calls(vm, f, &x[4], 1, 50);
+  assert_int_equal(stat(vm, STAT_recompiles), 3);
+}
+
+static void B8_what_keeps_missing_is_left_open(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "fn f(x, axis) = sum(x * 2 + 1, axis=axis)\nf"), *args[2] = {value(vm, "ones((2, 2, 2, 2, 2, 2))"), NULL}, *axis[6];
+  for (u32 i = 0; i < 6; i++) {
+    char text[8];
+    snprintf(text, sizeof text, "%u", i);
+    axis[i] = value(vm, text);
+  }
+  for (u32 i = 0; i < 6; i++) {
+    args[1] = axis[i];
+    calls(vm, f, args, 2, 100);
+  }
+  assert_int_equal(stat(vm, STAT_generalised), 1);
+  assert_int_equal(stat(vm, STAT_recompiles), 3);
+  assert_int_equal(stat(vm, STAT_warnings), 0);
+  u64 misses = stat(vm, STAT_misses);
+  for (u32 i = 0; i < 600; i++) {
+    args[1] = axis[i % 6];
+    calls(vm, f, args, 2, 1);
+  }
+  assert_int_equal(stat(vm, STAT_misses), misses);
+}
+
+static void A10_a_hundred_sizes_are_one_compilation(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "fn f(x, w) = sum(sqrt(x * w + 1)) / len(x)\nf");
+  for (u32 n = 0; n < 100; n++) {
+    char text[64];
+    snprintf(text, sizeof text, "arange(%u) * 0.5", n);
+    WeftValue *x = value(vm, text), *args[2] = {x, x};
+    calls(vm, f, args, 2, 3);
+  }
+  assert_int_equal(stat(vm, STAT_compiles), 1);
+  WeftValue *s = value(vm, "let s = trace.stats(f); (s.compiles, s.recompiles)");
+  assert_string_equal(weft_show(vm, s), "(1, 0)");
+}
+
+static void B5_a_swept_rate_is_one_compilation(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "fn f(w, g, rate) = w - g * rate\nf"), *args[3] = {value(vm, "ones(5)"), value(vm, "arange(5.0)"), NULL};
+  for (u32 n = 0; n < 100; n++) {
+    char text[32];
+    snprintf(text, sizeof text, "%u * 0.01", n);
+    args[2] = value(vm, text);
+    calls(vm, f, args, 3, 1);
+  }
+  assert_int_equal(stat(vm, STAT_compiles), 1);
+  assert_int_equal(stat(vm, STAT_misses), 0);
+}
+
+static void B2_a_closure_made_anew_is_one_compilation(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "fn make(k) = x => x * k + 1\nfn f(g, x) = sum(g(x) * 2)\nf"), *make = value(vm, "make"), *args[2] = {NULL, value(vm, "arange(5.0)")};
+  for (u32 n = 0; n < 100; n++) {
+    char text[32];
+    snprintf(text, sizeof text, "%u * 0.5", n);
+    WeftValue *k = value(vm, text);
+    assert_int_equal(weft_call(vm, make, &k, 1, &args[0]), WEFT_OK);
+    calls(vm, f, args, 2, 1);
+  }
+  assert_int_equal(place_find(&tracer_of(vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY)->compiles, 1);
+  assert_int_equal(stat(vm, STAT_recompiles), 0);
+}
+
+static void B4_cheap_guards_first_and_then_those_that_failed(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "fn f(a, b, c) = sum(a * b + c)\nf"), *args[3] = {value(vm, "ones(4)"), value(vm, "arange(4.0)"), value(vm, "ones(4)")};
+  calls(vm, f, args, 3, 40);
+  Place *p = place_find(&tracer_of(vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
+  const GuardProg *prog = p->cache.entries.data[0]->prog;
+  u32 last_tag = 0, first_size = UINT32_MAX;
+  for (u32 i = 0; i < guard_prog_count(prog); i++) {
+    Buf b;
+    buf_init(&b, &vm->vm->alloc);
+    guard_print(prog, i, &b);
+    if (strncmp(buf_text(&b), "tag(", 4) == 0) last_tag = i;
+    if (strncmp(buf_text(&b), "size(", 5) == 0 && first_size == UINT32_MAX) first_size = i;
+    buf_free(&b);
+  }
+  assert_true(last_tag > 0 && first_size > last_tag && first_size != UINT32_MAX);
+  args[2] = value(vm, "arange(4)");
+  calls(vm, f, args, 3, 1);
+  assert_int_equal(stat(vm, STAT_recompiles), 1);
+  Buf b;
+  buf_init(&b, &vm->vm->alloc);
+  guard_print(p->cache.entries.data[0]->prog, 0, &b);
+  assert_string_equal(buf_text(&b), "tag(arg2)");
+  buf_free(&b);
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+static void A21_a_chain_of_steps_holds_one_array(void **state) {
+  WeftVM *vm = *state;
+  enum { BYTES = 100000 * 8 };
+  WeftValue *f = value(vm, "fn step(x) = sqrt(x * 2 + 1)\nfn f(n) { let x = zeros(n); for k in 0..80 { x = step(x); print(k) }; x[0] }\nf"), *n = value(vm, "100000");
+  calls(vm, f, &n, 1, 1);
+  u64 before = stat(vm, STAT_reused), allocs = vm->vm->stats.array_allocs;
+  vm->vm->stats.bytes_peak = vm->vm->stats.bytes_now;
+  u64 held = vm->vm->stats.bytes_now;
+  calls(vm, f, &n, 1, 1);
+  assert_true(stat(vm, STAT_reused) - before >= 79);
+  assert_true(vm->vm->stats.array_allocs - allocs <= 4);
+  assert_true(vm->vm->stats.bytes_peak - held < 3 * BYTES / 2);
+}
+
+static void A21_what_the_caller_keeps_is_not_written_over(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "fn step(x) = x * 2 + 1\nfn f(n) { let x = ones(n); let y = x; for k in 0..80 { y = step(x); print(k) }; (x[0], y[0]) }\nf"), *n = value(vm, "1000");
+  gives(vm, f, &n, 1, "(1.0, 3.0)");
+}
+
+typedef struct Held {
+  size_t bytes;
+} Held;
+
+static void *counted(void *context, void *p, size_t old_size, size_t new_size) {
+  Held *h = context;
+  if (!new_size) {
+    free(p);
+    h->bytes -= old_size;
+    return NULL;
+  }
+  void *q = realloc(p, new_size);
+  if (q) h->bytes += new_size - old_size;
+  return q;
+}
+
+static void A27_regions_free_what_they_own(void **state) {
+  (void)state;
+  Held held[2] = {{0}, {0}};
+  WeftVM *vm[2];
+  WeftValue *f[2], *x[2];
+  for (u32 k = 0; k < 2; k++) {
+    WeftOptions o = WEFT_OPTIONS_INIT;
+    o.backend = "mir";
+    o.resize = counted;
+    o.resize_context = &held[k];
+    vm[k] = weft_new(&o);
+    assert_non_null(vm[k]);
+    f[k] = value(vm[k], "fn f(x) { let s = 0.0; for v in x { s = s + v * 0.5 }; s + sum(x * 2 + 1) }\nf");
+    x[k] = value(vm[k], "arange(100.0)");
+    calls(vm[k], f[k], &x[k], 1, 50);
+    assert_true(stat(vm[k], STAT_compiles) > 0);
+  }
+  weft_free(vm[0]); /* one goes, the other runs on */
+  assert_int_equal(held[0].bytes, 0);
+  gives(vm[1], f[1], &x[1], 1, "12475.0");
+  Place *p = place_find(&tracer_of(vm[1]->vm)->places, f[1]->value.fn->code, 0, RECORD_ENTRY);
+  assert_non_null(p);
+  u64 compiles = stat(vm[1], STAT_compiles);
+  while (p->cache.entries.count) cache_invalidate(vm[1]->vm, &p->cache, p->cache.entries.data[0]);
+  gives(vm[1], f[1], &x[1], 1, "12475.0"); /* evicted: traced again */
+  calls(vm[1], f[1], &x[1], 1, 40);
+  assert_true(stat(vm[1], STAT_compiles) > compiles);
+  weft_free(vm[1]);
+  assert_int_equal(held[1].bytes, 0);
+}
+
+static void A27_no_trace_keeps_data_alive(void **state) {
+  WeftVM *vm = *state;
+  enum { BYTES = 1000000 * 8 };
+  u64 before = vm->vm->stats.bytes_now;
+  WeftValue *f = value(vm, "let w = zeros(1000000)\nfn f(x) = sum(x * 2 + w)\nf"), *x = value(vm, "ones(1000000)");
+  calls(vm, f, &x, 1, 40);
+  assert_true(stat(vm, STAT_compiles) > 0);
+  assert_true(vm->vm->stats.bytes_now - before >= 2 * BYTES);
+  weft_release(vm, x);
+  weft_release(vm, value(vm, "w = 0.0"));
+  assert_true(vm->vm->stats.bytes_now - before < BYTES / 2);
+}
+
+/* Functions that go take their regions, and those that rely on them, along. */
+static void A27_functions_take_their_regions_along(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *x = value(vm, "arange(10.0)");
+  u64 settled = 0;
+  for (u32 i = 0; i < 60; i++) {
+    char text[80];
+    snprintf(text, sizeof text, "fn f(x) = sum(sqrt(x * %u + 1)) - max(x)\nf", i + 2);
+    WeftValue *f = value(vm, text);
+    calls(vm, f, &x, 1, 40);
+    assert_int_equal(stat(vm, STAT_compiles), i + 1);
+    weft_release(vm, f);
+    if (i == 20) settled = vm->vm->stats.bytes_now;
+  }
+  assert_true(vm->vm->stats.bytes_now < settled + 128 * 1024);
+  assert_true(tracer_of(vm->vm)->places.count <= 3);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(A20_hot_at_thirty_calls, setup, teardown),
+    cmocka_unit_test_setup_teardown(A20_hot_at_sixty_trips, setup, teardown),
+    cmocka_unit_test_setup_teardown(A20_nothing_for_one_operation, setup, teardown),
+    cmocka_unit_test_setup_teardown(A20_what_does_not_pay_is_given_up, setup, teardown),
+    cmocka_unit_test_setup_teardown(A20_what_pays_stays, setup, teardown),
+    cmocka_unit_test_setup_teardown(A20_a_compilation_ends_with_its_time, setup, teardown),
+    cmocka_unit_test_setup_teardown(A20_one_budget_for_a_tree_of_calls, setup, teardown),
+    cmocka_unit_test_setup_teardown(B8_ten_thousand_misses_in_a_row_cost_few_look_ups, setup, teardown),
+    cmocka_unit_test_setup_teardown(B8_recompiles_wait_longer_each_time, setup, teardown),
+    cmocka_unit_test_setup_teardown(B8_what_keeps_missing_is_left_open, setup, teardown),
+    cmocka_unit_test_setup_teardown(A10_a_hundred_sizes_are_one_compilation, setup, teardown),
+    cmocka_unit_test_setup_teardown(B5_a_swept_rate_is_one_compilation, setup, teardown),
+    cmocka_unit_test_setup_teardown(B2_a_closure_made_anew_is_one_compilation, setup, teardown),
+    cmocka_unit_test_setup_teardown(B4_cheap_guards_first_and_then_those_that_failed, setup, teardown),
+    cmocka_unit_test_setup_teardown(A21_a_chain_of_steps_holds_one_array, setup, teardown),
+    cmocka_unit_test_setup_teardown(A21_what_the_caller_keeps_is_not_written_over, setup, teardown),
+    cmocka_unit_test(A27_regions_free_what_they_own),
+    cmocka_unit_test_setup_teardown(A27_no_trace_keeps_data_alive, setup, teardown),
+    cmocka_unit_test_setup_teardown(A27_functions_take_their_regions_along, setup, teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
