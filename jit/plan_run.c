@@ -489,9 +489,44 @@ static Went extern_step(Run *r, const PlanStep *s) {
   return ok ? GOES_ON : leave(r, s->exit, WEFT_OK);
 }
 
+/* One element of an array that nobody else holds, set to a number of its dtype: without the way through an index that may
+ * be anything. False: not so simple, nothing has changed. */
+static bool set_element(Run *r, const PlanStep *s, const GraphAttr *a, AttrRun *x) {
+  Value base = slot_value(r, s->src), v = number_of(r, &r->p->args.data[s->arg + s->nargs - 1]);
+  if (base.kind != V_ARRAY || v.kind != V_NUM || is_borrowed(r, s->src)) return false;
+  Array *to = base.array;
+  u32 dtype = array_dtype(to);
+  i64 offset = 0;
+  if (!array_writable(to) || array_device(to) != DEV_CPU || v.dtype != dtype || a->count != array_rank(to)) return false;
+  for (u32 i = 0; i < a->count; i++) {
+    const IndexItem *it = &a->items[i];
+    i64 at, size = array_dims(to)[i];
+    Value n;
+    if (it->kind != INDEX_int) return false;
+    if (it->part[0] == PART_dim) {
+      if (attr_size(x, it->at[0], 3 * i, &at) != WEFT_OK) {
+        vm_error_clear(r->vm);
+        return false;
+      }
+    } else if (attr_operand(x, (u32)it->at[0], &n) != WEFT_OK || n.kind != V_NUM || n.dtype != DT_i64) {
+      return false;
+    } else {
+      at = n.i;
+    }
+    if (at < 0) at += size;
+    if (at < 0 || at >= size) return false;
+    offset += at * array_strides(to)[i];
+  }
+  num_store((char *)to->data + offset * dtype_bytes(dtype), dtype, v);
+  r->slots[s->src] = 0;
+  set_array(r, s->dst, to);
+  return true;
+}
+
 static Went index_step(Run *r, const PlanStep *s) {
   const GraphAttr *a = &r->p->graph->attrs.data[s->index];
   AttrRun x = {r, r->p->attr_sizes.data + s->list, s->nlist, s};
+  if (s->op == STEP_update && !s->aux && set_element(r, s, a, &x)) return GOES_ON;
   u8 items[INDEX_MAX_ITEMS];
   Value regs[INDEX_MAX_REGS], out;
   if (attr_index(&(AttrSource){r->vm, attr_size, attr_operand, &x}, a, items, regs) != WEFT_OK) return leave_raised(r, s->exit);

@@ -120,9 +120,11 @@ static void add_advanced(Builder *b, Advanced adv) {
   b->adv[b->adv_count++] = adv;
 }
 
-static void axis_name(const Builder *b, u32 axis, char *out, size_t cap) {
-  snprintf(out, cap, "axis %u", axis);
-  (void)b;
+/* Names of axes for messages, made before anything is wrong: no formatting for each element. */
+static const char *axis_name(u32 axis) {
+  static const char names[ARRAY_MAX_RANK][8] = {"axis 0", "axis 1", "axis 2", "axis 3", "axis 4", "axis 5", "axis 6", "axis 7",
+                                               "axis 8", "axis 9", "axis 10", "axis 11", "axis 12", "axis 13", "axis 14", "axis 15"};
+  return names[axis];
 }
 
 static void describe_shape(const i64 *dims, u32 rank, char *out, size_t cap) {
@@ -191,10 +193,8 @@ static WeftStatus add_value(Builder *b, Value v, bool beside_arrays) {
     return vm_error(b->vm, EK_index, "too many indices for an array of shape %s", shape);
   }
   i64 size = array_dims(a)[b->axis], stride = array_strides(a)[b->axis], i;
-  char name[32];
   if (v.kind == V_NUM) {
-    axis_name(b, b->axis, name, sizeof name);
-    if (index_integer(b->vm, v, size, name, &i) != WEFT_OK) return WEFT_ERROR;
+    if (index_integer(b->vm, v, size, axis_name(b->axis), &i) != WEFT_OK) return WEFT_ERROR;
     b->s->offset += i * stride;
     if (beside_arrays) add_advanced(b, (Advanced){.v = value_i64(0), .raw = true, .axis = b->axis});
     b->axis++;
