@@ -42,9 +42,9 @@ static WeftStatus host_output(void *ctx, const char *text, size_t len) {
 /* ---- a VM --------------------------------------------------------------------------------------------------- */
 
 /* Rooms in the order of the architecture; each puts its hooks into the VM. */
-static bool wire(Vm *vm, const char *cuda_driver) {
+static bool wire(Vm *vm, const char *cuda_driver, const char *cpu) {
   return stdlib_install(vm) == WEFT_OK && tracer_install(vm) == WEFT_OK && tracer_add_backend(vm, &backend_interp) && tracer_add_backend(vm, &backend_verify) &&
-         gpu_install(vm, cuda_driver) == WEFT_OK && jit_install(vm, wm_best()->functions, wm_best()->count, &gpu_device) == WEFT_OK && hop_install(vm) == WEFT_OK;
+         gpu_install(vm, cuda_driver) == WEFT_OK && jit_install(vm, wm_best()->functions, wm_best()->count, &gpu_device, cpu) == WEFT_OK && hop_install(vm) == WEFT_OK;
 }
 
 WeftVM *weft_new(const WeftOptions *given) {
@@ -68,7 +68,7 @@ WeftVM *weft_new(const WeftOptions *given) {
   w->vm->resolve_module = o.resolve_module;
   w->vm->resolver_ctx = o.resolve_context;
   if (o.hot >= 0) w->vm->tunables.hot_calls = w->vm->tunables.hot_trips = o.hot;
-  if (!wire(w->vm, o.cuda_driver) || !tracer_use_backend(w->vm, o.backend ? o.backend : "mir")) goto fail;
+  if (!wire(w->vm, o.cuda_driver, o.cpu) || !tracer_use_backend(w->vm, o.backend ? o.backend : "mir")) goto fail;
   w->main = module_new(w->vm, "main", "");
   if (!w->main) goto fail;
   return w;
@@ -253,12 +253,13 @@ static void dump_region(void *ctx, const Place *p, const GuardEntry *e) {
   if (strcmp(d->what, "graph") == 0) graph_print(r->graph, &d->w->vm->sources, d->out);
   else if (strcmp(d->what, "guards") == 0) guard_prog_print(e->prog, &d->w->vm->sources, d->out);
   else if (strcmp(d->what, "mir") == 0) jit_print_mir(r, d->out);
+  else if (strcmp(d->what, "asm") == 0) jit_print_asm(r, d->out);
   else if (strcmp(d->what, "ptx") == 0) gpu_print_ptx(r, d->out);
   else if (r->print) r->print(r, d->out);
 }
 
 const char *weft_dump(WeftVM *w, WeftValue *fn, const char *what) {
-  static const char *const known[] = {"graph", "guards", "loops", "mir", "ptx"};
+  static const char *const known[] = {"graph", "guards", "loops", "mir", "asm", "ptx"};
   bool ok = false;
   for (u32 i = 0; i < COUNT_OF(known); i++) ok |= what && strcmp(what, known[i]) == 0;
   if (!w || !fn || !ok) return NULL;

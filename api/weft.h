@@ -70,12 +70,13 @@ typedef struct WeftOptions {
   const char *backend; /* "eager", "interp", "loops", "mir", "ptx", "verify"; NULL: the best there is */
   int hot;             /* calls and loop trips until code is compiled; 0: at once; -1: the defaults */
   bool force_exits;    /* testing: compiled code is left at every instruction in turn */
+  const char *cpu;     /* what compiled array loops use: "scalar", "strip", "avx2", "avx512"; NULL: the default. All give the same results */
   const char *cuda_driver; /* path of the CUDA driver, which is loaded when it is first needed; must live as long as the VM. NULL: libcuda.so.1 */
 } WeftOptions;
 
-#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, false, NULL}
+#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, false, NULL, NULL}
 
-/* options may be NULL. NULL when memory was refused or `backend` is unknown. */
+/* options may be NULL. NULL when memory was refused, `backend` is unknown, or `cpu` is unknown or beyond this processor. */
 WEFT_API WeftVM *weft_new(const WeftOptions *options);
 /* Values still held by the host become invalid. vm may be NULL. */
 WEFT_API void weft_free(WeftVM *vm);
@@ -174,7 +175,7 @@ WEFT_API WeftStatus weft_fail(WeftVM *vm, const char *kind, const char *message)
 
 /* Counter number `index`, from 0: its name and value; NULL behind the last. */
 WEFT_API const char *weft_stat_at(WeftVM *vm, unsigned index, double *value);
-/* What was compiled for a function: `what` is "graph", "guards", "loops", "mir" or "ptx". NULL: unknown `what`. */
+/* What was compiled for a function: `what` is "graph", "guards", "loops", "mir", "asm" or "ptx". NULL: unknown `what`. */
 WEFT_API const char *weft_dump(WeftVM *vm, WeftValue *function, const char *what);
 /* The name and version of this library, a line. */
 WEFT_API const char *weft_build(WeftVM *vm);

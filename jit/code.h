@@ -5,6 +5,7 @@
 
 #include "jit/loops.h"
 #include "jit/plan.h"
+#include "jit/vector.h"
 
 typedef struct JitCode JitCode;
 typedef struct JitState JitState;
@@ -16,6 +17,7 @@ typedef struct JitTarget {
   bool (*link)(Vm *vm, JitCode *code, Plan *plan, Buf *why);
   void (*unlink)(Vm *vm, JitCode *code);
   void (*print)(const JitCode *code, const Plan *plan, Buf *out); /* may be NULL */
+  void (*print_machine)(const JitCode *code, const Plan *plan, Buf *out); /* may be NULL */
 } JitTarget;
 
 struct JitCode {
@@ -34,6 +36,9 @@ struct JitState {
   u32 math_count;
   const JitDevice *device; /* NULL: there is none */
   struct MirPool *pool; /* made when it is first needed */
+  VecLevel cpu;         /* what array loops are compiled to */
+  VecEmitter *vector;   /* made when it is first needed */
+  LoopMath *plain_math; /* level VEC_SCALAR: `math` without strip kernels */
 };
 
 JitCode *code_new(Vm *vm, const JitTarget *target, JitState *state); /* NULL: memory was refused */

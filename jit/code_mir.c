@@ -1,11 +1,14 @@
-/* code_mir.c — the code of a plan, compiled through MIR. */
+/* code_mir.c — the code of a plan: vector code for the kernels that qualify where the level says so, the rest through MIR. */
 #include "jit/code.h"
 #include "jit/mir_emit.h"
 
 #include <string.h>
 
 typedef struct Linked {
-  MirCode *code;
+  MirCode *code;     /* NULL: nothing was left for MIR */
+  u32 kernels, count; /* of the plan: kernels come first */
+  VecCode **vectors; /* per kernel; NULL entries went through MIR */
+  u32 *in_mir;       /* per function: its number there */
 } Linked;
 
 /* A native function takes its arguments as the C convention has them (System V, x86-64): the first integers and pointers
@@ -54,48 +57,107 @@ static u32 call_native(const PlanNative *n, LoopCtx *ctx, const u64 *args) {
 
 static bool fits_call(const LoopFn *fn) { return fn->params.count <= STACK_WORDS; }
 
+static void free_linked(Vm *vm, Linked *l) {
+  for (u32 i = 0; l->vectors && i < l->kernels; i++) vec_code_free(l->vectors[i]);
+  if (l->code) mir_code_free(l->code);
+  mem_free(&vm->alloc, l->vectors, sizeof *l->vectors * l->kernels);
+  mem_free(&vm->alloc, l->in_mir, sizeof *l->in_mir * l->count);
+  mem_free(&vm->alloc, l, sizeof *l);
+}
+
 static void unlink_mir(Vm *vm, JitCode *code) {
   Linked *l = code->linked;
   if (!l) return;
-  mir_code_free(l->code);
-  mem_free(&vm->alloc, l, sizeof *l);
+  free_linked(vm, l);
   code->linked = NULL;
 }
 
+static Linked *new_linked(Vm *vm, const Plan *plan) {
+  Linked *l = mem_alloc_zero(&vm->alloc, sizeof *l);
+  if (!l) return NULL;
+  l->kernels = plan->kernels.count;
+  l->count = l->kernels + plan->natives.count;
+  l->in_mir = mem_alloc_zero(&vm->alloc, sizeof *l->in_mir * l->count);
+  if (l->kernels) l->vectors = mem_alloc_zero(&vm->alloc, sizeof *l->vectors * l->kernels);
+  if (l->in_mir && (l->vectors || !l->kernels)) return l;
+  free_linked(vm, l);
+  return NULL;
+}
+
+/* A kernel that other functions call must be where they are. */
+static bool is_called(const LoopModule *m, const LoopFn *kernel) {
+  for (u32 i = 0; i < m->fns.count; i++) {
+    const LoopFn *fn = m->fns.data[i];
+    for (u32 k = 0; k < fn->body.count; k++) {
+      const LoopNode *n = loop_node(fn, fn->body.data[k]);
+      if (n->op == LOOP_CALL && (Name)n->imm == kernel->name) return true;
+    }
+  }
+  return false;
+}
+
+static void link_vectors(JitCode *code, Plan *plan, Linked *l) {
+  JitState *state = code->state;
+  if (state->cpu < VEC_AVX2) return;
+  if (!state->vector) state->vector = vec_emitter_new(state->alloc, state->cpu);
+  for (u32 i = 0; state->vector && i < l->kernels; i++) {
+    PlanKernel *k = &plan->kernels.data[i];
+    if (is_called(&code->module, k->self)) continue;
+    l->vectors[i] = vec_compile(state->vector, k->self, NULL);
+    if (!l->vectors[i]) continue;
+    k->fn = vec_code_kernel(l->vectors[i]);
+    code->bytes += vec_code_bytes(l->vectors[i]);
+  }
+}
+
 static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
-  u32 kernels = plan->kernels.count, count = kernels + plan->natives.count;
+  u32 kernels = plan->kernels.count, count = kernels + plan->natives.count, left = 0;
   if (!count) return true;
   JitState *state = code->state;
   if (!state->pool) state->pool = mir_pool_new(state->alloc);
   const LoopFn **fns = mem_alloc(&vm->alloc, sizeof *fns * count);
-  Linked *l = mem_alloc_zero(&vm->alloc, sizeof *l);
+  Linked *l = new_linked(vm, plan);
   bool ok = state->pool && fns && l;
+  if (ok) link_vectors(code, plan, l);
   for (u32 i = 0; ok && i < count; i++) {
-    fns[i] = i < kernels ? plan->kernels.data[i].self : plan->natives.data[i - kernels].self;
-    if (i >= kernels && !fits_call(fns[i])) {
+    const LoopFn *fn = i < kernels ? plan->kernels.data[i].self : plan->natives.data[i - kernels].self;
+    if (i < kernels && l->vectors[i]) continue;
+    if (i >= kernels && !fits_call(fn)) {
       buf_puts(why, "a loop of too many variables");
       ok = false;
     }
+    l->in_mir[i] = left;
+    fns[left++] = fn;
   }
-  ok = ok && mir_compile(state->pool, fns, count, &l->code, why) == WEFT_OK;
+  ok = ok && (!left || mir_compile(state->pool, fns, left, &l->code, why) == WEFT_OK);
   for (u32 i = 0; ok && i < count; i++) {
-    code->bytes += mir_code_bytes(l->code, i);
+    if (i < kernels && l->vectors[i]) continue;
+    u32 at = l->in_mir[i];
+    code->bytes += mir_code_bytes(l->code, at);
     if (i < kernels) {
-      plan->kernels.data[i].fn = mir_code_kernel(l->code, i);
+      plan->kernels.data[i].fn = mir_code_kernel(l->code, at);
     } else {
-      plan->natives.data[i - kernels].fn = mir_code_native(l->code, i);
+      plan->natives.data[i - kernels].fn = mir_code_native(l->code, at);
       plan->natives.data[i - kernels].call = call_native;
     }
   }
   if (fns) mem_free(&vm->alloc, fns, sizeof *fns * count);
   if (ok) code->linked = l;
-  else if (l) mem_free(&vm->alloc, l, sizeof *l);
+  else if (l) free_linked(vm, l);
   return ok;
 }
 
 static void print_mir(const JitCode *code, const Plan *plan, Buf *out) {
   const Linked *l = code->linked;
-  for (u32 i = 0; l && i < plan->kernels.count + plan->natives.count; i++) mir_code_print(l->code, i, out);
+  (void)plan;
+  for (u32 i = 0; l && i < l->count; i++)
+    if (i >= l->kernels || !l->vectors[i]) mir_code_print(l->code, l->in_mir[i], out);
 }
 
-const JitTarget target_mir = {.name = "mir", .link = link_mir, .unlink = unlink_mir, .print = print_mir};
+static void print_vectors(const JitCode *code, const Plan *plan, Buf *out) {
+  const Linked *l = code->linked;
+  for (u32 i = 0; l && i < l->kernels; i++)
+    if (l->vectors[i]) vec_code_print(l->vectors[i], plan->kernels.data[i].name, out);
+}
+
+const JitTarget target_mir = {.name = "mir", .link = link_mir, .unlink = unlink_mir, .print = print_mir, .print_machine = print_vectors};

@@ -25,7 +25,7 @@ static BackendResult compile_for(Vm *vm, const Backend *self, Region *r, const C
 Jit *jit_new(Vm *vm, const LoopMath *math, u32 math_count) {
   Jit *jit = mem_alloc_zero(&vm->alloc, sizeof *jit);
   if (!jit) return NULL;
-  jit->state = (JitState){.alloc = &vm->alloc, .math = math, .math_count = math_count};
+  jit->state = (JitState){.alloc = &vm->alloc, .math = math, .math_count = math_count, .cpu = VEC_STRIP};
   for (u32 i = 0; i < COUNT_OF(targets); i++) jit->backends[i] = (Backend){.name = targets[i]->name, .compile = compile_for, .state = jit, .weighed = targets[i] == &target_mir};
   return jit;
 }
@@ -33,6 +33,8 @@ Jit *jit_new(Vm *vm, const LoopMath *math, u32 math_count) {
 void jit_free(Vm *vm, Jit *jit) {
   if (!jit) return;
   if (jit->state.pool) mir_pool_free(jit->state.pool);
+  vec_emitter_free(jit->state.vector);
+  mem_free(&vm->alloc, jit->state.plain_math, sizeof(LoopMath) * jit->state.math_count);
   mem_free(&vm->alloc, jit, sizeof *jit);
 }
 
@@ -59,10 +61,45 @@ void jit_print_mir(const Region *r, Buf *out) {
   if (code->target->print) code->target->print(code, p, out);
 }
 
-WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count, const JitDevice *device) {
-  Jit *jit = jit_new(vm, math, math_count);
-  if (!jit) {
+void jit_print_asm(const Region *r, Buf *out) {
+  const Plan *p = r->code;
+  if (!r->backend || r->backend->compile != compile_for || !p) return;
+  const JitCode *code = p->code;
+  if (code->target->print_machine) code->target->print_machine(code, p, out);
+}
+
+/* ---- what array loops are compiled to --------------------------------------------------------------- */
+
+bool jit_cpu_known(const char *cpu) {
+  VecLevel level;
+  return vec_level_find(cpu, &level);
+}
+
+bool jit_cpu_runs(const char *cpu) {
+  VecLevel level;
+  return vec_level_find(cpu, &level) && vec_level_runs(level);
+}
+
+static bool use_cpu(JitState *s, VecLevel level) {
+  s->cpu = level;
+  if (level != VEC_SCALAR) return true;
+  s->plain_math = mem_alloc(s->alloc, sizeof(LoopMath) * s->math_count);
+  if (!s->plain_math) return false;
+  for (u32 i = 0; i < s->math_count; i++) s->plain_math[i] = s->math[i], s->plain_math[i].strip = NULL;
+  s->math = s->plain_math;
+  return true;
+}
+
+WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count, const JitDevice *device, const char *cpu) {
+  VecLevel level = VEC_STRIP;
+  if (cpu && (!vec_level_find(cpu, &level) || !vec_level_runs(level))) {
     if (device) device->remove(vm);
+    return vm_error(vm, EK_value, "no such level of the processor");
+  }
+  Jit *jit = jit_new(vm, math, math_count);
+  if (!jit || !use_cpu(&jit->state, level)) {
+    if (device) device->remove(vm);
+    jit_free(vm, jit);
     return vm_error_memory(vm);
   }
   jit->state.device = device;

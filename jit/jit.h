@@ -11,12 +11,18 @@ typedef struct JitDevice JitDevice; /* jit/plan.h */
 
 /* Adds the backends to the tracer; they are freed with it. `math`: the functions that `math NAME` of the loop IR means;
  * borrowed for the VM's life. */
-WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count, const JitDevice *device) MUST_USE; /* device may be NULL; it is
- * removed with the backends, and when this fails */
+WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count, const JitDevice *device, const char *cpu) MUST_USE; /* device may be
+ * NULL; it is removed with the backends, and when this fails. cpu: what array loops are compiled to, scalar, strip, avx2 or avx512;
+ * NULL: the default */
+bool jit_cpu_known(const char *cpu);
+bool jit_cpu_runs(const char *cpu); /* known, and this processor can */
 
 /* The code of a region of one of these backends: its kernels and natives as machine-near text (MIR), "" where there is
  * none. Region.print gives the plan and the loop IR. */
 void jit_print_mir(const Region *r, Buf *out);
+
+/* The machine code of its vector kernels, disassembled where Zydis is installed; "" where there is none. */
+void jit_print_asm(const Region *r, Buf *out);
 
 /* For tests: backends without a tracer. */
 typedef struct Jit Jit;

@@ -7,6 +7,7 @@
 
 #include "api/api.h"
 #include "gpu/gpu.h"
+#include "jit/jit.h"
 #include "api/weft.h"
 #include "repl/repl.h"
 #include "stdlib/stdlib.h"
@@ -25,7 +26,7 @@ static const char usage[] =
     "  --deadline SECONDS    stop after that time\n"
     "  --version             what this is, and its version\n"
     "  --help                this text\n"
-    "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_HOT=N  WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n";
+    "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n";
 
 static WeftVM *running; /* what Ctrl-C stops */
 
@@ -105,6 +106,9 @@ int main(int argc, char **argv) {
   o.allow_files = o.allow_env = o.allow_imports = o.allow_gpu = true;
   o.backend = getenv("WEFT_BACKEND");
   if (o.backend && !*o.backend) o.backend = NULL;
+  o.cpu = getenv("WEFT_CPU");
+  if (o.cpu && !*o.cpu) o.cpu = NULL;
+  if (o.cpu && !jit_cpu_runs(o.cpu)) return wrong_usage(jit_cpu_known(o.cpu) ? "WEFT_CPU is beyond this processor" : "WEFT_CPU is unknown (scalar, strip, avx2, avx512)", o.cpu);
   o.cuda_driver = getenv("WEFT_CUDA_DRIVER");
   if (o.cuda_driver && !*o.cuda_driver) o.cuda_driver = NULL;
   const char *hot = getenv("WEFT_HOT");

@@ -62,7 +62,7 @@ static const char help_text[] =
     "  :help                 this text; help(f) documents a function, help() lists the built-in ones\n"
     "  :graph f  :guards f   the graphs compiled for f, and what they rely on\n"
     "  :breaks f             where capturing f breaks, and why\n"
-    "  :loops f  :mir f  :ptx f   the kernels made from them, as loop IR, MIR and PTX\n"
+    "  :loops f  :mir f  :asm f  :ptx f   the kernels made from them, as loop IR, MIR, vector code and PTX\n"
     "  :time CODE            run CODE and say how long it took\n"
     "  :quit                 leave; so does Ctrl-D\n";
 
@@ -108,7 +108,7 @@ static bool command(WeftVM *vm, char *line) {
   else if (strcmp(word, "quit") == 0 || strcmp(word, "q") == 0) return false;
   else if (strcmp(word, "time") == 0 && rest) run_timed(vm, rest);
   else if (strcmp(word, "breaks") == 0 && rest) show_breaks(vm, rest);
-  else if (rest && (strcmp(word, "graph") == 0 || strcmp(word, "guards") == 0 || strcmp(word, "loops") == 0 || strcmp(word, "mir") == 0 || strcmp(word, "ptx") == 0))
+  else if (rest && (strcmp(word, "graph") == 0 || strcmp(word, "guards") == 0 || strcmp(word, "loops") == 0 || strcmp(word, "mir") == 0 || strcmp(word, "asm") == 0 || strcmp(word, "ptx") == 0))
     show_dump(vm, word, rest);
   else printf(":%s: no such command, or a name is missing; :help lists them\n", word);
   return true;

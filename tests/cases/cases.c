@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "jit/jit.h"
 #include "tests/support/casefile.h"
 #include "tests/support/host.h"
 
@@ -29,20 +30,24 @@ static const struct Tier {
   int hot;
   Form form;
   bool exits;
+  const char *cpu;
 } tiers[] = {
-    {"eager", "eager", "eager", -1, AS_IT_STANDS, false},
-    {"eager", "eager, as a function", "eager", -1, GLOBALS, false},
-    {"interp", "interp", "interp", 0, GLOBALS, false},
-    {"interp", "interp, locals", "interp", 0, LOCALS, false},
-    {"loops", "loops", "loops", 0, GLOBALS, false},
-    {"loops", "loops, locals", "loops", 0, LOCALS, false},
-    {"mir", "mir", "mir", 0, GLOBALS, false},
-    {"mir", "mir, locals", "mir", 0, LOCALS, false},
-    {"mir", "mir, as it stands", "mir", 0, AS_IT_STANDS, false},
-    {"ptx", "ptx", "ptx", 0, GLOBALS, false},
-    {"ptx", "ptx, locals", "ptx", 0, LOCALS, false},
-    {"verify", "verify", "verify", 0, GLOBALS, false},
-    {"exits", "mir, exit at every instruction", "mir", 0, GLOBALS, true},
+    {"eager", "eager", "eager", -1, AS_IT_STANDS, false, NULL},
+    {"eager", "eager, as a function", "eager", -1, GLOBALS, false, NULL},
+    {"interp", "interp", "interp", 0, GLOBALS, false, NULL},
+    {"interp", "interp, locals", "interp", 0, LOCALS, false, NULL},
+    {"loops", "loops", "loops", 0, GLOBALS, false, NULL},
+    {"loops", "loops, locals", "loops", 0, LOCALS, false, NULL},
+    {"mir", "mir", "mir", 0, GLOBALS, false, NULL},
+    {"mir", "mir, locals", "mir", 0, LOCALS, false, NULL},
+    {"mir", "mir, as it stands", "mir", 0, AS_IT_STANDS, false, NULL},
+    {"ptx", "ptx", "ptx", 0, GLOBALS, false, NULL},
+    {"ptx", "ptx, locals", "ptx", 0, LOCALS, false, NULL},
+    {"verify", "verify", "verify", 0, GLOBALS, false, NULL},
+    {"exits", "mir, exit at every instruction", "mir", 0, GLOBALS, true, NULL},
+    {"scalar", "mir, WEFT_CPU=scalar", "mir", 0, GLOBALS, false, "scalar"},
+    {"avx2", "mir, WEFT_CPU=avx2", "mir", 0, GLOBALS, false, "avx2"},
+    {"avx512", "mir, WEFT_CPU=avx512", "mir", 0, GLOBALS, false, "avx512"},
 };
 enum { TIERS = sizeof tiers / sizeof tiers[0] };
 
@@ -264,7 +269,7 @@ static void run_case(const Case *c, int index) {
     char *wrapped = t->form == AS_IT_STANDS ? NULL : case_as_function(c, t->form == GLOBALS);
     if (t->form != AS_IT_STANDS && !wrapped) continue;
     HostSetup setup = {
-        .backend = t->backend, .hot = t->hot, .force_exits = t->exits, .files = case_directive(c, "files") != NULL};
+        .backend = t->backend, .cpu = t->cpu, .hot = t->hot, .force_exits = t->exits, .files = case_directive(c, "files") != NULL};
     if (strcmp(t->name, "ptx") == 0 || case_directive(c, "gpu")) setup.driver = options.driver;
     const char *limit;
     if ((limit = case_directive(c, "fuel"))) setup.fuel = (uint64_t)strtod(limit, NULL);
@@ -392,6 +397,11 @@ int main(int argc, char **argv) {
     }
   }
   for (int t = 0; t < TIERS && !some; t++) options.wanted[t] = true;
+  for (int t = 0; t < TIERS; t++) {
+    if (!options.wanted[t] || !tiers[t].cpu || jit_cpu_runs(tiers[t].cpu)) continue;
+    printf("# skipped: the tier %s is beyond this processor\n", tiers[t].name);
+    options.wanted[t] = false;
+  }
   /* The stand-in lies beside this program; cases may run in another folder. */
   static char driver[4096];
   const char *slash = strrchr(argv[0], '/');

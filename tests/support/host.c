@@ -90,6 +90,7 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
   options.allow_files = setup->files;
   options.allow_imports = setup->files;
   options.backend = setup->backend;
+  options.cpu = setup->cpu ? setup->cpu : getenv("WEFT_CPU");
   options.allow_gpu = setup->driver != NULL;
   options.cuda_driver = setup->driver && *setup->driver ? setup->driver : NULL;
   options.hot = setup->hot;

@@ -12,6 +12,7 @@ typedef struct HostSetup {
   int hot;              /* executions until something is hot; -1: the default */
   bool force_exits;     /* take an exit at every instruction */
   bool files;           /* may read and write files */
+  const char *cpu;      /* as in WEFT_CPU; NULL: the default */
   const char *driver;   /* of CUDA; NULL: the GPU is not to be used, "": the system's */
   uint64_t fuel;        /* 0: no limit */
   uint64_t memory;      /* bytes, 0: no limit */

@@ -147,6 +147,7 @@ WEFT_LOG=recompiles repl repl-redefined 'a function it relied on was replaced: k
   'for i in 0..60 { f(arange(4.0)) }' '("recompiles", trace.stats(f).recompiles)'
 WEFT_HOT=0 repl repl-ptx '\.visible \.entry.*fma\.rn\.f64|\.visible \.entry.*mul\.rn\.f64.*st\.global\.f64' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':ptx f'
 WEFT_HOT=0 repl repl-mir 'dmov.*endfunc' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':mir f'
+WEFT_CPU=avx2 WEFT_HOT=0 repl repl-asm 'f.*bytes' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':asm f'
 
 # ---- the GPU: what is said without a driver, and when the driver fails (a stand-in that does as it is told)
 mock=$(dirname "$W")/tests/libcuda.so
