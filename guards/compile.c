@@ -217,6 +217,9 @@ static bool copy_sources(GuardProg *p, const GuardSet *g) {
   Allocator *a = g->alloc;
   guards_init(&p->set, a);
   p->set.host_read = g->host_read;
+  p->set.code = g->code;
+  p->set.names = g->names;
+  p->set.pc = g->pc;
   for (u32 i = 0; i < g->sources.items.count; i++) {
     Source s = g->sources.items.data[i];
     if (s.label && !(s.label = arena_copy(&p->arena, s.label, strlen(s.label)))) return false;
@@ -450,7 +453,7 @@ void guard_prog_print(const GuardProg *p, const Sources *sources, Buf *out) {
   }
   for (u32 i = 0; i < p->set.inputs.count; i++) {
     buf_printf(out, "input s%u = ", i);
-    source_print(&p->set, p->set.inputs.data[i].source, out);
+    source_say(&p->set, p->set.inputs.data[i].source, out);
     buf_printf(out, " %s%s\n", forms[p->set.inputs.data[i].form], p->fills[i].donate ? " owned" : "");
   }
 }

@@ -101,7 +101,38 @@ static const char *const step_names[SRC_COUNT] = {
 
 enum { SOURCE_PRINT_DEPTH = 64 };
 
-void source_print(const GuardSet *g, SourceId s, Buf *out) {
+/* What a `for` keeps in hidden registers. */
+static const char *loop_part(const Proto *p, u32 reg, u32 pc) {
+  static const char *const parts[] = {"loop items", "loop position", "loop count"};
+  for (u32 i = 1; i < p->nextents; i++) {
+    const Extent *e = &p->extents[i];
+    if (e->kind != EXT_FOR || pc < e->begin || pc >= e->end || e->head >= p->ncode || ins_op(p->code[e->head]) != BC_fornext) continue;
+    u32 first = ins_a(p->code[e->head]);
+    if (reg >= first && reg < first + COUNT_OF(parts)) return parts[reg - first];
+  }
+  return NULL;
+}
+
+/* The name that the program has for a root; NULL: none. */
+static const char *root_name(const GuardSet *g, const Source *s) {
+  const Proto *p = g->code ? g->code->proto : NULL;
+  Name name = 0;
+  if (s->kind == SRC_global && g->code) {
+    const Module *m = s->module < g->sources.modules.count ? g->sources.modules.data[s->module] : NULL;
+    name = m && s->index < m->scope.slots.count ? m->scope.slots.data[s->index] : 0;
+  } else if (p && s->kind == SRC_arg && s->index < p->nparams) {
+    name = p->params[s->index].name;
+  } else if (p && s->kind == SRC_reg) {
+    const char *part = loop_part(p, s->index, g->pc);
+    if (part) return part;
+    name = proto_local(p, s->index, g->pc);
+  } else if (p && s->kind == SRC_capture0 && s->index < p->ncaptures) {
+    name = p->captures[s->index].name;
+  }
+  return name ? name_text(g->names, name) : NULL;
+}
+
+static void print_source(const GuardSet *g, SourceId s, bool say, Buf *out) {
   const Source *items = g->sources.items.data;
   u32 path[SOURCE_PRINT_DEPTH], n = 0;
   for (SourceId i = s; i; i = items[i].parent) {
@@ -122,11 +153,16 @@ void source_print(const GuardSet *g, SourceId s, Buf *out) {
   }
   for (u32 i = n; i-- > 0;) {
     const Source *x = &items[path[i]];
-    if (!x->parent || x->kind == SRC_field || x->kind == SRC_item) buf_puts(out, x->label);
+    const char *name = say && !x->parent ? root_name(g, x) : NULL;
+    if (name) buf_puts(out, name);
+    else if (!x->parent || x->kind == SRC_field || x->kind == SRC_item) buf_puts(out, x->label);
     else if (x->label[0]) buf_printf(out, ", %s)", x->label);
     else buf_putc(out, ')');
   }
 }
+
+void source_print(const GuardSet *g, SourceId s, Buf *out) { print_source(g, s, false, out); }
+void source_say(const GuardSet *g, SourceId s, Buf *out) { print_source(g, s, true, out); }
 
 bool root_read(Vm *vm, const GuardSet *g, const Source *s, const Frame *f, Value *out) {
   switch (s->kind) {
@@ -420,8 +456,11 @@ static void by_source(void *ctx, u32 sym, Buf *out) {
   const Namer *n = ctx;
   const SizeSym *s = &n->p->syms.data[sym];
   if (s->unbacked || !s->source || s->source >= n->g->sources.items.count) buf_puts(out, s->name);
-  else source_print(n->g, s->source, out);
+  else source_say(n->g, s->source, out);
 }
+
+/* What messages to the program's writer call a kind; NULL: as it is called here. */
+static const char *const said[GUARD_COUNT] = {[GUARD_tag] = "type", [GUARD_const] = "value", [GUARD_code] = "function", [GUARD_cell] = "binding"};
 
 void guard_describe(const GuardSet *g, const SizePool *p, const Guard *x, const Names *names, Buf *out) {
   Namer n = {g, p};
@@ -433,19 +472,19 @@ void guard_describe(const GuardSet *g, const SizePool *p, const Guard *x, const 
       return;
     case GUARD_ambient: buf_puts(out, "ambient"); return;
     case GUARD_ident:
-      source_print(g, x->source, out);
+      source_say(g, x->source, out);
       buf_puts(out, x->rel == REL_eq ? " is " : " is not ");
-      source_print(g, x->second, out);
+      source_say(g, x->second, out);
       return;
     case GUARD_len:
       buf_puts(out, "len(");
-      source_print(g, x->source, out);
+      source_say(g, x->source, out);
       buf_printf(out, x->rel == REL_eq ? ") == %llu" : ") >= %llu", (unsigned long long)x->word);
       return;
     case GUARD_shape:
       buf_puts(out, x->rel ? "keys(" : "key ");
       if (!x->rel && names) buf_printf(out, "\"%s\" in ", name_text(names, x->keys[0]));
-      source_print(g, x->source, out);
+      source_say(g, x->source, out);
       if (x->rel) {
         buf_puts(out, ") == (");
         for (u32 i = 0; i < x->key_count; i++) buf_printf(out, i ? ", %s" : "%s", names ? name_text(names, x->keys[i]) : "?");
@@ -453,8 +492,8 @@ void guard_describe(const GuardSet *g, const SizePool *p, const Guard *x, const 
       }
       return;
     default:
-      buf_printf(out, "%s(", kinds[x->kind].name);
-      source_print(g, x->source, out);
+      buf_printf(out, "%s(", g->code && said[x->kind] ? said[x->kind] : kinds[x->kind].name);
+      source_say(g, x->source, out);
       buf_puts(out, ")");
   }
 }

@@ -98,6 +98,9 @@ typedef struct GuardSet {
   /* Reads what `host` roots name; borrowed. Must not allocate or raise. NULL: there are none. */
   bool (*host_read)(Vm *vm, u32 id, Value *out);
   Switches switches; /* the VM's */
+  const Code *code; /* of the frame that is entered, for the names in messages; NULL: arg0, reg3 */
+  const Names *names;
+  u32 pc;
   bool failed; /* memory was refused */
 } GuardSet;
 
@@ -115,6 +118,7 @@ SourceId source_root(GuardSet *g, SourceKind kind, u32 index);
 SourceId source_global(GuardSet *g, struct Module *m, u32 slot, const char *name);
 SourceId source_step(GuardSet *g, SourceId parent, SourceKind kind, u32 index, const char *name); /* name: .field */
 void source_print(const GuardSet *g, SourceId s, Buf *out); /* `arg0.w[2]`, `size(arg0, 1)`, `global "k"` */
+void source_say(const GuardSet *g, SourceId s, Buf *out); /* as the program says it: `params.w[2]`, `size(x, 1)`, `k` */
 /* The value a source names, from a frame as it is now (borrowed; for exits, journals and tests). Sizes and
  * range parts come as weak i64. False: the path no longer exists. */
 bool source_read(Vm *vm, const GuardSet *g, const Frame *f, SourceId s, Value *out);

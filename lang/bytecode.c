@@ -98,3 +98,11 @@ bool proto_sites(Proto *p) {
   }
   return true;
 }
+
+Name proto_local(const Proto *p, u32 r, u32 pc) {
+  Name found = r < p->nparams ? p->params[r].name : 0;
+  u32 at = pc < p->ncode ? p->spans[pc].start : 0;
+  for (u32 i = 0; i < p->nlocals; i++)
+    if (p->locals[i].reg == r && p->locals[i].at <= at) found = p->locals[i].name;
+  return found;
+}

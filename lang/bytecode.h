@@ -175,6 +175,13 @@ typedef struct Param {
   bool keyword_only;  /* stands after ...rest */
 } Param;
 
+/* Where a variable lies, for messages: from the place in the source where it is declared, until the register's next. */
+typedef struct LocalName {
+  Name name;
+  u32 reg;
+  u32 at; /* byte in the source; 0: from the beginning */
+} LocalName;
+
 typedef struct Proto Proto;
 struct Proto {
   u32 refs;
@@ -199,6 +206,8 @@ struct Proto {
   u32 nwrites;
   Capture *captures;    /* of a closure: copied into its Env in this order */
   u32 ncaptures;
+  LocalName *locals;    /* in the order of the source; none after bytecode was loaded */
+  u32 nlocals;
   Proto **protos;       /* functions made inside, owned */
   u32 nprotos;
   u32 group_index;      /* position in its group */
@@ -211,6 +220,9 @@ struct Proto {
 };
 
 void proto_drop(Proto *p); /* consumes one count; frees children */
+
+/* The name of what register r holds before pc, 0: none that is known. */
+Name proto_local(const Proto *p, u32 r, u32 pc);
 
 void ins_uses(const Proto *p, u32 pc, InsUse *out);
 bool ins_reads_dim(const InsUse *u, u32 i); /* checkarg: is the register of dimension i read, not bound here? */

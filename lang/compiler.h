@@ -52,6 +52,7 @@ struct FnState {
   u32 top;            /* next free register */
   u32 param_count;    /* registers of parameters */
   VEC(Local) locals;  /* innermost last */
+  VEC(LocalName) local_names;
   VEC(Ins) code;
   VEC(Span) spans;
   VEC(Const) consts;

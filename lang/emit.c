@@ -32,6 +32,7 @@ static void free_state(FnState *fs) {
   vec_free(a, &fs->descs);
   vec_free(a, &fs->extents);
   vec_free(a, &fs->protos);
+  vec_free(a, &fs->local_names);
   mem_free(a, fs->const_ids.slots, sizeof(u32) * fs->const_ids.count);
   mem_free(a, fs->name_ids.slots, sizeof(u32) * fs->name_ids.count);
 }

@@ -250,6 +250,7 @@ bool proto_finish(FnState *fs) {
   TABLE(descs, ndescs, fs->descs);
   TABLE(extents, nextents, fs->extents);
   TABLE(protos, nprotos, fs->protos);
+  TABLE(locals, nlocals, fs->local_names);
 #undef TABLE
   return !fs->c->failed && mark_deaths(p, alloc) && drop_kills(p, alloc) && proto_sites(p) && find_writes(p, alloc);
 }

@@ -167,6 +167,6 @@ bool shape_einsum(DimCtx *c, const char *spec, size_t len, u32 n, const ArrayTyp
 /* ---- transforms ----------------------------------------------------------------------------- */
 
 /* Function values that wrap a function (value.h FN_TRANSFORM). */
-typedef enum TransformKind { TF_grad, TF_value_and_grad, TF_vmap, TF_jit, TF_eager, TF_checkpoint, TF_custom_vjp, TF_pullback, TF_jacfwd, TF_jacrev, TF_hessian, TF_COUNT } TransformKind;
+typedef enum TransformKind { TF_grad, TF_value_and_grad, TF_vmap, TF_jit, TF_eager, TF_checkpoint, TF_custom_vjp, TF_pullback, TF_jacfwd, TF_jacrev, TF_hessian, TF_strict, TF_COUNT } TransformKind;
 
 #endif

@@ -49,8 +49,9 @@ bool rule_broadcast(DimCtx *c, u32 n, const ArrayType *const *xs, ArrayType *out
     u32 shift = rank - xs[i]->rank;
     for (u32 d = 0; d < xs[i]->rank; d++) {
       Dim have = out->dims[d + shift], want = xs[i]->dims[d];
-      if (have == want || dim_equal(c, have, want)) continue;
-      if (dim_is_one(c, want)) continue;
+      if (have == want || want == 1) continue; /* against a literal 1 nothing has to be known of the other */
+      if (have != 1 && dim_equal(c, have, want)) continue;
+      if (have != 1 && dim_is_one(c, want)) continue;
       if (dim_is_one(c, have)) {
         out->dims[d + shift] = want;
         continue;

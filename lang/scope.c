@@ -92,7 +92,8 @@ static NameRef module_ref(FnState *fs, Name name) {
 /* ---- locals and captures -------------------------------------------------------------------------- */
 
 void scope_local(FnState *fs, Name name, u32 reg) {
-  if (!vec_push(fs->c->o->alloc, &fs->locals, (Local){name, reg})) compile_refused(fs->c);
+  u32 at = fs->spans.count ? fs->spans.data[fs->spans.count - 1].start : 0;
+  if (!vec_push(fs->c->o->alloc, &fs->locals, (Local){name, reg}) || !vec_push(fs->c->o->alloc, &fs->local_names, (LocalName){name, reg, at})) compile_refused(fs->c);
 }
 
 void scope_kill(FnState *fs, u32 locals, Span at) {

@@ -32,6 +32,7 @@ void place_demote(Tracer *t, Place *p, u32 reason, const char *text) {
   if (p->eager) return;
   p->eager = true;
   p->why = (u16)reason;
+  demand_refused(t, reason, p->code->proto->spans[p->pc], text);
   t->vm->counters.at[STAT_demotions]++;
   tracer_event(t, EVENT_demote, reason, p->code->proto->spans[p->pc], 0, "%s", text);
 }
@@ -40,6 +41,7 @@ void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text) 
   t->vm->counters.at[STAT_trace_failures]++;
   p->why = (u16)reason;
   p->count = 0;
+  demand_refused(t, reason, span, text);
   if (++p->tries >= t->vm->tunables.trace_retries) place_demote(t, p, reason, text);
   else tracer_event(t, EVENT_failure, reason, span, 0, "%s", text);
 }

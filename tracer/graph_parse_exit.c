@@ -184,7 +184,7 @@ static RecipeId recipe(Parser *p, u32 depth) {
         [TF_grad] = "grad",     [TF_value_and_grad] = "value_and_grad", [TF_vmap] = "vmap",
         [TF_jit] = "jit",       [TF_eager] = "eager",                   [TF_checkpoint] = "checkpoint",
         [TF_custom_vjp] = "custom_vjp", [TF_pullback] = "pullback",     [TF_jacfwd] = "jacfwd",
-        [TF_jacrev] = "jacrev", [TF_hessian] = "hessian",
+        [TF_jacrev] = "jacrev", [TF_hessian] = "hessian",                [TF_strict] = "strict",
     };
     u32 k = 0;
     while (k < TF_COUNT && !(names[k] && read_take_word(p, names[k]))) k++;

@@ -431,7 +431,7 @@ static const char *const transforms[TF_COUNT] = {
     [TF_grad] = "grad",     [TF_value_and_grad] = "value_and_grad", [TF_vmap] = "vmap",
     [TF_jit] = "jit",       [TF_eager] = "eager",                   [TF_checkpoint] = "checkpoint",
     [TF_custom_vjp] = "custom_vjp", [TF_pullback] = "pullback",     [TF_jacfwd] = "jacfwd",
-    [TF_jacrev] = "jacrev", [TF_hessian] = "hessian",
+    [TF_jacrev] = "jacrev", [TF_hessian] = "hessian",                [TF_strict] = "strict",
 };
 
 /* Depth is bounded by RECIPE_MAX_DEPTH. */

@@ -83,7 +83,7 @@ void log_run(Tracer *t, u64 region, u64 begin, u64 ns, u32 exit_kind) {
 }
 
 /* Cuts a text where it has no room, between two characters. */
-static void copy_text(char *to, size_t room, const char *from) {
+void log_copy(char *to, size_t room, const char *from) {
   size_t n = from ? strlen(from) : 0;
   if (n >= room) {
     n = room - 1;
@@ -100,7 +100,7 @@ void tracer_event(Tracer *t, EventKind kind, u32 reason, Span span, u64 region, 
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  copy_text(e.text, sizeof e.text, text);
+  log_copy(e.text, sizeof e.text, text);
   log_add(t, &e);
 }
 
@@ -108,9 +108,9 @@ void log_miss(Tracer *t, const GuardMiss *m, Name function) {
   TraceEvent e = {.kind = EVENT_miss, .reason = REASON_guard_missed, .span = m->because, .code = function, .at_ns = log_now() - t->log.began};
   char text[sizeof e.text];
   snprintf(text, sizeof text, "%s%s%s", m->text, m->what ? "   because " : "", m->what ? m->what : "");
-  copy_text(e.text, sizeof e.text, text);
-  copy_text(e.expected, sizeof e.expected, m->expected);
-  copy_text(e.got, sizeof e.got, m->got);
+  log_copy(e.text, sizeof e.text, text);
+  log_copy(e.expected, sizeof e.expected, m->expected);
+  log_copy(e.got, sizeof e.got, m->got);
   log_add(t, &e);
 }
 
@@ -119,7 +119,7 @@ void log_compile(Tracer *t, const Region *r, const Place *p, u32 reason, u64 beg
                   .region = r->id, .at_ns = begin - t->log.began, .nodes = graph_node_count(r->graph), .guards = guard_prog_count(r->guards),
                   .kernels = r->kernels, .natives = r->natives, .externs = r->externs, .bytes = r->bytes};
   memcpy(e.phase_ns, phase_ns, sizeof e.phase_ns);
-  copy_text(e.text, sizeof e.text, r->name);
+  log_copy(e.text, sizeof e.text, r->name);
   log_add(t, &e);
 }
 

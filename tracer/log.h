@@ -70,6 +70,7 @@ static inline u64 log_phase(u64 *phases, u32 phase, u64 since) { /* the time now
   phases[phase] = now - since;
   return now;
 }
+void log_copy(char *to, size_t room, const char *from); /* cut between two characters where it has no room */
 u32 log_count(const TraceLog *l);
 const TraceEvent *log_at(const TraceLog *l, u32 index); /* 0: the oldest that is kept */
 const char *log_word(u32 kind);                  /* "break", "recompiled" … */

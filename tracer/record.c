@@ -23,7 +23,7 @@ Outcome rec_stuck(Recorder *r, u32 reason, const char *fmt, ...) {
 RecMark rec_mark(Recorder *r) {
   return (RecMark){.graph = graph_mark(r->g), .avs = r->avs.count, .items = r->items.count, .sources = r->source_av.count,
                    .trail = r->trail.count, .cells = r->cells.count, .straight = r->straight.count, .masks = r->masks.count, .anchored = r->anchored.count,
-                   .positions = r->positions.count, .frames = r->frames.count,
+                   .positions = r->positions.count, .dynamic = r->dynamic.count, .frames = r->frames.count,
                    .safe_exit = r->safe_exit, .lifted_loops = r->lifted_loops, .lifted_ifs = r->lifted_ifs,
                    .cold_exits = r->cold_exits, .loop = r->loop};
 }
@@ -38,6 +38,7 @@ void rec_rollback(Recorder *r, const RecMark *m) {
   if (r->masks.count > m->masks) r->masks.count = m->masks;
   if (r->anchored.count > m->anchored) r->anchored.count = m->anchored;
   if (r->positions.count > m->positions) r->positions.count = m->positions;
+  if (r->dynamic.count > m->dynamic) r->dynamic.count = m->dynamic;
   while (r->frames.count > m->frames) rec_pop(r);
   r->safe_exit = m->safe_exit;
   r->lifted_loops = m->lifted_loops;
@@ -729,6 +730,7 @@ void recorder_free(Recorder *r) {
   vec_free(alloc, &r->masks);
   vec_free(alloc, &r->anchored);
   vec_free(alloc, &r->positions);
+  vec_free(alloc, &r->dynamic);
 }
 
 WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *name, RecordResult *out) {
@@ -744,12 +746,16 @@ WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *nam
   r->g->file = frame->code->proto->file;
   r->g->ambient = vm->ambient;
   r->g->guards.switches = vm->switches;
+  r->g->guards.code = frame->code;
+  r->g->guards.names = &vm->names;
+  r->g->guards.pc = frame->pc;
   Outcome o = OUT_FAIL;
   Span at = frame->code->proto->spans[frame->pc];
   if (!av_new(r, (AbsVal){0}) && r->failed) goto done;
   if (!guard_ambient(&r->g->guards, vm->ambient, at)) goto done;
   if (!rec_push(r, frame->code, 0, 0)) goto done;
   if (!frame_inputs(r, frame, start)) goto done;
+  if (start == RECORD_ENTRY && r->tracer->demand.marks.count && !marks_apply(r, frame->code, rec_top(r)->regs)) goto done;
   /* exit 0 is the end; its contents are known last, so the entry's own exit comes behind it */
   if (exit_begin(&r->g->exits, EXIT_return, 0, 0, at) != 0) goto done;
   r->g->entry_exit = rec_exit(r, EXIT_check, CHECK_none, at);
@@ -775,7 +781,8 @@ WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *nam
   }
   if (exit == UINT32_MAX || !graph_close(r->g, TERM_exit, NULL, 0, exit)) o = OUT_FAIL;
 done:
-  if (o == OUT_FAIL || r->failed || r->g->failed) {
+  if (r->dynamic.count && !r->failed && !r->g->failed) out->raised = marks_broken(r);
+  if (out->raised || o == OUT_FAIL || r->failed || r->g->failed) {
     out->failed = true;
     if (!out->why[0]) memcpy(out->why, r->why, sizeof out->why);
     out->reason = r->reason ? r->reason : REASON_trace_failed;

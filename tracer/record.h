@@ -99,6 +99,11 @@ typedef struct RecMask { /* a mask and its places: results of one node */
   NodeId node;
 } RecMask;
 
+typedef struct RecDynamic { /* a size that must not be fixed */
+  Dim size;
+  u32 mark; /* Demand.marks */
+} RecDynamic;
+
 typedef struct Recorder {
   Vm *vm;
   Graph *g;
@@ -116,6 +121,7 @@ typedef struct Recorder {
   VEC(RecMask) masks;
   VEC(u32) anchored;    /* unbacked symbols that have an anchor */
   VEC(u32) positions;   /* values that are positions of loops: never negative */
+  VEC(RecDynamic) dynamic;
   RecLoop *loop;        /* innermost loop being lifted */
   u32 safe_exit;        /* where failed checks of the current block go; UINT32_MAX: not made yet */
   bool updated;         /* an array was updated since safe_exit: going back there would keep its old version */
@@ -179,7 +185,7 @@ bool av_same_tree(Recorder *r, Av a, Av b);        /* equal but for the values o
 /* ---- speculation ---- */
 typedef struct RecMark {
   GraphMark graph;
-  u32 avs, items, sources, trail, cells, straight, frames, masks, anchored, positions;
+  u32 avs, items, sources, trail, cells, straight, frames, masks, anchored, positions, dynamic;
   u32 safe_exit;
   u32 lifted_loops, lifted_ifs, cold_exits;
   RecLoop *loop;
@@ -286,6 +292,7 @@ typedef struct RecordResult {
   Span span;       /* of the break */
   char why[160];
   bool failed;     /* memory or budget */
+  bool raised;     /* an error stands in the VM */
   u32 lifted_loops, cold_exits;
 } RecordResult;
 typedef enum RecordStart { RECORD_ENTRY, RECORD_LOOP, RECORD_RESUME } RecordStart;

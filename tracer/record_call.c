@@ -372,6 +372,22 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   return rec_op(r, op, params, out);
 }
 
+/* A built-in that calls functions: one that gets stuck inside leaves nothing behind, since the interpreter runs all of
+ * it again. */
+static Outcome calling_builtin(Recorder *r, u32 op, const Av *params, Av *out) {
+  if (!r->tracer->constructs[op] && op != OP_map && op != OP_tree_map) return builtin(r, op, params, out);
+  RecMark mark = rec_mark(r);
+  RecState state;
+  if (!rec_save(r, &state)) return OUT_FAIL;
+  Outcome o = builtin(r, op, params, out);
+  if (o == OUT_STUCK) {
+    rec_rollback(r, &mark);
+    rec_restore(r, &state);
+  }
+  rec_state_free(r, &state);
+  return o;
+}
+
 /* ---- calls ---------------------------------------------------------------------------------------------- */
 
 Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, bool tail, Av *out, bool *pushed) {
@@ -383,7 +399,7 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
     Av params[OP_MAX_PARAMS];
     u32 op = v.konst.fn->op;
     Outcome o = bind_builtin(r, op, args, names, nargs, params);
-    return o == OUT_GO ? builtin(r, op, params, out) : o;
+    return o == OUT_GO ? calling_builtin(r, op, params, out) : o;
   }
   if (v.kind == AV_CONST && v.konst.kind == V_DTYPE) {
     if (nargs != 1 || (names && names[0])) return rec_stuck(r, REASON_raises, "a conversion takes one value");
@@ -409,6 +425,7 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
   (void)tail; /* a tail call is inlined like any other: its frame stands only while tracing */
   if (!rec_push(r, v.code, fn, result)) return OUT_FAIL;
   for (u32 i = 0; i < p->nparams; i++) rec_top(r)->regs[i] = regs[i];
+  if (r->tracer->demand.marks.count && !marks_apply(r, v.code, rec_top(r)->regs)) return OUT_FAIL;
   *pushed = true;
   return OUT_GO;
 }

@@ -1,5 +1,6 @@
 /* tier.c — when to trace, what to run: heat, entries, going on behind a break. */
 #include "tracer/explain.h"
+#include "tracer/export.h"
 #include "tracer/tier.h"
 
 #include <stdio.h>
@@ -77,10 +78,15 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   stats->at[STAT_traces]++;
   GuardEntry *entry = NULL;
   bool had_error = vm->error.raised;
+  t->demand.refusal = (Refusal){.reason = REASON_trace_failed};
   t->tracing = p;
   WeftStatus traced = record_trace(vm, frame, (RecordStart)p->start, name, &rec);
   t->tracing = NULL;
   if (traced != WEFT_OK) {
+    if (rec.raised) {
+      t->demand.refusal.raised = true;
+      return NULL;
+    }
     if (vm->error.raised && !had_error) vm_error_clear(vm);
     place_failed(t, p, rec.reason, rec.span, rec.why);
     return NULL;
@@ -104,6 +110,15 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   if (rec.broke) {
     stats->at[STAT_breaks]++;
     tracer_event(t, EVENT_break, rec.reason, rec.span, t->region_ids, "%s", rec.why);
+    if (rec.reason != REASON_raises && demand_whole_here(t)) {
+      demand_refused(t, rec.reason, rec.span, rec.why);
+      graph_free(g);
+      return NULL;
+    }
+  }
+  if (demand_whole_here(t) && !demand_graph(t, g)) {
+    graph_free(g);
+    return NULL;
   }
   if (!usable || (!t->forced && !worth(g, (u32)vm->tunables.worth_nodes))) {
     graph_free(g);
@@ -271,6 +286,14 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   }
   code_drop(vm, code);
   if (status != WEFT_OK) return RAN_RAISED;
+  if (t->demand.strict) {
+    if (kind == EXIT_cold && !t->demand.cold) {
+      t->demand.cold = p;
+      t->demand.cold_depth = vm->frame_count;
+    } else if (demand_breaks(t, region, exit)) {
+      return RAN_RAISED;
+    }
+  }
   return returns ? RAN_RETURNED : kind == EXIT_break ? RAN_BREAK : RAN_ON;
 }
 
@@ -299,8 +322,42 @@ static u32 trace_reason(Tracer *t, Place *p, const Frame *frame, bool had) {
   return REASON_guard_missed;
 }
 
+static bool demanded(const Tracer *t) { return t->demand.strict || t->demand.whole; }
+
+/* enter_place where more is asked than that it pays: what is not met is raised. */
+static Ran enter_demanded(Tracer *t, Place *p) {
+  Vm *vm = t->vm;
+  Frame *frame = &vm->frames[vm->frame_count - 1];
+  bool had = p->cache.entries.count > 0, whole = p->start == RECORD_ENTRY && demand_whole_here(t);
+  if (t->demand.cold == p || vm->frame_count < t->demand.cold_depth) t->demand.cold = NULL;
+  if (p->eager) {
+    p->eager = p->wakes = false;
+    p->tries = 0;
+  }
+  p->sleep = 0;
+  GuardEntry *entry = had ? look_up(t, frame, p) : NULL;
+  if (!entry) {
+    if (had) cache_tell_miss(vm, &p->cache, frame);
+    if (demand_recompiles(t, p, whole)) return RAN_RAISED;
+    if (!whole && !is_due(t, p, frame, had)) return RAN_NOT;
+    if (!compile_here(t, frame, p, trace_reason(t, p, frame, had))) return demand_unmet(t, p, whole) ? RAN_RAISED : RAN_NOT;
+    frame = &vm->frames[vm->frame_count - 1];
+    entry = look_up(t, frame, p);
+    if (!entry) {
+      place_failed(t, p, REASON_guard_missed, frame->code->proto->spans[frame->pc], "its own guards do not hold");
+      return demand_unmet(t, p, whole) ? RAN_RAISED : RAN_NOT;
+    }
+  }
+  if (whole && !demand_region(t, entry->region)) {
+    guard_undonate(frame, entry->prog, t->slots + t->slot_top);
+    return RAN_RAISED;
+  }
+  return run_entry(t, frame, p, entry);
+}
+
 /* Runs what is compiled at the top frame's pc, compiling it when it is due. */
 static Ran enter_place(Tracer *t, Place *p) {
+  if (UNLIKELY(demanded(t))) return enter_demanded(t, p);
   Vm *vm = t->vm;
   Frame *frame = &vm->frames[vm->frame_count - 1];
   bool had = p->cache.entries.count > 0;
@@ -314,7 +371,7 @@ static Ran enter_place(Tracer *t, Place *p) {
     return RAN_NOT;
   }
   u32 reason = trace_reason(t, p, frame, had);
-  if (!compile_here(t, frame, p, reason)) return RAN_NOT;
+  if (!compile_here(t, frame, p, reason)) return t->demand.refusal.raised ? RAN_RAISED : RAN_NOT;
   frame = &vm->frames[vm->frame_count - 1];
   entry = look_up(t, frame, p);
   if (entry) return run_entry(t, frame, p, entry);
@@ -326,7 +383,7 @@ static Ran enter_place(Tracer *t, Place *p) {
 static Ran enter_rest(Tracer *t) {
   Frame *frame = &t->vm->frames[t->vm->frame_count - 1];
   Place *p = place_get(t->vm, table_of(t), frame->code, frame->pc, RECORD_RESUME);
-  return !p || place_sleeps(p) ? RAN_NOT : enter_place(t, p);
+  return !p || (place_sleeps(p) && !demanded(t)) ? RAN_NOT : enter_place(t, p);
 }
 
 /* Is the top frame one that was to be asked when a call returns into it? */
@@ -380,7 +437,7 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
   Tracer *t = tracer_of(vm);
   SiteState *s = &frame->code->sites[site];
   Place *p = t->private_places ? NULL : s->entry;
-  if ((p && place_sleeps(p)) || asleep(t, frame)) return TIER_STAY;
+  if ((p && place_sleeps(p) && !demanded(t)) || asleep(t, frame)) return TIER_STAY;
   if (!p) {
     p = place_get(vm, table_of(t), frame->code, frame->pc, frame->code->proto->sites[site].kind == SITE_ENTRY ? RECORD_ENTRY : RECORD_LOOP);
     if (!p) return TIER_STAY;
@@ -431,9 +488,38 @@ static void forget_code(Vm *vm, PlaceTable *t, const Code *code) {
     }
 }
 
+typedef struct Unmarked {
+  Vm *vm;
+  const Code *code;
+} Unmarked;
+
+static void drop_entries(void *ctx, Place *p) {
+  Unmarked *u = ctx;
+  if (p->code != u->code) {
+    cache_invalidate_code(u->vm, &p->cache, u->code->id);
+    return;
+  }
+  for (u32 i = p->cache.entries.count; i-- > 0;)
+    if (i < p->cache.entries.count) cache_invalidate(u->vm, &p->cache, p->cache.entries.data[i]);
+  p->eager = p->wakes = false;
+  p->tries = 0;
+  p->sleep = 0;
+}
+
+void places_forget(Vm *vm, Tracer *t, const Code *code) {
+  Unmarked u = {vm, code};
+  places_each(&t->places, drop_entries, &u);
+}
+
 static void on_code_freed(Vm *vm, Code *code) {
   Tracer *t = tracer_of(vm);
   if (!t) return;
+  marks_code_freed(t, code);
+  for (Exported *x = t->exports; x; x = x->next) {
+    FreedCode gone = {vm, code};
+    forget_code(vm, &x->places, code);
+    places_each(&x->places, invalidate_place, &gone);
+  }
   FreedCode f = {vm, code};
   forget_code(vm, &t->places, code);
   places_each(&t->places, invalidate_place, &f);
@@ -451,32 +537,10 @@ static void on_vm_freed(Vm *vm) {
     if (t->backends[i]->remove) t->backends[i]->remove(vm, t->backends[i]);
   mem_free(&vm->alloc, t->slots, sizeof *t->slots * t->slot_cap);
   log_free(vm, &t->log);
+  demand_free(vm, &t->demand);
   vm->tier_state = NULL;
   vm->tier = NULL;
   mem_free(&vm->alloc, t, sizeof *t);
-}
-
-/* jit(f): captured and compiled at the first call, whatever the heat. */
-static WeftStatus call_jit(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out) {
-  Tracer *t = tracer_of(vm);
-  if (fn->settings.kind == V_LIST && fn->settings.list->count && fn->settings.list->items[0].i)
-    return vm_error(vm, EK_unsupported, "jit: whole=true is not supported");
-  Value held[64];
-  if (nargs > COUNT_OF(held)) return vm_error(vm, EK_unsupported, "jit: more than 64 arguments are not supported");
-  for (u32 i = 0; i < nargs; i++) held[i] = value_keep(args[i]);
-  i64 calls = vm->tunables.hot_calls, trips = vm->tunables.hot_trips;
-  bool forced = t->forced;
-  t->forced = true;
-  vm->tunables.hot_calls = vm->tunables.hot_trips = 0;
-  WeftStatus status = names ? vm_call_named(vm, fn->inner, held, names, nargs, out) : vm_call(vm, fn->inner, held, nargs, out);
-  t->forced = forced;
-  vm->tunables.hot_calls = calls;
-  vm->tunables.hot_trips = trips;
-  return status;
-}
-
-static Outcome record_jit(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out) {
-  return rec_call(r, av_item(r, transform, 0), args, NULL, nargs, out);
 }
 
 WeftStatus tracer_install(Vm *vm) {
@@ -491,8 +555,7 @@ WeftStatus tracer_install(Vm *vm) {
   }
   vm->tier_state = t;
   vm->tier = &hooks;
-  vm->transforms[TF_jit] = call_jit;
-  t->transforms[TF_jit] = record_jit;
+  demand_install(vm);
   return WEFT_OK;
 }
 

@@ -20,6 +20,13 @@ void place_left_by_check(Tracer *t, Place *p);
 void place_weigh(Tracer *t, Place *p, const Region *r);
 u64 region_eager_ns(const Tunables *tun, const Graph *g);
 
+/* tier.c: entries of a function, and those that run it, are given up: they were made before it was marked. */
+void places_forget(Vm *vm, Tracer *t, const Code *code);
+void marks_code_freed(Tracer *t, const Code *code);
+
+/* demand.c: calls f with everything hot; `whole`: who asks that it be captured without a break, or NULL. */
+WeftStatus demand_call(Tracer *t, const char *whole, Value f, const Value *args, const Name *names, u32 nargs, Value *out) MUST_USE;
+
 /* leave.c: makes the frames what the exit says. The frame that entered is the top one; the bound slots are used up.
  * `*returns`: it returned a value. */
 WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *returns) MUST_USE;

@@ -12,6 +12,7 @@
 #include "lang/reasons.h"
 #include "lang/stats.h"
 #include "lang/tunables.h"
+#include "tracer/demand.h"
 #include "tracer/log.h"
 #include "tracer/record.h"
 
@@ -66,6 +67,8 @@ typedef struct Tracer {
   PlaceTable places;
   PlaceTable *private_places; /* of the explain that runs: its entries are its own */
   TraceLog log;
+  Demand demand;
+  struct Exported *exports; /* all that programs hold */
   u64 region_ids;
   u64 *slots;              /* stack of region slots */
   u32 slot_top, slot_cap;
@@ -92,6 +95,10 @@ void tracer_report(Vm *vm); /* breaks, cold exits and places that stay eager so 
 /* trace.explain: captures and compiles `fn` whatever the heat, runs it once on the arguments (borrowed), reports. */
 WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) MUST_USE;
 /* trace.stats: a record of counters, of the VM (fn nil) or of the regions entered at fn. */
+/* trace.mark_static, trace.mark_dynamic: a size of a closure's parameter, from its next call on. */
+WeftStatus tracer_mark(Vm *vm, const Fn *fn, u32 arg, i32 axis, bool dynamic) MUST_USE;
+/* trace.export: a record {text, inputs, outputs, guards, run}. */
+WeftStatus tracer_export(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) MUST_USE;
 WeftStatus tracer_stats(Vm *vm, Value fn, Value *out) MUST_USE;
 
 #endif

@@ -270,7 +270,7 @@ static WeftStatus call_host(Vm *vm, const HostFn *host, Args args, Value *out) {
 
 static WeftStatus call_transform(Vm *vm, Fn *f, Args args, Value *out) {
   static const char *const names[TF_COUNT] = {"grad", "value_and_grad", "vmap", "jit", "eager", "checkpoint", "custom_vjp",
-                                              "vjp", "jacfwd", "jacrev", "hessian"};
+                                              "vjp", "jacfwd", "jacrev", "hessian", "trace.strict"};
   TransformFn call = vm->transforms[f->transform];
   if (!call) return vm_error(vm, EK_unsupported, "%s: not supported", names[f->transform] ? names[f->transform] : "transform");
   return call(vm, f, args.values, args.names, args.count, out);

@@ -12,7 +12,7 @@ BEGIN { print "# The examples of lang/ops.def." }
   example = part[n]
   gsub(/'/, "\"", example)
   print "#{ " name
-  if (name == "trace_explain") only = "#% only mir"; else only = ""
+  if (name == "trace_explain" || name == "trace_export") only = "#% only mir"; else only = ""
   at = index(example, " is ")
   if (at) { print substr(example, 1, at - 1); print "#= " substr(example, at + 4) }
   else { print example; print "#= true" }
