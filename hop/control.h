@@ -13,6 +13,7 @@ WeftStatus eager_call(Vm *vm, Value *args, Value *out);
 Outcome record_cond(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_while_loop(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_fori_loop(Recorder *r, u32 op, const Av *params, Av *out);
+Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_construct_call(Recorder *r, u32 op, const Av *params, Av *out);
 

@@ -15,6 +15,8 @@ WeftStatus call_pullback(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nar
 
 Outcome record_make_grad(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_stop_gradient(Recorder *r, u32 op, const Av *params, Av *out);
+Outcome record_vjp(Recorder *r, u32 op, const Av *params, Av *out);
+Outcome record_pull(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out);
 Outcome record_grad(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out);
 
 #endif

@@ -20,12 +20,15 @@ WeftStatus hop_install(Vm *vm) {
   t->constructs[OP_while_loop] = record_while_loop;
   t->constructs[OP_fori_loop] = record_fori_loop;
   t->constructs[OP_scan] = record_scan;
+  t->constructs[OP_associative_scan] = record_associative_scan;
   t->constructs[OP_call] = record_construct_call;
   t->constructs[OP_grad] = record_make_grad;
   t->constructs[OP_value_and_grad] = record_make_grad;
   t->constructs[OP_stop_gradient] = record_stop_gradient;
   t->constructs[OP_jacfwd] = t->constructs[OP_jacrev] = t->constructs[OP_hessian] = record_make_jacobian;
   t->constructs[OP_jvp] = record_jvp;
+  t->constructs[OP_vjp] = record_vjp;
+  t->transforms[TF_pullback] = record_pull;
   t->constructs[OP_custom_vjp] = t->constructs[OP_checkpoint] = record_make_custom;
   t->constructs[OP_with_hook] = record_with_hook;
   t->transforms[TF_jacfwd] = t->transforms[TF_jacrev] = t->transforms[TF_hessian] = record_jacobian;

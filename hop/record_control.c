@@ -419,13 +419,16 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
       }
       if (o == OUT_GO && !graph_close(g, TERM_next, next.data, next.count, 0)) o = OUT_FAIL;
       NodeId node = o == OUT_GO ? graph_scan(g, c.init.data, c.init.count, items.data, items.count, length, reverse, false, body) : 0;
-      for (u32 i = 0; node && i < next.count; i++) next.data[i] = node_result(g, node, i);
+      for (u32 i = 0; node && i < next.count && o == OUT_GO; i++) {
+        next.data[i] = node_result(g, node, i);
+        if (rec_inner_size(r, next.data[i])) o = rec_stuck(r, REASON_data_dependent_shape, "scan: items whose sizes may differ");
+      }
       Av pair[2] = {0, 0};
-      if (node) {
+      if (node && o == OUT_GO) {
         pair[0] = with_values(r, tree, next.data, carried);
         pair[1] = with_values(r, y, next.data + carried, next.count - carried);
       }
-      o = node && pair[0] && pair[1] ? made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
+      if (o == OUT_GO) o = node && pair[0] && pair[1] ? made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
       r->vm->counters.at[STAT_constructs]++;
     }
     vec_free(alloc, &params_x);

@@ -341,8 +341,7 @@ static Outcome read_request(Recorder *r, Av transform, u32 nargs, Request *q) {
   return OUT_GO;
 }
 
-/* The gradients of the variables from *next on as the tree `like`. */
-static Av gradients(Recorder *r, Walk *w, Av like, const ValueId *variables, u32 count) {
+Av pull_gradients(Recorder *r, Walk *w, Av like, const ValueId *variables, u32 count) {
   AvVec leaves = {0};
   bool ok = true;
   for (u32 i = 0; i < count && ok; i++) {
@@ -393,7 +392,7 @@ static Outcome differentiate(Recorder *r, const Request *q, const Av *args, u32 
   }
   Av grads[GRAD_ARGNUMS];
   for (u32 i = 0; i < q->count && o == OUT_GO; i++)
-    if (!(grads[i] = gradients(r, &w, av_force(r, args[q->at[i]]), variables.data + first[i], first[i + 1] - first[i]))) o = OUT_FAIL;
+    if (!(grads[i] = pull_gradients(r, &w, av_force(r, args[q->at[i]]), variables.data + first[i], first[i + 1] - first[i]))) o = OUT_FAIL;
   if (o == OUT_GO) {
     Av pair[2] = {y, q->list ? av_items(r, AV_LIST, grads, q->count) : grads[0]};
     o = pair[1] ? made(r, q->value ? av_items(r, AV_LIST, pair, 2) : pair[1], out) : OUT_FAIL;

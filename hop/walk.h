@@ -33,6 +33,9 @@ ValueId pull_zeros(Graph *g, const ArrayType *t);
 /* The leaves of an argument as variables (appended), the tree on these in *out. */
 Outcome pull_variables(Recorder *r, Av arg, ValueVec *variables, Av *out);
 
+/* The gradients of the variables as the tree `like`. */
+Av pull_gradients(Recorder *r, Walk *w, Av like, const ValueId *variables, u32 count);
+
 /* Control nodes (pull_control.c). */
 Outcome pull_cond(Walk *w, NodeId node);
 Outcome pull_loop(Walk *w, NodeId node);

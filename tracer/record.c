@@ -705,7 +705,7 @@ static bool frame_inputs(Recorder *r, Frame *frame, RecordStart start) {
   Allocator *alloc = &r->vm->alloc;
   u64 *bits = mem_alloc_zero(alloc, words * 8 + 8);
   if (!bits) return false;
-  bool ok = proto_live(p, f->pc, bits, alloc);
+  bool ok = rec_live(r, p, f->pc, bits);
   for (u32 i = 0; i < n && ok; i++) {
     if (!(bits[i / 64] >> (i % 64) & 1)) continue;
     SourceId s = source_root(&r->g->guards, root, i);
@@ -728,14 +728,16 @@ void recorder_free(Recorder *r) {
   vec_free(alloc, &r->cells);
   vec_free(alloc, &r->straight);
   vec_free(alloc, &r->masks);
+  for (u32 i = 0; i < r->live.count; i++) liveness_free(r->live.data[i].live);
+  vec_free(alloc, &r->live);
   vec_free(alloc, &r->anchored);
   vec_free(alloc, &r->positions);
   vec_free(alloc, &r->dynamic);
 }
 
-WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *name, RecordResult *out) {
+static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const char *name, bool *pulls, RecordResult *out) {
   *out = (RecordResult){0};
-  Recorder rec = {.vm = vm, .origin = frame, .step_limit = TRACE_STEPS, .tracer = tracer_of(vm), .safe_exit = UINT32_MAX};
+  Recorder rec = {.vm = vm, .origin = frame, .step_limit = TRACE_STEPS, .tracer = tracer_of(vm), .safe_exit = UINT32_MAX, .no_pulls = !*pulls};
   Recorder *r = &rec;
   r->g = graph_new(&vm->alloc, name);
   if (!r->g) {
@@ -793,6 +795,15 @@ done:
   out->graph = r->g;
   out->lifted_loops = r->lifted_loops;
   out->cold_exits = r->cold_exits;
+  *pulls = r->pulls && !r->failed && o == OUT_FAIL;
   recorder_free(r);
   return out->graph ? WEFT_OK : WEFT_ERROR;
+}
+
+WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *name, RecordResult *out) {
+  bool pulls = true;
+  WeftStatus status = record_once(vm, frame, start, name, &pulls, out);
+  if (status == WEFT_OK || !pulls) return status;
+  pulls = false; /* a pullback stood where the trace had to be left */
+  return record_once(vm, frame, start, name, &pulls, out);
 }

@@ -104,6 +104,11 @@ typedef struct RecDynamic { /* a size that must not be fixed */
   u32 mark; /* Demand.marks */
 } RecDynamic;
 
+typedef struct RecLive { /* liveness of a function that the trace runs, solved once */
+  const Proto *proto;
+  Liveness *live;
+} RecLive;
+
 typedef struct Recorder {
   Vm *vm;
   Graph *g;
@@ -119,6 +124,7 @@ typedef struct Recorder {
   u64 exit_number; /* exits made so far, counted from 1 */
   VEC(RecStraight) straight;
   VEC(RecMask) masks;
+  VEC(RecLive) live;    /* of all functions met so far: rollback keeps it */
   VEC(u32) anchored;    /* unbacked symbols that have an anchor */
   VEC(u32) positions;   /* values that are positions of loops: never negative */
   VEC(RecDynamic) dynamic;
@@ -135,6 +141,8 @@ typedef struct Recorder {
   Span why_span;
   u32 steps, step_limit;
   u32 nest;             /* C recursion */
+  bool pulls;           /* a pullback was recorded: it cannot leave the trace */
+  bool no_pulls;        /* so vjp is a break */
   u32 differentiating;  /* > 0: inside a function whose derivative is recorded */
   bool abstract;        /* for types alone: output is passed over, tracked values count as what they stand for */
   bool stop_after_loop; /* the region is a loop: it ends behind it */
@@ -217,6 +225,7 @@ Outcome rec_unary(Recorder *r, u32 bc, Av a, Av *out);
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out); /* params by signature; 0 or AV_HOLE: not given */
 /* Parameters that are never operands: they say how, not on what. */
 bool rec_is_setting(u32 op, u32 param);
+Outcome rec_parts(Recorder *r, u32 op, const Av *params, Av *out); /* those that give a list of arrays (record_parts.c) */
 Outcome rec_truth(Recorder *r, Av a, Av *out);                  /* a constant bool or a bool[] number */
 Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *regs, Av *out);
 Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found); /* found NULL: a miss is stuck */
@@ -256,6 +265,7 @@ Outcome rec_freshen(Recorder *r, ArrayType *results, u32 count, Dim *d);
 Outcome rec_settle(Recorder *r, NodeId node, Dim d);
 /* A result of a construct: sizes of the axes in `free`, and those made inside it, become ones that the result carries. */
 Outcome rec_escape(Recorder *r, ValueId result, u32 free);
+bool rec_inner_size(Recorder *r, ValueId v); /* its type speaks of a size that is made inside a block that the cursor is not in */
 /* The places where a mask is true, one array for each of its axes; asked again, the same ones. */
 Outcome rec_mask_places(Recorder *r, ValueId mask, ValueId *places);
 /* What is known of a rank-0 integer. */
@@ -276,6 +286,8 @@ RecipeId rec_recipe(Recorder *r, Av a);
 u32 rec_exit(Recorder *r, ExitKind kind, u32 reason, Span span);
 u32 rec_exit_return(Recorder *r, Av value);
 u32 rec_safe_exit(Recorder *r);
+/* Registers live before pc, as proto_live gives them. False: memory was refused. */
+bool rec_live(Recorder *r, const Proto *p, u32 pc, u64 *bits);
 
 /* ---- constructs (hop/) ---- */
 typedef Outcome (*ConstructFn)(Recorder *r, u32 op, const Av *params, Av *out);

@@ -35,6 +35,7 @@ RecipeId rec_recipe(Recorder *r, Av a) {
     case AV_TRANSFORM:
     case AV_CLOSURE: {
       if (v->source) return recipe_source(t, v->source);
+      if (v->kind == AV_TRANSFORM && v->op == TF_pullback) return 0; /* its nodes are here */
       u32 n = v->count;
       RecipeId inline_ids[16], *ids = inline_ids;
       Allocator *alloc = &r->vm->alloc;
@@ -86,6 +87,23 @@ typedef struct RegRecipe {
   RecipeId recipe;
 } RegRecipe;
 
+bool rec_live(Recorder *r, const Proto *p, u32 pc, u64 *bits) {
+  Allocator *alloc = &r->vm->alloc;
+  for (u32 i = r->live.count; i-- > 0;)
+    if (r->live.data[i].proto == p) {
+      liveness_at(r->live.data[i].live, pc, bits);
+      return true;
+    }
+  Liveness *l = liveness_new(p, alloc);
+  if (!l) return false;
+  if (!vec_push(alloc, &r->live, (RecLive){p, l})) {
+    liveness_free(l);
+    return false;
+  }
+  liveness_at(l, pc, bits);
+  return true;
+}
+
 /* Registers of frame `depth` that are live before `pc`, except `skip` (the result of the call in progress). */
 static bool frame_regs(Recorder *r, u32 depth, u32 pc, u32 skip, RegRecipe *out, u32 *count) {
   RecFrame *f = &r->frames.data[depth];
@@ -94,7 +112,7 @@ static bool frame_regs(Recorder *r, u32 depth, u32 pc, u32 skip, RegRecipe *out,
   u64 small[8] = {0}, *bits = small;
   Allocator *alloc = &r->vm->alloc;
   if (words > COUNT_OF(small) && !(bits = mem_alloc_zero(alloc, words * 8))) return false;
-  bool ok = proto_live(p, pc, bits, alloc);
+  bool ok = rec_live(r, p, pc, bits);
   *count = 0;
   for (u32 i = 0; i < p->nregs && ok; i++) {
     if (!(bits[i / 64] >> (i % 64) & 1) || i == skip) continue;

@@ -310,7 +310,7 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
     goto done;
   }
   const RecState *x = &arms[which].state, *y = both ? &arms[1].state : NULL;
-  if (any && !returns && !proto_live(p, join, live, alloc)) {
+  if (any && !returns && !rec_live(r, p, join, live)) {
     o = OUT_FAIL;
     goto done;
   }
@@ -478,7 +478,7 @@ static Outcome collect_locs(Recorder *r, RecLoop *l, const Extent *e) {
   u32 words = (p->nregs + 63) / 64 + 1;
   u64 *live = mem_alloc_zero(alloc, words * 8);
   if (!live) return OUT_FAIL;
-  bool ok = proto_live(p, e->head, live, alloc);
+  bool ok = rec_live(r, p, e->head, live);
   for (u32 i = 0; i < e->write_count && ok; i++) {
     u32 w = p->writes[e->write_first + i];
     if (w & WRITE_MODULE) {
@@ -617,8 +617,9 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
     f->pc = e->head;
     if (!r->no_exits) {
       u32 exit = rec_exit(r, EXIT_check, CHECK_none, p->spans[e->head]);
-      if (exit == UINT32_MAX) o = r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_types, "a variable of the loop cannot be rebuilt");
-      else r->safe_exit = head_exit = exit;
+      bool stays = exit == UINT32_MAX && r->pulls && !r->failed; /* a pullback cannot leave: the loop leaves by where it was entered */
+      if (exit != UINT32_MAX) r->safe_exit = head_exit = exit;
+      else if (!stays) o = r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_types, "a variable of the loop cannot be rebuilt");
       r->updated = false;
     }
     if (o == OUT_GO) o = anchor_sizes(r, &sizes);

@@ -567,6 +567,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   const OpInfo *info = op_info(op);
   Outcome folded;
   if (op == OP_take) return take(r, params, out);
+  if (op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays) return rec_parts(r, op, params, out);
   if (op == OP_compress && !is_given(r, params[3])) return compress(r, params, out);
   if (!on_numbers(op)) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
   Av forced[OP_MAX_PARAMS];

@@ -53,7 +53,7 @@ static bool emit_size_check(void *ctx, Dim a, Dim b) {
   Dim m = size_substitute(p, a, t.from, t.to, t.count), n = size_substitute(p, b, t.from, t.to, t.count);
   if (m == DIM_NONE || n == DIM_NONE) return false;
   ValueId operands[2] = {graph_size(r->g, m), graph_size(r->g, n)};
-  return graph_check(r->g, CHECK_size, operands, 2, r->safe_exit) != 0;
+  return rec_check(r, CHECK_size, operands, 2) == OUT_GO;
 }
 
 void rec_dims_init(Recorder *r, GuardDims *d, const char *what) {
@@ -73,7 +73,7 @@ Outcome rec_anchor(Recorder *r, Dim d) {
   u32 sym;
   if (r->safe_exit == UINT32_MAX || !size_is_sym(&r->g->sizes, d, &sym) || has_anchor(r, sym)) return OUT_GO;
   ValueId operands[2] = {graph_size(r->g, d), graph_size(r->g, d)};
-  if (!operands[0] || !graph_check(r->g, CHECK_size, operands, 2, r->safe_exit)) return OUT_FAIL;
+  if (!operands[0] || rec_check(r, CHECK_size, operands, 2) != OUT_GO) return OUT_FAIL;
   return vec_push(&r->vm->alloc, &r->anchored, sym) ? OUT_GO : OUT_FAIL;
 }
 
@@ -126,6 +126,14 @@ static void made_inside(void *ctx, u32 sym) {
   Scoped *s = ctx;
   const SizeSym *x = &s->r->g->sizes.syms.data[sym];
   if (x->unbacked && x->source) s->inside |= !encloses(s->r->g, value_block(s->r->g, x->source));
+}
+
+bool rec_inner_size(Recorder *r, ValueId v) {
+  const ArrayType t = *value_type(r->g, v);
+  Scoped s = {r, false};
+  for (u32 d = 0; d < t.rank; d++)
+    if (size_is_unbacked(&r->g->sizes, t.dims[d])) size_symbols(&r->g->sizes, t.dims[d], made_inside, &s);
+  return s.inside;
 }
 
 Outcome rec_escape(Recorder *r, ValueId result, u32 free) {

@@ -1,0 +1,138 @@
+/* record_vjp.c — vjp in a trace: the function is recorded on variables, and its pullback is a way back over those nodes, recorded
+ * where it is called. Such a pullback lives in the trace alone: where it would have to leave it, the trace is made again with vjp as
+ * a break (Recorder.pulls). */
+#include <string.h>
+
+#include "hop/grad.h"
+#include "hop/walk.h"
+
+enum { VJP_ARGS = 64 };
+
+static Outcome made(Recorder *r, Av a, Av *out) {
+  *out = a;
+  return a && !r->failed ? OUT_GO : OUT_FAIL;
+}
+
+static Outcome forward(Recorder *r, Av fn, Av xs, Av *out) {
+  Graph *g = r->g;
+  u32 n = av_at(r, xs)->count;
+  BlockId block = g->at;
+  NodeId before = g->blocks.data[block].last;
+  Av args[VJP_ARGS], y = 0;
+  ValueVec variables = {0};
+  AvVec leaves = {0};
+  Outcome o = OUT_GO;
+  for (u32 i = 0; i < n && o == OUT_GO; i++) o = pull_variables(r, av_item(r, xs, i), &variables, &args[i]);
+  Av varied = o == OUT_GO ? av_items(r, AV_LIST, args, n) : 0;
+  if (o == OUT_GO && !varied) o = OUT_FAIL;
+  if (o == OUT_GO) {
+    r->differentiating++;
+    o = rec_call(r, fn, args, NULL, n, &y);
+    r->differentiating--;
+  }
+  if (o == OUT_GO && !(y = av_force(r, y))) o = OUT_FAIL;
+  if (o == OUT_GO && g->at != block) o = rec_stuck(r, REASON_construct_body, "the derivative of a function that ends elsewhere");
+  if (o == OUT_GO && !av_leaves(r, y, &leaves)) o = OUT_FAIL;
+  if (o == OUT_GO && leaves.count == 0) o = rec_stuck(r, REASON_raises, "vjp of a function that gives %s", av_kind_text(r, y));
+  if (o == OUT_GO) {
+    Av trees[3] = {y, varied, xs}, place[2] = {av_const(r, value_i64(block)), av_const(r, value_i64(before))};
+    Av parts[2] = {av_items(r, AV_LIST, trees, 3), place[0] && place[1] ? av_items(r, AV_LIST, place, 2) : 0};
+    Av pair[2] = {y, parts[0] && parts[1] ? av_items(r, AV_TRANSFORM, parts, 2) : 0};
+    if (pair[1]) av_at(r, pair[1])->op = TF_pullback;
+    o = pair[1] ? made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
+    r->pulls = true;
+  }
+  vec_free(&r->vm->alloc, &variables);
+  vec_free(&r->vm->alloc, &leaves);
+  return o;
+}
+
+Outcome record_vjp(Recorder *r, u32 op, const Av *params, Av *out) {
+  RecState state;
+  Av xs = av_force(r, params[1]);
+  (void)op;
+  if (!xs || av_at(r, xs)->kind != AV_LIST) return rec_stuck(r, REASON_raises, "vjp");
+  u32 n = av_at(r, xs)->count;
+  if (n == 0 || n > VJP_ARGS) return rec_stuck(r, REASON_raises, "vjp of %u arguments", n);
+  if (r->no_pulls) return rec_stuck(r, REASON_no_rule, "vjp whose pullback leaves the graph");
+  RecMark mark = rec_mark(r);
+  if (!rec_save(r, &state)) return OUT_FAIL;
+  Outcome o = forward(r, params[0], xs, out);
+  if (o != OUT_GO && o != OUT_FAIL) {
+    u16 reason = r->reason;
+    rec_rollback(r, &mark);
+    rec_restore(r, &state);
+    r->reason = reason;
+  }
+  rec_state_free(r, &state);
+  return o;
+}
+
+/* A cotangent must have the shape of its result. */
+static Outcome seed(Recorder *r, Walk *w, ValueId y, ValueId ct) {
+  Graph *g = r->g;
+  const ArrayType want = *value_type(g, y), have = *value_type(g, ct);
+  GuardDims dims;
+  RuleError err = {.text = "the cotangent has another shape than the result"};
+  rec_dims_init(r, &dims, "vjp");
+  bool same = want.rank == have.rank;
+  for (u32 d = 0; same && d < want.rank; d++) same = dim_equal(&dims.base, have.dims[d], want.dims[d]);
+  if (!same) return rec_dims_no(r, &dims, "vjp", &err);
+  if (!pull_is_active(w, y)) return OUT_GO;
+  if (dtype_kind(have.dtype) > dtype_kind(want.dtype)) return rec_stuck(r, REASON_no_rule, "vjp: a cotangent of %s", dtype_name(have.dtype));
+  if (!(ct = graph_convert(g, ct, want.dtype))) return OUT_FAIL;
+  pull_give(w, y, ct);
+  return OUT_GO;
+}
+
+static Outcome pull(Recorder *r, Av transform, Av ct, Av *out) {
+  Av trees = av_item(r, transform, 0), place = av_item(r, transform, 1), y = av_item(r, trees, 0), varied = av_item(r, trees, 1), xs = av_item(r, trees, 2);
+  i64 block = 0, before = 0;
+  ValueVec variables = {0};
+  AvVec leaves = {0}, cts = {0};
+  Walk w = {.r = r};
+  Av grads[VJP_ARGS];
+  u32 n = av_at(r, xs)->count, first = 0;
+  if (!av_known_int(r, av_item(r, place, 0), &block) || !av_known_int(r, av_item(r, place, 1), &before)) return OUT_FAIL;
+  ct = av_force(r, ct);
+  if (!ct) return OUT_FAIL;
+  if (!av_same_tree(r, y, ct)) return rec_stuck(r, REASON_raises, "vjp: the cotangent has another structure than the result");
+  bool ok = av_leaves(r, varied, &leaves);
+  for (u32 i = 0; i < leaves.count && ok; i++) ok = vec_push(&r->vm->alloc, &variables, av_value(r, leaves.data[i]));
+  leaves.count = 0;
+  ok = ok && av_leaves(r, y, &leaves) && av_leaves(r, ct, &cts) && pull_walk_init(&w, r, (BlockId)block, (NodeId)before, variables.data, variables.count);
+  Outcome o = ok ? OUT_GO : OUT_FAIL;
+  for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) o = seed(r, &w, av_value(r, leaves.data[i]), av_value(r, cts.data[i]));
+  if (o == OUT_GO) o = pull_walk_back(&w);
+  for (u32 i = 0; i < n && o == OUT_GO; i++) {
+    leaves.count = 0;
+    if (!av_leaves(r, av_item(r, varied, i), &leaves)) o = OUT_FAIL;
+    if (o == OUT_GO && !(grads[i] = pull_gradients(r, &w, av_force(r, av_item(r, xs, i)), variables.data + first, leaves.count))) o = OUT_FAIL;
+    first += leaves.count;
+  }
+  if (o == OUT_GO) o = made(r, av_items(r, AV_LIST, grads, n), out);
+  pull_walk_free(&w);
+  vec_free(&r->vm->alloc, &variables);
+  vec_free(&r->vm->alloc, &leaves);
+  vec_free(&r->vm->alloc, &cts);
+  return o;
+}
+
+Outcome record_pull(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out) {
+  RecState state;
+  Av place = av_force(r, av_item(r, transform, 1));
+  if (!place) return OUT_FAIL;
+  if (av_at(r, transform)->source || av_at(r, place)->kind != AV_LIST) return rec_stuck(r, REASON_no_rule, "a pullback that was made outside the graph");
+  if (nargs != 1) return rec_stuck(r, REASON_raises, "a pullback of %u arguments", nargs);
+  RecMark mark = rec_mark(r);
+  if (!rec_save(r, &state)) return OUT_FAIL;
+  Outcome o = pull(r, transform, args[0], out);
+  if (o != OUT_GO && o != OUT_FAIL) {
+    u16 reason = r->reason;
+    rec_rollback(r, &mark);
+    rec_restore(r, &state);
+    r->reason = reason;
+  }
+  rec_state_free(r, &state);
+  return o;
+}
