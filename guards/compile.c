@@ -34,7 +34,7 @@ static bool makes_safe(const Guard *x, const Source *part) {
         if (x->keys[i] == part->index) return true;
       return false;
     case SRC_item: return x->kind == GUARD_len && x->word > part->index;
-    case SRC_len: return x->kind == GUARD_len || (x->kind == GUARD_tag && (x->value_kind == V_LIST || x->value_kind == V_TEXT));
+    case SRC_len: return x->kind == GUARD_len || x->kind == GUARD_rows || (x->kind == GUARD_tag && (x->value_kind == V_LIST || x->value_kind == V_TEXT));
     case SRC_size: return x->kind == GUARD_tag && x->value_kind == V_ARRAY && (u8)(x->word >> 16) > part->index;
     case SRC_value: return x->kind == GUARD_tag && x->value_kind == V_REF;
     case SRC_start:
@@ -49,7 +49,7 @@ static bool makes_safe(const Guard *x, const Source *part) {
 
 /* Guards on the source itself that need no part of it. */
 static bool is_type_guard(u32 kind) {
-  return kind == GUARD_tag || kind == GUARD_len || kind == GUARD_shape || kind == GUARD_code;
+  return kind == GUARD_tag || kind == GUARD_len || kind == GUARD_shape || kind == GUARD_code || kind == GUARD_rows;
 }
 
 /* Emits the reads from the root down to s, each behind the guards that make it safe. */
@@ -167,6 +167,7 @@ static bool emit_guard(Compiler *c, u32 index) {
         w.op = WALK_LEN;
         w.kind = x->rel;
         break;
+      case GUARD_rows: w.op = WALK_ROWS; break;
       case GUARD_shape: w.op = x->rel ? WALK_SHAPE : WALK_KEY; break;
       case GUARD_ident:
         w.op = WALK_IDENT;
@@ -233,6 +234,18 @@ static bool copy_sources(GuardProg *p, const GuardSet *g) {
          vec_reserve(a, (void **)&p->set.guards.data, &p->set.guards.cap, g->guards.count, sizeof(Guard));
 }
 
+/* The fill in the making packs a list: of which kind its guard says. */
+static bool fill_rows(GuardProg *p, const GuardSet *g, SourceId s) {
+  Fill *f = &p->fills[p->nfills];
+  for (u32 i = 0; i < g->guards.count && !f->rows; i++)
+    if (g->guards.data[i].kind == GUARD_rows && g->guards.data[i].source == s) {
+      f->rows = true;
+      f->tag = g->guards.data[i].word;
+    }
+  p->nrows += f->rows;
+  return f->rows;
+}
+
 GuardProg *guard_compile(Vm *vm, const GuardSet *g, const SizePool *sizes, SourceId *bad) {
   Allocator *a = g->alloc;
   if (bad) *bad = 0;
@@ -272,9 +285,11 @@ GuardProg *guard_compile(Vm *vm, const GuardSet *g, const SizePool *sizes, Sourc
       ok = need(&c, in->source);
       if (!ok) break;
       const Source *s = &g->sources.items.data[in->source];
-      bool donate = in->donate && (s->kind == SRC_arg || s->kind == SRC_reg);
-      p->fills[p->nfills++] = (Fill){c.place[in->source] - 1, donate, s->index};
+      bool donate = in->donate && in->form != IN_rows && (s->kind == SRC_arg || s->kind == SRC_reg);
+      p->fills[p->nfills] = (Fill){.from = c.place[in->source] - 1, .donate = donate, .reg = s->index};
       p->ndonated += donate;
+      if (in->form == IN_rows) ok = fill_rows(p, g, in->source);
+      p->nfills++;
     }
   }
   arena_free(&temp);
@@ -336,6 +351,7 @@ static bool passes(const GuardProg *p, const Walk *w, const Value *scratch) {
     }
     case WALK_CODE: return v.kind == V_FN && code_is(v.fn, w->kind, w->word, w->pointer);
     case WALK_LEN: return v.kind == V_LIST && (w->kind == REL_eq ? v.list->count == w->word : v.list->count >= w->word);
+    case WALK_ROWS: return v.kind == V_LIST && v.list->count <= ROWS_MOST && rows_fit(v.list->items, v.list->count, w->word);
     case WALK_SHAPE: {
       if (v.kind != V_RECORD) return false;
       if (w->word && v.record->shape == (const Shape *)(uintptr_t)w->word) return true;
@@ -421,6 +437,7 @@ u32 guard_run(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, Value *scratch) 
     if (UNLIKELY(!ok)) return w->guard;
   }
   for (u32 i = 0; i < p->nfills; i++) slots[i] = words[2 * (size_t)p->fills[i].from + 1];
+  if (UNLIKELY(p->nrows) && !rows_fill(vm, p, scratch, slots)) return guard_behind(p, 0);
   if (p->ndonated)
     for (u32 i = 0; i < p->nfills; i++)
       if (p->fills[i].donate) f->base[p->fills[i].reg] = value_hole();
@@ -428,6 +445,8 @@ u32 guard_run(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, Value *scratch) 
 }
 
 void guard_undonate(Frame *f, const GuardProg *p, u64 *slots) {
+  for (u32 i = 0; p->nrows && i < p->nfills; i++)
+    if (p->fills[i].rows) rows_give_back(p->vm, &slots[i]);
   for (u32 i = 0; i < p->nfills; i++)
     if (p->fills[i].donate && slots[i]) {
       Array *a = (Array *)(uintptr_t)slots[i];
@@ -443,7 +462,7 @@ void guard_undonate(Frame *f, const GuardProg *p, u64 *slots) {
 void guard_print(const GuardProg *p, u32 index, Buf *out) { buf_puts(out, p->texts[index]); }
 
 void guard_prog_print(const GuardProg *p, const Sources *sources, Buf *out) {
-  static const char *const forms[] = {"array", "scalar", "size", "object"};
+  static const char *const forms[] = {"array", "scalar", "size", "object", "rows"};
   for (u32 i = 0; i < p->set.guards.count; i++) {
     const Guard *x = &p->set.guards.data[i];
     buf_puts(out, p->texts[i]);
@@ -454,7 +473,7 @@ void guard_prog_print(const GuardProg *p, const Sources *sources, Buf *out) {
   for (u32 i = 0; i < p->set.inputs.count; i++) {
     buf_printf(out, "input s%u = ", i);
     source_say(&p->set, p->set.inputs.data[i].source, out);
-    buf_printf(out, " %s%s\n", forms[p->set.inputs.data[i].form], p->fills[i].donate ? " owned" : "");
+    buf_printf(out, " %s%s\n", forms[p->set.inputs.data[i].form], p->fills[i].donate || p->fills[i].rows ? " owned" : "");
   }
 }
 
@@ -579,6 +598,14 @@ bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, Guar
       buf_printf(&want, x->rel == REL_eq ? "%llu" : "at least %llu", (unsigned long long)x->word);
       if (there && v.kind == V_LIST) {
         buf_printf(&got, "%u", v.list->count);
+        there = false;
+      }
+      break;
+    case GUARD_rows:
+      buf_puts(&want, "a list of ");
+      describe_tag(V_NUM, x->word, UINT64_MAX, &want);
+      if (there && v.kind == V_LIST) {
+        buf_puts(&got, "a list with other items");
         there = false;
       }
       break;

@@ -333,6 +333,10 @@ bool guard_len(GuardSet *g, SourceId s, SizeRel rel, u64 n, Span because) {
   return add_guard(g, (Guard){.kind = GUARD_len, .source = s, .rel = (u8)rel, .word = n, .because = because});
 }
 
+bool guard_rows(GuardSet *g, SourceId s, Value item, Span because) {
+  return add_guard(g, (Guard){.kind = GUARD_rows, .source = s, .value_kind = V_LIST, .word = value_tag(item), .because = because});
+}
+
 bool guard_shape(GuardSet *g, SourceId s, const Record *r, bool all, Name key, Span because) {
   return add_guard(g, (Guard){.kind = GUARD_shape,
                               .source = s,

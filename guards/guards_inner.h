@@ -13,6 +13,7 @@ typedef enum WalkOp {
   WALK_TEXT,       /* bytes */
   WALK_CODE,       /* kind = FnKind */
   WALK_LEN,        /* kind = SizeRel */
+  WALK_ROWS,       /* a list whose items have the first word `word` */
   WALK_SHAPE,      /* all keys in order */
   WALK_KEY,        /* this key */
   WALK_CELL,
@@ -37,7 +38,9 @@ typedef struct Walk {
 typedef struct Fill { /* an input's slot */
   u32 from;
   bool donate;
+  bool rows; /* packed from a list of numbers with the first word `tag` */
   u32 reg;
+  u64 tag;
 } Fill;
 
 struct GuardProg {
@@ -48,7 +51,7 @@ struct GuardProg {
   Walk *walk;
   u32 nwalk;
   Fill *fills;
-  u32 nfills, ndonated;
+  u32 nfills, ndonated, nrows;
   SizeCode *codes; /* of size guards: two each */
   u32 scratch;
 };
@@ -58,6 +61,11 @@ bool part_read(Vm *vm, SourceKind kind, u32 index, Value of, Value *out);
 bool root_read(Vm *vm, const GuardSet *g, const Source *s, const Frame *f, Value *out);
 bool size_code_value(const SizeCode *c, const Value *scratch, i64 *out);
 bool keys_in_order(const Shape *s, const Name *keys, u32 count);
+
+bool rows_fit(const Value *items, u32 count, u64 tag);
+bool rows_pack(Vm *vm, const List *list, u64 tag, u64 *slot); /* false: memory was refused, no error stands */
+bool rows_fill(Vm *vm, const GuardProg *p, const Value *scratch, u64 *slots);
+void rows_give_back(Vm *vm, u64 *slot);
 
 void guard_describe(const GuardSet *g, const SizePool *p, const Guard *x, const Names *names, Buf *out);
 void guard_because(Span at, const char *what, const Sources *sources, Buf *out);

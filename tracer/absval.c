@@ -106,6 +106,12 @@ static Dim size_symbol(Recorder *r, SourceId s, i64 lo, i64 hi, i64 hint) {
   return d;
 }
 
+Av av_length(Recorder *r, SourceId s, i64 now) {
+  SourceId len = source_step(&r->g->guards, s, SRC_len, 0, NULL);
+  Dim d = len ? size_symbol(r, len, 0, ROWS_MOST, now) : DIM_NONE;
+  return d == DIM_NONE ? 0 : av_num(r, graph_size(r->g, d));
+}
+
 static Av read_number(Recorder *r, SourceId s, Value v) {
   Graph *g = r->g;
   Span why = r->frames.count ? rec_top(r)->code->proto->spans[rec_top(r)->pc] : (Span){0};
@@ -319,6 +325,7 @@ const char *av_kind_text(Recorder *r, Av a) {
   switch (v->kind) {
     case AV_CONST: return value_type_name(v->konst);
     case AV_NUM: return "array";
+    case AV_ROWS:
     case AV_LIST: return "list";
     case AV_RECORD: return "record";
     case AV_RANGE: return "range";
@@ -340,7 +347,7 @@ i32 av_field(const Recorder *r, Av record, Name key) {
 
 /* ---- trees ---------------------------------------------------------------------------------------- */
 
-static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT || v->kind == AV_TRANSFORM || (v->kind == AV_CLOSURE && v->env == ENV_ITEMS); }
+static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_ROWS || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT || v->kind == AV_TRANSFORM || (v->kind == AV_CLOSURE && v->env == ENV_ITEMS); }
 
 bool av_leaves(Recorder *r, Av a, AvVec *out) {
   if (!a) return true;
@@ -418,6 +425,7 @@ bool av_same_tree(Recorder *r, Av a, Av b) {
     case AV_REF: return x->value == y->value;
     case AV_HOLE: return true;
     case AV_LIST:
+    case AV_ROWS:
     case AV_RANGE:
     case AV_TEXT:
     case AV_TRANSFORM: break;

@@ -162,14 +162,19 @@ RecipeId recipe_transform(ExitTable *t, u32 transform, RecipeId inner, RecipeId 
   return with_items(t, (Recipe){.kind = RCP_transform, .a = transform}, (RecipeId[]){inner, settings}, 2);
 }
 
-RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before) {
+RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before, RecipeId count, bool weak) {
   const Recipe *x = before ? &t->recipes.data[before] : NULL;
-  Recipe r = {.kind = RCP_items, .a = value, .b = before, .weight = 1};
+  Recipe r = {.kind = RCP_items, .a = value, .b = before, .constant = weak, .first = t->ids.count, .count = count != 0, .weight = 1};
   if (x) {
     r.weight += x->weight;
     r.depth = (u8)(x->depth + 1);
   }
+  if (count) {
+    r.weight += t->recipes.data[count].weight;
+    if (t->recipes.data[count].depth >= r.depth) r.depth = (u8)(t->recipes.data[count].depth + 1);
+  }
   if (!value || r.weight > RECIPE_MAX_WEIGHT || r.depth > RECIPE_MAX_DEPTH) return 0;
+  if (count && !vec_push(t->alloc, &t->ids, count)) return refused(t);
   return add_recipe(t, r);
 }
 
@@ -257,10 +262,10 @@ static void visit(const Visit *v, RecipeId r) {
     case RCP_items:
       if (v->value) v->value(v->ctx, x->a);
       visit(v, x->b);
-      return;
-    default:
-      for (u32 i = 0; i < x->count; i++) visit(v, v->t->ids.data[x->first + i]);
+      break;
+    default: break;
   }
+  for (u32 i = 0; i < x->count; i++) visit(v, v->t->ids.data[x->first + i]);
 }
 
 static void visit_exit(const Visit *v, u32 exit) {
@@ -328,7 +333,10 @@ static bool rename_recipes(ExitTable *t, const Renamer *m, RecipeId *to, u32 cou
     if (r.kind == RCP_value || r.kind == RCP_items) {
       u32 a = r.a < m->count && m->map[r.a] ? m->map[r.a] : r.a;
       if (r.kind == RCP_value) to[i] = a == r.a ? i : recipe_value(t, a);
-      else if (a != r.a || (r.b && to[r.b] != r.b)) to[i] = recipe_items(t, a, r.b ? to[r.b] : 0);
+      else {
+        RecipeId n = r.count ? t->ids.data[r.first] : 0;
+        if (a != r.a || (r.b && to[r.b] != r.b) || (n && to[n] != n)) to[i] = recipe_items(t, a, r.b ? to[r.b] : 0, n ? to[n] : 0, r.constant);
+      }
     } else if (r.kind == RCP_size && m->size) {
       Dim d = m->size(m->ctx, r.dim);
       to[i] = d == r.dim ? i : recipe_size(t, d);

@@ -31,7 +31,8 @@ typedef enum RecipeKind {
   RCP_fn,     /* closure of `code`; items: captures. `a` = 1: member b of a group, the items are the group's */
   RCP_transform, /* `a` = TransformKind; items: inner, settings */
   RCP_source, /* the object that SourceId `a` names, unchanged */
-  RCP_items,  /* ValueId `a`, stacked along axis 0, as the list of its items; `item` appended to list b if b */
+  RCP_items,  /* ValueId `a`, stacked along axis 0, as the list of its items; appended to list b if b. items: how many of
+                 them count (absent: all). constant = 1: the numbers are weak */
   RCP_text,   /* `a` = 0: the text of item 0 by the format spec item 1 (text or nil); 1: the items, texts, joined */
   RCP_ref,    /* a ref that the region made; items: its content */
   RCP_COUNT
@@ -136,7 +137,8 @@ RecipeId recipe_text(ExitTable *t, u32 joined, const RecipeId *items, u32 count)
 RecipeId recipe_fn(ExitTable *t, struct Code *code, const RecipeId *captures, u32 count);
 RecipeId recipe_group_fn(ExitTable *t, struct Code *code, u32 member, const RecipeId *members_captures, u32 count);
 RecipeId recipe_transform(ExitTable *t, u32 transform, RecipeId inner, RecipeId settings);
-RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before); /* before: the list it was appended to, or 0 */
+/* before: the list it was appended to, or 0; count: the number of items, or 0 */
+RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before, RecipeId count, bool weak);
 RecipeId recipe_ref(ExitTable *t, RecipeId content); /* each call is a new identity */
 
 JournalId journal_write(ExitTable *t, JournalId parent, SourceId target, RecipeId made_ref, RecipeId value);

@@ -205,9 +205,11 @@ static RecipeId recipe(Parser *p, u32 depth) {
     if (!op) read_fail(p, "no such operation");
     else r = recipe_exit_const(t, (ExitConst){.kind = V_FN, .bits = op});
   } else if (read_take_word(p, "items")) {
+    bool weak = read_take_word(p, "weak");
     ValueId v = read_value(p, true);
+    RecipeId count = read_take_word(p, "count") ? recipe(p, depth + 1) : 0;
     RecipeId before = read_take_word(p, "after") ? recipe(p, depth + 1) : 0;
-    r = p->bad ? 0 : recipe_items(t, v, before);
+    r = p->bad ? 0 : recipe_items(t, v, before, count, weak);
   } else {
     Value v = read_literal(p);
     if (!p->bad) r = recipe_const(t, v);

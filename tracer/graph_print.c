@@ -477,8 +477,12 @@ static void put_recipe(const Printer *p, RecipeId id) {
       put_items(p, r, name);
       return;
     case RCP_items:
-      buf_puts(out, "items ");
+      buf_puts(out, r->constant ? "items weak " : "items ");
       put_value(p, r->a);
+      if (r->count) {
+        buf_puts(out, " count ");
+        put_recipe(p, p->g->exits.ids.data[r->first]);
+      }
       if (r->b) {
         buf_puts(out, " after ");
         put_recipe(p, r->b);

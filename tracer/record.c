@@ -335,9 +335,14 @@ static Outcome step_forprep(Recorder *r, Ins i) {
   Av seq = av_force(r, operand(r, ins_b(i)));
   if (!seq) return OUT_FAIL;
   Av count;
+  if (av_at(r, seq)->kind == AV_OBJECT && av_at(r, seq)->konst.kind == V_LIST) { /* long: packed */
+    Outcome o = rec_rows_of(r, seq, NULL, &seq);
+    if (o != OUT_GO) return o;
+  }
   const AbsVal *v = av_at(r, seq);
   ValueId x = av_value(r, seq);
-  if (v->kind == AV_LIST || v->kind == AV_RECORD) count = av_const(r, value_weak_i64(v->count));
+  if (v->kind == AV_ROWS) count = av_item(r, seq, 1);
+  else if (v->kind == AV_LIST || v->kind == AV_RECORD) count = av_const(r, value_weak_i64(v->count));
   else if (x && value_type(r->g, x)->rank > 0) count = av_num(r, graph_size(r->g, value_type(r->g, x)->dims[0]));
   else if (v->kind == AV_RANGE) {
     /* count = max(0, ceil((stop - start) / step)) */
@@ -391,7 +396,9 @@ Outcome rec_next_item(Recorder *r, u32 a) {
   Av one = av_const(r, value_weak_i64(1));
   if (!one) return OUT_FAIL;
   u8 kind = av_at(r, seq)->kind;
-  if (kind == AV_LIST || kind == AV_RECORD) {
+  if (kind == AV_ROWS) {
+    if ((o = rec_rows_item(r, seq, pos, &item)) != OUT_GO) return o;
+  } else if (kind == AV_LIST || kind == AV_RECORD) {
     if (!av_known_int(r, pos, &known) || known >= av_at(r, seq)->count) return rec_stuck(r, REASON_loop_sequence, "a loop over a list");
     item = av_item(r, seq, (u32)known);
     if (kind == AV_RECORD) {
@@ -595,7 +602,8 @@ static Outcome step(Recorder *r, const Scope *s) {
       if (!root) return OUT_FAIL;
       o = rec_path(r, d, root, &f->regs[ins_b(i)], &out);
       if (o != OUT_GO) return o;
-      bool ref = av_at(r, root)->kind == AV_OBJECT || av_at(r, root)->kind == AV_REF;
+      bool list = av_at(r, root)->kind == AV_OBJECT && av_at(r, root)->konst.kind == V_LIST; /* a long one */
+      bool ref = (av_at(r, root)->kind == AV_OBJECT && !list) || av_at(r, root)->kind == AV_REF;
       if (d->root == ROOT_MODULE && !ref) {
         if ((o = rec_cell_write(r, cell, out)) != OUT_GO) return o;
       } else if (d->root == ROOT_REGISTER) {

@@ -48,12 +48,20 @@ typedef struct RecCell {
   u64 exit;
 } RecCell;
 
+typedef struct RowKind { /* of the numbers in a list */
+  u8 dtype;
+  bool weak;
+} RowKind;
+
 /* What a loop carries: a register of its frame, or a cell. */
 typedef struct RecLoc {
   bool cell;
   u32 index;      /* register, or Recorder.cells */
   Av before;      /* value at the loop's entry: the tree that must stay */
   u32 first, count; /* leaves in RecLoop.types */
+  u8 rows;          /* 1: a list that is AV_ROWS in the loop; 2: it was tried, its items are not of one kind */
+  bool kind_known;
+  RowKind kind;
 } RecLoc;
 
 /* What a loop returns from the function: one number, or a list or record of numbers, or a constant. */
@@ -154,6 +162,7 @@ typedef struct Recorder {
   struct Module *lacks_module;
   u32 lacks_slot, lacks_cell;
   bool lacks_return;    /* not a cell, but what it returns */
+  RecLoc *lacks_rows;   /* of `lacks`: what has to be AV_ROWS there */
   u32 lifted_loops, lifted_ifs, cold_exits;
   bool failed;
 } Recorder;
@@ -174,6 +183,7 @@ Av av_lazy(Recorder *r, SourceId s, Value now);
 Av av_force(Recorder *r, Av a);                    /* reads a LAZY one; else a itself */
 static inline Av av_item(const Recorder *r, Av a, u32 i) { return r->items.data[av_at(r, a)->first + i]; }
 bool av_is_number(Recorder *r, Av a);              /* forced: AV_NUM or a constant number */
+Av av_length(Recorder *r, SourceId list, i64 now);   /* the length of the list that a source names, as a size */
 ValueId av_value(Recorder *r, Av a);               /* graph value of a number; 0 when it is none */
 bool av_dim(Recorder *r, Av a, Dim *out);          /* integer number as a size; makes an unbacked symbol if need be */
 bool av_known_int(Recorder *r, Av a, i64 *out);    /* integer known while tracing */
@@ -279,6 +289,22 @@ Outcome rec_size(Recorder *r, Av a, Dim *out);
 Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell);
 Outcome rec_cell_ref(Recorder *r, Av ref, u32 *cell);
 Av rec_cell_clean(Recorder *r, u32 cell); /* what was in it on entry; 0: not known any more */
+
+/* ---- lists in loops (record_rows.c) ---- */
+/* A list as AV_ROWS; `want` (may be NULL): of which kind. */
+Outcome rec_rows_of(Recorder *r, Av list, const RowKind *want, Av *out);
+/* The list that `loc` held at the head of loop l is another one now: l is lifted again with rows there. False: no rows. */
+bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now);
+bool rec_merge_rows(Recorder *r, Av base, Av a, Av b); /* two arms made two lists of base */
+Outcome rec_rows_here(Recorder *r, Av list, Av *out);  /* for a computed position; stuck when its loop is to be lifted again */
+Outcome rec_make_rows(Recorder *r, RecLoop *l);         /* those that it was found to need, before it */
+Outcome rec_rows_walk(Recorder *r, Av seq, Av *out);
+Av *rec_loc_at(Recorder *r, const RecLoc *l);
+Outcome rec_rows_get(Recorder *r, Av rows, Av at, Av *out);
+Outcome rec_rows_item(Recorder *r, Av rows, Av at, Av *out); /* `at` is in bounds */
+Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av item, Av *out);
+Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out); /* more: AV_LIST */
+Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out);
 
 /* ---- exits (record_exit.c) ---- */
 RecipeId rec_recipe(Recorder *r, Av a);

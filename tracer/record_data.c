@@ -408,9 +408,22 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
   bool one = count == 1 && items[0] == IX_VALUE;
   Value key;
   u32 i;
+  i64 at;
+  if (v.kind == AV_ROWS && one) return rec_rows_get(r, obj, regs[0], out);
+  if (v.kind == AV_ROWS && count == 1 && items[0] == IX_SLICE) return rec_rows_slice(r, obj, regs, out);
+  if (one && v.kind == AV_OBJECT && v.konst.kind == V_LIST) {
+    if (v.source && av_known_int(r, regs[0], &at) && at >= 0 && at < v.konst.list->count) { /* one item of a long list */
+      if (!guard_len(&r->g->guards, v.source, REL_le, (u64)at + 1, here(r))) return OUT_FAIL;
+      return made(r, av_lazy(r, source_step(&r->g->guards, v.source, SRC_item, (u32)at, NULL), v.konst.list->items[at]), out);
+    }
+    Outcome o = rec_rows_here(r, obj, &obj);
+    return o == OUT_GO ? rec_rows_get(r, obj, regs[0], out) : o;
+  }
   if (v.kind == AV_LIST && one) {
     if (list_position(r, obj, regs[0], &i)) return made(r, av_item(r, obj, i), out);
-    return rec_stuck(r, REASON_literal_needed, "a list position must be known while tracing");
+    if (av_known_int(r, regs[0], &at)) return rec_stuck(r, REASON_raises, "a list position out of range");
+    Outcome o = rec_rows_here(r, obj, &obj);
+    return o == OUT_GO ? rec_rows_get(r, obj, regs[0], out) : o;
   }
   if (v.kind == AV_LIST && count == 1 && items[0] == IX_SLICE) {
     i64 n = v.count, start = 0, stop = n;
@@ -587,6 +600,7 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
     return o;
   }
   u32 at;
+  if (s->item_count == 1 && kinds[0] == IX_VALUE && av_at(r, obj)->kind == AV_ROWS) return rec_rows_set(r, obj, mine[0], next, out);
   if (av_at(r, obj)->kind == AV_LIST && s->item_count == 1 && kinds[0] == IX_VALUE && list_position(r, obj, mine[0], &at))
     return replace_item(r, obj, at, next, out);
   if (av_at(r, obj)->kind == AV_RECORD && av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {

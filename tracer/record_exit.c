@@ -28,6 +28,12 @@ RecipeId rec_recipe(Recorder *r, Av a) {
       c->exit = r->exit_number;
       return c->made;
     }
+    case AV_ROWS: {
+      if (v->source) return recipe_source(t, v->source);
+      bool weak = v->op != 0;
+      RecipeId count = rec_recipe(r, av_item(r, a, 1));
+      return count ? recipe_items(t, av_value(r, av_item(r, a, 0)), 0, count, weak) : 0;
+    }
     case AV_LIST:
     case AV_RECORD:
     case AV_RANGE:

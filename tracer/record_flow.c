@@ -14,7 +14,7 @@ typedef VEC(Dim) DimVec;
 
 /* ---- what a loop carries --------------------------------------------------------------------------------- */
 
-static Av *loc_at(Recorder *r, const RecLoc *l) { return l->cell ? &r->cells.data[l->index].value : &rec_top(r)->regs[l->index]; }
+Av *rec_loc_at(Recorder *r, const RecLoc *l) { return l->cell ? &r->cells.data[l->index].value : &rec_top(r)->regs[l->index]; }
 
 Outcome rec_cell_write(Recorder *r, u32 cell, Av value) {
   for (RecLoop *l = r->loop; l; l = l->outer) {
@@ -22,6 +22,7 @@ Outcome rec_cell_write(Recorder *r, u32 cell, Av value) {
     for (u32 i = 0; i < l->locs.count && !carried; i++) carried = l->locs.data[i].cell && l->locs.data[i].index == cell;
     if (carried) continue;
     r->lacks = l;
+    r->lacks_rows = NULL;
     r->lacks_module = r->cells.data[cell].module;
     r->lacks_slot = r->cells.data[cell].slot;
     r->lacks_cell = cell;
@@ -39,17 +40,23 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
   AvVec leaves = {0};
   Outcome o = OUT_GO;
   for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
-    const RecLoc *loc = &l->locs.data[i];
+    RecLoc *loc = &l->locs.data[i];
     if (returning && !loc->cell) {
       for (u32 k = 0; k < loc->count && o == OUT_GO; k++)
         if (!vec_push(&r->vm->alloc, out, r->g->blocks.data[l->body].params.data[loc->first + k])) o = OUT_FAIL;
       continue;
     }
-    Av now = *loc_at(r, loc);
+    Av now = *rec_loc_at(r, loc);
     leaves.count = 0;
     if (!av_same_tree(r, loc->before, now)) {
-      r->noted_types = true;
-      o = rec_stuck(r, REASON_loop_types, "a variable of the loop changes from %s to %s", av_kind_text(r, loc->before), av_kind_text(r, now));
+      if (rec_want_rows(r, l, loc, av_force(r, now))) {
+        o = rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind");
+        break;
+      }
+      bool lists = strcmp(av_kind_text(r, loc->before), "list") == 0 && strcmp(av_kind_text(r, now), "list") == 0;
+      r->noted_types = !lists || !av_at(r, av_force(r, loc->before))->source; /* one from outside has another length at every entry */
+      o = lists ? rec_stuck(r, REASON_loop_list, "a list of the loop changes its length, and does not hold numbers of one kind")
+                : rec_stuck(r, REASON_loop_types, "a variable of the loop changes from %s to %s", av_kind_text(r, loc->before), av_kind_text(r, now));
       break;
     }
     if (!av_leaves(r, now, &leaves) || leaves.count != loc->count) {
@@ -126,10 +133,11 @@ static bool same_type(Recorder *r, TypeId x, TypeId y, u32 *free) {
 }
 
 /* Collects the leaves of a value that both arms left in one place (b == 0: only one arm did). */
-static Outcome merge_place(Recorder *r, Merge *m, Av a, Av b) {
+static Outcome merge_place(Recorder *r, Merge *m, Av base, Av a, Av b) {
   AvVec x = {0}, y = {0};
   Outcome o = OUT_GO;
   if (b && !av_same_tree(r, a, b)) {
+    (void)rec_merge_rows(r, base, a, b);
     o = rec_stuck(r, REASON_branch_merge, "the arms give %s and %s", av_kind_text(r, a), av_kind_text(r, b));
   } else if (!av_leaves(r, a, &x) || (b && !av_leaves(r, b, &y))) {
     o = OUT_FAIL;
@@ -315,18 +323,18 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
     goto done;
   }
   /* collect: the returned value, else registers; then cells */
-  if (returns) o = merge_place(r, &merge, arms[which].ret, both ? arms[1].ret : 0);
+  if (returns) o = merge_place(r, &merge, 0, arms[which].ret, both ? arms[1].ret : 0);
   for (u32 i = 0; any && !returns && i < p->nregs && o == OUT_GO; i++) {
     if (!(live[i / 64] >> (i % 64) & 1) || (x->regs[i] == base->regs[i] && (!y || y->regs[i] == x->regs[i]))) continue;
     if (!x->regs[i] || (y && !y->regs[i])) continue;
-    o = merge_place(r, &merge, x->regs[i], y ? y->regs[i] : 0);
+    o = merge_place(r, &merge, base->regs[i], x->regs[i], y ? y->regs[i] : 0);
   }
   u32 ncells = r->cells.count;
   for (u32 i = 0; any && i < ncells && o == OUT_GO; i++) {
     Av a = state_cell(r, x, i), b = y ? state_cell(r, y, i) : 0;
     Av was = i < base->ncells ? base->cells[i].value : rec_cell_clean(r, i);
     if ((a == was && (!y || b == a)) || !a || (y && !b)) continue;
-    o = merge_place(r, &merge, a, b);
+    o = merge_place(r, &merge, was, a, b);
   }
   if (o != OUT_GO) goto done;
   if ((o = close_arms(r, arms, &merge, open_index)) != OUT_GO) goto done;
@@ -338,7 +346,7 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
   r->lifted_ifs++;
   r->cold_exits += arms[0].cold + arms[1].cold;
   rec_restore(r, base);
-  r->updated |= any && (x->updated || (y && y->updated));
+  r->updated |= any && (x->updated || x->safe_exit != base->safe_exit || (y && (y->updated || y->safe_exit != base->safe_exit)));
   if (!any) {
     o = OUT_ENDED;
     goto done;
@@ -532,7 +540,7 @@ static bool place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, DimVe
   for (u32 i = 0; i < l->locs.count && ok; i++) {
     RecLoc *loc = &l->locs.data[i];
     Av a = av_rebuild(r, loc->before, leaves.data, &next);
-    *loc_at(r, loc) = a;
+    *rec_loc_at(r, loc) = a;
     if (a && !loc->cell && loc->index == position) ok = vec_push(&r->vm->alloc, &r->positions, av_value(r, a));
     if (loc->cell) r->cells.data[loc->index].dirty = true; /* an exit inside the loop writes it back */
     ok &= a || !loc->before;
@@ -560,7 +568,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
   for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
     RecLoc *loc = &l->locs.data[i];
     leaves.count = 0;
-    loc->before = av_force(r, *loc_at(r, loc));
+    loc->before = av_force(r, *rec_loc_at(r, loc));
     if (!av_leaves(r, loc->before, &leaves)) o = OUT_FAIL;
     loc->first = l->types.count;
     loc->count = leaves.count;
@@ -667,7 +675,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
     u32 next = 0;
     for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
       RecLoc *loc = &l->locs.data[i];
-      *loc_at(r, loc) = av_rebuild(r, loc->before, leaves.data, &next);
+      *rec_loc_at(r, loc) = av_rebuild(r, loc->before, leaves.data, &next);
       if (loc->cell) r->cells.data[loc->index].dirty = true;
     }
     rec_top(r)->pc = e->end;
@@ -700,7 +708,7 @@ static Outcome return_behind(Recorder *r, const Scope *s, const RecLoop *l, Node
   return o;
 }
 
-enum { LIFT_TRIES = 8 };
+enum { LIFT_TRIES = 14 };
 
 static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
   const Extent *e = &rec_top(r)->code->proto->extents[extent];
@@ -710,7 +718,7 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
   r->nest++;
   for (u32 try = 0; o == OUT_GO && try < LIFT_TRIES; try++) {
     RecMark mark = rec_mark(r);
-    RecState base;
+    RecState base, inside = {0};
     u32 safe = r->safe_exit;
     if (!rec_save(r, &base)) {
       o = OUT_FAIL;
@@ -719,9 +727,13 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
     r->noted_types = false;
     r->lacks = NULL;
     r->widens = NULL;
+    r->lacks_rows = NULL;
     NodeId made = 0;
+    o = rec_make_rows(r, &l);
     if (!l.ret.asked) l.sizes_before = r->g->sizes.nodes.count;
-    o = lift_once(r, &l, e, &base, &made);
+    if (o == OUT_GO && !rec_save(r, &inside)) o = OUT_FAIL;
+    if (o == OUT_GO) o = lift_once(r, &l, e, &inside, &made);
+    rec_state_free(r, &inside);
     r->safe_exit = safe;
     if (o == OUT_GO && l.ret.asked) o = return_behind(r, s, &l, made);
     if (o == OUT_STUCK) {
@@ -733,6 +745,14 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
       rec_restore(r, &base);
       r->reason = reason;
       r->why_span = span;
+      if (more && r->lacks_rows) {
+        r->lacks_rows->rows = r->lacks_rows->rows ? 2 : 1;
+        r->lacks_rows = NULL;
+        r->lacks = NULL;
+        o = OUT_GO;
+        rec_state_free(r, &base);
+        continue;
+      }
       if (more && widens) {
         o = OUT_GO;
         rec_state_free(r, &base);
@@ -781,8 +801,11 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
     st = NULL;
   }
   if (e->kind == EXT_FOR) { /* over a list: trip by trip, all of them */
-    Av seq = av_force(r, f->regs[ins_a(p->code[e->head])]);
-    if (!seq) return OUT_FAIL;
+    u32 at = ins_a(p->code[e->head]);
+    Av seq;
+    Outcome packed = rec_rows_walk(r, f->regs[at], &seq);
+    if (packed != OUT_GO) return packed;
+    f->regs[at] = seq;
     u8 kind = av_at(r, seq)->kind;
     if (kind == AV_LIST || kind == AV_RECORD) {
       if (av_at(r, seq)->count > 2 * (u32)r->vm->tunables.unroll_trips)
@@ -802,10 +825,10 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
   bool types = r->noted_types;
   r->noted_types = false;
   if (st) { /* the first trip was taken out already */
-    if (types) r->reason = REASON_loop_types;
+    if (types && r->reason != REASON_loop_list) r->reason = REASON_loop_types;
     return o;
   }
-  if (r->no_exits && !types) return o;
+  if ((r->no_exits || r->reason == REASON_loop_list) && !types) return o; /* trip by trip, each trip would be another graph */
   RecStraight entry = {.depth = depth, .extent = extent, .peeled = true, .hopeless = !types};
   memcpy(entry.why, r->why, sizeof entry.why);
   if (!vec_push(&r->vm->alloc, &r->straight, entry)) return OUT_FAIL;

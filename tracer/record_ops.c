@@ -153,6 +153,11 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   }
   u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
   if (bc == BC_add && ka == AV_LIST && kb == AV_LIST) return join_lists(r, a, b, out);
+  bool grows = bc == BC_add && kb == AV_LIST, outside = ka == AV_OBJECT && av_at(r, a)->konst.kind == V_LIST;
+  if (grows && (ka == AV_ROWS || outside)) {
+    Outcome o = ka == AV_ROWS ? OUT_GO : rec_rows_here(r, a, &a);
+    return o == OUT_GO ? rec_rows_join(r, a, b, out) : o;
+  }
   if (bc == BC_add && (ka == AV_TEXT || kb == AV_TEXT)) return rec_join(r, (Av[]){a, b}, 2, out);
   if (bc == BC_eq || bc == BC_ne) {
     Av same;

@@ -110,15 +110,49 @@ static WeftStatus make_fn(RecipeBuild *b, const Recipe *r, Value *out) {
   return fn_closure(b->vm, r->code, env, out) ? WEFT_OK : WEFT_ERROR;
 }
 
+/* The first `count` numbers of a dense array behind those of an empty list, at once. False: not so, nothing was done. */
+static bool items_of_numbers(Vm *vm, Value all, u64 count, bool weak, Value *list) {
+  if (all.kind != V_ARRAY || array_rank(all.array) != 1 || !array_dense(all.array) || array_device(all.array) != DEV_CPU) return false;
+  u32 dtype = array_dtype(all.array);
+  if (dtype_bytes(dtype) > 8 || list->list->count || count > UINT32_MAX / 4) return false;
+  Value made;
+  if (!list_new(vm, (u32)count, &made)) {
+    vm_error_clear(vm);
+    return false;
+  }
+  const u8 *at = all.array->data;
+  for (u64 i = 0; i < count; i++) {
+    made.list->items[i] = num_load(at + i * dtype_bytes(dtype), dtype);
+    if (weak) made.list->items[i].flags |= VF_WEAK;
+  }
+  made.list->count = (u32)count;
+  value_drop(vm, *list);
+  *list = made;
+  return true;
+}
+
 /* The items of a stacked value behind those of an earlier list. */
 static WeftStatus make_items(RecipeBuild *b, const Recipe *r, Value *out) {
   Value all = value_hole(), item;
   u64 count, pos = 0;
+  i64 most = -1;
+  if (r->count) { /* how many of them count */
+    Value n;
+    if (build_recipe(b, b->graph->exits.ids.data[r->first], &n) != WEFT_OK) return WEFT_ERROR;
+    bool known = num_as_index(n, &most) && most >= 0;
+    value_drop(b->vm, n);
+    if (!known) return vm_error(b->vm, EK_unsupported, "a list of an unknown length");
+  }
   if (r->b ? build_recipe(b, r->b, out) != WEFT_OK : !list_new(b->vm, 0, out)) return WEFT_ERROR;
   if (b->value(b->ctx, r->a, &all) != WEFT_OK || vm_seq_open(b->vm, all, &count) != WEFT_OK) goto fail;
+  if (most >= 0 && (u64)most < count) count = (u64)most;
+  if (items_of_numbers(b->vm, all, count, r->constant, out)) goto done;
   for (u64 i = 0; i < count; i++) {
-    if (vm_seq_next(b->vm, all, &pos, &item) != WEFT_OK || !list_push(b->vm, out, item)) goto fail;
+    if (vm_seq_next(b->vm, all, &pos, &item) != WEFT_OK) goto fail;
+    if (r->constant && item.kind == V_NUM) item.flags |= VF_WEAK;
+    if (!list_push(b->vm, out, item)) goto fail;
   }
+done:
   value_drop(b->vm, all);
   return WEFT_OK;
 fail:

@@ -263,6 +263,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   }
   const Exit *e = &region->graph->exits.exits.data[exit];
   u32 kind = e->kind;
+  bool rests = kind == EXIT_break && e->reason == REASON_loop_list; /* each trip would be another continuation: the loop runs eagerly */
   region->exits[exit].taken++;
   if (t->explain) explain_exit(t, region, exit);
   WeftStatus restored = region_leave(t, region, exit, slots, &returns);
@@ -294,7 +295,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
       return RAN_RAISED;
     }
   }
-  return returns ? RAN_RETURNED : kind == EXIT_break ? RAN_BREAK : RAN_ON;
+  return returns ? RAN_RETURNED : kind == EXIT_break && !rests ? RAN_BREAK : RAN_ON;
 }
 
 static PlaceTable *table_of(Tracer *t) { return t->private_places ? t->private_places : &t->places; }
