@@ -68,7 +68,7 @@ WeftVM *weft_new(const WeftOptions *given) {
   w->vm->resolve_module = o.resolve_module;
   w->vm->resolver_ctx = o.resolve_context;
   if (o.hot >= 0) w->vm->tunables.hot_calls = w->vm->tunables.hot_trips = o.hot;
-  if (!wire(w->vm, o.cuda_driver, o.cpu) || !tracer_use_backend(w->vm, o.backend ? o.backend : "mir")) goto fail;
+  if (!wire(w->vm, o.cuda_driver, o.cpu) || !tracer_use_backend(w->vm, o.backend ? o.backend : "mir") || !tracer_force(w->vm, o.force)) goto fail;
   w->main = module_new(w->vm, "main", "");
   if (!w->main) goto fail;
   return w;

@@ -69,14 +69,14 @@ typedef struct WeftOptions {
   bool allow_files, allow_env, allow_imports, allow_gpu; /* a VM starts with none of them */
   const char *backend; /* "eager", "interp", "loops", "mir", "ptx", "verify"; NULL: the best there is */
   int hot;             /* calls and loop trips until code is compiled; 0: at once; -1: the defaults */
-  bool force_exits;    /* testing: compiled code is left at every instruction in turn */
+  const char *force;   /* testing, results do not change: "exits N", "misses N", "checks N", "rollback"; NULL: nothing */
   const char *cpu;     /* what compiled array loops use: "scalar", "strip", "avx2", "avx512"; NULL: the default. All give the same results */
   const char *cuda_driver; /* path of the CUDA driver, which is loaded when it is first needed; must live as long as the VM. NULL: libcuda.so.1 */
 } WeftOptions;
 
-#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, false, NULL, NULL}
+#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, NULL, NULL, NULL}
 
-/* options may be NULL. NULL when memory was refused, `backend` is unknown, or `cpu` is unknown or beyond this processor. */
+/* options may be NULL. NULL when memory was refused, `backend` or `force` is unknown, or `cpu` is unknown or beyond this processor. */
 WEFT_API WeftVM *weft_new(const WeftOptions *options);
 /* Values still held by the host become invalid. vm may be NULL. */
 WEFT_API void weft_free(WeftVM *vm);

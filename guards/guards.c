@@ -1,5 +1,6 @@
 /* guards.c — sources, and the set of guards and inputs that a trace collects (see guards.h). */
 #include "guards/guards_inner.h"
+#include "lang/mechanisms.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -214,6 +214,7 @@ typedef struct GuardEntry {
   void *region;    /* owned through GuardCache.destroy */
   u64 hits, misses;
   u32 id;          /* counts up within its cache: names the entry in dumps */
+  bool refused_once; /* for tests: it was refused though it fits */
   bool invalid;    /* its code went away or it was demoted: skipped, freed when not running */
   u32 running;     /* activations on the stack; never freed while > 0 */
 } GuardEntry;

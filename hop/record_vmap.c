@@ -185,6 +185,20 @@ Outcome record_vmap(Recorder *r, Av transform, const Av *args, u32 nargs, Av *ou
   return o;
 }
 
+/* Axes are known integers, nil, or trees of these, else the call that makes the function says what is wrong. */
+static bool are_axes(Recorder *r, Av spec, u32 depth) {
+  Value v;
+  i64 axis;
+  spec = av_force(r, spec);
+  if (!spec || depth > 60) return false;
+  if (av_const_value(r, spec, &v) && v.kind == V_NIL) return true;
+  if (av_known_int(r, spec, &axis)) return axis > -64 && axis < 64;
+  u8 kind = av_at(r, spec)->kind;
+  bool good = kind == AV_LIST || kind == AV_RECORD;
+  for (u32 i = 0; good && i < av_at(r, spec)->count; i++) good = are_axes(r, av_item(r, spec, i), depth + 1);
+  return good;
+}
+
 Outcome record_make_vmap(Recorder *r, u32 op, const Av *params, Av *out) {
   (void)op;
   Av parts[2] = {av_force(r, params[0]), 0}, axes[2];
@@ -193,6 +207,9 @@ Outcome record_make_vmap(Recorder *r, u32 op, const Av *params, Av *out) {
     if (!axes[i] || av_at(r, axes[i])->kind == AV_HOLE) axes[i] = av_const(r, value_weak_i64(0));
   }
   if (!parts[0] || !axes[0] || !axes[1] || !(parts[1] = av_items(r, AV_LIST, axes, 2))) return OUT_FAIL;
+  Value to;
+  bool none = av_const_value(r, axes[1], &to) && to.kind == V_NIL;
+  if (none || !are_axes(r, axes[0], 0) || !are_axes(r, axes[1], 0)) return rec_stuck(r, REASON_literal_needed, "the axes of vmap must be known and fit");
   u8 kind = av_at(r, parts[0])->kind;
   Value f;
   bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM || (av_const_value(r, parts[0], &f) && (f.kind == V_FN || f.kind == V_DTYPE));

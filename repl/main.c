@@ -110,6 +110,7 @@ int main(int argc, char **argv) {
   if (o.cpu && !*o.cpu) o.cpu = NULL;
   if (o.cpu && !jit_cpu_runs(o.cpu)) return wrong_usage(jit_cpu_known(o.cpu) ? "WEFT_CPU is beyond this processor" : "WEFT_CPU is unknown (scalar, strip, avx2, avx512)", o.cpu);
   o.cuda_driver = getenv("WEFT_CUDA_DRIVER");
+  o.force = getenv("WEFT_FORCE");
   if (o.cuda_driver && !*o.cuda_driver) o.cuda_driver = NULL;
   const char *hot = getenv("WEFT_HOT");
   if (hot && *hot >= '0' && *hot <= '9') o.hot = atoi(hot);

@@ -1,4 +1,5 @@
 /* absval.c — abstract values: made, read from their sources, taken apart (see absval.h, record.h). */
+#include "lang/mechanisms.h"
 #include "tracer/record.h"
 #include "tracer/tracer.h"
 

@@ -1,5 +1,5 @@
 /* record.c — the recorder's loop: one step per instruction, speculation, and whole traces (see record.h). */
-#include "tracer/record.h"
+#include "tracer/force.h"
 #include "tracer/tracer.h"
 
 #include <stdio.h>
@@ -328,7 +328,18 @@ static Outcome step_checkarg(Recorder *r, Ins i) {
   return OUT_GO;
 }
 
-static Outcome step_fornext(Recorder *r, const Scope *s, Ins i);
+/* The step of a range, as it is now: few ever change. */
+static Outcome range_step(Recorder *r, Av by, i64 *out) {
+  Dim d;
+  if (!av_known_int(r, by, out)) {
+    if (!av_dim(r, by, &d) || size_is_unbacked(&r->g->sizes, d) || !size_hint(&r->g->sizes, d, out))
+      return rec_stuck(r, REASON_loop_sequence, "a range whose step is computed");
+    const RecFrame *f = rec_top(r);
+    if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, d, size_const(&r->g->sizes, *out), "range step", f->code->proto->spans[f->pc]))
+      return OUT_FAIL;
+  }
+  return *out ? OUT_GO : rec_stuck(r, REASON_raises, "a range with step 0");
+}
 
 static Outcome step_forprep(Recorder *r, Ins i) {
   RecFrame *f = rec_top(r);
@@ -347,16 +358,10 @@ static Outcome step_forprep(Recorder *r, Ins i) {
   else if (v->kind == AV_RANGE) {
     /* count = max(0, ceil((stop - start) / step)) */
     i64 step;
-    if (!av_known_int(r, av_item(r, seq, 2), &step)) {
-      Dim d;
-      if (!av_dim(r, av_item(r, seq, 2), &d) || size_is_unbacked(&r->g->sizes, d) || !size_hint(&r->g->sizes, d, &step))
-        return rec_stuck(r, REASON_loop_sequence, "a range whose step is computed");
-      if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, d, size_const(&r->g->sizes, step), "range step", f->code->proto->spans[f->pc]))
-        return OUT_FAIL;
-    }
-    if (step == 0) return rec_stuck(r, REASON_raises, "a range with step 0");
+    Outcome o = range_step(r, av_item(r, seq, 2), &step);
+    if (o != OUT_GO) return o;
     Av from = av_item(r, seq, 0), to = av_item(r, seq, 1), span, t;
-    Outcome o = step > 0 ? rec_binary(r, BC_sub, to, from, &span) : rec_binary(r, BC_sub, from, to, &span);
+    o = step > 0 ? rec_binary(r, BC_sub, to, from, &span) : rec_binary(r, BC_sub, from, to, &span);
     if (o != OUT_GO) return o;
     i64 by = step > 0 ? step : -step;
     if (by != 1) {
@@ -538,6 +543,8 @@ static Outcome step(Recorder *r, const Scope *s) {
         if (value_dim(r->g, v, &d) && d != DIM_NONE) parts[k] = av_num(r, graph_size(r->g, d)); /* ranges hold weak integers */
         else if (k != 1) return rec_stuck(r, REASON_loop_sequence, "a range that begins at a computed integer");
       }
+      i64 by;
+      if ((o = range_step(r, parts[2], &by)) != OUT_GO) return o;
       return set(r, ins_a(i), av_items(r, AV_RANGE, parts, 3));
     }
     case BC_fmt:
@@ -651,7 +658,8 @@ static Outcome step(Recorder *r, const Scope *s) {
       return rec_branch(r, s, out, on ? target : fall, on ? fall : target, join);
     }
     case BC_jgiven: {
-      Av v = f->regs[ins_a(i)];
+      Av v = f->regs[ins_a(i)]; /* 0: nothing was ever in it */
+      if (v && !(v = av_force(r, v))) return OUT_FAIL;
       bool hole = v && av_at(r, v)->kind == AV_HOLE;
       if (hole) f->pc++;
       else f->pc = ins_x(i);
@@ -676,10 +684,21 @@ static Outcome step(Recorder *r, const Scope *s) {
   return rec_stuck(r, REASON_no_rule, "%s", bc_info[op].name);
 }
 
+static Outcome once(Recorder *r, const Scope *s) {
+  Outcome o = rec_flow(r, s);
+  if (o != OUT_END) return o;
+  const RecFrame *f = rec_top(r); /* no loop begins or ends here */
+  bool back = ins_op(f->code->proto->code[f->pc]) == BC_loop;
+  r->ins_depth = rec_depth(r);
+  r->ins_effects = r->effects;
+  o = step(r, s);
+  r->back_edge = back;
+  return o;
+}
+
 Outcome rec_run(Recorder *r, const Scope *s) {
   for (;;) {
     RecFrame *f = rec_top(r);
-    const Proto *p = f->code->proto;
     bool mine = rec_depth(r) == s->depth;
     if (mine && f->pc == s->end && s->cond_exit == UINT32_MAX) return OUT_END;
     if (++r->steps > r->step_limit || r->g->nodes.count > (u32)r->vm->tunables.graph_nodes) {
@@ -687,14 +706,8 @@ Outcome rec_run(Recorder *r, const Scope *s) {
       return OUT_FAIL;
     }
     if (r->failed || r->g->failed) return OUT_FAIL;
-    Outcome o = rec_flow(r, s);
-    if (o == OUT_END) { /* no loop begins or ends here */
-      bool back = ins_op(p->code[f->pc]) == BC_loop;
-      r->ins_depth = rec_depth(r);
-      r->ins_effects = r->effects;
-      o = step(r, s);
-      r->back_edge = back;
-    }
+    Outcome o = r->force.kind ? force_step(r, s, once) : OUT_GO;
+    if (o == OUT_GO) o = once(r, s);
     if (o != OUT_GO) return o;
   }
 }
@@ -746,6 +759,7 @@ void recorder_free(Recorder *r) {
 static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const char *name, bool *pulls, RecordResult *out) {
   *out = (RecordResult){0};
   Recorder rec = {.vm = vm, .origin = frame, .step_limit = TRACE_STEPS, .tracer = tracer_of(vm), .safe_exit = UINT32_MAX, .no_pulls = !*pulls};
+  rec.force = rec.tracer->force;
   Recorder *r = &rec;
   r->g = graph_new(&vm->alloc, name);
   if (!r->g) {

@@ -117,6 +117,13 @@ typedef struct RecLive { /* liveness of a function that the trace runs, solved o
   Liveness *live;
 } RecLive;
 
+/* What a test asks for (force.h). */
+typedef enum ForceKind { FORCE_nothing, FORCE_exits, FORCE_misses, FORCE_checks, FORCE_rollback } ForceKind;
+typedef struct Force {
+  u8 kind; /* ForceKind */
+  u32 at;  /* which one, counted from 1; 0: now this, now that */
+} Force;
+
 typedef struct Recorder {
   Vm *vm;
   Graph *g;
@@ -164,6 +171,9 @@ typedef struct Recorder {
   bool lacks_return;    /* not a cell, but what it returns */
   RecLoc *lacks_rows;   /* of `lacks`: what has to be AV_ROWS there */
   u32 lifted_loops, lifted_ifs, cold_exits;
+  Force force;
+  const Code *force_code; /* where the trace is made to end, NULL: not met yet */
+  u32 force_pc, trials;
   bool failed;
 } Recorder;
 

@@ -1,6 +1,7 @@
 /* tier.c — when to trace, what to run: heat, entries, going on behind a break. */
 #include "tracer/explain.h"
 #include "tracer/export.h"
+#include "tracer/force.h"
 #include "tracer/tier.h"
 
 #include <stdio.h>
@@ -94,6 +95,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   Graph *g = rec.graph;
   at = log_phase(phases, PHASE_record, at);
   bool usable = graph_simplify(g);
+  force_checks(t, g, t->region_ids);
 #ifndef NDEBUG
   Buf bad;
   buf_init(&bad, &vm->alloc);
@@ -120,7 +122,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
     graph_free(g);
     return NULL;
   }
-  if (!usable || (!t->forced && !worth(g, (u32)vm->tunables.worth_nodes))) {
+  if (!usable || (!t->forced && !t->force.kind && !worth(g, (u32)vm->tunables.worth_nodes))) {
     graph_free(g);
     if (usable) place_demote(t, p, REASON_nothing_to_compile, "too little to compile");
     return NULL;
@@ -211,6 +213,13 @@ static GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
   Value scratch[SCRATCH];
   if (need_scratch > SCRATCH || !slots_reserve(t, need_slots + 1)) return NULL;
   t->vm->counters.at[STAT_lookups]++;
+  const GuardProg *refused;
+  u32 guard;
+  if (UNLIKELY(t->force.kind) && force_miss(t, &p->cache, &refused, &guard)) {
+    if (p->cache.has_miss) guard_miss_free(t->vm, &p->cache.last_miss);
+    p->cache.has_miss = guard_miss_make(t->vm, frame, refused, guard, &p->cache.last_miss);
+    return NULL;
+  }
   GuardEntry *e = cache_lookup(t->vm, &p->cache, frame, t->slots + t->slot_top, scratch);
   t->vm->counters.at[e ? STAT_hits : STAT_misses]++;
   return e;
@@ -566,6 +575,8 @@ bool tracer_add_backend(Vm *vm, const Backend *b) {
   t->backends[t->backend_count++] = b;
   return true;
 }
+
+bool tracer_force(Vm *vm, const char *what) { return force_parse(&tracer_of(vm)->force, what); }
 
 bool tracer_use_backend(Vm *vm, const char *name) {
   Tracer *t = tracer_of(vm);

@@ -73,6 +73,7 @@ typedef struct Tracer {
   u64 *slots;              /* stack of region slots */
   u32 slot_top, slot_cap;
   u32 depth;               /* regions running */
+  Force force;             /* what tests ask for */
   bool forced;             /* explain, jit: heat and cost do not matter */
   const Place *tracing;    /* the place that is being traced, or NULL */
   struct Explain *explain; /* the run being explained, or NULL */
@@ -81,6 +82,7 @@ typedef struct Tracer {
 WeftStatus tracer_install(Vm *vm) MUST_USE; /* fills vm->tier; freed with the VM */
 Tracer *tracer_of(Vm *vm);
 bool tracer_add_backend(Vm *vm, const Backend *b) MUST_USE; /* false: there are too many */
+bool tracer_force(Vm *vm, const char *what); /* for tests (force.h). False: not known */
 bool tracer_use_backend(Vm *vm, const char *name); /* "eager": off. False: there is none of that name */
 
 /* The regions entered at a function and at its continuations; for dumps. */

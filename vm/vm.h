@@ -7,8 +7,8 @@
 #ifndef WEFT_VM_VM_H
 #define WEFT_VM_VM_H
 
-#include "lang/mechanisms.h"
 #include "lang/stats.h"
+#include "lang/switches.h"
 #include "lang/tunables.h"
 #include "vm/array.h"
 #include "vm/value.h"

@@ -1,5 +1,5 @@
 /* cases.c — runs tests/cases: every case in every tier, and compares with what the file says and between tiers.
- *   build/tests/cases [--tier NAME]… [--driver PATH] [--exits N] [--case NAME] [--prefix TEXT] [FILE…]
+ *   build/tests/cases [--tier NAME]… [--driver PATH] [--exits N] [--points N] [--case NAME] [--prefix TEXT] [FILE…]
  * One process per file: a crash fails the case it came from, and the rest of the file runs on in a new one. */
 #include <errno.h>
 #include <glob.h>
@@ -29,31 +29,35 @@ static const struct Tier {
   const char *backend;
   int hot;
   Form form;
-  bool exits;
+  const char *force; /* what goes wrong on purpose, see weft.h */
   const char *cpu;
 } tiers[] = {
-    {"eager", "eager", "eager", -1, AS_IT_STANDS, false, NULL},
-    {"eager", "eager, as a function", "eager", -1, GLOBALS, false, NULL},
-    {"interp", "interp", "interp", 0, GLOBALS, false, NULL},
-    {"interp", "interp, locals", "interp", 0, LOCALS, false, NULL},
-    {"loops", "loops", "loops", 0, GLOBALS, false, NULL},
-    {"loops", "loops, locals", "loops", 0, LOCALS, false, NULL},
-    {"mir", "mir", "mir", 0, GLOBALS, false, NULL},
-    {"mir", "mir, locals", "mir", 0, LOCALS, false, NULL},
-    {"mir", "mir, as it stands", "mir", 0, AS_IT_STANDS, false, NULL},
-    {"ptx", "ptx", "ptx", 0, GLOBALS, false, NULL},
-    {"ptx", "ptx, locals", "ptx", 0, LOCALS, false, NULL},
-    {"verify", "verify", "verify", 0, GLOBALS, false, NULL},
-    {"exits", "mir, exit at every instruction", "mir", 0, GLOBALS, true, NULL},
-    {"scalar", "mir, WEFT_CPU=scalar", "mir", 0, GLOBALS, false, "scalar"},
-    {"avx2", "mir, WEFT_CPU=avx2", "mir", 0, GLOBALS, false, "avx2"},
-    {"avx512", "mir, WEFT_CPU=avx512", "mir", 0, GLOBALS, false, "avx512"},
+    {"eager", "eager", "eager", -1, AS_IT_STANDS, NULL, NULL},
+    {"eager", "eager, as a function", "eager", -1, GLOBALS, NULL, NULL},
+    {"interp", "interp", "interp", 0, GLOBALS, NULL, NULL},
+    {"interp", "interp, locals", "interp", 0, LOCALS, NULL, NULL},
+    {"loops", "loops", "loops", 0, GLOBALS, NULL, NULL},
+    {"loops", "loops, locals", "loops", 0, LOCALS, NULL, NULL},
+    {"mir", "mir", "mir", 0, GLOBALS, NULL, NULL},
+    {"mir", "mir, locals", "mir", 0, LOCALS, NULL, NULL},
+    {"mir", "mir, as it stands", "mir", 0, AS_IT_STANDS, NULL, NULL},
+    {"ptx", "ptx", "ptx", 0, GLOBALS, NULL, NULL},
+    {"ptx", "ptx, locals", "ptx", 0, LOCALS, NULL, NULL},
+    {"verify", "verify", "verify", 0, GLOBALS, NULL, NULL},
+    {"exits", "mir, forced exits", "mir", 0, GLOBALS, "exits", NULL},
+    {"misses", "mir, forced misses", "mir", 0, GLOBALS, "misses", NULL},
+    {"checks", "mir, checks that fail", "mir", 0, GLOBALS, "checks", NULL},
+    {"rollback", "interp, every step undone once", "interp", 0, GLOBALS, "rollback", NULL},
+    {"scalar", "mir, WEFT_CPU=scalar", "mir", 0, GLOBALS, NULL, "scalar"},
+    {"avx2", "mir, WEFT_CPU=avx2", "mir", 0, GLOBALS, NULL, "avx2"},
+    {"avx512", "mir, WEFT_CPU=avx512", "mir", 0, GLOBALS, NULL, "avx512"},
 };
 enum { TIERS = sizeof tiers / sizeof tiers[0] };
 
 static struct {
   bool wanted[TIERS];
-  int exits_every; /* one case in so many runs under forced exits; 0: none */
+  int exits_every; /* one case in so many runs under forced exits, misses …; 0: none */
+  int points;      /* each of them at the first, second … place, up to so many; 0: once, at changing places */
   const char *only_case;
   const char *prefix; /* of the names behind their files', NULL: all */
   const char *driver; /* of the tier ptx */
@@ -255,8 +259,30 @@ static bool runs_in(const Case *c, int index, int tier) {
   if (tier == 0) return true;
   if (!options.wanted[tier]) return false;
   if (case_directive(c, "top") && t->form != AS_IT_STANDS) return false;
-  if (!t->exits || case_directive(c, "exits")) return true;
-  return options.exits_every && index % options.exits_every == 0;
+  if (t->force && (case_directive(c, "fuel") || case_directive(c, "memory") || case_directive(c, "deadline"))) return false; /* where they strike differs */
+  if (!t->force || case_directive(c, "exits")) return true;
+  return options.exits_every && (index + tier) % options.exits_every == 0;
+}
+
+static HostRun run_in_tier(const Case *c, const struct Tier *t, const char *program, int point) {
+  char force[32] = "";
+  if (t->force) snprintf(force, sizeof force, "%s %d", t->force, point);
+  HostSetup setup = {.backend = t->backend, .cpu = t->cpu, .hot = t->hot, .force = force, .files = case_directive(c, "files") != NULL};
+  if (strcmp(t->name, "ptx") == 0 || case_directive(c, "gpu")) setup.driver = options.driver;
+  const char *limit;
+  if ((limit = case_directive(c, "fuel"))) setup.fuel = (uint64_t)strtod(limit, NULL);
+  if ((limit = case_directive(c, "memory"))) setup.memory = (uint64_t)strtod(limit, NULL);
+  if ((limit = case_directive(c, "deadline"))) setup.deadline = strtod(limit, NULL) / 1000;
+  alarm(CASE_SECONDS);
+  HostRun r = host_run(&setup, "case.weft", program);
+  alarm(0);
+  if (r.value) join_lines(r.value);
+  return r;
+}
+
+static void note_point(int point) {
+  size_t n = strlen(why);
+  snprintf(why + n, sizeof why - n, " (at place %d)", point);
 }
 
 static void run_case(const Case *c, int index) {
@@ -268,21 +294,22 @@ static void run_case(const Case *c, int index) {
     const struct Tier *t = &tiers[tier];
     char *wrapped = t->form == AS_IT_STANDS ? NULL : case_as_function(c, t->form == GLOBALS);
     if (t->form != AS_IT_STANDS && !wrapped) continue;
-    HostSetup setup = {
-        .backend = t->backend, .cpu = t->cpu, .hot = t->hot, .force_exits = t->exits, .files = case_directive(c, "files") != NULL};
-    if (strcmp(t->name, "ptx") == 0 || case_directive(c, "gpu")) setup.driver = options.driver;
-    const char *limit;
-    if ((limit = case_directive(c, "fuel"))) setup.fuel = (uint64_t)strtod(limit, NULL);
-    if ((limit = case_directive(c, "memory"))) setup.memory = (uint64_t)strtod(limit, NULL);
-    if ((limit = case_directive(c, "deadline"))) setup.deadline = strtod(limit, NULL) / 1000;
+    HostRun r = {0};
     progress->tier = tier;
-    alarm(CASE_SECONDS);
-    HostRun r = host_run(&setup, "case.weft", wrapped ? wrapped : c->program);
-    alarm(0);
+    int points = t->force && options.points ? options.points : 1;
+    for (int point = 1; point <= points && !why[0]; point++) {
+      host_run_free(&r);
+      r = run_in_tier(c, t, wrapped ? wrapped : c->program, options.points ? point : 0);
+      check_marks(&r, c, t);
+      if (have_first && !why[0]) compare(&first, &r, c, t->label);
+      if (why[0] && points > 1) note_point(point);
+      double forced;
+      if (t->force && (!host_counter(&r, "forced", 6, &forced) || forced == 0)) break; /* there is no such place */
+      double unclean;
+      if (host_counter(&r, "unclean", 7, &unclean) && unclean > 0) fail("%s: %g rollbacks left something behind", t->label, unclean);
+      if (t->force && strcmp(t->force, "rollback") == 0) break;
+    }
     free(wrapped);
-    if (r.value) join_lines(r.value);
-    check_marks(&r, c, t);
-    if (have_first && !why[0]) compare(&first, &r, c, t->label);
     if (!have_first)
       first = r;
     else
@@ -364,7 +391,7 @@ static void run_file(const char *path) {
 }
 
 static void usage(void) {
-  fprintf(stderr, "cases [--tier NAME]... [--driver PATH] [--exits N] [--case NAME] [--prefix TEXT] [FILE...]\n  tiers:");
+  fprintf(stderr, "cases [--tier NAME]... [--driver PATH] [--exits N] [--points N] [--case NAME] [--prefix TEXT] [FILE...]\n  tiers:");
   for (int i = 0; i < TIERS; i++)
     if (i == 0 || strcmp(tiers[i].name, tiers[i - 1].name) != 0) fprintf(stderr, " %s", tiers[i].name);
   fprintf(stderr, "\n");
@@ -388,6 +415,8 @@ int main(int argc, char **argv) {
       options.driver = argv[i + 1];
     } else if (strcmp(argv[i], "--exits") == 0) {
       options.exits_every = atoi(argv[i + 1]);
+    } else if (strcmp(argv[i], "--points") == 0) {
+      options.points = atoi(argv[i + 1]);
     } else if (strcmp(argv[i], "--case") == 0) {
       options.only_case = argv[i + 1];
     } else if (strcmp(argv[i], "--prefix") == 0) {

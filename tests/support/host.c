@@ -94,7 +94,7 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
   options.allow_gpu = setup->driver != NULL;
   options.cuda_driver = setup->driver && *setup->driver ? setup->driver : NULL;
   options.hot = setup->hot;
-  options.force_exits = setup->force_exits;
+  options.force = setup->force;
   WeftVM *vm = weft_new(&options);
   r.made_after = memory.asked;
   if (!vm) {

@@ -10,7 +10,7 @@ struct WeftVM;
 typedef struct HostSetup {
   const char *backend;  /* as in WEFT_BACKEND; NULL: the default */
   int hot;              /* executions until something is hot; -1: the default */
-  bool force_exits;     /* take an exit at every instruction */
+  const char *force;    /* as in WeftOptions; NULL: nothing */
   bool files;           /* may read and write files */
   const char *cpu;      /* as in WEFT_CPU; NULL: the default */
   const char *driver;   /* of CUDA; NULL: the GPU is not to be used, "": the system's */
