@@ -101,8 +101,11 @@ static Value number_of(const Run *r, const PlanArg *a) {
   return a->kind == PA_slot || a->kind == PA_value ? slot_value(r, a->slot) : value_i64((i64)word_of(r, a));
 }
 
-/* A number that a kernel wrote as `dtype` at the beginning of a slot, extended to the slot. */
-static void extend(u64 *slot, u32 dtype) { *slot = num_load(slot, dtype).bits; }
+/* A number that a kernel wrote as `dtype` at the beginning of a slot that was zero, extended to the slot. */
+static void extend(u64 *slot, u32 dtype) {
+  const u32 whole = 1u << DT_f64 | 1u << DT_i64 | 1u << DT_bool;
+  if (!(whole >> dtype & 1)) *slot = num_load(slot, dtype).bits;
+}
 
 /* A result of eager code into a slot (consumed). False: it is not what the plan expects. */
 static bool take_result(Run *r, u32 slot, Value v) {
@@ -285,11 +288,6 @@ static u64 call_kernel(const Run *r, const PlanKernel *k, const u64 *args, i64 l
   return k->fn ? k->fn(args, lo, hi) : k->call(k, r->vm, args, lo, hi);
 }
 
-/* Code for the processor and an array that lies elsewhere. */
-static bool on_device(const Run *r, const PlanArg *a) {
-  return a->kind == PA_data && r->p->slots.data[a->slot].array && array_device(array_at(r, a->slot)) != DEV_CPU;
-}
-
 static WeftStatus launch_kernel(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *key) {
   Array *arrays[s->nargs + 1];
   for (u32 i = 2; i < s->nargs; i++) {
@@ -299,6 +297,11 @@ static WeftStatus launch_kernel(const Run *r, const PlanStep *s, const PlanKerne
   return k->launch(k, r->vm, words, arrays, s->nargs - 2, lo, hi, key);
 }
 
+/* Code for the processor and an array that lies elsewhere. */
+static bool on_device(const Run *r, const PlanArg *a) {
+  return a->kind == PA_data && r->p->slots.data[a->slot].array && array_device(array_at(r, a->slot)) != DEV_CPU;
+}
+
 /* Trips between polls, in multiples of the grain. */
 static i64 trips_between_polls(const Run *r, const PlanKernel *k) {
   i64 elements = k->bytes_per_trip > 8 ? (i64)(k->bytes_per_trip / 8) : 1, grain = k->grain > 0 ? k->grain : 1;
@@ -306,45 +309,69 @@ static i64 trips_between_polls(const Run *r, const PlanKernel *k) {
   return trips > grain ? trips / grain * grain : grain;
 }
 
+/* The arguments of a kernel; false: code for the processor and an array that lies elsewhere. */
+static bool words_of(Run *r, const PlanKernel *k, const PlanArg *a, u32 count, u64 *words) {
+  for (u32 i = 0; i < count; i++, a++) switch (a->kind) {
+      case PA_slot: words[i] = r->slots[a->slot]; break;
+      case PA_out:
+        r->slots[a->slot] = 0;
+        words[i] = (u64)(uintptr_t)&r->slots[a->slot];
+        break;
+      case PA_data:
+        if (r->p->slots.data[a->slot].array) {
+          Array *x = array_at(r, a->slot);
+          if (UNLIKELY(array_device(x) != DEV_CPU) && !k->launch) return false;
+          words[i] = (u64)(uintptr_t)x->data;
+        } else {
+          words[i] = (u64)(uintptr_t)&r->slots[a->slot];
+        }
+        break;
+      default: words[i] = word_of(r, a);
+    }
+  return true;
+}
+
+/* To the end, whatever fails: an earlier check may fail later, and exits want all elements. False: a poll raised. */
+static bool run_long(const Run *r, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *key) {
+  i64 step = k->flags & PK_INPLACE ? hi - lo : trips_between_polls(r, k);
+  u64 units = k->bytes_per_trip / 8 + 1;
+  for (i64 at = lo; at < hi; at += step) {
+    i64 end = hi - at < step ? hi : at + step;
+    if (vm_poll(r->vm, (u64)(end - at) * units >> 10) != WEFT_OK) return false;
+    u64 failed = call_kernel(r, k, words, at, end);
+    if (failed < *key) *key = failed;
+  }
+  return true;
+}
+
+static Went check_failed(Run *r, const PlanStep *s, u64 key) {
+  r->vm->counters.at[STAT_check_failures]++;
+  for (u32 i = 0; i < s->nlist; i++)
+    if (r->p->checks.data[s->list + i].number == key >> 48) return leave(r, r->p->checks.data[s->list + i].exit, WEFT_OK);
+  return leave(r, s->exit, WEFT_OK);
+}
+
 static Went kernel_step(Run *r, const PlanStep *s) {
   const Plan *p = r->p;
   const PlanKernel *k = &p->kernels.data[s->index];
   const PlanArg *a = &p->args.data[s->arg];
-  u64 words[s->nargs + 1];
+  u64 words[s->nargs + 1], key = LOOP_KEY_NONE;
   i64 lo = (i64)word_of(r, &a[0]), hi = (i64)word_of(r, &a[1]);
-  u64 key = LOOP_KEY_NONE;
-  for (u32 i = 2; i < s->nargs; i++) {
-    if (a[i].kind == PA_out) r->slots[a[i].slot] = 0;
-    words[i - 2] = word_of(r, &a[i]);
-    if (UNLIKELY(on_device(r, &a[i])) && !k->launch) return leave(r, s->exit, WEFT_OK);
-  }
+  if (!words_of(r, k, a + 2, s->nargs - 2, words)) return leave(r, s->exit, WEFT_OK);
+  u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) : 0; /* elements, about */
   r->vm->counters.at[STAT_kernel_runs]++;
-  i64 step = trips_between_polls(r, k);
   if (k->launch) {
-    if (vm_poll(r->vm, hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) >> 10 : 0) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
+    if (vm_poll(r->vm, units >> 10) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
     if (launch_kernel(r, s, k, words, lo, hi, &key) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR); /* a device that fails is told */
-  } else if (hi - lo <= step || k->flags & PK_INPLACE) {
-    u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) >> 10 : 0;
-    if (hi - lo > step) {
-      if (vm_poll(r->vm, units) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
-    } else if (units) {
-      spend(r->vm, units);
-    }
+  } else if (units <= (u64)r->vm->tunables.poll_elements) {
+    if (units >> 10) spend(r->vm, units >> 10);
     key = call_kernel(r, k, words, lo, hi);
-  } else {
-    for (i64 at = lo; at < hi; at += step) { /* to the end: an earlier check may fail later, and exits want all elements */
-      if (vm_poll(r->vm, (u64)step * (k->bytes_per_trip / 8 + 1) >> 10) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
-      u64 failed = call_kernel(r, k, words, at, hi - at < step ? hi : at + step);
-      if (failed < key) key = failed;
-    }
+  } else if (!run_long(r, k, words, lo, hi, &key)) {
+    return leave(r, s->exit, WEFT_ERROR);
   }
   for (u32 i = 2; i < s->nargs; i++)
     if (a[i].kind == PA_out) extend(&r->slots[a[i].slot], a[i].dtype);
-  if (LIKELY(key == LOOP_KEY_NONE)) return GOES_ON;
-  r->vm->counters.at[STAT_check_failures]++;
-  for (u32 i = 0; i < s->nlist; i++)
-    if (p->checks.data[s->list + i].number == key >> 48) return leave(r, p->checks.data[s->list + i].exit, WEFT_OK);
-  return leave(r, s->exit, WEFT_OK);
+  return LIKELY(key == LOOP_KEY_NONE) ? GOES_ON : check_failed(r, s, key);
 }
 
 /* ---- native functions ------------------------------------------------------------------------------- */
