@@ -122,6 +122,12 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   for (u32 i = 0; ok && i < count; i++) {
     const LoopFn *fn = i < kernels ? plan->kernels.data[i].self : plan->natives.data[i - kernels].self;
     if (i < kernels && l->vectors[i]) continue;
+    u32 first = kernels; /* natives may share their function */
+    while (first < i && plan->natives.data[first - kernels].self != fn) first++;
+    if (first < i) {
+      l->in_mir[i] = l->in_mir[first];
+      continue;
+    }
     if (i >= kernels && !fits_call(fn)) {
       buf_puts(why, "a loop of too many variables");
       ok = false;

@@ -188,6 +188,8 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
     make_plan(&c);
   }
   if (c.plan && c.plan->failed) c.failed = true;
+  u32 shared = 0;
+  if (!compile_stopped(&c) && MECHANISM(vm, shared_bodies) && !plan_share(c.plan, &shared)) c.failed = true;
   if (!compile_stopped(&c) && !compile_late(&c) && !c.code->target->link(vm, c.code, c.plan, why)) c.unsupported = true;
   if (!compile_stopped(&c)) {
     c.plan->code_bytes = c.code->bytes;
@@ -198,6 +200,7 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
   if (c.code && (!c.plan || c.plan->code != c.code)) code_free(vm, c.code);
   if (result == BACKEND_ok) {
     plan_install(r, c.plan);
+    vm->counters.at[STAT_shared] += shared;
     r->print = print_code;
     c.plan = NULL;
   }

@@ -85,6 +85,8 @@ typedef struct Compiler {
 } Compiler;
 
 static inline bool compile_stopped(const Compiler *c) { return c->failed || c->unsupported || c->late; }
+/* share.c: kernels and natives that do the same become one. Before they are linked. False: memory was refused. */
+bool plan_share(Plan *p, u32 *shared) MUST_USE;
 bool compile_late(Compiler *c); /* the time that the limits allow is used up */
 void compile_no_memory(Compiler *c);
 /* Says why the graph is not supported; the first reason stays. */

@@ -104,7 +104,7 @@ static void give_up(Tracer *t, Place *p, const Frame *frame) {
 /* Counts the source that misses; often enough, and later traces leave it open. */
 static void learn(Tracer *t, Place *p) {
   const char *text = p->cache.has_miss ? p->cache.last_miss.subject : NULL;
-  if (!text) return;
+  if (!text || !MECHANISM(t->vm, open_sources)) return;
   u32 i = 0;
   while (i < p->subjects.count && strcmp(p->subjects.data[i].text, text) != 0) i++;
   if (i == p->subjects.count) {
@@ -143,7 +143,7 @@ bool place_recompiles(Tracer *t, Place *p, const Frame *frame) {
 void place_missed(Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
   p->count += p->count < UINT32_MAX;
-  if (!paced(t) || ++p->missed < tun->miss_patience) return;
+  if (!paced(t) || !MECHANISM(t->vm, naps) || ++p->missed < tun->miss_patience) return;
   u32 nap = p->nap ? p->nap * 2 : (u32)tun->miss_patience;
   p->nap = p->sleep = nap < tun->nap_limit ? nap : (u32)tun->nap_limit;
   p->count = p->count < UINT32_MAX - p->nap ? p->count + p->nap : UINT32_MAX;
@@ -232,7 +232,7 @@ static bool leads_on(const Tracer *t, const Region *r) {
 void place_weigh(Tracer *t, Place *p, const Region *r) {
   const Tunables *tun = &t->vm->tunables;
   u64 at = (u64)tun->payback_calls;
-  if (!at || r->entered % at || !r->eager_ns || !r->backend->weighed || !paced(t) || t->private_places) return;
+  if (!at || !MECHANISM(t->vm, payback) || r->entered % at || !r->eager_ns || !r->backend->weighed || !paced(t) || t->private_places) return;
   if ((r->least_ns + (u64)tun->enter_ns) * 100 <= r->eager_ns * (u64)tun->payback_percent || leads_on(t, r)) return;
   char text[96];
   snprintf(text, sizeof text, "a run takes %llu ns, the interpreter about %llu", (unsigned long long)(r->least_ns + (u64)tun->enter_ns), (unsigned long long)r->eager_ns);

@@ -26,7 +26,7 @@ Region *region_new(Vm *vm, Graph *g) {
 }
 
 void region_free(Vm *vm, Region *r) {
-  if (!r) return;
+  if (!r || !MECHANISM(vm, freed_regions)) return;
   if (r->destroy) r->destroy(vm, r);
   mem_free(&vm->alloc, r->exits, sizeof *r->exits * (r->exit_count + 1));
   mem_free(&vm->alloc, r->binds, sizeof *r->binds * r->bind_cap);

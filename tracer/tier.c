@@ -132,8 +132,8 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   if (t->explain) explain_graph(t, g);
   at = log_phase(phases, PHASE_simplify, at);
   SourceId unsafe = 0;
-  cache_teach(&p->cache, &vm->names, &g->sizes, &g->guards);
-  donate_inputs(g);
+  if (MECHANISM(vm, failed_first)) cache_teach(&p->cache, &vm->names, &g->sizes, &g->guards);
+  if (MECHANISM(vm, donated_inputs)) donate_inputs(g);
   GuardProg *guards = guard_compile(vm, &g->guards, &g->sizes, &unsafe);
   Region *region = region_new(vm, g);
   Buf why;
@@ -151,7 +151,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   region->id = t->region_ids;
   at = log_phase(phases, PHASE_guards, at);
   region->eager_ns = region_eager_ns(&vm->tunables, g);
-  CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = time_left(&vm->tunables, begin), .forced = t->forced};
+  CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = MECHANISM(vm, compile_time) ? time_left(&vm->tunables, begin) : 0, .forced = t->forced};
   BackendResult made = t->backend->compile(vm, t->backend, region, &limits, &why);
   if (made != BACKEND_ok) {
     stats->at[STAT_compile_failures]++;
