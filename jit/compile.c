@@ -1,5 +1,6 @@
 /* compile.c — the driver: Graph → Plan (the passes are drawn in compile.h). */
 #include "jit/compile.h"
+#include "lang/mechanisms.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -7,6 +7,7 @@
  *
  * All of this goes by counts, so that a program is compiled the same way in each run; only whether a region pays is
  * measured. */
+#include "lang/mechanisms.h"
 #include "tracer/tier.h"
 
 #include <stdarg.h>
@@ -121,7 +122,7 @@ static void learn(Tracer *t, Place *p) {
   if (++s->times < t->vm->tunables.open_after || s->open) return;
   s->open = true;
   t->vm->counters.at[STAT_generalised]++;
-  tracer_event(t, EVENT_miss, REASON_generalised, p->cache.last_miss.because, 0, "%s", text);
+  tracer_event(t, EVENT_miss, REASON_generalised, p->cache.last_miss.because, 0, "%s", p->cache.last_miss.text);
 }
 
 bool place_recompiles(Tracer *t, Place *p, const Frame *frame) {

@@ -1,6 +1,7 @@
 /* region.c — regions as exits.h describes them: making and freeing, where values lie, building values by recipe. */
 #include <string.h>
 
+#include "lang/mechanisms.h"
 #include "tracer/graph.h"
 
 Region *region_new(Vm *vm, Graph *g) {

@@ -1,4 +1,5 @@
 /* tier.c — when to trace, what to run: heat, entries, going on behind a break. */
+#include "lang/mechanisms.h"
 #include "tracer/explain.h"
 #include "tracer/export.h"
 #include "tracer/force.h"
