@@ -20,8 +20,11 @@ static bool is_given(Recorder *r, Av a) {
 static Outcome leaf_values(Recorder *r, Av tree, ValueVec *out) {
   AvVec leaves = {0};
   Outcome o = av_leaves(r, tree, &leaves) ? OUT_GO : OUT_FAIL;
-  for (u32 i = 0; i < leaves.count && o == OUT_GO; i++)
-    if (!vec_push(&r->vm->alloc, out, av_value(r, leaves.data[i]))) o = OUT_FAIL;
+  for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
+    ValueId v = av_value(r, leaves.data[i]);
+    o = rec_strong(r, v);
+    if (o == OUT_GO && !vec_push(&r->vm->alloc, out, v)) o = OUT_FAIL;
+  }
   vec_free(&r->vm->alloc, &leaves);
   return o;
 }

@@ -272,9 +272,10 @@ Outcome record_stop_gradient(Recorder *r, u32 op, const Av *params, Av *out) {
   if (!r->differentiating) return made(r, tree, out);
   bool ok = av_leaves(r, tree, &leaves);
   for (u32 i = 0; i < leaves.count && ok; i++) {
-    ValueId v = av_value(r, leaves.data[i]);
+    ValueId v = av_value(r, leaves.data[i]), flag = rec_weak_flag(r, v);
     v = v ? graph_op1(r->g, OP_stop_gradient, v) : 0;
-    ok = v && (leaves.data[i] = av_num(r, v));
+    if (flag) ok = rec_weak_note(r, v, flag);
+    ok = ok && v && (leaves.data[i] = av_num(r, v));
   }
   u32 next = 0;
   Outcome o = ok ? made(r, av_rebuild(r, tree, leaves.data, &next), out) : OUT_FAIL;
@@ -289,6 +290,7 @@ static Outcome variable(Recorder *r, Av leaf, ValueId *out) {
   ValueId v = av_value(r, leaf);
   if (!v) return OUT_FAIL;
   ArrayType t = *value_type(g, v);
+  ValueId flag = rec_weak_flag(r, v);
   if (t.weak && dtype_kind(t.dtype) == DK_INT) { /* counts as f64 */
     if (av_const_value(r, leaf, &known)) v = graph_const(g, value_weak_f64(num_as_f64(known)));
     else v = graph_op2(g, OP_multiply, v, graph_const(g, value_weak_f64(1)));
@@ -296,6 +298,7 @@ static Outcome variable(Recorder *r, Av leaf, ValueId *out) {
     return rec_stuck(r, REASON_raises, "the derivative for %s", dtype_name(t.dtype));
   }
   *out = v ? graph_op1(g, OP_positive, v) : 0;
+  if (*out && flag && !rec_weak_note(r, *out, flag)) return OUT_FAIL;
   return *out ? OUT_GO : OUT_FAIL;
 }
 

@@ -99,7 +99,8 @@ static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, Av *out) {
   for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
     ValueId lane = av_value(r, leaves.data[i]), v = 0;
     if (axes.data[i] == NOT_MAPPED) {
-      if (batch_is_mapped(b, lane)) o = rec_stuck(r, REASON_no_rule, "vmap: a result without axis that differs between lanes");
+      if (rec_weak_flag(r, lane)) o = rec_stuck(r, REASON_no_rule, "vmap: a result without axis that is weak on one way only");
+      else if (batch_is_mapped(b, lane)) o = rec_stuck(r, REASON_no_rule, "vmap: a result without axis that differs between lanes");
       else v = batch_get(b, lane);
     } else {
       i64 rank = value_type(g, lane)->rank + 1, axis = axes.data[i] < 0 ? axes.data[i] + rank : axes.data[i];

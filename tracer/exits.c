@@ -150,6 +150,10 @@ RecipeId recipe_text(ExitTable *t, u32 joined, const RecipeId *items, u32 count)
   return with_items(t, (Recipe){.kind = RCP_text, .a = joined}, items, count);
 }
 
+RecipeId recipe_weak(ExitTable *t, RecipeId number, RecipeId flag) {
+  return with_items(t, (Recipe){.kind = RCP_weak}, (RecipeId[]){number, flag}, 2);
+}
+
 RecipeId recipe_fn(ExitTable *t, struct Code *code, const RecipeId *captures, u32 count) {
   return with_items(t, (Recipe){.kind = RCP_fn, .code = code}, captures, count);
 }

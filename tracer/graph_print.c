@@ -468,6 +468,7 @@ static void put_recipe(const Printer *p, RecipeId id) {
     case RCP_range: put_items(p, r, "range"); return;
     case RCP_text: put_items(p, r, r->a ? "join" : "text"); return;
     case RCP_ref: put_items(p, r, "ref"); return;
+    case RCP_weak: put_items(p, r, "weak"); return;
     case RCP_fn:
       snprintf(name, sizeof name, r->a ? "group %u " : "fn ", r->b);
       put_items(p, r, name);

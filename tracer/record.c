@@ -23,7 +23,7 @@ Outcome rec_stuck(Recorder *r, u32 reason, const char *fmt, ...) {
 RecMark rec_mark(Recorder *r) {
   return (RecMark){.graph = graph_mark(r->g), .avs = r->avs.count, .items = r->items.count, .sources = r->source_av.count,
                    .trail = r->trail.count, .cells = r->cells.count, .straight = r->straight.count, .masks = r->masks.count, .anchored = r->anchored.count,
-                   .positions = r->positions.count, .dynamic = r->dynamic.count, .frames = r->frames.count,
+                   .positions = r->positions.count, .weaks = r->weaks.count, .dynamic = r->dynamic.count, .frames = r->frames.count,
                    .safe_exit = r->safe_exit, .lifted_loops = r->lifted_loops, .lifted_ifs = r->lifted_ifs,
                    .cold_exits = r->cold_exits, .loop = r->loop};
 }
@@ -37,6 +37,7 @@ void rec_rollback(Recorder *r, const RecMark *m) {
   if (r->straight.count > m->straight) r->straight.count = m->straight;
   if (r->masks.count > m->masks) r->masks.count = m->masks;
   if (r->anchored.count > m->anchored) r->anchored.count = m->anchored;
+  if (r->weaks.count > m->weaks) r->weaks.count = m->weaks;
   if (r->positions.count > m->positions) r->positions.count = m->positions;
   if (r->dynamic.count > m->dynamic) r->dynamic.count = m->dynamic;
   while (r->frames.count > m->frames) rec_pop(r);
@@ -753,6 +754,7 @@ void recorder_free(Recorder *r) {
   vec_free(alloc, &r->live);
   vec_free(alloc, &r->anchored);
   vec_free(alloc, &r->positions);
+  vec_free(alloc, &r->weaks);
   vec_free(alloc, &r->dynamic);
 }
 

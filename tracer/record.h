@@ -112,6 +112,10 @@ typedef struct RecDynamic { /* a size that must not be fixed */
   u32 mark; /* Demand.marks */
 } RecDynamic;
 
+typedef struct RecWeak { /* a number, and the bool that says whether it is weak */
+  ValueId value, flag;
+} RecWeak;
+
 typedef struct RecLive { /* liveness of a function that the trace runs, solved once */
   const Proto *proto;
   Liveness *live;
@@ -140,6 +144,7 @@ typedef struct Recorder {
   VEC(RecStraight) straight;
   VEC(RecMask) masks;
   VEC(RecLive) live;    /* of all functions met so far: rollback keeps it */
+  VEC(RecWeak) weaks;
   VEC(u32) anchored;    /* unbacked symbols that have an anchor */
   VEC(u32) positions;   /* values that are positions of loops: never negative */
   VEC(RecDynamic) dynamic;
@@ -213,7 +218,7 @@ bool av_same_tree(Recorder *r, Av a, Av b);        /* equal but for the values o
 /* ---- speculation ---- */
 typedef struct RecMark {
   GraphMark graph;
-  u32 avs, items, sources, trail, cells, straight, frames, masks, anchored, positions, dynamic;
+  u32 avs, items, sources, trail, cells, straight, frames, masks, anchored, positions, weaks, dynamic;
   u32 safe_exit;
   u32 lifted_loops, lifted_ifs, cold_exits;
   RecLoop *loop;
@@ -294,6 +299,13 @@ SizeRange rec_range(Recorder *r, ValueId v);
 Outcome rec_bound(Recorder *r, Av a, Dim n, Dim *out);
 /* An integer where a size is asked for: checked to be none below 0. */
 Outcome rec_size(Recorder *r, Av a, Dim *out);
+
+/* ---- numbers that are weak on one way only (record_weak.c) ---- */
+ValueId rec_weak_flag(const Recorder *r, ValueId v); /* 0: it is what its type says */
+bool rec_weak_note(Recorder *r, ValueId v, ValueId flag);
+Outcome rec_strong(Recorder *r, ValueId v); /* leaves here when v is weak */
+/* Before an operation: *flag says whether what it gives is weak (0: as its type says). */
+Outcome rec_weak_operands(Recorder *r, u32 op, const ValueId *operands, u32 n, ValueId *flag);
 
 /* ---- module variables and refs ---- */
 Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell);

@@ -491,6 +491,11 @@ static Outcome store_value(Recorder *r, Av a, u32 dtype, ValueId *out) {
   ValueId v = av_value(r, a);
   if (!v) return rec_stuck(r, REASON_no_rule, "%s stored into an array", av_kind_text(r, a));
   const ArrayType *t = value_type(r->g, v);
+  if (t->dtype != dtype && rec_weak_flag(r, v)) {
+    Outcome strong = rec_strong(r, v);
+    if (strong != OUT_GO) return strong;
+    t = value_type(r->g, v);
+  }
   if (dtype_kind(t->dtype) > dtype_kind(dtype)) return rec_stuck(r, REASON_raises, "a store of %s into %s", dtype_name(t->dtype), dtype_name(dtype));
   bool weak = t->weak && dtype_kind(dtype) == DK_INT && dtype != DT_i64;
   if (weak && r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_no_rule, "a number stored into %s", dtype_name(dtype));

@@ -65,6 +65,7 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
     }
     for (u32 k_leaf = 0; k_leaf < leaves.count; k_leaf++) {
       ValueId v = av_value(r, leaves.data[k_leaf]);
+      if ((o = rec_strong(r, v)) != OUT_GO) break; /* a loop carries numbers that are one or the other */
       TypeId want = l->types.data[loc->first + k_leaf], have = r->g->values.data[v].type;
       if (want != have) {
         const ArrayType *w = type_of(r->g, want), *h = type_of(r->g, have);
@@ -118,6 +119,8 @@ typedef struct Arm {
 typedef struct Merge {
   ValueVec yields[2];
   VEC(u32) free; /* for each, the axes whose sizes the arms do not share */
+  VEC(u32) mixed; /* those that are weak in one arm only … */
+  ValueVec flags[2]; /* … and whether they are, in each */
   VEC(u8) unused;
 } Merge;
 
@@ -130,6 +133,20 @@ static bool same_type(Recorder *r, TypeId x, TypeId y, u32 *free) {
   for (u32 d = 0; d < a->rank; d++)
     if (!size_same(&r->g->sizes, a->dims[d], b->dims[d])) *free |= 1u << d;
   return true;
+}
+
+/* A number that is weak in one arm, or may be: a flag goes with it. */
+static Outcome merge_weak(Recorder *r, Merge *m, ValueId v, ValueId w) {
+  const ArrayType *s = value_type(r->g, v), *t = w ? value_type(r->g, w) : s;
+  const ValueId both[2] = {v, w};
+  bool may = rec_weak_flag(r, v) || (w && rec_weak_flag(r, w)), differ = w && s->weak != t->weak;
+  if (r->abstract || s->rank || t->rank || s->dtype != t->dtype || (!may && !differ)) return OUT_GO;
+  for (u32 k = 0; k < (w ? 2 : 1); k++) {
+    ValueId flag = rec_weak_flag(r, both[k]);
+    if (!flag) flag = graph_const(r->g, value_bool(value_type(r->g, both[k])->weak));
+    if (!flag || !vec_push(&r->vm->alloc, &m->flags[k], flag)) return OUT_FAIL;
+  }
+  return vec_push(&r->vm->alloc, &m->mixed, m->yields[0].count) ? OUT_GO : OUT_FAIL;
 }
 
 /* Collects the leaves of a value that both arms left in one place (b == 0: only one arm did). */
@@ -145,7 +162,8 @@ static Outcome merge_place(Recorder *r, Merge *m, Av base, Av a, Av b) {
   for (u32 i = 0; i < x.count && o == OUT_GO; i++) {
     ValueId v = av_value(r, x.data[i]), w = b ? av_value(r, y.data[i]) : 0;
     u32 free = 0;
-    if (b && !same_type(r, r->g->values.data[v].type, r->g->values.data[w].type, &free)) {
+    if ((o = merge_weak(r, m, v, w)) != OUT_GO) break;
+    if (b && !(m->mixed.count && m->mixed.data[m->mixed.count - 1] == m->yields[0].count) && !same_type(r, r->g->values.data[v].type, r->g->values.data[w].type, &free)) {
       const ArrayType *s = value_type(r->g, v), *t = value_type(r->g, w);
       o = rec_stuck(r, REASON_branch_merge, "the arms give %s%s and %s%s", s->weak ? "weak " : "", dtype_name(s->dtype), t->weak ? "weak " : "", dtype_name(t->dtype));
       break;
@@ -164,6 +182,9 @@ static void drop_merge(Recorder *r, Merge *m) {
   vec_free(&r->vm->alloc, &m->yields[0]);
   vec_free(&r->vm->alloc, &m->yields[1]);
   vec_free(&r->vm->alloc, &m->free);
+  vec_free(&r->vm->alloc, &m->mixed);
+  vec_free(&r->vm->alloc, &m->flags[0]);
+  vec_free(&r->vm->alloc, &m->flags[1]);
 }
 
 /* Records one arm into a block of its own, left open unless it ended. */
@@ -264,6 +285,21 @@ static Outcome settle_returns(Recorder *r, Arm *arms) {
   return OUT_GO;
 }
 
+static Outcome yield_arm(Recorder *r, const Merge *m, u32 k) {
+  ValueVec all = {0};
+  Allocator *alloc = &r->vm->alloc;
+  bool ok = true;
+  for (u32 i = 0; i < m->yields[k].count && ok; i++) ok = vec_push(alloc, &all, m->yields[k].data[i]);
+  for (u32 i = 0; i < m->mixed.count && ok; i++) {
+    ValueId *v = &all.data[m->mixed.data[i]];
+    *v = graph_convert(r->g, *v, value_type(r->g, *v)->dtype); /* strong */
+    ok = *v && vec_push(alloc, &all, m->flags[k].data[i]);
+  }
+  ok = ok && graph_close(r->g, TERM_yield, all.data, all.count, 0);
+  vec_free(alloc, &all);
+  return ok ? OUT_GO : OUT_FAIL;
+}
+
 static Outcome close_arms(Recorder *r, Arm *arms, const Merge *m, const u32 *open_index) {
   BlockId parent = r->g->at;
   for (u32 k = 0; k < 2; k++) {
@@ -272,7 +308,7 @@ static Outcome close_arms(Recorder *r, Arm *arms, const Merge *m, const u32 *ope
     go_into(r, a);
     Outcome o = OUT_GO;
     if (a->how == OUT_NEXT || a->how == OUT_LEAVE) o = close_loop_block(r, r->loop, a->how == OUT_NEXT ? TERM_next : TERM_break, a->how == OUT_LEAVE ? a->ret : 0);
-    else if (!graph_close(r->g, TERM_yield, m->yields[open_index[k]].data, m->yields[open_index[k]].count, 0)) o = OUT_FAIL;
+    else o = yield_arm(r, m, open_index[k]);
     if (o != OUT_GO) return o;
     graph_at_end(r->g, parent);
   }
@@ -351,6 +387,11 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
     o = OUT_ENDED;
     goto done;
   }
+  for (u32 i = 0; i < merge.mixed.count; i++)
+    if (!rec_weak_note(r, node_result(r->g, node, merge.mixed.data[i]), node_result(r->g, node, merge.yields[0].count + i))) {
+      o = OUT_FAIL;
+      goto done;
+    }
   for (u32 i = 0; i < merge.free.count; i++)
     if ((o = rec_escape(r, node_result(r->g, node, i), merge.free.data[i])) != OUT_GO) goto done;
   /* put the results where the values were, in the same order */
@@ -574,6 +615,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
     loc->count = leaves.count;
     for (u32 k = 0; k < leaves.count && o == OUT_GO; k++) {
       ValueId v = av_value(r, leaves.data[k]);
+      if ((o = rec_strong(r, v)) != OUT_GO) break;
       if (!vec_push(alloc, &init, v) || !vec_push(alloc, &l->types, g->values.data[v].type)) o = OUT_FAIL;
     }
   }

@@ -637,7 +637,9 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   }
   if (dims.unknown) return rec_dims_no(r, &dims, op_name(op), &err);
   Dim fresh;
-  Outcome o = rec_freshen(r, results, nresults, &fresh);
+  ValueId weak;
+  Outcome o = rec_weak_operands(r, op, operands, n, &weak);
+  if (o == OUT_GO) o = rec_freshen(r, results, nresults, &fresh);
   if (o == OUT_GO) o = fit_operands(r, op, operands, n, &results[0]);
   if (o != OUT_GO) return o;
   GraphArg args[OP_MAX_PARAMS];
@@ -647,7 +649,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   TypeId types[16];
   for (u32 i = 0; i < nresults; i++) types[i] = graph_type(r->g, &results[i]);
   NodeId node = graph_node(r->g, NODE_op, op, operands, n, attrs, na, types, nresults);
-  if (!node) return OUT_FAIL;
+  if (!node || (weak && !rec_weak_note(r, node_result(r->g, node, 0), weak))) return OUT_FAIL;
   if (fresh && (o = rec_settle(r, node, fresh)) != OUT_GO) return o;
   bool list = op_gives_list(op) || nresults != 1;
   if (!list) return made(r, av_num(r, node_result(r->g, node, 0)), out);

@@ -87,7 +87,7 @@ bool rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out) {
   if (!ret || !vec_push(alloc, out, graph_const(g, value_bool(true)))) return false;
   for (u32 i = 0; i < l->ret.count; i++) {
     ValueId v = av_value(r, l->ret.kind == AV_NUM ? ret : av_item(r, ret, i));
-    if (!v || !vec_push(alloc, out, v)) return false;
+    if (!v || rec_strong(r, v) != OUT_GO || !vec_push(alloc, out, v)) return false;
   }
   return true;
 }

@@ -246,6 +246,12 @@ static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
       }
       return fn_transform(vm, r->a, inner, settings, out) ? WEFT_OK : WEFT_ERROR;
     }
+    case RCP_weak: {
+      Value flag;
+      if (build_recipe(b, t->ids.data[r->first + 1], &flag) != WEFT_OK || build_recipe(b, t->ids.data[r->first], out) != WEFT_OK) return WEFT_ERROR;
+      if (out->kind == V_NUM) out->flags = (u8)(flag.i ? out->flags | VF_WEAK : out->flags & ~VF_WEAK);
+      return WEFT_OK;
+    }
     case RCP_ref: {
       Value content;
       if (build_recipe(b, t->ids.data[r->first], &content) != WEFT_OK) return WEFT_ERROR;
