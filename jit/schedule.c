@@ -140,11 +140,27 @@ typedef struct Binder {
   VEC(RegionBind) binds;
 } Binder;
 
+typedef VEC(u32) ValueStack;
+typedef struct Maker {
+  Compiler *c;
+  ValueStack *stack;
+} Maker;
+static void push_maker(void *ctx, u32 v) {
+  const Maker *m = ctx;
+  if (!vec_push(m->c->alloc, m->stack, v)) compile_no_memory(m->c);
+}
+/* What a node that is computed again needs: its operands, and what carries the sizes in it. */
+static void push_makers(Compiler *c, ValueStack *stack, NodeId n) {
+  Maker m = {c, stack};
+  for (u32 i = 0; i < graph_node_at(c->g, n)->operand_count; i++) push_maker(&m, node_operand(c->g, n, i));
+  node_size_values(c->g, n, push_maker, &m);
+}
+
 /* In a slot, or computed by the graph interpreter from what is: then that is bound too. */
 static void bind_value(void *ctx, u32 v) {
   Binder *b = ctx;
   Compiler *c = b->c;
-  VEC(u32) stack = {0};
+  ValueStack stack = {0};
   if (!vec_push(c->alloc, &stack, v)) compile_no_memory(c);
   while (stack.count && !compile_stopped(c)) {
     u32 at = stack.data[--stack.count];
@@ -160,9 +176,7 @@ static void bind_value(void *ctx, u32 v) {
       break;
     }
     if (!vec_push(c->alloc, &b->binds, (RegionBind){at, there ? info->slot : BIND_NODE})) compile_no_memory(c);
-    NodeId n = there ? 0 : value_node(c->g, at);
-    for (u32 i = 0; n && i < graph_node_at(c->g, n)->operand_count; i++)
-      if (!vec_push(c->alloc, &stack, node_operand(c->g, n, i))) compile_no_memory(c);
+    if (!there) push_makers(c, &stack, value_node(c->g, at));
   }
   vec_free(c->alloc, &stack);
 }
@@ -210,7 +224,7 @@ typedef struct ExitLife {
 static void exit_value_lives(void *ctx, u32 v) {
   ExitLife *e = ctx;
   Compiler *c = e->b->c;
-  VEC(u32) stack = {0};
+  ValueStack stack = {0};
   if (!vec_push(c->alloc, &stack, v)) compile_no_memory(c);
   while (stack.count && !compile_stopped(c)) {
     u32 at = stack.data[--stack.count];
@@ -219,8 +233,7 @@ static void exit_value_lives(void *ctx, u32 v) {
     info->use.last = e->when;
     NodeId n = value_node(c->g, at);
     if (!n || graph_node_at(c->g, n)->block != e->b->id || (info->where == AT_SLOT && info->wanted)) continue;
-    for (u32 i = 0; i < graph_node_at(c->g, n)->operand_count; i++)
-      if (!vec_push(c->alloc, &stack, node_operand(c->g, n, i))) compile_no_memory(c);
+    push_makers(c, &stack, n);
   }
   vec_free(c->alloc, &stack);
 }

@@ -392,9 +392,28 @@ bool rec_literal(Recorder *r, Av a, const char *what, i64 *out) {
   return k != DIM_NONE && guard_relation(&r->g->guards, &r->g->sizes, REL_eq, d, k, what, here(r));
 }
 
+/* Does a loop around the region write the register that the number comes from? Then it is another one in each trip. */
+static void look_changing(void *ctx, u32 sym) {
+  OpenSyms *o = ctx;
+  const SizeSym *s = &o->r->g->sizes.syms.data[sym];
+  const Source *from = &o->r->g->guards.sources.items.data[s->unbacked ? 0 : s->source];
+  const RecFrame *f = &o->r->frames.data[0];
+  const Proto *p = f->code->proto;
+  if (o->any || s->unbacked || from->kind != SRC_reg) return;
+  for (u32 e = 1; e < p->nextents; e++) {
+    const Extent *x = &p->extents[e];
+    if ((x->kind != EXT_FOR && x->kind != EXT_WHILE) || f->pc < x->begin || f->pc >= x->end) continue;
+    for (u32 i = 0; i < x->write_count; i++) o->any |= p->writes[x->write_first + i] == from->index;
+  }
+}
+
 static bool list_position(Recorder *r, Av list, Av at, u32 *out) {
   i64 i, n = av_at(r, list)->count;
-  if (!rec_literal(r, at, "list position", &i)) return false;
+  OpenSyms changing = {r, false};
+  ValueId v = av_is_number(r, at) ? av_value(r, at) : 0;
+  Dim d;
+  if (v && value_dim(r->g, v, &d) && d != DIM_NONE) size_symbols(&r->g->sizes, d, look_changing, &changing);
+  if (changing.any || !rec_literal(r, at, "list position", &i)) return false;
   if (i < 0) i += n;
   *out = (u32)i;
   return i >= 0 && i < n;
