@@ -97,8 +97,50 @@ static void place_unbacked(Compiler *c) {
 
 /* ---- the region ------------------------------------------------------------------------------------------- */
 
+static void note_size(void *ctx, Dim d) {
+  Compiler *c = ctx;
+  c->carriers |= size_is_unbacked(&c->g->sizes, d);
+}
+
+/* Loops of the root can be left at their head before the first trip: what stands before them is then not done again, so
+ * that what it updated need not be kept as it was. The loop's own exit with the first values in it. */
+static bool enter_exits(Compiler *c) {
+  Graph *g = c->g;
+  c->enter = arena_alloc(&c->arena, sizeof *c->enter * (g->nodes.count + 1));
+  u32 *map = mem_alloc_zero(c->alloc, sizeof *map * (g->values.count + 1));
+  if (!c->enter || !map) {
+    if (map) mem_free(c->alloc, map, sizeof *map * (g->values.count + 1));
+    return false;
+  }
+  bool ok = true;
+  memset(c->enter, 0, sizeof *c->enter * (g->nodes.count + 1));
+  for (NodeId n = block_first(g, 1); n && ok; n = node_next(g, n)) {
+    const GraphNode *x = graph_node_at(g, n);
+    u32 first, ncaps;
+    if (x->kind != NODE_while || x->exit == NO_EXIT) continue;
+    bool carriers = c->carriers;
+    c->carriers = false;
+    exit_sizes(&g->exits, x->exit, note_size, c);
+    bool sized = c->carriers;
+    c->carriers = carriers;
+    if (sized) continue;
+    ncaps = node_captures(g, n, &first);
+    const GraphBlock *body = &g->blocks.data[x->sub[1]];
+    for (u32 i = 0; i < x->carried; i++) map[body->params.data[i]] = node_operand(g, n, i);
+    for (u32 k = 0; k < ncaps; k++) map[body->captures.data[k].inner] = node_operand(g, n, first + k);
+    c->enter[n] = exit_clone(&g->exits, x->exit, map, g->values.count);
+    ok = c->enter[n] != UINT32_MAX;
+    if (c->enter[n] == x->exit) c->enter[n] = 0;
+    for (u32 i = 0; i < x->carried; i++) map[body->params.data[i]] = 0;
+    for (u32 k = 0; k < ncaps; k++) map[body->captures.data[k].inner] = 0;
+  }
+  mem_free(c->alloc, map, sizeof *map * (g->values.count + 1));
+  return ok;
+}
+
 static bool compiler_init(Compiler *c) {
   Graph *g = c->g;
+  if (!enter_exits(c)) return false;
   if (!vec_reserve(c->alloc, (void **)&c->values.data, &c->values.cap, g->values.count + 1, sizeof *c->values.data)) return false;
   c->values.count = g->values.count;
   for (u32 v = 0; v < c->values.count; v++) c->values.data[v] = (ValueInfo){.slot = NO_SLOT};

@@ -775,12 +775,19 @@ static void plan_steps(Native *n) {
   Graph *g = n->g;
   Plan *p = c->plan;
   const GraphNode *x = graph_node_at(g, n->node);
+  for (u32 pass = 0; pass < 2; pass++) /* what may fail comes first, while everything is where the exit looks for it */
+    for (u32 i = 0; i < n->buffers.count; i++) {
+      const NBuffer *b = &n->buffers.data[i];
+      if (!b->written) continue;
+      const ValueInfo *from = value_info(c, b->from);
+      bool take = from->owned && from->use.dies && !from->raw && !from->strides;
+      if (take && pass == 0) schedule_step(c, STEP_unique, NO_EXIT)->dst = from->slot;
+      if (take == pass) schedule_move(c, b->slot, b->from, take);
+      if (!take && pass == 0) schedule_step(c, STEP_unique, NO_EXIT)->dst = b->slot;
+    }
   for (u32 i = 0; i < n->buffers.count; i++) {
     const NBuffer *b = &n->buffers.data[i];
     if (!b->written) continue;
-    const ValueInfo *from = value_info(c, b->from);
-    schedule_move(c, b->slot, b->from, from->owned && from->use.dies);
-    schedule_step(c, STEP_unique, NO_EXIT)->dst = b->slot;
     ValueInfo *info = value_info(c, b->value);
     info->slot = b->slot;
     info->owned = true;

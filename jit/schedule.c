@@ -232,7 +232,8 @@ static void exit_value_lives(void *ctx, u32 v) {
     if (info->use.last >= e->when) continue; /* what it is made of was seen, too */
     info->use.last = e->when;
     NodeId n = value_node(c->g, at);
-    if (!n || graph_node_at(c->g, n)->block != e->b->id || (info->where == AT_SLOT && info->wanted)) continue;
+    bool stored = info->where == AT_SLOT && info->wanted && 2 * info->unit <= e->when; /* a late update is not, yet */
+    if (!n || graph_node_at(c->g, n)->block != e->b->id || stored) continue;
     push_makers(c, &stack, n);
   }
   vec_free(c->alloc, &stack);
@@ -257,9 +258,14 @@ static bool has_own_exits(const Graph *g, NodeId n) {
   return true;
 }
 
+/* The exit of a unit's steps that have none of their own: a loop of the root leaves at its head. */
+static u32 unit_exit(const Block *b, const Unit *unit) {
+  u32 enter = b->id == 1 && unit->kind == UNIT_control && has_own_exits(b->g, unit->node) ? b->c->enter[unit->node] : 0;
+  return enter ? enter : b->c->exit;
+}
+
 static void find_lifetimes(Block *b) {
   Graph *g = b->g;
-  Compiler *c = b->c;
   for (u32 u = 1; u < b->part.units.count; u++) {
     const Unit *unit = &b->part.units.data[u];
     u32 when = 2 * u + 1;
@@ -282,9 +288,10 @@ static void find_lifetimes(Block *b) {
       each_exit_of(g, unit->node, exit_lives, &e);
       leaves_late = !has_own_exits(g, unit->node);
     }
-    if (c->exit != NO_EXIT) {
+    u32 exit = unit_exit(b, unit);
+    if (exit != NO_EXIT) {
       e.when = leaves_late ? when + 1 : 2 * u;
-      exit_lives(&e, c->exit);
+      exit_lives(&e, exit);
     }
   }
   const GraphBlock *block = &g->blocks.data[b->id];
@@ -625,6 +632,7 @@ static void control_unit(Block *b) {
   Compiler *c = b->c;
   NodeId n = b->part.units.data[b->unit].node;
   const GraphNode *x = graph_node_at(b->g, n);
+  schedule_bind(c, c->exit);
   for (u32 i = 0; i < x->operand_count; i++) {
     ValueId v = node_operand(b->g, n, i);
     if (value_is_token(b->g, v)) continue;
@@ -750,7 +758,13 @@ static void run_units(Block *b) {
       case UNIT_index:
       case UNIT_update: index_unit(b); break;
       case UNIT_extern: extern_unit(b); break;
-      case UNIT_control: control_unit(b); break;
+      case UNIT_control: {
+        u32 outer = c->exit;
+        c->exit = unit_exit(b, u);
+        control_unit(b);
+        c->exit = outer;
+        break;
+      }
       case UNIT_effect: effect_unit(b); break;
     }
     if (b->c->carriers && !compile_stopped(c)) unit_symbols(b);

@@ -29,7 +29,9 @@ static WeftStatus start_run(Leaving *l) {
   const RegionExit *e = &l->region->exits[l->exit];
   for (u32 i = 0; i < e->bind_count; i++) {
     const RegionBind *b = &l->region->binds[e->bind_first + i];
-    if (b->slot != BIND_NODE) run_set(&l->run, b->value, value_keep(value_of_slot(g, b->value, l->slots[b->slot])));
+    if (b->slot == BIND_NODE) continue;
+    Value v = value_of_slot(g, b->value, l->slots[b->slot]);
+    if (v.kind == V_NUM || l->slots[b->slot]) run_set(&l->run, b->value, value_keep(v));
   }
   return WEFT_OK;
 }
