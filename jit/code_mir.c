@@ -8,6 +8,7 @@ typedef struct Linked {
   MirCode *code;     /* NULL: nothing was left for MIR */
   u32 kernels, count; /* of the plan: kernels come first */
   VecCode **vectors; /* per kernel; NULL entries went through MIR */
+  const char **refused; /* per kernel: why it is not vector code */
   u32 *in_mir;       /* per function: its number there */
 } Linked;
 
@@ -61,6 +62,7 @@ static void free_linked(Vm *vm, Linked *l) {
   for (u32 i = 0; l->vectors && i < l->kernels; i++) vec_code_free(l->vectors[i]);
   if (l->code) mir_code_free(l->code);
   mem_free(&vm->alloc, l->vectors, sizeof *l->vectors * l->kernels);
+  mem_free(&vm->alloc, l->refused, sizeof *l->refused * l->kernels);
   mem_free(&vm->alloc, l->in_mir, sizeof *l->in_mir * l->count);
   mem_free(&vm->alloc, l, sizeof *l);
 }
@@ -79,7 +81,8 @@ static Linked *new_linked(Vm *vm, const Plan *plan) {
   l->count = l->kernels + plan->natives.count;
   l->in_mir = mem_alloc_zero(&vm->alloc, sizeof *l->in_mir * l->count);
   if (l->kernels) l->vectors = mem_alloc_zero(&vm->alloc, sizeof *l->vectors * l->kernels);
-  if (l->in_mir && (l->vectors || !l->kernels)) return l;
+  if (l->kernels) l->refused = mem_alloc_zero(&vm->alloc, sizeof *l->refused * l->kernels);
+  if (l->in_mir && ((l->vectors && l->refused) || !l->kernels)) return l;
   free_linked(vm, l);
   return NULL;
 }
@@ -102,8 +105,9 @@ static void link_vectors(JitCode *code, Plan *plan, Linked *l) {
   if (!state->vector) state->vector = vec_emitter_new(state->alloc, state->cpu);
   for (u32 i = 0; state->vector && i < l->kernels; i++) {
     PlanKernel *k = &plan->kernels.data[i];
+    l->refused[i] = "functions call it";
     if (is_called(&code->module, k->self)) continue;
-    l->vectors[i] = vec_compile(state->vector, k->self, NULL);
+    l->vectors[i] = vec_compile(state->vector, k->self, &l->refused[i]);
     if (!l->vectors[i]) continue;
     k->fn = vec_code_kernel(l->vectors[i]);
     code->bytes += vec_code_bytes(l->vectors[i]);
@@ -162,8 +166,10 @@ static void print_mir(const JitCode *code, const Plan *plan, Buf *out) {
 
 static void print_vectors(const JitCode *code, const Plan *plan, Buf *out) {
   const Linked *l = code->linked;
-  for (u32 i = 0; l && i < l->kernels; i++)
+  for (u32 i = 0; l && i < l->kernels; i++) {
     if (l->vectors[i]) vec_code_print(l->vectors[i], plan->kernels.data[i].name, out);
+    else buf_printf(out, "%s: no vector code: %s\n", plan->kernels.data[i].name, l->refused[i] ? l->refused[i] : "it is not asked for");
+  }
 }
 
 const JitTarget target_mir = {.name = "mir", .link = link_mir, .unlink = unlink_mir, .print = print_mir, .print_machine = print_vectors};

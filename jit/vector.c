@@ -7,6 +7,8 @@
 
 #include "jit/vector_emitter.h"
 
+enum { FRAME_MOST = 1 << 15 };
+
 static const char *const level_texts[VEC_LEVELS] = {"scalar", "strip", "avx2", "avx512"};
 
 const char *vec_level_text(VecLevel level) { return level_texts[level]; }
@@ -101,24 +103,28 @@ void vec_code_print(const VecCode *c, const char *name, Buf *out) { vec_text(c->
 
 static bool begin(VecFn *f, u32 nodes, u32 body) {
   f->where = mem_alloc_zero(f->alloc, sizeof(u32) * nodes);
-  f->value = mem_alloc_zero(f->alloc, sizeof(VReg) * nodes);
+  for (u32 k = 0; k < 2; k++) f->values[k] = mem_alloc_zero(f->alloc, sizeof(VReg) * nodes);
+  f->value = f->values[0];
   f->spread = mem_alloc_zero(f->alloc, sizeof(VReg) * nodes);
   f->index_slot = mem_alloc_zero(f->alloc, sizeof(u32) * nodes);
+  f->consts = mem_alloc_zero(f->alloc, sizeof *f->consts * CONST_PLACES);
   f->end = mem_alloc_zero(f->alloc, sizeof(u32) * (body + 1));
   VInfo none = {0};
-  return f->where && f->value && f->spread && f->index_slot && f->end && vec_push(f->alloc, &f->regs, none);
+  return f->where && f->value && f->values[1] && f->spread && f->index_slot && f->end && f->consts && vec_push(f->alloc, &f->regs, none);
 }
 
 static void finish(VecFn *f, u32 nodes, u32 body) {
   mem_free(f->alloc, f->where, sizeof(u32) * nodes);
-  mem_free(f->alloc, f->value, sizeof(VReg) * nodes);
+  for (u32 k = 0; k < 2; k++) mem_free(f->alloc, f->values[k], sizeof(VReg) * nodes);
   mem_free(f->alloc, f->spread, sizeof(VReg) * nodes);
   mem_free(f->alloc, f->index_slot, sizeof(u32) * nodes);
   mem_free(f->alloc, f->end, sizeof(u32) * (body + 1));
+  mem_free(f->alloc, f->consts, sizeof *f->consts * CONST_PLACES);
   vec_free(f->alloc, &f->ins);
   vec_free(f->alloc, &f->regs);
   vec_free(f->alloc, &f->spans);
   vec_free(f->alloc, &f->cold);
+  vec_free(f->alloc, &f->fails);
   vec_free(f->alloc, &f->streams);
   vec_free(f->alloc, &f->calls);
   vec_free(f->alloc, &f->kept);
@@ -143,26 +149,35 @@ static bool find_ends(VecFn *f) {
 }
 
 static void emit(VecFn *f) {
-  u32 vectors = f->evex ? 32 * 64 : 16 * 32, done;
+  u32 vectors = f->evex ? 32 * 64 : 16 * 32, end;
   if (!find_ends(f)) return;
   f->call_frame = (u32)frame_room(f, 64 + vectors + 64 + 64, 64);
   f->lo_slot = (u32)frame_room(f, 8, 8);
   f->hi_slot = (u32)frame_room(f, 8, 8);
   f->save_label = g_label(f);
-  done = g_label(f);
+  f->key_slot = (u32)frame_room(f, 8, 8);
+  f->done = g_label(f);
+  end = g_label(f);
+  g_imm(f, RAX, LOOP_KEY_NONE);
+  g_save(f, RSP, (i32)f->key_slot, RAX);
   g_save(f, RSP, (i32)f->lo_slot, RSI);
   g_save(f, RSP, (i32)f->hi_slot, RDX);
   g_alu(f, ALU_CMP, RSI, RDX);
-  g_jcc(f, CC_GE, done);
+  g_jcc(f, CC_GE, f->done);
   emit_body(f, 0, f->fn->body.count - 1);
-  g_put(f, done);
+  g_put(f, f->done);
+  g_load(f, RAX, RSP, (i32)f->key_slot);
+  if (!f->fails.count) return;
+  g_jump(f, end);
+  emit_fails(f);
+  g_put(f, end);
 }
 
-VecCode *vec_compile(VecEmitter *e, const LoopFn *source, Buf *why) {
+VecCode *vec_compile(VecEmitter *e, const LoopFn *source, const char **why) {
   VecCode *code = NULL;
   LoopFn *fn = source->kind == LOOP_KERNEL && !source->is_extern && source->body.count ? loops_simplify(source) : NULL;
   if (!fn) {
-    if (why) buf_puts(why, "not a kernel");
+    *why = "not a kernel, or out of memory";
     return NULL;
   }
   VecFn f = {.alloc = e->alloc, .fn = fn, .level = e, .evex = e->level == VEC_AVX512, .lanes = 1, .frame = 64};
@@ -171,8 +186,11 @@ VecCode *vec_compile(VecEmitter *e, const LoopFn *source, Buf *why) {
   if (!begin(&f, nodes, body)) refuse(&f, "out of memory");
   else emit(&f);
   if (!f.failed && f.as.failed) refuse(&f, "out of memory");
-  if (!f.failed && give_registers(&f) && f.frame < 1 << 15 && encode(&f) && !(code = publish(&f))) refuse(&f, "no executable memory");
-  if (!code && why) buf_puts(why, f.why ? f.why : "a frame that is too large");
+  if (!f.failed && give_registers(&f)) {
+    if (f.frame >= FRAME_MOST) refuse(&f, "a frame that is too large");
+    else if (encode(&f) && !(code = publish(&f))) refuse(&f, "no executable memory");
+  }
+  *why = code ? "" : f.why;
   finish(&f, nodes, body);
   loop_fn_free(fn);
   return code;

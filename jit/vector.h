@@ -30,9 +30,9 @@ void vec_emitter_free(VecEmitter *e);
 
 typedef struct VecCode VecCode; /* executable memory of one kernel */
 
-/* The kernel's code; NULL with a reason in `why` (may be NULL) when it cannot be emitted or memory was refused. The function and its
+/* The kernel's code; NULL with a reason in `why` (static text) when it cannot be emitted or memory was refused. The function and its
  * module may go afterwards; math tables and addresses must stay. */
-VecCode *vec_compile(VecEmitter *e, const LoopFn *fn, Buf *why);
+VecCode *vec_compile(VecEmitter *e, const LoopFn *fn, const char **why);
 void vec_code_free(VecCode *code);
 LoopKernelFn vec_code_kernel(const VecCode *code);
 u64 vec_code_bytes(const VecCode *code);

@@ -62,15 +62,50 @@ static bool outer_term(const VecFn *f, const LoopTerm *t) { return !t->var || (!
 
 /* ---- streams ------------------------------------------------------------------------------- */
 
+/* Several axes of one loop are one when an outer index counts whole rows of the inner ones: its factor is their product. */
+static bool counts_rows(const VecFn *f, const LoopTerm *t, u32 head, u32 axis) {
+  u32 axes = vnode(f, head)->a, params = 0;
+  u64 factor = 1;
+  for (u32 k = axis + 1; k < axes; k++) {
+    const LoopNode *n = vnode(f, loop_trips_of(f->fn, head, k));
+    if (n->op == LOOP_CONST) factor *= n->imm;
+    else if (n->op == LOOP_PARAM && params < 2 && (t->stride[params] == loop_trips_of(f->fn, head, k))) params++;
+    else return false;
+  }
+  return (u64)t->coef == factor && (params == 2 || !t->stride[params]);
+}
+
+static bool has_one_trip(const VecFn *f, u32 head, u32 axis) {
+  const LoopNode *n = vnode(f, loop_trips_of(f->fn, head, axis));
+  return n->op == LOOP_CONST && n->imm == 1;
+}
+
+/* Of a loop over several axes: does the access go along with the number of the element. */
+static VAccess kind_over_axes(const VecFn *f, const LoopNode *n, u32 head) {
+  u32 axes = vnode(f, head)->a, seen = 0, wanted = 0;
+  for (u32 k = 0; k < axes; k++) wanted |= has_one_trip(f, head, k) ? 0 : 1u << k;
+  for (u32 i = 0; i < n->count; i++) {
+    const LoopTerm *t = &loop_terms(f->fn, n)[i];
+    const LoopNode *v = t->var ? vnode(f, t->var) : NULL;
+    if (!v || v->op != LOOP_INDEX || v->a != head) continue;
+    if (seen >> v->b & 1 || !counts_rows(f, t, head, v->b)) return VA_GATHER;
+    seen |= 1u << v->b;
+  }
+  return !seen ? VA_SAME : (seen & wanted) == wanted ? VA_UNIT : VA_GATHER;
+}
+
 /* How an access in the body first … last of a vector loop goes along with its index. */
 VAccess access_kind(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last) {
   VAccess kind = VA_SAME;
+  if (vnode(f, head)->a > 1) kind = kind_over_axes(f, n, head);
+  if (kind == VA_GATHER) return kind;
+  bool several = vnode(f, head)->a > 1;
   for (u32 i = 0; i < n->count; i++) {
     const LoopTerm *t = &loop_terms(f->fn, n)[i];
     if (!t->var) continue;
     const LoopNode *v = vnode(f, t->var);
     if (v->op == LOOP_INDEX) {
-      if (v->a != head) continue;
+      if (v->a != head || several) continue;
       kind = kind != VA_SAME ? VA_GATHER : t->coef == 1 && !t->stride[0] && !t->stride[1] ? VA_UNIT : VA_STRIDED;
     } else if (v->op != LOOP_PARAM && v->op != LOOP_CONST && v->op != LOOP_RESULT && v->op != LOOP_CARRY && f->where[t->var] >= first && f->where[t->var] <= last) {
       kind = VA_GATHER;
@@ -205,9 +240,10 @@ void begin_streams(VecFn *f, u32 registers) {
       loop_each_operand(f->fn, n, want, f);
     }
   }
-  for (u32 pos = f->inside_first; pos <= f->inside_last && !f->failed; pos++) { /* what does not change with the loop */
+  for (u32 pos = f->inside_first; pos <= f->inside_last && !f->failed; pos++) { /* what does not change with the loop; a check may guard what is behind it */
     u32 id = f->fn->body.data[pos];
     const LoopNode *n = vnode(f, id);
+    if (n->op == LOOP_CHECK) break;
     if (n->op == LOOP_LOAD && stream_of(f, n)->kind == VA_SAME && !is_stored(f, n->a)) f->spread[id] = load(f, n);
   }
 }
@@ -226,6 +262,7 @@ VReg operand(VecFn *f, u32 id) {
   if (!id) return 0;
   const LoopNode *n = vnode(f, id);
   if (n->op == LOOP_CONST) return lower_constant(f, (LoopType)n->type, n->imm);
+  if (is_vector_index(f, id) && vnode(f, f->vector_head)->a > 1) return refuse(f, "an index of several axes as a value"), 0;
   if (is_vector_index(f, id)) return f->value[id] ? f->value[id] : (f->value[id] = own_index(f));
   if (f->vector_head) {
     if (f->spread[id]) return f->spread[id];
@@ -286,6 +323,7 @@ static u8 scale_of(u32 bytes) { return bytes == 8 ? 3 : bytes == 4 ? 2 : bytes =
 static bool fits(const VecFn *f, i64 v) { return v == (i32)v || (refuse((VecFn *)(uintptr_t)f, "a constant index that is too large"), false); }
 
 static VReg gather_index(VecFn *f, const LoopNode *n) {
+  if (vnode(f, f->vector_head)->a > 1) return refuse(f, "places of their own in a loop of several axes"), 0;
   u8 length = length_of(8, f->lanes);
   VReg sum = 0;
   for (u32 i = 0; i < n->count; i++) {
@@ -456,6 +494,7 @@ void statement(VecFn *f, u32 id) {
       if (n->op == LOOP_STORE) store(f, n);
       else f->value[id] = load(f, n);
       return;
+    case LOOP_FORM_CHECK: check(f, n); return;
     default: refuse(f, "control flow"); return;
   }
 }

@@ -21,23 +21,23 @@ static VReg new_reg(VecFn *f, VInfo i) {
 VReg new_vec(VecFn *f) { return new_reg(f, (VInfo){0}); }
 VReg new_mask(VecFn *f) { return new_reg(f, (VInfo){.mask = 1}); }
 
-static VReg pool_reg(VecFn *f, u32 at, u32 bytes) {
-  for (VReg r = 1; r < f->regs.count; r++)
-    if (f->regs.data[r].place == VP_POOL && f->regs.data[r].at == at && f->regs.data[r].bytes == bytes) return r;
-  return new_reg(f, (VInfo){.place = VP_POOL, .at = at, .bytes = (u8)bytes});
+static VReg pool_reg(VecFn *f, const void *from, u32 length, u32 bytes) {
+  return new_reg(f, (VInfo){.place = VP_POOL, .at = asm_append(&f->as, from, length), .bytes = (u8)bytes});
 }
 
 VReg new_const(VecFn *f, u64 bits, u32 bytes) {
   u8 all[32];
+  u32 at = (u32)((bits ^ bytes) * 0x9E3779B97F4A7C15u >> 56), tries = 0;
+  VConst *c = &f->consts[at & (CONST_PLACES - 1)];
+  for (; tries < 8 && c->bytes; tries++, c = &f->consts[(at + tries) & (CONST_PLACES - 1)])
+    if (c->bits == bits && c->bytes == bytes) return c->reg;
   for (u32 i = 0; i < sizeof all; i += bytes) memcpy(all + i, &bits, bytes);
-  u32 length = f->evex ? bytes : sizeof all;
-  return pool_reg(f, asm_constant(&f->as, all, length, length), bytes);
+  VReg r = pool_reg(f, all, f->evex ? bytes : sizeof all, bytes);
+  if (!c->bytes) *c = (VConst){bits, bytes, r};
+  return r;
 }
 
-VReg new_pool(VecFn *f, const void *bytes) {
-  u32 length = f->evex ? 64 : 32;
-  return pool_reg(f, asm_constant(&f->as, bytes, length, length), 0);
-}
+VReg new_pool(VecFn *f, const void *bytes) { return pool_reg(f, bytes, f->evex ? 64 : 32, 0); }
 
 VIns *put(VecFn *f, VIns i) {
   if (f->failed || !vec_push(f->alloc, &f->ins, i)) {

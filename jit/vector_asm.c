@@ -48,10 +48,8 @@ void asm_put(Asm *a, u32 label) {
   if (!a->failed) a->labels.data[label] = a->code.count;
 }
 
-u32 asm_constant(Asm *a, const void *bytes, u32 length, u32 align) {
-  for (u32 at = 0; at + length <= a->pool.count; at += align)
-    if (memcmp(a->pool.data + at, bytes, length) == 0) return at;
-  while (a->pool.count % align)
+u32 asm_append(Asm *a, const void *bytes, u32 length) {
+  while (a->pool.count % length)
     if (!vec_push(a->alloc, &a->pool, 0)) return a->failed = true, 0;
   u32 at = a->pool.count;
   for (u32 i = 0; i < length; i++)

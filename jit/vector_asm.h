@@ -79,7 +79,7 @@ void asm_free(Asm *a);
 /* Patches jumps and references, the pool lying at `code.count` rounded up to 64; false when memory was refused. */
 bool asm_finish(Asm *a);
 u32 asm_pool_at(const Asm *a); /* where the pool begins */
-u32 asm_constant(Asm *a, const void *bytes, u32 length, u32 align); /* its offset in the pool; equal ones are one */
+u32 asm_append(Asm *a, const void *bytes, u32 length); /* to the pool, aligned to its length, a power of two; its offset */
 
 u32 asm_label(Asm *a);
 void asm_put(Asm *a, u32 label);

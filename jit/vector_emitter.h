@@ -3,6 +3,7 @@
  *   vector.c         which kernels qualify, code memory, processors
  *   vector_loops.c   loops, reductions
  *   vector_access.c  addresses, loads and stores
+ *   vector_check.c   checks
  *   vector_ops.c     operations; vector_convert.c conversions, comparisons, selects
  *   vector_math.c    `math` expanded inline; calls of strip kernels for rare arguments
  *   vector_alloc.c   registers; vector_encode.c machine code
@@ -60,6 +61,8 @@ enum {
   G_JUMP,          /* x */
   G_LABEL,         /* x */
   G_TAIL,          /* K7 = the first RCX lanes; RAX is lost */
+  G_LOW,           /* RAX = its low RCX bits */
+  G_FIRST_BIT,     /* RAX = number of its lowest bit that is set */
   G_BYTE,          /* dst mem: a byte, zero-extended */
   G_BYTE_TO,       /* mem a */
   G_HALF,          /* dst mem: 16 bits */
@@ -90,6 +93,13 @@ typedef struct VIns {
   u64 x;
 } VIns;
 
+typedef struct VConst {
+  u64 bits;
+  u32 bytes; /* 0: empty */
+  VReg reg;
+} VConst;
+enum { CONST_PLACES = 256 }; /* power of two; what does not find a place near its own is not shared */
+
 typedef struct VSpan { /* a loop of the machine code */
   u32 first, last;
 } VSpan;
@@ -105,6 +115,15 @@ typedef struct VCold { /* rare arguments of a math function */
 
 /* Pairs of rows for 4 and 8 bytes stand next to each other. */
 static inline VecOp by_width(LoopType t, VecOp op) { return (VecOp)(op + (t == LT_F64 || t == LT_I64 || t == LT_U64)); }
+
+enum { HEADS_MOST = 16 };
+
+typedef struct VFail { /* a check that failed, behind the function's end: RAX has the lanes */
+  u32 label, number;
+  u32 heads[HEADS_MOST], count; /* around it */
+  u32 copy, lanes;   /* of the vector loop, when it stands in one */
+  bool vector;
+} VFail;
 
 typedef enum VAccess { VA_UNIT, VA_SAME, VA_STRIDED, VA_GATHER } VAccess;
 
@@ -131,12 +150,17 @@ typedef struct VecFn {
   VEC(VInfo) regs; /* 0 unused */
   VEC(VSpan) spans;
   VEC(VCold) cold;
+  VEC(VFail) fails;
+  u32 heads[HEADS_MOST], head_count; /* open serial loops */
+  u32 key_slot, done;   /* what the kernel returns; the label of its end */
   VEC(VStream) streams; /* of the vector loop at hand */
   VEC(u64) calls;       /* addresses */
+  VConst *consts;       /* by a hash of their bits */
   VEC(VReg) kept;       /* constants that have a register */
   u32 *where;           /* per node: position in the body; of a parameter: its number */
   u32 *end;             /* per body position of a head: its END */
-  VReg *value;          /* per node: in the scope at hand */
+  VReg *value;          /* per node: in the scope at hand: values[0], or of the copy that runs beside it */
+  VReg *values[2];
   VReg *spread;         /* per node: broadcast for the vector loop at hand */
   u32 *index_slot;      /* per node: of a serial loop's index, in the frame; 0 none */
   u32 frame;            /* bytes */
@@ -223,6 +247,10 @@ void begin_streams(VecFn *f, u32 registers); /* before the loop: addresses in at
 void step_streams(VecFn *f);
 VAccess access_kind(const VecFn *f, const LoopNode *access, u32 head, u32 first, u32 last);
 void call_words(VecFn *f, u64 fn, u32 state, u64 second, u64 third); /* fn(frame + state, second, third) */
+
+/* vector_check.c: the first check that fails ends the kernel: what it wrote means nothing then. */
+void check(VecFn *f, const LoopNode *n);
+void emit_fails(VecFn *f);
 
 /* vector_loops.c */
 void emit_body(VecFn *f, u32 first, u32 last);

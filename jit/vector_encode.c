@@ -260,6 +260,8 @@ static void general(VecFn *f, const VIns *i) {
       asm_bzhi(a, RAX, RAX, RCX);
       asm_mask(a, K_KFROM, 7, RAX, 0);
       return;
+    case G_LOW: asm_bzhi(a, RAX, RAX, RCX); return;
+    case G_FIRST_BIT: asm_tzcnt(a, RAX, RAX); return;
     case G_BYTE: asm_zero_extend_byte(a, i->dst, i->mem.base, i->mem.index, i->mem.scale, i->mem.disp); return;
     case G_BYTE_TO: asm_save8(a, i->mem.base, i->mem.index, i->mem.scale, i->mem.disp, i->a); return;
     case G_HALF: asm_zero_extend_word(a, i->dst, i->mem.base, i->mem.index, i->mem.scale, i->mem.disp); return;
@@ -316,7 +318,6 @@ static void prologue(VecFn *f) {
 
 static void epilogue(VecFn *f) {
   Asm *a = &f->as;
-  asm_mov_imm(a, RAX, LOOP_KEY_NONE);
   asm_vzeroupper(a);
   asm_lea(a, RSP, RBP, NO_INDEX, 0, -40);
   for (u32 k = 5; k-- > 0;) asm_pop(a, pushed[k]);

@@ -8,12 +8,13 @@
 
 #include "jit/vector_emitter.h"
 
-enum { LANE_BYTES = 256, COPIES_MOST = 16, CHEAP = 8, MIDDLE = 24 };
+enum { LANE_BYTES = 256, COPIES_MOST = 16, SHORT_TRIPS = 4, CHEAP = 8, MIDDLE = 24 };
 
 typedef struct VLoop {
   u32 head, first, last; /* positions of the body */
   u32 lanes, copies;
   u32 tail_lanes;        /* of what is left: `lanes` masked, 1, or 0: nothing is left */
+  bool pairs;            /* long bodies: two copies side by side, statement by statement, since one is mostly waiting for itself */
 } VLoop;
 
 typedef struct VFold {
@@ -35,7 +36,7 @@ static u32 body_node(const VecFn *f, u32 pos) { return f->fn->body.data[pos]; }
 static bool is_straight(const VecFn *f, u32 first, u32 last) {
   for (u32 pos = first; pos <= last; pos++) {
     switch (loop_op_form((LoopOp)vnode(f, body_node(f, pos))->op)) {
-      case LOOP_FORM_HEAD: case LOOP_FORM_MARK: case LOOP_FORM_CHECK: case LOOP_FORM_CALL: case LOOP_FORM_EXIT: case LOOP_FORM_PREFIX: return false;
+      case LOOP_FORM_HEAD: case LOOP_FORM_MARK: case LOOP_FORM_CALL: case LOOP_FORM_EXIT: case LOOP_FORM_PREFIX: return false;
       default: break;
     }
   }
@@ -100,6 +101,8 @@ static bool shape_of(VecFn *f, VLoop *l) {
   l->lanes = (f->evex ? 64 : 32) / bytes;
   l->copies = strided || cost > MIDDLE ? 1 : cost > CHEAP ? 2 : 4;
   if (f->level->unroll) l->copies = strided ? 1 : f->level->unroll;
+  l->pairs = !strided && cost > MIDDLE;
+  if (l->pairs && l->copies == 1) l->copies = 2;
   l->tail_lanes = f->evex ? l->lanes : 1;
   if (strided && !f->evex) l->lanes = l->copies = 1, l->tail_lanes = 0;
   return !f->failed;
@@ -110,6 +113,22 @@ static bool shape_of(VecFn *f, VLoop *l) {
 static void forget(VecFn *f, const VLoop *l) {
   const LoopNode *h = vnode(f, l->head);
   for (u32 axis = 0; axis < h->a; axis++) f->value[loop_index_of(l->head, axis)] = 0;
+}
+
+static void use_copy(VecFn *f, u32 copy, u32 beside) {
+  f->copy = copy;
+  f->value = f->values[beside];
+}
+
+/* Copies `copy` and the next; what they give is found in values[0] and values[1]. */
+static void emit_pair(VecFn *f, const VLoop *l, u32 copy) {
+  for (u32 k = 0; k < 2; k++) use_copy(f, copy + k, k), forget(f, l);
+  for (u32 pos = l->first; pos <= l->last && !f->failed; pos++)
+    for (u32 k = 0; k < 2 && vnode(f, body_node(f, pos))->op != LOOP_YIELD; k++) {
+      use_copy(f, copy + k, k);
+      statement(f, body_node(f, pos));
+    }
+  use_copy(f, copy, 0);
 }
 
 static void emit_copy(VecFn *f, const VLoop *l, u32 copy) {
@@ -164,6 +183,15 @@ static void begin_block(VecFn *f, const VLoop *l, VFold *r) {
 static void fold_copy(VecFn *f, const VLoop *l, VFold *r, u32 copy) {
   emit_copy(f, l, copy);
   if (!f->failed) update(f, r->acc[copy], lower_op(f, r->op, r->type, r->acc[copy], element(f, r), 0));
+}
+
+static void fold_pair(VecFn *f, const VLoop *l, VFold *r, u32 copy) {
+  emit_pair(f, l, copy);
+  for (u32 k = 0; k < 2 && !f->failed; k++) {
+    use_copy(f, copy + k, k);
+    update(f, r->acc[copy + k], lower_op(f, r->op, r->type, r->acc[copy + k], element(f, r), 0));
+  }
+  use_copy(f, copy, 0);
 }
 
 /* What is left of an exact reduction on masked vectors: absent lanes take the identity. */
@@ -266,9 +294,12 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r) {
   u32 begin = f->ins.count;
   g_put(f, top);
   for (u32 k = 0; k < l->copies; k++) {
-    if (r) fold_copy(f, l, r, k);
+    bool pair = l->pairs && k + 1 < l->copies;
+    if (pair && r) fold_pair(f, l, r, k++);
+    else if (pair) emit_pair(f, l, k++);
+    else if (r) fold_copy(f, l, r, k);
     else emit_copy(f, l, k);
-    step_streams(f);
+    if (!l->pairs) step_streams(f);
   }
   g_alu_imm(f, ALU_ADD, R15, step);
   g_alu(f, ALU_CMP, R15, R14);
@@ -336,6 +367,10 @@ static void bounds(VecFn *f, const VLoop *l) {
     g_load(f, R14, RSP, (i32)f->hi_slot);
   } else {
     word_to(f, R14, loop_trips_of(f->fn, l->head, 0));
+    for (u32 axis = 1; axis < vnode(f, l->head)->a; axis++) {
+      word_to(f, RAX, loop_trips_of(f->fn, l->head, axis));
+      put(f, (VIns){.op = G_IMUL, .dst = R14, .a = RAX});
+    }
     g_imm(f, R15, 0);
   }
 }
@@ -425,10 +460,6 @@ static void ordered_blocks(VecFn *f, VLoop *l, VFold *r, VReg result) {
 static void reduce_loop(VecFn *f, VLoop *l) {
   VFold r = {0};
   u32 none = g_label(f), done = g_label(f), id = loop_result_of(f->fn, l->head, 0);
-  if (vnode(f, l->head)->a != 1) {
-    refuse(f, "a reduction over several axes");
-    return;
-  }
   if (!shape_of(f, l) || !fold_of(f, l, &r)) return;
   fold_shape(f, l, &r);
   VReg result = new_vec(f);
@@ -454,6 +485,17 @@ static void reduce_loop(VecFn *f, VLoop *l) {
 
 /* ---- serial loops ---------------------------------------------------------------------------- */
 
+/* A few trips that store to one place: results that are single numbers. */
+static bool is_short(const VecFn *f, const VLoop *l) {
+  u32 trips = loop_trips_of(f->fn, l->head, 0);
+  if (vnode(f, trips)->op != LOOP_CONST || vnode(f, trips)->imm > SHORT_TRIPS) return false;
+  for (u32 pos = l->first; pos <= l->last; pos++) {
+    const LoopNode *n = vnode(f, body_node(f, pos));
+    if (n->op == LOOP_STORE && access_kind(f, n, l->head, l->first, l->last) != VA_UNIT) return true;
+  }
+  return vnode(f, trips)->imm == 1;
+}
+
 static void serial_loop(VecFn *f, u32 head, u32 first, u32 last) {
   const LoopNode *n = vnode(f, head);
   if ((n->op != LOOP_PAR && n->op != LOOP_FOR) || n->a != 1 || n->b) {
@@ -475,7 +517,10 @@ static void serial_loop(VecFn *f, u32 head, u32 first, u32 last) {
   g_jcc(f, CC_GE, done);
   u32 begin = f->ins.count;
   g_put(f, top);
+  if (f->head_count == HEADS_MOST) refuse(f, "loops that nest too deeply");
+  else f->heads[f->head_count++] = head;
   emit_body(f, first, last);
+  if (!f->failed) f->head_count--;
   g_load(f, RAX, RSP, (i32)slot);
   g_alu_imm(f, ALU_ADD, RAX, 1);
   g_save(f, RSP, (i32)slot, RAX);
@@ -497,6 +542,7 @@ void emit_body(VecFn *f, u32 first, u32 last) {
     VLoop l = {.head = id, .first = pos + 1, .last = end - 1};
     bool straight = end > pos + 1 && is_straight(f, pos + 1, end - 1);
     if (n->op == LOOP_REDUCE && straight) reduce_loop(f, &l);
+    else if (straight && (n->op == LOOP_PAR || n->op == LOOP_FOR) && n->a == 1 && !n->b && is_short(f, &l)) serial_loop(f, id, pos + 1, end - 1);
     else if (straight && (n->op == LOOP_PAR || n->op == LOOP_FOR) && n->a == 1 && !n->b) vector_loop(f, &l);
     else if (n->op == LOOP_PAR || n->op == LOOP_FOR) serial_loop(f, id, pos + 1, end - 1);
     else refuse(f, "control flow");

@@ -250,10 +250,9 @@ static void labels_and_constants_are_found(void **state) {
   u32 top = asm_label(&a), end = asm_label(&a);
   asm_put(&a, top);
   asm_jcc(&a, CC_GE, end);
-  assert_int_equal(asm_constant(&a, &one, 8, 8), 0);
-  u32 at = asm_constant(&a, &two, 8, 8);
+  assert_int_equal(asm_append(&a, &one, 4), 0);
+  u32 at = asm_append(&a, &two, 8);
   assert_int_equal(at, 8);
-  assert_int_equal(asm_constant(&a, &one, 8, 8), 0);
   u32 add = a.code.count;
   asm_vec(&a, &(VecIns){.op = V_RANGEPD, .length = L512, .dst = 1, .a = 2, .imm = 4, .mem = {.used = true, .pool = true, .broadcast = true, .disp = (i32)at}});
   u32 back = a.code.count;

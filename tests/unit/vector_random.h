@@ -11,7 +11,7 @@ typedef struct VectorRandom {
   RandomFn r;
   u32 palette;  /* 0: everything, 1: lanes of 4 bytes, 2: floats */
   u32 row, at;  /* indices: of the row (0: none), of the loop */
-  bool strides, maths;
+  bool strides, maths, checks, checked; /* one check: the least key is then the first that fails */
   u32 stored;
 } VectorRandom;
 
@@ -80,7 +80,27 @@ static u32 vector_load(VectorRandom *v) {
   return loop_load(r->fn, r->in[which], constant, terms, count);
 }
 
+/* Checks that hold seldom or often; a gather behind one. */
+static void vector_check(VectorRandom *v) {
+  RandomFn *r = &v->r;
+  u32 kind = below(r, 4);
+  v->checked = true;
+  if (kind == 0 && v->palette != 1) {
+    u32 at = any(r, LT_I64), which = v->palette == 2 ? below(r, 2) : (u32[]){0, 1, 2, 3, 5}[below(r, 5)];
+    if (chance(r, 60)) at = loop_emit(r->fn, LOOP_AND, LT_I64, at, loop_const_i(r->fn, LT_I64, 255), 0);
+    loop_check(r->fn, LOOP_CHECK_INDEX, 3, at, loop_const_i(r->fn, LT_I64, 250), 0, NULL);
+    keep(r, loop_load(r->fn, r->in[which], 2, &(LoopTerm){.coef = 1, .var = at}, 1));
+  } else if (kind == 1) {
+    loop_check(r->fn, LOOP_CHECK_ZERO_DIV, 4, any(r, v->palette == 1 ? LT_I32 : LT_I64), 0, 0, NULL);
+  } else if (kind == 2) {
+    loop_check(r->fn, (LoopCheck)(LOOP_CHECK_FIT_U8 + below(r, 5)), 1, any(r, v->palette == 1 || chance(r, 50) ? LT_F32 : LT_F64), 0, 0, NULL);
+  } else {
+    loop_check(r->fn, LOOP_CHECK_ASSERT, 2, loop_emit(r->fn, LOOP_OR, LT_I1, any(r, LT_I1), any(r, LT_I1), 0), 0, 0, NULL);
+  }
+}
+
 static void vector_body(VectorRandom *v, u32 count) {
+  if (v->checks && !v->checked && v->at && chance(&v->r, 30)) vector_check(v);
   for (u32 i = 0; i < count; i++) keep(&v->r, chance(&v->r, 25) ? vector_load(v) : vector_op(v));
 }
 
@@ -99,6 +119,37 @@ static void vector_store(VectorRandom *v) {
   loop_store(r->fn, r->out[which], 0, terms, count, any(r, t));
 }
 
+/* Over two or three axes that are one in memory, or one that is not there. */
+static void vector_fold_axes(VectorRandom *v, LoopReduce op, LoopType t) {
+  RandomFn *r = &v->r;
+  LoopFn *fn = r->fn;
+  u32 inner = 1 + below(r, 9), outer = below(r, 7), n = loop_const_i(fn, LT_I64, inner), trips[3] = {loop_const_i(fn, LT_I64, outer), n, n};
+  bool by_param = chance(r, 40), three = chance(r, 30);
+  if (by_param) trips[1] = r->k; /* at most 9 */
+  if (three) trips[0] = loop_const_i(fn, LT_I64, 1), trips[2] = trips[1], trips[1] = loop_const_i(fn, LT_I64, outer);
+  Scope s;
+  u32 head = loop_begin_reduce(fn, op, t, LOOP_ORDER_LANES, three ? 3 : 2, trips), before = v->at;
+  save(r, &s);
+  v->at = 0;
+  for (u32 i = 0; i < 3; i++) {
+    u32 which = v->palette == 2 ? below(r, 2) : v->palette == 1 ? (u32[]){1, 3, 4, 6}[below(r, 4)] : below(r, RANDOM_IN), count = 0;
+    LoopTerm terms[3];
+    terms[count] = (LoopTerm){.coef = by_param ? 1 : inner, .var = loop_index_of(head, three)};
+    if (by_param) terms[count].stride[0] = r->k;
+    count++;
+    terms[count++] = (LoopTerm){.coef = 1, .var = loop_index_of(head, three ? 2 : 1)};
+    if (v->row) terms[count++] = (LoopTerm){.coef = ROW_PITCH, .var = v->row};
+    keep(r, loop_load(fn, r->in[which], (i64)below(r, 5), terms, count));
+    vector_body(v, 1 + below(r, 3));
+  }
+  u32 value = any(r, t);
+  loop_yield(fn, 1, &value);
+  loop_end(fn);
+  v->at = before;
+  restore(r, &s);
+  keep(r, loop_result_of(fn, head, 0));
+}
+
 static void vector_fold(VectorRandom *v) {
   RandomFn *r = &v->r;
   LoopFn *fn = r->fn;
@@ -106,6 +157,10 @@ static void vector_fold(VectorRandom *v) {
   LoopReduce op = t == LT_I1 ? (LoopReduce)(LOOP_REDUCE_AND + below(r, 3)) : (LoopReduce)below(r, loop_is_float(t) ? 4 : 7);
   u32 trips = chance(r, 80) ? r->n : loop_const_i(fn, LT_I64, v->row ? below(r, 40) : below(r, 3900));
   Scope s;
+  if (chance(r, 20)) {
+    vector_fold_axes(v, op, t);
+    return;
+  }
   u32 head = loop_begin_reduce(fn, op, t, LOOP_ORDER_LANES, 1, &trips), before = v->at;
   save(r, &s);
   v->at = loop_index_of(head, 0);
@@ -147,6 +202,7 @@ static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
   v.palette = below(r, 3);
   v.strides = v.palette == 0 && chance(r, 40);
   v.maths = chance(r, 30);
+  v.checks = chance(r, 25);
   for (u32 i = 0; i < RANDOM_IN; i++) r->in[i] = loop_param_buffer(fn, in_names[i], random_in_types[i], LOOP_IN);
   for (u32 i = 0; i < RANDOM_OUT; i++) r->out[i] = loop_param_buffer(fn, out_names[i], random_out_types[i], LOOP_INOUT);
   r->n = loop_param(fn, "n", LT_I64);
