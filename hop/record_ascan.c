@@ -33,7 +33,11 @@ static Outcome combine(AScan *s, ValueId first, const ValueId *a, const ValueId 
   if (o == OUT_GO) graph_at_end(g, parent);
   if (o == OUT_GO && !(join = graph_open(g))) o = OUT_FAIL;
   if (o == OUT_GO && (!(args[0] = with_values(s, a)) || !(args[1] = with_values(s, b)))) o = OUT_FAIL;
+  RecCellSet cells = {0};
+  if (o == OUT_GO && !rec_cells_save(r, &cells)) o = OUT_FAIL;
   if (o == OUT_GO) o = rec_call(r, s->f, args, NULL, 2, &result);
+  if (o == OUT_GO) o = rec_cells_none(r, &cells, "associative_scan");
+  rec_cells_free(r, &cells);
   if (o == OUT_GO && (!(result = av_force(r, result)) || !av_leaves(r, result, &leaves))) o = OUT_FAIL;
   if (o == OUT_GO && (!av_same_tree(r, s->tree, result) || leaves.count != s->count))
     o = rec_stuck(r, REASON_raises, "associative_scan: f gives %s of another structure than the items", av_kind_text(r, result));

@@ -79,33 +79,26 @@ Outcome record_construct_call(Recorder *r, u32 op, const Av *params, Av *out) {
   return rec_call(r, params[0], args, NULL, xs->count, out);
 }
 
-Outcome record_cond(Recorder *r, u32 op, const Av *params, Av *out) {
-  (void)op;
+/* Both functions into blocks of their own. `*again`: they write variables that were not in the set. */
+static Outcome cond_once(Recorder *r, const Av *params, const Av *args, u32 n, ValueId cond, RecCellSet *cells, bool *again, Av *out) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
-  Av args[64], results[2] = {0, 0}, p = av_force(r, params[0]);
-  u32 n = av_at(r, params[3])->count;
-  if (!p) return OUT_FAIL;
-  if (n > COUNT_OF(args)) return rec_stuck(r, REASON_graph_size, "many operands");
-  for (u32 i = 0; i < n; i++) args[i] = av_item(r, params[3], i);
-  ValueId cond = av_value(r, p);
-  if (!cond || value_type(g, cond)->rank || value_type(g, cond)->dtype != DT_bool) return rec_stuck(r, REASON_raises, "cond: the predicate must be a bool of rank 0");
-  /* A known predicate is no other case: what the functions give must agree, and graph_simplify takes the arm that is not taken out. */
+  Av results[2] = {0, 0};
   BlockId parent = g->at, blocks[2];
   ValueVec values[2] = {{0}, {0}};
   RecState base;
   if (!rec_save(r, &base)) return OUT_FAIL;
-  Outcome o = OUT_GO;
+  Outcome o = rec_cells_save(r, cells) ? OUT_GO : OUT_FAIL;
   for (u32 k = 0; k < 2 && o == OUT_GO; k++) {
     rec_restore(r, &base);
     if (!(blocks[k] = graph_open(g))) o = OUT_FAIL;
     if (o == OUT_GO) o = rec_call(r, params[1 + k], args, NULL, n, &results[k]);
-    for (u32 i = 0; i < r->cells.count && o == OUT_GO; i++)
-      if (r->cells.data[i].dirty && !(i < base.ncells && base.cells[i].dirty && base.cells[i].value == r->cells.data[i].value) && r->cells.data[i].source)
-        o = rec_stuck(r, REASON_construct_body, "a function of cond writes a variable");
+    if (o == OUT_GO) o = rec_cells_grow(r, cells, again);
+    if (o == OUT_GO && !*again && !(results[k] = rec_cells_with(r, cells, results[k]))) o = OUT_FAIL;
     if (o == OUT_GO) o = leaf_values(r, results[k], &values[k]);
     if (o == OUT_GO) graph_at_end(g, parent);
   }
+  if (o == OUT_GO && *again) goto done;
   if (o == OUT_GO && !av_same_tree(r, results[0], results[1]))
     o = rec_stuck(r, REASON_raises, "cond: the functions give %s and %s", av_kind_text(r, results[0]), av_kind_text(r, results[1]));
   for (u32 i = 0; i < values[0].count && o == OUT_GO; i++) { /* a weak result takes the other's dtype */
@@ -131,12 +124,52 @@ Outcome record_cond(Recorder *r, u32 op, const Av *params, Av *out) {
     rec_restore(r, &base);
     NodeId node = graph_cond(g, cond, blocks[0], blocks[1]);
     for (u32 i = 0; node && i < values[0].count; i++) values[0].data[i] = node_result(g, node, i);
-    o = node ? made(r, with_values(r, results[0], values[0].data, values[0].count), out) : OUT_FAIL;
+    Av both = node ? with_values(r, results[0], values[0].data, values[0].count) : 0;
+    o = both ? rec_cells_take(r, cells, both, out) : OUT_FAIL;
     r->vm->counters.at[STAT_constructs]++;
   }
+done:
   rec_state_free(r, &base);
   vec_free(alloc, &values[0]);
   vec_free(alloc, &values[1]);
+  return o;
+}
+
+enum { BODY_TRIES = 6 };
+
+Outcome record_cond(Recorder *r, u32 op, const Av *params, Av *out) {
+  (void)op;
+  Graph *g = r->g;
+  Av args[64], p = av_force(r, params[0]);
+  u32 n = av_at(r, params[3])->count;
+  if (!p) return OUT_FAIL;
+  if (n > COUNT_OF(args)) return rec_stuck(r, REASON_graph_size, "many operands");
+  for (u32 i = 0; i < n; i++) args[i] = av_item(r, params[3], i);
+  ValueId cond = av_value(r, p);
+  if (!cond || value_type(g, cond)->rank || value_type(g, cond)->dtype != DT_bool) return rec_stuck(r, REASON_raises, "cond: the predicate must be a bool of rank 0");
+  /* A known predicate is no other case: what the functions give must agree, and graph_simplify takes the arm that is not taken out. */
+  RecCellSet cells = {0};
+  Outcome o = OUT_GO;
+  for (u32 try = 0; o == OUT_GO; try++) {
+    if (try == BODY_TRIES) o = rec_stuck(r, REASON_construct_body, "functions of cond that write many variables");
+    if (o == OUT_GO) o = rec_cells_find(r, &cells);
+    if (o != OUT_GO) break;
+    RecMark mark = rec_mark(r);
+    RecState state;
+    bool again = false;
+    if (!rec_save(r, &state)) {
+      o = OUT_FAIL;
+      break;
+    }
+    o = cond_once(r, params, args, n, cond, &cells, &again, out);
+    if (o == OUT_GO && again) {
+      rec_rollback(r, &mark);
+      rec_restore(r, &state);
+    }
+    rec_state_free(r, &state);
+    if (!again) break;
+  }
+  rec_cells_free(r, &cells);
   return o;
 }
 
@@ -203,6 +236,7 @@ typedef struct LoopSpec {
   ValueId bound;  /* counted: hi; bounded: max_steps */
   bool counted;   /* by the number in front of the state alone */
   bool bounded;   /* by that number as well as by the test */
+  RecCellSet *cells; /* carried behind the state */
 } LoopSpec;
 
 static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeVec *dtypes, bool *again, Av *out) {
@@ -213,6 +247,8 @@ static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeV
   Outcome o = carry_types(r, c);
   BlockId cond = o == OUT_GO ? graph_open(g) : 0;
   if (!cond || !(state = carry_params(r, cond, s->tree, c))) return OUT_FAIL;
+  state = rec_cells_enter(r, s->cells, state);
+  if (!rec_cells_save(r, s->cells)) return OUT_FAIL;
   if (s->counted) {
     Av less, hi = av_num(r, s->bound);
     o = rec_binary(r, BC_lt, av_item(r, state, 0), hi, &less);
@@ -229,10 +265,13 @@ static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeV
     o = rec_binary(r, BC_lt, av_item(r, state, 0), hi, &less);
     if (o == OUT_GO && !(more = graph_op2(g, OP_logical_and, more, av_value(r, less)))) o = OUT_FAIL;
   }
+  if (o == OUT_GO) o = rec_cells_none(r, s->cells, s->who);
   if (o == OUT_GO && !graph_close(g, TERM_yield, &more, 1, 0)) o = OUT_FAIL;
   BlockId body = o == OUT_GO ? graph_open(g) : 0;
   if (o != OUT_GO) return o;
   if (!body || !(state = carry_params(r, body, s->tree, c))) return OUT_FAIL;
+  state = rec_cells_enter(r, s->cells, state);
+  if (!rec_cells_save(r, s->cells)) return OUT_FAIL;
   if (s->counted || s->bounded) {
     Av args[2] = {av_item(r, state, 0), av_item(r, state, 1)}, step, one = av_const(r, value_weak_i64(1));
     o = s->counted ? rec_call(r, s->body, args, NULL, 2, &result) : rec_call(r, s->body, &args[1], NULL, 1, &result);
@@ -242,6 +281,13 @@ static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeV
   } else {
     o = rec_call(r, s->body, &state, NULL, 1, &result);
   }
+  bool grown = false;
+  if (o == OUT_GO) o = rec_cells_grow(r, s->cells, &grown);
+  if (o == OUT_GO && grown) {
+    *again = true;
+    return OUT_GO;
+  }
+  if (o == OUT_GO && !(result = rec_cells_with(r, s->cells, result))) o = OUT_FAIL;
   if (o == OUT_GO) o = carry_next(r, s->who, s->tree, result, c, &next, again);
   if (o == OUT_GO && *again) {
     dtypes->count = 0;
@@ -261,25 +307,48 @@ static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeV
   return o;
 }
 
-static Outcome record_loop(Recorder *r, const LoopSpec *s, Av *out) {
+/* The cells of the set that are new since the last try go behind the state: their values are leaves of it. */
+static Outcome carry_cells(Recorder *r, RecCellSet *cells, u32 *known, Av tree, Av *both, Carry *c) {
+  Outcome o = rec_cells_find(r, cells);
+  for (; *known < cells->count && o == OUT_GO; ++*known) o = leaf_values(r, r->cells.data[cells->cells[*known]].value, &c->init);
+  if (o == OUT_GO && !(*both = rec_cells_with(r, cells, tree))) o = OUT_FAIL;
+  return o;
+}
+
+static Outcome record_loop(Recorder *r, const LoopSpec *given, Av *out) {
   Carry c = {0};
   DTypeVec dtypes = {0};
-  Outcome o = leaf_values(r, s->tree, &c.init);
-  for (u32 try = 0; try < 3 && o == OUT_GO; try++) {
+  RecCellSet cells = {0};
+  LoopSpec s = *given;
+  u32 known = 0;
+  s.cells = &cells;
+  Outcome o = leaf_values(r, given->tree, &c.init);
+  for (u32 try = 0; try < BODY_TRIES && o == OUT_GO; try++) {
+    if ((o = carry_cells(r, &cells, &known, given->tree, &s.tree, &c)) != OUT_GO) break;
     RecMark mark = rec_mark(r);
+    RecState state;
     bool again = false;
-    o = record_loop_once(r, s, &c, &dtypes, &again, out);
+    if (!rec_save(r, &state)) {
+      o = OUT_FAIL;
+      break;
+    }
+    Av both = 0;
+    dtypes.count = 0;
+    o = record_loop_once(r, &s, &c, &dtypes, &again, &both);
+    u16 reason = r->reason;
+    if (o == OUT_STUCK || (o == OUT_GO && again)) rec_rollback(r, &mark);
+    if (o != OUT_FAIL) rec_restore(r, &state);
+    r->reason = reason;
+    rec_state_free(r, &state);
     if (o == OUT_GO && !again) {
+      o = rec_cells_take(r, &cells, both, out);
       r->vm->counters.at[STAT_constructs]++;
       break;
     }
-    if (o == OUT_FAIL) break;
-    u16 reason = r->reason;
-    rec_rollback(r, &mark);
-    r->reason = reason;
-    if (o == OUT_GO) strengthen(r, &c, &dtypes);
-    if (o == OUT_GO && try == 2) o = rec_stuck(r, REASON_raises, "%s: the state does not keep its types", s->who);
+    if (o == OUT_GO && dtypes.count) strengthen(r, &c, &dtypes);
+    if (o == OUT_GO && try + 1 == BODY_TRIES) o = rec_stuck(r, REASON_raises, "%s: the state does not keep its types", s.who);
   }
+  rec_cells_free(r, &cells);
   vec_free(&r->vm->alloc, &dtypes);
   carry_free(r, &c);
   return o;
@@ -381,15 +450,26 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
   }
   if (o == OUT_GO && length == DIM_NONE && (!is_given(r, params[3]) || !av_dim(r, params[3], &length)))
     o = rec_stuck(r, REASON_raises, "scan: without xs it needs a length");
-  for (u32 try = 0; try < 3 && o == OUT_GO; try++) {
+  RecCellSet cells = {0};
+  u32 known = 0;
+  const Av given = tree;
+  for (u32 try = 0; try < BODY_TRIES && o == OUT_GO; try++) {
+    if ((o = carry_cells(r, &cells, &known, given, &tree, &c)) != OUT_GO) break;
     RecMark mark = rec_mark(r);
-    bool again = false;
+    RecState state;
+    bool again = false, grown = false;
+    if (!rec_save(r, &state)) {
+      o = OUT_FAIL;
+      break;
+    }
     ValueVec params_x = {0}, next = {0};
     u8 dtypes[64] = {0};
     Av carry = 0, item = 0, result = 0;
     o = carry_types(r, &c);
     BlockId body = o == OUT_GO ? graph_open(g) : 0;
     if (!body || !(carry = carry_params(r, body, tree, &c))) o = OUT_FAIL;
+    if (o == OUT_GO) carry = rec_cells_enter(r, &cells, carry);
+    if (o == OUT_GO && !rec_cells_save(r, &cells)) o = OUT_FAIL;
     for (u32 i = 0; i < items.count && o == OUT_GO; i++) {
       ArrayType t = *value_type(g, items.data[i]);
       t.rank--;
@@ -404,7 +484,10 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
       result = av_force(r, result);
       if (av_at(r, result)->kind != AV_LIST || av_at(r, result)->count != 2) o = rec_stuck(r, REASON_raises, "scan: f must give a list (carry, y)");
     }
-    if (o == OUT_GO) o = carry_next(r, "scan", tree, av_item(r, result, 0), &c, &next, &again);
+    if (o == OUT_GO) o = rec_cells_grow(r, &cells, &grown);
+    Av after = o == OUT_GO && !grown ? rec_cells_with(r, &cells, av_item(r, result, 0)) : 0;
+    if (o == OUT_GO && !grown) o = after ? carry_next(r, "scan", tree, after, &c, &next, &again) : OUT_FAIL;
+    again |= grown;
     if (o == OUT_GO && again) {
       for (u32 i = 0; i < next.count && i < COUNT_OF(dtypes); i++) {
         const ArrayType *a = type_of(g, c.types.data[i]), *b = value_type(g, next.data[i]);
@@ -430,19 +513,30 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
         pair[0] = with_values(r, tree, next.data, carried);
         pair[1] = with_values(r, y, next.data + carried, next.count - carried);
       }
-      if (o == OUT_GO) o = node && pair[0] && pair[1] ? made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
+      if (o == OUT_GO && (!pair[0] || !pair[1])) o = OUT_FAIL;
+      if (o == OUT_GO) {
+        rec_restore(r, &state);
+        o = rec_cells_take(r, &cells, pair[0], &pair[0]);
+      }
+      if (o == OUT_GO) o = made(r, av_items(r, AV_LIST, pair, 2), out);
       r->vm->counters.at[STAT_constructs]++;
     }
     vec_free(alloc, &params_x);
     vec_free(alloc, &next);
-    if (o == OUT_FAIL || (o == OUT_GO && !again)) break;
+    if (o == OUT_FAIL || (o == OUT_GO && !again)) {
+      rec_state_free(r, &state);
+      break;
+    }
     u16 reason = r->reason;
     rec_rollback(r, &mark);
+    rec_restore(r, &state);
+    rec_state_free(r, &state);
     r->reason = reason;
     for (u32 i = 0; i < c.init.count && o == OUT_GO && i < COUNT_OF(dtypes); i++)
       if (dtypes[i]) c.init.data[i] = weak_as(r, c.init.data[i], dtypes[i]);
-    if (o == OUT_GO && try == 2) o = rec_stuck(r, REASON_raises, "scan: the carry does not keep its types");
+    if (o == OUT_GO && try + 1 == BODY_TRIES) o = rec_stuck(r, REASON_raises, "scan: the carry does not keep its types");
   }
+  rec_cells_free(r, &cells);
   carry_free(r, &c);
   vec_free(alloc, &items);
   return o;

@@ -277,16 +277,25 @@ WeftStatus eager_random_exponential(Vm *vm, Value *args, Value *out) {
 
 /* ---- the global stream: a key from the seed; each draw takes the next derived key ------------------------- */
 
+static Key drawn_key(u64 seed, u64 n) { return derived((Key){seed, 1}, n & ~((u64)1 << 63)); }
+
+WeftStatus eager_random_stream(Vm *vm, Value *args, Value *out) {
+  i64 seed = 0, n = 0;
+  TRY(args_int(vm, OP_random_stream, 0, args[0], &seed));
+  TRY(args_int(vm, OP_random_stream, 1, args[1], &n));
+  Key k = drawn_key((u64)seed, (u64)n);
+  return key_array(vm, &k, 1, true, out);
+}
+
 static Key next_key(Vm *vm) {
-  Stdlib *s = stdlib_of(vm);
-  return derived((Key){s->random_key, 1}, s->random_counter++ & ~((u64)1 << 63));
+  return drawn_key(vm->random_key, vm->random_counter++);
 }
 
 WeftStatus eager_seed(Vm *vm, Value *args, Value *out) {
   i64 n = 0;
   TRY(args_int(vm, OP_seed, 0, args[0], &n));
-  stdlib_of(vm)->random_key = (u64)n;
-  stdlib_of(vm)->random_counter = 0;
+  vm->random_key = (u64)n;
+  vm->random_counter = 0;
   *out = value_nil();
   return WEFT_OK;
 }

@@ -22,7 +22,6 @@ typedef struct Stdlib {
   /* result dtype when all operands are dense arrays of this dtype and shape, which is also the dtype computed in;
    * DT_NONE: the general path */
   u8 (*direct)[16];
-  u64 random_key, random_counter;   /* the global random stream */
 } Stdlib;
 
 static inline Stdlib *stdlib_of(Vm *vm) { return (Stdlib *)vm->stdlib_state; }

@@ -596,6 +596,7 @@ static bool infer_random(Infer *c) {
   switch (c->op) {
     case OP_random_key:
     case OP_random_fold_in:
+    case OP_random_stream:
       c->out->dtype = DT_i64;
       c->out->rank = 1;
       c->out->dims[0] = 2;

@@ -87,6 +87,10 @@ static bool journal_store(Vm *vm, const Graph *g, const Frame *frame, SourceId t
     value_drop(vm, old);
     return true;
   }
+  if (s->kind == SRC_host) {
+    random_state_write(vm, s->index, v);
+    return true;
+  }
   Value ref;
   if (s->kind != SRC_value || !source_read(vm, &g->guards, frame, s->parent, &ref) || ref.kind != V_REF) return false;
   Value old = ref.ref->value;

@@ -74,10 +74,32 @@ typedef struct RecReturn {
   Value konst; /* held by r->kept */
 } RecReturn;
 
+/* How a cell is found again once it was rolled back: the steps of its source, innermost first; none: made by the trace. */
+typedef struct RecCellStep {
+  u8 kind; /* SourceKind */
+  u32 index;
+  struct Module *module; /* global */
+} RecCellStep;
+typedef struct RecCellPath {
+  u32 cell, count;
+  RecCellStep steps[8];
+} RecCellPath;
+
+enum { CELL_SET_MAX = 8 };
+/* Cells that the body of a construct writes: carried beside its state. */
+typedef struct RecCellSet {
+  u32 count;
+  u32 cells[CELL_SET_MAX];
+  RecCellPath paths[CELL_SET_MAX];
+  Av *before; /* contents of all cells before the body, heap */
+  u32 before_count;
+} RecCellSet;
+
 typedef struct RecLoop {
   struct RecLoop *outer;
   u32 depth, extent;
   u32 els, end;   /* pcs of its back-edge and behind it */
+  u32 made_before; /* cells that stood before its body */
   VEC(RecLoc) locs;
   VEC(TypeId) types; /* of the carried leaves */
   BlockId body;
@@ -170,9 +192,8 @@ typedef struct Recorder {
   bool noted_types;     /* a carried type changed: the loop is tried again behind its first trip */
   bool back_edge;       /* the last step was a `loop` */
   RecLoop *widens;      /* a loop in which more sizes change than `free` says: tried again */
-  RecLoop *lacks;       /* a loop that has to carry cell `lacks_module`, `lacks_slot` as well */
-  struct Module *lacks_module;
-  u32 lacks_slot, lacks_cell;
+  RecLoop *lacks;       /* a loop that has to carry `lacks_cell` as well */
+  RecCellPath lacks_cell;
   bool lacks_return;    /* not a cell, but what it returns */
   RecLoc *lacks_rows;   /* of `lacks`: what has to be AV_ROWS there */
   u32 lifted_loops, lifted_ifs, cold_exits;
@@ -310,6 +331,23 @@ Outcome rec_weak_operands(Recorder *r, u32 op, const ValueId *operands, u32 n, V
 /* ---- module variables and refs ---- */
 Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell);
 Outcome rec_cell_ref(Recorder *r, Av ref, u32 *cell);
+void rec_cell_path(Recorder *r, u32 cell, RecCellPath *path);
+Outcome rec_cell_again(Recorder *r, const RecCellPath *path, u32 *cell);
+enum { HOST_random_key, HOST_random_counter }; /* ids of `host` sources */
+bool random_state_read(Vm *vm, u32 id, Value *out);
+void random_state_write(Vm *vm, u32 id, Value v);
+Outcome rec_random(Recorder *r, u32 op, const Av *params, Av *out);
+/* The body of a construct: find what it is known to write, save, carry rec_cells_with(tree), enter with the parameters, run,
+ * grow (then undo and try again), carry on rec_cells_with(result); take from the results behind it. */
+Outcome rec_cells_find(Recorder *r, RecCellSet *set);
+bool rec_cells_save(Recorder *r, RecCellSet *set);
+void rec_cells_undo(Recorder *r, const RecCellSet *set);
+void rec_cells_free(Recorder *r, RecCellSet *set);
+Outcome rec_cells_grow(Recorder *r, RecCellSet *set, bool *grown);
+Outcome rec_cells_none(Recorder *r, const RecCellSet *set, const char *who); /* stuck when something was written since the save */
+Av rec_cells_with(Recorder *r, const RecCellSet *set, Av tree);
+Av rec_cells_enter(Recorder *r, const RecCellSet *set, Av both);
+Outcome rec_cells_take(Recorder *r, const RecCellSet *set, Av both, Av *state);
 Av rec_cell_clean(Recorder *r, u32 cell); /* what was in it on entry; 0: not known any more */
 
 /* ---- lists in loops (record_rows.c) ---- */

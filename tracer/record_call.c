@@ -334,6 +334,9 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     case OP_zip: return of_zip(r, params[0], out);
     case OP_enumerate: return of_enumerate(r, params[0], out);
     case OP_array: return of_array(r, params[0], params[1], false, out);
+    case OP_seed:
+    case OP_rand:
+    case OP_randn: return rec_random(r, op, params, out);
     case OP_assert: return of_assert(r, params[0], out);
     case OP_str: return rec_text(r, params[0], av_const(r, value_nil()), out);
     case OP_range: {

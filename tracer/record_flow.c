@@ -18,14 +18,12 @@ Av *rec_loc_at(Recorder *r, const RecLoc *l) { return l->cell ? &r->cells.data[l
 
 Outcome rec_cell_write(Recorder *r, u32 cell, Av value) {
   for (RecLoop *l = r->loop; l; l = l->outer) {
-    bool carried = false;
+    bool carried = !r->cells.data[cell].source && cell >= l->made_before; /* a ref of one trip */
     for (u32 i = 0; i < l->locs.count && !carried; i++) carried = l->locs.data[i].cell && l->locs.data[i].index == cell;
     if (carried) continue;
     r->lacks = l;
     r->lacks_rows = NULL;
-    r->lacks_module = r->cells.data[cell].module;
-    r->lacks_slot = r->cells.data[cell].slot;
-    r->lacks_cell = cell;
+    rec_cell_path(r, cell, &r->lacks_cell);
     return rec_stuck(r, REASON_loop_types, "a loop writes a variable that it did not carry");
   }
   r->cells.data[cell].value = value;
@@ -680,6 +678,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
     }
     f->pc = body_pc;
     l->outer = r->loop;
+    l->made_before = r->cells.count;
     r->loop = l;
     r->back_edge = false;
     if (o == OUT_GO && e->kind == EXT_FOR) o = rec_next_item(r, ins_a(p->code[e->head]));
@@ -801,7 +800,7 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
         continue;
       }
       if (more) {
-        u32 cell = r->lacks_cell;
+        u32 cell;
         r->lacks = NULL;
         rec_state_free(r, &base);
         if (r->lacks_return) {
@@ -809,7 +808,7 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
           o = OUT_GO;
           continue;
         }
-        o = r->lacks_module ? rec_cell_global(r, r->lacks_module, r->lacks_slot, &cell) : cell < r->cells.count ? OUT_GO : OUT_STUCK;
+        o = rec_cell_again(r, &r->lacks_cell, &cell);
         if (o == OUT_GO && !add_loc(r, &l, true, cell)) o = OUT_FAIL;
         continue;
       }

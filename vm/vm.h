@@ -188,7 +188,8 @@ struct Vm {
   void *tape_state;
   const DeviceHooks *devices[DEVICE_MAX];
   void *device_state[DEVICE_MAX];
-  void *stdlib_state; /* random stream, library handles … */
+  u64 random_key, random_counter; /* the global random stream: its seed, and the number of the next draw */
+  void *stdlib_state; /* library handles … */
   void (*closers[8])(Vm *vm); /* called by vm_free, last first, before anything is freed */
   u32 closer_count;
   struct Module **modules;
