@@ -258,7 +258,22 @@ static void dump_region(void *ctx, const Place *p, const GuardEntry *e) {
   else if (r->print) r->print(r, d->out);
 }
 
+void weft_keep_log(WeftVM *w, bool runs) {
+  if (w) tracer_keep(w->vm, runs);
+}
+
+/* What needs no function: NULL, `what` is none of these. */
+static const char *dump_log(WeftVM *w, WeftValue *fn, const char *what) {
+  w->text.len = 0;
+  w->text.failed = false;
+  if (strcmp(what, "why") == 0) tracer_why(w->vm, fn ? fn->value : value_nil(), &w->text);
+  else if (!tracer_write(w->vm, what, &w->text)) return NULL;
+  return w->text.failed ? "" : buf_text(&w->text);
+}
+
 const char *weft_dump(WeftVM *w, WeftValue *fn, const char *what) {
+  const char *log = w && what ? dump_log(w, fn, what) : NULL;
+  if (log) return log;
   static const char *const known[] = {"graph", "guards", "loops", "mir", "asm", "ptx"};
   bool ok = false;
   for (u32 i = 0; i < COUNT_OF(known); i++) ok |= what && strcmp(what, known[i]) == 0;

@@ -175,7 +175,11 @@ WEFT_API WeftStatus weft_fail(WeftVM *vm, const char *kind, const char *message)
 
 /* Counter number `index`, from 0: its name and value; NULL behind the last. */
 WEFT_API const char *weft_stat_at(WeftVM *vm, unsigned index, double *value);
-/* What was compiled for a function: `what` is "graph", "guards", "loops", "mir", "asm" or "ptx". NULL: unknown `what`. */
+/* Keeps the log of capture at length from here on (16,384 events instead of 256) and counts what kernels move and compute;
+ * with `runs` each run of a compiled region as well. Before a program runs; costs time in every kernel. */
+WEFT_API void weft_keep_log(WeftVM *vm, bool runs);
+/* The log as text: `what` is "json", "chrome" (spans for about:tracing and Perfetto), or "why" (the last break or recompile;
+ * with a function all of its own). Else what was compiled for a function: `what` is "graph", "guards", "loops", "mir", "asm" or "ptx". NULL: unknown `what`. */
 WEFT_API const char *weft_dump(WeftVM *vm, WeftValue *function, const char *what);
 /* The name and version of this library, a line. */
 WEFT_API const char *weft_build(WeftVM *vm);

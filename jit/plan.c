@@ -308,12 +308,22 @@ static void free_region(Vm *vm, Region *r) { plan_free(vm, r->code); }
 
 const Plan *plan_of(const Region *r) { return r->run == run_region ? r->code : NULL; }
 
+static bool kernel_profile(const Region *r, u32 index, KernelProfile *out) {
+  const Plan *p = r->code;
+  if (index >= p->kernels.count) return false;
+  const PlanKernel *k = &p->kernels.data[index];
+  *out = (KernelProfile){.name = k->name, .runs = k->runs, .trips = k->trips, .bytes = k->bytes, .flops = k->flops, .nodes = k->nodes_count};
+  if (k->nodes_count) out->node = p->nodes.data[k->nodes_first];
+  return true;
+}
+
 void plan_install(Region *r, Plan *p) {
   r->code = p;
   r->nslots = p->slots.count;
   r->run = run_region;
   r->print = print_region;
   r->destroy = free_region;
+  r->kernel = kernel_profile;
   r->bytes = p->code_bytes + p->arena.total;
   r->kernels = p->kernels.count;
   r->natives = p->natives.count;

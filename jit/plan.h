@@ -84,6 +84,7 @@ struct PlanKernel {
   u32 nodes_first, nodes_count; /* Plan.nodes: what is fused into it */
   u64 bytes_per_trip, flops_per_trip; /* estimates: splitting, profile */
   u32 device;
+  u64 runs, trips, bytes, flops; /* counted while VM_LOG_PROFILE is on */
 };
 
 typedef struct PlanCheck { /* a check number of a kernel */

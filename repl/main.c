@@ -21,12 +21,15 @@ static const char usage[] =
     "  FILE                  run a program; - is standard input\n"
     "  -e CODE               run CODE and show its value\n"
     "  --explain FILE        run a program, then say what was compiled and what was not, and why\n"
+    "  --log-file PATH       write the log of capture there at the end, as JSON\n"
+    "  --trace-file PATH     write what was compiled and run when, for about:tracing and Perfetto\n"
     "  --fuel N              stop after N calls and loop trips\n"
     "  --memory BYTES        hold at most that much; K, M and G count 2^10, 2^20, 2^30\n"
     "  --deadline SECONDS    stop after that time\n"
     "  --version             what this is, and its version\n"
     "  --help                this text\n"
-    "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n";
+    "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n"
+    "  WEFT_LOG_FILE=PATH  WEFT_TRACE_FILE=PATH  as --log-file and --trace-file\n";
 
 static WeftVM *running; /* what Ctrl-C stops */
 
@@ -56,6 +59,7 @@ static bool parse_seconds(const char *s, double *out) {
   return end != s && *end == 0 && *out > 0;
 }
 
+/* All of a stream, to be freed. NULL, said: it cannot be read, or there is no memory. */
 static char *read_stream(FILE *f, size_t *len) {
   size_t n = 0, cap = 65536;
   char *text = malloc(cap);
@@ -67,7 +71,14 @@ static char *read_stream(FILE *f, size_t *len) {
       text = more;
     }
   }
-  if (text) text[n] = 0;
+  if (!text) fputs("weft: out of memory\n", stderr);
+  else if (ferror(f)) {
+    fputs("weft: cannot read the standard input\n", stderr);
+    free(text);
+    text = NULL;
+  } else {
+    text[n] = 0;
+  }
   *len = n;
   return text;
 }
@@ -79,6 +90,17 @@ static int finish(WeftVM *vm, WeftStatus status) {
   fflush(stdout);
   fputs(weft_error_text(vm), stderr);
   return strcmp(weft_error_kind(vm), "interrupt") == 0 ? EXIT_INTERRUPTED : EXIT_ERROR;
+}
+
+/* A part of the log into a file; false, said: it cannot be written. */
+static bool write_log(WeftVM *vm, const char *what, const char *path) {
+  if (!path || !*path) return true;
+  const char *text = weft_dump(vm, NULL, what);
+  FILE *f = text && *text ? fopen(path, "wb") : NULL;
+  bool ok = f && fwrite(text, 1, strlen(text), f) == strlen(text);
+  if (f) ok = fclose(f) == 0 && ok;
+  if (!ok) fprintf(stderr, "weft: cannot write \"%s\"\n", path);
+  return ok;
 }
 
 static bool readable(const char *path) {
@@ -114,7 +136,7 @@ int main(int argc, char **argv) {
   if (o.cuda_driver && !*o.cuda_driver) o.cuda_driver = NULL;
   const char *hot = getenv("WEFT_HOT");
   if (hot && *hot >= '0' && *hot <= '9') o.hot = atoi(hot);
-  const char *code = NULL, *file = NULL;
+  const char *code = NULL, *file = NULL, *log_file = getenv("WEFT_LOG_FILE"), *trace_file = getenv("WEFT_TRACE_FILE");
   bool explain = false;
   int i = 1;
   for (; i < argc && !file && !code; i++) {
@@ -133,10 +155,15 @@ int main(int argc, char **argv) {
     } else if (strcmp(a, "--explain") == 0) {
       explain = true;
     } else if (last && (strcmp(a, "-e") == 0 || strncmp(a, "--", 2) == 0)) {
-      bool known = strcmp(a, "-e") == 0 || strcmp(a, "--fuel") == 0 || strcmp(a, "--memory") == 0 || strcmp(a, "--deadline") == 0;
+      bool known = strcmp(a, "-e") == 0 || strcmp(a, "--fuel") == 0 || strcmp(a, "--memory") == 0 || strcmp(a, "--deadline") == 0 ||
+                   strcmp(a, "--log-file") == 0 || strcmp(a, "--trace-file") == 0;
       return wrong_usage(known ? "a value is missing behind" : "unknown option", a);
     } else if (strcmp(a, "-e") == 0) {
       code = argv[++i];
+    } else if (strcmp(a, "--log-file") == 0) {
+      log_file = argv[++i];
+    } else if (strcmp(a, "--trace-file") == 0) {
+      trace_file = argv[++i];
     } else if (strcmp(a, "--fuel") == 0) {
       if (!parse_size(argv[++i], &o.fuel)) return wrong_usage("--fuel needs a positive number", argv[i]);
     } else if (strcmp(a, "--memory") == 0) {
@@ -166,6 +193,8 @@ int main(int argc, char **argv) {
   const char *log = getenv("WEFT_LOG");
   if (log) vm_log(weft_vm_of(vm), log);
   if (log) tracer_log(weft_vm_of(vm), log);
+  bool traced = trace_file && *trace_file;
+  if (traced || (log_file && *log_file)) weft_keep_log(vm, traced);
   running = vm;
   struct sigaction act = {.sa_handler = on_interrupt};
   sigaction(SIGINT, &act, NULL);
@@ -180,7 +209,8 @@ int main(int argc, char **argv) {
   } else if (strcmp(file, "-") == 0) {
     size_t len;
     char *text = read_stream(stdin, &len);
-    result = text && strlen(text) == len ? finish(vm, weft_eval(vm, text, "<stdin>", &value)) : wrong_usage("standard input holds a zero byte", NULL);
+    if (!text) result = EXIT_ERROR;
+    else result = strlen(text) == len ? finish(vm, weft_eval(vm, text, "<stdin>", &value)) : wrong_usage("standard input holds a zero byte", NULL);
     free(text);
   } else {
     result = finish(vm, weft_load_file(vm, file, &value));
@@ -188,6 +218,7 @@ int main(int argc, char **argv) {
   }
   weft_release(vm, value);
   running = NULL;
+  if (!write_log(vm, "json", log_file) || !write_log(vm, "chrome", trace_file)) result = result ? result : EXIT_ERROR;
   weft_free(vm);
   return fflush(stdout) == 0 ? result : EXIT_ERROR;
 }

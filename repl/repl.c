@@ -61,7 +61,9 @@ static char **complete(const char *text, int start, int end) {
 static const char help_text[] =
     "  :help                 this text; help(f) documents a function, help() lists the built-in ones\n"
     "  :graph f  :guards f   the graphs compiled for f, and what they rely on\n"
-    "  :breaks f             where capturing f breaks, and why\n"
+    "  :breaks f             where capturing f broke, and what its guards missed\n"
+    "  :why                  the last break or recompile, with its reason\n"
+    "  :stats  :stats f      counters of the VM, or of a function\n"
     "  :loops f  :mir f  :asm f  :ptx f   the kernels made from them, as loop IR, MIR, vector code and PTX\n"
     "  :time CODE            run CODE and say how long it took\n"
     "  :quit                 leave; so does Ctrl-D\n";
@@ -77,11 +79,11 @@ static void show_dump(WeftVM *vm, const char *what, const char *name) {
   weft_release(vm, f);
 }
 
-static void show_breaks(WeftVM *vm, const char *name) {
+static void show_stats(WeftVM *vm, const char *name) {
   char code[512];
-  snprintf(code, sizeof code, "trace.stats(%s)", name);
+  snprintf(code, sizeof code, "trace.stats(%s)", name ? name : "");
   WeftValue *v = NULL;
-  if (weft_eval_line(vm, code, "<:breaks>", &v) == WEFT_OK) puts(weft_show(vm, v));
+  if (weft_eval_line(vm, code, "<:stats>", &v) == WEFT_OK) puts(weft_show(vm, v));
   else fputs(weft_error_text(vm), stdout);
   weft_release(vm, v);
 }
@@ -107,7 +109,12 @@ static bool command(WeftVM *vm, char *line) {
   if (!word || strcmp(word, "help") == 0) fputs(help_text, stdout);
   else if (strcmp(word, "quit") == 0 || strcmp(word, "q") == 0) return false;
   else if (strcmp(word, "time") == 0 && rest) run_timed(vm, rest);
-  else if (strcmp(word, "breaks") == 0 && rest) show_breaks(vm, rest);
+  else if (strcmp(word, "stats") == 0) show_stats(vm, rest);
+  else if (strcmp(word, "breaks") == 0 && rest) show_dump(vm, "why", rest);
+  else if (strcmp(word, "why") == 0) {
+    if (rest) show_dump(vm, "why", rest);
+    else fputs(weft_dump(vm, NULL, "why"), stdout);
+  }
   else if (rest && (strcmp(word, "graph") == 0 || strcmp(word, "guards") == 0 || strcmp(word, "loops") == 0 || strcmp(word, "mir") == 0 || strcmp(word, "asm") == 0 || strcmp(word, "ptx") == 0))
     show_dump(vm, word, rest);
   else printf(":%s: no such command, or a name is missing; :help lists them\n", word);

@@ -212,6 +212,14 @@ typedef struct RegionExit {
  *               restore before it is raised. */
 typedef struct Region Region;
 typedef struct Backend Backend;
+
+/* A kernel of a region, and what its runs did while profiles were asked for. */
+typedef struct KernelProfile {
+  const char *name;
+  u64 runs, trips, bytes, flops;
+  u32 node; /* NodeId of the first operation in it, 0: not known */
+  u32 nodes; /* operations in it */
+} KernelProfile;
 struct Region {
   u64 id;
   const char *name;  /* the graph's */
@@ -224,6 +232,7 @@ struct Region {
   WeftStatus (*checked)(Vm *vm, Region *r, u64 *slots, u32 *exit); /* verify: what `run` compares with the graph */
   void (*print)(const Region *r, Buf *out); /* the compiled form as text */
   void (*destroy)(Vm *vm, Region *r);       /* frees `code` */
+  bool (*kernel)(const Region *r, u32 index, KernelProfile *out); /* false: there is none of that number. May be NULL */
   RegionExit *exits; /* parallel to graph->exits.exits */
   u32 exit_count;
   RegionBind *binds;

@@ -113,6 +113,40 @@ static void write_report(Vm *vm, const Explain *x, const char *name, Buf *out) {
   }
 }
 
+/* What the kernels of the run moved and computed: a line for each in the text, a record in `profile`. */
+typedef struct Profile {
+  Vm *vm;
+  Buf *text;
+  Value list; /* a hole once memory was refused */
+} Profile;
+
+static void profile_kernel(Profile *f, const Region *r, const KernelProfile *k) {
+  Vm *vm = f->vm;
+  u32 line = 0, column = 0;
+  if (k->node) sources_locate(&vm->sources, r->graph->origins.data[graph_node_at(r->graph, k->node)->origin].span, &line, &column);
+  buf_printf(f->text, "    kernel %s, line %u: %u operations, %llu runs, %llu bytes, %llu flops\n", k->name ? k->name : "?", line, k->nodes,
+             (unsigned long long)k->runs, (unsigned long long)k->bytes, (unsigned long long)k->flops);
+  Value rec;
+  bool ok = f->list.kind == V_LIST && record_new(vm, &rec);
+  if (!ok) return;
+  ok = put_text(vm, &rec, "region", r->name, strlen(r->name)) && put(vm, &rec, "line", value_weak_i64(line)) &&
+       put(vm, &rec, "operations", value_weak_i64(k->nodes)) && put(vm, &rec, "runs", value_weak_i64((i64)k->runs)) &&
+       put(vm, &rec, "bytes", value_weak_i64((i64)k->bytes)) && put(vm, &rec, "flops", value_weak_i64((i64)k->flops));
+  if (!ok) value_drop(vm, rec);
+  if (ok && list_push(vm, &f->list, rec)) return;
+  value_drop(vm, f->list);
+  f->list = value_hole();
+}
+
+static void profile_place(void *ctx, Place *p) {
+  Profile *f = ctx;
+  for (u32 i = 0; i < p->cache.entries.count; i++) {
+    const Region *r = p->cache.entries.data[i]->region;
+    KernelProfile k;
+    for (u32 n = 0; r->kernel && r->kernel(r, n, &k); n++) profile_kernel(f, r, &k);
+  }
+}
+
 WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) {
   Tracer *t = tracer_of(vm);
   if (!t->backend) return vm_error(vm, EK_unsupported, "trace.explain: nothing is compiled: the backend is eager");
@@ -123,6 +157,8 @@ WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value 
   buf_init(&x.regions, &vm->alloc);
   i64 calls = vm->tunables.hot_calls, trips = vm->tunables.hot_trips;
   vm->tunables.hot_calls = vm->tunables.hot_trips = 0;
+  u32 log = vm->log;
+  vm->log |= VM_LOG_PROFILE;
   t->explain = &x;
   t->private_places = &table;
   bool forced = t->forced;
@@ -140,6 +176,7 @@ WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value 
       if (c->sites[i].flags & SITE_WAS_COLD) c->sites[i].flags = (u16)((c->sites[i].flags & ~SITE_WAS_COLD) | SITE_COLD);
   vm->tunables.hot_calls = calls;
   vm->tunables.hot_trips = trips;
+  vm->log = log;
   t->explain = NULL;
   t->private_places = NULL;
   t->forced = forced;
@@ -147,7 +184,10 @@ WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value 
     const char *name = fn.kind == V_FN && fn.fn->kind == FN_CLOSURE && fn.fn->code->proto->name ? name_text(&vm->names, fn.fn->code->proto->name) : "fn";
     Buf text;
     buf_init(&text, &vm->alloc);
+    Profile profile = {vm, &text, value_hole()};
+    bool listed = list_new(vm, 4, &profile.list);
     write_report(vm, &x, name, &text);
+    if (listed) places_each(&table, profile_place, &profile);
     Value rec = value_nil(), breaks = value_hole(), guards = value_hole();
     bool ok = !text.failed && !x.regions.failed && !x.guards.failed && record_new(vm, &rec) && put(vm, &rec, "graphs", value_weak_i64(x.graphs));
     ok = ok && breaks_list(vm, &x, &breaks) && put(vm, &rec, "breaks", value_keep(breaks));
@@ -155,8 +195,10 @@ WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value 
     ok = ok && guards_list(vm, &x, &guards) && put(vm, &rec, "guards", value_keep(guards));
     ok = ok && put(vm, &rec, "kernels", value_weak_i64(x.kernels)) && put(vm, &rec, "natives", value_weak_i64(x.natives)) &&
          put(vm, &rec, "externs", value_weak_i64(x.externs)) && put(vm, &rec, "operations", value_weak_i64(x.operations)) &&
-         put(vm, &rec, "compile_ms", value_weak_f64((double)x.compile_ns / 1e6)) && put_text(vm, &rec, "text", buf_text(&text), text.len);
+         put(vm, &rec, "compile_ms", value_weak_f64((double)x.compile_ns / 1e6)) &&
+         profile.list.kind == V_LIST && put(vm, &rec, "profile", value_keep(profile.list)) && put_text(vm, &rec, "text", buf_text(&text), text.len);
     buf_free(&text);
+    value_drop(vm, profile.list);
     value_drop(vm, breaks);
     value_drop(vm, guards);
     if (ok) *out = rec;

@@ -173,6 +173,14 @@ static bool symbol_at(Parser *p, Dim *out) {
   return false;
 }
 
+bool read_symbol_at(Parser *p) { /* is it there? nothing is read */
+  const char *at = p->at;
+  Dim d;
+  bool found = symbol_at(p, &d);
+  p->at = at;
+  return found;
+}
+
 Dim read_dim(Parser *p) {
   Dim d = 0;
   if (read_take(p, "<")) {

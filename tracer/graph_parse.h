@@ -50,6 +50,7 @@ char *read_quoted(Parser *p, u32 *len);
 char *read_temp_copy(Parser *p, const char *s, u32 n);
 bool read_checked(Parser *p, bool ok, const char *what);
 Dim read_dim(Parser *p);
+bool read_symbol_at(Parser *p); /* stands the name of a symbol here? Nothing is read */
 u32 read_dtype_at(Parser *p);
 TypeId read_type(Parser *p);
 Value read_literal(Parser *p);

@@ -213,6 +213,8 @@ static RecipeId recipe(Parser *p, u32 depth) {
     RecipeId count = read_take_word(p, "count") ? recipe(p, depth + 1) : 0;
     RecipeId before = read_take_word(p, "after") ? recipe(p, depth + 1) : 0;
     r = p->bad ? 0 : recipe_items(t, v, before, count, weak);
+  } else if (read_symbol_at(p)) {
+    r = recipe_value(t, read_value(p, true));
   } else {
     Value v = read_literal(p);
     if (!p->bad) r = recipe_const(t, v);
@@ -273,7 +275,7 @@ void read_exit(Parser *p) {
   if (k == EXIT_KIND_COUNT) read_fail(p, "expected the kind of the exit");
   u32 n = p->bad ? 0 : read_word_at(p, &s);
   if (n) {
-    int id = k == EXIT_check ? check_by_name(s, n) : reason_by_name(s, n);
+    int id = k != EXIT_check ? reason_by_name(s, n) : n == 4 && memcmp(s, "none", 4) == 0 ? (int)CHECK_none : check_by_name(s, n);
     if (id < 0) read_fail(p, "no such reason");
     else why = (u32)id;
     p->at = s + n;

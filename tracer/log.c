@@ -19,6 +19,7 @@ static const char *const phases[] = {
 };
 
 const char *log_word(u32 kind) { return kind < EVENT_COUNT ? words[kind] : "?"; }
+const char *log_name(u32 kind) { return kind < EVENT_COUNT ? names[kind] : "?"; }
 const char *log_phase_name(u32 phase) { return phase < PHASE_COUNT ? phases[phase] : "?"; }
 u64 log_now(void) { return (u64)(vm_clock() * 1e9); }
 
@@ -142,4 +143,28 @@ void tracer_log(Vm *vm, const char *list) {
   } flags[] = {{"graph", LOG_graph}, {"guards", LOG_guards}, {"breaks", LOG_breaks}, {"recompiles", LOG_recompiles}, {"loops", LOG_loops}};
   for (u32 i = 0; i < COUNT_OF(flags); i++)
     if (strstr(list, flags[i].name)) tracer_of(vm)->log.words |= flags[i].flag;
+}
+
+static bool tells_why(const TraceEvent *e) { return e->kind != EVENT_compile; }
+
+void tracer_why(Vm *vm, Value fn, Buf *out) {
+  const Tracer *t = tracer_of(vm);
+  const Code *code = fn.kind == V_FN && fn.fn->kind == FN_CLOSURE ? fn.fn->code : NULL;
+  u32 n = t ? log_count(&t->log) : 0, first = n;
+  if (!code) { /* the last one alone */
+    while (first > 0 && !tells_why(log_at(&t->log, first - 1))) first--;
+    if (first) {
+      log_line(vm, log_at(&t->log, first - 1), out);
+      buf_putc(out, '\n');
+    }
+  } else {
+    for (u32 i = 0; i < n; i++) {
+      const TraceEvent *e = log_at(&t->log, i);
+      bool named = e->code && e->code == code->proto->name;
+      if (!tells_why(e) || !(named || log_within(e, code))) continue;
+      log_line(vm, e, out);
+      buf_putc(out, '\n');
+    }
+  }
+  if (!out->len) buf_puts(out, code ? "nothing broke or missed in it\n" : "nothing broke or missed so far\n");
 }

@@ -74,7 +74,10 @@ void log_copy(char *to, size_t room, const char *from); /* cut between two chara
 u32 log_count(const TraceLog *l);
 const TraceEvent *log_at(const TraceLog *l, u32 index); /* 0: the oldest that is kept */
 const char *log_word(u32 kind);                  /* "break", "recompiled" … */
+const char *log_name(u32 kind);                  /* "break", "miss" … */
 const char *log_phase_name(u32 phase);
+void log_json(const struct Tracer *t, Buf *out);
+void log_chrome(const struct Tracer *t, Buf *out);
 void log_line(Vm *vm, const TraceEvent *e, Buf *out); /* `break at f.weft:3:5: output: print`, without a newline */
 /* The function whose text holds the place, for events of a function; 0: it cannot be told. */
 bool log_within(const TraceEvent *e, const struct Code *code);

@@ -93,6 +93,11 @@ void tracer_event(Tracer *t, EventKind kind, u32 reason, Span span, u64 region, 
 void region_totals(const Region *r, RegionTotals *sum); /* added */
 /* Did this source make the place that is traced compile so often that the trace must not rely on what it is? */
 bool source_is_open(const Tracer *t, const GuardSet *g, SourceId s);
+/* Keeps more of the log from here on, kernels' counts, and with `runs` each run of a region; before anything runs. */
+void tracer_keep(Vm *vm, bool runs);
+bool tracer_write(Vm *vm, const char *form, Buf *out); /* the log as "json" or "chrome" */
+/* What the log says of a function (fn a closure), or of the last break or recompile (fn nil). */
+void tracer_why(Vm *vm, Value fn, Buf *out);
 void tracer_report(Vm *vm); /* breaks, cold exits and places that stay eager so far, to standard error */
 /* trace.explain: captures and compiles `fn` whatever the heat, runs it once on the arguments (borrowed), reports. */
 WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) MUST_USE;

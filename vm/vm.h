@@ -244,7 +244,7 @@ bool vm_at_free(Vm *vm, void (*closer)(Vm *vm)) MUST_USE; /* false when there ar
 
 /* WEFT_LOG: `ast` and `bytecode` of what vm_eval compiles, `copies` of shared values, to standard error; other words
  * are not for here. */
-enum { VM_LOG_AST = 1, VM_LOG_BYTECODE = 2 };
+enum { VM_LOG_AST = 1, VM_LOG_BYTECODE = 2, VM_LOG_PROFILE = 4 /* compiled code counts what its kernels move and compute */ };
 void vm_log(Vm *vm, const char *words);
 
 /* Makes source text runnable and runs it as (part of) module `m`. *out: value of the last statement, owned. */

@@ -143,6 +143,25 @@ repl repl-goes-on 'error: .*42' 'y + 1' '40 + 2'
 repl repl-declares '9' 'x = 9' 'x'
 repl repl-many-lines '5' 'fn f(a) {' '  a + 2' '}' 'f(3)'
 repl repl-help ':graph' ':help'
+again=('fn f(x) = sum(x * 2)' 'for i in 0..40 { f(ones(3)) }' 'for i in 0..40 { f(arange(4)) }')
+repl repl-why 'recompiled at <repl:1>:1:15: a guard missed: type\(x\), wanted f64 of rank 1, got i64 of rank 1' "${again[@]}" ':why'
+repl repl-why-nothing 'nothing broke or missed so far' ':why'
+repl repl-breaks 'break at <repl:1>:1:28: output: print' 'fn g(x) { let y = x + 1.0; print("x"); y * 2 }' 'for i in 0..40 { g(1.0) }' ':breaks g'
+repl repl-stats 'compiles: 2, recompiles: 1' "${again[@]}" ':stats f'
+repl repl-guards 'type\(x\) +because @1:15' "${again[@]}" ':guards f'
+repl repl-graph 'multiply %1 2' "${again[@]}" ':graph f'
+
+# ---- the log: as JSON, and as spans for a trace viewer; both also when the program fails
+echo 'fn f(x) = sum(x * 2)
+for i in 0..40 { f(ones(3)) }
+for i in 0..40 { f(arange(4)) }
+f(1, 2)' >logged.weft
+expect log-file-fails-with-program 1 'argument' "$W" --log-file log.json --trace-file spans.json logged.weft
+expect log-file 0 '"kind": "miss", "reason": "a guard missed", "guard": "type\(x\)", "wanted": "f64 of rank 1", "got": "i64 of rank 1", "file": "logged.weft", "line": 1' cat log.json
+expect log-file-phases 0 '"phases_us": \{"record": [0-9.]+, "simplify": [0-9.]+, "guards": [0-9.]+, "compile": [0-9.]+\}' cat log.json
+expect trace-file 0 '"traceEvents": .*"name": "f#1", "cat": "run", "ph": "X"' cat spans.json
+expect log-file-by-environment 0 'counters' sh -c "WEFT_LOG_FILE=env.json '$W' two.weft >/dev/null; cat env.json"
+expect log-file-unwritable 1 'cannot write "/nowhere/x.json"' "$W" --log-file /nowhere/x.json two.weft
 WEFT_LOG=recompiles repl repl-redefined 'a function it relied on was replaced: k.*recompiles.*1' 'fn k(x) = x + 1' 'fn f(x) = sum(k(x) * 2)' 'for i in 0..60 { f(arange(4.0)) }' 'fn k(x) = x + 10' \
   'for i in 0..60 { f(arange(4.0)) }' '("recompiles", trace.stats(f).recompiles)'
 WEFT_HOT=0 repl repl-ptx '\.visible \.entry.*fma\.rn\.f64|\.visible \.entry.*mul\.rn\.f64.*st\.global\.f64' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':ptx f'

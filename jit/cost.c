@@ -1,0 +1,62 @@
+/* cost.c — bytes and operations of a kernel's run (see cost.h). */
+#include "jit/cost.h"
+
+enum { COST_DEPTH = 32 };
+
+/* The number in a value that is known at the call: a parameter or a constant; else 1. */
+static u64 known(const LoopFn *fn, const u64 *args, u32 id) {
+  const LoopNode *n = loop_node(fn, id);
+  if (n->op == LOOP_CONST) return n->imm;
+  for (u32 i = 0; n->op == LOOP_PARAM && i < fn->params.count; i++)
+    if (fn->params.data[i] == id) return args[i];
+  return 1;
+}
+
+static u64 times(u64 a, u64 b) {
+  u64 r;
+  return __builtin_mul_overflow(a, b, &r) ? UINT64_MAX : r;
+}
+
+static u64 trips_of(const LoopFn *fn, const u64 *args, u32 head, i64 lo, i64 hi) {
+  const LoopNode *n = loop_node(fn, head);
+  u64 trips = 1;
+  if (n->op == LOOP_PAR) return hi > lo ? (u64)(hi - lo) : 0;
+  if (n->op != LOOP_FOR && n->op != LOOP_REDUCE && n->op != LOOP_SCAN) return 1;
+  for (u32 k = 0; k < n->a; k++) {
+    i64 axis = (i64)known(fn, args, loop_trips_of(fn, head, k));
+    trips = times(trips, axis > 0 ? (u64)axis : 0);
+  }
+  return trips;
+}
+
+static u64 operations(const LoopNode *n) {
+  switch (loop_op_form(n->op)) {
+    case LOOP_FORM_UNARY:
+    case LOOP_FORM_BINARY:
+    case LOOP_FORM_MATH: return loop_is_float(n->type);
+    case LOOP_FORM_TERNARY: return loop_is_float(n->type) ? 2 : 0;
+    case LOOP_FORM_PREFIX: return loop_is_float(n->type);
+    default: return 0;
+  }
+}
+
+void loops_cost(const LoopFn *fn, const u64 *args, i64 lo, i64 hi, LoopCost *sum) {
+  u64 around[COST_DEPTH], now = 1;
+  u32 depth = 0;
+  for (u32 i = 0; i < fn->body.count; i++) {
+    u32 id = fn->body.data[i];
+    const LoopNode *n = loop_node(fn, id);
+    if (loop_is_head(n)) {
+      if (depth == COST_DEPTH) return;
+      around[depth++] = now;
+      now = times(now, trips_of(fn, args, id, lo, hi));
+      if (n->op == LOOP_REDUCE && loop_is_float(n->type)) sum->flops += now;
+    } else if (n->op == LOOP_END && depth) {
+      now = around[--depth];
+    } else if (n->op == LOOP_LOAD || n->op == LOOP_STORE) {
+      sum->bytes += times(now, loop_type_bytes(n->mem));
+    } else {
+      sum->flops += times(now, operations(n));
+    }
+  }
+}
