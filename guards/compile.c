@@ -107,6 +107,17 @@ static void need_sym(void *ctx, u32 sym) {
   if (n->ok) c->slot_of_sym[sym] = (c->place[s->source] - 1) * 2 + 1; /* the payload word of that Value */
 }
 
+/* A source that a size is made of, for the guard's subject. */
+typedef struct FirstSource {
+  const Compiler *c;
+  u32 *source;
+} FirstSource;
+
+static void first_source(void *ctx, u32 sym) {
+  const FirstSource *f = ctx;
+  if (!*f->source) *f->source = f->c->sizes->syms.data[sym].source;
+}
+
 static bool emit_size(Compiler *c, const Guard *x, Walk *w) {
   u32 a, b;
   i64 k;
@@ -127,6 +138,7 @@ static bool emit_size(Compiler *c, const Guard *x, Walk *w) {
     }
   }
   w->op = WALK_SIZE_CODE;
+  if (x->rel == REL_eq && size_is_const(c->sizes, x->b, &k)) size_symbols(c->sizes, x->a, first_source, &(FirstSource){c, &w->index});
   return true;
 }
 
@@ -188,7 +200,7 @@ static bool emit_guard(Compiler *c, u32 index) {
     else c->failed = true;
     own->keys = keys;
   }
-  own->subject = w.op == WALK_SIZE_CONST ? w.index : x->kind == GUARD_code || x->kind == GUARD_len || x->kind == GUARD_shape ? x->source : 0;
+  own->subject = w.op == WALK_SIZE_CONST || w.op == WALK_SIZE_CODE ? w.index : x->kind == GUARD_code || x->kind == GUARD_len || x->kind == GUARD_shape ? x->source : 0;
   if (x->kind == GUARD_const && x->value_kind == V_TEXT) own->subject = x->source;
   if (own->shape) own->shape->head.refs++;
   if (w.op == WALK_SIZE_CODE) {

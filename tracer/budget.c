@@ -69,15 +69,18 @@ static void place_retire(Tracer *t, Place *p, u32 reason, const char *text) {
   p->wakes = decay > 0 && p->demoted < 8;
   if (p->wakes) p->sleep = (u32)(decay < UINT32_MAX >> 8 ? decay << p->demoted : UINT32_MAX);
   p->demoted++;
+  if (p->cache.limit > 1) p->cache.limit /= 2; /* the next time fewer kinds will do */
+  p->cache.misses = 0;
 }
 
-bool place_sleeps(Place *p) {
+bool place_sleeps(const Tracer *t, Place *p) {
   if (LIKELY(!p->sleep)) return false;
-  if (--p->sleep == 0 && p->wakes) {
+  p->sleep = t->forced ? 0 : p->sleep - 1; /* jit and explain wake it */
+  if (!p->sleep && p->wakes) {
     p->wakes = p->eager = false;
     p->count = p->spurious = 0;
   }
-  return true;
+  return !t->forced;
 }
 
 /* ---- misses --------------------------------------------------------------------------------------------- */
@@ -125,12 +128,34 @@ static void learn(Tracer *t, Place *p) {
   tracer_event(t, EVENT_miss, REASON_generalised, p->cache.last_miss.because, 0, "%s", p->cache.last_miss.text);
 }
 
+/* Would the source that misses be left open by the next trace? Then there is an end to it. */
+static bool opens(Tracer *t, Place *p, const Frame *frame) {
+  cache_tell_miss(t->vm, &p->cache, frame);
+  const char *text = p->cache.has_miss ? p->cache.last_miss.subject : NULL;
+  for (u32 i = 0; text && i < p->subjects.count; i++)
+    if (strcmp(p->subjects.data[i].text, text) == 0) return !p->subjects.data[i].open && p->subjects.data[i].times + 1 >= t->vm->tunables.open_after;
+  return false;
+}
+
+/* Did the misses last long enough to pay a compilation, by what the regions there say of cost and gain? */
+static bool lasted(const Tunables *tun, const Place *p) {
+  u64 gain = 0, nodes = 0;
+  for (u32 i = 0; i < p->cache.entries.count; i++) {
+    const Region *r = p->cache.entries.data[i]->region;
+    if (!r->eager_ns) return true; /* more than can be told */
+    if (r->eager_ns > gain) gain = r->eager_ns;
+    if (graph_node_count(r->graph) > nodes) nodes = graph_node_count(r->graph);
+  }
+  u64 cost = (u64)tun->compile_base_ns + nodes * (u64)tun->compile_node_ns;
+  return p->count * (gain + (u64)tun->enter_ns) >= cost * (u64)tun->compile_gain;
+}
+
 bool place_recompiles(Tracer *t, Place *p, const Frame *frame) {
   const Tunables *tun = &t->vm->tunables;
   if (p->eager) return false;
-  if (paced(t)) {
-    i64 waits = p->recompiles < tun->free_recompiles ? 0 : tun->hot_calls << (p->recompiles - tun->free_recompiles < 20 ? p->recompiles - tun->free_recompiles : 20);
-    if (p->count < waits) return false;
+  if (paced(t) && p->recompiles >= tun->free_recompiles) {
+    i64 late = p->recompiles - tun->free_recompiles;
+    if (p->count < tun->hot_calls << (late < 20 ? late : 20) || (!lasted(tun, p) && !opens(t, p, frame))) return false;
   }
   if (full(p) && !t->forced) {
     give_up(t, p, frame);
@@ -230,13 +255,21 @@ static bool leads_on(const Tracer *t, const Region *r) {
   return false;
 }
 
-void place_weigh(Tracer *t, Place *p, const Region *r) {
+void place_weigh(Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
-  u64 at = (u64)tun->payback_calls;
-  if (!at || !MECHANISM(t->vm, payback) || r->entered % at || !r->eager_ns || !r->backend->weighed || !paced(t) || t->private_places) return;
-  if ((r->least_ns + (u64)tun->enter_ns) * 100 <= r->eager_ns * (u64)tun->payback_percent || leads_on(t, r)) return;
+  if (++p->passes == UINT32_MAX) p->passes = 0;
+  if (!tun->payback_calls || p->passes % (u64)tun->payback_calls || !MECHANISM(t->vm, payback) || !paced(t) || t->private_places) return;
+  u64 eager = 0, compiled = p->cache.misses * (u64)tun->miss_ns;
+  for (u32 i = 0; i < p->cache.entries.count; i++) {
+    const Region *r = p->cache.entries.data[i]->region;
+    if (!r->entered) continue;
+    if (!r->eager_ns || !r->backend->weighed || leads_on(t, r)) return;
+    eager += r->entered * r->eager_ns;
+    compiled += r->entered * (r->least_ns ? r->least_ns : r->last_ns + (u64)tun->enter_ns);
+  }
+  if (compiled * 100 <= eager * (u64)tun->payback_percent) return;
   char text[96];
-  snprintf(text, sizeof text, "a run takes %llu ns, the interpreter about %llu", (unsigned long long)(r->least_ns + (u64)tun->enter_ns), (unsigned long long)r->eager_ns);
+  snprintf(text, sizeof text, "its regions took %llu ns, the interpreter about %llu", (unsigned long long)compiled, (unsigned long long)eager);
   place_retire(t, p, REASON_no_payback, text);
 }
 

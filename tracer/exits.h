@@ -241,7 +241,8 @@ struct Region {
   u32 code_count;
   u64 entered, compile_ns;
   u64 run_ns;        /* estimated from the runs that were timed */
-  u64 last_ns, least_ns; /* of the runs that were timed */
+  u64 last_ns;       /* of the last run that was timed */
+  u64 least_ns;      /* to find its entry, run and leave it, at least; 0: not timed */
   u64 eager_ns;      /* what its operations cost the interpreter, about; 0: more than can be told */
   u64 bytes;         /* of generated code and plan */
   u32 kernels, natives, externs;

@@ -228,18 +228,15 @@ static GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
 
 typedef enum Ran { RAN_NOT, RAN_ON, RAN_BREAK, RAN_RETURNED, RAN_RAISED } Ran;
 
-/* Reading the clock costs as much as entering a region: short runs are timed now and then, and stand for the others. */
-static bool is_timed(const Region *r) {
-  enum { ALWAYS_NS = 4000, FIRST = 16, EACH = 32 };
-  return r->entered <= FIRST || r->last_ns >= ALWAYS_NS || r->entered % EACH == 0;
+/* Reading the clock costs as much as entering a region: what is short is timed now and then, and stands for the rest. */
+enum { TIMED_FIRST = 16, TIMED_EACH = 32, TIMED_ALWAYS_NS = 4000 };
+
+static bool is_timed(const Tracer *t, const Region *r) {
+  return t->log.run_limit || r->entered <= TIMED_FIRST || r->last_ns >= TIMED_ALWAYS_NS || r->entered % TIMED_EACH == 0;
 }
 
-static void take_time(Region *r, u64 ns) {
-  r->last_ns = ns;
-  if (!r->least_ns || ns < r->least_ns) r->least_ns = ns;
-}
-
-static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
+/* `since`: when the look-up began, 0: not noted. */
+static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 since) {
   Vm *vm = t->vm;
   Region *region = entry->region;
   u32 n = region->nslots > guard_prog_slots(entry->prog) ? region->nslots : guard_prog_slots(entry->prog);
@@ -256,10 +253,10 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
   entry->running++;
   region->entered++;
   u32 exit = 0;
-  bool timed = t->log.run_limit || is_timed(region);
+  bool timed = is_timed(t, region);
   u64 begin = timed ? log_now() : 0;
   WeftStatus status = region->run(vm, region, slots, &exit);
-  if (timed) take_time(region, log_now() - begin);
+  if (timed) region->last_ns = log_now() - begin;
   u64 spent = region->last_ns;
   region->run_ns += spent;
   if (t->depth == 1) vm->counters.at[STAT_compiled_ns] += spent;
@@ -293,7 +290,11 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry) {
     place_left_by_check(t, p);
   } else {
     p->spurious = 0;
-    if (status == WEFT_OK) place_weigh(t, p, region);
+    if (since && status == WEFT_OK) {
+      u64 all = log_now() - since;
+      if (!region->least_ns || all < region->least_ns) region->least_ns = all;
+    }
+    if (status == WEFT_OK) place_weigh(t, p);
   }
   code_drop(vm, code);
   if (status != WEFT_OK) return RAN_RAISED;
@@ -363,7 +364,7 @@ static Ran enter_demanded(Tracer *t, Place *p) {
     guard_undonate(frame, entry->prog, t->slots + t->slot_top);
     return RAN_RAISED;
   }
-  return run_entry(t, frame, p, entry);
+  return run_entry(t, frame, p, entry, 0);
 }
 
 /* Runs what is compiled at the top frame's pc, compiling it when it is due. */
@@ -372,10 +373,11 @@ static Ran enter_place(Tracer *t, Place *p) {
   Vm *vm = t->vm;
   Frame *frame = &vm->frames[vm->frame_count - 1];
   bool had = p->cache.entries.count > 0;
+  u64 since = had && (p->passes < TIMED_FIRST || p->passes % TIMED_EACH < 2) ? log_now() : 0; /* two of 32: entries that take turns both come by */
   GuardEntry *entry = had ? look_up(t, frame, p) : NULL;
   if (LIKELY(entry != NULL)) {
     p->missed = p->nap = 0;
-    return run_entry(t, frame, p, entry);
+    return run_entry(t, frame, p, entry, since);
   }
   if (!is_due(t, p, frame, had)) {
     if (had) place_missed(t, p);
@@ -385,7 +387,7 @@ static Ran enter_place(Tracer *t, Place *p) {
   if (!compile_here(t, frame, p, reason)) return t->demand.refusal.raised ? RAN_RAISED : RAN_NOT;
   frame = &vm->frames[vm->frame_count - 1];
   entry = look_up(t, frame, p);
-  if (entry) return run_entry(t, frame, p, entry);
+  if (entry) return run_entry(t, frame, p, entry, 0);
   place_failed(t, p, REASON_guard_missed, frame->code->proto->spans[frame->pc], "its own guards do not hold"); /* of what was just traced */
   return RAN_NOT;
 }
@@ -394,7 +396,7 @@ static Ran enter_place(Tracer *t, Place *p) {
 static Ran enter_rest(Tracer *t) {
   Frame *frame = &t->vm->frames[t->vm->frame_count - 1];
   Place *p = place_get(t->vm, table_of(t), frame->code, frame->pc, RECORD_RESUME);
-  return !p || (place_sleeps(p) && !demanded(t)) ? RAN_NOT : enter_place(t, p);
+  return !p || (place_sleeps(t, p) && !demanded(t)) ? RAN_NOT : enter_place(t, p);
 }
 
 /* Is the top frame one that was to be asked when a call returns into it? */
@@ -448,7 +450,7 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
   Tracer *t = tracer_of(vm);
   SiteState *s = &frame->code->sites[site];
   Place *p = t->private_places ? NULL : s->entry;
-  if ((p && place_sleeps(p) && !demanded(t)) || asleep(t, frame)) return TIER_STAY;
+  if ((p && place_sleeps(t, p) && !demanded(t)) || asleep(t, frame)) return TIER_STAY;
   if (!p) {
     p = place_get(vm, table_of(t), frame->code, frame->pc, frame->code->proto->sites[site].kind == SITE_ENTRY ? RECORD_ENTRY : RECORD_LOOP);
     if (!p) return TIER_STAY;

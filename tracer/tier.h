@@ -12,12 +12,12 @@ void place_free(Vm *vm, Place *p);
 /* budget.c */
 void place_demote(Tracer *t, Place *p, u32 reason, const char *text); /* nothing is compiled there any more; its entries stay */
 void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text); /* a trace; after some it is demoted */
-bool place_sleeps(Place *p); /* it is not asked this time */
+bool place_sleeps(const Tracer *t, Place *p); /* it is not asked this time */
 bool place_recompiles(Tracer *t, Place *p, const Frame *frame); /* no entry fits the frame: is it compiled once more? */
 void place_missed(Tracer *t, Place *p);                         /* it is not */
 void place_left_by_check(Tracer *t, Place *p);
 /* After a run: gives the place's entries up when the interpreter would be faster. */
-void place_weigh(Tracer *t, Place *p, const Region *r);
+void place_weigh(Tracer *t, Place *p);
 u64 region_eager_ns(const Tunables *tun, const Graph *g);
 
 /* tier.c: entries of a function, and those that run it, are given up: they were made before it was marked. */

@@ -39,6 +39,7 @@ typedef struct Place {
   u16 why;         /* reasons.def, of the demotion or the last failure */
   u32 count;       /* times passed since the last compilation without an entry that fitted */
   u32 spurious;    /* checks that failed one after the other */
+  u32 passes;      /* entries made, to be weighed now and then */
   u32 missed;      /* look-ups one after the other that found nothing */
   u32 sleep, nap;  /* times that it is not asked from now on; how many the last nap had */
   u32 compiles, recompiles; /* so far */

@@ -97,6 +97,7 @@ static void A20_what_does_not_pay_is_given_up(void **state) {
   WeftVM *vm = *state;
   WeftValue *f = value(vm, "fn f(x) = x * 2 + 1\nf"), *x = value(vm, "1.5"), *s;
   vm->vm->tunables.decay_calls = 100;
+  vm->vm->tunables.payback_calls = 512;
   calls(vm, f, &x, 1, 29 + 512);
   assert_int_equal(stat(vm, STAT_demotions), 1);
   assert_int_equal(stat(vm, STAT_evictions), 1);
@@ -116,6 +117,19 @@ static void A20_what_does_not_pay_is_given_up(void **state) {
   assert_in_range(p->sleep, 101, 200);
   s = value(vm, "let s = trace.stats(f); (s.compiles, s.demotions, s.entered)");
   assert_string_equal(weft_show(vm, s), "(2, 1, 1024)");
+}
+
+/* jit(f) is compiled code whatever it costs. */
+static void A20_what_was_given_up_is_compiled_when_asked_for(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "fn f(x) = x * 2 + 1\nf"), *x = value(vm, "1.5"), *g;
+  calls(vm, f, &x, 1, 29 + 128);
+  assert_int_equal(stat(vm, STAT_demotions), 1);
+  g = value(vm, "jit(f)");
+  u64 hits = stat(vm, STAT_hits);
+  calls(vm, g, &x, 1, 600);
+  assert_int_equal(stat(vm, STAT_hits), hits + 600);
+  assert_int_equal(stat(vm, STAT_compiles), 2);
 }
 
 static void A20_what_pays_stays(void **state) {
@@ -173,6 +187,7 @@ static void B8_ten_thousand_misses_in_a_row_cost_few_look_ups(void **state) {
   WeftVM *vm = *state;
   WeftValue *f = value(vm, "fn f(x) = sum(x * 2 + x * x - 1)\nf"), *x[14];
   vm->vm->tunables.payback_calls = 0;
+  vm->vm->tunables.compile_gain = 0;
   for (u32 i = 0; i < 14; i++) x[i] = of_rank(vm, i + 1);
   for (u32 i = 0; i < 14; i++) calls(vm, f, &x[i], 1, 2000);
   assert_int_equal(stat(vm, STAT_compiles), vm->vm->tunables.cache_limit);
@@ -194,6 +209,7 @@ static void B8_recompiles_wait_longer_each_time(void **state) {
   WeftVM *vm = *state;
   WeftValue *f = value(vm, "fn f(x) = sum(x * 2 + x * x - 1)\nf"), *x[8];
   vm->vm->tunables.payback_calls = 0;
+  vm->vm->tunables.compile_gain = 0;
   for (u32 i = 0; i < 8; i++) x[i] = of_rank(vm, i + 1);
   calls(vm, f, &x[0], 1, 30);
   calls(vm, f, &x[1], 1, 1); /* the first two at once */
@@ -205,10 +221,16 @@ static void B8_recompiles_wait_longer_each_time(void **state) {
   assert_int_equal(stat(vm, STAT_recompiles), 3);
   calls(vm, f, &x[4], 1, 50);
   assert_int_equal(stat(vm, STAT_recompiles), 3);
+  vm->vm->tunables.compile_gain = 10; /* and until the misses have lasted ten times as long as a compilation */
+  calls(vm, f, &x[4], 1, 3000);
+  assert_int_equal(stat(vm, STAT_recompiles), 3);
+  calls(vm, f, &x[4], 1, 20000);
+  assert_int_equal(stat(vm, STAT_recompiles), 4);
 }
 
 static void B8_what_keeps_missing_is_left_open(void **state) {
   WeftVM *vm = *state;
+  vm->vm->tunables.payback_calls = 0;
   WeftValue *f = value(vm, "fn f(x, axis) = sum(x * 2 + 1, axis=axis)\nf"), *args[2] = {value(vm, "ones((2, 2, 2, 2, 2, 2))"), NULL}, *axis[6];
   for (u32 i = 0; i < 6; i++) {
     char text[8];
@@ -403,6 +425,7 @@ int main(void) {
     cmocka_unit_test_setup_teardown(A20_hot_at_sixty_trips, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_nothing_for_one_operation, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_what_does_not_pay_is_given_up, setup, teardown),
+    cmocka_unit_test_setup_teardown(A20_what_was_given_up_is_compiled_when_asked_for, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_what_pays_stays, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_a_compilation_ends_with_its_time, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_one_budget_for_a_tree_of_calls, setup, teardown),
