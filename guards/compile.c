@@ -1,4 +1,5 @@
 /* compile.c — guards as a flat program: ordering reads and checks, running them, saying what missed (see guards.h). */
+#include "lang/mechanisms.h"
 #include "guards/guards_inner.h"
 
 #include <stdio.h>
@@ -229,6 +230,7 @@ static bool emit_guard(Compiler *c, u32 index) {
 static bool copy_sources(GuardProg *p, const GuardSet *g) {
   Allocator *a = g->alloc;
   guards_init(&p->set, a);
+  p->set.switches = g->switches;
   p->set.host_read = g->host_read;
   p->set.code = g->code;
   p->set.names = g->names;
@@ -285,7 +287,7 @@ GuardProg *guard_compile(Vm *vm, const GuardSet *g, const SizePool *sizes, Sourc
       const Guard *x = &g->guards.data[i];
       for (; k > 0; k--) {
         const Guard *y = &g->guards.data[by_rank[k - 1]];
-        if (y->failures > x->failures || (y->failures == x->failures && guard_cost(y->kind) <= guard_cost(x->kind))) break;
+        if (!MECHANISM(g, guards_in_order) || y->failures > x->failures || (y->failures == x->failures && guard_cost(y->kind) <= guard_cost(x->kind))) break;
         by_rank[k] = by_rank[k - 1];
       }
       by_rank[k] = i;

@@ -33,6 +33,11 @@ GuardMark guards_mark(const GuardSet *g) {
 }
 
 void guards_rollback(GuardSet *g, GuardMark m) {
+  if (!MECHANISM(g, guards_roll_back) && g->guards.count > m.guards && g->guards.data[m.guards].kind == GUARD_tag) {
+    g->guards.count = m.guards + 1; /* with its source */
+    g->inputs.count = m.inputs;
+    return;
+  }
   g->sources.items.count = m.sources;
   g->sources.modules.count = m.modules;
   g->guards.count = m.guards;
@@ -143,6 +148,7 @@ static void print_source(const GuardSet *g, SourceId s, bool say, Buf *out) {
     }
     path[n++] = i;
   }
+  if (n > 1 && !MECHANISM(g, sources_are_paths)) path[0] = path[n - 1], n = 1;
   if (n == 0) {
     buf_puts(out, "none");
     return;
@@ -316,7 +322,7 @@ bool guard_const(GuardSet *g, SourceId s, Value v, Span because) {
       return false;
     default: return false;
   }
-  return add_guard(g, x);
+  return !MECHANISM(g, constants_are_guarded) || add_guard(g, x);
 }
 
 bool guard_code(GuardSet *g, SourceId s, const Fn *fn, Span because) {
@@ -327,7 +333,7 @@ bool guard_code(GuardSet *g, SourceId s, const Fn *fn, Span because) {
     case FN_TRANSFORM: x.word = fn->transform; break;
     default: x.pointer = fn->host; break;
   }
-  return add_guard(g, x);
+  return !MECHANISM(g, functions_are_guarded) || add_guard(g, x);
 }
 
 bool guard_len(GuardSet *g, SourceId s, SizeRel rel, u64 n, Span because) {
@@ -357,7 +363,7 @@ bool guard_cell(GuardSet *g, SourceId global, Span because) {
 }
 
 bool guard_ambient(GuardSet *g, u64 word, Span because) {
-  return add_guard(g, (Guard){.kind = GUARD_ambient, .word = word, .because = because});
+  return !MECHANISM(g, ambient_guarded) || add_guard(g, (Guard){.kind = GUARD_ambient, .word = word, .because = because});
 }
 
 bool guard_ident(GuardSet *g, SourceId a, SourceId b, bool same, Span because) {

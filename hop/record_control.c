@@ -2,6 +2,7 @@
  * A body that cannot be captured whole leaves the trace as it was, and the construct runs eagerly there. */
 #include <string.h>
 
+#include "lang/mechanisms.h"
 #include "hop/control.h"
 
 static Outcome made(Recorder *r, Av a, Av *out) {
@@ -316,6 +317,7 @@ static Outcome carry_cells(Recorder *r, RecCellSet *cells, u32 *known, Av tree, 
 }
 
 static Outcome record_loop(Recorder *r, const LoopSpec *given, Av *out) {
+  if (r->g->at != 1 && !MECHANISM(r->vm, nested_bodies)) return rec_stuck(r, REASON_construct_body, "a construct inside another");
   Carry c = {0};
   DTypeVec dtypes = {0};
   RecCellSet cells = {0};

@@ -116,7 +116,10 @@ Av av_length(Recorder *r, SourceId s, i64 now) {
 static Av read_number(Recorder *r, SourceId s, Value v) {
   Graph *g = r->g;
   Span why = r->frames.count ? rec_top(r)->code->proto->spans[rec_top(r)->pc] : (Span){0};
+  if (v.kind == V_NUM && g->guards.sources.items.data[s].kind == SRC_global && !MECHANISM(r->vm, globals_are_read)) return av_const(r, v);
   if (!guard_tag(&g->guards, s, v, false, why)) return 0;
+  if (v.kind == V_NUM && v.dtype == DT_i64 && !MECHANISM(r->vm, integers_are_symbols)) return guard_const(&g->guards, s, v, why) ? av_const(r, v) : 0;
+  if (v.kind == V_NUM && v.dtype == DT_f64 && !MECHANISM(r->vm, floats_are_inputs)) return guard_const(&g->guards, s, v, why) ? av_const(r, v) : 0;
   if (v.kind == V_NUM && v.dtype == DT_i64) {
     Dim d = size_symbol(r, s, INT64_MIN, INT64_MAX, v.i);
     return d == DIM_NONE ? 0 : av_num(r, graph_size_typed(g, d, DT_i64, v.flags & VF_WEAK));
@@ -132,6 +135,7 @@ static Av read_number(Recorder *r, SourceId s, Value v) {
       SourceId at = source_step(&g->guards, s, SRC_size, d, NULL);
       t.dims[d] = at ? size_symbol(r, at, 0, SIZE_LIMIT - 1, n) : DIM_NONE;
       if (t.dims[d] == DIM_NONE) return 0;
+      if (!MECHANISM(r->vm, sizes_are_symbols)) (void)guard_relation(&g->guards, &g->sizes, REL_eq, t.dims[d], size_const(&g->sizes, n), NULL, why);
     }
   }
   u32 in = guard_input(&g->guards, s, v.kind == V_ARRAY ? IN_array : IN_scalar);
@@ -171,7 +175,7 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
     }
     case V_LIST: {
       List *l = v.list;
-      if (many(r, l->count)) return opaque(r, s, v, why);
+      if (many(r, l->count) || !MECHANISM(r->vm, containers_taken_apart)) return opaque(r, s, v, why);
       if (!guard_len(gs, s, REL_eq, l->count, why)) return 0;
       u32 first = r->items.count;
       for (u32 i = 0; i < l->count; i++)
@@ -179,13 +183,14 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
       for (u32 i = 0; i < l->count; i++) {
         Av item = av_lazy(r, source_step(gs, s, SRC_item, i, NULL), l->items[i]);
         if (!item) return 0;
+        if (!MECHANISM(r->vm, items_are_lazy) && !(item = av_force(r, item))) return 0;
         r->items.data[first + i] = item;
       }
       return av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = l->count, .source = s});
     }
     case V_RECORD: {
       Record *rec = v.record;
-      if (many(r, rec->shape->count)) return opaque(r, s, v, why);
+      if (many(r, rec->shape->count) || !MECHANISM(r->vm, containers_taken_apart)) return opaque(r, s, v, why);
       if (!guard_shape(gs, s, rec, true, 0, why)) return 0;
       u32 first = r->items.count, n = rec->shape->count;
       for (u32 i = 0; i < n; i++)

@@ -1,4 +1,5 @@
 /* demand.c — jit, jit(whole=true), trace.strict: what they ask is checked here, and raised when it is not met. */
+#include "lang/mechanisms.h"
 #include "tracer/demand.h"
 
 #include <string.h>
@@ -23,7 +24,7 @@ static const char *name_of(Vm *vm, const Code *code) { return code->proto->name 
 bool demand_whole_here(const Tracer *t) {
   const Demand *d = &t->demand;
   const Vm *vm = t->vm;
-  return d->whole && vm->frame_count == d->whole_depth + 1 && top_frame(vm)->code == d->whole && top_frame(vm)->pc == 0;
+  return MECHANISM(vm, whole_capture) && d->whole && vm->frame_count == d->whole_depth + 1 && top_frame(vm)->code == d->whole && top_frame(vm)->pc == 0;
 }
 
 static bool strict_now(const Tracer *t) { return t->demand.strict && !t->demand.cold; }
@@ -185,9 +186,11 @@ WeftStatus demand_call(Tracer *t, const char *whole, Value f, const Value *args,
   t->forced = true;
   vm->tunables.hot_calls = vm->tunables.hot_trips = 0;
   WeftStatus status = names ? vm_call_named(vm, f, held, names, nargs, out) : vm_call(vm, f, held, nargs, out);
-  t->forced = forced;
-  vm->tunables.hot_calls = calls;
-  vm->tunables.hot_trips = trips;
+  if (MECHANISM(vm, modes_are_restored)) {
+    t->forced = forced;
+    vm->tunables.hot_calls = calls;
+    vm->tunables.hot_trips = trips;
+  }
   d->whole = outer;
   d->who = outer_who;
   d->whole_depth = outer_depth;

@@ -1,4 +1,5 @@
 /* graph.c — the graph's storage: types, values, blocks, captures, nodes, speculation (see graph.h). */
+#include "lang/mechanisms.h"
 #include "tracer/graph.h"
 
 #include <stdio.h>
@@ -373,6 +374,7 @@ ValueId graph_lift(Graph *g, BlockId b, ValueId v) {
     if (!i || n > GRAPH_MAX_DEPTH) return 0;
     way[n++] = i;
   }
+  if (n > 1 && !MECHANISM(&g->guards, captures_pass_levels)) return 0;
   while (v && n-- > 0) v = capture(g, way[n], v);
   return v;
 }
@@ -476,7 +478,7 @@ static u32 merge_captures(Graph *g, const BlockId *blocks, u32 n, ValueId **oute
     return UINT32_MAX;
   }
   /* first what all share, in the first block's order; then block by block */
-  for (u32 pass = 0; pass < 2; pass++)
+  for (u32 pass = MECHANISM(&g->guards, captures_merged) ? 0 : 1; pass < 2; pass++)
     for (u32 i = 0; i < (pass ? n : 1); i++) {
       const GraphBlock *b = &g->blocks.data[blocks[i]];
       for (u32 k = 0; k < b->captures.count; k++) {

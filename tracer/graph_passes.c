@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lang/mechanisms.h"
 #include "tracer/graph.h"
 
 enum { ROUNDS = 6 };
@@ -268,6 +269,7 @@ static void fold(Pass *p) {
 static bool is_pure(const Graph *g, NodeId n) {
   const GraphNode *x = &g->nodes.data[n];
   if (x->kind == NODE_index || x->kind == NODE_update) return true;
+  if (x->kind == NODE_op && op_info(x->op)->effect == EFF_rng && !MECHANISM(&g->guards, draws_are_ordered)) return true;
   return x->kind == NODE_op && op_info(x->op)->effect == EFF_pure && !node_is_effect(g, n);
 }
 
@@ -388,6 +390,7 @@ static void release(void *ctx, u32 v) {
 static void dce(Pass *p) {
   Graph *g = p->g;
   GraphUses u;
+  if (!MECHANISM(&g->guards, dead_code)) return;
   if (!graph_uses(g, g->alloc, &u)) {
     p->failed = true;
     return;

@@ -2,6 +2,7 @@
  * rules of lang/ops, blocks and terminators of control nodes, the token, what exits may name (see graph.h). */
 #include <string.h>
 
+#include "lang/mechanisms.h"
 #include "tracer/graph.h"
 
 typedef struct Verifier {
@@ -42,7 +43,7 @@ static bool usable(Verifier *v, ValueId x, BlockId b) {
   u8 origin = v->g->values.data[x].origin;
   if (origin == GV_const || origin == GV_size) return true;
   if (home != b) {
-    wrong(v, "%%%u belongs to another block and is not lifted", x);
+    if (MECHANISM(&v->g->guards, verifier_blocks)) wrong(v, "%%%u belongs to another block and is not lifted", x);
     return false;
   }
   if (!v->defined[x]) {

@@ -1,4 +1,5 @@
 /* leave.c — leaving a region: values by recipe, journal replayed, frames rebuilt (see exits.h). */
+#include "lang/mechanisms.h"
 #include "tracer/tier.h"
 
 typedef struct Leaving {
@@ -166,7 +167,7 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
       const JournalEntry *j = &table->journal.data[path[i]];
       Value v = values[written + i];
       values[written + i] = value_nil();
-      if (!journal_store(vm, g, &vm->frames[root], j->target, v)) value_drop(vm, v);
+      if (!MECHANISM(vm, writes_are_replayed) || !journal_store(vm, g, &vm->frames[root], j->target, v)) value_drop(vm, v);
     }
     u32 at = 0;
     for (u32 i = 0; i < e->frame_count && status == WEFT_OK; i++) {

@@ -1,4 +1,5 @@
 /* log.c — keeps the log of capture and says its lines (see log.h). */
+#include "lang/mechanisms.h"
 #include "tracer/explain.h"
 #include "tracer/tracer.h"
 
@@ -102,7 +103,7 @@ void tracer_event(Tracer *t, EventKind kind, u32 reason, Span span, u64 region, 
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   log_copy(e.text, sizeof e.text, text);
-  log_add(t, &e);
+  if (MECHANISM(t->vm, events_are_kept)) log_add(t, &e);
 }
 
 void log_miss(Tracer *t, const GuardMiss *m, Name function) {

@@ -1,6 +1,7 @@
 /* marks.c — sizes that a program fixes (trace.mark_static) or forbids to be fixed (trace.mark_dynamic). */
 #include <stdio.h>
 
+#include "lang/mechanisms.h"
 #include "tracer/record.h"
 #include "tracer/tier.h"
 
@@ -27,7 +28,7 @@ static bool marked_size(Recorder *r, const SizeMarkRow *m, Av value, Dim *out) {
 
 bool marks_apply(Recorder *r, const Code *code, const Av *regs) {
   const Demand *d = &r->tracer->demand;
-  for (u32 i = 0; i < d->marks.count; i++) {
+  for (u32 i = 0; i < d->marks.count && MECHANISM(r->vm, marks_count); i++) {
     const SizeMarkRow *m = &d->marks.data[i];
     Dim size;
     i64 known;

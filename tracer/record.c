@@ -1,4 +1,5 @@
 /* record.c — the recorder's loop: one step per instruction, speculation, and whole traces (see record.h). */
+#include "lang/mechanisms.h"
 #include "tracer/force.h"
 #include "tracer/tracer.h"
 
@@ -77,7 +78,8 @@ void rec_restore(Recorder *r, const RecState *s) {
   /* cells read since keep what they were read as: nothing wrote them before */
   for (u32 i = 0; i < r->cells.count; i++) {
     RecCell *c = &r->cells.data[i];
-    if (i < s->ncells) *c = s->cells[i];
+    if (i < s->ncells && !MECHANISM(r->vm, writes_roll_back)) c->dirty |= s->cells[i].dirty, c->value = s->cells[i].value;
+    else if (i < s->ncells) *c = s->cells[i];
     else if (c->dirty && c->source) {
       c->value = rec_cell_clean(r, i);
       c->dirty = false;

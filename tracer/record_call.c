@@ -1,4 +1,5 @@
 /* record_call.c — calls in the trace: closures are inlined, built-ins become nodes, lists or constructs. */
+#include "lang/mechanisms.h"
 #include "tracer/record.h"
 #include "tracer/tracer.h"
 
@@ -20,7 +21,7 @@ bool rec_push(Recorder *r, Code *code, Av fn, u16 result) {
     call = graph_origin(r->g, f->code->proto->spans[f->pc], f->graph_frame, f->pc);
   }
   const char *name = p->name ? name_text(&r->vm->names, p->name) : r->frames.count ? "fn" : "main";
-  u32 graph = graph_frame(r->g, code, name, call);
+  u32 graph = graph_frame(r->g, code, name, MECHANISM(r->vm, inlined_chain) ? call : 0);
   Av *regs = mem_alloc_zero(alloc, sizeof *regs * (p->nregs ? p->nregs : 1));
   if (!regs || r->g->failed ||
       !vec_push(alloc, &r->frames, (RecFrame){.code = code, .graph_frame = graph, .result = result, .fn = fn, .regs = regs})) {
@@ -423,6 +424,7 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
   if (v.kind == AV_OBJECT && v.konst.kind == V_FN) 
     return v.konst.fn->kind == FN_HOST ? rec_stuck(r, REASON_effect_host, "a host function") : rec_stuck(r, REASON_dynamic_call, "it is another function again and again");
   if (v.kind != AV_CLOSURE) return rec_stuck(r, REASON_raises, "%s is called", av_kind_text(r, fn));
+  if (!MECHANISM(r->vm, inlining)) return rec_stuck(r, REASON_dynamic_call, "a function");
   u32 same = 0;
   for (u32 i = 0; i < r->frames.count; i++) same += r->frames.data[i].code == v.code;
   if (same > (u32)(r->nest ? r->vm->tunables.inline_recursion : r->vm->tunables.inline_straight)) return rec_stuck(r, REASON_recursion, "recursion");
@@ -468,6 +470,7 @@ Outcome rec_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 narg
   if (o != OUT_GO) {
     rec_rollback(r, &mark);
     rec_restore(r, &state);
+    if (!MECHANISM(r->vm, breaks_blame_bodies)) r->why_span = rec_top(r)->code->proto->spans[rec_top(r)->pc];
   }
   rec_state_free(r, &state);
   return o;

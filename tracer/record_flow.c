@@ -5,6 +5,7 @@
  * carries what its extent writes and is live at its head, as leaves; when a leaf's type changes in the first
  * trip, that trip is recorded before the loop; when the body breaks, the loop is recorded trip by trip
  * until it does. */
+#include "lang/mechanisms.h"
 #include "tracer/record.h"
 #include "tracer/tracer.h"
 
@@ -202,7 +203,7 @@ static Outcome record_arm(Recorder *r, const RecState *base, u32 pc, u32 join, b
     o = rec_run(r, &s);
   }
   if (o == OUT_STUCK) {
-    if (r->no_exits || r->lacks || r->widens || r->noted_types) return OUT_STUCK;
+    if (r->no_exits || r->lacks || r->widens || r->noted_types || !MECHANISM(r->vm, arms_are_cold)) return OUT_STUCK;
     u32 reason = r->reason == REASON_effect_output ? REASON_arm_output : force_cold ? REASON_arm_types : REASON_arm_break;
     Span at = force_cold ? (Span){0} : r->why_span;
     rec_rollback(r, &mark);
@@ -755,6 +756,7 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
   const Extent *e = &rec_top(r)->code->proto->extents[extent];
   RecLoop l = {.depth = rec_depth(r), .extent = extent, .els = e->els, .end = e->end, .peeled = peeled};
   if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "loops nested too deep");
+  if (!MECHANISM(r->vm, loops_are_lifted)) return rec_stuck(r, REASON_loop_body, "a loop");
   Outcome o = collect_locs(r, &l, e);
   r->nest++;
   for (u32 try = 0; o == OUT_GO && try < LIFT_TRIES; try++) {

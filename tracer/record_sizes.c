@@ -1,5 +1,6 @@
 /* record_sizes.c — sizes that are known at run time only: symbols that a value carries, the checks that stand for what is asked
  * of them, masks as places, and what is known of integers. */
+#include "lang/mechanisms.h"
 #include "tracer/record.h"
 
 #include <string.h>
@@ -89,6 +90,7 @@ Outcome rec_freshen(Recorder *r, ArrayType *results, u32 count, Dim *d) {
   for (u32 i = 0; i < count; i++)
     for (u32 k = 0; k < results[i].rank; k++) {
       if (results[i].dims[k] != DIM_FRESH) continue;
+      if (!MECHANISM(r->vm, sizes_of_data)) return rec_stuck(r, REASON_data_dependent_shape, "a size that depends on data");
       if (!*d && (*d = size_unbacked(&r->g->sizes, NULL, 0, 0, SIZE_LIMIT - 1)) == DIM_NONE) return OUT_FAIL;
       results[i].dims[k] = *d;
     }

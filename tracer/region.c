@@ -265,7 +265,7 @@ static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
 WeftStatus build_recipe(RecipeBuild *b, RecipeId id, Value *out) {
   if (!id || id >= b->graph->exits.recipes.count) return vm_error(b->vm, EK_unsupported, "an empty recipe");
   const Recipe *r = &b->graph->exits.recipes.data[id];
-  if (!r->memo) return make(b, r, out);
+  if (!r->memo || !MECHANISM(b->vm, built_once)) return make(b, r, out);
   Value *made = &b->made[r->memo - 1];
   if (made->kind == V_HOLE) {
     WeftStatus status = make(b, r, made);

@@ -112,7 +112,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
 #endif
   if (rec.broke) {
     stats->at[STAT_breaks]++;
-    tracer_event(t, EVENT_break, rec.reason, rec.span, t->region_ids, "%s", rec.why);
+    if (MECHANISM(vm, breaks_are_told)) tracer_event(t, EVENT_break, rec.reason, rec.span, t->region_ids, "%s", rec.why);
     if (rec.reason != REASON_raises && demand_whole_here(t)) {
       demand_refused(t, rec.reason, rec.span, rec.why);
       graph_free(g);
@@ -123,7 +123,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
     graph_free(g);
     return NULL;
   }
-  if (!usable || (!t->forced && !t->force.kind && !worth(g, (u32)vm->tunables.worth_nodes))) {
+  if (!usable || (!t->forced && !t->force.kind && MECHANISM(vm, worth_compiling) && !worth(g, (u32)vm->tunables.worth_nodes))) {
     graph_free(g);
     if (usable) place_demote(t, p, REASON_nothing_to_compile, "too little to compile");
     return NULL;
@@ -437,7 +437,7 @@ static TierResult follow(Tracer *t, Ran ran, u32 depth, bool bottom) {
     }
     depth = vm->frame_count;
     bottom = is_bottom(vm);
-    ran = enter_rest(t);
+    ran = MECHANISM(vm, continuations) ? enter_rest(t) : RAN_NOT;
     if (ran == RAN_NOT) return TIER_RAN;
   }
 }
