@@ -239,6 +239,7 @@ static const Lowering lowerings[OP_COUNT] = {
     [OP_digamma] = {.rule = R_math},
     [OP_sigmoid] = {.rule = R_math},
     [OP_silu] = {.rule = R_math},
+    [OP_gelu] = {.rule = R_math}, /* exact: gelu_is_exact */
     [OP_softplus] = {.rule = R_math},
     [OP_atan2] = {.rule = R_math},
     [OP_hypot] = {.rule = R_math},
@@ -283,6 +284,13 @@ bool element_weak_fits(Compiler *c, ValueId v, u32 to) {
   return false;
 }
 
+/* The approximation is composed of other operations, by the eager kernel. */
+static bool gelu_is_exact(const Graph *g, NodeId n) {
+  GraphArg args[OP_MAX_PARAMS];
+  node_args(g, n, args);
+  return args[1].kind == ARG_hole || (args[1].kind == ARG_attr && args[1].attr->kind == ATTR_nil);
+}
+
 bool element_lowers(Compiler *c, NodeId n, u32 *compute) {
   const Graph *g = c->g;
   const GraphNode *x = graph_node_at(g, n);
@@ -291,7 +299,7 @@ bool element_lowers(Compiler *c, NodeId n, u32 *compute) {
   const ArrayType *types[3];
   u32 used = 0, count = element_operands(g, n, operands);
   u32 result = value_type(g, node_result(g, n, 0))->dtype;
-  if (!dtype_in_loops(result) || count == 0) return false;
+  if (!dtype_in_loops(result) || count == 0 || (x->op == OP_gelu && !gelu_is_exact(g, n))) return false;
   for (u32 i = 0; i < count; i++) {
     if (!operands[i]) continue;
     if (value_is_token(g, operands[i])) return false;

@@ -25,7 +25,7 @@ static BackendResult compile_for(Vm *vm, const Backend *self, Region *r, const C
 Jit *jit_new(Vm *vm, const LoopMath *math, u32 math_count) {
   Jit *jit = mem_alloc_zero(&vm->alloc, sizeof *jit);
   if (!jit) return NULL;
-  jit->state = (JitState){.alloc = &vm->alloc, .math = math, .math_count = math_count, .cpu = VEC_STRIP};
+  jit->state = (JitState){.alloc = &vm->alloc, .math = math, .math_count = math_count, .cpu = vec_level_best()};
   for (u32 i = 0; i < COUNT_OF(targets); i++) jit->backends[i] = (Backend){.name = targets[i]->name, .compile = compile_for, .state = jit, .weighed = targets[i] == &target_mir};
   return jit;
 }
@@ -91,7 +91,7 @@ static bool use_cpu(JitState *s, VecLevel level) {
 }
 
 WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count, const JitDevice *device, const char *cpu) {
-  VecLevel level = VEC_STRIP;
+  VecLevel level = vec_level_best();
   if (cpu && (!vec_level_find(cpu, &level) || !vec_level_runs(level))) {
     if (device) device->remove(vm);
     return vm_error(vm, EK_value, "no such level of the processor");
