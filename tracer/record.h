@@ -106,6 +106,8 @@ typedef struct RecLoop {
   u32 sizes_before;  /* size expressions that stood before the loop */
   RecReturn ret;
   u32 ret_at;        /* in types: the flag, behind it what is returned */
+  VEC(u8) weak;      /* for each: a number that may be weak or strong, whose flag is carried too … */
+  u32 flag_at;       /* … from here on in types */
   VEC(u32) free;     /* for each, the axes whose sizes change from trip to trip */
   bool peeled;       /* the first trip stands before it */
 } RecLoop;

@@ -33,16 +33,57 @@ Outcome rec_cell_write(Recorder *r, u32 cell, Av value) {
   return OUT_GO;
 }
 
+static bool carries_flag(const RecLoop *l, u32 leaf) { return leaf < l->weak.count && l->weak.data[leaf]; }
+
+static u32 flag_index(const RecLoop *l, u32 leaf) {
+  u32 n = 0;
+  for (u32 i = 0; i < leaf; i++) n += carries_flag(l, i);
+  return n;
+}
+
+static bool want_flag(Recorder *r, RecLoop *l, u32 leaf) {
+  while (l->weak.count <= leaf)
+    if (!vec_push(&r->vm->alloc, &l->weak, 0)) return false;
+  l->weak.data[leaf] = 1;
+  return true;
+}
+
+/* A number for a leaf that carries a flag: strong, and its flag. */
+static bool with_flag(Recorder *r, ValueId *v, ValueVec *flags) {
+  const ArrayType t = *value_type(r->g, *v);
+  ValueId flag = rec_weak_flag(r, *v);
+  if (!flag) flag = graph_const(r->g, value_bool(t.weak));
+  if (t.weak) *v = graph_convert(r->g, *v, t.dtype);
+  return *v && flag && vec_push(&r->vm->alloc, flags, flag);
+}
+
+/* Which of `values`, the leaves and what follows them, are weak on one way only. */
+static bool note_flags(Recorder *r, const RecLoop *l, const AvVec *values) {
+  for (u32 i = 0, n = 0; i < l->weak.count; i++)
+    if (carries_flag(l, i) && !rec_weak_note(r, av_value(r, values->data[i]), av_value(r, values->data[l->flag_at + n++]))) return false;
+  return true;
+}
+
+/* A strong number becomes a weak one of its dtype. */
+static bool becomes_weak(const Recorder *r, TypeId before, TypeId now) {
+  const ArrayType *a = type_of(r->g, before), *b = type_of(r->g, now);
+  return !a->rank && !b->rank && a->dtype == b->dtype && !a->weak && b->weak && !r->abstract;
+}
+
 /* The carried leaves as they are now, in order; false: a tree or type is another one than at the head. `returning`: nobody
  * reads the registers any more, they stay what they were at the head. */
 static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec *out) {
   AvVec leaves = {0};
+  ValueVec flags = {0};
   Outcome o = OUT_GO;
   for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
     RecLoc *loc = &l->locs.data[i];
     if (returning && !loc->cell) {
-      for (u32 k = 0; k < loc->count && o == OUT_GO; k++)
-        if (!vec_push(&r->vm->alloc, out, r->g->blocks.data[l->body].params.data[loc->first + k])) o = OUT_FAIL;
+      for (u32 k = loc->first; k < loc->first + loc->count && o == OUT_GO; k++) {
+        const u32 *params = r->g->blocks.data[l->body].params.data;
+        if (!vec_push(&r->vm->alloc, out, params[k])) o = OUT_FAIL;
+        if (carries_flag(l, k) && !vec_push(&r->vm->alloc, &flags, params[l->flag_at + flag_index(l, k)])) o = OUT_FAIL;
+      }
       continue;
     }
     Av now = *rec_loc_at(r, loc);
@@ -64,8 +105,15 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
     }
     for (u32 k_leaf = 0; k_leaf < leaves.count; k_leaf++) {
       ValueId v = av_value(r, leaves.data[k_leaf]);
-      if ((o = rec_strong(r, v)) != OUT_GO) break; /* a loop carries numbers that are one or the other */
       TypeId want = l->types.data[loc->first + k_leaf], have = r->g->values.data[v].type;
+      if (carries_flag(l, loc->first + k_leaf)) {
+        if (type_of(r->g, have)->rank == 0 && !with_flag(r, &v, &flags)) o = OUT_FAIL;
+        have = r->g->values.data[v].type;
+      } else if (rec_weak_flag(r, v) || becomes_weak(r, want, have)) {
+        r->widens = l;
+        o = want_flag(r, l, loc->first + k_leaf) ? rec_stuck(r, REASON_loop_types, "a number of the loop is weak on one way only") : OUT_FAIL;
+      }
+      if (o != OUT_GO) break;
       if (want != have) {
         const ArrayType *w = type_of(r->g, want), *h = type_of(r->g, have);
         bool same = w->dtype == h->dtype && w->weak == h->weak && w->rank == h->rank && w->device == h->device, fits = same;
@@ -91,7 +139,10 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
       if (!vec_push(&r->vm->alloc, out, v)) o = OUT_FAIL;
     }
   }
+  for (u32 i = 0; i < flags.count && o == OUT_GO; i++)
+    if (!vec_push(&r->vm->alloc, out, flags.data[i])) o = OUT_FAIL;
   vec_free(&r->vm->alloc, &leaves);
+  vec_free(&r->vm->alloc, &flags);
   return o;
 }
 
@@ -585,6 +636,7 @@ static bool place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, DimVe
     if (loc->cell) r->cells.data[loc->index].dirty = true; /* an exit inside the loop writes it back */
     ok &= a || !loc->before;
   }
+  ok = ok && note_flags(r, l, &leaves);
   vec_free(&r->vm->alloc, &leaves);
   return ok;
 }
@@ -600,7 +652,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
   const Proto *p = rec_top(r)->code->proto;
-  ValueVec init = {0};
+  ValueVec init = {0}, flags = {0};
   AvVec leaves = {0};
   DimVec sizes = {0};
   Outcome o = OUT_GO;
@@ -614,10 +666,16 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
     loc->count = leaves.count;
     for (u32 k = 0; k < leaves.count && o == OUT_GO; k++) {
       ValueId v = av_value(r, leaves.data[k]);
-      if ((o = rec_strong(r, v)) != OUT_GO) break;
+      if (rec_weak_flag(r, v) && !want_flag(r, l, l->types.count)) o = OUT_FAIL;
+      if (carries_flag(l, l->types.count) && value_type(g, v)->rank) l->weak.data[l->types.count] = 0; /* another leaf stood here */
+      if (carries_flag(l, l->types.count) && !with_flag(r, &v, &flags)) o = OUT_FAIL;
       if (!vec_push(alloc, &init, v) || !vec_push(alloc, &l->types, g->values.data[v].type)) o = OUT_FAIL;
     }
   }
+  l->flag_at = l->types.count;
+  if (l->weak.count > l->flag_at) l->weak.count = l->flag_at;
+  for (u32 i = 0; i < flags.count && o == OUT_GO; i++)
+    if (!vec_push(alloc, &init, flags.data[i]) || !vec_push(alloc, &l->types, g->values.data[flags.data[i]].type)) o = OUT_FAIL;
   if (o == OUT_GO && l->ret.asked) o = rec_return_carry(r, l, &init);
   while (o == OUT_GO && l->free.count < l->types.count)
     if (!vec_push(alloc, &l->free, 0)) o = OUT_FAIL;
@@ -714,6 +772,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
       if (!a || !vec_push(alloc, &leaves, a)) o = OUT_FAIL;
       else r->updated |= value_type(g, av_value(r, a))->rank > 0;
     }
+    if (o == OUT_GO && !note_flags(r, l, &leaves)) o = OUT_FAIL;
     u32 next = 0;
     for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
       RecLoc *loc = &l->locs.data[i];
@@ -727,6 +786,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
   }
   if (stale) mem_free(alloc, stale, sizeof *stale * (base->nregs + 1));
   vec_free(alloc, &init);
+  vec_free(alloc, &flags);
   vec_free(alloc, &leaves);
   vec_free(alloc, &sizes);
   return o;
@@ -822,6 +882,7 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
   vec_free(&r->vm->alloc, &l.locs);
   vec_free(&r->vm->alloc, &l.types);
   vec_free(&r->vm->alloc, &l.free);
+  vec_free(&r->vm->alloc, &l.weak);
   return o;
 }
 
