@@ -235,6 +235,7 @@ Liveness *liveness_new(const Proto *p, Allocator *alloc); /* NULL when refused *
 void liveness_free(Liveness *l);
 u32 liveness_words(const Liveness *l); /* u64 words of a set */
 void liveness_at(const Liveness *l, u32 pc, u64 *bits); /* live before pc, before the instruction began */
+void liveness_behind(const Liveness *l, u32 pc, u32 result, u64 *bits); /* while a call at pc runs: what is read when it has returned or failed */
 
 /* All pcs from the last to the first. `after`: live behind pc on the edges it takes when it does not fail. */
 typedef struct LiveWalk {

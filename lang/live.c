@@ -222,6 +222,13 @@ void liveness_at(const Liveness *l, u32 pc, u64 *bits) {
   for (u32 at = l->starts[block + 1]; at-- > pc;) step_back(l, at, bits);
 }
 
+void liveness_behind(const Liveness *l, u32 pc, u32 result, u64 *bits) {
+  u32 handler = l->handler[l->block_of[pc]];
+  liveness_at(l, pc + 1, bits);
+  clear_bit(bits, result);
+  if (handler != UINT32_MAX) join(bits, l->in + (size_t)l->block_of[handler] * l->words, l->words);
+}
+
 void liveness_walk(const Liveness *l, LiveWalk *w, u64 *after, u64 *scratch) {
   *w = (LiveWalk){.l = l, .pc = l->p->ncode, .bits = scratch, .after = after};
 }

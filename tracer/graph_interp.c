@@ -656,6 +656,17 @@ WeftStatus run_root(GraphRun *r, u32 *exit) {
 
 /* ---- single values ----------------------------------------------------------------------------------- */
 
+typedef struct Missing {
+  GraphRun *r;
+  ValueId value; /* one that is not there yet, 0: none */
+} Missing;
+
+static void note_missing(void *ctx, u32 v) {
+  Missing *m = ctx;
+  u8 origin = m->r->graph->values.data[v].origin;
+  if (origin != GV_const && origin != GV_size && m->r->values[v].kind == V_HOLE) m->value = v;
+}
+
 /* Iterative: a stack of values whose nodes wait for their operands. */
 WeftStatus run_value(GraphRun *r, ValueId v, Value *out) {
   const Graph *g = r->graph;
@@ -690,19 +701,17 @@ WeftStatus run_value(GraphRun *r, ValueId v, Value *out) {
       continue;
     }
     NodeId n = x->def;
-    bool ready = true;
     if (node_is_effect(g, n)) {
       vm_error(r->vm, EK_unsupported, "an effect cannot be done again");
       goto done;
     }
-    for (u32 i = 0; i < g->nodes.data[n].operand_count; i++) {
-      ValueId o = node_operand(g, n, i);
-      u8 kind = g->values.data[o].origin;
-      if (kind == GV_const || kind == GV_size || r->values[o].kind != V_HOLE) continue;
-      ready = false;
-      if (!vec_push(&r->vm->alloc, &todo, o)) goto refused;
+    Missing m = {r, 0};
+    node_size_values(g, n, note_missing, &m);
+    for (u32 i = 0; i < g->nodes.data[n].operand_count && !m.value; i++) note_missing(&m, node_operand(g, n, i));
+    if (m.value) {
+      if (!vec_push(&r->vm->alloc, &todo, m.value)) goto refused;
+      continue;
     }
-    if (!ready) continue;
     Flow f = run_node(r, n);
     if (f == FLOW_END) continue;
     if (f != FLOW_ERROR) vm_error(r->vm, EK_unsupported, "a value that an exit needs cannot be computed");

@@ -97,35 +97,37 @@ typedef struct RegRecipe {
   RecipeId recipe;
 } RegRecipe;
 
-bool rec_live(Recorder *r, const Proto *p, u32 pc, u64 *bits) {
+static const Liveness *liveness_of(Recorder *r, const Proto *p) {
   Allocator *alloc = &r->vm->alloc;
   for (u32 i = r->live.count; i-- > 0;)
-    if (r->live.data[i].proto == p) {
-      liveness_at(r->live.data[i].live, pc, bits);
-      return true;
-    }
+    if (r->live.data[i].proto == p) return r->live.data[i].live;
   Liveness *l = liveness_new(p, alloc);
-  if (!l) return false;
-  if (!vec_push(alloc, &r->live, (RecLive){p, l})) {
-    liveness_free(l);
-    return false;
-  }
-  liveness_at(l, pc, bits);
-  return true;
+  if (!l || vec_push(alloc, &r->live, (RecLive){p, l})) return l;
+  liveness_free(l);
+  return NULL;
 }
 
-/* Registers of frame `depth` that are live before `pc`, except `skip` (the result of the call in progress). */
-static bool frame_regs(Recorder *r, u32 depth, u32 pc, u32 skip, RegRecipe *out, u32 *count) {
+bool rec_live(Recorder *r, const Proto *p, u32 pc, u64 *bits) {
+  const Liveness *l = liveness_of(r, p);
+  if (l) liveness_at(l, pc, bits);
+  return l;
+}
+
+/* Registers of frame `depth` that are live: in the top frame before its pc, else while the call at its pc runs. */
+static bool frame_regs(Recorder *r, u32 depth, RegRecipe *out, u32 *count) {
   RecFrame *f = &r->frames.data[depth];
   const Proto *p = f->code->proto;
   u32 words = (p->nregs + 63) / 64;
   u64 small[8] = {0}, *bits = small;
   Allocator *alloc = &r->vm->alloc;
   if (words > COUNT_OF(small) && !(bits = mem_alloc_zero(alloc, words * 8))) return false;
-  bool ok = rec_live(r, p, pc, bits);
+  const Liveness *l = liveness_of(r, p);
+  bool ok = l;
+  if (ok && depth == rec_depth(r)) liveness_at(l, f->pc, bits);
+  else if (ok) liveness_behind(l, f->pc, ins_a(p->code[f->pc]), bits);
   *count = 0;
   for (u32 i = 0; i < p->nregs && ok; i++) {
-    if (!(bits[i / 64] >> (i % 64) & 1) || i == skip) continue;
+    if (!(bits[i / 64] >> (i % 64) & 1)) continue;
     Av a = f->regs[i];
     if (!a) continue; /* not yet assigned on this path: empty */
     RecipeId recipe = rec_recipe(r, a);
@@ -173,8 +175,7 @@ static u32 make_exit(Recorder *r, ExitKind kind, u32 reason, Span span, Av resul
     bool top = d == depth;
     if (!top && in_tail_call(f)) continue; /* its callee stands in its place */
     if (d && f->fn && !(selves[d] = rec_recipe(r, f->fn))) goto done;
-    u32 pc = top ? f->pc : f->pc + 1; /* what a caller needs is live behind its call */
-    if (!frame_regs(r, d, pc, top ? UINT32_MAX : ins_a(f->code->proto->code[f->pc]), regs + total, &top_count)) goto done;
+    if (!frame_regs(r, d, regs + total, &top_count)) goto done;
     counts[d] = top_count;
     total += top_count;
   }
