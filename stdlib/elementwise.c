@@ -177,7 +177,8 @@ static inline WeftStatus take_or_make(Vm *vm, Value *args, u32 n, u32 dtype, boo
   return array_new(vm, dtype, array_rank(a), array_dims(a), out);
 }
 
-static inline WeftStatus unary(Vm *vm, u32 op, Value *args, Value *out) {
+/* One body for all of them: written out in each entry it would be 25 KB. */
+static __attribute__((noinline)) WeftStatus unary(Vm *vm, u32 op, Value *args, Value *out) {
   Stdlib *s = stdlib_of(vm);
   if (args[0].kind == V_NUM) {
     Value x = args[0];
