@@ -48,6 +48,7 @@ void weft_release(WeftVM *w, WeftValue *value) {
 /* ---- text of values ------------------------------------------------------------------------------------- */
 
 const char *weft_show(WeftVM *w, WeftValue *value) {
+  if (!w) return "";
   w->text.len = 0;
   w->text.failed = false;
   if (value) format_value(w->vm, value->value, false, &w->text);
@@ -60,6 +61,7 @@ const char *weft_type(WeftVM *w, WeftValue *value) {
 }
 
 const char *weft_describe(WeftVM *w, WeftValue *value) {
+  if (!w) return "";
   w->text.len = 0;
   w->text.failed = false;
   if (!value) return "";
@@ -217,16 +219,25 @@ WeftStatus weft_array_lend(WeftVM *w, WeftDType dtype, int rank, const int64_t *
   if ((uintptr_t)data % unit) return WEFT_MISUSE;
   i64 size = dims_size((u32)rank, shape), strides[WEFT_MAX_RANK];
   if (size < 0) return vm_error_at(w->vm, EK_shape, (Span){0}, "the lent array is too large");
+  /* Nothing may fail behind array_external: the memory would have been given back although the call failed. */
+  WeftValue *value = NULL;
+  if (value_hand_over(w, value_nil(), &value) != WEFT_OK) return WEFT_ERROR;
   Lent *l = mem_alloc(&w->vm->alloc, sizeof *l);
-  if (!l) return vm_error_memory(w->vm);
+  if (!l) {
+    weft_release(w, value);
+    return vm_error_memory(w->vm);
+  }
   *l = (Lent){release, context, w->vm};
   dense_strides((u32)rank, shape, strides);
   Value v;
   if (array_external(w->vm, dtype, (u32)rank, shape, strides, data, (size_t)size * bytes, lent_release, l, &v) != WEFT_OK) {
     mem_free(&w->vm->alloc, l, sizeof *l);
+    weft_release(w, value);
     return WEFT_ERROR;
   }
-  return value_hand_over(w, array_finish(w->vm, v), out);
+  value->value = array_finish(w->vm, v);
+  *out = value;
+  return WEFT_OK;
 }
 
 WeftStatus weft_array_view(WeftVM *w, WeftValue *value, WeftArray *out) {
@@ -301,7 +312,10 @@ WeftStatus weft_define(WeftVM *w, const char *name, WeftHostFunction function, v
     mem_free(&w->vm->alloc, d, sizeof *d + n + 1);
     return WEFT_ERROR;
   }
-  return module_set(w->vm, w->main, key, v);
+  d->release = NULL; /* a name that cannot be declared drops the function */
+  if (module_set(w->vm, w->main, key, v) != WEFT_OK) return WEFT_ERROR;
+  d->release = release;
+  return WEFT_OK;
 }
 
 WeftStatus weft_fail(WeftVM *w, const char *kind, const char *message) {

@@ -156,7 +156,8 @@ typedef struct WeftArray { /* a look at an array: valid while the value is held 
 /* A copy of dense row-major data. */
 WEFT_API WeftStatus weft_array(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape, const void *data, WeftValue **out);
 /* Lends the host's memory without copying: it is aligned for its elements, must not be written while lent, is never
- * updated in place, and `release` (may be NULL) is called once when the last view of it has gone. */
+ * updated in place, and `release` (may be NULL) is called once when the last view of it has gone. When the call fails, `release` is
+ * not called and the memory is the host's as before. */
 WEFT_API WeftStatus weft_array_lend(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape, void *data,
                                     void (*release)(void *context, void *data), void *context, WeftValue **out);
 /* Looks at a number or array on the CPU without copying. */
@@ -166,7 +167,8 @@ WEFT_API WeftStatus weft_array_view(WeftVM *vm, WeftValue *value, WeftArray *out
 
 /* Gets borrowed arguments; gives *result (owned, released by the VM) and WEFT_OK, or WEFT_ERROR after weft_fail. */
 typedef WeftStatus (*WeftHostFunction)(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result);
-/* Declares `name` in the main module. `release` (may be NULL) is called when the function has gone. */
+/* Declares `name` in the main module. `release` (may be NULL) is called when the function has gone; not when the call fails: the
+ * context is the host's as before. */
 WEFT_API WeftStatus weft_define(WeftVM *vm, const char *name, WeftHostFunction function, void *context, void (*release)(void *context));
 /* Raises an error of a kind of language.md ("host" when NULL) from a host function. Returns WEFT_ERROR. */
 WEFT_API WeftStatus weft_fail(WeftVM *vm, const char *kind, const char *message);

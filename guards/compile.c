@@ -509,7 +509,14 @@ static void describe_tag(u8 kind, u64 word, u64 mask, Buf *out) {
 static void describe_num(Value v, Buf *out) {
   switch (dtype_kind(v.dtype)) {
     case DK_BOOL: buf_puts(out, v.i ? "true" : "false"); return;
-    case DK_FLOAT: buf_printf(out, "%.17g", v.dtype == DT_f32 ? (f64)v.s : v.f); return;
+    case DK_FLOAT: {
+      char text[40];
+      snprintf(text, sizeof text, "%.17g", v.dtype == DT_f32 ? (f64)v.s : v.f);
+      number_point(text);
+      buf_puts(out, text);
+      if (!strpbrk(text, ".en")) buf_puts(out, ".0");
+      return;
+    }
     default: buf_printf(out, "%lld", (long long)v.i);
   }
 }
@@ -624,7 +631,9 @@ bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, Guar
       }
       break;
     case GUARD_shape:
-      buf_puts(&want, x->rel ? "these keys" : "the key");
+      if (!x->rel) buf_puts(&want, "the key");
+      for (u32 i = 0; x->rel && i < x->key_count; i++) buf_printf(&want, i ? ", %s" : "(%s", name_text(&vm->names, x->keys[i]));
+      if (x->rel) buf_puts(&want, x->key_count ? ")" : "()");
       if (there && v.kind == V_RECORD) {
         buf_putc(&got, '(');
         for (u32 i = 0; i < v.record->shape->count; i++)
@@ -652,7 +661,8 @@ bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, Guar
       break;
   }
   if (!got.len) {
-    if (there) describe_value(v, &got);
+    if (there && x->kind == GUARD_tag && v.kind == V_NUM) describe_tag(V_NUM, value_tag(v), UINT64_MAX, &got);
+    else if (there) describe_value(v, &got);
     else buf_puts(&got, "nothing there");
   }
   const char *text = p->texts[index];

@@ -35,8 +35,9 @@ static void put_float(Buf *out, f64 f) {
   char text[40];
   for (int digits = 1; digits <= 17; digits++) {
     snprintf(text, sizeof text, "%.*g", digits, f);
-    if (strtod(text, NULL) == f) break;
+    if (strtod(text, NULL) == f) break; /* in the same locale */
   }
+  number_point(text);
   buf_puts(out, text);
   if (isfinite(f) && !strpbrk(text, ".e")) buf_puts(out, ".0");
 }

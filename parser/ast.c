@@ -66,8 +66,7 @@ static void print_float(f64 x, Buf *out) {
   for (int digits = 1; digits <= 17; digits++) {
     f64 again;
     snprintf(s, sizeof s, "%.*g", digits, x);
-    char *comma = strpbrk(s, ",");
-    if (comma) *comma = '.'; /* the locale's point */
+    number_point(s);
     if (number_parse_f64(s, strlen(s), &again) && again == x) break;
   }
   buf_puts(out, s);

@@ -127,6 +127,9 @@ const char *buf_text(const Buf *b); /* never NULL */
  * to nearest even whatever the locale and rounding mode. Too large gives infinity. False: not of this form. */
 bool number_parse_f64(const char *s, size_t len, f64 *out) MUST_USE;
 
+/* Text of one number as printf made it: the point of the program's locale, whatever bytes it has, becomes '.'. In place. */
+void number_point(char *text);
+
 /* ---- interned names ----------------------------------------------------------------------- */
 
 typedef u32 Name; /* 0 is no name; equal text gives an equal id within one Names table */

@@ -176,3 +176,15 @@ bool number_parse_f64(const char *s, size_t len, f64 *out) {
   *out = negative ? -x : x;
   return true;
 }
+
+void number_point(char *text) {
+  char *to = text;
+  bool inside = false; /* a point of several bytes */
+  for (const char *s = text; *s; s++) {
+    char c = *s;
+    bool own = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-' || c == '%' || c == ' ';
+    if (own || !inside) *to++ = own ? c : '.';
+    inside = !own;
+  }
+  *to = 0;
+}

@@ -39,7 +39,12 @@ static void describe(Value v, char *out, size_t cap) {
   } else if (v.kind == V_NUM) {
     if (v.dtype == DT_bool) snprintf(out, cap, "%s", v.i ? "true" : "false");
     else if (dtype_kind(v.dtype) == DK_INT) snprintf(out, cap, "%lld", (long long)v.i);
-    else snprintf(out, cap, "%s %.17g", dtype_name(v.dtype), num_as_f64(v));
+    else {
+      char text[40];
+      snprintf(text, sizeof text, "%.17g", num_as_f64(v));
+      number_point(text);
+      snprintf(out, cap, "%s %s", dtype_name(v.dtype), text);
+    }
   } else {
     snprintf(out, cap, "%s%s", v.kind == V_NIL || v.kind == V_TEXT ? "" : "a ", value_type_name(v));
   }

@@ -34,6 +34,7 @@ void format_f64(f64 x, bool single, Buf *out) {
   }
   char text[48], digits[32];
   shortest(x, single, text, sizeof text);
+  number_point(text);
   const char *s = text;
   if (*s == '-') {
     buf_putc(out, '-');
@@ -323,6 +324,14 @@ static void padded(const Spec *sp, const char *prefix, const char *body, size_t 
   for (size_t i = 0; i < right; i++) buf_puts(out, fill);
 }
 
+/* What printf made, with the point that the language has. */
+static void point_of(Buf *digits) {
+  if (digits->failed || !digits->len) return;
+  (void)buf_text(digits); /* ends it */
+  number_point(digits->data);
+  digits->len = strlen(digits->data);
+}
+
 static void with_commas(const char *digits, Buf *out) {
   size_t n = strcspn(digits, ".e");
   for (size_t i = 0; i < n; i++) {
@@ -379,14 +388,17 @@ static WeftStatus number_by_spec(Vm *vm, Value v, const Spec *sp, Buf *out) {
     bool upper = type == 'E' || type == 'F' || type == 'G';
     if (isnan(m) || isinf(m)) buf_puts(&digits, isnan(m) ? (upper ? "NAN" : "nan") : (upper ? "INF" : "inf"));
     else if (!type && sp->precision < 0) format_f64(m, v.dtype == DT_f32, &digits);
-    else if (type == '%') buf_printf(&digits, "%.*f%%", sp->precision < 0 ? 6 : sp->precision, m * 100);
-    else {
+    else if (type == '%') {
+      buf_printf(&digits, "%.*f%%", sp->precision < 0 ? 6 : sp->precision, m * 100);
+      point_of(&digits);
+    } else {
       char how[8] = {'%', '.', '*', type ? type : 'g', 0};
       int p = sp->precision < 0 ? 6 : sp->precision;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
       buf_printf(&digits, how, p, m);
 #pragma GCC diagnostic pop
+      point_of(&digits);
       if (!type && !strpbrk(buf_text(&digits), ".en")) buf_puts(&digits, ".0");
     }
     if (sp->comma) with_commas(buf_text(&digits), &body);

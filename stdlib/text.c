@@ -71,17 +71,21 @@ WeftStatus eager_parse_int(Vm *vm, Value *args, Value *out) {
   return WEFT_OK;
 }
 
-/* Decimal number, inf or nan, in whole. */
+static bool is_word(const char *s, size_t n, const char *word) {
+  if (n != strlen(word)) return false;
+  for (size_t i = 0; i < n; i++)
+    if ((s[i] | 0x20) != word[i]) return false;
+  return true;
+}
+
+/* Decimal number, inf or nan, in whole; whatever the locale. */
 bool text_parse_f64(const char *s, size_t n, f64 *out) {
-  char small[64], *copy = small, *end;
-  if (n == 0 || n > 4000 || memchr(s, 'x', n) || memchr(s, 'X', n) || memchr(s, '(', n)) return false;
-  if (blank(*s) || (n >= sizeof small && !(copy = malloc(n + 1)))) return false;
-  memcpy(copy, s, n);
-  copy[n] = 0;
-  *out = strtod(copy, &end);
-  bool whole = end == copy + n;
-  if (copy != small) free(copy);
-  return whole;
+  if (n == 0 || n > 4000) return false;
+  bool sign = *s == '-' || *s == '+';
+  if (is_word(s + sign, n - sign, "inf") || is_word(s + sign, n - sign, "infinity")) *out = *s == '-' ? -__builtin_inf() : __builtin_inf();
+  else if (is_word(s + sign, n - sign, "nan")) *out = __builtin_nan("");
+  else return number_parse_f64(s, n, out);
+  return true;
 }
 
 WeftStatus eager_parse_float(Vm *vm, Value *args, Value *out) {

@@ -32,9 +32,9 @@ void explain_region(Tracer *t, const Place *p, const GuardEntry *e) {
   x->compile_ns += r->compile_ns;
   u32 line, col;
   sources_locate(&t->vm->sources, p->code->proto->spans[p->pc], &line, &col);
-  buf_printf(&x->regions, "  %s (%s, line %u): %u operations, %u kernels, %u native functions, %u library calls, %u guards, compiled in %.2f ms\n",
+  buf_printf(&x->regions, "  %s (%s, line %u): %u operations, %u kernels, %u native functions, %u library calls, %u guards, compiled in %llu.%02llu ms\n",
              r->name, starts[p->start], line, graph_node_count(r->graph), r->kernels, r->natives, r->externs,
-             guard_prog_count(e->prog), (double)r->compile_ns / 1e6);
+             guard_prog_count(e->prog), (unsigned long long)(r->compile_ns / 1000000), (unsigned long long)(r->compile_ns / 10000 % 100));
   for (u32 i = 0; i < guard_prog_count(e->prog); i++) {
     guard_print(e->prog, i, &x->guards);
     buf_putc(&x->guards, '\n');

@@ -42,8 +42,9 @@ static void put_float(Buf *out, f64 x, bool single) {
   for (int digits = 1; digits <= 17; digits++) { /* the shortest that reads back */
     snprintf(text, sizeof text, "%.*g", digits, x);
     f64 back;
-    if (sscanf(text, "%lf", &back) == 1 && (single ? (f32)back == (f32)x : back == x)) break;
+    if (sscanf(text, "%lf", &back) == 1 && (single ? (f32)back == (f32)x : back == x)) break; /* in the same locale */
   }
+  number_point(text);
   buf_puts(out, text);
   if (!strpbrk(text, ".e")) buf_puts(out, ".0");
 }

@@ -151,6 +151,23 @@ repl repl-stats 'compiles: 2, recompiles: 1' "${again[@]}" ':stats f'
 repl repl-guards 'type\(x\) +because @1:15' "${again[@]}" ':guards f'
 repl repl-graph 'multiply %1 2' "${again[@]}" ':graph f'
 
+# ---- docs/explain.md: the lines that it quotes of a command are lines that the command says
+quoted() { # COMMAND
+  awk -v want="\$ $1" '$0 == want { on = 1; next } /^```/ { on = 0 } on' "$examples/../docs/explain.md" | grep -v 'compiled in'
+}
+for command in 'weft examples/explain/step1.weft' 'weft examples/explain/step2.weft' 'weft examples/explain/step3.weft' \
+  'WEFT_LOG=recompiles weft examples/explain/step3.weft' 'weft examples/explain/step4.weft'; do
+  name=explain-page-$(basename "$command" .weft)
+  case $command in WEFT_LOG*) name=$name-log ;; esac
+  quoted "$command" >"$name.wanted"
+  (cd "$examples/.." && env WEFT_BACKEND=mir ${command/weft/$W}) >"$name.said" 2>&1
+  missing=$(grep -vxFf "$name.said" "$name.wanted")
+  if [ ! -s "$name.wanted" ]; then echo "not ok cli/$name: the page does not quote it"
+  elif [ -n "$missing" ]; then echo "not ok cli/$name: it does not say: $(head -n 1 <<<"$missing")"
+  else echo "ok cli/$name"; fi
+done
+wrong explain-page-strict 1 'trace.strict: a recompile: type\(a\), wanted weak i64, got weak f64' "$(sed 's/jit(miss)/trace.strict(miss)/; s|"examples/|"'"$examples"'/|' "$examples/explain/step3.weft")"
+
 # ---- the log: as JSON, and as spans for a trace viewer; both also when the program fails
 echo 'fn f(x) = sum(x * 2)
 for i in 0..40 { f(ones(3)) }

@@ -1,14 +1,17 @@
 /* test_api.c — hosts that break the rules of weft.h, and host functions that fail: a status, never a crash. */
+#include <locale.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "api/weft.h"
+#include "parser/base.h"
 
 static int setup(void **state) {
   *state = weft_new(NULL);
@@ -152,6 +155,101 @@ static void limits_come_and_go(void **state) {
   gives(vm, "1", "1");
 }
 
+/* A VM that is not there is no reason to crash. */
+static void texts_without_a_vm(void **state) {
+  (void)state;
+  assert_string_equal(weft_show(NULL, NULL), "");
+  assert_string_equal(weft_describe(NULL, NULL), "");
+  assert_null(weft_dump(NULL, NULL, "json"));
+}
+
+static int given_back;
+static void count_release(void *context, void *data) {
+  (void)context;
+  (void)data;
+  given_back++;
+}
+static void count_drop(void *context) {
+  (void)context;
+  given_back++;
+}
+static WeftStatus no_function(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  (void)context;
+  (void)args;
+  (void)count;
+  return weft_nil(vm, result);
+}
+
+/* A host memory that refuses from the n-th request on. */
+typedef struct Refusing {
+  long left;
+} Refusing;
+static void *refusing(void *context, void *p, size_t old_size, size_t new_size) {
+  Refusing *r = context;
+  (void)old_size;
+  if (!new_size) {
+    free(p);
+    return NULL;
+  }
+  if (r->left == 0) return NULL;
+  r->left--;
+  return realloc(p, new_size);
+}
+
+/* When lending or defining fails the host keeps what it had: its release is not called, whichever request was refused. */
+static void a_failed_call_gives_nothing_back(void **state) {
+  (void)state;
+  static double numbers[4] = {1, 2, 3, 4};
+  int64_t shape[1] = {4};
+  int refused = 0;
+  for (long n = 0; n < 40; n++) {
+    Refusing memory = {1000000};
+    WeftOptions options = WEFT_OPTIONS_INIT;
+    options.resize = refusing;
+    options.resize_context = &memory;
+    WeftVM *vm = weft_new(&options);
+    assert_non_null(vm);
+    char name[300];
+    memset(name, 'f', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    given_back = 0;
+    memory.left = n;
+    WeftValue *v = NULL;
+    WeftStatus lent = weft_array_lend(vm, WEFT_F64, 1, shape, numbers, count_release, NULL, &v);
+    if (lent != WEFT_OK) {
+      refused++;
+      assert_null(v);
+    }
+    assert_int_equal(given_back, 0);
+    memory.left = n;
+    WeftStatus defined = weft_define(vm, name, no_function, NULL, count_drop);
+    refused += defined != WEFT_OK;
+    assert_int_equal(given_back, 0);
+    memory.left = 1000000;
+    weft_release(vm, v);
+    assert_int_equal(given_back, lent == WEFT_OK);
+    weft_free(vm);
+    assert_int_equal(given_back, (lent == WEFT_OK) + (defined == WEFT_OK));
+  }
+  assert_true(refused > 0);
+}
+
+/* Numbers are read and written with a point, whatever the locale of the host's process says. */
+static void numbers_keep_their_point(void **state) {
+  static const char *const locales[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "ps_AF.UTF-8"};
+  char text[3][32] = {"-1,5e+10", "0\xd9\xab" "25", "17"};
+  for (int i = 0; i < 3; i++) number_point(text[i]);
+  assert_string_equal(text[0], "-1.5e+10");
+  assert_string_equal(text[1], "0.25");
+  assert_string_equal(text[2], "17");
+  for (size_t i = 0; i < sizeof locales / sizeof *locales; i++)
+    if (setlocale(LC_NUMERIC, locales[i])) break; /* without one of them the rest holds as well */
+  gives(*state, "(1.5, 0.1 + 0.2, f32(0.1), [0.5, 1e300], f\"{2.5:.3f} {1234567.5:,.2f} {0.25:%} {3.0:e} {1.5:g} {1.25}\")",
+        "(1.5, 0.30000000000000004, 0.1, [0.5, 1e300], \"2.500 1,234,567.50 25.000000% 3.000000e+00 1.5 1.25\")");
+  gives(*state, "(parse_float(\"-1.5e3\"), parse_float(\"+Infinity\"), parse_float(\".5\"), try { parse_float(\"1,5\") } catch e { e.kind })", "(-1500.0, inf, 0.5, \"value\")");
+  setlocale(LC_NUMERIC, "C");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_vm),
@@ -159,6 +257,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(wrong_arrays, setup, teardown),
       cmocka_unit_test_setup_teardown(host_functions, setup, teardown),
       cmocka_unit_test_setup_teardown(limits_come_and_go, setup, teardown),
+      cmocka_unit_test(texts_without_a_vm),
+      cmocka_unit_test(a_failed_call_gives_nothing_back),
+      cmocka_unit_test_setup_teardown(numbers_keep_their_point, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
