@@ -262,6 +262,7 @@ typedef struct Defined {
   WeftHostFunction call;
   void *context;
   void (*release)(void *context);
+  Value rule; /* owned */
   char name[];
 } Defined;
 
@@ -292,10 +293,11 @@ static WeftStatus call_host(Vm *vm, void *ctx, const Value *args, u32 nargs, Val
 static void drop_host(void *ctx) {
   Defined *d = ctx;
   if (d->release) d->release(d->context);
+  value_drop(d->w->vm, d->rule);
   mem_free(&d->w->vm->alloc, d, sizeof *d + strlen(d->name) + 1);
 }
 
-WeftStatus weft_define(WeftVM *w, const char *name, WeftHostFunction function, void *context, void (*release)(void *context)) {
+static WeftStatus define(WeftVM *w, const char *name, WeftHostFunction function, void *context, void (*release)(void *context), Value rule) {
   if (!w || !api_is_name(name) || !function) return WEFT_MISUSE;
   size_t n = strlen(name);
   Defined *d = mem_alloc_zero(&w->vm->alloc, sizeof *d + n + 1);
@@ -304,11 +306,12 @@ WeftStatus weft_define(WeftVM *w, const char *name, WeftHostFunction function, v
     mem_free(&w->vm->alloc, d, sizeof *d + n + 1);
     return vm_error_memory(w->vm);
   }
-  *d = (Defined){.w = w, .call = function, .context = context, .release = release};
+  *d = (Defined){.w = w, .call = function, .context = context, .release = release, .rule = value_keep(rule)};
   memcpy(d->name, name, n + 1);
-  const HostFn fn = {.name = d->name, .call = call_host, .ctx = d, .release = drop_host};
+  const HostFn fn = {.name = d->name, .call = call_host, .ctx = d, .release = drop_host, .rule = rule};
   Value v;
   if (!fn_host(w->vm, &fn, &v)) {
+    value_drop(w->vm, rule);
     mem_free(&w->vm->alloc, d, sizeof *d + n + 1);
     return WEFT_ERROR;
   }
@@ -316,6 +319,51 @@ WeftStatus weft_define(WeftVM *w, const char *name, WeftHostFunction function, v
   if (module_set(w->vm, w->main, key, v) != WEFT_OK) return WEFT_ERROR;
   d->release = release;
   return WEFT_OK;
+}
+
+WeftStatus weft_define(WeftVM *w, const char *name, WeftHostFunction function, void *context, void (*release)(void *context)) {
+  return define(w, name, function, context, release, value_nil());
+}
+
+WeftStatus weft_define_traced(WeftVM *w, const char *name, WeftHostFunction function, void *context, void (*release)(void *context), WeftValue *rule) {
+  if (!rule || rule->value.kind != V_FN || rule->value.fn->kind != FN_CLOSURE || (rule->value.fn->env && rule->value.fn->env->count)) return WEFT_MISUSE;
+  return define(w, name, function, context, release, rule->value);
+}
+
+/* ---- host objects ---------------------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(WeftHandleType) == sizeof(HandleType) && offsetof(WeftHandleType, guard) == offsetof(HandleType, guard), "one struct under two names");
+
+WeftStatus weft_handle(WeftVM *w, const WeftHandleType *type, void *object, WeftValue *fields, WeftValue **out) {
+  if (!w || !out || !type || type->size != sizeof *type || !type->name) return WEFT_MISUSE;
+  *out = NULL;
+  if (fields && fields->value.kind != V_RECORD) return WEFT_MISUSE;
+  Value v;
+  if (!handle_new(w->vm, (const HandleType *)type, object, fields ? value_keep(fields->value) : value_nil(), &v)) {
+    if (type->release) type->release(object);
+    return WEFT_ERROR;
+  }
+  return value_hand_over(w, v, out);
+}
+
+WeftStatus weft_handle_object(WeftVM *w, WeftValue *value, const WeftHandleType *type, void **object) {
+  if (!w || !value || !type || !object) return WEFT_MISUSE;
+  if (value->value.kind != V_HANDLE || value->value.handle->type != (const HandleType *)type)
+    return vm_error(w->vm, EK_type, "a handle of type <%s> is wanted, got %s", type->name, value_type_name(value->value));
+  *object = value->value.handle->object;
+  return WEFT_OK;
+}
+
+WeftStatus weft_handle_set(WeftVM *w, WeftValue *handle, const char *field, WeftValue *value) {
+  if (!w || !handle || !value || !api_is_name(field) || handle->value.kind != V_HANDLE) return WEFT_MISUSE;
+  Value *fields = &handle->value.handle->fields;
+  Name key = name_cstr(&w->vm->names, field);
+  if (!key) return vm_error_memory(w->vm);
+  if (fields->kind != V_RECORD && !record_new(w->vm, fields)) {
+    *fields = value_nil();
+    return WEFT_ERROR;
+  }
+  return record_set(w->vm, fields, key, value_keep(value->value)) ? WEFT_OK : WEFT_ERROR;
 }
 
 WeftStatus weft_fail(WeftVM *w, const char *kind, const char *message) {

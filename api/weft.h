@@ -170,8 +170,45 @@ typedef WeftStatus (*WeftHostFunction)(WeftVM *vm, void *context, WeftValue *con
 /* Declares `name` in the main module. `release` (may be NULL) is called when the function has gone; not when the call fails: the
  * context is the host's as before. */
 WEFT_API WeftStatus weft_define(WeftVM *vm, const char *name, WeftHostFunction function, void *context, void (*release)(void *context));
+/* The same for a construct of the host's own, with its trace rule: `rule` is a function of the language that takes the same
+ * arguments and gives the same results, made at the top level (it captures nothing), as
+ *
+ *     (f, n, x) => fori_loop(0, n, (i, s) => f(s), x)
+ *
+ * The program calls `function`; where a call is traced, `rule` is traced in its place, with everything that it is built of
+ * (differentiated, batched and compiled like any code), and `function` is not called. Both must agree: WEFT_BACKEND=eager and
+ * the others then give the same answers. A host function without a rule is called by the interpreter, in order: it is never
+ * folded, moved or left out, and a graph breaks there. WEFT_MISUSE when `rule` captures values or is no function of the language. */
+WEFT_API WeftStatus weft_define_traced(WeftVM *vm, const char *name, WeftHostFunction function, void *context, void (*release)(void *context), WeftValue *rule);
 /* Raises an error of a kind of language.md ("host" when NULL) from a host function. Returns WEFT_ERROR. */
 WEFT_API WeftStatus weft_fail(WeftVM *vm, const char *kind, const char *message);
+
+/* ---- host objects --------------------------------------------------------------------------------------- */
+
+/* What objects of one kind have in common. Must live as long as the VM; all but size and name may be NULL. */
+typedef struct WeftHandleType {
+  size_t size;      /* sizeof(WeftHandleType) */
+  const char *name; /* shown as <name> */
+  void (*release)(void *object); /* called once, when the last handle of the object has gone */
+  /* Trace hooks. Compiled code reads an object's fields through the handle, as inputs: changing one recompiles nothing as long
+   * as its type stays. Fields named here (NULL at the end) are tags: numbers, texts, dtypes or nil that say how the others are
+   * meant, such as the scale of a quantised array. Compiled code takes a tag for a constant, and a change is one recompile
+   * whose reason names the field. */
+  const char *const *tags;
+  /* A word for what else compiled code may rely on, compared before it runs when it has read a field: another word is
+   * another graph. Must not allocate, raise, call the VM or change anything. */
+  uint64_t (*guard)(void *object);
+} WeftHandleType;
+
+/* A value of type "handle", with identity: it stands for `object`. `fields` is a record of what programs may read from it
+ * (`h.scale`), or NULL; passing the handle to host functions is all else that a program can do with it. On
+ * WEFT_ERROR the object was released. */
+WEFT_API WeftStatus weft_handle(WeftVM *vm, const WeftHandleType *type, void *object, WeftValue *fields, WeftValue **out);
+/* The object behind a handle of this type. WEFT_ERROR of kind "type" when the value is something else. */
+WEFT_API WeftStatus weft_handle_object(WeftVM *vm, WeftValue *value, const WeftHandleType *type, void **object);
+/* Changes a field (or adds one) for all who hold the handle. Not while compiled code runs but from a host function: its calls stand
+ * in the program's order. */
+WEFT_API WeftStatus weft_handle_set(WeftVM *vm, WeftValue *handle, const char *field, WeftValue *value);
 
 /* ---- looking inside -------------------------------------------------------------------------------------- */
 

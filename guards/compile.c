@@ -372,7 +372,7 @@ static bool passes(const GuardProg *p, const Walk *w, const Value *scratch) {
       const Guard *x = &p->set.guards.data[w->guard - 1];
       return keys_in_order(v.record->shape, x->keys, x->key_count);
     }
-    case WALK_KEY: return v.kind == V_RECORD && record_find(v.record, w->index);
+    case WALK_KEY: return value_field(v, w->index) != NULL;
     case WALK_CELL: {
       const Module *m = w->pointer;
       return m && w->index < m->slot_cap && m->slots[w->index].version == w->word;

@@ -195,8 +195,7 @@ bool part_read(Vm *vm, SourceKind kind, u32 index, Value of, Value *out) {
   (void)vm;
   switch (kind) {
     case SRC_field: {
-      if (of.kind != V_RECORD) return false;
-      Value *v = record_find(of.record, index);
+      const Value *v = value_field(of, index);
       if (v) *out = *v;
       return v;
     }

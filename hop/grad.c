@@ -232,7 +232,7 @@ void pullback_free(void *object) {
   mem_free(&vm->alloc, p, sizeof *p);
 }
 
-static const HandleType pullback_type = {"pullback", pullback_free};
+static const HandleType pullback_type = {.size = sizeof pullback_type, .name = "pullback", .release = pullback_free};
 
 static Pullback *run_on_tape(Vm *vm, const char *who, Value f, Value xs, bool mixed) {
   Pullback *p = mem_alloc_zero(&vm->alloc, sizeof *p);
@@ -339,7 +339,7 @@ WeftStatus eager_vjp(Vm *vm, Value *args, Value *out) {
   Value handle, fn = value_hole();
   if (!p) return WEFT_ERROR;
   Value y = value_keep(p->y);
-  if (!handle_new(vm, &pullback_type, p, &handle)) {
+  if (!handle_new(vm, &pullback_type, p, value_nil(), &handle)) {
     pullback_free(p);
     value_drop(vm, y);
     return WEFT_ERROR;

@@ -421,6 +421,12 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
     if (!transform || names) return rec_stuck(r, REASON_no_rule, "a transformed function");
     return transform(r, fn, args, nargs, out);
   }
+  const Value rule = v.kind == AV_OBJECT && v.konst.kind == V_FN && v.konst.fn->kind == FN_HOST ? v.konst.fn->host->rule : value_nil();
+  if (rule.kind == V_FN && rule.fn->kind == FN_CLOSURE && (!rule.fn->env || !rule.fn->env->count)) { /* what the host says it does */
+    fn = av_new(r, (AbsVal){.kind = AV_CLOSURE, .env = ENV_ITEMS, .code = rule.fn->code});
+    if (!fn) return OUT_FAIL;
+    v = *av_at(r, fn);
+  }
   if (v.kind == AV_OBJECT && v.konst.kind == V_FN) 
     return v.konst.fn->kind == FN_HOST ? rec_stuck(r, REASON_effect_host, "a host function") : rec_stuck(r, REASON_dynamic_call, "it is another function again and again");
   if (v.kind != AV_CLOSURE) return rec_stuck(r, REASON_raises, "%s is called", av_kind_text(r, fn));

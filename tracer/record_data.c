@@ -46,6 +46,34 @@ static Outcome property(Recorder *r, Av obj, const char *name, Av *out, bool *fo
   return rec_stuck(r, REASON_raises, "array has no property %s", name);
 }
 
+/* ---- objects of the host ------------------------------------------------------------------------------ */
+
+static bool handle_holds(void *type, Value v, u64 word) {
+  const HandleType *t = type;
+  return v.kind == V_HANDLE && v.handle->type == t && (!t->guard || t->guard(v.handle->object) == word);
+}
+
+/* A field of an object of the host: an input like any other, a constant when its type says that it is a tag. */
+static Outcome handle_field(Recorder *r, Av obj, Name name, Av *out) {
+  GuardSet *gs = &r->g->guards;
+  const AbsVal v = *av_at(r, obj);
+  const Handle *h = v.konst.handle;
+  const char *text = name_text(&r->vm->names, name);
+  const Value *now = value_field(v.konst, name);
+  if (!now || !v.source) return rec_stuck(r, REASON_handle_value, "field %s of <%s>", text, h->type->name);
+  u64 word = h->type->guard ? h->type->guard(h->object) : 0;
+  SourceId s = source_step(gs, v.source, SRC_field, name, text);
+  if (!s || !guard_host(gs, v.source, handle_holds, (void *)(uintptr_t)h->type, word, here(r)) || !guard_shape(gs, v.source, NULL, false, name, here(r)))
+    return OUT_FAIL;
+  bool tag = false;
+  for (const char *const *t = h->type->tags; t && *t && !tag; t++) tag = strcmp(*t, text) == 0;
+  if (!tag) return made(r, av_lazy(r, s, *now), out);
+  if (now->kind == V_ARRAY || !guard_const(gs, s, *now, here(r))) return rec_stuck(r, REASON_handle_value, "tag %s of <%s> is no constant", text, h->type->name);
+  Av a = av_const(r, *now);
+  if (a) av_at(r, a)->source = s;
+  return made(r, a, out);
+}
+
 Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
   obj = av_force(r, obj);
   if (!obj) return OUT_FAIL;
@@ -75,6 +103,7 @@ Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
     Outcome o = rec_cell_ref(r, obj, &cell);
     return o == OUT_GO ? made(r, r->cells.data[cell].value, out) : o;
   }
+  if (v->kind == AV_OBJECT && v->konst.kind == V_HANDLE && !found) return handle_field(r, obj, name, out);
   if (found) return OUT_GO; /* methods: only records and modules have fields that hide functions */
   if (av_is_number(r, obj)) return property(r, obj, text, out, found);
   return rec_stuck(r, REASON_no_rule, "field %s of %s", text, av_kind_text(r, obj));

@@ -91,6 +91,12 @@ WeftStatus vm_field(Vm *vm, Value obj, Name name, Value *out) {
       *out = value_keep(*at);
       return WEFT_OK;
     }
+    case V_HANDLE: {
+      const Value *at = value_field(v, name);
+      if (!at) return no_property(vm, v, name);
+      *out = value_keep(*at);
+      return WEFT_OK;
+    }
     case V_REF:
       if (name != known[KN_value]) return no_property(vm, v, name);
       *out = value_keep(v.ref->value);

@@ -30,6 +30,7 @@ static void destroy_leaf(Vm *vm, Value v) {
     case V_HANDLE: {
       Handle *h = v.handle;
       if (h->type->release) h->type->release(h->object);
+      value_drop(vm, h->fields); /* as deep as the host nests its objects */
       obj_free(vm, h, sizeof *h);
       break;
     }
@@ -202,10 +203,18 @@ Env *env_new(Vm *vm, u32 count) {
   return e;
 }
 
-bool handle_new(Vm *vm, const HandleType *type, void *object, Value *out) {
+Value *value_field(Value v, Name key) {
+  if (v.kind == V_HANDLE) v = v.handle->fields;
+  return v.kind == V_RECORD ? record_find(v.record, key) : NULL;
+}
+
+bool handle_new(Vm *vm, const HandleType *type, void *object, Value fields, Value *out) {
   Handle *h = obj_alloc(vm, sizeof *h);
-  if (!h) return (void)vm_error_memory(vm), false;
-  *h = (Handle){{1, 0}, type, object};
+  if (!h) {
+    value_drop(vm, fields);
+    return (void)vm_error_memory(vm), false;
+  }
+  *h = (Handle){{1, 0}, type, object, fields};
   *out = value_obj(V_HANDLE, h);
   return true;
 }

@@ -191,15 +191,19 @@ typedef struct Module {
   u8 state; /* 0 new, 1 running, 2 done, 3 failed */
 } Module;
 
-typedef struct HandleType {
+typedef struct HandleType { /* the WeftHandleType of weft.h */
+  size_t size;
   const char *name;
   void (*release)(void *object);
+  const char *const *tags;         /* NULL, or names of fields that compiled code takes for constants, NULL at the end */
+  uint64_t (*guard)(void *object); /* NULL, or a word that compiled code relies on once it has read a field */
 } HandleType;
 
 typedef struct Handle {
   Obj head;
   const HandleType *type;
   void *object;
+  Value fields; /* a record, or nil */
 } Handle;
 
 /* A value on a gradient tape: the rooms above append their own fields and free it (TapeHooks.destroy). */
@@ -244,7 +248,8 @@ bool fn_builtin(Vm *vm, u32 op, Value *out) MUST_USE;
 bool fn_closure(Vm *vm, struct Code *code, Env *env, Value *out) MUST_USE; /* counts code, consumes env (may be NULL) */
 bool fn_host(Vm *vm, const struct HostFn *host, Value *out) MUST_USE; /* copies *host; its release runs when the value goes */
 Env *env_new(Vm *vm, u32 count); /* slots nil; NULL when refused (error raised) */
-bool handle_new(Vm *vm, const HandleType *type, void *object, Value *out) MUST_USE;
+bool handle_new(Vm *vm, const HandleType *type, void *object, Value fields, Value *out) MUST_USE; /* consumes fields */
+Value *value_field(Value v, Name key); /* of a record, or of a handle that has fields; NULL when absent; borrowed */
 bool fn_transform(Vm *vm, u32 transform, Value inner, Value settings, Value *out) MUST_USE; /* consumes both */
 
 const char *value_type_name(Value v); /* "array", "text" … as type() says */

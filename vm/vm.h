@@ -126,6 +126,7 @@ typedef struct HostFn {
   WeftStatus (*call)(Vm *vm, void *ctx, const Value *args, u32 nargs, Value *out);
   void *ctx;
   void (*release)(void *ctx);
+  Value rule; /* nil, or the function that a trace calls in its place; borrowed, lives as long as the host function */
 } HostFn;
 
 /* Calls a FN_TRANSFORM value. args borrowed; names[i] 0 = positional, NULL = all positional. */

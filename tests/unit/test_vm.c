@@ -112,7 +112,7 @@ static WeftStatus copies(Vm *vm, void *ctx, const Value *args, u32 nargs, Value 
 }
 
 static Module *new_module(Vm *vm) {
-  static const HostFn fns[] = {{"cell", cell, NULL, NULL}, {"raise", raise, NULL, NULL}, {"apply", apply, NULL, NULL}, {"copies", copies, NULL, NULL}};
+  static const HostFn fns[] = {{.name = "cell", .call = cell}, {.name = "raise", .call = raise}, {.name = "apply", .call = apply}, {.name = "copies", .call = copies}};
   Module *m = module_new(vm, "test", "");
   assert_non_null(m);
   for (u32 i = 0; i < COUNT_OF(fns); i++) {
