@@ -460,7 +460,8 @@ static void ordered_blocks(VecFn *f, VLoop *l, VFold *r, VReg result) {
 static void reduce_loop(VecFn *f, VLoop *l) {
   VFold r = {0};
   u32 none = g_label(f), done = g_label(f), id = loop_result_of(f->fn, l->head, 0);
-  if (!shape_of(f, l) || !fold_of(f, l, &r)) return;
+  if (!is_free_of_order(f, l->first, l->last)) refuse(f, "trips that write over what others wrote");
+  if (f->failed || !shape_of(f, l) || !fold_of(f, l, &r)) return;
   fold_shape(f, l, &r);
   VReg result = new_vec(f);
   bounds(f, l);
