@@ -224,8 +224,24 @@ static u64 eager_cost(const Tunables *tun, const Graph *g, NodeId id) {
   return array ? (u64)tun->array_op_ns + most / 4 : (u64)tun->scalar_op_ns;
 }
 
+/* Records and lists that the region gives back, by their parts. */
+static u64 built_cost(const Tunables *tun, const ExitTable *x) {
+  u64 parts = 0;
+  for (u32 i = 0; i < x->exits.count; i++) {
+    const Exit *e = &x->exits.data[i];
+    const ExitFrame *f = &x->frames.data[e->frame_first];
+    if (e->kind != EXIT_return || !e->frame_count) continue;
+    for (u32 k = 0; k < f->count; k++) {
+      const Recipe *r = &x->recipes.data[x->regs.data[f->first + k].recipe];
+      if (r->memo && r->weight > parts) parts = r->weight;
+    }
+  }
+  return parts * (u64)tun->scalar_op_ns;
+}
+
+/* All arms of conditions count, so that it is rather too much. */
 u64 region_eager_ns(const Tunables *tun, const Graph *g) {
-  u64 sum = 0;
+  u64 sum = built_cost(tun, &g->exits);
   for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
     u64 cost = 0;
     switch (graph_node_at(g, w.node)->kind) {
@@ -233,6 +249,7 @@ u64 region_eager_ns(const Tunables *tun, const Graph *g) {
       case NODE_index:
       case NODE_update: cost = eager_cost(tun, g, w.node); break;
       case NODE_check: continue;
+      case NODE_cond: cost = (u64)tun->scalar_op_ns; break;
       default: break;
     }
     if (!cost) return 0;
