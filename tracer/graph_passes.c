@@ -269,7 +269,6 @@ static void fold(Pass *p) {
 static bool is_pure(const Graph *g, NodeId n) {
   const GraphNode *x = &g->nodes.data[n];
   if (x->kind == NODE_index || x->kind == NODE_update) return true;
-  if (x->kind == NODE_op && op_info(x->op)->effect == EFF_rng && !MECHANISM(&g->guards, draws_are_ordered)) return true;
   return x->kind == NODE_op && op_info(x->op)->effect == EFF_pure && !node_is_effect(g, n);
 }
 

@@ -486,7 +486,7 @@ static Outcome step(Recorder *r, const Scope *s) {
   u32 op = ins_op(i);
   Av out;
   Outcome o;
-  graph_origin(r->g, p->spans[f->pc], f->graph_frame, f->pc);
+  if (MECHANISM(r->vm, nodes_have_spans)) graph_origin(r->g, p->spans[f->pc], f->graph_frame, f->pc);
   switch (op) {
     case BC_move: return set(r, ins_a(i), operand(r, ins_b(i)));
     case BC_loadk: return set(r, ins_a(i), av_const(r, const_value(f->code, ins_x(i))));

@@ -21,7 +21,7 @@ bool rec_push(Recorder *r, Code *code, Av fn, u16 result) {
     call = graph_origin(r->g, f->code->proto->spans[f->pc], f->graph_frame, f->pc);
   }
   const char *name = p->name ? name_text(&r->vm->names, p->name) : r->frames.count ? "fn" : "main";
-  u32 graph = graph_frame(r->g, code, name, MECHANISM(r->vm, inlined_chain) ? call : 0);
+  u32 graph = graph_frame(r->g, code, name, call);
   Av *regs = mem_alloc_zero(alloc, sizeof *regs * (p->nregs ? p->nregs : 1));
   if (!regs || r->g->failed ||
       !vec_push(alloc, &r->frames, (RecFrame){.code = code, .graph_frame = graph, .result = result, .fn = fn, .regs = regs})) {

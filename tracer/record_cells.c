@@ -3,6 +3,7 @@
  * A cell is read through its source when first looked at. Loops and the bodies of constructs carry the cells that they
  * write; one that a body was the first to touch is found again by its path once the body was rolled back. The random
  * state is two cells, the seed and the number of the next draw: a draw is a key made of both, and pure operations. */
+#include "lang/mechanisms.h"
 #include "tracer/record.h"
 
 #include <string.h>
@@ -146,7 +147,7 @@ Outcome rec_random(Recorder *r, u32 op, const Av *params, Av *out) {
   Av draw[OP_MAX_PARAMS] = {derived, params[0]};
   if ((o = rec_op(r, op == OP_rand ? OP_random_uniform : OP_random_normal, draw, &drawn)) != OUT_GO) return o;
   if ((o = rec_binary(r, BC_add, now, one, &next)) != OUT_GO) return o;
-  o = rec_cell_write(r, counter, next);
+  if (MECHANISM(r->vm, draws_move_on)) o = rec_cell_write(r, counter, next);
   return o == OUT_GO ? made(r, drawn, out) : o;
 }
 

@@ -95,7 +95,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   }
   Graph *g = rec.graph;
   at = log_phase(phases, PHASE_record, at);
-  bool usable = graph_simplify(g);
+  bool usable = graph_prune(g);
   force_checks(t, g, t->region_ids);
 #ifndef NDEBUG
   Buf bad;

@@ -460,9 +460,17 @@ static void violations(void **state) {
     expect_invalid(g, cases[i].why);
     graph_free(g);
   }
-  /* what text cannot say: an operand of another block, use before definition */
+}
+
+/* What text cannot say: an operand of another block, use before definition. */
+static void A6_an_operand_of_another_block_is_reported(void **state) {
+  (void)state;
   Basic b = basic();
   Graph *g = b.g;
+  Vm *vm = vm_new(NULL);
+  assert_non_null(vm);
+  g->guards.switches = vm->switches;
+  vm_free(vm);
   ValueId y = graph_op1(g, OP_exp, b.x), z = graph_op1(g, OP_sin, b.x);
   BlockId t = graph_open(g);
   ValueId inner = graph_op1(g, OP_cos, y);
@@ -692,7 +700,7 @@ int main(void) {
       cmocka_unit_test(loops),             cmocka_unit_test(shared_blocks),
       cmocka_unit_test(everything_in_text), cmocka_unit_test(sample_of_the_reference),
       cmocka_unit_test(bad_text),          cmocka_unit_test(truncated_text),
-      cmocka_unit_test(violations),        cmocka_unit_test(rollback),
+      cmocka_unit_test(violations), cmocka_unit_test(A6_an_operand_of_another_block_is_reported),       cmocka_unit_test(rollback),
       cmocka_unit_test(cloning),           cmocka_unit_test(walking),
       cmocka_unit_test(refused_memory),
   };
