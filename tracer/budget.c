@@ -38,6 +38,23 @@ void place_demote(Tracer *t, Place *p, u32 reason, const char *text) {
   tracer_event(t, EVENT_demote, reason, p->code->proto->spans[p->pc], 0, "%s", text);
 }
 
+void place_refused(Tracer *t, Place *p, BackendResult how, bool late, Span at, const char *why) {
+  Vm *vm = t->vm;
+  bool memory = strstr(why, "memory was refused") != NULL; /* the program itself will say so */
+  switch (how) {
+    case BACKEND_restart: place_failed(t, p, REASON_backend_failed, at, why); return;
+    case BACKEND_unsupported: place_demote(t, p, REASON_backend_unsupported, why); break;
+    case BACKEND_fatal:
+      place_demote(t, p, REASON_backend_failed, why);
+      if (!t->forced || t->explain || memory) break;
+      (void)vm_error_at(vm, EK_unsupported, p->code->proto->span, "jit: %s is not compiled: %s: %s", place_name(t, p), reason_text(REASON_backend_failed), why);
+      t->demand.refusal.raised = true;
+      return;
+    default: place_demote(t, p, late ? REASON_too_long : REASON_nothing_to_compile, why); return;
+  }
+  if (!memory) warn(t, p, why);
+}
+
 void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text) {
   t->vm->counters.at[STAT_trace_failures]++;
   p->why = (u16)reason;

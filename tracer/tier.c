@@ -69,6 +69,19 @@ static u64 time_left(const Tunables *tun, u64 begin) {
   return budget > spent ? budget - spent : 1;
 }
 
+static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason);
+
+/* A backend asked for another trace: calls end it instead of being inlined. Once; the next refusal counts. */
+static GuardEntry *compile_smaller(Tracer *t, Frame *frame, Place *p, u32 reason) {
+  i64 depth = t->vm->tunables.inline_depth;
+  t->restarted = true;
+  t->vm->tunables.inline_depth = 0;
+  GuardEntry *e = compile_here(t, frame, p, reason);
+  t->vm->tunables.inline_depth = depth;
+  t->restarted = false;
+  return e;
+}
+
 /* Traces and compiles for the frame as it stands; the new entry stands first in the place's cache. */
 static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   Vm *vm = t->vm;
@@ -153,16 +166,18 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   at = log_phase(phases, PHASE_guards, at);
   region->eager_ns = region_eager_ns(&vm->tunables, g);
   CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = MECHANISM(vm, compile_time) ? time_left(&vm->tunables, begin) : 0, .forced = t->forced};
-  BackendResult made = t->backend->compile(vm, t->backend, region, &limits, &why);
+  const Backend *backend = MECHANISM(vm, backends_are_chosen) ? t->backend : t->backends[0];
+  BackendResult made = backend->compile(vm, backend, region, &limits, &why);
   if (made != BACKEND_ok) {
     stats->at[STAT_compile_failures]++;
     if (vm->error.raised && !had_error) vm_error_clear(vm);
-    if (made == BACKEND_restart) place_failed(t, p, REASON_backend_failed, rec.span, buf_text(&why));
-    else place_demote(t, p, made == BACKEND_skip ? time_left(&vm->tunables, begin) == 1 ? REASON_too_long : REASON_nothing_to_compile : made == BACKEND_unsupported ? REASON_backend_unsupported : REASON_backend_failed, buf_text(&why));
+    if (!MECHANISM(vm, failures_told_apart)) made = BACKEND_skip;
+    bool again = made == BACKEND_restart && !t->restarted;
+    if (!again) place_refused(t, p, made, time_left(&vm->tunables, begin) == 1, rec.span, buf_text(&why));
     guard_prog_free(vm, guards);
     region_free(vm, region);
     buf_free(&why);
-    return NULL;
+    return again ? compile_smaller(t, frame, p, reason) : NULL;
   }
   buf_free(&why);
   region->compile_ns = log_now() - begin;

@@ -31,4 +31,8 @@ WeftStatus demand_call(Tracer *t, const char *whole, Value f, const Value *args,
  * `*returns`: it returned a value. */
 WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *returns) MUST_USE;
 
+/* budget.c: the backend said no. skip: stays eager, silently; unsupported: with a warning; restart asked for again: counts as a
+ * failed trace; fatal: a warning, or, where compiling was asked for, an error with the cause. `late`: time was used up. */
+void place_refused(Tracer *t, Place *p, BackendResult how, bool late, Span at, const char *why);
+
 #endif

@@ -74,6 +74,7 @@ typedef struct Tracer {
   u64 *slots;              /* stack of region slots */
   u32 slot_top, slot_cap;
   u32 depth;               /* regions running */
+  bool restarted;          /* a backend asked for another trace, which is being made */
   Force force;             /* what tests ask for */
   bool forced;             /* explain, jit: heat and cost do not matter */
   const Place *tracing;    /* the place that is being traced, or NULL */
