@@ -110,6 +110,7 @@ typedef struct RecLoop {
   u32 flag_at;       /* … from here on in types */
   VEC(u32) free;     /* for each, the axes whose sizes change from trip to trip */
   bool peeled;       /* the first trip stands before it */
+  bool test_inside;  /* its condition writes: it stands in the body, which breaks */
 } RecLoop;
 
 typedef struct Scope {

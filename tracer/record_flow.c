@@ -146,9 +146,17 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
   return o;
 }
 
+/* The condition's own block would keep nothing of what it writes and cannot leave: again, as the body's beginning. */
+static Outcome want_test_inside(Recorder *r, RecLoop *l) {
+  l->test_inside = true;
+  r->widens = l;
+  return rec_stuck(r, REASON_loop_body, "the loop's condition writes or leaves the loop");
+}
+
 /* Ends the cursor's block by the loop's next or break with the present values. ret: break, and return that. */
 static Outcome close_loop_block(Recorder *r, RecLoop *l, TermKind term, Av ret) {
   ValueVec values = {0};
+  if (!l->body) return want_test_inside(r, l);
   Outcome o = carried_values(r, l, ret != 0, &values);
   if (o == OUT_GO && !rec_return_values(r, l, ret, &values)) o = OUT_FAIL;
   if (o == OUT_GO && !graph_close(r->g, term, values.data, values.count, 0)) o = OUT_FAIL;
@@ -648,6 +656,16 @@ static Outcome anchor_sizes(Recorder *r, DimVec *sizes) {
   return o;
 }
 
+/* Has a register that the loop carries another value than before? */
+static bool changes_carried(Recorder *r, const RecLoop *l, const RecState *before) {
+  bool changed = false;
+  for (u32 i = 0; i < l->locs.count; i++) {
+    u32 at = l->locs.data[i].index;
+    changed |= !l->locs.data[i].cell && rec_top(r)->regs[at] != before->regs[at];
+  }
+  return changed;
+}
+
 static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecState *base, NodeId *made) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
@@ -685,6 +703,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
   u32 *stale = NULL, nstale = 0, head_exit = NO_EXIT, position = e->kind == EXT_FOR ? ins_a(p->code[e->head]) + 1u : UINT32_MAX;
   /* condition */
   BlockId cond = 0, body = 0;
+  l->body = 0;
   if (o == OUT_GO && !(cond = graph_open(g))) o = OUT_FAIL;
   if (o == OUT_GO && !place_params(r, l, cond, position, &sizes)) o = OUT_FAIL;
   if (o == OUT_GO) o = anchor_sizes(r, &sizes);
@@ -694,8 +713,12 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
     o = rec_binary(r, BC_lt, f->regs[a + 1], f->regs[a + 2], &more);
     r->cond = o == OUT_GO ? av_value(r, more) : 0;
     body_pc = e->head;
+  } else if (o == OUT_GO && l->test_inside) {
+    r->cond = av_value(r, av_const(r, value_bool(true)));
+    body_pc = e->head;
   } else if (o == OUT_GO) {
     RecState before = {0};
+    u64 effects = r->effects;
     Scope s = {.depth = rec_depth(r), .end = e->head, .cond_exit = e->end};
     RecLoop *outer = r->loop;
     r->loop = l;
@@ -704,6 +727,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
     r->loop = outer;
     if (o == OUT_END) o = OUT_GO;
     else if (o != OUT_FAIL && o != OUT_STUCK) o = rec_stuck(r, REASON_loop_body, "the loop's condition");
+    if (o == OUT_GO && (r->effects != effects || changes_carried(r, l, &before))) o = want_test_inside(r, l);
     if (o == OUT_GO) {
       f = rec_top(r);
       body_pc = f->pc;
