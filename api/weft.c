@@ -136,6 +136,26 @@ WeftStatus weft_eval_line(WeftVM *w, const char *text, const char *name, WeftVal
   return evaluate(w, text, strlen(text), name, true, out);
 }
 
+/* While the main module runs a file, its imports are looked for beside it, and one of the file itself is circular. */
+static WeftStatus evaluate_file(WeftVM *w, const char *text, size_t len, const char *path, WeftValue **out) {
+  Module *m = w->main;
+  const char *path_before = m->path;
+  u8 state_before = m->state;
+  char *real = w->vm->resolve_module ? NULL : realpath(path, NULL);
+  Name name = real ? name_cstr(&w->vm->names, real) : 0;
+  bool refused = real && !name;
+  free(real);
+  if (refused) return vm_error_memory(w->vm);
+  if (name) {
+    m->path = name_text(&w->vm->names, name);
+    m->state = MODULE_RUNNING;
+  }
+  WeftStatus status = evaluate(w, text, len, path, false, out);
+  m->path = path_before;
+  m->state = state_before;
+  return status;
+}
+
 WeftStatus weft_load_file(WeftVM *w, const char *path, WeftValue **out) {
   if (!w || !path) return WEFT_MISUSE;
   if (out) *out = NULL;
@@ -151,7 +171,7 @@ WeftStatus weft_load_file(WeftVM *w, const char *path, WeftValue **out) {
   WeftStatus status;
   if (bad) status = vm_error_at(w->vm, EK_io, (Span){0}, "cannot read \"%s\"", path);
   else if (text.failed) status = vm_error_memory(w->vm);
-  else status = evaluate(w, buf_text(&text), text.len, path, false, out);
+  else status = evaluate_file(w, buf_text(&text), text.len, path, out);
   buf_free(&text);
   return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
 }

@@ -4,8 +4,6 @@
 
 #include "vm/vm.h"
 
-enum { MODULE_NEW, MODULE_RUNNING, MODULE_DONE, MODULE_FAILED };
-
 void modules_free(Vm *vm);
 /* Slots for all names of the scope; those of built-ins get their values. After compiling into a module. */
 bool module_fill(Vm *vm, Module *m) MUST_USE;

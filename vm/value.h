@@ -181,6 +181,8 @@ typedef struct ModuleSlot {
   u32 version; /* rises when the slot is rebound and its old or new value is a function or a module */
 } ModuleSlot;
 
+enum { MODULE_NEW, MODULE_RUNNING, MODULE_DONE, MODULE_FAILED };
+
 typedef struct Module {
   Obj head;
   Name name;         /* shown to users */
@@ -188,7 +190,7 @@ typedef struct Module {
   ModuleScope scope; /* names to slots (lang/bytecode.h) */
   ModuleSlot *slots;
   u32 slot_cap;
-  u8 state; /* 0 new, 1 running, 2 done, 3 failed */
+  u8 state; /* MODULE_… */
 } Module;
 
 typedef struct HandleType { /* the WeftHandleType of weft.h */

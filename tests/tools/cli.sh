@@ -74,6 +74,14 @@ print(s.lifted_loops)'
 expect heavy-loop-compiled 0 '^1~$' env WEFT_BACKEND=mir "$W" -e "$heavy"
 expect light-loop-not-compiled 0 '^0~$' env WEFT_BACKEND=mir "$W" -e "${heavy//300000/300}"
 
+# ---- imports of a program in another folder stand beside it
+mkdir -p beside
+printf 'let k = 41\n' >beside/part.weft
+printf 'import "part.weft" as part\nprint(part.k + 1)\n' >beside/whole.weft
+printf 'import "circle.weft" as me\n' >beside/circle.weft
+expect import-beside-the-program 0 '^42~$' "$W" beside/whole.weft
+expect import-of-the-program 1 'imports itself' "$W" beside/circle.weft
+
 # ---- wrong input: each one clear error
 wrong syntax 1 'expected|unexpected' 'let x = (1 +'
 wrong undeclared 1 'x is not declared' 'x = 3'
