@@ -111,7 +111,9 @@ static Outcome equal_trees(Recorder *r, Av a, Av b, Av *out) {
     return made(r, av_const(r, value_bool(equal)), out);
   }
   bool list = ka == AV_LIST && kb == AV_LIST, record = ka == AV_RECORD && kb == AV_RECORD;
-  if (a == b && !list && !record) return OUT_GO; /* one function, ref, range … */
+  u8 whole = ka == AV_OBJECT ? av_at(r, a)->konst.kind : V_NIL; /* what is not looked into may hold NaN */
+  bool holds = ka == AV_ROWS || whole == V_LIST || whole == V_RECORD || whole == V_TRACKED;
+  if (a == b && !list && !record && !holds) return OUT_GO; /* one function, ref, range … */
   if (!list && !record) return rec_stuck(r, REASON_no_rule, "`==` of %s and %s", av_kind_text(r, a), av_kind_text(r, b));
   u32 n = av_at(r, a)->count;
   if (n != av_at(r, b)->count) return made(r, no, out);
