@@ -390,6 +390,8 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
   ValueVec results = {0};
   Allocator *alloc = &r->vm->alloc;
   u32 depth = rec_depth(r);
+  Av *merged = NULL; /* per cell: what its merged leaves become, 0 when neither arm changed it */
+  u32 ncells = 0;
   u64 *live = NULL;
   const Proto *p = rec_top(r)->code->proto;
   u32 words = (p->nregs + 63) / 64 + 1;
@@ -423,11 +425,16 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
     if (!x->regs[i] || (y && !y->regs[i])) continue;
     o = merge_place(r, &merge, base->regs[i], x->regs[i], y ? y->regs[i] : 0);
   }
-  u32 ncells = r->cells.count;
+  ncells = r->cells.count;
+  if (!(merged = mem_alloc_zero(alloc, sizeof *merged * (ncells + 1)))) {
+    o = OUT_FAIL;
+    goto done;
+  }
   for (u32 i = 0; any && i < ncells && o == OUT_GO; i++) {
     Av a = state_cell(r, x, i), b = y ? state_cell(r, y, i) : 0;
     Av was = i < base->ncells ? base->cells[i].value : rec_cell_clean(r, i);
     if ((a == was && (!y || b == a)) || !a || (y && !b)) continue;
+    merged[i] = a; /* said once: to merge reads lazy values, which look changed after */
     o = merge_place(r, &merge, was, a, b);
   }
   if (o != OUT_GO) goto done;
@@ -476,10 +483,8 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
     f->regs[i] = av_rebuild(r, x->regs[i], leaves.data, &next);
   }
   for (u32 i = 0; i < ncells && o == OUT_GO; i++) {
-    Av a = state_cell(r, x, i), b = y ? state_cell(r, y, i) : 0;
-    Av was = i < base->ncells ? base->cells[i].value : rec_cell_clean(r, i);
     bool dirty = state_dirty(x, i) || (y && state_dirty(y, i));
-    if (!((a == was && (!y || b == a)) || !a || (y && !b))) r->cells.data[i].value = av_rebuild(r, a, leaves.data, &next);
+    if (merged[i]) r->cells.data[i].value = av_rebuild(r, merged[i], leaves.data, &next);
     if (r->cells.data[i].source) r->cells.data[i].dirty |= dirty;
   }
   vec_free(alloc, &leaves);
@@ -492,6 +497,7 @@ done:
   for (u32 k = 0; k < 2; k++) rec_state_free(r, &arms[k].state);
   drop_merge(r, &merge);
   vec_free(alloc, &results);
+  if (merged) mem_free(alloc, merged, sizeof *merged * (ncells + 1));
   if (live) mem_free(alloc, live, words * 8);
   return o;
 }
