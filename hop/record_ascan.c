@@ -163,7 +163,10 @@ Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out) 
   (void)op;
   Av tree = av_force(r, params[1]), at = params[2] ? av_force(r, params[2]) : 0, back = params[3] ? av_force(r, params[3]) : 0;
   if (!tree) return OUT_FAIL;
-  if (r->abstract) return rec_stuck(r, REASON_no_rule, "associative_scan on types"); /* its own check runs it */
+  if (r->abstract) { /* the types stay; that they do is checked when it runs */
+    *out = tree;
+    return OUT_GO;
+  }
   if (at && av_at(r, at)->kind != AV_HOLE && !av_known_int(r, at, &axis)) return rec_stuck(r, REASON_literal_needed, "associative_scan: `axis` must be known");
   if (back && av_at(r, back)->kind != AV_HOLE) {
     if (!av_const_value(r, back, &flag) || flag.kind != V_NUM) return rec_stuck(r, REASON_literal_needed, "associative_scan: `reverse` must be known");

@@ -1,4 +1,5 @@
 /* record_data.c — parts of values in the trace: fields, indices, update paths, unpacking, cells. */
+#include "lang/mechanisms.h"
 #include "tracer/record.h"
 #include "tracer/tracer.h"
 
@@ -68,7 +69,8 @@ static Outcome handle_field(Recorder *r, Av obj, Name name, Av *out) {
   bool tag = false;
   for (const char *const *t = h->type->tags; t && *t && !tag; t++) tag = strcmp(*t, text) == 0;
   if (!tag) return made(r, av_lazy(r, s, *now), out);
-  if (now->kind == V_ARRAY || !guard_const(gs, s, *now, here(r))) return rec_stuck(r, REASON_handle_value, "tag %s of <%s> is no constant", text, h->type->name);
+  bool guarded = now->kind != V_ARRAY && (!MECHANISM(gs, tags_are_guarded) || guard_const(gs, s, *now, here(r)));
+  if (!guarded) return rec_stuck(r, REASON_handle_value, "tag %s of <%s> is no constant", text, h->type->name);
   Av a = av_const(r, *now);
   if (a) av_at(r, a)->source = s;
   return made(r, a, out);
