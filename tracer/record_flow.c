@@ -198,7 +198,7 @@ static Outcome merge_weak(Recorder *r, Merge *m, ValueId v, ValueId w) {
   const ArrayType *s = value_type(r->g, v), *t = w ? value_type(r->g, w) : s;
   const ValueId both[2] = {v, w};
   bool may = rec_weak_flag(r, v) || (w && rec_weak_flag(r, w)), differ = w && s->weak != t->weak;
-  if (r->abstract || s->rank || t->rank || s->dtype != t->dtype || (!may && !differ)) return OUT_GO;
+  if (s->rank || t->rank || s->dtype != t->dtype || (!may && !differ)) return OUT_GO;
   for (u32 k = 0; k < (w ? 2 : 1); k++) {
     ValueId flag = rec_weak_flag(r, both[k]);
     if (!flag) flag = graph_const(r->g, value_bool(value_type(r->g, both[k])->weak));
