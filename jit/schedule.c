@@ -218,25 +218,40 @@ static void live_until(Block *b, ValueId v, u32 when) {
 typedef struct ExitLife {
   Block *b;
   u32 when;
+  bool unbacked; /* there are sizes that values carry */
 } ExitLife;
 
-/* What is not stored is recomputed from what is: that lives as long. */
+/* Does block `b` lie around `inner`, or is it that block? */
+static bool lies_around(const Graph *g, BlockId b, BlockId inner) {
+  while (inner && inner != b) inner = g->blocks.data[inner].parent;
+  return inner != 0;
+}
+
+/* What is not stored is recomputed from what is: that lives as long. So does what carries a size that a block inside speaks of.
+ * Blocks around keep what they made; what lies inside, but the value itself, has its life decided there. */
 static void exit_value_lives(void *ctx, u32 v) {
   ExitLife *e = ctx;
   Compiler *c = e->b->c;
-  ValueStack stack = {0};
+  ValueStack stack = {0}, inside = {0};
   if (!vec_push(c->alloc, &stack, v)) compile_no_memory(c);
   while (stack.count && !compile_stopped(c)) {
     u32 at = stack.data[--stack.count];
     ValueInfo *info = value_info(c, at);
-    if (info->use.last >= e->when) continue; /* what it is made of was seen, too */
+    u32 last = info->use.last;
+    if (last >= e->when) continue; /* what it is made of was seen, too */
     info->use.last = e->when;
+    const GraphValue *x = &c->g->values.data[at];
+    if (x->origin == GV_const || x->origin == GV_size) continue;
     NodeId n = value_node(c->g, at);
+    BlockId in = n ? graph_node_at(c->g, n)->block : x->def;
+    bool around = lies_around(c->g, in, e->b->id);
+    if (!around && at != v && !(vec_push(c->alloc, &inside, at) && vec_push(c->alloc, &inside, last))) compile_no_memory(c);
     bool stored = info->where == AT_SLOT && info->wanted && 2 * info->unit <= e->when; /* a late update is not, yet */
-    if (!n || graph_node_at(c->g, n)->block != e->b->id || stored) continue;
-    push_makers(c, &stack, n);
+    if (n && (in == e->b->id ? !stored : !around && e->unbacked)) push_makers(c, &stack, n);
   }
+  for (u32 i = 0; i + 1 < inside.count; i += 2) value_info(c, inside.data[i])->use.last = inside.data[i + 1];
   vec_free(c->alloc, &stack);
+  vec_free(c->alloc, &inside);
 }
 
 static void exit_lives(void *ctx, u32 exit) {
@@ -266,6 +281,8 @@ static u32 unit_exit(const Block *b, const Unit *unit) {
 
 static void find_lifetimes(Block *b) {
   Graph *g = b->g;
+  bool unbacked = false;
+  for (u32 i = 0; i < g->sizes.syms.count; i++) unbacked |= g->sizes.syms.data[i].unbacked;
   for (u32 u = 1; u < b->part.units.count; u++) {
     const Unit *unit = &b->part.units.data[u];
     u32 when = 2 * u + 1;
@@ -279,7 +296,7 @@ static void find_lifetimes(Block *b) {
     } else {
       for (u32 i = 0; i < graph_node_at(g, unit->node)->operand_count; i++) live_until(b, node_operand(g, unit->node, i), when);
     }
-    ExitLife e = {b, when};
+    ExitLife e = {b, when, unbacked};
     bool leaves_late = false; /* by the block's exit, in the middle of its work */
     if (unit->kind == UNIT_kernel) {
       for (u32 i = 0; i < unit->nodes.count; i++) each_exit_of(g, unit->nodes.data[i], exit_lives, &e);
@@ -296,7 +313,7 @@ static void find_lifetimes(Block *b) {
   }
   const GraphBlock *block = &g->blocks.data[b->id];
   for (u32 i = 0; i < block->term_count; i++) live_until(b, block_result(g, b->id, i), UINT32_MAX);
-  if (block->term == TERM_exit && block->exit != NO_EXIT) exit_lives(&(ExitLife){b, UINT32_MAX}, block->exit);
+  if (block->term == TERM_exit && block->exit != NO_EXIT) exit_lives(&(ExitLife){b, UINT32_MAX, unbacked}, block->exit);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------ */

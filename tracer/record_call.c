@@ -448,6 +448,17 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
   return OUT_GO;
 }
 
+/* What a call wrote, told to the loops around it: they carry it, or the trace of them begins anew. */
+static Outcome tell_writes(Recorder *r, const RecState *before) {
+  Outcome o = OUT_GO;
+  for (u32 i = 0; r->loop && i < r->cells.count && o == OUT_GO; i++) {
+    const RecCell *c = &r->cells.data[i];
+    bool known = i < before->ncells, wrote = c->dirty && (known ? !before->cells[i].dirty : c->source != 0);
+    if (wrote || (known && c->value != before->cells[i].value)) o = rec_cell_write(r, i, c->value);
+  }
+  return o;
+}
+
 Outcome rec_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, Av *out) {
   if (r->nest > 40) return rec_stuck(r, REASON_graph_size, "calls nested too deep");
   RecMark mark = rec_mark(r);
@@ -471,6 +482,7 @@ Outcome rec_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 narg
     }
   }
   r->loop = loop;
+  if (o == OUT_GO) o = tell_writes(r, &state);
   r->no_exits--;
   r->nest--;
   if (o != OUT_GO) {
