@@ -208,13 +208,7 @@ Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out) 
   u32 next = 0;
   if (o == OUT_GO && !(*out = av_rebuild(r, tree, leaves.data, &next))) o = OUT_FAIL;
   if (o == OUT_GO) r->vm->counters.at[STAT_constructs]++;
-  if (o != OUT_GO && o != OUT_FAIL) {
-    u16 reason = r->reason;
-    rec_rollback(r, &mark);
-    rec_restore(r, &state);
-    r->reason = reason;
-  }
-  rec_state_free(r, &state);
+  rec_end_try(r, &mark, &state, o);
   vec_free(&r->vm->alloc, &leaves);
   return o;
 }

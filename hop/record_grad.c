@@ -413,12 +413,6 @@ Outcome record_grad(Recorder *r, Av transform, const Av *args, u32 nargs, Av *ou
   RecMark mark = rec_mark(r);
   if (!rec_save(r, &state)) return OUT_FAIL;
   o = differentiate(r, &q, args, nargs, out);
-  if (o != OUT_GO && o != OUT_FAIL) {
-    u16 reason = r->reason;
-    rec_rollback(r, &mark);
-    rec_restore(r, &state);
-    r->reason = reason;
-  }
-  rec_state_free(r, &state);
+  rec_end_try(r, &mark, &state, o);
   return o;
 }

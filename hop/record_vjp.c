@@ -58,13 +58,7 @@ Outcome record_vjp(Recorder *r, u32 op, const Av *params, Av *out) {
   RecMark mark = rec_mark(r);
   if (!rec_save(r, &state)) return OUT_FAIL;
   Outcome o = forward(r, params[0], xs, out);
-  if (o != OUT_GO && o != OUT_FAIL) {
-    u16 reason = r->reason;
-    rec_rollback(r, &mark);
-    rec_restore(r, &state);
-    r->reason = reason;
-  }
-  rec_state_free(r, &state);
+  rec_end_try(r, &mark, &state, o);
   return o;
 }
 
@@ -127,12 +121,6 @@ Outcome record_pull(Recorder *r, Av transform, const Av *args, u32 nargs, Av *ou
   RecMark mark = rec_mark(r);
   if (!rec_save(r, &state)) return OUT_FAIL;
   Outcome o = pull(r, transform, args[0], out);
-  if (o != OUT_GO && o != OUT_FAIL) {
-    u16 reason = r->reason;
-    rec_rollback(r, &mark);
-    rec_restore(r, &state);
-    r->reason = reason;
-  }
-  rec_state_free(r, &state);
+  rec_end_try(r, &mark, &state, o);
   return o;
 }

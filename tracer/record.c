@@ -95,6 +95,16 @@ void rec_state_free(Recorder *r, RecState *s) {
   s->cells = NULL;
 }
 
+void rec_end_try(Recorder *r, const RecMark *m, RecState *s, Outcome o) {
+  if (o != OUT_GO && o != OUT_FAIL) {
+    u16 reason = r->reason;
+    rec_rollback(r, m);
+    rec_restore(r, s);
+    r->reason = reason;
+  }
+  rec_state_free(r, s);
+}
+
 /* ---- operands ------------------------------------------------------------------------------------------ */
 
 static Value const_value(const Code *code, u32 i) { return code->consts[i]; }

@@ -257,6 +257,7 @@ RecMark rec_mark(Recorder *r);
 void rec_rollback(Recorder *r, const RecMark *m);
 bool rec_save(Recorder *r, RecState *s);
 void rec_restore(Recorder *r, const RecState *s); /* frames above are dropped */
+void rec_end_try(Recorder *r, const RecMark *m, RecState *s, Outcome o); /* undoes what got stuck, keeps its reason; frees s */
 void rec_state_free(Recorder *r, RecState *s);
 
 /* ---- driving ---- */
