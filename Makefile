@@ -104,7 +104,7 @@ $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw
 
 # On x86-64 the base build serves processors older than AVX2 (2013) alone: it is small there, not fast.
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
-$(B)/obj/stdlib/kernel_strips_base.o: FILE_CFLAGS += -O2
+$(B)/obj/stdlib/kernel_strips_base.o: FILE_CFLAGS += -Os
 $(B)/obj/gen/math_base.o: FILE_CFLAGS += -Os
 endif
 
@@ -125,7 +125,7 @@ $(B)/obj/gen/%.o: build/gen/%.c Makefile
 ZYDIS    := $(if $(wildcard /usr/include/Zydis/Zydis.h /usr/local/include/Zydis/Zydis.h),-lZydis)
 LIBS     := -Wl,--as-needed $(ZYDIS) -lm -ldl -pthread
 # Relocations packed: a tenth of the library and of its start; linkers that cannot, ignore it.
-SLIM     := -Wl,--gc-sections -Wl,-z,pack-relative-relocs
+SLIM     := -Wl,--gc-sections -Wl,-z,pack-relative-relocs -Wl,-z,noseparate-code
 SO_NAME  := libweft.so.$(SOVERSION)
 SO_FILE  := libweft.so.$(VERSION)
 

@@ -1,5 +1,6 @@
 /* kernel_strips_template.c — every strip kernel, for the instruction set this is compiled for (see strips.h).
- * The including file defines STRIPS_NAME and REDUCE_VECTOR_BYTES. */
+ * The including file defines STRIPS_NAME and REDUCE_VECTOR_BYTES, and STRIPS_REST, the build whose kernels serve what is
+ * marked COLD: with STRIPS_REST another build, nothing marked so is compiled again. */
 #include "stdlib/element.h"
 #include "stdlib/reduce_order.h"
 #include "stdlib/strips.h"
@@ -13,12 +14,23 @@ typedef _Bool bool;
 #define UNUSED __attribute__((unused))
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b) PASTE_(a, b)
+#define HERE(name) PASTE(name, STRIPS_NAME)
+#ifdef STRIPS_REST
+#define REST(name) PASTE(name, STRIPS_REST)
+#else
+#define REST(name) HERE(name)
+#endif
+#ifndef STRIPS_LINKAGE
+#define STRIPS_LINKAGE static
+#endif
+#define STRIP_PARAMS void *out, const void *xv, const void *yv, i64 n
+#define ROWS_PARAMS void *out, const void *xv, i64 n, i64 rows, i64 stride
 
 /* ---- elementwise --------------------------------------------------------------------------------- */
 
 /* Elements at one index do not depend on others: `out` is an operand itself or does not overlap. */
 #define STRIP(op, dt, r, check, ...)                                                        \
-  static u32 op##_##dt(void *out, const void *xv, const void *yv, i64 n) {                  \
+  STRIPS_LINKAGE u32 HERE(strip_##op##_##dt)(STRIP_PARAMS) {                                \
     const T_##dt *x = xv, *y UNUSED = yv;                                                   \
     T_##r *o = out;                                                                         \
     u32 bad = 0;                                                                            \
@@ -33,13 +45,19 @@ typedef _Bool bool;
     }                                                                                       \
     return bad;                                                                             \
   }
+#ifdef STRIPS_REST
+#define COLD(op, dt, ...) u32 REST(strip_##op##_##dt)(STRIP_PARAMS);
+#else
+#define COLD STRIP
+#endif
 #include "stdlib/strips.def"
 #undef STRIP
+#undef COLD
 
 /* ---- conversion ---------------------------------------------------------------------------------- */
 
 #define CONVERT(from, to, check, expr)                                            \
-  static u32 from##_to_##to(void *out, const void *xv, const void *yv, i64 n) {   \
+  STRIPS_LINKAGE u32 HERE(strip_##from##_to_##to)(STRIP_PARAMS) {                 \
     const T_##from *x = xv;                                                       \
     T_##to *o = out;                                                              \
     u32 bad = 0;                                                                  \
@@ -53,32 +71,29 @@ typedef _Bool bool;
     return bad;                                                                   \
   }
 /* The bounds are exact in both float types: one below the least value, or the least value itself where the one below
- * it does not exist as a float; one above the greatest. */
-#define FLOAT_TO_INTS(from)                                            \
-  CONVERT(from, u8, p > -1 && p < 256, p)                              \
-  CONVERT(from, i64, p >= -0x1p63f && p < 0x1p63f, p)                  \
-  CONVERT(from, bool, 1, p != 0)
-FLOAT_TO_INTS(f32)
-FLOAT_TO_INTS(f64)
-CONVERT(f32, i32, p >= -0x1p31f && p < 0x1p31f, p)
-CONVERT(f64, i32, p > -0x1p31 - 1 && p < 0x1p31, p)
-CONVERT(f32, f64, 1, p)
-CONVERT(f64, f32, 1, p)
-#define INT_TO_ALL(from, a, b) \
-  CONVERT(from, bool, 1, p != 0) CONVERT(from, a, 1, p) CONVERT(from, b, 1, p) CONVERT(from, f32, 1, p) CONVERT(from, f64, 1, p)
-INT_TO_ALL(u8, i32, i64)
-INT_TO_ALL(i32, u8, i64)
-INT_TO_ALL(i64, u8, i32)
-CONVERT(bool, u8, 1, p)
-CONVERT(bool, i32, 1, p)
-CONVERT(bool, i64, 1, p)
-CONVERT(bool, f32, 1, p)
-CONVERT(bool, f64, 1, p)
+ * it does not exist as a float; one above the greatest. AVX-512 has instructions between floats and 64 bits. */
+#define WIDE(X) X(f32, i64, p >= -0x1p63f && p < 0x1p63f, p) X(f64, i64, p >= -0x1p63f && p < 0x1p63f, p) X(i64, f32, 1, p) X(i64, f64, 1, p)
+#define NARROW(X)                                                                                      \
+  X(f32, u8, p > -1 && p < 256, p) X(f32, i32, p >= -0x1p31f && p < 0x1p31f, p)                        \
+  X(f64, u8, p > -1 && p < 256, p) X(f64, i32, p > -0x1p31 - 1 && p < 0x1p31, p)                       \
+  X(f32, bool, 1, p != 0) X(f64, bool, 1, p != 0) X(f32, f64, 1, p) X(f64, f32, 1, p)                  \
+  X(u8, bool, 1, p != 0) X(u8, i32, 1, p) X(u8, i64, 1, p) X(u8, f32, 1, p) X(u8, f64, 1, p)           \
+  X(i32, bool, 1, p != 0) X(i32, u8, 1, p) X(i32, i64, 1, p) X(i32, f32, 1, p) X(i32, f64, 1, p)       \
+  X(i64, bool, 1, p != 0) X(i64, u8, 1, p) X(i64, i32, 1, p)                                           \
+  X(bool, u8, 1, p) X(bool, i32, 1, p) X(bool, i64, 1, p) X(bool, f32, 1, p) X(bool, f64, 1, p)
+WIDE(CONVERT)
+#ifdef STRIPS_REST
+#define DECLARED(from, to, check, expr) u32 REST(strip_##from##_to_##to)(STRIP_PARAMS);
+NARROW(DECLARED)
+#undef DECLARED
+#else
+NARROW(CONVERT)
+#endif
 
 /* ---- where --------------------------------------------------------------------------------------- */
 
 #define SELECT(T)                                                                                   \
-  static void select_##T(void *out, const u8 *c, const void *xv, const void *yv, i64 n) {           \
+  static void HERE(strip_select_##T)(void *out, const u8 *c, const void *xv, const void *yv, i64 n) { \
     const T *x = xv, *y = yv;                                                                       \
     T *o = out;                                                                                     \
     _Pragma("GCC ivdep") for (i64 i = 0; i < n; i++) o[i] = c[i] ? x[i] : y[i];                     \
@@ -95,24 +110,34 @@ SELECT(any64)
 #define FN_MUL(p, q) ((p) * (q))
 REDUCE_ORDER(add_f32, f32, +, 0, FN_ADD)
 REDUCE_ORDER(add_f64, f64, +, 0, FN_ADD)
+#ifndef STRIPS_REST
 REDUCE_ORDER(mul_f32, f32, *, 1, FN_MUL)
 REDUCE_ORDER(mul_f64, f64, *, 1, FN_MUL)
+#endif
 
+#define REDUCTION_DECLARED(kind, dt)                        \
+  void REST(strip_rows_##kind##_##dt)(ROWS_PARAMS);         \
+  void REST(strip_columns_##kind##_##dt)(ROWS_PARAMS);
 #define ORDERED(kind, dt)                                                                  \
-  static void rows_##kind##_##dt(void *out, const void *x, i64 n, i64 rows, i64 stride) {  \
-    kind##_##dt##_rows(out, x, n, rows, stride);                                           \
+  STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
+    kind##_##dt##_rows(out, xv, n, rows, stride);                                          \
   }                                                                                        \
-  static void columns_##kind##_##dt(void *out, const void *x, i64 n, i64 rows, i64 stride) { \
-    kind##_##dt##_columns(out, x, n, rows, stride);                                        \
+  STRIPS_LINKAGE void HERE(strip_columns_##kind##_##dt)(ROWS_PARAMS) {                     \
+    kind##_##dt##_columns(out, xv, n, rows, stride);                                       \
   }
 ORDERED(add, f32)
 ORDERED(add, f64)
+#ifdef STRIPS_REST
+REDUCTION_DECLARED(mul, f32)
+REDUCTION_DECLARED(mul, f64)
+#else
 ORDERED(mul, f32)
 ORDERED(mul, f64)
+#endif
 
 /* Integers, the least and the greatest do not depend on the order: lanes as the compiler likes them. */
 #define ANY_ORDER(kind, dt)                                                                  \
-  static void rows_##kind##_##dt(void *out, const void *xv, i64 n, i64 rows, i64 stride) { \
+  STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
     enum { W = REDUCE_LANE_BYTES / sizeof(T_##dt) };                                       \
     T_##dt *o = out;                                                                       \
     for (i64 r = 0; r < rows; r++) {                                                       \
@@ -131,57 +156,52 @@ ORDERED(mul, f64)
       o[r] = all;                                                                          \
     }                                                                                      \
   }                                                                                        \
-  static void columns_##kind##_##dt(void *out, const void *xv, i64 n, i64 rows, i64 stride) { \
+  STRIPS_LINKAGE void HERE(strip_columns_##kind##_##dt)(ROWS_PARAMS) {                     \
     const T_##dt *x = xv;                                                                  \
     T_##dt *restrict o = out;                                                              \
     for (i64 j = 0; j < n; j++) o[j] = x[j];                                               \
     for (i64 r = 1; r < rows; r++)                                                         \
       for (i64 j = 0; j < n; j++) o[j] = el_##kind##_##dt(o[j], x[r * stride + j]);        \
   }
-#define EXTREMES(dt) ANY_ORDER(minimum, dt) ANY_ORDER(maximum, dt)
-EXTREMES(bool)
-EXTREMES(u8)
-EXTREMES(i32)
-EXTREMES(i64)
-EXTREMES(f32)
-EXTREMES(f64)
-ANY_ORDER(add, i64)
-ANY_ORDER(multiply, i64)
-#define rows_mul_i64 rows_multiply_i64
-#define columns_mul_i64 columns_multiply_i64
+#define EXTREMES(X, dt) X(minimum, dt) X(maximum, dt)
+#define REST_REDUCTIONS(X) EXTREMES(X, u8) EXTREMES(X, i32) EXTREMES(X, i64) X(add, i64) X(multiply, i64)
+EXTREMES(ANY_ORDER, f32)
+EXTREMES(ANY_ORDER, f64)
+#ifdef STRIPS_REST
+REST_REDUCTIONS(REDUCTION_DECLARED)
+#else
+REST_REDUCTIONS(ANY_ORDER)
+#endif
 
 /* ---- the table ----------------------------------------------------------------------------------- */
-
-#define CONVERTS(from, a, b, c, d, e) \
-  [DT_##from] = {[DT_##a] = from##_to_##a, [DT_##b] = from##_to_##b, [DT_##c] = from##_to_##c, [DT_##d] = from##_to_##d, [DT_##e] = from##_to_##e}
-#define EXTREME_ROW(name)                                                                                  \
-  {[DT_bool] = name##_bool, [DT_u8] = name##_u8, [DT_i32] = name##_i32, [DT_i64] = name##_i64,             \
-   [DT_f32] = name##_f32, [DT_f64] = name##_f64}
-#define ORDERED_ROW(name) {[DT_i64] = name##_i64, [DT_f32] = name##_f32, [DT_f64] = name##_f64}
 
 const StripTable PASTE(strips, STRIPS_NAME) = {
     .name = STRIPS_TEXT,
     .ops =
         {
-#define STRIP(op, dt, r, check, ...) [OP_##op][DT_##dt] = op##_##dt,
+#define STRIP(op, dt, r, check, ...) [OP_##op][DT_##dt] = HERE(strip_##op##_##dt),
+#define COLD(op, dt, ...) [OP_##op][DT_##dt] = REST(strip_##op##_##dt),
 #include "stdlib/strips.def"
 #undef STRIP
+#undef COLD
 #define MATH_ROW(name, dt, level) [OP_##name][DT_##dt] = wm_strip_##name##_##dt##_##level,
 #define MATH_ROW_OF(name, dt, level) MATH_ROW(name, dt, level)
 #define MATH(name, dt, arity) MATH_ROW_OF(name, dt, STRIPS_NAME)
 #define MATH_HELPER(name, dt, arity)
 #include "math_list.h"
         },
-    .convert =
-        {
-            CONVERTS(bool, u8, i32, i64, f32, f64),
-            CONVERTS(u8, bool, i32, i64, f32, f64),
-            CONVERTS(i32, bool, u8, i64, f32, f64),
-            CONVERTS(i64, bool, u8, i32, f32, f64),
-            CONVERTS(f32, bool, u8, i32, i64, f64),
-            CONVERTS(f64, bool, u8, i32, i64, f32),
-        },
-    .select = {[1] = select_u8, [4] = select_any32, [8] = select_any64},
-    .rows = {ORDERED_ROW(rows_add), ORDERED_ROW(rows_mul), EXTREME_ROW(rows_minimum), EXTREME_ROW(rows_maximum)},
-    .columns = {ORDERED_ROW(columns_add), ORDERED_ROW(columns_mul), EXTREME_ROW(columns_minimum), EXTREME_ROW(columns_maximum)},
+#define CONVERT_HERE(from, to, check, expr) [DT_##from][DT_##to] = HERE(strip_##from##_to_##to),
+#define CONVERT_REST(from, to, check, expr) [DT_##from][DT_##to] = REST(strip_##from##_to_##to),
+    .convert = {WIDE(CONVERT_HERE) NARROW(CONVERT_REST)},
+    .select = {[1] = HERE(strip_select_u8), [4] = HERE(strip_select_any32), [8] = HERE(strip_select_any64)},
+#define ROW_REST(which, kind) \
+  [DT_bool] = REST(strip_##which##_##kind##_u8), [DT_u8] = REST(strip_##which##_##kind##_u8), [DT_i32] = REST(strip_##which##_##kind##_i32), \
+  [DT_i64] = REST(strip_##which##_##kind##_i64)
+#define ROW_HERE(which, kind) [DT_f32] = HERE(strip_##which##_##kind##_f32), [DT_f64] = HERE(strip_##which##_##kind##_f64)
+#define REDUCTIONS(which)                                                                                                      \
+  [REDUCE_ADD] = {[DT_i64] = REST(strip_##which##_add_i64), ROW_HERE(which, add)},                                             \
+  [REDUCE_MUL] = {[DT_i64] = REST(strip_##which##_multiply_i64), [DT_f32] = REST(strip_##which##_mul_f32), [DT_f64] = REST(strip_##which##_mul_f64)}, \
+  [REDUCE_MIN] = {ROW_REST(which, minimum), ROW_HERE(which, minimum)}, [REDUCE_MAX] = {ROW_REST(which, maximum), ROW_HERE(which, maximum)}
+    .rows = {REDUCTIONS(rows)},
+    .columns = {REDUCTIONS(columns)},
 };

@@ -129,7 +129,7 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
     }                                                                                                                \
   }                                                                                                                  \
   static inline __attribute__((unused)) void NAME##_rows(T *out, const T *x, i64 n, i64 rows, i64 stride) {          \
-    switch (n) {                                                                                                     \
+    switch (ZERO == 0 ? n : 0) { /* products are rare */                                                             \
       case 1: NAME##_short_rows(out, x, 1, rows, stride); return;                                                    \
       case 2: NAME##_short_rows(out, x, 2, rows, stride); return;                                                    \
       case 3: NAME##_short_rows(out, x, 3, rows, stride); return;                                                    \

@@ -229,7 +229,7 @@ static void write_text(Gen *g, const char *text) {
 
 /* Large, and rarely the time of a program: AVX-512 takes the strips of AVX2. */
 static bool is_rare(const LoopFn *fn) {
-  static const char *const names[] = {"gamma", "lgamma", "digamma", "erfinv", "nextafter"};
+  static const char *const names[] = {"gamma", "lgamma", "digamma", "erfinv", "nextafter", "asinh", "acosh", "atanh", "sinh", "cosh", "cbrt", "logaddexp", "fmod"};
   for (u32 i = 0; i < COUNT_OF(names); i++)
     if (strcmp(name_of(fn), names[i]) == 0) return true;
   return false;
