@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "gpu/gpu.h"
 #include "hop/hop.h"
@@ -25,10 +26,23 @@ static void *host_resize(Allocator *self, void *p, size_t old_size, size_t new_s
   return m->resize(m->context, p, old_size, new_size);
 }
 
+/* Pages of 2 MiB where a new block has room for some: a hundredth of the page faults, and of the look-ups of addresses. */
+static void want_huge_pages(void *p, size_t n) {
+#ifdef MADV_HUGEPAGE
+  enum { HUGE = 2 << 20 };
+  uintptr_t from = ((uintptr_t)p + HUGE - 1) & ~(uintptr_t)(HUGE - 1), to = ((uintptr_t)p + n) & ~(uintptr_t)(HUGE - 1);
+  if (to > from) (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
+#endif
+}
+
 static void *system_resize(void *context, void *p, size_t old_size, size_t new_size) {
   (void)context;
   (void)old_size;
-  if (new_size) return realloc(p, new_size);
+  if (new_size) {
+    void *q = realloc(p, new_size);
+    if (q && new_size >= (4 << 20)) want_huge_pages(q, new_size);
+    return q;
+  }
   free(p);
   return NULL;
 }
@@ -54,7 +68,7 @@ WeftVM *weft_new(const WeftOptions *given) {
   WeftVM *w = memory.resize(memory.context, NULL, 0, sizeof *w);
   if (!w) return NULL;
   *w = (WeftVM){.memory = memory, .output = o.output, .output_context = o.output_context};
-  VmOptions options = {.alloc = &w->memory.base};
+  VmOptions options = {.alloc = &w->memory.base, .keep = o.keep};
   options.limits = (VmLimits){.bytes = o.memory, .fuel = o.fuel ? o.fuel : UINT64_MAX, .deadline = o.deadline > 0 ? vm_clock() + o.deadline : 0,
                               .depth = o.depth ? o.depth : 20000, .output = o.output_limit ? o.output_limit : UINT64_MAX,
                               .allow_files = o.allow_files, .allow_env = o.allow_env, .allow_imports = o.allow_imports, .allow_gpu = o.allow_gpu};
@@ -67,6 +81,7 @@ WeftVM *weft_new(const WeftOptions *given) {
   }
   w->vm->resolve_module = o.resolve_module;
   w->vm->resolver_ctx = o.resolve_context;
+  w->vm->tunables.threads = o.threads;
   if (o.hot >= 0) w->vm->tunables.hot_calls = w->vm->tunables.hot_trips = o.hot;
   if (!wire(w->vm, o.cuda_driver, o.cpu) || !tracer_use_backend(w->vm, o.backend ? o.backend : "mir") || !tracer_force(w->vm, o.force)) goto fail;
   w->main = module_new(w->vm, "main", "");
@@ -97,6 +112,7 @@ void weft_set_limits(WeftVM *w, uint64_t memory, uint64_t fuel, double deadline)
   w->vm->limits.fuel = fuel ? fuel : UINT64_MAX;
   w->vm->limits.deadline = deadline > 0 ? vm_clock() + deadline : 0;
   vm_poll_reset(w->vm);
+  if (memory) (void)keep_trim(w->vm, memory > w->vm->stats.bytes_now ? memory - w->vm->stats.bytes_now : 0);
 }
 
 void weft_set_args(WeftVM *w, int argc, char **argv) {
@@ -250,10 +266,7 @@ void weft_error_position(WeftVM *w, int *line, int *column) {
 
 const char *weft_stat_at(WeftVM *w, unsigned index, double *value) {
   if (!w || index >= STAT_COUNT) return NULL;
-  const Vm *vm = w->vm;
-  u64 n = index == STAT_allocs ? vm->stats.array_allocs : index == STAT_copies ? vm->stats.array_copies
-        : index == STAT_bytes_now ? vm->stats.bytes_now : index == STAT_peak ? vm->stats.bytes_peak : vm->counters.at[index];
-  if (value) *value = (double)n;
+  if (value) *value = (double)vm_stat(w->vm, index);
   return stat_name(index);
 }
 

@@ -69,12 +69,15 @@ typedef struct WeftOptions {
   bool allow_files, allow_env, allow_imports, allow_gpu; /* a VM starts with none of them */
   const char *backend; /* "eager", "interp", "loops", "mir", "ptx", "verify"; NULL: the best there is */
   int hot;             /* calls and loop trips until code is compiled; 0: at once; -1: the defaults */
-  const char *force;   /* testing, results do not change: "exits N", "misses N", "checks N", "rollback"; NULL: nothing */
+  const char *force;   /* testing, results do not change: "exits N", "misses N", "checks N", "rollback", "threads" (short loops are shared too); NULL: nothing */
   const char *cpu;     /* what compiled array loops use: "scalar", "strip", "avx2", "avx512"; NULL: the default. All give the same results */
   const char *cuda_driver; /* path of the CUDA driver, which is loaded when it is first needed; must live as long as the VM. NULL: libcuda.so.1 */
+  uint64_t keep; /* bytes of freed arrays that are kept for the next ones (fresh pages are slow), below `memory` and given back before it
+                    is refused; 0: an eighth of the machine's memory, at most 2 GiB; 1: none */
+  uint32_t threads; /* that share long loops over arrays, the VM's own among them; results do not depend on it. 0: one per processor */
 } WeftOptions;
 
-#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, NULL, NULL, NULL}
+#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, NULL, NULL, NULL, 0, 0}
 
 /* options may be NULL. NULL when memory was refused, `backend` or `force` is unknown, or `cpu` is unknown or beyond this processor. */
 WEFT_API WeftVM *weft_new(const WeftOptions *options);

@@ -6,6 +6,14 @@
 
 enum { PLAN_MAX_WORDS = 1024 }; /* arguments or results of one step: they lie on the C stack while it runs */
 
+enum { PLAN_PARTS = 4 }; /* parts that the least run for several threads is cut into */
+
+/* plan_split.c. About how many elements the run works on. */
+u64 plan_kernel_work(const PlanKernel *k, const u64 *words, i64 lo, i64 hi);
+/* The whole range, by the threads of the pool or with polls in between. *key: the least of failed checks. False: a poll raised. */
+bool plan_run_threads(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 work, u64 *key);
+bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *key);
+
 const char *plan_step_name(u32 op);
 bool plan_step_has(u32 op, char field); /* a letter of the step's form in plan.def */
 

@@ -303,13 +303,6 @@ static bool on_device(const Run *r, const PlanArg *a) {
   return a->kind == PA_data && r->p->slots.data[a->slot].array && array_device(array_at(r, a->slot)) != DEV_CPU;
 }
 
-/* Trips between polls, in multiples of the grain. */
-static i64 trips_between_polls(const Run *r, const PlanKernel *k) {
-  i64 elements = k->bytes_per_trip > 8 ? (i64)(k->bytes_per_trip / 8) : 1, grain = k->grain > 0 ? k->grain : 1;
-  i64 trips = r->vm->tunables.poll_elements / elements;
-  return trips > grain ? trips / grain * grain : grain;
-}
-
 /* The arguments of a kernel; false: code for the processor and an array that lies elsewhere. */
 static bool words_of(Run *r, const PlanKernel *k, const PlanArg *a, u32 count, u64 *words) {
   for (u32 i = 0; i < count; i++, a++) switch (a->kind) {
@@ -332,17 +325,19 @@ static bool words_of(Run *r, const PlanKernel *k, const PlanArg *a, u32 count, u
   return true;
 }
 
-/* To the end, whatever fails: an earlier check may fail later, and exits want all elements. False: a poll raised. */
-static bool run_long(const Run *r, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *key) {
-  i64 step = k->flags & PK_INPLACE ? hi - lo : trips_between_polls(r, k);
-  u64 units = k->bytes_per_trip / 8 + 1;
-  for (i64 at = lo; at < hi; at += step) {
-    i64 end = hi - at < step ? hi : at + step;
-    if (vm_poll(r->vm, (u64)(end - at) * units >> 10) != WEFT_OK) return false;
-    u64 failed = call_kernel(r, k, words, at, end);
-    if (failed < *key) *key = failed;
+/* Enough for threads? An upper bound first, which costs next to nothing: each trip works on one array as a whole. */
+static bool is_parallel(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *work) {
+  u64 least = (u64)r->vm->tunables.parallel_elements, most = k->grain > 1 ? 1 : 0;
+  if (hi - lo < 2 || !k->fn || k->flags & PK_SERIAL) return false;
+  for (u32 i = 2; i < s->nargs && !(k->grain > 1); i++) {
+    const PlanArg *a = &r->p->args.data[s->arg + i];
+    if (a->kind != PA_data || !r->p->slots.data[a->slot].array) continue;
+    u64 size = (u64)array_at(r, a->slot)->size;
+    if (size > most) most = size;
   }
-  return true;
+  if ((f64)(hi - lo) * (f64)most < (f64)least || pool_threads(r->vm) < 2) return false;
+  *work = plan_kernel_work(k, words, lo, hi);
+  return *work >= least;
 }
 
 static Went check_failed(Run *r, const PlanStep *s, u64 key) {
@@ -366,7 +361,7 @@ static Went kernel_step(Run *r, const PlanStep *s) {
   const Plan *p = r->p;
   const PlanKernel *k = &p->kernels.data[s->index];
   const PlanArg *a = &p->args.data[s->arg];
-  u64 words[s->nargs + 1], key = LOOP_KEY_NONE;
+  u64 words[s->nargs + 1], key = LOOP_KEY_NONE, work;
   i64 lo = (i64)word_of(r, &a[0]), hi = (i64)word_of(r, &a[1]);
   if (!words_of(r, k, a + 2, s->nargs - 2, words)) return leave(r, s->exit, WEFT_OK);
   u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) : 0; /* elements, about */
@@ -375,10 +370,12 @@ static Went kernel_step(Run *r, const PlanStep *s) {
   if (k->launch) {
     if (vm_poll(r->vm, units >> 10) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
     if (launch_kernel(r, s, k, words, lo, hi, &key) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR); /* a device that fails is told */
+  } else if (is_parallel(r, s, k, words, lo, hi, &work)) {
+    if (!plan_run_threads(r->vm, k, words, lo, hi, work, &key)) return leave(r, s->exit, WEFT_ERROR);
   } else if (units <= (u64)r->vm->tunables.poll_elements) {
     if (units >> 10) spend(r->vm, units >> 10);
     key = call_kernel(r, k, words, lo, hi);
-  } else if (!run_long(r, k, words, lo, hi, &key)) {
+  } else if (!plan_run_polled(r->vm, k, words, lo, hi, &key)) {
     return leave(r, s->exit, WEFT_ERROR);
   }
   for (u32 i = 2; i < s->nargs; i++)

@@ -28,7 +28,7 @@ static const char usage[] =
     "  --deadline SECONDS    stop after that time\n"
     "  --version             what this is, and its version\n"
     "  --help                this text\n"
-    "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n"
+    "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  WEFT_THREADS=N  WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n"
     "  WEFT_LOG_FILE=PATH  WEFT_TRACE_FILE=PATH  as --log-file and --trace-file\n";
 
 static WeftVM *running; /* what Ctrl-C stops */
@@ -136,6 +136,8 @@ int main(int argc, char **argv) {
   if (o.cuda_driver && !*o.cuda_driver) o.cuda_driver = NULL;
   const char *hot = getenv("WEFT_HOT");
   if (hot && *hot >= '0' && *hot <= '9') o.hot = atoi(hot);
+  const char *threads = getenv("WEFT_THREADS");
+  if (threads && *threads >= '0' && *threads <= '9') o.threads = (uint32_t)strtoul(threads, NULL, 10);
   const char *code = NULL, *file = NULL, *log_file = getenv("WEFT_LOG_FILE"), *trace_file = getenv("WEFT_TRACE_FILE");
   bool explain = false;
   int i = 1;

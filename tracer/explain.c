@@ -261,11 +261,7 @@ WeftStatus tracer_stats(Vm *vm, Value fn, Value *out) {
          put(vm, &rec, "continuations", value_weak_i64((i64)s.continuations)) && put(vm, &rec, "demotions", value_weak_i64((i64)s.demotions)) && put(vm, &rec, "entered", value_weak_i64((i64)s.sum.entered)) &&
          put(vm, &rec, "compiled_ns", value_weak_i64((i64)s.sum.run_ns)) && put(vm, &rec, "compile_ns", value_weak_i64((i64)s.sum.compile_ns));
   } else if (fn.kind == V_NIL || fn.kind == V_HOLE) {
-    for (u32 i = 0; i < STAT_COUNT && ok; i++) {
-      u64 n = i == STAT_allocs ? vm->stats.array_allocs : i == STAT_copies ? vm->stats.array_copies
-            : i == STAT_bytes_now ? vm->stats.bytes_now : i == STAT_peak ? vm->stats.bytes_peak : vm->counters.at[i];
-      ok = put(vm, &rec, stat_name(i), value_weak_i64((i64)n));
-    }
+    for (u32 i = 0; i < STAT_COUNT && ok; i++) ok = put(vm, &rec, stat_name(i), value_weak_i64((i64)vm_stat(vm, i)));
   } else {
     value_drop(vm, rec);
     return vm_error(vm, EK_type, "trace.stats: needs a function written in Weft or nothing, got %s", value_type_name(fn));

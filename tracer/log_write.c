@@ -111,9 +111,7 @@ void log_json(const Tracer *t, Buf *out) {
   const TraceLog *l = &t->log;
   buf_puts(out, "{\n  \"format\": \"weft-log-1\",\n  \"counters\": {");
   for (u32 i = 0; i < STAT_COUNT; i++) {
-    u64 n = i == STAT_allocs ? vm->stats.array_allocs : i == STAT_copies ? vm->stats.array_copies
-          : i == STAT_bytes_now ? vm->stats.bytes_now : i == STAT_peak ? vm->stats.bytes_peak : vm->counters.at[i];
-    buf_printf(out, "%s\"%s\": %llu", i ? ", " : "", stat_name(i), (unsigned long long)n);
+    buf_printf(out, "%s\"%s\": %llu", i ? ", " : "", stat_name(i), (unsigned long long)vm_stat(vm, i));
   }
   buf_printf(out, "},\n  \"lost_events\": %llu,\n  \"events\": [", (unsigned long long)l->lost);
   for (u32 i = 0; i < log_count(l); i++) {

@@ -594,7 +594,11 @@ bool tracer_add_backend(Vm *vm, const Backend *b) {
   return true;
 }
 
-bool tracer_force(Vm *vm, const char *what) { return force_parse(&tracer_of(vm)->force, what); }
+bool tracer_force(Vm *vm, const char *what) {
+  if (!what || strncmp(what, "threads", 7) != 0) return force_parse(&tracer_of(vm)->force, what);
+  vm->tunables.parallel_elements = 2; /* whatever is not a single trip */
+  return true;
+}
 
 bool tracer_use_backend(Vm *vm, const char *name) {
   Tracer *t = tracer_of(vm);

@@ -19,8 +19,10 @@ static void *counted_resize(Allocator *self, void *p, size_t old_size, size_t ne
       vm->refused_by_limit = true;
       return NULL;
     }
+    (void)keep_trim(vm, vm->limits.bytes - vm->stats.bytes_now - more);
   }
   void *q = vm->host_alloc->resize(vm->host_alloc, p, old_size, new_size);
+  if (UNLIKELY(new_size && !q) && keep_trim(vm, 0)) q = vm->host_alloc->resize(vm->host_alloc, p, old_size, new_size);
   if (new_size && !q) {
     vm->refused_by_limit = false;
     return NULL;

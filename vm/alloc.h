@@ -39,6 +39,12 @@ static inline void obj_free(Vm *vm, void *p, size_t n) {
   vm->small_free[class] = p;
 }
 
+/* Storage of arrays (vm/keep.c): large blocks are kept when they are freed. */
+enum { KEEP_LEAST = 256 << 10 };                     /* bytes from which a block is kept */
+u64 keep_default(void);                              /* bytes kept at most when the host says nothing: of this machine */
+void *keep_alloc(Vm *vm, size_t n, size_t *got);     /* *got: its size, to be given to keep_free; NULL when refused */
+void keep_free(Vm *vm, void *p, size_t n);
+
 /* Vectors of values (items of lists and records): n may be 0, then NULL. */
 Value *items_resize(Vm *vm, Value *items, u32 old, u32 count); /* keeps the first min(old, count); NULL when refused */
 static inline void items_free(Vm *vm, Value *items, u32 cap) {

@@ -85,11 +85,11 @@ static WeftStatus bad_dims(Vm *vm, u32 rank, const i64 *dims) {
 }
 
 static Storage *new_storage(Vm *vm, size_t bytes) {
-  size_t whole = sizeof(Storage) + STORAGE_ALIGN + bytes;
-  Storage *s = mem_alloc(&vm->alloc, whole);
+  size_t whole;
+  Storage *s = keep_alloc(vm, sizeof(Storage) + STORAGE_ALIGN + bytes, &whole);
   if (!s) return NULL;
   uintptr_t data = ((uintptr_t)(s + 1) + STORAGE_ALIGN - 1) & ~(uintptr_t)(STORAGE_ALIGN - 1);
-  *s = (Storage){.head = {1, 0}, .bytes = bytes, .data = (void *)data, .device = DEV_CPU};
+  *s = (Storage){.head = {1, 0}, .bytes = whole, .data = (void *)data, .device = DEV_CPU};
   return s;
 }
 
@@ -118,7 +118,7 @@ void storage_drop(Vm *vm, Storage *s) {
     if (vm->devices[s->device]) vm->devices[s->device]->free(vm, s->data, s->bytes);
     mem_free(&vm->alloc, s, sizeof *s);
   } else {
-    mem_free(&vm->alloc, s, sizeof(Storage) + STORAGE_ALIGN + s->bytes);
+    keep_free(vm, s, s->bytes);
   }
 }
 

@@ -29,7 +29,7 @@ enum {
 
 typedef struct Storage {
   Obj head; /* refs; flags = STORAGE_* */
-  size_t bytes;
+  size_t bytes; /* of data; of an allocation of its own that holds head and data: all of it */
   void *data;
   u32 device;
   void (*release)(void *ctx, void *data, size_t bytes); /* external only */

@@ -43,6 +43,7 @@ Vm *vm_new(const VmOptions *options) {
     if (!vm->limits.depth) vm->limits.depth = DEFAULT_DEPTH;
   }
   tunables_default(&vm->tunables);
+  vm->kept.most = options && options->keep ? options->keep : keep_default();
   vm->op_table = op_info(0);
   vm_poll_reset(vm);
   if (names_init(&vm->names, &vm->alloc) != WEFT_OK || sources_init(&vm->sources, &vm->alloc) != WEFT_OK ||
@@ -51,6 +52,17 @@ Vm *vm_new(const VmOptions *options) {
     return NULL;
   }
   return vm;
+}
+
+u64 vm_stat(const Vm *vm, u32 stat) {
+  switch (stat) {
+    case STAT_allocs: return vm->stats.array_allocs;
+    case STAT_copies: return vm->stats.array_copies;
+    case STAT_bytes_now: return vm->stats.bytes_now;
+    case STAT_peak: return vm->stats.bytes_peak;
+    case STAT_kept_now: return vm->kept.bytes;
+    default: return vm->counters.at[stat];
+  }
 }
 
 bool vm_at_free(Vm *vm, void (*closer)(Vm *)) {
@@ -62,6 +74,7 @@ bool vm_at_free(Vm *vm, void (*closer)(Vm *)) {
 void vm_free(Vm *vm) {
   if (!vm) return;
   while (vm->closer_count) vm->closers[--vm->closer_count](vm);
+  pool_leave(vm);
   vm_error_clear(vm);
   value_drop(vm, vm->caught);
   vm->caught = value_nil();
@@ -74,6 +87,7 @@ void vm_free(Vm *vm) {
   stack_free(vm);
   if (vm->op_params) mem_free(&vm->alloc, vm->op_params, sizeof(Name) * OP_COUNT * OP_MAX_PARAMS);
   alloc_free_slabs(vm);
+  (void)keep_trim(vm, 0);
   if (vm->sources.alloc) sources_free(&vm->sources);
   if (vm->names.alloc) names_free(&vm->names);
   Allocator *host = vm->host_alloc;

@@ -167,6 +167,19 @@ typedef struct VmStats { /* rows of stats.def are read through trace.stats; thes
   u64 bytes_now, bytes_peak;
 } VmStats;
 
+enum { KEEP_BLOCKS = 32 };
+typedef struct KeptBlock {
+  void *data;
+  size_t bytes;
+  u64 since; /* Kept.now when it was freed */
+} KeptBlock;
+typedef struct Kept { /* large freed storage (vm/keep.c); blocks[0] was freed first */
+  u64 bytes, most; /* kept, and at most */
+  u64 now;         /* requests for large storage so far */
+  u32 count;
+  KeptBlock blocks[KEEP_BLOCKS];
+} Kept;
+
 struct Vm {
   Allocator alloc; /* first member: &vm->alloc is the allocator of everything; counts and limits */
   Allocator *host_alloc;
@@ -201,6 +214,8 @@ struct Vm {
   Code *codes;
   void *small_free[SMALL_CLASSES]; /* free lists of small objects, by size / SMALL_STEP */
   void *slabs;
+  Kept kept;
+  bool pooled; /* counted among the users of the pool */
   char *slab_at, *slab_end;
   bool refused_by_limit; /* the last refusal came from limits.bytes */
   Name known[KN_COUNT];
@@ -238,9 +253,13 @@ struct Vm {
 typedef struct VmOptions {
   Allocator *alloc; /* NULL: the C library's */
   VmLimits limits;
+  u64 keep; /* bytes of freed arrays kept for the next ones; 0: a part of the machine's memory */
 } VmOptions;
 Vm *vm_new(const VmOptions *options); /* NULL when memory was refused; hooks are empty, ops unsupported */
 void vm_free(Vm *vm);
+/* vm/keep.c: gives freed storage back to the host until that many bytes are kept at most; false: there was nothing to give. */
+bool keep_trim(Vm *vm, u64 most);
+u64 vm_stat(const Vm *vm, u32 stat); /* a row of stats.def, whoever counts it */
 bool vm_at_free(Vm *vm, void (*closer)(Vm *vm)) MUST_USE; /* false when there are too many */
 
 /* WEFT_LOG: `ast` and `bytecode` of what vm_eval compiles, `copies` of shared values, to standard error; other words
@@ -321,6 +340,14 @@ static inline WeftStatus vm_safepoint(Vm *vm) { /* one unit of fuel */
   if (LIKELY(--vm->poll_countdown && !vm->interrupted)) return WEFT_OK;
   return vm_poll(vm, 0);
 }
+
+/* vm/pool.c: threads that share the parts of one long loop. */
+typedef void (*PoolFn)(void *ctx, i64 part); /* touches no VM */
+u32 pool_threads(Vm *vm);                    /* that the VM may use, its own among them; at least 1 */
+/* fn(ctx, part) once for each part in 0 … parts-1, in any order. The VM's own thread polls between its parts unless they are one
+ * whole; WEFT_ERROR: a poll raised, and parts are missing. */
+WeftStatus pool_run(Vm *vm, i64 parts, bool whole, PoolFn fn, void *ctx) MUST_USE;
+void pool_leave(Vm *vm); /* the VM ends */
 
 /* Output through the hook, within the output limit. */
 WeftStatus vm_write(Vm *vm, const char *text, size_t len) MUST_USE;

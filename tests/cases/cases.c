@@ -48,6 +48,8 @@ static const struct Tier {
     {"misses", "mir, forced misses", "mir", 0, GLOBALS, "misses", NULL},
     {"checks", "mir, checks that fail", "mir", 0, GLOBALS, "checks", NULL},
     {"rollback", "interp, every step undone once", "interp", 0, GLOBALS, "rollback", NULL},
+    {"threads", "mir, short loops in threads", "mir", 0, GLOBALS, "threads", NULL},
+    {"threads", "eager, short loops in threads", "eager", -1, GLOBALS, "threads", NULL},
     {"scalar", "mir, WEFT_CPU=scalar", "mir", 0, GLOBALS, NULL, "scalar"},
     {"avx2", "mir, WEFT_CPU=avx2", "mir", 0, GLOBALS, NULL, "avx2"},
     {"avx512", "mir, WEFT_CPU=avx512", "mir", 0, GLOBALS, NULL, "avx512"},
@@ -260,7 +262,7 @@ static bool runs_in(const Case *c, int index, int tier) {
   if (!options.wanted[tier]) return false;
   if (case_directive(c, "top") && t->form != AS_IT_STANDS) return false;
   if (t->force && (case_directive(c, "fuel") || case_directive(c, "memory") || case_directive(c, "deadline"))) return false; /* where they strike differs */
-  if (!t->force || case_directive(c, "exits")) return true;
+  if (!t->force || strcmp(t->force, "threads") == 0 || case_directive(c, "exits")) return true;
   return options.exits_every && (index + tier) % options.exits_every == 0;
 }
 
@@ -296,7 +298,7 @@ static void run_case(const Case *c, int index) {
     if (t->form != AS_IT_STANDS && !wrapped) continue;
     HostRun r = {0};
     progress->tier = tier;
-    int points = t->force && options.points ? options.points : 1;
+    int points = t->force && strcmp(t->force, "threads") != 0 && options.points ? options.points : 1;
     for (int point = 1; point <= points && !why[0]; point++) {
       host_run_free(&r);
       r = run_in_tier(c, t, wrapped ? wrapped : c->program, options.points ? point : 0);

@@ -1,0 +1,66 @@
+/* plan_split.c — long runs of a kernel, in parts: polls between them, and threads that share them (see plan_inner.h).
+ *
+ * A kernel takes any range of its outermost axis, so parts need nothing from each other. A failed check does not stop the
+ * others: the least key of all parts is the answer, as if one thread had run them in order. */
+#include "jit/cost.h"
+#include "jit/plan_inner.h"
+
+typedef struct Parts {
+  const PlanKernel *k;
+  const u64 *words;
+  i64 lo, hi, step;
+  u64 key;
+} Parts;
+
+static i64 rounded(const PlanKernel *k, i64 trips, i64 least) {
+  i64 grain = k->grain < least ? k->grain : least;
+  if (grain < 1) grain = 1;
+  return trips > grain ? trips / grain * grain : grain;
+}
+
+static void run_part(void *ctx, i64 part) {
+  Parts *p = ctx;
+  i64 at = p->lo + part * p->step, end = p->hi - at < p->step ? p->hi : at + p->step;
+  u64 failed = p->k->fn(p->words, at, end), least = __atomic_load_n(&p->key, __ATOMIC_RELAXED);
+  while (failed < least && !__atomic_compare_exchange_n(&p->key, &least, failed, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+}
+
+/* Fuel is what a run in order would use: by poll, each rounded down. */
+static u64 fuel_of(const Vm *vm, const PlanKernel *k, i64 trips) {
+  i64 each = k->bytes_per_trip > 8 ? (i64)(k->bytes_per_trip / 8) : 1;
+  i64 step = k->flags & PK_INPLACE ? trips : rounded(k, vm->tunables.poll_elements / each, k->grain), whole = trips / step;
+  u64 units = k->bytes_per_trip / 8 + 1;
+  return (u64)whole * ((u64)step * units >> 10) + ((u64)(trips - whole * step) * units >> 10);
+}
+
+u64 plan_kernel_work(const PlanKernel *k, const u64 *words, i64 lo, i64 hi) {
+  if (k->grain > 1 || !k->self) return (u64)(hi - lo) * (k->bytes_per_trip > 8 ? k->bytes_per_trip / 8 : 1);
+  LoopCost cost = {0};
+  loops_cost(k->self, words, lo, hi, &cost);
+  return cost.bytes / 16; /* one load, one store */
+}
+
+bool plan_run_threads(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 work, u64 *key) {
+  i64 trips = hi - lo, per = vm->tunables.parallel_elements / PLAN_PARTS;
+  if (per < 1) per = 1;
+  i64 step = rounded(k, (i64)((f64)trips * (f64)per / (f64)work), per);
+  bool whole = k->flags & PK_INPLACE;
+  Parts p = {k, words, lo, hi, step, LOOP_KEY_NONE};
+  if (vm_poll(vm, fuel_of(vm, k, trips)) != WEFT_OK) return false;
+  WeftStatus status = pool_run(vm, (trips + step - 1) / step, whole, run_part, &p);
+  *key = p.key;
+  return status == WEFT_OK;
+}
+
+bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *key) {
+  i64 each = k->bytes_per_trip > 8 ? (i64)(k->bytes_per_trip / 8) : 1;
+  i64 step = k->flags & PK_INPLACE ? hi - lo : rounded(k, vm->tunables.poll_elements / each, k->grain);
+  u64 units = k->bytes_per_trip / 8 + 1;
+  for (i64 at = lo; at < hi; at += step) {
+    i64 end = hi - at < step ? hi : at + step;
+    if (vm_poll(vm, (u64)(end - at) * units >> 10) != WEFT_OK) return false;
+    u64 failed = k->fn ? k->fn(words, at, end) : k->call(k, vm, words, at, end);
+    if (failed < *key) *key = failed;
+  }
+  return true;
+}

@@ -1,0 +1,144 @@
+/* test_memory.c — large freed storage: used again, within limits, given back before memory is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "api/weft.h"
+
+#ifdef __SANITIZE_ADDRESS__
+enum { KEEPS = 0 }; /* use after free is to be seen */
+#else
+enum { KEEPS = 1 };
+#endif
+
+enum { MIB = 1 << 20 };
+
+typedef struct Heap { /* of a host that counts, and has only so much */
+  size_t out, most, highest;
+  int large; /* blocks of a megabyte and more that were asked for */
+} Heap;
+
+static void *heap_resize(void *context, void *p, size_t old_size, size_t new_size) {
+  Heap *h = context;
+  if (h->most && h->out - old_size + new_size > h->most) return NULL;
+  if (new_size >= MIB) h->large++;
+  void *q = NULL;
+  if (new_size) {
+    q = realloc(p, new_size);
+    assert_non_null(q);
+  } else {
+    free(p);
+  }
+  h->out += new_size - old_size;
+  if (h->out > h->highest) h->highest = h->out;
+  return q;
+}
+
+static WeftVM *make(Heap *h, uint64_t memory, uint64_t keep) {
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  o.resize = heap_resize;
+  o.resize_context = h;
+  o.memory = memory;
+  o.keep = keep;
+  o.backend = "eager";
+  WeftVM *vm = weft_new(&o);
+  assert_non_null(vm);
+  return vm;
+}
+
+static void run(WeftVM *vm, const char *text) {
+  if (weft_eval(vm, text, "test", NULL) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
+}
+
+static double stat(WeftVM *vm, const char *name) {
+  double value;
+  for (unsigned i = 0;; i++) {
+    const char *n = weft_stat_at(vm, i, &value);
+    if (!n) fail_msg("no counter %s", name);
+    else if (strcmp(n, name) == 0) return value;
+  }
+}
+
+static void E6_freed_storage_is_used_again(void **state) {
+  (void)state;
+  Heap h = {0};
+  WeftVM *vm = make(&h, 0, 64 * MIB);
+  run(vm, "let x = ones(1000000)\nfor i in 0..20 { let y = x + 1.0 }");
+  if (KEEPS) {
+    assert_true(h.large <= 3);
+    assert_true(stat(vm, "recycled") >= 18);
+    assert_true(stat(vm, "kept_now") >= 8e6);
+  }
+  assert_true(stat(vm, "bytes_now") < 8e6 + MIB * 4); /* what is kept is not held */
+  assert_true(stat(vm, "peak") < 16e6 + MIB * 4);
+  weft_free(vm);
+  assert_int_equal(h.out, 0);
+}
+
+static void E6_a_host_can_keep_nothing(void **state) {
+  (void)state;
+  Heap h = {0};
+  WeftVM *vm = make(&h, 0, 1);
+  run(vm, "let x = ones(1000000)\nfor i in 0..20 { let y = x + 1.0 }");
+  assert_true(h.large >= 20);
+  assert_true(stat(vm, "kept_now") == 0);
+  weft_free(vm);
+  assert_int_equal(h.out, 0);
+}
+
+static void E6_what_is_kept_stays_below_its_limit(void **state) {
+  (void)state;
+  Heap h = {0};
+  WeftVM *vm = make(&h, 0, 20 * MIB);
+  run(vm, "let l = ()\nfor i in 0..9 { l += (ones(500000 + 200000 * i),) }\nl = ()");
+  assert_true(stat(vm, "kept_now") <= 20 * MIB);
+  assert_true(h.out < 30 * MIB);
+  weft_free(vm);
+  assert_int_equal(h.out, 0);
+}
+
+/* A limit that has room for what is held, not for what is kept besides. */
+static void E6_kept_storage_goes_before_memory_is_refused(void **state) {
+  (void)state;
+  for (int by_host = 0; by_host < 2; by_host++) {
+    Heap h = {.most = by_host ? 24 * MIB : 0};
+    WeftVM *vm = make(&h, by_host ? 0 : 24 * MIB, 100 * MIB);
+    run(vm, "for i in 0..6 { let y = ones(1000000 + 300000 * i)\n y = nil }");
+    assert_true(h.highest <= 24 * MIB);
+    assert_int_equal(weft_eval(vm, "let z = ones(4000000)", "test", NULL), WEFT_ERROR); /* 32 MB: too much */
+    assert_string_equal(weft_error_kind(vm), "limit");
+    run(vm, "let z = ones(2400000)");
+    assert_true(h.highest <= 24 * MIB);
+    if (!by_host) {
+      run(vm, "z = nil");
+      weft_set_limits(vm, 10 * MIB, 0, 0);
+      assert_true(stat(vm, "kept_now") <= 10 * MIB);
+    }
+    weft_free(vm);
+    assert_int_equal(h.out, 0);
+  }
+}
+
+static void E6_what_nobody_asks_for_again_goes(void **state) {
+  (void)state;
+  Heap h = {0};
+  WeftVM *vm = make(&h, 0, 200 * MIB);
+  run(vm, "let big = ones(10000000)\nbig = nil\nlet l = ()\nfor i in 0..80 { l += (ones(40000),) }");
+  assert_true(stat(vm, "kept_now") < 1e6);
+  weft_free(vm);
+  assert_int_equal(h.out, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(E6_freed_storage_is_used_again),
+      cmocka_unit_test(E6_a_host_can_keep_nothing),
+      cmocka_unit_test(E6_what_is_kept_stays_below_its_limit),
+      cmocka_unit_test(E6_kept_storage_goes_before_memory_is_refused),
+      cmocka_unit_test(E6_what_nobody_asks_for_again_goes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* test_threads.c — loops shared by threads: the same bits and errors for any number, limits, forks, several VMs, the end. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "api/weft.h"
+
+static WeftVM *make(uint32_t threads, const char *force, uint64_t fuel, double deadline) {
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  o.threads = threads;
+  o.hot = 0;
+  o.force = force;
+  o.fuel = fuel;
+  o.deadline = deadline;
+  WeftVM *vm = weft_new(&o);
+  assert_non_null(vm);
+  return vm;
+}
+
+static double stat(WeftVM *vm, const char *name) {
+  double value;
+  for (unsigned i = 0;; i++) {
+    const char *n = weft_stat_at(vm, i, &value);
+    if (!n) fail_msg("no counter %s", name);
+    else if (strcmp(n, name) == 0) return value;
+  }
+}
+
+/* What a program gives, or its error: to be freed. *shared: loops that threads shared. */
+static char *outcome(uint32_t threads, const char *force, uint64_t fuel, const char *program, double *shared) {
+  WeftVM *vm = make(threads, force, fuel, 0);
+  WeftValue *v = NULL;
+  WeftStatus status = weft_eval(vm, program, "test", &v);
+  char *text = strdup(status == WEFT_OK ? weft_show(vm, v) : weft_error_text(vm));
+  assert_non_null(text);
+  *shared = stat(vm, "parallel");
+  weft_release(vm, v);
+  weft_free(vm);
+  return text;
+}
+
+static void same_with_any(const char *force, uint64_t fuel, const char *program, bool expect_shared) {
+  static const uint32_t counts[] = {2, 3, 5};
+  double shared;
+  char *one = outcome(1, force, fuel, program, &shared);
+  assert_true(shared == 0);
+  for (unsigned i = 0; i < sizeof counts / sizeof *counts; i++) {
+    char *other = outcome(counts[i], force, fuel, program, &shared);
+    assert_string_equal(one, other);
+    if (expect_shared) assert_true(shared > 0);
+    free(other);
+  }
+  free(one);
+}
+
+static const char *const programs[] = {
+    "let x = arange(600000) * 0.001\nfn f(x) = sqrt(x) * sin(x) + 1.0\nlet y = f(x)\n[sum(y), y[0], y[599999], y[123457]]",
+    "let x = reshape(f32(arange(1000000) % 977) * 0.01, [1000, 1000])\n"
+    "fn softmax_rows(x) {\n let e = exp(x - max(x, axis=1, keepdims=true))\n return e / sum(e, axis=1, keepdims=true)\n}\n"
+    "let s = softmax_rows(x)\n[sum(s), s[3, 4], s[999, 999]]",
+    "let x = reshape(arange(900000) * 0.37, [900, 1000])\nfn f(x) = [sum(sin(x), axis=0)[17], max(cos(x))]\nf(x)",
+    "let x = sin(arange(3000000) * 1.0)\nfn f(x) = sum(x * x)\nf(x)",
+    "let x = sin(arange(700001) * 1.0)\nfn f(x) {\n let s = sum(x)\n let y = x - s / 700001.0\n return sum(y * y) + sum(y)\n}\nf(x)",
+};
+
+static void results_are_the_same_bits(void **state) {
+  (void)state;
+  for (unsigned i = 0; i < sizeof programs / sizeof *programs; i++) {
+    same_with_any(NULL, 0, programs[i], i < 3);
+    same_with_any("threads", 0, programs[i], i < 3);
+  }
+}
+
+static void errors_are_the_same(void **state) {
+  (void)state;
+  same_with_any(NULL, 0, "let x = arange(500000) * 1.0\nlet i = (arange(800000) * 7) % 500000\ni[700001] = 500000\ni[300] = 600000\n"
+                "fn f(x, i) = x[i] * 2.0 + 1.0\nf(x, i)", false);
+  same_with_any(NULL, 0, "let a = arange(700000) + 1\nlet b = arange(700000) - 654321\nfn f(a, b) = a // b + 1\nf(a, b)", false);
+}
+
+static void fuel_is_the_same(void **state) {
+  (void)state;
+  const char *program = "let x = arange(1000000) * 1.0\nfn f(x) = x * 2.0 + 1.0\nlet n = 0\nwhile true {\n let y = f(x)\n n = n + 1\n n\n}";
+  same_with_any(NULL, 20000, program, true);
+}
+
+static void deadlines_stop_shared_loops(void **state) {
+  (void)state;
+  WeftVM *vm = make(4, NULL, 0, 0.2);
+  assert_int_equal(weft_eval(vm, "let x = arange(400000) * 1.0\nfn f(x) = sin(x) + cos(x) * tan(x)\nwhile true { let y = f(x) }", "test", NULL), WEFT_ERROR);
+  assert_string_equal(weft_error_kind(vm), "limit");
+  weft_free(vm);
+}
+
+static void *interrupt_soon(void *vm) {
+  usleep(100000);
+  weft_interrupt(vm);
+  return NULL;
+}
+
+static void interrupts_stop_shared_loops(void **state) {
+  (void)state;
+  WeftVM *vm = make(3, NULL, 0, 20);
+  pthread_t other;
+  assert_int_equal(pthread_create(&other, NULL, interrupt_soon, vm), 0);
+  assert_int_equal(weft_eval(vm, "let x = arange(400000) * 1.0\nfn f(x) = sin(x) + cos(x) * tan(x)\nwhile true { let y = f(x) }", "test", NULL), WEFT_ERROR);
+  assert_string_equal(weft_error_kind(vm), "interrupt");
+  pthread_join(other, NULL);
+  weft_free(vm);
+}
+
+static void *run_alone(void *out) {
+  double shared;
+  for (int i = 0; i < 5; i++) {
+    free(*(char **)out);
+    *(char **)out = outcome(3, NULL, 0, programs[0], &shared);
+  }
+  return NULL;
+}
+
+/* One pool: a VM that finds it busy works alone. */
+static void VMs_share_the_pool(void **state) {
+  (void)state;
+  pthread_t threads[3];
+  char *got[3] = {NULL, NULL, NULL};
+  double shared;
+  char *want = outcome(1, NULL, 0, programs[0], &shared);
+  for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&threads[i], NULL, run_alone, &got[i]), 0);
+  for (int i = 0; i < 3; i++) {
+    pthread_join(threads[i], NULL);
+    assert_string_equal(got[i], want);
+    free(got[i]);
+  }
+  free(want);
+}
+
+static void a_fork_has_a_pool_of_its_own(void **state) {
+  (void)state;
+  WeftVM *vm = make(3, NULL, 0, 0);
+  const char *text = "let x = arange(600000) * 0.001\nfn f(x) = sqrt(x) * sin(x) + 1.0\nlet y = f(x)\nlet before = sum(y)";
+  assert_int_equal(weft_eval(vm, text, "test", NULL), WEFT_OK);
+  double before = stat(vm, "parallel");
+  assert_true(before > 0);
+  for (int i = 0; i < 3; i++) {
+    pid_t child = fork();
+    if (child == 0) {
+      bool ok = weft_eval(vm, "let z = f(x)\nif sum(z) != before { error(\"other bits\") }", "test", NULL) == WEFT_OK && stat(vm, "parallel") > before;
+      weft_free(vm);
+      _exit(ok ? 0 : 1);
+    }
+    int status;
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(weft_eval(vm, "let z = f(x)", "test", NULL), WEFT_OK); /* and the parent's goes on */
+  }
+  weft_free(vm);
+}
+
+/* The threads end with the last VM that used them: then the library can go. */
+static void the_library_can_be_unloaded(void **state) {
+  (void)state;
+  char path[4096];
+  ssize_t n = readlink("/proc/self/exe", path, sizeof path - 32);
+  assert_true(n > 0);
+  path[n] = 0;
+  char *end = strstr(path, "/tests/");
+  assert_non_null(end);
+  strcpy(end, "/libweft.so");
+  for (int i = 0; i < 3; i++) {
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) skip();
+    WeftVM *(*new_vm)(const WeftOptions *);
+    void (*free_vm)(WeftVM *);
+    WeftStatus (*eval)(WeftVM *, const char *, const char *, WeftValue **);
+    *(void **)&new_vm = dlsym(library, "weft_new");
+    *(void **)&free_vm = dlsym(library, "weft_free");
+    *(void **)&eval = dlsym(library, "weft_eval");
+    assert_true(new_vm && free_vm && eval);
+    WeftOptions o = WEFT_OPTIONS_INIT;
+    o.threads = 3;
+    o.hot = 0;
+    WeftVM *vm = new_vm(&o);
+    assert_non_null(vm);
+    assert_int_equal(eval(vm, programs[0], "test", NULL), WEFT_OK);
+    free_vm(vm);
+    dlclose(library);
+    pid_t child = fork(); /* what is called at a fork went with the library */
+    if (child == 0) _exit(0);
+    int status;
+    assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(results_are_the_same_bits),
+      cmocka_unit_test(errors_are_the_same),
+      cmocka_unit_test(fuel_is_the_same),
+      cmocka_unit_test(deadlines_stop_shared_loops),
+      cmocka_unit_test(interrupts_stop_shared_loops),
+      cmocka_unit_test(VMs_share_the_pool),
+      cmocka_unit_test(a_fork_has_a_pool_of_its_own),
+      cmocka_unit_test(the_library_can_be_unloaded),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

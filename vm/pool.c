@@ -1,0 +1,178 @@
+/* pool.c — the threads of the process: they share the parts of one long loop at a time.
+ *
+ * One pool per process, since processors are. It is made when a VM first has a loop that is long enough, and ends (its threads
+ * are joined) with the last VM that used it, so that a host can unload the library. A pool that is busy with another VM's loop
+ * means: run inline. A process that forks starts with an empty pool in the child; the parent's goes on.
+ *
+ * Parts are taken in order, one at a time, by whoever is free. What a part is depends on the loop alone, never on the number of
+ * threads: so results cannot depend on it either. Workers allocate nothing, raise nothing and see no VM. */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "vm/fp.h"
+
+enum { POOL_MAX = 64, POOL_STACK = 1 << 20 };
+
+typedef struct Pool {
+  pthread_mutex_t lock; /* of all but `next` */
+  pthread_cond_t wake, done;
+  pthread_t threads[POOL_MAX];
+  u32 count;  /* threads there are */
+  u32 users;  /* VMs that used it and are not freed */
+  bool busy, stop;
+  bool forks; /* fork is looked after */
+  u32 places; /* workers that may still join the loop */
+  u32 inside; /* workers that did, and are not through */
+  PoolFn fn;
+  void *ctx;
+  i64 parts, next;
+} Pool;
+
+static Pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+
+/* In the child of a fork: the threads are the parent's. */
+static void forked(void) {
+  pthread_mutex_init(&pool.lock, NULL);
+  pthread_cond_init(&pool.wake, NULL);
+  pthread_cond_init(&pool.done, NULL);
+  pool.count = pool.places = pool.inside = 0;
+  pool.busy = pool.stop = false;
+}
+
+/* Processors that a quota of the control group stands for, rounded up; UINT32_MAX: there is none. */
+static u32 quota(void) {
+  long long most = -1, period = 0;
+  FILE *f = fopen("/sys/fs/cgroup/cpu.max", "r");
+  if (f && fscanf(f, "%lld %lld", &most, &period) != 2) most = -1; /* "max" is no number */
+  if (f) fclose(f);
+  return most > 0 && period > 0 ? (u32)((most + period - 1) / period) : UINT32_MAX;
+}
+
+static u32 processors(void) {
+  cpu_set_t set;
+  u32 n = sched_getaffinity(0, sizeof set, &set) == 0 ? (u32)CPU_COUNT(&set) : 1, most = quota();
+  return n < most ? n : most;
+}
+
+u32 pool_threads(Vm *vm) {
+  if (vm->tunables.threads <= 0) vm->tunables.threads = processors();
+  if (vm->tunables.threads > POOL_MAX) vm->tunables.threads = POOL_MAX;
+  return (u32)vm->tunables.threads;
+}
+
+static void work(Pool *p, PoolFn fn, void *ctx, i64 parts) {
+  for (i64 part; (part = __atomic_fetch_add(&p->next, 1, __ATOMIC_RELAXED)) < parts;) fn(ctx, part);
+}
+
+static void *worker(void *ctx) {
+  Pool *p = ctx;
+  fp_write(FP_STATE);
+  pthread_mutex_lock(&p->lock);
+  for (;;) {
+    while (!p->stop && !p->places) pthread_cond_wait(&p->wake, &p->lock);
+    if (p->stop) break;
+    p->places--;
+    p->inside++;
+    PoolFn fn = p->fn;
+    void *to = p->ctx;
+    i64 parts = p->parts;
+    pthread_mutex_unlock(&p->lock);
+    work(p, fn, to, parts);
+    pthread_mutex_lock(&p->lock);
+    if (--p->inside == 0) pthread_cond_signal(&p->done);
+  }
+  pthread_mutex_unlock(&p->lock);
+  return NULL;
+}
+
+/* Signals are for the host's threads. */
+static void start(Pool *p, u32 count) {
+  pthread_attr_t attr;
+  sigset_t all, before;
+  if (!p->forks) p->forks = pthread_atfork(NULL, NULL, forked) == 0;
+  if (!p->forks || p->count >= count || pthread_attr_init(&attr) != 0) return;
+  (void)pthread_attr_setstacksize(&attr, POOL_STACK);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  while (p->count < count && pthread_create(&p->threads[p->count], &attr, worker, p) == 0) p->count++;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attr);
+}
+
+/* The pool is this loop's from here on. False: it is busy, or has no threads. */
+static bool open_loop(Vm *vm, Pool *p, i64 parts, PoolFn fn, void *ctx) {
+  u32 others = pool_threads(vm) - 1;
+  if ((i64)others > parts - 1) others = (u32)(parts - 1);
+  if (!others || pthread_mutex_trylock(&p->lock) != 0) return false;
+  bool mine = !p->busy && !p->stop;
+  if (mine) {
+    if (!vm->pooled) p->users++;
+    vm->pooled = true;
+    start(p, pool_threads(vm) - 1);
+    if (others > p->count) others = p->count;
+    mine = others > 0;
+  }
+  if (mine) {
+    p->busy = true;
+    p->fn = fn;
+    p->ctx = ctx;
+    p->parts = parts;
+    p->places = others;
+    __atomic_store_n(&p->next, 0, __ATOMIC_RELAXED);
+    if (others == 1) pthread_cond_signal(&p->wake);
+    else pthread_cond_broadcast(&p->wake);
+  }
+  pthread_mutex_unlock(&p->lock);
+  return mine;
+}
+
+static void close_loop(Pool *p) {
+  pthread_mutex_lock(&p->lock);
+  p->places = 0;
+  while (p->inside) pthread_cond_wait(&p->done, &p->lock);
+  p->busy = false;
+  pthread_mutex_unlock(&p->lock);
+}
+
+WeftStatus pool_run(Vm *vm, i64 parts, bool whole, PoolFn fn, void *ctx) {
+  Pool *p = &pool;
+  WeftStatus status = WEFT_OK;
+  bool shared = parts > 1 && open_loop(vm, p, parts, fn, ctx);
+  for (i64 mine = 0;; mine++) {
+    i64 part = shared ? __atomic_fetch_add(&p->next, 1, __ATOMIC_RELAXED) : mine;
+    if (part >= parts) break;
+    fn(ctx, part);
+    if (whole || vm_poll(vm, 0) == WEFT_OK) continue;
+    status = WEFT_ERROR;
+    if (!shared) break;
+    __atomic_store_n(&p->next, parts, __ATOMIC_RELAXED); /* nobody takes another one */
+  }
+  if (shared) {
+    close_loop(p);
+    vm->counters.at[STAT_parallel]++;
+  }
+  return status;
+}
+
+void pool_leave(Vm *vm) {
+  Pool *p = &pool;
+  if (!vm->pooled) return;
+  vm->pooled = false;
+  pthread_mutex_lock(&p->lock);
+  bool last = --p->users == 0 && !p->stop;
+  u32 count = p->count;
+  if (last) {
+    p->stop = true;
+    pthread_cond_broadcast(&p->wake);
+  }
+  pthread_mutex_unlock(&p->lock);
+  if (!last) return;
+  for (u32 i = 0; i < count; i++) pthread_join(p->threads[i], NULL);
+  pthread_mutex_lock(&p->lock);
+  p->count = 0;
+  p->stop = false;
+  pthread_mutex_unlock(&p->lock);
+}
