@@ -127,7 +127,9 @@ int weft_exit_code(const WeftVM *w) { return w && w->vm->exiting ? w->vm->exit_c
 
 static void begin(WeftVM *w) {
   vm_error_clear(w->vm);
-  if (w->vm->frame_count == 0) w->vm->interrupted = 0; /* inside a host function it is meant for the program around */
+  if (w->vm->frame_count) return; /* inside a host function it is meant for the program around */
+  w->vm->interrupted = 0;
+  w->vm->unseen = 0;
 }
 
 static WeftStatus evaluate(WeftVM *w, const char *text, size_t len, const char *name, bool repl, WeftValue **out) {

@@ -76,6 +76,7 @@ typedef struct Compiler {
   VEC(PlanArg) scratch;
   struct NValue *native_values; /* by ValueId, of native.c: made once, told apart by stamps */
   u32 *native_done, native_stamp;
+  u32 loop_exit; /* of its back-edge */
   u32 *loop_slots;       /* of the values that the innermost loop of steps carries */
   u32 names;             /* numbers of kernels and natives */
   u32 device;            /* where the region's arrays lie */

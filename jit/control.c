@@ -69,7 +69,7 @@ static void end_block(Compiler *c, BlockId b, const u32 *results, u32 count) {
     case TERM_yield: give(c, b, results, count); return;
     case TERM_next:
       give(c, b, c->loop_slots, block->term_count);
-      schedule_step(c, STEP_again, NO_EXIT);
+      schedule_step(c, STEP_again, c->loop_exit);
       return;
     case TERM_break: {
       give(c, b, c->loop_slots, block->term_count);
@@ -103,6 +103,7 @@ static void cond_steps(Compiler *c, NodeId n) {
     slots[i] = value_is_token(g, v) ? 0 : schedule_new_slot(c, v);
   }
   schedule_step(c, STEP_if, NO_EXIT)->src = p;
+  u32 exit = c->exit;
   for (u32 arm = 0; arm < 2 && !compile_stopped(c); arm++) {
     ScheduleMark mark = schedule_mark(c);
     BlockId b = graph_node_at(g, n)->sub[arm];
@@ -111,6 +112,7 @@ static void cond_steps(Compiler *c, NodeId n) {
     schedule_block(c, b);
     end_block(c, b, slots, count);
     schedule_forget(c, mark);
+    c->exit = exit; /* an effect in the arm has one of its own */
   }
   schedule_step(c, STEP_end, NO_EXIT);
 }
@@ -118,7 +120,7 @@ static void cond_steps(Compiler *c, NodeId n) {
 static void while_steps(Compiler *c, NodeId n) {
   Graph *g = c->g;
   GraphNode x = *graph_node_at(g, n);
-  u32 count = x.carried, *slots = arena_alloc(&c->arena, sizeof *slots * (count + 1)), *outer = c->loop_slots, exit = c->exit;
+  u32 count = x.carried, *slots = arena_alloc(&c->arena, sizeof *slots * (count + 1)), *outer = c->loop_slots, exit = c->exit, outer_exit = c->loop_exit;
   if (!slots) {
     compile_no_memory(c);
     return;
@@ -127,8 +129,8 @@ static void while_steps(Compiler *c, NodeId n) {
   for (u32 i = 0; i < count && !compile_stopped(c); i++) {
     ValueId init = node_operand(g, n, i), v = node_result(g, n, i);
     if (value_is_token(g, v)) {
-      compile_unsupported(c, "output inside a loop of kernels");
-      return;
+      slots[i] = NO_SLOT;
+      continue;
     }
     slots[i] = schedule_new_slot(c, v);
     const ValueInfo *info = value_info(c, init);
@@ -148,6 +150,7 @@ static void while_steps(Compiler *c, NodeId n) {
     schedule_bind(c, x.exit);
     c->exit = x.exit;
   }
+  c->loop_exit = c->exit;
   schedule_step(c, STEP_loop, NO_EXIT);
   schedule_block(c, cond);
   if (!compile_stopped(c)) {
@@ -161,6 +164,7 @@ static void while_steps(Compiler *c, NodeId n) {
   schedule_step(c, STEP_end, NO_EXIT);
   schedule_forget(c, mark);
   c->loop_slots = outer;
+  c->loop_exit = outer_exit;
   c->exit = exit;
 }
 

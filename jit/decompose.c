@@ -296,12 +296,12 @@ static bool scan_to_while(Rewrite *r, NodeId n) {
   BlockId cond = 0, body = 0;
   NodeId made = 0;
   u32 first, captures = node_captures(g, n, &first);
-  for (u32 i = 0; i < x.operand_count && ok; i++) ok = !value_is_token(g, node_operand(g, n, i));
+  for (u32 i = x.carried; i < x.operand_count && ok; i++) ok = !value_is_token(g, node_operand(g, n, i));
   if (!ok) goto done;
   values[0] = graph_const(g, value_i64(0));
   for (u32 i = 0; i < x.carried; i++) {
     ValueId init = node_operand(g, n, i), param = g->blocks.data[from].params.data[i];
-    values[1 + i] = value_type(g, init)->rank == 0 && value_type(g, init)->weak != value_type(g, param)->weak && value_type(g, init)->dtype != value_type(g, param)->dtype
+    values[1 + i] = !value_is_token(g, init) && value_type(g, init)->rank == 0 && value_type(g, init)->weak != value_type(g, param)->weak && value_type(g, init)->dtype != value_type(g, param)->dtype
                         ? graph_convert(g, init, value_type(g, param)->dtype)
                         : init;
   }

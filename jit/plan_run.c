@@ -583,9 +583,8 @@ static Went index_step(Run *r, const PlanStep *s) {
 
 static Went effect_step(Run *r, const PlanStep *s) {
   Value args[s->nargs + 1], out;
-  for (u32 i = 0; i < s->nargs; i++) args[i] = value_keep(number_of(r, &r->p->args.data[s->arg + i]));
-  /* an error of the program's own cannot be raised again: what was done is done, so it is raised here */
-  if (host_call(r->vm, r->p->graph, s->index, args, s->nargs, &out) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
+  for (u32 i = 0; i < s->nargs; i++) args[i] = number_of(r, &r->p->args.data[s->arg + i]);
+  if (host_call(r->vm, r->p->graph, s->index, args, s->nargs, &out) != WEFT_OK) return leave_raised(r, s->exit);
   if (r->p->graph->nodes.data[s->node].result_count < 2) {
     value_drop(r->vm, out);
     return GOES_ON;

@@ -274,14 +274,20 @@ static bool has_own_exits(const Graph *g, NodeId n) {
 }
 
 /* The exit of a unit's steps that have none of their own: a loop of the root leaves at its head. */
-static u32 unit_exit(const Block *b, const Unit *unit) {
+static u32 unit_exit(const Block *b, const Unit *unit, u32 now) {
   u32 enter = b->id == 1 && unit->kind == UNIT_control && has_own_exits(b->g, unit->node) ? b->c->enter[unit->node] : 0;
-  return enter ? enter : b->c->exit;
+  return enter ? enter : now;
+}
+
+static bool is_settle(const Graph *g, NodeId n) {
+  const GraphNode *x = graph_node_at(g, n);
+  return x->kind == NODE_host && g->hosts.data[x->host].kind == HOST_settle;
 }
 
 static void find_lifetimes(Block *b) {
   Graph *g = b->g;
   bool unbacked = false;
+  u32 now = b->c->exit;
   for (u32 i = 0; i < g->sizes.syms.count; i++) unbacked |= g->sizes.syms.data[i].unbacked;
   for (u32 u = 1; u < b->part.units.count; u++) {
     const Unit *unit = &b->part.units.data[u];
@@ -305,7 +311,8 @@ static void find_lifetimes(Block *b) {
       each_exit_of(g, unit->node, exit_lives, &e);
       leaves_late = !has_own_exits(g, unit->node);
     }
-    u32 exit = unit_exit(b, unit);
+    if (unit->kind == UNIT_effect && is_settle(g, unit->node)) now = graph_node_at(g, unit->node)->exit;
+    u32 exit = unit_exit(b, unit, now);
     if (exit != NO_EXIT) {
       e.when = leaves_late ? when + 1 : 2 * u;
       exit_lives(&e, exit);
@@ -679,6 +686,7 @@ static void effect_unit(Block *b) {
     value_info(c, v)->raw = value_type(g, v)->rank > 0;
   }
   schedule_bind(c, x->exit == NO_EXIT ? c->exit : x->exit);
+  if (is_settle(g, n)) c->exit = x->exit;
   PlanStep *s = schedule_step(c, STEP_effect, x->exit);
   s->dst = slot;
   s->arg = first;
@@ -777,7 +785,7 @@ static void run_units(Block *b) {
       case UNIT_extern: extern_unit(b); break;
       case UNIT_control: {
         u32 outer = c->exit;
-        c->exit = unit_exit(b, u);
+        c->exit = unit_exit(b, u, outer);
         control_unit(b);
         c->exit = outer;
         break;

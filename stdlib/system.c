@@ -10,6 +10,11 @@
 WeftStatus eager_print(Vm *vm, Value *args, Value *out) {
   const char *end = "\n", *sep = " ";
   u32 end_len = 1, sep_len = 1;
+  *out = value_nil();
+  if (vm->unseen) {
+    vm->unseen--;
+    return WEFT_OK;
+  }
   if (args_given(args[1])) {
     if (args[1].kind != V_TEXT) return args_error(vm, OP_print, 1, args[1], "a text");
     end = args[1].text->data;
@@ -30,7 +35,6 @@ WeftStatus eager_print(Vm *vm, Value *args, Value *out) {
   buf_put(&b, end, end_len);
   WeftStatus status = b.failed ? vm_error_memory(vm) : vm_write(vm, buf_text(&b), b.len);
   buf_free(&b);
-  *out = value_nil();
   return status;
 }
 

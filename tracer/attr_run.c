@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lang/mechanisms.h"
 #include "tracer/graph.h"
 
 /* ---- attributes ------------------------------------------------------------------------------------- */
@@ -127,38 +128,74 @@ bool check_holds(u32 check, Value a, Value b) {
   }
 }
 
-/* ---- host calls ------------------------------------------------------------------------------------- */
+/* ---- effects ------------------------------------------------------------------------------------- */
 
-static WeftStatus no_value(void *ctx, u32 value, Value *out) {
-  (void)value;
+typedef struct HostBuild {
+  Vm *vm;
+  const Value *args;
+  u32 count;
+} HostBuild;
+
+static WeftStatus host_operand(void *ctx, u32 number, Value *out) {
+  const HostBuild *h = ctx;
   *out = value_hole();
-  return vm_error(ctx, EK_unsupported, "a function that is computed cannot be called as an effect");
+  if (number >= h->count) return vm_error(h->vm, EK_unsupported, "a host call has no operand %u", number);
+  *out = value_keep(h->args[number]);
+  return WEFT_OK;
 }
-static WeftStatus no_size(void *ctx, Dim d, i64 *out) {
+
+static WeftStatus host_size(void *ctx, Dim d, i64 *out) {
+  const HostBuild *h = ctx;
   (void)d;
   *out = 0;
-  return vm_error(ctx, EK_unsupported, "a function that is computed cannot be called as an effect");
+  return vm_error(h->vm, EK_unsupported, "a size in a host call is no operand");
 }
 
-WeftStatus host_call(Vm *vm, const Graph *g, u32 host, Value *args, u32 nargs, Value *out) {
-  RecipeId fn = g->hosts.data[host].fn;
+/* What is called, and the list of what it is given. Both owned. */
+static WeftStatus host_build(HostBuild *h, const Graph *g, const GraphHost *host, Value *fn, Value *list) {
   RecipeBuild b;
-  Value f = value_nil();
-  WeftStatus status = WEFT_ERROR;
-  if (!fn) {
-    vm_error(vm, EK_unsupported, "%s: nothing is there to be called", g->hosts.data[host].name);
-  } else if (build_init(&b, vm, g, vm->frame_count ? &vm->frames[vm->frame_count - 1] : NULL) == WEFT_OK) {
-    b.value = no_value;
-    b.size = no_size;
-    b.ctx = vm;
-    status = build_recipe(&b, fn, &f);
-    build_free(&b);
-  }
+  *fn = *list = value_nil();
+  if (build_init(&b, h->vm, g, h->vm->frame_count ? &h->vm->frames[h->vm->frame_count - 1] : NULL) != WEFT_OK) return WEFT_ERROR;
+  b.value = host_operand;
+  b.size = host_size;
+  b.ctx = h;
+  WeftStatus status = WEFT_OK;
+  if (host->fn) status = build_recipe(&b, host->fn, fn);
+  if (status == WEFT_OK && host->args) status = build_recipe(&b, host->args, list);
+  else if (status == WEFT_OK && !list_from(h->vm, h->args, 0, list)) status = WEFT_ERROR;
+  for (u32 i = 0; i < h->count && !host->args && status == WEFT_OK; i++)
+    if (!list_push(h->vm, list, value_keep(h->args[i]))) status = WEFT_ERROR;
+  build_free(&b);
   if (status != WEFT_OK) {
-    for (u32 i = 0; i < nargs; i++) value_drop(vm, args[i]);
-    return status;
+    value_drop(h->vm, *fn);
+    value_drop(h->vm, *list);
   }
-  status = vm_call(vm, f, args, nargs, out);
-  value_drop(vm, f);
+  return status;
+}
+
+static WeftStatus call_with_list(Vm *vm, Value fn, Value list, Value *out) {
+  Value few[16], *args = list.list->count <= COUNT_OF(few) ? few : mem_alloc(&vm->alloc, sizeof *args * list.list->count);
+  if (!args) return vm_error_memory(vm);
+  for (u32 i = 0; i < list.list->count; i++) args[i] = value_keep(list.list->items[i]);
+  WeftStatus status = vm_call(vm, fn, args, list.list->count, out);
+  if (args != few) mem_free(&vm->alloc, args, sizeof *args * list.list->count);
+  return status;
+}
+
+WeftStatus host_call(Vm *vm, const Graph *g, u32 host, const Value *args, u32 nargs, Value *out) {
+  const GraphHost *x = &g->hosts.data[host];
+  HostBuild h = {vm, args, nargs};
+  Value fn, list;
+  *out = value_nil();
+  if (x->kind == HOST_settle) {
+    if (MECHANISM(vm, output_settles)) vm->printed = 0;
+    return WEFT_OK;
+  }
+  if (x->kind == HOST_function && !x->fn) return vm_error(vm, EK_unsupported, "%s: nothing is there to be called", x->name);
+  if (host_build(&h, g, x, &fn, &list) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = x->kind == HOST_print ? vm_op(vm, OP_print, list.list->items, out) : call_with_list(vm, fn, list, out);
+  vm->printed += x->kind == HOST_print && status == WEFT_OK;
+  value_drop(vm, fn);
+  value_drop(vm, list);
   return status;
 }

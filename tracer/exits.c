@@ -46,7 +46,7 @@ static u32 refused(ExitTable *t) {
 /* ---- recipes -------------------------------------------------------------------------------------- */
 
 static RecipeId add_recipe(ExitTable *t, Recipe r) {
-  bool is_leaf = r.kind == RCP_const || r.kind == RCP_value || r.kind == RCP_size || r.kind == RCP_source;
+  bool is_leaf = r.kind == RCP_const || r.kind == RCP_value || r.kind == RCP_size || r.kind == RCP_source || r.kind == RCP_arg;
   r.memo = is_leaf ? 0 : ++t->memos;
   if (t->recipes.count == 0 && !vec_push(t->alloc, &t->recipes, (Recipe){0})) return refused(t);
   if (!vec_push(t->alloc, &t->recipes, r)) return refused(t);
@@ -129,6 +129,7 @@ RecipeId recipe_const(ExitTable *t, Value v) {
 
 RecipeId recipe_value(ExitTable *t, u32 value) { return value ? leaf(t, (Recipe){.kind = RCP_value, .a = value}) : 0; }
 RecipeId recipe_size(ExitTable *t, Dim d) { return d == DIM_NONE ? 0 : leaf(t, (Recipe){.kind = RCP_size, .dim = d}); }
+RecipeId recipe_arg(ExitTable *t, u32 number) { return leaf(t, (Recipe){.kind = RCP_arg, .a = number}); }
 RecipeId recipe_source(ExitTable *t, SourceId s) { return s ? leaf(t, (Recipe){.kind = RCP_source, .a = s}) : 0; }
 
 RecipeId recipe_list(ExitTable *t, const RecipeId *items, u32 count) {

@@ -36,6 +36,7 @@ typedef enum RecipeKind {
   RCP_text,   /* `a` = 0: the text of item 0 by the format spec item 1 (text or nil); 1: the items, texts, joined */
   RCP_weak,   /* item 0, a number, weak when item 1 is true */
   RCP_ref,    /* a ref that the region made; items: its content */
+  RCP_arg,    /* of what a host node is given alone: its operand number `a`, the token not counted */
   RCP_COUNT
 } RecipeKind;
 
@@ -131,6 +132,7 @@ RecipeId recipe_exit_const(ExitTable *t, ExitConst c); /* copies the text */
 RecipeId recipe_value(ExitTable *t, u32 value);
 RecipeId recipe_size(ExitTable *t, Dim d);
 RecipeId recipe_source(ExitTable *t, SourceId s);
+RecipeId recipe_arg(ExitTable *t, u32 number);
 RecipeId recipe_list(ExitTable *t, const RecipeId *items, u32 count);
 RecipeId recipe_record(ExitTable *t, const Name *keys, const RecipeId *items, u32 count);
 RecipeId recipe_range(ExitTable *t, RecipeId start, RecipeId stop, RecipeId step);
@@ -171,7 +173,7 @@ typedef struct RecipeBuild {
   Vm *vm;
   const Graph *graph;
   const Frame *frame; /* the frame that entered the region, still as it was: RCP_source reads it */
-  WeftStatus (*value)(void *ctx, u32 value, Value *out); /* owned */
+  WeftStatus (*value)(void *ctx, u32 value, Value *out); /* owned. For a host node: operand number `value` */
   WeftStatus (*size)(void *ctx, Dim d, i64 *out);
   void *ctx;
   Value *made; /* by Recipe.memo; V_HOLE: not yet */

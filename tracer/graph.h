@@ -115,7 +115,8 @@ typedef struct GraphNode {
   u32 xs;      /* scan, ascan, custom, checkpoint: number of xs */
   Dim length;  /* scan: trips (a Dim; of the xs, or given) */
   u32 exit;    /* check: where it leaves. while, scan: where a poll at the back-edge leaves; its recipes see the body's
-                  parameters at the head. host: where limits leave after it. NO_EXIT: none */
+                  parameters at the head. host: the state before a call, for its errors and for results that are not what
+                  was promised; of `settle` where the region leaves from then on. NO_EXIT: none */
   u32 host;    /* host, hook: Graph.hosts */
   OriginId origin;
 } GraphNode;
@@ -134,10 +135,16 @@ typedef struct GraphFrame {
   OriginId call;      /* the call in the outer frame; 0 for frame 0 */
 } GraphFrame;
 
+/* What a host node does. `settle`: what was done so far stays done; behind it the region leaves by the node's exit. Between
+ * two of them output is all that may be done, and an exit that is taken has it done once more, unseen (plan.h). */
+typedef enum HostKind { HOST_function, HOST_print, HOST_settle } HostKind;
+
 /* What a host node or a hook calls. */
 typedef struct GraphHost {
   const char *name;
-  RecipeId fn;  /* the function value, as a recipe (source or constant) */
+  RecipeId fn;   /* the function value, as a recipe (source or constant) */
+  u8 kind;       /* HostKind */
+  RecipeId args; /* the list of its arguments, of operands (RCP_arg), constants and sources; 0: the operands as they are */
 } GraphHost;
 
 /* ---- blocks --------------------------------------------------------------------------------------- */
@@ -303,7 +310,7 @@ NodeId graph_custom(Graph *g, const ValueId *xs, u32 count, BlockId f, BlockId f
 NodeId graph_checkpoint(Graph *g, const ValueId *xs, u32 count, BlockId body);
 /* Takes the token (operand 0) and gives the next (result 0). */
 NodeId graph_host(Graph *g, u32 host, ValueId token, const ValueId *args, u32 count, const TypeId *results, u32 nresults);
-u32 graph_host_add(Graph *g, const char *name, RecipeId fn);
+u32 graph_host_add(Graph *g, HostKind kind, const char *name, RecipeId fn, RecipeId args);
 
 GraphAttr attr_hole(u32 param);
 GraphAttr attr_nil(u32 param);
@@ -495,6 +502,7 @@ typedef struct GraphRun {
   u8 *known;      /* by symbol: its number is there */
   u32 count;
   u32 limit_exit; /* the latest exit that is whole */
+  bool silent;    /* prints nothing: the compiled code beside it does */
   u32 exit;       /* taken, while it runs */
   BlockId term;   /* whose terminator ended the last block */
 } GraphRun;
@@ -534,8 +542,8 @@ WeftStatus attr_index(const AttrSource *s, const GraphAttr *a, u8 items[INDEX_MA
  * holds it. On error x is given back in *out. */
 WeftStatus attr_update(Vm *vm, u32 combine, Value x, const u8 *items, u32 count, const Value *regs, Value v, Value *out) MUST_USE;
 bool check_holds(u32 check, Value a, Value b); /* one element; b of another dtype for cast_range */
-/* Calls what a host node calls. Consumes args; *out owned. */
-WeftStatus host_call(Vm *vm, const Graph *g, u32 host, Value *args, u32 nargs, Value *out) MUST_USE;
+/* Does what a host node does. Borrows args, its operands behind the token; *out owned. */
+WeftStatus host_call(Vm *vm, const Graph *g, u32 host, const Value *args, u32 nargs, Value *out) MUST_USE;
 
 /* A value or size that an exit needs, wherever the backend left it: a bound slot, an input, or computed by run_value
  * from those. *out owned. */

@@ -96,7 +96,7 @@ static WeftStatus value_at(GraphRun *r, ValueId v, Value *out) {
 
 static bool has_type(const GraphRun *r, ValueId id, Value v) {
   const ArrayType *t = value_type(r->graph, id);
-  if (!t) return v.kind == V_NIL;
+  if (value_is_token(r->graph, id)) return v.kind == V_NIL;
   if (v.kind == V_NUM) return t->rank == 0 && v.dtype == t->dtype && ((v.flags & VF_WEAK) != 0) == t->weak;
   if (v.kind != V_ARRAY || array_dtype(v.array) != t->dtype || array_rank(v.array) != t->rank) return false;
   i64 n;
@@ -584,7 +584,7 @@ static Flow run_body(GraphRun *r, NodeId n, u32 args) {
 static Flow run_host(GraphRun *r, NodeId n) {
   const Graph *g = r->graph;
   const GraphNode *x = &g->nodes.data[n];
-  Value out, args[16];
+  Value out = value_nil(), args[64];
   u32 nargs = x->operand_count - 1;
   if (nargs > COUNT_OF(args) || x->result_count > 2)
     return vm_error(r->vm, EK_unsupported, "the graph interpreter cannot call %s", g->hosts.data[x->host].name), FLOW_ERROR;
@@ -596,8 +596,11 @@ static Flow run_host(GraphRun *r, NodeId n) {
     }
     args[i] = value_keep(v);
   }
-  if (host_call(r->vm, g, x->host, args, nargs, &out) != WEFT_OK) return FLOW_ERROR;
-  if (x->exit != NO_EXIT) r->limit_exit = x->exit;
+  const GraphHost *host = &g->hosts.data[x->host];
+  WeftStatus status = r->silent && host->kind == HOST_print ? WEFT_OK : host_call(r->vm, g, x->host, args, nargs, &out);
+  for (u32 i = 0; i < nargs; i++) value_drop(r->vm, args[i]);
+  if (status != WEFT_OK) return FLOW_ERROR;
+  if (host->kind == HOST_settle) r->limit_exit = x->exit;
   if (x->result_count == 1) value_drop(r->vm, out);
   else if (put(r, x->result_first + 1, out, g->hosts.data[x->host].name) != WEFT_OK) return FLOW_ERROR;
   return put(r, x->result_first, value_nil(), "the token") == WEFT_OK ? FLOW_END : FLOW_ERROR;

@@ -639,9 +639,9 @@ static void plain(Parser *p, const char *word, u32 len, const Head *h) {
     kind = word[2] == 's' ? NODE_host : NODE_hook;
     u32 k;
     char *name = read_quoted(p, &k);
-    for (u32 i = 1; name && i < g->hosts.count && !host; i++)
-      if (strcmp(g->hosts.data[i].name, name) == 0) host = i;
-    if (name && !host) host = graph_host_add(g, name, 0);
+    HostKind does = read_take_word(p, "print") ? HOST_print : read_take_word(p, "settle") ? HOST_settle : HOST_function;
+    RecipeId fn = read_take_word(p, "calls") ? read_recipe(p) : 0, with = read_take_word(p, "with") ? read_recipe(p) : 0;
+    if (name && !p->bad) host = graph_host_add(g, does, name, fn, with);
     values(p, &operands);
   } else if (read_is(word, len, "call")) {
     const char *s;

@@ -59,6 +59,7 @@ void read_push_id(Parser *p, Ids *l, u32 id);
 
 /* graph_parse_exit.c */
 SourceId read_source(Parser *p); /* arg0.w[2], size(arg0, 1), global "k" */
+RecipeId read_recipe(Parser *p);
 void read_exit(Parser *p);       /* a line of an exit behind its word */
 
 #endif

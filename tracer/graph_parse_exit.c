@@ -149,6 +149,9 @@ static RecipeId recipe(Parser *p, u32 depth) {
   if (c == '=') {
     p->at++;
     r = recipe_source(t, read_source(p));
+  } else if (c == '#') {
+    p->at++;
+    r = recipe_arg(t, read_number(p));
   } else if (c == '%' || c == '!') {
     r = recipe_value(t, read_value(p, true));
   } else if (c == '<') {
@@ -222,6 +225,8 @@ static RecipeId recipe(Parser *p, u32 depth) {
   if (!r) read_checked(p, !p->bad && t->failed, "expected a recipe");
   return r;
 }
+
+RecipeId read_recipe(Parser *p) { return recipe(p, 0); }
 
 static void exit_frames(Parser *p, u32 e, ExitKind kind) {
   Graph *g = p->g;

@@ -237,6 +237,8 @@ static const char *const sub_names[NODE_COUNT][3] = {
     [NODE_ascan] = {"body"},         [NODE_custom] = {"f", "fwd", "bwd"}, [NODE_checkpoint] = {"body"},
 };
 
+static void put_recipe(const Printer *p, RecipeId id);
+
 /* The line up to where blocks begin. */
 static void put_head(const Printer *p, NodeId n) {
   const Graph *g = p->g;
@@ -255,6 +257,15 @@ static void put_head(const Printer *p, NodeId n) {
     case NODE_hook:
       buf_printf(out, "%s ", node_kinds[x->kind]);
       put_quoted(out, g->hosts.data[x->host].name, (u32)strlen(g->hosts.data[x->host].name));
+      if (g->hosts.data[x->host].kind) buf_printf(out, " %s", g->hosts.data[x->host].kind == HOST_print ? "print" : "settle");
+      if (g->hosts.data[x->host].fn) {
+        buf_puts(out, " calls ");
+        put_recipe(p, g->hosts.data[x->host].fn);
+      }
+      if (g->hosts.data[x->host].args) {
+        buf_puts(out, " with ");
+        put_recipe(p, g->hosts.data[x->host].args);
+      }
       break;
     case NODE_call: buf_printf(out, "call @%s", g->blocks.data[x->sub[0]].name); break;
     default: buf_puts(out, node_kinds[x->kind]);
@@ -413,7 +424,6 @@ static void put_key(const Printer *p, Name key) {
   else put_quoted(p->out, s, (u32)strlen(s));
 }
 
-static void put_recipe(const Printer *p, RecipeId id);
 
 static void put_items(const Printer *p, const Recipe *r, const char *name) {
   buf_printf(p->out, "%s(", name);
@@ -455,6 +465,7 @@ static void put_recipe(const Printer *p, RecipeId id) {
       return;
     }
     case RCP_value: put_value(p, r->a); return;
+    case RCP_arg: buf_printf(out, "#%u", r->a); return;
     case RCP_size:
       buf_putc(out, '<');
       size_print(&p->g->sizes, r->dim, out);

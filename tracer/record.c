@@ -25,7 +25,7 @@ RecMark rec_mark(Recorder *r) {
   return (RecMark){.graph = graph_mark(r->g), .avs = r->avs.count, .items = r->items.count, .sources = r->source_av.count,
                    .trail = r->trail.count, .cells = r->cells.count, .straight = r->straight.count, .masks = r->masks.count, .anchored = r->anchored.count,
                    .positions = r->positions.count, .weaks = r->weaks.count, .dynamic = r->dynamic.count, .frames = r->frames.count,
-                   .safe_exit = r->safe_exit, .lifted_loops = r->lifted_loops, .lifted_ifs = r->lifted_ifs,
+                   .safe_exit = r->safe_exit, .settled = r->settled, .lifted_loops = r->lifted_loops, .lifted_ifs = r->lifted_ifs,
                    .cold_exits = r->cold_exits, .loop = r->loop};
 }
 
@@ -43,6 +43,7 @@ void rec_rollback(Recorder *r, const RecMark *m) {
   if (r->dynamic.count > m->dynamic) r->dynamic.count = m->dynamic;
   while (r->frames.count > m->frames) rec_pop(r);
   r->safe_exit = m->safe_exit;
+  r->settled = m->settled;
   r->lifted_loops = m->lifted_loops;
   r->lifted_ifs = m->lifted_ifs;
   r->cold_exits = m->cold_exits;
@@ -54,7 +55,7 @@ bool rec_save(Recorder *r, RecState *s) {
   Allocator *alloc = &r->vm->alloc;
   RecFrame *f = rec_top(r);
   *s = (RecState){.depth = rec_depth(r), .pc = f->pc, .tail_calls = f->tail_calls, .nregs = f->code->proto->nregs, .ncells = r->cells.count,
-                  .safe_exit = r->safe_exit, .updated = r->updated};
+                  .safe_exit = r->safe_exit, .settled = r->settled, .updated = r->updated};
   s->regs = mem_alloc(alloc, sizeof(Av) * (s->nregs + 1));
   s->cells = mem_alloc(alloc, sizeof(RecCell) * (s->ncells + 1));
   if (!s->regs || !s->cells) {
@@ -73,6 +74,7 @@ void rec_restore(Recorder *r, const RecState *s) {
   f->pc = s->pc;
   f->tail_calls = s->tail_calls;
   r->safe_exit = s->safe_exit;
+  r->settled = s->settled;
   r->updated = s->updated;
   if (s->nregs) memcpy(f->regs, s->regs, sizeof(Av) * s->nregs);
   /* cells read since keep what they were read as: nothing wrote them before */
@@ -698,7 +700,9 @@ static Outcome step(Recorder *r, const Scope *s) {
 }
 
 static Outcome once(Recorder *r, const Scope *s) {
-  Outcome o = rec_flow(r, s);
+  Outcome o = rec_past_effects(r);
+  if (o != OUT_GO) return o;
+  o = rec_flow(r, s);
   if (o != OUT_END) return o;
   const RecFrame *f = rec_top(r); /* no loop begins or ends here */
   bool back = ins_op(f->code->proto->code[f->pc]) == BC_loop;
@@ -770,7 +774,7 @@ void recorder_free(Recorder *r) {
   vec_free(alloc, &r->dynamic);
 }
 
-static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const char *name, bool *pulls, RecordResult *out) {
+static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const char *name, bool *pulls, bool *tokens, RecordResult *out) {
   *out = (RecordResult){0};
   Recorder rec = {.vm = vm, .origin = frame, .step_limit = TRACE_STEPS, .tracer = tracer_of(vm), .safe_exit = UINT32_MAX, .no_pulls = !*pulls};
   rec.force = rec.tracer->force;
@@ -792,7 +796,7 @@ static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const cha
   if (!av_new(r, (AbsVal){0}) && r->failed) goto done;
   if (!guard_ambient(&r->g->guards, vm->ambient, at)) goto done;
   if (!rec_push(r, frame->code, 0, 0)) goto done;
-  if (!frame_inputs(r, frame, start)) goto done;
+  if (!frame_inputs(r, frame, start) || (*tokens && !rec_tokens_begin(r))) goto done;
   if (start == RECORD_ENTRY && r->tracer->demand.marks.count && !marks_apply(r, frame->code, rec_top(r)->regs)) goto done;
   /* exit 0 is the end; its contents are known last, so the entry's own exit comes behind it */
   if (exit_begin(&r->g->exits, EXIT_return, 0, 0, at) != 0) goto done;
@@ -832,14 +836,18 @@ done:
   out->lifted_loops = r->lifted_loops;
   out->cold_exits = r->cold_exits;
   *pulls = r->pulls && !r->failed && o == OUT_FAIL;
+  *tokens = r->wants_tokens && !r->failed && o == OUT_FAIL;
   recorder_free(r);
   return out->graph ? WEFT_OK : WEFT_ERROR;
 }
 
 WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *name, RecordResult *out) {
-  bool pulls = true;
-  WeftStatus status = record_once(vm, frame, start, name, &pulls, out);
-  if (status == WEFT_OK || !pulls) return status;
-  pulls = false; /* a pullback stood where the trace had to be left */
-  return record_once(vm, frame, start, name, &pulls, out);
+  bool pulls = true, tokens = false;
+  for (;;) { /* three times at most: each time one thing more is known */
+    bool pulled = pulls, wanted = tokens;
+    WeftStatus status = record_once(vm, frame, start, name, &pulled, &wanted, out);
+    if (status == WEFT_OK || !(pulled || wanted)) return status;
+    if (wanted) tokens = true;
+    else pulls = false; /* a pullback stood where the trace had to be left */
+  }
 }

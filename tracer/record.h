@@ -179,6 +179,10 @@ typedef struct Recorder {
   u32 ins_depth;        /* frames when the instruction in progress began */
   u64 effects, ins_effects; /* cells written, now and when it began */
   u32 no_exits;         /* > 0: inside the body of an explicit construct: cold exits are not allowed */
+  bool tokens;          /* cell 0 holds the effect token */
+  bool wants_tokens;    /* an effect was met without: the trace begins anew */
+  Av settled;           /* the token as it was when safe_exit was made */
+  u32 prints;           /* > 0: output may be an effect node: inside a construct that is recorded as it runs */
   Av ret;
   ValueId cond;
   u16 reason;           /* reasons.def, of OUT_STUCK */
@@ -244,12 +248,14 @@ typedef struct RecMark {
   GraphMark graph;
   u32 avs, items, sources, trail, cells, straight, frames, masks, anchored, positions, weaks, dynamic;
   u32 safe_exit;
+  Av settled;
   u32 lifted_loops, lifted_ifs, cold_exits;
   RecLoop *loop;
 } RecMark;
 typedef struct RecState { /* registers of the top frame and all cells */
   u32 depth, pc, tail_calls, nregs, ncells, safe_exit;
   bool updated;
+  Av settled;
   Av *regs;
   RecCell *cells;
 } RecState;
@@ -296,6 +302,11 @@ Outcome rec_check(Recorder *r, CheckKind kind, const ValueId *operands, u32 coun
 /* A weak integer that takes a strong integer dtype: checked that it fits, and converted. Others stay. */
 Outcome rec_fit_weak(Recorder *r, ValueId *v, u32 dtype);
 
+/* ---- effects (record_effects.c) ---- */
+bool rec_tokens_begin(Recorder *r);
+Outcome rec_past_effects(Recorder *r); /* where something was done since safe_exit: a new one, behind it */
+Outcome rec_print(Recorder *r, const Av *params, Av *out);
+Outcome rec_host(Recorder *r, Av fn, const Av *args, u32 nargs, Av *out);
 /* ---- returning out of a loop that is lifted (record_return.c) ---- */
 Outcome rec_return_ask(Recorder *r, RecLoop *l, Av ret);           /* OUT_GO: the loop carries it */
 Outcome rec_return_carry(Recorder *r, RecLoop *l, ValueVec *init); /* flag and zeros, as the last of l->types */

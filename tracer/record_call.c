@@ -163,6 +163,7 @@ static Outcome of_map(Recorder *r, Av f, Av xs, Av *out) {
     Av fn = parts[1] ? av_items(r, AV_TRANSFORM, parts, 2) : 0, y;
     if (!fn) return OUT_FAIL;
     av_at(r, fn)->op = TF_vmap;
+    r->prints = 0; /* all lanes at once */
     Outcome mapped = r->tracer->transforms[TF_vmap](r, fn, &xs, 1, &y);
     if (mapped == OUT_GO && !av_is_number(r, y)) return rec_stuck(r, REASON_no_rule, "map of a function that gives %s", av_kind_text(r, y));
     if (mapped == OUT_GO) *out = y;
@@ -339,6 +340,7 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     case OP_rand:
     case OP_randn: return rec_random(r, op, params, out);
     case OP_assert: return of_assert(r, params[0], out);
+    case OP_print: return rec_print(r, params, out);
     case OP_str: return rec_text(r, params[0], av_const(r, value_nil()), out);
     case OP_range: {
       Av parts[3] = {params[1] ? params[0] : av_const(r, value_weak_i64(0)), params[1] ? params[1] : params[0],
@@ -383,14 +385,22 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   return rec_op(r, op, params, out);
 }
 
+/* What it calls is recorded as it would be run, once for each call: output may stand in it. */
+static bool runs_in_order(u32 op) {
+  return op == OP_cond || op == OP_while_loop || op == OP_fori_loop || op == OP_scan || op == OP_call || op == OP_map || op == OP_tree_map;
+}
+
 /* A built-in that calls functions: one that gets stuck inside leaves nothing behind, since the interpreter runs all of
  * it again. */
 static Outcome calling_builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   if (!r->tracer->constructs[op] && op != OP_map && op != OP_tree_map) return builtin(r, op, params, out);
   RecMark mark = rec_mark(r);
   RecState state;
+  u32 prints = r->prints;
   if (!rec_save(r, &state)) return OUT_FAIL;
+  r->prints = runs_in_order(op) ? prints + 1 : 0;
   Outcome o = builtin(r, op, params, out);
+  r->prints = prints;
   if (o == OUT_STUCK) {
     rec_rollback(r, &mark);
     rec_restore(r, &state);
@@ -419,7 +429,11 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
   if (v.kind == AV_TRANSFORM) {
     TraceTransformFn transform = r->tracer->transforms[v.op];
     if (!transform || names) return rec_stuck(r, REASON_no_rule, "a transformed function");
-    return transform(r, fn, args, nargs, out);
+    u32 prints = r->prints;
+    r->prints = 0;
+    Outcome o = transform(r, fn, args, nargs, out);
+    r->prints = prints;
+    return o;
   }
   const Value rule = v.kind == AV_OBJECT && v.konst.kind == V_FN && v.konst.fn->kind == FN_HOST ? v.konst.fn->host->rule : value_nil();
   if (rule.kind == V_FN && rule.fn->kind == FN_CLOSURE && (!rule.fn->env || !rule.fn->env->count)) { /* what the host says it does */

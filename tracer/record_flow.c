@@ -758,6 +758,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
       if (exit != UINT32_MAX) r->safe_exit = head_exit = exit;
       else if (!stays) o = r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_types, "a variable of the loop cannot be rebuilt");
       r->updated = false;
+      if (r->tokens) r->settled = r->cells.data[0].value;
     }
     if (o == OUT_GO) o = anchor_sizes(r, &sizes);
     for (u32 i = 0; i < nstale; i++) {
@@ -853,6 +854,7 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
     RecMark mark = rec_mark(r);
     RecState base, inside = {0};
     u32 safe = r->safe_exit;
+    Av settled = r->settled;
     if (!rec_save(r, &base)) {
       o = OUT_FAIL;
       break;
@@ -868,6 +870,7 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
     if (o == OUT_GO) o = lift_once(r, &l, e, &inside, &made);
     rec_state_free(r, &inside);
     r->safe_exit = safe;
+    r->settled = settled;
     if (o == OUT_GO && l.ret.asked) o = return_behind(r, s, &l, made);
     if (o == OUT_STUCK) {
       bool more = (r->lacks == &l || r->widens == &l) && try + 1 < LIFT_TRIES, widens = r->widens == &l;

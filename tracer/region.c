@@ -213,7 +213,8 @@ static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
   Vm *vm = b->vm;
   switch (r->kind) {
     case RCP_const: return make_const(vm, &t->consts.data[r->constant], out);
-    case RCP_value: return b->value(b->ctx, r->a, out);
+    case RCP_value:
+    case RCP_arg: return b->value(b->ctx, r->a, out);
     case RCP_size: {
       i64 n;
       if (b->size(b->ctx, r->dim, &n) != WEFT_OK) return WEFT_ERROR;

@@ -270,7 +270,11 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   u32 exit = 0;
   bool timed = is_timed(t, region);
   u64 begin = timed ? log_now() : 0;
+  u64 printed = vm->printed;
+  vm->printed = 0;
   WeftStatus status = region->run(vm, region, slots, &exit);
+  u64 unsettled = vm->printed;
+  vm->printed = printed;
   if (timed) region->last_ns = log_now() - begin;
   u64 spent = region->last_ns;
   region->run_ns += spent;
@@ -287,6 +291,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   u32 kind = e->kind;
   bool rests = kind == EXIT_break && e->reason == REASON_loop_list; /* each trip would be another continuation: the loop runs eagerly */
   region->exits[exit].taken++;
+  if (kind == EXIT_check && status == WEFT_OK) vm->unseen += unsettled;
   if (t->explain) explain_exit(t, region, exit);
   WeftStatus restored = region_leave(t, region, exit, slots, &returns);
   if (limited) {

@@ -69,6 +69,7 @@ static WeftStatus verify_run(Vm *vm, Region *region, u64 *slots, u32 *exit) {
   *exit = expected;
   if (run_init(&run, vm, region->graph) != WEFT_OK) return WEFT_ERROR;
   run_inputs(&run, slots);
+  run.silent = true;
   WeftStatus status = run_root(&run, &expected);
   if (status != WEFT_OK) { /* a limit: nothing to compare */
     *exit = expected;

@@ -235,6 +235,8 @@ struct Vm {
   i32 exit_code;       /* what the program ended itself with; an error that is final carries it out */
   bool exiting;
   WeftStatus (*output)(void *ctx, const char *text, size_t len); /* NULL: standard output */
+  u64 printed;        /* calls of print by the region that runs, since its last safe point */
+  u64 unseen;         /* that many calls of print give nothing: a region made them before what is now done again */
   void *output_ctx;
   char *(*resolve_module)(void *ctx, const char *path); /* NULL: files */
   void *resolver_ctx;

@@ -95,9 +95,14 @@ static void lambda(Gen *g, const char *params, const char *const *names, int cou
   }
   g->in_for = false;
   g->lambdas++;
+  int prints = result == FLOAT && !g->bare && gen_chance(g, 25) ? 1 + gen_below(g, 3) : 0;
+  if (prints == 1) gen_put(g, "{ print(\"%s\", %s); ", names[0], names[count - 1]);
+  if (prints == 2) gen_put(g, "{ let r = ");
+  if (prints == 3) gen_put(g, "{ if %s > 0.5 { print(f\"{%s:.3f} up\") }; ", names[0], names[count - 1]);
   if (result == FLOAT) gen_put(g, "f64(");
   gen_expr(g, result, depth);
   if (result == FLOAT) gen_put(g, ")");
+  gen_put(g, "%s", prints == 2 ? "; print(\"r\", r, sep=\"=\"); r }" : prints ? " }" : "");
   g->lambdas--;
   g->in_for = in_for;
   g->var_count = vars;
