@@ -58,6 +58,59 @@ static __attribute__((noinline)) void columns(double *restrict z, const double *
     for (long j = 0; j < n; j++) z[j] += a[i * n + j];
 }
 
+/* Least and greatest, sum and sum of squares of one read. */
+static __attribute__((noinline)) double moments(const double *x, long n) {
+  double s = 0, q = 0, top = x[0];
+  for (long i = 0; i < n; i++) s += x[i], q += x[i] * x[i], top = x[i] > top ? x[i] : top;
+  return s + q + top;
+}
+static __attribute__((noinline)) double correlation(const double *x, const double *y, long n) {
+  double sx = 0, sy = 0, xy = 0, xx = 0, yy = 0;
+  for (long i = 0; i < n; i++) sx += x[i], sy += y[i];
+  sx /= (double)n, sy /= (double)n;
+  for (long i = 0; i < n; i++) {
+    double a = x[i] - sx, b = y[i] - sy;
+    xy += a * b, xx += a * a, yy += b * b;
+  }
+  return xy / sqrt(xx * yy);
+}
+static __attribute__((noinline)) void layer_norm(float *restrict z, const float *x, const float *gain, const float *bias, long rows, long n) {
+  for (long r = 0; r < rows; r++, x += n, z += n) {
+    float s = 0, q = 0;
+    for (long j = 0; j < n; j++) s += x[j];
+    s /= (float)n;
+    for (long j = 0; j < n; j++) q += (x[j] - s) * (x[j] - s);
+    float scale = 1 / sqrtf(q / (float)n + 1e-5f);
+    for (long j = 0; j < n; j++) z[j] = (x[j] - s) * scale * gain[j] + bias[j];
+  }
+}
+enum { POINTS = 1000000, K = 16, D = 16 };
+static __attribute__((noinline)) void kmeans(double *restrict z, const double *x, const double *c) {
+  double sums[K][D] = {{0}}, counts[K] = {0}, t[D][K];
+  for (long k = 0; k < K; k++)
+    for (long d = 0; d < D; d++) t[d][k] = c[k * D + d];
+  for (long i = 0; i < POINTS; i++, x += D) {
+    double distance[K] = {0};
+    for (long d = 0; d < D; d++)
+      for (long k = 0; k < K; k++) distance[k] += (x[d] - t[d][k]) * (x[d] - t[d][k]);
+    long best = 0;
+    for (long k = 1; k < K; k++) best = distance[k] < distance[best] ? k : best;
+    for (long d = 0; d < D; d++) sums[best][d] += x[d];
+    counts[best]++;
+  }
+  for (long k = 0; k < K; k++)
+    for (long d = 0; d < D; d++) z[k * D + d] = sums[k][d] / (counts[k] > 1 ? counts[k] : 1);
+}
+static __attribute__((noinline)) void histogram(double *restrict z, const double *x, long n, long bins) {
+  long counts[4][128] = {{0}};
+  for (long i = 0; i < n; i++) counts[i & 3][(long)(x[i] * 32)]++;
+  for (long b = 0; b < bins; b++) z[b] = (double)(counts[0][b] + counts[1][b] + counts[2][b] + counts[3][b]);
+}
+static __attribute__((noinline)) void running(double *restrict z, const double *x, long n) {
+  double s = 0;
+  for (long i = 0; i < n; i++) z[i] = s += x[i];
+}
+
 #define LEAST(call)                    \
   for (int k = 0; k < rounds; k++) {   \
     double t0 = seconds();             \
@@ -102,6 +155,32 @@ int main(int argc, char **argv) {
     LEAST(gelu(y, x, N))
     for (long i = 0; i < N; i++) total += (double)y[i];
     m = 0;
+  } else if (strcmp(name, "moments") == 0) {
+    LEAST(total = moments(u, N))
+    m = 0;
+  } else if (strcmp(name, "correlation") == 0) {
+    LEAST(total = correlation(u, w, N))
+    m = 0;
+  } else if (strcmp(name, "layer-norm") == 0) {
+    float gain[1024], bias[1024];
+    for (long j = 0; j < 1024; j++) gain[j] = (float)j * 0.001f + 0.5f, bias[j] = (float)j * 0.01f;
+    for (long i = 0; i < 4096 * 1024; i++) x[i] = (float)((double)(i % 997) * 0.01), y[i] = 0;
+    LEAST(layer_norm(y, x, gain, bias, 4096, 1024))
+    for (long j = 0; j < 1024; j++) total += (double)(y[17 * 1024 + j] * (float)j);
+    m = 0;
+  } else if (strcmp(name, "kmeans") == 0) {
+    double *points = malloc(sizeof *points * POINTS * D);
+    if (!points) return 1;
+    for (long i = 0; i < POINTS * D; i++) points[i] = (double)(i * 7919 % 10007) * 0.001;
+    LEAST(kmeans(z, points, points))
+    m = K * D;
+  } else if (strcmp(name, "histogram") == 0) {
+    LEAST(histogram(z, u, N, 64))
+    for (long i = 0; i < 64; i++) z[i] *= (double)i;
+    m = 64;
+  } else if (strcmp(name, "cumsum") == 0) {
+    LEAST(running(z, u, N))
+    m = N;
   } else {
     LEAST(columns(z, u, 2000, 2000))
     m = 2000;
