@@ -29,6 +29,7 @@ typedef struct ValueUse {
   u32 kernel; /* root that reads it; 0: nobody, UINT32_MAX: several */
   bool by_unit; /* read by eager code or a construct */
   bool forced, same, spread; /* needs memory; read at the same index; at one that repeats */
+  bool strange; /* read at another index, and not by rows: once for all of a row, or by a reduction of rows */
   bool across; /* read by something that does not lie at the index that its kernel stores */
   u8 moved;   /* times read at another index, saturating */
   u32 cost;

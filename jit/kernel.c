@@ -369,6 +369,30 @@ static bool check_follows_store(const Kern *k, const Task *check) {
   return false;
 }
 
+/* The deepest level among what task `id` needs of scope `scope`. */
+static u32 level_of_needs(const Kern *k, u32 id, u32 scope) {
+  const Task *t = &k->tasks.data[id];
+  u32 level = 0;
+  for (u32 i = dep_count(k, t); i-- > 0;) {
+    u32 d = dep_at(k, t, i);
+    if (d && k->tasks.data[d].scope == scope && k->tasks.data[d].level > level) level = k->tasks.data[d].level;
+  }
+  return level;
+}
+
+/* A reduction stands behind what its loops need. */
+static u32 level_of(const Kern *k, u32 id) {
+  const Task *t = &k->tasks.data[id];
+  u32 level = level_of_needs(k, id, t->scope);
+  if (t->kind != TASK_reduce && t->kind != TASK_extreme) return level;
+  for (u32 i = 0; i < t->inner_count; i++)
+    for (u32 in = k->scopes.data[t->inner + i].first; in; in = k->tasks.data[in].next) {
+      u32 own = level_of_needs(k, in, t->scope);
+      if (own > level) level = own;
+    }
+  return level + 1;
+}
+
 /* All needs are placed: the scope follows. */
 static void place(Kern *k, u32 id) {
   Task *t = &k->tasks.data[id];
@@ -395,6 +419,8 @@ static void place(Kern *k, u32 id) {
   }
   t->scope = scope;
   t->state = 2;
+  t->level = level_of(k, id);
+  k->checked |= t->kind == TASK_check;
   KScope *s = &k->scopes.data[scope];
   if (s->last) k->tasks.data[s->last].next = id;
   else s->first = id;
@@ -440,6 +466,7 @@ static void reset(Kern *k) {
   k->vars.count = 0;
   memset(k->table, 0, sizeof *k->table * k->table_size);
   k->unlinear = false;
+  k->checked = false;
   k->why = NULL;
   k->depth = 0;
   k->out->bad = 0;

@@ -38,6 +38,7 @@ typedef struct Task {
   u32 deps;
   u32 scope, inner, inner_count;
   u32 ir;
+  u32 level; /* reductions of its own scope that stand before it, one needing the other */
   u32 next;  /* of its scope */
 } Task;
 
@@ -76,6 +77,7 @@ typedef struct Kern {
   u32 own;           /* the number of the element that a trip computes, as an aff; UINT32_MAX: none */
   u32 scan_last;     /* scan: where the value before the first element is stored, with include_initial */
   u32 depth;         /* of want() within itself */
+  bool checked;      /* it holds checks: what stands before them is stored in order */
   u32 parts;         /* join: operands that this nest writes */
   bool linear;       /* the nest is one loop over element numbers */
   bool unlinear;     /* that does not do: some value needs its own axes */

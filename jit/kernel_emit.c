@@ -188,8 +188,28 @@ static void emit_task(Kern *k, u32 id) {
   k->tasks.data[id].ir = ir;
 }
 
+enum { LEVELS_MOST = 64 };
+
+static bool is_reduction(const Task *t) { return t->kind == TASK_reduce || t->kind == TASK_extreme; }
+
+static void emit_tasks(Kern *k, u32 scope, u32 level, bool reductions) {
+  for (u32 t = k->scopes.data[scope].first; t && !k->failed && !k->why && !k->out->fn->failed; t = k->tasks.data[t].next)
+    if (level == UINT32_MAX || (k->tasks.data[t].level == level && is_reduction(&k->tasks.data[t]) == reductions)) emit_task(k, t);
+}
+
+/* Level by level, so that reductions that do not need each other stand next to each other: one read serves them all. */
 static void emit_scope(Kern *k, u32 scope) {
-  for (u32 t = k->scopes.data[scope].first; t && !k->failed && !k->why && !k->out->fn->failed; t = k->tasks.data[t].next) emit_task(k, t);
+  u32 levels = 0;
+  for (u32 t = k->scopes.data[scope].first; t; t = k->tasks.data[t].next)
+    if (k->tasks.data[t].level > levels) levels = k->tasks.data[t].level;
+  if (k->checked || levels > LEVELS_MOST) {
+    emit_tasks(k, scope, UINT32_MAX, false);
+    return;
+  }
+  for (u32 level = 0; level <= levels; level++) {
+    emit_tasks(k, scope, level, true);
+    emit_tasks(k, scope, level, false);
+  }
 }
 
 static void emit_store(Kern *k, ValueId v, u32 ix, u32 value) {

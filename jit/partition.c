@@ -14,7 +14,9 @@ enum { CHEAP_TWICE = 4, CHEAP_SPREAD = 8, MERGE_TRIES = 8, COST_MAX = 1 << 20 };
 enum { USED_NONE = 0, USED_MANY = UINT32_MAX };
 
 typedef enum NodeClass { CLASS_none, CLASS_point, CLASS_reduce, CLASS_check, CLASS_scan, CLASS_join, CLASS_index, CLASS_update, CLASS_extern, CLASS_control, CLASS_effect } NodeClass;
-typedef enum Edge { EDGE_same, EDGE_moved, EDGE_spread } Edge;
+/* Read at the same index; at another one; by several elements; by a reduction of rows, in the nest over rows; one for each row,
+ * by all of the row. */
+typedef enum Edge { EDGE_same, EDGE_moved, EDGE_spread, EDGE_rows, EDGE_row } Edge;
 
 typedef struct Work {
   Compiler *c;
@@ -140,11 +142,36 @@ static void force_exit_value(void *ctx, u32 v) { force(ctx, v); }
 static void use(Work *w, ValueId v, u32 kernel, Edge edge) {
   if (!in_block(w, v)) return;
   ValueUse *u = use_of(w, v);
+  u->strange |= edge == EDGE_moved || edge == EDGE_spread;
   if (u->kernel == USED_NONE) u->kernel = kernel;
   else if (u->kernel != kernel) u->kernel = USED_MANY;
   if (edge == EDGE_same) u->same = true;
   else if (u->moved < 255) u->moved++;
-  u->spread |= edge == EDGE_spread;
+  u->spread |= edge == EDGE_spread || edge == EDGE_row;
+}
+
+/* The axes that are reduced: the last ones, and some is kept. */
+static bool reduces_rows(Work *w, NodeId n) {
+  GraphArg args[OP_MAX_PARAMS];
+  u32 op = graph_node_at(w->g, n)->op, mask, kept = 0;
+  node_args(w->g, n, args);
+  const ArrayType *x = value_type(w->g, args[0].value);
+  if (!arg_axes(&args[op_param(op, "axis")], x->rank, &mask)) return false;
+  while (kept < x->rank && !(mask >> kept & 1)) kept++;
+  if (mask != ((1u << x->rank) - 1u) - ((1u << kept) - 1u)) return false;
+  for (u32 d = 0; d < kept; d++)
+    if (!dim_is(w->c, x->dims[d], 1)) return true; /* else every trip would reduce anew */
+  return false;
+}
+
+/* Its last axes have size 1 where those of the result have not, and nothing else is broadcast. */
+static bool gives_row(Work *w, const ArrayType *t, const ArrayType *r) {
+  if (t->rank != r->rank) return false;
+  u32 same = 0;
+  while (same < t->rank && dims_same(w->c, 1, &t->dims[same], &r->dims[same])) same++;
+  for (u32 d = same; d < t->rank; d++)
+    if (!dim_is(w->c, t->dims[d], 1)) return false;
+  return same > 0;
 }
 
 /* How a node reads operand i. */
@@ -157,19 +184,26 @@ static Edge edge_of(Work *w, NodeId n, u32 i) {
   if (x->kind == NODE_hook) return EDGE_same;
   if (x->kind == NODE_index) return i ? EDGE_spread : x->operand_count > 1 ? EDGE_spread : EDGE_moved;
   bool shape = t->rank == r->rank && dims_same(w->c, t->rank, t->dims, r->dims);
-  if (w->classes[n] == CLASS_reduce) return EDGE_moved;
+  if (w->classes[n] == CLASS_reduce) return reduces_rows(w, n) ? EDGE_rows : EDGE_moved;
   if (view_maps(g, n)) {
     bool in_place = x->op == OP_tril || x->op == OP_triu;
     if (in_place) return EDGE_same;
     bool grows = x->op == OP_broadcast_to || x->op == OP_tile || x->op == OP_repeat || x->op == OP_full || x->op == OP_full_like;
     return grows ? EDGE_spread : EDGE_moved;
   }
-  return shape ? EDGE_same : EDGE_spread;
+  return shape ? EDGE_same : gives_row(w, t, r) ? EDGE_row : EDGE_spread;
 }
 
 static u32 own_cost(Work *w, NodeId n) {
   if (view_maps(w->g, n)) return graph_node_at(w->g, n)->kind == NODE_index && graph_node_at(w->g, n)->operand_count > 1 ? 2 : 0;
   return element_flops(w->g, n);
+}
+
+/* A number, or one for each row, is computed before the innermost loop. */
+static bool is_outside(Work *w, ValueId v, ValueId result) {
+  const ArrayType *t = value_type(w->g, v), *r = value_type(w->g, result);
+  if (!t->rank || !r->rank) return !t->rank && r->rank;
+  return dim_is(w->c, t->dims[t->rank - 1], 1) && !dim_is(w->c, r->dims[r->rank - 1], 1);
 }
 
 static void add_costs(Work *w) {
@@ -178,7 +212,7 @@ static void add_costs(Work *w) {
     u32 cost = own_cost(w, n);
     for (u32 i = 0; i < graph_node_at(w->g, n)->operand_count; i++) {
       ValueId v = node_operand(w->g, n, i);
-      if (in_block(w, v)) cost += use_of(w, v)->cost;
+      if (in_block(w, v) && !is_outside(w, v, node_result(w->g, n, 0))) cost += use_of(w, v)->cost;
     }
     use_of(w, node_result(w->g, n, 0))->cost = cost < COST_MAX ? cost : COST_MAX;
   }
@@ -186,6 +220,8 @@ static void add_costs(Work *w) {
 
 static bool computed_where_used(const ValueUse *u) {
   if (u->forced) return false;
+  bool by_row = u->spread && !u->strange && !u->across && !u->same;
+  if (by_row && u->kernel != USED_MANY) return true; /* once for each row, before its elements */
   bool twice = u->moved > 1 || (u->moved && u->same);
   if (u->kernel == USED_MANY && u->cost > CHEAP_TWICE) return false;
   if (twice && u->cost > CHEAP_TWICE) return false;
@@ -196,17 +232,10 @@ static bool computed_where_used(const ValueUse *u) {
 static bool computed_by_row(Work *w, NodeId n, const ValueUse *u) {
   Graph *g = w->g;
   GraphArg args[OP_MAX_PARAMS];
-  u32 op = graph_node_at(g, n)->op, mask;
-  if (u->forced || u->across || u->same || !u->spread || u->moved != 1 || u->kernel == USED_NONE || u->kernel == USED_MANY) return false;
+  u32 op = graph_node_at(g, n)->op;
+  if (u->forced || u->strange || u->across || u->same || !u->spread || u->kernel == USED_NONE || u->kernel == USED_MANY) return false;
   node_args(g, n, args);
-  const ArrayType *x = value_type(g, args[0].value);
-  if (!arg_bool(&args[op_param(op, "keepdims")], false) || !arg_axes(&args[op_param(op, "axis")], x->rank, &mask)) return false;
-  u32 kept = 0;
-  while (kept < x->rank && !(mask >> kept & 1)) kept++;
-  if (mask != ((1u << x->rank) - 1u) - ((1u << kept) - 1u)) return false; /* the last axes, and no others */
-  for (u32 d = 0; d < kept; d++)
-    if (!dim_is(w->c, x->dims[d], 1)) return true; /* else every trip would reduce anew */
-  return false;
+  return arg_bool(&args[op_param(op, "keepdims")], false) && reduces_rows(w, n);
 }
 
 /* Its result can be a pattern of strides over what its first operand is. */
@@ -276,9 +305,9 @@ static void look_back(Work *w, NodeId n) {
       for (u32 i = 0; i < x->operand_count; i++) {
         ValueId o = node_operand(g, n, i);
         Edge e = edge_of(w, n, i);
-        if (inside && e == EDGE_same && u->moved) e = u->spread ? EDGE_spread : EDGE_moved;
+        if (inside && e == EDGE_same && u->moved) e = !u->strange ? (u->spread ? EDGE_row : EDGE_rows) : u->spread ? EDGE_spread : EDGE_moved;
         use(w, o, kernel, e);
-        if (in_block(w, o)) use_of(w, o)->across |= inside ? u->moved > 0 : class == CLASS_reduce;
+        if (in_block(w, o)) use_of(w, o)->across |= inside ? u->strange || u->across : class == CLASS_reduce && !reduces_rows(w, n);
         if (view && i == 0) force(w, o);
         NodeId d = value_node(g, o);
         bool gathers = d && x->kind == NODE_index && i && graph_node_at(g, d)->kind == NODE_index;

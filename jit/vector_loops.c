@@ -26,6 +26,7 @@ typedef struct VFold {
   u32 lanes_at;  /* frame: the accumulators while what is left joins */
   u32 state_at;  /* frame: VecLanes */
   u32 end_slot, off_slot;
+  u32 sum_slot;  /* frame: of a group: what the blocks so far give, or the result */
   VReg acc[COPIES_MOST];
 } VFold;
 
@@ -484,6 +485,162 @@ static void reduce_loop(VecFn *f, VLoop *l) {
   f->value[id] = r.flags ? flags_of_numbers(f, result) : result;
 }
 
+/* ---- reductions side by side --------------------------------------------------------------------- */
+
+/* Several reductions over the same elements that do not use each other: each takes a block of the elements, then the next one does,
+ * so that they are read from memory once. */
+enum { GROUP_MOST = 8 };
+
+typedef struct Uses {
+  const VecFn *f;
+  const VLoop *group;
+  u32 count;
+  bool found;
+} Uses;
+
+static void find_result(void *ctx, u32 id) {
+  Uses *u = ctx;
+  for (u32 i = 0; i < u->count; i++) u->found |= loop_result_of(u->f->fn, u->group[i].head, 0) == id;
+}
+
+static bool same_trips(const VecFn *f, u32 a, u32 b) {
+  u32 axes = vnode(f, a)->a;
+  if (vnode(f, b)->a != axes) return false;
+  for (u32 k = 0; k < axes; k++) {
+    u32 x = loop_trips_of(f->fn, a, k), y = loop_trips_of(f->fn, b, k);
+    if (x != y && !(vnode(f, x)->op == LOOP_CONST && vnode(f, y)->op == LOOP_CONST && vnode(f, x)->imm == vnode(f, y)->imm)) return false;
+  }
+  return true;
+}
+
+static u32 ordered_bytes(const VecFn *f, u32 head) { /* of the accumulator of a float sum or product; 0: exact */
+  const LoopNode *h = vnode(f, head);
+  LoopType t = loop_type_of(f->fn, loop_result_of(f->fn, head, 0));
+  LoopOp op = loop_reduce_op((LoopReduce)h->aux);
+  return loop_is_float(t) && (op == LOOP_ADD || op == LOOP_MUL) ? element_bytes(t) : 0;
+}
+
+/* The reductions from body position `pos` on that can go with the first; 1: none. */
+static u32 group_at(const VecFn *f, u32 pos, u32 last, VLoop *group) {
+  u32 count = 0, bytes = 0;
+  for (; pos <= last && count < GROUP_MOST; pos = f->end[pos] + 1) {
+    u32 head = body_node(f, pos);
+    if (vnode(f, head)->op != LOOP_REDUCE) break;
+    VLoop l = {.head = head, .first = pos + 1, .last = f->end[pos] - 1};
+    if (f->end[pos] <= pos + 1 || !is_straight(f, l.first, l.last) || (count && !same_trips(f, group[0].head, head))) break;
+    Uses u = {.f = f, .group = group, .count = count};
+    for (u32 k = l.first; k <= l.last; k++) {
+      const LoopNode *n = vnode(f, body_node(f, k));
+      u.found |= n->op == LOOP_STORE || n->op == LOOP_CHECK;
+      loop_each_operand(f->fn, n, find_result, &u);
+    }
+    u32 own = ordered_bytes(f, head);
+    if (u.found || (own && bytes && own != bytes)) break;
+    if (own) bytes = own;
+    group[count++] = l;
+  }
+  return count;
+}
+
+/* R15 … R14: the block that begins at `at`. */
+static void block_bounds(VecFn *f, i32 at, i32 end, u32 elements) {
+  g_load(f, R15, RSP, at);
+  g_load(f, R14, RSP, end);
+  put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = mem_at(R15, (i32)elements)});
+  g_alu(f, ALU_CMP, R14, RAX);
+  put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = R14, .a = RAX});
+}
+
+static void frame_value(VecFn *f, const VFold *r, VReg v) { v_save(f, save_op(element_bytes(r->type), 1), L128, mem_at(RSP, (i32)r->sum_slot), v); }
+
+static VReg value_in_frame(VecFn *f, const VFold *r) { return v_load(f, load_op(element_bytes(r->type), 1), L128, mem_at(RSP, (i32)r->sum_slot)); }
+
+/* A block's result joins those before it; the only one is the answer. */
+static void end_block(VecFn *f, const VFold *r, VReg v, i32 end) {
+  if (!r->ordered) {
+    frame_value(f, r, lower_op(f, r->op, r->type, value_in_frame(f, r), v, 0));
+    return;
+  }
+  u32 more = g_label(f), done = g_label(f);
+  g_alu_load(f, ALU_CMP, R15, RSP, end);
+  g_jcc(f, CC_L, more);
+  g_load(f, RAX, RSP, (i32)(r->state_at + offsetof(VecLanes, used)));
+  g_alu_imm(f, ALU_CMP, RAX, 0);
+  g_jcc(f, CC_NE, more);
+  frame_value(f, r, v);
+  g_jump(f, done);
+  g_put(f, more);
+  push_block(f, r, v);
+  g_put(f, done);
+}
+
+static void begin_group(VecFn *f, VFold *r) {
+  r->sum_slot = (u32)frame_room(f, 8, 8);
+  if (!r->ordered) {
+    frame_value(f, r, identity(f, r));
+    return;
+  }
+  r->state_at = (u32)frame_room(f, sizeof(VecLanes), 64);
+  g_imm(f, RAX, 0);
+  g_save(f, RSP, (i32)(r->state_at + offsetof(VecLanes, count)), RAX);
+  g_save(f, RSP, (i32)(r->state_at + offsetof(VecLanes, used)), RAX);
+}
+
+static void end_group(VecFn *f, const VFold *r, VReg result) {
+  if (r->ordered) {
+    u32 one = g_label(f);
+    g_load(f, RAX, RSP, (i32)(r->state_at + offsetof(VecLanes, used)));
+    g_alu_imm(f, ALU_CMP, RAX, 0);
+    g_jcc(f, CC_E, one);
+    call_words(f, (u64)(uintptr_t)vec_lanes_end, r->state_at, 0, 0);
+    frame_value(f, r, v_load(f, load_op(element_bytes(r->type), 1), L128, mem_at(RSP, (i32)(r->state_at + offsetof(VecLanes, lane)))));
+    g_put(f, one);
+  }
+  copy_to(f, result, value_in_frame(f, r));
+}
+
+static void reduce_group(VecFn *f, VLoop *group, u32 count) {
+  VFold r[GROUP_MOST] = {0};
+  VReg results[GROUP_MOST];
+  u32 none = g_label(f), done = g_label(f), block = g_label(f), bytes = 4;
+  for (u32 i = 0; i < count; i++) {
+    if (f->failed || !shape_of(f, &group[i]) || !fold_of(f, &group[i], &r[i])) return;
+    fold_shape(f, &group[i], &r[i]);
+    if (r[i].ordered) bytes = element_bytes(r[i].type);
+    results[i] = new_vec(f);
+  }
+  i32 at = frame_room(f, 8, 8), end = frame_room(f, 8, 8);
+  bounds(f, &group[0]);
+  g_alu(f, ALU_CMP, R15, R14);
+  g_jcc(f, CC_GE, none);
+  g_save(f, RSP, at, R15);
+  g_save(f, RSP, end, R14);
+  for (u32 i = 0; i < count; i++) begin_group(f, &r[i]);
+  u32 begin = f->ins.count;
+  g_put(f, block);
+  for (u32 i = 0; i < count && !f->failed; i++) {
+    block_bounds(f, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
+    if (!begin_vector(f, &group[i], 8)) return;
+    begin_block(f, &group[i], &r[i]);
+    main_loop(f, &group[i], &r[i]);
+    rest_loop(f, &group[i], &r[i]);
+    VReg v = combine_lanes(f, &group[i], &r[i]);
+    leave_vector(f);
+    end_block(f, &r[i], v, end);
+  }
+  g_save(f, RSP, at, R15);
+  g_alu_load(f, ALU_CMP, R15, RSP, end);
+  g_jcc(f, CC_L, block);
+  end_span(f, begin);
+  for (u32 i = 0; i < count; i++) end_group(f, &r[i], results[i]);
+  g_jump(f, done);
+  g_put(f, none);
+  for (u32 i = 0; i < count; i++)
+    answer(f, &r[i], results[i], r[i].flags ? identity(f, &r[i]) : lower_constant(f, r[i].type, loop_reduce_empty(r[i].reduce, r[i].type)));
+  g_put(f, done);
+  for (u32 i = 0; i < count; i++) f->value[loop_result_of(f->fn, group[i].head, 0)] = r[i].flags ? flags_of_numbers(f, results[i]) : results[i];
+}
+
 /* ---- serial loops ---------------------------------------------------------------------------- */
 
 /* A few trips that store to one place: results that are single numbers. */
@@ -542,6 +699,13 @@ void emit_body(VecFn *f, u32 first, u32 last) {
     u32 end = f->end[pos];
     VLoop l = {.head = id, .first = pos + 1, .last = end - 1};
     bool straight = end > pos + 1 && is_straight(f, pos + 1, end - 1);
+    VLoop group[GROUP_MOST];
+    u32 grouped = straight && n->op == LOOP_REDUCE ? group_at(f, pos, last, group) : 0;
+    if (grouped > 1) {
+      reduce_group(f, group, grouped);
+      pos = group[grouped - 1].last + 1;
+      continue;
+    }
     if (n->op == LOOP_REDUCE && straight) reduce_loop(f, &l);
     else if (straight && (n->op == LOOP_PAR || n->op == LOOP_FOR) && n->a == 1 && !n->b && is_short(f, &l)) serial_loop(f, id, pos + 1, end - 1);
     else if (straight && (n->op == LOOP_PAR || n->op == LOOP_FOR) && n->a == 1 && !n->b) vector_loop(f, &l);
