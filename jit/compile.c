@@ -1,5 +1,6 @@
 /* compile.c — the driver: Graph → Plan (the passes are drawn in compile.h). */
 #include "jit/compile.h"
+#include "jit/cut.h"
 #include "lang/mechanisms.h"
 
 #include <stdarg.h>
@@ -194,7 +195,7 @@ static void make_plan(Compiler *c) {
 static void print_code(const Region *r, Buf *out) {
   const Plan *p = r->code;
   plan_print(p, out);
-  for (u32 i = 0; i < p->kernels.count; i++) loops_print(p->kernels.data[i].self, out);
+  for (u32 i = 0; i < p->kernels.count - p->hidden; i++) loops_print(p->kernels.data[i].self, out);
   for (u32 i = 0; i < p->natives.count; i++) loops_print(p->natives.data[i].self, out);
 }
 
@@ -233,6 +234,7 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
   if (c.plan && c.plan->failed) c.failed = true;
   u32 shared = 0;
   if (!compile_stopped(&c) && MECHANISM(vm, shared_bodies) && !plan_share(c.plan, &shared)) c.failed = true;
+  if (!compile_stopped(&c) && target == &target_mir && !c.device && !plan_cut(vm, c.plan, &c.code->module)) c.failed = true;
   if (!compile_stopped(&c) && !compile_late(&c) && !c.code->target->link(vm, c.code, c.plan, why)) c.unsupported = true;
   if (!compile_stopped(&c)) {
     c.plan->code_bytes = c.code->bytes;

@@ -274,16 +274,21 @@ static void emit_scan(Kern *k, u32 root) {
   loop_end(fn);
 }
 
+static u64 hinted(const Kern *k, u32 scope) {
+  i64 n;
+  return size_hint(k->sizes, k->scopes.data[scope].trips, &n) && n > 0 ? (u64)n : 16;
+}
+
 /* Elements that one trip of the outermost loop touches, by the hints of sizes. */
 static u64 work_of(Kern *k) {
   u64 work = 1, more = 0;
-  for (u32 s = 2; s < k->scopes.count; s++) {
-    i64 n;
-    u64 m = size_hint(k->sizes, k->scopes.data[s].trips, &n) && n > 0 ? (u64)n : 16;
-    if (s < k->main_scopes) work = work > UINT32_MAX ? work : work * m;
-    else more += m;
+  for (u32 s = 2; s < k->main_scopes; s++) work = work > UINT32_MAX ? work : work * hinted(k, s);
+  for (u32 s = k->main_scopes; s < k->scopes.count; s++) {
+    u64 m = hinted(k, s);
+    for (u32 up = k->scopes.data[s].parent; up >= k->main_scopes && m < UINT32_MAX; up = k->scopes.data[up].parent) m *= hinted(k, up);
+    more += m;
   }
-  return work * (more ? more : 1);
+  return more ? work < UINT32_MAX ? work * more : more : work;
 }
 
 bool kern_emit(Kern *k, const u32 *roots) {

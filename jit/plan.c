@@ -310,7 +310,7 @@ const Plan *plan_of(const Region *r) { return r->run == run_region ? r->code : N
 
 static bool kernel_profile(const Region *r, u32 index, KernelProfile *out) {
   const Plan *p = r->code;
-  if (index >= p->kernels.count) return false;
+  if (index >= p->kernels.count - p->hidden) return false;
   const PlanKernel *k = &p->kernels.data[index];
   *out = (KernelProfile){.name = k->name, .runs = k->runs, .trips = k->trips, .bytes = k->bytes, .flops = k->flops, .nodes = k->nodes_count};
   if (k->nodes_count) out->node = p->nodes.data[k->nodes_first];
@@ -325,7 +325,7 @@ void plan_install(Region *r, Plan *p) {
   r->destroy = free_region;
   r->kernel = kernel_profile;
   r->bytes = p->code_bytes + p->arena.total;
-  r->kernels = p->kernels.count;
+  r->kernels = p->kernels.count - p->hidden;
   r->natives = p->natives.count;
   r->externs = 0;
   for (u32 i = 0; i < p->steps.count; i++) {

@@ -84,6 +84,9 @@ struct PlanKernel {
   u32 nodes_first, nodes_count; /* Plan.nodes: what is fused into it */
   u64 bytes_per_trip, flops_per_trip; /* estimates: splitting, profile */
   u32 device;
+  u32 partial, rest; /* hidden kernels that threads can share in place of this one (cut.h), when there are */
+  u32 reductions;    /* in it: arrays that lie between the two; 0: there are none */
+  u32 reduce;        /* head of the first of them, in self */
   u64 runs, trips, bytes, flops; /* counted while VM_LOG_PROFILE is on */
 };
 
@@ -140,6 +143,7 @@ typedef struct Plan {
   VEC(SizeCode) codes;
   VEC(const char *) code_text; /* parallel to codes, for dumps */
   VEC(PlanKernel) kernels;
+  u32 hidden; /* kernels at the end that no step names */
   VEC(PlanNative) natives;
   VEC(PlanNativeExit) native_exits;
   VEC(PlanCheck) checks;

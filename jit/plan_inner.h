@@ -12,6 +12,8 @@ enum { PLAN_PARTS = 4 }; /* parts that the least run for several threads is cut 
 u64 plan_kernel_work(const PlanKernel *k, const u64 *words, i64 lo, i64 hi);
 /* The whole range, by the threads of the pool or with polls in between. *key: the least of failed checks. False: a poll raised. */
 bool plan_run_threads(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 work, u64 *key);
+/* A kernel with reductions, by its hidden ones. *done false: it is too short, nothing was done. */
+bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *words, u32 count, u64 *key, bool *done);
 bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *key);
 
 const char *plan_step_name(u32 op);

@@ -364,12 +364,16 @@ static Went kernel_step(Run *r, const PlanStep *s) {
   u64 words[s->nargs + 1], key = LOOP_KEY_NONE, work;
   i64 lo = (i64)word_of(r, &a[0]), hi = (i64)word_of(r, &a[1]);
   if (!words_of(r, k, a + 2, s->nargs - 2, words)) return leave(r, s->exit, WEFT_OK);
+  bool done = false;
   u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) : 0; /* elements, about */
   r->vm->counters.at[STAT_kernel_runs]++;
   if (UNLIKELY(r->vm->log & VM_LOG_PROFILE)) count_run(r, s->index, words, lo, hi);
   if (k->launch) {
     if (vm_poll(r->vm, units >> 10) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
     if (launch_kernel(r, s, k, words, lo, hi, &key) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR); /* a device that fails is told */
+  } else if (UNLIKELY(k->reductions) && hi > lo && !plan_run_blocks(r->vm, p, k, words, s->nargs - 2, &key, &done)) {
+    return leave(r, s->exit, WEFT_ERROR);
+  } else if (done) {
   } else if (is_parallel(r, s, k, words, lo, hi, &work)) {
     if (!plan_run_threads(r->vm, k, words, lo, hi, work, &key)) return leave(r, s->exit, WEFT_ERROR);
   } else if (units <= (u64)r->vm->tunables.poll_elements) {

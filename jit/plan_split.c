@@ -3,6 +3,7 @@
  * A kernel takes any range of its outermost axis, so parts need nothing from each other. A failed check does not stop the
  * others: the least key of all parts is the answer, as if one thread had run them in order. */
 #include "jit/cost.h"
+#include "jit/cut.h"
 #include "jit/plan_inner.h"
 
 typedef struct Parts {
@@ -63,4 +64,24 @@ bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 
     if (failed < *key) *key = failed;
   }
   return true;
+}
+
+bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *words, u32 count, u64 *key, bool *done) {
+  u32 block;
+  i64 per = vm->tunables.parallel_elements / PLAN_PARTS;
+  u64 elements = cut_elements(k, words, &block), blocks = (elements + block - 1) / block, more[count + CUT_MOST + 1];
+  *done = false;
+  if (elements < (u64)vm->tunables.parallel_elements || blocks < 2 || pool_threads(vm) < 2) return true;
+  u64 *arrays = mem_alloc(&vm->alloc, sizeof *arrays * blocks * k->reductions);
+  if (!arrays) return true; /* in one go, then */
+  mem_copy(more, words, sizeof *words * count);
+  for (u32 i = 0; i < k->reductions; i++) more[count + i] = (u64)(uintptr_t)(arrays + i * blocks);
+  more[count + k->reductions] = blocks;
+  *done = true;
+  Parts p = {&plan->kernels.data[k->partial], more, 0, (i64)blocks, per > block ? per / block : 1, LOOP_KEY_NONE};
+  bool ok = vm_poll(vm, (k->bytes_per_trip / 8 + 1) >> 10) == WEFT_OK && pool_run(vm, (p.hi + p.step - 1) / p.step, false, run_part, &p) == WEFT_OK;
+  *key = p.key;
+  if (ok && p.key == LOOP_KEY_NONE) *key = plan->kernels.data[k->rest].fn(more, 0, 1);
+  mem_free(&vm->alloc, arrays, sizeof *arrays * blocks * k->reductions);
+  return ok;
 }
