@@ -18,6 +18,8 @@ struct WeftValue {
   WeftValue *prev, *next; /* all that the host holds */
 };
 
+enum { HOST_BACKENDS = 8, HOST_DEVICES = 2 };
+
 struct WeftVM {
   HostMemory memory;
   Vm *vm;
@@ -26,6 +28,9 @@ struct WeftVM {
   void *output_context;
   WeftValue *values;
   Buf text; /* the last text handed out */
+  struct HostBackend *backends[HOST_BACKENDS];
+  u32 backend_count;
+  u32 compiling; /* compile hooks running: programs must not */
 };
 
 WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) MUST_USE; /* consumes v */

@@ -1,5 +1,5 @@
 /* weft.c — making and wiring a VM, running programs, errors, counters (see weft.h). */
-#include "api/inner.h"
+#include "api/backends.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ WeftVM *weft_new(const WeftOptions *given) {
   w->vm->resolver_ctx = o.resolve_context;
   w->vm->tunables.threads = o.threads;
   if (o.hot >= 0) w->vm->tunables.hot_calls = w->vm->tunables.hot_trips = o.hot;
-  if (!wire(w->vm, o.cuda_driver, o.cpu) || !tracer_use_backend(w->vm, o.backend ? o.backend : "mir") || !tracer_force(w->vm, o.force)) goto fail;
+  if (!wire(w->vm, o.cuda_driver, o.cpu) || !backends_add(w, o.backends, o.backend_count) || !tracer_use_backend(w->vm, o.backend ? o.backend : "mir") || !tracer_force(w->vm, o.force)) goto fail;
   w->main = module_new(w->vm, "main", "");
   if (!w->main) goto fail;
   return w;
@@ -99,6 +99,7 @@ void weft_free(WeftVM *w) {
     buf_free(&w->text);
     vm_free(w->vm);
   }
+  backends_free(w);
   w->memory.resize(w->memory.context, w, sizeof *w, 0);
 }
 
@@ -135,6 +136,7 @@ static void begin(WeftVM *w) {
 static WeftStatus evaluate(WeftVM *w, const char *text, size_t len, const char *name, bool repl, WeftValue **out) {
   Value v = value_nil();
   if (out) *out = NULL;
+  if (w->compiling) return WEFT_MISUSE;
   begin(w);
   WeftStatus status = vm_eval(w->vm, w->main, name ? name : "<host>", text, len, repl, &v);
   if (status != WEFT_OK) return status;
@@ -196,7 +198,7 @@ WeftStatus weft_load_file(WeftVM *w, const char *path, WeftValue **out) {
 
 WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t count, WeftValue **out) {
   enum { CALL_ARGS = 64 };
-  if (!w || !fn || (count && !args) || count > CALL_ARGS) return WEFT_MISUSE;
+  if (!w || !fn || (count && !args) || count > CALL_ARGS || w->compiling) return WEFT_MISUSE;
   for (size_t i = 0; i < count; i++)
     if (!args[i]) return WEFT_MISUSE;
   if (out) *out = NULL;

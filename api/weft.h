@@ -48,6 +48,47 @@ typedef enum WeftStatus {
 typedef struct WeftVM WeftVM;
 typedef struct WeftValue WeftValue;
 
+/* ---- backends of the host ----------------------------------------------------------------------- */
+
+/* What compiles the graphs that Weft captures. One of the host's own reads each graph and compiles it, or hands it on to one of
+ * the library's and looks on while it runs. Given to weft_new in WeftOptions.backends, chosen by WeftOptions.backend; "verify:NAME" runs
+ * what NAME compiles beside the reference interpreter of graphs and compares results and inputs. */
+
+/* A captured graph: what a region, a piece of a program between two breaks, computes. Readable in the compile hook, and while
+ * its region runs; handing on rewrites it. */
+typedef struct WeftGraph WeftGraph;
+
+typedef enum WeftCompiled { /* why a graph is not compiled: weft_fail tells it to the user */
+  WEFT_COMPILED = 0,
+  WEFT_RESTART = 1,     /* trace again, with less in the graph (calls end it); saying so again counts as unsupported */
+  WEFT_SKIP = 2,        /* not worth it: this place stays with the interpreter, silently */
+  WEFT_UNSUPPORTED = 3, /* something in it cannot be compiled: the same, with a warning; jit(f) only warns */
+  WEFT_FATAL = 4        /* a defect, or memory was refused: a warning; where jit(f) or trace.explain asked, an error */
+} WeftCompiled;
+
+typedef struct WeftRun { /* one run of a region */
+  WeftGraph *graph;
+  void *code;               /* what the compile hook gave */
+  size_t input_count, output_count;
+  WeftValue *const *inputs; /* borrowed, in the order of weft_graph_input. They must not be written */
+  WeftValue **outputs;      /* to be filled with values owned, in the order of weft_graph_output. None for a graph handed on */
+} WeftRun;
+
+typedef struct WeftBackend { /* must live as long as the VM; run and release may be NULL */
+  size_t size;      /* sizeof(WeftBackend) */
+  const char *name; /* letters, digits, _ */
+  void *context;
+  /* Once for each graph, before it runs first. It must not run programs of this VM. May set *code for its runs. */
+  WeftCompiled (*compile)(WeftVM *vm, void *context, WeftGraph *graph, void **code);
+  /* Once for each run. Of a graph that was handed on: looks at the inputs; weft_run_hand_on runs it now, else it runs when the hook
+   * has returned. Of any other: fills all outputs with values of the dtype and shape the graph says. WEFT_INCOMPLETE gives this run
+   * back to the interpreter, as a check of the graph that does not hold must. WEFT_ERROR after weft_fail raises that in the
+   * program, as outputs that are missing or of another type do; then what the program holds is as before the region. */
+  WeftStatus (*run)(WeftVM *vm, void *context, WeftRun *run);
+  /* The region has gone. Must not call the VM. */
+  void (*release)(void *context, void *code);
+} WeftBackend;
+
 /* ---- a VM ------------------------------------------------------------------------------------- */
 
 typedef struct WeftOptions {
@@ -67,7 +108,7 @@ typedef struct WeftOptions {
   uint32_t depth;    /* nested calls; 0: 20,000 */
   uint64_t output_limit; /* bytes that may be printed; 0: no limit */
   bool allow_files, allow_env, allow_imports, allow_gpu; /* a VM starts with none of them */
-  const char *backend; /* "eager", "interp", "loops", "mir", "ptx", "verify"; NULL: the best there is */
+  const char *backend; /* "eager", "interp", "loops", "mir", "ptx", "verify", or one of `backends`; NULL: the best there is */
   int hot;             /* calls and loop trips until code is compiled; 0: at once; -1: the defaults */
   const char *force;   /* testing, results do not change: "exits N", "misses N", "checks N", "rollback", "threads" (short loops are shared too); NULL: nothing */
   const char *cpu;     /* what compiled array loops use: "scalar", "strip", "avx2", "avx512"; NULL: the default. All give the same results */
@@ -75,11 +116,14 @@ typedef struct WeftOptions {
   uint64_t keep; /* bytes of freed arrays that are kept for the next ones (fresh pages are slow), below `memory` and given back before it
                     is refused; 0: an eighth of the machine's memory, at most 2 GiB; 1: none */
   uint32_t threads; /* that share long loops over arrays, the VM's own among them; results do not depend on it. 0: one per processor */
+  const WeftBackend *backends; /* the host's */
+  size_t backend_count;        /* at most 8 */
 } WeftOptions;
 
-#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, NULL, NULL, NULL, 0, 0}
+#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, NULL, NULL, NULL, 0, 0, NULL, 0}
 
-/* options may be NULL. NULL when memory was refused, `backend` or `force` is unknown, or `cpu` is unknown or beyond this processor. */
+/* options may be NULL. NULL when memory was refused, `backend` or `force` is unknown, `cpu` is unknown or beyond this
+ * processor, or one of `backends` is incomplete, has a name that is taken, or is one too many. */
 WEFT_API WeftVM *weft_new(const WeftOptions *options);
 /* Values still held by the host become invalid. vm may be NULL. */
 WEFT_API void weft_free(WeftVM *vm);
@@ -212,6 +256,49 @@ WEFT_API WeftStatus weft_handle_object(WeftVM *vm, WeftValue *value, const WeftH
 /* Changes a field (or adds one) for all who hold the handle. Not while compiled code runs but from a host function: its calls stand
  * in the program's order. */
 WEFT_API WeftStatus weft_handle_set(WeftVM *vm, WeftValue *handle, const char *field, WeftValue *value);
+
+/* ---- graphs, for backends of the host --------------------------------------------------------------------- */
+
+typedef struct WeftGraphNode {
+  const char *kind; /* "op", "index", "update", "check", "cond", "while" … (docs/ir.md) */
+  const char *name; /* of an op its function, of a check what holds after it, else "" */
+  int depth;        /* in how many blocks of other nodes it stands */
+  bool effect;      /* prints, calls the host, or writes: its order counts */
+  bool plain;       /* its operands say all; else weft_graph_node_text tells the rest (axis=…) */
+  size_t operand_count, result_count;
+  const uint32_t *operands; /* numbers of values; as long as the graph */
+  uint32_t result;          /* number of the first result; the others follow */
+} WeftGraphNode;
+
+typedef struct WeftGraphValue {
+  WeftDType dtype;
+  int rank;
+  int64_t shape[WEFT_MAX_RANK]; /* -1: a symbol: another in each run */
+  bool weak;     /* a number that takes on the dtype of others */
+  bool constant; /* a number known now: `number`, to the precision of double */
+  bool known;    /* an input, a constant or a size: weft_run_value gives it. Else the result of a node */
+  double number;
+} WeftGraphValue;
+
+WEFT_API const char *weft_graph_name(const WeftGraph *graph); /* "f#3": the function, and a number of its own in this VM */
+/* The whole graph in the format of docs/ir.md; one node as a line, with the numbers of WeftGraphNode. "" when memory was refused. */
+WEFT_API const char *weft_graph_text(WeftVM *vm, const WeftGraph *graph);
+WEFT_API const char *weft_graph_node_text(WeftVM *vm, const WeftGraph *graph, size_t node);
+/* Nodes in the order in which they run, one that holds blocks before what stands in them. False: there is none of that number. */
+WEFT_API bool weft_graph_node(const WeftGraph *graph, size_t node, WeftGraphNode *out);
+WEFT_API bool weft_graph_value(const WeftGraph *graph, uint32_t value, WeftGraphValue *out);
+/* The number of the value that is input or output number `index`; 0: there is none. */
+WEFT_API uint32_t weft_graph_input(const WeftGraph *graph, size_t index);
+WEFT_API uint32_t weft_graph_output(const WeftGraph *graph, size_t index);
+/* Where an input comes from: "arg0", "global \"k\"", "arg1.w[2]". */
+WEFT_API const char *weft_graph_input_name(WeftVM *vm, const WeftGraph *graph, size_t index);
+/* Can a run hook compute it: no effects, one way out? If not, it can only be handed on. */
+WEFT_API bool weft_graph_simple(const WeftGraph *graph);
+/* In the compile hook, once: the library's backend `name` compiles it. What it says is what the hook should return. */
+WEFT_API WeftCompiled weft_graph_hand_on(WeftVM *vm, WeftGraph *graph, const char *name);
+/* In the run hook, once. */
+WEFT_API WeftStatus weft_run_hand_on(WeftVM *vm, WeftRun *run);
+WEFT_API WeftStatus weft_run_value(WeftVM *vm, const WeftRun *run, uint32_t value, WeftValue **out);
 
 /* ---- looking inside -------------------------------------------------------------------------------------- */
 

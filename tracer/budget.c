@@ -40,7 +40,7 @@ void place_demote(Tracer *t, Place *p, u32 reason, const char *text) {
 
 void place_refused(Tracer *t, Place *p, BackendResult how, bool late, Span at, const char *why) {
   Vm *vm = t->vm;
-  bool memory = strstr(why, "memory was refused") != NULL; /* the program itself will say so */
+  bool memory = !*why || strstr(why, "memory was refused"); /* the program itself will say so; "": for the reason there was none */
   switch (how) {
     case BACKEND_restart: place_failed(t, p, REASON_backend_failed, at, why); return;
     case BACKEND_unsupported: place_demote(t, p, REASON_backend_unsupported, why); break;

@@ -229,6 +229,7 @@ struct Region {
   const Backend *backend;
   const GuardProg *guards; /* borrowed from the cache entry */
   void *code;        /* the backend's; jit: Plan * */
+  void *host;        /* of a backend that the host registered (api/backends.c) */
   u32 nslots;
   WeftStatus (*run)(Vm *vm, Region *r, u64 *slots, u32 *exit);
   WeftStatus (*checked)(Vm *vm, Region *r, u64 *slots, u32 *exit); /* verify: what `run` compares with the graph */

@@ -478,6 +478,7 @@ bool graph_infer_index(Graph *g, DimCtx *dims, ValueId x, const ValueId *operand
 void graph_print(const Graph *g, const Sources *sources, Buf *out);
 /* The numbers graph_print gives, by ValueId (0: not printed); g->values.count of them, freed by the caller. */
 bool graph_numbers(const Graph *g, Allocator *a, u32 **out) MUST_USE;
+const char *node_kind_name(u32 kind); /* "op", "cond" … */
 void node_print(const Graph *g, NodeId n, Buf *out); /* one line by ids, without its blocks */
 void type_print(const Graph *g, TypeId t, Buf *out);
 void value_print(const Graph *g, ValueId v, Buf *out); /* %3, 0.5, n + 1 */

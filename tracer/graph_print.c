@@ -341,6 +341,8 @@ static void put_tail(const Printer *p, NodeId n) {
   put_span(p, x->origin);
 }
 
+const char *node_kind_name(u32 kind) { return kind < NODE_COUNT ? node_kinds[kind] : ""; }
+
 void node_print(const Graph *g, NodeId n, Buf *out) {
   Printer p = {.g = g, .out = out};
   put_head(&p, n);

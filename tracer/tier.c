@@ -605,16 +605,19 @@ bool tracer_force(Vm *vm, const char *what) {
   return true;
 }
 
+static const Backend *find_backend(const Tracer *t, const char *name) {
+  for (u32 i = 0; i < t->backend_count; i++)
+    if (strcmp(t->backends[i]->name, name) == 0) return t->backends[i];
+  return NULL;
+}
+
 bool tracer_use_backend(Vm *vm, const char *name) {
   Tracer *t = tracer_of(vm);
-  if (strcmp(name, "eager") == 0) {
-    t->backend = NULL;
-    return true;
-  }
-  for (u32 i = 0; i < t->backend_count; i++)
-    if (strcmp(t->backends[i]->name, name) == 0) {
-      t->backend = t->backends[i];
-      return true;
-    }
-  return false;
+  bool off = strcmp(name, "eager") == 0, named = strncmp(name, "verify:", 7) == 0;
+  const Backend *b = off ? NULL : find_backend(t, named ? "verify" : name);
+  const Backend *verified = find_backend(t, named ? name + 7 : "mir");
+  if ((!b && !off) || (named && (!verified || verified == b))) return false;
+  t->backend = b;
+  t->verified = verified;
+  return true;
 }

@@ -16,7 +16,7 @@
 #include "tracer/log.h"
 #include "tracer/record.h"
 
-enum { TRACER_BACKENDS = 8 };
+enum { TRACER_BACKENDS = 16 };
 
 typedef struct RegionTotals {
   u64 entered, exits, kernels, natives, run_ns, compile_ns;
@@ -65,6 +65,7 @@ typedef struct Tracer {
   const Backend *backends[TRACER_BACKENDS];
   u32 backend_count;
   const Backend *backend;  /* the one in use; NULL: nothing is compiled */
+  const Backend *verified; /* what the backend verify compares with the graph */
   PlaceTable places;
   PlaceTable *private_places; /* of the explain that runs: its entries are its own */
   TraceLog log;
@@ -85,7 +86,7 @@ WeftStatus tracer_install(Vm *vm) MUST_USE; /* fills vm->tier; freed with the VM
 Tracer *tracer_of(Vm *vm);
 bool tracer_add_backend(Vm *vm, const Backend *b) MUST_USE; /* false: there are too many */
 bool tracer_force(Vm *vm, const char *what); /* for tests (force.h). False: not known */
-bool tracer_use_backend(Vm *vm, const char *name); /* "eager": off. False: there is none of that name */
+bool tracer_use_backend(Vm *vm, const char *name); /* "eager": off; "verify:NAME". False: there is none of that name */
 
 /* The regions entered at a function and at its continuations; for dumps. */
 void tracer_regions(Vm *vm, const Code *code, void (*each)(void *ctx, const Place *p, const GuardEntry *e), void *ctx);

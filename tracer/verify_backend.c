@@ -63,42 +63,82 @@ static WeftStatus compare(Vm *vm, Region *region, GraphRun *run, u32 exit, const
   return WEFT_OK;
 }
 
+/* Copies of the arrays among the inputs, by their number; holes for the rest. The caller frees them with drop_copies. */
+static Value *copy_inputs(Vm *vm, const Graph *g, const u64 *slots) {
+  Value *copies = mem_alloc_zero(&vm->alloc, sizeof *copies * (g->inputs.count + 1));
+  for (u32 i = 0; i < g->inputs.count && copies; i++) copies[i] = value_hole();
+  for (u32 i = 0; i < g->inputs.count && copies; i++) {
+    const GraphInput *in = &g->inputs.data[i];
+    if (in->input == UINT32_MAX || !slots[in->input]) continue;
+    Value v = value_of_slot(g, in->value, slots[in->input]);
+    if (v.kind != V_ARRAY || array_device(v.array) != DEV_CPU) continue;
+    if (array_copy(vm, v.array, &copies[i]) == WEFT_OK) continue;
+    copies[i] = value_hole();
+    vm_error_clear(vm); /* not compared */
+  }
+  return copies;
+}
+
+static void drop_copies(Vm *vm, const Graph *g, Value *copies) {
+  for (u32 i = 0; i < g->inputs.count && copies; i++) value_drop(vm, copies[i]);
+  mem_free(&vm->alloc, copies, sizeof *copies * (g->inputs.count + 1));
+}
+
+/* Nobody may have written to an input: the graph's run holds them all, so they are shared. */
+static WeftStatus compare_inputs(Vm *vm, const Region *region, const GraphRun *run, const Value *copies) {
+  const Graph *g = region->graph;
+  for (u32 i = 0; i < g->inputs.count; i++) {
+    if (copies[i].kind == V_HOLE || !MECHANISM(vm, verify_inputs) || same(copies[i], run->values[g->inputs.data[i].value])) continue;
+    Buf name;
+    buf_init(&name, &vm->alloc);
+    source_print(&g->guards, g->guards.inputs.data[g->inputs.data[i].input].source, &name);
+    WeftStatus status = vm_error(vm, EK_assert, "verify: region %s: compiled code wrote to its input %s", region->name, buf_text(&name));
+    buf_free(&name);
+    return status;
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus run_both(Vm *vm, Region *region, GraphRun *run, u64 *slots, u32 *exit) {
+  u32 expected = region->graph->entry_exit;
+  WeftStatus status = run_root(run, &expected);
+  if (status != WEFT_OK) { /* a limit: nothing to compare */
+    *exit = expected;
+    return status;
+  }
+  Value *copies = copy_inputs(vm, region->graph, slots);
+  status = region->checked(vm, region, slots, exit);
+  if (status == WEFT_OK && copies) status = compare_inputs(vm, region, run, copies);
+  drop_copies(vm, region->graph, copies);
+  if (status == WEFT_OK && *exit != expected)
+    status = vm_error(vm, EK_assert, "verify: region %s: compiled code leaves by exit %u, the graph by exit %u", region->name, *exit, expected);
+  return status == WEFT_OK ? compare(vm, region, run, *exit, slots) : status;
+}
+
 static WeftStatus verify_run(Vm *vm, Region *region, u64 *slots, u32 *exit) {
   GraphRun run;
-  u32 expected = region->graph->entry_exit;
-  *exit = expected;
+  *exit = region->graph->entry_exit;
   if (run_init(&run, vm, region->graph) != WEFT_OK) return WEFT_ERROR;
   run_inputs(&run, slots);
   run.silent = true;
-  WeftStatus status = run_root(&run, &expected);
-  if (status != WEFT_OK) { /* a limit: nothing to compare */
-    *exit = expected;
-    run_free(&run);
-    return status;
-  }
-  status = region->checked(vm, region, slots, exit);
-  if (status == WEFT_OK && *exit != expected)
-    status = vm_error(vm, EK_assert, "verify: region %s: compiled code leaves by exit %u, the graph by exit %u", region->name, *exit, expected);
-  if (status == WEFT_OK) status = compare(vm, region, &run, *exit, slots);
+  WeftStatus status = run_both(vm, region, &run, slots, exit);
   run_free(&run);
   return status;
 }
 
 static BackendResult verify_compile(Vm *vm, const Backend *self, Region *r, const CompileLimits *limits, Buf *why) {
-  const Tracer *t = vm->tier_state;
+  const Backend *b = tracer_of(vm)->verified;
   (void)self;
-  for (u32 i = 0; i < t->backend_count; i++) {
-    const Backend *b = t->backends[i];
-    if (strcmp(b->name, "mir") != 0) continue;
-    BackendResult made = b->compile(vm, b, r, limits, why);
-    if (made == BACKEND_ok) {
-      r->checked = r->run;
-      r->run = verify_run;
-    }
-    return made;
+  if (!b) {
+    buf_puts(why, "there is no backend mir to verify");
+    return BACKEND_unsupported;
   }
-  buf_puts(why, "there is no backend mir to verify");
-  return BACKEND_unsupported;
+  BackendResult made = b->compile(vm, b, r, limits, why);
+  if (made == BACKEND_ok) {
+    r->checked = r->run;
+    r->run = verify_run;
+  }
+  return made;
 }
 
 const Backend backend_verify = {.name = "verify", .compile = verify_compile};

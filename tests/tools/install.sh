@@ -31,11 +31,14 @@ test pkg-config pkg-config --exists weft
 # shellcheck disable=SC2046
 test c-shared gcc -Wall -Wextra -Werror -pedantic -std=c11 "$d/host.c" $(flags) -o "$d/shared"
 test runs-shared env LD_LIBRARY_PATH="$prefix/lib" "$d/shared"
-# the example of a host says for itself what it found
-# shellcheck disable=SC2046
-if gcc -Wall -Wextra -Werror -std=c11 examples/embed/host.c $(flags) -o "$d/embed" >"$d/out" 2>&1; then
-  LD_LIBRARY_PATH=$prefix/lib "$d/embed" || echo "not ok embed/exit: status $?"
-else echo "not ok embed/builds: $(tail -n 1 "$d/out")"; fi
+# the examples of hosts say for themselves what they found
+for source in examples/embed/*.c; do
+  name=$(basename "$source" .c)
+  # shellcheck disable=SC2046
+  if gcc -Wall -Wextra -Werror -std=c11 "$source" $(flags) -o "$d/embed-$name" >"$d/out" 2>&1; then
+    LD_LIBRARY_PATH=$prefix/lib "$d/embed-$name" || echo "not ok embed/$name-exit: status $?"
+  else echo "not ok embed/$name-builds: $(tail -n 1 "$d/out")"; fi
+done
 # shellcheck disable=SC2046
 test c-static gcc -Wall -Wextra -Werror -pedantic -std=c11 "$d/host.c" $(pkg-config --cflags weft) "$prefix/lib/libweft.a" \
   $(pkg-config --static --libs-only-l weft | sed 's/-lweft//') -o "$d/static"

@@ -1,0 +1,422 @@
+/* test_hosts.c — backends and devices that a host registers through weft.h, and nothing else of the library. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/weft.h"
+
+/* ---- helpers ---------------------------------------------------------------------------------------- */
+
+static double counter(WeftVM *vm, const char *name) {
+  double value;
+  const char *at;
+  for (unsigned i = 0; (at = weft_stat_at(vm, i, &value)); i++)
+    if (strcmp(at, name) == 0) return value;
+  fail_msg("no counter %s", name);
+  return -1;
+}
+
+static void run(WeftVM *vm, const char *program) {
+  if (weft_eval(vm, program, "test", NULL) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
+}
+
+/* A program and what its value shows as. */
+static void gives(WeftVM *vm, const char *program, const char *want) {
+  WeftValue *v = NULL;
+  if (weft_eval(vm, program, "test", &v) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
+  assert_string_equal(weft_show(vm, v), want);
+  weft_release(vm, v);
+}
+
+/* A program that raises: kind and part of the message. */
+static void raises(WeftVM *vm, const char *program, const char *kind, const char *part) {
+  assert_int_equal(weft_eval(vm, program, "test", NULL), WEFT_ERROR);
+  if (strcmp(weft_error_kind(vm), kind) != 0 || !strstr(weft_error_message(vm), part)) fail_msg("%s", weft_error_text(vm));
+}
+
+static WeftVM *with(const WeftBackend *b, const char *name, int hot) {
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  o.backends = b;
+  o.backend_count = 1;
+  o.backend = name;
+  o.hot = hot;
+  return weft_new(&o);
+}
+
+/* ---- a backend that looks on -------------------------------------------------------------------------- */
+
+typedef struct Log {
+  char text[4096];
+  const char *to; /* handed on to */
+  int compiled, ran, released;
+  WeftStatus say; /* WEFT_ERROR: the run hook fails */
+  bool after;     /* hands on inside of the hook */
+} Log;
+
+static void note(Log *l, const char *text) { strncat(l->text, text, sizeof l->text - strlen(l->text) - 1); }
+
+static WeftCompiled log_compile(WeftVM *vm, void *context, WeftGraph *graph, void **code) {
+  Log *l = context;
+  l->compiled++;
+  note(l, weft_graph_name(graph));
+  note(l, ":");
+  for (size_t i = 0; weft_graph_input(graph, i); i++) {
+    note(l, " ");
+    note(l, weft_graph_input_name(vm, graph, i));
+  }
+  note(l, "\n");
+  *code = l;
+  return weft_graph_hand_on(vm, graph, l->to);
+}
+
+static WeftStatus log_run(WeftVM *vm, void *context, WeftRun *r) {
+  Log *l = context;
+  assert_ptr_equal(r->code, l);
+  l->ran++;
+  note(l, weft_graph_name(r->graph));
+  for (size_t i = 0; i < r->input_count; i++) {
+    note(l, " ");
+    note(l, weft_describe(vm, r->inputs[i]));
+  }
+  note(l, "\n");
+  if (l->say == WEFT_ERROR) return weft_fail(vm, "value", "the log is full");
+  return l->after ? weft_run_hand_on(vm, r) : WEFT_OK;
+}
+
+static void log_release(void *context, void *code) {
+  Log *l = context;
+  assert_ptr_equal(code, l);
+  l->released++;
+}
+
+static void A23_a_logging_backend_sees_graphs_and_inputs_in_order(void **state) {
+  static const char *const to[] = {"mir", "interp", "loops"};
+  (void)state;
+  for (int i = 0; i < 6; i++) {
+    Log l = {.to = to[i % 3], .after = i < 3};
+    WeftBackend b = {sizeof b, "log", &l, log_compile, log_run, log_release};
+    WeftVM *vm = with(&b, "log", -1);
+    assert_non_null(vm);
+    run(vm, "fn h(x) = exp(x) * 2 + 1\nfn f(x, y) = sum(h(x) * y + 1)\nlet x = zeros(3)\nlet y = x + 2");
+    gives(vm, "jit(f)(x, y) + jit(f)(y, zeros(1)) + sum(jit(h)(x))", "33.0");
+    assert_string_equal(l.text, "f#1: arg0 arg1\nf#1 f64[3] f64[3]\nf#2: arg0 arg1\nf#2 f64[3] f64[1]\nh#3: arg0\nh#3 f64[3]\n");
+    weft_free(vm);
+    assert_int_equal(l.released, 3);
+  }
+}
+
+static void A23_what_is_handed_on_keeps_breaks_effects_and_errors(void **state) {
+  Log l = {.to = "mir"};
+  WeftBackend b = {sizeof b, "log", &l, log_compile, log_run, log_release};
+  WeftVM *vm = with(&b, "log", 0);
+  (void)state;
+  assert_non_null(vm);
+  run(vm, "let seen = ref(0)\nfn f(x, i) { seen.value = seen.value + 1; let y = x * 2 + 1; let z = y[i]; seen.value = seen.value + 1; z * 2 }");
+  gives(vm, "(f(arange(3.0), 1), f(arange(4.0), 3), seen.value)", "(6.0, 14.0, 4)");
+  raises(vm, "f(arange(3.0), 7)", "index", "7");
+  gives(vm, "seen.value", "5");
+  gives(vm, "fn loop(n) { let s = 0.0; for i in 0..n { s = s + i * 0.5 }; s }; loop(10)", "22.5");
+  assert_true(l.ran > 2);
+  weft_free(vm);
+  assert_int_equal(l.released, l.compiled);
+}
+
+static void A23_a_run_hook_that_fails_raises_and_loses_nothing(void **state) {
+  static const char *const to[] = {"mir", "interp"};
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    Log l = {.to = to[i]};
+    WeftBackend b = {sizeof b, "log", &l, log_compile, log_run, log_release};
+    WeftVM *vm = with(&b, "log", 0);
+    assert_non_null(vm);
+    run(vm, "let n = 0\nlet x = arange(500.0)\nfn f(x, y) { n = n + 1; sum(x * y + n) }\nf(x, x * 0)");
+    l.say = WEFT_ERROR;
+    raises(vm, "f(x, arange(500.0) * 2)", "value", "the log is full");
+    l.say = WEFT_OK;
+    gives(vm, "(n, f(x, x * 0), n)", "(1, 1000.0, 2)");
+    weft_free(vm);
+    assert_int_equal(l.released, l.compiled);
+  }
+}
+
+/* ---- a backend that computes by itself: sums and products of vectors ------------------------------------ */
+
+typedef struct Calc {
+  int bad;     /* what is wrong with the next output: Bad */
+  int ran, released, saw_nodes;
+  bool scribbles;
+} Calc;
+enum Bad { GOOD, MISSING, DTYPE, SHAPE, RANK, TEXT, FAILS, SILENT, GIVES_BACK, WRONG };
+
+static WeftCompiled calc_compile(WeftVM *vm, void *context, WeftGraph *graph, void **code) {
+  WeftGraphNode n;
+  WeftGraphValue v;
+  (void)code;
+  if (!weft_graph_simple(graph)) {
+    (void)weft_fail(vm, NULL, "calc: no effects");
+    return WEFT_UNSUPPORTED;
+  }
+  for (size_t i = 0; weft_graph_node(graph, i, &n); i++) {
+    ((Calc *)context)->saw_nodes++;
+    bool ok = strcmp(n.kind, "op") == 0 && n.plain && n.operand_count == 2 && n.result_count == 1 && n.depth == 0 &&
+              (strcmp(n.name, "add") == 0 || strcmp(n.name, "multiply") == 0) && weft_graph_value(graph, n.result, &v) && v.dtype == WEFT_F64 && v.rank == 1;
+    if (ok) continue;
+    char why[256];
+    snprintf(why, sizeof why, "calc: not supported: %s", weft_graph_node_text(vm, graph, i));
+    (void)weft_fail(vm, NULL, why);
+    return WEFT_UNSUPPORTED;
+  }
+  return WEFT_COMPILED;
+}
+
+enum { CALC_VALUES = 256, CALC_SIZE = 64 };
+
+static bool calc_read(WeftVM *vm, WeftRun *r, uint32_t id, double x[CALC_VALUES][CALC_SIZE], int64_t *size) {
+  WeftValue *v = NULL;
+  WeftArray a;
+  if (weft_run_value(vm, r, id, &v) != WEFT_OK) return false;
+  if (weft_array_view(vm, v, &a) != WEFT_OK || a.size > CALC_SIZE) return false;
+  bool whole = a.dtype == WEFT_I64;
+  for (int64_t i = 0; i < CALC_SIZE; i++) {
+    int64_t at = a.rank && i < a.size ? i * a.strides[0] : 0;
+    x[id][i] = whole ? (double)((const int64_t *)a.data)[at] : ((const double *)a.data)[at];
+  }
+  if (a.rank) *size = a.size;
+  weft_release(vm, v);
+  return true;
+}
+
+static WeftStatus calc_give(WeftVM *vm, int bad, const double *y, int64_t size, WeftValue **out) {
+  int64_t shape[2] = {size, 1}, longer = size + 1;
+  float f[CALC_SIZE + 1] = {0};
+  double d[CALC_SIZE + 1] = {0};
+  switch (bad) {
+    case MISSING: return WEFT_OK;
+    case DTYPE: return weft_array(vm, WEFT_F32, 1, shape, f, out);
+    case SHAPE: return weft_array(vm, WEFT_F64, 1, &longer, d, out);
+    case RANK: return weft_array(vm, WEFT_F64, 2, shape, d, out);
+    case TEXT: return weft_text(vm, "no", 2, out);
+    case WRONG: return weft_array(vm, WEFT_F64, 1, shape, d, out);
+    default: return weft_array(vm, WEFT_F64, 1, shape, y, out);
+  }
+}
+
+static WeftStatus calc_run(WeftVM *vm, void *context, WeftRun *r) {
+  static double x[CALC_VALUES][CALC_SIZE];
+  Calc *c = context;
+  int64_t size = 0;
+  WeftGraphNode n;
+  WeftGraphValue v;
+  c->ran++;
+  if (c->bad == FAILS) return weft_fail(vm, "host", "calc broke down");
+  if (c->bad == SILENT) return WEFT_ERROR;
+  if (c->bad == GIVES_BACK) return WEFT_INCOMPLETE;
+  for (size_t i = 0; weft_graph_node(r->graph, i, &n); i++) {
+    for (size_t k = 0; k < 2; k++)
+      if (weft_graph_value(r->graph, n.operands[k], &v) && v.known && !calc_read(vm, r, n.operands[k], x, &size)) return WEFT_ERROR;
+    for (int64_t k = 0; k < CALC_SIZE; k++) {
+      double a = x[n.operands[0]][k], b = x[n.operands[1]][k];
+      x[n.result][k] = n.name[0] == 'a' ? a + b : a * b;
+    }
+  }
+  WeftArray in;
+  if (c->scribbles && weft_array_view(vm, r->inputs[0], &in) == WEFT_OK) ((double *)(uintptr_t)in.data)[0] += 1;
+  for (size_t i = 0; i < r->output_count; i++)
+    if (calc_give(vm, c->bad, x[weft_graph_output(r->graph, i)], size, &r->outputs[i]) != WEFT_OK) return WEFT_ERROR;
+  return WEFT_OK;
+}
+
+static void calc_release(void *context, void *code) {
+  assert_null(code);
+  ((Calc *)context)->released++;
+}
+
+static void A23_a_backend_of_the_host_computes(void **state) {
+  Calc c = {0};
+  WeftBackend b = {sizeof b, "calc", &c, calc_compile, calc_run, calc_release};
+  WeftVM *vm = with(&b, "calc", 0);
+  (void)state;
+  assert_non_null(vm);
+  run(vm, "fn f(x, y, k) = (x + y) * x + k");
+  gives(vm, "(f(arange(3.0), ones(3), 1.0), f(arange(2.0), ones(2), 2.5))", "([1.0, 3.0, 7.0], [2.5, 4.5])");
+  assert_int_equal(c.ran, 2);
+  assert_true(c.saw_nodes >= 3);
+  assert_true(counter(vm, "compiles") == 1);
+  c.bad = GIVES_BACK; /* the interpreter does it */
+  gives(vm, "f(arange(3.0), ones(3), 1.0)", "[1.0, 3.0, 7.0]");
+  c.bad = GOOD;
+  /* what it cannot do is the interpreter's, with a warning that names it */
+  double warned = counter(vm, "warnings");
+  gives(vm, "fn g(x) = sum(x * 2); (g(ones(3)), g(ones(4)))", "(6.0, 8.0)");
+  assert_true(counter(vm, "warnings") == warned + 1);
+  weft_free(vm);
+  assert_true(c.released > 0);
+}
+
+static void A23_bad_outputs_are_errors_and_lose_nothing(void **state) {
+  static const struct {
+    int bad;
+    const char *kind, *part;
+  } cases[] = {
+      {MISSING, "host", "it is missing"}, {DTYPE, "host", "should be f64[n0]: f32"}, {SHAPE, "host", "another shape"}, {RANK, "host", "another rank"},
+      {TEXT, "host", "no array"},         {FAILS, "host", "calc broke down"},         {SILENT, "host", "running f#1 failed"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    Calc c = {0};
+    WeftBackend b = {sizeof b, "calc", &c, calc_compile, calc_run, calc_release};
+    WeftVM *vm = with(&b, "calc", 0);
+    assert_non_null(vm);
+    run(vm, "let x = arange(3.0)\nfn f(x, y) = (x + y) * x\nf(x, x)");
+    c.bad = cases[i].bad;
+    raises(vm, "f(x, x * 0 + 1)", cases[i].kind, cases[i].part);
+    raises(vm, "f(ones(40) + 1, ones(40) * 2)", cases[i].kind, cases[i].part);
+    c.bad = GOOD;
+    gives(vm, "f(x, x)", "[0.0, 2.0, 8.0]");
+    assert_true(c.ran >= 4);
+    weft_free(vm);
+    assert_int_equal(c.released, 1);
+  }
+}
+
+typedef struct Budget {
+  long left; /* allocations until one is refused; -1: none is */
+  long live;
+} Budget;
+
+static void *budget_resize(void *context, void *p, size_t old_size, size_t new_size) {
+  Budget *b = context;
+  if (new_size > old_size && b->left >= 0 && b->left-- == 0) {
+    b->left = 0;
+    return NULL;
+  }
+  b->live += (long)new_size - (long)old_size;
+  if (new_size) return realloc(p, new_size);
+  free(p);
+  return NULL;
+}
+
+/* Every allocation of a run and of a compilation is refused once. */
+static void A23_memory_that_is_refused_is_reported(void **state) {
+  (void)state;
+  for (int handed = 0; handed < 2; handed++) {
+    bool done = false;
+    for (long n = 0; !done; n++) {
+      Calc c = {0};
+      Log l = {.to = "mir"};
+      Budget budget = {-1, 0};
+      WeftBackend b = handed ? (WeftBackend){sizeof b, "own", &l, log_compile, log_run, log_release} : (WeftBackend){sizeof b, "own", &c, calc_compile, calc_run, calc_release};
+      WeftOptions o = WEFT_OPTIONS_INIT;
+      o.backends = &b;
+      o.backend_count = 1;
+      o.backend = "own";
+      o.hot = 0;
+      o.resize = budget_resize;
+      o.resize_context = &budget;
+      WeftVM *vm = weft_new(&o);
+      assert_non_null(vm);
+      run(vm, "let x = arange(3.0)\nlet r = nil\nfn f(x, y) = (x + y) * x");
+      budget.left = n;
+      WeftStatus status = weft_eval(vm, "r = f(x, x); r = f(x, x)", "test", NULL);
+      done = budget.left > 0;
+      budget.left = -1;
+      if (status == WEFT_OK) gives(vm, "r", "[0.0, 2.0, 8.0]");
+      else if (strcmp(weft_error_kind(vm), "limit") != 0) fail_msg("%ld: %s", n, weft_error_text(vm));
+      gives(vm, "f(x, x)", "[0.0, 2.0, 8.0]");
+      weft_free(vm);
+      assert_true(budget.live == 0);
+      assert_true(!handed || l.released <= l.compiled);
+    }
+  }
+}
+
+static WeftCompiled meddling_compile(WeftVM *vm, void *context, WeftGraph *graph, void **code) {
+  (void)code;
+  (void)graph;
+  *(int *)context = weft_eval(vm, "1 + 1", "inside", NULL) == WEFT_MISUSE;
+  return WEFT_SKIP;
+}
+
+static WeftCompiled twice_compile(WeftVM *vm, void *context, WeftGraph *graph, void **code) {
+  (void)code;
+  WeftCompiled first = weft_graph_hand_on(vm, graph, "nobody"), second = weft_graph_hand_on(vm, graph, "mir");
+  *(int *)context = first == WEFT_UNSUPPORTED && second == WEFT_FATAL;
+  return WEFT_COMPILED; /* which is not true */
+}
+
+static void A23_a_host_that_breaks_the_rules_is_told(void **state) {
+  int told = 0;
+  (void)state;
+  WeftBackend b = {sizeof b, "odd", &told, meddling_compile, NULL, NULL};
+  WeftVM *vm = with(&b, "odd", 0);
+  gives(vm, "fn f(x) = sum(x * 2 + 1); f(ones(3))", "9.0");
+  assert_true(told);
+  weft_free(vm);
+  b.compile = twice_compile;
+  told = 0;
+  vm = with(&b, "odd", 0);
+  gives(vm, "fn f(x) = sum(x * 2 + 1); f(ones(3))", "9.0");
+  assert_true(told);
+  raises(vm, "fn g(x) = sum(x * 3 + 1); jit(g)(ones(3))", "unsupported", "no backend nobody");
+  weft_free(vm);
+  assert_null(with(&b, "even", 0));
+  WeftBackend named[] = {{sizeof b, "mir", &told, twice_compile, NULL, NULL}, {sizeof b, "a b", &told, twice_compile, NULL, NULL},
+                         {sizeof b, "x", &told, NULL, NULL, NULL},            {8, "x", &told, twice_compile, NULL, NULL},
+                         {sizeof b, "eager", &told, twice_compile, NULL, NULL}};
+  for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) assert_null(with(&named[i], NULL, 0));
+}
+
+static void A24_what_a_host_says_is_told_apart(void **state) {
+  (void)state;
+  Log l = {.to = "nobody"};
+  WeftBackend b = {sizeof b, "log", &l, log_compile, log_run, log_release};
+  WeftVM *vm = with(&b, "log", 0);
+  gives(vm, "fn f(x) = sum(x * 2 + 1); f(ones(3))", "9.0");
+  assert_true(counter(vm, "warnings") == 1);
+  assert_int_equal(l.released, 0);
+  weft_free(vm);
+}
+
+/* ---- verify ---------------------------------------------------------------------------------------------- */
+
+static void A25_a_host_backend_that_is_wrong_or_scribbles_is_caught(void **state) {
+  Calc c = {0};
+  WeftBackend b = {sizeof b, "calc", &c, calc_compile, calc_run, calc_release};
+  WeftVM *vm = with(&b, "verify:calc", 0);
+  (void)state;
+  assert_non_null(vm);
+  run(vm, "let x = arange(3.0)\nfn f(x, y) = (x + y) * x");
+  gives(vm, "f(x, x)", "[0.0, 2.0, 8.0]");
+  c.bad = WRONG;
+  raises(vm, "f(x, x)", "assert", "verify: region f#1, exit");
+  c.bad = GOOD;
+  c.scribbles = true;
+  raises(vm, "f(x, x + 1)", "assert", "verify: region f#1: compiled code wrote to its input arg0");
+  c.scribbles = false;
+  gives(vm, "f(arange(3.0), x * 0)", "[0.0, 1.0, 4.0]");
+  assert_int_equal(c.ran, 4);
+  weft_free(vm);
+  assert_null(with(&b, "verify:nobody", 0));
+  assert_null(with(&b, "verify:verify", 0));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(A23_a_logging_backend_sees_graphs_and_inputs_in_order),
+      cmocka_unit_test(A23_what_is_handed_on_keeps_breaks_effects_and_errors),
+      cmocka_unit_test(A23_a_run_hook_that_fails_raises_and_loses_nothing),
+      cmocka_unit_test(A23_a_backend_of_the_host_computes),
+      cmocka_unit_test(A23_bad_outputs_are_errors_and_lose_nothing),
+      cmocka_unit_test(A23_memory_that_is_refused_is_reported),
+      cmocka_unit_test(A23_a_host_that_breaks_the_rules_is_told),
+      cmocka_unit_test(A24_what_a_host_says_is_told_apart),
+      cmocka_unit_test(A25_a_host_backend_that_is_wrong_or_scribbles_is_caught),
+  };
+  return cmocka_run_group_tests_name("hosts", tests, NULL, NULL);
+}
