@@ -83,7 +83,7 @@ Dv deriv_fit(Deriv *d, Dv ct, const ArrayType *t) {
   ArrayType c = d->to->type(d, ct);
   u32 mask = 0, extra = c.rank > t->rank ? c.rank - t->rank : 0;
   for (u32 i = 0; i < c.rank; i++)
-    if (i < extra || (c.rank >= t->rank && t->dims[i - extra] == 1 && !d->to->same(d, c.dims[i], 1))) mask |= 1u << i;
+    if (i < extra || (c.rank >= t->rank && d->to->same(d, t->dims[i - extra], 1) && !d->to->same(d, c.dims[i], 1))) mask |= 1u << i;
   if (mask) ct = dv_reduce(d, OP_sum, ct, mask, false);
   ct = dv_reshape(d, ct, t->rank, t->dims);
   return dv_convert(d, ct, t->dtype);

@@ -24,9 +24,14 @@ bool compile_late(Compiler *c) {
 
 /* ---- sizes ------------------------------------------------------------------------------------------- */
 
+/* What is no symbol may be known to be v all the same, by a guard or a check: then 1 is broadcast here as in the rules. */
 bool dim_is(const Compiler *c, Dim d, i64 v) {
+  SizePool *p = (SizePool *)&c->g->sizes;
   i64 k;
-  return d == v || (d < 0 && dim_is_const(c, size_resolve((SizePool *)&c->g->sizes, d), &k) && k == v);
+  if (d >= 0) return d == v;
+  Dim now = size_resolve(p, d);
+  if (dim_is_const(c, now, &k)) return k == v;
+  return now != DIM_NONE && p->facts.count && size_prove(p, REL_eq, now, v) == TRUTH_always;
 }
 
 bool dims_same(Compiler *c, u32 rank, const Dim *a, const Dim *b) {

@@ -253,7 +253,7 @@ static bool map_view(Kern *k, NodeId n, ValueId *v, u32 *ix) {
       return true;
     case OP_tile:
       if (!kern_axes(k, &rt, *ix, from)) break;
-      for (u32 d = 0; d < xt.rank; d++) to[d] = xt.dims[d] == 1 ? 0 : modulo(k, from[rt.rank - xt.rank + d], xt.dims[d], LOOP_REM);
+      for (u32 d = 0; d < xt.rank; d++) to[d] = dim_is(k->c, xt.dims[d], 1) ? 0 : modulo(k, from[rt.rank - xt.rank + d], xt.dims[d], LOOP_REM);
       *ix = kern_vector(k, &xt, to);
       return true;
     case OP_repeat: {

@@ -453,6 +453,33 @@ static i64 bin_of(f64 v, const f64 *edges, i64 bins) {
   return lo;
 }
 
+/* The same for edges at equal steps: the bin by arithmetic, then moved to where the edges say. */
+static i64 bin_at(f64 v, const f64 *edges, i64 bins, f64 per_step) {
+  enum { MOVES = 4 };
+  if (!(v >= edges[0] && v <= edges[bins])) return -1;
+  f64 guess = (v - edges[0]) * per_step;
+  i64 b = guess < (f64)bins ? (i64)guess : bins - 1;
+  for (u32 i = 0; i < MOVES; i++) {
+    if (v < edges[b]) b--;
+    else if (b + 1 < bins && v >= edges[b + 1]) b++;
+    else return b;
+  }
+  return bin_of(v, edges, bins);
+}
+
+/* The least and the greatest of x, which has some. */
+static WeftStatus extent(Vm *vm, Value x, f64 *lo, f64 *hi) {
+  Value end, arg = value_keep(x);
+  TRY(run_op(vm, OP_min, &arg, 1, &end));
+  *lo = num_as_f64(end);
+  value_drop(vm, end);
+  arg = value_keep(x);
+  TRY(run_op(vm, OP_max, &arg, 1, &end));
+  *hi = num_as_f64(end);
+  value_drop(vm, end);
+  return WEFT_OK;
+}
+
 WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
   Value x, weights = value_hole(), edges = value_hole(), counts = value_hole();
   TRY(args_array(vm, OP_histogram, 0, args[0]));
@@ -486,12 +513,8 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
       if (args[2].kind != V_LIST || args[2].list->count != 2) status = args_error(vm, OP_histogram, 2, args[2], "a list of two numbers");
       if (status == WEFT_OK) status = args_f64(vm, OP_histogram, 2, args[2].list->items[0], &lo);
       if (status == WEFT_OK) status = args_f64(vm, OP_histogram, 2, args[2].list->items[1], &hi);
-    } else if (n > 0) {
-      lo = hi = v[0];
-      for (i64 i = 1; i < n; i++) {
-        lo = el_minimum_f64(lo, v[i]);
-        hi = el_maximum_f64(hi, v[i]);
-      }
+    } else if (n > 0 && status == WEFT_OK) {
+      status = extent(vm, x, &lo, &hi);
     }
     if (status == WEFT_OK && !(lo <= hi && hi - lo < INFINITY))
       status = vm_error(vm, EK_value, "histogram: the range from %g to %g cannot be cut into bins", lo, hi);
@@ -518,8 +541,10 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
   if (status == WEFT_OK) status = array_new_zero(vm, weighted ? DT_f64 : DT_i64, 1, &bins, &counts);
   if (status == WEFT_OK) {
     const f64 *e = edges.array->data;
+    f64 per_step = given_edges ? 0 : (f64)bins / (e[bins] - e[0]);
+    bool even = per_step > 0 && per_step < INFINITY;
     for (i64 i = 0; i < n; i++) {
-      i64 b = bin_of(v[i], e, bins);
+      i64 b = even ? bin_at(v[i], e, bins, per_step) : bin_of(v[i], e, bins);
       if (b < 0) continue;
       if (weighted) ((f64 *)counts.array->data)[b] += ((const f64 *)weights.array->data)[i];
       else ((i64 *)counts.array->data)[b]++;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The twenty kernels in Weft beside NumPy: peer.py WEFT SIZE [--save] [NAME…]
+"""The twenty kernels in Weft beside NumPy: peer.py WEFT SIZE [NAME…]
 
 Results must agree. Of each pair of runs, one after the other, the ratio of their least calls; of the pairs the median. NumPy's
 inputs are copied outside of what is timed, since its kernels write into them.
@@ -36,13 +36,16 @@ def numpy_least(name, given):
 
 
 def weft_least(weft, name, size, given, folder):
-    into, out = os.path.join(folder, f"{name}.in.npz"), os.path.join(folder, f"{name}.out.npz")
-    np.savez(into, **given)
-    ended = subprocess.run([weft, os.path.join(HERE, "time.weft"), name, into, out, str(BUDGET)], capture_output=True, text=True)
+    place = os.path.join(folder, name)
+    os.makedirs(place, exist_ok=True)
+    for k, v in given.items():
+        np.save(os.path.join(place, k), v)
+    command = [weft, os.path.join(HERE, "time.weft"), str(BUDGET), name, place, *given]
+    ended = subprocess.run(command, capture_output=True, text=True)
     if ended.returncode != 0:
         raise RuntimeError(ended.stderr.strip().splitlines()[0])
-    results = np.load(out)
-    return min(float(line) for line in ended.stdout.split()), [results[f"out{i}"] for i in range(len(results.files))]
+    outs = sorted(f for f in os.listdir(place) if f.startswith("out"))
+    return min(map(float, ended.stdout.split())), [np.load(os.path.join(place, f)) for f in outs]
 
 
 def same(got, want):
