@@ -75,6 +75,41 @@ static bool is_square(u32 op, const Value *args, const u8 *dtypes) {
   return dtype_kind(dtypes[0]) == DK_FLOAT && num_as_f64(args[1]) == 2;
 }
 
+/* All of it, for several threads: each part reads on from its own place. */
+typedef struct Shared {
+  const Step *step;
+  const Reader *readers;
+  u32 n, result_bytes;
+  i64 total, each, most; /* elements: of all, of a part, of a step */
+  char *out;
+  u32 failed;
+} Shared;
+
+static void run_part(void *ctx, i64 part) {
+  Shared *s = ctx;
+  Reader readers[MAX_OPERANDS];
+  i64 at = part * s->each, end = s->total - at < s->each ? s->total : at + s->each;
+  u32 failed = 0;
+  for (u32 i = 0; i < s->n; i++) {
+    readers[i] = s->readers[i];
+    reader_seek(&readers[i], at);
+  }
+  for (i64 n; at < end; at += n) {
+    const void *in[MAX_OPERANDS];
+    n = end - at < s->most ? end - at : s->most;
+    for (u32 i = 0; i < s->n; i++) in[i] = reader_next(&readers[i], n);
+    failed |= step_run(s->step, s->out + at * s->result_bytes, in, s->n, n);
+  }
+  if (failed) __atomic_store_n(&s->failed, failed, __ATOMIC_RELAXED);
+}
+
+static WeftStatus run_shared(Vm *vm, u32 op, Shared *s, bool in_place) {
+  s->each = vm->tunables.parallel_elements / 4 > 0 ? vm->tunables.parallel_elements / 4 : 1;
+  if (!in_place) TRY(kernel_poll(vm, s->total / POLL_ELEMENTS * POLL_ELEMENTS));
+  TRY(pool_run(vm, (s->total + s->each - 1) / s->each, in_place, run_part, s));
+  return s->failed ? check_failed(vm, op) : WEFT_OK;
+}
+
 static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Value *args, const u8 *dtypes, const ArrayType *shape, void *result, u32 result_bytes, bool in_place) {
   const StripTable *strips = stdlib_of(vm)->strips;
   Reader readers[MAX_OPERANDS];
@@ -93,6 +128,8 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
     whole &= reader_any_length(&readers[i]);
   }
   i64 most = whole ? in_place ? total : POLL_ELEMENTS : STRIP;
+  if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1)
+    return run_shared(vm, op, &(Shared){.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .total = total, .most = most, .out = result}, in_place);
   char *o = result;
   for (i64 done = 0, polled = 0; done < total;) {
     const void *in[MAX_OPERANDS];

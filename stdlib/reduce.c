@@ -58,6 +58,43 @@ static WeftStatus work_done(Job *j, i64 elements) {
 
 /* ---- the last axis is reduced -------------------------------------------------------------------- */
 
+/* Rows shared by threads: several of them a part, or one in blocks of the defined order, whose results are reduced in turn. */
+typedef struct SharedRows {
+  const Job *j;
+  const char *x;
+  char *out;
+  i64 count, rows, step, each; /* elements of a row, rows, from one to the next, rows of a part */
+} SharedRows;
+
+static void rows_part(void *ctx, i64 part) {
+  const SharedRows *s = ctx;
+  i64 first = part * s->each, n = s->rows - first < s->each ? s->rows - first : s->each;
+  s->j->rows(s->out + first * s->j->bytes, s->x + first * s->step * s->j->bytes, s->count, n, s->step);
+}
+
+static bool is_long(const Job *j, i64 elements) { return elements >= j->vm->tunables.parallel_elements && pool_threads(j->vm) > 1; }
+
+static WeftStatus share_rows(Job *j, const char *x, i64 count, i64 rows, i64 step, char *out) {
+  i64 per = j->vm->tunables.parallel_elements / 4 / count;
+  SharedRows s = {j, x, out, count, rows, step, per > 0 ? per : 1};
+  return pool_run(j->vm, (rows + s.each - 1) / s.each, false, rows_part, &s);
+}
+
+/* One row: whole blocks by threads, the rest of it here. *done false: memory was refused, nothing is done. */
+static WeftStatus share_blocks(Job *j, const char *x, i64 count, char *out, bool *done) {
+  i64 block = BLOCK_BYTES / j->bytes, whole = count / block, blocks = (count + block - 1) / block;
+  char *partial = mem_alloc(&j->vm->alloc, (size_t)blocks * j->bytes);
+  *done = partial != NULL;
+  if (!partial) return WEFT_OK;
+  WeftStatus status = share_rows(j, x, block, whole, block, partial);
+  if (status == WEFT_OK) {
+    if (blocks > whole) j->rows(partial + whole * j->bytes, x + whole * block * j->bytes, count - whole * block, 1, 0);
+    j->rows(out, partial, blocks, 1, 0);
+  }
+  mem_free(&j->vm->alloc, partial, (size_t)blocks * j->bytes);
+  return status;
+}
+
 /* Elements of a result lie together, results a constant step apart: whole rows at once. */
 static WeftStatus reduce_rows_direct(Job *j, char *out) {
   i64 dims[ARRAY_MAX_RANK], strides[1][ARRAY_MAX_RANK], index[ARRAY_MAX_RANK] = {0};
@@ -68,9 +105,12 @@ static WeftStatus reduce_rows_direct(Job *j, char *out) {
   i64 inner = rank ? dims[rank - 1] : 1, step = rank ? strides[0][rank - 1] : 0;
   for (;;) {
     i64 most = 1 + POLL_ELEMENTS / j->s.count;
-    for (i64 r = 0; r < inner; r += most) {
+    bool done = is_long(j, inner * j->s.count) && inner > 1;
+    if (done) TRY(share_rows(j, x, j->s.count, inner, step, out));
+    else if (is_long(j, inner * j->s.count) && inner == 1 && j->s.count > BLOCK_BYTES / j->bytes) TRY(share_blocks(j, x, j->s.count, out, &done));
+    for (i64 r = 0; r < inner; r += most) { /* done: for the fuel */
       i64 rows = inner - r < most ? inner - r : most;
-      j->rows(out, x + r * step * j->bytes, j->s.count, rows, step);
+      if (!done) j->rows(out, x + r * step * j->bytes, j->s.count, rows, step);
       out += rows * j->bytes;
       TRY(work_done(j, rows * j->s.count));
     }

@@ -163,6 +163,18 @@ void reader_start_num(Reader *r, Value num) {
   strip_fill(r->strip, one, STRIP, dtype_bytes(num.dtype));
 }
 
+void reader_seek(Reader *r, i64 at) {
+  if (r->constant) return;
+  if (r->direct) {
+    r->at += at * r->bytes;
+    return;
+  }
+  for (u32 d = r->rank; d-- > 0; at /= r->dims[d]) {
+    r->index[d] = at % r->dims[d];
+    r->at += r->index[d] * r->strides[d];
+  }
+}
+
 void reader_read(Reader *r, void *out, i64 n) {
   char *o = out;
   while (n > 0) {

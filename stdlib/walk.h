@@ -25,6 +25,7 @@ void reader_start(Reader *r, const StripTable *strips, Array *a, u32 rank, const
 void reader_start_raw(Reader *r, const StripTable *strips, const void *data, u32 from, u32 rank, const i64 *dims, const i64 *strides, u32 dtype);
 /* A number (already of the dtype wanted) everywhere. */
 void reader_start_num(Reader *r, Value num);
+void reader_seek(Reader *r, i64 at); /* from the first element to element number `at` */
 /* The next n elements (n <= STRIP unless r->direct and there is no conversion). Valid until the next call. */
 const void *reader_next(Reader *r, i64 n);
 void reader_read(Reader *r, void *out, i64 n); /* the next n, whatever n is, into `out` */

@@ -14,9 +14,11 @@
 
 #include "api/weft.h"
 
+static const char *backend; /* NULL: the best */
+
 static WeftVM *make(uint32_t threads, const char *force, uint64_t fuel, double deadline) { /* no threads: eager, by one */
   WeftOptions o = WEFT_OPTIONS_INIT;
-  if (!threads) o.backend = "eager";
+  o.backend = threads ? backend : "eager";
   if (!threads) threads = 1;
   o.threads = threads;
   o.hot = 0;
@@ -114,6 +116,27 @@ static void reductions_are_the_same_bits(void **state) {
   assert_non_null(strchr(eager, '('));
   free(compiled);
   free(eager);
+}
+
+static const char *const operations =
+    "let n = 300007\n"
+    "let x = sin(arange(n) * 0.37)\n"
+    "let y = reshape(x[:300000], [300, 1000])\n"
+    "let out = (x * 2.0, x + x, f32(x) * x, -x, where(x > 0.5, x, 1.0), clip(x, -0.5, 0.5), x ** 2, 3.0 - x, i32(x * 100.0) // 7)\n"
+    "out += (y + y[0], y.T * 2.0, y[:, ::-1] - y[:, :1], y[::2] * y[1::2], y.T + y.T, x[::-1] * x, y * 1.5)\n"
+    "let t = (sum(x), sum(f32(x)), max(x), prod(x + 1.0), sum(y, axis=1), sum(y, axis=0), sum(y), min(y, axis=1), sum(i32(x * 100.0)), any(x > 2.0), sum(y[:, :999]))\n"
+    "let s = ()\n"
+    "for a in out { s += (sum(a), a[7], a[-3], sum(abs(a) * 3)) }\n"
+    "(s, t)";
+
+static void eager_operations_are_the_same_bits(void **state) {
+  (void)state;
+  backend = "eager";
+  same_with_any(NULL, 0, operations, true);
+  same_with_any("threads", 0, operations, true);
+  same_with_any("threads", 0, reductions, true);
+  same_with_any(NULL, 3000, "let x = arange(1000000) * 1.0\nlet n = 0\nwhile true {\n let y = x * 2.0 + sum(x)\n n = n + 1\n print(n)\n}", true);
+  backend = NULL;
 }
 
 static void errors_are_the_same(void **state) {
@@ -240,6 +263,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_same_bits),
       cmocka_unit_test(reductions_are_the_same_bits),
+      cmocka_unit_test(eager_operations_are_the_same_bits),
       cmocka_unit_test(errors_are_the_same),
       cmocka_unit_test(fuel_is_the_same),
       cmocka_unit_test(deadlines_stop_shared_loops),
