@@ -1,5 +1,5 @@
-/* peers.c — the same programs in C, as a peer for bench/run: peers mandelbrot|sieve|sieves|nbody N prints the result and
- * seconds.
+/* peers.c — the same programs in C, as a peer for bench/run: peers NAME N (mandelbrot, sieve, sieves, nbody, and the table below)
+ * prints the result and seconds.
  * Built with `gcc -O2 -fno-tree-vectorize`, so that one scalar loop is compared with another. */
 #include <math.h>
 #include <stdbool.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/peers_more.h"
 #include "bench/planets.h"
 
 static double seconds(void) {
@@ -64,10 +65,28 @@ static void advance(long steps) {
   }
 }
 
+static long queens(long n) { return place(0, 0, 0, 0, n); }
+
+typedef struct Peer {
+  const char *name;
+  long (*whole)(long n);
+  double (*real)(long n);
+} Peer;
+static const Peer PEERS[] = {{"fib", fib, NULL}, {"fib-calls", fib_calls, NULL}, {"spectral", NULL, spectral}, {"fannkuch", fannkuch, NULL},
+  {"queens", queens, NULL}, {"levenshtein", edits, NULL}, {"heapsort", heapsort_, NULL}, {"matmul", NULL, product}, {"kmeans", NULL, kmeans}};
+
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
   long n = atol(argv[2]);
   double t0;
+  for (size_t i = 0; i < sizeof PEERS / sizeof *PEERS; i++) {
+    if (strcmp(argv[1], PEERS[i].name) != 0) continue;
+    t0 = seconds();
+    if (PEERS[i].whole) printf("%ld", PEERS[i].whole(n));
+    else printf("%.17g", PEERS[i].real(n));
+    printf(" %.9f\n", seconds() - t0);
+    return 0;
+  }
   planets_begin();
   if (strcmp(argv[1], "mandelbrot") == 0) {
     t0 = seconds();
