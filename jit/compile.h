@@ -84,6 +84,7 @@ typedef struct Compiler {
   VEC(u8) eager;         /* by NodeId: no kernel could be built with it, the eager kernel does it */
   bool failed, unsupported;
   bool late; /* compile_late said so */
+  bool restart; /* unsupported, but a trace without inlined calls may do */
   u64 deadline; /* nanoseconds of vm_clock; 0: none */
 } Compiler;
 

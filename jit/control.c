@@ -172,6 +172,10 @@ void control_steps(Compiler *c, NodeId n) {
   switch (graph_node_at(c->g, n)->kind) {
     case NODE_cond: cond_steps(c, n); return;
     case NODE_while: while_steps(c, n); return;
+    case NODE_recur:
+      c->restart = true;
+      compile_unsupported(c, "a function that calls itself and does not lower");
+      return;
     default: compile_unsupported(c, "a construct that does not lower"); return;
   }
 }

@@ -315,6 +315,11 @@ static void exit_value(void *ctx, u32 v) {
 
 /* The number by which the function leaves for a graph exit, and what it passes. 0: that cannot be done here. */
 static u32 exit_of(Native *n, u32 graph_exit, u32 **values, u32 *count) {
+  if (n->self) { /* pure: its outermost call leaves */
+    *values = NULL;
+    *count = 0;
+    return 1;
+  }
   NExit *e = NULL;
   u32 number = 0;
   for (u32 i = 0; i < n->exits.count && !number; i++)
@@ -709,6 +714,8 @@ static Flow emit_block(Native *n, BlockId b) {
         break;
       case NODE_cond: ok = emit_cond(n, k, &goes_on); break;
       case NODE_while: ok = emit_while(n, k); break;
+      case NODE_recur: ok = native_recur(n, k); break;
+      case NODE_self: ok = native_self(n, k); break;
       case NODE_hook: alias(n, node_result(g, k, 0), node_operand(g, k, 0)); break;
       default: ok = bail(n, "a construct that does not lower"); break;
     }
@@ -749,7 +756,7 @@ static bool emit_function(Native *n) {
     for (u32 k = x->carried; k < x->operand_count; k++)
       if (node_operand(g, n->node, k) == v) return bail(n, "a loop that reads an array as it was");
   }
-  bool ok = x->kind == NODE_while ? emit_while(n, n->node) : emit_cond(n, n->node, &goes_on);
+  bool ok = x->kind == NODE_while ? emit_while(n, n->node) : x->kind == NODE_recur ? native_recur(n, n->node) : emit_cond(n, n->node, &goes_on);
   if (!ok || n->why) return false;
   x = graph_node_at(g, n->node);
   for (u32 i = 0; i < x->result_count; i++) {
@@ -818,6 +825,11 @@ static void plan_steps(Native *n) {
   }
   PlanNative made = {.self = n->fn, .nresults = count, .name = name_text(&n->fn->module->names, n->fn->name)};
   u32 number = plan_native(p, &made, exits, n->exits.count, &n->node, 1);
+  for (u32 i = 0; i < n->callees.count; i++) { /* compiled with it; no step calls them */
+    LoopFn *f = n->callees.data[i];
+    PlanNative callee = {.self = f, .nresults = f->results.count, .name = name_text(&f->module->names, f->name)};
+    (void)plan_native(p, &callee, NULL, 0, &n->node, 1);
+  }
   u32 first = plan_args(p, args, n->args.count), list = plan_ids(p, results, count);
   PlanStep *s = schedule_step(c, STEP_native, NO_EXIT);
   s->index = number;
@@ -838,9 +850,34 @@ static bool sizes_change(Compiler *c, NodeId node) {
   return false;
 }
 
+bool native_bail(Native *n, const char *why) { return bail(n, why); }
+bool native_no_memory(Native *n) { return no_memory(n); }
+u32 native_number(Native *n, ValueId v) { return number_ir(n, v); }
+u32 native_buffer(Native *n, ValueId v) { return buffer_of(n, v); }
+u32 native_dim(Native *n, Dim d) { return dim_ir(n, d); }
+u32 native_exit(Native *n, u32 graph_exit, u32 **values, u32 *count) { return exit_of(n, graph_exit, values, count); }
+bool native_body(Native *n, BlockId b) {
+  if (emit_block(n, b) == FLOW_ON && n->g->blocks.data[b].term == TERM_yield) return true;
+  return bail(n, "a function that does not return");
+}
+
+void native_release(Native *n) {
+  Allocator *alloc = n->c->alloc;
+  vec_free(alloc, &n->args);
+  vec_free(alloc, &n->buffers);
+  vec_free(alloc, &n->callees);
+  for (u32 i = 0; i < n->exits.count; i++) {
+    vec_free(alloc, &n->exits.data[i].binds);
+    vec_free(alloc, &n->exits.data[i].slots);
+    vec_free(alloc, &n->exits.data[i].passed);
+    vec_free(alloc, &n->exits.data[i].outer);
+  }
+  vec_free(alloc, &n->exits);
+}
+
 bool native_control(Compiler *c, NodeId node) {
   u8 kind = graph_node_at(c->g, node)->kind;
-  if ((kind != NODE_while && kind != NODE_cond) || sizes_change(c, node)) return false;
+  if ((kind != NODE_while && kind != NODE_cond && kind != NODE_recur) || sizes_change(c, node)) return false;
   if (!c->native_values) {
     c->native_values = arena_alloc(&c->arena, sizeof *c->native_values * (c->g->values.count + 1));
     c->native_done = arena_alloc(&c->arena, sizeof *c->native_done * (c->g->nodes.count + 1));
@@ -867,14 +904,6 @@ bool native_control(Compiler *c, NodeId node) {
     loop_module_truncate(&c->code->module, fns, c->code->module.tables.count);
     c->names--;
   }
-  vec_free(c->alloc, &n.args);
-  vec_free(c->alloc, &n.buffers);
-  for (u32 i = 0; i < n.exits.count; i++) {
-    vec_free(c->alloc, &n.exits.data[i].binds);
-    vec_free(c->alloc, &n.exits.data[i].slots);
-    vec_free(c->alloc, &n.exits.data[i].passed);
-    vec_free(c->alloc, &n.exits.data[i].outer);
-  }
-  vec_free(c->alloc, &n.exits);
+  native_release(&n);
   return ok;
 }

@@ -63,6 +63,8 @@ typedef struct Native {
   VEC(NExit) exits;
   u32 versions;
   NLoop *loop;
+  VEC(LoopFn *) callees; /* functions that it calls, of the same module */
+  struct NSelf *self;    /* it is the body of a function that calls itself (native_recur.c) */
   bool loads_ahead;
   const char *why; /* it cannot be built */
 } Native;
@@ -71,6 +73,20 @@ NValue *native_value(Native *n, ValueId v);
 bool native_outside(Native *n, ValueId v); /* defined around the construct */
 /* Computes a number of the present block ahead of its place, if it can be. */
 bool native_force(Native *n, ValueId v);
+
+/* What native_recur.c needs of native.c. */
+bool native_bail(Native *n, const char *why);
+bool native_no_memory(Native *n);
+u32 native_number(Native *n, ValueId v); /* as it is now; 0: it cannot be had here */
+u32 native_buffer(Native *n, ValueId v); /* at the version that v means; UINT32_MAX */
+u32 native_dim(Native *n, Dim d);
+u32 native_exit(Native *n, u32 graph_exit, u32 **values, u32 *count); /* number of the function's; 0 */
+bool native_body(Native *n, BlockId b); /* its nodes; control reaches the terminator, which is a yield */
+void native_release(Native *n);
+
+/* native_recur.c: `recur` as a function of its own and a call of it, `self` as a call in it. */
+bool native_recur(Native *n, NodeId node);
+bool native_self(Native *n, NodeId node);
 
 /* An index that is taken as not negative (see native.c). */
 bool native_plain(Native *n, ValueId v);

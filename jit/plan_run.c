@@ -387,6 +387,8 @@ static Went kernel_step(Run *r, const PlanStep *s) {
   return LIKELY(key == LOOP_KEY_NONE) ? GOES_ON : check_failed(r, s, key);
 }
 
+enum { NATIVE_CALLS = 1000 }; /* of functions by themselves inside each other: they stand on the C stack */
+
 /* ---- native functions ------------------------------------------------------------------------------- */
 
 typedef struct NativeRun {
@@ -395,8 +397,7 @@ typedef struct NativeRun {
   const PlanNative *n;
   i64 granted;   /* the budget as it was last filled */
   bool stopped;  /* a poll said so: the error stands in the VM */
-  bool inner;    /* frames of more than one function: the outermost one's exit does not say all */
-  u32 frames, plan_exit;
+  u32 plan_exit;
 } NativeRun;
 
 /* Units of fuel a native may use before it polls. */
@@ -409,10 +410,7 @@ static i64 grant(const Vm *vm) {
 static u32 native_poll(LoopCtx *ctx) {
   NativeRun *n = ctx->owner;
   Vm *vm = n->r->vm;
-  if (ctx->depth < 0 && vm_error(vm, EK_limit, "the recursion is too deep") != WEFT_OK) {
-    n->stopped = true;
-    return 1;
-  }
+  if (ctx->depth < 0) return 1; /* deeper than it may nest here: eager code finds out what that means */
   if (vm_poll(vm, (u64)n->granted) != WEFT_OK) {
     n->stopped = true;
     return 1;
@@ -424,8 +422,7 @@ static u32 native_poll(LoopCtx *ctx) {
 static void native_frame(LoopCtx *ctx, u64 tag, u32 exit, const u64 *values, u32 count) {
   NativeRun *n = ctx->owner;
   const Plan *p = n->r->p;
-  n->frames++;
-  n->plan_exit = NO_EXIT;
+  n->plan_exit = NO_EXIT; /* the outermost function comes last: functions that it calls are pure */
   for (u32 i = 0; i < n->n->exit_count; i++) {
     const PlanNativeExit *e = &p->native_exits.data[n->n->exit_first + i];
     if (e->tag != tag || e->exit != exit) continue;
@@ -445,7 +442,8 @@ static Went native_step(Run *r, const PlanStep *s) {
     words[i] = word_of(r, &p->args.data[s->arg + i]);
   }
   n.granted = grant(vm);
-  n.ctx = (LoopCtx){.results = results, .budget = n.granted, .depth = (i64)vm->limits.depth - vm->frame_count,
+  i64 depth = (i64)vm->limits.depth - vm->frame_count - vm->native_depth - 1;
+  n.ctx = (LoopCtx){.results = results, .budget = n.granted, .depth = depth < NATIVE_CALLS ? depth : NATIVE_CALLS,
                     .poll = native_poll, .frame = native_frame, .owner = &n};
   u32 exit = f->call(f, &n.ctx, words);
   if (!n.stopped && n.granted > n.ctx.budget) spend(vm, (u64)(n.granted - n.ctx.budget));
@@ -453,7 +451,7 @@ static Went native_step(Run *r, const PlanStep *s) {
     for (u32 i = 0; i < s->nlist; i++) r->slots[p->ids.data[s->list + i]] = results[i];
     return GOES_ON;
   }
-  u32 to = n.frames == 1 && n.plan_exit != NO_EXIT ? n.plan_exit : s->exit;
+  u32 to = n.plan_exit != NO_EXIT ? n.plan_exit : s->exit;
   if (!n.stopped) vm->counters.at[STAT_check_failures]++;
   return leave(r, to, n.stopped ? WEFT_ERROR : WEFT_OK);
 }

@@ -267,7 +267,7 @@ static bool has_own_exits(const Graph *g, NodeId n) {
     GraphWalk w = walk_begin(g, x->sub[s]);
     while (walk_next(&w)) {
       const GraphNode *y = graph_node_at(g, w.node);
-      if ((y->kind == NODE_while || y->kind == NODE_check) && y->exit == NO_EXIT) return false;
+      if ((y->kind == NODE_while || y->kind == NODE_check || y->kind == NODE_recur) && y->exit == NO_EXIT) return false;
     }
   }
   return true;

@@ -633,6 +633,10 @@ NodeId graph_checkpoint(Graph *g, const ValueId *xs, u32 count, BlockId body) {
   return over_body(g, NODE_checkpoint, xs, count, &body, 1);
 }
 
+NodeId graph_recur(Graph *g, const ValueId *xs, u32 count, BlockId body) {
+  return over_body(g, NODE_recur, xs, count, &body, 1);
+}
+
 NodeId graph_call(Graph *g, BlockId shared, const ValueId *args, u32 count) {
   u32 results = g->blocks.data[shared].term_count;
   TypeId *types = type_list(g, results);

@@ -112,7 +112,7 @@ typedef struct GraphNode {
   u32 attr_first, attr_count; /* Graph.attrs */
   BlockId sub[3];
   u32 carried; /* while, scan: number of initial values */
-  u32 xs;      /* scan, ascan, custom, checkpoint: number of xs */
+  u32 xs;      /* scan, ascan, custom, checkpoint, recur: number of xs */
   Dim length;  /* scan: trips (a Dim; of the xs, or given) */
   u32 exit;    /* check: where it leaves. while, scan: where a poll at the back-edge leaves; its recipes see the body's
                   parameters at the head. host: the state before a call, for its errors and for results that are not what
@@ -306,6 +306,10 @@ NodeId graph_scan(Graph *g, const ValueId *init, u32 count, const ValueId *xs, u
                   bool index, BlockId body);
 NodeId graph_ascan(Graph *g, const ValueId *xs, u32 nxs, bool reverse, BlockId body);
 NodeId graph_call(Graph *g, BlockId shared, const ValueId *args, u32 count);
+/* A pure function of numbers that calls itself: its body holds `self` nodes, made by graph_node, whose results are of the types that it
+ * yields. */
+NodeId graph_recur(Graph *g, const ValueId *xs, u32 count, BlockId body);
+NodeId node_recur_around(const Graph *g, NodeId self); /* the one that a `self` calls; 0: none */
 NodeId graph_custom(Graph *g, const ValueId *xs, u32 count, BlockId f, BlockId fwd, BlockId bwd);
 NodeId graph_checkpoint(Graph *g, const ValueId *xs, u32 count, BlockId body);
 /* Takes the token (operand 0) and gives the next (result 0). */
@@ -506,6 +510,7 @@ typedef struct GraphRun {
   bool silent;    /* prints nothing: the compiled code beside it does */
   u32 exit;       /* taken, while it runs */
   BlockId term;   /* whose terminator ended the last block */
+  u32 calls;      /* of functions by themselves, that stand inside each other */
 } GraphRun;
 WeftStatus run_init(GraphRun *r, Vm *vm, const Graph *g) MUST_USE;
 void run_free(GraphRun *r);

@@ -5,6 +5,8 @@
 
 #include "tracer/graph.h"
 
+enum { SELF_MOST = 200 }; /* calls of a function by itself inside each other, on the C stack */
+
 typedef enum Flow { FLOW_END, FLOW_NEXT, FLOW_BREAK, FLOW_EXIT, FLOW_ERROR } Flow;
 
 WeftStatus run_init(GraphRun *r, Vm *vm, const Graph *g) {
@@ -581,6 +583,47 @@ static Flow run_body(GraphRun *r, NodeId n, u32 args) {
   return f == FLOW_END ? term_to_results(r, n, x->result_count) : f;
 }
 
+/* The numbers of this call are kept while the body runs once more. */
+static Flow run_self(GraphRun *r, NodeId n) {
+  const Graph *g = r->graph;
+  const GraphNode *x = &g->nodes.data[n];
+  Allocator *a = &r->vm->alloc;
+  BlockId body = g->nodes.data[node_recur_around(g, n)].sub[0];
+  size_t syms = g->sizes.syms.count + 1, bytes = sizeof(Value) * r->count + sizeof *r->syms * syms + syms;
+  if (r->calls >= SELF_MOST) return vm_error(r->vm, EK_limit, "the graph interpreter nests no deeper"), FLOW_ERROR;
+  Value *held = mem_alloc(a, bytes), *xs = mem_alloc(a, sizeof *xs * (x->operand_count + x->result_count + 1)), *out = xs + x->operand_count;
+  Flow f = FLOW_ERROR;
+  if (!held || !xs) {
+    mem_free(a, held, bytes);
+    mem_free(a, xs, sizeof *xs * (x->operand_count + x->result_count + 1));
+    return vm_error_memory(r->vm), FLOW_ERROR;
+  }
+  i64 *held_syms = (i64 *)(void *)(held + r->count);
+  char *held_known = (char *)(held_syms + syms);
+  bool ok = true;
+  for (u32 i = 0; i < x->operand_count && ok; i++) ok = value_at(r, node_operand(g, n, i), &xs[i]) == WEFT_OK;
+  for (u32 i = 0; i < r->count; i++) held[i] = value_keep(r->values[i]);
+  memcpy(held_syms, r->syms, sizeof *r->syms * syms);
+  memcpy(held_known, r->known, syms);
+  r->calls++;
+  for (u32 i = 0; i < x->operand_count && ok; i++) ok = put(r, g->blocks.data[body].params.data[i], value_keep(xs[i]), "self") == WEFT_OK;
+  if (ok && vm_safepoint(r->vm) == WEFT_OK) f = run_block(r, body);
+  r->calls--;
+  for (u32 i = 0; i < x->result_count && f == FLOW_END; i++) /* numbers: nothing to count */
+    if (value_at(r, block_result(g, r->term, i), &out[i]) != WEFT_OK) f = FLOW_ERROR;
+  for (u32 i = 0; i < r->count; i++) {
+    value_drop(r->vm, r->values[i]);
+    r->values[i] = held[i];
+  }
+  memcpy(r->syms, held_syms, sizeof *r->syms * syms);
+  memcpy(r->known, held_known, syms);
+  for (u32 i = 0; i < x->result_count && f == FLOW_END; i++)
+    if (put(r, x->result_first + i, out[i], "self") != WEFT_OK) f = FLOW_ERROR;
+  mem_free(a, held, bytes);
+  mem_free(a, xs, sizeof *xs * (x->operand_count + x->result_count + 1));
+  return f;
+}
+
 static Flow run_host(GraphRun *r, NodeId n) {
   const Graph *g = r->graph;
   const GraphNode *x = &g->nodes.data[n];
@@ -618,6 +661,10 @@ static Flow run_node(GraphRun *r, NodeId n) {
     case NODE_scan: return run_scan(r, n);
     case NODE_ascan: return run_ascan(r, n);
     case NODE_call: return run_body(r, n, x->operand_count);
+    case NODE_recur:
+      if (x->exit != NO_EXIT) r->limit_exit = x->exit;
+      return run_body(r, n, x->xs);
+    case NODE_self: return run_self(r, n);
     case NODE_custom:
     case NODE_checkpoint: return run_body(r, n, x->xs);
     case NODE_hook: return give(r, x->result_first, node_operand(r->graph, n, 0)) ? FLOW_END : FLOW_ERROR;

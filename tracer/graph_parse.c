@@ -588,6 +588,7 @@ static void control(Parser *p, NodeKind kind, const Head *h) {
   static const char *const names[NODE_COUNT][3] = {
       [NODE_cond] = {"then", "else"},  [NODE_while] = {"cond", "body"},     [NODE_scan] = {"body"},
       [NODE_ascan] = {"body"},         [NODE_custom] = {"f", "fwd", "bwd"}, [NODE_checkpoint] = {"body"},
+      [NODE_recur] = {"body"},
   };
   for (u32 i = 0; i < 3 && names[kind][i] && !p->bad; i++) sub[i] = sub_block(p, names[kind][i], &caps);
   read_expect(p, "}");
@@ -598,6 +599,7 @@ static void control(Parser *p, NodeKind kind, const Head *h) {
       case NODE_scan: n = graph_scan(g, lead.data, lead.count, xs.data, xs.count, length, reverse, index, sub[0]); break;
       case NODE_ascan: n = graph_ascan(g, lead.data, lead.count, reverse, sub[0]); break;
       case NODE_custom: n = graph_custom(g, lead.data, lead.count, sub[0], sub[1], sub[2]); break;
+      case NODE_recur: n = graph_recur(g, lead.data, lead.count, sub[0]); break;
       default: n = graph_checkpoint(g, lead.data, lead.count, sub[0]); break;
     }
   if (n) g->nodes.data[n].exit = exit;
@@ -642,6 +644,9 @@ static void plain(Parser *p, const char *word, u32 len, const Head *h) {
     HostKind does = read_take_word(p, "print") ? HOST_print : read_take_word(p, "settle") ? HOST_settle : HOST_function;
     RecipeId fn = read_take_word(p, "calls") ? read_recipe(p) : 0, with = read_take_word(p, "with") ? read_recipe(p) : 0;
     if (name && !p->bad) host = graph_host_add(g, does, name, fn, with);
+    values(p, &operands);
+  } else if (read_is(word, len, "self")) {
+    kind = NODE_self;
     values(p, &operands);
   } else if (read_is(word, len, "call")) {
     const char *s;
@@ -706,7 +711,8 @@ static void statement(Parser *p) {
     const char *name;
     NodeKind kind;
   } controls[] = {{"cond", NODE_cond}, {"while", NODE_while},   {"scan", NODE_scan},
-                  {"ascan", NODE_ascan}, {"custom", NODE_custom}, {"checkpoint", NODE_checkpoint}};
+                  {"ascan", NODE_ascan}, {"custom", NODE_custom}, {"checkpoint", NODE_checkpoint},
+                  {"recur", NODE_recur}};
   for (u32 i = 0; i < COUNT_OF(controls); i++)
     if (read_is(s, n, controls[i].name)) {
       control(p, controls[i].kind, &h);

@@ -235,6 +235,7 @@ static void put_span(const Printer *p, OriginId id) {
 static const char *const sub_names[NODE_COUNT][3] = {
     [NODE_cond] = {"then", "else"},  [NODE_while] = {"cond", "body"},         [NODE_scan] = {"body"},
     [NODE_ascan] = {"body"},         [NODE_custom] = {"f", "fwd", "bwd"}, [NODE_checkpoint] = {"body"},
+    [NODE_recur] = {"body"},
 };
 
 static void put_recipe(const Printer *p, RecipeId id);
@@ -298,6 +299,7 @@ static void put_head(const Printer *p, NodeId n) {
     case NODE_ascan:
     case NODE_custom:
     case NODE_checkpoint:
+    case NODE_recur:
       put_group(p, x, 0, x->xs);
       from = x->xs;
       break;

@@ -10,6 +10,14 @@ bool node_is_effect(const Graph *g, NodeId n) {
   return false;
 }
 
+NodeId node_recur_around(const Graph *g, NodeId self) {
+  for (BlockId b = g->nodes.data[self].block; b; b = g->blocks.data[b].parent) {
+    NodeId n = g->blocks.data[b].node;
+    if (n && g->nodes.data[n].kind == NODE_recur) return n;
+  }
+  return 0;
+}
+
 /* ---- walking -------------------------------------------------------------------------------------- */
 
 static BlockId own_sub(const Graph *g, NodeId n, u32 i) {

@@ -407,6 +407,19 @@ static void check_control(Verifier *v, NodeId n, const GraphNode *x) {
   if (x->operand_count != lead + captures) wrong(v, "has %u operands, not %u", x->operand_count, lead + captures);
 }
 
+static void check_self(Verifier *v, NodeId n, const GraphNode *x) {
+  const Graph *g = v->g;
+  NodeId around = node_recur_around(g, n);
+  const GraphNode *r = around ? &g->nodes.data[around] : NULL;
+  if (!r || x->operand_count != r->xs || x->result_count != r->result_count) {
+    wrong(v, "calls no function around it, or another number of values");
+    return;
+  }
+  for (u32 i = 0; i < r->xs; i++)
+    same_type(v, type_at(v, g->operands.data[x->operand_first + i]), type_at(v, g->blocks.data[r->sub[0]].params.data[i]), "argument", i);
+  for (u32 i = 0; i < r->result_count; i++) same_type(v, type_at(v, r->result_first + i), type_at(v, x->result_first + i), "result", i);
+}
+
 static void check_node(Verifier *v, NodeId n) {
   Graph *g = v->g;
   const GraphNode *x = &g->nodes.data[n];
@@ -428,6 +441,7 @@ static void check_node(Verifier *v, NodeId n) {
     case NODE_index:
     case NODE_update: check_index(v, x); break;
     case NODE_check: check_check(v, x); break;
+    case NODE_self: check_self(v, n, x); break;
     case NODE_hook:
       if (x->operand_count != 1 || x->result_count != 1) wrong(v, "takes one value and gives it");
       break;

@@ -772,6 +772,7 @@ void recorder_free(Recorder *r) {
   vec_free(alloc, &r->positions);
   vec_free(alloc, &r->weaks);
   vec_free(alloc, &r->dynamic);
+  vec_free(alloc, &r->no_recur);
 }
 
 static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const char *name, bool *pulls, bool *tokens, RecordResult *out) {

@@ -205,6 +205,8 @@ typedef struct Recorder {
   RecLoc *lacks_rows;   /* of `lacks`: what has to be AV_ROWS there */
   u32 lifted_loops, lifted_ifs, cold_exits;
   Force force;
+  struct RecRecur *recur; /* the function whose body is recorded once, for all its calls of itself */
+  VEC(Code *) no_recur;   /* for which that did not work out; rollback keeps it */
   const Code *force_code; /* where the trace is made to end, NULL: not met yet */
   u32 force_pc, trials;
   bool failed;
@@ -381,12 +383,18 @@ Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av item, Av *out);
 Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out); /* more: AV_LIST */
 Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out);
 
+/* ---- functions that call themselves (record_recur.c) ---- */
+/* A call of `code`, of which frames stand already; params: one for each parameter, bound. *done: it is a node of the graph, *out what it gives;
+ * otherwise nothing has changed. */
+Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, bool tail, Av *out, bool *done);
+
 /* ---- exits (record_exit.c) ---- */
 RecipeId rec_recipe(Recorder *r, Av a);
 /* An exit at the top frame's pc with everything that is live. UINT32_MAX: memory refused or not expressible. */
 u32 rec_exit(Recorder *r, ExitKind kind, u32 reason, Span span);
 u32 rec_exit_return(Recorder *r, Av value);
 u32 rec_safe_exit(Recorder *r);
+u32 rec_present_exit(Recorder *r); /* where a check that fails here leaves; UINT32_MAX: nowhere */
 /* Registers live before pc, as proto_live gives them. False: memory was refused. */
 bool rec_live(Recorder *r, const Proto *p, u32 pc, u64 *bits);
 

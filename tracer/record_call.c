@@ -447,13 +447,18 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
   if (!MECHANISM(r->vm, inlining)) return rec_stuck(r, REASON_dynamic_call, "a function");
   u32 same = 0;
   for (u32 i = 0; i < r->frames.count; i++) same += r->frames.data[i].code == v.code;
-  if (same > (u32)(r->nest ? r->vm->tunables.inline_recursion : r->vm->tunables.inline_straight)) return rec_stuck(r, REASON_recursion, "recursion");
-  if (r->frames.count > (u32)r->vm->tunables.inline_depth) return rec_stuck(r, REASON_recursion, "calls nested too deep");
   Proto *p = v.code->proto;
   Av regs_small[64], *regs = p->nparams <= COUNT_OF(regs_small) ? regs_small : NULL;
   if (!regs) return rec_stuck(r, REASON_graph_size, "a function of many parameters");
   Outcome o = bind_closure(r, p, args, names, nargs, regs);
   if (o != OUT_GO) return o;
+  if (same) {
+    bool done;
+    o = rec_recur(r, fn, v.code, regs, tail, out, &done);
+    if (o != OUT_GO || done) return o;
+  }
+  if (same > (u32)(r->nest ? r->vm->tunables.inline_recursion : r->vm->tunables.inline_straight)) return rec_stuck(r, REASON_recursion, "recursion");
+  if (r->frames.count > (u32)r->vm->tunables.inline_depth) return rec_stuck(r, REASON_recursion, "calls nested too deep");
   (void)tail; /* a tail call is inlined like any other: its frame stands only while tracing */
   if (!rec_push(r, v.code, fn, result)) return OUT_FAIL;
   for (u32 i = 0; i < p->nparams; i++) rec_top(r)->regs[i] = regs[i];

@@ -226,6 +226,8 @@ static u32 check_exit(Recorder *r) {
   return r->safe_exit;
 }
 
+u32 rec_present_exit(Recorder *r) { return r->safe_exit == UINT32_MAX ? UINT32_MAX : check_exit(r); }
+
 Outcome rec_check(Recorder *r, CheckKind kind, const ValueId *operands, u32 count) {
   if (r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_construct_body, "a check inside the body of a construct");
   return graph_check(r->g, kind, operands, count, check_exit(r)) ? OUT_GO : OUT_FAIL;

@@ -35,7 +35,7 @@ static bool worth(const Graph *g, u32 least) {
   u32 n = 0;
   for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
     const GraphNode *node = graph_node_at(g, w.node);
-    if (node->kind == NODE_while || node->kind == NODE_scan || node->kind == NODE_ascan) return true;
+    if (node->kind == NODE_while || node->kind == NODE_scan || node->kind == NODE_ascan || node->kind == NODE_recur) return true;
     n += node->kind == NODE_op || node->kind == NODE_index || node->kind == NODE_update;
     if (n >= least) return true;
   }
