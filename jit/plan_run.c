@@ -387,7 +387,7 @@ static Went kernel_step(Run *r, const PlanStep *s) {
   return LIKELY(key == LOOP_KEY_NONE) ? GOES_ON : check_failed(r, s, key);
 }
 
-enum { NATIVE_CALLS = 1000 }; /* of functions by themselves inside each other: they stand on the C stack */
+enum { NATIVE_CALLS = 1900 }; /* of functions by themselves inside each other: they stand on the C stack */
 
 /* ---- native functions ------------------------------------------------------------------------------- */
 

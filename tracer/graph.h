@@ -510,7 +510,8 @@ typedef struct GraphRun {
   bool silent;    /* prints nothing: the compiled code beside it does */
   u32 exit;       /* taken, while it runs */
   BlockId term;   /* whose terminator ended the last block */
-  u32 calls;      /* of functions by themselves, that stand inside each other */
+  u32 calls;      /* of functions by themselves, that stand inside each other … */
+  bool too_deep;  /* … more than it takes: it left for the interpreter */
 } GraphRun;
 WeftStatus run_init(GraphRun *r, Vm *vm, const Graph *g) MUST_USE;
 void run_free(GraphRun *r);

@@ -590,7 +590,10 @@ static Flow run_self(GraphRun *r, NodeId n) {
   Allocator *a = &r->vm->alloc;
   BlockId body = g->nodes.data[node_recur_around(g, n)].sub[0];
   size_t syms = g->sizes.syms.count + 1, bytes = sizeof(Value) * r->count + sizeof *r->syms * syms + syms;
-  if (r->calls >= SELF_MOST) return vm_error(r->vm, EK_limit, "the graph interpreter nests no deeper"), FLOW_ERROR;
+  if (r->calls >= SELF_MOST) {
+    r->too_deep = true;
+    return vm_error(r->vm, EK_limit, "the graph interpreter nests no deeper"), FLOW_ERROR;
+  }
   Value *held = mem_alloc(a, bytes), *xs = mem_alloc(a, sizeof *xs * (x->operand_count + x->result_count + 1)), *out = xs + x->operand_count;
   Flow f = FLOW_ERROR;
   if (!held || !xs) {

@@ -469,6 +469,38 @@ static void search(Gen *g) {
   g->functions++;
 }
 
+static void call_again(Gen *g, const char *k) {
+  gen_put(g, "h%d(%s, ", g->functions, k);
+  gen_expr(g, FLOAT, 1);
+  gen_put(g, ")");
+}
+
+/* A function that calls itself several times: in sums, in a loop, in branches; that may fail deep inside. */
+static void tree(Gen *g) {
+  begin_function(g);
+  gen_put(g, "fn h%d(k, s%s) {\n  let n = 3", g->functions, gen_chance(g, 20) ? ", d=k + 1" : "");
+  parameter(g, "k", INT);
+  parameter(g, "s", FLOAT);
+  bool strong = gen_chance(g, 50);
+  gen_put(g, "\n  if k <= 0 or k > 6 { return ");
+  if (gen_chance(g, 60)) gen_put(g, strong ? "f64(" : "("), gen_expr(g, FLOAT, 1), gen_put(g, ")");
+  else gen_put(g, gen_chance(g, 50) ? "s" : gen_chance(g, 50) ? "k" : "0.5");
+  gen_put(g, " }\n  let t = "), gen_expr(g, FLOAT, 1);
+  if (gen_chance(g, 30)) gen_put(g, "\n  t += [1.0, 2.0, 0.5, -1.0][k - %d]", gen_below(g, 3));
+  if (gen_chance(g, 15)) gen_put(g, "\n  t += 7 // (k - %d)", gen_below(g, 7));
+  switch (gen_below(g, 4)) {
+    case 0: gen_put(g, "\n  t += "), call_again(g, "k - 1"), gen_put(g, gen_chance(g, 50) ? " * " : " - "), call_again(g, "k - 2"); break;
+    case 1: gen_put(g, "\n  for i in 0..k { t = t * 0.5 + "), call_again(g, "k - 1 - i"), gen_put(g, " }"); break;
+    case 2:
+      gen_put(g, "\n  if "), gen_expr(g, BOOL, 1), gen_put(g, " { t = "), call_again(g, "k - 2"), gen_put(g, " } else { t -= "), call_again(g, "k - 1");
+      gen_put(g, gen_chance(g, 30) ? "; return t * 2 }" : " }");
+      break;
+    default: gen_put(g, "\n  try { t += "), call_again(g, "k - 1"), gen_put(g, " } catch e { t = 3.0 }\n  t += "), call_again(g, "k - 3"); break;
+  }
+  gen_put(g, strong ? "\n  f64(t)\n}\n" : "\n  t\n}\n");
+  g->functions++;
+}
+
 /* A function of two numbers that gives a number. */
 static void helper(Gen *g) {
   begin_function(g);
@@ -492,7 +524,7 @@ char *generate_program(uint64_t seed) {
   g.module = gen_chance(&g, 40);
   if (g.module) gen_put(&g, "let G0 = 1\nlet G1 = 0.5\nlet G2 = (1.0, 2.0)\n");
   int helpers = gen_below(&g, FUNCTIONS);
-  for (int i = 0; i < helpers; i++) gen_chance(&g, 40) ? search(&g) : helper(&g);
+  for (int i = 0; i < helpers; i++) gen_chance(&g, 25) ? tree(&g) : gen_chance(&g, 40) ? search(&g) : helper(&g);
   begin_function(&g);
   g.returns = true;
   gen_put(&g, "fn f(n, a, x, p, m) {");
