@@ -195,13 +195,13 @@ static void fold_pair(VecFn *f, const VLoop *l, VFold *r, u32 copy) {
   use_copy(f, copy, 0);
 }
 
-/* What is left of an exact reduction on masked vectors: absent lanes take the identity. */
-static void fold_masked(VecFn *f, const VLoop *l, VFold *r) {
+/* What is left on masked vectors: absent lanes take the identity. */
+static void fold_masked(VecFn *f, const VLoop *l, VFold *r, u32 acc) {
   emit_copy(f, l, 0);
   if (f->failed) return;
   VReg v = element(f, r), d = new_vec(f);
   put(f, (VIns){.op = by_width(r->type, V_BLENDMPS), .length = vlength(f, r->type), .dst = d, .a = identity(f, r), .b = v, .flags = VI_TAIL});
-  update(f, r->acc[0], lower_op(f, r->op, r->type, r->acc[0], d, 0));
+  update(f, r->acc[acc], lower_op(f, r->op, r->type, r->acc[acc], d, 0));
 }
 
 static VecOp load_op(u32 bytes, u32 lanes) { return lanes > 1 ? (bytes == 8 ? V_MOVUPD : V_MOVUPS) : bytes == 8 ? V_MOVSD_FROM : V_MOVSS_FROM; }
@@ -310,8 +310,30 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r) {
   if (step > 1) g_alu_imm(f, ALU_ADD, R14, step - 1);
 }
 
+/* Fewer elements than the accumulators have lanes are left: masked, each vector onto its own accumulator. */
+static void rest_in_registers(VecFn *f, const VLoop *l, VFold *r) {
+  u32 done = g_label(f);
+  for (u32 k = 0; k < l->copies && !f->failed; k++) {
+    g_alu(f, ALU_CMP, R15, R14);
+    g_jcc(f, CC_GE, done);
+    enter(f, l, l->lanes, true);
+    g_mov(f, RCX, R14);
+    g_alu(f, ALU_SUB, RCX, R15);
+    put(f, (VIns){.op = G_TAIL});
+    fold_masked(f, l, r, k);
+    step_streams(f);
+    g_alu_imm(f, ALU_ADD, R15, l->lanes);
+  }
+  enter(f, l, l->lanes, false);
+  g_put(f, done);
+}
+
 static void rest_loop(VecFn *f, const VLoop *l, VFold *r) {
   if (!l->tail_lanes) return;
+  if (r && r->ordered && f->evex && l->copies <= 4 && effort(f, l) <= CHEAP) {
+    rest_in_registers(f, l, r);
+    return;
+  }
   u32 top = g_label(f), done = g_label(f);
   bool masked = f->evex, framed = r && (r->ordered || !masked);
   g_alu(f, ALU_CMP, R15, R14);
@@ -330,7 +352,7 @@ static void rest_loop(VecFn *f, const VLoop *l, VFold *r) {
     put(f, (VIns){.op = G_TAIL});
   }
   if (framed) fold_in_frame(f, l, r);
-  else if (r) fold_masked(f, l, r);
+  else if (r) fold_masked(f, l, r, 0);
   else emit_copy(f, l, 0);
   step_streams(f);
   g_alu_imm(f, ALU_ADD, R15, l->tail_lanes);

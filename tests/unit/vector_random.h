@@ -150,12 +150,11 @@ static void vector_fold_axes(VectorRandom *v, LoopReduce op, LoopType t) {
   keep(r, loop_result_of(fn, head, 0));
 }
 
-static void vector_fold(VectorRandom *v) {
+static void vector_fold(VectorRandom *v, u32 trips) {
   RandomFn *r = &v->r;
   LoopFn *fn = r->fn;
   LoopType t = vector_type(v);
   LoopReduce op = t == LT_I1 ? (LoopReduce)(LOOP_REDUCE_AND + below(r, 3)) : (LoopReduce)below(r, loop_is_float(t) ? 4 : 7);
-  u32 trips = chance(r, 80) ? r->n : loop_const_i(fn, LT_I64, v->row ? below(r, 40) : below(r, 3900));
   Scope s;
   if (chance(r, 20)) {
     vector_fold_axes(v, op, t);
@@ -176,6 +175,14 @@ static void vector_fold(VectorRandom *v) {
   v->strides = strides;
   restore(r, &s);
   keep(r, loop_result_of(fn, head, 0));
+}
+
+/* Some next to each other, over the same elements. */
+static void vector_folds(VectorRandom *v) {
+  RandomFn *r = &v->r;
+  u32 trips = chance(r, 80) ? r->n : loop_const_i(r->fn, LT_I64, v->row ? below(r, 40) : below(r, 3900));
+  u32 count = chance(r, 40) ? 1 + below(r, 5) : 1;
+  for (u32 i = 0; i < count; i++) vector_fold(v, trips);
 }
 
 static void vector_for(VectorRandom *v) {
@@ -223,7 +230,7 @@ static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
     v.row = loop_index_of(par, 0);
     u32 parts = 1 + below(r, 3);
     for (u32 i = 0; i < parts; i++) {
-      if (chance(r, 50)) vector_fold(&v);
+      if (chance(r, 50)) vector_folds(&v);
       else vector_for(&v);
       vector_body(&v, below(r, 3));
     }
