@@ -221,6 +221,9 @@ typedef struct ScheduleMark {
 } ScheduleMark;
 ScheduleMark schedule_mark(const Compiler *c);
 void schedule_forget(Compiler *c, ScheduleMark m);
+typedef VEC(u32) ValueStack;
+/* What a node that is computed again needs: its operands, and what carries the sizes in it. */
+void schedule_push_makers(Compiler *c, ValueStack *stack, NodeId n);
 PlanStep *schedule_step(Compiler *c, PlanOp op, u32 exit); /* exit NO_EXIT: that of the block */
 /* The slots of an exit's values as they are now; the first call decides. */
 void schedule_bind(Compiler *c, u32 exit);

@@ -88,6 +88,17 @@ bool unit_of_scan(Compiler *c, NodeId n, Unit *u) {
   return arg_int(&args[1], 0, &axis) && rule_axis(axis, x->rank, &u->axis, &err);
 }
 
+enum { SCAN_LONG = 256 };
+
+/* A long sum along the last axis: the eager kernel takes whole segments at a time, a loop of scalars waits for each element. */
+static bool scan_is_eager(Compiler *c, NodeId n, const Unit *u) {
+  const GraphNode *x = graph_node_at(c->g, n);
+  const ArrayType *t = value_type(c->g, node_result(c->g, n, 0));
+  i64 trips;
+  if (c->code->target != &target_mir || c->device || (x->op != OP_cumsum && x->op != OP_cumprod) || dtype_kind(t->dtype) != DK_FLOAT) return false;
+  return u->axis + 1 == u->rank && !u->reverse && size_hint(&c->g->sizes, u->dims[u->axis], &trips) && trips >= SCAN_LONG;
+}
+
 static bool index_lowers(Compiler *c, NodeId n) {
   IndexMap m;
   Graph *g = c->g;
@@ -118,7 +129,7 @@ static NodeClass classify(Compiler *c, NodeId n) {
   if (maker) return CLASS_point;
   if (x->op == OP_concat || x->op == OP_stack) return CLASS_join;
   if (op_info(x->op)->family == FAM_reduce) return reduce_lowers(c, n) ? CLASS_reduce : CLASS_extern;
-  if (op_info(x->op)->family == FAM_scan) return unit_of_scan(c, n, &scan) ? CLASS_scan : CLASS_extern;
+  if (op_info(x->op)->family == FAM_scan) return unit_of_scan(c, n, &scan) && !scan_is_eager(c, n, &scan) ? CLASS_scan : CLASS_extern;
   return element_lowers(c, n, &compute) ? CLASS_point : CLASS_extern;
 }
 

@@ -181,25 +181,35 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
   }                                                                                                                  \
   /* A segment's total, when it is whole, is the next element of the level above, whose result stands before         \
    * the next segment. */                                                                                            \
-  static inline __attribute__((unused)) T NAME##_scan_next(NAME##_scan *s, T x) {                                    \
-    T local = s->count[0] ? FN(s->local[0], x) : x;                                                                  \
-    T result = s->has_before[0] ? FN(s->before[0], local) : local;                                                   \
-    s->local[0] = local;                                                                                             \
-    if (++s->count[0] < SCAN_SEGMENT) return result;                                                                 \
-    T total = local;                                                                                                 \
-    u32 level = 0;                                                                                                   \
-    for (;; level++) { /* totals go up while they complete a segment */                                              \
+  static inline __attribute__((unused)) void NAME##_scan_up(NAME##_scan *s, T total) {                               \
+    for (u32 level = 0;; level++) { /* totals go up while they complete a segment */                                 \
       s->count[level] = 0;                                                                                           \
       u32 up = level + 1;                                                                                            \
-      if (up == SCAN_LEVELS) break;                                                                                  \
+      if (up == SCAN_LEVELS) return;                                                                                 \
       T l = s->count[up] ? FN(s->local[up], total) : total;                                                          \
       s->local[up] = l;                                                                                              \
       s->before[level] = s->has_before[up] ? FN(s->before[up], l) : l;                                               \
       s->has_before[level] = true;                                                                                   \
-      if (++s->count[up] < SCAN_SEGMENT) break;                                                                      \
+      if (++s->count[up] < SCAN_SEGMENT) return;                                                                     \
       total = l;                                                                                                     \
     }                                                                                                                \
+  }                                                                                                                  \
+  static inline __attribute__((unused)) T NAME##_scan_next(NAME##_scan *s, T x) {                                    \
+    T local = s->count[0] ? FN(s->local[0], x) : x;                                                                  \
+    T result = s->has_before[0] ? FN(s->before[0], local) : local;                                                   \
+    s->local[0] = local;                                                                                             \
+    if (++s->count[0] == SCAN_SEGMENT) NAME##_scan_up(s, local);                                                     \
     return result;                                                                                                   \
+  }                                                                                                                  \
+  /* A whole segment of consecutive elements, none of it begun; `out` may be `x`. */                                 \
+  static inline __attribute__((unused)) void NAME##_scan_segment(NAME##_scan *s, T *out, const T *x) {               \
+    T local[SCAN_SEGMENT], before = s->before[0];                                                                    \
+    local[0] = x[0];                                                                                                 \
+    _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) local[i] = FN(local[i - 1], x[i]);               \
+    if (s->has_before[0])                                                                                            \
+      _Pragma("GCC unroll 16") for (u32 i = 0; i < SCAN_SEGMENT; i++) out[i] = FN(before, local[i]);                 \
+    else memcpy(out, local, sizeof local);                                                                           \
+    NAME##_scan_up(s, local[SCAN_SEGMENT - 1]);                                                                      \
   }
 
 #endif

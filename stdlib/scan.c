@@ -24,8 +24,10 @@ SCAN_ORDER(mul_f64, f64, MUL)
     const T *x = xv;                                                                \
     kind##_##T##_scan s[COLUMNS];                                                   \
     for (i64 j = 0; j < c; j++) kind##_##T##_scan_start(&s[j]);                     \
-    for (i64 i = 0; i < n; i++, o += step, x += step)                               \
-      for (i64 j = 0; j < c; j++) o[j] = kind##_##T##_scan_next(&s[j], x[j]);       \
+    i64 i = 0;                                                                      \
+    for (; c == 1 && step == 1 && n - i >= SCAN_SEGMENT; i += SCAN_SEGMENT) kind##_##T##_scan_segment(&s[0], o + i, x + i); \
+    for (; i < n; i++)                                                              \
+      for (i64 j = 0; j < c; j++) o[i * step + j] = kind##_##T##_scan_next(&s[j], x[i * step + j]); \
   }
 ORDERED(add, f32)
 ORDERED(add, f64)

@@ -394,6 +394,52 @@ drop_index:
 
 /* ---- counting ------------------------------------------------------------------------------------ */
 
+/* Counts of several positions at a time, so that equal neighbours do not wait for each other; the tables are added in the end. */
+enum { COUNT_TABLES = 4, COUNT_BLOCK = 4096, COUNT_MOST = 4096 };
+
+static void count_runs(i64 *o, i64 bins, i64 *tables, const i64 *p, i64 n) {
+  if (!tables) {
+    for (i64 i = 0; i < n; i++) o[p[i]]++;
+    return;
+  }
+  i64 *a = tables, *b = a + bins, *c = b + bins, i = 0;
+  for (; i + COUNT_TABLES <= n; i += COUNT_TABLES) a[p[i]]++, b[p[i + 1]]++, c[p[i + 2]]++, o[p[i + 3]]++;
+  for (; i < n; i++) o[p[i]]++;
+}
+
+/* The positions that `x` counts, at least `*bins`; an error for one that is none. */
+static WeftStatus bins_of(Vm *vm, const Array *x, i64 *bins) {
+  const i64 *p = x->data;
+  const StripTable *strips = stdlib_of(vm)->strips;
+  for (i64 at = 0; at < x->size; at += COUNT_BLOCK) {
+    i64 least, most, n = x->size - at < COUNT_BLOCK ? x->size - at : COUNT_BLOCK;
+    strips->rows[REDUCE_MIN][DT_i64](&least, p + at, n, 1, n);
+    strips->rows[REDUCE_MAX][DT_i64](&most, p + at, n, 1, n);
+    for (i64 i = at; (least < 0 || most == INT64_MAX) && i < at + n; i++) { /* the first of them is named */
+      if (p[i] < 0) return vm_error(vm, EK_value, "bincount: x holds %lld, needs 0 or more", (long long)p[i]);
+      if (p[i] == INT64_MAX) return vm_error(vm, EK_limit, "bincount: x holds %lld", (long long)p[i]);
+    }
+    if (most >= *bins) *bins = most + 1;
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus count_all(Vm *vm, const Array *x, i64 bins, i64 *o) {
+  i64 *tables = NULL;
+  size_t bytes = (size_t)bins * (COUNT_TABLES - 1) * sizeof *tables;
+  if (bins <= COUNT_MOST && x->size / 8 > bins) {
+    tables = mem_alloc_zero(&vm->alloc, bytes);
+    if (!tables) return vm_error_memory(vm);
+  }
+  count_runs(o, bins, tables, x->data, x->size);
+  for (i64 i = 0; tables && i < (COUNT_TABLES - 1) * bins; i++) o[i % bins] += tables[i];
+  if (tables) mem_free(&vm->alloc, tables, bytes);
+  return WEFT_OK;
+}
+
+#define ADD_WEIGHTS(T) \
+  for (i64 i = 0; i < x->size; i++) ((T *)out->array->data)[p[i]] += ((const T *)weights.array->data)[i]
+
 WeftStatus eager_bincount(Vm *vm, Value *args, Value *out) {
   i64 least = 0;
   Value index, weights = value_hole();
@@ -416,25 +462,13 @@ WeftStatus eager_bincount(Vm *vm, Value *args, Value *out) {
   }
   const i64 *p = x->data;
   i64 n = least;
-  for (i64 i = 0; i < x->size && status == WEFT_OK; i++) {
-    if (p[i] < 0) status = vm_error(vm, EK_value, "bincount: x holds %lld, needs 0 or more", (long long)p[i]);
-    if (p[i] == INT64_MAX) status = vm_error(vm, EK_limit, "bincount: x holds %lld", (long long)p[i]);
-    else if (p[i] >= n) n = p[i] + 1;
-  }
+  if (status == WEFT_OK) status = bins_of(vm, x, &n);
   if (status == WEFT_OK) status = array_new_zero(vm, dtype, 1, &n, out);
   if (status == WEFT_OK) {
-    if (dtype == DT_i64) {
-      i64 *o = out->array->data;
-      for (i64 i = 0; i < x->size; i++) o[p[i]]++;
-    } else if (dtype == DT_f64) {
-      f64 *o = out->array->data;
-      const f64 *w = weights.array->data;
-      for (i64 i = 0; i < x->size; i++) o[p[i]] += w[i];
-    } else {
-      f32 *o = out->array->data;
-      const f32 *w = weights.array->data;
-      for (i64 i = 0; i < x->size; i++) o[p[i]] += w[i];
-    }
+    if (dtype == DT_f64) ADD_WEIGHTS(f64);
+    else if (dtype == DT_f32) ADD_WEIGHTS(f32);
+    else status = count_all(vm, x, n, out->array->data);
+    if (status != WEFT_OK) value_drop(vm, *out);
   }
   value_drop(vm, weights);
   value_drop(vm, index);
