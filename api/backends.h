@@ -1,4 +1,4 @@
-/* backends.h — backends that a host registers (see weft.h, WeftBackend): what weft.c needs of them. */
+/* backends.h — what a host registers (see weft.h, WeftBackend, WeftDevice): what weft.c needs of it. */
 #ifndef WEFT_API_BACKENDS_H
 #define WEFT_API_BACKENDS_H
 
@@ -6,5 +6,6 @@
 
 bool backends_add(WeftVM *w, const WeftBackend *given, size_t count) MUST_USE; /* false: memory, or not as weft.h says */
 void backends_free(WeftVM *w); /* behind the VM */
+bool device_add(WeftVM *w, const WeftDevice *d) MUST_USE; /* devices.c; NULL is fine. False: not as weft.h says */
 
 #endif

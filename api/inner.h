@@ -18,7 +18,7 @@ struct WeftValue {
   WeftValue *prev, *next; /* all that the host holds */
 };
 
-enum { HOST_BACKENDS = 8, HOST_DEVICES = 2 };
+enum { HOST_BACKENDS = 8 };
 
 struct WeftVM {
   HostMemory memory;

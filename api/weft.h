@@ -89,6 +89,21 @@ typedef struct WeftBackend { /* must live as long as the VM; run and release may
   void (*release)(void *context, void *code);
 } WeftBackend;
 
+/* ---- a device of the host ------------------------------------------------------------------------- */
+
+/* A place where arrays lie, beside "cpu" and "gpu": programs write to(x, "NAME") and device="NAME". Its memory is the host's;
+ * operations are done by the processor: arrays come there and results go back. What the copies get as `data` may lie inside
+ * of what alloc gave. Hooks must not call the VM. */
+typedef struct WeftDevice { /* must live as long as the VM */
+  size_t size;      /* sizeof(WeftDevice) */
+  const char *name; /* letters, digits, _ */
+  void *context;
+  void *(*alloc)(void *context, size_t bytes); /* NULL: refused. bytes is not 0 */
+  void (*free)(void *context, void *data, size_t bytes);
+  bool (*to_host)(void *context, const void *data, void *host, size_t bytes); /* copies that wait; false: failed */
+  bool (*from_host)(void *context, const void *host, void *data, size_t bytes);
+} WeftDevice;
+
 /* ---- a VM ------------------------------------------------------------------------------------- */
 
 typedef struct WeftOptions {
@@ -118,12 +133,14 @@ typedef struct WeftOptions {
   uint32_t threads; /* that share long loops over arrays, the VM's own among them; results do not depend on it. 0: one per processor */
   const WeftBackend *backends; /* the host's */
   size_t backend_count;        /* at most 8 */
+  const WeftDevice *own_device; /* the host's, or NULL */
+  const char *device;          /* where zeros, arange and all else that takes device= makes arrays: "cpu", "gpu", or the name of own_device; NULL: "cpu" */
 } WeftOptions;
 
-#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, NULL, NULL, NULL, 0, 0, NULL, 0}
+#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL}
 
-/* options may be NULL. NULL when memory was refused, `backend` or `force` is unknown, `cpu` is unknown or beyond this
- * processor, or one of `backends` is incomplete, has a name that is taken, or is one too many. */
+/* options may be NULL. NULL when memory was refused, `backend`, `device` or `force` is unknown, `cpu` is unknown or beyond this
+ * processor, or `own_device` or one of `backends` is incomplete, has a name that is taken, or is one too many. */
 WEFT_API WeftVM *weft_new(const WeftOptions *options);
 /* Values still held by the host become invalid. vm may be NULL. */
 WEFT_API void weft_free(WeftVM *vm);
@@ -134,6 +151,8 @@ WEFT_API const char *weft_version(void); /* "0.1.0" */
 WEFT_API void weft_interrupt(WeftVM *vm);
 /* Limits from here on; the meanings of WeftOptions. */
 WEFT_API void weft_set_limits(WeftVM *vm, uint64_t memory, uint64_t fuel, double deadline);
+/* Another default device from here on, as WeftOptions.device. WEFT_MISUSE: there is none of that name, or a program runs. */
+WEFT_API WeftStatus weft_set_device(WeftVM *vm, const char *name);
 /* What args() gives. The strings must live as long as the VM. */
 WEFT_API void weft_set_args(WeftVM *vm, int argc, char **argv);
 /* -1, or the code that the program gave to exit(n). */

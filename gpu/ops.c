@@ -139,71 +139,16 @@ static WeftStatus number_here(Vm *vm, Value v, Value *out) {
   return WEFT_OK;
 }
 
-static bool lies_here(Value v) {
-  if (v.kind == V_ARRAY) return array_device(v.array) == DEV_CPU && array_rank(v.array) > 0;
-  for (u32 i = 0; v.kind == V_LIST && i < v.list->count; i++)
-    if (lies_here(v.list->items[i])) return true; /* as deep as arguments of operations are */
-  return false;
-}
-
-/* ---- on the processor -------------------------------------------------------------------------------------- */
-
-/* A value with its arrays brought to the processor, or taken to the device (numbers stay). *out owned. */
-static WeftStatus moved(Vm *vm, Value v, u32 device, Value *out) {
-  *out = value_hole();
-  if (v.kind == V_LIST) {
-    if (!list_new(vm, v.list->count, out)) return WEFT_ERROR;
-    for (u32 i = 0; i < v.list->count; i++) {
-      Value item;
-      if (moved(vm, v.list->items[i], device, &item) != WEFT_OK) goto fail; /* lists in arguments of operations are flat */
-      if (!list_push(vm, out, item)) goto fail; /* consumes the item */
-    }
-    return WEFT_OK;
-  }
-  if (v.kind != V_ARRAY || array_device(v.array) == device || (device != DEV_CPU && array_rank(v.array) == 0)) {
-    *out = value_keep(v);
-    return WEFT_OK;
-  }
-  Value args[2] = {v, value_hole()};
-  if (!text_new(vm, device == DEV_CPU ? "cpu" : "gpu", 3, &args[1])) return WEFT_ERROR;
-  WeftStatus status = vm->ops[OP_to].eager(vm, args, out);
-  value_drop(vm, args[1]);
-  return status;
-fail:
-  value_drop(vm, *out);
-  *out = value_hole();
-  return WEFT_ERROR;
-}
-
-/* What has no kernel, and what a check has refused: the eager kernel of the processor does it, or raises its error. */
-static WeftStatus op_here(Vm *vm, u32 op, Value *args, Value *out) {
-  const OpInfo *info = op_info(op);
-  Value here[OP_MAX_PARAMS], result = value_hole();
-  u32 made = 0;
-  WeftStatus status = WEFT_OK;
-  for (; made < info->nparams && status == WEFT_OK; made++) status = moved(vm, args[made], DEV_CPU, &here[made]);
-  if (status == WEFT_OK && !vm->ops[op].eager) status = vm_error(vm, EK_unsupported, "%s: not supported", info->name);
-  if (status == WEFT_OK) status = vm->ops[op].eager(vm, here, &result);
-  for (u32 i = 0; i < made; i++) value_drop(vm, here[i]);
-  if (status != WEFT_OK) return WEFT_ERROR;
-  status = moved(vm, result, DEV_GPU, out);
-  value_drop(vm, result);
-  return status;
-}
-
 WeftStatus device_op(Vm *vm, u32 op, Value *args, Value *out) {
   const OpInfo *info = op_info(op);
   Device *d = device_of(vm);
   if (!d) return WEFT_ERROR;
   if (op == OP_to || info->family == FAM_control) return vm->ops[op].eager(vm, args, out);
-  if (d->op_depth) return op_here(vm, op, args, out);
+  if (d->op_depth) return op_by_processor(vm, op, args, DEV_GPU, out); /* what has no kernel, and what a check has refused */
   Value held[OP_MAX_PARAMS], fn;
   u32 taken = 0, count = 0;
   WeftStatus status = WEFT_OK;
-  for (u32 i = 0; i < info->nparams; i++)
-    if (lies_here(args[i]))
-      return vm_error(vm, EK_value, "%s: the operands lie on different devices: %.*s is on the cpu, another on the gpu; to(x, device) moves one",
-                      info->name, (int)info->params[i].len, info->params[i].name);
+  if (op_one_device(vm, op, args, DEV_GPU) != WEFT_OK) return WEFT_ERROR;
   Buf text;
   buf_init(&text, &vm->alloc);
   put_fn(vm, op, args, &taken, &text);

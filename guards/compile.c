@@ -506,6 +506,12 @@ static void describe_tag(u8 kind, u64 word, u64 mask, Buf *out) {
   else buf_puts(out, value_type_name(v));
 }
 
+static void describe_ambient(const Vm *vm, u64 word, Buf *out) {
+  u32 device = (u32)(word >> AMBIENT_DEVICE) & 0xff, tapes = (u32)(word & AMBIENT_TAPE);
+  buf_printf(out, "device %s", device < DEVICE_MAX && vm->device_names[device] ? vm->device_names[device] : "?");
+  if (tapes) buf_printf(out, " under %u tape%s", tapes, tapes == 1 ? "" : "s");
+}
+
 static void describe_num(Value v, Buf *out) {
   switch (dtype_kind(v.dtype)) {
     case DK_BOOL: buf_puts(out, v.i ? "true" : "false"); return;
@@ -648,8 +654,8 @@ bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, Guar
       there = false;
       break;
     case GUARD_ambient:
-      buf_printf(&want, "%llx", (unsigned long long)x->word);
-      buf_printf(&got, "%llx", (unsigned long long)vm->ambient);
+      describe_ambient(vm, x->word, &want);
+      describe_ambient(vm, vm->ambient, &got);
       break;
     case GUARD_ident:
       buf_puts(&want, x->rel == REL_eq ? "one object" : "two objects");

@@ -125,9 +125,7 @@ WeftStatus args_dtype(Vm *vm, u32 op, u32 param, Value v, u32 *out) {
 WeftStatus args_device(Vm *vm, u32 op, u32 param, Value v) {
   if (!args_given(v)) return WEFT_OK;
   if (v.kind != V_TEXT) return args_error(vm, op, param, v, "text");
-  if (strcmp(v.text->data, "cpu") == 0) return WEFT_OK;
-  if (strcmp(v.text->data, "gpu") == 0)
-    return vm_error(vm, EK_unsupported, "%s: not supported: device \"gpu\" here; to(x, \"gpu\") moves an array there", op_name(op));
+  if (device_by_name(vm, v.text->data) < DEVICE_MAX) return WEFT_OK; /* op_called takes the array there */
   return vm_error(vm, EK_value, "%s: there is no device \"%s\"", op_name(op), v.text->data);
 }
 

@@ -458,17 +458,24 @@ fail:
 }
 
 WeftStatus eager_to(Vm *vm, Value *args, Value *out) {
-  static const char *const words[] = {"cpu", "gpu", NULL};
   u32 device = DEV_CPU;
   if (!value_is_numeric(args[0])) return args_error(vm, OP_to, 0, args[0], "an array");
-  TRY(args_choice(vm, OP_to, 1, args[1], words, &device));
+  TRY(args_choice(vm, OP_to, 1, args[1], vm->device_names, &device));
   u32 from = args[0].kind == V_ARRAY ? array_device(args[0].array) : DEV_CPU;
   if (from == device) {
     *out = strong(value_keep(args[0]));
     return WEFT_OK;
   }
+  if (from != DEV_CPU && device != DEV_CPU) { /* by way of the processor */
+    Value here;
+    TRY(array_from_device(vm, args[0].array, &here));
+    Value again[2] = {here, args[1]};
+    WeftStatus moved = eager_to(vm, again, out);
+    value_drop(vm, here);
+    return moved;
+  }
   const DeviceHooks *hooks = vm->devices[device == DEV_CPU ? from : device];
-  if (!hooks) return vm_error(vm, EK_unsupported, "to: not supported: there is no device \"%s\" here", words[device]);
+  if (!hooks) return vm_error(vm, EK_unsupported, "to: not supported: there is no device \"%s\" here", vm->device_names[device]);
   Value box, dense;
   TRY(boxed(vm, args[0], &box));
   Array *a = box.array;

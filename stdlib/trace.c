@@ -25,12 +25,11 @@ static WeftStatus wrap(Vm *vm, u32 op, TransformKind kind, Value *args, Value se
 WeftStatus eager_eager(Vm *vm, Value *args, Value *out) { return wrap(vm, OP_eager, TF_eager, args, value_nil(), out); }
 
 WeftStatus eager_jit(Vm *vm, Value *args, Value *out) {
-  static const char *const devices[] = {"cpu", "gpu", NULL};
   Value settings;
   bool whole = false;
   u32 device = 0;
   TRY(args_bool(vm, OP_jit, 1, args[1], &whole));
-  if (args_given(args[2])) TRY(args_choice(vm, OP_jit, 2, args[2], devices, &device));
+  if (args_given(args[2])) TRY(args_choice(vm, OP_jit, 2, args[2], vm->device_names, &device));
   if (!list_new(vm, 2, &settings)) return WEFT_ERROR;
   if (!list_push(vm, &settings, value_bool(whole)) || !list_push(vm, &settings, args_given(args[2]) ? value_keep(args[2]) : value_nil())) {
     value_drop(vm, settings);

@@ -325,6 +325,17 @@ static u32 reason_of_effect(u32 op) {
   }
 }
 
+/* Does it make an array on a device? That is the interpreter's. */
+static bool made_elsewhere(Recorder *r, u32 op, const Av *params) {
+  u32 at = op_device_param(r->vm, op);
+  Value name;
+  if (at == UINT32_MAX) return false;
+  bool given = params[at] && av_at(r, params[at])->kind != AV_HOLE;
+  if (given && av_const_value(r, params[at], &name) && name.kind == V_NIL) given = false;
+  if (!given) return device_default(r->vm) != DEV_CPU && !op_follows(op);
+  return op_follows(op) || !av_const_value(r, params[at], &name) || name.kind != V_TEXT || strcmp(name.text->data, r->vm->device_names[DEV_CPU]) != 0;
+}
+
 static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   ConstructFn construct = r->tracer->constructs[op];
   if (construct) return construct(r, op, params, out);
@@ -380,6 +391,7 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     }
     default: break;
   }
+  if (made_elsewhere(r, op, params)) return rec_stuck(r, REASON_device_mix, "%s: an array on a device", op_name(op));
   if (op_info(op)->family == FAM_io || op_info(op)->effect == EFF_io || op_info(op)->effect == EFF_state)
     return rec_stuck(r, reason_of_effect(op), "%s", op_name(op));
   return rec_op(r, op, params, out);

@@ -11,7 +11,7 @@
 enum { ARRAY_MAX_RANK = 16, ARRAY_INLINE_MAX = 512, STORAGE_ALIGN = 64 };
 #define ARRAY_MAX_SIZE ((i64)1 << 62) /* exclusive */
 
-typedef enum DeviceId { DEV_CPU = 0, DEV_GPU = 1 /* further ids: devices a host registered */ } DeviceId;
+typedef enum DeviceId { DEV_CPU = 0, DEV_GPU = 1, DEV_HOST = 2 /* the one that a host registered */ } DeviceId;
 
 /* Layout classes, cheapest first. Sizes-1 axes do not count.
  * DENSE: row-major without gaps. ROWS: last stride 1, outer strides free. STRIDED: any non-zero strides.

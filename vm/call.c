@@ -211,14 +211,14 @@ WeftStatus call_builtin(Vm *vm, u32 op, Value *args, u32 count, Value *out) {
     bool plain = true;
     for (u32 k = 0; k < count; k++) plain &= !info->params[k].rest && !info->params[k].keyword_only;
     if (plain) {
-      status = vm_op(vm, op, args, out);
+      status = op_called(vm, op, args, out);
       drop_run(vm, args, count);
       return status;
     }
   }
   Value params[OP_MAX_PARAMS];
   if (bind_builtin(vm, op, (Args){args, NULL, count}, params) != WEFT_OK) return WEFT_ERROR;
-  status = vm_op(vm, op, params, out);
+  status = op_called(vm, op, params, out);
   drop_run(vm, params, info->nparams);
   return status;
 }
@@ -285,7 +285,7 @@ WeftStatus call_native(Vm *vm, Value fn, Args args, Value *out) {
     Value params[OP_MAX_PARAMS];
     if (!args.names) return call_builtin(vm, fn.fn->op, args.values, args.count, out);
     if (bind_builtin(vm, fn.fn->op, args, params) != WEFT_OK) return WEFT_ERROR;
-    status = vm_op(vm, fn.fn->op, params, out);
+    status = op_called(vm, fn.fn->op, params, out);
     drop_run(vm, params, vm->op_table[fn.fn->op].nparams);
     return status;
   } else if (fn.fn->kind == FN_HOST) {

@@ -61,7 +61,7 @@ static WeftStatus reversed_axes(Vm *vm, Value obj, Value *out) {
 }
 
 static WeftStatus device_text(Vm *vm, Value v, Value *out) {
-  const char *name = v.kind == V_ARRAY && array_device(v.array) != DEV_CPU ? "gpu" : "cpu";
+  const char *name = vm->device_names[v.kind == V_ARRAY ? array_device(v.array) : DEV_CPU];
   return text_new(vm, name, strlen(name), out) ? WEFT_OK : WEFT_ERROR;
 }
 

@@ -45,6 +45,8 @@ Vm *vm_new(const VmOptions *options) {
   tunables_default(&vm->tunables);
   vm->kept.most = options && options->keep ? options->keep : keep_default();
   vm->op_table = op_info(0);
+  vm->device_names[DEV_CPU] = "cpu";
+  vm->device_names[DEV_GPU] = "gpu";
   vm_poll_reset(vm);
   if (names_init(&vm->names, &vm->alloc) != WEFT_OK || sources_init(&vm->sources, &vm->alloc) != WEFT_OK ||
       !stack_init(vm) || !intern_known(vm) || !take_out(vm)) {

@@ -149,7 +149,10 @@ enum {
 
 enum { SMALL_STEP = 32, SMALL_CLASSES = 29 }; /* vm/alloc.h: objects of up to 896 bytes */
 
-enum { AMBIENT_TAPE = 0xff /* number of active gradient tapes */ };
+enum {
+  AMBIENT_TAPE = 0xff,  /* number of active gradient tapes */
+  AMBIENT_DEVICE = 8    /* from this bit on, 8 of them: the default device */
+};
 
 /* ---- the VM ----------------------------------------------------------------------------------- */
 
@@ -202,6 +205,7 @@ struct Vm {
   void *tape_state;
   const DeviceHooks *devices[DEVICE_MAX];
   void *device_state[DEVICE_MAX];
+  const char *device_names[DEVICE_MAX]; /* borrowed; NULL behind the last */
   u64 random_key, random_counter; /* the global random stream: its seed, and the number of the next draw */
   void *stdlib_state; /* library handles … */
   void (*closers[8])(Vm *vm); /* called by vm_free, last first, before anything is freed */
@@ -356,5 +360,7 @@ WeftStatus vm_write(Vm *vm, const char *text, size_t len) MUST_USE;
 
 /* Truth of a condition; error that says to use any/all. */
 WeftStatus vm_truth(Vm *vm, Value v, bool *out) MUST_USE;
+
+#include "vm/elsewhere.h"
 
 #endif

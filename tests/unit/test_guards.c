@@ -311,7 +311,7 @@ static void ambient_and_identity(void **state) {
   expect_miss(f, p, "arg0 is not arg1   wanted two objects, got one");
   arg(f, 1, "ref(1)");
   f->vm->ambient ^= 4;
-  expect_miss(f, p, "ambient   wanted 0, got 4");
+  expect_miss(f, p, "ambient   wanted device cpu, got device cpu under 4 tapes");
   f->vm->ambient ^= 4;
   guard_prog_free(f->vm, p);
 }

@@ -406,6 +406,214 @@ static void A25_a_host_backend_that_is_wrong_or_scribbles_is_caught(void **state
   assert_null(with(&b, "verify:verify", 0));
 }
 
+/* ---- a device of the host --------------------------------------------------------------------------------- */
+
+typedef struct Mock {
+  long blocks, copies, fail_after; /* fail_after: copies until one fails; -1: none does */
+} Mock;
+
+static void *mock_alloc(void *context, size_t bytes) {
+  ((Mock *)context)->blocks++;
+  return bytes > 1 << 20 ? (((Mock *)context)->blocks--, NULL) : malloc(bytes);
+}
+
+static void mock_free(void *context, void *data, size_t bytes) {
+  (void)bytes;
+  ((Mock *)context)->blocks--;
+  free(data);
+}
+
+static bool mock_copy(Mock *m, void *to, const void *from, size_t bytes) {
+  if (m->fail_after >= 0 && m->fail_after-- == 0) {
+    m->fail_after = 0;
+    return false;
+  }
+  m->copies++;
+  memcpy(to, from, bytes);
+  return true;
+}
+static bool mock_to_host(void *context, const void *data, void *host, size_t bytes) { return mock_copy(context, host, data, bytes); }
+static bool mock_from_host(void *context, const void *host, void *data, size_t bytes) { return mock_copy(context, data, host, bytes); }
+
+static WeftDevice mock_device(Mock *m) {
+  *m = (Mock){.fail_after = -1};
+  return (WeftDevice){sizeof(WeftDevice), "mock", m, mock_alloc, mock_free, mock_to_host, mock_from_host};
+}
+
+static WeftVM *with_device(const WeftDevice *d, const char *device, const char *backend, int hot) {
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  o.own_device = d;
+  o.device = device;
+  o.backend = backend;
+  o.hot = hot;
+  return weft_new(&o);
+}
+
+static const char *const tiers[] = {"eager", "interp", "loops", "mir", "verify"};
+enum { TIERS = sizeof tiers / sizeof tiers[0] };
+
+static void E10_a_device_of_the_host_holds_arrays(void **state) {
+  (void)state;
+  for (int i = 0; i < TIERS; i++) {
+    Mock m;
+    WeftDevice d = mock_device(&m);
+    WeftVM *vm = with_device(&d, NULL, tiers[i], 0);
+    assert_non_null(vm);
+    run(vm, "let x = to(arange(6.0), \"mock\")\nfn f(x) = sum(x * 2 + 1)\nfn g(x, y) = (x * y, x[1:3], x.T, stack((x, y)))");
+    gives(vm, "(x.device, (x * 2).device, x[2:4].device, to(x, \"cpu\").device)", "(\"mock\", \"mock\", \"mock\", \"cpu\")");
+    gives(vm, "(f(x), f(to(arange(3.0), \"mock\")), f(arange(3.0)), x)", "(36.0, 9.0, 9.0, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])");
+    gives(vm, "let r = g(x, x + 1); (r[0].device, r[0], r[1], sum(r[3]))", "(\"mock\", [0.0, 2.0, 6.0, 12.0, 20.0, 30.0], [1.0, 2.0], 36.0)");
+    gives(vm, "(zeros(2, device=\"mock\").device, zeros_like(x).device, zeros_like(x, device=\"cpu\").device)", "(\"mock\", \"mock\", \"cpu\")");
+    gives(vm, "let y = jit(x => x + 1, device=\"mock\")(arange(2.0)); (y.device, y)", "(\"mock\", [1.0, 2.0])");
+    raises(vm, "x + arange(6.0)", "value", "the operands lie on different devices");
+    raises(vm, "x[7]", "index", "7");
+    raises(vm, "to(ones(1000000), \"mock\")", "limit", "the device mock has no memory");
+    raises(vm, "to(x, \"tpu\")", "value", "\"cpu\", \"gpu\" or \"mock\"");
+    m.fail_after = 0;
+    raises(vm, "x + 1", "host", "the device mock failed");
+    m.fail_after = -1;
+    gives(vm, "f(x)", "36.0");
+    weft_free(vm);
+    assert_true(m.blocks == 0);
+    assert_true(m.copies > 0);
+  }
+}
+
+static void A13_the_default_device_is_one_recompile_and_back_is_a_hit(void **state) {
+  (void)state;
+  for (int i = 0; i < TIERS; i++) {
+    Mock m;
+    WeftDevice d = mock_device(&m);
+    WeftVM *vm = with_device(&d, "mock", tiers[i], 0);
+    bool compiles = i > 0;
+    assert_non_null(vm);
+    gives(vm, "(zeros(2).device, arange(3).device, full(2, 7).device, ones_like([1]).device, [1, 2].device, zeros(2, device=\"cpu\").device)",
+          "(\"mock\", \"mock\", \"mock\", \"cpu\", \"cpu\", \"cpu\")");
+    run(vm, "let c = [1.0, 2.0]\nlet p = to(c, \"mock\")\nfn f(x) = sum(x * 2 + 1)\nfn g(x) = sum(x + ones(2))");
+    gives(vm, "(f(c), g(p))", "(8.0, 5.0)");
+    assert_int_equal(weft_set_device(vm, "cpu"), WEFT_OK);
+    double before = counter(vm, "recompiles");
+    gives(vm, "(f(c), zeros(2).device)", "(8.0, \"cpu\")");
+    assert_true(counter(vm, "recompiles") == before + compiles);
+    gives(vm, "g(c)", "5.0");
+    assert_int_equal(weft_set_device(vm, "mock"), WEFT_OK);
+    before = counter(vm, "recompiles");
+    gives(vm, "(f(c), g(p))", "(8.0, 5.0)");
+    assert_true(counter(vm, "recompiles") == before);
+    assert_int_equal(weft_set_device(vm, "tpu"), WEFT_MISUSE);
+    weft_free(vm);
+    assert_true(m.blocks == 0);
+  }
+  Mock m;
+  WeftDevice d = mock_device(&m);
+  assert_null(with_device(&d, "tpu", NULL, 0));
+  d.name = "gpu";
+  assert_null(with_device(&d, NULL, NULL, 0));
+  d.name = "mock";
+  d.to_host = NULL;
+  assert_null(with_device(&d, NULL, NULL, 0));
+}
+
+/* jit(device=) moves arguments: another device of theirs is one recompile, and back is a hit. */
+static void A13_jit_with_a_device_is_one_recompile_and_back_is_a_hit(void **state) {
+  Mock m;
+  WeftDevice d = mock_device(&m);
+  WeftVM *vm = with_device(&d, NULL, "mir", -1);
+  (void)state;
+  run(vm, "let c = [1.0, 2.0]\nfn f(x) = sum(x * 2 + 1)\nlet here = jit(f, device=\"cpu\")\nlet there = jit(f, device=\"mock\")");
+  gives(vm, "(here(c), trace.stats(f).compiles, trace.stats(f).recompiles)", "(8.0, 1, 0)");
+  gives(vm, "(there(c), trace.stats(f).compiles, trace.stats(f).recompiles)", "(8.0, 2, 1)");
+  gives(vm, "(here(c), there(c), here(c), trace.stats(f).compiles)", "(8.0, 8.0, 8.0, 2)");
+  weft_free(vm);
+}
+
+/* On a tape and under eager(f) the interpreter runs: what was compiled stays, and is found again behind them. The state of the
+ * generator is read and written, not relied on. Transforms are part of what is traced: each is a function of its own. */
+static void A13_other_modes_compile_nothing_and_back_is_a_hit(void **state) {
+  WeftVM *vm = with_device(NULL, NULL, "mir", -1);
+  (void)state;
+  run(vm, "let c = [1.0, 2.0]\nfn f(x) = sum(x * x + 1)\nfn noisy(x) { if len(x) == 9 { print(x) }; f(x) }\nfn r(x) = sum(x + rand(2))\nfor k in 0..40 { f(c); r(c) }");
+  double compiles = counter(vm, "compiles");
+  gives(vm, "(f(c), trace.stats(f).recompiles)", "(7.0, 0)");
+  gives(vm, "(eager(f)(c), f(c), trace.stats(f).compiles)", "(7.0, 7.0, 1)");
+  gives(vm, "(grad(x => { let y = f(x); if len(x) == 3 { print(y) }; y })(c), f(c), trace.stats(f).compiles)", "([2.0, 4.0], 7.0, 1)");
+  gives(vm, "seed(3); let a = r(c); seed(3); (r(c) == a, trace.stats(r).compiles, trace.stats(r).recompiles)", "(true, 1, 0)");
+  assert_true(counter(vm, "compiles") <= compiles + 4);
+  weft_free(vm);
+}
+
+/* ---- guards of what only a host can change ------------------------------------------------------------------- */
+
+/* f was compiled for `first`; `other` differs by one property: one recompile whose reason has `why`, then all are hits. */
+static void changes(WeftVM *vm, const char *what, const char *first, const char *other, const char *why) {
+  char text[256];
+  run(vm, first);
+  run(vm, first);
+  double compiled = counter(vm, "compiles"), recompiled = counter(vm, "recompiles");
+  run(vm, other);
+  if (counter(vm, "recompiles") != recompiled + 1) fail_msg("%s: %g recompiles", what, counter(vm, "recompiles") - recompiled);
+  snprintf(text, sizeof text, "%s", weft_dump(vm, NULL, "why"));
+  if (!strstr(text, why)) fail_msg("%s: %s", what, text);
+  run(vm, first);
+  run(vm, other);
+  if (counter(vm, "compiles") != compiled + 1) fail_msg("%s: compiles again", what);
+}
+
+static uint64_t one_word(void *object) { return *(uint64_t *)object; }
+
+static void B2_what_a_host_changes_is_one_recompile_and_the_reason_names_it(void **state) {
+  static const WeftHandleType plain = {.size = sizeof plain, .name = "plain"}, other = {.size = sizeof other, .name = "other"},
+                              watched = {.size = sizeof watched, .name = "watched", .guard = one_word};
+  Mock m;
+  WeftDevice d = mock_device(&m);
+  WeftVM *vm = with_device(&d, NULL, "mir", 0);
+  WeftValue *h = NULL, *fields = NULL, *one = NULL;
+  uint64_t word = 1;
+  const char *key = "scale";
+  (void)state;
+  run(vm, "let c = [1.0, 2.0, 3.0, 4.0]\nlet p = to(c, \"mock\")\nfn f(x) = sum(x * 2 + 1)\nfn g(x) = x * 2 + 1\nfn of(h, x) = sum(x * h.scale)\n");
+  changes(vm, "device", "g(c)", "g(p)", "type(x), wanted f64 of rank 1, got f64 of rank 1 on device 2");
+  run(vm, "f(c)");
+  double recompiles = counter(vm, "recompiles"); /* one graph serves all layouts: kernels read strides */
+  run(vm, "f(c[::2]); f(c[::-1]); f(broadcast_to([1.0], (4,))); f(reshape(c, (2, 2)).T[0])");
+  assert_true(counter(vm, "recompiles") == recompiles);
+  run(vm, "f(c)");
+  assert_int_equal(weft_set_device(vm, "mock"), WEFT_OK);
+  run(vm, "f(c)");
+  assert_true(counter(vm, "recompiles") == recompiles + 1);
+  if (!strstr(weft_dump(vm, NULL, "why"), "ambient, wanted device cpu, got device mock")) fail_msg("%s", weft_dump(vm, NULL, "why"));
+  assert_int_equal(weft_set_device(vm, "cpu"), WEFT_OK);
+  /* objects of the host */
+  assert_int_equal(weft_float(vm, 2, &one), WEFT_OK);
+  assert_int_equal(weft_record(vm, &key, &one, 1, &fields), WEFT_OK);
+  static const struct {
+    const char *name;
+    const WeftHandleType *type;
+  } made[] = {{"a", &plain}, {"b", &plain}, {"o", &other}, {"w", &watched}};
+  for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+    assert_int_equal(weft_handle(vm, made[i].type, &word, fields, &h), WEFT_OK);
+    assert_int_equal(weft_set_global(vm, made[i].name, h), WEFT_OK);
+    weft_release(vm, h);
+  }
+  run(vm, "fn of2(h, x) = sum(x * h.scale)\nof(a, c)");
+  recompiles = counter(vm, "recompiles");
+  run(vm, "of(b, c)"); /* another object of the same type */
+  assert_true(counter(vm, "recompiles") == recompiles);
+  changes(vm, "object's type", "of(a, c)", "of(o, c)", "h");
+  run(vm, "of2(w, c)");
+  word = 2;
+  recompiles = counter(vm, "recompiles");
+  run(vm, "of2(w, c)");
+  assert_true(counter(vm, "recompiles") == recompiles + 1);
+  if (!strstr(weft_dump(vm, NULL, "why"), "host")) fail_msg("%s", weft_dump(vm, NULL, "why"));
+  word = 1;
+  run(vm, "of2(w, c)");
+  assert_true(counter(vm, "recompiles") == recompiles + 1);
+  weft_release(vm, fields);
+  weft_release(vm, one);
+  weft_free(vm);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(A23_a_logging_backend_sees_graphs_and_inputs_in_order),
@@ -416,6 +624,11 @@ int main(void) {
       cmocka_unit_test(A23_memory_that_is_refused_is_reported),
       cmocka_unit_test(A23_a_host_that_breaks_the_rules_is_told),
       cmocka_unit_test(A24_what_a_host_says_is_told_apart),
+      cmocka_unit_test(E10_a_device_of_the_host_holds_arrays),
+      cmocka_unit_test(A13_the_default_device_is_one_recompile_and_back_is_a_hit),
+      cmocka_unit_test(A13_jit_with_a_device_is_one_recompile_and_back_is_a_hit),
+      cmocka_unit_test(A13_other_modes_compile_nothing_and_back_is_a_hit),
+      cmocka_unit_test(B2_what_a_host_changes_is_one_recompile_and_the_reason_names_it),
       cmocka_unit_test(A25_a_host_backend_that_is_wrong_or_scribbles_is_caught),
   };
   return cmocka_run_group_tests_name("hosts", tests, NULL, NULL);

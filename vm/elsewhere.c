@@ -1,0 +1,102 @@
+/* elsewhere.c — devices by name, and operations on their arrays that the processor does (see elsewhere.h). */
+#include "vm/elsewhere.h"
+
+#include <string.h>
+
+u32 device_by_name(const Vm *vm, const char *name) {
+  u32 d = 0;
+  while (d < DEVICE_MAX && !(vm->device_names[d] && strcmp(vm->device_names[d], name) == 0)) d++;
+  return d;
+}
+
+u32 op_device_param(const Vm *vm, u32 op) {
+  const OpInfo *info = &vm->op_table[op];
+  if (info->family != FAM_make || op == OP_to) return UINT32_MAX;
+  for (u32 i = info->nparams; i-- > 0;)
+    if (info->params[i].len == 6 && memcmp(info->params[i].name, "device", 6) == 0) return i;
+  return UINT32_MAX;
+}
+
+bool op_follows(u32 op) { return op == OP_zeros_like || op == OP_ones_like || op == OP_full_like; }
+
+/* A value with its arrays brought to the processor, or taken to the device (numbers stay). *out owned. */
+static WeftStatus moved(Vm *vm, Value v, u32 device, Value *out) {
+  *out = value_hole();
+  if (v.kind == V_LIST) {
+    if (!list_new(vm, v.list->count, out)) return WEFT_ERROR;
+    for (u32 i = 0; i < v.list->count; i++) {
+      Value item;
+      if (moved(vm, v.list->items[i], device, &item) != WEFT_OK) goto fail; /* lists in arguments of operations are flat */
+      if (!list_push(vm, out, item)) goto fail; /* consumes the item */
+    }
+    return WEFT_OK;
+  }
+  if (v.kind != V_ARRAY || array_device(v.array) == device || (device != DEV_CPU && array_rank(v.array) == 0)) {
+    *out = value_keep(v);
+    return WEFT_OK;
+  }
+  Value args[2] = {v, value_hole()};
+  const char *name = vm->device_names[device];
+  if (!text_new(vm, name, strlen(name), &args[1])) return WEFT_ERROR;
+  WeftStatus status = vm->ops[OP_to].eager(vm, args, out);
+  value_drop(vm, args[1]);
+  return status;
+fail:
+  value_drop(vm, *out);
+  *out = value_hole();
+  return WEFT_ERROR;
+}
+
+WeftStatus op_called(Vm *vm, u32 op, Value *args, Value *out) {
+  WeftStatus status = vm_op(vm, op, args, out);
+  if (LIKELY(vm->op_table[op].family != FAM_make) || status != WEFT_OK || out->kind != V_ARRAY) return status;
+  u32 param = op_device_param(vm, op), device = device_default(vm);
+  if (param == UINT32_MAX) return WEFT_OK;
+  if (args[param].kind == V_TEXT) device = device_by_name(vm, args[param].text->data);
+  else if (op_follows(op)) return WEFT_OK;
+  if (LIKELY(device == array_device(out->array))) return WEFT_OK;
+  Value made = *out;
+  status = moved(vm, made, device, out);
+  value_drop(vm, made);
+  return status;
+}
+
+WeftStatus op_by_processor(Vm *vm, u32 op, Value *args, u32 device, Value *out) {
+  const OpInfo *info = &vm->op_table[op];
+  Value here[OP_MAX_PARAMS], result = value_hole();
+  u32 made = 0, param = op_device_param(vm, op);
+  WeftStatus status = WEFT_OK;
+  for (; made < info->nparams && status == WEFT_OK; made++) status = moved(vm, args[made], DEV_CPU, &here[made]);
+  if (status == WEFT_OK && !vm->ops[op].eager) status = vm_error(vm, EK_unsupported, "%s: not supported", info->name);
+  if (status == WEFT_OK) status = vm->ops[op].eager(vm, here, &result);
+  for (u32 i = 0; i < made; i++) value_drop(vm, here[i]);
+  if (status != WEFT_OK) return WEFT_ERROR;
+  if (param != UINT32_MAX && args[param].kind == V_TEXT) { /* whoever called says where it goes */
+    *out = result;
+    return WEFT_OK;
+  }
+  status = moved(vm, result, device, out);
+  value_drop(vm, result);
+  return status;
+}
+
+/* The device of an array in v that lies neither there nor everywhere; DEVICE_MAX: there is none. */
+static u32 stranger(Value v, u32 device) {
+  if (v.kind == V_ARRAY) return array_device(v.array) != device && array_rank(v.array) > 0 ? array_device(v.array) : DEVICE_MAX;
+  for (u32 i = 0; v.kind == V_LIST && i < v.list->count; i++) { /* as deep as arguments of operations are */
+    u32 other = stranger(v.list->items[i], device);
+    if (other < DEVICE_MAX) return other;
+  }
+  return DEVICE_MAX;
+}
+
+WeftStatus op_one_device(Vm *vm, u32 op, const Value *args, u32 device) {
+  const OpInfo *info = &vm->op_table[op];
+  for (u32 i = 0; i < info->nparams; i++) {
+    u32 other = stranger(args[i], device);
+    if (other < DEVICE_MAX)
+      return vm_error(vm, EK_value, "%s: the operands lie on different devices: %.*s is on the %s, another on the %s; to(x, device) moves one",
+                      info->name, (int)info->params[i].len, info->params[i].name, vm->device_names[other], vm->device_names[device]);
+  }
+  return WEFT_OK;
+}
