@@ -33,7 +33,7 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 
 # ---- goals that only hand on to another make, so that set-up can come before the build ------------
 
-OUTER    := check check-all run bench clean help setup lint cuda-tools asan fuzz mutation gpu-check mechanisms mechanisms-mutate
+OUTER    := check check-all run bench clean help setup lint cuda-tools asan tsan fuzz mutation gpu-check mechanisms mechanisms-mutate
 INNER    := $(filter-out $(OUTER),$(or $(MAKECMDGOALS),all))
 
 .DEFAULT_GOAL := all
@@ -203,6 +203,11 @@ asan:
 	$(Q)$(MAKE) --no-print-directory B=build/asan OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" SMALL= \
 	  LDFLAGS="$(SANITIZE)" WARN="$(CALM)" WERROR= quick tests
 
+# What threads share, under ThreadSanitizer: the tests of the pool.
+tsan:
+	$(Q)$(MAKE) --no-print-directory B=build/tsan OPT="-O1 -g -fsanitize=thread" SMALL= LDFLAGS=-fsanitize=thread WARN="$(CALM)" WERROR= \
+	  build/tsan/libweft.so.$(VERSION) build/tsan/tests/test_threads
+
 # Its own tree: every edge of the library counts itself, the fuzzer around it does not.
 fuzz:
 	$(Q)$(MAKE) --no-print-directory B=build/fuzz OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" SMALL= \
@@ -294,6 +299,7 @@ help:
 ## make mechanisms-mutate  takes one mechanism out after the other and sees the tests of its row fail
 ## make lint        proves that folders include each other only downwards through facades
 ## make asan        the same tree under AddressSanitizer and UBSan, in build/asan
+## make tsan        the tests of the thread pool under ThreadSanitizer, in build/tsan
 ## make fuzz        the fuzzers, in build/fuzz
 ## make install     into PREFIX (/usr/local), below DESTDIR: weft, weft.h, libweft.a, libweft.so, weft.pc
 ## make setup       installs what is missing (Debian, as root), else prints it

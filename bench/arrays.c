@@ -132,6 +132,14 @@ int main(int argc, char **argv) {
     LEAST(black_scholes(z, u, w, u, w, N))
   } else if (strcmp(name, "triad") == 0) {
     LEAST(triad(z, u, w, N))
+  } else if (strcmp(name, "triad-large") == 0 || strcmp(name, "triad-fresh") == 0) {
+    m = 50000000;
+    u = realloc(u, sizeof *u * m), w = realloc(w, sizeof *w * m), z = realloc(z, sizeof *z * m);
+    if (!u || !w || !z) return 1;
+    for (long i = 0; i < m; i++) u[i] = (double)(i % 1000) * 0.001, w[i] = (double)(i % 777) * 0.002, z[i] = 0;
+    if (strcmp(name, "triad-large") == 0) LEAST(triad(z, u, w, m))
+    else LEAST(double *fresh = malloc(sizeof *fresh * m); triad(fresh, u, w, m); total += fresh[k]; free(fresh))
+    m = 0;
   } else if (strcmp(name, "chain") == 0) {
     LEAST(chain(z, u, w, N))
   } else if (strcmp(name, "hypot") == 0) {

@@ -13,6 +13,8 @@ static struct {
   bool there;
   Lapack routines[2];
   const char *(*corename)(void);
+  void (*set_threads)(int count);
+  u32 threads; /* as it was told last; 0: never */
 } library = {.once = PTHREAD_ONCE_INIT};
 
 static void load(void) {
@@ -40,12 +42,17 @@ static void load(void) {
       *(void **)((char *)&library.routines[type] + wanted[i].offset) = at;
     }
   *(void **)&library.corename = dlsym(handle, "openblas_get_corename");
+  *(void **)&library.set_threads = dlsym(handle, "openblas_set_num_threads");
   library.there = all;
 }
 
 const Lapack *blas_load(bool f64_wanted) {
   pthread_once(&library.once, load);
   return library.there ? &library.routines[f64_wanted] : NULL;
+}
+
+void blas_use_threads(u32 count) {
+  if (count && library.set_threads && __atomic_exchange_n(&library.threads, count, __ATOMIC_RELAXED) != count) library.set_threads((int)count);
 }
 
 const char *blas_core(void) {

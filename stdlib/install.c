@@ -59,6 +59,7 @@ WeftStatus stdlib_install(Vm *vm) {
   if (!s) return vm_error_memory(vm);
   s->direct = (u8(*)[16])(s + 1);
   vm->stdlib_state = s;
+  s->blas_threads = (u32)vm->tunables.threads;
   (void)!stdlib_set_level(vm, STRIPS_BEST);
   fill_direct(s);
   for (u32 op = 1; op < OP_COUNT; op++) vm->ops[op].eager = kernels[op];

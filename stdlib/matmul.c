@@ -113,6 +113,7 @@ static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
   TRY(kernel_poll(vm, work / 16));
   bool fits = m < INT_MAX && n < INT_MAX && k < INT_MAX;
   const Lapack *lib = floats && !small && fits ? blas_load(dtype == DT_f64) : NULL;
+  if (lib) blas_use_threads(stdlib_of(vm)->blas_threads);
   TRY(side_make(vm, op, xv, dtype, true, lib == NULL, batch_rank, &x));
   if (side_make(vm, op, yv, dtype, false, lib == NULL, batch_rank, &y) != WEFT_OK) {
     value_drop(vm, x.dense);

@@ -22,6 +22,7 @@ typedef struct Stdlib {
   /* result dtype when all operands are dense arrays of this dtype and shape, which is also the dtype computed in;
    * DT_NONE: the general path */
   u8 (*direct)[16];
+  u32 blas_threads; /* that the host asked for; 0: it did not */
 } Stdlib;
 
 static inline Stdlib *stdlib_of(Vm *vm) { return (Stdlib *)vm->stdlib_state; }

@@ -152,6 +152,56 @@ static void fuel_is_the_same(void **state) {
   same_with_any(NULL, 20000, program, true);
 }
 
+typedef struct Heap {
+  size_t out;
+  long asked, refuse;
+} Heap;
+
+static void *heap_resize(void *context, void *p, size_t old_size, size_t new_size) {
+  Heap *h = context;
+  void *q = NULL;
+  if (new_size > old_size && ++h->asked == h->refuse) return NULL;
+  if (new_size) q = realloc(p, new_size);
+  else free(p);
+  h->out += new_size - old_size;
+  return q;
+}
+
+/* The n-th request for memory is refused, for every fourth n from the making of the VM on: the same answer or an error, and nothing is lost. */
+static void memory_may_be_refused(void **state) {
+  (void)state;
+  const char *program = "let x = sin(arange(5000) * 1.0)\nfn f(x) = sum(x * x) + max(x)\nlet t = f(x)\nf(x * 2.0)";
+  char *want = NULL;
+  bool refused = true;
+  long first = 0;
+  for (long n = 0; refused; n += 4) {
+    Heap h = {.refuse = n ? first + n : 0};
+    WeftOptions o = WEFT_OPTIONS_INIT;
+    o.resize = heap_resize;
+    o.resize_context = &h;
+    o.threads = 3;
+    o.hot = 0;
+    o.force = "threads";
+    WeftVM *vm = weft_new(&o);
+    assert_non_null(vm);
+    if (!n) first = h.asked;
+    WeftValue *v = NULL;
+    if (weft_eval(vm, program, "test", &v) == WEFT_OK) {
+      const char *shown = weft_show(vm, v);
+      if (!n) want = strdup(shown);
+      else if (*shown) assert_string_equal(shown, want);
+      if (!n) assert_true(stat(vm, "parallel") > 2);
+    } else {
+      assert_string_equal(weft_error_kind(vm), "limit");
+    }
+    weft_release(vm, v);
+    weft_free(vm);
+    assert_int_equal(h.out, 0);
+    refused = !n || h.asked >= h.refuse;
+  }
+  free(want);
+}
+
 static void deadlines_stop_shared_loops(void **state) {
   (void)state;
   WeftVM *vm = make(4, NULL, 0, 0.2);
@@ -266,6 +316,7 @@ int main(void) {
       cmocka_unit_test(eager_operations_are_the_same_bits),
       cmocka_unit_test(errors_are_the_same),
       cmocka_unit_test(fuel_is_the_same),
+      cmocka_unit_test(memory_may_be_refused),
       cmocka_unit_test(deadlines_stop_shared_loops),
       cmocka_unit_test(interrupts_stop_shared_loops),
       cmocka_unit_test(VMs_share_the_pool),
