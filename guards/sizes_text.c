@@ -8,9 +8,9 @@ typedef __int128 wide;
 
 void size_symbols(const SizePool *p, Dim d, void (*each)(void *ctx, u32 sym), void *ctx) {
   if (d >= 0 || d == DIM_NONE) return;
-  const SizeNode *x = node_of(p, d);
-  if (x->kind == SK_sym) each(ctx, (u32)x->value);
-  for (u32 i = 0; i < x->count; i++) size_symbols(p, p->terms.data[x->first + i].of, each, ctx);
+  const SizeNode x = *node_of(p, d); /* `each` may make symbols */
+  if (x.kind == SK_sym) each(ctx, (u32)x.value);
+  for (u32 i = 0; i < x.count; i++) size_symbols(p, p->terms.data[x.first + i].of, each, ctx);
 }
 
 /* ---- values --------------------------------------------------------------------------------------- */

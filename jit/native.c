@@ -12,14 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool bail(Native *n, const char *why) {
+bool native_bail(Native *n, const char *why) {
   if (!n->why) n->why = why;
   return false;
 }
 
-static bool no_memory(Native *n) {
+bool native_no_memory(Native *n) {
   compile_no_memory(n->c);
-  return bail(n, "memory");
+  return native_bail(n, "memory");
 }
 
 NValue *native_value(Native *n, ValueId v) {
@@ -34,7 +34,7 @@ static u32 add_param(Native *n, NArg a, LoopType type, u32 dir) {
   char name[32];
   snprintf(name, sizeof name, "%c%u", a.kind == NARG_number ? 's' : a.kind == NARG_dim ? 'n' : 'x', n->args.count);
   a.ir = dir ? loop_param_buffer(n->fn, name, type, (LoopDir)dir) : loop_param(n->fn, name, type);
-  if (!vec_push(n->c->alloc, &n->args, a)) no_memory(n);
+  if (!vec_push(n->c->alloc, &n->args, a)) native_no_memory(n);
   return a.ir;
 }
 
@@ -49,17 +49,17 @@ static void carried_inside(void *ctx, u32 sym) {
   if (s->unbacked && s->source && !native_outside(c->n, s->source)) *c->inside = true;
 }
 
-static u32 dim_ir(Native *n, Dim d) {
+u32 native_dim_ir(Native *n, Dim d) {
   i64 k;
   if (d == DIM_NONE) {
-    bail(n, "a size expression that gets too large");
+    native_bail(n, "a size expression that gets too large");
     return 0;
   }
-  if (dim_is_const(n->c, d, &k)) return loop_const_i(n->fn, LT_I64, k);
+  if (dim_is_const(n->c, d, &k) || (n->small && native_dim_known(n, d, &k))) return loop_const_i(n->fn, LT_I64, k);
   bool inner = false;
   if (size_is_unbacked(&n->g->sizes, size_resolve(&n->g->sizes, d))) size_symbols(&n->g->sizes, size_resolve(&n->g->sizes, d), carried_inside, &(Carried){n, &inner});
   if (inner) {
-    bail(n, "a size that depends on the trip");
+    native_bail(n, "a size that depends on the trip");
     return 0;
   }
   for (u32 i = 0; i < n->args.count; i++)
@@ -67,20 +67,20 @@ static u32 dim_ir(Native *n, Dim d) {
   return add_param(n, (NArg){.kind = NARG_dim, .dim = d}, LT_I64, 0);
 }
 
-static LoopType type_of_value(Native *n, ValueId v) { return loop_type_of_dtype(value_type(n->g, v)->dtype); }
+LoopType native_type(Native *n, ValueId v) { return loop_type_of_dtype(value_type(n->g, v)->dtype); }
 static bool is_number(Native *n, ValueId v) { return value_type(n->g, v)->rank == 0; }
 
 /* The number v as it is now; 0: it cannot be had here. */
-static u32 number_ir(Native *n, ValueId v) {
+u32 native_number(Native *n, ValueId v) {
   const GraphValue *gv = &n->g->values.data[v];
-  LoopType type = type_of_value(n, v);
-  if (type == LT_VOID) return bail(n, "a dtype outside the loop IR"), 0;
+  LoopType type = native_type(n, v);
+  if (type == LT_VOID) return native_bail(n, "a dtype outside the loop IR"), 0;
   if (gv->origin == GV_const) return loop_const(n->fn, type, gv->bits);
-  if (gv->origin == GV_size) return element_convert(n->fn, dim_ir(n, gv->dim), LT_I64, type);
+  if (gv->origin == GV_size) return element_convert(n->fn, native_dim_ir(n, gv->dim), LT_I64, type);
   const NValue *x = native_value(n, v);
   if (x->ir) return x->ir;
   const ValueInfo *info = value_info(n->c, v);
-  if (info->slot == NO_SLOT) return bail(n, "a number that is not there"), 0;
+  if (info->slot == NO_SLOT) return native_bail(n, "a number that is not there"), 0;
   u32 ir = add_param(n, (NArg){.kind = NARG_number, .value = v}, type, 0);
   native_value(n, v)->ir = ir;
   native_value(n, v)->outside = true;
@@ -88,25 +88,25 @@ static u32 number_ir(Native *n, ValueId v) {
 }
 
 /* The buffer of an array, at the version that v means; UINT32_MAX: none, or another version is there now. */
-static u32 buffer_of(Native *n, ValueId v) {
+u32 native_buffer(Native *n, ValueId v) {
   NValue *x = native_value(n, v);
   if (!x->buffer) {
     const ValueInfo *info = value_info(n->c, v);
     const ArrayType *t = value_type(n->g, v);
     if (info->slot == NO_SLOT || !dtype_in_loops(t->dtype) || info->strides || info->raw) {
-      bail(n, "an array that is not there");
+      native_bail(n, "an array that is not there");
       return UINT32_MAX;
     }
     NBuffer b = {.value = v, .slot = info->slot, .elem = loop_type_of_dtype(t->dtype), .type = *t};
     b.ir = add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, b.elem, LOOP_IN);
-    if (!vec_push(n->c->alloc, &n->buffers, b)) no_memory(n);
+    if (!vec_push(n->c->alloc, &n->buffers, b)) native_no_memory(n);
     x = native_value(n, v);
     x->buffer = n->buffers.count;
     x->outside = true;
   }
   u32 at = x->buffer - 1;
   if (at >= n->buffers.count || n->buffers.data[at].version != x->version) {
-    bail(n, "an old version of an array is used");
+    native_bail(n, "an old version of an array is used");
     return UINT32_MAX;
   }
   return at;
@@ -115,11 +115,11 @@ static u32 buffer_of(Native *n, ValueId v) {
 static void alias(Native *n, ValueId inner, ValueId outer) {
   u8 origin = n->g->values.data[outer].origin;
   if (is_number(n, outer)) {
-    NValue x = {.stamp = n->stamp, .ir = number_ir(n, outer)};
+    NValue x = {.stamp = n->stamp, .ir = native_number(n, outer)};
     x.outside = origin == GV_const || origin == GV_size || native_value(n, outer)->outside;
     x.same_as = native_value(n, outer)->same_as ? native_value(n, outer)->same_as : outer;
     *native_value(n, inner) = x;
-  } else if (buffer_of(n, outer) != UINT32_MAX) {
+  } else if (native_value(n, outer)->split || native_buffer(n, outer) != UINT32_MAX) {
     NValue x = *native_value(n, outer);
     x.same_as = x.same_as ? x.same_as : outer;
     *native_value(n, inner) = x;
@@ -162,10 +162,12 @@ typedef struct Place {
   u32 count;
 } Place;
 
-static u32 index_ir(Native *n, ValueId v, Dim size) {
-  u32 i = element_convert(n->fn, number_ir(n, v), type_of_value(n, v), LT_I64);
-  return plain_index(n, v, 0) ? i : element_wrap_index(n->fn, i, dim_ir(n, size));
+u32 native_index(Native *n, ValueId v, u32 size) {
+  u32 i = element_convert(n->fn, native_number(n, v), native_type(n, v), LT_I64);
+  return plain_index(n, v, 0) ? i : element_wrap_index(n->fn, i, size);
 }
+
+static u32 index_ir(Native *n, ValueId v, Dim size) { return native_index(n, v, plain_index(n, v, 0) ? 0 : native_dim_ir(n, size)); }
 
 /* Which element an index node or update names; every axis by an integer. */
 static bool place_of(Native *n, NodeId node, Place *p) {
@@ -174,36 +176,65 @@ static bool place_of(Native *n, NodeId node, Place *p) {
   IndexMap m;
   const ArrayType t = *value_type(g, x);
   Dim strides[TYPE_MAX_RANK];
-  if (!index_map(g, node, &t, &m) || m.count != t.rank) return bail(n, "an index that is no element");
-  p->buffer = buffer_of(n, x);
+  if (!index_map(g, node, &t, &m) || m.count != t.rank) return native_bail(n, "an index that is no element");
+  p->buffer = native_buffer(n, x);
   if (p->buffer == UINT32_MAX) return false;
   p->constant = 0;
   p->count = 0;
   dims_strides(n->c, t.rank, t.dims, strides);
   for (u32 i = 0; i < m.count; i++) {
     const IndexAxis *a = &m.axes[i];
-    if (a->kind != INDEX_int) return bail(n, "an index that is no element");
+    if (a->kind != INDEX_int) return native_bail(n, "an index that is no element");
     i64 stride = 0;
     Dim by = strides[a->axis];
     if (a->part == PART_dim) {
       Dim at = size_mul(&g->sizes, a->at, by);
       if (dim_is_const(n->c, at, &stride)) p->constant += stride;
-      else p->terms[p->count++] = (LoopTerm){.coef = 1, .var = dim_ir(n, at)};
+      else p->terms[p->count++] = (LoopTerm){.coef = 1, .var = native_dim_ir(n, at)};
       continue;
     }
     LoopTerm *term = &p->terms[p->count++];
     *term = (LoopTerm){.coef = 1, .var = index_ir(n, a->operand, t.dims[a->axis])};
-    if (!dim_is_const(n->c, by, &term->coef)) term->stride[0] = dim_ir(n, by);
+    if (!dim_is_const(n->c, by, &term->coef)) term->stride[0] = native_dim_ir(n, by);
   }
   return !n->why;
 }
 
 static bool emit_index(Native *n, NodeId node) {
   Place p;
+  ValueId x = node_operand(n->g, node, 0);
+  if (n->small && (!is_number(n, node_result(n->g, node, 0)) || native_value(n, x)->split)) return native_small_index(n, node);
   if (!place_of(n, node, &p)) return false;
   u32 ir = loop_load(n->fn, n->buffers.data[p.buffer].ir, p.constant, p.terms, p.count);
   native_value(n, node_result(n->g, node, 0))->ir = ir;
   return true;
+}
+
+u32 native_stored(Native *n, NodeId node, const ArrayType *array, u32 old, u32 value) {
+  Graph *g = n->g;
+  const GraphNode *x = graph_node_at(g, node);
+  ValueId v = node_operand(g, node, x->operand_count - 1);
+  const ArrayType element = {.dtype = array->dtype}, *vt = value_type(g, v);
+  LoopType elem = loop_type_of_dtype(array->dtype), type = native_type(n, v);
+  if (x->op != OP_none) {
+    ArrayType part = *vt;
+    part.rank = 0;
+    const ArrayType *types[2] = {&element, &part};
+    DTypeResult r;
+    RuleError err;
+    bool divides = x->op == OP_floor_divide || x->op == OP_remainder || x->op == OP_power || x->op == OP_pow;
+    if (!rule_dtype(x->op, 2, types, &r, &err) || !dtype_in_loops(r.compute) || !dtype_in_loops(r.result)) return native_bail(n, "a compound update that does not lower"), 0;
+    if (divides && dtype_kind(r.compute) != DK_FLOAT) return native_bail(n, "a compound update that may fail"), 0;
+    if (!element_weak_fits(n->c, v, r.compute) || dtype_kind(r.result) > dtype_kind(array->dtype)) return native_bail(n, "a compound update that may fail"), 0;
+    if (!element_op_lowers(n->c, x->op, r.compute)) return native_bail(n, "a compound update that does not lower"), 0;
+    LoopType compute = loop_type_of_dtype(r.compute), made = loop_type_of_dtype(r.result);
+    u32 operands[3] = {element_convert(n->fn, old, elem, compute), element_convert(n->fn, value, type, compute), 0};
+    value = element_emit(n->fn, x->op, compute, made, operands);
+    type = made;
+  } else if (!element_weak_fits(n->c, v, array->dtype) || dtype_kind(vt->dtype) > dtype_kind(array->dtype)) {
+    return native_bail(n, "a store that may fail"), 0;
+  }
+  return element_convert(n->fn, value, type, elem);
 }
 
 static bool emit_update(Native *n, NodeId node) {
@@ -211,56 +242,51 @@ static bool emit_update(Native *n, NodeId node) {
   const GraphNode *x = graph_node_at(g, node);
   ValueId v = node_operand(g, node, x->operand_count - 1), result = node_result(g, node, 0);
   Place p;
+  if (n->small && native_is_small(n, node_operand(g, node, 0))) return native_small_update(n, node);
+  if (n->small && !is_number(n, v)) return native_small_store(n, node);
   if (!place_of(n, node, &p)) return false;
   NBuffer *b = &n->buffers.data[p.buffer];
-  if (!b->written) return bail(n, "an array that is not the loop's own is updated");
-  if (!is_number(n, v)) return bail(n, "an array is stored");
-  const ArrayType element = {.dtype = b->type.dtype}, *vt = value_type(g, v);
-  LoopType elem = b->elem, type = type_of_value(n, v);
-  u32 value = number_ir(n, v);
-  if (x->op != OP_none) {
-    const ArrayType *types[2] = {&element, vt};
-    DTypeResult r;
-    RuleError err;
-    bool divides = x->op == OP_floor_divide || x->op == OP_remainder || x->op == OP_power || x->op == OP_pow;
-    if (!rule_dtype(x->op, 2, types, &r, &err) || !dtype_in_loops(r.compute) || !dtype_in_loops(r.result)) return bail(n, "a compound update that does not lower");
-    if (divides && dtype_kind(r.compute) != DK_FLOAT) return bail(n, "a compound update that may fail");
-    if (!element_weak_fits(n->c, v, r.compute) || dtype_kind(r.result) > dtype_kind(b->type.dtype)) return bail(n, "a compound update that may fail");
-    if (!element_op_lowers(n->c, x->op, r.compute)) return bail(n, "a compound update that does not lower");
-    LoopType compute = loop_type_of_dtype(r.compute), made = loop_type_of_dtype(r.result);
-    u32 old = loop_load(n->fn, b->ir, p.constant, p.terms, p.count);
-    u32 operands[3] = {element_convert(n->fn, old, elem, compute), element_convert(n->fn, value, type, compute), 0};
-    value = element_emit(n->fn, x->op, compute, made, operands);
-    type = made;
-  } else if (!element_weak_fits(n->c, v, b->type.dtype) || dtype_kind(vt->dtype) > dtype_kind(b->type.dtype)) {
-    return bail(n, "a store that may fail");
-  }
-  value = element_convert(n->fn, value, type, elem);
+  if (!b->written) return native_bail(n, "an array that is not the loop's own is updated");
+  if (!is_number(n, v)) return native_bail(n, "an array is stored");
+  u32 value = native_number(n, v), old = x->op == OP_none ? 0 : loop_load(n->fn, b->ir, p.constant, p.terms, p.count);
+  value = native_stored(n, node, &b->type, old, value);
+  if (!value) return false;
+  b = &n->buffers.data[p.buffer];
   loop_store(n->fn, b->ir, p.constant, p.terms, p.count, value);
   b->version = ++n->versions;
   *native_value(n, result) = (NValue){.stamp = n->stamp, .buffer = p.buffer + 1, .version = b->version};
   return true;
 }
 
+/* An operation that has to do with arrays, or draws. */
+static bool takes_arrays(Native *n, NodeId node) {
+  Graph *g = n->g;
+  const GraphNode *x = graph_node_at(g, node);
+  bool arrays = value_is_token(g, node_result(g, node, 0)) || !is_number(n, node_result(g, node, 0)) || op_info(x->op)->family == FAM_random;
+  for (u32 i = 0; i < x->operand_count && !arrays; i++) arrays = value_is_token(g, node_operand(g, node, i)) || !is_number(n, node_operand(g, node, i));
+  return arrays;
+}
+
 static bool emit_op(Native *n, NodeId node) {
   Graph *g = n->g;
   ValueId operands[3], v = node_result(g, node, 0);
   u32 compute, x[3] = {0};
-  if (!is_number(n, v)) return bail(n, "an operation on arrays");
+  if (n->small && graph_node_at(g, node)->result_count == 1 && takes_arrays(n, node)) return native_small_op(n, node);
+  if (!is_number(n, v)) return native_bail(n, "an operation on arrays");
   u32 count = element_operands(g, node, operands), op = graph_node_at(g, node)->op;
   for (u32 i = 0; i < count; i++)
-    if (operands[i] && !is_number(n, operands[i])) return bail(n, "an operation on arrays");
-  if (node_is_eager(n->c, node) || !element_lowers(n->c, node, &compute)) return bail(n, "an operation that does not lower");
+    if (operands[i] && !is_number(n, operands[i])) return native_bail(n, "an operation on arrays");
+  if (node_is_eager(n->c, node) || !element_lowers(n->c, node, &compute)) return native_bail(n, "an operation that does not lower");
   LoopType t = loop_type_of_dtype(compute);
   for (u32 i = 0; i < count; i++) {
     if (!operands[i]) continue;
-    u32 ir = number_ir(n, operands[i]);
+    u32 ir = native_number(n, operands[i]);
     if (!ir) return false;
-    x[i] = element_convert(n->fn, ir, type_of_value(n, operands[i]), op == OP_where && i == 0 ? LT_I1 : t);
+    x[i] = element_convert(n->fn, ir, native_type(n, operands[i]), op == OP_where && i == 0 ? LT_I1 : t);
   }
-  u32 ir = element_emit(n->fn, op, t, type_of_value(n, v), x);
+  u32 ir = element_emit(n->fn, op, t, native_type(n, v), x);
   native_value(n, v)->ir = ir;
-  return ir != 0 || bail(n, "an operation that does not lower");
+  return ir != 0 || native_bail(n, "an operation that does not lower");
 }
 
 /* ---- exits --------------------------------------------------------------------------------------------------- */
@@ -279,19 +305,39 @@ static bool passed(const NExit *e, ValueId v) {
   return false;
 }
 
+/* The elements of an array go to memory that the plan makes; those of an exit that is not taken lie there too. */
+static void pass_elements(Native *n, NExit *e, ValueId v, const NSplit *s) {
+  Allocator *alloc = n->c->alloc;
+  const ArrayType t = *value_type(n->g, v);
+  u32 at = 0, number = (u32)(e - n->exits.data) + 1;
+  for (; at < n->kept.count; at++) {
+    const NKept *k = &n->kept.data[at];
+    if (k->exit != number && k->type.dtype == t.dtype && k->shape->rank == s->rank && memcmp(k->shape->dims, s->dims, sizeof *s->dims * s->rank) == 0) break;
+  }
+  if (at == n->kept.count && !vec_push(alloc, &n->kept, (NKept){.slot = plan_slot_for(n->c->plan, v), .type = t, .shape = s})) {
+    native_no_memory(n);
+    return;
+  }
+  NKept *k = &n->kept.data[at];
+  k->exit = number;
+  bool ok = vec_push(alloc, &e->binds, (RegionBind){v, k->slot}) && vec_push(alloc, &e->passed, v);
+  for (u32 i = 0; ok && i < s->count; i++) ok = vec_push(alloc, &e->slots, k->slot | PLAN_ELEMENT);
+  if (!ok) native_no_memory(n);
+}
+
 static void exit_value(void *ctx, u32 v) {
   ExitWalk *w = ctx;
   Native *n = w->n;
   u8 origin = n->g->values.data[v].origin;
   if (w->failed || origin == GV_const || origin == GV_size || value_is_token(n->g, v)) return;
   NValue *x = native_value(n, v);
-  if (!x->ir && !x->buffer && !native_force(n, v)) { /* it stands outside */
+  if (!x->ir && !x->buffer && !x->split && !native_force(n, v)) { /* it stands outside */
     const ValueInfo *info = value_info(n->c, v);
     if (info->slot == NO_SLOT && !(value_node(n->g, v) && native_outside(n, v))) {
       w->failed = true;
       return;
     }
-    if (w->first && !vec_push(n->c->alloc, &w->exit->outer, v)) no_memory(n);
+    if (w->first && !vec_push(n->c->alloc, &w->exit->outer, v)) native_no_memory(n);
     return;
   }
   x = native_value(n, v);
@@ -301,7 +347,11 @@ static void exit_value(void *ctx, u32 v) {
       w->failed = true;
       return;
     }
-    if (w->first && !passed(w->exit, v) && !vec_push(n->c->alloc, &w->exit->binds, (RegionBind){v, b->slot})) no_memory(n);
+    if (w->first && !passed(w->exit, v) && !vec_push(n->c->alloc, &w->exit->binds, (RegionBind){v, b->slot})) native_no_memory(n);
+    return;
+  }
+  if (w->first && x->split) {
+    if (!passed(w->exit, v)) pass_elements(n, w->exit, v, x->split);
     return;
   }
   if (w->first) {
@@ -309,7 +359,7 @@ static void exit_value(void *ctx, u32 v) {
     u32 slot = plan_slot_for(n->c->plan, v);
     if (!vec_push(n->c->alloc, &w->exit->binds, (RegionBind){v, slot}) || !vec_push(n->c->alloc, &w->exit->slots, slot) ||
         !vec_push(n->c->alloc, &w->exit->passed, v))
-      no_memory(n);
+      native_no_memory(n);
   }
 }
 
@@ -326,7 +376,7 @@ static u32 exit_of(Native *n, u32 graph_exit, u32 **values, u32 *count) {
     if (n->exits.data[i].exit == graph_exit) number = i + 1;
   bool first = !number;
   if (first) {
-    if (!vec_push(n->c->alloc, &n->exits, (NExit){.exit = graph_exit})) return no_memory(n), 0;
+    if (!vec_push(n->c->alloc, &n->exits, (NExit){.exit = graph_exit})) return native_no_memory(n), 0;
     number = n->exits.count;
   }
   e = &n->exits.data[number - 1];
@@ -335,15 +385,18 @@ static u32 exit_of(Native *n, u32 graph_exit, u32 **values, u32 *count) {
   if (graph_exit != NO_EXIT && graph_exit != n->c->exit) {
     ExitWalk w = {.n = n, .exit = e, .first = first};
     graph_exit_values(n->g, graph_exit, exit_value, &w);
-    if (w.failed || n->why) return bail(n, "an exit needs a value that is not there any more"), 0;
-    *count = e->passed.count;
+    if (w.failed || n->why) return native_bail(n, "an exit needs a value that is not there any more"), 0;
+    *count = e->slots.count;
     *values = arena_alloc(&n->c->arena, sizeof **values * (*count + 1));
-    if (!*values) return no_memory(n), 0;
-    for (u32 i = 0; i < *count; i++) {
-      u32 ir = native_value(n, e->passed.data[i])->ir;
-      if (!ir) return bail(n, "an exit needs a value that is not there yet"), 0;
-      (*values)[i] = ir;
+    if (!*values) return native_no_memory(n), 0;
+    u32 at = 0;
+    for (u32 i = 0; i < e->passed.count; i++) {
+      const NValue *x = native_value(n, e->passed.data[i]);
+      u32 words = x->split ? x->split->count : 1;
+      if ((!x->split && !x->ir) || at + words > *count) return native_bail(n, "an exit needs a value that is not there yet"), 0;
+      for (u32 k = 0; k < words; k++) (*values)[at++] = x->split ? x->split->ir[k] : x->ir;
     }
+    if (at != *count) return native_bail(n, "an exit needs an array of another size"), 0;
   }
   return number;
 }
@@ -361,7 +414,7 @@ static void exit_ready(void *ctx, u32 v) {
   if (!w->ready || origin == GV_const || origin == GV_size || value_is_token(n->g, v)) return;
   const NValue *x = native_value(n, v);
   if (x->buffer) w->ready = n->buffers.data[x->buffer - 1].version == x->version;
-  else if (!x->ir) w->ready = native_outside(n, v) || native_force(n, v);
+  else if (!x->ir && !x->split) w->ready = native_outside(n, v) || native_force(n, v);
 }
 
 static bool emit_check(Native *n, NodeId node) {
@@ -369,23 +422,25 @@ static bool emit_check(Native *n, NodeId node) {
   const GraphNode *x = graph_node_at(g, node);
   ValueId a = node_operand(g, node, 0), b = x->operand_count > 1 ? node_operand(g, node, 1) : 0;
   u32 *values, count;
-  if (!is_number(n, a) || (b && !is_number(n, b))) return bail(n, "a check of an array");
-  if (x->op == CHECK_index && native_index_proved(n, a, b)) return true;
+  bool arrays = !is_number(n, a) || (b && x->op != CHECK_cast_range && !is_number(n, b));
+  if (arrays && !n->small) return native_bail(n, "a check of an array");
+  if (!arrays && x->op == CHECK_index && native_index_proved(n, a, b)) return true;
   u32 exit = x->exit == NO_EXIT ? n->c->exit : x->exit, number = exit_of(n, exit, &values, &count);
   if (!number) return false;
-  u32 p = number_ir(n, a), q = b && x->op != CHECK_cast_range ? number_ir(n, b) : 0;
+  if (arrays) return native_small_check(n, node, number, count, values);
+  u32 p = native_number(n, a), q = b && x->op != CHECK_cast_range ? native_number(n, b) : 0;
   if (!p) return false;
-  LoopType type = type_of_value(n, a);
+  LoopType type = native_type(n, a);
   if (x->op == CHECK_index) {
     p = element_convert(n->fn, p, type, LT_I64);
-    q = element_convert(n->fn, q, type_of_value(n, b), LT_I64);
+    q = element_convert(n->fn, q, native_type(n, b), LT_I64);
     if (plain_index(n, a, 0)) {
       loop_check(n->fn, LOOP_CHECK_INDEX, number, p, q, count, values);
       return true;
     }
   }
   u32 dtype = x->op == CHECK_cast_range && b ? value_type(g, b)->dtype : DT_NONE;
-  return element_check(n->fn, (CheckKind)x->op, type, dtype, p, q, number, count, values) || bail(n, "an unknown check");
+  return element_check(n->fn, (CheckKind)x->op, type, dtype, p, q, number, count, values) || native_bail(n, "an unknown check");
 }
 
 /* ---- straight code ------------------------------------------------------------------------------------------------ */
@@ -395,7 +450,7 @@ static bool emitted(Native *n, NodeId node) {
   if (x->kind == NODE_check) return n->done[node] == n->stamp;
   if (x->result_count == 0) return false;
   const NValue *v = native_value(n, node_result(n->g, node, 0));
-  return v->ir || v->buffer;
+  return v->ir || v->buffer || v->split;
 }
 
 /* Computes v now, ahead of its place, from what is there: pure numbers of the present block alone. */
@@ -403,7 +458,7 @@ static bool force_value(Native *n, ValueId v, u32 depth) {
   u8 origin = n->g->values.data[v].origin;
   if (origin == GV_const || origin == GV_size) return true;
   NValue *x = native_value(n, v);
-  if (x->ir) return true;
+  if (x->ir || x->split) return true;
   if (x->buffer) return n->buffers.data[x->buffer - 1].version == x->version;
   NodeId d = value_node(n->g, v);
   if (!d || depth > 40) return native_outside(n, v);
@@ -420,7 +475,7 @@ static bool force_value(Native *n, ValueId v, u32 depth) {
 
 bool native_force(Native *n, ValueId v) {
   if (native_outside(n, v)) return false;
-  return force_value(n, v, 0) && native_value(n, v)->ir;
+  return force_value(n, v, 0) && (native_value(n, v)->ir || native_value(n, v)->split);
 }
 
 /* The checks behind an update, in order, as long as they can be made before it. */
@@ -450,40 +505,57 @@ static void bind_captures(Native *n, NodeId node, BlockId b) {
     alias(n, n->g->blocks.data[b].captures.data[i].inner, node_operand(n->g, node, first + i));
 }
 
+/* A number, or the elements of an array that must have the shape `like`. */
+static bool split_words(Native *n, ValueId v, const NSplit *like, u32 *out, u32 *count) {
+  if (!like) {
+    out[(*count)++] = native_number(n, v);
+    return true;
+  }
+  const NSplit *s = native_split(n, v);
+  if (!s) return false;
+  if (s->rank != like->rank || memcmp(s->dims, like->dims, sizeof *s->dims * s->rank) != 0) return native_bail(n, "an array of another size in each trip, or arm");
+  for (u32 i = 0; i < s->count; i++) out[(*count)++] = s->ir[i];
+  return true;
+}
+
 /* next, break: the numbers it gives; arrays must lie where the loop has them. */
 static bool loop_values(Native *n, BlockId b, u32 *out, u32 *count) {
   const NLoop *l = n->loop;
   const GraphBlock *block = &n->g->blocks.data[b];
   *count = 0;
-  if (!l) return bail(n, "next or break outside a loop");
+  if (!l) return native_bail(n, "next or break outside a loop");
   for (u32 i = 0; i < block->term_count; i++) {
     ValueId v = block_result(n->g, b, i);
     if (l->buffer[i]) {
-      if (buffer_of(n, v) != l->buffer[i] - 1u) return bail(n, "a loop that exchanges arrays");
+      if (native_buffer(n, v) != l->buffer[i] - 1u) return native_bail(n, "a loop that exchanges arrays");
       continue;
     }
-    out[(*count)++] = number_ir(n, v);
+    if (!split_words(n, v, l->split[i], out, count)) return false;
   }
   for (u32 i = 0; i < l->buffers; i++) { /* what is only captured must not have changed */
     bool carried = false;
     for (u32 k = 0; k < block->term_count && !carried; k++) carried = l->buffer[k] == i + 1;
-    if (!carried && n->buffers.data[i].version != l->versions[i]) return bail(n, "a loop that changes an array which it does not carry");
+    if (!carried && n->buffers.data[i].version != l->versions[i]) return native_bail(n, "a loop that changes an array which it does not carry");
   }
   return !n->why;
 }
 
-static bool emit_terminator(Native *n, BlockId b, u32 results) {
+/* `split`: of a yield, by result: what its elements look like, NULL for what stays as it is. */
+static bool emit_terminator(Native *n, BlockId b, u32 results, const NSplit **split) {
   const GraphBlock *block = &n->g->blocks.data[b];
-  u32 *out = arena_alloc(&n->c->arena, sizeof *out * (block->term_count + 1)), count = 0;
-  if (!out) return no_memory(n);
+  u32 words = 1, count = 0;
+  const NSplit **like = block->term == TERM_yield ? split : n->loop ? n->loop->split : NULL;
+  for (u32 i = 0; i < block->term_count && block->term != TERM_exit; i++) words += like && like[i] ? like[i]->count : 1;
+  u32 *out = arena_alloc(&n->c->arena, sizeof *out * words);
+  if (!out) return native_no_memory(n);
   switch ((TermKind)block->term) {
     case TERM_yield:
       for (u32 i = 0; i < block->term_count; i++) {
         ValueId v = block_result(n->g, b, i);
-        if (is_number(n, v)) out[count++] = number_ir(n, v);
-        else if (buffer_of(n, v) == UINT32_MAX) return false;
+        if (is_number(n, v)) out[count++] = native_number(n, v);
+        else if (split && split[i] ? !split_words(n, v, split[i], out, &count) : native_buffer(n, v) == UINT32_MAX) return false;
       }
-      if (count != results) return bail(n, "an arm of another size");
+      if (count != results) return native_bail(n, "an arm of another size");
       if (count) loop_yield(n->fn, count, out);
       return !n->why;
     case TERM_next:
@@ -500,14 +572,14 @@ static bool emit_terminator(Native *n, BlockId b, u32 results) {
       loop_exit(n->fn, number, count, values);
       return true;
     }
-    default: return bail(n, "a block without an end");
+    default: return native_bail(n, "a block without an end");
   }
 }
 
 /* `if p { k += v }` of integers: k + v or k + 0 without a branch, which data would make hard to foresee. */
 static bool emit_count(Native *n, NodeId node, u32 c) {
   const GraphNode *x = graph_node_at(n->g, node);
-  if (x->result_count != 1 || type_of_value(n, node_result(n->g, node, 0)) != LT_I64) return false;
+  if (x->result_count != 1 || native_type(n, node_result(n->g, node, 0)) != LT_I64) return false;
   for (u32 arm = 0; arm < 2; arm++) {
     BlockId b = x->sub[arm], other = x->sub[1 - arm];
     NodeId k = block_first(n->g, b);
@@ -522,8 +594,8 @@ static bool emit_count(Native *n, NodeId node, u32 c) {
       q = t;
     }
     if (origin_of(n, p) != origin_of(n, was)) continue;
-    if (type_of_value(n, p) != LT_I64 || type_of_value(n, q) != LT_I64 || type_of_value(n, was) != LT_I64) continue;
-    u32 left = number_ir(n, p), right = number_ir(n, q), zero = loop_const_i(n->fn, LT_I64, 0);
+    if (native_type(n, p) != LT_I64 || native_type(n, q) != LT_I64 || native_type(n, was) != LT_I64) continue;
+    u32 left = native_number(n, p), right = native_number(n, q), zero = loop_const_i(n->fn, LT_I64, 0);
     if (arm) c = loop_emit(n->fn, LOOP_XOR, LT_VOID, c, loop_const_i(n->fn, LT_I1, 1), 0);
     u32 bit = element_convert(n->fn, c, LT_I1, LT_I64);
     Value one;
@@ -534,34 +606,53 @@ static bool emit_count(Native *n, NodeId node, u32 c) {
   return false;
 }
 
+/* The shape of an array that a cond gives as elements; NULL: it stays one. */
+static const NSplit *cond_shape(Native *n, NodeId node, u32 i) {
+  const GraphNode *x = graph_node_at(n->g, node);
+  const ArrayType t = *value_type(n->g, node_result(n->g, node, i));
+  if (!n->small || !t.rank) return NULL;
+  for (u32 arm = 0; arm < 2; arm++) { /* one that was there before */
+    const GraphBlock *b = &n->g->blocks.data[x->sub[arm]];
+    const NSplit *s = b->term == TERM_yield ? native_value(n, block_result(n->g, x->sub[arm], i))->split : NULL;
+    if (s) return s->count <= SMALL_CARRIED ? s : NULL;
+  }
+  i64 dims[TYPE_MAX_RANK], total = 1;
+  for (u32 d = 0; d < t.rank; d++)
+    if (!native_dim(n, t.dims[d], &dims[d]) || dims[d] > SMALL_CARRIED || (total *= dims[d]) > SMALL_CARRIED) return NULL;
+  return native_split_new(n, t.rank, dims);
+}
+
 static bool emit_cond(Native *n, NodeId node, bool *goes_on) {
   Graph *g = n->g;
   GraphNode x = *graph_node_at(g, node);
-  LoopType *types = arena_alloc(&n->c->arena, sizeof *types * (x.result_count + 1));
+  LoopType *types = arena_alloc(&n->c->arena, sizeof *types * (x.result_count * SMALL_CARRIED + 1));
+  const NSplit **split = arena_alloc(&n->c->arena, sizeof *split * (x.result_count + 1));
   u32 *arrays = arena_alloc(&n->c->arena, sizeof *arrays * (x.result_count + 1)), numbers = 0, nbuffers = n->buffers.count;
-  if (!types || !arrays) return no_memory(n);
-  for (u32 i = 0; i < x.result_count; i++) {
-    ValueId v = node_result(g, node, i);
-    if (value_is_token(g, v)) return bail(n, "output");
-    if (is_number(n, v)) types[numbers++] = type_of_value(n, v);
-  }
-  for (u32 i = 0; i < numbers; i++)
-    if (types[i] == LT_VOID) return bail(n, "a dtype outside the loop IR");
+  if (!types || !arrays || !split) return native_no_memory(n);
   ValueId p = node_operand(g, node, 0);
-  u32 c = number_ir(n, p);
+  u32 c = native_number(n, p);
   if (!c) return false;
-  c = element_convert(n->fn, c, type_of_value(n, p), LT_I1);
+  c = element_convert(n->fn, c, native_type(n, p), LT_I1);
   for (u32 arm = 0; arm < 2; arm++) { /* parameters for what is captured, before the arms part */
     bind_captures(n, node, x.sub[arm]);
     nbuffers = n->buffers.count;
   }
   if (n->why) return false;
   if (emit_count(n, node, c)) return !n->why;
+  for (u32 i = 0; i < x.result_count; i++) {
+    ValueId v = node_result(g, node, i);
+    if (value_is_token(g, v)) return native_bail(n, "output");
+    split[i] = cond_shape(n, node, i);
+    LoopType type = is_number(n, v) || split[i] ? native_type(n, v) : LT_I1;
+    if (type == LT_VOID) return native_bail(n, "a dtype outside the loop IR");
+    for (u32 k = split[i] ? split[i]->count : is_number(n, v); k > 0; k--) types[numbers++] = type;
+  }
+  if (n->why) return false;
   u32 *before = arena_alloc(&n->c->arena, sizeof *before * (nbuffers + 1)), *changed = arena_alloc(&n->c->arena, sizeof *changed * (nbuffers + 1));
-  if (!before || !changed) return no_memory(n);
+  if (!before || !changed) return native_no_memory(n);
   for (u32 i = 0; i < nbuffers; i++) before[i] = n->buffers.data[i].version;
   u32 head = loop_begin_if(n->fn, c, numbers, types);
-  if (!head) return bail(n, "a malformed if");
+  if (!head) return native_bail(n, "a malformed if");
   *goes_on = false;
   BlockId around = n->block;
   for (u32 arm = 0; arm < 2; arm++) {
@@ -570,15 +661,15 @@ static bool emit_cond(Native *n, NodeId node, bool *goes_on) {
     Flow f = emit_block(n, b);
     if (f == FLOW_BAIL) return false;
     if (f == FLOW_ON) {
-      if (!emit_terminator(n, b, numbers)) return false;
+      if (!emit_terminator(n, b, numbers, split)) return false;
       if (g->blocks.data[b].term == TERM_yield) {
         *goes_on = true;
         for (u32 i = 0; i < nbuffers; i++) changed[i] |= n->buffers.data[i].version != before[i];
         for (u32 i = 0; i < x.result_count; i++) {
           ValueId v = block_result(g, b, i);
-          if (is_number(n, v)) continue;
+          if (is_number(n, v) || split[i]) continue;
           u32 at = native_value(n, v)->buffer;
-          if (arrays[i] && arrays[i] != at) return bail(n, "arms that give different arrays");
+          if (arrays[i] && arrays[i] != at) return native_bail(n, "arms that give different arrays");
           arrays[i] = at;
         }
       }
@@ -587,7 +678,7 @@ static bool emit_cond(Native *n, NodeId node, bool *goes_on) {
   }
   n->block = around;
   loop_end(n->fn);
-  if (n->fn->failed) return bail(n, n->fn->failed);
+  if (n->fn->failed) return native_bail(n, n->fn->failed);
   for (u32 i = 0; i < nbuffers; i++)
     if (changed[i]) n->buffers.data[i].version = ++n->versions;
   u32 at = 0;
@@ -596,6 +687,11 @@ static bool emit_cond(Native *n, NodeId node, bool *goes_on) {
     NValue made = {.stamp = n->stamp};
     if (is_number(n, v)) {
       made.ir = loop_result_of(n->fn, head, at++);
+    } else if (split[i]) {
+      NSplit *s = native_split_new(n, split[i]->rank, split[i]->dims);
+      if (!s) return false;
+      for (u32 k = 0; k < s->count; k++) s->ir[k] = loop_result_of(n->fn, head, at++);
+      made.split = s;
     } else if (*goes_on) {
       made.buffer = arrays[i];
       made.version = n->buffers.data[arrays[i] - 1].version;
@@ -605,30 +701,47 @@ static bool emit_cond(Native *n, NodeId node, bool *goes_on) {
   return true;
 }
 
+/* The elements of an array that a loop begins with and carries as numbers. NULL: as a buffer, or `why`. */
+static const NSplit *carried_split(Native *n, ValueId v) {
+  if (!n->small || !native_is_small(n, v)) return NULL;
+  const NSplit *s = native_split(n, v);
+  return s && s->count <= SMALL_CARRIED ? s : NULL;
+}
+
 static bool emit_while(Native *n, NodeId node) {
   Graph *g = n->g;
   GraphNode x = *graph_node_at(g, node);
   Arena *arena = &n->c->arena;
   NLoop loop = {.outer = n->loop};
-  u32 *init = arena_alloc(arena, sizeof *init * (x.carried + 1)), numbers = 0;
+  u32 *init = arena_alloc(arena, sizeof *init * (x.carried * SMALL_CARRIED + 1)), numbers = 0;
   loop.buffer = arena_alloc(arena, sizeof *loop.buffer * (x.carried + 1));
-  if (!init || !loop.buffer) return no_memory(n);
+  loop.split = arena_alloc(arena, sizeof *loop.split * (x.carried + 1));
+  if (!init || !loop.buffer || !loop.split) return native_no_memory(n);
   BlockId cond = x.sub[0], body = x.sub[1], around = n->block;
   for (u32 i = 0; i < x.carried; i++) {
     ValueId v = node_operand(g, node, i);
-    if (value_is_token(g, v)) return bail(n, "output");
+    if (value_is_token(g, v)) return native_bail(n, "output");
     if (is_number(n, v)) {
-      LoopType want = type_of_value(n, g->blocks.data[body].params.data[i]);
-      u32 ir = number_ir(n, v);
-      if (!ir || want == LT_VOID) return bail(n, "a number that is not there");
-      init[numbers++] = element_convert(n->fn, ir, type_of_value(n, v), want);
+      LoopType want = native_type(n, g->blocks.data[body].params.data[i]);
+      u32 ir = native_number(n, v);
+      if (!ir || want == LT_VOID) return native_bail(n, "a number that is not there");
+      init[numbers++] = element_convert(n->fn, ir, native_type(n, v), want);
       continue;
     }
-    u32 at = buffer_of(n, v);
+    const NSplit *s = carried_split(n, v);
+    if (s) {
+      NSplit *own = native_split_new(n, s->rank, s->dims); /* its numbers are known when the loop is open */
+      if (!own) return false;
+      loop.split[i] = own;
+      for (u32 k = 0; k < s->count; k++) init[numbers++] = s->ir[k];
+      continue;
+    }
+    if (n->why) return false;
+    u32 at = native_buffer(n, v);
     if (at == UINT32_MAX) return false;
-    if (!n->buffers.data[at].written) return bail(n, "an inner loop carries an array that the outer does not");
+    if (!n->buffers.data[at].written) return native_bail(n, "an inner loop carries an array that the outer does not");
     for (u32 k = 0; k < i; k++)
-      if (loop.buffer[k] == at + 1) return bail(n, "a loop that carries one array twice");
+      if (loop.buffer[k] == at + 1) return native_bail(n, "a loop that carries one array twice");
     loop.buffer[i] = at + 1;
   }
   bind_captures(n, node, cond); /* parameters, before the loop begins */
@@ -636,13 +749,17 @@ static bool emit_while(Native *n, NodeId node) {
   if (n->why) return false;
   loop.buffers = n->buffers.count;
   u32 head = loop_begin_while(n->fn, numbers, init);
-  if (!head) return bail(n, n->fn->failed ? n->fn->failed : "a malformed loop");
+  if (!head) return native_bail(n, n->fn->failed ? n->fn->failed : "a malformed loop");
   u32 at = 0;
   for (u32 i = 0; i < x.carried; i++) {
     NValue v = {.stamp = n->stamp};
     if (loop.buffer[i]) {
       v.buffer = loop.buffer[i];
       v.version = n->buffers.data[loop.buffer[i] - 1].version = ++n->versions;
+    } else if (loop.split[i]) {
+      NSplit *s = (NSplit *)loop.split[i];
+      for (u32 k = 0; k < s->count; k++) s->ir[k] = loop_carry_of(n->fn, head, at++);
+      v.split = s;
     } else {
       v.ir = loop_carry_of(n->fn, head, at++);
     }
@@ -651,30 +768,30 @@ static bool emit_while(Native *n, NodeId node) {
   }
   native_find_counters(n, node);
   loop.versions = arena_alloc(arena, sizeof *loop.versions * (loop.buffers + 1));
-  if (!loop.versions) return no_memory(n);
+  if (!loop.versions) return native_no_memory(n);
   for (u32 i = 0; i < loop.buffers; i++) loop.versions[i] = n->buffers.data[i].version;
   n->loop = &loop;
   u32 *values, count, number = exit_of(n, x.exit == NO_EXIT ? n->c->exit : x.exit, &values, &count);
   if (!number) return false;
   loop_poll(n->fn, number, count, values);
   Flow f = emit_block(n, cond);
-  if (f != FLOW_ON || g->blocks.data[cond].term != TERM_yield) return bail(n, "a loop's condition that leaves");
+  if (f != FLOW_ON || g->blocks.data[cond].term != TERM_yield) return native_bail(n, "a loop's condition that leaves");
   ValueId more = block_result(g, cond, 0);
-  u32 c = number_ir(n, more);
+  u32 c = native_number(n, more);
   if (!c) return false;
-  c = element_convert(n->fn, c, type_of_value(n, more), LT_I1);
+  c = element_convert(n->fn, c, native_type(n, more), LT_I1);
   for (u32 i = 0; i < loop.buffers; i++)
-    if (n->buffers.data[i].version != loop.versions[i]) return bail(n, "a loop's condition that changes an array");
-  if (!loop_begin_if(n->fn, c, 0, NULL)) return bail(n, "a malformed if");
+    if (n->buffers.data[i].version != loop.versions[i]) return native_bail(n, "a loop's condition that changes an array");
+  if (!loop_begin_if(n->fn, c, 0, NULL)) return native_bail(n, "a malformed if");
   f = emit_block(n, body);
-  if (f == FLOW_BAIL || (f == FLOW_ON && !emit_terminator(n, body, 0))) return false;
+  if (f == FLOW_BAIL || (f == FLOW_ON && !emit_terminator(n, body, 0, NULL))) return false;
   loop_end(n->fn);
   u32 *last = arena_alloc(arena, sizeof *last * (numbers + 1));
-  if (!last) return no_memory(n);
+  if (!last) return native_no_memory(n);
   for (u32 i = 0; i < numbers; i++) last[i] = loop_carry_of(n->fn, head, i);
   loop_break(n->fn, numbers, last);
   loop_end(n->fn);
-  if (n->fn->failed) return bail(n, n->fn->failed);
+  if (n->fn->failed) return native_bail(n, n->fn->failed);
   n->loop = loop.outer;
   n->block = around;
   at = 0;
@@ -684,6 +801,11 @@ static bool emit_while(Native *n, NodeId node) {
     if (loop.buffer[i]) {
       v.buffer = loop.buffer[i];
       v.version = n->buffers.data[loop.buffer[i] - 1].version = ++n->versions;
+    } else if (loop.split[i]) {
+      NSplit *s = native_split_new(n, loop.split[i]->rank, loop.split[i]->dims);
+      if (!s) return false;
+      for (u32 k = 0; k < s->count; k++) s->ir[k] = loop_result_of(n->fn, head, at++);
+      v.split = s;
     } else {
       v.ir = loop_result_of(n->fn, head, at++);
     }
@@ -717,7 +839,7 @@ static Flow emit_block(Native *n, BlockId b) {
       case NODE_recur: ok = native_recur(n, k); break;
       case NODE_self: ok = native_self(n, k); break;
       case NODE_hook: alias(n, node_result(g, k, 0), node_operand(g, k, 0)); break;
-      default: ok = bail(n, "a construct that does not lower"); break;
+      default: ok = native_bail(n, "a construct that does not lower"); break;
     }
     n->block = b;
     if (!ok) return FLOW_BAIL;
@@ -733,28 +855,41 @@ static Flow emit_block(Native *n, BlockId b) {
 
 /* ---- the function ------------------------------------------------------------------------------------------------------ */
 
+/* The elements of a result go to memory that the plan makes before the call. */
+static bool give_elements(Native *n, ValueId v) {
+  const ArrayType *t = value_type(n->g, v);
+  const NSplit *s = native_value(n, v)->split;
+  NBuffer b = {.value = v, .result = true, .shape = s, .elem = loop_type_of_dtype(t->dtype), .type = *t};
+  b.slot = plan_slot_for(n->c->plan, v);
+  b.ir = add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, b.elem, LOOP_OUT);
+  if (!vec_push(n->c->alloc, &n->buffers, b)) return native_no_memory(n);
+  for (u32 i = 0; i < s->count; i++) loop_store(n->fn, b.ir, i, NULL, 0, s->ir[i]);
+  return true;
+}
+
 static bool emit_function(Native *n) {
   Graph *g = n->g;
   const GraphNode *x = graph_node_at(g, n->node);
   u32 *out = arena_alloc(&n->c->arena, sizeof *out * (x->result_count + 1)), count = 0;
   bool goes_on = true;
-  if (!out) return no_memory(n);
+  if (!out) return native_no_memory(n);
   for (u32 i = 0; x->kind == NODE_while && i < x->carried; i++) { /* arrays that the loop carries are its own */
     ValueId v = node_operand(g, n->node, i);
-    if (value_is_token(g, v)) return bail(n, "output");
+    if (value_is_token(g, v)) return native_bail(n, "output");
     if (is_number(n, v)) continue;
     const ArrayType *t = value_type(g, v);
-    if (!dtype_in_loops(t->dtype)) return bail(n, "a dtype outside the loop IR");
+    if (!dtype_in_loops(t->dtype)) return native_bail(n, "a dtype outside the loop IR");
+    if (n->small && native_is_small(n, v)) continue;
     NBuffer b = {.value = node_result(g, n->node, i), .from = v, .written = true, .elem = loop_type_of_dtype(t->dtype), .type = *t};
     b.slot = plan_slot_for(n->c->plan, b.value);
     b.version = ++n->versions;
     b.ir = add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, b.elem, LOOP_INOUT);
-    if (!vec_push(n->c->alloc, &n->buffers, b)) return no_memory(n);
+    if (!vec_push(n->c->alloc, &n->buffers, b)) return native_no_memory(n);
     *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = b.version};
     for (u32 k = 0; k < i; k++)
-      if (node_operand(g, n->node, k) == v) return bail(n, "a loop that begins with one array twice");
+      if (node_operand(g, n->node, k) == v) return native_bail(n, "a loop that begins with one array twice");
     for (u32 k = x->carried; k < x->operand_count; k++)
-      if (node_operand(g, n->node, k) == v) return bail(n, "a loop that reads an array as it was");
+      if (node_operand(g, n->node, k) == v) return native_bail(n, "a loop that reads an array as it was");
   }
   bool ok = x->kind == NODE_while ? emit_while(n, n->node) : x->kind == NODE_recur ? native_recur(n, n->node) : emit_cond(n, n->node, &goes_on);
   if (!ok || n->why) return false;
@@ -762,82 +897,19 @@ static bool emit_function(Native *n) {
   for (u32 i = 0; i < x->result_count; i++) {
     ValueId v = node_result(g, n->node, i);
     if (!is_number(n, v)) {
-      if (x->kind == NODE_cond) return bail(n, "arms that give arrays");
+      if (native_value(n, v)->split ? !give_elements(n, v) : x->kind == NODE_cond) return native_bail(n, "arms that give arrays");
       continue;
     }
-    loop_result(n->fn, type_of_value(n, v));
+    loop_result(n->fn, native_type(n, v));
     out[count++] = native_value(n, v)->ir;
   }
   if (goes_on) loop_return(n->fn, count, out);
   Buf why;
   buf_init(&why, n->c->alloc);
   ok = loop_fn_finish(n->fn, &why) == WEFT_OK && loops_verify(n->fn, &why) == WEFT_OK;
-  if (!ok) bail(n, why.len ? arena_copy(&n->c->arena, why.data, why.len) : "a malformed function");
+  if (!ok) native_bail(n, why.len ? arena_copy(&n->c->arena, why.data, why.len) : "a malformed function");
   buf_free(&why);
   return ok;
-}
-
-static void plan_steps(Native *n) {
-  Compiler *c = n->c;
-  Graph *g = n->g;
-  Plan *p = c->plan;
-  const GraphNode *x = graph_node_at(g, n->node);
-  for (u32 pass = 0; pass < 2; pass++) /* what may fail comes first, while everything is where the exit looks for it */
-    for (u32 i = 0; i < n->buffers.count; i++) {
-      const NBuffer *b = &n->buffers.data[i];
-      if (!b->written) continue;
-      const ValueInfo *from = value_info(c, b->from);
-      bool take = from->owned && from->use.dies && !from->raw && !from->strides;
-      if (take && pass == 0) schedule_step(c, STEP_unique, NO_EXIT)->dst = from->slot;
-      if (take == pass) schedule_move(c, b->slot, b->from, take);
-      if (!take && pass == 0) schedule_step(c, STEP_unique, NO_EXIT)->dst = b->slot;
-    }
-  for (u32 i = 0; i < n->buffers.count; i++) {
-    const NBuffer *b = &n->buffers.data[i];
-    if (!b->written) continue;
-    ValueInfo *info = value_info(c, b->value);
-    info->slot = b->slot;
-    info->owned = true;
-  }
-  PlanNativeExit *exits = arena_alloc(&c->arena, sizeof *exits * (n->exits.count + 1));
-  PlanArg *args = arena_alloc(&c->arena, sizeof *args * (n->args.count + 1));
-  u32 *results = arena_alloc(&c->arena, sizeof *results * (x->result_count + 1)), count = 0;
-  if (!exits || !args || !results) {
-    compile_no_memory(c);
-    return;
-  }
-  for (u32 i = 0; i < n->exits.count; i++) {
-    NExit *e = &n->exits.data[i];
-    exits[i] = (PlanNativeExit){.tag = n->fn->tag, .exit = i + 1, .plan_exit = e->exit, .slot_count = e->slots.count};
-    exits[i].slot_first = plan_ids(p, e->slots.data, e->slots.count);
-    if (e->exit == NO_EXIT || e->exit == c->exit) continue;
-    schedule_bind_with(c, e->exit, e->binds.data, e->binds.count, e->outer.data, e->outer.count);
-  }
-  for (u32 i = 0; i < n->args.count; i++) {
-    const NArg *a = &n->args.data[i];
-    if (a->kind == NARG_number) args[i] = plan_arg_slot(schedule_slot(c, a->value));
-    else if (a->kind == NARG_dim) args[i] = schedule_dim(c, a->dim);
-    else args[i] = plan_arg(PA_data, n->buffers.data[a->buffer].slot, 0);
-  }
-  for (u32 i = 0; i < x->result_count; i++) {
-    ValueId v = node_result(g, n->node, i);
-    if (is_number(n, v)) results[count++] = schedule_new_slot(c, v);
-  }
-  PlanNative made = {.self = n->fn, .nresults = count, .name = name_text(&n->fn->module->names, n->fn->name)};
-  u32 number = plan_native(p, &made, exits, n->exits.count, &n->node, 1);
-  for (u32 i = 0; i < n->callees.count; i++) { /* compiled with it; no step calls them */
-    LoopFn *f = n->callees.data[i];
-    PlanNative callee = {.self = f, .nresults = f->results.count, .name = name_text(&f->module->names, f->name)};
-    (void)plan_native(p, &callee, NULL, 0, &n->node, 1);
-  }
-  u32 first = plan_args(p, args, n->args.count), list = plan_ids(p, results, count);
-  PlanStep *s = schedule_step(c, STEP_native, NO_EXIT);
-  s->index = number;
-  s->arg = first;
-  s->nargs = n->args.count;
-  s->list = list;
-  s->nlist = count;
-  s->node = n->node;
 }
 
 /* Arrays whose sizes change from trip to trip, or depend on the arm. */
@@ -850,21 +922,18 @@ static bool sizes_change(Compiler *c, NodeId node) {
   return false;
 }
 
-bool native_bail(Native *n, const char *why) { return bail(n, why); }
-bool native_no_memory(Native *n) { return no_memory(n); }
-u32 native_number(Native *n, ValueId v) { return number_ir(n, v); }
-u32 native_buffer(Native *n, ValueId v) { return buffer_of(n, v); }
-u32 native_dim(Native *n, Dim d) { return dim_ir(n, d); }
 u32 native_exit(Native *n, u32 graph_exit, u32 **values, u32 *count) { return exit_of(n, graph_exit, values, count); }
 bool native_body(Native *n, BlockId b) {
   if (emit_block(n, b) == FLOW_ON && n->g->blocks.data[b].term == TERM_yield) return true;
-  return bail(n, "a function that does not return");
+  return native_bail(n, "a function that does not return");
 }
 
 void native_release(Native *n) {
   Allocator *alloc = n->c->alloc;
   vec_free(alloc, &n->args);
   vec_free(alloc, &n->buffers);
+  vec_free(alloc, &n->kept);
+  vec_free(alloc, &n->assumed);
   vec_free(alloc, &n->callees);
   for (u32 i = 0; i < n->exits.count; i++) {
     vec_free(alloc, &n->exits.data[i].binds);
@@ -875,18 +944,8 @@ void native_release(Native *n) {
   vec_free(alloc, &n->exits);
 }
 
-bool native_control(Compiler *c, NodeId node) {
-  u8 kind = graph_node_at(c->g, node)->kind;
-  if ((kind != NODE_while && kind != NODE_cond && kind != NODE_recur) || sizes_change(c, node)) return false;
-  if (!c->native_values) {
-    c->native_values = arena_alloc(&c->arena, sizeof *c->native_values * (c->g->values.count + 1));
-    c->native_done = arena_alloc(&c->arena, sizeof *c->native_done * (c->g->nodes.count + 1));
-    if (!c->native_values || !c->native_done) {
-      compile_no_memory(c);
-      return false;
-    }
-  }
-  Native n = {.c = c, .g = c->g, .node = node, .values = c->native_values, .done = c->native_done, .stamp = ++c->native_stamp};
+static bool native_make(Compiler *c, NodeId node, bool small) {
+  Native n = {.c = c, .g = c->g, .node = node, .values = c->native_values, .done = c->native_done, .stamp = ++c->native_stamp, .small = small};
   n.block = graph_node_at(c->g, node)->block;
   n.home = n.block;
   u32 fns = c->code->module.fns.count;
@@ -899,11 +958,26 @@ bool native_control(Compiler *c, NodeId node) {
     n.fn->tag = c->names;
     ok = emit_function(&n);
   }
-  if (ok && !compile_stopped(c)) plan_steps(&n);
+  if (ok && !compile_stopped(c)) native_steps(&n);
   if (!ok) {
     loop_module_truncate(&c->code->module, fns, c->code->module.tables.count);
     c->names--;
   }
   native_release(&n);
   return ok;
+}
+
+bool native_control(Compiler *c, NodeId node) {
+  u8 kind = graph_node_at(c->g, node)->kind;
+  if (kind != NODE_while && kind != NODE_cond && kind != NODE_recur) return false;
+  if (!c->native_values) {
+    c->native_values = arena_alloc(&c->arena, sizeof *c->native_values * (c->g->values.count + 1));
+    c->native_done = arena_alloc(&c->arena, sizeof *c->native_done * (c->g->nodes.count + 1));
+    if (!c->native_values || !c->native_done) {
+      compile_no_memory(c);
+      return false;
+    }
+  }
+  if (!sizes_change(c, node) && native_make(c, node, false)) return true;
+  return kind == NODE_while && !compile_stopped(c) && native_make(c, node, true);
 }

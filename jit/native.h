@@ -17,21 +17,37 @@ typedef struct NBuffer {
   ValueId value, from; /* written: the result that it becomes, and what it begins as */
   u32 slot, ir, version;
   bool written;
+  bool result; /* what the function gives, as elements: made before the call, written at its end */
+  const struct NSplit *shape; /* of a result */
   LoopType elem;
   ArrayType type;
 } NBuffer;
 
+/* An array of few elements, as that many numbers (native_small.c). Never changes once it is made. */
+typedef struct NSplit {
+  u32 rank, count;
+  i64 dims[TYPE_MAX_RANK];
+  u32 ir[];
+} NSplit;
+
+typedef struct NKept { /* memory that an exit's elements go to; exits share it: one is taken */
+  u32 slot, exit; /* the exit that took it last */
+  ArrayType type;
+  const NSplit *shape;
+} NKept;
+
 typedef struct NExit {
   u32 exit;                /* of the graph */
   VEC(RegionBind) binds;   /* what the function knows */
-  VEC(u32) slots;          /* of the numbers that are passed … */
-  VEC(ValueId) passed;     /* … which */
+  VEC(u32) slots;          /* of the words that are passed: PLAN_ELEMENT of an array's slot for each of its elements */
+  VEC(ValueId) passed;     /* the values they are */
   VEC(ValueId) outer;      /* values that stand in the plan */
 } NExit;
 
 typedef struct NLoop {
   struct NLoop *outer;
   u32 *buffer;   /* by carried value: buffer + 1, 0 for numbers */
+  const NSplit **split; /* by carried value: its parameters when it is split, else NULL */
   u32 *versions; /* of all buffers at the head */
   u32 buffers;
 } NLoop;
@@ -40,6 +56,7 @@ struct NValue {
   u32 stamp;     /* of the function that it belongs to */
   u32 ir;        /* number */
   u32 buffer;    /* array: buffer + 1 */
+  const NSplit *split; /* array: its elements */
   u32 version;
   ValueId same_as; /* what it is another name of */
   ValueId below;   /* counter: the value that it is less than inside its loop; 0 */
@@ -66,6 +83,10 @@ typedef struct Native {
   VEC(LoopFn *) callees; /* functions that it calls, of the same module */
   struct NSelf *self;    /* it is the body of a function that calls itself (native_recur.c) */
   bool loads_ahead;
+  bool small;  /* arrays of few elements become numbers */
+  VEC(NKept) kept;
+  VEC(u32) assumed; /* symbols taken as what they were while tracing: the plan asks before the call */
+  i64 *sym_values; /* by symbol, as far as native_dim asked */
   const char *why; /* it cannot be built */
 } Native;
 
@@ -75,11 +96,6 @@ bool native_outside(Native *n, ValueId v); /* defined around the construct */
 bool native_force(Native *n, ValueId v);
 
 /* What native_recur.c needs of native.c. */
-bool native_bail(Native *n, const char *why);
-bool native_no_memory(Native *n);
-u32 native_number(Native *n, ValueId v); /* as it is now; 0: it cannot be had here */
-u32 native_buffer(Native *n, ValueId v); /* at the version that v means; UINT32_MAX */
-u32 native_dim(Native *n, Dim d);
 u32 native_exit(Native *n, u32 graph_exit, u32 **values, u32 *count); /* number of the function's; 0 */
 bool native_body(Native *n, BlockId b); /* its nodes; control reaches the terminator, which is a yield */
 void native_release(Native *n);
@@ -90,6 +106,40 @@ bool native_self(Native *n, NodeId node);
 
 /* An index that is taken as not negative (see native.c). */
 bool native_plain(Native *n, ValueId v);
+
+bool native_bail(Native *n, const char *why); /* false */
+bool native_no_memory(Native *n);             /* likewise */
+u32 native_number(Native *n, ValueId v);      /* as it is now; 0: it cannot be had here */
+LoopType native_type(Native *n, ValueId v);
+u32 native_dim_ir(Native *n, Dim d);
+u32 native_buffer(Native *n, ValueId v); /* of an array, at the version that v means; UINT32_MAX: none */
+u32 native_index(Native *n, ValueId v, u32 size); /* i64, counted from the end when it may be negative */
+/* What `x[…] op= value` stores for one element; `old` as the array has it. 0: it may fail. */
+u32 native_stored(Native *n, NodeId update, const ArrayType *array, u32 old, u32 value);
+
+/* native_steps.c */
+void native_steps(Native *n); /* the call, in the plan */
+
+/* native_small.c */
+enum { SMALL_ELEMENTS = 256, SMALL_CARRIED = 64, SMALL_NODES = 4000 };
+bool native_dim(Native *n, Dim d, i64 *out); /* the size is known while the function is made, or small and assumed */
+bool native_dim_known(Native *n, Dim d, i64 *out); /* nothing more is assumed */
+bool native_is_small(Native *n, ValueId v);  /* an array that is, or can be, split */
+const NSplit *native_split(Native *n, ValueId v); /* numbers too; NULL: it cannot be had here */
+NSplit *native_split_new(Native *n, u32 rank, const i64 *dims); /* without elements; NULL: too many, or no memory */
+bool native_split_set(Native *n, ValueId v, const NSplit *s); /* rank 0: a number */
+u32 native_broadcast_at(const NSplit *x, const NSplit *out, u32 at); /* the element of x that meets element `at` of out */
+bool native_small_op(Native *n, NodeId node);
+bool native_small_check(Native *n, NodeId node, u32 number, u32 count, const u32 *values);
+
+/* native_views.c */
+bool native_small_view(Native *n, NodeId node);   /* an operation that only moves elements, or makes constants */
+bool native_small_index(Native *n, NodeId node);
+bool native_small_update(Native *n, NodeId node); /* of an array that is split */
+bool native_small_store(Native *n, NodeId node);  /* rows of one that is not */
+
+/* native_random.c */
+bool native_small_draw(Native *n, NodeId node, bool *known);
 
 /* native_range.c */
 void native_find_counters(Native *n, NodeId loop);

@@ -54,7 +54,7 @@ static bool make_body(Native *n, const Native *sizes) {
     if (value_type(g, v)->rank) add_array(n, v);
     else add_same(n, add_number(n, v));
   }
-  for (u32 i = 0; sizes && i < sizes->args.count; i++) add_same(n, native_dim(n, sizes->args.data[i].dim));
+  for (u32 i = 0; sizes && i < sizes->args.count; i++) add_same(n, native_dim_ir(n, sizes->args.data[i].dim));
   u32 known = n->args.count;
   for (u32 i = 0; i < x.result_count; i++) loop_result(n->fn, loop_type_of_dtype(value_type(g, node_result(g, n->node, i))->dtype));
   loop_poll(n->fn, EXIT_ONLY, 0, NULL);
@@ -112,7 +112,7 @@ static bool call(Native *n, NodeId node, const Native *in) {
       args[nargs++] = element_convert(n->fn, native_number(n, v), loop_type_of_dtype(value_type(g, v)->dtype), loop_type_of_dtype(value_type(g, inner)->dtype));
     }
   }
-  for (u32 i = 0; i < in->args.count; i++) args[nargs++] = native_dim(n, in->args.data[i].dim);
+  for (u32 i = 0; i < in->args.count; i++) args[nargs++] = native_dim_ir(n, in->args.data[i].dim);
   if (n->why) return false;
   u32 made = loop_call(n->fn, in->fn, nargs, args, number, count, values);
   if (!made) return native_bail(n, "a malformed call");

@@ -95,6 +95,9 @@ typedef struct PlanCheck { /* a check number of a kernel */
   u32 exit;
 } PlanCheck;
 
+/* In the slots of a native's exit: the next element of the array in the slot, which the plan made for it. */
+#define PLAN_ELEMENT 0x80000000u
+
 typedef struct PlanNativeExit { /* frames a native function leaves: tag and exit as in LoopCtx.frame */
   u64 tag;
   u32 exit;

@@ -322,7 +322,10 @@ static void step_ok(Checker *c, const PlanStep *s) {
       for (u32 i = 0; i < n->exit_count; i++) {
         const PlanNativeExit *e = &p->native_exits.data[n->exit_first + i];
         if (e->plan_exit != NO_EXIT) exit_ok(c, e->plan_exit);
-        for (u32 k = 0; k < e->slot_count; k++) writes(c, p->ids.data[e->slot_first + k], NUMBER);
+        for (u32 k = 0; k < e->slot_count; k++) {
+          u32 id = p->ids.data[e->slot_first + k];
+          writes(c, id & ~PLAN_ELEMENT, id & PLAN_ELEMENT ? ARRAY : NUMBER);
+        }
       }
       ids_ok(c, s);
       return;

@@ -419,6 +419,22 @@ static u32 native_poll(LoopCtx *ctx) {
   return 0;
 }
 
+static void exit_words(Run *r, const PlanNativeExit *e, const u64 *values, u32 count) {
+  const u32 *ids = r->p->ids.data + e->slot_first;
+  u32 element = 0;
+  for (u32 k = 0; k < e->slot_count && k < count; k++) {
+    u32 slot = ids[k] & ~PLAN_ELEMENT;
+    if (!(ids[k] & PLAN_ELEMENT)) {
+      r->slots[slot] = values[k];
+      continue;
+    }
+    element = k && ids[k - 1] == ids[k] ? element + 1 : 0;
+    Array *a = array_at(r, slot);
+    u32 dtype = array_dtype(a);
+    num_store((char *)a->data + element * dtype_bytes(dtype), dtype, (Value){.kind = V_NUM, .dtype = (u8)dtype, .bits = values[k]});
+  }
+}
+
 static void native_frame(LoopCtx *ctx, u64 tag, u32 exit, const u64 *values, u32 count) {
   NativeRun *n = ctx->owner;
   const Plan *p = n->r->p;
@@ -427,7 +443,7 @@ static void native_frame(LoopCtx *ctx, u64 tag, u32 exit, const u64 *values, u32
     const PlanNativeExit *e = &p->native_exits.data[n->n->exit_first + i];
     if (e->tag != tag || e->exit != exit) continue;
     n->plan_exit = e->plan_exit;
-    for (u32 k = 0; k < e->slot_count && k < count; k++) n->r->slots[p->ids.data[e->slot_first + k]] = values[k];
+    exit_words(n->r, e, values, count);
   }
 }
 

@@ -410,3 +410,14 @@ fail:
   t->failed = true;
   return NO_EXIT;
 }
+
+static Dim same_size(void *ctx, Dim d) {
+  (void)ctx;
+  return d;
+}
+
+u32 exit_copy(ExitTable *t, u32 exit) {
+  u32 made = exit_clone_sized(t, exit, NULL, 0, same_size, NULL);
+  if (made != NO_EXIT) t->exits.data[made].copy_of = 1 + exit_original(t, exit);
+  return made;
+}

@@ -96,7 +96,7 @@ typedef struct Exit {
   JournalId journal;
   u32 frame_first, frame_count; /* ExitTable.frames */
   Span span;   /* what it exits for */
-  u32 snapshot; /* 1 + the exit whose state this one shares (limit exits), or 0 */
+  u32 copy_of; /* 1 + the exit that this one is a copy of, with values that lie elsewhere (exit_copy); or 0 */
 } Exit;
 
 typedef struct ExitTable {
@@ -165,6 +165,11 @@ void exit_sizes(const ExitTable *t, u32 exit, void (*each)(void *ctx, Dim d), vo
  * are renamed. UINT32_MAX when memory was refused. */
 u32 exit_clone_sized(ExitTable *t, u32 exit, const u32 *map, u32 count, Dim (*size)(void *ctx, Dim d), void *ctx);
 u32 exit_clone(ExitTable *t, u32 exit, const u32 *map, u32 count);
+/* An exit of its own that says the same. NO_EXIT: memory was refused. */
+u32 exit_copy(ExitTable *t, u32 exit);
+static inline u32 exit_original(const ExitTable *t, u32 exit) {
+  return exit < t->exits.count && t->exits.data[exit].copy_of ? t->exits.data[exit].copy_of - 1 : exit;
+}
 /* Renames the values of all recipes (passes that replace values); map[v] == 0 leaves v. */
 void exits_remap(ExitTable *t, const u32 *map, u32 count);
 

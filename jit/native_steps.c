@@ -1,0 +1,149 @@
+/* native_steps.c — a native function in the plan: memory and arguments of its call, exits, where its results lie (see native.h). */
+#include "jit/native.h"
+
+/* Memory for elements that the function gives. */
+static void alloc_elements(Compiler *c, u32 slot, const ArrayType *t, const NSplit *shape) {
+  PlanArg dims[TYPE_MAX_RANK];
+  for (u32 d = 0; d < shape->rank; d++) dims[d] = plan_arg_const(shape->dims[d]);
+  u32 first = plan_args(c->plan, dims, shape->rank);
+  PlanStep *s = schedule_step(c, STEP_alloc, NO_EXIT);
+  s->dst = slot;
+  s->dtype = t->dtype;
+  s->aux = (u16)shape->rank;
+  s->arg = first;
+  s->nargs = shape->rank;
+}
+
+/* Where what was assumed does not hold, the loop's own steps do the work: "if", and all but the call. */
+static bool plan_otherwise(Native *n) {
+  Compiler *c = n->c;
+  SizePool *p = &n->g->sizes;
+  Dim apart = 0;
+  for (u32 i = 0; i < n->assumed.count; i++) {
+    const SizeSym *s = &p->syms.data[n->assumed.data[i]];
+    Dim at = s->dim, was = size_const(p, s->hint);
+    apart = size_add(p, apart, size_min(p, 1, size_max(p, size_sub(p, at, was), size_sub(p, was, at))));
+  }
+  if (apart == DIM_NONE) {
+    compile_unsupported(c, "a size expression that gets too large");
+    return false;
+  }
+  PlanArg differs = schedule_dim(c, apart);
+  if (differs.kind != PA_slot) return false;
+  schedule_step(c, STEP_if, NO_EXIT)->src = differs.slot;
+  ScheduleMark mark = schedule_mark(c);
+  control_steps(c, n->node);
+  schedule_forget(c, mark);
+  schedule_step(c, STEP_else, NO_EXIT);
+  return true;
+}
+
+/* Exits that are taken elsewhere, too, with their values in other slots: all of a loop that is there twice. */
+static void own_exits(Native *n, bool twice) {
+  Compiler *c = n->c;
+  for (u32 i = 0; i < n->exits.count; i++) {
+    NExit *e = &n->exits.data[i];
+    if (e->exit == NO_EXIT || e->exit == c->exit || (!twice && !(c->bound.data[e->exit] && e->binds.count))) continue;
+    e->exit = exit_copy(&n->g->exits, e->exit);
+    while (e->exit != NO_EXIT && c->bound.count <= e->exit && !c->failed)
+      if (!vec_push(c->alloc, &c->bound, 0)) compile_no_memory(c);
+    if (e->exit == NO_EXIT) compile_no_memory(c);
+  }
+}
+
+static void plan_arrays(Native *n) {
+  Compiler *c = n->c;
+  for (u32 i = 0; i < n->kept.count; i++) alloc_elements(c, n->kept.data[i].slot, &n->kept.data[i].type, n->kept.data[i].shape);
+  for (u32 i = 0; i < n->buffers.count; i++)
+    if (n->buffers.data[i].result) alloc_elements(c, n->buffers.data[i].slot, &n->buffers.data[i].type, n->buffers.data[i].shape);
+  for (u32 pass = 0; pass < 2; pass++) /* what may fail comes first, while everything is where the exit looks for it */
+    for (u32 i = 0; i < n->buffers.count; i++) {
+      const NBuffer *b = &n->buffers.data[i];
+      if (!b->written) continue;
+      const ValueInfo *from = value_info(c, b->from);
+      bool take = from->owned && from->use.dies && !from->raw && !from->strides;
+      if (take && pass == 0) schedule_step(c, STEP_unique, NO_EXIT)->dst = from->slot;
+      if (take == pass) schedule_move(c, b->slot, b->from, take);
+      if (!take && pass == 0) schedule_step(c, STEP_unique, NO_EXIT)->dst = b->slot;
+    }
+}
+
+static void plan_exits(Native *n, PlanNativeExit *exits) {
+  Compiler *c = n->c;
+  for (u32 i = 0; i < n->exits.count; i++) {
+    NExit *e = &n->exits.data[i];
+    exits[i] = (PlanNativeExit){.tag = n->fn->tag, .exit = i + 1, .plan_exit = e->exit, .slot_count = e->slots.count};
+    exits[i].slot_first = plan_ids(c->plan, e->slots.data, e->slots.count);
+    if (e->exit == NO_EXIT || e->exit == c->exit) continue;
+    schedule_bind_with(c, e->exit, e->binds.data, e->binds.count, e->outer.data, e->outer.count);
+  }
+}
+
+/* Results that are arrays; `twice`: they have slots already. */
+static void plan_results(Native *n, bool twice) {
+  Compiler *c = n->c;
+  for (u32 i = 0; i < n->buffers.count; i++) {
+    const NBuffer *b = &n->buffers.data[i];
+    if (!b->written && !b->result) continue;
+    ValueInfo *info = value_info(c, b->value);
+    if (twice) {
+      PlanStep *s = schedule_step(c, STEP_move, NO_EXIT);
+      s->dst = info->slot;
+      s->src = b->slot;
+    } else {
+      info->slot = b->slot;
+      info->owned = true;
+    }
+  }
+}
+
+void native_steps(Native *n) {
+  Compiler *c = n->c;
+  Graph *g = n->g;
+  Plan *p = c->plan;
+  const GraphNode *x = graph_node_at(g, n->node);
+  bool twice = n->assumed.count && plan_otherwise(n);
+  if (compile_stopped(c)) return;
+  own_exits(n, twice);
+  ScheduleMark mark = schedule_mark(c);
+  plan_arrays(n);
+  if (!twice) plan_results(n, false);
+  PlanNativeExit *exits = arena_alloc(&c->arena, sizeof *exits * (n->exits.count + 1));
+  PlanArg *args = arena_alloc(&c->arena, sizeof *args * (n->args.count + 1));
+  u32 *results = arena_alloc(&c->arena, sizeof *results * (x->result_count + 1)), count = 0;
+  if (!exits || !args || !results || compile_stopped(c)) {
+    if (!compile_stopped(c)) compile_no_memory(c);
+    return;
+  }
+  plan_exits(n, exits);
+  for (u32 i = 0; i < n->args.count; i++) {
+    const NArg *a = &n->args.data[i];
+    if (a->kind == NARG_number) args[i] = plan_arg_slot(schedule_slot(c, a->value));
+    else if (a->kind == NARG_dim) args[i] = schedule_dim(c, a->dim);
+    else args[i] = plan_arg(PA_data, n->buffers.data[a->buffer].slot, 0);
+  }
+  for (u32 i = 0; i < x->result_count; i++) {
+    ValueId v = node_result(g, n->node, i);
+    if (value_type(g, v)->rank == 0) results[count++] = twice ? value_info(c, v)->slot : schedule_new_slot(c, v);
+  }
+  PlanNative made = {.self = n->fn, .nresults = count, .name = name_text(&n->fn->module->names, n->fn->name)};
+  u32 number = plan_native(p, &made, exits, n->exits.count, &n->node, 1);
+  for (u32 i = 0; i < n->callees.count; i++) { /* compiled with it; no step calls them */
+    LoopFn *f = n->callees.data[i];
+    PlanNative callee = {.self = f, .nresults = f->results.count, .name = name_text(&f->module->names, f->name)};
+    (void)plan_native(p, &callee, NULL, 0, &n->node, 1);
+  }
+  u32 first = plan_args(p, args, n->args.count), list = plan_ids(p, results, count);
+  PlanStep *s = schedule_step(c, STEP_native, NO_EXIT);
+  s->index = number;
+  s->arg = first;
+  s->nargs = n->args.count;
+  s->list = list;
+  s->nlist = count;
+  s->node = n->node;
+  for (u32 i = 0; i < n->kept.count; i++) schedule_step(c, STEP_free, NO_EXIT)->dst = n->kept.data[i].slot;
+  if (!twice) return;
+  plan_results(n, true);
+  schedule_step(c, STEP_end, NO_EXIT);
+  schedule_forget(c, mark);
+}
