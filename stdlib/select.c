@@ -407,34 +407,45 @@ static void count_runs(i64 *o, i64 bins, i64 *tables, const i64 *p, i64 n) {
   for (; i < n; i++) o[p[i]]++;
 }
 
-/* The positions that `x` counts, at least `*bins`; an error for one that is none. */
-static WeftStatus bins_of(Vm *vm, const Array *x, i64 *bins) {
+/* The bins that x[at …] needs, at least `*bins`; an error for what is no position. With `counts`, of `*bins` elements, and
+ * `tables`, blocks are counted as they come, as long as the bins do: the first that was not, or the end, is `*at`. */
+static WeftStatus bins_of(Vm *vm, const Array *x, i64 *bins, i64 *counts, i64 *tables, i64 *at) {
   const i64 *p = x->data;
   const StripTable *strips = stdlib_of(vm)->strips;
-  for (i64 at = 0; at < x->size; at += COUNT_BLOCK) {
-    i64 least, most, n = x->size - at < COUNT_BLOCK ? x->size - at : COUNT_BLOCK;
-    strips->rows[REDUCE_MIN][DT_i64](&least, p + at, n, 1, n);
-    strips->rows[REDUCE_MAX][DT_i64](&most, p + at, n, 1, n);
-    for (i64 i = at; (least < 0 || most == INT64_MAX) && i < at + n; i++) { /* the first of them is named */
-      if (p[i] < 0) return vm_error(vm, EK_value, "bincount: x holds %lld, needs 0 or more", (long long)p[i]);
-      if (p[i] == INT64_MAX) return vm_error(vm, EK_limit, "bincount: x holds %lld", (long long)p[i]);
+  i64 room = counts ? *bins : 0;
+  *at = 0;
+  for (i64 i = 0, n; i < x->size; i += n) {
+    i64 least, most;
+    n = x->size - i < COUNT_BLOCK ? x->size - i : COUNT_BLOCK;
+    strips->rows[REDUCE_MIN][DT_i64](&least, p + i, n, 1, n);
+    strips->rows[REDUCE_MAX][DT_i64](&most, p + i, n, 1, n);
+    for (i64 k = i; (least < 0 || most == INT64_MAX) && k < i + n; k++) { /* the first of them is named */
+      if (p[k] < 0) return vm_error(vm, EK_value, "bincount: x holds %lld, needs 0 or more", (long long)p[k]);
+      if (p[k] == INT64_MAX) return vm_error(vm, EK_limit, "bincount: x holds %lld", (long long)p[k]);
     }
     if (most >= *bins) *bins = most + 1;
+    if (*bins != room) continue;
+    count_runs(counts, room, tables, p + i, n);
+    *at = i + n;
   }
   return WEFT_OK;
 }
 
-static WeftStatus count_all(Vm *vm, const Array *x, i64 bins, i64 *o) {
-  i64 *tables = NULL;
-  size_t bytes = (size_t)bins * (COUNT_TABLES - 1) * sizeof *tables;
-  if (bins <= COUNT_MOST && x->size / 8 > bins) {
-    tables = mem_alloc_zero(&vm->alloc, bytes);
-    if (!tables) return vm_error_memory(vm);
+/* Few bins that are known before are counted in the same read, in tables of their own. */
+static WeftStatus count_all(Vm *vm, const Array *x, i64 least, Value *out) {
+  i64 room = least > 0 && least <= COUNT_MOST && x->size / 8 > least ? least : 0, bins = least, at;
+  size_t bytes = (size_t)room * COUNT_TABLES * sizeof(i64);
+  i64 *counts = room ? mem_alloc_zero(&vm->alloc, bytes) : NULL;
+  if (room && !counts) return vm_error_memory(vm);
+  WeftStatus status = bins_of(vm, x, &bins, counts, counts ? counts + room : NULL, &at);
+  if (status == WEFT_OK) status = array_new_zero(vm, DT_i64, 1, &bins, out);
+  if (status == WEFT_OK) {
+    i64 *o = out->array->data;
+    for (i64 i = 0; i < COUNT_TABLES * room; i++) o[i % room] += counts[i];
+    count_runs(o, bins, NULL, (const i64 *)x->data + at, x->size - at);
   }
-  count_runs(o, bins, tables, x->data, x->size);
-  for (i64 i = 0; tables && i < (COUNT_TABLES - 1) * bins; i++) o[i % bins] += tables[i];
-  if (tables) mem_free(&vm->alloc, tables, bytes);
-  return WEFT_OK;
+  if (counts) mem_free(&vm->alloc, counts, bytes);
+  return status;
 }
 
 #define ADD_WEIGHTS(T) \
@@ -461,14 +472,14 @@ WeftStatus eager_bincount(Vm *vm, Value *args, Value *out) {
     }
   }
   const i64 *p = x->data;
-  i64 n = least;
-  if (status == WEFT_OK) status = bins_of(vm, x, &n);
-  if (status == WEFT_OK) status = array_new_zero(vm, dtype, 1, &n, out);
-  if (status == WEFT_OK) {
-    if (dtype == DT_f64) ADD_WEIGHTS(f64);
-    else if (dtype == DT_f32) ADD_WEIGHTS(f32);
-    else status = count_all(vm, x, n, out->array->data);
-    if (status != WEFT_OK) value_drop(vm, *out);
+  i64 n = least, at;
+  if (status == WEFT_OK && dtype == DT_i64) {
+    status = count_all(vm, x, least, out);
+  } else if (status == WEFT_OK) {
+    status = bins_of(vm, x, &n, NULL, NULL, &at);
+    if (status == WEFT_OK) status = array_new_zero(vm, dtype, 1, &n, out);
+    if (status == WEFT_OK && dtype == DT_f64) ADD_WEIGHTS(f64);
+    if (status == WEFT_OK && dtype == DT_f32) ADD_WEIGHTS(f32);
   }
   value_drop(vm, weights);
   value_drop(vm, index);
