@@ -326,7 +326,8 @@ WEFT_API const char *weft_stat_at(WeftVM *vm, unsigned index, double *value);
 /* Keeps the log of capture at length from here on (16,384 events instead of 256) and counts what kernels move and compute;
  * with `runs` each run of a compiled region as well. Before a program runs; costs time in every kernel. */
 WEFT_API void weft_keep_log(WeftVM *vm, bool runs);
-/* The log as text: `what` is "json", "chrome" (spans for about:tracing and Perfetto), or "why" (the last break or recompile;
+/* The log as text: `what` is "json", "chrome" (spans for about:tracing and Perfetto),
+ * "profile" (a table of the kernels beside what the machine can do, which it measures: 0.2 s), or "why" (the last break or recompile;
  * with a function all of its own). Else what was compiled for a function: `what` is "graph", "guards", "loops", "mir", "asm" or "ptx". NULL: unknown `what`. */
 WEFT_API const char *weft_dump(WeftVM *vm, WeftValue *function, const char *what);
 /* The name and version of this library, a line. */

@@ -54,7 +54,9 @@ void loops_cost(const LoopFn *fn, const u64 *args, i64 lo, i64 hi, LoopCost *sum
     } else if (n->op == LOOP_END && depth) {
       now = around[--depth];
     } else if (n->op == LOOP_LOAD || n->op == LOOP_STORE) {
-      sum->bytes += times(now, loop_type_bytes(n->mem));
+      u64 bytes = times(now, loop_type_bytes(n->mem));
+      sum->bytes += bytes;
+      if (n->op == LOOP_STORE) sum->written += bytes;
     } else {
       sum->flops += times(now, operations(n));
     }

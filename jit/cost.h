@@ -5,6 +5,7 @@
 #include "jit/loops.h"
 
 typedef struct LoopCost {
+  u64 written; /* of the bytes */
   u64 bytes; /* loaded and stored, each access as often as it is made */
   u64 flops; /* operations on floats; fma is two, a `math` function one; of a `while` one trip, of an `if` both arms */
 } LoopCost;

@@ -312,7 +312,7 @@ static bool kernel_profile(const Region *r, u32 index, KernelProfile *out) {
   const Plan *p = r->code;
   if (index >= p->kernels.count - p->hidden) return false;
   const PlanKernel *k = &p->kernels.data[index];
-  *out = (KernelProfile){.name = k->name, .runs = k->runs, .trips = k->trips, .bytes = k->bytes, .flops = k->flops, .nodes = k->nodes_count};
+  *out = (KernelProfile){.name = k->name, .runs = k->runs, .trips = k->trips, .bytes = k->bytes, .flops = k->flops, .written = k->written, .ns = k->ns, .nodes = k->nodes_count};
   if (k->nodes_count) out->node = p->nodes.data[k->nodes_first];
   return true;
 }

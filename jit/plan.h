@@ -87,7 +87,7 @@ struct PlanKernel {
   u32 partial, rest; /* hidden kernels that threads can share in place of this one (cut.h), when there are */
   u32 reductions;    /* in it: arrays that lie between the two; 0: there are none */
   u32 reduce;        /* head of the first of them, in self */
-  u64 runs, trips, bytes, flops; /* counted while VM_LOG_PROFILE is on */
+  u64 runs, trips, bytes, written, flops, ns; /* counted while VM_LOG_PROFILE is on */
 };
 
 typedef struct PlanCheck { /* a check number of a kernel */

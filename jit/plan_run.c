@@ -354,10 +354,11 @@ static void count_run(const Run *r, u32 kernel, const u64 *words, i64 lo, i64 hi
   k->trips += hi > lo ? (u64)(hi - lo) : 0;
   if (k->self) loops_cost(k->self, words, lo, hi, &cost);
   k->bytes += cost.bytes;
+  k->written += cost.written;
   k->flops += cost.flops;
 }
 
-static Went kernel_step(Run *r, const PlanStep *s) {
+static Went run_kernel(Run *r, const PlanStep *s) {
   const Plan *p = r->p;
   const PlanKernel *k = &p->kernels.data[s->index];
   const PlanArg *a = &p->args.data[s->arg];
@@ -388,6 +389,14 @@ static Went kernel_step(Run *r, const PlanStep *s) {
 }
 
 enum { NATIVE_CALLS = 1900 }; /* of functions by themselves inside each other: they stand on the C stack */
+
+static Went kernel_step(Run *r, const PlanStep *s) {
+  if (LIKELY(!(r->vm->log & VM_LOG_PROFILE))) return run_kernel(r, s);
+  f64 begin = vm_clock();
+  Went went = run_kernel(r, s);
+  ((Plan *)r->p)->kernels.data[s->index].ns += (u64)((vm_clock() - begin) * 1e9);
+  return went;
+}
 
 /* ---- native functions ------------------------------------------------------------------------------- */
 

@@ -21,6 +21,7 @@ static const char usage[] =
     "  FILE                  run a program; - is standard input\n"
     "  -e CODE               run CODE and show its value\n"
     "  --explain FILE        run a program, then say what was compiled and what was not, and why\n"
+    "  --profile FILE        run a program, then say what its kernels cost; spans go to NAME.trace.json\n"
     "  --log-file PATH       write the log of capture there at the end, as JSON\n"
     "  --trace-file PATH     write what was compiled and run when, for about:tracing and Perfetto\n"
     "  --fuel N              stop after N calls and loop trips\n"
@@ -103,6 +104,19 @@ static bool write_log(WeftVM *vm, const char *what, const char *path) {
   return ok;
 }
 
+/* Where the spans of a profile go: the program's name in the current folder. */
+static const char *name_spans(const char *program, char *out, size_t room) {
+  const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program, *dot = strrchr(name, '.');
+  snprintf(out, room, "%.*s.trace.json", dot && dot > name ? (int)(dot - name) : (int)strlen(name), name);
+  return out;
+}
+
+static void tell_profile(WeftVM *vm, const char *spans) {
+  fflush(stdout);
+  const char *text = weft_dump(vm, NULL, "profile");
+  fprintf(stderr, "%sspans: %s\n", text ? text : "", spans);
+}
+
 static bool readable(const char *path) {
   FILE *f = fopen(path, "rb");
   if (!f) return false;
@@ -139,7 +153,7 @@ int main(int argc, char **argv) {
   const char *threads = getenv("WEFT_THREADS");
   if (threads && *threads >= '0' && *threads <= '9') o.threads = (uint32_t)strtoul(threads, NULL, 10);
   const char *code = NULL, *file = NULL, *log_file = getenv("WEFT_LOG_FILE"), *trace_file = getenv("WEFT_TRACE_FILE");
-  bool explain = false;
+  bool explain = false, profile = false;
   int i = 1;
   for (; i < argc && !file && !code; i++) {
     const char *a = argv[i];
@@ -156,6 +170,8 @@ int main(int argc, char **argv) {
       return 0;
     } else if (strcmp(a, "--explain") == 0) {
       explain = true;
+    } else if (strcmp(a, "--profile") == 0) {
+      profile = true;
     } else if (last && (strcmp(a, "-e") == 0 || strncmp(a, "--", 2) == 0)) {
       bool known = strcmp(a, "-e") == 0 || strcmp(a, "--fuel") == 0 || strcmp(a, "--memory") == 0 || strcmp(a, "--deadline") == 0 ||
                    strcmp(a, "--log-file") == 0 || strcmp(a, "--trace-file") == 0;
@@ -177,6 +193,9 @@ int main(int argc, char **argv) {
     }
   }
   if (explain && !file) return wrong_usage("--explain needs a file", NULL);
+  if (profile && !file) return wrong_usage("--profile needs a file", NULL);
+  char spans[256];
+  if (profile && !(trace_file && *trace_file)) trace_file = name_spans(file, spans, sizeof spans);
   if (file && strcmp(file, "-") != 0 && !readable(file)) {
     fprintf(stderr, "weft: cannot read \"%s\"\n", file);
     return EXIT_USAGE;
@@ -218,6 +237,7 @@ int main(int argc, char **argv) {
     result = finish(vm, weft_load_file(vm, file, &value));
     if (explain) repl_explain(vm);
   }
+  if (profile) tell_profile(vm, trace_file);
   weft_release(vm, value);
   running = NULL;
   if (!write_log(vm, "json", log_file) || !write_log(vm, "chrome", trace_file)) result = result ? result : EXIT_ERROR;

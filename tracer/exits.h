@@ -224,6 +224,8 @@ typedef struct Backend Backend;
 typedef struct KernelProfile {
   const char *name;
   u64 runs, trips, bytes, flops;
+  u64 written; /* of the bytes */
+  u64 ns;
   u32 node; /* NodeId of the first operation in it, 0: not known */
   u32 nodes; /* operations in it */
 } KernelProfile;

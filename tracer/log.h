@@ -78,6 +78,7 @@ const char *log_name(u32 kind);                  /* "break", "miss" … */
 const char *log_phase_name(u32 phase);
 void log_json(const struct Tracer *t, Buf *out);
 void log_chrome(const struct Tracer *t, Buf *out);
+void log_profile(const struct Tracer *t, Buf *out); /* profile.c: a table of the kernels; measures the machine */
 void log_line(Vm *vm, const TraceEvent *e, Buf *out); /* `break at f.weft:3:5: output: print`, without a newline */
 /* The function whose text holds the place, for events of a function; 0: it cannot be told. */
 bool log_within(const TraceEvent *e, const struct Code *code);

@@ -73,8 +73,8 @@ static void put_kernels(const Vm *vm, Buf *out, const Region *r) {
   for (u32 i = 0; r->kernel && r->kernel(r, i, &k); i++) {
     buf_puts(out, i ? ", {\"name\": " : "{\"name\": ");
     put_text(out, k.name ? k.name : "");
-    buf_printf(out, ", \"operations\": %u, \"runs\": %llu, \"trips\": %llu, \"bytes\": %llu, \"flops\": %llu", k.nodes, (unsigned long long)k.runs,
-               (unsigned long long)k.trips, (unsigned long long)k.bytes, (unsigned long long)k.flops);
+    buf_printf(out, ", \"operations\": %u, \"runs\": %llu, \"trips\": %llu, \"bytes\": %llu, \"flops\": %llu, \"written\": %llu, \"ns\": %llu", k.nodes, (unsigned long long)k.runs,
+               (unsigned long long)k.trips, (unsigned long long)k.bytes, (unsigned long long)k.flops, (unsigned long long)k.written, (unsigned long long)k.ns);
     if (k.node) put_place(vm, out, r->graph->origins.data[graph_node_at(r->graph, k.node)->origin].span);
     buf_putc(out, '}');
   }
@@ -198,6 +198,7 @@ bool tracer_write(Vm *vm, const char *form, Buf *out) {
   const Tracer *t = tracer_of(vm);
   if (strcmp(form, "json") == 0) log_json(t, out);
   else if (strcmp(form, "chrome") == 0) log_chrome(t, out);
+  else if (strcmp(form, "profile") == 0) log_profile(t, out);
   else return false;
   return true;
 }

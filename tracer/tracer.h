@@ -98,7 +98,7 @@ void region_totals(const Region *r, RegionTotals *sum); /* added */
 bool source_is_open(const Tracer *t, const GuardSet *g, SourceId s);
 /* Keeps more of the log from here on, kernels' counts, and with `runs` each run of a region; before anything runs. */
 void tracer_keep(Vm *vm, bool runs);
-bool tracer_write(Vm *vm, const char *form, Buf *out); /* the log as "json" or "chrome" */
+bool tracer_write(Vm *vm, const char *form, Buf *out); /* the log as "json", "chrome" or "profile" */
 /* What the log says of a function (fn a closure), or of the last break or recompile (fn nil). */
 void tracer_why(Vm *vm, Value fn, Buf *out);
 void tracer_report(Vm *vm); /* breaks, cold exits and places that stay eager so far, to standard error */

@@ -161,6 +161,28 @@ static void A28_kernels_count_bytes_and_flops(void **state) {
   weft_free(vm);
 }
 
+static void A28_a_profile_weighs_kernels_by_the_machine(void **state) {
+  (void)state;
+  WeftOptions options = WEFT_OPTIONS_INIT;
+  options.backend = "mir";
+  options.hot = 0;
+  WeftVM *vm = weft_new(&options);
+  weft_keep_log(vm, true);
+  assert_int_equal(weft_eval(vm, "fn f(x) = x * 2.0 + 1.0\nfor i in 0..9 { f(ones(1000000)) }", "p", NULL), WEFT_OK);
+  char *table = strdup(weft_dump(vm, NULL, "profile"));
+  double copy = 0, flops = 0, share = 0;
+  const char *machine = strstr(table, "copies ");
+  assert_non_null(machine);
+  assert_int_equal(sscanf(machine, "copies %lf GB/s (read and written), %lf", &copy, &flops), 2);
+  assert_true(copy > 0.1 && flops > 0.1);
+  const char *row = strstr(table, "    72.000    72.000    18.000 "); /* 9 runs: 8 MB read, 8 MB written, two operations each */
+  assert_non_null(row);
+  assert_int_equal(sscanf(row, "%*f %*f %*f %*f %*f %lf %%", &share), 1);
+  assert_true(share > 1);
+  free(table);
+  weft_free(vm);
+}
+
 static void A28_spans_for_a_trace_viewer(void **state) {
   (void)state;
   WeftVM *vm = run(true);
@@ -301,7 +323,8 @@ int main(void) {
       cmocka_unit_test(A28_the_log_as_json),
       cmocka_unit_test(A28_misses_speak_the_language_of_the_program),
       cmocka_unit_test(A28_kernels_count_bytes_and_flops),
-      cmocka_unit_test(A28_spans_for_a_trace_viewer),
+      cmocka_unit_test(A28_a_profile_weighs_kernels_by_the_machine),
+    cmocka_unit_test(A28_spans_for_a_trace_viewer),
       cmocka_unit_test(A28_without_being_asked_only_the_newest_are_kept),
       cmocka_unit_test(B1_guards_are_printed_as_paths_of_the_program),
       cmocka_unit_test(A6_an_operand_of_another_block_is_reported),
