@@ -33,7 +33,7 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 
 # ---- goals that only hand on to another make, so that set-up can come before the build ------------
 
-OUTER    := check check-all run bench clean help setup lint cuda-tools asan tsan fuzz mutation gpu-check mechanisms mechanisms-mutate
+OUTER    := check check-all run bench bench-quick bench-peers clean help setup lint cuda-tools asan tsan fuzz mutation gpu-check mechanisms mechanisms-mutate
 INNER    := $(filter-out $(OUTER),$(or $(MAKECMDGOALS),all))
 
 .DEFAULT_GOAL := all
@@ -240,6 +240,13 @@ bench: setup
 	@$(MAKE) --no-print-directory all
 	@bench/run
 
+bench-quick: setup
+	@$(MAKE) --no-print-directory all
+	@bench/run --quick
+
+bench-peers:
+	@bench/peers/install
+
 gpu-check:
 	@$(MAKE) --no-print-directory all tests
 	@tests/tools/gpu-check.sh
@@ -293,7 +300,9 @@ help:
 ## make check-all   the same with longer fuzzing and more generated programs
 ## make test        the tests without set-up, without the sanitizers
 ## make quick       builds the library, the program and the unit tests; warnings are errors; runs nothing
-## make bench       measures every claim about speed beside a peer
+## make bench       measures every claim about speed beside its peers; bench/run --save keeps it in bench/results
+## make bench-quick the same in two minutes
+## make bench-peers installs the peers in Python (NumPy, numexpr, Numba, JAX; BENCH_TORCH=1: torch) into build/peers
 ## make mechanisms  the table of docs/mechanisms.md with the tests named after its rows, and how they ended
 ## make mutation    the same tree with switches that take mechanisms out, in build/mutate
 ## make mechanisms-mutate  takes one mechanism out after the other and sees the tests of its row fail
