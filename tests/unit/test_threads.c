@@ -78,10 +78,7 @@ static const char *const programs[] = {
 
 static void results_are_the_same_bits(void **state) {
   (void)state;
-  for (unsigned i = 0; i < sizeof programs / sizeof *programs; i++) {
-    same_with_any(NULL, 0, programs[i], true);
-    same_with_any("threads", 0, programs[i], true);
-  }
+  for (unsigned i = 0; i < sizeof programs / sizeof *programs; i++) same_with_any(NULL, 0, programs[i], true);
 }
 
 /* Reductions in blocks of 64 rows of lanes: sizes around their ends, types of each width, several axes, strides, places out of
@@ -133,7 +130,6 @@ static void eager_operations_are_the_same_bits(void **state) {
   (void)state;
   backend = "eager";
   same_with_any(NULL, 0, operations, true);
-  same_with_any("threads", 0, operations, true);
   same_with_any("threads", 0, reductions, true);
   same_with_any(NULL, 3000, "let x = arange(1000000) * 1.0\nlet n = 0\nwhile true {\n let y = x * 2.0 + sum(x)\n n = n + 1\n print(n)\n}", true);
   backend = NULL;
