@@ -51,6 +51,8 @@ const char *weft_show(WeftVM *w, WeftValue *value) {
   if (!w) return "";
   w->text.len = 0;
   w->text.failed = false;
+  bool plain = value && (value->value.kind <= V_NUM || value->value.kind == V_ARRAY || value->value.kind == V_TEXT);
+  if (value && !plain && vm_catch_up(w->vm) != WEFT_OK) return ""; /* a ref may be in it */
   if (value) format_value(w->vm, value->value, false, &w->text);
   return w->text.failed ? "" : buf_text(&w->text);
 }
@@ -299,6 +301,7 @@ static void drop_host(void *ctx) {
 
 static WeftStatus define(WeftVM *w, const char *name, WeftHostFunction function, void *context, void (*release)(void *context), Value rule) {
   if (!w || !api_is_name(name) || !function) return WEFT_MISUSE;
+  if (vm_catch_up(w->vm) != WEFT_OK) return WEFT_ERROR;
   size_t n = strlen(name);
   Defined *d = mem_alloc_zero(&w->vm->alloc, sizeof *d + n + 1);
   Name key = name_cstr(&w->vm->names, name);
@@ -308,7 +311,7 @@ static WeftStatus define(WeftVM *w, const char *name, WeftHostFunction function,
   }
   *d = (Defined){.w = w, .call = function, .context = context, .release = release, .rule = value_keep(rule)};
   memcpy(d->name, name, n + 1);
-  const HostFn fn = {.name = d->name, .call = call_host, .ctx = d, .release = drop_host, .rule = rule};
+  const HostFn fn = {.name = d->name, .call = call_host, .ctx = d, .release = drop_host, .rule = rule, .catches_up = true};
   Value v;
   if (!fn_host(w->vm, &fn, &v)) {
     value_drop(w->vm, rule);
@@ -332,7 +335,8 @@ WeftStatus weft_define_traced(WeftVM *w, const char *name, WeftHostFunction func
 
 /* ---- host objects ---------------------------------------------------------------------------------------- */
 
-_Static_assert(sizeof(WeftHandleType) == sizeof(HandleType) && offsetof(WeftHandleType, guard) == offsetof(HandleType, guard), "one struct under two names");
+_Static_assert(sizeof(WeftHandleType) == sizeof(HandleType) && offsetof(WeftHandleType, abstract) == offsetof(HandleType, abstract), "one struct under two names");
+_Static_assert(sizeof(WeftPromise) == sizeof(HandlePromise) && offsetof(WeftPromise, shape) == offsetof(HandlePromise, shape), "one struct under two names");
 
 WeftStatus weft_handle(WeftVM *w, const WeftHandleType *type, void *object, WeftValue *fields, WeftValue **out) {
   if (!w || !out || !type || type->size != sizeof *type || !type->name) return WEFT_MISUSE;
@@ -356,6 +360,7 @@ WeftStatus weft_handle_object(WeftVM *w, WeftValue *value, const WeftHandleType 
 
 WeftStatus weft_handle_set(WeftVM *w, WeftValue *handle, const char *field, WeftValue *value) {
   if (!w || !handle || !value || !api_is_name(field) || handle->value.kind != V_HANDLE) return WEFT_MISUSE;
+  if (vm_catch_up(w->vm) != WEFT_OK) return WEFT_ERROR;
   Value *fields = &handle->value.handle->fields;
   Name key = name_cstr(&w->vm->names, field);
   if (!key) return vm_error_memory(w->vm);

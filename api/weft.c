@@ -127,18 +127,21 @@ int weft_exit_code(const WeftVM *w) { return w && w->vm->exiting ? w->vm->exit_c
 
 /* ---- running --------------------------------------------------------------------------------------------------- */
 
-static void begin(WeftVM *w) {
+static WeftStatus begin(WeftVM *w) {
+  WeftStatus status = vm_catch_up(w->vm);
+  if (status != WEFT_OK) return status;
   vm_error_clear(w->vm);
-  if (w->vm->frame_count) return; /* inside a host function it is meant for the program around */
+  if (w->vm->frame_count) return WEFT_OK; /* inside a host function it is meant for the program around */
   w->vm->interrupted = 0;
   w->vm->unseen = 0;
+  return WEFT_OK;
 }
 
 static WeftStatus evaluate(WeftVM *w, const char *text, size_t len, const char *name, bool repl, WeftValue **out) {
   Value v = value_nil();
   if (out) *out = NULL;
   if (w->compiling) return WEFT_MISUSE;
-  begin(w);
+  if (begin(w) != WEFT_OK) return WEFT_ERROR;
   WeftStatus status = vm_eval(w->vm, w->main, name ? name : "<host>", text, len, repl, &v);
   if (status != WEFT_OK) return status;
   if (out) return value_hand_over(w, v, out);
@@ -180,7 +183,7 @@ static WeftStatus evaluate_file(WeftVM *w, const char *text, size_t len, const c
 WeftStatus weft_load_file(WeftVM *w, const char *path, WeftValue **out) {
   if (!w || !path) return WEFT_MISUSE;
   if (out) *out = NULL;
-  begin(w);
+  if (begin(w) != WEFT_OK) return WEFT_ERROR;
   FILE *f = fopen(path, "rb");
   if (!f) return vm_error_at(w->vm, EK_io, (Span){0}, "cannot read \"%s\"", path);
   Buf text;
@@ -203,7 +206,7 @@ WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t co
   for (size_t i = 0; i < count; i++)
     if (!args[i]) return WEFT_MISUSE;
   if (out) *out = NULL;
-  if (w->vm->frame_count == 0) begin(w); /* not from inside a host function */
+  if (w->vm->frame_count ? vm_catch_up(w->vm) != WEFT_OK : begin(w) != WEFT_OK) return WEFT_ERROR;
   Value held[CALL_ARGS], v = value_nil();
   for (size_t i = 0; i < count; i++) held[i] = value_keep(args[i]->value);
   if (vm_call(w->vm, fn->value, held, (u32)count, &v) != WEFT_OK) return WEFT_ERROR;
@@ -215,7 +218,7 @@ WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t co
 WeftStatus weft_get_global(WeftVM *w, const char *name, WeftValue **out) {
   if (!w || !name || !out) return WEFT_MISUSE;
   *out = NULL;
-  begin(w);
+  if (begin(w) != WEFT_OK) return WEFT_ERROR;
   Name n = name_find(&w->vm->names, name, strlen(name));
   Value *v = n ? module_var(w->vm, w->main, n) : NULL;
   if (!v) return vm_error_at(w->vm, EK_name, (Span){0}, "%s is not declared", name);
@@ -235,7 +238,7 @@ bool api_is_name(const char *name) {
 
 WeftStatus weft_set_global(WeftVM *w, const char *name, WeftValue *value) {
   if (!w || !api_is_name(name) || !value) return WEFT_MISUSE;
-  begin(w);
+  if (begin(w) != WEFT_OK) return WEFT_ERROR;
   Name n = name_cstr(&w->vm->names, name);
   if (!n) return vm_error_memory(w->vm);
   return module_set(w->vm, w->main, n, value_keep(value->value));

@@ -243,13 +243,22 @@ WEFT_API WeftStatus weft_define(WeftVM *vm, const char *name, WeftHostFunction f
  *
  * The program calls `function`; where a call is traced, `rule` is traced in its place, with everything that it is built of
  * (differentiated, batched and compiled like any code), and `function` is not called. Both must agree: WEFT_BACKEND=eager and
- * the others then give the same answers. A host function without a rule is called by the interpreter, in order: it is never
- * folded, moved or left out, and a graph breaks there. WEFT_MISUSE when `rule` captures values or is no function of the language. */
+ * the others then give the same answers. A host function without a rule is called in the program's order, from compiled code
+ * too: never folded, moved or left out. Compiled code relies on what kind of result it gives (WeftHandleType.abstract, or what it
+ * gave so far); when it gives another one, calls back into the program (weft_call, weft_eval, globals, weft_handle_set), or keeps
+ * an array that it was given, the interpreter goes on behind the call. WEFT_MISUSE when `rule` captures values or is no function of the language. */
 WEFT_API WeftStatus weft_define_traced(WeftVM *vm, const char *name, WeftHostFunction function, void *context, void (*release)(void *context), WeftValue *rule);
 /* Raises an error of a kind of language.md ("host" when NULL) from a host function. Returns WEFT_ERROR. */
 WEFT_API WeftStatus weft_fail(WeftVM *vm, const char *kind, const char *message);
 
 /* ---- host objects --------------------------------------------------------------------------------------- */
+
+/* What a host function gives: nil (dtype 0), or a number or array. */
+typedef struct WeftPromise {
+  int dtype; /* WeftDType, or 0 */
+  int rank;
+  int64_t shape[WEFT_MAX_RANK]; /* -1: any size */
+} WeftPromise;
 
 /* What objects of one kind have in common. Must live as long as the VM; all but size and name may be NULL. */
 typedef struct WeftHandleType {
@@ -264,6 +273,10 @@ typedef struct WeftHandleType {
   /* A word for what else compiled code may rely on, compared before it runs when it has read a field: another word is
    * another graph. Must not allocate, raise, call the VM or change anything. */
   uint64_t (*guard)(void *object);
+  /* What the host function of this name gives when `object` is its first argument; false: not known. Compiled code then
+   * goes on with the result without having seen one; a result of another kind costs a way back to the interpreter, never
+   * a wrong answer. Without the hook what the function gave before is relied on, as long as that is always the same kind. */
+  bool (*abstract)(void *object, const char *function, WeftPromise *out);
 } WeftHandleType;
 
 /* A value of type "handle", with identity: it stands for `object`. `fields` is a record of what programs may read from it

@@ -608,9 +608,32 @@ static Went index_step(Run *r, const PlanStep *s) {
   return take_result(r, s->dst, out) ? GOES_ON : leave(r, s->exit, WEFT_OK);
 }
 
+typedef struct StepPending {
+  Pending base;
+  Run *r;
+  u32 exit;
+} StepPending;
+
+static WeftStatus step_leave(Pending *p) {
+  const StepPending *x = (const StepPending *)p;
+  leave(x->r, x->exit, WEFT_OK);
+  return region_leave_early(x->r->vm, x->r->region, x->exit, x->r->slots);
+}
+
+static Went host_step(Run *r, const PlanStep *s, const Value *args) {
+  StepPending p = {.base = {.leave = step_leave}, .r = r, .exit = s->exit};
+  Value out;
+  if (host_call_in(r->vm, r->region, s->node, &p.base, args, s->nargs, &out) == HOST_CALL_LEAVES) return p.base.left ? GONE : leave(r, s->exit, WEFT_OK);
+  if (r->p->graph->nodes.data[s->node].result_count > 1) return take_result(r, s->dst, out) ? GOES_ON : leave(r, s->exit, WEFT_OK);
+  value_drop(r->vm, out);
+  return GOES_ON;
+}
+
 static Went effect_step(Run *r, const PlanStep *s) {
   Value args[s->nargs + 1], out;
   for (u32 i = 0; i < s->nargs; i++) args[i] = number_of(r, &r->p->args.data[s->arg + i]);
+  const GraphHost *host = &r->p->graph->hosts.data[s->index];
+  if (host->kind == HOST_function && host->fn) return host_step(r, s, args);
   if (host_call(r->vm, r->p->graph, s->index, args, s->nargs, &out) != WEFT_OK) return leave_raised(r, s->exit);
   if (r->p->graph->nodes.data[s->node].result_count < 2) {
     value_drop(r->vm, out);

@@ -176,8 +176,11 @@ static WeftStatus host_build(HostBuild *h, const Graph *g, const GraphHost *host
 static WeftStatus call_with_list(Vm *vm, Value fn, Value list, Value *out) {
   Value few[16], *args = list.list->count <= COUNT_OF(few) ? few : mem_alloc(&vm->alloc, sizeof *args * list.list->count);
   if (!args) return vm_error_memory(vm);
-  for (u32 i = 0; i < list.list->count; i++) args[i] = value_keep(list.list->items[i]);
-  WeftStatus status = vm_call(vm, fn, args, list.list->count, out);
+  for (u32 i = 0; i < list.list->count; i++) { /* the list is used up */
+    args[i] = list.list->items[i];
+    list.list->items[i] = value_nil();
+  }
+  WeftStatus status = vm_call_native(vm, fn, args, list.list->count, out);
   if (args != few) mem_free(&vm->alloc, args, sizeof *args * list.list->count);
   return status;
 }

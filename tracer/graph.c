@@ -423,7 +423,7 @@ u32 graph_frame(Graph *g, struct Code *code, const char *name, OriginId call) {
 
 u32 graph_host_add(Graph *g, HostKind kind, const char *name, RecipeId fn, RecipeId args) {
   const char *kept = arena_copy(&g->arena, name, strlen(name));
-  if (!kept || !vec_push(g->alloc, &g->hosts, (GraphHost){kept, fn, (u8)kind, args})) return refused(g);
+  if (!kept || !vec_push(g->alloc, &g->hosts, (GraphHost){.name = kept, .fn = fn, .kind = (u8)kind, .args = args})) return refused(g);
   return g->hosts.count - 1;
 }
 

@@ -145,6 +145,7 @@ typedef struct GraphHost {
   RecipeId fn;   /* the function value, as a recipe (source or constant) */
   u8 kind;       /* HostKind */
   RecipeId args; /* the list of its arguments, of operands (RCP_arg), constants and sources; 0: the operands as they are */
+  bool is_nil;   /* function, without a result in the graph: it must give nil; else nobody asks what it gives */
 } GraphHost;
 
 /* ---- blocks --------------------------------------------------------------------------------------- */
@@ -508,6 +509,8 @@ typedef struct GraphRun {
   u32 count;
   u32 limit_exit; /* the latest exit that is whole */
   bool silent;    /* prints nothing: the compiled code beside it does */
+  Region *region; /* that it runs, and its slots: host functions can be called. NULL: they cannot */
+  u64 *slots;
   u32 exit;       /* taken, while it runs */
   BlockId term;   /* whose terminator ended the last block */
   u32 calls;      /* of functions by themselves, that stand inside each other … */
@@ -527,6 +530,7 @@ WeftStatus run_root(GraphRun *r, u32 *exit) MUST_USE;
 /* Value v, computed from values that are there (inputs, what was set) when it is missing: for exits whose values were
  * fused away. Goes back through nodes without effects, in the block of v and those around it. *out borrowed. */
 WeftStatus run_value(GraphRun *r, ValueId v, Value *out) MUST_USE;
+void run_fill_exit(const GraphRun *r, u32 exit); /* the slots that the exit binds */
 void run_set(GraphRun *r, ValueId v, Value value); /* consumes value */
 WeftStatus run_size(GraphRun *r, Dim d, i64 *out) MUST_USE; /* error: out of range, or of an unknown symbol */
 
@@ -549,6 +553,14 @@ WeftStatus attr_index(const AttrSource *s, const GraphAttr *a, u8 items[INDEX_MA
  * holds it. On error x is given back in *out. */
 WeftStatus attr_update(Vm *vm, u32 combine, Value x, const u8 *items, u32 count, const Value *regs, Value v, Value *out) MUST_USE;
 bool check_holds(u32 check, Value a, Value b); /* one element; b of another dtype for cast_range */
+/* Calls a host function for the node n of a region that runs. HOST_CALL_KEPT: *out is what was relied on (owned). Else the
+ * region leaves by the node's exit, and vm->hosted says how the call ended; `p->leave` brings the frames to that exit. */
+typedef enum HostCallEnd { HOST_CALL_KEPT, HOST_CALL_LEAVES } HostCallEnd;
+HostCallEnd host_call_in(Vm *vm, Region *region, NodeId n, Pending *p, const Value *args, u32 nargs, Value *out) MUST_USE;
+/* What `p->leave` ends with, once the slots that the exit binds are filled: the frames of the region's exit. */
+WeftStatus region_leave_early(Vm *vm, Region *region, u32 exit, u64 *slots) MUST_USE;
+bool graph_calls_host(const Graph *g);
+
 /* Does what a host node does. Borrows args, its operands behind the token; *out owned. */
 WeftStatus host_call(Vm *vm, const Graph *g, u32 host, const Value *args, u32 nargs, Value *out) MUST_USE;
 

@@ -627,6 +627,41 @@ static Flow run_self(GraphRun *r, NodeId n) {
   return f;
 }
 
+typedef struct RunPending {
+  Pending base;
+  GraphRun *r;
+  u32 exit;
+} RunPending;
+
+void run_fill_exit(const GraphRun *r, u32 exit) {
+  const RegionExit *e = &r->region->exits[exit];
+  for (u32 i = 0; i < e->bind_count; i++) {
+    RegionBind b = r->region->binds[e->bind_first + i];
+    Value v = r->values[b.value];
+    if (v.kind != V_HOLE) r->slots[b.slot] = slot_of_value(value_keep(v));
+  }
+}
+
+static WeftStatus run_leave(Pending *p) {
+  const RunPending *x = (const RunPending *)p;
+  run_fill_exit(x->r, x->exit);
+  return region_leave_early(x->r->vm, x->r->region, x->exit, x->r->slots);
+}
+
+/* *status: of the print or settle; a function that ends otherwise than was relied on leaves. */
+static Flow do_host(GraphRun *r, NodeId n, const Value *args, u32 nargs, Value *out) {
+  const GraphNode *x = &r->graph->nodes.data[n];
+  const GraphHost *host = &r->graph->hosts.data[x->host];
+  if (host->kind == HOST_print && r->silent) return FLOW_END;
+  if (host->kind == HOST_settle) r->limit_exit = x->exit;
+  if (host->kind != HOST_function || !host->fn) return host_call(r->vm, r->graph, x->host, args, nargs, out) == WEFT_OK ? FLOW_END : FLOW_ERROR;
+  if (!r->region) return vm_error(r->vm, EK_unsupported, "the graph interpreter cannot call %s", host->name), FLOW_ERROR;
+  RunPending p = {.base = {.leave = run_leave}, .r = r, .exit = x->exit};
+  if (host_call_in(r->vm, r->region, n, &p.base, args, nargs, out) == HOST_CALL_KEPT) return FLOW_END;
+  r->exit = x->exit;
+  return FLOW_EXIT;
+}
+
 static Flow run_host(GraphRun *r, NodeId n) {
   const Graph *g = r->graph;
   const GraphNode *x = &g->nodes.data[n];
@@ -642,11 +677,9 @@ static Flow run_host(GraphRun *r, NodeId n) {
     }
     args[i] = value_keep(v);
   }
-  const GraphHost *host = &g->hosts.data[x->host];
-  WeftStatus status = r->silent && host->kind == HOST_print ? WEFT_OK : host_call(r->vm, g, x->host, args, nargs, &out);
+  Flow f = do_host(r, n, args, nargs, &out);
   for (u32 i = 0; i < nargs; i++) value_drop(r->vm, args[i]);
-  if (status != WEFT_OK) return FLOW_ERROR;
-  if (host->kind == HOST_settle) r->limit_exit = x->exit;
+  if (f != FLOW_END) return f;
   if (x->result_count == 1) value_drop(r->vm, out);
   else if (put(r, x->result_first + 1, out, g->hosts.data[x->host].name) != WEFT_OK) return FLOW_ERROR;
   return put(r, x->result_first, value_nil(), "the token") == WEFT_OK ? FLOW_END : FLOW_ERROR;

@@ -87,20 +87,15 @@ static WeftStatus interp_run(Vm *vm, Region *region, u64 *slots, u32 *exit) {
   *exit = region->graph->entry_exit;
   if (run_init(&r, vm, region->graph) != WEFT_OK) return WEFT_ERROR;
   run_inputs(&r, slots);
+  r.region = region;
+  r.slots = slots;
   WeftStatus status = run_root(&r, exit);
   for (u32 i = 0; i < region->graph->guards.inputs.count; i++) /* what was given away is used up */
     if (region->graph->guards.inputs.data[i].donate && slots[i]) {
       value_drop(vm, value_obj(V_ARRAY, (void *)(uintptr_t)slots[i]));
       slots[i] = 0;
     }
-  if (*exit < region->exit_count) {
-    const RegionExit *e = &region->exits[*exit];
-    for (u32 i = 0; i < e->bind_count; i++) {
-      RegionBind b = region->binds[e->bind_first + i];
-      Value v = r.values[b.value];
-      if (v.kind != V_HOLE) slots[b.slot] = slot_of_value(value_keep(v));
-    }
-  }
+  if (*exit < region->exit_count && !vm->hosted.left) run_fill_exit(&r, *exit);
   run_free(&r);
   return status;
 }

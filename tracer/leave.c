@@ -227,3 +227,21 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
   drop_slots(&leaving);
   return status;
 }
+
+WeftStatus region_leave_early(Vm *vm, Region *region, u32 exit, u64 *slots) {
+  ErrorState held = vm->error; /* that a host function may ignore */
+  Pending *p = vm->pending;
+  bool returns;
+  vm->error = (ErrorState){0};
+  p->left = true;
+  p->failed = region_leave(tracer_of(vm), region, exit, slots, &returns) != WEFT_OK;
+  if (p->failed) {
+    ErrorState refused = vm->error;
+    vm->error = held;
+    vm_error_clear(vm);
+    vm->error = refused;
+    return WEFT_ERROR;
+  }
+  vm->error = held;
+  return WEFT_OK;
+}

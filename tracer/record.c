@@ -30,6 +30,7 @@ RecMark rec_mark(Recorder *r) {
 }
 
 void rec_rollback(Recorder *r, const RecMark *m) {
+  r->unanchored_count = 0;
   while (r->trail.count > m->trail) r->source_av.data[r->trail.data[--r->trail.count]] = 0;
   if (r->source_av.count > m->sources) r->source_av.count = m->sources;
   r->avs.count = m->avs;

@@ -181,6 +181,8 @@ typedef struct Recorder {
   u32 no_exits;         /* > 0: inside the body of an explicit construct: cold exits are not allowed */
   bool tokens;          /* cell 0 holds the effect token */
   bool wants_tokens;    /* an effect was met without: the trace begins anew */
+  Dim unanchored[8];    /* sizes of what a host function gave, until a check may stand behind it */
+  u32 unanchored_count;
   Av settled;           /* the token as it was when safe_exit was made */
   u32 prints;           /* > 0: output may be an effect node: inside a construct that is recorded as it runs */
   Av ret;
@@ -308,7 +310,7 @@ Outcome rec_fit_weak(Recorder *r, ValueId *v, u32 dtype);
 bool rec_tokens_begin(Recorder *r);
 Outcome rec_past_effects(Recorder *r); /* where something was done since safe_exit: a new one, behind it */
 Outcome rec_print(Recorder *r, const Av *params, Av *out);
-Outcome rec_host(Recorder *r, Av fn, const Av *args, u32 nargs, Av *out);
+Outcome rec_host(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, Av *out);
 /* ---- returning out of a loop that is lifted (record_return.c) ---- */
 Outcome rec_return_ask(Recorder *r, RecLoop *l, Av ret);           /* OUT_GO: the loop carries it */
 Outcome rec_return_carry(Recorder *r, RecLoop *l, ValueVec *init); /* flag and zeros, as the last of l->types */

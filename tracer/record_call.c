@@ -454,7 +454,7 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
     v = *av_at(r, fn);
   }
   if (v.kind == AV_OBJECT && v.konst.kind == V_FN) 
-    return v.konst.fn->kind == FN_HOST ? rec_stuck(r, REASON_effect_host, "a host function") : rec_stuck(r, REASON_dynamic_call, "it is another function again and again");
+    return v.konst.fn->kind == FN_HOST ? rec_host(r, fn, args, names, nargs, out) : rec_stuck(r, REASON_dynamic_call, "it is another function again and again");
   if (v.kind != AV_CLOSURE) return rec_stuck(r, REASON_raises, "%s is called", av_kind_text(r, fn));
   if (!MECHANISM(r->vm, inlining)) return rec_stuck(r, REASON_dynamic_call, "a function");
   u32 same = 0;

@@ -54,7 +54,9 @@ Outcome rec_past_effects(Recorder *r) {
   r->safe_exit = exit;
   r->settled = r->cells.data[0].value;
   r->updated = false;
-  return OUT_GO;
+  for (u32 i = 0; i < r->unanchored_count && o == OUT_GO; i++) o = rec_anchor(r, r->unanchored[i]);
+  r->unanchored_count = 0;
+  return o;
 }
 
 /* ---- what is handed out -------------------------------------------------------------------------------- */
@@ -139,4 +141,97 @@ Outcome rec_print(Recorder *r, const Av *params, Av *out) {
   if (o != OUT_GO) return o;
   *out = av_const(r, value_nil());
   return *out && !r->failed ? OUT_GO : OUT_FAIL;
+}
+
+/* ---- host functions ------------------------------------------------------------------------------------------ */
+
+typedef struct Gives { /* what the call is relied on to give */
+  bool known, value;
+  ArrayType type;
+  i64 dims[TYPE_MAX_RANK]; /* -1: any */
+} Gives;
+
+/* What the type of the object in front promises, else what the function gave so far. */
+static Gives gives_of(Recorder *r, const HostFn *host, Av first) {
+  Gives g = {0};
+  const AbsVal *v = first ? av_at(r, av_force(r, first)) : NULL;
+  HandlePromise p = {0};
+  const Handle *h = v && v->kind == AV_OBJECT && v->konst.kind == V_HANDLE ? v->konst.handle : NULL;
+  for (u32 d = 0; d < TYPE_MAX_RANK; d++) g.dims[d] = -1;
+  if (h && h->type->abstract && h->type->abstract(h->object, host->name, &p)) {
+    g.known = p.dtype >= 0 && p.dtype < DT_COUNT && p.rank >= 0 && p.rank <= TYPE_MAX_RANK;
+    g.value = p.dtype != 0;
+    g.type.dtype = (u8)p.dtype;
+    g.type.rank = (u8)p.rank;
+    for (u32 d = 0; g.known && d < g.type.rank; d++) g.dims[d] = p.shape[d];
+  } else if (host->gives && host->gives != HOST_GIVES_VARIES) {
+    u64 w = host->gives;
+    u32 kind = (u32)(w & 0xff) - 1;
+    g.known = (kind == V_NIL || kind == V_NUM || kind == V_ARRAY) && w >> 32 == 0;
+    g.value = kind != V_NIL;
+    g.type = (ArrayType){.dtype = (u8)(w >> 8), .weak = w >> 16 & 1, .rank = (u8)(w >> 24)};
+  }
+  g.known &= !g.value || (dtype_kind(g.type.dtype) <= DK_FLOAT && (g.type.rank || g.type.dtype != DT_c128));
+  return g;
+}
+
+/* Does nobody read what the call gives? */
+static bool result_is_dead(Recorder *r) {
+  const RecFrame *f = rec_top(r);
+  const Proto *p = f->code->proto;
+  Ins i = p->code[f->pc];
+  u32 op = ins_op(i), words = (p->nregs + 63) / 64;
+  u64 bits[64] = {0};
+  if ((op != BC_call && op != BC_callx) || words > COUNT_OF(bits) || !rec_live(r, p, f->pc + 1, bits)) return false;
+  return !(bits[ins_a(i) / 64] >> (ins_a(i) % 64) & 1);
+}
+
+static TypeId type_given(Recorder *r, Gives *g) {
+  r->unanchored_count = 0;
+  for (u32 d = 0; d < g->type.rank; d++) {
+    g->type.dims[d] = g->dims[d];
+    if (g->dims[d] >= 0) continue;
+    if (r->unanchored_count == COUNT_OF(r->unanchored)) return 0;
+    g->type.dims[d] = size_unbacked(&r->g->sizes, NULL, 0, 0, SIZE_LIMIT - 1);
+    if (g->type.dims[d] == DIM_NONE) return 0;
+    r->unanchored[r->unanchored_count++] = g->type.dims[d];
+  }
+  return graph_type(r->g, &g->type);
+}
+
+/* A node that calls it where the program stands, when it may be left in front of the call and what it gives is known. */
+Outcome rec_host(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, Av *out) {
+  const AbsVal v = *av_at(r, fn);
+  const HostFn *host = v.konst.fn->host;
+  if (!host->catches_up || r->no_exits || r->abstract || r->differentiating || names || !v.source || !MECHANISM(r->vm, host_calls_are_nodes))
+    return rec_stuck(r, REASON_effect_host, "a host function");
+  Template t = {.r = r, .host = true};
+  RecipeId parts[OPERANDS_MOST];
+  Gives gives = gives_of(r, host, nargs ? args[0] : 0);
+  bool dead = result_is_dead(r);
+  if (!gives.known && !dead) return rec_stuck(r, host->gives ? REASON_effect_host : REASON_host_unknown, "%s", host->name);
+  Outcome o = need_tokens(r);
+  if (o != OUT_GO) return o;
+  if (nargs > OPERANDS_MOST) return rec_stuck(r, REASON_effect_host, "a host function with many arguments");
+  for (u32 i = 0; i < nargs; i++)
+    if (!(parts[i] = template_of(&t, args[i], 0))) return r->failed || r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_effect_host, "%s is given what only the program can make", host->name);
+  RecipeId callee = recipe_source(&r->g->exits, v.source), with = recipe_list(&r->g->exits, parts, nargs);
+  const RecFrame *f = rec_top(r);
+  u32 exit = callee && with ? rec_exit(r, EXIT_limit, REASON_effect_host, f->code->proto->spans[f->pc]) : NO_EXIT;
+  if (exit == NO_EXIT) return r->failed || r->g->exits.failed ? OUT_FAIL : rec_stuck(r, REASON_effect_host, "%s where the program cannot be left", host->name);
+  u32 id = graph_host_add(r->g, HOST_function, host->name, callee, with);
+  bool value = gives.known && gives.value && !dead;
+  TypeId type = value ? type_given(r, &gives) : 0;
+  if (!id || (value && !type)) return OUT_FAIL;
+  r->g->hosts.data[id].is_nil = !value && !dead;
+  NodeId n;
+  if ((o = effect_node(r, id, t.operands, t.count, &type, value, exit, &n)) != OUT_GO) return o;
+  if (!value) {
+    *out = av_const(r, value_nil());
+    return *out ? OUT_GO : OUT_FAIL;
+  }
+  ValueId result = node_result(r->g, n, 1);
+  for (u32 d = 0; d < gives.type.rank; d++) rec_carry(r, gives.type.dims[d], result, d);
+  *out = av_num(r, result);
+  return *out ? OUT_GO : OUT_FAIL;
 }

@@ -241,7 +241,7 @@ static GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
   return e;
 }
 
-typedef enum Ran { RAN_NOT, RAN_ON, RAN_BREAK, RAN_RETURNED, RAN_RAISED } Ran;
+typedef enum Ran { RAN_NOT, RAN_ON, RAN_BREAK, RAN_CALLED, RAN_RETURNED, RAN_RAISED } Ran;
 
 /* Reading the clock costs as much as entering a region: what is short is timed now and then, and stands for the rest. */
 enum { TIMED_FIRST = 16, TIMED_EACH = 32, TIMED_ALWAYS_NS = 4000 };
@@ -274,6 +274,8 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   vm->printed = 0;
   WeftStatus status = region->run(vm, region, slots, &exit);
   u64 unsettled = vm->printed;
+  Hosted hosted = vm->hosted;
+  vm->hosted = (Hosted){0};
   vm->printed = printed;
   if (timed) region->last_ns = log_now() - begin;
   u64 spent = region->last_ns;
@@ -281,7 +283,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   if (t->depth == 1) vm->counters.at[STAT_compiled_ns] += spent;
   if (t->log.run_limit) log_run(t, region->id, begin, spent, region->graph->exits.exits.data[exit].kind);
   bool returns = false;
-  bool limited = status != WEFT_OK;
+  bool limited = status != WEFT_OK || hosted.raised;
   ErrorState held = {0};
   if (limited) { /* the error waits until the frames stand */
     held = vm->error;
@@ -293,11 +295,13 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   region->exits[exit].taken++;
   if (kind == EXIT_check && status == WEFT_OK) vm->unseen += unsettled;
   if (t->explain) explain_exit(t, region, exit);
-  WeftStatus restored = region_leave(t, region, exit, slots, &returns);
+  WeftStatus restored = hosted.left ? hosted.failed ? WEFT_ERROR : WEFT_OK : region_leave(t, region, exit, slots, &returns);
+  if (hosted.failed && !limited && !vm->error.raised) (void)vm_error_memory(vm);
   if (limited) {
     vm_error_clear(vm); /* of restoring: the limit is what counts */
     vm->error = held;
     status = WEFT_ERROR;
+    if (hosted.raised && !hosted.left) vm->error.span = vm_span(vm); /* it was raised at the call, with other frames */
   } else {
     status = restored;
   }
@@ -317,7 +321,11 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
     if (status == WEFT_OK) place_weigh(t, p);
   }
   code_drop(vm, code);
+  bool anew = hosted.misfit || (kind == EXIT_break && e->reason == REASON_host_unknown);
+  if (anew && !entry->running) cache_invalidate(vm, &p->cache, entry); /* more is known now */
+  if (hosted.returned && status != WEFT_OK) value_drop(vm, hosted.value);
   if (status != WEFT_OK) return RAN_RAISED;
+  if (hosted.returned) return vm_call_done(vm, hosted.value) ? RAN_RETURNED : RAN_CALLED;
   if (t->demand.strict) {
     if (kind == EXIT_cold && !t->demand.cold) {
       t->demand.cold = p;
@@ -440,6 +448,7 @@ static TierResult follow(Tracer *t, Ran ran, u32 depth, bool bottom) {
       case RAN_NOT: return TIER_STAY;
       case RAN_ON: return TIER_RAN;
       case RAN_RAISED: return TIER_RAISED;
+      case RAN_CALLED: break;
       case RAN_RETURNED:
         if (bottom || !awaits(vm, depth)) return TIER_RAN;
         break;

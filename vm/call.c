@@ -255,7 +255,14 @@ static WeftStatus call_dtype(Vm *vm, u32 dtype, Args args, Value *out) {
 
 /* ---- everything but closures ------------------------------------------------------------------ */
 
-static WeftStatus call_host(Vm *vm, const HostFn *host, Args args, Value *out) {
+u64 host_word(Value v) {
+  u64 word = (u64)v.kind + 1;
+  if (v.kind == V_NUM) word |= (u64)v.dtype << 8 | (u64)((v.flags & VF_WEAK) != 0) << 16;
+  if (v.kind == V_ARRAY) word |= (u64)array_dtype(v.array) << 8 | (u64)array_rank(v.array) << 24 | (u64)array_device(v.array) << 32;
+  return word;
+}
+
+static WeftStatus call_host(Vm *vm, HostFn *host, Args args, Value *out) {
   for (u32 i = 0; args.names && i < args.count; i++)
     if (args.names[i]) return vm_error(vm, EK_type, "%s: takes no arguments by name", host->name);
   if (vm->native_depth >= NATIVE_DEPTH)
@@ -265,7 +272,9 @@ static WeftStatus call_host(Vm *vm, const HostFn *host, Args args, Value *out) {
   WeftStatus status = host->call(vm, host->ctx, args.values, args.count, out);
   vm->native_depth--;
   if (status != WEFT_OK && !vm->error.raised) return vm_error(vm, EK_host, "%s failed", host->name);
-  return status == WEFT_OK ? WEFT_OK : WEFT_ERROR;
+  if (status != WEFT_OK) return WEFT_ERROR;
+  if (host->gives != host_word(*out)) host->gives = host->gives ? HOST_GIVES_VARIES : host_word(*out);
+  return WEFT_OK;
 }
 
 static WeftStatus call_transform(Vm *vm, Fn *f, Args args, Value *out) {
@@ -296,6 +305,8 @@ WeftStatus call_native(Vm *vm, Value fn, Args args, Value *out) {
   drop_run(vm, args.values, args.count);
   return status;
 }
+
+WeftStatus vm_call_native(Vm *vm, Value fn, Value *args, u32 nargs, Value *out) { return call_native(vm, fn, (Args){args, NULL, nargs}, out); }
 
 /* ---- gathering spreads ------------------------------------------------------------------------ */
 

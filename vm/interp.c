@@ -76,6 +76,21 @@ void vm_return(Vm *vm, Value v) {
   set_register(vm, &f->base[result], v);
 }
 
+bool vm_call_done(Vm *vm, Value v) {
+  Frame *f = &vm->frames[vm->frame_count - 1];
+  const Proto *p = f->code->proto;
+  Ins i = p->code[f->pc];
+  u32 op = ins_op(i), argc = op == BC_callx || op == BC_tailx ? p->descs[ins_c(i)].argc : ins_c(i);
+  drop_run(vm, &f->base[ins_b(i)], argc + 1);
+  if (op == BC_tail || op == BC_tailx) {
+    vm_return(vm, v);
+    return true;
+  }
+  set_register(vm, &f->base[ins_a(i)], v);
+  f->pc++;
+  return false;
+}
+
 /* ---- instructions that are functions: they report an error by WEFT_ERROR, the pc is set ---------- */
 
 static inline const Value *operand(const Value *base, const Value *consts, u32 k) {

@@ -193,12 +193,19 @@ typedef struct Module {
   u8 state; /* MODULE_… */
 } Module;
 
+typedef struct HandlePromise { /* the WeftPromise of weft.h */
+  int dtype; /* 0: nil */
+  int rank;
+  int64_t shape[16]; /* -1: any size */
+} HandlePromise;
+
 typedef struct HandleType { /* the WeftHandleType of weft.h */
   size_t size;
   const char *name;
   void (*release)(void *object);
   const char *const *tags;         /* NULL, or names of fields that compiled code takes for constants, NULL at the end */
   uint64_t (*guard)(void *object); /* NULL, or a word that compiled code relies on once it has read a field */
+  bool (*abstract)(void *object, const char *function, HandlePromise *out); /* NULL, or what a host function gives for it */
 } HandleType;
 
 typedef struct Handle {

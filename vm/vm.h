@@ -127,7 +127,28 @@ typedef struct HostFn {
   void *ctx;
   void (*release)(void *ctx);
   Value rule; /* nil, or the function that a trace calls in its place; borrowed, lives as long as the host function */
+  bool catches_up; /* looks at the program, or changes it, behind vm_catch_up only: then compiled code may call it */
+  u64 gives;       /* what it gave: host_word, 0 nothing yet, HOST_GIVES_VARIES now this, now that */
 } HostFn;
+#define HOST_GIVES_VARIES UINT64_MAX
+u64 host_word(Value v); /* vm/call.c: kind, dtype, weakness, rank and device of a result */
+
+/* A host function that compiled code calls. While it runs the frames and variables are as they were when the region was
+ * entered; `leave` makes them what they are at the call. */
+typedef struct Pending {
+  struct Pending *outer;
+  WeftStatus (*leave)(struct Pending *p);
+  bool left, failed; /* that was done; it failed */
+} Pending;
+
+/* How such a call ended when the region must be left for it. */
+typedef struct Hosted {
+  bool returned, raised;
+  bool left;   /* the frames stand already */
+  bool failed; /* or could not be made */
+  bool misfit; /* the result is none that was relied on */
+  Value value; /* returned; owned */
+} Hosted;
 
 /* Calls a FN_TRANSFORM value. args borrowed; names[i] 0 = positional, NULL = all positional. */
 typedef WeftStatus (*TransformFn)(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out);
@@ -239,6 +260,8 @@ struct Vm {
   i32 exit_code;       /* what the program ended itself with; an error that is final carries it out */
   bool exiting;
   WeftStatus (*output)(void *ctx, const char *text, size_t len); /* NULL: standard output */
+  Pending *pending;   /* the innermost host function called by compiled code */
+  Hosted hosted;      /* set by a region that is left for such a call, until its frames stand */
   u64 printed;        /* calls of print by the region that runs, since its last safe point */
   u64 unseen;         /* that many calls of print give nothing: a region made them before what is now done again */
   void *output_ctx;
@@ -290,6 +313,10 @@ Code *code_sibling(Code *c, u32 index);       /* member `index` of its group; bo
 
 /* vm/call.c: calls a function value from C. args are consumed; *out owned. Counts one level of depth. */
 WeftStatus vm_call(Vm *vm, Value fn, Value *args, u32 nargs, Value *out) MUST_USE;
+/* What a `call` instruction does with a function that is no closure: fn borrowed, args consumed. */
+WeftStatus vm_call_native(Vm *vm, Value fn, Value *args, u32 nargs, Value *out) MUST_USE;
+/* The call at which the top frame stands has given v (consumed): as the interpreter goes on. True: the frame returned. */
+bool vm_call_done(Vm *vm, Value v);
 WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 nargs, Value *out) MUST_USE;
 /* Runs an operation on normalised arguments: tape, device or eager kernel. Borrows or takes args as EagerFn. */
 WeftStatus vm_op(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;
@@ -354,6 +381,9 @@ u32 pool_threads(Vm *vm);                    /* that the VM may use, its own amo
  * whole; WEFT_ERROR: a poll raised, and parts are missing. */
 WeftStatus pool_run(Vm *vm, i64 parts, bool whole, PoolFn fn, void *ctx) MUST_USE;
 void pool_leave(Vm *vm); /* the VM ends */
+
+/* Before a host function looks at the program or changes it. */
+static inline WeftStatus vm_catch_up(Vm *vm) { return vm->pending && !vm->pending->left ? vm->pending->leave(vm->pending) : WEFT_OK; }
 
 /* Output through the hook, within the output limit. */
 WeftStatus vm_write(Vm *vm, const char *text, size_t len) MUST_USE;
