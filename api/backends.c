@@ -486,7 +486,7 @@ bool backends_add(WeftVM *w, const WeftBackend *given, size_t count) {
       if (strcmp(t->backends[k]->name, b->name) == 0) return false;
     HostBackend *made = w->memory.resize(w->memory.context, NULL, 0, sizeof *made);
     if (!made) return false;
-    *made = (HostBackend){.base = {.name = b->name, .compile = host_compile}, .w = w, .hooks = *b};
+    *made = (HostBackend){.base = {.name = b->name, .compile = host_compile, .hosts = true}, .w = w, .hooks = *b};
     w->backends[w->backend_count++] = made;
     if (!tracer_add_backend(w->vm, &made->base)) return false;
   }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lang/mechanisms.h"
 #include "tracer/record.h"
 
 /* ---- tapes and their values ------------------------------------------------------------------------------ */
@@ -26,7 +27,7 @@ Tape *tape_open(Vm *vm) {
 void tape_close(Vm *vm, Tape *t) {
   if (!t->live) return;
   t->live = false;
-  vm->ambient--;
+  if (MECHANISM(vm, tape_levels_end)) vm->ambient--;
 }
 
 void tape_drop(Vm *vm, Tape *t) {

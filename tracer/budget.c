@@ -52,7 +52,12 @@ void place_refused(Tracer *t, Place *p, BackendResult how, bool late, Span at, c
       return;
     default: place_demote(t, p, late ? REASON_too_long : REASON_nothing_to_compile, why); return;
   }
-  if (!memory) warn(t, p, why);
+  /* What the library does not compile is for :why and the log, unless somebody asked for it. */
+  bool told = how == BACKEND_fatal || t->forced || t->backend->hosts;
+  if (!memory && told && !p->warned) {
+    warn(t, p, why);
+    p->warned = true;
+  }
 }
 
 void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text) {

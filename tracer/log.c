@@ -63,7 +63,7 @@ static void say(Vm *vm, const TraceEvent *e) {
 void log_add(Tracer *t, const TraceEvent *e) {
   TraceLog *l = &t->log;
   if (l->events.count < l->limit) {
-    if (!vec_push(&t->vm->alloc, &l->events, *e)) l->lost++; /* the log is a convenience */
+    if (!vec_push(&t->vm->alloc, &l->events, *e)) l->lost++, t->vm->counters.at[STAT_lost_events]++; /* the log is a convenience */
   } else {
     l->events.data[l->event_next++ % l->limit] = *e;
     l->lost++;
