@@ -326,6 +326,17 @@ static void copy_mark(Pass *p, const LoopNode *from) {
   p->frames.count--;
 }
 
+/* The same check stands where this one is only reached past it: leaving, by whatever exit, it would have left there. If not, it is noted. */
+static bool checked_before(Pass *p, const LoopNode *n, u32 *known) {
+  LoopNode key = {.op = n->op, .aux = n->aux, .a = n->a, .b = n->b};
+  if (*known * 2 >= p->table_size && !grow_table(p)) return refuse(p), false;
+  Entry *e = find_entry(p, &key, 0);
+  if (e->id && visible(p, e->id)) return true;
+  if (!e->id) (*known)++;
+  *e = (Entry){key, 0, p->fn->nodes.count}; /* the node that comes next */
+  return false;
+}
+
 static void copy_statement(Pass *p, u32 id, u32 *known) {
   const LoopNode *from = loop_node(p->old, id);
   LoopForm form = loop_op_form((LoopOp)from->op);
@@ -351,6 +362,7 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
       if (!copy_list(p, from, &n)) return;
       if (form == LOOP_FORM_TERM) n.a = mapped(p, n.a);
       if (form == LOOP_FORM_CHECK) n.a = mapped(p, n.a), n.b = mapped(p, n.b);
+      if (form == LOOP_FORM_CHECK && p->fn->kind == LOOP_NATIVE && checked_before(p, &n, known)) return;
       p->map[id] = new_node(p, n, here(p));
       append(p, p->map[id]);
       if (form != LOOP_FORM_CALL) return;

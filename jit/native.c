@@ -576,7 +576,8 @@ static bool emit_terminator(Native *n, BlockId b, u32 results, const NSplit **sp
   }
 }
 
-/* `if p { k += v }` of integers: k + v or k + 0 without a branch, which data would make hard to foresee. */
+/* `if p { k += v }` of integers: k + v or k + 0 without a branch, which data would make hard to foresee. Of what a loop carries alone:
+ * a position made on the spot leads to loads, which a foreseen branch lets begin before the outcome is known. */
 static bool emit_count(Native *n, NodeId node, u32 c) {
   const GraphNode *x = graph_node_at(n->g, node);
   if (x->result_count != 1 || native_type(n, node_result(n->g, node, 0)) != LT_I64) return false;
@@ -593,7 +594,7 @@ static bool emit_count(Native *n, NodeId node, u32 c) {
       p = q;
       q = t;
     }
-    if (origin_of(n, p) != origin_of(n, was)) continue;
+    if (origin_of(n, p) != origin_of(n, was) || n->g->values.data[origin_of(n, p)].origin != GV_param) continue;
     if (native_type(n, p) != LT_I64 || native_type(n, q) != LT_I64 || native_type(n, was) != LT_I64) continue;
     u32 left = native_number(n, p), right = native_number(n, q), zero = loop_const_i(n->fn, LT_I64, 0);
     if (arm) c = loop_emit(n->fn, LOOP_XOR, LT_VOID, c, loop_const_i(n->fn, LT_I1, 1), 0);
@@ -708,6 +709,46 @@ static const NSplit *carried_split(Native *n, ValueId v) {
   return s && s->count <= SMALL_CARRIED ? s : NULL;
 }
 
+/* A loop that counts is one of so many trips, so that addresses can step along with its index; what it carries, the counter
+ * included, stays. *head 0: it does not. */
+static bool begin_counted(Native *n, NodeId node, u32 numbers, const u32 *init, u32 *counter, u32 *head, u32 *index) {
+  ValueId bound;
+  if (!native_counts(n, node, counter, &bound)) return true;
+  u32 end = native_number(n, bound), first = native_number(n, node_operand(n->g, node, *counter)), zero = loop_const_i(n->fn, LT_I64, 0);
+  if (!end || !first) return false;
+  u32 some = loop_emit(n->fn, LOOP_LT, LT_VOID, first, end, 0), trips = loop_emit(n->fn, LOOP_SUB, LT_VOID, end, first, 0);
+  trips = loop_emit(n->fn, LOOP_SELECT, LT_VOID, some, trips, zero);
+  *head = loop_begin_for(n->fn, NULL, trips, numbers, init);
+  if (!*head) return native_bail(n, n->fn->failed ? n->fn->failed : "a malformed loop");
+  *index = loop_emit(n->fn, LOOP_ADD, LT_VOID, loop_index_of(*head, 0), first, 0);
+  return true;
+}
+
+static bool end_while(Native *n, NodeId node, const NLoop *loop, u32 head, BlockId around) {
+  u32 at = 0, carried = graph_node_at(n->g, node)->carried;
+  loop_end(n->fn);
+  if (n->fn->failed) return native_bail(n, n->fn->failed);
+  n->loop = loop->outer;
+  n->block = around;
+  for (u32 i = 0; i < loop->buffers; i++) n->buffers.data[i].version = loop->versions[i];
+  for (u32 i = 0; i < carried; i++) {
+    NValue v = {.stamp = n->stamp};
+    if (loop->buffer[i]) {
+      v.buffer = loop->buffer[i];
+      v.version = n->buffers.data[loop->buffer[i] - 1].version = ++n->versions;
+    } else if (loop->split[i]) {
+      NSplit *s = native_split_new(n, loop->split[i]->rank, loop->split[i]->dims);
+      if (!s) return false;
+      for (u32 k = 0; k < s->count; k++) s->ir[k] = loop_result_of(n->fn, head, at++);
+      v.split = s;
+    } else {
+      v.ir = loop_result_of(n->fn, head, at++);
+    }
+    *native_value(n, node_result(n->g, node, i)) = v;
+  }
+  return true;
+}
+
 static bool emit_while(Native *n, NodeId node) {
   Graph *g = n->g;
   GraphNode x = *graph_node_at(g, node);
@@ -748,7 +789,10 @@ static bool emit_while(Native *n, NodeId node) {
   bind_captures(n, node, body);
   if (n->why) return false;
   loop.buffers = n->buffers.count;
-  u32 head = loop_begin_while(n->fn, numbers, init);
+  u32 counter = UINT32_MAX, index = 0, head = 0;
+  if (!begin_counted(n, node, numbers, init, &counter, &head, &index)) return false;
+  bool counts = head != 0;
+  if (!counts) head = loop_begin_while(n->fn, numbers, init);
   if (!head) return native_bail(n, n->fn->failed ? n->fn->failed : "a malformed loop");
   u32 at = 0;
   for (u32 i = 0; i < x.carried; i++) {
@@ -762,6 +806,7 @@ static bool emit_while(Native *n, NodeId node) {
       v.split = s;
     } else {
       v.ir = loop_carry_of(n->fn, head, at++);
+      if (counts && i == counter) v.ir = index;
     }
     *native_value(n, g->blocks.data[cond].params.data[i]) = v;
     *native_value(n, g->blocks.data[body].params.data[i]) = v;
@@ -774,7 +819,13 @@ static bool emit_while(Native *n, NodeId node) {
   u32 *values, count, number = exit_of(n, x.exit == NO_EXIT ? n->c->exit : x.exit, &values, &count);
   if (!number) return false;
   loop_poll(n->fn, number, count, values);
-  Flow f = emit_block(n, cond);
+  Flow f = FLOW_ON;
+  if (counts) {
+    f = emit_block(n, body);
+    if (f == FLOW_BAIL || (f == FLOW_ON && !emit_terminator(n, body, 0, NULL))) return false;
+    return end_while(n, node, &loop, head, around);
+  }
+  f = emit_block(n, cond);
   if (f != FLOW_ON || g->blocks.data[cond].term != TERM_yield) return native_bail(n, "a loop's condition that leaves");
   ValueId more = block_result(g, cond, 0);
   u32 c = native_number(n, more);
@@ -790,28 +841,7 @@ static bool emit_while(Native *n, NodeId node) {
   if (!last) return native_no_memory(n);
   for (u32 i = 0; i < numbers; i++) last[i] = loop_carry_of(n->fn, head, i);
   loop_break(n->fn, numbers, last);
-  loop_end(n->fn);
-  if (n->fn->failed) return native_bail(n, n->fn->failed);
-  n->loop = loop.outer;
-  n->block = around;
-  at = 0;
-  for (u32 i = 0; i < loop.buffers; i++) n->buffers.data[i].version = loop.versions[i];
-  for (u32 i = 0; i < x.carried; i++) {
-    NValue v = {.stamp = n->stamp};
-    if (loop.buffer[i]) {
-      v.buffer = loop.buffer[i];
-      v.version = n->buffers.data[loop.buffer[i] - 1].version = ++n->versions;
-    } else if (loop.split[i]) {
-      NSplit *s = native_split_new(n, loop.split[i]->rank, loop.split[i]->dims);
-      if (!s) return false;
-      for (u32 k = 0; k < s->count; k++) s->ir[k] = loop_result_of(n->fn, head, at++);
-      v.split = s;
-    } else {
-      v.ir = loop_result_of(n->fn, head, at++);
-    }
-    *native_value(n, node_result(g, node, i)) = v;
-  }
-  return true;
+  return end_while(n, node, &loop, head, around);
 }
 
 /* FLOW_ON: control reaches the terminator, which the caller writes. */

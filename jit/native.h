@@ -144,5 +144,7 @@ bool native_small_draw(Native *n, NodeId node, bool *known);
 /* native_range.c */
 void native_find_counters(Native *n, NodeId loop);
 bool native_index_proved(Native *n, ValueId index, ValueId size);
+/* Does the loop count: is its condition `p < bound` alone and each next p + 1, where p is carried value *at? */
+bool native_counts(Native *n, NodeId loop, u32 *at, ValueId *bound);
 
 #endif

@@ -142,3 +142,51 @@ bool native_index_proved(Native *n, ValueId index, ValueId size) {
   if (!x->proved || !x->below) return false;
   return same_number(n, x->below, outermost_name(n, size));
 }
+
+typedef struct Ones {
+  Native *n;
+  BlockId body;
+  u32 at;
+  bool all;
+} Ones;
+
+static void look_for_one(Ones *o, BlockId b) {
+  const Graph *g = o->n->g;
+  Value k;
+  if (g->blocks.data[b].term == TERM_next) {
+    ValueId v = outermost_name(o->n, block_result(g, b, o->at));
+    NodeId d = value_node(g, v);
+    const GraphNode *x = d ? graph_node_at(g, d) : NULL;
+    o->all &= x && x->kind == NODE_op && x->op == OP_add && same_param(o->n, node_operand(g, d, 0), o->body, o->at) &&
+              value_const(g, outermost_name(o->n, node_operand(g, d, 1)), &k) && k.dtype == DT_i64 && k.i == 1;
+  }
+  for (NodeId k_node = block_first(g, b); k_node && o->all; k_node = node_next(g, k_node)) {
+    const GraphNode *x = graph_node_at(g, k_node);
+    if (x->kind != NODE_cond) continue;
+    look_for_one(o, x->sub[0]); /* nesting is bounded by GRAPH_MAX_DEPTH */
+    look_for_one(o, x->sub[1]);
+  }
+}
+
+bool native_counts(Native *n, NodeId loop, u32 *at, ValueId *bound) {
+  const Graph *g = n->g;
+  const GraphNode *x = graph_node_at(g, loop);
+  BlockId cond = x->sub[0], body = x->sub[1];
+  NodeId test = value_node(g, block_result(g, cond, 0));
+  if (!test || block_first(g, cond) != test || node_next(g, test)) return false;
+  const GraphNode *t = graph_node_at(g, test);
+  if (t->kind != NODE_op || t->op != OP_less) return false;
+  *bound = node_operand(g, test, 1);
+  for (u32 i = 0; i < x->carried; i++) {
+    if (node_operand(g, test, 0) != g->blocks.data[cond].params.data[i]) continue;
+    const ArrayType *p = value_type(g, g->blocks.data[body].params.data[i]), *b = value_type(g, *bound);
+    bool carried = false; /* the bound must stay */
+    for (u32 k = 0; k < x->carried; k++) carried |= *bound == g->blocks.data[cond].params.data[k];
+    if (carried || p->rank || p->dtype != DT_i64 || b->rank || b->dtype != DT_i64 || !not_negative(n, node_operand(g, loop, i))) return false;
+    Ones o = {.n = n, .body = body, .at = i, .all = true};
+    look_for_one(&o, body);
+    *at = i;
+    return o.all;
+  }
+  return false;
+}
