@@ -29,7 +29,7 @@ static const char usage[] =
     "  --deadline SECONDS    stop after that time\n"
     "  --version             what this is, and its version\n"
     "  --help                this text\n"
-    "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  WEFT_THREADS=N  WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n"
+    "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  WEFT_PACE=0  WEFT_THREADS=N  WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n"
     "  WEFT_LOG_FILE=PATH  WEFT_TRACE_FILE=PATH  as --log-file and --trace-file\n";
 
 static WeftVM *running; /* what Ctrl-C stops */
@@ -211,7 +211,8 @@ int main(int argc, char **argv) {
     weft_free(vm);
     return EXIT_ERROR;
   }
-  const char *log = getenv("WEFT_LOG");
+  const char *pace = getenv("WEFT_PACE"), *log = getenv("WEFT_LOG");
+  if (pace && strcmp(pace, "0") == 0) tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
   if (log) vm_log(weft_vm_of(vm), log);
   if (log) tracer_log(weft_vm_of(vm), log);
   bool traced = trace_file && *trace_file;

@@ -5,8 +5,8 @@
  * a place compile again and again is left open: the next trace does not rely on what it is, and breaks where it would
  * have to. Only a place whose cache is full of entries gives up, with one warning that names the guard.
  *
- * All of this goes by counts, so that a program is compiled the same way in each run; only whether a region pays is
- * measured. */
+ * All of this goes by counts, so that a program is compiled the same way in each run, but for two things that go by the
+ * clock: whether a region pays (watch.c too), and whether there is time to compile. */
 #include "lang/mechanisms.h"
 #include "tracer/tier.h"
 
@@ -79,8 +79,8 @@ void region_totals(const Region *r, RegionTotals *sum) {
     if (r->graph->exits.exits.data[e].kind != EXIT_return) sum->exits += r->exits[e].taken;
 }
 
-/* Demoted until it was passed often enough: what it works on may be another thing by then. */
-static void place_retire(Tracer *t, Place *p, u32 reason, const char *text) {
+/* What it works on may be another thing by then. */
+void place_retire(Tracer *t, Place *p, u32 reason, const char *text) {
   i64 decay = t->vm->tunables.decay_calls;
   place_demote(t, p, reason, text);
   for (u32 i = p->cache.entries.count; i-- > 0;) {
@@ -172,6 +172,22 @@ static bool lasted(const Tunables *tun, const Place *p) {
   return p->count * (gain + (u64)tun->enter_ns) >= cost * (u64)tun->compile_gain;
 }
 
+enum { PACE_NAP = 16 };
+
+/* Compiling may take so much of the time that the program ran, and a little that is lent at the beginning: then it slows
+ * nothing down noticeably, whatever comes of it. What was compiled or tried before at the place has to wait longer. */
+bool place_may_compile(Tracer *t, Place *p, bool had) {
+  const Tunables *tun = &t->vm->tunables;
+  if (!paced(t) || !tun->compile_gain || !tun->pace_percent || !MECHANISM(t->vm, compile_pace)) return true;
+  u64 ran = tracer_now(t) - t->began, expected = t->compilings ? t->compiling_ns / t->compilings : (u64)tun->compile_base_ns;
+  ran = ran > t->compiling_ns ? ran - t->compiling_ns : 0;
+  bool tried = had || p->compiles || p->tries || p->demoted || p->start == RECORD_RESUME;
+  u64 percent = (u64)(tried ? tun->pace_percent : tun->pace_first_percent);
+  if (t->compiling_ns + expected <= (u64)tun->pace_lent_ns + ran * percent / 100) return true;
+  if (!had) p->sleep = PACE_NAP;
+  return false;
+}
+
 bool place_recompiles(Tracer *t, Place *p, const Frame *frame) {
   const Tunables *tun = &t->vm->tunables;
   if (p->eager) return false;
@@ -183,6 +199,7 @@ bool place_recompiles(Tracer *t, Place *p, const Frame *frame) {
     give_up(t, p, frame);
     return false;
   }
+  if (!place_may_compile(t, p, true)) return false;
   cache_tell_miss(t->vm, &p->cache, frame);
   learn(t, p);
   return true;

@@ -11,6 +11,20 @@
 
 Tracer *tracer_of(Vm *vm) { return vm->tier_state; }
 
+void tracer_ignore_clock(Tracer *t) {
+  Tunables *tun = &t->vm->tunables;
+  tun->watch_percent = tun->pace_percent = tun->payback_calls = tun->compile_gain = 0;
+  tun->compile_ms = 1000000;
+}
+
+void tracer_use_clock(Tracer *t, u64 (*clock)(void *context), void *context) {
+  t->clock = clock;
+  t->clock_context = context;
+  t->began = tracer_now(t);
+}
+
+u64 tracer_now(const Tracer *t) { return t->clock ? t->clock(t->clock_context) : log_now(); }
+
 /* ---- compiling -------------------------------------------------------------------------------------------- */
 
 
@@ -64,8 +78,8 @@ static void donate_inputs(Graph *g) {
 }
 
 /* Nanoseconds that are left of a compilation's budget: 1 when it is used up. */
-static u64 time_left(const Tunables *tun, u64 begin) {
-  u64 budget = (u64)tun->compile_ms * 1000000u, spent = log_now() - begin;
+static u64 time_left(const Tracer *t, u64 begin) {
+  u64 budget = (u64)t->vm->tunables.compile_ms * 1000000u, spent = tracer_now(t) - begin;
   return budget > spent ? budget - spent : 1;
 }
 
@@ -86,7 +100,7 @@ static GuardEntry *compile_smaller(Tracer *t, Frame *frame, Place *p, u32 reason
 static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   Vm *vm = t->vm;
   Stats *stats = &vm->counters;
-  u64 begin = log_now(), at = begin, phases[PHASE_COUNT] = {0};
+  u64 begin = tracer_now(t), at = begin, phases[PHASE_COUNT] = {0};
   char name[96];
   snprintf(name, sizeof name, "%s#%llu", code_name(vm, p->code), (unsigned long long)++t->region_ids);
   RecordResult rec;
@@ -165,7 +179,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   region->id = t->region_ids;
   at = log_phase(phases, PHASE_guards, at);
   region->eager_ns = region_eager_ns(&vm->tunables, g);
-  CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = MECHANISM(vm, compile_time) ? time_left(&vm->tunables, begin) : 0, .forced = t->forced};
+  CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = MECHANISM(vm, compile_time) ? time_left(t, begin) : 0, .forced = t->forced};
   const Backend *backend = MECHANISM(vm, backends_are_chosen) ? t->backend : t->backends[0];
   BackendResult made = backend->compile(vm, backend, region, &limits, &why);
   if (made != BACKEND_ok) {
@@ -173,14 +187,14 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
     if (vm->error.raised && !had_error) vm_error_clear(vm);
     if (!MECHANISM(vm, failures_told_apart)) made = BACKEND_skip;
     bool again = made == BACKEND_restart && !t->restarted;
-    if (!again) place_refused(t, p, made, time_left(&vm->tunables, begin) == 1, rec.span, buf_text(&why));
+    if (!again) place_refused(t, p, made, time_left(t, begin) == 1, rec.span, buf_text(&why));
     guard_prog_free(vm, guards);
     region_free(vm, region);
     buf_free(&why);
     return again ? compile_smaller(t, frame, p, reason) : NULL;
   }
   buf_free(&why);
-  region->compile_ns = log_now() - begin;
+  region->compile_ns = tracer_now(t) - begin;
   stats->at[STAT_compiles]++;
   stats->at[STAT_lifted_loops] += rec.lifted_loops;
   stats->at[STAT_cold_exits] += rec.cold_exits;
@@ -193,7 +207,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   log_text(t, LOG_graph, print_graph, region);
   log_text(t, LOG_guards, print_guards, region);
   log_text(t, LOG_loops, print_code, region);
-  phases[PHASE_compile] = log_now() - at;
+  phases[PHASE_compile] = tracer_now(t) - at;
   log_compile(t, region, p, reason, begin, phases);
   entry = cache_add(vm, &p->cache, guards, region);
   if (!entry) {
@@ -202,8 +216,18 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   }
   p->compiles++;
   p->count = p->missed = p->nap = 0;
+  p->watch.in = 1; /* not the first one: caches are cold */
+  p->watch.lifted |= rec.lifted_loops > 0;
   if (t->explain) explain_region(t, p, entry);
   return entry;
+}
+
+static GuardEntry *compile_timed(Tracer *t, Frame *frame, Place *p, u32 reason) {
+  u64 begin = tracer_now(t);
+  GuardEntry *e = compile_here(t, frame, p, reason);
+  t->compiling_ns += tracer_now(t) - begin;
+  t->compilings++;
+  return e;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------------- */
@@ -269,7 +293,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   region->entered++;
   u32 exit = 0;
   bool timed = is_timed(t, region);
-  u64 begin = timed ? log_now() : 0;
+  u64 begin = timed ? tracer_now(t) : 0;
   u64 printed = vm->printed;
   vm->printed = 0;
   WeftStatus status = region->run(vm, region, slots, &exit);
@@ -277,7 +301,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   Hosted hosted = vm->hosted;
   vm->hosted = (Hosted){0};
   vm->printed = printed;
-  if (timed) region->last_ns = log_now() - begin;
+  if (timed) region->last_ns = tracer_now(t) - begin;
   u64 spent = region->last_ns;
   region->run_ns += spent;
   if (t->depth == 1) vm->counters.at[STAT_compiled_ns] += spent;
@@ -315,7 +339,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   } else {
     p->spurious = 0;
     if (since && status == WEFT_OK) {
-      u64 all = log_now() - since;
+      u64 all = tracer_now(t) - since;
       if (!region->least_ns || all < region->least_ns) region->least_ns = all;
     }
     if (status == WEFT_OK) place_weigh(t, p);
@@ -343,8 +367,8 @@ static PlaceTable *table_of(Tracer *t) { return t->private_places ? t->private_p
 static bool is_due(Tracer *t, Place *p, const Frame *frame, bool had) {
   if (p->eager) return false;
   if (had) return place_recompiles(t, p, frame);
-  if (t->forced || p->gone || p->start != RECORD_RESUME) return true; /* entries and loops: the VM has counted */
-  return p->count++ >= (u32)(t->vm->tunables.hot_calls ? t->vm->tunables.hot_exit : 0);
+  if (p->start == RECORD_RESUME && !t->forced && !p->gone && p->count++ < (u32)(t->vm->tunables.hot_calls ? t->vm->tunables.hot_exit : 0)) return false;
+  return p->gone || place_may_compile(t, p, had); /* entries and loops: the VM has counted */
 }
 
 /* Why the place is traced, into the log. */
@@ -401,18 +425,23 @@ static Ran enter_place(Tracer *t, Place *p) {
   Vm *vm = t->vm;
   Frame *frame = &vm->frames[vm->frame_count - 1];
   bool had = p->cache.entries.count > 0;
-  u64 since = had && (p->passes < TIMED_FIRST || p->passes % TIMED_EACH < 2) ? log_now() : 0; /* two of 32: entries that take turns both come by */
+  if (UNLIKELY(t->watch_count) && watch_visit(t, p, frame)) return RAN_NOT;
+  bool watched = had && UNLIKELY(!p->watch.in--);
+  if (watched && watch_begin(t, p, frame)) return RAN_NOT;
+  had = p->cache.entries.count > 0;
+  u64 since = had && (p->passes < TIMED_FIRST || p->passes % TIMED_EACH < 2) ? tracer_now(t) : 0; /* two of 32: entries that take turns both come by */
   GuardEntry *entry = had ? look_up(t, frame, p) : NULL;
   if (LIKELY(entry != NULL)) {
     p->missed = p->nap = 0;
     return run_entry(t, frame, p, entry, since);
   }
+  if (watched) watch_cancel(t, p);
   if (!is_due(t, p, frame, had)) {
     if (had) place_missed(t, p);
     return RAN_NOT;
   }
   u32 reason = trace_reason(t, p, frame, had);
-  if (!compile_here(t, frame, p, reason)) return t->demand.refusal.raised ? RAN_RAISED : RAN_NOT;
+  if (!compile_timed(t, frame, p, reason)) return t->demand.refusal.raised ? RAN_RAISED : RAN_NOT;
   frame = &vm->frames[vm->frame_count - 1];
   entry = look_up(t, frame, p);
   if (entry) return run_entry(t, frame, p, entry, 0);
@@ -475,11 +504,30 @@ static bool asleep(const Tracer *t, const Frame *frame) {
   return !t->backend || t->vm->ambient & AMBIENT_TAPE || frame->flags & FRAME_EAGER || t->depth > 64;
 }
 
+enum { SLEEPS_IN_SITE = 16, SLEEP_MOST = 1 << 30 };
+
+/* A place that sleeps for long is counted awake by the interpreter, which is cheaper than to be asked each time. */
+static void sleep_in_site(Tracer *t, SiteState *s, Place *p, bool loop) {
+  const Tunables *tun = &t->vm->tunables;
+  if (p->sleep < SLEEPS_IN_SITE || !tun->hot_calls || !tun->hot_trips || t->private_places || t->forced || demanded(t)) return;
+  u32 sleep = p->sleep < SLEEP_MOST ? p->sleep : SLEEP_MOST;
+  s->count = (i32)(loop ? tun->hot_trips : tun->hot_calls) - (i32)sleep;
+  p->slept = sleep;
+}
+
 static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
   Tracer *t = tracer_of(vm);
   SiteState *s = &frame->code->sites[site];
   Place *p = t->private_places ? NULL : s->entry;
-  if ((p && place_sleeps(t, p) && !demanded(t)) || asleep(t, frame)) return TIER_STAY;
+  if (p && UNLIKELY(p->slept)) {
+    p->sleep -= p->slept < p->sleep ? p->slept : p->sleep - 1;
+    p->slept = 0;
+  }
+  if (p && place_sleeps(t, p) && !demanded(t)) {
+    sleep_in_site(t, s, p, p->start == RECORD_LOOP);
+    return TIER_STAY;
+  }
+  if (asleep(t, frame)) return TIER_STAY;
   if (!p) {
     p = place_get(vm, table_of(t), frame->code, frame->pc, frame->code->proto->sites[site].kind == SITE_ENTRY ? RECORD_ENTRY : RECORD_LOOP);
     if (!p) return TIER_STAY;
@@ -526,6 +574,7 @@ static void forget_code(Vm *vm, PlaceTable *t, const Code *code) {
       }
       *at = p->next;
       t->count--;
+      watch_forget(tracer_of(vm), p);
       place_free(vm, p);
     }
 }
@@ -586,11 +635,12 @@ static void on_vm_freed(Vm *vm) {
 }
 
 WeftStatus tracer_install(Vm *vm) {
-  static const TierHooks hooks = {.site = on_site, .resume = on_resume, .code_freed = on_code_freed, .vm_freed = on_vm_freed};
+  static const TierHooks hooks = {.site = on_site, .resume = on_resume, .returns = watch_returns, .code_freed = on_code_freed, .vm_freed = on_vm_freed};
   Tracer *t = mem_alloc_zero(&vm->alloc, sizeof *t);
   if (!t) return WEFT_ERROR;
   t->vm = vm;
   log_init(&t->log);
+  t->began = t->log.began;
   if (!slots_reserve(t, SLOTS_FIRST)) {
     mem_free(&vm->alloc, t, sizeof *t);
     return WEFT_ERROR;

@@ -18,7 +18,18 @@ void place_missed(Tracer *t, Place *p);                         /* it is not */
 void place_left_by_check(Tracer *t, Place *p);
 /* After a run: gives the place's entries up when the interpreter would be faster. */
 void place_weigh(Tracer *t, Place *p);
+void place_retire(Tracer *t, Place *p, u32 reason, const char *text); /* demoted until it was passed often enough */
+/* Is there time to compile, by what was spent on it and on running so far? False: the place naps. */
+bool place_may_compile(Tracer *t, Place *p, bool had);
 u64 region_eager_ns(const Tunables *tun, const Graph *g);
+
+/* watch.c */
+bool watch_begin(Tracer *t, Place *p, Frame *frame); /* this visit may be timed. True: it is one without an entry */
+void watch_cancel(Tracer *t, const Place *p);        /* nothing fitted */
+bool watch_visit(Tracer *t, Place *p, const Frame *frame); /* ends what is timed up to here. True: it is not entered yet */
+void watch_returns(Vm *vm); /* TierHooks.returns */
+void watch_forget(Tracer *t, const Place *p);
+bool watch_wanted(const Tracer *t, const Place *p);
 
 /* tier.c: entries of a function, and those that run it, are given up: they were made before it was marked. */
 void places_forget(Vm *vm, Tracer *t, const Code *code);

@@ -29,6 +29,36 @@ typedef struct PlaceSubject {
   bool open;   /* later traces do not rely on what it is */
 } PlaceSubject;
 
+enum { WATCH_TIMES = 8, WATCHES = 32 };
+
+/* Where a timed visit of a place ends (watch.c). */
+typedef enum WatchEnd { WATCH_return, WATCH_trips, WATCH_run } WatchEnd;
+
+typedef struct WatchTimes {
+  u64 ns[WATCH_TIMES];
+  u32 count;
+} WatchTimes;
+
+/* Of a place: what its visits took, entered (0) and not (1). */
+typedef struct PlaceWatch {
+  WatchTimes times[2];
+  u32 in;      /* look-ups until the next one that is timed */
+  u32 next;
+  u8 end;      /* WatchEnd, of the entries */
+  u8 won;      /* times one after the other that the region was the faster one */
+  u8 lost;     /* times that it was not */
+  bool lifted; /* a region there runs several trips of its loop */
+} PlaceWatch;
+
+/* A visit that is being timed. */
+typedef struct Watch {
+  struct Place *place;
+  u32 depth;        /* of its frame, which is marked FRAME_WATCHED */
+  bool eager;       /* it was not entered */
+  bool counted;     /* at the head of a `for` loop: at, count are its position and length */
+  u64 at, count, begin;
+} Watch;
+
 /* A place in code where regions are entered: a function's entry, a loop's head, or behind a break. */
 typedef struct Place {
   Code *code;      /* borrowed: code_freed takes its places away */
@@ -41,11 +71,13 @@ typedef struct Place {
   u32 spurious;    /* checks that failed one after the other */
   u32 passes;      /* entries made, to be weighed now and then */
   u32 missed;      /* look-ups one after the other that found nothing */
+  u32 slept;       /* of `sleep`, times that the interpreter counts */
   u32 sleep, nap;  /* times that it is not asked from now on; how many the last nap had */
   u32 compiles, recompiles; /* so far */
   u8 demoted;      /* times that it was, each for longer */
   bool wakes;      /* demoted for a while only */
   bool warned;
+  PlaceWatch watch;
   RegionTotals past;  /* of regions that were given up */
   VEC(PlaceSubject) subjects; /* what its guards kept missing */
   Name gone;       /* a function that an entry relied on and that was freed: the entry went with it; 0: none */
@@ -72,6 +104,13 @@ typedef struct Tracer {
   Demand demand;
   struct Exported *exports; /* all that programs hold */
   u64 region_ids;
+  Watch watches[WATCHES];  /* innermost last */
+  u32 watch_count, watch_seed;
+  u64 (*clock)(void *context); /* nanoseconds; NULL: vm_clock. For tests (tracer_use_clock) */
+  void *clock_context;
+  u64 began;               /* by that clock */
+  u64 compiling_ns;        /* spent on compiling, failures too */
+  u32 compilings;
   u64 *slots;              /* stack of region slots */
   u32 slot_top, slot_cap;
   u32 depth;               /* regions running */
@@ -84,6 +123,9 @@ typedef struct Tracer {
 
 WeftStatus tracer_install(Vm *vm) MUST_USE; /* fills vm->tier; freed with the VM */
 Tracer *tracer_of(Vm *vm);
+void tracer_use_clock(Tracer *t, u64 (*clock)(void *context), void *context); /* before anything runs */
+void tracer_ignore_clock(Tracer *t); /* what is compiled goes by counts alone */
+u64 tracer_now(const Tracer *t);
 bool tracer_add_backend(Vm *vm, const Backend *b) MUST_USE; /* false: there are too many */
 bool tracer_force(Vm *vm, const char *what); /* for tests (force.h). False: not known */
 bool tracer_use_backend(Vm *vm, const char *name); /* "eager": off; "verify:NAME". False: there is none of that name */

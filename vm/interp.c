@@ -66,6 +66,7 @@ void frame_pop(Vm *vm) {
 void vm_return(Vm *vm, Value v) {
   Frame *f = &vm->frames[vm->frame_count - 1];
   u16 result = f->result, flags = f->flags;
+  if (UNLIKELY(flags & FRAME_WATCHED)) vm->tier->returns(vm);
   frame_pop(vm);
   if (flags & FRAME_NATIVE_CALL) {
     vm->native_result = v;
@@ -824,6 +825,7 @@ returning: /* result goes to the caller */
   }
   {
   f = &vm->frames[vm->frame_count - 1];
+  if (UNLIKELY(f->flags & FRAME_WATCHED)) vm->tier->returns(vm);
   u32 n = f->code->proto->nregs;
   Value self = f->self;
   u16 to = f->result;
@@ -852,8 +854,8 @@ returning: /* result goes to the caller */
 entered: /* a frame was just pushed: f, base, ip stand at its first instruction */
   if (vm->tier && !once && !(f->flags & (FRAME_EAGER | FRAME_MODULE)) && f->code->proto->nsites) {
     SiteState *s = &f->code->sites[0];
-    if (LIKELY(s->count != UINT32_MAX)) s->count++;
-    if (s->count >= vm->tunables.hot_calls && !(s->flags & SITE_COLD)) {
+    if (LIKELY(s->count != INT32_MAX)) s->count++;
+    if ((s->count >= vm->tunables.hot_calls || !vm->tunables.hot_calls) && !(s->flags & SITE_COLD)) {
       switch (vm->tier->site(vm, f, 0)) {
         case TIER_STAY: LOAD_FRAME(); break;
         case TIER_RAN: goto tier_ran;
@@ -909,14 +911,15 @@ op_loop: {
     u32 site = once ? 0 : f->code->site_of_pc[ip - code];
     if (site) {
       SiteState *s = &f->code->sites[site - 1];
-      u32 work = (u32)vm->work - s->work, heat = 1;
+      u32 work = (u32)vm->work - s->work;
+      i32 heat = 1;
       if (UNLIKELY(work)) {
         u64 more = s->count ? work / (u64)vm->tunables.hot_work : 0;
-        heat += more < HEAT_OF_WORK ? (u32)more : HEAT_OF_WORK;
+        heat += more < HEAT_OF_WORK ? (i32)more : HEAT_OF_WORK;
         s->work = (u32)vm->work;
       }
-      s->count = heat < UINT32_MAX - s->count ? s->count + heat : UINT32_MAX;
-      if (s->count >= vm->tunables.hot_trips && !(s->flags & SITE_COLD)) {
+      s->count = s->count < INT32_MAX - HEAT_OF_WORK ? s->count + heat : INT32_MAX;
+      if ((s->count >= vm->tunables.hot_trips || !vm->tunables.hot_trips) && !(s->flags & SITE_COLD)) {
         f->pc = ins_x(ins); /* the back-edge is behind us: state is that of the loop's head */
         switch (vm->tier->site(vm, f, site - 1)) {
           case TIER_STAY:

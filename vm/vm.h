@@ -16,7 +16,7 @@
 /* ---- code on the VM's side -------------------------------------------------------------------- */
 
 typedef struct SiteState {
-  u32 count;    /* times passed, saturating; a loop whose trips are much work counts them for more */
+  i32 count;    /* times passed, saturating; a loop whose trips are much work counts them for more. Below 0: the tier is not asked for so long */
   u16 taken;    /* branch sites: recent outcomes, newest in bit 0 */
   u16 flags;    /* SITE_* */
   u32 work;     /* loops: low half of vm->work at the last back-edge */
@@ -56,6 +56,7 @@ enum {
   FRAME_MODULE = 2,      /* a module's body */
   FRAME_EAGER = 4,       /* runs under eager(f): the tier is not asked */
   FRAME_RESUME = 8,      /* when a call returns into it, the tier is asked to go on */
+  FRAME_WATCHED = 16,    /* the tier is told when it returns */
 };
 
 /* ---- errors ----------------------------------------------------------------------------------- */
@@ -99,6 +100,8 @@ typedef struct TierHooks {
   TierResult (*site)(Vm *vm, Frame *frame, u32 site);
   /* A call returned into a frame marked FRAME_RESUME, whose pc stands behind the call. */
   TierResult (*resume)(Vm *vm, Frame *frame);
+  /* The top frame, marked FRAME_WATCHED, is about to return. */
+  void (*returns)(Vm *vm);
   void (*code_freed)(Vm *vm, Code *code);
   void (*vm_freed)(Vm *vm);
 } TierHooks;

@@ -2,6 +2,7 @@
  * their header says, and compiled as a user has it they are captured as the header states.
  *   build/tests/programs [NAME…]           checks
  *   build/tests/programs --share [NAME…]   on larger data: time in compiled regions / whole time, and speed against eager
+ *   build/tests/programs --cpu [NAME…]     the same by processor time, where other programs run beside
  * A header is what stands before the first line of code:
  *   #> TEXT                a line that is printed (on the small data, which is what runs without arguments)
  *   # trace: NAME N, …     counters (rows of lang/stats.def) in the tier mir with its usual heat
@@ -17,15 +18,21 @@
 
 #include "api/inner.h"
 #include "tests/support/host.h"
+#include "tracer/tracer.h"
 
 enum { PROGRAMS_MAX = 256, LINE_MAX_ = 256 };
 static const char folder[] = "bench/programs";
 
-static double now(void) {
+static clockid_t clock_used = CLOCK_MONOTONIC;
+
+static u64 now_ns(void *context) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+  (void)context;
+  clock_gettime(clock_used, &t);
+  return (u64)t.tv_sec * 1000000000u + (u64)t.tv_nsec;
 }
+
+static double now(void) { return 1e-9 * (double)now_ns(NULL); }
 
 static char *read_file(const char *path) {
   FILE *f = fopen(path, "rb");
@@ -63,14 +70,13 @@ typedef struct Arguments {
 static void give_arguments(void *context, struct WeftVM *vm) {
   Arguments *a = context;
   if (a) weft_set_args(vm, a->count, a->values);
+  if (clock_used != CLOCK_MONOTONIC) tracer_use_clock(tracer_of(vm->vm), now_ns, NULL);
 }
 
 /* Counters that are stated must not hang on the clock: regions are not weighed, recompiles do not wait for a gain. */
 static void take_no_time(void *context, struct WeftVM *vm) {
   (void)context;
-  vm->vm->tunables.payback_calls = 0;
-  vm->vm->tunables.compile_gain = 0;
-  vm->vm->tunables.compile_ms = 1000000;
+  tracer_ignore_clock(tracer_of(vm->vm));
 }
 
 static bool check_output(const char *name, const char *tier, const HostRun *r, const char *want) {
@@ -168,7 +174,8 @@ static bool share(const char *name, const char *path, const char *text) {
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 int main(int argc, char **argv) {
-  bool shares = argc > 1 && strcmp(argv[1], "--share") == 0, well = true;
+  bool cpu = argc > 1 && strcmp(argv[1], "--cpu") == 0, shares = cpu || (argc > 1 && strcmp(argv[1], "--share") == 0), well = true;
+  if (cpu) clock_used = CLOCK_PROCESS_CPUTIME_ID;
   int first = shares ? 2 : 1;
   DIR *d = opendir(folder);
   char *names[PROGRAMS_MAX];

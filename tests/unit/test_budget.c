@@ -25,6 +25,7 @@ static WeftVM *machine(void) {
   o.output = swallow;
   WeftVM *vm = weft_new(&o);
   assert_non_null(vm);
+  vm->vm->tunables.watch_percent = vm->vm->tunables.pace_percent = 0; /* what the clock says has tests of its own (test_watch.c) */
   return vm;
 }
 
@@ -369,6 +370,7 @@ static void A27_regions_free_what_they_own(void **state) {
     o.resize_context = &held[k];
     vm[k] = weft_new(&o);
     assert_non_null(vm[k]);
+    vm[k]->vm->tunables.watch_percent = vm[k]->vm->tunables.pace_percent = 0;
     f[k] = value(vm[k], "fn f(x) { let s = 0.0; for v in x { s = s + v * 0.5 }; s + sum(x * 2 + 1) }\nf");
     x[k] = value(vm[k], "arange(100.0)");
     calls(vm[k], f[k], &x[k], 1, 50);

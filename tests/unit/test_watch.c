@@ -1,0 +1,149 @@
+/* test_watch.c — what the tier does by the clock: compiled code is timed against the interpreter, and compiling takes a share of
+ * the time that the program ran. The clock is the test's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "api/inner.h"
+#include "tracer/tier.h"
+
+/* Time passes as the test says: `slow` for each region that was run since the last look at the clock; `step` when none was. */
+typedef struct Clock {
+  WeftVM *vm;
+  u64 at, step, slow, seen;
+} Clock;
+
+static u64 tell(void *context) {
+  Clock *c = context;
+  u64 runs = c->vm->vm->counters.at[STAT_hits];
+  c->at += runs == c->seen ? c->step : (runs - c->seen) * c->slow;
+  c->seen = runs;
+  return c->at;
+}
+
+static Clock *machine(u64 step, u64 slow) {
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  o.backend = "mir";
+  Clock *c = calloc(1, sizeof *c);
+  assert_non_null(c);
+  c->vm = weft_new(&o);
+  assert_non_null(c->vm);
+  c->step = step;
+  c->slow = slow;
+  tracer_use_clock(tracer_of(c->vm->vm), tell, c);
+  return c;
+}
+
+static void end(Clock *c) {
+  weft_free(c->vm);
+  free(c);
+}
+
+static WeftValue *value(WeftVM *vm, const char *text) {
+  WeftValue *v = NULL;
+  if (weft_eval(vm, text, "test", &v) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
+  return v;
+}
+
+static void calls(WeftVM *vm, WeftValue *f, WeftValue *x, u32 times) {
+  for (u32 i = 0; i < times; i++) {
+    WeftValue *out;
+    if (weft_call(vm, f, &x, 1, &out) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
+    weft_release(vm, out);
+  }
+}
+
+static u64 stat(const Clock *c, u32 id) { return c->vm->vm->counters.at[id]; }
+
+static void A20_a_region_that_is_slower_rests(void **state) {
+  (void)state;
+  Clock *c = machine(10, 100000);
+  c->vm->vm->tunables.watch_rest = 100;
+  WeftValue *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"), *x = value(c->vm, "arange(100.0)");
+  calls(c->vm, f, x, 30 + 60);
+  assert_int_equal(stat(c, STAT_compiles), 1);
+  assert_int_equal(stat(c, STAT_rests), 1);
+  Place *p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
+  assert_non_null(p);
+  assert_int_equal(p->cache.entries.count, 1); /* it is kept */
+  u64 hits = stat(c, STAT_hits);
+  calls(c->vm, f, x, 20);
+  assert_int_equal(stat(c, STAT_hits), hits);
+  c->slow = c->step = 0; /* times change */
+  calls(c->vm, f, x, 4000);
+  assert_true(stat(c, STAT_hits) > hits + 1000);
+  assert_int_equal(stat(c, STAT_compiles), 1);
+  end(c);
+}
+
+static void A20_a_region_that_loses_again_and_again_is_given_up(void **state) {
+  (void)state;
+  Clock *c = machine(10, 100000);
+  c->vm->vm->tunables.watch_rest = 1;
+  WeftValue *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"), *x = value(c->vm, "arange(100.0)");
+  calls(c->vm, f, x, 3000);
+  assert_int_equal(stat(c, STAT_rests), 4);
+  assert_int_equal(stat(c, STAT_demotions), 1);
+  Place *p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
+  assert_int_equal(p->cache.entries.count, 0);
+  assert_int_equal(p->why, REASON_no_payback);
+  end(c);
+}
+
+static void A20_a_region_that_is_not_slower_stays(void **state) {
+  (void)state;
+  Clock *c = machine(0, 0);
+  WeftValue *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"), *x = value(c->vm, "arange(100.0)");
+  calls(c->vm, f, x, 4000);
+  assert_int_equal(stat(c, STAT_rests), 0);
+  assert_int_equal(stat(c, STAT_demotions), 0);
+  assert_true(stat(c, STAT_hits) > 3900); /* few visits are made without it */
+  end(c);
+}
+
+/* A frame that an error takes away takes what was timed in it along. */
+static void A20_errors_leave_nothing_timed(void **state) {
+  (void)state;
+  Clock *c = machine(10, 0);
+  value(c->vm, "fn f(x) { if x > 5 { error(\"no\") }; x * 2 + x * x }\n"
+               "fn g(n) { let bad = 0; for i in 0..n { try { f(i % 9) } catch e { bad += 1 } }; bad }\n");
+  assert_string_equal(weft_show(c->vm, value(c->vm, "g(3000)")), "999");
+  assert_true(tracer_of(c->vm->vm)->watch_count <= 2);
+  assert_string_equal(weft_show(c->vm, value(c->vm, "g(9)")), "3");
+  end(c);
+}
+
+/* Two functions: the second waits until the program ran for some times what the first took to compile. */
+static void A20_compiling_takes_a_share_of_the_time(void **state) {
+  (void)state;
+  Clock *c = machine(400000, 0);
+  c->vm->vm->tunables.watch_percent = 0;
+  WeftValue *x = value(c->vm, "arange(100.0)"), *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"), *g = value(c->vm, "fn g(x) = sum(sqrt(x * x + 2))\ng");
+  calls(c->vm, f, x, 30);
+  assert_int_equal(stat(c, STAT_compiles), 1);
+  u64 spent = tracer_of(c->vm->vm)->compiling_ns;
+  assert_true(spent > 0);
+  c->step = 0;
+  calls(c->vm, g, x, 3000);
+  assert_int_equal(stat(c, STAT_compiles), 1);
+  c->at += 20 * spent;
+  calls(c->vm, g, x, 200);
+  assert_int_equal(stat(c, STAT_compiles), 2);
+  end(c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(A20_a_region_that_is_slower_rests),
+    cmocka_unit_test(A20_a_region_that_loses_again_and_again_is_given_up),
+    cmocka_unit_test(A20_a_region_that_is_not_slower_stays),
+    cmocka_unit_test(A20_errors_leave_nothing_timed),
+    cmocka_unit_test(A20_compiling_takes_a_share_of_the_time),
+  };
+  return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
+}

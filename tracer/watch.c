@@ -1,0 +1,197 @@
+/* watch.c — is compiled code faster here than the interpreter? Entries of a place are timed now and then, in turns with
+ * visits at which it is not entered though it could be.
+ *
+ * Both are timed up to the same point, so that exits, continuations and what the guards make of arguments count too:
+ *   at the head of a loop    until the next visit of the head in the same frame, by the trip; when the region runs the loop to
+ *                            its end, until the head is reached for another run of the loop
+ *   anywhere                 until the frame returns
+ * An entry says which of them it is; the visits without an entry that follow end likewise. Times are kept in two small rings,
+ * their means compared with outliers cut, and a place at which the interpreter wins rests for a while, longer each time, until it is given up (budget.c). A
+ * visit without an entry that takes much longer than the entries did is ended where it is, in favour of the region. */
+#include "lang/mechanisms.h"
+#include "tracer/tier.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WATCH_EARLY = 4, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, WATCH_LOST = 5 };
+
+/* The position in the sequence of a `for` loop whose head the frame stands at; false: another loop. */
+static bool position(const Frame *f, u64 *at, u64 *count) {
+  Ins ins = f->code->proto->code[f->pc];
+  if (ins_op(ins) != BC_fornext) return false;
+  *at = f->base[ins_a(ins) + 1].u;
+  *count = f->base[ins_a(ins) + 2].u;
+  return true;
+}
+
+static void drop(Tracer *t, u32 i) {
+  memmove(&t->watches[i], &t->watches[i + 1], sizeof *t->watches * (t->watch_count - i - 1));
+  t->watch_count--;
+}
+
+void watch_forget(Tracer *t, const Place *p) {
+  for (u32 i = t->watch_count; i-- > 0;)
+    if (t->watches[i].place == p) drop(t, i);
+}
+
+/* Frames that are gone took their watches with them. */
+static void drop_stale(Tracer *t) {
+  while (t->watch_count) {
+    const Watch *w = &t->watches[t->watch_count - 1];
+    if (w->depth < t->vm->frame_count && t->vm->frames[w->depth].flags & FRAME_WATCHED) return;
+    t->watch_count--;
+  }
+}
+
+/* ---- what the times say ---------------------------------------------------------------------------------- */
+
+static u64 median(const WatchTimes *times) {
+  u64 sorted[WATCH_TIMES];
+  for (u32 i = 0; i < times->count; i++) {
+    u32 k = i;
+    for (; k && sorted[k - 1] > times->ns[i]; k--) sorted[k] = sorted[k - 1];
+    sorted[k] = times->ns[i];
+  }
+  return sorted[times->count / 2];
+}
+
+/* What was interrupted, or is quite another thing than the rest, counts for no more than some of the rest. */
+static u64 mean(const WatchTimes *times) {
+  u64 most = median(times) * CUT + 1, sum = 0;
+  for (u32 i = 0; i < times->count; i++) sum += times->ns[i] < most ? times->ns[i] : most;
+  return sum / times->count;
+}
+
+static void again(Place *p) {
+  PlaceWatch *w = &p->watch;
+  w->times[0].count = w->times[1].count = 0;
+  w->in = WATCH_AGAIN << (w->won < 6 ? w->won : 6);
+  if (w->won < 255) w->won++;
+}
+
+static void decide(Tracer *t, Place *p) {
+  PlaceWatch *w = &p->watch;
+  const WatchTimes *compiled = &w->times[0], *eager = &w->times[1];
+  u32 least = compiled->count < eager->count ? compiled->count : eager->count;
+  if (least < WATCH_EARLY) return;
+  u64 c = mean(compiled), e = mean(eager), percent = (u64)t->vm->tunables.watch_percent;
+  bool lost = c * 100 > e * percent;
+  if (least < WATCH_TIMES && c < 2 * e && e < 2 * c) return; /* too close to tell yet */
+  if (!lost) {
+    again(p);
+    return;
+  }
+  char text[96];
+  snprintf(text, sizeof text, "entered it took %llu ns, not entered %llu", (unsigned long long)c, (unsigned long long)e);
+  w->times[0].count = w->times[1].count = w->won = 0;
+  w->in = 0;
+  if (++w->lost % WATCH_LOST == 0) {
+    place_retire(t, p, REASON_no_payback, text);
+    return;
+  }
+  u64 rest = (u64)t->vm->tunables.watch_rest << (2 * (w->lost < 10 ? w->lost - 1 : 9));
+  p->sleep = rest < UINT32_MAX / 2 ? (u32)rest : UINT32_MAX / 2;
+  t->vm->counters.at[STAT_rests]++;
+  tracer_event(t, EVENT_rest, REASON_no_payback, p->code->proto->spans[p->pc], 0, "%s", text);
+}
+
+static void take(Tracer *t, const Watch *w, u32 end, u64 ns, u64 trips) {
+  Place *p = w->place;
+  if (!w->eager && p->watch.end != end) { /* regions end otherwise than they did */
+    p->watch.end = (u8)end;
+    p->watch.times[0].count = p->watch.times[1].count = 0;
+  }
+  if (w->eager && p->watch.end != end) return;
+  WatchTimes *times = &p->watch.times[w->eager];
+  u64 each = ns / (trips ? trips : 1);
+  if (times->count < WATCH_TIMES) times->ns[times->count++] = each;
+  else times->ns[p->watch.next++ % WATCH_TIMES] = each;
+  if (p->cache.entries.count && !p->eager) decide(t, p);
+}
+
+/* ---- watching ------------------------------------------------------------------------------------------- */
+
+bool watch_wanted(const Tracer *t, const Place *p) {
+  const Tunables *tun = &t->vm->tunables;
+  return tun->watch_percent && tun->payback_calls && tun->hot_calls && !t->forced && !t->private_places && !t->force.kind && t->backend->weighed &&
+         t->watch_count < WATCHES && p->cache.entries.count && MECHANISM(t->vm, payback);
+}
+
+bool watch_begin(Tracer *t, Place *p, Frame *frame) {
+  if (!watch_wanted(t, p)) {
+    p->watch.in = 64;
+    return false;
+  }
+  drop_stale(t);
+  u32 depth = t->vm->frame_count - 1;
+  if (!(frame->flags & FRAME_WATCHED))
+    while (t->watch_count && t->watches[t->watch_count - 1].depth >= depth) t->watch_count--;
+  for (u32 i = 0; i < t->watch_count; i++)
+    if (t->watches[i].place == p) { /* a recursion: the outermost is timed */
+      p->watch.in = 1;
+      return false;
+    }
+  const PlaceWatch *w = &p->watch;
+  bool eager = w->times[0].count > w->times[1].count;
+  t->watch_seed = t->watch_seed * 1664525u + 1013904223u;
+  p->watch.in = 1 + (t->watch_seed >> 30); /* not in step with what the program does in turns */
+  Watch *made = &t->watches[t->watch_count++];
+  *made = (Watch){.place = p, .depth = depth, .eager = eager};
+  made->counted = p->start == RECORD_LOOP && position(frame, &made->at, &made->count);
+  frame->flags |= FRAME_WATCHED;
+  made->begin = tracer_now(t);
+  return eager;
+}
+
+void watch_cancel(Tracer *t, const Place *p) {
+  if (t->watch_count && t->watches[t->watch_count - 1].place == p) t->watch_count--;
+}
+
+bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
+  drop_stale(t);
+  u32 depth = t->vm->frame_count - 1, i = t->watch_count;
+  while (i-- > 0)
+    if (t->watches[i].place == p) break;
+  if (i == UINT32_MAX) return false;
+  Watch *w = &t->watches[i];
+  u64 spent = tracer_now(t) - w->begin, most = 0;
+  if (w->eager) { /* it would go on for too long: the region wins */
+    for (u32 k = 0; k < p->watch.times[0].count; k++)
+      if (p->watch.times[0].ns[k] > most) most = p->watch.times[0].ns[k];
+    if (p->watch.end != WATCH_trips && spent > LONGER * most + SHORT_NS) {
+      bool own = w->depth == depth;
+      drop(t, i);
+      if (own) again(p);
+      else p->watch.in = 8;
+      return false;
+    }
+  }
+  if (w->depth != depth || p->start != RECORD_LOOP) return w->eager;
+  u64 at, count;
+  bool counted = w->counted && position(frame, &at, &count);
+  bool on = counted && count == w->count && at > w->at;
+  if (!w->eager) {
+    Watch done = *w;
+    drop(t, i);
+    if (!counted && p->watch.lifted) p->watch.in = WATCH_AGAIN; /* how many trips it ran cannot be told */
+    else take(t, &done, !counted || on ? WATCH_trips : WATCH_run, spent, on ? at - done.at : 1);
+    return false;
+  }
+  if (p->watch.end == WATCH_trips ? !on && counted : p->watch.end != WATCH_run || on) return true;
+  Watch done = *w;
+  drop(t, i);
+  take(t, &done, p->watch.end, spent, on ? at - done.at : 1);
+  return false;
+}
+
+void watch_returns(Vm *vm) {
+  Tracer *t = tracer_of(vm);
+  u32 depth = vm->frame_count - 1;
+  vm->frames[depth].flags &= (u16)~FRAME_WATCHED;
+  u64 at = t->watch_count ? tracer_now(t) : 0;
+  while (t->watch_count && t->watches[t->watch_count - 1].depth >= depth) {
+    Watch w = t->watches[--t->watch_count];
+    if (w.depth == depth) take(t, &w, WATCH_return, at - w.begin, 1);
+  }
+}
