@@ -172,19 +172,30 @@ static bool lasted(const Tunables *tun, const Place *p) {
   return p->count * (gain + (u64)tun->enter_ns) >= cost * (u64)tun->compile_gain;
 }
 
-enum { PACE_NAP = 16 };
+enum { PACE_NAP = 16, PACE_LONG_NAP = 1024, PACE_NODES = 100 };
 
 /* Compiling may take so much of the time that the program ran, and a little that is lent at the beginning: then it slows
  * nothing down noticeably, whatever comes of it. What was compiled or tried before at the place has to wait longer. */
-bool place_may_compile(Tracer *t, Place *p, bool had) {
+static bool has_time(const Tracer *t, const Place *p, bool had, u64 expected) {
   const Tunables *tun = &t->vm->tunables;
   if (!paced(t) || !tun->compile_gain || !tun->pace_percent || !MECHANISM(t->vm, compile_pace)) return true;
-  u64 ran = tracer_now(t) - t->began, expected = t->compilings ? t->compiling_ns / t->compilings : (u64)tun->compile_base_ns;
+  u64 ran = tracer_now(t) - t->began;
   ran = ran > t->compiling_ns ? ran - t->compiling_ns : 0;
   bool tried = had || p->compiles || p->tries || p->demoted || p->start == RECORD_RESUME;
   u64 percent = (u64)(tried ? tun->pace_percent : tun->pace_first_percent);
-  if (t->compiling_ns + expected <= (u64)tun->pace_lent_ns + ran * percent / 100) return true;
+  return t->compiling_ns + expected <= (u64)tun->pace_lent_ns + ran * percent / 100;
+}
+
+bool place_may_compile(Tracer *t, Place *p, bool had) {
+  if (has_time(t, p, had, t->compilings ? t->compiling_ns / t->compilings : (u64)t->vm->tunables.compile_base_ns)) return true;
   if (!had) p->sleep = PACE_NAP;
+  return false;
+}
+
+bool place_may_cost(Tracer *t, Place *p, u32 nodes) {
+  const Tunables *tun = &t->vm->tunables;
+  if (nodes <= PACE_NODES || has_time(t, p, p->cache.entries.count > 0, (u64)tun->compile_base_ns + nodes * (u64)tun->compile_node_ns)) return true;
+  p->sleep = PACE_LONG_NAP;
   return false;
 }
 
