@@ -20,6 +20,23 @@ static WeftStatus scale(WeftVM *vm, void *context, WeftValue *const *args, size_
   return weft_float(vm, x * *(double *)context, result);
 }
 
+/* A counter: an object of the host. What `tick` gives for one is said, so that loops which call it are compiled at once. */
+static bool tick_gives(void *object, const char *function, WeftPromise *out) {
+  (void)object;
+  if (strcmp(function, "tick") != 0) return false;
+  *out = (WeftPromise){.dtype = WEFT_I64};
+  return true;
+}
+static const WeftHandleType counter = {.size = sizeof counter, .name = "counter", .abstract = tick_gives};
+
+static WeftStatus tick(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  void *object;
+  (void)context;
+  if (count != 1) return weft_fail(vm, "type", "tick takes a counter");
+  if (weft_handle_object(vm, args[0], &counter, &object) != WEFT_OK) return WEFT_ERROR;
+  return weft_int(vm, ++*(int64_t *)object, result);
+}
+
 static void given_back(void *context, void *data) {
   (void)data;
   ++*(int *)context;
@@ -60,6 +77,16 @@ int main(void) {
   expect(weft_eval(vm, "scale(4.0) + 1", "embedded", &v) == WEFT_OK && weft_as_float(vm, v, &got) == WEFT_OK && got == 11, "embed/host-function");
   weft_release(vm, v);
   expect(weft_eval(vm, "scale()", "embedded", NULL) == WEFT_ERROR && strcmp(weft_error_kind(vm), "type") == 0, "embed/host-error");
+
+  /* an object of the host, counted by a compiled loop */
+  int64_t ticks = 0;
+  WeftValue *c = NULL;
+  expect(weft_handle(vm, &counter, &ticks, NULL, &c) == WEFT_OK && weft_set_global(vm, "c", c) == WEFT_OK, "embed/handle");
+  weft_release(vm, c);
+  v = NULL;
+  bool counted = weft_define(vm, "tick", tick, NULL, NULL) == WEFT_OK && weft_eval(vm, "let s = 0\nfor i in 0..1000 { s += tick(c) * i }\ns", "embedded", &v) == WEFT_OK;
+  expect(counted && strcmp(weft_show(vm, v), "333333000") == 0 && ticks == 1000, "embed/counter");
+  weft_release(vm, v);
 
   /* errors and limits leave the VM whole */
   expect(weft_eval(vm, "[1, 2] + [1, 2, 3]", "embedded", NULL) == WEFT_ERROR && strcmp(weft_error_kind(vm), "shape") == 0, "embed/error");
