@@ -196,19 +196,71 @@ static SizeTruth prove(SizePool *p, SizeRel rel, Dim a, Dim b) {
   return k.hi <= limit ? TRUTH_always : k.lo > limit ? TRUTH_never : TRUTH_unknown;
 }
 
-/* Facts may hold min and max, whose own making asks for proofs: what nests deeper stays unknown. */
+/* ---- proofs by cases ------------------------------------------------------------------------------ */
+
+/* The bounds of slices are minima and maxima inside one another, of sums that cancel only where it is known which
+ * alternative counts: `-min(1, n) + min(n, max(0, n - 1))` is n - 2 or 0. So each case is looked at by itself. */
+
+/* Some minimum or maximum in d whose alternatives hold none. */
+static bool innermost_choice(const SizePool *p, Dim d, Dim *x, Dim *y) {
+  if (d >= 0 || d == DIM_NONE) return false;
+  const SizeNode *n = node_of(p, d);
+  const SizeTerm *t = &p->terms.data[n->first];
+  for (u32 i = 0; i < n->count; i++)
+    if (innermost_choice(p, t[i].of, x, y)) return true;
+  if (n->kind != SK_min && n->kind != SK_max) return false;
+  *x = t[0].of;
+  *y = t[1].of;
+  return true;
+}
+
+typedef struct CaseProof {
+  u32 left;       /* cases that may still be looked at */
+  bool any;       /* some case can be, */
+  SizeTruth said; /* and so it was in each of them */
+} CaseProof;
+
+/* False: some case stays unknown, or they differ. */
+static bool prove_cases(SizePool *p, Dim d, CaseProof *c) {
+  Dim x, y;
+  if (d == DIM_NONE || !c->left--) return false;
+  SizeTruth t = prove_zero(p, d);
+  if (t != TRUTH_unknown) {
+    if (c->any && c->said != t) return false;
+    c->any = true;
+    c->said = t;
+    return true;
+  }
+  if (!innermost_choice(p, d, &x, &y) || !bounds(p, x).fits || !bounds(p, y).fits) return false;
+  bool ok = true;
+  for (u32 second = 0; second < 2 && ok; second++) {
+    SizeMark m = size_mark(p);
+    if (second ? size_assume(p, REL_lt, y, x) : size_assume(p, REL_le, x, y)) {
+      Dim now = size_renew(p, d);
+      ok = now != d && prove_cases(p, now, c);
+    }
+    size_rollback(p, m);
+    ok = ok && !p->failed;
+  }
+  return ok;
+}
+
+/* Facts may hold min and max, whose own making asks for proofs: what nests deeper stays unknown. Only equality is looked
+ * at twice and by cases: the makers ask for order alone, so that does not come here again. */
 SizeTruth size_prove(SizePool *p, SizeRel rel, Dim a, Dim b) {
-  enum { PROOFS_NESTED = 3 };
+  enum { PROOFS_NESTED = 3, CASES = 48 };
   if (p->proving >= PROOFS_NESTED) return TRUTH_unknown;
   p->proving++;
   SizeTruth t = prove(p, rel, a, b);
   p->proving--;
   if (t != TRUTH_unknown || p->proving || (rel != REL_eq && rel != REL_ne)) return t;
-  /* expressions of different age; their makers ask for order alone, so this does not come here again */
-  Dim x = size_renew(p, a), y = size_renew(p, b);
-  if (x == DIM_NONE || y == DIM_NONE || (x == a && y == b)) return t;
+  Dim x = size_renew(p, a), y = size_renew(p, b); /* they may be of different age */
+  if (x == DIM_NONE || y == DIM_NONE) return t;
   p->proving++;
-  t = prove(p, rel, x, y);
+  if (x != a || y != b) t = prove(p, rel, x, y);
+  CaseProof cases = {.left = CASES};
+  if (t == TRUTH_unknown && prove_cases(p, difference(p, x, y), &cases) && cases.any)
+    t = (cases.said == TRUTH_always) == (rel == REL_eq) ? TRUTH_always : TRUTH_never;
   p->proving--;
   return t;
 }

@@ -119,6 +119,71 @@ static void proofs(void **state) {
   assert_false(size_assume(p, REL_eq, f->k, f->m));
 }
 
+/* The number of items of [from:to], by the rules of slices: negative bounds count from the end, then both are clamped. */
+static Dim slice_size(SizePool *p, Dim n, Dim from, Dim to) {
+  i64 c;
+  if (size_is_const(p, from, &c) && c < 0) from = size_add(p, n, from);
+  if (size_is_const(p, to, &c) && c < 0) to = size_add(p, n, to);
+  from = size_min(p, n, size_max(p, 0, from));
+  to = size_min(p, n, size_max(p, 0, to));
+  return size_max(p, 0, size_sub(p, to, from));
+}
+
+static void slices(void **state) {
+  Fixture *f = *state;
+  SizePool *p = &f->p;
+  Dim n = f->n, u = f->u;
+#define CUT(k) size_max(p, 0, size_sub(p, n, k))
+#define AT(c) size_const(p, c)
+  assert_true(size_same(p, slice_size(p, n, 1, AT(-1)), CUT(2)));
+  assert_true(size_same(p, slice_size(p, n, 2, AT(-2)), CUT(4)));
+  assert_true(size_same(p, slice_size(p, n, 1, n), CUT(1)));
+  assert_true(size_same(p, slice_size(p, n, 2, n), slice_size(p, n, 0, AT(-2))));
+  assert_true(size_same(p, slice_size(p, n, 2, n), slice_size(p, n, 1, AT(-1))));
+  assert_true(size_same(p, slice_size(p, n, 0, 3), size_min(p, n, 3)));
+  assert_true(size_same(p, slice_size(p, n, AT(-3), n), size_min(p, n, 3)));
+  assert_true(size_same(p, slice_size(p, n, AT(-3), AT(-1)), size_min(p, 2, CUT(1))));
+  assert_true(size_same(p, slice_size(p, slice_size(p, n, 1, n), 0, AT(-1)), CUT(2)));
+  assert_true(size_same(p, slice_size(p, slice_size(p, n, 1, AT(-1)), 1, AT(-1)), CUT(4)));
+  assert_true(size_same(p, slice_size(p, n, 0, u), size_min(p, n, u)));
+  assert_true(size_same(p, slice_size(p, n, u, n), size_max(p, 0, size_sub(p, n, u))));
+  assert_true(size_same(p, size_add(p, slice_size(p, n, 0, u), slice_size(p, n, u, n)), n));
+  assert_true(size_same(p, slice_size(p, n, u, size_add(p, u, 1)), size_min(p, 1, size_max(p, 0, size_sub(p, n, u)))));
+  /* the graphs of the stencils had this one written in two ways */
+  Dim text, plain = CUT(2);
+  const char *form = "max(0, -min(1, n) + min(n, max(0, n - 1)))";
+  assert_non_null(size_parse(p, form, form + strlen(form), &text));
+  assert_true(size_same(p, text, plain));
+  /* not so for every n, and for none */
+  assert_int_equal(size_prove(p, REL_eq, slice_size(p, n, 1, AT(-1)), size_sub(p, n, 2)), TRUTH_unknown);
+  assert_int_equal(size_prove(p, REL_eq, slice_size(p, n, 0, 3), size_min(p, n, 4)), TRUTH_unknown);
+  assert_int_equal(size_prove(p, REL_eq, size_sub(p, n, slice_size(p, n, 1, n)), 2), TRUTH_never);
+  assert_int_equal(size_prove(p, REL_ne, size_sub(p, n, slice_size(p, n, 1, n)), 2), TRUTH_always);
+  assert_true(size_assume(p, REL_lt, u, n));
+  assert_true(size_same(p, slice_size(p, n, u, size_add(p, u, 1)), 1));
+#undef CUT
+#undef AT
+}
+
+/* Every two slices with small bounds: proved the same exactly where they are, whatever the length. */
+static void slices_beside_each_other(void **state) {
+  SizePool *p = &((Fixture *)*state)->p;
+  Dim n = ((Fixture *)*state)->n, made[36];
+  u32 count = 0;
+  for (i64 from = -2; from <= 3; from++)
+    for (i64 to = -2; to <= 3; to++) made[count++] = slice_size(p, n, size_const(p, from), size_const(p, to));
+  for (u32 i = 0; i < count; i++)
+    for (u32 k = 0; k < i; k++) {
+      bool same = true;
+      for (i64 len = 0; len < 12; len++) {
+        i64 a, b, syms[] = {len, 0, 0, 0};
+        assert_true(size_eval(p, made[i], syms, &a) && size_eval(p, made[k], syms, &b));
+        same &= a == b;
+      }
+      assert_int_equal(size_same(p, made[i], made[k]), same);
+    }
+}
+
 static void substitution(void **state) {
   Fixture *f = *state;
   SizePool *p = &f->p;
@@ -380,6 +445,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(division, setup, teardown),
       cmocka_unit_test_setup_teardown(extremes, setup, teardown),
       cmocka_unit_test_setup_teardown(proofs, setup, teardown),
+      cmocka_unit_test_setup_teardown(slices, setup, teardown),
+      cmocka_unit_test_setup_teardown(slices_beside_each_other, setup, teardown),
       cmocka_unit_test_setup_teardown(substitution, setup, teardown),
       cmocka_unit_test_setup_teardown(equations_without_symbol, setup, teardown),
       cmocka_unit_test_setup_teardown(narrowing, setup, teardown),
