@@ -2,15 +2,19 @@
  *
  * Parameters: the numbers that each call gives, then what is captured, then sizes. Captures and sizes are handed on by every call as
  * they came. Which sizes the body speaks of is known when it has been made: so it is made twice, the first time without calls.
- * It has one exit, without values: it writes nothing, so the outermost call leaves, and what calls that says for where. */
+ * It has one exit, without values: it writes nothing, so the outermost call leaves, and what calls that says for where.
+ * Calls in a small body are the body once more, to some depth (NATIVE_LEVELS): a call that stands in it is for several of the program's. */
 #include <stdio.h>
+#include <string.h>
 
 #include "jit/native.h"
 
-enum { EXIT_ONLY = 1 };
+enum { EXIT_ONLY = 1, INLINE_NODES = 120 /* at most, of all copies of a body */ };
 
 typedef struct NSelf {
   bool dry;      /* only to see what it needs */
+  u32 levels;    /* of calls that are the body once more inside each other; present one */
+  u32 level;
   VEC(u32) same; /* parameters that are handed on */
 } NSelf;
 
@@ -121,6 +125,31 @@ static bool call(Native *n, NodeId node, const Native *in) {
   return true;
 }
 
+/* Nodes of a block and those inside; *selves: calls among them. */
+static u32 count_nodes(const Graph *g, BlockId b, u32 *selves) {
+  u32 count = 0;
+  for (NodeId k = block_first(g, b); k; k = node_next(g, k)) {
+    const GraphNode *x = graph_node_at(g, k);
+    count++;
+    *selves += x->kind == NODE_self;
+    if (x->kind == NODE_recur) *selves += 64; /* a function of its own in each copy */
+    if (x->kind == NODE_cond || x->kind == NODE_while) count += count_nodes(g, x->sub[0], selves) + count_nodes(g, x->sub[1], selves); /* nesting is bounded */
+  }
+  return count;
+}
+
+/* How deep calls are the body once more. */
+static u32 levels_of(const Graph *g, BlockId body) {
+  u32 selves = 0, nodes = count_nodes(g, body, &selves), copies = 1, all = 1, levels = 0;
+  while (levels + 1 < NATIVE_LEVELS && selves < 64) {
+    copies *= selves;
+    all += copies;
+    if (all * nodes > INLINE_NODES) break;
+    levels++;
+  }
+  return selves ? levels : 0;
+}
+
 bool native_recur(Native *n, NodeId node) {
   Compiler *c = n->c;
   u32 fns = c->code->module.fns.count;
@@ -134,6 +163,7 @@ bool native_recur(Native *n, NodeId node) {
     end(&dry);
     return false;
   }
+  second.levels = levels_of(n->g, graph_node_at(n->g, node)->sub[0]);
   ok = begin(&in, n, node, &second) && make_body(&in, &dry);
   if (!ok) native_bail(n, in.why);
   ok = ok && call(n, node, &in);
@@ -145,10 +175,49 @@ bool native_recur(Native *n, NodeId node) {
   return ok;
 }
 
+/* The body once more, in place of a call. What its values are to the call around is put back behind it. */
+static bool expand(Native *n, NodeId node) {
+  Graph *g = n->g;
+  Compiler *c = n->c;
+  const GraphNode x = *graph_node_at(g, node), recur = *graph_node_at(g, n->node);
+  const GraphBlock *b = &g->blocks.data[recur.sub[0]];
+  size_t values = sizeof *n->values * (g->values.count + 1), done = sizeof *n->done * (g->nodes.count + 1);
+  NValue *values_before = arena_alloc(&c->arena, values), *numbers = arena_alloc(&c->arena, sizeof *numbers * (x.operand_count + 1));
+  u32 *done_before = arena_alloc(&c->arena, done), stamp = n->stamp, irs[4];
+  BlockId block = n->block;
+  NLoop *loop = n->loop;
+  if (!values_before || !numbers || !done_before) return native_no_memory(n);
+  u32 fresh = ++c->native_stamp;
+  for (u32 i = 0; i < x.operand_count; i++) numbers[i] = (NValue){.stamp = fresh, .ir = native_number(n, node_operand(g, node, i))};
+  if (n->why) return false;
+  memcpy(values_before, n->values, values);
+  memcpy(done_before, n->done, done);
+  n->stamp = fresh;
+  n->loop = NULL;
+  n->self->level++;
+  for (u32 i = 0; i < x.operand_count; i++) n->values[b->params.data[i]] = numbers[i];
+  for (u32 i = 0; i < b->captures.count; i++) n->values[b->captures.data[i].inner].stamp = fresh; /* the same in every call */
+  if (!native_body(n, recur.sub[0])) return false;
+  for (u32 i = 0; i < x.result_count; i++) {
+    ValueId v = block_result(g, recur.sub[0], i);
+    irs[i] = element_convert(n->fn, native_number(n, v), loop_type_of_dtype(value_type(g, v)->dtype), (LoopType)n->fn->results.data[i]);
+  }
+  if (n->why) return false;
+  n->self->level--;
+  n->loop = loop;
+  n->block = block;
+  n->stamp = stamp;
+  memcpy(n->values, values_before, values);
+  memcpy(n->done, done_before, done);
+  for (u32 i = 0; i < x.result_count; i++) *native_value(n, node_result(g, node, i)) = (NValue){.stamp = stamp, .ir = irs[i]};
+  return true;
+}
+
 bool native_self(Native *n, NodeId node) {
   Graph *g = n->g;
   const GraphNode x = *graph_node_at(g, node);
   if (!n->self) return native_bail(n, "a call of a function that is not there");
+  if (!n->self->dry && n->self->level < n->self->levels) return expand(n, node);
   u32 same = n->self->same.count, *args = arena_alloc(&n->c->arena, sizeof *args * (x.operand_count + same + 1));
   if (!args) return native_no_memory(n);
   for (u32 i = 0; i < x.operand_count; i++) args[i] = native_number(n, node_operand(g, node, i));

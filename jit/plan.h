@@ -98,6 +98,9 @@ typedef struct PlanCheck { /* a check number of a kernel */
 /* In the slots of a native's exit: the next element of the array in the slot, which the plan made for it. */
 #define PLAN_ELEMENT 0x80000000u
 
+/* A call of a native function by itself stands for at most so many calls of the program that stand inside each other. */
+enum { NATIVE_LEVELS = 4 };
+
 typedef struct PlanNativeExit { /* frames a native function leaves: tag and exit as in LoopCtx.frame */
   u64 tag;
   u32 exit;
