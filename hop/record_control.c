@@ -425,6 +425,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
   Dim length = DIM_NONE;
   Outcome o = leaf_values(r, tree, &c.init);
   if (o == OUT_GO && xs) o = leaf_values(r, xs, &items);
+  if (o == OUT_GO && is_given(r, params[3]) && !av_dim(r, params[3], &length)) o = rec_stuck(r, REASON_raises, "scan: `length` is no size");
   for (u32 i = 0; i < items.count && o == OUT_GO; i++) {
     const ArrayType *t = value_type(g, items.data[i]);
     i64 at = axis < 0 ? axis + t->rank : axis;
@@ -450,7 +451,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
       else if (!guard_relation(&g->guards, &g->sizes, REL_eq, length, n, "scan", at_span)) o = OUT_FAIL;
     }
   }
-  if (o == OUT_GO && length == DIM_NONE && (!is_given(r, params[3]) || !av_dim(r, params[3], &length)))
+  if (o == OUT_GO && length == DIM_NONE)
     o = rec_stuck(r, REASON_raises, "scan: without xs it needs a length");
   RecCellSet cells = {0};
   u32 known = 0;

@@ -301,7 +301,7 @@ bool av_const_value(Recorder *r, Av a, Value *out) {
 
 bool av_known_int(Recorder *r, Av a, i64 *out) {
   Value v;
-  return av_const_value(r, a, &v) && v.kind == V_NUM && num_as_index(v, out);
+  return av_const_value(r, a, &v) && v.kind == V_NUM && v.dtype != DT_bool && num_as_index(v, out);
 }
 
 bool av_dim(Recorder *r, Av a, Dim *out) {

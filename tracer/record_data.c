@@ -93,8 +93,8 @@ Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
   if (v->kind == AV_OBJECT && v->konst.kind == V_MODULE) {
     struct Module *m = v->konst.module;
     u32 slot, cell;
-    if (!scope_find(&m->scope, name, &slot) || m->slots[slot].value.kind == V_HOLE)
-      return found ? OUT_GO : rec_stuck(r, REASON_raises, "module has no variable %s", text);
+    if (!scope_find(&m->scope, name, &slot) || m->slots[slot].value.kind == V_HOLE || *text == '_')
+      return rec_stuck(r, REASON_raises, "module has no variable %s", text); /* a method, too: no global function stands in */
     Outcome o = rec_cell_global(r, m, slot, &cell);
     if (o != OUT_GO) return o;
     if (found) *found = true;

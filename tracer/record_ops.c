@@ -270,6 +270,15 @@ static Outcome list_setting(Recorder *r, u32 param, Av a, bool shape, bool liter
   return r->g->failed ? OUT_FAIL : OUT_GO;
 }
 
+static bool is_flag(const OpParam *p) { return strncmp(p->name + p->len, "=false", 6) == 0 || strncmp(p->name + p->len, "=true", 5) == 0; }
+
+/* Would the kernel take a constant of this kind? Rules of types read an attribute of another kind as one that was not given. */
+static bool fits(const OpParam *p, bool shape, const Value *v) {
+  if (is_flag(p)) return v->kind == V_NIL || (v->kind == V_NUM && v->dtype == DT_bool);
+  if (named(p, "dtype")) return v->kind == V_NIL || v->kind == V_DTYPE;
+  return !shape || (v->kind == V_NUM && v->dtype != DT_bool);
+}
+
 static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   const OpParam *p = &op_info(op)->params[param];
   bool shape = named(p, "shape") || named(p, "reps");
@@ -279,6 +288,7 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   Value v;
   Dim d;
   if (av_const_value(r, a, &v)) {
+    if (!fits(p, shape, &v)) return rec_stuck(r, REASON_raises, "%s: `%.*s` is %s", op_name(op), (int)p->len, p->name, value_type_name(v));
     switch (v.kind) {
       case V_NIL: *out = attr_nil(param); return OUT_GO;
       case V_TEXT: *out = attr_text(r->g, param, v.text->data, v.text->len); return r->g->failed ? OUT_FAIL : OUT_GO;
@@ -297,7 +307,7 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
     Outcome o = rec_size(r, a, &d);
     if (o != OUT_GO) return o;
   }
-  if (av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0 && av_dim(r, a, &d)) {
+  if (!is_flag(p) && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0 && av_dim(r, a, &d)) {
     if (shape) {
       *out = attr_dims(r->g, param, &d, 1);
       return r->g->failed ? OUT_FAIL : OUT_GO;
