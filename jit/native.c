@@ -494,12 +494,9 @@ static void hoist_checks(Native *n, NodeId from) {
   n->loads_ahead = false;
 }
 
-typedef enum Flow { FLOW_ON, FLOW_GONE, FLOW_BAIL } Flow;
-static Flow emit_block(Native *n, BlockId b);
-
 /* ---- constructs --------------------------------------------------------------------------------------------------- */
 
-static void bind_captures(Native *n, NodeId node, BlockId b) {
+void native_captures(Native *n, NodeId node, BlockId b) {
   u32 first, count = node_captures(n->g, node, &first);
   for (u32 i = 0; i < count && i < n->g->blocks.data[b].captures.count && !n->why; i++)
     alias(n, n->g->blocks.data[b].captures.data[i].inner, node_operand(n->g, node, first + i));
@@ -541,7 +538,7 @@ static bool loop_values(Native *n, BlockId b, u32 *out, u32 *count) {
 }
 
 /* `split`: of a yield, by result: what its elements look like, NULL for what stays as it is. */
-static bool emit_terminator(Native *n, BlockId b, u32 results, const NSplit **split) {
+bool native_terminator(Native *n, BlockId b, u32 results, const NSplit **split) {
   const GraphBlock *block = &n->g->blocks.data[b];
   u32 words = 1, count = 0;
   const NSplit **like = block->term == TERM_yield ? split : n->loop ? n->loop->split : NULL;
@@ -574,132 +571,6 @@ static bool emit_terminator(Native *n, BlockId b, u32 results, const NSplit **sp
     }
     default: return native_bail(n, "a block without an end");
   }
-}
-
-/* `if p { k += v }` of integers: k + v or k + 0 without a branch, which data would make hard to foresee. Of what a loop carries alone:
- * a position made on the spot leads to loads, which a foreseen branch lets begin before the outcome is known. */
-static bool emit_count(Native *n, NodeId node, u32 c) {
-  const GraphNode *x = graph_node_at(n->g, node);
-  if (x->result_count != 1 || native_type(n, node_result(n->g, node, 0)) != LT_I64) return false;
-  for (u32 arm = 0; arm < 2; arm++) {
-    BlockId b = x->sub[arm], other = x->sub[1 - arm];
-    NodeId k = block_first(n->g, b);
-    const GraphNode *add = k ? graph_node_at(n->g, k) : NULL;
-    if (!add || node_next(n->g, k) || add->kind != NODE_op || add->op != OP_add || block_first(n->g, other)) continue;
-    if (n->g->blocks.data[b].term != TERM_yield || n->g->blocks.data[other].term != TERM_yield) continue;
-    ValueId was = block_result(n->g, other, 0), more = block_result(n->g, b, 0), p = node_operand(n->g, k, 0), q = node_operand(n->g, k, 1);
-    if (more != node_result(n->g, k, 0)) continue;
-    if (origin_of(n, p) != origin_of(n, was)) {
-      ValueId t = p;
-      p = q;
-      q = t;
-    }
-    if (origin_of(n, p) != origin_of(n, was) || n->g->values.data[origin_of(n, p)].origin != GV_param) continue;
-    if (native_type(n, p) != LT_I64 || native_type(n, q) != LT_I64 || native_type(n, was) != LT_I64) continue;
-    u32 left = native_number(n, p), right = native_number(n, q), zero = loop_const_i(n->fn, LT_I64, 0);
-    if (arm) c = loop_emit(n->fn, LOOP_XOR, LT_VOID, c, loop_const_i(n->fn, LT_I1, 1), 0);
-    u32 bit = element_convert(n->fn, c, LT_I1, LT_I64);
-    Value one;
-    if (!value_const(n->g, q, &one) || one.i != 1) bit = loop_emit(n->fn, LOOP_AND, LT_VOID, loop_emit(n->fn, LOOP_SUB, LT_VOID, zero, bit, 0), right, 0);
-    *native_value(n, node_result(n->g, node, 0)) = (NValue){.stamp = n->stamp, .ir = loop_emit(n->fn, LOOP_ADD, LT_VOID, left, bit, 0)};
-    return true;
-  }
-  return false;
-}
-
-/* The shape of an array that a cond gives as elements; NULL: it stays one. */
-static const NSplit *cond_shape(Native *n, NodeId node, u32 i) {
-  const GraphNode *x = graph_node_at(n->g, node);
-  const ArrayType t = *value_type(n->g, node_result(n->g, node, i));
-  if (!n->small || !t.rank) return NULL;
-  for (u32 arm = 0; arm < 2; arm++) { /* one that was there before */
-    const GraphBlock *b = &n->g->blocks.data[x->sub[arm]];
-    const NSplit *s = b->term == TERM_yield ? native_value(n, block_result(n->g, x->sub[arm], i))->split : NULL;
-    if (s) return s->count <= SMALL_CARRIED ? s : NULL;
-  }
-  i64 dims[TYPE_MAX_RANK], total = 1;
-  for (u32 d = 0; d < t.rank; d++)
-    if (!native_dim(n, t.dims[d], &dims[d]) || dims[d] > SMALL_CARRIED || (total *= dims[d]) > SMALL_CARRIED) return NULL;
-  return native_split_new(n, t.rank, dims);
-}
-
-static bool emit_cond(Native *n, NodeId node, bool *goes_on) {
-  Graph *g = n->g;
-  GraphNode x = *graph_node_at(g, node);
-  LoopType *types = arena_alloc(&n->c->arena, sizeof *types * (x.result_count * SMALL_CARRIED + 1));
-  const NSplit **split = arena_alloc(&n->c->arena, sizeof *split * (x.result_count + 1));
-  u32 *arrays = arena_alloc(&n->c->arena, sizeof *arrays * (x.result_count + 1)), numbers = 0, nbuffers = n->buffers.count;
-  if (!types || !arrays || !split) return native_no_memory(n);
-  ValueId p = node_operand(g, node, 0);
-  u32 c = native_number(n, p);
-  if (!c) return false;
-  c = element_convert(n->fn, c, native_type(n, p), LT_I1);
-  for (u32 arm = 0; arm < 2; arm++) { /* parameters for what is captured, before the arms part */
-    bind_captures(n, node, x.sub[arm]);
-    nbuffers = n->buffers.count;
-  }
-  if (n->why) return false;
-  if (emit_count(n, node, c)) return !n->why;
-  for (u32 i = 0; i < x.result_count; i++) {
-    ValueId v = node_result(g, node, i);
-    if (value_is_token(g, v)) return native_bail(n, "output");
-    split[i] = cond_shape(n, node, i);
-    LoopType type = is_number(n, v) || split[i] ? native_type(n, v) : LT_I1;
-    if (type == LT_VOID) return native_bail(n, "a dtype outside the loop IR");
-    for (u32 k = split[i] ? split[i]->count : is_number(n, v); k > 0; k--) types[numbers++] = type;
-  }
-  if (n->why) return false;
-  u32 *before = arena_alloc(&n->c->arena, sizeof *before * (nbuffers + 1)), *changed = arena_alloc(&n->c->arena, sizeof *changed * (nbuffers + 1));
-  if (!before || !changed) return native_no_memory(n);
-  for (u32 i = 0; i < nbuffers; i++) before[i] = n->buffers.data[i].version;
-  u32 head = loop_begin_if(n->fn, c, numbers, types);
-  if (!head) return native_bail(n, "a malformed if");
-  *goes_on = false;
-  BlockId around = n->block;
-  for (u32 arm = 0; arm < 2; arm++) {
-    BlockId b = x.sub[arm];
-    if (arm) loop_else(n->fn);
-    Flow f = emit_block(n, b);
-    if (f == FLOW_BAIL) return false;
-    if (f == FLOW_ON) {
-      if (!emit_terminator(n, b, numbers, split)) return false;
-      if (g->blocks.data[b].term == TERM_yield) {
-        *goes_on = true;
-        for (u32 i = 0; i < nbuffers; i++) changed[i] |= n->buffers.data[i].version != before[i];
-        for (u32 i = 0; i < x.result_count; i++) {
-          ValueId v = block_result(g, b, i);
-          if (is_number(n, v) || split[i]) continue;
-          u32 at = native_value(n, v)->buffer;
-          if (arrays[i] && arrays[i] != at) return native_bail(n, "arms that give different arrays");
-          arrays[i] = at;
-        }
-      }
-    }
-    for (u32 i = 0; i < n->buffers.count; i++) n->buffers.data[i].version = i < nbuffers ? before[i] : n->buffers.data[i].version;
-  }
-  n->block = around;
-  loop_end(n->fn);
-  if (n->fn->failed) return native_bail(n, n->fn->failed);
-  for (u32 i = 0; i < nbuffers; i++)
-    if (changed[i]) n->buffers.data[i].version = ++n->versions;
-  u32 at = 0;
-  for (u32 i = 0; i < x.result_count; i++) {
-    ValueId v = node_result(g, node, i);
-    NValue made = {.stamp = n->stamp};
-    if (is_number(n, v)) {
-      made.ir = loop_result_of(n->fn, head, at++);
-    } else if (split[i]) {
-      NSplit *s = native_split_new(n, split[i]->rank, split[i]->dims);
-      if (!s) return false;
-      for (u32 k = 0; k < s->count; k++) s->ir[k] = loop_result_of(n->fn, head, at++);
-      made.split = s;
-    } else if (*goes_on) {
-      made.buffer = arrays[i];
-      made.version = n->buffers.data[arrays[i] - 1].version;
-    }
-    *native_value(n, v) = made;
-  }
-  return true;
 }
 
 /* The elements of an array that a loop begins with and carries as numbers. NULL: as a buffer, or `why`. */
@@ -785,8 +656,8 @@ static bool emit_while(Native *n, NodeId node) {
       if (loop.buffer[k] == at + 1) return native_bail(n, "a loop that carries one array twice");
     loop.buffer[i] = at + 1;
   }
-  bind_captures(n, node, cond); /* parameters, before the loop begins */
-  bind_captures(n, node, body);
+  native_captures(n, node, cond); /* parameters, before the loop begins */
+  native_captures(n, node, body);
   if (n->why) return false;
   loop.buffers = n->buffers.count;
   u32 counter = UINT32_MAX, index = 0, head = 0;
@@ -821,11 +692,11 @@ static bool emit_while(Native *n, NodeId node) {
   loop_poll(n->fn, number, count, values);
   Flow f = FLOW_ON;
   if (counts) {
-    f = emit_block(n, body);
-    if (f == FLOW_BAIL || (f == FLOW_ON && !emit_terminator(n, body, 0, NULL))) return false;
+    f = native_block(n, body);
+    if (f == FLOW_BAIL || (f == FLOW_ON && !native_terminator(n, body, 0, NULL))) return false;
     return end_while(n, node, &loop, head, around);
   }
-  f = emit_block(n, cond);
+  f = native_block(n, cond);
   if (f != FLOW_ON || g->blocks.data[cond].term != TERM_yield) return native_bail(n, "a loop's condition that leaves");
   ValueId more = block_result(g, cond, 0);
   u32 c = native_number(n, more);
@@ -834,8 +705,8 @@ static bool emit_while(Native *n, NodeId node) {
   for (u32 i = 0; i < loop.buffers; i++)
     if (n->buffers.data[i].version != loop.versions[i]) return native_bail(n, "a loop's condition that changes an array");
   if (!loop_begin_if(n->fn, c, 0, NULL)) return native_bail(n, "a malformed if");
-  f = emit_block(n, body);
-  if (f == FLOW_BAIL || (f == FLOW_ON && !emit_terminator(n, body, 0, NULL))) return false;
+  f = native_block(n, body);
+  if (f == FLOW_BAIL || (f == FLOW_ON && !native_terminator(n, body, 0, NULL))) return false;
   loop_end(n->fn);
   u32 *last = arena_alloc(arena, sizeof *last * (numbers + 1));
   if (!last) return native_no_memory(n);
@@ -845,7 +716,7 @@ static bool emit_while(Native *n, NodeId node) {
 }
 
 /* FLOW_ON: control reaches the terminator, which the caller writes. */
-static Flow emit_block(Native *n, BlockId b) {
+Flow native_block(Native *n, BlockId b) {
   Graph *g = n->g;
   BlockId around = n->block;
   n->block = b;
@@ -864,7 +735,7 @@ static Flow emit_block(Native *n, BlockId b) {
         hoist_checks(n, k);
         ok = !n->why && emit_update(n, k);
         break;
-      case NODE_cond: ok = emit_cond(n, k, &goes_on); break;
+      case NODE_cond: ok = native_cond(n, k, &goes_on); break;
       case NODE_while: ok = emit_while(n, k); break;
       case NODE_recur: ok = native_recur(n, k); break;
       case NODE_self: ok = native_self(n, k); break;
@@ -921,7 +792,7 @@ static bool emit_function(Native *n) {
     for (u32 k = x->carried; k < x->operand_count; k++)
       if (node_operand(g, n->node, k) == v) return native_bail(n, "a loop that reads an array as it was");
   }
-  bool ok = x->kind == NODE_while ? emit_while(n, n->node) : x->kind == NODE_recur ? native_recur(n, n->node) : emit_cond(n, n->node, &goes_on);
+  bool ok = x->kind == NODE_while ? emit_while(n, n->node) : x->kind == NODE_recur ? native_recur(n, n->node) : native_cond(n, n->node, &goes_on);
   if (!ok || n->why) return false;
   x = graph_node_at(g, n->node);
   for (u32 i = 0; i < x->result_count; i++) {
@@ -954,7 +825,7 @@ static bool sizes_change(Compiler *c, NodeId node) {
 
 u32 native_exit(Native *n, u32 graph_exit, u32 **values, u32 *count) { return exit_of(n, graph_exit, values, count); }
 bool native_body(Native *n, BlockId b) {
-  if (emit_block(n, b) == FLOW_ON && n->g->blocks.data[b].term == TERM_yield) return true;
+  if (native_block(n, b) == FLOW_ON && n->g->blocks.data[b].term == TERM_yield) return true;
   return native_bail(n, "a function that does not return");
 }
 

@@ -100,6 +100,14 @@ u32 native_exit(Native *n, u32 graph_exit, u32 **values, u32 *count); /* number 
 bool native_body(Native *n, BlockId b); /* its nodes; control reaches the terminator, which is a yield */
 void native_release(Native *n);
 
+/* native_cond.c, and what it needs of native.c. */
+typedef enum Flow { FLOW_ON, FLOW_GONE, FLOW_BAIL } Flow;
+bool native_cond(Native *n, NodeId node, bool *goes_on);
+Flow native_block(Native *n, BlockId b); /* FLOW_ON: control reaches the terminator, which the caller writes */
+void native_captures(Native *n, NodeId node, BlockId b);
+/* `split`: of a yield, by result: what its elements look like, NULL for what stays as it is. */
+bool native_terminator(Native *n, BlockId b, u32 results, const NSplit **split);
+
 /* native_recur.c: `recur` as a function of its own and a call of it, `self` as a call in it. */
 bool native_recur(Native *n, NodeId node);
 bool native_self(Native *n, NodeId node);

@@ -132,7 +132,7 @@ static u32 count_nodes(const Graph *g, BlockId b, u32 *selves) {
     const GraphNode *x = graph_node_at(g, k);
     count++;
     *selves += x->kind == NODE_self;
-    if (x->kind == NODE_recur) *selves += 64; /* a function of its own in each copy */
+    if (x->kind == NODE_recur || x->kind == NODE_while) *selves += 64; /* a function of its own in each copy; loops want the registers */
     if (x->kind == NODE_cond || x->kind == NODE_while) count += count_nodes(g, x->sub[0], selves) + count_nodes(g, x->sub[1], selves); /* nesting is bounded */
   }
   return count;
