@@ -210,7 +210,7 @@ static void A28_without_being_asked_only_the_newest_are_kept(void **state) {
   const char *json = weft_dump(vm, NULL, "json");
   well_formed(json);
   assert_true(count(json, "{\"kind\": ") == EVENTS_KEPT);
-  assert_null(strstr(json, "\"lost_events\": 0,"));
+  assert_null(strstr(json, "\"lost_events\": 0,\n")); /* what the log dropped, not the counter of that name */
   weft_free(vm);
 }
 
