@@ -199,6 +199,14 @@ static u32 modulo(Kern *k, u32 aff, Dim n, LoopOp op) {
   return kern_task_var(k, kern_op(k, op, LT_I64, kern_index(k, aff), kern_dim(k, n), 0));
 }
 
+/* (aff + by) mod n for an aff within 0 … n-1, without a division: vector code has none. */
+static u32 turned(Kern *k, u32 aff, Dim by, Dim n) {
+  u32 size = kern_dim(k, n), places = kern_dim(k, size_mod(k->sizes, by, size_max(k->sizes, n, size_const(k->sizes, 1))));
+  u32 at = kern_op(k, LOOP_ADD, LT_I64, kern_index(k, aff), places, 0);
+  u32 inside = kern_op(k, LOOP_LT, LT_I1, at, size, 0);
+  return kern_task_var(k, kern_op(k, LOOP_SELECT, LT_I64, inside, at, kern_op(k, LOOP_SUB, LT_I64, at, size, 0)));
+}
+
 static bool map_view(Kern *k, NodeId n, ValueId *v, u32 *ix) {
   Graph *g = k->g;
   const GraphNode *node = graph_node_at(g, n);
@@ -283,12 +291,11 @@ static bool map_view(Kern *k, NodeId n, ValueId *v, u32 *ix) {
       if (!arg_int(&args[1], 0, &shift) || args[1].kind == ARG_hole) break;
       Dim back = size_const(k->sizes, shift == INT64_MIN ? 0 : -shift);
       if (flat) {
-        u32 number = aff_add(ax, element_number(k, &rt, *ix), aff_const(ax, back));
-        *ix = kern_renumbered(k, &xt, modulo(k, number, dims_total(k->c, &xt), LOOP_MOD));
+        *ix = kern_renumbered(k, &xt, turned(k, element_number(k, &rt, *ix), back, dims_total(k->c, &xt)));
         return true;
       }
       if (!arg_int(&args[2], 0, &axis) || !rule_axis(axis, xt.rank, &own, &err) || !kern_axes(k, &rt, *ix, to)) break;
-      to[own] = modulo(k, aff_add(ax, to[own], aff_const(ax, back)), xt.dims[own], LOOP_MOD);
+      to[own] = turned(k, to[own], back, xt.dims[own]);
       *ix = kern_vector(k, &xt, to);
       return true;
     }

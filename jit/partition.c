@@ -99,6 +99,24 @@ static bool scan_is_eager(Compiler *c, NodeId n, const Unit *u) {
   return u->axis + 1 == u->rank && !u->reverse && size_hint(&c->g->sizes, u->dims[u->axis], &trips) && trips >= SCAN_LONG;
 }
 
+enum { ROLL_LARGE = 512 };
+
+/* Rolled along its last axis, an array is read at places that no vector load reaches, with a division for each: the eager
+ * kernel copies rows. The other axes roll within a kernel, whose rows begin elsewhere. */
+static bool roll_is_eager(Compiler *c, NodeId n) {
+  Graph *g = c->g;
+  GraphArg args[OP_MAX_PARAMS];
+  const ArrayType *t = value_type(g, node_result(g, n, 0));
+  RuleError err;
+  i64 axis, size;
+  u32 own;
+  if (graph_node_at(g, n)->op != OP_roll || c->code->target != &target_mir || c->device || !t->rank) return false;
+  if (!size_hint(&g->sizes, dims_total(c, t), &size) || size < ROLL_LARGE) return false;
+  node_args(g, n, args);
+  if (args[2].kind == ARG_hole || (args[2].kind == ARG_attr && args[2].attr->kind == ATTR_nil)) return true;
+  return arg_int(&args[2], 0, &axis) && rule_axis(axis, t->rank, &own, &err) && own + 1 == t->rank;
+}
+
 static bool index_lowers(Compiler *c, NodeId n) {
   IndexMap m;
   Graph *g = c->g;
@@ -123,7 +141,7 @@ static NodeClass classify(Compiler *c, NodeId n) {
     case NODE_op: break;
     default: return CLASS_control;
   }
-  if (node_is_eager(c, n) || x->result_count != 1) return CLASS_extern;
+  if (node_is_eager(c, n) || x->result_count != 1 || roll_is_eager(c, n)) return CLASS_extern;
   bool maker = view_maps(g, n);
   if (!loop_dtypes(c, n)) return CLASS_extern;
   if (maker) return CLASS_point;

@@ -250,6 +250,25 @@ static void copy_part(Array *a, u32 axis, i64 from, i64 n, char *to, const i64 *
   copy_elements(rank, dims, bytes, start, array_strides(a), to + at * to_strides[axis] * bytes, to_strides);
 }
 
+/* The elements of `a` turned by `by` places (0 <= by < its size) along an axis, to `to` (same dims, dense). A dense array is moved as
+ * one, its shorter way round; then what went over an end of the axis is put right. */
+static void turn(Array *a, u32 axis, i64 by, Array *to) {
+  i64 size = array_dims(a)[axis], back = size - by, bytes = dtype_bytes(array_dtype(a));
+  const i64 *strides = array_strides(to);
+  if (!array_dense(a)) {
+    copy_part(a, axis, back, by, to->data, strides, 0);
+    copy_part(a, axis, 0, back, to->data, strides, by);
+  } else if (by <= back) {
+    i64 most = by * strides[axis];
+    memcpy((char *)to->data + most * bytes, a->data, (size_t)((a->size - most) * bytes));
+    copy_part(a, axis, back, by, to->data, strides, 0);
+  } else {
+    i64 most = back * strides[axis];
+    memcpy(to->data, (const char *)a->data + most * bytes, (size_t)((a->size - most) * bytes));
+    copy_part(a, axis, 0, back, to->data, strides, by);
+  }
+}
+
 WeftStatus eager_roll(Vm *vm, Value *args, Value *out) {
   i64 shifts[ARRAY_MAX_RANK], axes[ARRAY_MAX_RANK] = {0};
   u32 n, m = 1;
@@ -292,8 +311,7 @@ WeftStatus eager_roll(Vm *vm, Value *args, Value *out) {
     if (a->size) {
       i64 by = shifts[i] % size;
       if (by < 0) by += size;
-      copy_part(a, (u32)axes[i], size - by, by, turned.array->data, array_strides(turned.array), 0);
-      copy_part(a, (u32)axes[i], 0, size - by, turned.array->data, array_strides(turned.array), by);
+      turn(a, (u32)axes[i], by, turned.array);
     }
     value_drop(vm, x);
     x = turned;
