@@ -248,11 +248,11 @@ static bool copy_sources(GuardProg *p, const GuardSet *g) {
          vec_reserve(a, (void **)&p->set.guards.data, &p->set.guards.cap, g->guards.count, sizeof(Guard));
 }
 
-/* The fill in the making packs a list: of which kind its guard says. */
+/* The fill in the making packs a list, of which kind its guard says, or a text. */
 static bool fill_rows(GuardProg *p, const GuardSet *g, SourceId s) {
   Fill *f = &p->fills[p->nfills];
   for (u32 i = 0; i < g->guards.count && !f->rows; i++)
-    if (g->guards.data[i].kind == GUARD_rows && g->guards.data[i].source == s) {
+    if (g->guards.data[i].source == s && (g->guards.data[i].kind == GUARD_rows || g->guards.data[i].value_kind == V_TEXT)) {
       f->rows = true;
       f->tag = g->guards.data[i].word;
     }

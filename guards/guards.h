@@ -81,7 +81,7 @@ typedef enum InputForm {
   IN_scalar, /* payload bits of a V_NUM */
   IN_size,   /* i64: a dimension, an integer scalar, or a range's part */
   IN_object, /* Obj * of any other counted value, borrowed */
-  IN_rows,   /* Array *, owned: the numbers of a list in an array of 2 * their count + ROWS_ROOM elements */
+  IN_rows,   /* Array *, owned: the numbers of a list, the code points of a text (i64), in an array of 2 * their count + ROWS_ROOM elements */
 } InputForm;
 
 enum { ROWS_ROOM = 64, ROWS_MOST = 1 << 28 };

@@ -1,4 +1,5 @@
-/* rows.c — lists of numbers of one kind, packed into an array with room behind them when a region is entered. */
+/* rows.c — lists of numbers of one kind and the code points of texts, packed into an array with room behind them when a
+ * region is entered. */
 #include "guards/guards_inner.h"
 
 #include <string.h>
@@ -36,10 +37,30 @@ bool rows_pack(Vm *vm, const List *list, u64 tag, u64 *slot) {
   return true;
 }
 
+/* The code points of a text, as rows. */
+static bool points_pack(Vm *vm, const Text *t, u64 *slot) {
+  i64 room = 2 * (i64)t->count + ROWS_ROOM;
+  bool raised = vm->error.raised;
+  Value out;
+  if (array_new(vm, DT_i64, 1, &room, &out) != WEFT_OK) {
+    if (!raised) vm_error_clear(vm);
+    return false;
+  }
+  i64 *data = (i64 *)(void *)out.array->data;
+  text_points(t, data);
+  memset(data + t->count, 0, ((size_t)room - t->count) * sizeof *data);
+  *slot = (u64)(uintptr_t)out.array;
+  return true;
+}
+
+static bool pack(Vm *vm, Value from, u64 tag, u64 *slot) {
+  return from.kind == V_TEXT ? points_pack(vm, from.text, slot) : rows_pack(vm, from.list, tag, slot);
+}
+
 bool rows_fill(Vm *vm, const GuardProg *p, const Value *scratch, u64 *slots) {
   for (u32 i = 0; i < p->nfills; i++) {
     if (!p->fills[i].rows) continue;
-    if (rows_pack(vm, scratch[p->fills[i].from].list, p->fills[i].tag, &slots[i])) continue;
+    if (pack(vm, scratch[p->fills[i].from], p->fills[i].tag, &slots[i])) continue;
     while (i-- > 0)
       if (p->fills[i].rows) rows_give_back(vm, &slots[i]);
     return false;

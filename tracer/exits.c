@@ -147,8 +147,8 @@ RecipeId recipe_range(ExitTable *t, RecipeId start, RecipeId stop, RecipeId step
   return with_items(t, (Recipe){.kind = RCP_range}, (RecipeId[]){start, stop, step}, 3);
 }
 
-RecipeId recipe_text(ExitTable *t, u32 joined, const RecipeId *items, u32 count) {
-  return with_items(t, (Recipe){.kind = RCP_text, .a = joined}, items, count);
+RecipeId recipe_text(ExitTable *t, u32 how, const RecipeId *items, u32 count) {
+  return with_items(t, (Recipe){.kind = RCP_text, .a = how}, items, count);
 }
 
 RecipeId recipe_weak(ExitTable *t, RecipeId number, RecipeId flag) {

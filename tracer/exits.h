@@ -33,7 +33,8 @@ typedef enum RecipeKind {
   RCP_source, /* the object that SourceId `a` names, unchanged */
   RCP_items,  /* ValueId `a`, stacked along axis 0, as the list of its items; appended to list b if b. items: how many of
                  them count (absent: all). constant = 1: the numbers are weak */
-  RCP_text,   /* `a` = 0: the text of item 0 by the format spec item 1 (text or nil); 1: the items, texts, joined */
+  RCP_text,   /* `a` = 0: the text of item 0 by the format spec item 1 (text or nil); 1: the items, texts, joined;
+              * 2: of the code point that item 0 is */
   RCP_weak,   /* item 0, a number, weak when item 1 is true */
   RCP_ref,    /* a ref that the region made; items: its content */
   RCP_arg,    /* of what a host node is given alone: its operand number `a`, the token not counted */
@@ -137,7 +138,7 @@ RecipeId recipe_list(ExitTable *t, const RecipeId *items, u32 count);
 RecipeId recipe_record(ExitTable *t, const Name *keys, const RecipeId *items, u32 count);
 RecipeId recipe_range(ExitTable *t, RecipeId start, RecipeId stop, RecipeId step);
 RecipeId recipe_weak(ExitTable *t, RecipeId number, RecipeId flag);
-RecipeId recipe_text(ExitTable *t, u32 joined, const RecipeId *items, u32 count);
+RecipeId recipe_text(ExitTable *t, u32 how, const RecipeId *items, u32 count);
 RecipeId recipe_fn(ExitTable *t, struct Code *code, const RecipeId *captures, u32 count);
 RecipeId recipe_group_fn(ExitTable *t, struct Code *code, u32 member, const RecipeId *members_captures, u32 count);
 RecipeId recipe_transform(ExitTable *t, u32 transform, RecipeId inner, RecipeId settings);

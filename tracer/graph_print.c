@@ -482,7 +482,7 @@ static void put_recipe(const Printer *p, RecipeId id) {
     case RCP_list: put_items(p, r, "list"); return;
     case RCP_record: put_items(p, r, "record"); return;
     case RCP_range: put_items(p, r, "range"); return;
-    case RCP_text: put_items(p, r, r->a ? "join" : "text"); return;
+    case RCP_text: put_items(p, r, r->a == 2 ? "char" : r->a ? "join" : "text"); return;
     case RCP_ref: put_items(p, r, "ref"); return;
     case RCP_weak: put_items(p, r, "weak"); return;
     case RCP_fn:

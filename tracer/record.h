@@ -370,6 +370,9 @@ Outcome rec_cells_take(Recorder *r, const RecCellSet *set, Av both, Av *state);
 Av rec_cell_clean(Recorder *r, u32 cell); /* what was in it on entry; 0: not known any more */
 
 /* ---- lists in loops (record_rows.c) ---- */
+/* A text from outside in a loop, which is indexed by code points that the region gets packed. */
+bool rec_text_has(const Recorder *r, Av a);
+Outcome rec_text_get(Recorder *r, Av text, Av at, Av *out);
 /* A list as AV_ROWS; `want` (may be NULL): of which kind. */
 Outcome rec_rows_of(Recorder *r, Av list, const RowKind *want, Av *out);
 /* The list that `loc` held at the head of loop l is another one now: l is lifted again with rows there. False: no rows. */

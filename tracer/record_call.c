@@ -120,10 +120,11 @@ static Outcome of_len(Recorder *r, Av x, Av *out) {
   const AbsVal *v = av_at(r, x);
   if (v->kind == AV_LIST || v->kind == AV_RECORD) return made(r, av_const(r, value_weak_i64(v->count)), out);
   if (v->kind == AV_ROWS) return made(r, av_item(r, x, 1), out);
-  if (v->kind == AV_OBJECT && v->konst.kind == V_LIST && v->source) { /* long, and not taken apart */
+  if (v->kind == AV_OBJECT && (v->konst.kind == V_LIST || v->konst.kind == V_TEXT) && v->source) { /* long, and not taken apart; left open */
     if (!guard_tag(&r->g->guards, v->source, v->konst, false, (Span){0})) return OUT_FAIL;
-    return made(r, av_length(r, v->source, v->konst.list->count), out);
+    return made(r, av_length(r, v->source, v->konst.kind == V_LIST ? v->konst.list->count : v->konst.text->count), out);
   }
+  if (v->kind == AV_TEXT && v->op == 2) return made(r, av_const(r, value_weak_i64(1)), out);
   if (v->kind == AV_CONST && v->konst.kind == V_TEXT) return made(r, av_const(r, value_weak_i64(v->konst.text->count)), out);
   ValueId n = av_value(r, x);
   if (n && value_type(r->g, n)->rank > 0) return made(r, av_num(r, graph_size(r->g, value_type(r->g, n)->dims[0])), out);

@@ -376,6 +376,7 @@ static bool list_position(Recorder *r, Av list, Av at, u32 *out) {
 }
 
 Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *regs, Av *out) {
+  if (rec_text_has(r, obj) && count == 1 && items[0] == IX_VALUE) return rec_text_get(r, obj, regs[0], out);
   obj = av_force(r, obj);
   if (!obj) return OUT_FAIL;
   if (av_is_number(r, obj)) return index_array(r, obj, items, count, regs, out);
@@ -696,7 +697,7 @@ Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
     Av a = av_force(r, parts[i]);
     if (!a) return OUT_FAIL;
     const AbsVal *t = av_at(r, a);
-    bool joined = t->kind == AV_TEXT && t->op;
+    bool joined = t->kind == AV_TEXT && t->op == 1;
     if (t->kind != AV_TEXT && !(av_const_value(r, a, &v) && v.kind == V_TEXT)) return rec_stuck(r, REASON_raises, "%s joined to a text", av_kind_text(r, a));
     t = av_at(r, a);
     for (u32 k = 0; k < (joined ? t->count : 1); k++) {

@@ -81,6 +81,17 @@ static Outcome and_also(Recorder *r, Av *acc, Av x) {
   return rec_op(r, OP_logical_and, params, acc);
 }
 
+/* A number for the code point that a text is, where it can be only one; 0: it cannot be told. A known text of another
+ * length is no code point: -1. */
+static Av point_of(Recorder *r, Av a) {
+  Value v;
+  if (av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 2) return av_item(r, a, 0);
+  if (!av_const_value(r, a, &v) || v.kind != V_TEXT) return 0;
+  i64 point = -1;
+  if (v.text->count == 1) text_points(v.text, &point);
+  return av_const(r, value_i64(point));
+}
+
 /* The structural equality of vm/compare.c. */
 static Outcome equal_trees(Recorder *r, Av a, Av b, Av *out) {
   Value x, y;
@@ -109,6 +120,11 @@ static Outcome equal_trees(Recorder *r, Av a, Av b, Av *out) {
       return rec_stuck(r, REASON_raises, "`==` raises an error");
     }
     return made(r, av_const(r, value_bool(equal)), out);
+  }
+  if (ka == AV_TEXT || kb == AV_TEXT) {
+    Av x1 = point_of(r, a), y1 = point_of(r, b);
+    if (!x1 || !y1) return rec_stuck(r, REASON_no_rule, "`==` of texts");
+    return rec_binary(r, BC_eq, x1, y1, out);
   }
   bool list = ka == AV_LIST && kb == AV_LIST, record = ka == AV_RECORD && kb == AV_RECORD;
   u8 whole = ka == AV_OBJECT ? av_at(r, a)->konst.kind : V_NIL; /* what is not looked into may hold NaN */

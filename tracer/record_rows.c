@@ -89,13 +89,10 @@ bool rec_merge_rows(Recorder *r, Av base, Av a, Av b) {
   return rec_want_rows(r, l, loc, av_at(r, a)->kind == AV_ROWS || (av_at(r, b)->kind != AV_ROWS && na > nb) ? a : b);
 }
 
-/* The input that packs the list a source names. */
-static Outcome rows_of_source(Recorder *r, SourceId s, const List *list, Av *out) {
+/* The input that packs what a source names, a list or text of so many items. */
+static Outcome packed_source(Recorder *r, SourceId s, u32 now, RowKind kind, Av *out) {
   Graph *g = r->g;
-  Value kind;
-  if (!rows_kind(list->items, list->count, &kind)) return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind");
-  if (!guard_rows(&g->guards, s, kind, here(r))) return OUT_FAIL;
-  Av count = av_length(r, s, list->count);
+  Av count = av_length(r, s, now);
   u32 in = guard_input(&g->guards, s, IN_rows);
   if (!count || in == UINT32_MAX) return OUT_FAIL;
   g->guards.inputs.data[in].donate = true;
@@ -110,9 +107,17 @@ static Outcome rows_of_source(Recorder *r, SourceId s, const List *list, Av *out
     ArrayType t = {.dtype = kind.dtype, .rank = 1, .dims = {room}};
     rows = graph_input(g, graph_type(g, &t), in);
   }
-  Av a = rows ? new_rows(r, rows, count, kind.flags & VF_WEAK) : 0;
-  if (a) av_at(r, a)->source = s;
+  Av a = rows ? new_rows(r, rows, count, kind.weak) : 0;
   return made(r, a, out);
+}
+
+static Outcome rows_of_source(Recorder *r, SourceId s, const List *list, Av *out) {
+  Value kind;
+  if (!rows_kind(list->items, list->count, &kind)) return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind");
+  if (!guard_rows(&r->g->guards, s, kind, here(r))) return OUT_FAIL;
+  Outcome o = packed_source(r, s, list->count, (RowKind){kind.dtype, (kind.flags & VF_WEAK) != 0}, out);
+  if (o == OUT_GO) av_at(r, *out)->source = s;
+  return o;
 }
 
 static bool list_source(const AbsVal *v) { return v->source && (v->kind == AV_LAZY || v->kind == AV_OBJECT) && v->konst.kind == V_LIST; }
@@ -228,6 +233,28 @@ static Av item_at(Recorder *r, Av rows, ValueId at) {
   ValueId x = rows_array(r, rows);
   ArrayType t = {.dtype = value_type(r->g, x)->dtype, .weak = av_at(r, rows)->op != 0};
   return av_num(r, graph_index(r->g, x, &at, 1, &it, 1, graph_type(r->g, &t)));
+}
+
+/* ---- texts: the code points as rows that nobody changes ----------------------------------------------------- */
+
+bool rec_text_has(const Recorder *r, Av a) {
+  const AbsVal *v = a ? av_at(r, a) : NULL;
+  return v && r->loop && v->source && (v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_CONST) && v->konst.kind == V_TEXT;
+}
+
+Outcome rec_text_get(Recorder *r, Av text, Av at, Av *out) {
+  Graph *g = r->g;
+  const AbsVal v = *av_at(r, text);
+  if (!guard_tag(&g->guards, v.source, v.konst, false, here(r))) return OUT_FAIL;
+  Av rows, point;
+  ValueId pos;
+  Outcome o = packed_source(r, v.source, v.konst.text->count, (RowKind){DT_i64, false}, &rows);
+  if (o == OUT_GO) o = position(r, rows, at, &pos);
+  if (o != OUT_GO) return o;
+  point = item_at(r, rows, pos);
+  Av a = point ? av_items(r, AV_TEXT, &point, 1) : 0;
+  if (a) av_at(r, a)->op = 2;
+  return made(r, a, out);
 }
 
 static Outcome put_item(Recorder *r, ValueId *rows, ValueId at, RowKind kind, Av item) {

@@ -196,12 +196,13 @@ static WeftStatus make_text(RecipeBuild *b, const Recipe *r, Value *out) {
   WeftStatus status = WEFT_OK;
   for (; n < r->count && status == WEFT_OK; n += status == WEFT_OK) {
     status = build_recipe(b, b->graph->exits.ids.data[r->first + n], &parts[n]);
-    if (status == WEFT_OK && r->a && parts[n].kind != V_TEXT) {
+    if (status == WEFT_OK && r->a && parts[n].kind != (r->a == 2 ? V_NUM : V_TEXT)) {
       value_drop(vm, parts[n]);
       status = vm_error(vm, EK_unsupported, "what is joined is no text");
     }
   }
-  if (status == WEFT_OK && !r->a) status = vm_text(vm, parts[0], parts[1], out);
+  if (status == WEFT_OK && r->a == 2) status = text_of_point(vm, (u32)parts[0].i, out) ? WEFT_OK : WEFT_ERROR;
+  else if (status == WEFT_OK && !r->a) status = vm_text(vm, parts[0], parts[1], out);
   else if (status == WEFT_OK && !text_concat(vm, parts, n, out)) status = WEFT_ERROR;
   while (n-- > 0) value_drop(vm, parts[n]);
   mem_free(&vm->alloc, parts, sizeof *parts * (r->count + 1));

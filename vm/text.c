@@ -81,6 +81,24 @@ u32 text_offset(const Text *t, u32 index) {
 
 static u32 point_bytes(u8 first) { return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4; }
 
+void text_points(const Text *t, i64 *out) {
+  const u8 *p = (const u8 *)t->data;
+  for (u32 i = 0; i < t->count; i++) {
+    u32 n = point_bytes(*p), point = n == 1 ? *p : *p & (0x7Fu >> n);
+    p++;
+    while (--n > 0) point = point << 6 | (*p++ & 0x3Fu);
+    out[i] = point;
+  }
+}
+
+bool text_of_point(Vm *vm, u32 point, Value *out) {
+  char s[4];
+  u32 n = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+  for (u32 i = n; i-- > 1; point >>= 6) s[i] = (char)(0x80 | (point & 0x3F));
+  s[0] = (char)(n == 1 ? point : (0xF00u >> n & 0xF0) | point);
+  return text_new(vm, s, n, out);
+}
+
 bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) {
   const Text *t = text.text;
   if (step == 1) {

@@ -230,6 +230,8 @@ static inline Value value_untracked(Value v) { /* borrowed */
  * Makers return false when memory was refused (the error then stands in the VM); *out is owned. */
 bool text_new(Vm *vm, const char *s, size_t len, Value *out) MUST_USE; /* must be valid UTF-8 */
 bool text_valid(const char *s, size_t len); /* well-formed UTF-8 */
+void text_points(const Text *t, i64 *out); /* the code points, t->count of them */
+bool text_of_point(Vm *vm, u32 point, Value *out) MUST_USE; /* the text of one code point */
 u32 text_offset(const Text *t, u32 index);  /* byte offset of code point `index` (<= count) */
 bool text_concat(Vm *vm, const Value *parts, u32 count, Value *out) MUST_USE; /* texts, borrowed */
 bool text_append(Vm *vm, Value *text, const Text *more) MUST_USE; /* *text is replaced; in place when large and unique */
