@@ -282,6 +282,7 @@ static WeftStatus call_host(Vm *vm, void *ctx, const Value *args, u32 nargs, Val
   }
   if (status == WEFT_OK) status = d->call(d->w, d->context, wrapped, nargs, &result);
   for (u32 i = 0; i < n; i++) weft_release(d->w, wrapped[i]);
+  vm->host_epoch++;
   if (status != WEFT_OK) {
     if (result) weft_release(d->w, result);
     return vm->error.raised ? WEFT_ERROR : vm_error(vm, EK_host, "%s: the host function failed", d->name);
@@ -335,13 +336,29 @@ WeftStatus weft_define_traced(WeftVM *w, const char *name, WeftHostFunction func
 
 /* ---- host objects ---------------------------------------------------------------------------------------- */
 
-_Static_assert(sizeof(WeftHandleType) == sizeof(HandleType) && offsetof(WeftHandleType, abstract) == offsetof(HandleType, abstract), "one struct under two names");
+_Static_assert(sizeof(WeftHandleType) == sizeof(HandleType) && offsetof(WeftHandleType, flatten) == offsetof(HandleType, flatten), "one struct under two names");
 _Static_assert(sizeof(WeftPromise) == sizeof(HandlePromise) && offsetof(WeftPromise, shape) == offsetof(HandlePromise, shape), "one struct under two names");
+
+/* Vm.flatten: asks the object; its record, owned. */
+static WeftStatus flatten(void *ctx, const Handle *h, Value *out) {
+  WeftVM *w = ctx;
+  WeftValue *fields = NULL;
+  WeftStatus status = h->type->flatten(w, h->object, &fields);
+  bool record = status == WEFT_OK && fields && fields->value.kind == V_RECORD;
+  if (record) *out = value_keep(fields->value);
+  if (fields) weft_release(w, fields);
+  if (record) {
+    if (w->vm->error.raised) vm_error_clear(w->vm);
+    return WEFT_OK;
+  }
+  return status != WEFT_OK && w->vm->error.raised ? WEFT_ERROR : vm_error(w->vm, EK_host, "<%s> does not say its fields", h->type->name);
+}
 
 WeftStatus weft_handle(WeftVM *w, const WeftHandleType *type, void *object, WeftValue *fields, WeftValue **out) {
   if (!w || !out || !type || type->size != sizeof *type || !type->name) return WEFT_MISUSE;
   *out = NULL;
-  if (fields && fields->value.kind != V_RECORD) return WEFT_MISUSE;
+  if (fields && (fields->value.kind != V_RECORD || type->flatten)) return WEFT_MISUSE;
+  if (type->flatten) w->vm->flatten = flatten, w->vm->flatten_ctx = w;
   Value v;
   if (!handle_new(w->vm, (const HandleType *)type, object, fields ? value_keep(fields->value) : value_nil(), &v)) {
     if (type->release) type->release(object);
@@ -359,7 +376,7 @@ WeftStatus weft_handle_object(WeftVM *w, WeftValue *value, const WeftHandleType 
 }
 
 WeftStatus weft_handle_set(WeftVM *w, WeftValue *handle, const char *field, WeftValue *value) {
-  if (!w || !handle || !value || !api_is_name(field) || handle->value.kind != V_HANDLE) return WEFT_MISUSE;
+  if (!w || !handle || !value || !api_is_name(field) || handle->value.kind != V_HANDLE || handle->value.handle->type->flatten) return WEFT_MISUSE;
   if (vm_catch_up(w->vm) != WEFT_OK) return WEFT_ERROR;
   Value *fields = &handle->value.handle->fields;
   Name key = name_cstr(&w->vm->names, field);

@@ -277,16 +277,22 @@ typedef struct WeftHandleType {
    * goes on with the result without having seen one; a result of another kind costs a way back to the interpreter, never
    * a wrong answer. Without the hook what the function gave before is relied on, as long as that is always the same kind. */
   bool (*abstract)(void *object, const char *function, WeftPromise *out);
+  /* The arrays and numbers inside the object: gives a record of them (weft_record), in place of fields that are kept with the
+   * handle. It is called when the program reads a field and the host ran since it was called last, also between two calls from
+   * the host; compiled code calls it each time that it is entered and behind each host function that it calls. Arrays that are
+   * still the same WeftValue count as unchanged; behind a host function others cost a way back to the interpreter. It may make
+   * values and weft_fail (the error is raised where the field is read), but not run the program or look at its variables. */
+  WeftStatus (*flatten)(WeftVM *vm, void *object, WeftValue **fields);
 } WeftHandleType;
 
 /* A value of type "handle", with identity: it stands for `object`. `fields` is a record of what programs may read from it
  * (`h.scale`), or NULL; passing the handle to host functions is all else that a program can do with it. On
- * WEFT_ERROR the object was released. */
+ * WEFT_ERROR the object was released. WEFT_MISUSE: fields of a type with `flatten`. */
 WEFT_API WeftStatus weft_handle(WeftVM *vm, const WeftHandleType *type, void *object, WeftValue *fields, WeftValue **out);
 /* The object behind a handle of this type. WEFT_ERROR of kind "type" when the value is something else. */
 WEFT_API WeftStatus weft_handle_object(WeftVM *vm, WeftValue *value, const WeftHandleType *type, void **object);
 /* Changes a field (or adds one) for all who hold the handle. Not while compiled code runs but from a host function: its calls stand
- * in the program's order. */
+ * in the program's order. WEFT_MISUSE for a type with `flatten`. */
 WEFT_API WeftStatus weft_handle_set(WeftVM *vm, WeftValue *handle, const char *field, WeftValue *value);
 
 /* ---- graphs, for backends of the host --------------------------------------------------------------------- */

@@ -353,8 +353,16 @@ static bool code_is(const Fn *fn, u8 kind, u64 word, const void *pointer) {
   }
 }
 
+/* An object of the host whose fields are about to be read. When it cannot say them nothing is found: the interpreter that
+ * reads them then raises. */
+static bool fresh(Vm *vm, Value v) {
+  if (v.kind != V_HANDLE || !v.handle->type->flatten || !MECHANISM(vm, flattened_anew) || handle_refresh(vm, v.handle) == WEFT_OK) return true;
+  vm_error_clear(vm);
+  return false;
+}
+
 /* The guards that guard_run does not check itself. */
-static bool passes(const GuardProg *p, const Walk *w, const Value *scratch) {
+static bool passes(Vm *vm, const GuardProg *p, const Walk *w, const Value *scratch) {
   const u64 *words = (const u64 *)(const void *)scratch;
   Value v = w->op <= WALK_KEY || w->op == WALK_IDENT || w->op == WALK_HOST ? scratch[w->from] : value_nil();
   switch (w->op) {
@@ -372,7 +380,7 @@ static bool passes(const GuardProg *p, const Walk *w, const Value *scratch) {
       const Guard *x = &p->set.guards.data[w->guard - 1];
       return keys_in_order(v.record->shape, x->keys, x->key_count);
     }
-    case WALK_KEY: return value_field(v, w->index) != NULL;
+    case WALK_KEY: return fresh(vm, v) && value_field(v, w->index) != NULL;
     case WALK_CELL: {
       const Module *m = w->pointer;
       return m && w->index < m->slot_cap && m->slots[w->index].version == w->word;
@@ -412,7 +420,7 @@ static bool read(Vm *vm, const GuardProg *p, const Frame *f, const Walk *w, Valu
       Source s = {.kind = w->kind, .index = w->index};
       return root_read(vm, &p->set, &s, f, to);
     }
-    default: return part_read(vm, (SourceKind)w->kind, w->index, scratch[w->from], to);
+    default: return fresh(vm, scratch[w->from]) && part_read(vm, (SourceKind)w->kind, w->index, scratch[w->from], to);
   }
 }
 
@@ -446,7 +454,7 @@ u32 guard_run(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, Value *scratch) 
       case WALK_TAG: ok = value_tag(scratch[w->from]) == w->word; break;
       case WALK_AMBIENT: ok = vm->ambient == w->word; break;
       case WALK_SIZE: ok = rel_holds(w->kind, (i64)words[w->from], (i64)words[w->second]); break;
-      default: ok = passes(p, w, scratch);
+      default: ok = passes(vm, p, w, scratch);
     }
     if (UNLIKELY(!ok)) return w->guard;
   }

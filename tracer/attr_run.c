@@ -151,54 +151,64 @@ static WeftStatus host_size(void *ctx, Dim d, i64 *out) {
   return vm_error(h->vm, EK_unsupported, "a size in a host call is no operand");
 }
 
-/* What is called, and the list of what it is given. Both owned. */
-static WeftStatus host_build(HostBuild *h, const Graph *g, const GraphHost *host, Value *fn, Value *list) {
+enum { HOST_FEW = 16 };
+
+typedef struct HostGiven { /* what is called, and what it is given; all owned */
+  Value fn, few[HOST_FEW], *args;
+  u32 count;
+} HostGiven;
+
+static void given_free(Vm *vm, HostGiven *x) {
+  value_drop(vm, x->fn);
+  for (u32 i = 0; i < x->count; i++) value_drop(vm, x->args[i]);
+  if (x->args != x->few) mem_free(&vm->alloc, x->args, sizeof *x->args * x->count);
+}
+
+/* The items of the recipe of the arguments, which is a list, are made where the call wants them: no list is. */
+static WeftStatus host_build(HostBuild *h, const Graph *g, const GraphHost *host, HostGiven *x) {
   RecipeBuild b;
-  *fn = *list = value_nil();
+  const Recipe *with = host->args ? &g->exits.recipes.data[host->args] : NULL;
+  x->fn = value_nil();
+  x->args = x->few;
+  x->count = with ? with->count : h->count;
+  if (with && with->kind != RCP_list) return x->count = 0, vm_error(h->vm, EK_unsupported, "the arguments of a host call are no list");
+  if (x->count > HOST_FEW && !(x->args = mem_alloc(&h->vm->alloc, sizeof *x->args * x->count))) {
+    x->args = x->few;
+    x->count = 0;
+    return vm_error_memory(h->vm);
+  }
+  for (u32 i = 0; i < x->count; i++) x->args[i] = value_nil();
   if (build_init(&b, h->vm, g, h->vm->frame_count ? &h->vm->frames[h->vm->frame_count - 1] : NULL) != WEFT_OK) return WEFT_ERROR;
   b.value = host_operand;
   b.size = host_size;
   b.ctx = h;
-  WeftStatus status = WEFT_OK;
-  if (host->fn) status = build_recipe(&b, host->fn, fn);
-  if (status == WEFT_OK && host->args) status = build_recipe(&b, host->args, list);
-  else if (status == WEFT_OK && !list_from(h->vm, h->args, 0, list)) status = WEFT_ERROR;
-  for (u32 i = 0; i < h->count && !host->args && status == WEFT_OK; i++)
-    if (!list_push(h->vm, list, value_keep(h->args[i]))) status = WEFT_ERROR;
+  WeftStatus status = host->fn ? build_recipe(&b, host->fn, &x->fn) : WEFT_OK;
+  for (u32 i = 0; i < x->count && status == WEFT_OK; i++) {
+    if (!with) x->args[i] = value_keep(h->args[i]);
+    else if ((status = build_recipe(&b, g->exits.ids.data[with->first + i], &x->args[i])) != WEFT_OK) x->args[i] = value_nil();
+  }
   build_free(&b);
-  if (status != WEFT_OK) {
-    value_drop(h->vm, *fn);
-    value_drop(h->vm, *list);
-  }
-  return status;
-}
-
-static WeftStatus call_with_list(Vm *vm, Value fn, Value list, Value *out) {
-  Value few[16], *args = list.list->count <= COUNT_OF(few) ? few : mem_alloc(&vm->alloc, sizeof *args * list.list->count);
-  if (!args) return vm_error_memory(vm);
-  for (u32 i = 0; i < list.list->count; i++) { /* the list is used up */
-    args[i] = list.list->items[i];
-    list.list->items[i] = value_nil();
-  }
-  WeftStatus status = vm_call_native(vm, fn, args, list.list->count, out);
-  if (args != few) mem_free(&vm->alloc, args, sizeof *args * list.list->count);
   return status;
 }
 
 WeftStatus host_call(Vm *vm, const Graph *g, u32 host, const Value *args, u32 nargs, Value *out) {
   const GraphHost *x = &g->hosts.data[host];
   HostBuild h = {vm, args, nargs};
-  Value fn, list;
+  HostGiven given;
   *out = value_nil();
   if (x->kind == HOST_settle) {
     if (MECHANISM(vm, output_settles)) vm->printed = 0;
     return WEFT_OK;
   }
   if (x->kind == HOST_function && !x->fn) return vm_error(vm, EK_unsupported, "%s: nothing is there to be called", x->name);
-  if (host_build(&h, g, x, &fn, &list) != WEFT_OK) return WEFT_ERROR;
-  WeftStatus status = x->kind == HOST_print ? vm_op(vm, OP_print, list.list->items, out) : call_with_list(vm, fn, list, out);
-  vm->printed += x->kind == HOST_print && status == WEFT_OK;
-  value_drop(vm, fn);
-  value_drop(vm, list);
+  WeftStatus status = host_build(&h, g, x, &given);
+  if (status == WEFT_OK && x->kind == HOST_print) {
+    status = vm_op(vm, OP_print, given.args, out);
+    vm->printed += status == WEFT_OK;
+  } else if (status == WEFT_OK) {
+    status = vm_call_native(vm, given.fn, given.args, given.count, out);
+    for (u32 i = 0; i < given.count; i++) given.args[i] = value_nil(); /* used up */
+  }
+  given_free(vm, &given);
   return status;
 }

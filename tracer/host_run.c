@@ -27,13 +27,30 @@ static bool result_fits(const Graph *g, NodeId n, Value v) {
   return true;
 }
 
+static bool same(const Value *a, const Value *b) { return a && b && value_tag(*a) == value_tag(*b) && a->bits == b->bits; }
+
+/* Would the object say the fields that the region has read once more? What it says now is not kept: the region lives on what
+ * it was given. */
+static bool fields_hold(Vm *vm, const GuardSet *gs, SourceId of, Value v) {
+  Value now;
+  if (v.kind != V_HANDLE || !v.handle->type->flatten || !MECHANISM(vm, flattened_behind_calls)) return true;
+  if (handle_flatten(vm, v.handle, &now) != WEFT_OK) return vm_error_clear(vm), false;
+  bool holds = true;
+  for (u32 i = 1; i < gs->sources.items.count && holds; i++) {
+    const Source *s = &gs->sources.items.data[i];
+    if (s->kind == SRC_field && s->parent == of) holds = same(value_field(now, s->index), value_field(v, s->index));
+  }
+  value_drop(vm, now);
+  return holds;
+}
+
 /* The host guards of the region, once more. */
 static bool words_hold(Vm *vm, const Graph *g) {
   const Frame *f = &vm->frames[vm->frame_count - 1];
   for (u32 i = 0; i < g->guards.guards.count; i++) {
     const Guard *x = &g->guards.guards.data[i];
     Value v;
-    if (x->kind == GUARD_host && (!source_read(vm, &g->guards, f, x->source, &v) || !x->host(x->host_ctx, v, x->word))) return false;
+    if (x->kind == GUARD_host && (!source_read(vm, &g->guards, f, x->source, &v) || !x->host(x->host_ctx, v, x->word) || !fields_hold(vm, &g->guards, x->source, v))) return false;
   }
   return true;
 }

@@ -43,7 +43,9 @@ static WeftStatus leave_value(void *ctx, u32 value, Value *out) {
   if (value_const(g, value, out)) return WEFT_OK;
   const u64 *slot = bound_slot(l, value);
   if (slot) {
-    *out = value_keep(value_of_slot(g, value, *slot));
+    Value v = value_of_slot(g, value, *slot);
+    if (v.kind == V_ARRAY && !v.array) return vm_error(l->vm, EK_unsupported, "a value that a region needs again is gone"); /* behind its last use, at a limit */
+    *out = value_keep(v);
     return WEFT_OK;
   }
   if (start_run(l) != WEFT_OK) return WEFT_ERROR;

@@ -58,9 +58,11 @@ static bool handle_holds(void *type, Value v, u64 word) {
 static Outcome handle_field(Recorder *r, Av obj, Name name, Av *out) {
   GuardSet *gs = &r->g->guards;
   const AbsVal v = *av_at(r, obj);
-  const Handle *h = v.konst.handle;
+  Handle *h = v.konst.handle;
   const char *text = name_text(&r->vm->names, name);
-  const Value *now = value_field(v.konst, name);
+  bool fresh = handle_refresh(r->vm, h) == WEFT_OK;
+  if (!fresh) vm_error_clear(r->vm); /* the interpreter raises it */
+  const Value *now = fresh ? value_field(v.konst, name) : NULL;
   if (!now || !v.source) return rec_stuck(r, REASON_handle_value, "field %s of <%s>", text, h->type->name);
   u64 word = h->type->guard ? h->type->guard(h->object) : 0;
   SourceId s = source_step(gs, v.source, SRC_field, name, text);

@@ -92,6 +92,7 @@ WeftStatus vm_field(Vm *vm, Value obj, Name name, Value *out) {
       return WEFT_OK;
     }
     case V_HANDLE: {
+      if (handle_refresh(vm, v.handle) != WEFT_OK) return WEFT_ERROR;
       const Value *at = value_field(v, name);
       if (!at) return no_property(vm, v, name);
       *out = value_keep(*at);

@@ -1,4 +1,4 @@
-/* value.c — counts and destruction of values; functions, ranges, handles; names of types. */
+/* value.c — counts and destruction of values; functions, ranges; names of types. */
 #include "vm/value.h"
 
 #include <string.h>
@@ -201,22 +201,6 @@ Env *env_new(Vm *vm, u32 count) {
   e->head.refs = 1;
   e->count = count;
   return e;
-}
-
-Value *value_field(Value v, Name key) {
-  if (v.kind == V_HANDLE) v = v.handle->fields;
-  return v.kind == V_RECORD ? record_find(v.record, key) : NULL;
-}
-
-bool handle_new(Vm *vm, const HandleType *type, void *object, Value fields, Value *out) {
-  Handle *h = obj_alloc(vm, sizeof *h);
-  if (!h) {
-    value_drop(vm, fields);
-    return (void)vm_error_memory(vm), false;
-  }
-  *h = (Handle){{1, 0}, type, object, fields};
-  *out = value_obj(V_HANDLE, h);
-  return true;
 }
 
 const char *value_type_name(Value v) {

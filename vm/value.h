@@ -199,6 +199,8 @@ typedef struct HandlePromise { /* the WeftPromise of weft.h */
   int64_t shape[16]; /* -1: any size */
 } HandlePromise;
 
+struct WeftVM; /* api/weft.h */
+struct WeftValue;
 typedef struct HandleType { /* the WeftHandleType of weft.h */
   size_t size;
   const char *name;
@@ -206,6 +208,7 @@ typedef struct HandleType { /* the WeftHandleType of weft.h */
   const char *const *tags;         /* NULL, or names of fields that compiled code takes for constants, NULL at the end */
   uint64_t (*guard)(void *object); /* NULL, or a word that compiled code relies on once it has read a field */
   bool (*abstract)(void *object, const char *function, HandlePromise *out); /* NULL, or what a host function gives for it */
+  WeftStatus (*flatten)(struct WeftVM *vm, void *object, struct WeftValue **fields); /* NULL, or gives the record of its fields */
 } HandleType;
 
 typedef struct Handle {
@@ -213,6 +216,7 @@ typedef struct Handle {
   const HandleType *type;
   void *object;
   Value fields; /* a record, or nil */
+  u64 epoch;    /* of a type with `flatten`: the Vm.host_epoch that `fields` are of */
 } Handle;
 
 /* A value on a gradient tape: the rooms above append their own fields and free it (TapeHooks.destroy). */
@@ -226,7 +230,7 @@ static inline Value value_untracked(Value v) { /* borrowed */
   return v;
 }
 
-/* ---- making and reading (vm/value.c, list.c, record.c, text.c) --------------------------------
+/* ---- making and reading (vm/value.c, handle.c, list.c, record.c, text.c) --------------------------------
  * Makers return false when memory was refused (the error then stands in the VM); *out is owned. */
 bool text_new(Vm *vm, const char *s, size_t len, Value *out) MUST_USE; /* must be valid UTF-8 */
 bool text_valid(const char *s, size_t len); /* well-formed UTF-8 */
@@ -261,6 +265,10 @@ bool fn_host(Vm *vm, const struct HostFn *host, Value *out) MUST_USE; /* copies 
 Env *env_new(Vm *vm, u32 count); /* slots nil; NULL when refused (error raised) */
 bool handle_new(Vm *vm, const HandleType *type, void *object, Value fields, Value *out) MUST_USE; /* consumes fields */
 Value *value_field(Value v, Name key); /* of a record, or of a handle that has fields; NULL when absent; borrowed */
+/* Has the object say its fields again when the host ran since (nothing for a type without `flatten`). What was read from the
+ * fields before loses its count: not while a region runs. On an error they stay as they were. */
+WeftStatus handle_refresh(Vm *vm, Handle *h) MUST_USE;
+WeftStatus handle_flatten(Vm *vm, const Handle *h, Value *out) MUST_USE; /* the record that it says now, owned */
 bool fn_transform(Vm *vm, u32 transform, Value inner, Value settings, Value *out) MUST_USE; /* consumes both */
 
 const char *value_type_name(Value v); /* "array", "text" … as type() says */

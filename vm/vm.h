@@ -264,6 +264,10 @@ struct Vm {
   bool exiting;
   WeftStatus (*output)(void *ctx, const char *text, size_t len); /* NULL: standard output */
   Pending *pending;   /* the innermost host function called by compiled code */
+  u64 host_epoch;     /* how often the host may have changed its objects (handle.c) */
+  WeftStatus (*flatten)(void *ctx, const Handle *h, Value *out); /* calls the object's hook; set with the first object that has one */
+  void *flatten_ctx;
+  u32 flattening;     /* hooks that run: they may make values, not run the program */
   Hosted hosted;      /* set by a region that is left for such a call, until its frames stand */
   u64 printed;        /* calls of print by the region that runs, since its last safe point */
   u64 unseen;         /* that many calls of print give nothing: a region made them before what is now done again */
@@ -386,7 +390,7 @@ WeftStatus pool_run(Vm *vm, i64 parts, bool whole, PoolFn fn, void *ctx) MUST_US
 void pool_leave(Vm *vm); /* the VM ends */
 
 /* Before a host function looks at the program or changes it. */
-static inline WeftStatus vm_catch_up(Vm *vm) { return vm->pending && !vm->pending->left ? vm->pending->leave(vm->pending) : WEFT_OK; }
+WeftStatus vm_catch_up(Vm *vm) MUST_USE;
 
 /* Output through the hook, within the output limit. */
 WeftStatus vm_write(Vm *vm, const char *text, size_t len) MUST_USE;

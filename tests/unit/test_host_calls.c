@@ -123,6 +123,50 @@ static WeftStatus bump(WeftVM *vm, void *context, WeftValue *const *args, size_t
   return status;
 }
 
+/* ---- an object that says its fields: an array that it keeps, a step, a mode; it fails when told to ------------------ */
+
+typedef struct Model {
+  WeftValue *weights;
+  double step;
+  const char *mode;
+  bool fails, copies;
+  int asked;
+} Model;
+
+static WeftStatus model_fields(WeftVM *vm, void *object, WeftValue **fields) {
+  static const char *const keys[] = {"weights", "step", "mode", "asked"};
+  Model *m = object;
+  WeftValue *items[4] = {NULL}, *none;
+  int64_t two = 2;
+  double copy[2] = {m->step, 1.0};
+  m->asked++;
+  if (m->fails) return weft_fail(vm, "value", "the model is away");
+  if (weft_eval(vm, "1", "hook", &none) != WEFT_ERROR) return WEFT_OK; /* refused: a hook runs no program */
+  WeftStatus status = m->copies ? weft_array(vm, WEFT_F64, 1, &two, copy, &items[0]) : (items[0] = weft_retain(vm, m->weights), WEFT_OK);
+  if (status == WEFT_OK) status = weft_float(vm, m->step, &items[1]);
+  if (status == WEFT_OK) status = weft_text(vm, m->mode, strlen(m->mode), &items[2]);
+  if (status == WEFT_OK) status = weft_int(vm, m->asked, &items[3]);
+  if (status == WEFT_OK) status = weft_record(vm, keys, items, 4, fields);
+  for (int i = 0; i < 4; i++)
+    if (items[i]) weft_release(vm, items[i]);
+  return status;
+}
+
+static const char *const model_tags[] = {"mode", NULL};
+static const WeftHandleType model_type = {.size = sizeof model_type, .name = "model", .tags = model_tags, .flatten = model_fields};
+
+/* train(m, by): changes the object itself; with 0 nothing. Gives the step. */
+static WeftStatus train(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  void *object;
+  double by;
+  (void)context;
+  if (count != 2 || weft_handle_object(vm, args[0], &model_type, &object) != WEFT_OK || weft_as_float(vm, args[1], &by) != WEFT_OK) return WEFT_ERROR;
+  Model *m = object;
+  m->step += by;
+  if (by > 100) m->fails = true;
+  return weft_float(vm, m->step, result);
+}
+
 static char printed[4096];
 static void keep_output(void *context, const char *text, size_t n) {
   (void)context;
@@ -133,7 +177,7 @@ static WeftVM *vm_with(const char *backend, int hot) {
   static const struct {
     const char *name;
     WeftHostFunction call;
-  } functions[] = {{"tick", tick}, {"mixed", mixed}, {"twice", twice}, {"grow", grow}, {"keep", keep}, {"ramp", ramp}, {"bump", bump}};
+  } functions[] = {{"tick", tick}, {"mixed", mixed}, {"twice", twice}, {"grow", grow}, {"keep", keep}, {"ramp", ramp}, {"bump", bump}, {"train", train}};
   WeftOptions o = WEFT_OPTIONS_INIT;
   o.backend = backend;
   o.hot = hot;
@@ -276,6 +320,93 @@ static void B9_objects_that_change_under_the_program(void **state) {
   }
 }
 
+static void weigh(WeftVM *vm, Model *m, const char *text) {
+  if (m->weights) weft_release(vm, m->weights);
+  m->weights = NULL;
+  assert_int_equal(weft_eval(vm, text, "weights", &m->weights), WEFT_OK);
+}
+
+static void fails_with(WeftVM *vm, const char *program, const char *kind, const char *message) {
+  WeftValue *v = NULL;
+  assert_int_equal(weft_eval(vm, program, "test", &v), WEFT_ERROR);
+  assert_string_equal(weft_error_kind(vm), kind);
+  assert_non_null(strstr(weft_error_text(vm), message));
+}
+
+static WeftValue *model(WeftVM *vm, Model *m) {
+  WeftValue *v = NULL, *none = NULL, *empty = NULL;
+  assert_int_equal(weft_handle(vm, &model_type, m, NULL, &v), WEFT_OK);
+  assert_int_equal(weft_set_global(vm, "m", v), WEFT_OK);
+  assert_int_equal(weft_record(vm, NULL, NULL, 0, &empty), WEFT_OK);
+  assert_int_equal(weft_handle(vm, &model_type, m, empty, &none), WEFT_MISUSE);
+  assert_int_equal(weft_handle_set(vm, v, "step", empty), WEFT_MISUSE);
+  weft_release(vm, empty);
+  return v;
+}
+
+static void B9_what_an_object_holds_is_read_anew_at_each_entry(void **state) {
+  (void)state;
+  for (int b = 0; b < BACKENDS; b++) {
+    WeftVM *vm = vm_with(backends[b], 0);
+    Model m = {.step = 0.5, .mode = "add"};
+    weigh(vm, &m, "[1.0, 2.0, 3.0]");
+    WeftValue *v = model(vm, &m);
+    gives(vm, "fn f(m, x) = if m.mode == \"add\" { sum(m.weights * m.step + x) } else { -1.0 }\n(f(m, 1.0), f(m, 2.0))", "(6.0, 9.0)");
+    double recompiles = stat(vm, "recompiles"), compiles = stat(vm, "compiles");
+    if (b) assert_true(compiles >= 1);
+    m.step = 2.0; /* nobody tells the VM */
+    gives(vm, "f(m, 1.0)", "15.0");
+    weigh(vm, &m, "[4.0, 5.0, 6.0, 7.0]");
+    gives(vm, "f(m, 1.0)", "48.0");
+    m.copies = true;
+    gives(vm, "f(m, 1.0)", "8.0");
+    assert_true(stat(vm, "recompiles") == recompiles); /* inputs, of any size */
+    m.copies = false;
+    weigh(vm, &m, "[[1.0, 2.0]]");
+    gives(vm, "f(m, 1.0)", "8.0");
+    assert_true(stat(vm, "recompiles") == recompiles + (b > 0)); /* another rank is another graph */
+    m.mode = "none";
+    gives(vm, "f(m, 1.0)", "-1.0");
+    m.mode = "add";
+    gives(vm, "let seen = m.asked\nfor i in 0..50 { seen = maximum(seen, m.asked) }\nseen == m.asked", "true"); /* once, as no host ran */
+    m.fails = true;
+    fails_with(vm, "f(m, 1.0)", "value", "the model is away");
+    gives(vm, "(try { f(m, 1.0) } catch e { e.message }, try { m.step } catch e { e.kind })", "(\"the model is away\", \"value\")");
+    m.fails = false;
+    gives(vm, "f(m, 1.0)", "8.0");
+    fails_with(vm, "m.other", "name", "other");
+    weft_release(vm, v);
+    weft_release(vm, m.weights);
+    weft_free(vm);
+  }
+}
+
+static void B9_what_an_object_holds_changes_in_a_host_function(void **state) {
+  (void)state;
+  for (int b = 0; b < BACKENDS; b++) {
+    WeftVM *vm = vm_with(backends[b], 0);
+    Model m = {.step = 1.0, .mode = "add"};
+    weigh(vm, &m, "[1.0, 2.0]");
+    WeftValue *v = model(vm, &m);
+    gives(vm, "fn f(m, n, d) { let s = 0.0; let old = m.weights; for i in 0..n { s += sum(m.weights) * m.step; train(m, d); s += m.step; if i == 3 { old = m.weights } }; (s, sum(old)) }\n(f(m, 3, 1.0), f(m, 40, 0.0), f(m, 6, 0.5))",
+          "((27.0, 3.0), (640.0, 3.0), (129.0, 3.0))");
+    m.copies = true; /* another array each time that it is asked */
+    gives(vm, "m.weights", "[7.0, 1.0]");
+    gives(vm, "(f(m, 5, 1.0), f(m, 20, 0.0))", "((510.0, 12.0), (3360.0, 13.0))");
+    m.copies = false;
+    if (b) {
+      gives(vm, "f(m, 20, 0.0)", "(960.0, 3.0)");
+      double exits = stat(vm, "exits");
+      gives(vm, "f(m, 500, 0.0)", "(24000.0, 3.0)");
+      assert_true(stat(vm, "exits") <= exits + 3); /* what stays the same leaves no loop */
+    }
+    fails_with(vm, "f(m, 9, 101.0)", "value", "the model is away");
+    weft_release(vm, v);
+    weft_release(vm, m.weights);
+    weft_free(vm);
+  }
+}
+
 /* ---- refused memory --------------------------------------------------------------------------------------------- */
 
 static long refuse_at, allocations;
@@ -306,10 +437,12 @@ static void B9_refused_memory_ends_a_call_cleanly(void **state) {
       assert_int_equal(weft_define(vm, "tick", tick, NULL, NULL), WEFT_OK);
       assert_int_equal(weft_define(vm, "twice", twice, NULL, NULL), WEFT_OK);
       assert_int_equal(weft_define(vm, "ramp", ramp, NULL, NULL), WEFT_OK);
+      Model m = {.mode = "add", .copies = true};
+      weft_release(vm, model(vm, &m));
       allocations = 0;
       refuse_at = n;
       WeftValue *v = NULL;
-      WeftStatus status = weft_eval(vm, "fn f(c, n) { let s = 0.0; for i in 0..n { s += tick(c, 1) + twice(x => x + 1, i) + sum(ramp(3)) }; s }\n(f(c, 4), f(c, 5))", "test", &v);
+      WeftStatus status = weft_eval(vm, "fn f(c, n) { let s = 0.0; for i in 0..n { s += tick(c, 1) + twice(x => x + 1, i) + sum(ramp(3)) + sum(m.weights) * m.step }; s }\n(f(c, 4), f(c, 5))", "test", &v);
       if (n == 0) last = allocations;
       if (status == WEFT_OK) {
         assert_string_equal(weft_show(vm, v), "(36.0, 70.0)");
@@ -335,6 +468,8 @@ int main(void) {
       cmocka_unit_test(B9_results_that_change_their_kind),
       cmocka_unit_test(B9_arrays_go_out_and_come_in),
       cmocka_unit_test(B9_objects_that_change_under_the_program),
+      cmocka_unit_test(B9_what_an_object_holds_is_read_anew_at_each_entry),
+      cmocka_unit_test(B9_what_an_object_holds_changes_in_a_host_function),
       cmocka_unit_test(B9_refused_memory_ends_a_call_cleanly),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
