@@ -95,6 +95,33 @@ static u32 unit_exit(const Block *b, const Unit *unit, u32 now) {
   return enter ? enter : now;
 }
 
+typedef struct Stored {
+  Block *b;
+  u32 unit;
+  bool all;
+} Stored;
+
+static void exit_value_stored(void *ctx, u32 v) {
+  Stored *s = ctx;
+  const Compiler *c = s->b->c;
+  const GraphValue *x = &c->g->values.data[v];
+  if (x->origin == GV_const || x->origin == GV_size || value_is_token(c->g, v)) return;
+  NodeId n = value_node(c->g, v);
+  BlockId in = n ? graph_node_at(c->g, n)->block : x->def;
+  const ValueInfo *info = value_info((Compiler *)(uintptr_t)c, v);
+  if (!n && in == s->b->id) return;
+  s->all = s->all && (in == s->b->id ? info->where == AT_SLOT && info->wanted && info->unit <= s->unit : info->slot != NO_SLOT);
+}
+
+/* The exit behind an update, for the steps that come: where all it names lies in slots by then. */
+static u32 exit_behind(Block *b, u32 unit) {
+  const Unit *u = &b->part.units.data[unit];
+  u32 exit = u->kind == UNIT_update ? graph_node_at(b->g, u->node)->exit : NO_EXIT;
+  Stored s = {b, unit, true};
+  if (exit != NO_EXIT) graph_exit_values(b->g, exit, exit_value_stored, &s);
+  return s.all ? exit : NO_EXIT;
+}
+
 static bool is_settle(const Graph *g, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);
   return x->kind == NODE_host && g->hosts.data[x->host].kind == HOST_settle;
@@ -133,6 +160,8 @@ static void find_lifetimes(Block *b) {
       e.when = leaves_late ? when + 1 : 2 * u;
       exit_lives(&e, exit);
     }
+    u32 behind = exit_behind(b, u);
+    if (behind != NO_EXIT) now = behind;
   }
   const GraphBlock *block = &g->blocks.data[b->id];
   for (u32 i = 0; i < block->term_count; i++) live_until(b, block_result(g, b->id, i), UINT32_MAX);
@@ -591,6 +620,11 @@ static void run_units(Block *b) {
       case UNIT_effect: effect_unit(b); break;
     }
     if (b->c->carriers && !compile_stopped(c)) unit_symbols(b);
+    u32 behind = exit_behind(b, b->unit);
+    if (behind != NO_EXIT) {
+      schedule_bind(c, behind);
+      c->exit = behind;
+    }
     free_dead(b, &freed);
   }
 }

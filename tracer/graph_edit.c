@@ -261,12 +261,12 @@ NodeId graph_clone_node(Graph *g, NodeId n, ValueMap *map) {
   y->length = map_dim(g, map, x.length);
   y->host = x.host;
   bool ok = clone_subs(g, n, copy, map);
-  u32 exit = ok ? cloned_exit(g, x.exit, map) : NO_EXIT; /* after the blocks: a loop's exit names their parameters */
-  g->nodes.data[copy].exit = exit;
   for (u32 i = 0; ok && i < x.result_count; i++) {
     ValueId v = g->nodes.data[copy].result_first + i;
     ok = map_set(map, x.result_first + i, v) && map_carried(g, map, x.result_first + i, v);
   }
+  u32 exit = ok ? cloned_exit(g, x.exit, map) : NO_EXIT; /* after the blocks, whose parameters a loop's exit names; an update's names its result */
+  g->nodes.data[copy].exit = exit;
   for (u32 i = 0; ok && i < x.result_count; i++) set_carried_type(g, map, x.result_first + i, g->nodes.data[copy].result_first + i);
   if (ok && !g->failed) return copy;
   g->failed = true;

@@ -707,6 +707,7 @@ static Outcome once(Recorder *r, const Scope *s) {
   if (o != OUT_END) return o;
   const RecFrame *f = rec_top(r); /* no loop begins or ends here */
   bool back = ins_op(f->code->proto->code[f->pc]) == BC_loop;
+  rec_behind_update(r);
   r->ins_depth = rec_depth(r);
   r->ins_effects = r->effects;
   o = step(r, s);

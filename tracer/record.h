@@ -176,6 +176,7 @@ typedef struct Recorder {
   RecLoop *loop;        /* innermost loop being lifted */
   u32 safe_exit;        /* where failed checks of the current block go; UINT32_MAX: not made yet */
   bool updated;         /* an array was updated since safe_exit: going back there would keep its old version */
+  NodeId written;       /* the last update, until the next instruction begins */
   u32 ins_depth;        /* frames when the instruction in progress began */
   u64 effects, ins_effects; /* cells written, now and when it began */
   u32 no_exits;         /* > 0: inside the body of an explicit construct: cold exits are not allowed */
@@ -399,6 +400,7 @@ RecipeId rec_recipe(Recorder *r, Av a);
 u32 rec_exit(Recorder *r, ExitKind kind, u32 reason, Span span);
 u32 rec_exit_return(Recorder *r, Av value);
 u32 rec_safe_exit(Recorder *r);
+void rec_behind_update(Recorder *r);
 u32 rec_present_exit(Recorder *r); /* where a check that fails here leaves; UINT32_MAX: nowhere */
 /* Registers live before pc, as proto_live gives them. False: memory was refused. */
 bool rec_live(Recorder *r, const Proto *p, u32 pc, u64 *bits);

@@ -528,8 +528,10 @@ static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, con
     for (u32 d = 0; d < both.rank && fits; d++) fits = size_same(&r->g->sizes, both.dims[d], part.dims[d]);
     if (!fits) return rec_stuck(r, REASON_raises, "a store of a larger array");
   }
+  ValueId after = graph_update(r->g, combine, x, ix.operands, ix.count, ix.items, ix.nitems, v);
   r->updated = true;
-  return made(r, av_num(r, graph_update(r->g, combine, x, ix.operands, ix.count, ix.items, ix.nitems, v)), out);
+  r->written = after ? value_node(r->g, after) : 0;
+  return made(r, av_num(r, after), out);
 }
 
 static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av **regs, Av value, Av *out) {

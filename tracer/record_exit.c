@@ -226,6 +226,21 @@ static u32 check_exit(Recorder *r) {
   return r->safe_exit;
 }
 
+/* In a loop the update itself names the exit behind it: what comes later in the trip and has no exit of its own (memory, a limit,
+ * code that is not compiled) leaves by that one, and the array is changed in place. Not among effects, which have settles. */
+void rec_behind_update(Recorder *r) {
+  NodeId n = r->written;
+  r->written = 0;
+  if (!n || !r->loop || r->tokens || r->pulls || r->no_exits || r->abstract || r->ins_depth != rec_depth(r) || n + 1 != r->g->nodes.count) return;
+  if (r->ins_effects != r->effects || graph_node_at(r->g, n)->exit != NO_EXIT) return;
+  RecFrame *f = rec_top(r);
+  u32 exit = rec_exit(r, EXIT_check, CHECK_none, f->code->proto->spans[f->pc]);
+  if (exit == UINT32_MAX) return;
+  r->g->nodes.data[n].exit = exit;
+  r->safe_exit = exit;
+  r->updated = false;
+}
+
 u32 rec_present_exit(Recorder *r) { return r->safe_exit == UINT32_MAX ? UINT32_MAX : check_exit(r); }
 
 Outcome rec_check(Recorder *r, CheckKind kind, const ValueId *operands, u32 count) {
