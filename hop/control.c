@@ -341,12 +341,20 @@ static WeftStatus empty_leaves(Vm *vm, Value y, Lanes *out, Value *tree) {
   return status;
 }
 
+/* Leaves *out alone when the argument was not given. */
+static bool whole_number(Value v, i64 *out) {
+  if (v.kind == V_HOLE || v.kind == V_NIL) return true;
+  return v.kind == V_NUM && v.dtype != DT_bool && num_as_index(v, out);
+}
+
 WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
   i64 length = -1, axis = 0;
-  bool reverse = args[4].kind == V_NUM && args[4].i;
+  bool flag = args[4].kind == V_NUM && args[4].dtype == DT_bool, reverse = flag && args[4].i;
   if (need_fn(vm, "scan", "f", args[0]) != WEFT_OK) return WEFT_ERROR;
-  if (args[3].kind == V_NUM && (!num_as_index(args[3], &length) || length < 0)) return vm_error(vm, EK_type, "scan: length must be a non-negative integer");
-  if (args[5].kind == V_NUM && !num_as_index(args[5], &axis)) return vm_error(vm, EK_type, "scan: axis must be an integer");
+  bool lasts = args[3].kind == V_HOLE || args[3].kind == V_NIL || (whole_number(args[3], &length) && length >= 0);
+  if (!lasts) return vm_error(vm, EK_type, "scan: length must be a non-negative integer");
+  if (!flag && args[4].kind != V_HOLE && args[4].kind != V_NIL) return vm_error(vm, EK_type, "scan: reverse must be true or false");
+  if (!whole_number(args[5], &axis)) return vm_error(vm, EK_type, "scan: axis must be an integer");
   Value xs = args[2].kind == V_HOLE ? value_nil() : args[2];
   Leaves leaves = {0}, parts = {0};
   Lanes slices = {0}, results = {0};

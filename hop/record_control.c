@@ -406,7 +406,7 @@ static bool flag_of(Recorder *r, Av a, bool *out) {
   Value v;
   *out = false;
   if (!a || av_at(r, av_force(r, a))->kind == AV_HOLE) return true;
-  if (!av_const_value(r, a, &v) || v.kind != V_NUM) return false;
+  if (!av_const_value(r, a, &v) || v.kind != V_NUM || v.dtype != DT_bool) return false;
   *out = v.i != 0;
   return true;
 }

@@ -386,6 +386,10 @@ WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 n
     drop_run(vm, args, nargs);
     return vm_error(vm, EK_limit, "too deep a recursion: %u calls through built-in functions stand inside each other", vm->native_depth);
   }
+  if (vm_safepoint(vm) != WEFT_OK) { /* what calls a function for each item has no other one */
+    drop_run(vm, args, nargs);
+    return WEFT_ERROR;
+  }
   while (fn.kind == V_FN && fn.fn->kind == FN_TRANSFORM && fn.fn->transform == TF_eager) {
     flags |= FRAME_EAGER;
     fn = fn.fn->inner;
