@@ -172,7 +172,7 @@ static bool lasted(const Tunables *tun, const Place *p) {
   return p->count * (gain + (u64)tun->enter_ns) >= cost * (u64)tun->compile_gain;
 }
 
-enum { PACE_NAP = 16, PACE_LONG_NAP = 1024, PACE_NODES = 100 };
+enum { PACE_NAP = 16, PACE_LONG_NAP = 1024, PACE_PARTS = 100 };
 
 /* Compiling may take so much of the time that the program ran, and a little that is lent at the beginning: then it slows
  * nothing down noticeably, whatever comes of it. What was compiled or tried before at the place has to wait longer. */
@@ -186,15 +186,21 @@ static bool has_time(const Tracer *t, const Place *p, bool had, u64 expected) {
   return t->compiling_ns + expected <= (u64)tun->pace_lent_ns + ran * percent / 100;
 }
 
+/* The first compilation sets up what the later ones find. */
 bool place_may_compile(Tracer *t, Place *p, bool had) {
-  if (has_time(t, p, had, t->compilings ? t->compiling_ns / t->compilings : (u64)t->vm->tunables.compile_base_ns)) return true;
+  if (has_time(t, p, had, t->compilings ? t->compiling_ns / t->compilings : (u64)t->vm->tunables.compile_first_ns)) return true;
   if (!had) p->sleep = PACE_NAP;
   return false;
 }
 
-bool place_may_cost(Tracer *t, Place *p, u32 nodes) {
+/* What comes in and what the exits write back is compiled as well: a loop over twenty records of seven fields has two dozen
+ * nodes, and takes as long as three hundred. */
+static u32 parts_of(const Graph *g) { return graph_node_count(g) + g->inputs.count + g->exits.recipes.count; }
+
+bool place_may_cost(Tracer *t, Place *p, const Graph *g) {
   const Tunables *tun = &t->vm->tunables;
-  if (nodes <= PACE_NODES || has_time(t, p, p->cache.entries.count > 0, (u64)tun->compile_base_ns + nodes * (u64)tun->compile_node_ns)) return true;
+  u32 parts = parts_of(g);
+  if (parts <= PACE_PARTS || has_time(t, p, p->cache.entries.count > 0, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns)) return true;
   p->sleep = PACE_LONG_NAP;
   return false;
 }

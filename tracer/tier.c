@@ -156,7 +156,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
     if (usable) place_demote(t, p, REASON_nothing_to_compile, "too little to compile");
     return NULL;
   }
-  if (!place_may_cost(t, p, graph_node_count(g))) {
+  if (!place_may_cost(t, p, g)) {
     graph_free(g);
     return NULL;
   }

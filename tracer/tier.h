@@ -21,7 +21,7 @@ void place_weigh(Tracer *t, Place *p);
 void place_retire(Tracer *t, Place *p, u32 reason, const char *text); /* demoted until it was passed often enough */
 /* Is there time to compile, by what was spent on it and on running so far? False: the place naps. */
 bool place_may_compile(Tracer *t, Place *p, bool had);
-bool place_may_cost(Tracer *t, Place *p, u32 nodes); /* the same for a graph that was recorded, when it is a large one */
+bool place_may_cost(Tracer *t, Place *p, const Graph *g); /* the same for a graph that was recorded, when it is a large one */
 u64 region_eager_ns(const Tunables *tun, const Graph *g);
 
 /* watch.c */

@@ -33,6 +33,7 @@ static Clock *machine(u64 step, u64 slow) {
   assert_non_null(c);
   c->vm = weft_new(&o);
   assert_non_null(c->vm);
+  c->vm->vm->tunables.compile_first_ns = 0; /* its own test sets it */
   c->step = step;
   c->slow = slow;
   tracer_use_clock(tracer_of(c->vm->vm), tell, c);
@@ -137,6 +138,43 @@ static void A20_compiling_takes_a_share_of_the_time(void **state) {
   end(c);
 }
 
+/* Nothing is compiled before the program ran for some times what the first compilation costs. */
+static void A20_the_first_compilation_waits(void **state) {
+  (void)state;
+  Clock *c = machine(0, 0);
+  Tunables *tun = &c->vm->vm->tunables;
+  tun->watch_percent = 0;
+  tun->compile_first_ns = tun->pace_lent_ns + 1000000;
+  WeftValue *x = value(c->vm, "arange(100.0)"), *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf");
+  calls(c->vm, f, x, 300);
+  assert_int_equal(stat(c, STAT_traces), 0);
+  c->at += 1000000 * 100 / (u64)tun->pace_first_percent - 1000;
+  calls(c->vm, f, x, 300);
+  assert_int_equal(stat(c, STAT_traces), 0);
+  c->at += 2000;
+  calls(c->vm, f, x, 300);
+  assert_int_equal(stat(c, STAT_compiles), 1);
+  end(c);
+}
+
+/* A loop over records has few nodes; what it reads and writes back counts as well. */
+static void A20_what_comes_in_and_goes_out_is_paid_for(void **state) {
+  (void)state;
+  u64 compiles[2];
+  for (u32 k = 0; k < 2; k++) {
+    Clock *c = machine(0, 0);
+    c->vm->vm->tunables.watch_percent = 0;
+    if (k) c->at += 1000000000;
+    (void)value(c->vm, "let ps = map(k => {a: k * 1.0, b: 0.0, c: 100, d: true, e: 0.1 * (k % 3), f: 0.05 * (k % 5)}, 0..20)\n"
+                       "fn step(p, t) {\n  p.a += p.e\n  p.b += p.f\n  if p.a > 10 { p.e = -p.e }\n  if t % 17 == 0 { p.c -= 1 }\n  if p.c <= 0 { p.d = false }\n  p\n}\n"
+                       "for t in 0..400 { for k in 0..20 { if ps[k].d { ps[k] = step(ps[k], t) } } }");
+    compiles[k] = stat(c, STAT_compiles);
+    assert_true(stat(c, STAT_traces) > compiles[k]);
+    end(c);
+  }
+  assert_true(compiles[0] < compiles[1]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(A20_a_region_that_is_slower_rests),
@@ -144,6 +182,8 @@ int main(void) {
     cmocka_unit_test(A20_a_region_that_is_not_slower_stays),
     cmocka_unit_test(A20_errors_leave_nothing_timed),
     cmocka_unit_test(A20_compiling_takes_a_share_of_the_time),
+    cmocka_unit_test(A20_the_first_compilation_waits),
+    cmocka_unit_test(A20_what_comes_in_and_goes_out_is_paid_for),
   };
   return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
 }
