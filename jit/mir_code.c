@@ -38,7 +38,7 @@ struct MirPool {
 struct MirCode {
   Context *context;
   u32 count;
-  MIR_item_t *items;
+  MIR_item_t *items;  /* twice as many: entries, and what is printed */
   u64 *bytes; /* 0 where not known */
 };
 
@@ -168,9 +168,11 @@ static void compile(void *arg) {
   for (u32 i = 0; i < g->count; i++) {
     snprintf(name, sizeof name, "fn_%llu_%u", (unsigned long long)g->serial, i);
     g->units[i].item = MIR_new_forward(g->ctx, name);
+    snprintf(name, sizeof name, "in_%llu_%u", (unsigned long long)g->serial, i);
+    g->units[i].inner = mir_is_inner(g, g->units[i].source) ? MIR_new_forward(g->ctx, name) : NULL;
   }
   job->ok = true;
-  for (u32 i = 0; i < g->count && job->ok; i++) job->ok = mir_function(g, i) == WEFT_OK;
+  for (u32 i = 0; i < g->count && job->ok; i++) job->ok = mir_function(g, i) == WEFT_OK && !g->units[i].broken;
   MIR_finish_module(g->ctx);
   if (!job->ok) return; /* the module is never loaded; it goes with its context */
   MIR_load_module(g->ctx, module);
@@ -183,7 +185,7 @@ typedef enum Patched { PATCHED, NOT_PATCHED, PATCH_NO_MEMORY } Patched;
 
 static Patched patch_unit(MirPool *pool, Context *c, const MirUnit *unit, u32 number, u64 *bytes) {
   u64 patched = 0;
-  u8 *code = machine_code(unit->item);
+  u8 *code = machine_code(unit->inner ? unit->inner : unit->item);
   *bytes = 0;
   if (!unit->marks) return PATCHED;
   size_t length = mir_code_end(code, CODE_LIMIT, number);
@@ -204,7 +206,7 @@ static MirCode *new_code(MirPool *pool, Context *c, u32 count) {
   if (!code) return NULL;
   code->context = c;
   code->count = count;
-  code->items = mem_alloc_zero(pool->alloc, sizeof *code->items * count);
+  code->items = mem_alloc_zero(pool->alloc, sizeof *code->items * 2 * count);
   code->bytes = mem_alloc_zero(pool->alloc, sizeof *code->bytes * count);
   c->codes++;
   if (code->items && code->bytes) return code;
@@ -238,6 +240,7 @@ static WeftStatus try_compile(MirPool *pool, MirUnit *units, u32 count, bool pla
   WeftStatus status = job.ok ? WEFT_OK : fail(why, "out of memory");
   for (u32 i = 0; i < count && status == WEFT_OK; i++) {
     code->items[i] = units[i].item;
+    code->items[count + i] = units[i].inner ? units[i].inner : units[i].item;
     Patched p = patch_unit(pool, c, &units[i], i, &code->bytes[i]);
     pool->stats.code_bytes += code->bytes[i];
     *again = p == NOT_PATCHED;
@@ -278,7 +281,7 @@ void mir_code_free(MirCode *code) {
   Context *c = code->context;
   MirPool *pool = c->pool;
   for (u32 i = 0; code->bytes && i < code->count; i++) pool->stats.code_bytes -= code->bytes[i];
-  mem_free(pool->alloc, code->items, sizeof *code->items * code->count);
+  mem_free(pool->alloc, code->items, sizeof *code->items * 2 * code->count);
   mem_free(pool->alloc, code->bytes, sizeof *code->bytes * code->count);
   mem_free(pool->alloc, code, sizeof *code);
   if (--c->codes == 0 && (c != pool->newest || c->broken || c->functions > FUNCTIONS_PER_CONTEXT / 2)) free_context(c);
@@ -302,7 +305,7 @@ void mir_code_print(const MirCode *code, u32 i, Buf *out) {
     out->failed = true;
     return;
   }
-  MIR_output_item(code->context->ctx, file, code->items[i]);
+  MIR_output_item(code->context->ctx, file, code->items[code->count + i]);
   if (fclose(file) == 0) buf_put(out, text, length);
   free(text);
 }

@@ -3,6 +3,7 @@
  *   mir_code.c     pools, contexts, groups of functions, the one setjmp
  *   mir_lives.c    spans and shared registers
  *   mir_function.c one function: parameters, statements, checks, exits, calls
+ *   mir_calls.c    calls, functions that others call
  *   mir_heads.c    loops and branches
  *   mir_streams.c  pointers that step along with loops
  *   mir_strips.c   loops with transcendental functions, by strips
@@ -127,6 +128,8 @@ typedef struct MirUnit { /* one function of a group that is being compiled */
   const LoopFn *source;
   LoopFn *fn; /* simplified */
   MIR_item_t item; /* a forward declaration until it is compiled */
+  MIR_item_t inner; /* likewise; NULL: it has but the one entry */
+  bool broken;     /* memory was refused for its outer entry */
   u32 marks;
 } MirUnit;
 
@@ -202,6 +205,7 @@ typedef struct Cold {
   u32 node;
   MIR_label_t label, back;
   MIR_reg_t code; /* leave: what the callee returned; 0 = the node's own number */
+  bool inner;     /* it gave that in place of the budget */
   u32 open, open_count; /* heads around a check, in Emitter.cold_open */
   u32 saved, saved_count; /* float registers that live across it, in Emitter.cold_saved */
   Fold fold;
@@ -219,6 +223,7 @@ typedef struct Emitter {
   MIR_insn_t entry; /* what must run first ends here */
   MIR_reg_t frame, key, left, code;
   MIR_reg_t args, lo, hi, native_ctx;
+  MIR_reg_t depth, result; /* of an inner function (mir_calls.c), else 0 */
   u32 frame_bytes;
   u32 temps;
   u32 marks;
@@ -292,6 +297,19 @@ Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at); /* with its label; a 
 MIR_reg_t mir_quiet_call(Emitter *e, const Cold *c, void (*fn)(void), MIR_op_t a, MIR_op_t b);
 void mir_statement(Emitter *e, u32 at);
 WeftStatus mir_function(MirGroup *g, u32 unit);
+
+/* Offsets in LoopCtx. */
+enum { CTX_RESULTS = 0, CTX_BUDGET = 8, CTX_DEPTH = 16, CTX_POLL = 24, CTX_FRAME = 32 };
+MIR_op_t mir_ctx_word(Emitter *e, i64 offset);
+void mir_store_word(Emitter *e, MIR_reg_t base, i64 offset, u32 id);
+u32 mir_words_room(Emitter *e); /* in the frame, for exit values and arguments of kernels */
+
+/* mir_calls.c */
+void mir_put_call(Emitter *e, u32 id, u32 at);
+MIR_type_t mir_argument_type(LoopType t);
+u32 mir_inner_types(const LoopFn *fn, MIR_type_t types[2]);
+bool mir_is_inner(const MirGroup *g, const LoopFn *fn);
+void mir_outer(MirGroup *g, u32 number);
 
 /* mir_ops.c */
 void mir_value(Emitter *e, u32 id);

@@ -208,7 +208,7 @@ u32 mir_frame_room(Emitter *e, u32 bytes) {
 }
 
 /* Room for words that are read at once: exit values, arguments of kernels. */
-static u32 words_room(Emitter *e) {
+u32 mir_words_room(Emitter *e) {
   u32 most = 1;
   for (u32 i = 0; !e->words_at && i < e->fn->body.count; i++) {
     const LoopNode *n = en(e, e->fn->body.data[i]);
@@ -323,12 +323,13 @@ static void call_and_restore(Emitter *e, const Cold *c, MIR_op_t fn, MIR_reg_t a
 }
 
 MIR_reg_t mir_quiet_call(Emitter *e, const Cold *c, void (*fn)(void), MIR_op_t a, MIR_op_t b) {
-  MIR_reg_t answer = mir_temp(e, LT_I64), frame = mir_frame(e);
+  MIR_reg_t answer = mir_temp(e, LT_I64);
   MIR_op_t callee = I(e, (i64)(uintptr_t)fn);
-  if (e->group->plain) {
+  if (e->group->plain || e->depth) { /* there are calls in hot code, too */
     call_and_restore(e, c, callee, answer, a, b);
     return answer;
   }
+  MIR_reg_t frame = mir_frame(e);
   callee = in_reg(e, LT_I64, callee);
   ins2(e, MIR_MOV, M(e, MIR_T_I64, frame, FRAME_CALL), callee);
   ins2(e, MIR_MOV, M(e, MIR_T_I64, frame, FRAME_ARG), a);
@@ -338,16 +339,14 @@ MIR_reg_t mir_quiet_call(Emitter *e, const Cold *c, void (*fn)(void), MIR_op_t a
   return answer;
 }
 
-/* Offsets in LoopCtx. */
-enum { CTX_RESULTS = 0, CTX_BUDGET = 8, CTX_DEPTH = 16, CTX_POLL = 24, CTX_FRAME = 32 };
 _Static_assert(offsetof(LoopCtx, results) == CTX_RESULTS && offsetof(LoopCtx, budget) == CTX_BUDGET && offsetof(LoopCtx, depth) == CTX_DEPTH &&
                  offsetof(LoopCtx, poll) == CTX_POLL && offsetof(LoopCtx, frame) == CTX_FRAME,
   "emitted code reads these");
 
-static MIR_op_t ctx_word(Emitter *e, i64 offset) { return M(e, MIR_T_I64, e->native_ctx, offset); }
+MIR_op_t mir_ctx_word(Emitter *e, i64 offset) { return M(e, MIR_T_I64, e->native_ctx, offset); }
 
 /* Stores a value as a word at base + offset. */
-static void store_word(Emitter *e, MIR_reg_t base, i64 offset, u32 id) {
+void mir_store_word(Emitter *e, MIR_reg_t base, i64 offset, u32 id) {
   const LoopNode *n = en(e, id);
   MIR_op_t v = mir_op(e, id);
   if (n->op == LOOP_CONST) {
@@ -364,16 +363,22 @@ static void store_word(Emitter *e, MIR_reg_t base, i64 offset, u32 id) {
 
 /* Leaves by an exit: puts its values where `tell` reads them. */
 static void leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 count) {
-  u32 at = words_room(e);
+  u32 at = count ? mir_words_room(e) : 0;
   if (!e->tell) {
     e->tell = new_label(e);
     e->left_by = new_reg(e, LT_I64, "left_by", 0);
     e->left_values = new_reg(e, LT_I64, "left_values", 0);
   }
-  for (u32 i = 0; i < count; i++) store_word(e, mir_frame(e), at + i * 8, values[i]);
+  for (u32 i = 0; i < count; i++) mir_store_word(e, mir_frame(e), at + i * 8, values[i]);
   ins2(e, MIR_MOV, R(e, e->left_by), I(e, exit));
   ins2(e, MIR_MOV, R(e, e->left_values), I(e, count));
-  ins2(e, MIR_MOV, R(e, e->code), code ? R(e, code) : I(e, exit));
+  if (e->depth) { /* in place of the budget that is left */
+    ins2(e, MIR_MOV, mir_ctx_word(e, CTX_BUDGET), R(e, e->left));
+    if (code) mir_negate(e, LT_I64, e->left, R(e, code));
+    else ins2(e, MIR_MOV, R(e, e->left), I(e, -(i64)exit));
+  } else {
+    ins2(e, MIR_MOV, R(e, e->code), code ? R(e, code) : I(e, exit));
+  }
   jump(e, e->tell);
 }
 
@@ -381,8 +386,9 @@ static void leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 c
 static void put_tell(Emitter *e) {
   MIR_reg_t fn = mir_temp(e, LT_I64), words = mir_temp(e, LT_I64);
   put_label(e, e->tell);
-  ins3(e, MIR_ADD, R(e, words), R(e, mir_frame(e)), I(e, words_room(e)));
-  ins2(e, MIR_MOV, R(e, fn), ctx_word(e, CTX_FRAME));
+  if (e->words_at) ins3(e, MIR_ADD, R(e, words), R(e, mir_frame(e)), I(e, e->words_at));
+  else ins2(e, MIR_MOV, R(e, words), I(e, 0));
+  ins2(e, MIR_MOV, R(e, fn), mir_ctx_word(e, CTX_FRAME));
   ins3(e, MIR_BEQ, L(e, e->exit), R(e, fn), I(e, 0));
   MIR_op_t ops[7] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_FRAME]), R(e, fn), R(e, e->native_ctx), I(e, (i64)e->fn->tag), R(e, e->left_by),
     R(e, words), R(e, e->left_values)};
@@ -394,6 +400,10 @@ static void cold_leave(Emitter *e, const Cold *c) {
   const u32 *list = loop_list(e->fn, n);
   u32 skip = n->op == LOOP_CALL ? n->a : 0;
   put_label(e, c->label);
+  if (c->inner) { /* it gave its exit in place of the budget */
+    mir_negate(e, LT_I64, c->code, R(e, e->left));
+    ins2(e, MIR_MOV, R(e, e->left), mir_ctx_word(e, CTX_BUDGET));
+  }
   leave(e, n->op == LOOP_CALL ? n->c : (u32)n->imm, c->code, list + skip, n->count - skip);
 }
 
@@ -401,15 +411,16 @@ static void cold_poll(Emitter *e, const Cold *c) {
   const LoopNode *n = en(e, c->node);
   MIR_reg_t answer;
   put_label(e, c->label);
-  ins2(e, MIR_MOV, ctx_word(e, CTX_BUDGET), R(e, e->left));
-  if (e->group->plain) {
+  ins2(e, MIR_MOV, mir_ctx_word(e, CTX_BUDGET), R(e, e->left));
+  if (e->depth) ins2(e, MIR_MOV, mir_ctx_word(e, CTX_DEPTH), R(e, e->depth));
+  if (e->group->plain || e->depth) {
     answer = mir_quiet_call(e, c, (void (*)(void))mir_poll, R(e, e->native_ctx), I(e, 0));
   } else {
     answer = mir_temp(e, LT_I64);
     mir_mark(e, MARK_POLL, ++e->marks);
     ins2(e, MIR_MOV, R(e, answer), M(e, MIR_T_I64, mir_frame(e), FRAME_ANSWER));
   }
-  ins2(e, MIR_MOV, R(e, e->left), ctx_word(e, CTX_BUDGET));
+  ins2(e, MIR_MOV, R(e, e->left), mir_ctx_word(e, CTX_BUDGET));
   ins3(e, MIR_BEQ, L(e, c->back), R(e, answer), I(e, 0));
   leave(e, (u32)n->imm, 0, loop_list(e->fn, n), n->count);
 }
@@ -506,101 +517,17 @@ static void put_poll(Emitter *e, u32 id, u32 at) {
 }
 
 static void put_return(Emitter *e, const LoopNode *n) {
+  if (e->depth) {
+    LoopType t = n->count ? (LoopType)e->fn->results.data[0] : LT_I64;
+    if (n->count) ins2(e, move_code(t), R(e, e->result), mir_op(e, loop_list(e->fn, n)[0]));
+    jump(e, e->exit);
+    return;
+  }
   MIR_reg_t results = mir_temp(e, LT_I64);
-  if (n->count) ins2(e, MIR_MOV, R(e, results), ctx_word(e, CTX_RESULTS));
-  for (u32 i = 0; i < n->count; i++) store_word(e, results, i * 8, loop_list(e->fn, n)[i]);
+  if (n->count) ins2(e, MIR_MOV, R(e, results), mir_ctx_word(e, CTX_RESULTS));
+  for (u32 i = 0; i < n->count; i++) mir_store_word(e, results, i * 8, loop_list(e->fn, n)[i]);
   ins2(e, MIR_MOV, R(e, e->code), I(e, 0));
   jump(e, e->exit);
-}
-
-static MirUnit *unit_of(const Emitter *e, const LoopFn *fn) {
-  for (u32 i = 0; i < e->group->count; i++)
-    if (e->group->units[i].source == fn) return &e->group->units[i];
-  return NULL;
-}
-
-static void call_kernel(Emitter *e, u32 id, u32 at, const LoopNode *n, MIR_op_t callee) {
-  const u32 *list = loop_list(e->fn, n);
-  u32 words = n->a - 2, room = words_room(e);
-  MIR_reg_t args = mir_temp(e, LT_I64), key = mir_temp(e, LT_I64);
-  for (u32 i = 0; i < words; i++) store_word(e, mir_frame(e), room + i * 8, list[i]);
-  ins3(e, MIR_ADD, R(e, args), R(e, mir_frame(e)), I(e, room));
-  MIR_op_t ops[6] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_KERNEL]), callee, R(e, key), R(e, args), mir_op(e, list[words]),
-    mir_op(e, list[words + 1])};
-  put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 6, ops));
-  Cold *c = mir_cold(e, COLD_LEAVE, id, at);
-  ins3(e, MIR_BNE, L(e, c->label), R(e, key), I(e, -1));
-}
-
-static void call_native(Emitter *e, u32 id, u32 at, const LoopNode *n, const LoopFn *fn, MIR_op_t proto, MIR_op_t callee) {
-  MIR_label_t room = new_label(e);
-  MIR_reg_t depth = mir_temp(e, LT_I64), code = mir_temp(e, LT_I64), results = mir_temp(e, LT_I64);
-  MIR_op_t *ops = mem_alloc(e->alloc, sizeof *ops * (n->a + 4));
-  if (!ops) {
-    e->failed = true;
-    return;
-  }
-  ins2(e, MIR_MOV, ctx_word(e, CTX_BUDGET), R(e, e->left));
-  ins2(e, MIR_MOV, R(e, depth), ctx_word(e, CTX_DEPTH));
-  ins3(e, MIR_SUB, R(e, depth), R(e, depth), I(e, 1));
-  ins2(e, MIR_MOV, ctx_word(e, CTX_DEPTH), R(e, depth));
-  ins3(e, MIR_BGE, L(e, room), R(e, depth), I(e, 0));
-  ins2(e, MIR_MOV, ctx_word(e, CTX_BUDGET), I(e, 0)); /* the callee's first poll asks the VM */
-  put_label(e, room);
-  ops[0] = proto;
-  ops[1] = callee;
-  ops[2] = R(e, code);
-  ops[3] = R(e, e->native_ctx);
-  for (u32 i = 0; i < n->a; i++) ops[4 + i] = mir_op(e, loop_list(e->fn, n)[i]);
-  put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, n->a + 4, ops));
-  mem_free(e->alloc, ops, sizeof *ops * (n->a + 4));
-  ins2(e, MIR_MOV, R(e, depth), ctx_word(e, CTX_DEPTH));
-  ins3(e, MIR_ADD, R(e, depth), R(e, depth), I(e, 1));
-  ins2(e, MIR_MOV, ctx_word(e, CTX_DEPTH), R(e, depth));
-  ins2(e, MIR_MOV, R(e, e->left), ctx_word(e, CTX_BUDGET));
-  Cold *c = mir_cold(e, COLD_LEAVE, id, at);
-  c->code = code;
-  ins3(e, MIR_BNE, L(e, c->label), R(e, code), I(e, 0));
-  if (n->b) ins2(e, MIR_MOV, R(e, results), ctx_word(e, CTX_RESULTS));
-  for (u32 i = 0; i < n->b; i++) {
-    u32 r = loop_result_of(e->fn, id, i);
-    LoopType t = (LoopType)fn->results.data[i];
-    ins2(e, move_code(t), R(e, mir_reg(e, r)), M(e, loop_is_float(t) ? mir_memory_type(t) : MIR_T_I64, results, i * 8));
-  }
-}
-
-static MIR_type_t argument_type(LoopType t) { return t == LT_PTR ? MIR_T_P : mir_memory_type(t); }
-
-static void put_call(Emitter *e, u32 id, u32 at) {
-  const LoopNode *n = en(e, id);
-  const char *name = name_text(&e->fn->module->names, (Name)n->imm);
-  const LoopFn *fn = loop_module_find(e->fn->module, name);
-  MirUnit *unit = unit_of(e, fn);
-  if (!unit && !fn->address) {
-    mir_missing(e, "no definition of", name);
-    return;
-  }
-  /* In a register, or MIR would put small functions in line: marks and frames are by function. */
-  MIR_op_t callee = R(e, mir_temp(e, LT_I64));
-  ins2(e, MIR_MOV, callee, unit ? MIR_new_ref_op(e->ctx, unit->item) : MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn->address));
-  if (fn->kind == LOOP_KERNEL) {
-    call_kernel(e, id, at, n, callee);
-    return;
-  }
-  MIR_var_t *vars = mem_alloc(e->alloc, sizeof *vars * (fn->params.count + 1));
-  if (!vars) {
-    e->failed = true;
-    return;
-  }
-  char proto[40];
-  MIR_type_t result = MIR_T_U32;
-  vars[0] = (MIR_var_t){.type = MIR_T_P, .name = "ctx"};
-  for (u32 i = 0; i < fn->params.count; i++)
-    vars[i + 1] = (MIR_var_t){.type = argument_type(loop_type_of(fn, fn->params.data[i])), .name = "a"};
-  snprintf(proto, sizeof proto, "call_%llu_%u_%u", (unsigned long long)e->group->serial, (u32)(e->unit - e->group->units), at);
-  MIR_item_t item = MIR_new_proto_arr(e->ctx, proto, 1, &result, fn->params.count + 1, vars);
-  mem_free(e->alloc, vars, sizeof *vars * (fn->params.count + 1));
-  call_native(e, id, at, n, fn, MIR_new_ref_op(e->ctx, item), callee);
 }
 
 void mir_statement(Emitter *e, u32 at) {
@@ -614,7 +541,7 @@ void mir_statement(Emitter *e, u32 at) {
       else mir_close_head(e, at);
       return;
     case LOOP_FORM_CHECK: put_check(e, id, at); return;
-    case LOOP_FORM_CALL: put_call(e, id, at); return;
+    case LOOP_FORM_CALL: mir_put_call(e, id, at); return;
     case LOOP_FORM_EXIT:
       if (n->op == LOOP_POLL) {
         put_poll(e, id, at);
@@ -655,25 +582,33 @@ static void begin_function(Emitter *e, const char *name) {
     e->hi = MIR_reg(e->ctx, "hi", e->item->u.func);
     return;
   }
-  u32 count = e->fn->params.count;
-  MIR_var_t *vars = mem_alloc(e->alloc, sizeof *vars * (count + 1));
+  u32 count = e->fn->params.count, first = e->unit->inner ? 3 : 1;
+  MIR_var_t *vars = mem_alloc(e->alloc, sizeof *vars * (count + first));
   char *names = mem_alloc(e->alloc, 16 * (size_t)(count + 1));
   if (!vars || !names) count = 0, e->failed = true;
-  MIR_var_t only = {.type = MIR_T_P, .name = "ctx"};
-  if (vars) vars[0] = only;
+  MIR_var_t always[3] = {{.type = MIR_T_P, .name = "ctx"}, {.type = MIR_T_I64, .name = "left"}, {.type = MIR_T_I64, .name = "depth"}};
+  if (vars) memcpy(vars, always, sizeof *vars * first);
   for (u32 i = 0; i < count; i++) {
     u32 id = e->fn->params.data[i];
     snprintf(names + 16 * i, 16, "v%u", id);
-    vars[i + 1] = (MIR_var_t){.type = argument_type(et(e, id)), .name = names + 16 * i};
+    vars[i + first] = (MIR_var_t){.type = mir_argument_type(et(e, id)), .name = names + 16 * i};
   }
-  e->item = MIR_new_func_arr(e->ctx, name, 1, &result, count + 1, vars ? vars : &only);
-  e->native_ctx = MIR_reg(e->ctx, "ctx", e->item->u.func);
+  MIR_type_t types[2];
+  u32 results = e->unit->inner ? mir_inner_types(e->fn, types) : 1;
+  e->item = MIR_new_func_arr(e->ctx, name, results, e->unit->inner ? types : &result, count + first, vars ? vars : always);
+  MIR_func_t func = e->item->u.func;
+  e->native_ctx = MIR_reg(e->ctx, "ctx", func);
+  if (e->unit->inner) {
+    e->left = MIR_reg(e->ctx, "left", func);
+    e->depth = MIR_reg(e->ctx, "depth", func);
+    if (results == 2) e->result = new_reg(e, (LoopType)e->fn->results.data[0], "result", 0);
+  }
   for (u32 i = 0; i < count; i++) {
     u32 id = e->fn->params.data[i];
-    e->regs[id] = MIR_reg(e->ctx, names + 16 * i, e->item->u.func);
+    e->regs[id] = MIR_reg(e->ctx, names + 16 * i, func);
   }
   mem_free(e->alloc, names, 16 * (size_t)(e->fn->params.count + 1));
-  mem_free(e->alloc, vars, sizeof *vars * (e->fn->params.count + 1));
+  mem_free(e->alloc, vars, sizeof *vars * (e->fn->params.count + first));
 }
 
 static bool holds(const LoopFn *fn, LoopOp op) {
@@ -684,8 +619,12 @@ static bool holds(const LoopFn *fn, LoopOp op) {
 
 static void put_exit(Emitter *e) {
   put_label(e, e->exit);
-  if (e->left) ins2(e, MIR_MOV, ctx_word(e, CTX_BUDGET), R(e, e->left));
+  if (e->left && !e->depth) ins2(e, MIR_MOV, mir_ctx_word(e, CTX_BUDGET), R(e, e->left));
   if (e->marks) mir_mark(e, MARK_END, (u32)(e->unit - e->group->units));
+  if (e->depth) {
+    put(e, e->result ? MIR_new_ret_insn(e->ctx, 2, R(e, e->left), R(e, e->result)) : MIR_new_ret_insn(e->ctx, 1, R(e, e->left)));
+    return;
+  }
   MIR_op_t result = e->fn->kind == LOOP_KERNEL ? (e->key ? R(e, e->key) : I(e, -1)) : R(e, e->code);
   put(e, MIR_new_ret_insn(e->ctx, 1, result));
 }
@@ -711,12 +650,22 @@ static void put_body(Emitter *e) {
       ins2(e, MIR_MOV, R(e, e->key), I(e, -1));
     }
     ins3(e, MIR_BGE, L(e, e->exit), R(e, e->lo), R(e, e->hi));
+  } else if (e->depth) {
+    MIR_label_t fits = new_label(e);
+    if (e->result) { /* a value on all ways */
+      LoopType t = (LoopType)fn->results.data[0];
+      ins2(e, move_code(t), R(e, e->result), immediate(e, t, 0));
+    }
+    ins3(e, MIR_BGE, L(e, fits), R(e, e->depth), I(e, 0));
+    ins2(e, MIR_MOV, R(e, e->left), I(e, 0)); /* the first poll asks the VM */
+    put_label(e, fits);
+    if (en(e, fn->body.data[fn->body.count - 1])->op != LOOP_RETURN) ins3(e, MIR_BEQ, L(e, e->exit), R(e, e->native_ctx), I(e, 0));
   } else {
     e->code = new_reg(e, LT_I64, "code", 0);
     ins2(e, MIR_MOV, R(e, e->code), I(e, 0));
     if (holds(fn, LOOP_POLL) || holds(fn, LOOP_CALL)) {
       e->left = new_reg(e, LT_I64, "left", 0);
-      ins2(e, MIR_MOV, R(e, e->left), ctx_word(e, CTX_BUDGET));
+      ins2(e, MIR_MOV, R(e, e->left), mir_ctx_word(e, CTX_BUDGET));
     }
     if (holds(fn, LOOP_POLL) && !e->group->plain) ins2(e, MIR_MOV, M(e, MIR_T_I64, mir_frame(e), FRAME_CTX), R(e, e->native_ctx));
     ins3(e, MIR_BEQ, L(e, e->exit), R(e, e->native_ctx), I(e, 0)); /* the exit is always reached: the end mark stays */
@@ -748,7 +697,7 @@ WeftStatus mir_function(MirGroup *g, u32 number) {
   MirUnit *unit = &g->units[number];
   Emitter e = {.group = g, .unit = unit, .fn = unit->fn, .alloc = g->alloc, .ctx = g->ctx};
   char name[40];
-  snprintf(name, sizeof name, "fn_%llu_%u", (unsigned long long)g->serial, number);
+  snprintf(name, sizeof name, unit->inner ? "in_%llu_%u" : "fn_%llu_%u", (unsigned long long)g->serial, number);
   if (lives_init(&e.lives, e.fn) != WEFT_OK) return WEFT_ERROR;
   e.regs = mem_alloc_zero(e.alloc, sizeof *e.regs * e.fn->nodes.count);
   if (e.regs) {
@@ -757,8 +706,10 @@ WeftStatus mir_function(MirGroup *g, u32 number) {
     set_frame_size(&e);
     free_labels(&e);
     MIR_finish_func(e.ctx);
-    unit->item = e.item;
+    if (unit->inner) unit->inner = e.item;
+    else unit->item = e.item;
     unit->marks = e.marks;
+    if (unit->inner && !e.failed) mir_outer(g, number);
   }
   if (e.missing && g->why) buf_printf(g->why, "%s: %s %s", name_text(&e.fn->module->names, e.fn->name), e.missing, e.missing_name);
   bool ok = e.regs && !e.failed;

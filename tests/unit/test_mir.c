@@ -421,6 +421,8 @@ static void refusals(void **state) {
 static void refused_memory(void **state) {
   (void)state;
   bool done = false;
+  static const char calls[] = "native r (n: i64, x: f32) -> (f32) { poll #1 %c = lt n 2 %v = if %c -> (f32) { yield x } else { %m = sub n 1 %a = call r (%m, x) #1 yield %a } return %v } "
+                              "native o (n: i64) -> (f32) { %r = call r (n, 2.5:f32) #1 return %r }";
   for (u64 n = 0; !done; n++) {
     TestMemory f = test_memory(-1);
     LoopModule m;
@@ -428,6 +430,7 @@ static void refused_memory(void **state) {
     assert_int_equal(loop_module_init(&m, &f.base), WEFT_OK);
     assert_int_equal(loops_parse(&m, loops_golden[1], strlen(loops_golden[1]), NULL), WEFT_OK);
     assert_int_equal(loops_parse(&m, loops_golden[3], strlen(loops_golden[3]), NULL), WEFT_OK);
+    assert_int_equal(loops_parse(&m, calls, strlen(calls), NULL), WEFT_OK);
     MirPool *pool = mir_pool_new(&f.base);
     f.left = (i64)n;
     done = mir_compile(pool, (const LoopFn *const *)m.fns.data, m.fns.count, &code, NULL) == WEFT_OK;
