@@ -662,6 +662,13 @@ static Outcome anchor_sizes(Recorder *r, DimVec *sizes) {
   return o;
 }
 
+/* Do the trips change an array? What is checked in the condition leaves as the last one left it, then. */
+static bool changes_arrays(const Recorder *r, const RecLoop *l) {
+  for (u32 i = 0; i < l->types.count; i++)
+    if (type_of(r->g, l->types.data[i])->rank) return true;
+  return false;
+}
+
 /* Has a register that the loop carries another value than before? */
 static bool changes_carried(Recorder *r, const RecLoop *l, const RecState *before) {
   bool changed = false;
@@ -728,6 +735,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
     Scope s = {.depth = rec_depth(r), .end = e->head, .cond_exit = e->end};
     RecLoop *outer = r->loop;
     r->loop = l;
+    r->updated |= changes_arrays(r, l); /* by the trips before this one */
     if (!rec_save(r, &before)) o = OUT_FAIL;
     if (o == OUT_GO) o = rec_run(r, &s);
     r->loop = outer;
