@@ -199,6 +199,15 @@ static u32 modulo(Kern *k, u32 aff, Dim n, LoopOp op) {
   return kern_task_var(k, kern_op(k, op, LT_I64, kern_index(k, aff), kern_dim(k, n), 0));
 }
 
+/* What a roll adds to an index, some multiple of the size apart: a number or a size that is known only at run time. */
+static bool places_back(Kern *k, const GraphArg *a, Dim *by) {
+  i64 shift;
+  if (a->kind == ARG_attr && a->attr->kind == ATTR_dim) return *by = size_sub(k->sizes, 0, a->attr->dim), *by != DIM_NONE;
+  if (a->kind == ARG_hole || !arg_int(a, 0, &shift) || shift == INT64_MIN) return false;
+  *by = size_const(k->sizes, -shift);
+  return true;
+}
+
 /* (aff + by) mod n for an aff within 0 … n-1, without a division: vector code has none. */
 static u32 turned(Kern *k, u32 aff, Dim by, Dim n) {
   u32 size = kern_dim(k, n), places = kern_dim(k, size_mod(k->sizes, by, size_max(k->sizes, n, size_const(k->sizes, 1))));
@@ -284,12 +293,12 @@ static bool map_view(Kern *k, NodeId n, ValueId *v, u32 *ix) {
       return true;
     }
     case OP_roll: {
-      i64 shift, axis;
+      i64 axis;
+      Dim back;
       u32 own = 0;
       RuleError err;
       bool flat = args[2].kind == ARG_hole || (args[2].kind == ARG_attr && args[2].attr->kind == ATTR_nil);
-      if (!arg_int(&args[1], 0, &shift) || args[1].kind == ARG_hole) break;
-      Dim back = size_const(k->sizes, shift == INT64_MIN ? 0 : -shift);
+      if (!places_back(k, &args[1], &back)) break;
       if (flat) {
         *ix = kern_renumbered(k, &xt, turned(k, element_number(k, &rt, *ix), back, dims_total(k->c, &xt)));
         return true;
