@@ -203,6 +203,7 @@ int main(int argc, char **argv) {
   WeftVM *vm = weft_new(&o);
   if (!vm) {
     if (o.backend) return wrong_usage("WEFT_BACKEND is unknown, or out of memory", o.backend);
+    if (o.force && *o.force) return wrong_usage("WEFT_FORCE is unknown, or out of memory", o.force);
     fputs("weft: out of memory\n", stderr);
     return EXIT_ERROR;
   }

@@ -196,13 +196,17 @@ WeftStatus eager_random_bernoulli(Vm *vm, Value *args, Value *out) {
 }
 
 /* 0 … n-1 in random order: Fisher–Yates, element i of the key for step i. */
-static void shuffled(Key k, i64 *index, i64 n) {
+static WeftStatus shuffled(Vm *vm, Key k, i64 *index, i64 n) {
+  enum { PART = 1 << 20 }; /* elements between two polls: they are slow */
+  TRY(kernel_poll(vm, n % PART));
   for (i64 i = 0; i < n; i++) index[i] = i;
   for (i64 i = n - 1; i > 0; i--) {
+    if (i % PART == 0) TRY(kernel_poll(vm, PART));
     i64 j = below(bits64(k, (u64)i), (u64)i + 1), t = index[i];
     index[i] = index[j];
     index[j] = t;
   }
+  return WEFT_OK;
 }
 
 WeftStatus eager_random_permutation(Vm *vm, Value *args, Value *out) {
@@ -218,7 +222,10 @@ WeftStatus eager_random_permutation(Vm *vm, Value *args, Value *out) {
   }
   Value order;
   TRY(array_new(vm, DT_i64, 1, &n, &order));
-  shuffled(k, order.array->data, n);
+  if (shuffled(vm, k, order.array->data, n) != WEFT_OK) {
+    value_drop(vm, order);
+    return WEFT_ERROR;
+  }
   if (number) {
     *out = order;
     return WEFT_OK;
@@ -246,8 +253,8 @@ WeftStatus eager_random_choice(Vm *vm, Value *args, Value *out) {
   TRY(array_new(vm, DT_i64, 1, &count, &index));
   if (replace)
     for (i64 i = 0; i < want; i++) ((i64 *)index.array->data)[i] = below(bits64(k, (u64)i), (u64)n);
-  else shuffled(k, index.array->data, n);
-  WeftStatus status = take_positions(vm, args[1], 0, index.array->data, want, &flat);
+  WeftStatus status = replace ? kernel_poll(vm, want) : shuffled(vm, k, index.array->data, n);
+  if (status == WEFT_OK) status = take_positions(vm, args[1], 0, index.array->data, want, &flat);
   value_drop(vm, index);
   if (status != WEFT_OK) return status;
   i64 strides[ARRAY_MAX_RANK];
