@@ -80,7 +80,7 @@ NSplit *native_split_new(Native *n, u32 rank, const i64 *dims) {
   }
   s->rank = rank;
   s->count = (u32)count;
-  memcpy(s->dims, dims, sizeof *dims * rank);
+  if (rank) memcpy(s->dims, dims, sizeof *dims * rank);
   return s;
 }
 

@@ -385,7 +385,7 @@ bool native_small_update(Native *n, NodeId node) {
   const NSplit *v = x ? native_split(n, node_operand(g, node, graph_node_at(g, node)->operand_count - 1)) : NULL;
   NSplit *s = v ? native_split_new(n, x->rank, x->dims) : NULL;
   if (!s) return false;
-  memcpy(s->ir, x->ir, sizeof *s->ir * x->count);
+  if (x->count) memcpy(s->ir, x->ir, sizeof *s->ir * x->count);
   Places p;
   bool ok = places(n, node, x, &p);
   NSplit *region = ok ? shape_of(n, p.numbers) : NULL;
