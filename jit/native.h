@@ -95,8 +95,12 @@ bool native_outside(Native *n, ValueId v); /* defined around the construct */
 /* Computes a number of the present block ahead of its place, if it can be. */
 bool native_force(Native *n, ValueId v);
 
+/* native_exits.c. The number by which the function leaves for a graph exit, and what it passes. 0: that cannot be done here. */
+u32 native_exit(Native *n, u32 graph_exit, u32 **values, u32 *count);
+/* Can the exit be taken here: are its arrays as they are now, its numbers known? Without adding anything. */
+bool native_exit_ready(Native *n, u32 graph_exit);
+
 /* What native_recur.c needs of native.c. */
-u32 native_exit(Native *n, u32 graph_exit, u32 **values, u32 *count); /* number of the function's; 0 */
 bool native_body(Native *n, BlockId b); /* its nodes; control reaches the terminator, which is a yield */
 void native_release(Native *n);
 
