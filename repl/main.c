@@ -1,4 +1,5 @@
 /* main.c — the program `weft`: command line, script files, standard input; repl.c is the interactive part. */
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,8 @@
 
 enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
+#define LOG_WORDS "ast,bytecode,copies,graph,guards,loops,breaks,recompiles"
+
 static const char usage[] =
     "usage: weft [options] [FILE [args]]\n"
     "  without FILE: the REPL\n"
@@ -29,7 +32,7 @@ static const char usage[] =
     "  --deadline SECONDS    stop after that time\n"
     "  --version             what this is, and its version\n"
     "  --help                this text\n"
-    "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  WEFT_PACE=0  WEFT_THREADS=N  WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n"
+    "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  WEFT_PACE=0  WEFT_THREADS=N  WEFT_LOG=" LOG_WORDS "\n"
     "  WEFT_LOG_FILE=PATH  WEFT_TRACE_FILE=PATH  as --log-file and --trace-file\n";
 
 static WeftVM *running; /* what Ctrl-C stops */
@@ -135,6 +138,35 @@ static void keep_freed_memory(void) {
 #endif
 }
 
+/* A whole number in the environment; false when it is none, or out of 0..most. Not there, or empty: as it was. */
+static bool whole_setting(const char *name, int64_t most, int64_t *value) {
+  const char *text = getenv(name);
+  if (!text || !*text) return true;
+  char *end;
+  errno = 0;
+  long long n = strtoll(text, &end, 10);
+  if (*end || errno || n < 0 || n > most || *text == ' ' || *text == '+') return false;
+  *value = n;
+  return true;
+}
+
+/* The first of the words between commas that WEFT_LOG does not know, or NULL. */
+static const char *unknown_word(const char *words) {
+  while (words && *words) {
+    size_t len = strcspn(words, ",");
+    bool known = len == 0;
+    for (const char *w = LOG_WORDS; !known;) {
+      size_t n = strcspn(w, ",");
+      known = n == len && strncmp(w, words, n) == 0;
+      if (!w[n]) break;
+      w += n + 1;
+    }
+    if (!known) return words;
+    words += len + (words[len] == ',');
+  }
+  return NULL;
+}
+
 int main(int argc, char **argv) {
   WeftOptions o = WEFT_OPTIONS_INIT;
   keep_freed_memory();
@@ -148,10 +180,13 @@ int main(int argc, char **argv) {
   o.cuda_driver = getenv("WEFT_CUDA_DRIVER");
   o.force = getenv("WEFT_FORCE");
   if (o.cuda_driver && !*o.cuda_driver) o.cuda_driver = NULL;
-  const char *hot = getenv("WEFT_HOT");
-  if (hot && *hot >= '0' && *hot <= '9') o.hot = atoi(hot);
-  const char *threads = getenv("WEFT_THREADS");
-  if (threads && *threads >= '0' && *threads <= '9') o.threads = (uint32_t)strtoul(threads, NULL, 10);
+  int64_t hot = o.hot, threads = o.threads;
+  if (!whole_setting("WEFT_HOT", INT32_MAX, &hot)) return wrong_usage("WEFT_HOT must be a whole number from 0", getenv("WEFT_HOT"));
+  if (!whole_setting("WEFT_THREADS", 1024, &threads)) return wrong_usage("WEFT_THREADS must be a whole number from 0 (all processors) to 1024", getenv("WEFT_THREADS"));
+  o.hot = (int)hot;
+  o.threads = (uint32_t)threads;
+  const char *unknown = unknown_word(getenv("WEFT_LOG"));
+  if (unknown) return wrong_usage("WEFT_LOG is unknown (" LOG_WORDS ")", unknown);
   const char *code = NULL, *file = NULL, *log_file = getenv("WEFT_LOG_FILE"), *trace_file = getenv("WEFT_TRACE_FILE");
   bool explain = false, profile = false;
   int i = 1;
@@ -244,5 +279,7 @@ int main(int argc, char **argv) {
   running = NULL;
   if (!write_log(vm, "json", log_file) || !write_log(vm, "chrome", trace_file)) result = result ? result : EXIT_ERROR;
   weft_free(vm);
-  return fflush(stdout) == 0 ? result : EXIT_ERROR;
+  if (fflush(stdout) == 0 && !ferror(stdout)) return result;
+  fprintf(stderr, "weft: cannot write to standard output: %s\n", strerror(errno));
+  return EXIT_ERROR;
 }

@@ -193,6 +193,11 @@ expect profile 0 'of roof +kernel.*f#1 k1 \(line 1, [0-9]+ operations\).*spans: 
 expect profile-spans 0 '"traceEvents": .*"name": "f#1", "cat": "run", "ph": "X"' cat profiled.trace.json
 expect profile-needs-a-file 2 'profile needs a file' "$W" --profile
 expect log-file-unwritable 1 'cannot write "/nowhere/x.json"' "$W" --log-file /nowhere/x.json two.weft
+expect hot-no-number 2 'WEFT_HOT must be a whole number' env WEFT_HOT=soon "$W" -e 1
+expect hot-negative 2 'WEFT_HOT must be' env WEFT_HOT=-1 "$W" -e 1
+expect threads-negative 2 'WEFT_THREADS must be' env WEFT_THREADS=-3 "$W" -e 1
+expect log-unknown 2 'WEFT_LOG is unknown .*: bogus' env WEFT_LOG=graph,bogus "$W" -e 1
+expect output-refused 1 'cannot write to standard output' sh -c '"$0" -e "print(1)" >/dev/full' "$W"
 WEFT_LOG=recompiles repl repl-redefined 'a function it relied on was replaced: k.*recompiles.*1' 'fn k(x) = x + 1' 'fn f(x) = sum(k(x) * 2)' 'for i in 0..60 { f(arange(4.0)) }' 'fn k(x) = x + 10' \
   'for i in 0..60 { f(arange(4.0)) }' '("recompiles", trace.stats(f).recompiles)'
 WEFT_HOT=0 repl repl-ptx '\.visible \.entry.*fma\.rn\.f64|\.visible \.entry.*mul\.rn\.f64.*st\.global\.f64' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':ptx f'
