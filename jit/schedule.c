@@ -199,7 +199,7 @@ static bool build_kernels(Block *b, bool *again) {
       } else if (!compile_stopped(c) && k.bad && !node_is_eager(c, k.bad)) {
         c->eager.data[k.bad] = 1;
         *again = true;
-      } else {
+      } else if (!compile_stopped(c)) { /* memory that was refused, or time used up, is no reason of this kind */
         compile_unsupported(c, "%s", k.why ? k.why : "a loop nest");
       }
       kernel_free(c, &k);
