@@ -42,16 +42,20 @@ static void raises(WeftVM *vm, const char *program, const char *kind, const char
   if (strcmp(weft_error_kind(vm), kind) != 0 || !strstr(weft_error_message(vm), part)) fail_msg("%s", weft_error_text(vm));
 }
 
+/* What is counted here goes by counts alone, not by the clock. */
+static WeftVM *by_counts(WeftVM *vm) {
+  Tracer *t = vm ? tracer_of(weft_vm_of(vm)) : NULL;
+  if (t) tracer_ignore_clock(t);
+  return vm;
+}
+
 static WeftVM *with(const WeftBackend *b, const char *name, int hot) {
   WeftOptions o = WEFT_OPTIONS_INIT;
   o.backends = b;
   o.backend_count = 1;
   o.backend = name;
   o.hot = hot;
-  WeftVM *vm = weft_new(&o);
-  Tracer *t = vm ? tracer_of(weft_vm_of(vm)) : NULL;
-  if (t) tracer_ignore_clock(t); /* what is counted here goes by counts alone */
-  return vm;
+  return by_counts(weft_new(&o));
 }
 
 /* ---- a backend that looks on -------------------------------------------------------------------------- */
@@ -451,7 +455,7 @@ static WeftVM *with_device(const WeftDevice *d, const char *device, const char *
   o.device = device;
   o.backend = backend;
   o.hot = hot;
-  return weft_new(&o);
+  return by_counts(weft_new(&o));
 }
 
 static const char *const tiers[] = {"eager", "interp", "loops", "mir", "verify"};

@@ -70,7 +70,8 @@ static void note_frame(LoopCtx *ctx, u64 tag, u32 exit, const u64 *values, u32 c
   f->frame[f->count].tag = tag;
   f->frame[f->count].exit = exit;
   f->frame[f->count].count = count;
-  memcpy(f->frame[f->count++].values, values, sizeof *values * count);
+  if (count) memcpy(f->frame[f->count].values, values, sizeof *values * count);
+  f->count++;
 }
 
 static u32 note_poll(LoopCtx *ctx) {
