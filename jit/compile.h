@@ -132,6 +132,7 @@ bool element_op_lowers(Compiler *c, u32 op, u32 compute); /* on operands of that
 u32 element_wrap_index(LoopFn *fn, u32 index, u32 n);
 /* A check of the graph on one element of each operand; number: key or exit. False: there is no such check. */
 bool element_check(LoopFn *fn, CheckKind kind, LoopType type, u32 dtype, u32 a, u32 b, u32 number, u32 count, const u32 *values);
+LoopReduce element_reduce(u32 op, LoopType t); /* how the reduction combines elements of the type; sums and counts add */
 u32 element_flops(const Graph *g, NodeId n);
 
 /* ---- partition.c ------------------------------------------------------------------------------------ */

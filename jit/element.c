@@ -378,6 +378,17 @@ u32 element_wrap_index(LoopFn *fn, u32 index, u32 n) {
   return pick(fn, negative, binary(fn, LOOP_ADD, index, n), index);
 }
 
+LoopReduce element_reduce(u32 op, LoopType t) {
+  switch (op) {
+    case OP_prod: return LOOP_REDUCE_MUL;
+    case OP_min: return t == LT_I1 ? LOOP_REDUCE_AND : LOOP_REDUCE_MIN;
+    case OP_max: return t == LT_I1 ? LOOP_REDUCE_OR : LOOP_REDUCE_MAX;
+    case OP_all: return LOOP_REDUCE_AND;
+    case OP_any: return LOOP_REDUCE_OR;
+    default: return LOOP_REDUCE_ADD;
+  }
+}
+
 bool element_check(LoopFn *fn, CheckKind kind, LoopType type, u32 dtype, u32 a, u32 b, u32 num, u32 count, const u32 *values) {
   u32 holds;
   switch (kind) {

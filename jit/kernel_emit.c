@@ -65,17 +65,6 @@ static u32 index_ir(Kern *k, u32 aff) {
 
 static void emit_scope(Kern *k, u32 scope);
 
-static LoopReduce reduce_of(u32 op, LoopType t) {
-  switch (op) {
-    case OP_prod: return LOOP_REDUCE_MUL;
-    case OP_min: return t == LT_I1 ? LOOP_REDUCE_AND : LOOP_REDUCE_MIN;
-    case OP_max: return t == LT_I1 ? LOOP_REDUCE_OR : LOOP_REDUCE_MAX;
-    case OP_all: return LOOP_REDUCE_AND;
-    case OP_any: return LOOP_REDUCE_OR;
-    default: return LOOP_REDUCE_ADD;
-  }
-}
-
 static void note_by_row(Kern *k, NodeId n) {
   if (value_info(k->c, node_result(k->g, n, 0))->where == AT_USE && !vec_push(k->c->alloc, &k->out->by_row, n)) k->failed = true;
 }
@@ -93,7 +82,7 @@ static u32 emit_reduce(Kern *k, u32 id) {
   (void)arg_axes(&args[op_param(op, "axis")], rank, &mask);
   for (u32 i = 0; i < t.inner_count; i++) trips[i] = dim_ir(k, k->scopes.data[t.inner + i].trips);
   LoopOrder order = mask >> (rank - 1) & 1 ? LOOP_ORDER_LANES : LOOP_ORDER_ROWS;
-  u32 head = loop_begin_reduce(fn, reduce_of(op, (LoopType)t.type), (LoopType)t.type, order, t.inner_count, trips);
+  u32 head = loop_begin_reduce(fn, element_reduce(op, (LoopType)t.type), (LoopType)t.type, order, t.inner_count, trips);
   if (!head) return 0;
   for (u32 i = 0; i < t.inner_count; i++) k->vars.data[k->scopes.data[t.inner + i].var].ir = loop_index_of(head, i);
   for (u32 i = 0; i < t.inner_count; i++) emit_scope(k, t.inner + i);

@@ -214,17 +214,6 @@ bool native_small_check(Native *n, NodeId node, u32 number, u32 count, const u32
 
 /* ---- reductions ------------------------------------------------------------------------------------------------ */
 
-static LoopReduce reduce_of(u32 op, LoopType t) {
-  switch (op) {
-    case OP_prod: return LOOP_REDUCE_MUL;
-    case OP_min: return t == LT_I1 ? LOOP_REDUCE_AND : LOOP_REDUCE_MIN;
-    case OP_max: return t == LT_I1 ? LOOP_REDUCE_OR : LOOP_REDUCE_MAX;
-    case OP_all: return LOOP_REDUCE_AND;
-    case OP_any: return LOOP_REDUCE_OR;
-    default: return LOOP_REDUCE_ADD;
-  }
-}
-
 /* Elements in the order of their numbers: lanes, or rows in blocks of 64. The start of a lane is an exact identity: left out. */
 static u32 fold(Native *n, LoopReduce op, LoopType t, bool lanes, u32 *e, u32 count) {
   LoopOp with = loop_reduce_op(op);
@@ -285,7 +274,7 @@ static bool reduction(Native *n, NodeId node) {
       if (kept == r) e[count++] = x->ir[i];
     }
     if (!mask) s->ir[r] = extremes ? loop_const_i(n->fn, LT_I64, 0) : e[0];
-    else s->ir[r] = extremes ? extreme(n, op, acc, e, count) : fold(n, reduce_of(op, acc), acc, lanes, e, count);
+    else s->ir[r] = extremes ? extreme(n, op, acc, e, count) : fold(n, element_reduce(op, acc), acc, lanes, e, count);
     if (n->why) return false;
   }
   return native_split_set(n, v, s);

@@ -13,6 +13,7 @@
 #include "api/api.h"
 #include "tracer/graph.h"
 #include "tracer/tracer.h"
+#include "tests/unit/programs.h"
 
 /* ---- JSON: a reader that says whether a text is well formed ---------------------------------------------------- */
 
@@ -111,15 +112,6 @@ static WeftVM *run(bool runs) {
   weft_keep_log(vm, runs);
   assert_int_equal(weft_eval(vm, program, "a \"quoted\" \\ name\n", NULL), WEFT_OK);
   return vm;
-}
-
-static double stat(WeftVM *vm, const char *name) {
-  double value;
-  const char *at;
-  for (unsigned i = 0; (at = weft_stat_at(vm, i, &value)); i++)
-    if (strcmp(at, name) == 0) return value;
-  fail_msg("no counter %s", name);
-  return 0;
 }
 
 static void A28_the_log_as_json(void **state) {

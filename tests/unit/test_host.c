@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "api/weft.h"
+#include "tests/unit/programs.h"
 
 static char printed[4096];
 static void keep_output(void *context, const char *text, size_t n) {
@@ -28,22 +29,6 @@ static WeftVM *vm_with(const char *backend) {
   WeftVM *vm = weft_new(&o);
   assert_non_null(vm);
   return vm;
-}
-
-static void gives(WeftVM *vm, const char *program, const char *want) {
-  WeftValue *v = NULL;
-  if (weft_eval(vm, program, "test", &v) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
-  assert_string_equal(weft_show(vm, v), want);
-  weft_release(vm, v);
-}
-
-static double stat(WeftVM *vm, const char *name) {
-  double value;
-  const char *at;
-  for (unsigned i = 0; (at = weft_stat_at(vm, i, &value)); i++)
-    if (strcmp(at, name) == 0) return value;
-  fail_msg("no counter %s", name);
-  return 0;
 }
 
 /* ---- a counter ---------------------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "api/weft.h"
+#include "tests/unit/programs.h"
 
 static const char *const backends[] = {"eager", "interp", "loops", "mir", "verify"};
 enum { BACKENDS = 5 };
@@ -194,22 +195,6 @@ static void object(WeftVM *vm, const WeftHandleType *type, Counter *c, const cha
   assert_int_equal(weft_handle(vm, type, c, NULL, &v), WEFT_OK);
   assert_int_equal(weft_set_global(vm, name, v), WEFT_OK);
   weft_release(vm, v);
-}
-
-static void gives(WeftVM *vm, const char *program, const char *want) {
-  WeftValue *v = NULL;
-  if (weft_eval(vm, program, "test", &v) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
-  assert_string_equal(weft_show(vm, v), want);
-  weft_release(vm, v);
-}
-
-static double stat(WeftVM *vm, const char *name) {
-  double value;
-  const char *at;
-  for (unsigned i = 0; (at = weft_stat_at(vm, i, &value)); i++)
-    if (strcmp(at, name) == 0) return value;
-  fail_msg("no counter %s", name);
-  return 0;
 }
 
 static void B9_a_counter_called_in_a_hot_loop_stays_compiled(void **state) {

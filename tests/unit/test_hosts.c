@@ -12,6 +12,7 @@
 #include "api/inner.h"
 #include "api/weft.h"
 #include "tracer/tracer.h"
+#include "tests/unit/programs.h"
 
 /* ---- helpers ---------------------------------------------------------------------------------------- */
 
@@ -26,14 +27,6 @@ static double counter(WeftVM *vm, const char *name) {
 
 static void run(WeftVM *vm, const char *program) {
   if (weft_eval(vm, program, "test", NULL) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
-}
-
-/* A program and what its value shows as. */
-static void gives(WeftVM *vm, const char *program, const char *want) {
-  WeftValue *v = NULL;
-  if (weft_eval(vm, program, "test", &v) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
-  assert_string_equal(weft_show(vm, v), want);
-  weft_release(vm, v);
 }
 
 /* A program that raises: kind and part of the message. */

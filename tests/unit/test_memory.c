@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "api/weft.h"
+#include "tests/unit/programs.h"
 
 #ifdef __SANITIZE_ADDRESS__
 enum { KEEPS = 0 }; /* use after free is to be seen */
@@ -51,15 +52,6 @@ static WeftVM *make(Heap *h, uint64_t memory, uint64_t keep) {
 
 static void run(WeftVM *vm, const char *text) {
   if (weft_eval(vm, text, "test", NULL) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
-}
-
-static double stat(WeftVM *vm, const char *name) {
-  double value;
-  for (unsigned i = 0;; i++) {
-    const char *n = weft_stat_at(vm, i, &value);
-    if (!n) fail_msg("no counter %s", name);
-    else if (strcmp(n, name) == 0) return value;
-  }
 }
 
 static void E6_freed_storage_is_used_again(void **state) {

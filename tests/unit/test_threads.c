@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "api/weft.h"
+#include "tests/unit/programs.h"
 
 static const char *backend; /* NULL: the best */
 
@@ -28,15 +29,6 @@ static WeftVM *make(uint32_t threads, const char *force, uint64_t fuel, double d
   WeftVM *vm = weft_new(&o);
   assert_non_null(vm);
   return vm;
-}
-
-static double stat(WeftVM *vm, const char *name) {
-  double value;
-  for (unsigned i = 0;; i++) {
-    const char *n = weft_stat_at(vm, i, &value);
-    if (!n) fail_msg("no counter %s", name);
-    else if (strcmp(n, name) == 0) return value;
-  }
 }
 
 /* What a program gives, or its error: to be freed. *shared: loops that threads shared. */
