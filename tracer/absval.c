@@ -186,7 +186,7 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
         if (!MECHANISM(r->vm, items_are_lazy) && !(item = av_force(r, item))) return 0;
         r->items.data[first + i] = item;
       }
-      return av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = l->count, .source = s});
+      return av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = l->count, .source = s, .konst = v});
     }
     case V_RECORD: {
       Record *rec = v.record;

@@ -64,6 +64,7 @@ static bool worth_memory(const Graph *g, NodeId n) {
     if (op_info(x->op)->family == FAM_elementwise && t->rank == r->rank && memcmp(t->dims, r->dims, sizeof *t->dims * t->rank) == 0) return true;
   }
   u32 family = op_info(x->op)->family;
+  if (x->op == OP_stack) return true; /* the items of a list */
   return arrays && family != FAM_elementwise && family != FAM_view && family != FAM_make && family != FAM_index;
 }
 

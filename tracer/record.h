@@ -379,6 +379,7 @@ Outcome rec_rows_of(Recorder *r, Av list, const RowKind *want, Av *out);
 /* The list that `loc` held at the head of loop l is another one now: l is lifted again with rows there. False: no rows. */
 bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now);
 bool rec_merge_rows(Recorder *r, Av base, Av a, Av b); /* two arms made two lists of base */
+bool rec_rows_suit(const Recorder *r, Av list);
 Outcome rec_rows_here(Recorder *r, Av list, Av *out);  /* for a computed position; stuck when its loop is to be lifted again */
 Outcome rec_make_rows(Recorder *r, RecLoop *l);         /* those that it was found to need, before it */
 Outcome rec_rows_walk(Recorder *r, Av seq, Av *out);

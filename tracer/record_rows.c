@@ -52,13 +52,20 @@ static bool kind_of_items(Recorder *r, Av list, RowKind *kind) {
 
 static bool same_kind(RowKind a, RowKind b) { return a.dtype == b.dtype && a.weak == b.weak; }
 
+/* What is known of a value so far, which is not looked into for this. */
+static Av as_known(const Recorder *r, Av a) {
+  const AbsVal *v = av_at(r, a);
+  Av known = v->kind == AV_LAZY && v->source < r->source_av.count ? r->source_av.data[v->source] : 0;
+  return known ? known : a;
+}
+
 /* The place of an enclosing loop that holds `list` now. */
 static RecLoc *loc_of(Recorder *r, Av list, RecLoop **loop) {
   for (RecLoop *l = r->loop; l; l = l->outer)
     for (u32 i = 0; i < l->locs.count; i++) {
       RecLoc *loc = &l->locs.data[i];
       Av now = loc->cell ? r->cells.data[loc->index].value : r->frames.data[l->depth].regs[loc->index];
-      if (!now || (now != list && av_force(r, now) != list)) continue;
+      if (!now || (now != list && as_known(r, now) != as_known(r, list))) continue;
       *loop = l;
       return loc;
     }
@@ -120,7 +127,22 @@ static Outcome rows_of_source(Recorder *r, SourceId s, const List *list, Av *out
   return o;
 }
 
-static bool list_source(const AbsVal *v) { return v->source && (v->kind == AV_LAZY || v->kind == AV_OBJECT) && v->konst.kind == V_LIST; }
+static bool list_source(const AbsVal *v) {
+  return v->source && (v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_LIST) && v->konst.kind == V_LIST;
+}
+
+/* The items in an array without room, for a list that the loop only reads: made before it (graph_hoist.c). */
+static Outcome items_stacked(Recorder *r, Av list, Av *out) {
+  RowKind kind;
+  Av joined;
+  if (!kind_of_items(r, list, &kind)) return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind");
+  u32 n = av_at(r, list)->count;
+  Av params[OP_MAX_PARAMS] = {list, av_const(r, value_weak_i64(0))};
+  Outcome o = rec_op(r, OP_stack, params, &joined);
+  if (o != OUT_GO) return o;
+  ValueId rows = av_value(r, joined);
+  return rows ? made(r, new_rows(r, rows, av_const(r, value_weak_i64(n)), kind.weak), out) : OUT_FAIL;
+}
 
 Outcome rec_rows_of(Recorder *r, Av list, const RowKind *want, Av *out) {
   Graph *g = r->g;
@@ -150,13 +172,22 @@ Outcome rec_rows_of(Recorder *r, Av list, const RowKind *want, Av *out) {
   return rows ? made(r, new_rows(r, rows, av_const(r, value_weak_i64(n)), kind.weak), out) : OUT_FAIL;
 }
 
+/* A list from outside that nobody has looked into yet: better packed than taken apart where its items are asked for by
+ * computed positions. */
+bool rec_rows_suit(const Recorder *r, Av list) {
+  const AbsVal *v = list ? av_at(r, list) : NULL;
+  return v && v->kind == AV_LAZY && list_source(v) && v->konst.list->count && as_known(r, list) == list;
+}
+
 /* A list inside a loop where its items are asked for by a computed position. */
 Outcome rec_rows_here(Recorder *r, Av list, Av *out) {
   RecLoop *l;
   if (!r->loop) return rec_stuck(r, REASON_literal_needed, "a list position must be known while tracing");
   RecLoc *loc = loc_of(r, list, &l);
   if (!loc) {
-    Outcome o = rec_rows_of(r, list, NULL, out);
+    const AbsVal *v = av_at(r, list);
+    Outcome o = v->kind == AV_LIST && !list_source(v) ? items_stacked(r, list, out) : OUT_STUCK;
+    if (o == OUT_STUCK) o = rec_rows_of(r, list, NULL, out);
     if (o == OUT_STUCK) r->reason = REASON_literal_needed;
     return o;
   }
