@@ -289,6 +289,7 @@ ValueId graph_reshape(Graph *g, ValueId x, u32 rank, const Dim *dims);
 ValueId graph_broadcast(Graph *g, ValueId x, u32 rank, const Dim *dims);
 ValueId graph_transpose(Graph *g, ValueId x, const u32 *perm);
 ValueId graph_convert(Graph *g, ValueId x, u32 dtype); /* x itself when it has that dtype, strong */
+ValueId graph_weaken(Graph *g, ValueId x); /* the number as a weak one */
 ValueId graph_full(Graph *g, u32 dtype, u32 rank, const Dim *dims, f64 fill);
 ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems, TypeId result);
 ValueId graph_update(Graph *g, u32 combine, ValueId x, const ValueId *operands, u32 count, const IndexItem *items,

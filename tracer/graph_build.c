@@ -173,6 +173,15 @@ ValueId graph_convert(Graph *g, ValueId x, u32 dtype) {
   return graph_op(g, OP_astype, &x, 1, &a, 1, NULL);
 }
 
+ValueId graph_weaken(Graph *g, ValueId x) {
+  if (!x) return 0;
+  ArrayType t = *value_type(g, x);
+  t.weak = true;
+  TypeId type = graph_type(g, &t);
+  NodeId n = type ? graph_node(g, NODE_op, OP_positive, &x, 1, NULL, 0, &type, 1) : 0;
+  return n ? node_result(g, n, 0) : 0;
+}
+
 ValueId graph_full(Graph *g, u32 dtype, u32 rank, const Dim *dims, f64 fill) {
   GraphAttr a = attr_dims(g, 0, dims, rank);
   ValueId v = graph_const_f64(g, dtype, fill);

@@ -114,7 +114,7 @@ static bool has_type(const GraphRun *r, ValueId id, Value v) {
 static WeftStatus put(GraphRun *r, ValueId id, Value value, const char *what) {
   const ArrayType *t = value_type(r->graph, id);
   if (t && !t->weak && value.kind == V_NUM) value.flags = (u8)(value.flags & ~VF_WEAK);
-  if (t && t->weak && value.kind == V_NUM && strcmp(what, "index") == 0) value.flags |= VF_WEAK; /* saved by a loop, whose numbers were weak */
+  if (t && t->weak && value.kind == V_NUM && (strcmp(what, "index") == 0 || strcmp(what, "positive") == 0)) value.flags |= VF_WEAK; /* as verified */
   value_drop(r->vm, r->values[id]);
   r->values[id] = value;
   learn_symbols(r, id);

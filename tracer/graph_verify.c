@@ -212,7 +212,8 @@ static void check_types(Verifier *v, const GraphNode *x, const ArrayType *types,
     for (u32 d = 0; is && d < want_type.rank && d < is->rank; d++)
       if (want_type.dims[d] == DIM_FRESH) want_type.dims[d] = is->dims[d]; /* its symbol, or what that was found equal to */
     TypeId t = graph_type(v->g, &want_type);
-    bool item = x->kind == NODE_index && types[i].rank == 0; /* a saved number may be weak, as what was saved was */
+    /* a saved number may be weak, as what was saved was; `positive` makes a number weak where the language says so */
+    bool item = (x->kind == NODE_index || (x->kind == NODE_op && x->op == OP_positive)) && types[i].rank == 0;
     if (t && !type_same(v->g, t, type_at(v, x->result_first + i)) && !(item && type_fits(v->g, t, type_at(v, x->result_first + i)))) {
       Buf want;
       buf_init(&want, v->g->alloc);

@@ -344,19 +344,6 @@ static Outcome step_checkarg(Recorder *r, Ins i) {
   return OUT_GO;
 }
 
-/* The step of a range, as it is now: few ever change. */
-static Outcome range_step(Recorder *r, Av by, i64 *out) {
-  Dim d;
-  if (!av_known_int(r, by, out)) {
-    if (!av_dim(r, by, &d) || size_is_unbacked(&r->g->sizes, d) || !size_hint(&r->g->sizes, d, out))
-      return rec_stuck(r, REASON_loop_sequence, "a range whose step is computed");
-    const RecFrame *f = rec_top(r);
-    if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, d, size_const(&r->g->sizes, *out), "range step", f->code->proto->spans[f->pc]))
-      return OUT_FAIL;
-  }
-  return *out ? OUT_GO : rec_stuck(r, REASON_raises, "a range with step 0");
-}
-
 static Outcome step_forprep(Recorder *r, Ins i) {
   RecFrame *f = rec_top(r);
   Av seq = av_force(r, operand(r, ins_b(i)));
@@ -372,28 +359,8 @@ static Outcome step_forprep(Recorder *r, Ins i) {
   else if (v->kind == AV_LIST || v->kind == AV_RECORD) count = av_const(r, value_weak_i64(v->count));
   else if (x && value_type(r->g, x)->rank > 0) count = av_num(r, graph_size(r->g, value_type(r->g, x)->dims[0]));
   else if (v->kind == AV_RANGE) {
-    /* count = max(0, ceil((stop - start) / step)) */
-    i64 step;
-    Outcome o = range_step(r, av_item(r, seq, 2), &step);
+    Outcome o = rec_range_count(r, seq, &count);
     if (o != OUT_GO) return o;
-    Av from = av_item(r, seq, 0), to = av_item(r, seq, 1), span, t;
-    o = step > 0 ? rec_binary(r, BC_sub, to, from, &span) : rec_binary(r, BC_sub, from, to, &span);
-    if (o != OUT_GO) return o;
-    i64 by = step > 0 ? step : -step;
-    if (by != 1) {
-      if ((o = rec_binary(r, BC_add, span, av_const(r, value_weak_i64(by - 1)), &t)) != OUT_GO) return o;
-      if ((o = rec_binary(r, BC_floordiv, t, av_const(r, value_weak_i64(by)), &span)) != OUT_GO) return o;
-    }
-    Dim d;
-    ValueId sv = av_value(r, span);
-    i64 known;
-    if (av_known_int(r, span, &known)) count = av_const(r, value_weak_i64(known > 0 ? known : 0));
-    else if (value_dim(r->g, sv, &d) && d != DIM_NONE && (d = size_max(&r->g->sizes, d, 0)) != DIM_NONE)
-      count = av_num(r, graph_size(r->g, d));
-    else {
-      Av params[OP_MAX_PARAMS] = {span, av_const(r, value_weak_i64(0))};
-      if ((o = rec_op(r, OP_maximum, params, &count)) != OUT_GO) return o;
-    }
   } else {
     return rec_stuck(r, REASON_loop_sequence, "a loop over %s", av_kind_text(r, seq));
   }
@@ -431,14 +398,7 @@ Outcome rec_next_item(Recorder *r, u32 a) {
       item = av_items(r, AV_LIST, pair, 2);
     }
   } else if (kind == AV_RANGE) {
-    Av from = av_item(r, seq, 0), by = av_item(r, seq, 2); /* positions are weak, as range items are */
-    i64 step = 0, start = 1;
-    bool unit = av_known_int(r, by, &step) && step == 1, zero = av_known_int(r, from, &start) && start == 0;
-    item = pos;
-    if (!unit) {
-      if ((o = rec_binary(r, BC_mul, item, by, &item)) != OUT_GO) return o;
-    }
-    if (!zero && (o = rec_binary(r, BC_add, from, item, &item)) != OUT_GO) return o;
+    if ((o = rec_range_item(r, seq, pos, &item)) != OUT_GO) return o;
   } else {
     const u8 one_item = IX_VALUE;
     ValueId x = av_value(r, seq), p = av_value(r, pos);
@@ -550,18 +510,8 @@ static Outcome step(Recorder *r, const Scope *s) {
     case BC_recspread: return step_recput(r, i);
     case BC_range: {
       Av one = av_const(r, value_weak_i64(1));
-      Av parts[3] = {f->regs[ins_b(i)], f->regs[ins_b(i) + 1], ins_c(i) == 3 ? f->regs[ins_b(i) + 2] : one};
-      for (u32 k = 0; k < 3; k++) {
-        ValueId v = av_value(r, parts[k]);
-        if (!v || value_type(r->g, v)->rank || dtype_kind(value_type(r->g, v)->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "the ends of a range");
-        Dim d;
-        if (value_type(r->g, v)->weak && value_type(r->g, v)->dtype == DT_i64) continue;
-        if (value_dim(r->g, v, &d) && d != DIM_NONE) parts[k] = av_num(r, graph_size(r->g, d)); /* ranges hold weak integers */
-        else if (k != 1) return rec_stuck(r, REASON_loop_sequence, "a range that begins at a computed integer");
-      }
-      i64 by;
-      if ((o = range_step(r, parts[2], &by)) != OUT_GO) return o;
-      return set(r, ins_a(i), av_items(r, AV_RANGE, parts, 3));
+      o = rec_make_range(r, f->regs[ins_b(i)], f->regs[ins_b(i) + 1], ins_c(i) == 3 ? f->regs[ins_b(i) + 2] : one, &out);
+      return o == OUT_GO ? set(r, ins_a(i), out) : o;
     }
     case BC_fmt:
       o = rec_text(r, operand(r, ins_b(i)), operand(r, ins_c(i)), &out);

@@ -370,6 +370,12 @@ Av rec_cells_enter(Recorder *r, const RecCellSet *set, Av both);
 Outcome rec_cells_take(Recorder *r, const RecCellSet *set, Av both, Av *state);
 Av rec_cell_clean(Recorder *r, u32 cell); /* what was in it on entry; 0: not known any more */
 
+/* ---- ranges (record_range.c) ---- */
+Outcome rec_make_range(Recorder *r, Av start, Av stop, Av by, Av *out);
+Outcome rec_range_count(Recorder *r, Av range, Av *out); /* how many items it has */
+Outcome rec_range_item(Recorder *r, Av range, Av pos, Av *out);
+Outcome rec_range_slice(Recorder *r, Av range, Av *parts); /* the slice that selects the same of an axis: start, stop, step */
+
 /* ---- lists in loops (record_rows.c) ---- */
 /* A text from outside in a loop, which is indexed by code points that the region gets packed. */
 bool rec_text_has(const Recorder *r, Av a);

@@ -231,6 +231,17 @@ static Outcome build_index(Recorder *r, ValueId x, const u8 *kinds, u32 count, c
       }
       default: {
         Av a = av_force(r, regs[at++]);
+        if (a && av_at(r, a)->kind == AV_RANGE) {
+          Av parts[3];
+          Outcome o = rec_range_slice(r, a, parts);
+          i64 step = 1;
+          bool forward = o == OUT_GO && (is_nil(r, parts[2]) || (av_known_int(r, parts[2], &step) && step > 0));
+          it->kind = INDEX_slice;
+          for (u32 p = 0; p < 3 && o == OUT_GO; p++) o = slice_part(r, it, p, parts[p], t.dims[axis], forward);
+          if (o != OUT_GO) return o;
+          axis++;
+          break;
+        }
         ValueId v = a ? av_value(r, a) : 0;
         if (!v) return rec_stuck(r, REASON_no_rule, "an array indexed by %s", av_kind_text(r, a));
         const ArrayType *vt = value_type(g, v);

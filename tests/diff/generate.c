@@ -353,7 +353,7 @@ static void walk_things(Gen *g) {
   const Var *list = gen_pick_var(g, LIST, true), *text = gen_pick_var(g, TEXT, true), *array = gen_pick_var(g, FLOATS, true), *record = gen_pick_var(g, RECORD, true);
   int k = g->next_name++;
   gen_line(g);
-  switch (gen_below(g, 6)) {
+  switch (gen_below(g, 7)) {
   case 0:
     if (!list) return;
     gen_put(g, "for u%d in 0..%d { if ", k, 1 + gen_below(g, 8)), gen_expr(g, BOOL, 1), gen_put(g, " { %s += (u%d * 0.5,) } }", list->name, k);
@@ -375,6 +375,11 @@ static void walk_things(Gen *g) {
     gen_put(g, "let u%d = 0", k), gen_line(g);
     gen_put(g, "while u%d < len(%s) - 1 { if %s[u%d] > %s[u%d + 1] { (%s[u%d], %s[u%d + 1]) = (%s[u%d + 1], %s[u%d]) }; u%d += 1 }", k, array->name, array->name, k, array->name,
             k, array->name, k, array->name, k, array->name, k, array->name, k, k);
+    break;
+  case 5: /* a range between computed ends */
+    if (!array) return;
+    gen_put(g, "for u%d in (", k), gen_expr(g, INT, 1), gen_put(g, ") %% 9 - 2..("), gen_expr(g, INT, 1);
+    gen_put(g, ") %% 7%s { %s[u%d %% n] += u%d * 0.5 }", gen_chance(g, 30) ? " by 2" : "", array->name, k, k);
     break;
   default:
     if (!list) return;

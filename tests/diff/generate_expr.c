@@ -208,7 +208,7 @@ static void float_expr(Gen *g, int d) {
   static const char *const ops[] = {"+", "-", "*", "/"};
   static const char *const functions[] = {"sqrt", "exp", "sin", "tanh", "abs", "floor", "sigmoid", "log1p", "round", "f32"};
   static const char *const reductions[] = {"sum", "mean", "max", "min", "prod", "std", "norm", "logsumexp", "var", "median"};
-  switch (gen_below(g, 20)) {
+  switch (gen_below(g, 21)) {
   case 0: case 1: case 2: binary(g, ops[gen_below(g, 4)], FLOAT, FLOAT, d); break;
   case 3: binary(g, ops[gen_below(g, 4)], FLOAT, INT, d); break;
   case 4: call1(g, functions[gen_below(g, g->bare ? 5 : 10)], FLOAT, d); break;
@@ -224,6 +224,7 @@ static void float_expr(Gen *g, int d) {
   case 17:
     gen_put(g, gen_chance(g, 70) ? "sum((" : gen_chance(g, 50) ? "norm((" : "sum(sort("), gen_leaf(g, FLOATS), gen_put(g, "["), gen_expr(g, MASK, d), gen_put(g, "]))");
     break;
+  case 19: gen_put(g, "sum("), gen_leaf(g, FLOATS), gen_put(g, "["), gen_expr(g, INT, 1), gen_put(g, " %% 5 - 1..("), gen_expr(g, INT, d), gen_put(g, ") %% 7])"); break;
   case 18: gen_put(g, "("), gen_expr(g, FLOAT, d), gen_put(g, gen_chance(g, 40) ? " ** 2)" : gen_chance(g, 50) ? " // 0.75)" : " %% 3)"); break;
   default:
     if (g->bare || gen_chance(g, 50)) gen_put(g, "clip("), gen_expr(g, FLOAT, d), gen_put(g, ", -4.0, 4.0)");
@@ -272,7 +273,7 @@ static void floats_expr(Gen *g, int d) {
     break;
   case 8: gen_put(g, "%s(", gen_chance(g, 50) ? "sum" : gen_chance(g, 50) ? "mean" : "max"), gen_expr(g, MATRIX, d), gen_put(g, ", axis=1)"); break;
   case 9: gen_leaf(g, MATRIX), gen_put(g, "[:, %d]", gen_below(g, 3)); break;
-  case 10: gen_leaf(g, FLOATS), gen_put(g, gen_chance(g, 50) ? "[::-1]" : "[arange(n)]"); break;
+  case 10: gen_leaf(g, FLOATS), gen_put(g, gen_chance(g, 50) ? "[::-1]" : gen_chance(g, 60) ? "[arange(n)]" : "[0..n]"); break;
   case 11: choice(g, FLOATS, d); break;
   case 12: if (!part(g, FLOATS)) gen_leaf(g, FLOATS); break;
   case 13: case 14: construct(g, FLOATS, d); break;

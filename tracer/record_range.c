@@ -1,0 +1,128 @@
+/* record_range.c — ranges in the trace: made, walked by a `for`, and as an index. Their start, stop and items are weak
+ * integers; the step is known while tracing. */
+#include "tracer/record.h"
+
+static Outcome made(Recorder *r, Av a, Av *out) {
+  *out = a;
+  return a && !r->failed ? OUT_GO : OUT_FAIL;
+}
+
+static Span here(const Recorder *r) {
+  const RecFrame *f = &r->frames.data[r->frames.count - 1];
+  return f->code->proto->spans[f->pc];
+}
+
+/* The step of a range, as it is now: few ever change. */
+static Outcome step_of(Recorder *r, Av by, i64 *out) {
+  Dim d;
+  if (!av_known_int(r, by, out)) {
+    if (!av_dim(r, by, &d) || size_is_unbacked(&r->g->sizes, d) || !size_hint(&r->g->sizes, d, out))
+      return rec_stuck(r, REASON_loop_sequence, "a range whose step is computed");
+    if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, d, size_const(&r->g->sizes, *out), "range step", here(r))) return OUT_FAIL;
+  }
+  return *out ? OUT_GO : rec_stuck(r, REASON_raises, "a range with step 0");
+}
+
+/* A strong integer as the weak one that a range holds. */
+static ValueId weak_end(Recorder *r, ValueId v) {
+  Dim d;
+  if (value_type(r->g, v)->weak && value_type(r->g, v)->dtype == DT_i64) return v;
+  return value_dim(r->g, v, &d) && d != DIM_NONE ? graph_size(r->g, d) : graph_weaken(r->g, graph_convert(r->g, v, DT_i64));
+}
+
+Outcome rec_make_range(Recorder *r, Av start, Av stop, Av by, Av *out) {
+  Av parts[3] = {start, stop, by};
+  i64 step;
+  for (u32 k = 0; k < 3; k++) {
+    ValueId v = av_value(r, parts[k]);
+    if (!v || value_type(r->g, v)->rank || dtype_kind(value_type(r->g, v)->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "the ends of a range");
+    if (value_type(r->g, v)->dtype == DT_u64) return rec_stuck(r, REASON_loop_sequence, "a range of u64"); /* what does not fit an i64 raises */
+    if (!(parts[k] = av_num(r, weak_end(r, v)))) return OUT_FAIL;
+  }
+  Outcome o = step_of(r, parts[2], &step);
+  return o == OUT_GO ? made(r, av_items(r, AV_RANGE, parts, 3), out) : o;
+}
+
+/* ceil((max(start, stop) - start) / step), which is 0 however far below its start a range ends. */
+Outcome rec_range_count(Recorder *r, Av range, Av *out) {
+  i64 step, known;
+  Outcome o = step_of(r, av_item(r, range, 2), &step);
+  if (o != OUT_GO) return o;
+  Av from = av_item(r, range, step > 0 ? 0 : 1), to = av_item(r, range, step > 0 ? 1 : 0), span;
+  Dim a, b, d = DIM_NONE;
+  bool sizes = value_dim(r->g, av_value(r, from), &a) && value_dim(r->g, av_value(r, to), &b) && a != DIM_NONE && b != DIM_NONE;
+  if (!sizes && !(av_known_int(r, from, &known) && known >= 0)) {
+    Av params[OP_MAX_PARAMS] = {from, to};
+    if ((o = rec_op(r, OP_maximum, params, &to)) != OUT_GO) return o;
+  }
+  if ((o = rec_binary(r, BC_sub, to, from, &span)) != OUT_GO) return o;
+  i64 by = step > 0 ? step : -step;
+  if (by != 1) {
+    if ((o = rec_binary(r, BC_add, span, av_const(r, value_weak_i64(by - 1)), &span)) != OUT_GO) return o;
+    if ((o = rec_binary(r, BC_floordiv, span, av_const(r, value_weak_i64(by)), &span)) != OUT_GO) return o;
+  }
+  if (av_known_int(r, span, &known)) return made(r, av_const(r, value_weak_i64(known > 0 ? known : 0)), out);
+  if (value_dim(r->g, av_value(r, span), &d) && d != DIM_NONE && (d = size_max(&r->g->sizes, d, 0)) != DIM_NONE) return made(r, av_num(r, graph_size(r->g, d)), out);
+  Av params[OP_MAX_PARAMS] = {span, av_const(r, value_weak_i64(0))};
+  return rec_op(r, OP_maximum, params, out);
+}
+
+/* The item at a position, which is weak as range items are. */
+Outcome rec_range_item(Recorder *r, Av range, Av pos, Av *out) {
+  Av from = av_item(r, range, 0), by = av_item(r, range, 2);
+  i64 step = 0, start = 1;
+  Outcome o = OUT_GO;
+  *out = pos;
+  if (!(av_known_int(r, by, &step) && step == 1)) o = rec_binary(r, BC_mul, *out, by, out);
+  if (o == OUT_GO && !(av_known_int(r, from, &start) && start == 0)) o = rec_binary(r, BC_add, from, *out, out);
+  return o;
+}
+
+/* An end that does not count from the end of the axis: what is below 0 becomes 0 (*below: it was, or may be). */
+static Outcome clamp_end(Recorder *r, Av *a, bool *below) {
+  SizePool *p = &r->g->sizes;
+  ValueId v = av_value(r, *a);
+  Dim d;
+  i64 now;
+  Av zero = av_const(r, value_weak_i64(0));
+  *below = true;
+  if (!zero) return OUT_FAIL;
+  if (av_known_int(r, *a, &now)) {
+    *below = now < 0;
+    if (*below) *a = zero;
+    return OUT_GO;
+  }
+  if (value_dim(r->g, v, &d) && d != DIM_NONE && !size_is_unbacked(p, d) && size_hint(p, d, &now)) { /* a guard keeps its sign */
+    *below = now < 0;
+    if (!(now < 0 ? guard_relation(&r->g->guards, p, REL_lt, d, 0, "range", here(r)) : guard_relation(&r->g->guards, p, REL_le, 0, d, "range", here(r)))) return OUT_FAIL;
+    if (*below) *a = zero;
+    return OUT_GO;
+  }
+  if (rec_range(r, v).lo >= 0) {
+    *below = false;
+    return OUT_GO;
+  }
+  Av params[OP_MAX_PARAMS] = {*a, zero};
+  return rec_op(r, OP_maximum, params, a);
+}
+
+Outcome rec_range_slice(Recorder *r, Av range, Av *parts) {
+  i64 step, stop;
+  bool below;
+  Outcome o = step_of(r, av_item(r, range, 2), &step);
+  if (o != OUT_GO) return o;
+  for (u32 i = 0; i < 3; i++) parts[i] = av_item(r, range, i);
+  Av nil = av_const(r, value_nil());
+  if (!nil) return OUT_FAIL;
+  if (!(parts[2] = step == 1 ? nil : av_const(r, value_weak_i64(step)))) return OUT_FAIL;
+  if (step < 0) { /* only down to where it says, from where it is in bounds */
+    if (step != -1 || !av_known_int(r, parts[1], &stop)) return rec_stuck(r, REASON_no_rule, "an array indexed by a range that goes down");
+    if ((o = clamp_end(r, &parts[0], &below)) != OUT_GO) return o;
+    if (below) return rec_stuck(r, REASON_no_rule, "an array indexed by a range that may begin below 0");
+    if (stop < 0) parts[1] = nil;
+    return OUT_GO;
+  }
+  if ((o = clamp_end(r, &parts[0], &below)) != OUT_GO) return o;
+  if (below && step != 1) return rec_stuck(r, REASON_no_rule, "an array indexed by a range with a step that may begin below 0");
+  return clamp_end(r, &parts[1], &below);
+}
