@@ -1,6 +1,7 @@
 /* code_mir.c — the code of a plan: vector code for the kernels that qualify where the level says so, the rest through MIR. */
 #include "jit/code.h"
 #include "jit/mir_emit.h"
+#include "jit/vector_emitter.h"
 
 #include <string.h>
 
@@ -169,6 +170,10 @@ static void print_vectors(const JitCode *code, const Plan *plan, Buf *out) {
   for (u32 i = 0; l && i < l->kernels; i++) {
     if (l->vectors[i]) vec_code_print(l->vectors[i], plan->kernels.data[i].name, out);
     else buf_printf(out, "%s: no vector code: %s\n", plan->kernels.data[i].name, l->refused[i] ? l->refused[i] : "it is not asked for");
+  }
+  for (u32 i = 0; l && i < plan->natives.count; i++) { /* where the length of its code is known */
+    u32 at = l->in_mir[l->kernels + i];
+    if (mir_code_bytes(l->code, at)) vec_text(mir_code_text(l->code, at), (u32)mir_code_bytes(l->code, at), plan->natives.data[i].name, out);
   }
 }
 

@@ -150,12 +150,21 @@ static void make_prototypes(MirGroup *g) {
   }
 }
 
-static void link_module(MIR_context_t ctx) {
+static void not_yet(MIR_context_t ctx, MIR_item_t item) { (void)ctx, (void)item; }
+
+/* MIR_link simplifies; what it wrote is folded before code is made of it. */
+static void link_module(MIR_context_t ctx, MIR_module_t module, Allocator *alloc) {
 #if WEFT_MIR_LINK_ARGS == 4
-  MIR_link(ctx, MIR_set_gen_interface, NULL, NULL);
+  MIR_link(ctx, not_yet, NULL, NULL);
 #else
-  MIR_link(ctx, MIR_set_gen_interface, NULL);
+  MIR_link(ctx, not_yet, NULL);
 #endif
+  for (MIR_item_t item = DLIST_HEAD(MIR_item_t, module->items); item; item = DLIST_NEXT(MIR_item_t, item)) {
+    if (item->item_type != MIR_func_item) continue;
+    mir_fold(ctx, item, alloc);
+    MIR_set_gen_interface(ctx, item);
+  }
+  MIR_set_gen_interface(ctx, NULL);
 }
 
 static void compile(void *arg) {
@@ -176,7 +185,7 @@ static void compile(void *arg) {
   MIR_finish_module(g->ctx);
   if (!job->ok) return; /* the module is never loaded; it goes with its context */
   MIR_load_module(g->ctx, module);
-  link_module(g->ctx);
+  link_module(g->ctx, module, g->alloc);
 }
 
 static u8 *machine_code(MIR_item_t item) { return item->u.func->machine_code; }
@@ -296,6 +305,7 @@ LoopKernelFn mir_code_kernel(const MirCode *code, u32 i) {
 
 void *mir_code_native(const MirCode *code, u32 i) { return machine_code(code->items[i]); }
 u64 mir_code_bytes(const MirCode *code, u32 i) { return code->bytes[i]; }
+const u8 *mir_code_text(const MirCode *code, u32 i) { return machine_code(code->items[code->count + i]); }
 
 void mir_code_print(const MirCode *code, u32 i, Buf *out) {
   char *text = NULL;

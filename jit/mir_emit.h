@@ -36,7 +36,8 @@ void mir_code_free(MirCode *code);
 LoopKernelFn mir_code_kernel(const MirCode *code, u32 i);
 /* A native function: u32 (*)(LoopCtx *, args…) by the C convention, i1 and integers as their C types, buffers as pointers. */
 void *mir_code_native(const MirCode *code, u32 i);
-u64 mir_code_bytes(const MirCode *code, u32 i);
+u64 mir_code_bytes(const MirCode *code, u32 i); /* 0: not known */
+const u8 *mir_code_text(const MirCode *code, u32 i);
 /* The MIR text of function i, as MIR prints it. */
 void mir_code_print(const MirCode *code, u32 i, Buf *out);
 

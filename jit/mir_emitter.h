@@ -9,6 +9,7 @@
  *   mir_strips.c   loops with transcendental functions, by strips
  *   mir_folds.c    reductions and scans
  *   mir_ops.c      operations on values
+ *   mir_fold.c     constants and addresses back into instructions
  *   mir_patch.c    marked stand-ins become machine instructions that MIR lacks
  *   mir_runtime.c  C functions that emitted code calls */
 #ifndef WEFT_JIT_MIR_EMITTER_H
@@ -318,6 +319,9 @@ void mir_branch_if(Emitter *e, u32 id, MIR_label_t yes);
 void mir_branch_unless(Emitter *e, u32 id, MIR_label_t no);
 void mir_combine(Emitter *e, LoopOp op, LoopType t, MIR_reg_t to, MIR_op_t a, MIR_op_t b); /* to may be a's register */
 void mir_mark(Emitter *e, MirMark kind, u32 number);
+
+/* mir_fold.c: of a function that MIR has simplified. */
+void mir_fold(MIR_context_t ctx, MIR_item_t item, Allocator *alloc);
 
 /* mir_heads.c */
 void mir_open_head(Emitter *e, u32 id, u32 at);

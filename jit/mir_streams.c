@@ -218,6 +218,12 @@ bool mir_find_streams(Emitter *e) {
 
 static u32 log2_of(u64 v) { return v && !(v & (v - 1)) ? (u32)__builtin_ctzll(v) : 64; }
 
+static MIR_reg_t in_temp(Emitter *e, i64 v) {
+  MIR_reg_t r = mir_temp(e, LT_I64);
+  ins2(e, MIR_MOV, R(e, r), I(e, v));
+  return r;
+}
+
 /* A mixed stream's address: its parent's register plus the computed terms. */
 static MIR_reg_t mixed_address(Emitter *e, const Stream *s) {
   u64 bytes = loop_type_bytes((LoopType)en(e, s->buffer)->mem);
@@ -229,7 +235,7 @@ static MIR_reg_t mixed_address(Emitter *e, const Stream *s) {
     MIR_reg_t r = mir_temp(e, LT_I64);
     MIR_op_t v = mir_op(e, t.var);
     if (factor != 1) {
-      if (log2_of(factor) < 64) ins3(e, MIR_LSH, R(e, r), v, I(e, log2_of(factor)));
+      if (log2_of(factor) < 64) put(e, MIR_new_insn(e->ctx, MIR_LSH, R(e, r), v, R(e, in_temp(e, log2_of(factor))))); /* mir_fold.c takes it as it is */
       else ins3(e, MIR_MUL, R(e, r), v, I(e, (i64)factor));
       v = R(e, r);
     }
