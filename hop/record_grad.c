@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "hop/rules.h"
 #include "hop/walk.h"
 
 enum { GRAD_ARGS = 64, GRAD_ARGNUMS = 32 };
@@ -157,6 +158,8 @@ void pull_walk_free(Walk *w) {
   vec_free(a, &w->nodes);
   if (w->active) mem_free(a, w->active, w->count);
   if (w->ct) mem_free(a, w->ct, sizeof *w->ct * w->count);
+  if (w->there) mem_free(a, w->there, sizeof *w->there * w->count);
+  if (w->filled) mem_free(a, w->filled, w->count);
 }
 
 /* The nodes of the cursor's block behind `after` (0: all), and what of them depends on the variables. */
@@ -166,7 +169,9 @@ bool pull_walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const ValueId
   *w = (Walk){.r = r, .d = {.head = {.to = &graph_ops}, .g = g}, .count = g->values.count};
   w->active = mem_alloc_zero(a, w->count);
   w->ct = mem_alloc_zero(a, sizeof *w->ct * w->count);
-  if (!w->active || !w->ct) return false;
+  w->there = mem_alloc_zero(a, sizeof *w->there * w->count);
+  w->filled = mem_alloc_zero(a, w->count);
+  if (!w->active || !w->ct || !w->there || !w->filled) return false;
   for (u32 i = 0; i < nvariables; i++) w->active[variables[i]] = 1;
   for (NodeId n = after ? node_next(g, after) : block_first(g, b); n; n = node_next(g, n)) {
     const GraphNode *x = graph_node_at(g, n);
@@ -184,8 +189,49 @@ bool pull_walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const ValueId
   return true;
 }
 
-void pull_give(Walk *w, ValueId to, Dv ct) {
-  if (ct && pull_is_active(w, to)) w->ct[to] = deriv_add(&w->d.head, w->ct[to], ct);
+Dv pull_only_if(Walk *w, ValueId there, Dv ct, f64 otherwise) {
+  if (!there || !ct) return ct;
+  Dv v = dv_op(&w->d.head, OP_where, (Dv[]){there, ct, graph_const(w->d.g, value_weak_f64(otherwise))}, 3, NULL, 0);
+  NodeId n = v ? value_node(w->d.g, v) : 0;
+  if (n) w->d.g->nodes.data[n].mask = true;
+  return v;
+}
+
+ValueId pull_or(Graph *g, ValueId a, ValueId b) {
+  Value known;
+  if (!a || !b) return 0;
+  if (a == b || (value_const(g, b, &known) && !known.i)) return a;
+  if (value_const(g, a, &known) && !known.i) return b;
+  return graph_op2(g, OP_logical_or, a, b);
+}
+
+/* To add -0.0 changes no number. */
+void pull_give_if(Walk *w, ValueId to, Dv ct, ValueId there) {
+  if (!ct || !pull_is_active(w, to)) return;
+  if (!w->ct[to]) {
+    w->ct[to] = ct;
+    w->there[to] = there;
+    return;
+  }
+  Dv before = w->filled[to] ? w->ct[to] : pull_only_if(w, w->there[to], w->ct[to], -0.0);
+  w->ct[to] = deriv_add(&w->d.head, before, pull_only_if(w, there, ct, -0.0));
+  w->there[to] = pull_or(w->d.g, w->there[to], there);
+}
+void pull_give(Walk *w, ValueId to, Dv ct) { pull_give_if(w, to, ct, 0); }
+
+/* The cotangents of a node's results, and whether any is there. */
+static ValueId collect(Walk *w, const ValueId *results, u32 count, Dv *ct) {
+  ValueId there = 0;
+  bool always = false;
+  for (u32 i = 0; i < count; i++) {
+    ct[i] = w->ct[results[i]];
+    if (!ct[i]) continue;
+    ValueId t = w->there[results[i]];
+    if (count > 1) ct[i] = pull_only_if(w, t, ct[i], 0);
+    always |= !t;
+    there = there ? pull_or(w->d.g, there, t) : t;
+  }
+  return always ? 0 : there;
 }
 
 static Outcome pull_node(Walk *w, NodeId node) {
@@ -197,6 +243,11 @@ static Outcome pull_node(Walk *w, NodeId node) {
   DerivNode n = {.op = x.op, .operands = operands, .results = results, .nresults = x.result_count, .index = &node};
   if (x.kind == NODE_cond) return pull_cond(w, node);
   if (x.kind == NODE_scan || x.kind == NODE_while) return pull_loop(w, node);
+  if (x.mask) {
+    ValueId c = node_operand(g, node, 0), result = node_result(g, node, 0), there = w->there[result];
+    pull_give_if(w, node_operand(g, node, 1), w->ct[result], there ? graph_op2(g, OP_logical_and, c, there) : c);
+    return g->failed ? OUT_FAIL : OUT_GO;
+  }
   if (x.kind != NODE_op && x.kind != NODE_index && x.kind != NODE_update) return rec_stuck(w->r, REASON_no_rule, "the derivative of such a construct");
   if (x.operand_count > DERIV_OPERANDS || x.result_count > DERIV_RESULTS) return rec_stuck(w->r, REASON_graph_size, "the derivative of an operation of many operands");
   n.kind = x.kind == NODE_op ? DERIV_op : x.kind == NODE_index ? DERIV_index : DERIV_update;
@@ -215,20 +266,20 @@ static Outcome pull_node(Walk *w, NodeId node) {
       n.args[p].values = operands + list_at[p];
     }
   }
-  for (u32 i = 0; i < n.nresults; i++) {
-    results[i] = node_result(g, node, i);
-    ct[i] = w->ct[results[i]];
-  }
+  for (u32 i = 0; i < n.nresults; i++) results[i] = node_result(g, node, i);
+  ValueId there = collect(w, results, n.nresults, ct);
   for (u32 i = 0; i < n.count; i++) wants[i] = pull_is_active(w, operands[i]) && pull_is_float(g, operands[i]);
   ValueId sum = n.kind == DERIV_index && wants[0] ? w->ct[operands[0]] : 0;
+  if (sum && w->there[operands[0]] && !w->filled[operands[0]]) sum = 0;
   if (sum && ct[0] && value_type(g, sum)->dtype == value_type(g, ct[0])->dtype) { /* into the sum that stands already */
-    w->ct[operands[0]] = update_again(&w->d.head, &n, OP_add, sum, ct[0]);
+    w->ct[operands[0]] = update_again(&w->d.head, &n, OP_add, sum, pull_only_if(w, there, ct[0], -0.0));
+    w->there[operands[0]] = pull_or(g, w->there[operands[0]], there);
     return w->ct[operands[0]] ? OUT_GO : OUT_FAIL;
   }
   if (!deriv_pull(&w->d.head, &n, ct, wants, out, &why))
     return g->failed ? OUT_FAIL : rec_stuck(w->r, REASON_no_rule, "the derivative of %s", why);
   for (u32 i = 0; i < n.count; i++)
-    if (wants[i]) pull_give(w, operands[i], out[i]);
+    if (wants[i]) pull_give_if(w, operands[i], out[i], there);
   if (w->d.head.failed) return g->failed ? OUT_FAIL : rec_stuck(w->r, REASON_no_rule, "the derivative of %s", why);
   return OUT_GO;
 }
@@ -349,7 +400,7 @@ Av pull_gradients(Recorder *r, Walk *w, Av like, const ValueId *variables, u32 c
   bool ok = true;
   for (u32 i = 0; i < count && ok; i++) {
     ArrayType t = *value_type(r->g, variables[i]);
-    ValueId v = w->ct[variables[i]];
+    ValueId v = pull_only_if(w, w->there[variables[i]], w->ct[variables[i]], 0);
     v = v ? graph_convert(r->g, v, t.dtype) : zeros(&w->d.head, &t);
     Av a = v ? av_num(r, v) : 0;
     ok = a && vec_push(&r->vm->alloc, &leaves, a);

@@ -54,7 +54,7 @@ static ArrayType float_type(Graph *g, ValueId v) {
 
 static ValueId cotangent(Recorder *r, Walk *w, ValueId of) {
   ArrayType t = float_type(r->g, of);
-  ValueId v = of < w->count ? w->ct[of] : 0;
+  ValueId v = of < w->count ? pull_only_if(w, w->there[of], w->ct[of], 0) : 0;
   return v ? deriv_fit(&w->d.head, v, &t) : pull_zeros(r->g, &t);
 }
 

@@ -10,13 +10,18 @@ typedef struct GraphDeriv {
   Graph *g;
 } GraphDeriv;
 
-/* By ValueId. Values made on the way back are beyond `count`. */
+/* By ValueId. Values made on the way back are beyond `count`.
+ * A cotangent that came out of one arm of a branch, or of the trips of a loop, is there only where that ran: on the tape
+ * nothing is pulled from a value that got none, and zero times infinity is not zero. So it is kept with a bool; its
+ * number counts only where that is true, and is taken so where it is added to another or leaves. */
 typedef struct Walk {
   Recorder *r;
   GraphDeriv d;
   VEC(NodeId) nodes;
   u8 *active; /* depends on a variable */
   ValueId *ct;
+  ValueId *there; /* of rank 0; 0: always */
+  u8 *filled;     /* where it is not there its number is a zero */
   u32 count;
 } Walk;
 
@@ -27,6 +32,9 @@ static inline bool pull_is_active(const Walk *w, ValueId v) { return v < w->coun
 bool pull_walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const ValueId *variables, u32 nvariables);
 void pull_walk_free(Walk *w);
 void pull_give(Walk *w, ValueId to, Dv ct); /* adds to the cotangent of a value, if it depends on a variable */
+void pull_give_if(Walk *w, ValueId to, Dv ct, ValueId there);
+Dv pull_only_if(Walk *w, ValueId there, Dv ct, f64 otherwise); /* ct itself when there is 0 */
+ValueId pull_or(Graph *g, ValueId a, ValueId b);               /* of two bools, 0: always */
 Outcome pull_walk_back(Walk *w);
 ValueId pull_zeros(Graph *g, const ArrayType *t);
 

@@ -255,6 +255,7 @@ NodeId graph_clone_node(Graph *g, NodeId n, ValueMap *map) {
   }
   GraphNode *y = &g->nodes.data[copy];
   y->reverse = x.reverse;
+  y->mask = x.mask;
   y->index = x.index;
   y->carried = x.carried;
   y->xs = x.xs;

@@ -1,0 +1,336 @@
+/* pull_loop.c — the way back over a loop: a scan over its trips from the last to the first. */
+#include "hop/pull_loop.h"
+
+#include <string.h>
+
+#include "hop/rules.h"
+
+static bool holds_check(const Graph *g, NodeId n) {
+  const GraphNode *x = graph_node_at(g, n);
+  if (x->kind == NODE_check) return true;
+  for (u32 i = 0; i < node_subs(g, n); i++)
+    for (GraphWalk w = walk_begin(g, x->sub[i]); walk_next(&w);)
+      if (graph_node_at(g, w.node)->kind == NODE_check) return true;
+  return false;
+}
+
+/* Marks the parameters of the current block's copy of a loop that its results need. */
+static bool mark_needed(Recorder *r, BlockId b, const ValueVec *params, u8 *needed) {
+  const Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  u8 *live = mem_alloc_zero(alloc, g->values.count);
+  if (!live) return false;
+  for (u32 i = 0; i < g->blocks.data[b].term_count; i++) live[block_result(g, b, i)] = 1;
+  for (NodeId n = g->blocks.data[b].last; n; n = graph_node_at(g, n)->prev) {
+    const GraphNode *x = graph_node_at(g, n);
+    bool used = holds_check(g, n);
+    for (u32 i = 0; i < x->result_count && !used; i++) used = live[node_result(g, n, i)];
+    for (u32 i = 0; i < x->operand_count && used; i++) live[node_operand(g, n, i)] = 1;
+  }
+  for (u32 i = 0; i < params->count; i++) needed[i] = live[params->data[i]];
+  mem_free(alloc, live, g->values.count);
+  return true;
+}
+
+/* The way back while it is made. */
+typedef struct Back {
+  Walk *w;
+  Loop *l;
+  Walk inner;         /* over one trip, in `block` */
+  BlockId block;
+  bool trial;
+  ValueVec init, xs;  /* operands of the scan */
+  ValueVec caps;      /* captures that get sums, outside */
+  ValueVec params;    /* of the trip forward: carried values, items, its number */
+  ValueVec cts, sums, flags, rows; /* parameters: of carried values, of captures; what is there of those; of stacked results */
+  ValueVec variables; /* carried values, items, captures, as the trip has them */
+  u32 ncarried, nitems; /* of the variables */
+  ValueVec next;
+} Back;
+
+static bool push(Back *b, ValueVec *to, ValueId v) { return v && vec_push(&b->w->r->vm->alloc, to, v); }
+static bool takes(const Graph *g, const Loop *l, u32 i) { return l->reached[i] && pull_is_float(g, g->blocks.data[l->body].params.data[i]); }
+static bool item_counts(const Back *b, u32 i) {
+  const Graph *g = b->w->r->g;
+  return pull_is_active(b->w, node_operand(g, b->l->node, b->l->carried + i)) && pull_is_float(g, g->blocks.data[b->l->body].params.data[b->l->carried + i]);
+}
+static ValueId bool_of(Graph *g, bool is) { return graph_const(g, value_bool(is)); }
+static ArrayType strong(const Graph *g, ValueId v) {
+  ArrayType t = *value_type(g, v);
+  t.weak = false;
+  return t;
+}
+/* There when the loop begins, whatever its trips do. */
+static bool is_settled(const Walk *w, ValueId capture) { return w->ct[capture] && !w->there[capture]; }
+/* Is it carried along whether a capture, by its number among the variables, is there. */
+static bool cap_has_flag(const Back *b, u32 k) {
+  return !b->trial && !is_settled(b->w, b->caps.data[k]) && b->l->given[b->nitems + k] == GIVEN_maybe;
+}
+
+/* What the scan carries, as it begins: cotangents of carried values that have any, sums of captures, and bools. */
+static bool begin(Back *b) {
+  Walk *w = b->w;
+  Graph *g = w->r->g;
+  Loop *l = b->l;
+  bool ok = true;
+  for (u32 i = 0; i < l->carried && ok; i++) {
+    if (!takes(g, l, i)) continue;
+    ArrayType t = strong(g, g->blocks.data[l->body].params.data[i]);
+    ok = push(b, &b->init, l->ct[i] ? deriv_fit(&w->d.head, l->ct[i], &t) : pull_zeros(g, &t));
+  }
+  b->ncarried = b->init.count;
+  for (u32 i = 0; i < l->nxs; i++) b->nitems += item_counts(b, i);
+  for (u32 i = 0; i < l->ncaps && ok; i++) {
+    ValueId v = node_operand(g, l->node, l->first + i);
+    if (!pull_is_active(w, v) || !pull_is_float(g, v)) continue;
+    ArrayType t = strong(g, v); /* one sum over all trips of all loops, in the order of the tape */
+    ValueId sum = w->filled[v] ? w->ct[v] : pull_only_if(w, w->there[v], w->ct[v], 0);
+    ok = push(b, &b->init, sum ? deriv_fit(&w->d.head, sum, &t) : pull_zeros(g, &t)) && push(b, &b->caps, v);
+  }
+  return ok;
+}
+
+static bool begin_flags(Back *b) {
+  Walk *w = b->w;
+  Graph *g = w->r->g;
+  Loop *l = b->l;
+  bool ok = true;
+  for (u32 i = 0; i < l->carried && ok; i++)
+    if (takes(g, l, i) && l->maybe[i]) ok = push(b, &b->init, !l->ct[i] ? bool_of(g, false) : l->there[i] ? l->there[i] : bool_of(g, true));
+  for (u32 i = 0; i < b->nitems && ok && !b->trial; i++)
+    if (l->given[i] == GIVEN_maybe) ok = push(b, &b->init, bool_of(g, false));
+  for (u32 k = 0; k < b->caps.count && ok; k++)
+    if (cap_has_flag(b, k)) ok = push(b, &b->init, w->ct[b->caps.data[k]] ? w->there[b->caps.data[k]] : bool_of(g, false));
+  return ok;
+}
+
+/* The items that the scan walks: saved values, items, cotangents of stacked results. */
+static bool walked(Back *b) {
+  Walk *w = b->w;
+  Graph *g = w->r->g;
+  Loop *l = b->l;
+  bool ok = true;
+  for (u32 i = 0; i < l->carried && ok && !b->trial; i++)
+    if (l->needed[i]) ok = push(b, &b->xs, l->saved.data[i]);
+  for (u32 i = 0; i < l->nxs && ok; i++) ok = push(b, &b->xs, node_operand(g, l->node, l->carried + i));
+  for (u32 i = 0; i < l->stacked && ok; i++) {
+    ArrayType t = *value_type(g, node_result(g, l->node, l->carried + i));
+    if (l->ct[l->carried + i]) ok = push(b, &b->xs, deriv_fit(&w->d.head, l->ct[l->carried + i], &t));
+  }
+  return ok;
+}
+
+static bool carried_params(Back *b) {
+  Graph *g = b->w->r->g;
+  Loop *l = b->l;
+  bool ok = true;
+  for (u32 i = 0; i < l->carried && ok; i++) {
+    ValueId like = g->blocks.data[l->body].params.data[i];
+    if (b->trial || l->needed[i]) {
+      ok = push(b, &b->params, graph_param(g, b->block, g->values.data[like].type));
+      continue;
+    }
+    ArrayType t = *value_type(g, like); /* computed by nothing that counts */
+    ok = push(b, &b->params, t.rank ? graph_full(g, t.dtype, t.rank, t.dims, 0) : graph_op1(g, OP_positive, graph_const(g, (Value){.kind = V_NUM, .dtype = t.dtype, .flags = t.weak ? VF_WEAK : 0})));
+  }
+  return ok;
+}
+
+static bool parameters(Back *b) {
+  Recorder *r = b->w->r;
+  Graph *g = r->g;
+  Loop *l = b->l;
+  bool ok = true;
+  for (u32 i = 0; i < b->init.count && ok; i++) {
+    ValueVec *to = i < b->ncarried ? &b->cts : i < b->ncarried + b->caps.count ? &b->sums : &b->flags;
+    ok = push(b, to, graph_param(g, b->block, g->values.data[b->init.data[i]].type));
+  }
+  return ok && carried_params(b) && loop_params_like(r, b->block, l, l->carried, l->nxs, &b->params);
+}
+
+static bool row_params(Back *b) {
+  Graph *g = b->w->r->g;
+  Loop *l = b->l;
+  bool ok = true;
+  for (u32 i = 0; i < l->stacked && ok; i++) {
+    ArrayType t = *value_type(g, node_result(g, l->node, l->carried + i));
+    t.rank--;
+    memmove(t.dims, t.dims + 1, sizeof t.dims[0] * t.rank);
+    if (l->ct[l->carried + i]) ok = push(b, &b->rows, graph_param(g, b->block, graph_type(g, &t)));
+    else ok = vec_push(&b->w->r->vm->alloc, &b->rows, 0);
+  }
+  return ok;
+}
+
+/* What the trip depends on. In a trial every carried float. */
+static bool name_variables(Back *b) {
+  Graph *g = b->w->r->g;
+  Loop *l = b->l;
+  bool ok = true;
+  for (u32 i = 0; i < l->carried && ok; i++)
+    if (b->trial ? pull_is_float(g, b->params.data[i]) : takes(g, l, i)) ok = push(b, &b->variables, b->params.data[i]);
+  b->ncarried = b->variables.count;
+  for (u32 i = 0; i < l->nxs && ok; i++)
+    if (item_counts(b, i)) ok = push(b, &b->variables, b->params.data[l->carried + i]);
+  for (u32 i = 0; i < b->caps.count && ok; i++) ok = push(b, &b->variables, graph_lift(g, b->block, b->caps.data[i]));
+  return ok;
+}
+
+/* The trip's cotangents as they stand behind it. A sum that is not there before the loop counts as none in the trip. */
+static void seed(Back *b, const ValueMap *map) {
+  Graph *g = b->w->r->g;
+  Loop *l = b->l;
+  u32 k = 0, f = 0;
+  for (u32 i = 0; i < b->caps.count; i++) {
+    ValueId v = b->variables.data[b->ncarried + b->nitems + i];
+    b->inner.filled[v] = 1;
+    pull_give_if(&b->inner, v, b->sums.data[i], is_settled(b->w, b->caps.data[i]) ? 0 : bool_of(g, false));
+  }
+  for (u32 i = 0; i < l->carried; i++) {
+    if (!takes(g, l, i)) continue;
+    ValueId y = map_get(map, block_result(g, l->body, i)), to = graph_lift(g, b->block, y);
+    pull_give_if(&b->inner, to ? to : y, b->cts.data[k++], l->maybe[i] ? b->flags.data[f++] : 0);
+  }
+  for (u32 i = 0; i < l->stacked; i++) {
+    if (!b->rows.data[i]) continue;
+    ValueId y = map_get(map, block_result(g, l->body, l->carried + i)), to = graph_lift(g, b->block, y);
+    pull_give_if(&b->inner, to ? to : y, b->rows.data[i], l->there[l->carried + i]);
+  }
+}
+
+static u8 how_given(const Back *b, ValueId v) {
+  const Walk *w = &b->inner;
+  if (!w->ct[v] || w->there[v] == bool_of(b->w->r->g, false)) return GIVEN_never;
+  return w->there[v] ? GIVEN_maybe : GIVEN_always;
+}
+
+/* What a trial has shown: which carried values got a cotangent from those of the results, and whether in every trip. */
+static void learn(Back *b, bool *grown) {
+  const Graph *g = b->w->r->g;
+  Loop *l = b->l;
+  u32 k = 0;
+  for (u32 i = 0; i < l->carried; i++) {
+    if (!pull_is_float(g, b->params.data[i])) continue;
+    u8 how = how_given(b, b->variables.data[k++]);
+    bool reached = l->reached[i], maybe = l->maybe[i];
+    if (how != GIVEN_never && !reached) l->reached[i] = l->maybe[i] = 1;
+    if (how != GIVEN_always && reached) l->maybe[i] = 1;
+    *grown |= reached != l->reached[i] || maybe != l->maybe[i];
+  }
+  for (u32 i = 0; k < b->variables.count; i++) l->given[i] = how_given(b, b->variables.data[k++]);
+}
+
+/* Is the cotangent of a variable there behind this trip, as a value. */
+static ValueId is_there(const Back *b, ValueId v) {
+  const Walk *w = &b->inner;
+  return !w->ct[v] ? bool_of(w->r->g, false) : w->there[v] ? w->there[v] : bool_of(w->r->g, true);
+}
+
+/* What the next trip begins with, and the rows of the items. */
+static bool finish(Back *b) {
+  Walk *w = &b->inner;
+  Graph *g = b->w->r->g;
+  Loop *l = b->l;
+  u32 nflags = 0, ncaps = b->ncarried + b->nitems, k = 0;
+  bool ok = true;
+  for (u32 i = 0; i < b->variables.count && ok; i++) {
+    ValueId v = b->variables.data[i];
+    ArrayType t = strong(g, v);
+    if (i < b->ncarried || i >= ncaps) ok = push(b, &b->next, w->ct[v] ? deriv_fit(&w->d.head, w->ct[v], &t) : pull_zeros(g, &t));
+  }
+  for (u32 i = 0; i < l->carried && ok; i++)
+    if (b->trial ? pull_is_float(g, b->params.data[i]) : takes(g, l, i)) {
+      ValueId v = b->variables.data[k++];
+      if (b->trial || l->maybe[i]) ok = push(b, &b->next, is_there(b, v));
+      nflags += l->maybe[i];
+    }
+  for (u32 i = b->ncarried; i < b->variables.count && ok; i++) {
+    ValueId there = is_there(b, b->variables.data[i]);
+    if (b->trial) ok = push(b, &b->next, there);
+    else if (i < ncaps ? l->given[i - b->ncarried] == GIVEN_maybe : cap_has_flag(b, i - ncaps)) ok = push(b, &b->next, pull_or(g, b->flags.data[nflags++], there));
+  }
+  for (u32 i = b->ncarried; i < ncaps && ok; i++) {
+    ValueId v = b->variables.data[i];
+    ArrayType t = strong(g, v);
+    ok = push(b, &b->next, w->ct[v] ? deriv_fit(&w->d.head, pull_only_if(w, w->there[v], w->ct[v], 0), &t) : pull_zeros(g, &t));
+  }
+  return ok && graph_close(g, TERM_next, b->next.data, b->next.count, 0);
+}
+
+/* Was there a trip. 0: always. */
+static ValueId any_trip(Graph *g, Dim trips) {
+  if (size_prove(&g->sizes, REL_le, 1, trips) == TRUTH_always) return 0;
+  return graph_op2(g, OP_greater, graph_size(g, trips), graph_const(g, value_weak_i64(0)));
+}
+
+/* The results of the scan, where they belong. */
+static void deliver(Back *b, NodeId back) {
+  Walk *w = b->w;
+  Graph *g = w->r->g;
+  Loop *l = b->l;
+  u32 k = 0, nsums = b->ncarried, flag = nsums + b->caps.count, row = b->init.count;
+  ValueId ran = any_trip(g, l->trips);
+  u32 item_flag = flag;
+  for (u32 i = 0; i < l->carried; i++) item_flag += takes(g, l, i) && l->maybe[i];
+  u32 cap_flag = item_flag;
+  for (u32 i = 0; i < b->nitems; i++) cap_flag += l->given[i] == GIVEN_maybe;
+  for (u32 i = 0; i < b->caps.count; i++) {
+    ValueId v = b->caps.data[i];
+    u8 given = l->given[b->nitems + i];
+    bool settled = is_settled(w, v);
+    if (!settled && given == GIVEN_never) continue;
+    ValueId before = w->ct[v] ? w->there[v] : bool_of(g, false);
+    w->there[v] = settled ? 0 : cap_has_flag(b, i) ? node_result(g, back, cap_flag++) : pull_or(g, before, ran);
+    w->ct[v] = node_result(g, back, nsums + i);
+  }
+  for (u32 i = 0; i < l->carried; i++)
+    if (takes(g, l, i)) pull_give_if(w, node_operand(g, l->node, i), node_result(g, back, k++), l->maybe[i] ? node_result(g, back, flag++) : 0);
+  for (u32 i = 0, n = 0; i < l->nxs; i++) {
+    if (!item_counts(b, i)) continue;
+    u8 given = l->given[n++];
+    ValueId there = given == GIVEN_maybe ? node_result(g, back, item_flag++) : ran;
+    if (given != GIVEN_never) pull_give_if(w, node_operand(g, l->node, l->carried + i), node_result(g, back, row), there);
+    row++;
+  }
+}
+
+static Outcome go_back(Back *b, bool *grown) {
+  Recorder *r = b->w->r;
+  Graph *g = r->g;
+  Loop *l = b->l;
+  BlockId parent = g->at;
+  ValueMap map;
+  Outcome o = OUT_GO;
+  map_init(&map, &r->vm->alloc);
+  bool ok = begin(b) && begin_flags(b) && walked(b) && (b->block = graph_open(g)) != 0 && parameters(b) && row_params(b);
+  if (ok && l->index) ok = loop_params_like(r, b->block, l, l->carried + l->nxs, 1, &b->params);
+  ok = ok && loop_run_again(r, l->node, l->body, b->params.data, b->params.count, &map) && name_variables(b) &&
+       pull_walk_init(&b->inner, r, b->block, 0, b->variables.data, b->variables.count);
+  if (ok) {
+    seed(b, &map);
+    o = pull_walk_back(&b->inner);
+  }
+  map_free(&map);
+  if (ok && o == OUT_GO && b->trial) learn(b, grown);
+  if (ok && o == OUT_GO) ok = finish(b);
+  if (ok && o == OUT_GO && b->trial) {
+    ok = mark_needed(r, b->block, &(ValueVec){.data = b->params.data, .count = l->carried}, l->needed);
+  } else if (ok && o == OUT_GO) {
+    graph_at_end(g, parent);
+    NodeId back = graph_scan(g, b->init.data, b->init.count, b->xs.data, b->xs.count, l->trips, !l->reverse, l->index, b->block);
+    ok = back != 0;
+    if (ok) deliver(b, back);
+  }
+  if (!ok && o == OUT_GO) o = g->failed || r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "the derivative of a loop");
+  return o;
+}
+
+Outcome loop_back(Walk *w, Loop *l, bool *grown) {
+  Allocator *alloc = &w->r->vm->alloc;
+  Back b = {.w = w, .l = l, .inner = {.r = w->r}, .trial = grown != NULL};
+  Outcome o = go_back(&b, grown);
+  pull_walk_free(&b.inner);
+  ValueVec *all[] = {&b.init, &b.xs, &b.caps, &b.params, &b.cts, &b.sums, &b.flags, &b.rows, &b.variables, &b.next};
+  for (u32 i = 0; i < COUNT_OF(all); i++) vec_free(alloc, all[i]);
+  return o;
+}

@@ -1,0 +1,33 @@
+/* pull_loop.h — a loop as its pullback sees it: what pull_control.c (reading loops) and pull_loop.c (the way back) share. */
+#ifndef WEFT_HOP_PULL_LOOP_H
+#define WEFT_HOP_PULL_LOOP_H
+
+#include "hop/walk.h"
+
+/* `trips` times a body over carried values, items of xs, and the trip's number. */
+typedef struct Loop {
+  NodeId node;
+  BlockId body;
+  u32 carried, nxs, stacked, ncaps, first; /* first: operand of the first capture */
+  bool reverse, index;
+  Dim trips;
+  u8 *needed;  /* per carried value: the way back needs what it was at the begin of each trip */
+  u8 *reached; /* per carried value: its cotangent is not zero by structure */
+  u8 *maybe;   /* per carried value: it is reached, but not in every trip */
+  u8 *given;   /* per variable behind the carried ones: GIVEN_* to it by a trip */
+  ValueVec saved; /* carried values that are needed, stacked; 0 where not */
+  const ValueId *ct, *there; /* of the results, as in Walk */
+} Loop;
+enum { GIVEN_never, GIVEN_maybe, GIVEN_always };
+
+/* What block b computes, once more at the cursor: parameters as given, captures as they are outside. */
+bool loop_run_again(Recorder *r, NodeId node, BlockId b, const ValueId *params, u32 nparams, ValueMap *map);
+/* Parameters of the current block like those of the loop's body from `from` on. */
+bool loop_params_like(Recorder *r, BlockId b, const Loop *l, u32 from, u32 count, ValueVec *out);
+
+/* The scan back over the loop: carries the cotangents of the carried values and the sums of those of the captures, and
+ * stacks those of the items. Every trip runs the body once more on what was saved. With `grown` it is a trial, of
+ * which only needed, reached, maybe and given come; *grown: there is more reached, or maybe, than before. */
+Outcome loop_back(Walk *w, Loop *l, bool *grown);
+
+#endif
