@@ -142,6 +142,15 @@ static ValueId layer_norm(Rewrite *r, const GraphArg *args, u32 mask) {
   return y;
 }
 
+/* The approximate one; the exact one is a function of elements. */
+static ValueId gelu(Rewrite *r, const GraphArg *args) {
+  if (!arg_bool(&args[1], false)) return 0;
+  const ArrayType t = *value_type(r->g, args[0].value);
+  ValueId x = dtype_kind(t.dtype) == DK_FLOAT ? args[0].value : as_float(r, args[0].value);
+  ValueId inner = op2(r, OP_add, op2(r, OP_multiply, op1(r, OP_square, x), weak_number(r, 0.07135481627260025)), weak_number(r, 1.5957691216057308));
+  return op2(r, OP_multiply, op1(r, OP_sigmoid, op2(r, OP_multiply, inner, x)), x);
+}
+
 /* x[1:] - x[:-1] along an axis, n times. */
 static ValueId differences(Rewrite *r, const GraphArg *args) {
   Graph *g = r->g;
@@ -201,6 +210,7 @@ static ValueId formula(Rewrite *r, NodeId n) {
     case OP_nn_log_softmax: return log_softmax(r, x, mask);
     case OP_nn_layer_norm: return layer_norm(r, args, mask);
     case OP_diff: return differences(r, args);
+    case OP_gelu: return gelu(r, args);
     default: return 0;
   }
 }
@@ -391,6 +401,7 @@ static bool wants_rewrite(const Graph *g, NodeId n) {
     case OP_nn_log_softmax:
     case OP_nn_layer_norm:
     case OP_diff:
+    case OP_gelu:
     case OP_unstack:
     case OP_split:
     case OP_broadcast_arrays: return true;
