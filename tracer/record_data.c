@@ -152,6 +152,26 @@ static Outcome item_int(Recorder *r, Indexing *ix, IndexItem *it, Av a, Dim n) {
   return rec_check(r, CHECK_index, checked, 2);
 }
 
+typedef struct EndSyms {
+  Recorder *r;
+  bool failed;
+} EndSyms;
+
+/* What ends of slices are made of is hardly ever negative or huge: with that as guards, sums of them stay numbers, and
+ * lengths are formulas without cases. */
+static void like_a_size(void *ctx, u32 sym) {
+  enum { SUMS_BITS = 4 };
+  EndSyms *o = ctx;
+  SizePool *p = &o->r->g->sizes;
+  GuardSet *gs = &o->r->g->guards;
+  const SizeSym s = p->syms.data[sym];
+  const i64 most = SIZE_LIMIT >> SUMS_BITS;
+  if (s.unbacked || s.hint < 0 || s.hint > most) return;
+  Dim limit = size_const(p, most);
+  if (s.lo < 0) o->failed |= !guard_relation(gs, p, REL_le, 0, s.dim, "slice", here(o->r));
+  if (s.hi > most) o->failed |= limit == DIM_NONE || !guard_relation(gs, p, REL_le, s.dim, limit, "slice", here(o->r));
+}
+
 static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a, Dim axis, bool forward) {
   Value v;
   a = av_force(r, a);
@@ -162,6 +182,11 @@ static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a, Dim axis, 
   i64 now;
   SizePool *p = &r->g->sizes;
   bool known = n && value_dim(r->g, n, &d) && d != DIM_NONE;
+  if (known && part < 2 && size_prove(p, REL_lt, d, 0) == TRUTH_unknown) {
+    EndSyms ends = {r, false};
+    size_symbols(p, d, like_a_size, &ends);
+    if (ends.failed) return OUT_FAIL;
+  }
   bool sign = known && (!size_is_unbacked(p, d) || size_prove(p, REL_lt, d, 0) != TRUTH_unknown);
   if (!known || !sign) {
     if (!n || part == 2 || !forward) return rec_stuck(r, REASON_data_dependent_shape, "a slice with bounds known only at run time");
