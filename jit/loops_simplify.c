@@ -19,6 +19,7 @@ typedef struct Frame { /* an open head of the old function */
   u32 outer;  /* block that the head stands in */
   u32 before; /* link: the entry that new invariants of this loop go behind */
   bool loop;
+  bool otherwise; /* the second arm of an `if` is being read */
 } Frame;
 
 typedef struct Link {
@@ -319,6 +320,7 @@ static void copy_mark(Pass *p, const LoopNode *from) {
   p->closed.data[f->block] = 1;
   p->epoch++;
   if (from->op == LOOP_ELSE) {
+    f->otherwise = true;
     f->block = new_block(p);
     return;
   }
@@ -335,6 +337,19 @@ static bool checked_before(Pass *p, const LoopNode *n, u32 *known) {
   if (!e->id) (*known)++;
   *e = (Entry){key, 0, p->fn->nodes.count}; /* the node that comes next */
   return false;
+}
+
+/* An arm that gives the condition it stands under gives a constant. */
+static void yield_condition(Pass *p, const LoopNode *yield) {
+  const LoopNode *head = node(p, yield->a);
+  if (head->op != LOOP_IF) return;
+  u32 cond = loop_cond_of(p->fn, yield->a);
+  bool otherwise = p->frames.data[p->frames.count - 1].otherwise;
+  for (u32 i = 0; i < yield->count; i++) {
+    if (p->fn->list.data[yield->list + i] != cond) continue;
+    u32 value = constant(p, LT_I1, !otherwise);
+    p->fn->list.data[yield->list + i] = value;
+  }
 }
 
 static void copy_statement(Pass *p, u32 id, u32 *known) {
@@ -361,6 +376,7 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
     case LOOP_FORM_CHECK:
       if (!copy_list(p, from, &n)) return;
       if (form == LOOP_FORM_TERM) n.a = mapped(p, n.a);
+      if (n.op == LOOP_YIELD) yield_condition(p, &n);
       if (form == LOOP_FORM_CHECK) n.a = mapped(p, n.a), n.b = mapped(p, n.b);
       if (form == LOOP_FORM_CHECK && p->fn->kind == LOOP_NATIVE && checked_before(p, &n, known)) return;
       p->map[id] = new_node(p, n, here(p));

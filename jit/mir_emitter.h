@@ -10,6 +10,7 @@
  *   mir_folds.c    reductions and scans
  *   mir_ops.c      operations on values
  *   mir_fold.c     constants and addresses back into instructions
+ *   mir_wrap.c     indices counted from the end, shifts out of range
  *   mir_patch.c    marked stand-ins become machine instructions that MIR lacks
  *   mir_runtime.c  C functions that emitted code calls */
 #ifndef WEFT_JIT_MIR_EMITTER_H
@@ -188,7 +189,8 @@ typedef struct OpenHead {
   MIR_label_t empty;   /* reductions without elements */
   bool live;           /* if: the current arm's end is reached */
   u32 header_if;       /* while: position of the `if` its body begins with, tested at the bottom too; 0 = none */
-  MIR_label_t then_label, else_label;
+  MIR_label_t then_label, else_label; /* also of an `if` that goes on to the next one's arms: these */
+  bool threads;
   Fold fold;
 } OpenHead;
 
@@ -199,13 +201,16 @@ typedef enum ColdKind {
   COLD_POLL,   /* native: asks the VM */
   COLD_BLOCK,  /* reduction: a block is full */
   COLD_FINISH, /* reduction: there were several blocks */
+  COLD_WRAP,   /* an index that is negative, or none */
+  COLD_SHIFT,  /* a shift by as many bits as there are, or more */
 } ColdKind;
 
 typedef struct Cold {
   ColdKind kind;
   u32 node;
   MIR_label_t label, back;
-  MIR_reg_t code; /* leave: what the callee returned; 0 = the node's own number */
+  MIR_reg_t code; /* leave: what the callee returned; 0 = the node's own number. Wrap, shift: the result */
+  MIR_label_t failed; /* wrap: it is no index */
   bool inner;     /* it gave that in place of the budget */
   u32 open, open_count; /* heads around a check, in Emitter.cold_open */
   u32 saved, saved_count; /* float registers that live across it, in Emitter.cold_saved */
@@ -237,6 +242,7 @@ typedef struct Emitter {
   MIR_label_t exit;
   struct Strip *strip; /* the loop that runs by strips, or NULL */
   MIR_reg_t strip_pointer; /* to the trip's element in its first buffer */
+  MIR_label_t thread_then, thread_else; /* the arms of the `if` that comes next, when others have gone there; else NULL */
   VEC(OpenHead) open;
   VEC(Stream) streams; /* 0 unused */
   VEC(LoopTerm) stream_terms;
@@ -322,6 +328,13 @@ void mir_mark(Emitter *e, MirMark kind, u32 number);
 
 /* mir_fold.c: of a function that MIR has simplified. */
 void mir_fold(MIR_context_t ctx, MIR_item_t item, Allocator *alloc);
+
+/* mir_wrap.c */
+bool mir_wrap(Emitter *e, u32 id); /* a select and the check behind it as one; false: it is no such select */
+bool mir_is_wrapped(const Emitter *e, u32 check, u32 at); /* the check was made with the select in front of it */
+void mir_shift(Emitter *e, u32 id, const LoopNode *n);
+void mir_cold_wrap(Emitter *e, const Cold *c);
+void mir_cold_shift(Emitter *e, const Cold *c);
 
 /* mir_heads.c */
 void mir_open_head(Emitter *e, u32 id, u32 at);

@@ -89,8 +89,7 @@ static bool takes_constant(MIR_insn_t insn, i64 v) {
     case MIR_XOR: return insn->ops[0].mode == MIR_OP_REG && insn->ops[1].mode == MIR_OP_REG && insn->ops[0].u.reg == insn->ops[1].u.reg;
     case MIR_LSH:
     case MIR_RSH:
-    case MIR_URSH:
-      return v >= 0 && v < 64 && insn->ops[0].mode == MIR_OP_REG && insn->ops[1].mode == MIR_OP_REG && insn->ops[0].u.reg == insn->ops[1].u.reg;
+    case MIR_URSH: return v >= 0 && v < 64; /* goes to rcx, and back again where it is a constant */
     case MIR_BEQ:
     case MIR_BNE:
     case MIR_BLT:

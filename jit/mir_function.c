@@ -283,7 +283,7 @@ Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at) {
   for (u32 i = 0; kind == COLD_CHECK && i < e->open.count; i++)
     if (!vec_push(e->alloc, &e->cold_open, e->open.data[i].head)) e->failed = true;
   c.open_count = e->cold_open.count - c.open;
-  if (kind != COLD_CHECK && kind != COLD_LEAVE) {
+  if (kind == COLD_POLL || kind == COLD_BLOCK || kind == COLD_FINISH) {
     for (u32 node = 1; node < e->fn->nodes.count; node++) {
       const LoopNode *n = en(e, node);
       if (!loop_is_float((LoopType)n->type) || e->lives.class_of[node] != node || !e->regs[node] || n->op == LOOP_CONST) continue;
@@ -456,6 +456,8 @@ static void put_cold(Emitter *e) {
       case COLD_CHECK: cold_check(e, &c); break;
       case COLD_LEAVE: cold_leave(e, &c); break;
       case COLD_POLL: cold_poll(e, &c); break;
+      case COLD_WRAP: mir_cold_wrap(e, &c); break;
+      case COLD_SHIFT: mir_cold_shift(e, &c); break;
       default: mir_cold_fold(e, &c);
     }
   }
@@ -494,6 +496,7 @@ static void check_fit(Emitter *e, const LoopNode *n, MIR_label_t failed) {
 
 static void put_check(Emitter *e, u32 id, u32 at) {
   const LoopNode *n = en(e, id);
+  if (mir_is_wrapped(e, id, at)) return;
   Cold *c = mir_cold(e, e->fn->kind == LOOP_KERNEL ? COLD_CHECK : COLD_LEAVE, id, at);
   MIR_label_t failed = c->label;
   if (e->fn->kind == LOOP_KERNEL) {

@@ -88,7 +88,16 @@ void mir_open_head(Emitter *e, u32 id, u32 at) {
     bool has_else = e->lives.other[id] != e->lives.end[id];
     o.arm = has_else ? new_label(e) : o.done;
     OpenHead *loop = e->open.count ? top(e) : NULL;
-    mir_branch_unless(e, loop_cond_of(e->fn, id), o.arm);
+    o.threads = lives_threads(&e->lives, id) != 0;
+    if (o.threads) o.then_label = new_label(e), o.else_label = new_label(e);
+    if (e->thread_then) { /* who came here knew where to */
+      if (has_else) o.arm = e->thread_else;
+      else o.arm = o.done = e->thread_else;
+      put_label(e, e->thread_then);
+      e->thread_then = e->thread_else = NULL;
+    } else {
+      mir_branch_unless(e, loop_cond_of(e->fn, id), o.arm);
+    }
     if (loop && loop->header_if == at) {
       loop->then_label = new_label(e);
       loop->else_label = o.arm;
@@ -127,6 +136,7 @@ void mir_close_head(Emitter *e, u32 at) {
     if (n->op == LOOP_REDUCE || n->op == LOOP_SCAN) mir_close_fold(e, o, at);
   }
   put_label(e, o->done);
+  if (o->threads) e->thread_then = o->then_label, e->thread_else = o->else_label;
   e->open.count--;
 }
 
@@ -179,6 +189,13 @@ void mir_terminator(Emitter *e, u32 at) {
   const LoopNode *n = en(e, e->fn->body.data[at]);
   if (n->op == LOOP_YIELD) {
     OpenHead *o = top(e);
+    if (o->threads) {
+      MIR_label_t yes = o->then_label, no = o->else_label;
+      mir_branch_unless(e, loop_list(e->fn, n)[0], no);
+      jump(e, yes);
+      top(e)->live = false;
+      return;
+    }
     if (en(e, o->head)->op == LOOP_IF) move_to(e, n, loop_result_of(e->fn, n->a, 0)); /* the arm's end follows */
     else mir_fold_element(e, o, at, mir_op(e, loop_list(e->fn, n)[0]));
     return;

@@ -94,11 +94,21 @@ static void read_deferred(Lives *l, u32 at, u32 id) {
   }
 }
 
+u32 lives_threads(const Lives *l, u32 head) {
+  const LoopFn *fn = l->fn;
+  const LoopNode *n = node(l, head);
+  if (n->op != LOOP_IF || n->c != 1 || l->end[head] + 1 >= fn->body.count) return 0;
+  u32 result = loop_result_of(fn, head, 0), next = fn->body.data[l->end[head] + 1];
+  bool asked = node(l, result)->type == LT_I1 && l->uses[result] == 1 && node(l, next)->op == LOOP_IF && loop_cond_of(fn, next) == result;
+  return asked ? next : 0;
+}
+
 /* The conditions a statement branches on. */
 static u32 branched_on(const Lives *l, u32 id) {
   const LoopNode *n = node(l, id);
   if (n->op == LOOP_IF) return loop_cond_of(l->fn, id);
   if (n->op == LOOP_SELECT) return n->a;
+  if (n->op == LOOP_YIELD && lives_threads(l, n->a)) return loop_list(l->fn, n)[0];
   if (n->op == LOOP_CHECK && n->aux == LOOP_CHECK_ASSERT) return n->a;
   return 0;
 }
@@ -122,6 +132,27 @@ static void defer(Lives *l, u32 cond, u32 at, u32 *room) {
   }
 }
 
+static bool adds(const LoopNode *n, u32 x, u32 y) { return n->op == LOOP_ADD && ((n->a == x && n->b == y) || (n->a == y && n->b == x)); }
+
+bool lives_wraps(const Lives *l, u32 at) {
+  const LoopFn *fn = l->fn;
+  if (fn->kind != LOOP_NATIVE || at + 1 >= fn->body.count) return false;
+  u32 id = fn->body.data[at];
+  const LoopNode *n = node(l, id), *check = node(l, fn->body.data[at + 1]);
+  if (n->op != LOOP_SELECT || n->type != LT_I64 || check->op != LOOP_CHECK || check->aux != LOOP_CHECK_INDEX || check->a != id) return false;
+  const LoopNode *less = node(l, n->a), *zero = node(l, less->b);
+  return less->op == LOOP_LT && less->a == n->c && zero->op == LOOP_CONST && zero->imm == 0 && adds(node(l, n->b), n->c, check->b);
+}
+
+/* The sum of such a select is made behind the function's end, from its operands. */
+static void defer_sum(Lives *l, u32 at) {
+  const LoopNode *n = node(l, l->fn->body.data[at]), *sum = node(l, n->b);
+  Reader r = {l, at + 1};
+  read_at(&r, sum->a);
+  read_at(&r, sum->b);
+  if (l->uses[n->b] == 1 && l->loop[l->where[n->b]] == l->loop[at]) l->deferred[n->b] = 1;
+}
+
 static void find_uses(Lives *l) {
   const LoopFn *fn = l->fn;
   Reader r = {l, 0};
@@ -129,6 +160,7 @@ static void find_uses(Lives *l) {
   for (u32 pos = 0; pos < fn->body.count; pos++) {
     u32 cond = branched_on(l, fn->body.data[pos]), room = 12;
     if (cond) defer(l, cond, pos, &room);
+    if (lives_wraps(l, pos)) defer_sum(l, pos);
   }
   for (u32 pos = 0; pos < fn->body.count; pos++) {
     u32 id = fn->body.data[pos], cond = branched_on(l, id);

@@ -28,6 +28,11 @@ typedef struct Lives {
 
 WeftStatus lives_init(Lives *l, const LoopFn *fn) MUST_USE; /* error: memory refused */
 void lives_free(Lives *l);
+/* Is the statement at `at` a select of `i + n` where i is negative, else i, with the check that follows that it is an index of n? These are
+ * one comparison where i is an index already. */
+bool lives_wraps(const Lives *l, u32 at);
+/* An `if` whose only result is what the `if` right behind it asks for: its arms go on to that one's. Gives that one; 0: it is none. */
+u32 lives_threads(const Lives *l, u32 head);
 /* Does the class of a node hold a value across position p (values last read at p included). */
 bool lives_across(const Lives *l, u32 class_node, u32 p);
 

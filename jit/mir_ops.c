@@ -239,32 +239,6 @@ static void divide(Emitter *e, u32 id, const LoopNode *n) {
   finish(e, id, r);
 }
 
-static void shift(Emitter *e, u32 id, const LoopNode *n) {
-  LoopType t = (LoopType)n->type;
-  u32 width = loop_type_bytes(t) * 8;
-  MIR_op_t a = mir_op(e, n->a), b = mir_op(e, n->b);
-  MIR_insn_code_t code = n->op == LOOP_SHL ? MIR_LSH : loop_is_signed(t) ? MIR_RSH : MIR_URSH;
-  const LoopNode *by = en(e, n->b);
-  if (by->op == LOOP_CONST) {
-    bool out = by->imm >= width;
-    if (out && code != MIR_RSH) move(e, t, mir_reg(e, id), I(e, 0));
-    else ins3(e, code, R(e, mir_reg(e, id)), a, I(e, out ? 63 : (i64)by->imm));
-    if (code == MIR_LSH) extend(e, t, mir_reg(e, id));
-    return;
-  }
-  MIR_label_t in = new_label(e), done = new_label(e);
-  MIR_reg_t r = own(e, id);
-  ins3(e, MIR_UBLT, L(e, in), b, I(e, width));
-  if (code == MIR_RSH) ins3(e, MIR_RSH, R(e, r), a, I(e, 63));
-  else move(e, t, r, I(e, 0));
-  jump(e, done);
-  put_label(e, in);
-  ins3(e, code, R(e, r), a, b);
-  put_label(e, done);
-  if (code == MIR_LSH) extend(e, t, r);
-  finish(e, id, r);
-}
-
 static void mulhi(Emitter *e, u32 id, const LoopNode *n) {
   LoopType t = (LoopType)n->type;
   MIR_op_t args[2] = {mir_op(e, n->a), mir_op(e, n->b)};
@@ -604,7 +578,7 @@ void mir_value(Emitter *e, u32 id) {
     case LOOP_OR: int_binary(e, id, n, MIR_OR, false); return;
     case LOOP_XOR: int_binary(e, id, n, MIR_XOR, false); return;
     case LOOP_SHL:
-    case LOOP_SHR: shift(e, id, n); return;
+    case LOOP_SHR: mir_shift(e, id, n); return;
     case LOOP_FMA: float_fma(e, id, n); return;
     case LOOP_NEG:
       mir_negate(e, t, mir_reg(e, id), mir_op(e, n->a));
@@ -646,7 +620,9 @@ void mir_value(Emitter *e, u32 id) {
       call_op(e, (LoopOp)n->op, t, mir_reg(e, id), 1, &a);
       return;
     }
-    case LOOP_SELECT: select_value(e, id, n); return;
+    case LOOP_SELECT:
+      if (!mir_wrap(e, id)) select_value(e, id, n);
+      return;
     case LOOP_CONVERT: convert(e, id, n); return;
     case LOOP_BITCAST: bitcast(e, id, n); return;
     case LOOP_MATH: math(e, id, n); return;

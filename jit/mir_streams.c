@@ -244,8 +244,9 @@ static MIR_reg_t mixed_address(Emitter *e, const Stream *s) {
       ins3(e, MIR_MUL, R(e, r), v, mir_op(e, t.stride[k]));
       v = R(e, r);
     }
-    ins3(e, MIR_ADD, R(e, r), R(e, at), v);
-    at = r;
+    MIR_reg_t sum = mir_temp(e, LT_I64);
+    ins3(e, MIR_ADD, R(e, sum), R(e, at), v);
+    at = sum;
   }
   return at;
 }
