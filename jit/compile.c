@@ -108,21 +108,60 @@ static void note_size(void *ctx, Dim d) {
   c->carriers |= size_is_unbacked(&c->g->sizes, d);
 }
 
-/* Loops of the root can be left at their head before the first trip: what stands before them is then not done again, so
- * that what it updated need not be kept as it was. The loop's own exit with the first values in it. */
-static bool enter_exits(Compiler *c) {
+/* ---- the exits of loops --------------------------------------------------------------------------------------- */
+
+/* The loop's own exit with other values in place of what it carries. *made: 0 when nothing is to be renamed. */
+static bool renamed_exit(Compiler *c, NodeId n, u32 *map, bool results, u32 *made) {
   Graph *g = c->g;
-  c->enter = arena_alloc(&c->arena, sizeof *c->enter * (g->nodes.count + 1));
+  const GraphNode *x = graph_node_at(g, n);
+  const GraphBlock *body = &g->blocks.data[x->sub[1]];
+  u32 first, ncaps = node_captures(g, n, &first);
+  for (u32 i = 0; i < x->carried; i++) map[body->params.data[i]] = results ? node_result(g, n, i) : node_operand(g, n, i);
+  for (u32 k = 0; k < ncaps; k++) map[body->captures.data[k].inner] = node_operand(g, n, first + k);
+  *made = exit_clone(&g->exits, x->exit, map, g->values.count);
+  for (u32 i = 0; i < x->carried; i++) map[body->params.data[i]] = 0;
+  for (u32 k = 0; k < ncaps; k++) map[body->captures.data[k].inner] = 0;
+  if (*made == UINT32_MAX) return false;
+  if (*made == x->exit) *made = 0;
+  return true;
+}
+
+/* A loop that ends by its condition alone, which may be asked again: what it carries at the end is a state at its head. */
+static bool ends_at_head(const Graph *g, NodeId n) {
+  const GraphNode *x = graph_node_at(g, n);
+  for (NodeId k = block_first(g, x->sub[0]); k; k = node_next(g, k)) {
+    const GraphNode *y = graph_node_at(g, k);
+    if (y->kind != NODE_op || op_info(y->op)->family == FAM_random) return false;
+  }
+  for (u32 i = 0; i < x->carried; i++)
+    if (value_is_token(g, node_operand(g, n, i))) return false;
+  GraphWalk w = walk_begin(g, x->sub[1]);
+  bool ends = g->blocks.data[x->sub[1]].term != TERM_break;
+  while (walk_next(&w)) {
+    const GraphNode *y = graph_node_at(g, w.node);
+    ends &= y->kind != NODE_host;
+    for (u32 s = 0; s < node_subs(g, w.node); s++) ends &= g->blocks.data[y->sub[s]].term != TERM_break;
+  }
+  return ends;
+}
+
+/* A loop can be left at its head before the first trip (of the root alone), and behind it, as if it were to look once more
+ * whether it goes on: what stands before it is then not done again, so that what it updated need not be kept as it was. */
+static bool exits_of_loops(Compiler *c) {
+  Graph *g = c->g;
+  u32 nodes = g->nodes.count;
+  c->enter = arena_alloc(&c->arena, sizeof *c->enter * 2 * (nodes + 1));
   u32 *map = mem_alloc_zero(c->alloc, sizeof *map * (g->values.count + 1));
   if (!c->enter || !map) {
     if (map) mem_free(c->alloc, map, sizeof *map * (g->values.count + 1));
     return false;
   }
   bool ok = true;
-  memset(c->enter, 0, sizeof *c->enter * (g->nodes.count + 1));
-  for (NodeId n = block_first(g, 1); n && ok; n = node_next(g, n)) {
-    const GraphNode *x = graph_node_at(g, n);
-    u32 first, ncaps;
+  memset(c->enter, 0, sizeof *c->enter * 2 * (nodes + 1));
+  c->behind = c->enter + nodes + 1;
+  GraphWalk w = walk_begin(g, 1);
+  while (ok && walk_next(&w)) {
+    const GraphNode *x = graph_node_at(g, w.node);
     if (x->kind != NODE_while || x->exit == NO_EXIT) continue;
     bool carriers = c->carriers;
     c->carriers = false;
@@ -130,15 +169,8 @@ static bool enter_exits(Compiler *c) {
     bool sized = c->carriers;
     c->carriers = carriers;
     if (sized) continue;
-    ncaps = node_captures(g, n, &first);
-    const GraphBlock *body = &g->blocks.data[x->sub[1]];
-    for (u32 i = 0; i < x->carried; i++) map[body->params.data[i]] = node_operand(g, n, i);
-    for (u32 k = 0; k < ncaps; k++) map[body->captures.data[k].inner] = node_operand(g, n, first + k);
-    c->enter[n] = exit_clone(&g->exits, x->exit, map, g->values.count);
-    ok = c->enter[n] != UINT32_MAX;
-    if (c->enter[n] == x->exit) c->enter[n] = 0;
-    for (u32 i = 0; i < x->carried; i++) map[body->params.data[i]] = 0;
-    for (u32 k = 0; k < ncaps; k++) map[body->captures.data[k].inner] = 0;
+    if (x->block == 1) ok = renamed_exit(c, w.node, map, false, &c->enter[w.node]);
+    if (ok && ends_at_head(g, w.node)) ok = renamed_exit(c, w.node, map, true, &c->behind[w.node]);
   }
   mem_free(c->alloc, map, sizeof *map * (g->values.count + 1));
   return ok;
@@ -146,7 +178,7 @@ static bool enter_exits(Compiler *c) {
 
 static bool compiler_init(Compiler *c) {
   Graph *g = c->g;
-  if (!enter_exits(c)) return false;
+  if (!exits_of_loops(c)) return false;
   if (!vec_reserve(c->alloc, (void **)&c->values.data, &c->values.cap, g->values.count + 1, sizeof *c->values.data)) return false;
   c->values.count = g->values.count;
   for (u32 v = 0; v < c->values.count; v++) c->values.data[v] = (ValueInfo){.slot = NO_SLOT};

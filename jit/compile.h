@@ -74,6 +74,7 @@ typedef struct Compiler {
   VEC(u8) bound;         /* by exit: its binds are decided */
   u32 exit;              /* of steps that have none of their own */
   u32 *enter;            /* by NodeId, loops of the root: the exit before their first trip; 0: none */
+  u32 *behind;           /* by NodeId, loops: the exit behind their last trip; 0: none */
   VEC(PlanArg) scratch;
   struct NValue *native_values; /* by ValueId, of native.c: made once, told apart by stamps */
   u32 *native_done, native_stamp;

@@ -180,6 +180,15 @@ static ValueId differences(Rewrite *r, const GraphArg *args) {
   return x;
 }
 
+/* Of two vectors, or rows of the same shape: the sum of their products. */
+static ValueId inner(Rewrite *r, u32 op, const GraphArg *args) {
+  if (args[1].kind != ARG_value || value_is_token(r->g, args[1].value)) return 0;
+  const ArrayType x = *value_type(r->g, args[0].value), y = *value_type(r->g, args[1].value);
+  if (x.dtype != y.dtype || (x.dtype != DT_f64 && x.dtype != DT_f32) || x.rank != y.rank || !x.rank) return 0;
+  if (op == OP_vecdot ? args[2].kind != ARG_hole : x.rank != 1) return 0;
+  return reduced(r, OP_sum, op2(r, OP_multiply, args[0].value, args[1].value), 1u << (x.rank - 1), false);
+}
+
 static ValueId formula(Rewrite *r, NodeId n) {
   Graph *g = r->g;
   GraphArg args[OP_MAX_PARAMS];
@@ -189,6 +198,7 @@ static ValueId formula(Rewrite *r, NodeId n) {
   ValueId x = args[0].value;
   const ArrayType t = *value_type(g, x);
   if (!dtype_in_loops(t.dtype) || (t.device != DEV_CPU && !t.rank)) return 0;
+  if (op == OP_dot || op == OP_matmul || op == OP_vecdot) return inner(r, op, args);
   u32 axis = op_param(op, "axis"), keepdims = op_param(op, "keepdims");
   bool keep = keepdims != UINT32_MAX && arg_bool(&args[keepdims], false);
   bool last = op == OP_nn_softmax || op == OP_nn_log_softmax || op == OP_nn_layer_norm;
@@ -402,6 +412,9 @@ static bool wants_rewrite(const Graph *g, NodeId n) {
     case OP_nn_layer_norm:
     case OP_diff:
     case OP_gelu:
+    case OP_dot:
+    case OP_matmul:
+    case OP_vecdot:
     case OP_unstack:
     case OP_split:
     case OP_broadcast_arrays: return true;

@@ -101,22 +101,33 @@ typedef struct Stored {
   bool all;
 } Stored;
 
+/* In a slot by then, or made again from what is. What gets its slot only later would be bound as something to make again, and
+ * what it is made of might be gone. */
 static void exit_value_stored(void *ctx, u32 v) {
   Stored *s = ctx;
-  const Compiler *c = s->b->c;
-  const GraphValue *x = &c->g->values.data[v];
-  if (x->origin == GV_const || x->origin == GV_size || value_is_token(c->g, v)) return;
-  NodeId n = value_node(c->g, v);
-  BlockId in = n ? graph_node_at(c->g, n)->block : x->def;
-  const ValueInfo *info = value_info((Compiler *)(uintptr_t)c, v);
-  if (!n && in == s->b->id) return;
-  s->all = s->all && (in == s->b->id ? info->where == AT_SLOT && info->wanted && info->unit <= s->unit : info->slot != NO_SLOT);
+  Compiler *c = s->b->c;
+  ValueStack stack = {0};
+  if (!vec_push(c->alloc, &stack, v)) compile_no_memory(c);
+  for (u32 steps = 0; stack.count && s->all && !compile_stopped(c); steps++) {
+    u32 at = stack.data[--stack.count];
+    const GraphValue *x = &c->g->values.data[at];
+    if (x->origin == GV_const || x->origin == GV_size || value_is_token(c->g, at)) continue;
+    NodeId n = value_node(c->g, at);
+    BlockId in = n ? graph_node_at(c->g, n)->block : x->def;
+    const ValueInfo *info = value_info(c, at);
+    if (!n && in == s->b->id) continue;
+    bool stored = info->where == AT_SLOT && info->wanted, again = n && in == s->b->id && !stored && graph_node_at(c->g, n)->kind <= NODE_index;
+    if (again) schedule_push_makers(c, &stack, n);
+    s->all = steps < 64 && (again || (in == s->b->id ? stored && info->unit <= s->unit : info->slot != NO_SLOT));
+  }
+  vec_free(c->alloc, &stack);
 }
 
-/* The exit behind an update, for the steps that come: where all it names lies in slots by then. */
+/* The exit behind an update or a loop, for the steps that come: where all it names is to be had by then. */
 static u32 exit_behind(Block *b, u32 unit) {
   const Unit *u = &b->part.units.data[unit];
   u32 exit = u->kind == UNIT_update ? graph_node_at(b->g, u->node)->exit : NO_EXIT;
+  if (u->kind == UNIT_control && b->c->behind[u->node]) exit = b->c->behind[u->node];
   Stored s = {b, unit, true};
   if (exit != NO_EXIT) graph_exit_values(b->g, exit, exit_value_stored, &s);
   return s.all ? exit : NO_EXIT;

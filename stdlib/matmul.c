@@ -3,6 +3,7 @@
 #include "stdlib/kernel_matmul.h"
 #include "stdlib/make.h"
 #include "stdlib/reduce.h"
+#include "stdlib/reduce_order.h"
 #include "stdlib/walk.h"
 
 #include <limits.h>
@@ -90,6 +91,40 @@ static void product(const Lapack *lib, u32 dtype, const Side *x, const char *xd,
   lib->gemm(ty, tx, &ni, &mi, &ki, alpha, yd, &ly, xd, &lx, beta, c, &ni, 1, 1);
 }
 
+/* Two vectors of n floats each: the sum of their products in the order of sums, block by block. */
+static WeftStatus inner(Vm *vm, Array *xa, Array *ya, i64 n, Value *out) {
+  enum { BLOCK_BYTES = REDUCE_LANE_BYTES * REDUCE_BLOCK_ROWS, SOME = 64 };
+  _Alignas(64) char block[BLOCK_BYTES];
+  u64 some[SOME], sum[1] = {0};
+  u32 dtype = array_dtype(xa), bytes = dtype_bytes(dtype);
+  const StripTable *strips = stdlib_of(vm)->strips;
+  StripFn times = strips->ops[OP_multiply][dtype];
+  StripRows rows = strips->rows[REDUCE_ADD][dtype];
+  i64 each = BLOCK_BYTES / bytes, blocks = (n + each - 1) / each;
+  char *sums = (char *)some;
+  if (blocks > SOME && !(sums = mem_alloc(&vm->alloc, (size_t)blocks * bytes))) return vm_error_memory(vm);
+  Reader x, y;
+  reader_start(&x, strips, xa, 1, &n, dtype);
+  reader_start(&y, strips, ya, 1, &n, dtype);
+  bool any = reader_any_length(&x) && reader_any_length(&y);
+  WeftStatus status = WEFT_OK;
+  for (i64 b = 0; b < blocks && status == WEFT_OK; b++) {
+    i64 m = n - b * each < each ? n - b * each : each;
+    for (i64 i = 0; i < m;) {
+      i64 k = any || m - i < STRIP ? m - i : STRIP;
+      const void *left = reader_next(&x, k);
+      (void)times(block + i * bytes, left, reader_next(&y, k), k);
+      i += k;
+    }
+    rows(sums + b * bytes, block, m, 1, 0);
+    if (b % SOME == SOME - 1) status = kernel_poll(vm, SOME * each / 16);
+  }
+  if (status == WEFT_OK && blocks) rows(sum, sums, blocks, 1, 0);
+  if (blocks > SOME) mem_free(&vm->alloc, sums, (size_t)blocks * bytes);
+  if (status == WEFT_OK) *out = num_load(sum, dtype);
+  return status;
+}
+
 static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
   ArrayType xt, yt, shape;
   const ArrayType *types[2] = {&xt, &yt};
@@ -111,6 +146,7 @@ static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
   if (__builtin_mul_overflow(m, n, &work) || __builtin_mul_overflow(work, k, &work)) work = INT64_MAX; /* the result will not be made */
   bool small = work <= SMALL_PRODUCT;
   TRY(kernel_poll(vm, work / 16));
+  if (floats && xt.rank == 1 && yt.rank == 1 && xt.dtype == yt.dtype) return inner(vm, xv.array, yv.array, k, out);
   bool fits = m < INT_MAX && n < INT_MAX && k < INT_MAX;
   const Lapack *lib = floats && !small && fits ? blas_load(dtype == DT_f64) : NULL;
   if (lib) blas_use_threads(stdlib_of(vm)->blas_threads);
@@ -232,6 +268,7 @@ WeftStatus eager_dot(Vm *vm, Value *args, Value *out) {
     *out = strong(*out);
     return WEFT_OK;
   }
+  if (x.rank == 1 && y.rank == 1) return matmul(vm, OP_dot, args[0], args[1], out);
   u32 xa = x.rank - 1u, ya = y.rank >= 2 ? y.rank - 2u : 0;
   return contract(vm, OP_dot, args[0], args[1], 1, &xa, &ya, &shape, out);
 }
