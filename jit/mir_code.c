@@ -161,6 +161,7 @@ static void link_module(MIR_context_t ctx, MIR_module_t module, Allocator *alloc
 #endif
   for (MIR_item_t item = DLIST_HEAD(MIR_item_t, module->items); item; item = DLIST_NEXT(MIR_item_t, item)) {
     if (item->item_type != MIR_func_item) continue;
+    mir_settle_operands(item);
     mir_fold(ctx, item, alloc);
     MIR_set_gen_interface(ctx, item);
   }

@@ -3,6 +3,7 @@
  *   mir_code.c     pools, contexts, groups of functions, the one setjmp
  *   mir_lives.c    spans and shared registers
  *   mir_function.c one function: parameters, statements, checks, exits, calls
+ *   mir_operands.c instructions with memory, displacements and immediates as the processor has them
  *   mir_calls.c    calls, functions that others call
  *   mir_heads.c    loops and branches
  *   mir_streams.c  pointers that step along with loops
@@ -268,10 +269,13 @@ static inline MIR_op_t I(const Emitter *e, i64 v) { return MIR_new_int_op(e->ctx
 static inline MIR_op_t L(const Emitter *e, MIR_label_t l) { return MIR_new_label_op(e->ctx, l); }
 
 static inline void put(Emitter *e, MIR_insn_t insn) { MIR_append_insn(e->ctx, e->item, insn); }
-static inline void ins2(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b) { put(e, MIR_new_insn(e->ctx, c, a, b)); }
+/* mir_operands.c */
+void ins2(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b);
 void ins3(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b, MIR_op_t d); /* never one register three times: MIR's spilling trips on that */
-MIR_op_t M(Emitter *e, MIR_type_t t, MIR_reg_t base, i64 disp); /* memory operand; emits its address */
+MIR_op_t M(Emitter *e, MIR_type_t t, MIR_reg_t base, i64 disp); /* memory operand; of a far displacement emits its address */
 void mir_negate(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from);
+/* Between MIR's simplification and its generator: puts displacements and immediates where they belong. */
+void mir_settle_operands(MIR_item_t function);
 static inline void jump(Emitter *e, MIR_label_t l) { put(e, MIR_new_insn(e->ctx, MIR_JMP, L(e, l))); }
 MIR_label_t new_label(Emitter *e); /* freed with the function when it is never put */
 void put_label(Emitter *e, MIR_label_t l);

@@ -1,7 +1,8 @@
-/* mir_fold.c — constants and addresses back into the instructions that use them, between MIR's simplification and its generator.
+/* mir_fold.c — what is left of constants and addresses, back into the instructions that use them, between MIR's simplification and its
+ * generator (mir_operands.c brings displacements and most immediates there).
  *
- * MIR writes every immediate and every address into a register of its own, and level 1 does not undo it: where registers are short,
- * constants lie in memory. A register that is written once, with a constant, stands for it wherever the processor takes one; a sum that is
+ * MIR writes what it takes apart into registers of their own, and level 1 does not undo it: where registers are short, constants
+ * lie in memory. A register that is written once, with a constant, stands for it wherever the processor takes one; a sum that is
  * read once, as an address, becomes the address, as long as nothing changes its operands in between. */
 #include <string.h>
 
@@ -123,10 +124,10 @@ static void fold_address(Folder *f, MIR_insn_t insn, size_t at) {
   MIR_op_t *op = &insn->ops[at];
   bool indexed = insn->code == MIR_MOV || at == 1; /* a float that is stored needs a register of its own where all are in memory */
   MIR_insn_t sum;
-  if (op->mode != MIR_OP_MEM || !op->u.mem.base || op->u.mem.index || op->u.mem.disp) return;
+  if (op->mode != MIR_OP_MEM || !op->u.mem.base || op->u.mem.index) return;
   MIR_type_t type = op->u.mem.type;
   MIR_reg_t base = op->u.mem.base, index = 0;
-  MIR_disp_t disp = 0;
+  MIR_disp_t disp = op->u.mem.disp;
   for (u32 step = 0; step < 2 && (sum = maker(f, base)) && sum->code == MIR_ADD; step++) {
     MIR_reg_t was = base;
     if (sum->ops[2].mode == MIR_OP_INT) {
