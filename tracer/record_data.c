@@ -407,7 +407,8 @@ static bool list_position(Recorder *r, Av list, Av at, u32 *out) {
   ValueId v = av_is_number(r, at) ? av_value(r, at) : 0;
   Dim d;
   if (v && value_dim(r->g, v, &d) && d != DIM_NONE) size_symbols(&r->g->sizes, d, look_changing, &changing);
-  if (changing.any || !rec_literal(r, at, "list position", &i)) return false;
+  bool long_list = n > 2 * (i64)r->vm->tunables.unroll_trips && !r->abstract; /* data, of which any item may be meant */
+  if (changing.any || (long_list && !av_known_int(r, at, &i)) || !rec_literal(r, at, "list position", &i)) return false;
   if (i < 0) i += n;
   *out = (u32)i;
   return i >= 0 && i < n;
