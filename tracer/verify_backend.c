@@ -99,6 +99,31 @@ static WeftStatus compare_inputs(Vm *vm, const Region *region, const GraphRun *r
   return WEFT_OK;
 }
 
+typedef struct Seen {
+  const GraphRun *run;
+  bool missing; /* a number that the graph's run does not know */
+} Seen;
+
+static void look(void *ctx, u32 sym) {
+  Seen *s = ctx;
+  s->missing |= !s->run->known[sym];
+}
+
+/* Does an expression of the graph leave the integers for these inputs: integers of the program wrap in the graph's run, and
+ * compiled code, which computes all of them before anything else, gives the region up where it was entered. */
+static bool some_size_overflows(const GraphRun *run) {
+  const Graph *g = run->graph;
+  for (u32 i = 1; i < g->values.count; i++) {
+    const GraphValue *v = &g->values.data[i];
+    Seen s = {.run = run};
+    i64 n;
+    if (v->origin != GV_size) continue;
+    size_symbols(&g->sizes, v->dim, look, &s);
+    if (!s.missing && !size_eval(&g->sizes, v->dim, run->syms, &n)) return true;
+  }
+  return false;
+}
+
 static WeftStatus run_both(Vm *vm, Region *region, GraphRun *run, u64 *slots, u32 *exit) {
   u32 expected = region->graph->entry_exit;
   WeftStatus status = run_root(run, &expected);
@@ -111,7 +136,9 @@ static WeftStatus run_both(Vm *vm, Region *region, GraphRun *run, u64 *slots, u3
   if (status == WEFT_OK && copies) status = compare_inputs(vm, region, run, copies);
   drop_copies(vm, region->graph, copies);
   if (run->too_deep) return status; /* compiled code nests deeper */
-  if (status == WEFT_OK && exit_original(&region->graph->exits, *exit) != expected)
+  u32 taken = exit_original(&region->graph->exits, *exit);
+  if (status == WEFT_OK && taken != expected && taken == region->graph->entry_exit && some_size_overflows(run)) return WEFT_OK;
+  if (status == WEFT_OK && taken != expected)
     status = vm_error(vm, EK_assert, "verify: region %s: compiled code leaves by exit %u, the graph by exit %u", region->name, *exit, expected);
   return status == WEFT_OK ? compare(vm, region, run, *exit, slots) : status;
 }
