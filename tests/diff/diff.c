@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/diff/generate.h"
+#include "tests/diff/hosts.h"
 #include "tests/support/host.h"
 
 enum { BATCH = 10, PROGRAM_SECONDS = 20 };
@@ -81,7 +82,7 @@ static bool run_program(unsigned long seed) {
   progress->seed = seed;
   char *program = file ? read_program(file) : generate_program(seed);
   if (show) printf("%s", program), fflush(stdout);
-  HostSetup setup = {.backend = "eager", .hot = -1, .fuel = 200000, .memory = 64 << 20, .deadline = 4};
+  HostSetup setup = {.backend = "eager", .hot = -1, .fuel = 200000, .memory = 64 << 20, .deadline = 4, .made = define_hosts};
   limit(PROGRAM_SECONDS);
   snprintf((char *)progress->tier, sizeof progress->tier, "eager");
   HostRun eager = host_run(&setup, "diff.weft", program);
@@ -92,7 +93,7 @@ static bool run_program(unsigned long seed) {
   for (size_t t = 0; t < sizeof tiers / sizeof tiers[0] && well && !limited; t++) {
     if (only_tier && strcmp(only_tier, tiers[t]) != 0) continue;
     snprintf((char *)progress->tier, sizeof progress->tier, "%s", tiers[t]);
-    setup = (HostSetup){.backend = tiers[t], .hot = hot, .force = exits ? "exits" : threads ? "threads" : NULL, .memory = 64 << 20};
+    setup = (HostSetup){.backend = tiers[t], .hot = hot, .force = exits ? "exits" : threads ? "threads" : NULL, .memory = 64 << 20, .made = define_hosts};
     HostRun r = host_run(&setup, "diff.weft", program);
     well = agree(&eager, &r);
     host_run_free(&r);

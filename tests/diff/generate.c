@@ -391,8 +391,9 @@ static void walk_things(Gen *g) {
 static void block(Gen *g, int count) {
   for (int i = 0; i < count && g->statements > 0; i++) {
     g->statements--;
-    int roll = gen_below(g, 100);
-    if (roll < 22) declare(g);
+    int roll = gen_below(g, 100 + (g->lambdas ? 0 : 18));
+    if (roll >= 100) gen_pattern(g);
+    else if (roll < 22) declare(g);
     else if (roll < 45) assign(g);
     else if (roll < 55) update(g);
     else if (roll < 66) branch(g);

@@ -58,4 +58,7 @@ Var *gen_new_var(Gen *g, Type type, char letter); /* NULL: no room */
 void gen_expr(Gen *g, Type type, int depth);
 void gen_leaf(Gen *g, Type type);
 
+/* generate_more.c */
+void gen_pattern(Gen *g); /* a statement or a few */
+
 #endif
