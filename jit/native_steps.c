@@ -1,5 +1,6 @@
 /* native_steps.c — a native function in the plan: memory and arguments of its call, exits, where its results lie (see native.h). */
 #include "jit/native.h"
+#include "lang/mechanisms.h"
 
 /* Memory for elements that the function gives. */
 static void alloc_elements(Compiler *c, u32 slot, const ArrayType *t, const NSplit *shape) {
@@ -61,7 +62,7 @@ static void plan_arrays(Native *n) {
       const NBuffer *b = &n->buffers.data[i];
       if (!b->written) continue;
       const ValueInfo *from = value_info(c, b->from);
-      bool take = from->owned && from->use.dies && !from->raw && !from->strides;
+      bool take = MECHANISM(c->vm, stores_in_place) && from->owned && from->use.dies && !from->raw && !from->strides;
       if (take && pass == 0) schedule_step(c, STEP_unique, NO_EXIT)->dst = from->slot;
       if (take == pass) schedule_move(c, b->slot, b->from, take);
       if (!take && pass == 0) schedule_step(c, STEP_unique, NO_EXIT)->dst = b->slot;

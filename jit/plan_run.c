@@ -3,6 +3,7 @@
 
 #include "jit/cost.h"
 #include "jit/plan_inner.h"
+#include "lang/mechanisms.h"
 
 /* How a step ends. GONE: the run is over, `exit` and `status` say how. */
 typedef enum Went { GOES_ON, GONE } Went;
@@ -245,6 +246,7 @@ static Went memory_step(Run *r, const PlanStep *s) {
       return GOES_ON;
     case STEP_unique:
       v = array_value(array_at(r, s->dst));
+      if (!MECHANISM(vm, stores_copy_shared) && array_dense(v.array)) return GOES_ON;
       if (array_make_unique(vm, &v) != WEFT_OK) return leave_raised(r, s->exit);
       r->slots[s->dst] = (u64)(uintptr_t)v.array;
       return GOES_ON;
