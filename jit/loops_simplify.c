@@ -402,6 +402,58 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
   }
 }
 
+/* ---- short loops --------------------------------------------------------------------------- */
+
+enum { UNROLL_TRIPS = 8, UNROLL_STATEMENTS = 100, UNROLL_CARRIED = 16 };
+
+/* The position of the END of a loop of a few trips, known in number, and a short body that holds no loop and only its end goes on to the
+ * next trip; 0: it is no such loop. Polls in it are not needed. */
+static u32 short_loop(const Pass *p, u32 at, u64 *trips) {
+  const LoopFn *old = p->old;
+  u32 id = old->body.data[at], depth = 0;
+  const LoopNode *n = loop_node(old, id);
+  if (old->kind != LOOP_NATIVE || n->op != LOOP_FOR || n->a != 1 || n->b > UNROLL_CARRIED) return 0;
+  u32 count = mapped(p, loop_trips_of(old, id, 0));
+  if (!is_const(p, count) || node(p, count)->imm > UNROLL_TRIPS) return 0;
+  *trips = node(p, count)->imm;
+  for (u32 pos = at + 1; (pos - at) * *trips <= UNROLL_STATEMENTS + *trips; pos++) {
+    const LoopNode *x = loop_node(old, old->body.data[pos]);
+    if (loop_is_head(x)) {
+      if (x->op != LOOP_IF) return 0;
+      depth++;
+    } else if (x->op == LOOP_END) {
+      if (depth-- == 0) return pos;
+    } else if ((x->op == LOOP_NEXT || x->op == LOOP_BREAK) && (depth || x->op == LOOP_BREAK)) {
+      return 0;
+    } else if (x->op == LOOP_CALL || x->op == LOOP_EXIT || x->op == LOOP_RETURN) {
+      return 0;
+    }
+  }
+  return 0;
+}
+
+static void copy_statement(Pass *p, u32 id, u32 *known);
+
+static void unroll(Pass *p, u32 at, u32 end, u64 trips, u32 *known) {
+  const LoopFn *old = p->old;
+  u32 id = old->body.data[at], values[UNROLL_CARRIED];
+  const LoopNode *n = loop_node(old, id);
+  for (u32 i = 0; i < n->b; i++) values[i] = mapped(p, loop_init_of(old, id, i));
+  for (u64 trip = 0; trip < trips && !p->failed; trip++) {
+    p->map[loop_index_of(id, 0)] = constant(p, LT_I64, trip);
+    for (u32 i = 0; i < n->b; i++) p->map[loop_carry_of(old, id, i)] = values[i];
+    for (u32 pos = at + 1; pos < end && !p->failed; pos++) {
+      u32 statement = old->body.data[pos];
+      const LoopNode *x = loop_node(old, statement);
+      if (x->op == LOOP_POLL) continue;
+      if (x->op != LOOP_NEXT) copy_statement(p, statement, known);
+      else
+        for (u32 i = 0; i < n->b; i++) values[i] = mapped(p, loop_list(old, x)[i]);
+    }
+  }
+  for (u32 i = 0; i < n->b; i++) p->map[loop_result_of(old, id, i)] = values[i];
+}
+
 /* ---- dead code ----------------------------------------------------------------------------- */
 
 /* What is needed is marked from statements with an effect on: through a loop's carried values and results one by one, so that a
@@ -554,7 +606,16 @@ LoopFn *loops_simplify(const LoopFn *old) {
   (void)new_block(&p);
   if (!p.failed && !vec_push(p.alloc, &p.links, (Link){0, 0})) refuse(&p);
   if (!p.failed) copy_leaves(&p);
-  for (u32 i = 0; !p.failed && i < old->body.count; i++) copy_statement(&p, old->body.data[i], &known);
+  for (u32 i = 0; !p.failed && i < old->body.count; i++) {
+    u64 trips = 0;
+    u32 end = short_loop(&p, i, &trips);
+    if (!end) {
+      copy_statement(&p, old->body.data[i], &known);
+      continue;
+    }
+    unroll(&p, i, end, trips, &known);
+    i = end;
+  }
   for (u32 l = p.failed ? 0 : p.links.data[0].next; l; l = p.links.data[l].next)
     if (!p.failed && !vec_push(p.alloc, &p.fn->body, p.links.data[l].node)) refuse(&p);
   if (!p.failed) drop_dead(&p);

@@ -67,7 +67,7 @@ static void expand_term(const Emitter *e, Sum *s, LoopTerm first, u32 loop) {
       s->constant += (u64)t.coef * n->imm;
       continue;
     }
-    bool splits = (n->op == LOOP_ADD || n->op == LOOP_SUB) && !(constant && t.stride[0]);
+    bool splits = n->op == LOOP_ADD || n->op == LOOP_SUB;
     bool scales = constant && (n->op == LOOP_MUL || (n->op == LOOP_SHL && bits < 64));
     bool here = is_computed(e, t.var) && e->lives.loop[e->lives.where[t.var]] == loop;
     if (!here || left == 0 || depth + 2 > MOST_WORK || (!splits && !scales && n->op != LOOP_NEG)) {
@@ -81,6 +81,12 @@ static void expand_term(const Emitter *e, Sum *s, LoopTerm first, u32 loop) {
     work[depth++] = t;
     if (!splits) continue;
     other.var = n->b;
+    if (constant && t.stride[0]) { /* so many strides */
+      other.coef = (i64)((u64)other.coef * bits);
+      other.var = t.stride[0];
+      other.stride[0] = t.stride[1];
+      other.stride[1] = 0;
+    }
     if (n->op == LOOP_SUB) other.coef = (i64)(0 - (u64)other.coef);
     work[depth++] = other;
   }
