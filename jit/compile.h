@@ -143,6 +143,7 @@ typedef enum UnitKind {
   UNIT_scan,    /* a cumulative operation */
   UNIT_join,    /* concat, stack: one kernel for each part */
   UNIT_view,    /* a view of something stored */
+  UNIT_number,  /* an operation on two integers, by the plan itself */
   UNIT_index,   /* indexed by the eager code: masks */
   UNIT_update,  /* an index assigned, by the eager code */
   UNIT_extern,  /* an operation by its eager kernel */

@@ -9,7 +9,8 @@ static u32 param_of(Kern *k, KernelArg a, LoopType type, LoopDir dir) {
   if (k->failed) return 0;
   for (u32 i = 0; i < out->args.count; i++) {
     const KernelArg *b = &out->args.data[i];
-    if (b->kind == a.kind && b->value == a.value && b->dim == a.dim) return k->params.data[i];
+    if (b->kind != a.kind || b->value != a.value) continue;
+    if (b->dim == a.dim || (a.kind == KA_dim && size_same(&k->c->g->sizes, a.dim, b->dim))) return k->params.data[i];
   }
   a.same = true;
   char name[32];

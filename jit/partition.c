@@ -486,6 +486,18 @@ static bool is_stride_view(const Work *w, NodeId n) {
   return (!in_block(w, base) || info->where == AT_SLOT) && !(renumbers(w->g, n) && info->view);
 }
 
+/* A count or a comparison of counts, of what is stored: the plan does it itself, for less than a kernel's call. */
+static bool is_number_step(const Work *w, NodeId n) {
+  const GraphNode *x = graph_node_at(w->g, n);
+  if (x->kind != NODE_op || w->c->device || !plan_number_op(x->op) || x->operand_count != 2) return false;
+  for (u32 i = 0; i < 2; i++) {
+    ValueId v = node_operand(w->g, n, i);
+    const ArrayType *t = value_type(w->g, v);
+    if (t->rank || t->dtype != DT_i64 || (in_block(w, v) && value_info(w->c, v)->where != AT_SLOT)) return false;
+  }
+  return true;
+}
+
 static void look_forward(Work *w, NodeId n) {
   Graph *g = w->g;
   const GraphNode *x = graph_node_at(g, n);
@@ -509,6 +521,9 @@ static void look_forward(Work *w, NodeId n) {
         unit = new_unit(w, UNIT_view, n);
         info->view = true;
         value_info(w->c, node_operand(g, n, 0))->wanted = true;
+      } else if (class == CLASS_point && is_number_step(w, n)) {
+        unit = new_unit(w, UNIT_number, n);
+        for (u32 i = 0; i < 2; i++) value_info(w->c, node_operand(g, n, i))->wanted = true;
       } else {
         unit = kernel_for(w, n, &t, need, moved);
       }

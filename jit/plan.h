@@ -178,6 +178,11 @@ struct JitDevice {
   void (*remove)(Vm *vm); /* the VM ends; its plans are gone */
 };
 
+/* Is it an operation of `number` steps? */
+static inline bool plan_number_op(u32 op) {
+  return op == OP_add || op == OP_subtract || op == OP_less || op == OP_less_equal || op == OP_greater || op == OP_greater_equal || op == OP_equal || op == OP_not_equal;
+}
+
 Plan *plan_new(Vm *vm, const Graph *g); /* slots of the inputs are there; NULL when refused */
 void plan_free(Vm *vm, Plan *p);
 

@@ -122,6 +122,10 @@ static void put_step(const Printer *w, const PlanStep *s) {
       put_nodes(w, n->nodes_first, n->nodes_count);
       return;
     }
+    case STEP_number:
+      buf_printf(out, " s%u = %s ", s->dst, op_name(s->aux));
+      put_args(w, s, 0);
+      break;
     case STEP_extern:
       if (s->nlist == 0) buf_printf(out, " s%u", s->dst);
       for (u32 i = 0; i < s->nlist; i++) buf_printf(out, " s%u", p->ids.data[s->list + i]);
@@ -273,6 +277,11 @@ static void step_ok(Checker *c, const PlanStep *s) {
     case STEP_const:
     case STEP_copy:
     case STEP_unbox: writes(c, s->dst, NUMBER); return;
+    case STEP_number:
+      if (!plan_number_op(s->aux) || s->nargs != 2 || p->args.data[s->arg].kind > PA_const || p->args.data[s->arg + 1].kind > PA_const)
+        wrong(c, "not an operation on two integers", s->aux);
+      writes(c, s->dst, NUMBER);
+      return;
     case STEP_dim:
       if (s->src < p->slots.count && s->aux >= p->slots.data[s->src].rank) wrong(c, "no axis", s->aux);
       writes(c, s->dst, NUMBER);

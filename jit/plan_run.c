@@ -645,6 +645,21 @@ static Went effect_step(Run *r, const PlanStep *s) {
   return take_result(r, s->dst, out) ? GOES_ON : leave(r, s->exit, WEFT_OK);
 }
 
+static u64 number_step(const Run *r, const PlanStep *s) {
+  const PlanArg *a = &r->p->args.data[s->arg];
+  u64 x = a[0].kind == PA_slot ? r->slots[a[0].slot] : (u64)a[0].imm, y = a[1].kind == PA_slot ? r->slots[a[1].slot] : (u64)a[1].imm;
+  switch (s->aux) {
+    case OP_add: return x + y;
+    case OP_subtract: return x - y;
+    case OP_less: return (i64)x < (i64)y;
+    case OP_less_equal: return (i64)x <= (i64)y;
+    case OP_greater: return (i64)x > (i64)y;
+    case OP_greater_equal: return (i64)x >= (i64)y;
+    case OP_equal: return x == y;
+    default: return x != y;
+  }
+}
+
 static Went check_step(Run *r, const PlanStep *s) {
   const PlanArg *a = &r->p->args.data[s->arg];
   Value x = number_of(r, &a[0]), y = s->nargs > 1 ? number_of(r, &a[1]) : value_i64(0);
@@ -672,6 +687,7 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
         break;
       case STEP_const: slots[s->dst] = s->bits; break;
       case STEP_copy: slots[s->dst] = slots[s->src]; break;
+      case STEP_number: slots[s->dst] = number_step(r, s); break;
       case STEP_kernel: went = kernel_step(r, s); break;
       case STEP_native: went = native_step(r, s); break;
       case STEP_dim: slots[s->dst] = (u64)((const Array *)(uintptr_t)slots[s->src])->geometry[s->aux]; break;

@@ -403,6 +403,31 @@ static void view_unit(Block *b) {
     if (!vec_push(c->alloc, &c->strides, strides[d])) compile_no_memory(c);
 }
 
+/* ---- numbers ------------------------------------------------------------------------------------------------------ */
+
+static PlanArg number_arg(Compiler *c, ValueId v) {
+  const GraphValue *x = &c->g->values.data[v];
+  Value number;
+  if (x->origin == GV_size) return schedule_dim(c, x->dim);
+  return value_const(c->g, v, &number) ? plan_arg_const(number.i) : plan_arg_slot(schedule_slot(c, v));
+}
+
+static void number_unit(Block *b) {
+  Compiler *c = b->c;
+  NodeId n = b->part.units.data[b->unit].node;
+  ValueId v = node_result(b->g, n, 0);
+  if (!value_info(c, v)->wanted) return;
+  PlanArg args[2];
+  for (u32 i = 0; i < 2; i++) args[i] = number_arg(c, node_operand(b->g, n, i));
+  u32 arg = plan_args(c->plan, args, 2), slot = schedule_new_slot(c, v);
+  PlanStep *s = schedule_step(c, STEP_number, NO_EXIT);
+  s->dst = slot;
+  s->aux = graph_node_at(b->g, n)->op;
+  s->arg = arg;
+  s->nargs = 2;
+  s->node = n;
+}
+
 /* ---- eager code ---------------------------------------------------------------------------------------------------- */
 
 static void push_arg(Compiler *c, PlanArg a) {
@@ -618,6 +643,7 @@ static void run_units(Block *b) {
       case UNIT_scan:
       case UNIT_join: kernel_unit(b); break;
       case UNIT_view: view_unit(b); break;
+      case UNIT_number: number_unit(b); break;
       case UNIT_index:
       case UNIT_update: index_unit(b); break;
       case UNIT_extern: extern_unit(b); break;

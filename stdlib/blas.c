@@ -52,7 +52,8 @@ const Lapack *blas_load(bool f64_wanted) {
 }
 
 void blas_use_threads(u32 count) {
-  if (count && library.set_threads && __atomic_exchange_n(&library.threads, count, __ATOMIC_RELAXED) != count) library.set_threads((int)count);
+  if (!count || !library.set_threads || __atomic_load_n(&library.threads, __ATOMIC_RELAXED) == count) return;
+  if (__atomic_exchange_n(&library.threads, count, __ATOMIC_RELAXED) != count) library.set_threads((int)count);
 }
 
 const char *blas_core(void) {

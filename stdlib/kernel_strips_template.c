@@ -6,6 +6,10 @@
 #include "stdlib/strips.h"
 #include "stdlib/wm.h"
 
+#ifdef __FMA__
+#include <immintrin.h>
+#endif
+
 #pragma GCC diagnostic ignored "-Wtype-limits"
 
 #undef bool /* a dtype name that is pasted through macros here */
@@ -173,6 +177,58 @@ REST_REDUCTIONS(REDUCTION_DECLARED)
 REST_REDUCTIONS(ANY_ORDER)
 #endif
 
+/* ---- a row times a matrix ------------------------------------------------------------------------- */
+
+#ifdef __FMA__
+#define PRODUCT_BYTES REDUCE_VECTOR_BYTES
+#else
+#define PRODUCT_BYTES 8 /* no vectors: fma is a call */
+#endif
+#if PRODUCT_BYTES == 64
+#define FMA_f64(p, q, r) (PASTE(product_f64, STRIPS_NAME))_mm512_fmadd_pd((__m512d)(p), (__m512d)(q), (__m512d)(r))
+#define FMA_f32(p, q, r) (PASTE(product_f32, STRIPS_NAME))_mm512_fmadd_ps((__m512)(p), (__m512)(q), (__m512)(r))
+#elif PRODUCT_BYTES == 32
+#define FMA_f64(p, q, r) (PASTE(product_f64, STRIPS_NAME))_mm256_fmadd_pd((__m256d)(p), (__m256d)(q), (__m256d)(r))
+#define FMA_f32(p, q, r) (PASTE(product_f32, STRIPS_NAME))_mm256_fmadd_ps((__m256)(p), (__m256)(q), (__m256)(r))
+#endif
+
+/* Columns j … j + COUNT vectors, in registers. The first product is exact in fma with -0. */
+#define PRODUCT_TILE(T, COUNT)                                                                          \
+  for (; j + COUNT * W <= n; j += COUNT * W) {                                                          \
+    const T *from = y + j;                                                                              \
+    PASTE(product_##T, STRIPS_NAME) acc[COUNT];                                                         \
+    _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) acc[v] = zero;                              \
+    for (i64 p = 0; p < k; p++, from += apart) {                                                        \
+      const PASTE(product_##T, STRIPS_NAME) f = x[p] - (PASTE(product_##T, STRIPS_NAME)){0};            \
+      _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) acc[v] = FMA_##T(f, ((const PASTE(product_##T, STRIPS_NAME) *)from)[v], acc[v]); \
+    }                                                                                                   \
+    _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) ((PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] = acc[v]; \
+  }
+#define PRODUCT(T, fma)                                                                                 \
+  static void HERE(strip_product_##T)(void *out, const void *xv, const void *yv, i64 n, i64 k, i64 apart) { \
+    const T *x = xv, *y = yv;                                                                           \
+    T *o = out;                                                                                         \
+    i64 j = 0;                                                                                          \
+    PRODUCT_TILES(T)                                                                                    \
+    for (; j < n; j++) {                                                                                \
+      T sum = (T)-0.0;                                                                                  \
+      for (i64 p = 0; p < k; p++) sum = fma(x[p], y[p * apart + j], sum);                               \
+      o[j] = sum;                                                                                       \
+    }                                                                                                   \
+  }
+#if PRODUCT_BYTES > 8
+#define PRODUCT_TILES(T)                                                                                \
+  enum { W = PRODUCT_BYTES / sizeof(T) };                                                               \
+  const PASTE(product_##T, STRIPS_NAME) zero = (T)-0.0 - (PASTE(product_##T, STRIPS_NAME)){0};          \
+  PRODUCT_TILE(T, 8) PRODUCT_TILE(T, 1)
+typedef f64 PASTE(product_f64, STRIPS_NAME) __attribute__((vector_size(PRODUCT_BYTES), aligned(8), may_alias));
+typedef f32 PASTE(product_f32, STRIPS_NAME) __attribute__((vector_size(PRODUCT_BYTES), aligned(4), may_alias));
+#else
+#define PRODUCT_TILES(T)
+#endif
+PRODUCT(f32, __builtin_fmaf)
+PRODUCT(f64, __builtin_fma)
+
 /* ---- the table ----------------------------------------------------------------------------------- */
 
 const StripTable PASTE(strips, STRIPS_NAME) = {
@@ -204,4 +260,5 @@ const StripTable PASTE(strips, STRIPS_NAME) = {
   [REDUCE_MIN] = {ROW_REST(which, minimum), ROW_HERE(which, minimum)}, [REDUCE_MAX] = {ROW_REST(which, maximum), ROW_HERE(which, maximum)}
     .rows = {REDUCTIONS(rows)},
     .columns = {REDUCTIONS(columns)},
+    .product = {[DT_f32] = HERE(strip_product_f32), [DT_f64] = HERE(strip_product_f64)},
 };

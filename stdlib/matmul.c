@@ -9,7 +9,10 @@
 #include <limits.h>
 #include <string.h>
 
-enum { SMALL_PRODUCT = 512 }; /* multiplications below which a library call costs more than it saves */
+enum {
+  SMALL_PRODUCT = 512,      /* multiplications below which a library call costs more than it saves */
+  ROW_PRODUCT = 128 * 128,  /* the same for a single row and a matrix that stays in the caches */
+};
 
 /* One matrix of an operand as the library takes it: its memory, whether rows or columns lie together, and how far
  * apart the others are. */
@@ -71,9 +74,16 @@ static WeftStatus side_make(Vm *vm, u32 op, Value v, u32 dtype, bool as_row, boo
   return WEFT_OK;
 }
 
-/* c (dense rows) = x @ y, through the library: it takes columns, so it is given c^T = y^T @ x^T. */
-static void product(const Lapack *lib, u32 dtype, const Side *x, const char *xd, const Side *y, const char *yd, void *c) {
+/* Its elements lie together. */
+static bool row_together(const Side *x) { return x->rows == 1 && (!x->transposed || x->apart == 1); }
+
+/* c (dense rows) = x @ y. The library takes columns, so it is given c^T = y^T @ x^T. */
+static void product(Vm *vm, const Lapack *lib, u32 dtype, const Side *x, const char *xd, const Side *y, const char *yd, void *c) {
   i64 m = x->rows, n = y->cols, k = x->cols;
+  if (row_together(x) && !y->transposed && n * k <= ROW_PRODUCT && n * k > SMALL_PRODUCT && (dtype == DT_f64 || dtype == DT_f32)) {
+    stdlib_of(vm)->strips->product[dtype](c, xd, yd, n, k, y->apart);
+    return;
+  }
   if (!lib) {
     matmul_own(dtype, m, n, k, xd, yd, c);
     return;
@@ -86,6 +96,11 @@ static void product(const Lapack *lib, u32 dtype, const Side *x, const char *xd,
   if (n == 1 && !y->transposed && y->apart == 1) { /* a matrix and a vector that lies together */
     int rows = x->transposed ? mi : ki, cols = x->transposed ? ki : mi;
     lib->gemv(x->transposed ? "N" : "T", &rows, &cols, alpha, xd, &lx, yd, &one, beta, c, &one, 1);
+    return;
+  }
+  if (row_together(x)) {
+    int rows = y->transposed ? ki : ni, cols = y->transposed ? ni : ki;
+    lib->gemv(ty, &rows, &cols, alpha, yd, &ly, xd, &one, beta, c, &one, 1);
     return;
   }
   lib->gemm(ty, tx, &ni, &mi, &ki, alpha, yd, &ly, xd, &lx, beta, c, &ni, 1, 1);
@@ -125,7 +140,41 @@ static WeftStatus inner(Vm *vm, Array *xa, Array *ya, i64 n, Value *out) {
   return status;
 }
 
+/* A matrix of this type as it lies; false: it must be made so first. */
+static bool plain_side(Value v, u32 dtype, bool rows_together, Side *s) {
+  Array *a = v.array;
+  const i64 *dims = array_dims(a), *strides = array_strides(a);
+  if (array_rank(a) != 2 || array_dtype(a) != dtype || array_device(a) != DEV_CPU) return false;
+  s->data = a->data;
+  s->rows = dims[0];
+  s->cols = dims[1];
+  return lies_well(dims[0], dims[1], strides[0], strides[1], &s->transposed, &s->apart) && s->apart < INT_MAX &&
+         (!rows_together || (!s->transposed && s->apart == s->cols));
+}
+
+/* Two matrices of one float type, as they mostly come, without the rules: loops over small products wait for those. False:
+ * the general way. */
+static bool plain_matmul(Vm *vm, Value xv, Value yv, Value *out, WeftStatus *status) {
+  if (xv.kind != V_ARRAY || yv.kind != V_ARRAY || array_rank(xv.array) != 2 || array_rank(yv.array) != 2) return false;
+  u32 dtype = array_dtype(xv.array);
+  i64 m = array_dims(xv.array)[0], k = array_dims(xv.array)[1], n = array_dims(yv.array)[1];
+  if ((dtype != DT_f64 && dtype != DT_f32) || array_dims(yv.array)[0] != k || m < 1 || n < 1 || k < 1 || m >= INT_MAX || n >= INT_MAX || k >= 1 << 20) return false;
+  Side x, y;
+  i64 work;
+  if (__builtin_mul_overflow(m * n, k, &work)) return false;
+  const Lapack *lib = work > SMALL_PRODUCT ? blas_load(dtype == DT_f64) : NULL;
+  if (!plain_side(xv, dtype, lib == NULL, &x) || !plain_side(yv, dtype, lib == NULL, &y)) return false;
+  *status = kernel_poll(vm, work / 16);
+  if (*status == WEFT_OK) *status = array_new(vm, dtype, 2, (i64[2]){m, n}, out);
+  if (*status != WEFT_OK) return true;
+  if (lib) blas_use_threads(stdlib_of(vm)->blas_threads);
+  product(vm, lib, dtype, &x, x.data, &y, y.data, out->array->data);
+  return true;
+}
+
 static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
+  WeftStatus status;
+  if (plain_matmul(vm, xv, yv, out, &status)) return status;
   ArrayType xt, yt, shape;
   const ArrayType *types[2] = {&xt, &yt};
   DTypeResult r;
@@ -156,14 +205,14 @@ static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
     return WEFT_ERROR;
   }
   if (x.apart >= INT_MAX || y.apart >= INT_MAX) lib = NULL;
-  WeftStatus status = result_new(vm, dtype, &shape, out, &data);
+  status = result_new(vm, dtype, &shape, out, &data);
   if (status == WEFT_OK && k == 0) memset(data, 0, (size_t)out->array->size * bytes);
   if (status == WEFT_OK && k > 0) {
     i64 index[ARRAY_MAX_RANK] = {0}, batches = out->array->size ? dims_size(batch_rank, shape.dims) : 0;
     const char *xd = x.data, *yd = y.data;
     char *c = data;
     for (i64 b = 0; b < batches; b++, c += m * n * bytes) {
-      product(lib, dtype, &x, xd, &y, yd, c);
+      product(vm, lib, dtype, &x, xd, &y, yd, c);
       for (u32 d = batch_rank; d-- > 0;) {
         xd += x.batch[d] * bytes;
         yd += y.batch[d] * bytes;

@@ -21,6 +21,9 @@ typedef void (*StripRows)(void *out, const void *x, i64 n, i64 rows, i64 stride)
 /* Column sums: out[j] = x[j], x[j + stride] … over `rows` rows (at most 64), in order, for j in 0..n. */
 typedef void (*StripColumns)(void *out, const void *x, i64 n, i64 rows, i64 stride);
 
+/* A row times a matrix: out[j] = x[0] * y[j], then fma(x[p], y[p * apart + j], …) in the order of p, for j in 0..n; n, k > 0. */
+typedef void (*StripProduct)(void *out, const void *x, const void *y, i64 n, i64 k, i64 apart);
+
 typedef enum ReduceKind { REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX, REDUCE_KINDS } ReduceKind;
 
 typedef struct StripTable {
@@ -30,6 +33,7 @@ typedef struct StripTable {
   StripSelect select[9];                 /* by bytes: 1, 4, 8 */
   StripRows rows[REDUCE_KINDS][DT_COUNT];
   StripColumns columns[REDUCE_KINDS][DT_COUNT];
+  StripProduct product[DT_COUNT];        /* of f32 and f64 */
 } StripTable;
 
 /* The row of `ops` that serves an operation: > and >= are < and <= with the operands exchanged. */
