@@ -57,7 +57,7 @@ static MirCode *compile(MirPool *pool, LoopModule *module, const char *name) {
 int main(int argc, char **argv) {
   LoopCtx ctx = {.budget = 1 << 16, .depth = 100, .poll = poll_never};
   u64 results[4] = {0};
-  MirPool *pool = mir_pool_new(allocator_system());
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
   LoopModule module;
   ctx.results = results;
   if (argc == 2 && strcmp(argv[1], "compile") == 0) {

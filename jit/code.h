@@ -35,7 +35,8 @@ struct JitState {
   const LoopMath *math; /* borrowed */
   u32 math_count;
   const JitDevice *device; /* NULL: there is none */
-  struct MirPool *pool; /* made when it is first needed */
+  CodeMemory *memory;   /* made when it is first needed, as these are */
+  struct MirPool *pool;
   VecLevel cpu;         /* what array loops are compiled to */
   VecEmitter *vector;   /* made when it is first needed */
   LoopMath *plain_math; /* level VEC_SCALAR: `math` without strip kernels */

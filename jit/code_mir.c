@@ -103,7 +103,7 @@ static bool is_called(const LoopModule *m, const LoopFn *kernel) {
 static void link_vectors(JitCode *code, Plan *plan, Linked *l) {
   JitState *state = code->state;
   if (state->cpu < VEC_AVX2) return;
-  if (!state->vector) state->vector = vec_emitter_new(state->alloc, state->cpu);
+  if (!state->vector) state->vector = vec_emitter_new(state->alloc, state->cpu, state->memory);
   for (u32 i = 0; state->vector && i < l->kernels; i++) {
     PlanKernel *k = &plan->kernels.data[i];
     l->refused[i] = "functions call it";
@@ -119,10 +119,13 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   u32 kernels = plan->kernels.count, count = kernels + plan->natives.count, left = 0;
   if (!count) return true;
   JitState *state = code->state;
-  if (!state->pool) state->pool = mir_pool_new(state->alloc);
+  if (!state->memory) state->memory = code_memory_new(state->alloc);
+  if (state->memory && !state->pool) state->pool = mir_pool_new(state->alloc, state->memory);
   const LoopFn **fns = mem_alloc(&vm->alloc, sizeof *fns * count);
   Linked *l = new_linked(vm, plan);
   bool ok = state->pool && fns && l;
+  if (ok) code_memory_open(state->memory);
+  bool open = ok;
   if (ok) link_vectors(code, plan, l);
   for (u32 i = 0; ok && i < count; i++) {
     const LoopFn *fn = i < kernels ? plan->kernels.data[i].self : plan->natives.data[i - kernels].self;
@@ -152,6 +155,7 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
       plan->natives.data[i - kernels].call = call_native;
     }
   }
+  if (open && !code_memory_close(state->memory)) ok = false;
   if (fns) mem_free(&vm->alloc, fns, sizeof *fns * count);
   if (ok) code->linked = l;
   else if (l) free_linked(vm, l);

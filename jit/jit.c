@@ -34,6 +34,7 @@ void jit_free(Vm *vm, Jit *jit) {
   if (!jit) return;
   if (jit->state.pool) mir_pool_free(jit->state.pool);
   vec_emitter_free(jit->state.vector);
+  code_memory_free(jit->state.memory);
   mem_free(&vm->alloc, jit->state.plain_math, sizeof(LoopMath) * jit->state.math_count);
   mem_free(&vm->alloc, jit, sizeof *jit);
 }

@@ -3,23 +3,30 @@
  * MIR reports an error by a callback that must not return and is told no context. So each context gets a callback of its
  * own: a few bytes of code that load this context's address and go to on_error, which jumps back into `guarded`. What MIR
  * and the emitter held is lost then, and the context compiles nothing more; verified functions do not come there. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "jit/mir_emit.h"
 #include "jit/mir_emitter.h"
 #include <mir-gen.h>
 #include <weft_mir_abi.h>
 
-enum { FUNCTIONS_PER_CONTEXT = 64, CODE_LIMIT = 16 << 20 };
+enum { FUNCTIONS_PER_CONTEXT = 64, CODE_LIMIT = 16 << 20, PAGE = 4096 };
+enum { PIECES = 4, FIRST_PIECE = 16 << 10, PIECE_GROWS = 8 }; /* code memory that one group takes */
 
 typedef struct Context Context;
 struct Context {
   MirPool *pool;
   Context *older;
   MIR_context_t ctx;
+  u8 *page; /* the error callback, the thunks, what MIR makes once: code that may run while other code is written */
+  size_t page_used;
+  bool sealed; /* it is executable */
+  MirCode *into; /* what is compiled goes there */
   MirThunks thunks;
   u32 codes;     /* groups alive in it */
   u32 functions; /* compiled in it */
@@ -29,6 +36,8 @@ struct Context {
 
 struct MirPool {
   Allocator *alloc;
+  CodeMemory *memory;
+  bool own_memory;
   Context *newest;
   u64 serial;
   bool plain;
@@ -40,11 +49,99 @@ struct MirCode {
   u32 count;
   MIR_item_t *items;  /* twice as many: entries, and what is printed */
   u64 *bytes; /* 0 where not known */
+  struct {
+    u8 *at;
+    size_t bytes;
+  } pieces[PIECES];
+  u32 pieces_used;
+  size_t used; /* of the last of them */
 };
+
+/* ---- where code goes ----------------------------------------------------------------------- */
+
+static u8 *page_room(Context *c, size_t bytes) {
+  size_t at = (c->page_used + 15) & ~(size_t)15;
+  if (at + bytes > PAGE) return NULL;
+  c->page_used = at + bytes;
+  return c->page + at;
+}
+
+static void trim(CodeMemory *m, MirCode *code) {
+  if (!code->pieces_used) return;
+  u32 last = code->pieces_used - 1;
+  size_t bytes = code->used ? code->used : 1;
+  code_memory_trim(m, code->pieces[last].at, code->pieces[last].bytes, bytes);
+  code->pieces[last].bytes = bytes;
+}
+
+static u8 *piece_room(CodeMemory *m, MirCode *code, size_t bytes) {
+  size_t at = (code->used + 15) & ~(size_t)15;
+  if (!code->pieces_used || at + bytes > code->pieces[code->pieces_used - 1].bytes) {
+    if (code->pieces_used == PIECES) return NULL;
+    trim(m, code);
+    size_t most = FIRST_PIECE;
+    for (u32 i = 0; i < code->pieces_used; i++) most *= PIECE_GROWS;
+    if (most < bytes) most = bytes;
+    u8 *piece = code_memory_take(m, most);
+    if (!piece) return NULL;
+    code->pieces[code->pieces_used].at = piece;
+    code->pieces[code->pieces_used++].bytes = most;
+    at = 0;
+  }
+  code->used = at + bytes;
+  return code->pieces[code->pieces_used - 1].at + at;
+}
+
+static void __attribute__((noreturn)) on_error(Context *c) { longjmp(c->jump, 1); }
+
+#if WEFT_MIR_CODE_HOOKS
+enum { CALLBACK = 22 };
+
+/* The context whose callback it is; NULL while MIR_init runs. */
+static Context *context_of(MIR_context_t ctx) {
+  MIR_error_func_t fn = MIR_get_error_func(ctx);
+  void (*target)(Context *) = on_error;
+  u8 code[CALLBACK];
+  Context *c;
+  void *at;
+  memcpy(&at, &fn, sizeof at);
+  memcpy(code, at, sizeof code);
+  memcpy(&c, code + 2, sizeof c);
+  return memcmp(code + 12, &target, sizeof target) == 0 ? c : NULL;
+}
+
+/* In place of MIR's own, which make two system calls for each piece of code: what is written here lies in memory that is open. */
+u8 *_MIR_publish_code(MIR_context_t ctx, const u8 *code, size_t bytes) {
+  Context *c = context_of(ctx);
+  if (!c) return NULL; /* of what is never called */
+  u8 *at = !c->sealed ? page_room(c, bytes) : c->into ? piece_room(c->pool->memory, c->into, bytes) : NULL;
+  if (!at) on_error(c);
+  memcpy(at, code, bytes);
+  return at;
+}
+
+void _MIR_change_code(MIR_context_t ctx, u8 *at, const u8 *code, size_t bytes) {
+  (void)ctx;
+  memcpy(at, code, bytes);
+}
+
+void _MIR_update_code_arr(MIR_context_t ctx, u8 *base, size_t count, const MIR_code_reloc_t *relocs) {
+  (void)ctx;
+  for (size_t i = 0; i < count; i++) memcpy(base + relocs[i].offset, &relocs[i].value, sizeof relocs[i].value);
+}
+#endif
 
 /* ---- errors of MIR ------------------------------------------------------------------------- */
 
-static void __attribute__((noreturn)) on_error(Context *c) { longjmp(c->jump, 1); }
+static u8 *place(Context *c, const u8 *code, size_t bytes) {
+#if WEFT_MIR_CODE_HOOKS
+  u8 *at = page_room(c, bytes);
+  if (at) memcpy(at, code, bytes);
+  return at;
+#else
+  return _MIR_publish_code(c->ctx, code, bytes);
+#endif
+}
 
 /* mov rdi, context; mov rax, on_error; jmp rax */
 static void set_error_callback(Context *c) {
@@ -52,7 +149,7 @@ static void set_error_callback(Context *c) {
   void (*target)(Context *) = on_error;
   memcpy(code + 2, &c, 8);
   memcpy(code + 12, &target, 8);
-  void *at = _MIR_publish_code(c->ctx, code, sizeof code);
+  void *at = place(c, code, sizeof code);
   MIR_error_func_t fn;
   memcpy(&fn, &at, sizeof fn);
   if (at) MIR_set_error_func(c->ctx, fn);
@@ -70,20 +167,42 @@ static bool guarded(Context *c, void (*run)(void *), void *arg) {
 
 /* ---- contexts ------------------------------------------------------------------------------ */
 
-static const u8 *publish_thunk(MIR_context_t ctx, u64 (*poll)(LoopCtx *)) {
+static const u8 *publish_thunk(Context *c, u64 (*poll)(LoopCtx *)) {
   u8 code[512];
   size_t length = mir_thunk(code, poll);
-  return _MIR_publish_code(ctx, code, length);
+  return place(c, code, length);
 }
+
+#if WEFT_MIR_CODE_HOOKS
+static bool open_page(Context *c) {
+  c->page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return c->page != MAP_FAILED;
+}
+
+static void seal_page(Context *c) {
+  c->sealed = true;
+  if (mprotect(c->page, PAGE, PROT_READ | PROT_EXEC) != 0) c->broken = true;
+}
+
+static void free_page(Context *c) { munmap(c->page, PAGE); }
+#else
+static bool open_page(Context *c) { return c != NULL; }
+static void seal_page(Context *c) { (void)c; }
+static void free_page(Context *c) { (void)c; }
+#endif
 
 static Context *new_context(MirPool *pool) {
   Context *c = mem_alloc_zero(pool->alloc, sizeof *c);
-  if (!c) return NULL;
+  if (!c || !open_page(c)) {
+    mem_free(pool->alloc, c, sizeof *c);
+    return NULL;
+  }
   c->pool = pool;
   c->ctx = MIR_init();
   set_error_callback(c);
-  c->thunks = (MirThunks){publish_thunk(c->ctx, NULL), publish_thunk(c->ctx, mir_poll)};
+  c->thunks = (MirThunks){publish_thunk(c, NULL), publish_thunk(c, mir_poll)};
   MIR_gen_init(c->ctx);
+  seal_page(c);
   MIR_gen_set_optimize_level(c->ctx, 1); /* level 2 miscompiles (cpu.md) */
   c->older = pool->newest;
   pool->newest = c;
@@ -103,19 +222,24 @@ static void free_context(Context *c) {
   while (*at != c) at = &(*at)->older;
   *at = c->older;
   (void)guarded(c, finish, c);
+  free_page(c);
   pool->stats.contexts--;
   mem_free(pool->alloc, c, sizeof *c);
 }
 
-MirPool *mir_pool_new(Allocator *alloc) {
+MirPool *mir_pool_new(Allocator *alloc, CodeMemory *memory) {
   MirPool *pool = mem_alloc_zero(alloc, sizeof *pool);
-  if (pool) pool->alloc = alloc;
-  return pool;
+  if (!pool) return NULL;
+  *pool = (MirPool){.alloc = alloc, .memory = memory ? memory : code_memory_new(alloc), .own_memory = !memory};
+  if (pool->memory) return pool;
+  mem_free(alloc, pool, sizeof *pool);
+  return NULL;
 }
 
 void mir_pool_free(MirPool *pool) {
   if (!pool) return;
   while (pool->newest) free_context(pool->newest);
+  if (pool->own_memory) code_memory_free(pool->memory);
   mem_free(pool->alloc, pool, sizeof *pool);
 }
 
@@ -193,22 +317,42 @@ static u8 *machine_code(MIR_item_t item) { return item->u.func->machine_code; }
 
 typedef enum Patched { PATCHED, NOT_PATCHED, PATCH_NO_MEMORY } Patched;
 
-static Patched patch_unit(MirPool *pool, Context *c, const MirUnit *unit, u32 number, u64 *bytes) {
-  u64 patched = 0;
-  u8 *code = machine_code(unit->inner ? unit->inner : unit->item);
-  *bytes = 0;
-  if (!unit->marks) return PATCHED;
+#if WEFT_MIR_CODE_HOOKS
+static size_t bytes_from(const MirCode *code, const u8 *at) {
+  for (u32 i = 0; i < code->pieces_used; i++)
+    if (at >= code->pieces[i].at && at < code->pieces[i].at + code->pieces[i].bytes) return code->pieces[i].bytes - (size_t)(at - code->pieces[i].at);
+  return 0;
+}
+
+/* In place: code that cannot be patched is given up. */
+static Patched patch(MirPool *pool, MirCode *to, u8 *code, u32 number, u64 *patched, u64 *bytes) {
+  (void)pool;
+  size_t length = mir_code_end(code, bytes_from(to, code), number);
+  *bytes = length;
+  return length && mir_patch(code, length, code, &to->context->thunks, patched) ? PATCHED : NOT_PATCHED;
+}
+#else
+static Patched patch(MirPool *pool, MirCode *to, u8 *code, u32 number, u64 *patched, u64 *bytes) {
   size_t length = mir_code_end(code, CODE_LIMIT, number);
   if (!length) return NOT_PATCHED;
   u8 *copy = mem_alloc(pool->alloc, length);
   if (!copy) return PATCH_NO_MEMORY;
   memcpy(copy, code, length);
-  bool ok = mir_patch(copy, length, code, &c->thunks, &patched);
-  if (ok) _MIR_change_code(c->ctx, code, copy, length);
+  bool ok = mir_patch(copy, length, code, &to->context->thunks, patched);
+  if (ok) _MIR_change_code(to->context->ctx, code, copy, length);
   mem_free(pool->alloc, copy, length);
-  pool->stats.patched += ok ? patched : 0;
   *bytes = length;
   return ok ? PATCHED : NOT_PATCHED;
+}
+#endif
+
+static Patched patch_unit(MirPool *pool, MirCode *to, const MirUnit *unit, u32 number, u64 *bytes) {
+  u64 patched = 0;
+  *bytes = 0;
+  if (!unit->marks) return PATCHED;
+  Patched p = patch(pool, to, machine_code(unit->inner ? unit->inner : unit->item), number, &patched, bytes);
+  if (p == PATCHED) pool->stats.patched += patched;
+  return p;
 }
 
 static MirCode *new_code(MirPool *pool, Context *c, u32 count) {
@@ -234,34 +378,39 @@ static WeftStatus fail(Buf *why, const char *text) {
   return WEFT_ERROR;
 }
 
+static WeftStatus compile_into(MirPool *pool, MirCode *code, Job *job, Buf *why, bool *again) {
+  MirUnit *units = job->group.units;
+  u32 count = job->group.count;
+  job->context->functions += count;
+  if (!guarded(job->context, compile, job)) return fail(why, "MIR refused the function");
+  WeftStatus status = job->ok ? WEFT_OK : fail(why, "out of memory");
+  for (u32 i = 0; i < count && status == WEFT_OK; i++) {
+    code->items[i] = units[i].item;
+    code->items[count + i] = units[i].inner ? units[i].inner : units[i].item;
+    Patched p = patch_unit(pool, code, &units[i], i, &code->bytes[i]);
+    pool->stats.code_bytes += code->bytes[i];
+    *again = p == NOT_PATCHED;
+    if (p != PATCHED) status = *again ? WEFT_ERROR : fail(why, "out of memory");
+  }
+  return status;
+}
+
 /* One try, patched or plain. `again` is set when a mark could not be patched. */
 static WeftStatus try_compile(MirPool *pool, MirUnit *units, u32 count, bool plain, MirCode **out, Buf *why, bool *again) {
   *again = false;
   Context *c = usable_context(pool);
   if (!c) return fail(why, "out of memory");
   Job job = {.context = c, .group = {.ctx = c->ctx, .alloc = pool->alloc, .units = units, .count = count, .plain = plain, .serial = ++pool->serial, .why = why}};
-  MirCode *code = new_code(pool, c, count);
+  MirCode *code = c->into = new_code(pool, c, count);
   if (!code) return fail(why, "out of memory");
-  c->functions += count;
-  if (!guarded(c, compile, &job)) {
-    mir_code_free(code);
-    return fail(why, "MIR refused the function");
-  }
-  WeftStatus status = job.ok ? WEFT_OK : fail(why, "out of memory");
-  for (u32 i = 0; i < count && status == WEFT_OK; i++) {
-    code->items[i] = units[i].item;
-    code->items[count + i] = units[i].inner ? units[i].inner : units[i].item;
-    Patched p = patch_unit(pool, c, &units[i], i, &code->bytes[i]);
-    pool->stats.code_bytes += code->bytes[i];
-    *again = p == NOT_PATCHED;
-    if (p != PATCHED) status = *again ? WEFT_ERROR : fail(why, "out of memory");
-  }
-  if (status != WEFT_OK) {
-    mir_code_free(code);
-    return status;
-  }
-  *out = code;
-  return WEFT_OK;
+  code_memory_open(pool->memory);
+  WeftStatus status = compile_into(pool, code, &job, why, again);
+  c->into = NULL;
+  trim(pool->memory, code);
+  if (!code_memory_close(pool->memory)) status = fail(why, "no executable memory");
+  if (status == WEFT_OK) *out = code;
+  else mir_code_free(code);
+  return status;
 }
 
 WeftStatus mir_compile(MirPool *pool, const LoopFn *const *fns, u32 count, MirCode **code, Buf *why) {
@@ -291,6 +440,7 @@ void mir_code_free(MirCode *code) {
   Context *c = code->context;
   MirPool *pool = c->pool;
   for (u32 i = 0; code->bytes && i < code->count; i++) pool->stats.code_bytes -= code->bytes[i];
+  for (u32 i = 0; i < code->pieces_used; i++) code_memory_give(pool->memory, code->pieces[i].at, code->pieces[i].bytes);
   mem_free(pool->alloc, code->items, sizeof *code->items * 2 * code->count);
   mem_free(pool->alloc, code->bytes, sizeof *code->bytes * code->count);
   mem_free(pool->alloc, code, sizeof *code);

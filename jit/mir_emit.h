@@ -2,11 +2,12 @@
  *
  *   LoopFn ──loops_simplify──▶ LoopFn ──mir_emit──▶ MIR ──MIR_link──▶ code ──mir_patch──▶ code with sqrt, min, fma …
  *
- * A pool belongs to one VM. Contexts of MIR (about 65 µs and 0.5 MB each) hold the code of many compilations and are freed when
- * all of it is; so compile together what is freed together. Memory inside MIR comes from the C library. */
+ * A pool belongs to one VM. Contexts of MIR (about 65 µs and 0.5 MB each) serve many compilations and are freed when
+ * the code of all of them is; so compile together what is freed together. Memory inside MIR comes from the C library. */
 #ifndef WEFT_JIT_MIR_EMIT_H
 #define WEFT_JIT_MIR_EMIT_H
 
+#include "jit/code_memory.h"
 #include "jit/loops.h"
 
 typedef struct MirPool MirPool;
@@ -20,7 +21,8 @@ typedef struct MirStats {
   u64 code_bytes; /* of all code handed out and not freed */
 } MirStats;
 
-MirPool *mir_pool_new(Allocator *alloc); /* NULL when refused */
+/* NULL when refused. Code goes to `memory`, which outlives the pool; NULL: to memory of its own. */
+MirPool *mir_pool_new(Allocator *alloc, CodeMemory *memory);
 /* All code must have been freed. */
 void mir_pool_free(MirPool *pool);
 MirStats mir_pool_stats(const MirPool *pool);

@@ -1,9 +1,7 @@
 /* vector.c — compiles a kernel to vector code (see vector.h): what it is chosen by, executable memory, printing. */
-#define _GNU_SOURCE
 #include "jit/vector.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "jit/vector_emitter.h"
 
@@ -36,21 +34,24 @@ bool vec_level_runs(VecLevel level) {
 
 VecLevel vec_level_best(void) { return vec_level_runs(VEC_AVX512) ? VEC_AVX512 : vec_level_runs(VEC_AVX2) ? VEC_AVX2 : VEC_STRIP; }
 
-VecEmitter *vec_emitter_new(Allocator *alloc, VecLevel level) {
+VecEmitter *vec_emitter_new(Allocator *alloc, VecLevel level, CodeMemory *memory) {
   VecEmitter *e = mem_alloc_zero(alloc, sizeof *e);
   LoopModule *defs = mem_alloc_zero(alloc, sizeof *defs);
-  if (!e || !defs || loop_module_init(defs, alloc) != WEFT_OK) {
+  CodeMemory *own = memory ? NULL : code_memory_new(alloc);
+  if (!e || !defs || (!memory && !own) || loop_module_init(defs, alloc) != WEFT_OK) {
     mem_free(alloc, e, sizeof *e);
     mem_free(alloc, defs, sizeof *defs);
+    code_memory_free(own);
     return NULL;
   }
-  *e = (VecEmitter){.alloc = alloc, .level = level, .defs = defs};
+  *e = (VecEmitter){.alloc = alloc, .level = level, .defs = defs, .memory = memory ? memory : own, .own_memory = !memory};
   return e;
 }
 
 void vec_emitter_free(VecEmitter *e) {
   if (!e) return;
   loop_module_free(e->defs);
+  if (e->own_memory) code_memory_free(e->memory);
   mem_free(e->alloc, e->defs, sizeof *e->defs);
   mem_free(e->alloc, e, sizeof *e);
 }
@@ -59,34 +60,31 @@ void vec_emitter_free(VecEmitter *e) {
 
 struct VecCode {
   Allocator *alloc;
+  CodeMemory *memory;
   u8 *at;
-  size_t mapped;
+  size_t held;
   u32 bytes; /* of instructions */
 };
 
-/* Written first, then executable: never both. */
 static VecCode *publish(const VecFn *f) {
-  size_t pool_at = asm_pool_at(&f->as), length = pool_at + f->as.pool.count, page = 4096, mapped = (length + page - 1) / page * page;
+  CodeMemory *m = f->level->memory;
+  size_t pool_at = asm_pool_at(&f->as), length = pool_at + f->as.pool.count;
   VecCode *c = mem_alloc_zero(f->alloc, sizeof *c);
   if (!c) return NULL;
-  *c = (VecCode){.alloc = f->alloc, .mapped = mapped, .bytes = f->as.code.count};
-  c->at = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (c->at == MAP_FAILED) {
-    mem_free(f->alloc, c, sizeof *c);
-    return NULL;
+  *c = (VecCode){.alloc = f->alloc, .memory = m, .held = length, .bytes = f->as.code.count};
+  code_memory_open(m);
+  if ((c->at = code_memory_take(m, length))) {
+    memcpy(c->at, f->as.code.data, f->as.code.count);
+    mem_copy(c->at + pool_at, f->as.pool.data, f->as.pool.count);
   }
-  memcpy(c->at, f->as.code.data, f->as.code.count);
-  mem_copy(c->at + pool_at, f->as.pool.data, f->as.pool.count);
-  if (mprotect(c->at, mapped, PROT_READ | PROT_EXEC) != 0) {
-    vec_code_free(c);
-    return NULL;
-  }
-  return c;
+  if (code_memory_close(m) && c->at) return c;
+  vec_code_free(c);
+  return NULL;
 }
 
 void vec_code_free(VecCode *c) {
   if (!c) return;
-  munmap(c->at, c->mapped);
+  code_memory_give(c->memory, c->at, c->held);
   mem_free(c->alloc, c, sizeof *c);
 }
 
@@ -96,7 +94,7 @@ LoopKernelFn vec_code_kernel(const VecCode *c) {
   return fn;
 }
 
-u64 vec_code_bytes(const VecCode *c) { return c->mapped; }
+u64 vec_code_bytes(const VecCode *c) { return c->held; }
 void vec_code_print(const VecCode *c, const char *name, Buf *out) { vec_text(c->at, c->bytes, name, out); }
 
 /* ---- one kernel -------------------------------------------------------------------------------- */

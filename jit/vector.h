@@ -6,6 +6,7 @@
 #ifndef WEFT_JIT_VECTOR_H
 #define WEFT_JIT_VECTOR_H
 
+#include "jit/code_memory.h"
 #include "jit/loops.h"
 
 /* WEFT_CPU: what array loops are compiled to. `scalar`: MIR alone. `strip`: MIR, with strip kernels for transcendental functions. */
@@ -22,10 +23,13 @@ typedef struct VecEmitter {
   Allocator *alloc;
   VecLevel level;
   LoopModule *defs;
+  CodeMemory *memory; /* where code goes */
+  bool own_memory;
   u32 unroll; /* vectors per trip of cheap loops; 0: by the loop's size */
 } VecEmitter;
 
-VecEmitter *vec_emitter_new(Allocator *alloc, VecLevel level); /* NULL when refused; level AVX2 or AVX512 */
+/* NULL when refused; level AVX2 or AVX512. Code goes to `memory`, which outlives the emitter; NULL: to memory of its own. */
+VecEmitter *vec_emitter_new(Allocator *alloc, VecLevel level, CodeMemory *memory);
 void vec_emitter_free(VecEmitter *e);
 
 typedef struct VecCode VecCode; /* executable memory of one kernel */
@@ -33,7 +37,7 @@ typedef struct VecCode VecCode; /* executable memory of one kernel */
 /* The kernel's code; NULL with a reason in `why` (static text) when it cannot be emitted or memory was refused. The function and its
  * module may go afterwards; math tables and addresses must stay. */
 VecCode *vec_compile(VecEmitter *e, const LoopFn *fn, const char **why);
-void vec_code_free(VecCode *code);
+void vec_code_free(VecCode *code); /* before its emitter */
 LoopKernelFn vec_code_kernel(const VecCode *code);
 u64 vec_code_bytes(const VecCode *code);
 void vec_code_print(const VecCode *code, const char *name, Buf *out); /* as Zydis writes it, or in bytes where there is none */

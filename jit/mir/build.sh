@@ -43,3 +43,15 @@ mkdir "$out/obj"
 cp "$archive" "$out/new.a"
 (cd "$out/obj" && ar x ../new.a)
 mv "$out/new.a" "$out/libmir.a"
+# Where code goes is Weft's to say (jit/mir_code.c): MIR's own functions for that give way, in the crate's build, whose calls of them are known
+# to go by symbol.
+hooks=0
+if [ -z "$prefix" ] && command -v "${OBJCOPY:-objcopy}" >/dev/null; then
+  hooks=1
+  for o in "$out"/obj/*.o; do
+    "${OBJCOPY:-objcopy}" --weaken-symbol=_MIR_publish_code --weaken-symbol=_MIR_change_code --weaken-symbol=_MIR_update_code_arr "$o"
+  done
+  rm "$out/libmir.a"
+  ar qcs "$out/libmir.a" "$out"/obj/*.o
+fi
+echo "#define WEFT_MIR_CODE_HOOKS $hooks" >>"$out/include/weft_mir_abi.h"

@@ -116,7 +116,7 @@ static void folds(void **state) {
   static const i64 sizes[] = {0, 1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 127, 129, 255, 256, 257, 1000, 2047, 2048, 2049, 4095, 4096, 4097, 6000, 8192, 70000, 99999};
   LoopModule m;
   parsed(&m, folds_text);
-  MirPool *pool = mir_pool_new(allocator_system());
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
   MirCode *code = compiled_all(pool, &m);
   f64 *x = malloc(8 * (MOST + 4)), *y1 = malloc(8 * (MOST + 4)), *y2 = malloc(8 * (MOST + 4)), s = 1.1;
   f32 s32 = 1.1f;
@@ -157,7 +157,7 @@ static void kernels(void **state) {
   (void)state;
   LoopModule m;
   parsed(&m, loops_golden[1]);
-  MirPool *pool = mir_pool_new(allocator_system());
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
   MirCode *code = compiled_all(pool, &m);
   f64 x[3] = {1, 2, 4}, y[3];
   i64 q[6] = {0, 2, 1, 1, 0, 0};
@@ -195,7 +195,7 @@ static void natives(void **state) {
   Frames f;
   parsed(&m, loops_golden[3]);
   m.fns.data[0]->tag = 77;
-  MirPool *pool = mir_pool_new(allocator_system());
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
   MirCode *code = compiled_all(pool, &m);
   u32 (*fib)(LoopCtx *, i64);
   *(void **)&fib = mir_code_native(code, 0);
@@ -250,7 +250,7 @@ static void dead_stand_in_before_subtraction(void **state) {
     "kernel k (x: in f64, y: out f64, n: i64) { par i in 0..n { %v = load x[i] f64 %r = rint %v %q = sqrt %v %h = fma %v %v 1.5\n"
     "  %s = sub 1.75 %v\n"
     "  %a = if true -> (f64) { yield %s } else { %b = add %r %q %c = add %b %h yield %c }  store y[i] %a } }");
-  MirPool *pool = mir_pool_new(allocator_system());
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
   MirCode *code = compiled_all(pool, &m);
   f64 x[3] = {0.25, 0.5, 2.5}, y[3];
   u64 args[] = {ptr(x), ptr(y), 3};
@@ -376,7 +376,7 @@ static u64 setting(const char *name, u64 normal) { return getenv(name) ? strtoul
 /* Kernels and natives in turn; SEED and COUNT choose others. */
 static void random_functions(void **state) {
   bool plain = *state != NULL;
-  MirPool *pool = mir_pool_new(allocator_system());
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
   RandomData *data = malloc(sizeof *data * 3);
   u64 first = setting("SEED", 1), count = setting("COUNT", plain ? 250 : 1200);
   mir_pool_plain(pool, plain);
@@ -406,7 +406,7 @@ static void refusals(void **state) {
     LoopModule m;
     Buf why;
     MirCode *code;
-    MirPool *pool = mir_pool_new(allocator_system());
+    MirPool *pool = mir_pool_new(allocator_system(), NULL);
     parsed(&m, rows[i].text);
     buf_init(&why, m.alloc);
     const LoopFn *fn = m.fns.data[m.fns.count - 1];
@@ -432,7 +432,7 @@ static void refused_memory(void **state) {
     assert_int_equal(loops_parse(&m, loops_golden[1], strlen(loops_golden[1]), NULL), WEFT_OK);
     assert_int_equal(loops_parse(&m, loops_golden[3], strlen(loops_golden[3]), NULL), WEFT_OK);
     assert_int_equal(loops_parse(&m, calls, strlen(calls), NULL), WEFT_OK);
-    MirPool *pool = mir_pool_new(&f.base);
+    MirPool *pool = mir_pool_new(&f.base, NULL);
     f.left = (i64)n;
     done = mir_compile(pool, (const LoopFn *const *)m.fns.data, m.fns.count, &code, NULL) == WEFT_OK;
     f.left = -1;

@@ -81,7 +81,7 @@ static bool run_one(LoopModule *m, const LoopFn *fn, VecEmitter *e, u64 seed, bo
 static bool random_kernels(VecLevel level, u64 from, u32 count, bool print, Tally *tally) {
   LoopModule m;
   start(&m);
-  VecEmitter *e = vec_emitter_new(allocator_system(), level);
+  VecEmitter *e = vec_emitter_new(allocator_system(), level, NULL);
   assert_non_null(e);
   bool same = true;
   for (u64 seed = from; seed < from + count && same; seed++) {
