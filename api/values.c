@@ -125,6 +125,9 @@ WeftStatus weft_record(WeftVM *w, const char *const *keys, WeftValue *const *ite
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 
 static WeftStatus wrong(WeftVM *w, const char *needs, Value v) {
+  if (v.kind == V_TRACKED)
+    return vm_error_at(w->vm, EK_unsupported, (Span){0}, "not supported: a host function reads a value while a derivative is taken of it; stop_gradient(x) "
+                       "says that it has none, custom_vjp gives a rule");
   return vm_error_at(w->vm, EK_type, (Span){0}, "the host needs %s, got %s", needs, value_type_name(v));
 }
 

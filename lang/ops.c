@@ -84,6 +84,13 @@ const OpInfo *op_info(u32 op) {
   return &infos[op < OP_COUNT ? op : 0];
 }
 
+bool op_takes_shape(u32 op) {
+  const OpInfo *info = op_info(op);
+  for (u32 p = 0; p < info->nparams; p++)
+    if (info->params[p].len == 5 && memcmp(info->params[p].name, "shape", 5) == 0) return true;
+  return false;
+}
+
 OpId op_by_name(const char *s, size_t len) {
   for (u32 i = 1; i < OP_COUNT; i++) {
     const char *name = op_info(i)->name;

@@ -53,6 +53,7 @@ const OpInfo *op_info(u32 op);
 OpId op_by_name(const char *s, size_t len); /* shown name; OP_none when there is none */
 enum { OP_MODULE_COUNT = 7 };
 extern const char *const op_modules[OP_MODULE_COUNT]; /* the standard modules */
+bool op_takes_shape(u32 op); /* has a parameter `shape` */
 static inline const char *op_name(u32 op) { return op_info(op)->name; }
 
 /* ---- types and rules ------------------------------------------------------------------------ */

@@ -117,6 +117,8 @@ WeftStatus args_f64(Vm *vm, u32 op, u32 param, Value v, f64 *out) {
 
 WeftStatus args_dtype(Vm *vm, u32 op, u32 param, Value v, u32 *out) {
   if (!args_given(v)) return WEFT_OK;
+  if (v.kind == V_NUM && op_takes_shape(op))
+    return args_error(vm, op, param, v, "a dtype (a shape is one argument, as (3, 4))");
   if (v.kind != V_DTYPE) return args_error(vm, op, param, v, "a dtype");
   *out = v.dtype;
   return args_dtype_supported(vm, op, v.dtype);

@@ -160,11 +160,12 @@ static WeftStatus bind_op_name(Vm *vm, u32 op, Name name, Value *arg, Value *par
   return unknown_keyword(vm, info->name, name, nearest);
 }
 
-static WeftStatus too_many(Vm *vm, const OpInfo *info, u32 given) {
+static WeftStatus too_many(Vm *vm, u32 op, u32 given) {
+  const OpInfo *info = &vm->op_table[op];
   u32 n = 0;
   while (n < info->nparams && !info->params[n].keyword_only) n++;
-  return vm_error(vm, EK_type, "%s: takes %s%u argument%s, got %u", info->name,
-                  n && info->params[n - 1].has_default ? "at most " : "", n, n == 1 ? "" : "s", given);
+  return vm_error(vm, EK_type, "%s: takes %s%u argument%s, got %u%s", info->name, n && info->params[n - 1].has_default ? "at most " : "", n,
+                  n == 1 ? "" : "s", given, op_takes_shape(op) ? "; a shape is one argument, as (3, 4)" : "");
 }
 
 /* Arguments in the order of the signature; params has room for all. */
@@ -182,7 +183,7 @@ static WeftStatus bind_builtin(Vm *vm, u32 op, Args args, Value *params) {
       params[at++] = take(&args.values[i]);
     } else {
       for (u32 k = i + 1; k < args.count; k++) positional += !(args.names && args.names[k]);
-      (void)too_many(vm, info, positional);
+      (void)too_many(vm, op, positional);
       goto fail;
     }
   }
@@ -246,6 +247,12 @@ static WeftStatus call_dtype(Vm *vm, u32 dtype, Args args, Value *out) {
     return vm_error(vm, EK_type, "%s: takes 1 argument, got %u", dtype_name(dtype), args.count);
   }
   if (convert_number(args.values[0], dtype, out)) return WEFT_OK;
+  Value plain = value_untracked(args.values[0]);
+  if (!value_is_numeric(plain) && plain.kind != V_TEXT && plain.kind != V_LIST && plain.kind != V_RANGE) {
+    const char *got = value_type_name(plain);
+    drop_run(vm, args.values, 1);
+    return vm_error(vm, EK_type, "%s: needs a number, an array or a list of numbers, got %s", dtype_name(dtype), got);
+  }
   Value params[2] = {take(&args.values[0]), value_dtype(dtype)};
   bool sequence = params[0].kind == V_LIST || params[0].kind == V_RANGE;
   WeftStatus status = vm_op(vm, sequence ? OP_array : OP_astype, params, out);

@@ -154,6 +154,20 @@ static void show_call(const Vm *vm, const TraceLine *t, Buf *out) {
   show_place(vm, t->span, out);
 }
 
+/* Of the lines from t on, how many are the same, one after the other; of two they are told apart. */
+static u32 run_of(const TraceLine *t, u32 count) {
+  u32 n = 1;
+  while (n < count && t[n].function == t->function && t[n].tail_calls == t->tail_calls && memcmp(&t[n].span, &t->span, sizeof t->span) == 0) n++;
+  return n > 2 ? n : 1;
+}
+
+/* A count with commas between its thousands. */
+static void show_more(u32 n, const char *what, Buf *out) {
+  if (n >= 1000000) buf_printf(out, "  … %u,%03u,%03u more%s\n", n / 1000000, n / 1000 % 1000, n % 1000, what);
+  else if (n >= 1000) buf_printf(out, "  … %u,%03u more%s\n", n / 1000, n % 1000, what);
+  else buf_printf(out, "  … %u more%s\n", n, what);
+}
+
 const char *vm_error_message(const Vm *vm, size_t *len) {
   const ErrorState *e = &vm->error;
   const char *s = e->out_of_memory == 2 ? "the memory limit is reached" : "out of memory";
@@ -170,15 +184,26 @@ void vm_error_text(Vm *vm, Buf *out) {
   buf_put(out, message, len);
   buf_putc(out, '\n');
   sources_show(&vm->sources, e->span, out);
-  for (u32 i = 0; i < e->trace.count; i++) {
-    if (e->trace.count > TRACE_SHOWN && i == TRACE_SHOWN / 2) {
-      u32 left_out = e->trace.count - TRACE_SHOWN;
-      buf_printf(out, "  … %u more calls\n", left_out);
-      i += left_out;
+  u32 runs = 0, shown = 0;
+  for (u32 i = 0; i < e->trace.count; i += run_of(&e->trace.data[i], e->trace.count - i)) runs++;
+  for (u32 i = 0; i < e->trace.count; shown++) {
+    u32 n = run_of(&e->trace.data[i], e->trace.count - i), left_out = 0, more = n - 1;
+    if (runs > TRACE_SHOWN && shown >= TRACE_SHOWN / 2 && shown < runs - TRACE_SHOWN / 2) {
+      while (shown < runs - TRACE_SHOWN / 2) {
+        n = run_of(&e->trace.data[i], e->trace.count - i);
+        left_out += n;
+        i += n;
+        shown++;
+      }
+      shown--;
+      show_more(left_out, " calls", out);
+      continue;
     }
     buf_puts(out, "  ");
     show_call(vm, &e->trace.data[i], out);
     buf_putc(out, '\n');
+    if (more) show_more(more, "", out);
+    i += n;
   }
 }
 
