@@ -82,7 +82,8 @@ WeftVM *weft_new(const WeftOptions *given) {
   w->vm->resolve_module = o.resolve_module;
   w->vm->resolver_ctx = o.resolve_context;
   w->vm->tunables.threads = o.threads;
-  if (o.hot >= 0) w->vm->tunables.hot_calls = w->vm->tunables.hot_trips = o.hot;
+  Tunables *tun = &w->vm->tunables;
+  if (o.hot >= 0) tun->hot_calls = tun->hot_trips = tun->warm_calls = tun->warm_trips = o.hot;
   if (!wire(w->vm, o.cuda_driver, o.cpu) || !backends_add(w, o.backends, o.backend_count) || !device_add(w, o.own_device) ||
       weft_set_device(w, o.device ? o.device : "cpu") != WEFT_OK || !tracer_use_backend(w->vm, o.backend ? o.backend : "mir") || !tracer_force(w->vm, o.force)) goto fail;
   w->main = module_new(w->vm, "main", "");

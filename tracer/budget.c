@@ -172,7 +172,7 @@ static bool lasted(const Tunables *tun, const Place *p) {
   return p->count * (gain + (u64)tun->enter_ns) >= cost * (u64)tun->compile_gain;
 }
 
-enum { PACE_NAP = 16, PACE_LONG_NAP = 1024, PACE_PARTS = 100 };
+enum { PACE_NAP = 16, PACE_LONG_NAP = 1024, PACE_PARTS = 100, PACE_SURE = 4 };
 
 /* Compiling may take so much of the time that the program ran, and a little that is lent at the beginning: then it slows
  * nothing down noticeably, whatever comes of it. What was compiled or tried before at the place has to wait longer. */
@@ -183,23 +183,28 @@ static bool has_time(const Tracer *t, const Place *p, bool had, u64 expected) {
   ran = ran > t->compiling_ns ? ran - t->compiling_ns : 0;
   bool tried = had || p->compiles || p->tries || p->demoted || p->start == RECORD_RESUME;
   u64 percent = (u64)(tried ? tun->pace_percent : tun->pace_first_percent);
+  if (rent_applies(t)) { /* what the place itself says was looked at: this is against storms alone */
+    percent = (u64)tun->pace_first_percent;
+    if (p->rent.ahead_ns / PACE_SURE > expected) ran += p->rent.ahead_ns / PACE_SURE * 100 / percent;
+  }
   return t->compiling_ns + expected <= (u64)tun->pace_lent_ns + ran * percent / 100;
 }
 
 /* The first compilation sets up what the later ones find. */
 bool place_may_compile(Tracer *t, Place *p, bool had) {
   if (has_time(t, p, had, t->compilings ? t->compiling_ns / t->compilings : (u64)t->vm->tunables.compile_first_ns)) return true;
-  if (!had) p->sleep = PACE_NAP;
+  if (!had) p->sleep = p->rent.slept = PACE_NAP;
   return false;
 }
 
 /* What comes in and what the exits write back is compiled as well: a loop over twenty records of seven fields has two dozen
  * nodes, and takes as long as three hundred. */
-static u32 parts_of(const Graph *g) { return graph_node_count(g) + g->inputs.count + g->exits.recipes.count; }
+u32 graph_parts(const Graph *g) { return graph_node_count(g) + g->inputs.count + g->exits.recipes.count; }
 
 bool place_may_cost(Tracer *t, Place *p, const Graph *g) {
   const Tunables *tun = &t->vm->tunables;
-  u32 parts = parts_of(g);
+  u32 parts = graph_parts(g);
+  if (rent_applies(t)) return rent_affords(t, p, parts);
   if (parts <= PACE_PARTS || has_time(t, p, p->cache.entries.count > 0, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns)) return true;
   p->sleep = PACE_LONG_NAP;
   return false;
@@ -208,7 +213,7 @@ bool place_may_cost(Tracer *t, Place *p, const Graph *g) {
 bool place_recompiles(Tracer *t, Place *p, const Frame *frame) {
   const Tunables *tun = &t->vm->tunables;
   if (p->eager) return false;
-  if (paced(t) && p->recompiles >= tun->free_recompiles) {
+  if (paced(t) && !rent_applies(t) && p->recompiles >= tun->free_recompiles) {
     i64 late = p->recompiles - tun->free_recompiles;
     if (p->count < tun->hot_calls << (late < 20 ? late : 20) || (!lasted(tun, p) && !opens(t, p, frame))) return false;
   }

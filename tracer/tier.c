@@ -156,6 +156,11 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
     if (usable) place_demote(t, p, REASON_nothing_to_compile, "too little to compile");
     return NULL;
   }
+  if (rent_is_lost(t, p, g, rec.broke)) {
+    graph_free(g);
+    place_demote(t, p, REASON_no_payback, "going in and out takes longer than what is between");
+    return NULL;
+  }
   if (!place_may_cost(t, p, g)) {
     graph_free(g);
     return NULL;
@@ -235,9 +240,12 @@ static u64 worked(const Tracer *t) {
 }
 
 static GuardEntry *compile_timed(Tracer *t, Frame *frame, Place *p, u32 reason) {
-  u64 begin = worked(t);
+  u64 wall = tracer_now(t), begin = worked(t);
   GuardEntry *e = compile_here(t, frame, p, reason);
-  t->compiling_ns += worked(t) - begin;
+  u64 spent = worked(t) - begin;
+  t->compiling_ns += spent;
+  t->compiling_wall += tracer_now(t) - wall;
+  if (e) rent_paid(t, p, graph_parts(((Region *)e->region)->graph), spent);
   t->compilings++;
   return e;
 }
@@ -379,7 +387,7 @@ static PlaceTable *table_of(Tracer *t) { return t->private_places ? t->private_p
 static bool is_due(Tracer *t, Place *p, const Frame *frame, bool had) {
   if (p->eager) return false;
   if (had) return place_recompiles(t, p, frame);
-  if (p->start == RECORD_RESUME && !t->forced && !p->gone && p->count++ < (u32)(t->vm->tunables.hot_calls ? t->vm->tunables.hot_exit : 0)) return false;
+  if (p->start == RECORD_RESUME && !rent_applies(t) && !t->forced && !p->gone && p->count++ < (u32)(t->vm->tunables.hot_calls ? t->vm->tunables.hot_exit : 0)) return false;
   return p->gone || place_may_compile(t, p, had); /* entries and loops: the VM has counted */
 }
 
@@ -431,6 +439,23 @@ static Ran enter_demanded(Tracer *t, Place *p) {
   return run_entry(t, frame, p, entry, 0);
 }
 
+/* Where entries are looked up each time, the place cannot sleep: it skips. */
+static bool worth_its_time(Tracer *t, Place *p, Frame *frame, bool had) {
+  PlaceRent *r = &p->rent;
+  if (p->eager || p->gone || !rent_applies(t)) return true;
+  if (r->skip) {
+    r->skip--;
+    r->slept++;
+    return false;
+  }
+  bool due = rent_due(t, p, frame);
+  if (!due && had) {
+    r->skip = p->sleep;
+    r->slept = p->sleep = 0;
+  }
+  return due;
+}
+
 /* Runs what is compiled at the top frame's pc, compiling it when it is due. */
 static Ran enter_place(Tracer *t, Place *p) {
   if (UNLIKELY(demanded(t))) return enter_demanded(t, p);
@@ -448,7 +473,7 @@ static Ran enter_place(Tracer *t, Place *p) {
     return run_entry(t, frame, p, entry, since);
   }
   if (watched) watch_cancel(t, p);
-  if (!is_due(t, p, frame, had)) {
+  if (!worth_its_time(t, p, frame, had) || !is_due(t, p, frame, had)) {
     if (had) place_missed(t, p);
     return RAN_NOT;
   }
@@ -523,7 +548,7 @@ static void sleep_in_site(Tracer *t, SiteState *s, Place *p, bool loop) {
   const Tunables *tun = &t->vm->tunables;
   if (p->sleep < SLEEPS_IN_SITE || !tun->hot_calls || !tun->hot_trips || t->private_places || t->forced || demanded(t)) return;
   u32 sleep = p->sleep < SLEEP_MOST ? p->sleep : SLEEP_MOST;
-  s->count = (i32)(loop ? tun->hot_trips : tun->hot_calls) - (i32)sleep;
+  s->count = (i32)(loop ? tun->warm_trips : tun->warm_calls) - (i32)sleep;
   p->slept = sleep;
 }
 
@@ -531,6 +556,9 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
   Tracer *t = tracer_of(vm);
   SiteState *s = &frame->code->sites[site];
   Place *p = t->private_places ? NULL : s->entry;
+  const Tunables *tun = &t->vm->tunables;
+  bool loop = frame->code->proto->sites[site].kind != SITE_ENTRY;
+  if (!p && s->count < (loop ? tun->hot_trips : tun->hot_calls) && !rent_applies(t)) return TIER_STAY;
   if (p && UNLIKELY(p->slept)) {
     p->sleep -= p->slept < p->sleep ? p->slept : p->sleep - 1;
     p->slept = 0;
@@ -541,8 +569,9 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
   }
   if (asleep(t, frame)) return TIER_STAY;
   if (!p) {
-    p = place_get(vm, table_of(t), frame->code, frame->pc, frame->code->proto->sites[site].kind == SITE_ENTRY ? RECORD_ENTRY : RECORD_LOOP);
+    p = place_get(vm, table_of(t), frame->code, frame->pc, loop ? RECORD_LOOP : RECORD_ENTRY);
     if (!p) return TIER_STAY;
+    p->rent.passes = (u32)(loop ? tun->warm_trips : tun->warm_calls) - 1;
     if (!t->private_places) s->entry = p;
   }
   u32 depth = vm->frame_count;

@@ -22,9 +22,21 @@ void place_retire(Tracer *t, Place *p, u32 reason, const char *text); /* demoted
 /* Is there time to compile, by what was spent on it and on running so far? False: the place naps. */
 bool place_may_compile(Tracer *t, Place *p, bool had);
 bool place_may_cost(Tracer *t, Place *p, const Graph *g); /* the same for a graph that was recorded, when it is a large one */
+u32 graph_parts(const Graph *g); /* what its compilation is expected to cost goes by these */
 u64 region_eager_ns(const Tunables *tun, const Graph *g);
 
+/* rent.c */
+bool rent_applies(const Tracer *t);
+u64 rent_now(const Tracer *t);
+bool rent_due(Tracer *t, Place *p, Frame *f); /* nothing fits at this visit: is compiling worth its time? False: the place sleeps */
+bool rent_affords(const Tracer *t, Place *p, u64 parts); /* the same for a graph that was recorded */
+bool rent_is_lost(const Tracer *t, const Place *p, const Graph *g, bool broke);
+void rent_denied(Place *p, u64 missing);      /* it has to wait until its passes took so much more */
+void rent_paid(Tracer *t, Place *p, u64 parts, u64 ns);
+void rent_returned(Tracer *t, Place *p, u64 ns);
+
 /* watch.c */
+void watch_probe(Tracer *t, Place *p, Frame *f); /* what this visit takes until the frame returns: for rent_returned */
 bool watch_begin(Tracer *t, Place *p, Frame *frame); /* this visit may be timed. True: it is one without an entry */
 void watch_cancel(Tracer *t, const Place *p);        /* nothing fitted */
 bool watch_visit(Tracer *t, Place *p, const Frame *frame); /* ends what is timed up to here. True: it is not entered yet */

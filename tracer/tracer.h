@@ -50,11 +50,27 @@ typedef struct PlaceWatch {
   bool lifted; /* a region there runs several trips of its loop */
 } PlaceWatch;
 
+/* Of a place where nothing fits: what its passes take in the interpreter (rent.c). */
+typedef struct PlaceRent {
+  u64 used_ns, each_ns; /* all since the last compilation, at the speed of the last one that was measured */
+  u64 ahead_ns;  /* what is to come, when it was last asked */
+  u64 cost_ns;   /* of compiling its graph; 0: not recorded yet */
+  u64 begin, at, count; /* of the sample that runs: position and length of a `for` loop */
+  u32 passes;    /* since the last compilation */
+  u32 slept;     /* of these, times that it was let alone, from now on */
+  u32 skip;      /* times that it is not looked at from now on, where entries are looked up */
+  u32 depth, span;
+  u32 entries;   /* made before the last compilation */
+  u8 samples, defers; /* defers: times that it was left to the loop around it */
+  bool probing, fresh, told; /* a loop's sample runs; a frame's is there; each_ns was told by the loop inside */
+} PlaceRent;
+
 /* A visit that is being timed. */
 typedef struct Watch {
   struct Place *place;
   u32 depth;        /* of its frame, which is marked FRAME_WATCHED */
   bool eager;       /* it was not entered */
+  bool probe;       /* it could not be: for rent.c */
   bool counted;     /* at the head of a `for` loop: at, count are its position and length */
   u64 at, count, begin;
 } Watch;
@@ -78,6 +94,7 @@ typedef struct Place {
   bool wakes;      /* demoted for a while only */
   bool warned;
   PlaceWatch watch;
+  PlaceRent rent;
   RegionTotals past;  /* of regions that were given up */
   VEC(PlaceSubject) subjects; /* what its guards kept missing */
   Name gone;       /* a function that an entry relied on and that was freed: the entry went with it; 0: none */
@@ -109,8 +126,11 @@ typedef struct Tracer {
   u64 (*clock)(void *context); /* nanoseconds; NULL: vm_clock. For tests (tracer_use_clock) */
   void *clock_context;
   u64 began;               /* by that clock */
-  u64 compiling_ns;        /* spent on compiling, failures too */
+  u64 compiling_ns;        /* spent on compiling, failures too: processor time */
+  u64 compiling_wall;      /* the same by the clock */
+  u64 cost_percent;        /* what compiling took of what it was expected to; 0: not known */
   u32 compilings;
+  u32 losers;              /* places at which compiled code was not faster */
   u64 *slots;              /* stack of region slots */
   u32 slot_top, slot_cap;
   u32 depth;               /* regions running */

@@ -86,6 +86,7 @@ static void decide(Tracer *t, Place *p) {
   snprintf(text, sizeof text, "entered it took %llu ns, not entered %llu", (unsigned long long)c, (unsigned long long)e);
   w->times[0].count = w->times[1].count = w->won = 0;
   w->in = 0;
+  if (!w->lost && !p->demoted) t->losers++;
   if (++w->lost % WATCH_LOST == 0) {
     place_retire(t, p, REASON_no_payback, text);
     return;
@@ -118,17 +119,31 @@ bool watch_wanted(const Tracer *t, const Place *p) {
          t->watch_count < WATCHES && p->cache.entries.count && MECHANISM(t->vm, payback);
 }
 
+/* Makes room for what is timed in the top frame; its depth. */
+static u32 clear_top(Tracer *t, const Frame *frame) {
+  drop_stale(t);
+  u32 depth = t->vm->frame_count - 1;
+  if (!(frame->flags & FRAME_WATCHED))
+    while (t->watch_count && t->watches[t->watch_count - 1].depth >= depth) t->watch_count--;
+  return depth;
+}
+
+void watch_probe(Tracer *t, Place *p, Frame *f) {
+  watch_forget(t, p); /* a recursion: the innermost is timed */
+  u32 depth = clear_top(t, f);
+  if (t->watch_count == WATCHES) return;
+  f->flags |= FRAME_WATCHED;
+  t->watches[t->watch_count++] = (Watch){.place = p, .depth = depth, .probe = true, .begin = rent_now(t)};
+}
+
 bool watch_begin(Tracer *t, Place *p, Frame *frame) {
   if (!watch_wanted(t, p)) {
     p->watch.in = 64;
     return false;
   }
-  drop_stale(t);
-  u32 depth = t->vm->frame_count - 1;
-  if (!(frame->flags & FRAME_WATCHED))
-    while (t->watch_count && t->watches[t->watch_count - 1].depth >= depth) t->watch_count--;
+  u32 depth = clear_top(t, frame);
   for (u32 i = 0; i < t->watch_count; i++)
-    if (t->watches[i].place == p) { /* a recursion: the outermost is timed */
+    if (t->watches[i].place == p && !t->watches[i].probe) { /* a recursion: the outermost is timed */
       p->watch.in = 1;
       return false;
     }
@@ -152,7 +167,7 @@ bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
   drop_stale(t);
   u32 depth = t->vm->frame_count - 1, i = t->watch_count;
   while (i-- > 0)
-    if (t->watches[i].place == p) break;
+    if (t->watches[i].place == p && !t->watches[i].probe) break;
   if (i == UINT32_MAX) return false;
   Watch *w = &t->watches[i];
   u64 spent = tracer_now(t) - w->begin, most = 0;
@@ -192,6 +207,7 @@ void watch_returns(Vm *vm) {
   u64 at = t->watch_count ? tracer_now(t) : 0;
   while (t->watch_count && t->watches[t->watch_count - 1].depth >= depth) {
     Watch w = t->watches[--t->watch_count];
-    if (w.depth == depth) take(t, &w, WATCH_return, at - w.begin, 1);
+    if (w.depth == depth && w.probe) rent_returned(t, w.place, rent_now(t) - w.begin);
+    else if (w.depth == depth) take(t, &w, WATCH_return, at - w.begin, 1);
   }
 }

@@ -855,7 +855,7 @@ entered: /* a frame was just pushed: f, base, ip stand at its first instruction 
   if (vm->tier && !once && !(f->flags & (FRAME_EAGER | FRAME_MODULE)) && f->code->proto->nsites) {
     SiteState *s = &f->code->sites[0];
     if (LIKELY(s->count != INT32_MAX)) s->count++;
-    if ((s->count >= vm->tunables.hot_calls || !vm->tunables.hot_calls) && !(s->flags & SITE_COLD)) {
+    if ((s->count >= vm->tunables.warm_calls || !vm->tunables.hot_calls) && !(s->flags & SITE_COLD)) {
       switch (vm->tier->site(vm, f, 0)) {
         case TIER_STAY: LOAD_FRAME(); break;
         case TIER_RAN: goto tier_ran;
@@ -914,12 +914,12 @@ op_loop: {
       u32 work = (u32)vm->work - s->work;
       i32 heat = 1;
       if (UNLIKELY(work)) {
-        u64 more = s->count ? work / (u64)vm->tunables.hot_work : 0;
+        u64 more = s->count > 0 ? work / (u64)vm->tunables.hot_work : 0;
         heat += more < HEAT_OF_WORK ? (i32)more : HEAT_OF_WORK;
         s->work = (u32)vm->work;
       }
       s->count = s->count < INT32_MAX - HEAT_OF_WORK ? s->count + heat : INT32_MAX;
-      if ((s->count >= vm->tunables.hot_trips || !vm->tunables.hot_trips) && !(s->flags & SITE_COLD)) {
+      if ((s->count >= vm->tunables.warm_trips || !vm->tunables.hot_trips) && !(s->flags & SITE_COLD)) {
         f->pc = ins_x(ins); /* the back-edge is behind us: state is that of the loop's head */
         switch (vm->tier->site(vm, f, site - 1)) {
           case TIER_STAY:

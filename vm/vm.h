@@ -57,6 +57,7 @@ enum {
   FRAME_EAGER = 4,       /* runs under eager(f): the tier is not asked */
   FRAME_RESUME = 8,      /* when a call returns into it, the tier is asked to go on */
   FRAME_WATCHED = 16,    /* the tier is told when it returns */
+  FRAME_PROBED = 32,     /* the tier measures a loop of it */
 };
 
 /* ---- errors ----------------------------------------------------------------------------------- */

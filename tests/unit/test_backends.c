@@ -44,6 +44,7 @@ static WeftVM *with(Backend *b, Seen *s, int hot) {
   o.hot = hot;
   WeftVM *w = weft_new(&o);
   assert_non_null(w);
+  tracer_ignore_clock(tracer_of(weft_vm_of(w)));
   *b = (Backend){.name = "test", .compile = compile, .state = s};
   assert_true(tracer_add_backend(weft_vm_of(w), b));
   assert_true(tracer_use_backend(weft_vm_of(w), "test"));

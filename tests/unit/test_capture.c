@@ -11,6 +11,7 @@
 
 #include "api/api.h"
 #include "api/weft.h"
+#include "tracer/tracer.h"
 
 static int setup(void **state) {
   WeftOptions o = WEFT_OPTIONS_INIT;
@@ -133,6 +134,8 @@ static void A3_a_step_that_is_undone_leaves_nothing(void **state) {
 static void A14_jit_of_a_function_that_breaks_leaves_the_heat_of_its_caller(void **state) {
   WeftValue *v = NULL;
   WeftVM *vm = weft_new(NULL);
+  assert_non_null(vm);
+  tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
   (void)state;
   assert_non_null(vm);
   const char *program = "fn noisy(x) { let y = sum(x * x + x); print(y); y + 1 }\nfn other(x) = sum(x * 2 + 1)\n"
@@ -168,6 +171,8 @@ static void A13_a_mode_is_one_recompile_and_back_is_a_hit(void **state) {
 static void B2_a_text_that_decides_is_guarded_and_the_reason_names_it(void **state) {
   WeftValue *v = NULL;
   WeftVM *vm = weft_new(NULL);
+  assert_non_null(vm);
+  tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
   (void)state;
   assert_non_null(vm);
   run(vm, "fn f(x, tag) = if tag == \"a\" { sum(x * 2 + 1) } else { sum(x * 3) }\nfor i in 0..40 { f(ones(3), \"a\") }");

@@ -654,8 +654,8 @@ static void tier(void **state) {
   buf_init(&b, allocator_system());
   vm->tier = &hooks;
   vm->tier_state = &t;
-  vm->tunables.hot_calls = 3;
-  vm->tunables.hot_trips = 5;
+  vm->tunables.hot_calls = vm->tunables.warm_calls = 3;
+  vm->tunables.hot_trips = vm->tunables.warm_trips = 5;
   result_of(vm, m, "fn answer(x) = x\nlet xs = (); for i in 0..4 { xs += (answer(i),) }; xs", &b);
   assert_string_equal(buf_text(&b), "(0, 1, 42:i64, 42:i64)");
   assert_int_equal(t.entries, 2);

@@ -1,0 +1,285 @@
+/* rent.c — when does a place compile? Rent or buy: it is compiled once the time that its passes took in the interpreter, or the
+ * time that the loops around it say they will take, is what compiling is expected to cost. Whatever comes then, the program
+ * takes at most twice the time that it took if all had been known.
+ *
+ * Time is sampled: now and then one pass, or some in a row, is measured, and stands for those since the last sample. Between
+ * samples the place sleeps; the interpreter counts. Time in compiled regions and of compiling is no time of the interpreter.
+ *
+ *   at the head of a loop    from visit to visit in the same frame, by the trips between them
+ *   anywhere                 until the frame returns (watch.c)
+ *
+ * What is to come is known where `for` loops that nothing leaves early stand around the place, in its frame and in its
+ * callers: the trips that are left, multiplied. A module's body runs once, so that its loops come to no more than that.
+ * Elsewhere as much is expected as there was. An inner loop whose run is over sooner than it could be compiled leaves it to the
+ * loop around it, which is asked at its next trip. */
+#include "lang/mechanisms.h"
+#include "tracer/tier.h"
+
+enum { LOOK_NS = 120, SPAN = 16, SLEEP_LEAST = 8, SLEEP_MOST = 1 << 16, OUTER = 6, FRAMES = 4, DEFERS = 32, JUMP = 4, MISSES = 8, PART_NS = 15, BREAK_NS = 500, SLOWER = 3, KNOWN = 3, DOUBT = 2 /* not all of it will be gained */ };
+
+bool rent_applies(const Tracer *t) {
+  const Tunables *tun = &t->vm->tunables;
+  return !t->forced && tun->hot_calls && tun->warm_trips < tun->hot_trips && tun->compile_gain && tun->pace_percent && !t->private_places && MECHANISM(t->vm, compile_pace);
+}
+
+/* The clock without what is compiled or compiles. */
+u64 rent_now(const Tracer *t) {
+  u64 now = tracer_now(t) - t->began, other = t->vm->counters.at[STAT_compiled_ns] + t->compiling_wall;
+  return now > other ? now - other : 0;
+}
+
+static u64 times(u64 a, u64 b) { return b && a > ((u64)1 << 40) / b ? (u64)1 << 40 : a * b; }
+
+/* ---- what a pass takes ------------------------------------------------------------------------------------ */
+
+static void took(Place *p, u64 each, u64 limit) {
+  PlaceRent *r = &p->rent;
+  if (r->samples && each > JUMP * r->each_ns + LOOK_NS) each = JUMP * r->each_ns + LOOK_NS; /* interrupted, or the first of a kind: the next one tells */
+  r->each_ns = each;
+  if (r->samples < 255) r->samples++;
+  r->used_ns = times(each, r->passes); /* as fast as they are by now: what they call may have been compiled */
+  if (r->used_ns > limit) r->used_ns = limit; /* passes inside of passes */
+}
+
+void rent_returned(Tracer *t, Place *p, u64 ns) {
+  took(p, ns > LOOK_NS ? ns - LOOK_NS : 0, rent_now(t));
+  p->rent.fresh = true;
+}
+
+/* Position and count of the `for` loop whose fornext stands at pc; false: it is none. */
+static bool for_at(const Frame *f, u32 pc, u64 *at, u64 *count) {
+  Ins ins = f->code->proto->code[pc];
+  if (ins_op(ins) != BC_fornext) return false;
+  *at = f->base[ins_a(ins) + 1].u;
+  *count = f->base[ins_a(ins) + 2].u;
+  return true;
+}
+
+/* True: a loop's sample was begun or is not complete, so that nothing is decided at this visit. */
+static bool sample_loop(Tracer *t, Place *p, Frame *f) {
+  PlaceRent *r = &p->rent;
+  u64 now = rent_now(t), at = 0, count = 0;
+  u32 depth = t->vm->frame_count;
+  bool counted = for_at(f, f->pc, &at, &count);
+  if (r->probing && r->depth == depth && f->flags & FRAME_PROBED) {
+    u64 trips = counted && at > r->at && count == r->count ? at - r->at : r->span ? r->span : 1, spent = now - r->begin;
+    r->probing = false;
+    took(p, (spent > LOOK_NS ? spent - LOOK_NS : 0) / trips, now);
+    if (r->span || spent > SPAN * LOOK_NS) return false;
+    r->span = SPAN; /* a single short trip is not measured well */
+    if (counted && count - at <= SPAN) return false;
+  } else {
+    r->span = r->span && !r->probing ? SPAN : 0;
+  }
+  r->probing = true;
+  r->depth = depth;
+  r->at = at;
+  r->count = count;
+  f->flags |= FRAME_PROBED;
+  p->sleep = r->span;
+  r->slept = r->span;
+  r->begin = rent_now(t);
+  return true;
+}
+
+/* ---- what is to come -------------------------------------------------------------------------------------- */
+
+/* Is the loop left only when it has run through? */
+static bool runs_through(const Proto *p, const Extent *x) {
+  for (u32 pc = x->head + 1; pc < x->els; pc++) {
+    Ins ins = p->code[pc];
+    switch (ins_op(ins)) {
+      case BC_ret:
+      case BC_tail:
+      case BC_tailx: return false;
+      case BC_jump:
+      case BC_jif:
+      case BC_jnot:
+      case BC_jgiven:
+        if (ins_x(ins) >= x->end) return false;
+        break;
+      default: break;
+    }
+  }
+  return true;
+}
+
+static u32 innermost(const Proto *p, u32 pc) {
+  u32 found = 0;
+  for (u32 i = 1; i < p->nextents; i++)
+    if (p->extents[i].begin <= pc && pc < p->extents[i].end) found = i;
+  return found;
+}
+
+static bool is_loop(const Extent *x) { return x->kind == EXT_FOR || x->kind == EXT_WHILE; }
+
+typedef struct Ahead {
+  u64 own;    /* trips left in the run of the loop itself; 0: not known */
+  u64 passes; /* left with what the loops around it say, at least 1 */
+  bool sure;  /* and there are no more than these */
+  u32 outer;  /* extent of the loop around it in its frame; 0: none */
+} Ahead;
+
+static void frame_ahead(const Frame *f, u32 pc, u32 loop, Ahead *a) {
+  const Proto *p = f->code->proto;
+  for (u32 i = innermost(p, pc); i && i < p->nextents; i = p->extents[i].parent) {
+    const Extent *x = &p->extents[i];
+    u64 at, count;
+    if (!is_loop(x)) continue;
+    if (loop && i != loop && !a->outer) a->outer = i;
+    if (x->kind == EXT_FOR && for_at(f, x->head, &at, &count) && runs_through(p, x)) {
+      u64 left = count > at ? count - at : 0;
+      if (i == loop) a->own = a->passes = left ? left : 1;
+      else a->passes = times(a->passes, left + 1);
+    } else {
+      a->sure = false;
+    }
+  }
+}
+
+static Ahead look_ahead(const Vm *vm, const Frame *f, const Place *p) {
+  Ahead a = {.passes = 1, .sure = p->start == RECORD_LOOP && f->flags & FRAME_MODULE};
+  const Proto *proto = f->code->proto;
+  u32 loop = 0;
+  for (u32 i = 1; i < proto->nextents && p->start == RECORD_LOOP; i++)
+    if (is_loop(&proto->extents[i]) && proto->extents[i].head == f->pc) loop = i;
+  frame_ahead(f, f->pc, loop, &a);
+  for (u32 n = 1; n <= FRAMES && n < vm->frame_count; n++) {
+    const Frame *up = f - n;
+    if ((f - n + 1)->flags & FRAME_NATIVE_CALL || up->code == f->code) break; /* by a built-in function; by itself */
+    frame_ahead(up, up->pc, 0, &a);
+  }
+  return a;
+}
+
+/* ---- rent or buy ------------------------------------------------------------------------------------------ */
+
+static u64 scaled(const Tracer *t, u64 ns) { return t->cost_percent ? ns * t->cost_percent / 100 : ns; }
+
+/* Before it was recorded the length of the code tells, afterwards the graph. */
+static u64 cost_of(const Tracer *t, const Place *p) {
+  const Tunables *tun = &t->vm->tunables;
+  const Proto *proto = p->code->proto;
+  u64 length = proto->ncode, cost;
+  for (u32 i = 1; i < proto->nextents && p->start == RECORD_LOOP; i++)
+    if (is_loop(&proto->extents[i]) && proto->extents[i].head == p->pc) length = proto->extents[i].end - proto->extents[i].begin;
+  cost = scaled(t, (u64)tun->compile_base_ns + length * (u64)tun->compile_node_ns);
+  if (p->rent.cost_ns > cost) cost = p->rent.cost_ns;
+  if (!t->compilings) cost += (u64)tun->compile_first_ns;
+  cost *= 1 + p->compiles + p->tries + 4 * (u64)p->demoted;
+  return t->compilings ? cost * (t->compilings + 2 * (u64)t->losers) / t->compilings : cost; /* a program that compiling does not suit */
+}
+
+/* The place of the loop around extent `i` in whose favour it stands back: the first one that has no entries. NULL: none. */
+static Place *around(Tracer *t, const Frame *f, u32 i) {
+  const Proto *proto = f->code->proto;
+  for (; i && i < proto->nextents; i = proto->extents[i].parent) {
+    const Extent *x = &proto->extents[i];
+    u32 site = is_loop(x) ? f->code->site_of_pc[x->els] : 0;
+    if (!site) continue;
+    SiteState *s = &f->code->sites[site - 1];
+    if (s->flags & SITE_COLD) return NULL;
+    Place *p = s->entry ? s->entry : place_get(t->vm, &t->places, f->code, x->head, RECORD_LOOP);
+    s->entry = p;
+    if (!p || p->eager) return NULL;
+    if (p->cache.entries.count) continue; /* only its first trip comes by here */
+    p->sleep = p->slept = p->rent.slept = 0;
+    if (s->count < (i32)t->vm->tunables.warm_trips) s->count = (i32)t->vm->tunables.warm_trips;
+    return p;
+  }
+  return NULL;
+}
+
+/* The loop around it is asked at its next trip. */
+static bool defer(Tracer *t, Place *p, const Frame *f, const Ahead *a, u64 cost) {
+  PlaceRent *r = &p->rent;
+  u64 at, count;
+  if (!a->outer || r->defers >= DEFERS || !a->own || times(r->each_ns, a->own) > cost || !for_at(f, f->pc, &at, &count)) return false;
+  Place *outer = around(t, f, a->outer);
+  if (!outer) return false;
+  if (!outer->rent.samples) {
+    outer->rent.each_ns = times(r->each_ns, count);
+    outer->rent.told = true;
+  }
+  r->defers++;
+  p->sleep = r->slept = (u32)(a->own < SLEEP_MOST ? a->own : SLEEP_MOST);
+  return true;
+}
+
+static void rest(Place *p, u64 missing, const Ahead *a) {
+  PlaceRent *r = &p->rent;
+  u64 n = missing / (2 * r->each_ns + 1);
+  if (a->own && n > a->own && a->sure) n = a->own;
+  if (n < SLEEP_LEAST && r->each_ns * SLEEP_LEAST * 16 > missing) n = 0; /* each is long */
+  else if (n < SLEEP_LEAST) n = SLEEP_LEAST;
+  p->sleep = r->slept = (u32)(n < SLEEP_MOST ? n : SLEEP_MOST);
+}
+
+/* Is there a sample to decide by? If not, one is begun. */
+static bool sampled(Tracer *t, Place *p, Frame *f) {
+  PlaceRent *r = &p->rent;
+  if (r->told) { /* by the loop inside, which is to be compiled */
+    r->told = false;
+    return true;
+  }
+  if (p->start == RECORD_LOOP) return !sample_loop(t, p, f);
+  if (!r->fresh) watch_probe(t, p, f);
+  else r->fresh = false;
+  return !t->watch_count || t->watches[t->watch_count - 1].place != p;
+}
+
+bool rent_due(Tracer *t, Place *p, Frame *f) {
+  PlaceRent *r = &p->rent;
+  r->passes += 1 + r->slept;
+  r->slept = 0;
+  if (!sampled(t, p, f)) return false;
+  Ahead a = look_ahead(t->vm, f, p);
+  if (p->cache.entries.count) { /* as often as nothing fitted so far */
+    if (r->passes < MISSES) return false;
+    a.passes = 1 + a.passes / (1 + (p->passes - r->entries) / r->passes);
+    a.sure = false;
+  }
+  u64 cost = cost_of(t, p), ahead = times(r->each_ns, a.passes);
+  ahead /= KNOWN;
+  r->ahead_ns = a.sure || ahead > r->used_ns / DOUBT ? ahead : r->used_ns / DOUBT;
+  if (r->ahead_ns < cost) {
+    rest(p, cost - r->ahead_ns, &a);
+    return false;
+  }
+  return p->start != RECORD_LOOP || !defer(t, p, f, &a, cost);
+}
+
+void rent_denied(Place *p, u64 missing) {
+  Ahead none = {0};
+  rest(p, missing, &none);
+}
+
+/* Do going in and out take longer than what is done in between does in the interpreter? */
+bool rent_is_lost(const Tracer *t, const Place *p, const Graph *g, bool broke) {
+  const Tunables *tun = &t->vm->tunables;
+  u64 eager = region_eager_ns(tun, g), around = (u64)tun->enter_ns + PART_NS * (u64)(g->inputs.count + g->exits.recipes.count) + (broke ? BREAK_NS : 0);
+  if (!eager || !rent_applies(t)) return false;
+  return SLOWER * eager < around || (p->start == RECORD_ENTRY && !broke && p->rent.each_ns < around);
+}
+
+/* Of a graph that was recorded. False: it is not worth it yet. */
+bool rent_affords(const Tracer *t, Place *p, u64 parts) {
+  const Tunables *tun = &t->vm->tunables;
+  u64 cost = scaled(t, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns);
+  p->rent.cost_ns = cost;
+  cost = cost_of(t, p);
+  if (p->rent.ahead_ns >= cost) return true;
+  rent_denied(p, cost - p->rent.ahead_ns);
+  return false;
+}
+
+enum { PERCENT_LEAST = 20, PERCENT_MOST = 500 };
+
+void rent_paid(Tracer *t, Place *p, u64 parts, u64 ns) {
+  const Tunables *tun = &t->vm->tunables;
+  p->rent = (PlaceRent){.entries = p->passes};
+  u64 percent = ns * 100 / ((u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns + 1);
+  if (percent < PERCENT_LEAST) percent = PERCENT_LEAST;
+  if (percent > PERCENT_MOST) percent = PERCENT_MOST;
+  if (t->compilings) t->cost_percent = ((t->cost_percent ? t->cost_percent : 100) * 3 + percent) / 4;
+}
