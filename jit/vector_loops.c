@@ -8,7 +8,7 @@
 
 #include "jit/vector_emitter.h"
 
-enum { LANE_BYTES = 256, COPIES_MOST = 16, SHORT_TRIPS = 4, CHEAP = 8, MIDDLE = 24 };
+enum { LANE_BYTES = 256, COPIES_MOST = 16, SHORT_TRIPS = 4, CHEAP = 8, MIDDLE = 24, STRIDED_WORK = 6 };
 
 typedef struct VLoop {
   u32 head, first, last; /* positions of the body */
@@ -71,15 +71,15 @@ static void widen(void *ctx, u32 id) {
   if (t != LT_PTR && t != LT_VOID && element_bytes(t) == 8) w->bytes = 8;
 }
 
-/* Bytes of the widest lane; strided tells of places that no plain vector load reaches. */
-static u32 widest(VecFn *f, const VLoop *l, bool *strided) {
+/* Bytes of the widest lane; strided counts places that no plain vector load reaches. */
+static u32 widest(VecFn *f, const VLoop *l, u32 *strided) {
   Widest w = {f, 4};
   for (u32 pos = l->first; pos <= l->last; pos++) {
     u32 id = body_node(f, pos);
     const LoopNode *n = vnode(f, id);
     if (n->op == LOOP_LOAD || n->op == LOOP_STORE) {
       VAccess kind = access_kind(f, n, l->head, l->first, l->last);
-      if (kind == VA_STRIDED || kind == VA_GATHER) *strided = true, w.bytes = 8;
+      if (kind == VA_STRIDED || kind == VA_GATHER) ++*strided, w.bytes = 8;
       widen(&w, n->op == LOOP_LOAD ? id : n->b);
       continue;
     }
@@ -96,8 +96,10 @@ static u32 effort(const VecFn *f, const VLoop *l) {
   return n;
 }
 
-static bool shape_of(VecFn *f, VLoop *l) {
-  bool strided = false;
+/* A gather takes three times as long as its elements one by one, more where they come from memory: the loop runs on vectors when
+ * there is enough to do beside. Sums keep their lanes. */
+static bool shape_of(VecFn *f, VLoop *l, bool folds) {
+  u32 strided = 0;
   u32 bytes = widest(f, l, &strided), cost = effort(f, l);
   l->lanes = (f->evex ? 64 : 32) / bytes;
   l->copies = strided || cost > MIDDLE ? 1 : cost > CHEAP ? 2 : 4;
@@ -105,7 +107,7 @@ static bool shape_of(VecFn *f, VLoop *l) {
   l->pairs = !strided && cost > MIDDLE;
   if (l->pairs && l->copies == 1) l->copies = 2;
   l->tail_lanes = f->evex ? l->lanes : 1;
-  if (strided && !f->evex) l->lanes = l->copies = 1, l->tail_lanes = 0;
+  if (strided && (!f->evex || (!folds && cost < STRIDED_WORK * strided))) l->lanes = l->copies = 1, l->tail_lanes = 0, l->pairs = false;
   return !f->failed;
 }
 
@@ -404,7 +406,7 @@ static void vector_loop(VecFn *f, VLoop *l) {
     refuse(f, "trips that read what others wrote");
     return;
   }
-  if (!shape_of(f, l)) return;
+  if (!shape_of(f, l, false)) return;
   bounds(f, l);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_GE, done);
@@ -484,7 +486,7 @@ static void reduce_loop(VecFn *f, VLoop *l) {
   VFold r = {0};
   u32 none = g_label(f), done = g_label(f), id = loop_result_of(f->fn, l->head, 0);
   if (!is_free_of_order(f, l->first, l->last)) refuse(f, "trips that write over what others wrote");
-  if (f->failed || !shape_of(f, l) || !fold_of(f, l, &r)) return;
+  if (f->failed || !shape_of(f, l, true) || !fold_of(f, l, &r)) return;
   fold_shape(f, l, &r);
   VReg result = new_vec(f);
   bounds(f, l);
@@ -626,7 +628,7 @@ static void reduce_group(VecFn *f, VLoop *group, u32 count) {
   VReg results[GROUP_MOST];
   u32 none = g_label(f), done = g_label(f), block = g_label(f), bytes = 4;
   for (u32 i = 0; i < count; i++) {
-    if (f->failed || !shape_of(f, &group[i]) || !fold_of(f, &group[i], &r[i])) return;
+    if (f->failed || !shape_of(f, &group[i], true) || !fold_of(f, &group[i], &r[i])) return;
     fold_shape(f, &group[i], &r[i]);
     if (r[i].ordered) bytes = element_bytes(r[i].type);
     results[i] = new_vec(f);
