@@ -34,6 +34,7 @@ static bool makes_safe(const Guard *x, const Source *part) {
       for (u32 i = 0; i < x->key_count; i++)
         if (x->keys[i] == part->index) return true;
       return false;
+    case SRC_column: return x->kind == GUARD_rows && x->text;
     case SRC_item: return x->kind == GUARD_len && x->word > part->index;
     case SRC_len: return x->kind == GUARD_len || x->kind == GUARD_rows || (x->kind == GUARD_tag && (x->value_kind == V_LIST || x->value_kind == V_TEXT));
     case SRC_size: return x->kind == GUARD_tag && x->value_kind == V_ARRAY && (u8)(x->word >> 16) > part->index;
@@ -248,14 +249,17 @@ static bool copy_sources(GuardProg *p, const GuardSet *g) {
          vec_reserve(a, (void **)&p->set.guards.data, &p->set.guards.cap, g->guards.count, sizeof(Guard));
 }
 
-/* The fill in the making packs a list, of which kind its guard says, or a text. */
+/* The fill in the making packs a list, of which kind its guard says, a column of one, or a text. */
 static bool fill_rows(GuardProg *p, const GuardSet *g, SourceId s) {
   Fill *f = &p->fills[p->nfills];
-  for (u32 i = 0; i < g->guards.count && !f->rows; i++)
-    if (g->guards.data[i].source == s && (g->guards.data[i].kind == GUARD_rows || g->guards.data[i].value_kind == V_TEXT)) {
-      f->rows = true;
-      f->tag = g->guards.data[i].word;
-    }
+  const Source *from = &g->sources.items.data[s];
+  bool column = from->kind == SRC_column;
+  for (u32 i = 0; i < g->guards.count && !f->rows; i++) {
+    const Guard *x = &g->guards.data[i];
+    if (x->source != (column ? from->parent : s) || (x->kind != GUARD_rows && x->value_kind != V_TEXT)) continue;
+    f->rows = column ? x->text && x->kind == GUARD_rows && rows_column(x->text, from->index, f) : true;
+    if (!column) f->tag = x->word;
+  }
   p->nrows += f->rows;
   return f->rows;
 }
@@ -373,7 +377,11 @@ static bool passes(Vm *vm, const GuardProg *p, const Walk *w, const Value *scrat
     }
     case WALK_CODE: return v.kind == V_FN && code_is(v.fn, w->kind, w->word, w->pointer);
     case WALK_LEN: return v.kind == V_LIST && (w->kind == REL_eq ? v.list->count == w->word : v.list->count >= w->word);
-    case WALK_ROWS: return v.kind == V_LIST && v.list->count <= ROWS_MOST && rows_fit(v.list->items, v.list->count, w->word);
+    case WALK_ROWS: {
+      const Guard *x = &p->set.guards.data[w->guard - 1];
+      if (x->value_kind == V_TEXT) return v.kind == V_TEXT && v.text->len == v.text->count;
+      return v.kind == V_LIST && v.list->count <= ROWS_MOST && rows_fit(v.list->items, v.list->count, x->text ? (const void *)x->text : &w->word);
+    }
     case WALK_SHAPE: {
       if (v.kind != V_RECORD) return false;
       if (w->word && v.record->shape == (const Shape *)(uintptr_t)w->word) return true;
@@ -637,8 +645,13 @@ bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, Guar
       }
       break;
     case GUARD_rows:
+      if (x->value_kind == V_TEXT) {
+        buf_puts(&want, "a text of ASCII alone");
+        break;
+      }
       buf_puts(&want, "a list of ");
-      describe_tag(V_NUM, x->word, UINT64_MAX, &want);
+      if (x->text) buf_puts(&want, (u8)x->word == V_LIST ? "lists of one kind" : "records of one kind");
+      else describe_tag(V_NUM, x->word, UINT64_MAX, &want);
       if (there && v.kind == V_LIST) {
         buf_puts(&got, "a list with other items");
         there = false;

@@ -75,6 +75,7 @@ static SourceId add_source(GuardSet *g, Source s, const char *name) {
     }
     case SRC_item: snprintf(text, sizeof text, "[%u]", s.index); break;
     case SRC_capture:
+    case SRC_column:
     case SRC_size: snprintf(text, sizeof text, "%u", s.index); break;
     default: text[0] = 0; break;
   }
@@ -211,6 +212,9 @@ bool part_read(Vm *vm, SourceKind kind, u32 index, Value of, Value *out) {
       if (of.kind != V_ARRAY || index >= array_rank(of.array)) return false;
       *out = value_weak_i64(of.array->geometry[index]);
       return true;
+    case SRC_column: /* of the whole list: told apart when it is packed */
+      *out = of;
+      return of.kind == V_LIST;
     case SRC_len:
       if (of.kind == V_LIST) *out = value_weak_i64(of.list->count);
       else if (of.kind == V_TEXT) *out = value_weak_i64(of.text->count);
@@ -340,7 +344,15 @@ bool guard_len(GuardSet *g, SourceId s, SizeRel rel, u64 n, Span because) {
 }
 
 bool guard_rows(GuardSet *g, SourceId s, Value item, Span because) {
-  return add_guard(g, (Guard){.kind = GUARD_rows, .source = s, .value_kind = V_LIST, .word = value_tag(item), .because = because});
+  Guard x = {.kind = GUARD_rows, .source = s, .value_kind = item.kind == V_TEXT ? V_TEXT : V_LIST, .word = value_tag(item), .because = because};
+  RowLayout l;
+  if (item.kind == V_LIST || item.kind == V_RECORD) {
+    if (!rows_layout(item, &l)) return false;
+    x.word = l.words[0];
+    x.text = (const char *)l.words;
+    x.text_len = l.count * (u32)sizeof *l.words;
+  }
+  return add_guard(g, x);
 }
 
 bool guard_shape(GuardSet *g, SourceId s, const Record *r, bool all, Name key, Span because) {

@@ -81,7 +81,7 @@ typedef enum InputForm {
   IN_scalar, /* payload bits of a V_NUM */
   IN_size,   /* i64: a dimension, an integer scalar, or a range's part */
   IN_object, /* Obj * of any other counted value, borrowed */
-  IN_rows,   /* Array *, owned: the numbers of a list, the code points of a text (i64), in an array of 2 * their count + ROWS_ROOM elements */
+  IN_rows,   /* Array *, owned: the numbers of a list, or of one column of it, the code points of a text (i64), in an array of 2 * their count + ROWS_ROOM elements */
 } InputForm;
 
 enum { ROWS_ROOM = 64, ROWS_MOST = 1 << 28 };
@@ -134,7 +134,7 @@ bool guard_tag(GuardSet *g, SourceId s, Value v, bool layout, Span because); /* 
 bool guard_const(GuardSet *g, SourceId s, Value v, Span because); /* nil, number, text, dtype, module, builtin */
 bool guard_code(GuardSet *g, SourceId s, const Fn *fn, Span because);
 bool guard_len(GuardSet *g, SourceId s, SizeRel rel, u64 n, Span because); /* lists; REL_eq or REL_le: at least n */
-bool guard_rows(GuardSet *g, SourceId s, Value item, Span because); /* a list of numbers of the kind of item */
+bool guard_rows(GuardSet *g, SourceId s, Value item, Span because); /* a list of numbers of the kind of item, or of trees like it; of a text: a text of ASCII alone */
 bool guard_shape(GuardSet *g, SourceId s, const Record *r, bool all, Name key, Span because); /* all keys in order, or this one */
 bool guard_cell(GuardSet *g, SourceId global, Span because); /* the slot's version as it is now */
 bool guard_ambient(GuardSet *g, u64 word, Span because);
@@ -180,8 +180,9 @@ enum { GUARD_PASS = 0 };
 u32 guard_run(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, Value *scratch);
 /* Elements that the walk packed for inputs of form IN_rows; before the region runs. */
 u64 guard_rows_packed(const GuardProg *p, const u64 *slots);
-/* Are these numbers of rank 0 of one kind? *kind: the first. */
+/* Are these numbers of rank 0 of one kind, or trees of such of one shape? *kind: the first, borrowed. */
 bool rows_kind(const Value *items, u32 count, Value *kind);
+bool rows_alike(Value a, Value b); /* items of one kind */
 /* Gives donated inputs back to their registers (a region that leaves before it began). */
 void guard_undonate(Frame *f, const GuardProg *p, u64 *slots);
 

@@ -13,7 +13,7 @@ typedef enum WalkOp {
   WALK_TEXT,       /* bytes */
   WALK_CODE,       /* kind = FnKind */
   WALK_LEN,        /* kind = SizeRel */
-  WALK_ROWS,       /* a list whose items have the first word `word` */
+  WALK_ROWS,       /* a list whose items are laid out as the guard says */
   WALK_SHAPE,      /* all keys in order */
   WALK_KEY,        /* this key */
   WALK_CELL,
@@ -35,10 +35,19 @@ typedef struct Walk {
   void *pointer; /* module, host function, text, keys */
 } Walk;
 
+/* What the items of a list have in common, in the order of a walk: a number's first word; of a list or record its kind, with the
+ * number of its parts in the upper half, and of a record its keys. */
+enum { ROW_WORDS = 40, ROW_DEPTH = 4 };
+typedef struct RowLayout {
+  u64 words[ROW_WORDS];
+  u32 count;
+} RowLayout;
+
 typedef struct Fill { /* an input's slot */
   u32 from;
   bool donate;
-  bool rows; /* packed from a list of numbers with the first word `tag` */
+  bool rows; /* packed from the numbers with the first word `tag` that stand at `path` in the items of a list */
+  u8 depth, path[ROW_DEPTH];
   u32 reg;
   u64 tag;
 } Fill;
@@ -62,8 +71,9 @@ bool root_read(Vm *vm, const GuardSet *g, const Source *s, const Frame *f, Value
 bool size_code_value(const SizeCode *c, const Value *scratch, i64 *out);
 bool keys_in_order(const Shape *s, const Name *keys, u32 count);
 
-bool rows_fit(const Value *items, u32 count, u64 tag);
-bool rows_pack(Vm *vm, const List *list, u64 tag, u64 *slot); /* false: memory was refused, no error stands */
+bool rows_layout(Value item, RowLayout *out); /* false: not of numbers alone, or too large */
+bool rows_fit(const Value *items, u32 count, const void *layout);
+bool rows_column(const void *layout, u32 column, Fill *out); /* its tag and path */
 bool rows_fill(Vm *vm, const GuardProg *p, const Value *scratch, u64 *slots);
 void rows_give_back(Vm *vm, u64 *slot);
 

@@ -1,25 +1,115 @@
-/* rows.c — lists of numbers of one kind and the code points of texts, packed into an array with room behind them when a
- * region is entered. */
+/* rows.c — lists of numbers of one kind, of trees of such, and the code points of texts, packed into arrays with room behind them
+ * when a region is entered: one array for each number of a tree. */
 #include "guards/guards_inner.h"
 
 #include <string.h>
 
-bool rows_kind(const Value *items, u32 count, Value *kind) {
-  if (!count || items[0].kind != V_NUM) return false;
-  *kind = items[0];
-  return rows_fit(items, count, value_tag(items[0]));
+/* ---- what items have in common ------------------------------------------------------------------------------- */
+
+static u64 head_of(u32 kind, u32 count) { return kind | (u64)count << 32; }
+
+static bool put_word(RowLayout *l, u64 w) {
+  if (l->count == ROW_WORDS) return false;
+  l->words[l->count++] = w;
+  return true;
 }
 
-bool rows_fit(const Value *items, u32 count, u64 tag) {
-  u64 differ = 0;
-  for (u32 i = 0; i < count; i++) differ |= value_tag(items[i]) ^ tag;
-  return differ == 0;
+static bool put_layout(Value v, u32 depth, RowLayout *l) {
+  if (v.kind == V_NUM) return put_word(l, value_tag(v));
+  if ((v.kind != V_LIST && v.kind != V_RECORD) || depth == ROW_DEPTH) return false;
+  u32 n = v.kind == V_LIST ? v.list->count : v.record->shape->count;
+  const Value *items = v.kind == V_LIST ? v.list->items : v.record->items;
+  if (n > ROW_WORDS || !put_word(l, head_of(v.kind, n))) return false;
+  for (u32 i = 0; v.kind == V_RECORD && i < n; i++)
+    if (!put_word(l, v.record->shape->keys[i])) return false;
+  for (u32 i = 0; i < n; i++)
+    if (!put_layout(items[i], depth + 1, l)) return false;
+  return true;
+}
+
+bool rows_layout(Value item, RowLayout *out) {
+  out->count = 0;
+  return put_layout(item, 0, out);
+}
+
+static u64 word_at(const void *layout, u32 i) {
+  u64 w;
+  memcpy(&w, (const u8 *)layout + (size_t)i * sizeof w, sizeof w);
+  return w;
+}
+
+/* Depth is bounded by ROW_DEPTH. */
+static bool fits(Value v, const void *layout, u32 *at) {
+  u64 w = word_at(layout, (*at)++);
+  u32 kind = (u8)w, n = (u32)(w >> 32);
+  if (kind == V_NUM) return value_tag(v) == w;
+  if (v.kind != kind || (kind == V_LIST ? v.list->count : v.record->shape->count) != n) return false;
+  for (u32 i = 0; kind == V_RECORD && i < n; i++)
+    if (v.record->shape->keys[i] != word_at(layout, (*at)++)) return false;
+  const Value *items = kind == V_LIST ? v.list->items : v.record->items;
+  for (u32 i = 0; i < n; i++)
+    if (!fits(items[i], layout, at)) return false;
+  return true;
+}
+
+bool rows_fit(const Value *items, u32 count, const void *layout) {
+  u64 differ = 0, tag = word_at(layout, 0);
+  if ((u8)tag == V_NUM) {
+    for (u32 i = 0; i < count; i++) differ |= value_tag(items[i]) ^ tag;
+    return differ == 0;
+  }
+  for (u32 i = 0; i < count; i++) {
+    u32 at = 0;
+    if (!fits(items[i], layout, &at)) return false;
+  }
+  return true;
+}
+
+bool rows_kind(const Value *items, u32 count, Value *kind) {
+  RowLayout l;
+  if (!count || !rows_layout(items[0], &l)) return false;
+  *kind = items[0];
+  return rows_fit(items, count, l.words);
+}
+
+bool rows_alike(Value a, Value b) {
+  RowLayout l;
+  return rows_layout(a, &l) && rows_fit(&b, 1, l.words);
+}
+
+/* The number of leaves that remain to be passed by, or ~0 when the wanted one was found. */
+static u32 find_column(const void *layout, u32 *at, u32 left, u32 depth, Fill *out) {
+  u64 w = word_at(layout, (*at)++);
+  u32 kind = (u8)w, n = (u32)(w >> 32);
+  if (kind == V_NUM) {
+    out->tag = w;
+    out->depth = (u8)depth;
+    return left - 1; /* wraps when it was 0 */
+  }
+  if (kind == V_RECORD) *at += n;
+  for (u32 i = 0; i < n; i++) {
+    out->path[depth] = (u8)i;
+    if ((left = find_column(layout, at, left, depth + 1, out)) == UINT32_MAX) return left;
+  }
+  return left;
+}
+
+bool rows_column(const void *layout, u32 column, Fill *out) {
+  u32 at = 0;
+  return find_column(layout, &at, column, 0, out) == UINT32_MAX;
+}
+
+/* ---- packing ---------------------------------------------------------------------------------------------------- */
+
+static Value leaf_of(Value v, const Fill *f) {
+  for (u32 d = 0; d < f->depth; d++) v = (v.kind == V_LIST ? v.list->items : v.record->items)[f->path[d]];
+  return v;
 }
 
 /* What lies behind the items is zero, so that two packings of a list are equal. */
-bool rows_pack(Vm *vm, const List *list, u64 tag, u64 *slot) {
+static bool rows_pack(Vm *vm, const List *list, const Fill *f, u64 *slot) {
   Value kind = {0}, out;
-  memcpy(&kind, &tag, sizeof tag);
+  memcpy(&kind, &f->tag, sizeof f->tag);
   i64 room = 2 * (i64)list->count + ROWS_ROOM;
   bool raised = vm->error.raised;
   if (array_new(vm, kind.dtype, 1, &room, &out) != WEFT_OK) {
@@ -28,10 +118,10 @@ bool rows_pack(Vm *vm, const List *list, u64 tag, u64 *slot) {
   }
   u8 *data = out.array->data;
   size_t size = dtype_bytes(kind.dtype);
-  if (size == 8)
+  if (size == 8 && !f->depth)
     for (u32 i = 0; i < list->count; i++) ((u64 *)(void *)data)[i] = list->items[i].bits;
   else
-    for (u32 i = 0; i < list->count; i++) num_store(data + i * size, kind.dtype, list->items[i]);
+    for (u32 i = 0; i < list->count; i++) num_store(data + i * size, kind.dtype, leaf_of(list->items[i], f));
   memset(data + list->count * size, 0, ((size_t)room - list->count) * size);
   *slot = (u64)(uintptr_t)out.array;
   return true;
@@ -53,14 +143,14 @@ static bool points_pack(Vm *vm, const Text *t, u64 *slot) {
   return true;
 }
 
-static bool pack(Vm *vm, Value from, u64 tag, u64 *slot) {
-  return from.kind == V_TEXT ? points_pack(vm, from.text, slot) : rows_pack(vm, from.list, tag, slot);
+static bool pack(Vm *vm, Value from, const Fill *f, u64 *slot) {
+  return from.kind == V_TEXT ? points_pack(vm, from.text, slot) : rows_pack(vm, from.list, f, slot);
 }
 
 bool rows_fill(Vm *vm, const GuardProg *p, const Value *scratch, u64 *slots) {
   for (u32 i = 0; i < p->nfills; i++) {
     if (!p->fills[i].rows) continue;
-    if (pack(vm, scratch[p->fills[i].from], p->fills[i].tag, &slots[i])) continue;
+    if (pack(vm, scratch[p->fills[i].from], &p->fills[i], &slots[i])) continue;
     while (i-- > 0)
       if (p->fills[i].rows) rows_give_back(vm, &slots[i]);
     return false;

@@ -331,7 +331,7 @@ const char *av_kind_text(Recorder *r, Av a) {
   switch (v->kind) {
     case AV_CONST: return value_type_name(v->konst);
     case AV_NUM: return "array";
-    case AV_ROWS:
+    case AV_ROWS: return v->konst.kind == V_TEXT ? "text" : "list";
     case AV_LIST: return "list";
     case AV_RECORD: return "record";
     case AV_RANGE: return "range";
@@ -430,8 +430,10 @@ bool av_same_tree(Recorder *r, Av a, Av b) {
     case AV_OBJECT: return x->source && x->source == y->source;
     case AV_REF: return x->value == y->value;
     case AV_HOLE: return true;
-    case AV_LIST:
     case AV_ROWS:
+      if (x->konst.kind != y->konst.kind || (x->konst.kind != V_TEXT && !rows_alike(x->konst, y->konst))) return false;
+      break;
+    case AV_LIST:
     case AV_RANGE:
     case AV_TEXT:
     case AV_TRANSFORM: break;

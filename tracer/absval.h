@@ -19,7 +19,7 @@ typedef enum AvKind {
   AV_CONST,     /* nil, text, dtype, built-in, number: `konst` */
   AV_NUM,       /* `value` of the graph */
   AV_LIST,      /* items */
-  AV_ROWS,      /* a list of numbers of one kind in a loop (record_rows.c); items: rows, count; `op` 1: weak */
+  AV_ROWS,      /* a list of numbers of one kind, or of trees of such, or a text in a loop (record_rows.c); items: columns, count; `konst`: an item */
   AV_RECORD,    /* items, keys in `shape` */
   AV_RANGE,     /* items: start, stop, step */
   AV_CLOSURE,   /* `code`; captures: items, or read through `env` */

@@ -155,6 +155,8 @@ RecipeId recipe_weak(ExitTable *t, RecipeId number, RecipeId flag) {
   return with_items(t, (Recipe){.kind = RCP_weak}, (RecipeId[]){number, flag}, 2);
 }
 
+RecipeId recipe_zip(ExitTable *t, RecipeId tree) { return with_items(t, (Recipe){.kind = RCP_zip}, &tree, 1); }
+
 RecipeId recipe_fn(ExitTable *t, struct Code *code, const RecipeId *captures, u32 count) {
   return with_items(t, (Recipe){.kind = RCP_fn, .code = code}, captures, count);
 }

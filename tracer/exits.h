@@ -31,10 +31,11 @@ typedef enum RecipeKind {
   RCP_fn,     /* closure of `code`; items: captures. `a` = 1: member b of a group, the items are the group's */
   RCP_transform, /* `a` = TransformKind; items: inner, settings */
   RCP_source, /* the object that SourceId `a` names, unchanged */
+  RCP_zip,    /* item 0, a tree of lists and records over `items` of one length, as the list of such trees of their items */
   RCP_items,  /* ValueId `a`, stacked along axis 0, as the list of its items; appended to list b if b. items: how many of
                  them count (absent: all). constant = 1: the numbers are weak */
   RCP_text,   /* `a` = 0: the text of item 0 by the format spec item 1 (text or nil); 1: the items, texts, joined;
-              * 2: of the code point that item 0 is */
+              * 2: of the code point that item 0 is; 3: of the code points in item 0, a list */
   RCP_weak,   /* item 0, a number, weak when item 1 is true */
   RCP_ref,    /* a ref that the region made; items: its content */
   RCP_arg,    /* of what a host node is given alone: its operand number `a`, the token not counted */
@@ -124,6 +125,7 @@ void exits_free(ExitTable *t);
 ExitMark exits_mark(const ExitTable *t);
 void exits_rollback(ExitTable *t, ExitMark m);
 
+enum { ZIP_LEAVES = 16 };
 enum { RECIPE_MAX_DEPTH = 64, RECIPE_MAX_WEIGHT = 1 << 16 };
 
 /* Recipes: equal const, value, size and source recipes are shared. 0 when memory was refused (`failed`), a part is
@@ -138,6 +140,7 @@ RecipeId recipe_list(ExitTable *t, const RecipeId *items, u32 count);
 RecipeId recipe_record(ExitTable *t, const Name *keys, const RecipeId *items, u32 count);
 RecipeId recipe_range(ExitTable *t, RecipeId start, RecipeId stop, RecipeId step);
 RecipeId recipe_weak(ExitTable *t, RecipeId number, RecipeId flag);
+RecipeId recipe_zip(ExitTable *t, RecipeId tree);
 RecipeId recipe_text(ExitTable *t, u32 how, const RecipeId *items, u32 count);
 RecipeId recipe_fn(ExitTable *t, struct Code *code, const RecipeId *captures, u32 count);
 RecipeId recipe_group_fn(ExitTable *t, struct Code *code, u32 member, const RecipeId *members_captures, u32 count);

@@ -15,7 +15,7 @@ SourceId read_source(Parser *p) {
     const char *name;
     SourceKind kind;
     bool indexed;
-  } steps[] = {{"size", SRC_size, true},   {"capture", SRC_capture, true}, {"len", SRC_len, false},
+  } steps[] = {{"size", SRC_size, true},   {"capture", SRC_capture, true}, {"len", SRC_len, false}, {"column", SRC_column, true},
                {"value", SRC_value, false}, {"start", SRC_start, false},    {"stop", SRC_stop, false},
                {"step", SRC_step, false},  {"inner", SRC_inner, false},    {"settings", SRC_settings, false}};
   static const struct {
@@ -128,6 +128,7 @@ static RecipeId recipe_list_of(Parser *p, u32 depth, u8 kind, u32 a, u32 b) {
       case RCP_range: r = items.count == 3 ? recipe_range(t, items.data[0], items.data[1], items.data[2]) : 0; break;
       case RCP_text: r = a == 1 || items.count == (a ? 1u : 2u) ? recipe_text(t, a, items.data, items.count) : 0; break;
       case RCP_weak: r = items.count == 2 ? recipe_weak(t, items.data[0], items.data[1]) : 0; break;
+      case RCP_zip: r = items.count == 1 ? recipe_zip(t, items.data[0]) : 0; break;
       case RCP_ref: r = items.count == 1 ? recipe_ref(t, items.data[0]) : 0; break;
       case RCP_fn: r = a ? recipe_group_fn(t, NULL, b, items.data, items.count) : recipe_fn(t, NULL, items.data, items.count); break;
       default: r = items.count == 2 ? recipe_transform(t, a, items.data[0], items.data[1]) : 0; break;
@@ -178,6 +179,10 @@ static RecipeId recipe(Parser *p, u32 depth) {
     return recipe_list_of(p, depth, RCP_text, 1, 0);
   } else if (read_take_word(p, "char")) {
     return recipe_list_of(p, depth, RCP_text, 2, 0);
+  } else if (read_take_word(p, "points")) {
+    return recipe_list_of(p, depth, RCP_text, 3, 0);
+  } else if (read_take_word(p, "zip")) {
+    return recipe_list_of(p, depth, RCP_zip, 0, 0);
   } else if (read_take_word(p, "weak")) {
     return recipe_list_of(p, depth, RCP_weak, 0, 0);
   } else if (read_take_word(p, "ref")) {

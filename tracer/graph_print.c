@@ -449,6 +449,8 @@ static const char *const transforms[TF_COUNT] = {
     [TF_jacrev] = "jacrev", [TF_hessian] = "hessian",                [TF_strict] = "strict",
 };
 
+static const char *const text_forms[] = {"text", "join", "char", "points"};
+
 /* Depth is bounded by RECIPE_MAX_DEPTH. */
 static void put_recipe(const Printer *p, RecipeId id) {
   const ExitTable *t = &p->g->exits;
@@ -482,7 +484,8 @@ static void put_recipe(const Printer *p, RecipeId id) {
     case RCP_list: put_items(p, r, "list"); return;
     case RCP_record: put_items(p, r, "record"); return;
     case RCP_range: put_items(p, r, "range"); return;
-    case RCP_text: put_items(p, r, r->a == 2 ? "char" : r->a ? "join" : "text"); return;
+    case RCP_text: put_items(p, r, text_forms[r->a]); return;
+    case RCP_zip: put_items(p, r, "zip"); return;
     case RCP_ref: put_items(p, r, "ref"); return;
     case RCP_weak: put_items(p, r, "weak"); return;
     case RCP_fn:

@@ -346,9 +346,12 @@ static Outcome step_checkarg(Recorder *r, Ins i) {
 
 static Outcome step_forprep(Recorder *r, Ins i) {
   RecFrame *f = rec_top(r);
-  Av seq = av_force(r, operand(r, ins_b(i)));
-  if (!seq) return OUT_FAIL;
-  Av count;
+  Av seq = operand(r, ins_b(i)), count;
+  if (rec_is_text(r, seq)) { /* a text is walked by its code points */
+    Outcome o = rec_rows_walk(r, seq, &seq);
+    if (o != OUT_GO) return o;
+  }
+  if (!(seq = av_force(r, seq))) return OUT_FAIL;
   if (av_at(r, seq)->kind == AV_OBJECT && av_at(r, seq)->konst.kind == V_LIST) { /* long: packed */
     Outcome o = rec_rows_of(r, seq, NULL, &seq);
     if (o != OUT_GO) return o;

@@ -48,11 +48,6 @@ typedef struct RecCell {
   u64 exit;
 } RecCell;
 
-typedef struct RowKind { /* of the numbers in a list */
-  u8 dtype;
-  bool weak;
-} RowKind;
-
 /* What a loop carries: a register of its frame, or a cell. */
 typedef struct RecLoc {
   bool cell;
@@ -61,7 +56,7 @@ typedef struct RecLoc {
   u32 first, count; /* leaves in RecLoop.types */
   u8 rows;          /* 1: a list that is AV_ROWS in the loop; 2: it was tried, its items are not of one kind */
   bool kind_known;
-  RowKind kind;
+  Value kind;       /* of its items, kept by the recorder */
 } RecLoc;
 
 /* What a loop returns from the function: one number, or a list or record of numbers, or a constant. */
@@ -283,6 +278,9 @@ void rec_pop(Recorder *r);
 /* ---- instructions by room ---- */
 Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out);
 Outcome rec_unary(Recorder *r, u32 bc, Av a, Av *out);
+Outcome rec_equal(Recorder *r, Av a, Av b, Av *out); /* structural, as `==` is of anything but two arrays */
+Outcome rec_text_order(Recorder *r, u32 bc, Av a, Av b, Av *out);
+Outcome rec_member(Recorder *r, Av a, Av b, Av *out);
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out); /* params by signature; 0 or AV_HOLE: not given */
 /* Parameters that are never operands: they say how, not on what. */
 bool rec_is_setting(u32 op, u32 param);
@@ -295,6 +293,7 @@ Outcome rec_path(Recorder *r, const Desc *d, Av root, const Av *regs, Av *out);
 bool rec_literal(Recorder *r, Av a, const char *what, i64 *out);
 Outcome rec_text(Recorder *r, Av v, Av spec, Av *out); /* spec: text or nil */
 Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out); /* of texts */
+Av rec_text_part(Recorder *r, Av a); /* read, but a text that another trip changes is not looked at */
 Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out);
 Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, bool tail, Av *out, bool *pushed);
 Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 fall, u32 jump, u32 join);
@@ -376,15 +375,24 @@ Outcome rec_range_count(Recorder *r, Av range, Av *out); /* how many items it ha
 Outcome rec_range_item(Recorder *r, Av range, Av pos, Av *out);
 Outcome rec_range_slice(Recorder *r, Av range, Av *parts); /* the slice that selects the same of an axis: start, stop, step */
 
-/* ---- lists in loops (record_rows.c) ---- */
+/* ---- lists and texts in loops (record_rows.c, record_rows_use.c) ---- */
+Av rec_new_rows(Recorder *r, Av columns, Av count, Value kind); /* kind: kept by the recorder */
+bool rec_is_text(Recorder *r, Av a);
+bool rec_item_fits(Recorder *r, Av a, Value kind); /* not of a text */
+/* The code points of a text of known parts, characters among them: numbers into `out` from *count on (each may be NULL), at most 64 in all.
+ * False: not such a text. */
+bool rec_points(Recorder *r, Av text, Av *out, u32 *count);
 /* A text from outside in a loop, which is indexed by code points that the region gets packed. */
 bool rec_text_has(const Recorder *r, Av a);
 Outcome rec_text_get(Recorder *r, Av text, Av at, Av *out);
-/* A list as AV_ROWS; `want` (may be NULL): of which kind. */
-Outcome rec_rows_of(Recorder *r, Av list, const RowKind *want, Av *out);
+Outcome rec_rows_of_text(Recorder *r, SourceId s, Value text, Av *out);
+Outcome rec_text_same(Recorder *r, Av rows, Av text, Av *out); /* rows of a text and one of known parts */
+/* A list or text as AV_ROWS; `want` (may be NULL): what its items look like. */
+Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out);
 /* The list that `loc` held at the head of loop l is another one now: l is lifted again with rows there. False: no rows. */
 bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now);
 bool rec_merge_rows(Recorder *r, Av base, Av a, Av b); /* two arms made two lists of base */
+bool rec_text_grows(Recorder *r, Av a); /* a text from outside that a loop carries: that is lifted again with rows there */
 bool rec_rows_suit(const Recorder *r, Av list);
 Outcome rec_rows_here(Recorder *r, Av list, Av *out);  /* for a computed position; stuck when its loop is to be lifted again */
 Outcome rec_make_rows(Recorder *r, RecLoop *l);         /* those that it was found to need, before it */
@@ -392,9 +400,13 @@ Outcome rec_rows_walk(Recorder *r, Av seq, Av *out);
 Av *rec_loc_at(Recorder *r, const RecLoc *l);
 Outcome rec_rows_get(Recorder *r, Av rows, Av at, Av *out);
 Outcome rec_rows_item(Recorder *r, Av rows, Av at, Av *out); /* `at` is in bounds */
-Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av item, Av *out);
-Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out); /* more: AV_LIST */
+/* An item into its place in each column; `old` (may be 0): what was read there, of which leaves that are the same stay. */
+Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, Av old, Av *out);
+Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out);
+Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out); /* more: AV_LIST, or a text */
 Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out);
+/* `now`, a short list or text (empty: nothing but an empty one), in the columns of `rows`. OUT_STUCK, without a reason: it does not fit. */
+Outcome rec_rows_like(Recorder *r, Av rows, Av now, bool empty, Av *out);
 
 /* ---- functions that call themselves (record_recur.c) ---- */
 /* A call of `code`, of which frames stand already; params: one for each parameter, bound. *done: it is a node of the graph, *out what it gives;

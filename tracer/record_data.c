@@ -387,18 +387,24 @@ bool rec_literal(Recorder *r, Av a, const char *what, i64 *out) {
 }
 
 /* Does a loop around the region write the register that the number comes from? Then it is another one in each trip. */
-static void look_changing(void *ctx, u32 sym) {
-  OpenSyms *o = ctx;
-  const SizeSym *s = &o->r->g->sizes.syms.data[sym];
-  const Source *from = &o->r->g->guards.sources.items.data[s->unbacked ? 0 : s->source];
-  const RecFrame *f = &o->r->frames.data[0];
+static bool written_around(const Recorder *r, SourceId s) {
+  const Source *from = &r->g->guards.sources.items.data[s];
+  const RecFrame *f = &r->frames.data[0];
   const Proto *p = f->code->proto;
-  if (o->any || s->unbacked || from->kind != SRC_reg) return;
+  bool any = false;
+  if (from->kind != SRC_reg) return false;
   for (u32 e = 1; e < p->nextents; e++) {
     const Extent *x = &p->extents[e];
     if ((x->kind != EXT_FOR && x->kind != EXT_WHILE) || f->pc < x->begin || f->pc >= x->end) continue;
-    for (u32 i = 0; i < x->write_count; i++) o->any |= p->writes[x->write_first + i] == from->index;
+    for (u32 i = 0; i < x->write_count; i++) any |= p->writes[x->write_first + i] == from->index;
   }
+  return any;
+}
+
+static void look_changing(void *ctx, u32 sym) {
+  OpenSyms *o = ctx;
+  const SizeSym *s = &o->r->g->sizes.syms.data[sym];
+  if (!s->unbacked) o->any |= written_around(o->r, s->source);
 }
 
 static bool list_position(Recorder *r, Av list, Av at, u32 *out) {
@@ -629,7 +635,7 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
     return o;
   }
   u32 at;
-  if (s->item_count == 1 && kinds[0] == IX_VALUE && av_at(r, obj)->kind == AV_ROWS) return rec_rows_set(r, obj, mine[0], next, out);
+  if (s->item_count == 1 && kinds[0] == IX_VALUE && av_at(r, obj)->kind == AV_ROWS) return rec_rows_set(r, obj, mine[0], old, next, out);
   if (av_at(r, obj)->kind == AV_LIST && s->item_count == 1 && kinds[0] == IX_VALUE && list_position(r, obj, mine[0], &at))
     return replace_item(r, obj, at, next, out);
   if (av_at(r, obj)->kind == AV_RECORD && av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
@@ -721,7 +727,7 @@ Outcome rec_text(Recorder *r, Av v, Av spec, Av *out) {
   if (!v || !spec) return OUT_FAIL;
   if (!av_const_value(r, spec, &how) || (how.kind != V_TEXT && how.kind != V_NIL)) return rec_stuck(r, REASON_text_value, "a computed format spec");
   bool plain = how.kind == V_NIL || how.text->len == 0;
-  if (plain && av_at(r, v)->kind == AV_TEXT) return made(r, v, out);
+  if (plain && (av_at(r, v)->kind == AV_TEXT || (av_at(r, v)->kind == AV_ROWS && rec_is_text(r, v)))) return made(r, v, out);
   if (av_const_value(r, v, &known) && known.kind != V_FN) {
     if (vm_text(r->vm, known, how, &text) != WEFT_OK) {
       vm_error_clear(r->vm);
@@ -736,17 +742,33 @@ Outcome rec_text(Recorder *r, Av v, Av spec, Av *out) {
   return made(r, av_items(r, AV_TEXT, (Av[]){v, spec}, 2), out);
 }
 
+/* A part of a text: one that a loop around the region writes is another one in each trip, and looked at by nobody. */
+Av rec_text_part(Recorder *r, Av a) {
+  const AbsVal v = *av_at(r, a);
+  if (v.kind != AV_LAZY || v.konst.kind != V_TEXT) return av_force(r, a);
+  if ((v.source < r->source_av.count && r->source_av.data[v.source]) || !written_around(r, v.source)) return av_force(r, a);
+  return guard_tag(&r->g->guards, v.source, v.konst, false, here(r)) ? av_new(r, (AbsVal){.kind = AV_OBJECT, .source = v.source, .konst = v.konst}) : 0;
+}
+
 Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
   enum { PARTS_MOST = 120 };
   Av all[PARTS_MOST];
   u32 n = 0;
   for (u32 i = 0; i < count; i++) {
     Value v;
-    Av a = av_force(r, parts[i]);
+    Av a = rec_text_part(r, parts[i]);
     if (!a) return OUT_FAIL;
     const AbsVal *t = av_at(r, a);
+    if (t->kind == AV_ROWS && t->konst.kind == V_TEXT && i == 0) { /* a text that grows */
+      for (*out = a; ++i < count;) {
+        Outcome o = rec_rows_join(r, *out, av_force(r, parts[i]), out);
+        if (o != OUT_GO) return o;
+      }
+      return OUT_GO;
+    }
     bool joined = t->kind == AV_TEXT && t->op == 1;
-    if (t->kind != AV_TEXT && !(av_const_value(r, a, &v) && v.kind == V_TEXT)) return rec_stuck(r, REASON_raises, "%s joined to a text", av_kind_text(r, a));
+    bool whole = t->kind == AV_OBJECT && t->konst.kind == V_TEXT && t->source;
+    if (t->kind != AV_TEXT && !whole && !(av_const_value(r, a, &v) && v.kind == V_TEXT)) return rec_stuck(r, REASON_raises, "%s joined to a text", av_kind_text(r, a));
     t = av_at(r, a);
     for (u32 k = 0; k < (joined ? t->count : 1); k++) {
       if (n == PARTS_MOST) return rec_stuck(r, REASON_text_value, "a text of many parts");

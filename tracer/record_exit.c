@@ -3,6 +3,18 @@
 
 #include <string.h>
 
+/* Of columns, each as the list of as many of its elements as count. */
+static RecipeId columns_recipe(Recorder *r, Av columns, Value kind, RecipeId count) {
+  ExitTable *t = &r->g->exits;
+  if (kind.kind == V_NUM || kind.kind == V_TEXT) return recipe_items(t, av_value(r, columns), 0, count, kind.kind == V_NUM && (kind.flags & VF_WEAK));
+  u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
+  const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
+  RecipeId ids[ZIP_LEAVES];
+  for (u32 i = 0; i < n && i < ZIP_LEAVES; i++)
+    if (!(ids[i] = columns_recipe(r, av_item(r, columns, i), items[i], count))) return 0;
+  return kind.kind == V_LIST ? recipe_list(t, ids, n) : recipe_record(t, kind.record->shape->keys, ids, n);
+}
+
 /* A recipe for a value that stands in a register; 0 when it cannot be rebuilt. */
 RecipeId rec_recipe(Recorder *r, Av a) {
   ExitTable *t = &r->g->exits;
@@ -34,9 +46,10 @@ RecipeId rec_recipe(Recorder *r, Av a) {
     }
     case AV_ROWS: {
       if (v->source) return recipe_source(t, v->source);
-      bool weak = v->op != 0;
-      RecipeId count = rec_recipe(r, av_item(r, a, 1));
-      return count ? recipe_items(t, av_value(r, av_item(r, a, 0)), 0, count, weak) : 0;
+      Value kind = v->konst;
+      RecipeId count = rec_recipe(r, av_item(r, a, 1)), columns = count ? columns_recipe(r, av_item(r, a, 0), kind, count) : 0;
+      if (!columns || kind.kind == V_NUM) return columns;
+      return kind.kind == V_TEXT ? recipe_text(t, 3, &columns, 1) : recipe_zip(t, columns);
     }
     case AV_LIST:
     case AV_RECORD:

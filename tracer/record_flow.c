@@ -70,6 +70,23 @@ static bool becomes_weak(const Recorder *r, TypeId before, TypeId now) {
   return !a->rank && !b->rank && a->dtype == b->dtype && !a->weak && b->weak && !r->abstract;
 }
 
+/* Where the loop has rows and a short list or text took their place: into the columns of the head. */
+static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av *now) {
+  if (!loc->before || !*now || av_at(r, loc->before)->kind != AV_ROWS) return OUT_GO;
+  if (!(*now = av_force(r, *now))) return OUT_FAIL;
+  if (av_at(r, *now)->kind == AV_ROWS) return OUT_GO;
+  AvVec leaves = {0};
+  u32 next = 0;
+  Outcome o = OUT_GO;
+  for (u32 k = 0; k < loc->count && o == OUT_GO; k++)
+    if (!vec_push(&r->vm->alloc, &leaves, av_num(r, r->g->blocks.data[l->body].params.data[loc->first + k]))) o = OUT_FAIL;
+  Av head = o == OUT_GO ? av_rebuild(r, loc->before, leaves.data, &next) : 0;
+  vec_free(&r->vm->alloc, &leaves);
+  if (!head) return OUT_FAIL;
+  o = rec_rows_like(r, head, *now, false, now);
+  return o == OUT_STUCK ? OUT_GO : o; /* said below */
+}
+
 /* The carried leaves as they are now, in order; false: a tree or type is another one than at the head. `returning`: nobody
  * reads the registers any more, they stay what they were at the head. */
 static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec *out) {
@@ -88,6 +105,7 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
     }
     Av now = *rec_loc_at(r, loc);
     leaves.count = 0;
+    if ((o = back_in_rows(r, l, loc, &now)) != OUT_GO) break;
     if (!av_same_tree(r, loc->before, now)) {
       if (rec_want_rows(r, l, loc, av_force(r, now))) {
         o = rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind");
@@ -207,10 +225,22 @@ static Outcome merge_weak(Recorder *r, Merge *m, ValueId v, ValueId w) {
   return vec_push(&r->vm->alloc, &m->mixed, m->yields[0].count) ? OUT_GO : OUT_FAIL;
 }
 
-/* Collects the leaves of a value that both arms left in one place (b == 0: only one arm did). */
-static Outcome merge_place(Recorder *r, Merge *m, Av base, Av a, Av b) {
+/* Rows in one arm and an empty list or text in the other, which takes their columns as they were before. */
+static Outcome empty_in_rows(Recorder *r, Av base, Av *a, Av *b) {
+  if (!base || av_at(r, base)->kind != AV_ROWS) return OUT_GO;
+  if (!(*a = av_force(r, *a)) || !(*b = av_force(r, *b))) return OUT_FAIL;
+  Av *other = av_at(r, *a)->kind == AV_ROWS ? b : a;
+  if (av_at(r, *a)->kind == av_at(r, *b)->kind) return OUT_GO;
+  Outcome o = rec_rows_like(r, base, *other, true, other);
+  return o == OUT_STUCK ? OUT_GO : o;
+}
+
+/* Collects the leaves of a value that both arms left in one place (second NULL, or 0: only one arm did). */
+static Outcome merge_place(Recorder *r, Merge *m, Av base, Av *first, Av *second) {
   AvVec x = {0}, y = {0};
-  Outcome o = OUT_GO;
+  Outcome o = second && *second ? empty_in_rows(r, base, first, second) : OUT_GO;
+  Av a = *first, b = second ? *second : 0;
+  if (o != OUT_GO) return o;
   if (b && !av_same_tree(r, a, b)) {
     (void)rec_merge_rows(r, base, a, b);
     o = rec_stuck(r, REASON_branch_merge, "the arms give %s and %s", av_kind_text(r, a), av_kind_text(r, b));
@@ -419,11 +449,11 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
     goto done;
   }
   /* collect: the returned value, else registers; then cells */
-  if (returns) o = merge_place(r, &merge, 0, arms[which].ret, both ? arms[1].ret : 0);
+  if (returns) o = merge_place(r, &merge, 0, &arms[which].ret, both ? &arms[1].ret : NULL);
   for (u32 i = 0; any && !returns && i < p->nregs && o == OUT_GO; i++) {
     if (!(live[i / 64] >> (i % 64) & 1) || (x->regs[i] == base->regs[i] && (!y || y->regs[i] == x->regs[i]))) continue;
     if (!x->regs[i] || (y && !y->regs[i])) continue;
-    o = merge_place(r, &merge, base->regs[i], x->regs[i], y ? y->regs[i] : 0);
+    o = merge_place(r, &merge, base->regs[i], &x->regs[i], y ? &y->regs[i] : NULL);
   }
   ncells = r->cells.count;
   if (!(merged = mem_alloc_zero(alloc, sizeof *merged * (ncells + 1)))) {
@@ -434,8 +464,8 @@ static Outcome branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 
     Av a = state_cell(r, x, i), b = y ? state_cell(r, y, i) : 0;
     Av was = i < base->ncells ? base->cells[i].value : rec_cell_clean(r, i);
     if ((a == was && (!y || b == a)) || !a || (y && !b)) continue;
+    o = merge_place(r, &merge, was, &a, y ? &b : NULL);
     merged[i] = a; /* said once: to merge reads lazy values, which look changed after */
-    o = merge_place(r, &merge, was, a, b);
   }
   if (o != OUT_GO) goto done;
   if ((o = close_arms(r, arms, &merge, open_index)) != OUT_GO) goto done;

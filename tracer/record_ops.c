@@ -64,91 +64,9 @@ static Outcome join_lists(Recorder *r, Av a, Av b, Av *out) {
   return made(r, av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = n + m}), out);
 }
 
-/* acc and x, both bools of rank 0; what is known is not computed. */
-static Outcome and_also(Recorder *r, Av *acc, Av x) {
-  Value v;
-  if (av_const_value(r, x, &v)) {
-    if (!v.i) *acc = av_const(r, value_bool(false));
-    return *acc ? OUT_GO : OUT_FAIL;
-  }
-  ValueId strong = graph_convert(r->g, av_value(r, x), DT_bool);
-  if (!strong || !(x = av_num(r, strong))) return OUT_FAIL;
-  if (av_const_value(r, *acc, &v)) {
-    *acc = v.i ? x : *acc;
-    return OUT_GO;
-  }
-  Av params[OP_MAX_PARAMS] = {*acc, x};
-  return rec_op(r, OP_logical_and, params, acc);
-}
-
-/* A number for the code point that a text is, where it can be only one; 0: it cannot be told. A known text of another
- * length is no code point: -1. */
-static Av point_of(Recorder *r, Av a) {
-  Value v;
-  if (av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 2) return av_item(r, a, 0);
-  if (!av_const_value(r, a, &v) || v.kind != V_TEXT) return 0;
-  i64 point = -1;
-  if (v.text->count == 1) text_points(v.text, &point);
-  return av_const(r, value_i64(point));
-}
-
-/* The structural equality of vm/compare.c. */
-static Outcome equal_trees(Recorder *r, Av a, Av b, Av *out) {
-  Value x, y;
-  a = av_force(r, a);
-  b = av_force(r, b);
-  if (!a || !b) return OUT_FAIL;
-  if (!(*out = av_const(r, value_bool(true)))) return OUT_FAIL;
-  Av no = av_const(r, value_bool(false)), same;
-  bool nx = av_is_number(r, a), ny = av_is_number(r, b);
-  if (nx && ny) {
-    ArrayType s = *value_type(r->g, av_value(r, a)), t = *value_type(r->g, av_value(r, b));
-    if (s.rank != t.rank) return made(r, no, out);
-    for (u32 d = 0; d < s.rank; d++)
-      if (!size_same(&r->g->sizes, s.dims[d], t.dims[d])) return rec_stuck(r, REASON_no_rule, "`==` of arrays of sizes that may differ");
-    Outcome o = rec_binary(r, BC_eq, a, b, &same);
-    Av params[OP_MAX_PARAMS] = {same};
-    if (o == OUT_GO && s.rank) o = rec_op(r, OP_all, params, &same);
-    return o == OUT_GO ? and_also(r, out, same) : o;
-  }
-  u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
-  if (nx || ny || strcmp(av_kind_text(r, a), av_kind_text(r, b)) != 0) return made(r, no, out);
-  if (av_const_value(r, a, &x) && av_const_value(r, b, &y) && x.kind != V_FN) {
-    bool equal = false;
-    if (value_equal(r->vm, x, y, &equal) != WEFT_OK) {
-      vm_error_clear(r->vm);
-      return rec_stuck(r, REASON_raises, "`==` raises an error");
-    }
-    return made(r, av_const(r, value_bool(equal)), out);
-  }
-  if (ka == AV_TEXT || kb == AV_TEXT) {
-    Av x1 = point_of(r, a), y1 = point_of(r, b);
-    if (!x1 || !y1) return rec_stuck(r, REASON_no_rule, "`==` of texts");
-    return rec_binary(r, BC_eq, x1, y1, out);
-  }
-  bool list = ka == AV_LIST && kb == AV_LIST, record = ka == AV_RECORD && kb == AV_RECORD;
-  u8 whole = ka == AV_OBJECT ? av_at(r, a)->konst.kind : V_NIL; /* what is not looked into may hold NaN */
-  bool holds = ka == AV_ROWS || whole == V_LIST || whole == V_RECORD || whole == V_TRACKED;
-  if (a == b && !list && !record && !holds) return OUT_GO; /* one function, ref, range … */
-  if (!list && !record) return rec_stuck(r, REASON_no_rule, "`==` of %s and %s", av_kind_text(r, a), av_kind_text(r, b));
-  u32 n = av_at(r, a)->count;
-  if (n != av_at(r, b)->count) return made(r, no, out);
-  if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "a deep tree");
-  for (u32 i = 0; i < n; i++) {
-    i32 at = list ? (i32)i : av_field(r, b, av_at(r, a)->shape->keys[i]);
-    if (at < 0) return made(r, no, out);
-    r->nest++;
-    Outcome o = equal_trees(r, av_item(r, a, i), av_item(r, b, (u32)at), &same);
-    r->nest--;
-    if (o == OUT_GO) o = and_also(r, out, same);
-    if (o != OUT_GO) return o;
-    if (av_const_value(r, *out, &x) && !x.i) return OUT_GO;
-  }
-  return OUT_GO;
-}
-
 Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
-  a = av_force(r, a);
+  if (bc == BC_add && rec_text_grows(r, a)) return OUT_STUCK;
+  a = bc == BC_add && a && b ? rec_text_part(r, a) : av_force(r, a);
   b = av_force(r, b);
   if (!a || !b) return OUT_FAIL;
   Value x, y;
@@ -171,22 +89,22 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   }
   u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
   if (bc == BC_add && ka == AV_LIST && kb == AV_LIST) return join_lists(r, a, b, out);
-  bool grows = bc == BC_add && kb == AV_LIST, outside = ka == AV_OBJECT && av_at(r, a)->konst.kind == V_LIST;
+  if (bc == BC_add && ka == AV_ROWS && rec_is_text(r, a) && rec_is_text(r, b)) return rec_rows_join(r, a, b, out);
+  bool grows = bc == BC_add && kb == AV_LIST && !rec_is_text(r, a), outside = ka == AV_OBJECT && av_at(r, a)->konst.kind == V_LIST;
   if (grows && (ka == AV_ROWS || outside)) {
     Outcome o = ka == AV_ROWS ? OUT_GO : rec_rows_here(r, a, &a);
     return o == OUT_GO ? rec_rows_join(r, a, b, out) : o;
   }
-  if (bc == BC_add && (ka == AV_TEXT || kb == AV_TEXT)) return rec_join(r, (Av[]){a, b}, 2, out);
+  bool whole = ka == AV_OBJECT && av_at(r, a)->konst.kind == V_TEXT && rec_is_text(r, b);
+  if (bc == BC_add && (ka == AV_TEXT || kb == AV_TEXT || whole)) return rec_join(r, (Av[]){a, b}, 2, out);
   if (bc == BC_eq || bc == BC_ne) {
     Av same;
-    Outcome o = equal_trees(r, a, b, &same);
+    Outcome o = rec_equal(r, a, b, &same);
     if (o != OUT_GO || bc == BC_eq) return *out = same, o;
     return rec_unary(r, BC_not, same, out);
   }
-  if (bc == BC_in && kb == AV_RECORD && av_const_value(r, a, &x) && x.kind == V_TEXT) {
-    Name key = name_find(&r->vm->names, x.text->data, x.text->len);
-    return made(r, av_const(r, value_bool(key && av_field(r, b, key) >= 0)), out);
-  }
+  if (bc == BC_in) return rec_member(r, a, b, out);
+  if (bc == BC_lt || bc == BC_le || bc == BC_gt || bc == BC_ge) return rec_text_order(r, bc, a, b, out);
   return rec_stuck(r, REASON_no_rule, "`%s` of %s and %s", bc_info[bc].name, av_kind_text(r, a), av_kind_text(r, b));
 }
 

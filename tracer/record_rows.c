@@ -1,9 +1,10 @@
-/* record_rows.c — lists that a loop grows or indexes: numbers of one kind in an array with room, and their count.
+/* record_rows.c — lists that a loop grows or indexes, and texts: columns with room, and how many of their elements count.
  *
- * An AV_ROWS has two items: the rows, an array value whose first axis has room, and how many of them count, a weak
- * integer. `op` is 1 when the numbers are weak. Rows behind the count are never looked at, so that popping changes
- * the count alone. When the room is used up the region is left before the instruction that appends; the
- * interpreter appends, and the loop is entered again with twice the room. */
+ * An AV_ROWS has two items: its columns, and the count, a weak integer. `konst` is what the items look like: a number (one column), a
+ * list or record of numbers (a tree of columns), or a text (one column of code points; the rows are a text then, else a list). Elements
+ * behind the count are never looked at, so that popping changes the count alone. When the room is used up the region is left before
+ * the instruction that appends; the interpreter appends, and the loop is entered again with twice the room. What is read from them
+ * and written stands in record_rows_use.c. */
 #include "tracer/record.h"
 
 #include <string.h>
@@ -18,39 +19,127 @@ static Span here(const Recorder *r) {
   return f->code->proto->spans[f->pc];
 }
 
-static Av new_rows(Recorder *r, ValueId rows, Av count, bool weak) {
-  Av parts[2] = {av_num(r, rows), count};
-  Av a = parts[0] && count ? av_items(r, AV_ROWS, parts, 2) : 0;
-  if (a) av_at(r, a)->op = weak;
+Av rec_new_rows(Recorder *r, Av columns, Av count, Value kind) {
+  Av parts[2] = {columns, count};
+  Av a = columns && count ? av_items(r, AV_ROWS, parts, 2) : 0;
+  if (a) av_at(r, a)->konst = kind;
   return a;
 }
 
-static ValueId rows_array(Recorder *r, Av a) { return av_value(r, av_item(r, a, 0)); }
-static Av rows_count(Recorder *r, Av a) { return av_item(r, a, 1); }
+bool rec_is_text(Recorder *r, Av a) {
+  const AbsVal *v = av_at(r, a);
+  if (v->kind == AV_ROWS) return v->konst.kind == V_TEXT;
+  return v->kind == AV_TEXT || ((v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_CONST) && v->konst.kind == V_TEXT);
+}
 
-/* ---- which lists can be rows ----------------------------------------------------------------------------- */
+/* ---- what items look like ------------------------------------------------------------------------------- */
 
-/* The kind of the items: numbers of rank 0, all of one dtype, all weak or all strong. */
-static bool kind_of_items(Recorder *r, Av list, RowKind *kind) {
-  const AbsVal *v = av_at(r, list);
-  if (v->kind == AV_ROWS) {
-    const ArrayType *t = value_type(r->g, rows_array(r, list));
-    *kind = (RowKind){t->dtype, av_at(r, list)->op != 0};
-    return true;
+enum { ITEM_DEPTH = 4 };
+
+static bool same_kind(Value a, Value b) { return a.kind == V_TEXT ? b.kind == V_TEXT : rows_alike(a, b); }
+
+/* At least one number and at most ZIP_LEAVES, no empty parts. */
+static bool leaves_of(Value kind, u32 depth, u32 *leaves) {
+  if (kind.kind == V_NUM) return kind.dtype != DT_c128 && ++*leaves <= ZIP_LEAVES;
+  if ((kind.kind != V_LIST && kind.kind != V_RECORD) || depth == ITEM_DEPTH) return false;
+  u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
+  const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
+  for (u32 i = 0; i < n; i++)
+    if (!leaves_of(items[i], depth + 1, leaves)) return false;
+  return n > 0;
+}
+
+/* *out: owned; false: no numbers all through, or memory was refused. */
+static bool look_at_item(Recorder *r, Av a, u32 depth, Value *out) {
+  Vm *vm = r->vm;
+  a = av_force(r, a);
+  if (!a || depth > ITEM_DEPTH) return false;
+  if (av_is_number(r, a)) {
+    const ArrayType *t = value_type(r->g, av_value(r, a));
+    *out = (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0};
+    return !t->rank && !t->device;
   }
-  if (v->kind != AV_LIST || v->count == 0) return false;
-  u32 n = v->count;
-  for (u32 i = 0; i < n; i++) {
-    ValueId x = av_value(r, av_item(r, list, i));
-    const ArrayType *t = x ? value_type(r->g, x) : NULL;
-    if (!t || t->rank || t->device || t->dtype == DT_c128) return false;
-    if (i == 0) *kind = (RowKind){t->dtype, t->weak};
-    else if (t->dtype != kind->dtype || t->weak != kind->weak) return false;
+  const AbsVal v = *av_at(r, a);
+  if ((v.kind != AV_LIST && v.kind != AV_RECORD) || v.count > ZIP_LEAVES) return false;
+  bool ok = v.kind == AV_LIST ? list_new(vm, v.count, out) : record_new_shape(vm, v.shape, out);
+  if (!ok) goto refused;
+  for (u32 i = 0; i < v.count; i++) {
+    Value part;
+    ok = look_at_item(r, av_item(r, a, i), depth + 1, &part);
+    if (ok && v.kind == AV_RECORD) out->record->items[i] = part;
+    else if (ok && !list_push(vm, out, part)) goto refused_made;
+    if (ok) continue;
+    value_drop(vm, *out);
+    return false;
   }
+  return true;
+refused_made:
+  value_drop(vm, *out);
+refused:
+  vm_error_clear(vm);
+  r->failed = true;
+  return false;
+}
+
+bool rec_item_fits(Recorder *r, Av a, Value kind) {
+  a = av_force(r, a);
+  if (!a) return false;
+  if (kind.kind == V_NUM) {
+    const ArrayType *t = av_is_number(r, a) ? value_type(r->g, av_value(r, a)) : NULL;
+    return t && !t->rank && !t->device && t->dtype == kind.dtype && t->weak == ((kind.flags & VF_WEAK) != 0);
+  }
+  const AbsVal v = *av_at(r, a);
+  const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
+  if (v.kind != (kind.kind == V_LIST ? AV_LIST : AV_RECORD) || v.count != (kind.kind == V_LIST ? kind.list->count : kind.record->shape->count)) return false;
+  if (kind.kind == V_RECORD && memcmp(v.shape->keys, kind.record->shape->keys, sizeof(Name) * v.count) != 0) return false;
+  for (u32 i = 0; i < v.count; i++)
+    if (!rec_item_fits(r, av_item(r, a, i), items[i])) return false;
   return true;
 }
 
-static bool same_kind(RowKind a, RowKind b) { return a.dtype == b.dtype && a.weak == b.weak; }
+static bool text_kind(Recorder *r, Value *kind) {
+  if (!text_new(r->vm, "", 0, kind)) {
+    vm_error_clear(r->vm);
+    return !(r->failed = true);
+  }
+  bool kept = av_const(r, *kind);
+  value_drop(r->vm, *kind);
+  return kept;
+}
+
+/* Of a list: what all its items look like. Of a text: characters, when it is known which. *kind is kept by the recorder. */
+static bool kind_of_items(Recorder *r, Av list, Value *kind) {
+  const AbsVal v = *av_at(r, list);
+  u32 leaves = 0;
+  if (v.kind == AV_ROWS) {
+    *kind = v.konst;
+    return true;
+  }
+  if (rec_is_text(r, list)) return text_kind(r, kind);
+  if (v.kind != AV_LIST || v.count == 0 || !look_at_item(r, av_item(r, list, 0), 0, kind)) return false;
+  bool kept = av_const(r, *kind);
+  value_drop(r->vm, *kind);
+  if (!kept || !leaves_of(*kind, 0, &leaves)) return false;
+  for (u32 i = 1; i < v.count; i++)
+    if (!rec_item_fits(r, av_item(r, list, i), *kind)) return false;
+  return true;
+}
+
+/* A tree like `kind` whose leaves are made one by one. */
+typedef Av (*LeafMaker)(Recorder *r, void *ctx, u32 leaf, Value kind);
+static Av tree_like(Recorder *r, Value kind, u32 *leaf, LeafMaker make, void *ctx) {
+  if (kind.kind == V_NUM || kind.kind == V_TEXT) return make(r, ctx, (*leaf)++, kind);
+  u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
+  const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
+  Av parts[ZIP_LEAVES];
+  for (u32 i = 0; i < n && i < ZIP_LEAVES; i++)
+    if (!(parts[i] = tree_like(r, items[i], leaf, make, ctx))) return 0;
+  return kind.kind == V_LIST ? av_items(r, AV_LIST, parts, n) : av_record(r, kind.record->shape->keys, parts, n);
+}
+
+static u32 column_dtype(Value kind) { return kind.kind == V_TEXT ? DT_i64 : kind.dtype; }
+
+/* ---- which loop has to have them --------------------------------------------------------------------------- */
 
 /* What is known of a value so far, which is not looked into for this. */
 static Av as_known(const Recorder *r, Av a) {
@@ -74,9 +163,11 @@ static RecLoc *loc_of(Recorder *r, Av list, RecLoop **loop) {
 
 bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   if (loc->rows || !loc->before) return false;
-  u8 was = av_at(r, av_force(r, loc->before))->kind, is = av_at(r, now)->kind;
-  RowKind kind;
-  if (was != AV_LIST || (is != AV_LIST && is != AV_ROWS) || !kind_of_items(r, now, &kind)) return false;
+  Av before = av_force(r, loc->before);
+  Value kind;
+  if (!before || strcmp(av_kind_text(r, before), av_kind_text(r, now)) != 0 || av_at(r, before)->kind == AV_ROWS) return false;
+  if (rec_is_text(r, now) ? !rec_points(r, now, NULL, NULL) : av_at(r, before)->kind != AV_LIST) return false;
+  if (!kind_of_items(r, now, &kind)) return false;
   loc->kind = kind;
   loc->kind_known = true;
   r->lacks = l;
@@ -92,84 +183,153 @@ bool rec_merge_rows(Recorder *r, Av base, Av a, Av b) {
   if (!loc) return false;
   a = av_force(r, a);
   b = av_force(r, b);
-  u32 na = av_at(r, a)->count, nb = av_at(r, b)->count;
-  return rec_want_rows(r, l, loc, av_at(r, a)->kind == AV_ROWS || (av_at(r, b)->kind != AV_ROWS && na > nb) ? a : b);
+  const AbsVal *x = av_at(r, a), *y = av_at(r, b);
+  bool first = x->kind == AV_ROWS || (y->kind != AV_ROWS && (rec_is_text(r, a) ? x->kind == AV_TEXT : x->count > y->count));
+  return rec_want_rows(r, l, loc, first ? a : b);
 }
 
-/* The input that packs what a source names, a list or text of so many items. */
-static Outcome packed_source(Recorder *r, SourceId s, u32 now, RowKind kind, Av *out) {
+/* ---- made --------------------------------------------------------------------------------------------------- */
+
+typedef struct Packed {
+  SourceId source;
+  Dim room;
+  bool tree;
+} Packed;
+
+static Av packed_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
+  const Packed *p = ctx;
+  Graph *g = r->g;
+  SourceId s = p->tree ? source_step(&g->guards, p->source, SRC_column, leaf, NULL) : p->source;
+  u32 in = s ? guard_input(&g->guards, s, IN_rows) : UINT32_MAX;
+  if (in == UINT32_MAX) return 0;
+  g->guards.inputs.data[in].donate = true;
+  for (u32 i = 0; i < g->inputs.count; i++)
+    if (g->inputs.data[i].input == in) return av_num(r, g->inputs.data[i].value);
+  ArrayType t = {.dtype = (u8)column_dtype(kind), .rank = 1, .dims = {p->room}};
+  return av_num(r, graph_input(g, graph_type(g, &t), in));
+}
+
+/* The inputs that pack what a source names, a list or text of so many items. */
+static Outcome packed_source(Recorder *r, SourceId s, u32 now, Value kind, Av *out) {
   Graph *g = r->g;
   Av count = av_length(r, s, now);
-  u32 in = guard_input(&g->guards, s, IN_rows);
-  if (!count || in == UINT32_MAX) return OUT_FAIL;
-  g->guards.inputs.data[in].donate = true;
-  ValueId rows = 0;
-  for (u32 i = 0; i < g->inputs.count; i++)
-    if (g->inputs.data[i].input == in) rows = g->inputs.data[i].value;
-  if (!rows) {
-    Dim n;
-    if (!av_dim(r, count, &n)) return OUT_FAIL;
-    Dim room = size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM);
-    if (room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
-    ArrayType t = {.dtype = kind.dtype, .rank = 1, .dims = {room}};
-    rows = graph_input(g, graph_type(g, &t), in);
-  }
-  Av a = rows ? new_rows(r, rows, count, kind.weak) : 0;
-  return made(r, a, out);
+  Dim n;
+  u32 leaf = 0;
+  if (!count || !av_dim(r, count, &n)) return OUT_FAIL;
+  Packed p = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), kind.kind == V_LIST || kind.kind == V_RECORD};
+  if (p.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
+  Outcome o = made(r, rec_new_rows(r, tree_like(r, kind, &leaf, packed_column, &p), count, kind), out);
+  if (o == OUT_GO) av_at(r, *out)->source = s;
+  return o;
 }
 
 static Outcome rows_of_source(Recorder *r, SourceId s, const List *list, Av *out) {
   Value kind;
-  if (!rows_kind(list->items, list->count, &kind)) return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind");
-  if (!guard_rows(&r->g->guards, s, kind, here(r))) return OUT_FAIL;
-  Outcome o = packed_source(r, s, list->count, (RowKind){kind.dtype, (kind.flags & VF_WEAK) != 0}, out);
-  if (o == OUT_GO) av_at(r, *out)->source = s;
-  return o;
+  u32 leaves = 0;
+  if (!rows_kind(list->items, list->count, &kind) || !leaves_of(kind, 0, &leaves))
+    return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind, or trees of such");
+  if (!av_const(r, kind) || !guard_rows(&r->g->guards, s, kind, here(r))) return OUT_FAIL;
+  return packed_source(r, s, list->count, kind, out);
+}
+
+Outcome rec_rows_of_text(Recorder *r, SourceId s, const Value text, Av *out) {
+  Value kind;
+  if (!text_kind(r, &kind) || !guard_tag(&r->g->guards, s, text, false, here(r))) return OUT_FAIL;
+  return packed_source(r, s, text.text->count, kind, out);
 }
 
 static bool list_source(const AbsVal *v) {
   return v->source && (v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_LIST) && v->konst.kind == V_LIST;
 }
 
-/* The items in an array without room, for a list that the loop only reads: made before it (graph_hoist.c). */
-static Outcome items_stacked(Recorder *r, Av list, Av *out) {
-  RowKind kind;
-  Av joined;
-  if (!kind_of_items(r, list, &kind)) return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind");
-  u32 n = av_at(r, list)->count;
-  Av params[OP_MAX_PARAMS] = {list, av_const(r, value_weak_i64(0))};
-  Outcome o = rec_op(r, OP_stack, params, &joined);
-  if (o != OUT_GO) return o;
-  ValueId rows = av_value(r, joined);
-  return rows ? made(r, new_rows(r, rows, av_const(r, value_weak_i64(n)), kind.weak), out) : OUT_FAIL;
+static Av stacked_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
+  Av list = *(Av *)ctx, joined;
+  u32 n = av_at(r, list)->count, first = r->items.count;
+  AvVec leaves = {0};
+  (void)kind;
+  bool ok = true;
+  for (u32 i = 0; i < n && ok; i++) {
+    leaves.count = 0;
+    ok = av_leaves(r, av_item(r, list, i), &leaves) && leaf < leaves.count && vec_push(&r->vm->alloc, &r->items, leaves.data[leaf]);
+  }
+  vec_free(&r->vm->alloc, &leaves);
+  Av params[OP_MAX_PARAMS] = {ok ? av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = n}) : 0, av_const(r, value_weak_i64(0))};
+  return params[0] && params[1] && rec_op(r, OP_stack, params, &joined) == OUT_GO ? joined : 0;
 }
 
-Outcome rec_rows_of(Recorder *r, Av list, const RowKind *want, Av *out) {
-  Graph *g = r->g;
+/* The items in arrays without room, for a list that the loop only reads: made before it (graph_hoist.c). */
+static Outcome items_stacked(Recorder *r, Av list, Av *out) {
+  Value kind;
+  u32 leaf = 0;
+  if (!kind_of_items(r, list, &kind)) return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind, or trees of such");
+  Av columns = tree_like(r, kind, &leaf, stacked_column, &list);
+  if (!columns) return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
+  return made(r, rec_new_rows(r, columns, av_const(r, value_weak_i64(av_at(r, list)->count)), kind), out);
+}
+
+static Av zeros_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
+  (void)leaf;
+  return av_num(r, graph_full(r->g, column_dtype(kind), 1, ctx, 0));
+}
+
+/* Items put one by one into new columns. */
+static Outcome rows_of_items(Recorder *r, const Av *items, u32 n, Value kind, Av *out) {
+  Dim room = n + ROWS_ROOM;
+  u32 leaf = 0;
+  Av columns = tree_like(r, kind, &leaf, zeros_column, &room);
+  for (u32 i = 0; i < n && columns; i++) {
+    Outcome o = rec_rows_put(r, columns, kind, graph_const(r->g, value_weak_i64(i)), items[i], 0, &columns);
+    if (o != OUT_GO) return o;
+  }
+  return made(r, rec_new_rows(r, columns, av_const(r, value_weak_i64(n)), kind), out);
+}
+
+enum { POINTS_MOST = 64 };
+
+static Outcome rows_of_text(Recorder *r, Av text, Av *out) {
+  Value kind;
+  Av points[POINTS_MOST];
+  u32 n = 0;
+  const AbsVal v = *av_at(r, text);
+  if (v.source && v.konst.kind == V_TEXT) return rec_rows_of_text(r, v.source, v.konst, out);
+  if (!rec_points(r, text, points, &n)) return rec_stuck(r, REASON_loop_list, "a text that is not made of characters");
+  return text_kind(r, &kind) ? rows_of_items(r, points, n, kind, out) : OUT_FAIL;
+}
+
+Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   const AbsVal *v = av_at(r, list);
   if (v->kind == AV_ROWS) return made(r, list, out);
+  if (rec_is_text(r, list)) return rows_of_text(r, list, out);
+  Value kind;
   if (list_source(v) && v->konst.list->count) {
     Outcome o = rows_of_source(r, v->source, v->konst.list, out);
-    RowKind kind;
-    if (o == OUT_GO && want && kind_of_items(r, *out, &kind) && !same_kind(kind, *want)) o = rec_stuck(r, REASON_loop_list, "items of different kinds");
+    if (o == OUT_GO && want && !same_kind(av_at(r, *out)->konst, *want)) o = rec_stuck(r, REASON_loop_list, "items of different kinds");
     return o;
   }
   if (!(list = av_force(r, list))) return OUT_FAIL;
   v = av_at(r, list);
-  RowKind kind;
   if (v->kind != AV_LIST) return rec_stuck(r, REASON_loop_list, "%s in a loop", av_kind_text(r, list));
   u32 n = v->count;
   if (n == 0 && want) kind = *want;
   else if (!kind_of_items(r, list, &kind) || (want && !same_kind(kind, *want)))
-    return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind");
-  Dim room = n + ROWS_ROOM;
-  ValueId rows = graph_full(g, kind.dtype, 1, &room, 0);
-  for (u32 i = 0; i < n && rows; i++) {
-    ValueId x = graph_convert(g, av_value(r, av_item(r, list, i)), kind.dtype);
-    IndexItem at = {.kind = INDEX_int, .part = {PART_dim}, .at = {i}};
-    rows = x ? graph_update(g, OP_none, rows, NULL, 0, &at, 1, x) : 0;
-  }
-  return rows ? made(r, new_rows(r, rows, av_const(r, value_weak_i64(n)), kind.weak), out) : OUT_FAIL;
+    return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind, or trees of such");
+  Av *items = arena_alloc(&r->g->arena, sizeof *items * (n + 1));
+  if (!items) return OUT_FAIL;
+  for (u32 i = 0; i < n; i++) items[i] = av_item(r, list, i);
+  return rows_of_items(r, items, n, kind, out);
+}
+
+bool rec_text_grows(Recorder *r, Av a) {
+  RecLoop *l;
+  const AbsVal *v = a ? av_at(r, a) : NULL;
+  if (!v || !r->loop || !v->source || v->konst.kind != V_TEXT || (v->kind != AV_LAZY && v->kind != AV_OBJECT && v->kind != AV_CONST)) return false;
+  RecLoc *loc = loc_of(r, a, &l);
+  if (!loc || loc->rows) return false;
+  loc->kind_known = false;
+  r->lacks = l;
+  r->lacks_rows = loc;
+  (void)rec_stuck(r, REASON_loop_list, "a text of the loop grows");
+  return true;
 }
 
 /* A list from outside that nobody has looked into yet: better packed than taken apart where its items are asked for by
@@ -216,11 +376,22 @@ Outcome rec_make_rows(Recorder *r, RecLoop *l) {
   return OUT_GO;
 }
 
-/* What a `for` walks over: a long list is packed. */
+/* A `for` counts the bytes of a text, rows count code points: where these are the same. */
+static Outcome walk_text(Recorder *r, Av text, Av *out) {
+  const AbsVal v = *av_at(r, text);
+  if (v.kind == AV_ROWS && v.source) return made(r, text, out);
+  if (v.kind == AV_ROWS || v.kind == AV_TEXT) return rec_stuck(r, REASON_loop_sequence, "a loop over a text that was made here");
+  if (v.konst.text->len != v.konst.text->count) return rec_stuck(r, REASON_loop_sequence, "a loop over a text that is not ASCII alone");
+  if (!v.source) return rows_of_text(r, text, out);
+  return guard_rows(&r->g->guards, v.source, v.konst, here(r)) ? rec_rows_of_text(r, v.source, v.konst, out) : OUT_FAIL;
+}
+
+/* What a `for` walks over: long lists and texts are packed. */
 Outcome rec_rows_walk(Recorder *r, Av seq, Av *out) {
   const u32 most = 2 * (u32)r->vm->tunables.unroll_trips;
   const AbsVal *v = av_at(r, seq);
   Outcome o = OUT_STUCK;
+  if (rec_is_text(r, seq)) return walk_text(r, seq, out);
   if (list_source(v) && v->konst.list->count > most) o = rec_rows_of(r, seq, NULL, out);
   if (o != OUT_STUCK) return o;
   if (!(*out = seq = av_force(r, seq))) return OUT_FAIL;
@@ -229,142 +400,4 @@ Outcome rec_rows_walk(Recorder *r, Av seq, Av *out) {
   o = rec_rows_here(r, seq, &rows);
   if (o == OUT_GO) *out = rows;
   return o == OUT_FAIL || r->lacks ? o : OUT_GO;
-}
-
-/* ---- what is done with them -------------------------------------------------------------------------------- */
-
-/* A position as an operand: checked, counted from 0. */
-static Outcome position(Recorder *r, Av rows, Av at, ValueId *out) {
-  Av n = rows_count(r, rows), moved, negative;
-  ValueId v = av_value(r, at);
-  const ArrayType *t = v ? value_type(r->g, v) : NULL;
-  if (!t || t->rank || dtype_kind(t->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "a list indexed by %s", av_kind_text(r, at));
-  ValueId checked[2] = {v, av_value(r, n)};
-  Outcome o = rec_check(r, CHECK_index, checked, 2);
-  if (o != OUT_GO) return o;
-  i64 known;
-  Dim d;
-  bool plain = av_known_int(r, at, &known) ? known >= 0 : value_dim(r->g, v, &d) && d != DIM_NONE && size_prove(&r->g->sizes, REL_le, 0, d) == TRUTH_always;
-  if (!plain) {
-    Av zero = av_const(r, value_weak_i64(0));
-    if ((o = rec_binary(r, BC_add, at, n, &moved)) != OUT_GO) return o;
-    if (av_known_int(r, at, &known)) at = moved;
-    else {
-      if ((o = rec_binary(r, BC_lt, at, zero, &negative)) != OUT_GO) return o;
-      Av params[OP_MAX_PARAMS] = {negative, moved, at};
-      if ((o = rec_op(r, OP_where, params, &at)) != OUT_GO) return o;
-    }
-  }
-  *out = av_value(r, at);
-  return *out ? OUT_GO : OUT_FAIL;
-}
-
-static Av item_at(Recorder *r, Av rows, ValueId at) {
-  IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
-  ValueId x = rows_array(r, rows);
-  ArrayType t = {.dtype = value_type(r->g, x)->dtype, .weak = av_at(r, rows)->op != 0};
-  return av_num(r, graph_index(r->g, x, &at, 1, &it, 1, graph_type(r->g, &t)));
-}
-
-/* ---- texts: the code points as rows that nobody changes ----------------------------------------------------- */
-
-bool rec_text_has(const Recorder *r, Av a) {
-  const AbsVal *v = a ? av_at(r, a) : NULL;
-  return v && r->loop && v->source && (v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_CONST) && v->konst.kind == V_TEXT;
-}
-
-Outcome rec_text_get(Recorder *r, Av text, Av at, Av *out) {
-  Graph *g = r->g;
-  const AbsVal v = *av_at(r, text);
-  if (!guard_tag(&g->guards, v.source, v.konst, false, here(r))) return OUT_FAIL;
-  Av rows, point;
-  ValueId pos;
-  Outcome o = packed_source(r, v.source, v.konst.text->count, (RowKind){DT_i64, false}, &rows);
-  if (o == OUT_GO) o = position(r, rows, at, &pos);
-  if (o != OUT_GO) return o;
-  point = item_at(r, rows, pos);
-  Av a = point ? av_items(r, AV_TEXT, &point, 1) : 0;
-  if (a) av_at(r, a)->op = 2;
-  return made(r, a, out);
-}
-
-static Outcome put_item(Recorder *r, ValueId *rows, ValueId at, RowKind kind, Av item) {
-  ValueId x = av_value(r, item);
-  const ArrayType *t = x ? value_type(r->g, x) : NULL;
-  if (!t || t->rank || t->dtype != kind.dtype || t->weak != kind.weak) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
-  x = graph_convert(r->g, x, kind.dtype);
-  IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
-  *rows = x ? graph_update(r->g, OP_none, *rows, &at, 1, &it, 1, x) : 0;
-  r->updated = true;
-  return *rows ? OUT_GO : OUT_FAIL;
-}
-
-/* The item that a `for` is at: in bounds by construction. */
-Outcome rec_rows_item(Recorder *r, Av rows, Av at, Av *out) { return made(r, item_at(r, rows, av_value(r, at)), out); }
-
-Outcome rec_rows_get(Recorder *r, Av rows, Av at, Av *out) {
-  ValueId i;
-  Outcome o = position(r, rows, at, &i);
-  return o == OUT_GO ? made(r, item_at(r, rows, i), out) : o;
-}
-
-Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av item, Av *out) {
-  ValueId i, array = rows_array(r, rows);
-  RowKind kind;
-  if (!kind_of_items(r, rows, &kind)) return OUT_FAIL;
-  Outcome o = position(r, rows, at, &i);
-  if (o == OUT_GO) o = put_item(r, &array, i, kind, item);
-  return o == OUT_GO ? made(r, new_rows(r, array, rows_count(r, rows), kind.weak), out) : o;
-}
-
-Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out) {
-  RowKind kind, other;
-  u32 k = av_at(r, more)->count;
-  if (k == 0) return made(r, rows, out);
-  if (!kind_of_items(r, rows, &kind) || !kind_of_items(r, more, &other) || !same_kind(kind, other))
-    return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
-  if (r->no_exits) return rec_stuck(r, REASON_construct_body, "a list that grows in the body of a construct");
-  u32 exit = rec_exit(r, EXIT_cold, REASON_list_room, here(r));
-  if (exit == UINT32_MAX) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list that cannot be rebuilt");
-  Av n = rows_count(r, rows), last = n;
-  ValueId array = rows_array(r, rows);
-  Outcome o = k > 1 ? rec_binary(r, BC_add, n, av_const(r, value_weak_i64(k - 1)), &last) : OUT_GO;
-  ValueId checked[2] = {av_value(r, last), graph_size(r->g, value_type(r->g, array)->dims[0])};
-  if (o == OUT_GO && (!checked[0] || !checked[1] || !graph_check(r->g, CHECK_index, checked, 2, exit))) o = OUT_FAIL;
-  for (u32 i = 0; i < k && o == OUT_GO; i++) {
-    if ((o = put_item(r, &array, av_value(r, n), kind, av_item(r, more, i))) != OUT_GO) break;
-    o = rec_binary(r, BC_add, n, av_const(r, value_weak_i64(1)), &n);
-  }
-  return o == OUT_GO ? made(r, new_rows(r, array, n, kind.weak), out) : o;
-}
-
-/* The first items: what is left when the last ones are popped. */
-Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
-  Value v;
-  bool from_start = av_const_value(r, parts[0], &v) && (v.kind == V_NIL || (v.kind == V_NUM && v.i == 0 && dtype_kind(v.dtype) == DK_INT));
-  bool by_one = av_const_value(r, parts[2], &v) && v.kind == V_NIL;
-  if (!from_start || !by_one) return rec_stuck(r, REASON_loop_list, "a slice of a list that does not begin with its first item");
-  Av n = rows_count(r, rows), stop = parts[1], zero = av_const(r, value_weak_i64(0)), moved, negative;
-  if (av_const_value(r, stop, &v) && v.kind == V_NIL) return made(r, rows, out);
-  ValueId x = av_value(r, stop);
-  if (!x || value_type(r->g, x)->rank || value_type(r->g, x)->dtype != DT_i64) return rec_stuck(r, REASON_loop_list, "the end of a list slice");
-  i64 known = 0;
-  bool fixed = av_known_int(r, stop, &known);
-  Outcome o = OUT_GO;
-  if (!fixed || known < 0) {
-    if ((o = rec_binary(r, BC_add, stop, n, &moved)) != OUT_GO) return o;
-    if (fixed) stop = moved;
-    else {
-      if ((o = rec_binary(r, BC_lt, stop, zero, &negative)) != OUT_GO) return o;
-      Av params[OP_MAX_PARAMS] = {negative, moved, stop};
-      if ((o = rec_op(r, OP_where, params, &stop)) != OUT_GO) return o;
-    }
-    Av at_least[OP_MAX_PARAMS] = {stop, zero};
-    if ((o = rec_op(r, OP_maximum, at_least, &stop)) != OUT_GO) return o;
-  }
-  Av at_most[OP_MAX_PARAMS] = {stop, n};
-  if ((o = rec_op(r, OP_minimum, at_most, &stop)) != OUT_GO) return o;
-  const ArrayType *t = value_type(r->g, av_value(r, stop));
-  if (!t->weak) return rec_stuck(r, REASON_loop_list, "the end of a list slice is a strong integer");
-  return made(r, new_rows(r, rows_array(r, rows), stop, av_at(r, rows)->op != 0), out);
 }

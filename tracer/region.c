@@ -163,6 +163,71 @@ fail:
   return WEFT_ERROR;
 }
 
+/* ---- lists of trees: a list for each leaf of the tree's recipe, then item by item ------------------------------- */
+
+typedef struct Zip {
+  Value lists[ZIP_LEAVES];
+  u32 count;
+  u32 length;
+} Zip;
+
+static WeftStatus zip_leaves(RecipeBuild *b, RecipeId id, Zip *z) {
+  const Recipe *r = &b->graph->exits.recipes.data[id];
+  WeftStatus status = WEFT_OK;
+  if (r->kind == RCP_items) {
+    if (z->count == ZIP_LEAVES || build_recipe(b, id, &z->lists[z->count]) != WEFT_OK)
+      return z->count == ZIP_LEAVES ? vm_error(b->vm, EK_unsupported, "a list of large trees") : WEFT_ERROR;
+    u32 n = z->lists[z->count++].list->count;
+    if (z->count == 1 || n < z->length) z->length = n;
+    return WEFT_OK;
+  }
+  if (r->kind != RCP_list && r->kind != RCP_record) return vm_error(b->vm, EK_unsupported, "a list of such trees");
+  for (u32 i = 0; i < r->count && status == WEFT_OK; i++) status = zip_leaves(b, b->graph->exits.ids.data[r->first + i], z);
+  return status;
+}
+
+/* One item; *like: the one before it, whose shapes are taken, or a hole. */
+static WeftStatus zip_item(RecipeBuild *b, RecipeId id, const Zip *z, u32 *leaf, u32 at, Value like, Value *out) {
+  const ExitTable *t = &b->graph->exits;
+  const Recipe *r = &t->recipes.data[id];
+  Vm *vm = b->vm;
+  if (r->kind == RCP_items) {
+    *out = value_keep(z->lists[(*leaf)++].list->items[at]);
+    return WEFT_OK;
+  }
+  bool record = r->kind == RCP_record, again = record && like.kind == V_RECORD;
+  if (again ? !record_new_shape(vm, like.record->shape, out) : record ? !record_new(vm, out) : !list_new(vm, r->count, out)) return WEFT_ERROR;
+  for (u32 i = 0; i < r->count; i++) {
+    Value item, part = again ? like.record->items[i] : like.kind == V_LIST ? like.list->items[i] : value_hole();
+    bool ok = zip_item(b, t->ids.data[r->first + i], z, leaf, at, part, &item) == WEFT_OK;
+    if (ok && again) out->record->items[i] = item;
+    else if (ok) ok = record ? record_set(vm, out, t->names.data[r->key_first + i], item) : list_push(vm, out, item);
+    if (!ok) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus make_zip(RecipeBuild *b, const Recipe *r, Value *out) {
+  RecipeId tree = b->graph->exits.ids.data[r->first];
+  Zip z = {.count = 0};
+  WeftStatus status = zip_leaves(b, tree, &z);
+  if (status == WEFT_OK && !list_new(b->vm, z.length, out)) status = WEFT_ERROR;
+  else if (status == WEFT_OK) {
+    for (u32 i = 0; i < z.length && status == WEFT_OK; i++) {
+      u32 leaf = 0;
+      Value item;
+      status = zip_item(b, tree, &z, &leaf, i, i ? out->list->items[i - 1] : value_hole(), &item);
+      if (status == WEFT_OK && !list_push(b->vm, out, item)) status = WEFT_ERROR;
+    }
+    if (status != WEFT_OK) value_drop(b->vm, *out);
+  }
+  for (u32 i = 0; i < z.count; i++) value_drop(b->vm, z.lists[i]);
+  return status;
+}
+
 static WeftStatus make_record(RecipeBuild *b, const Recipe *r, Value *out) {
   const ExitTable *t = &b->graph->exits;
   if (!record_new(b->vm, out)) return WEFT_ERROR;
@@ -196,12 +261,13 @@ static WeftStatus make_text(RecipeBuild *b, const Recipe *r, Value *out) {
   WeftStatus status = WEFT_OK;
   for (; n < r->count && status == WEFT_OK; n += status == WEFT_OK) {
     status = build_recipe(b, b->graph->exits.ids.data[r->first + n], &parts[n]);
-    if (status == WEFT_OK && r->a && parts[n].kind != (r->a == 2 ? V_NUM : V_TEXT)) {
+    if (status == WEFT_OK && r->a && parts[n].kind != (r->a == 3 ? V_LIST : r->a == 2 ? V_NUM : V_TEXT)) {
       value_drop(vm, parts[n]);
       status = vm_error(vm, EK_unsupported, "what is joined is no text");
     }
   }
   if (status == WEFT_OK && r->a == 2) status = text_of_point(vm, (u32)parts[0].i, out) ? WEFT_OK : WEFT_ERROR;
+  else if (status == WEFT_OK && r->a == 3) status = text_of_points(vm, parts[0].list->items, parts[0].list->count, out) ? WEFT_OK : WEFT_ERROR;
   else if (status == WEFT_OK && !r->a) status = vm_text(vm, parts[0], parts[1], out);
   else if (status == WEFT_OK && !text_concat(vm, parts, n, out)) status = WEFT_ERROR;
   while (n-- > 0) value_drop(vm, parts[n]);
@@ -229,6 +295,7 @@ static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
     case RCP_list: return make_list(b, r, out);
     case RCP_record: return make_record(b, r, out);
     case RCP_items: return make_items(b, r, out);
+    case RCP_zip: return make_zip(b, r, out);
     case RCP_text: return make_text(b, r, out);
     case RCP_fn: return make_fn(b, r, out);
     case RCP_range: {

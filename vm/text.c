@@ -91,12 +91,27 @@ void text_points(const Text *t, i64 *out) {
   }
 }
 
-bool text_of_point(Vm *vm, u32 point, Value *out) {
-  char s[4];
+/* The bytes of a code point: how many there are. */
+static u32 put_point(char *s, u32 point) {
   u32 n = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
   for (u32 i = n; i-- > 1; point >>= 6) s[i] = (char)(0x80 | (point & 0x3F));
   s[0] = (char)(n == 1 ? point : (0xF00u >> n & 0xF0) | point);
-  return text_new(vm, s, n, out);
+  return n;
+}
+
+bool text_of_point(Vm *vm, u32 point, Value *out) {
+  char s[4];
+  return text_new(vm, s, put_point(s, point), out);
+}
+
+bool text_of_points(Vm *vm, const Value *points, u32 count, Value *out) {
+  size_t room = 4 * (size_t)count + 1, len = 0;
+  char *s = mem_alloc(&vm->alloc, room);
+  if (!s) return (void)vm_error_memory(vm), false;
+  for (u32 i = 0; i < count; i++) len += put_point(s + len, (u32)points[i].i);
+  bool made = text_new(vm, s, len, out);
+  mem_free(&vm->alloc, s, room);
+  return made;
 }
 
 bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) {

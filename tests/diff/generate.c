@@ -353,7 +353,7 @@ static void walk_things(Gen *g) {
   const Var *list = gen_pick_var(g, LIST, true), *text = gen_pick_var(g, TEXT, true), *array = gen_pick_var(g, FLOATS, true), *record = gen_pick_var(g, RECORD, true);
   int k = g->next_name++;
   gen_line(g);
-  switch (gen_below(g, 7)) {
+  switch (gen_below(g, 9)) {
   case 0:
     if (!list) return;
     gen_put(g, "for u%d in 0..%d { if ", k, 1 + gen_below(g, 8)), gen_expr(g, BOOL, 1), gen_put(g, " { %s += (u%d * 0.5,) } }", list->name, k);
@@ -380,6 +380,29 @@ static void walk_things(Gen *g) {
     if (!array) return;
     gen_put(g, "for u%d in (", k), gen_expr(g, INT, 1), gen_put(g, ") %% 9 - 2..("), gen_expr(g, INT, 1);
     gen_put(g, ") %% 7%s { %s[u%d %% n] += u%d * 0.5 }", gen_chance(g, 30) ? " by 2" : "", array->name, k, k);
+    break;
+  case 6: { /* a list of records, or of pairs */
+    bool pairs = gen_chance(g, 40);
+    const char *one = pairs ? "[0]" : ".a", *two = pairs ? "[1]" : ".b";
+    gen_put(g, "let u%d = ()", k), gen_line(g);
+    gen_put(g, pairs ? "for t%d in 0..%d { u%d += ((t%d, " : "for t%d in 0..%d { u%d += ({a: t%d, b: ", k, 2 + gen_below(g, 70), k, k);
+    gen_expr(g, FLOAT, 1), gen_put(g, pairs ? "),)" : "},)");
+    if (gen_chance(g, 60)) gen_put(g, "; u%d[t%d // 2]%s += ", k, k, two), gen_expr(g, FLOAT, 1);
+    if (gen_chance(g, 30)) gen_put(g, "; if t%d == %d { u%d = %s }", k, 1 + gen_below(g, 9), k, gen_chance(g, 50) ? "()" : pairs ? "((7, 0.5),)" : "({a: 7, b: 0.5},)");
+    if (gen_chance(g, 30)) gen_put(g, "; if len(u%d) > %d { u%d = u%d[:-1] }", k, 1 + gen_below(g, 9), k, k);
+    gen_put(g, " }"), gen_line(g);
+    gen_put(g, "for t%d in u%d { if t%d%s > %d { print(t%d%s, len(u%d)); %s } }", k, k, k, one, gen_below(g, 90), k, two, k, gen_chance(g, 70) ? "break" : "continue");
+    break;
+  }
+  case 7: /* a text made of another's characters */
+    gen_put(g, "let u%d = %s", k, gen_chance(g, 60) ? "\"\"" : "\"q\""), gen_line(g);
+    gen_put(g, "for t%d in ", k), gen_leaf(g, TEXT), gen_put(g, " + \"some more, %s\" { if t%d ", gen_chance(g, 50) ? "and ünder" : "x", k);
+    gen_put(g, "%s { u%d += t%d }", gen_chance(g, 30) ? "< \"n\"" : gen_chance(g, 50) ? ">= \"cd\"" : "in \"aeiou\"", k, k);
+    if (gen_chance(g, 60)) gen_put(g, " else if t%d == \"m\" { %s }", k, gen_chance(g, 50) ? "continue" : "");
+    if (gen_chance(g, 40)) gen_put(g, "; if len(u%d) > %d { u%d = %s }", k, 1 + gen_below(g, 5), k, gen_chance(g, 60) ? "\"\"" : "\"no\"");
+    if (gen_chance(g, 30)) gen_put(g, "; if u%d == \"e\" { print(t%d) }", k, k);
+    gen_put(g, " }"), gen_line(g);
+    gen_put(g, "print(u%d, len(u%d))", k, k);
     break;
   default:
     if (!list) return;

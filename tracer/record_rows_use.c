@@ -1,0 +1,287 @@
+/* record_rows_use.c — what is done with rows: items read, written, appended, popped; texts as rows of code points (see record_rows.c). */
+#include "tracer/record.h"
+
+#include <string.h>
+
+static Outcome made(Recorder *r, Av a, Av *out) {
+  *out = a;
+  return a && !r->failed ? OUT_GO : OUT_FAIL;
+}
+
+static Span here(const Recorder *r) {
+  const RecFrame *f = &r->frames.data[r->frames.count - 1];
+  return f->code->proto->spans[f->pc];
+}
+
+static Av rows_columns(Recorder *r, Av a) { return av_item(r, a, 0); }
+static Av rows_count(Recorder *r, Av a) { return av_item(r, a, 1); }
+
+/* ---- reading ------------------------------------------------------------------------------------------------ */
+
+/* A position as an operand: checked, counted from 0. */
+static Outcome position(Recorder *r, Av rows, Av at, ValueId *out) {
+  Av n = rows_count(r, rows), moved, negative;
+  ValueId v = av_value(r, at);
+  const ArrayType *t = v ? value_type(r->g, v) : NULL;
+  if (!t || t->rank || dtype_kind(t->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "%s indexed by %s", av_kind_text(r, rows), av_kind_text(r, at));
+  ValueId checked[2] = {v, av_value(r, n)};
+  Outcome o = rec_check(r, CHECK_index, checked, 2);
+  if (o != OUT_GO) return o;
+  i64 known;
+  Dim d;
+  bool plain = av_known_int(r, at, &known) ? known >= 0 : value_dim(r->g, v, &d) && d != DIM_NONE && size_prove(&r->g->sizes, REL_le, 0, d) == TRUTH_always;
+  if (!plain) {
+    Av zero = av_const(r, value_weak_i64(0));
+    if ((o = rec_binary(r, BC_add, at, n, &moved)) != OUT_GO) return o;
+    if (av_known_int(r, at, &known)) at = moved;
+    else {
+      if ((o = rec_binary(r, BC_lt, at, zero, &negative)) != OUT_GO) return o;
+      Av params[OP_MAX_PARAMS] = {negative, moved, at};
+      if ((o = rec_op(r, OP_where, params, &at)) != OUT_GO) return o;
+    }
+  }
+  *out = av_value(r, at);
+  return *out ? OUT_GO : OUT_FAIL;
+}
+
+static Av char_of(Recorder *r, Av point) {
+  Av a = point ? av_items(r, AV_TEXT, &point, 1) : 0;
+  if (a) av_at(r, a)->op = 2;
+  return a;
+}
+
+/* The same tree over other parts. */
+static Av with_parts(Recorder *r, Av tree, const Av *parts, u32 n) {
+  AbsVal v = *av_at(r, tree);
+  v.first = r->items.count;
+  v.source = 0;
+  for (u32 i = 0; i < n; i++)
+    if (!parts[i] || !vec_push(&r->vm->alloc, &r->items, parts[i])) return 0;
+  return av_new(r, v);
+}
+
+static u32 parts_of(Value kind, const Value **items) {
+  *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
+  return kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
+}
+
+static bool is_leaf(Value kind) { return kind.kind == V_NUM || kind.kind == V_TEXT; }
+
+static Av item_at(Recorder *r, Av columns, Value kind, ValueId at) {
+  if (is_leaf(kind)) {
+    IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
+    ValueId x = av_value(r, columns);
+    ArrayType t = {.dtype = value_type(r->g, x)->dtype, .weak = kind.kind == V_NUM && (kind.flags & VF_WEAK)};
+    Av item = av_num(r, graph_index(r->g, x, &at, 1, &it, 1, graph_type(r->g, &t)));
+    return kind.kind == V_TEXT ? char_of(r, item) : item;
+  }
+  const Value *kinds;
+  Av parts[ZIP_LEAVES];
+  u32 n = parts_of(kind, &kinds);
+  for (u32 i = 0; i < n && i < ZIP_LEAVES; i++)
+    if (!(parts[i] = item_at(r, av_item(r, columns, i), kinds[i], at))) return 0;
+  return with_parts(r, columns, parts, n);
+}
+
+/* The item that a `for` is at: in bounds by construction. */
+Outcome rec_rows_item(Recorder *r, Av rows, Av at, Av *out) { return made(r, item_at(r, rows_columns(r, rows), av_at(r, rows)->konst, av_value(r, at)), out); }
+
+Outcome rec_rows_get(Recorder *r, Av rows, Av at, Av *out) {
+  ValueId i;
+  Outcome o = position(r, rows, at, &i);
+  return o == OUT_GO ? made(r, item_at(r, rows_columns(r, rows), av_at(r, rows)->konst, i), out) : o;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------- */
+
+static Outcome put_leaf(Recorder *r, Av column, Value kind, ValueId at, Av item, Av *out) {
+  ValueId x = av_value(r, item);
+  if (x && rec_weak_flag(r, x)) {
+    Outcome o = rec_strong(r, x);
+    if (o != OUT_GO) return o;
+  }
+  x = graph_convert(r->g, x, kind.kind == V_TEXT ? DT_i64 : kind.dtype);
+  IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
+  r->updated = true;
+  return made(r, x ? av_num(r, graph_update(r->g, OP_none, av_value(r, column), &at, 1, &it, 1, x)) : 0, out);
+}
+
+Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, Av old, Av *out) {
+  item = av_force(r, item);
+  if (!item || !at) return OUT_FAIL;
+  if (old == item) return made(r, columns, out); /* one that stays */
+  if (kind.kind == V_TEXT) return put_leaf(r, columns, kind, at, item, out);
+  if (!rec_item_fits(r, item, kind)) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
+  if (kind.kind == V_NUM) return put_leaf(r, columns, kind, at, item, out);
+  const Value *kinds;
+  Av parts[ZIP_LEAVES];
+  u32 n = parts_of(kind, &kinds);
+  for (u32 i = 0; i < n && i < ZIP_LEAVES; i++) {
+    Outcome o = rec_rows_put(r, av_item(r, columns, i), kinds[i], at, av_item(r, item, i), old ? av_force(r, av_item(r, old, i)) : 0, &parts[i]);
+    if (o != OUT_GO) return o;
+  }
+  return made(r, with_parts(r, columns, parts, n), out);
+}
+
+Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out) {
+  ValueId i;
+  const AbsVal v = *av_at(r, rows);
+  Av columns;
+  if (v.konst.kind == V_TEXT) return rec_stuck(r, REASON_raises, "a text is updated");
+  Outcome o = position(r, rows, at, &i);
+  if (o == OUT_GO) o = rec_rows_put(r, rows_columns(r, rows), v.konst, i, item, old, &columns);
+  return o == OUT_GO ? made(r, rec_new_rows(r, columns, rows_count(r, rows), v.konst), out) : o;
+}
+
+/* Is there room up to element `last` in all columns? Else the region is left in front of the instruction. */
+static Outcome check_room(Recorder *r, Av columns, Av last, u32 exit) {
+  AvVec leaves = {0};
+  Outcome o = av_leaves(r, columns, &leaves) ? OUT_GO : OUT_FAIL;
+  Dim checked = DIM_NONE;
+  for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
+    Dim room = value_type(r->g, av_value(r, leaves.data[i]))->dims[0];
+    if (checked != DIM_NONE && size_same(&r->g->sizes, checked, room)) continue;
+    ValueId operands[2] = {av_value(r, last), graph_size(r->g, checked = room)};
+    if (!operands[0] || !operands[1] || !graph_check(r->g, CHECK_index, operands, 2, exit)) o = OUT_FAIL;
+  }
+  vec_free(&r->vm->alloc, &leaves);
+  return o;
+}
+
+Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out) {
+  enum { MOST = 32 };
+  const AbsVal v = *av_at(r, rows);
+  Av items[MOST];
+  u32 k = 0;
+  if (v.konst.kind == V_TEXT) {
+    u32 all = 0;
+    if (!rec_points(r, more, NULL, &all) || all > MOST) return rec_stuck(r, REASON_text_value, "a text that is not made of characters is joined");
+    (void)rec_points(r, more, items, &k);
+  } else {
+    if ((k = av_at(r, more)->count) > MOST) return rec_stuck(r, REASON_loop_list, "many items are appended to a list");
+    for (u32 i = 0; i < k; i++) {
+      items[i] = av_item(r, more, i);
+      if (!rec_item_fits(r, items[i], v.konst)) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
+    }
+  }
+  if (k == 0) return made(r, rows, out);
+  if (r->no_exits) return rec_stuck(r, REASON_construct_body, "a list that grows in the body of a construct");
+  u32 exit = rec_exit(r, EXIT_cold, REASON_list_room, here(r));
+  if (exit == UINT32_MAX) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list that cannot be rebuilt");
+  Av n = rows_count(r, rows), last = n, columns = rows_columns(r, rows);
+  Outcome o = k > 1 ? rec_binary(r, BC_add, n, av_const(r, value_weak_i64(k - 1)), &last) : OUT_GO;
+  if (o == OUT_GO) o = check_room(r, columns, last, exit);
+  for (u32 i = 0; i < k && o == OUT_GO; i++) {
+    if ((o = rec_rows_put(r, columns, v.konst, av_value(r, n), items[i], 0, &columns)) != OUT_GO) break;
+    o = rec_binary(r, BC_add, n, av_const(r, value_weak_i64(1)), &n);
+  }
+  return o == OUT_GO ? made(r, rec_new_rows(r, columns, n, v.konst), out) : o;
+}
+
+/* A short list or text takes the place of rows, whose columns it is put into: they have room for ROWS_ROOM at least. */
+Outcome rec_rows_like(Recorder *r, Av rows, Av now, bool empty, Av *out) {
+  const AbsVal v = *av_at(r, rows);
+  Av items[ROWS_ROOM], columns = rows_columns(r, rows);
+  u32 n = 0;
+  if (v.konst.kind == V_TEXT) {
+    u32 all = 0;
+    if (!rec_is_text(r, now) || !rec_points(r, now, NULL, &all) || all > ROWS_ROOM) return OUT_STUCK;
+    (void)rec_points(r, now, items, &n);
+  } else {
+    if (av_at(r, now)->kind != AV_LIST || (n = av_at(r, now)->count) > ROWS_ROOM) return OUT_STUCK;
+    for (u32 i = 0; i < n; i++) items[i] = av_item(r, now, i);
+  }
+  if (empty && n) return OUT_STUCK;
+  for (u32 i = 0; i < n; i++) {
+    if (v.konst.kind != V_TEXT && !rec_item_fits(r, items[i], v.konst)) return OUT_STUCK;
+    Outcome o = rec_rows_put(r, columns, v.konst, graph_const(r->g, value_weak_i64(i)), items[i], 0, &columns);
+    if (o != OUT_GO) return o;
+  }
+  return made(r, rec_new_rows(r, columns, av_const(r, value_weak_i64(n)), v.konst), out);
+}
+
+/* The first items: what is left when the last ones are popped. */
+Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
+  Value v;
+  bool from_start = av_const_value(r, parts[0], &v) && (v.kind == V_NIL || (v.kind == V_NUM && v.i == 0 && dtype_kind(v.dtype) == DK_INT));
+  bool by_one = av_const_value(r, parts[2], &v) && v.kind == V_NIL;
+  if (!from_start || !by_one) return rec_stuck(r, REASON_loop_list, "a slice of a list that does not begin with its first item");
+  Av n = rows_count(r, rows), stop = parts[1], zero = av_const(r, value_weak_i64(0)), moved, negative;
+  if (av_const_value(r, stop, &v) && v.kind == V_NIL) return made(r, rows, out);
+  ValueId x = av_value(r, stop);
+  if (!x || value_type(r->g, x)->rank || value_type(r->g, x)->dtype != DT_i64) return rec_stuck(r, REASON_loop_list, "the end of a list slice");
+  i64 known = 0;
+  bool fixed = av_known_int(r, stop, &known);
+  Outcome o = OUT_GO;
+  if (!fixed || known < 0) {
+    if ((o = rec_binary(r, BC_add, stop, n, &moved)) != OUT_GO) return o;
+    if (fixed) stop = moved;
+    else {
+      if ((o = rec_binary(r, BC_lt, stop, zero, &negative)) != OUT_GO) return o;
+      Av params[OP_MAX_PARAMS] = {negative, moved, stop};
+      if ((o = rec_op(r, OP_where, params, &stop)) != OUT_GO) return o;
+    }
+    Av at_least[OP_MAX_PARAMS] = {stop, zero};
+    if ((o = rec_op(r, OP_maximum, at_least, &stop)) != OUT_GO) return o;
+  }
+  Av at_most[OP_MAX_PARAMS] = {stop, n};
+  if ((o = rec_op(r, OP_minimum, at_most, &stop)) != OUT_GO) return o;
+  const ArrayType *t = value_type(r->g, av_value(r, stop));
+  if (!t->weak) return rec_stuck(r, REASON_loop_list, "the end of a list slice is a strong integer");
+  return made(r, rec_new_rows(r, rows_columns(r, rows), stop, av_at(r, rows)->konst), out);
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------------------ */
+
+bool rec_text_has(const Recorder *r, Av a) {
+  const AbsVal *v = a ? av_at(r, a) : NULL;
+  return v && r->loop && v->source && (v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_CONST) && v->konst.kind == V_TEXT;
+}
+
+Outcome rec_text_get(Recorder *r, Av text, Av at, Av *out) {
+  const AbsVal v = *av_at(r, text);
+  Av rows;
+  Outcome o = rec_rows_of_text(r, v.source, v.konst, &rows);
+  return o == OUT_GO ? rec_rows_get(r, rows, at, out) : o;
+}
+
+bool rec_points(Recorder *r, Av text, Av *out, u32 *count) {
+  enum { MOST = 64 };
+  u32 none = 0, *n = count ? count : &none;
+  const AbsVal v = *av_at(r, text);
+  if (v.kind == AV_CONST && v.konst.kind == V_TEXT) {
+    i64 points[MOST];
+    if (v.konst.text->count > MOST || *n + v.konst.text->count > MOST) return false;
+    text_points(v.konst.text, points);
+    for (u32 i = 0; i < v.konst.text->count; i++, ++*n)
+      if (out && !(out[*n] = av_const(r, value_i64(points[i])))) return false;
+    return true;
+  }
+  if (v.kind != AV_TEXT || v.op == 0) return false;
+  if (v.op == 2) {
+    if (*n == MOST) return false;
+    if (out) out[*n] = av_item(r, text, 0);
+    ++*n;
+    return true;
+  }
+  for (u32 i = 0; i < v.count; i++)
+    if (!rec_points(r, av_item(r, text, i), out, n)) return false;
+  return true;
+}
+
+/* Is rows of text the text whose code points these are? */
+Outcome rec_text_same(Recorder *r, Av rows, Av text, Av *out) {
+  enum { MOST = 16 };
+  Av points[64], same, one;
+  u32 n = 0;
+  if (!rec_points(r, text, points, &n) || n > MOST) return rec_stuck(r, REASON_no_rule, "`==` of texts");
+  Outcome o = rec_binary(r, BC_eq, rows_count(r, rows), av_const(r, value_weak_i64(n)), &same);
+  for (u32 i = 0; i < n && o == OUT_GO; i++) {
+    Av c = item_at(r, rows_columns(r, rows), av_at(r, rows)->konst, graph_const(r->g, value_weak_i64(i)));
+    if (!c) return OUT_FAIL;
+    if ((o = rec_binary(r, BC_eq, av_item(r, c, 0), points[i], &one)) != OUT_GO) return o;
+    Av params[OP_MAX_PARAMS] = {same, one};
+    o = rec_op(r, OP_logical_and, params, &same);
+  }
+  return o == OUT_GO ? made(r, av_num(r, graph_convert(r->g, av_value(r, same), DT_bool)), out) : o;
+}
