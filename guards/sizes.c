@@ -490,6 +490,14 @@ static Dim extreme(SizePool *p, SizeKind kind, Dim a, Dim b) {
 Dim size_min(SizePool *p, Dim a, Dim b) { return extreme(p, SK_min, a, b); }
 Dim size_max(SizePool *p, Dim a, Dim b) { return extreme(p, SK_max, a, b); }
 
+Dim size_above_zero(const SizePool *p, Dim d) {
+  if (d >= 0 || d == DIM_NONE) return d;
+  const SizeNode *x = node_of(p, d);
+  const SizeTerm *t = &p->terms.data[x->first];
+  if (x->kind != SK_max || x->count != 2 || (t[0].of != 0 && t[1].of != 0)) return d;
+  return t[0].of == 0 ? t[1].of : t[0].of;
+}
+
 Dim size_binary(SizePool *p, char op, Dim a, Dim b) {
   switch (op) {
     case '+': return size_add(p, a, b);

@@ -132,6 +132,7 @@ Dim size_mod(SizePool *p, Dim a, Dim b);
 Dim size_min(SizePool *p, Dim a, Dim b);
 Dim size_max(SizePool *p, Dim a, Dim b);
 Dim size_ceildiv(SizePool *p, Dim a, Dim b);
+Dim size_above_zero(const SizePool *p, Dim d); /* d, which is above 0: without a maximum with 0 */
 /* op as in DimCtx.binary: + - * / (floor) % m (min) M (max). */
 Dim size_binary(SizePool *p, char op, Dim a, Dim b);
 /* The expression with every equated symbol replaced; what the makers above do to their arguments. */

@@ -58,10 +58,7 @@ u32 native_dim_ir(Native *n, Dim d) {
   if (dim_is_const(n->c, d, &k) || (n->small && native_dim_known(n, d, &k))) return loop_const_i(n->fn, LT_I64, k);
   bool inner = false;
   if (size_is_unbacked(&n->g->sizes, size_resolve(&n->g->sizes, d))) size_symbols(&n->g->sizes, size_resolve(&n->g->sizes, d), carried_inside, &(Carried){n, &inner});
-  if (inner) {
-    native_bail(n, "a size that depends on the trip");
-    return 0;
-  }
+  if (inner) return native_size_ir(n, size_resolve(&n->g->sizes, d));
   for (u32 i = 0; i < n->args.count; i++)
     if (n->args.data[i].kind == NARG_dim && n->args.data[i].dim == d) return n->args.data[i].ir;
   return add_param(n, (NArg){.kind = NARG_dim, .dim = d}, LT_I64, 0);
@@ -195,7 +192,7 @@ static bool place_of(Native *n, NodeId node, Place *p) {
     }
     LoopTerm *term = &p->terms[p->count++];
     *term = (LoopTerm){.coef = 1, .var = index_ir(n, a->operand, t.dims[a->axis])};
-    if (!dim_is_const(n->c, by, &term->coef)) term->stride[0] = native_dim_ir(n, by);
+    if (!dim_is_const(n->c, by, &term->coef) && !(n->small && native_dim_known(n, by, &term->coef))) term->stride[0] = native_dim_ir(n, by);
   }
   return !n->why;
 }
@@ -653,7 +650,9 @@ static bool emit_function(Native *n) {
     if (is_number(n, v)) continue;
     const ArrayType *t = value_type(g, v);
     if (!dtype_in_loops(t->dtype)) return native_bail(n, "a dtype outside the loop IR");
-    if (n->small && native_is_small(n, v)) continue;
+    bool few = n->small && native_is_small(n, v);
+    n->carries_few |= few;
+    if (few && !n->in_memory) continue;
     NBuffer b = {.value = node_result(g, n->node, i), .from = v, .written = true, .elem = loop_type_of_dtype(t->dtype), .type = *t};
     b.slot = plan_slot_for(n->c->plan, b.value);
     b.version = ++n->versions;
@@ -717,8 +716,10 @@ void native_release(Native *n) {
   vec_free(alloc, &n->exits);
 }
 
-static bool native_make(Compiler *c, NodeId node, bool small) {
-  Native n = {.c = c, .g = c->g, .node = node, .values = c->native_values, .done = c->native_done, .stamp = ++c->native_stamp, .small = small};
+typedef enum Made { MADE_not, MADE_not_few, MADE } Made; /* not_few: with carried arrays as numbers it does not fit */
+
+static Made native_make(Compiler *c, NodeId node, bool small, bool in_memory) {
+  Native n = {.c = c, .g = c->g, .node = node, .values = c->native_values, .done = c->native_done, .stamp = ++c->native_stamp, .small = small, .in_memory = in_memory};
   n.block = graph_node_at(c->g, node)->block;
   n.home = n.block;
   u32 fns = c->code->module.fns.count;
@@ -737,7 +738,7 @@ static bool native_make(Compiler *c, NodeId node, bool small) {
     c->names--;
   }
   native_release(&n);
-  return ok;
+  return ok ? MADE : n.carries_few && !in_memory ? MADE_not_few : MADE_not;
 }
 
 bool native_control(Compiler *c, NodeId node) {
@@ -751,6 +752,9 @@ bool native_control(Compiler *c, NodeId node) {
       return false;
     }
   }
-  if (!sizes_change(c, node) && native_make(c, node, false)) return true;
-  return kind == NODE_while && !compile_stopped(c) && native_make(c, node, true);
+  if (!sizes_change(c, node) && native_make(c, node, false, false) == MADE) return true;
+  if (kind != NODE_while || compile_stopped(c)) return false;
+  Made made = native_make(c, node, true, false);
+  if (made == MADE_not_few && !compile_stopped(c)) made = native_make(c, node, true, true);
+  return made == MADE;
 }

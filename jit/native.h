@@ -83,7 +83,8 @@ typedef struct Native {
   VEC(LoopFn *) callees; /* functions that it calls, of the same module */
   struct NSelf *self;    /* it is the body of a function that calls itself (native_recur.c) */
   bool loads_ahead;
-  bool small;  /* arrays of few elements become numbers */
+  bool small;  /* arrays of few elements become numbers, */
+  bool in_memory, carries_few; /* but not those that the construct carries, of which there are some */
   VEC(NKept) kept;
   VEC(u32) assumed; /* symbols taken as what they were while tracing: the plan asks before the call */
   i64 *sym_values; /* by symbol, as far as native_dim asked */
@@ -124,6 +125,7 @@ bool native_no_memory(Native *n);             /* likewise */
 u32 native_number(Native *n, ValueId v);      /* as it is now; 0: it cannot be had here */
 LoopType native_type(Native *n, ValueId v);
 u32 native_dim_ir(Native *n, Dim d);
+u32 native_size_ir(Native *n, Dim d); /* of an expression with symbols that belong to the function */
 u32 native_buffer(Native *n, ValueId v); /* of an array, at the version that v means; UINT32_MAX: none */
 u32 native_index(Native *n, ValueId v, u32 size); /* i64, counted from the end when it may be negative */
 /* What `x[…] op= value` stores for one element; `old` as the array has it. 0: it may fail. */

@@ -268,7 +268,7 @@ typedef struct Spot {
   u32 count;
 } Spot;
 
-typedef struct Patch { /* of a buffer: integers, and slices whose beginnings are known */
+typedef struct Patch { /* of a buffer: integers and slices */
   IndexMap map;
   Dim strides[TYPE_MAX_RANK];
   u32 index[TYPE_MAX_RANK]; /* by item: the integer's value */
@@ -293,7 +293,8 @@ static bool add_term(Native *n, Spot *s, i64 times, u32 var, Dim by) {
     if (!var) s->constant += times * k;
     else s->terms[s->count++] = (LoopTerm){.coef = times * k, .var = var};
   } else if (times) {
-    s->terms[s->count++] = (LoopTerm){.coef = times, .var = var, .stride = {native_dim_ir(n, by)}};
+    u32 size = native_dim_ir(n, by);
+    s->terms[s->count++] = var ? (LoopTerm){.coef = times, .var = var, .stride = {size}} : (LoopTerm){.coef = times, .var = size};
   }
   return !n->why;
 }
@@ -309,7 +310,11 @@ static bool spot_of(Native *n, const Patch *r, const i64 *index, Spot *s) {
       if (!add_term(n, s, 1, r->index[i], by)) return false;
       continue;
     }
-    if (!native_dim(n, a->at, &at)) return native_bail(n, "an index that is not known");
+    if (!native_dim_known(n, a->at, &at)) { /* a window: its beginning is a number of the trip, or from outside */
+      u32 var = native_dim_ir(n, a->at);
+      at = 0;
+      if (!var || !add_term(n, s, 1, var, by)) return false;
+    }
     if (a->kind == INDEX_slice) at += index[a->result] * a->step;
     if (!add_term(n, s, at, 0, by)) return false;
   }

@@ -304,6 +304,60 @@ bool av_known_int(Recorder *r, Av a, i64 *out) {
   return av_const_value(r, a, &v) && v.kind == V_NUM && v.dtype != DT_bool && num_as_index(v, out);
 }
 
+bool av_value_dim(Recorder *r, ValueId v, Dim *out) {
+  SizePool *p = &r->g->sizes;
+  const ArrayType *t = value_type(r->g, v);
+  if (t->rank != 0 || dtype_kind(t->dtype) != DK_INT) return false;
+  if (value_dim(r->g, v, out)) return *out != DIM_NONE;
+  for (u32 i = 0; i < p->syms.count; i++) {
+    const SizeSym *s = &p->syms.data[i];
+    if (s->unbacked && s->source == v) return (*out = size_resolve(p, s->dim)) != DIM_NONE;
+  }
+  SizeRange range = rec_range(r, v);
+  *out = size_unbacked(p, NULL, v, range.lo, range.hi);
+  for (u32 k = 0; k < r->positions.count && *out != DIM_NONE; k++)
+    if (r->positions.data[k].value == v && r->positions.data[k].bound != DIM_NONE && !size_assume(p, REL_lt, *out, r->positions.data[k].bound) && p->failed) return false;
+  return *out != DIM_NONE && rec_anchor(r, *out) == OUT_GO;
+}
+
+enum { SUM_DEPTH = 6 };
+
+/* What a value that open blocks have captured is outside. */
+static ValueId outermost(const Graph *g, ValueId v) {
+  for (bool more = true; more;) {
+    more = false;
+    const GraphValue *x = &g->values.data[v];
+    if (x->origin != GV_param) break;
+    const GraphBlock *b = &g->blocks.data[x->def];
+    for (u32 k = 0; k < b->captures.count && !more && !b->node; k++)
+      if (b->captures.data[k].inner == v) v = b->captures.data[k].outer, more = true;
+  }
+  return v;
+}
+
+static bool sum_dim(Recorder *r, ValueId v, u32 depth, Dim *out) {
+  const Graph *g = r->g;
+  v = outermost(g, v);
+  NodeId n = value_node(g, v);
+  const GraphNode *x = n ? graph_node_at(g, n) : NULL;
+  Dim a, b;
+  if (depth && x && x->kind == NODE_op && (x->op == OP_add || x->op == OP_subtract) && value_type(g, v)->dtype == DT_i64) {
+    bool add = x->op == OP_add;
+    ValueId y[2] = {node_operand(g, n, 0), node_operand(g, n, 1)};
+    bool ints = value_type(g, y[0])->dtype == DT_i64 && value_type(g, y[1])->dtype == DT_i64;
+    if (ints && sum_dim(r, y[0], depth - 1, &a) && sum_dim(r, y[1], depth - 1, &b)) {
+      *out = add ? size_add(&r->g->sizes, a, b) : size_sub(&r->g->sizes, a, b);
+      if (*out != DIM_NONE && size_range(&r->g->sizes, *out).fits) return true;
+    }
+    if (r->failed) return false;
+  }
+  if (!av_value_dim(r, v, out)) return false;
+  if (!size_is_unbacked(&r->g->sizes, *out) && !rec_like_sizes(r, *out)) r->failed = true;
+  return !r->failed;
+}
+
+bool av_sum_dim(Recorder *r, ValueId v, Dim *out) { return sum_dim(r, v, SUM_DEPTH, out); }
+
 bool av_dim(Recorder *r, Av a, Dim *out) {
   i64 known;
   if (av_known_int(r, a, &known)) {
@@ -311,18 +365,7 @@ bool av_dim(Recorder *r, Av a, Dim *out) {
     return *out != DIM_NONE;
   }
   a = av_force(r, a);
-  if (av_at(r, a)->kind != AV_NUM) return false;
-  ValueId v = av_at(r, a)->value;
-  const ArrayType *t = value_type(r->g, v);
-  if (t->rank != 0 || dtype_kind(t->dtype) != DK_INT) return false;
-  if (value_dim(r->g, v, out)) return *out != DIM_NONE;
-  for (u32 i = 0; i < r->g->sizes.syms.count; i++) {
-    const SizeSym *s = &r->g->sizes.syms.data[i];
-    if (s->unbacked && s->source == v) return (*out = size_resolve(&r->g->sizes, s->dim)) != DIM_NONE;
-  }
-  SizeRange range = rec_range(r, v);
-  *out = size_unbacked(&r->g->sizes, NULL, v, range.lo, range.hi);
-  return *out != DIM_NONE && rec_anchor(r, *out) == OUT_GO;
+  return av_at(r, a)->kind == AV_NUM && av_value_dim(r, av_at(r, a)->value, out);
 }
 
 const char *av_kind_text(Recorder *r, Av a) {

@@ -127,6 +127,11 @@ typedef struct RecMask { /* a mask and its places: results of one node */
   NodeId node;
 } RecMask;
 
+typedef struct RecPosition { /* of a loop over what has items: never negative */
+  ValueId value;
+  Dim bound; /* less than that, in the loop's body; DIM_NONE: not known */
+} RecPosition;
+
 typedef struct RecDynamic { /* a size that must not be fixed */
   Dim size;
   u32 mark; /* Demand.marks */
@@ -166,7 +171,7 @@ typedef struct Recorder {
   VEC(RecLive) live;    /* of all functions met so far: rollback keeps it */
   VEC(RecWeak) weaks;
   VEC(u32) anchored;    /* unbacked symbols that have an anchor */
-  VEC(u32) positions;   /* values that are positions of loops: never negative */
+  VEC(RecPosition) positions;
   VEC(RecDynamic) dynamic;
   RecLoop *loop;        /* innermost loop being lifted */
   u32 safe_exit;        /* where failed checks of the current block go; UINT32_MAX: not made yet */
@@ -228,7 +233,10 @@ static inline Av av_item(const Recorder *r, Av a, u32 i) { return r->items.data[
 bool av_is_number(Recorder *r, Av a);              /* forced: AV_NUM or a constant number */
 Av av_length(Recorder *r, SourceId list, i64 now);   /* the length of the list that a source names, as a size */
 ValueId av_value(Recorder *r, Av a);               /* graph value of a number; 0 when it is none */
-bool av_dim(Recorder *r, Av a, Dim *out);          /* integer number as a size; makes an unbacked symbol if need be */
+bool av_dim(Recorder *r, Av a, Dim *out);
+bool av_value_dim(Recorder *r, ValueId v, Dim *out); /* of a number that is there */
+/* The same as a sum of what v was added up from, as far as that cannot wrap. */
+bool av_sum_dim(Recorder *r, ValueId v, Dim *out);          /* integer number as a size; makes an unbacked symbol if need be */
 bool av_known_int(Recorder *r, Av a, i64 *out);    /* integer known while tracing */
 bool av_const_value(Recorder *r, Av a, Value *out);/* constant number, text, nil …; borrowed */
 const char *av_kind_text(Recorder *r, Av a);
@@ -336,6 +344,10 @@ Outcome rec_mask_places(Recorder *r, ValueId mask, ValueId *places);
 /* What is known of a rank-0 integer. */
 SizeRange rec_range(Recorder *r, ValueId v);
 /* An end of a slice with a positive step over an axis of size n, as a size that is negative for certain or never. */
+/* Guards: the integers of the program in d are like sizes, neither negative nor huge, if they are now. False: memory was refused. */
+bool rec_like_sizes(Recorder *r, Dim d);
+/* An end that moves with a loop stays within an axis if it does in the last trip: proved, or by a guard that holds now. False: memory was refused. */
+bool rec_in_axis(Recorder *r, Dim end, Dim axis);
 Outcome rec_bound(Recorder *r, Av a, Dim n, Dim *out);
 /* An integer where a size is asked for: checked to be none below 0. */
 Outcome rec_size(Recorder *r, Av a, Dim *out);

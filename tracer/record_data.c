@@ -152,24 +152,11 @@ static Outcome item_int(Recorder *r, Indexing *ix, IndexItem *it, Av a, Dim n) {
   return rec_check(r, CHECK_index, checked, 2);
 }
 
-typedef struct EndSyms {
-  Recorder *r;
-  bool failed;
-} EndSyms;
-
-/* What ends of slices are made of is hardly ever negative or huge: with that as guards, sums of them stay numbers, and
- * lengths are formulas without cases. */
-static void like_a_size(void *ctx, u32 sym) {
-  enum { SUMS_BITS = 4 };
-  EndSyms *o = ctx;
-  SizePool *p = &o->r->g->sizes;
-  GuardSet *gs = &o->r->g->guards;
-  const SizeSym s = p->syms.data[sym];
-  const i64 most = SIZE_LIMIT >> SUMS_BITS;
-  if (s.unbacked || s.hint < 0 || s.hint > most) return;
-  Dim limit = size_const(p, most);
-  if (s.lo < 0) o->failed |= !guard_relation(gs, p, REL_le, 0, s.dim, "slice", here(o->r));
-  if (s.hi > most) o->failed |= limit == DIM_NONE || !guard_relation(gs, p, REL_le, s.dim, limit, "slice", here(o->r));
+/* An end that is a sum of numbers of the trip and others, and not negative: lengths that do not depend on the trip show. */
+static bool end_of_trip(Recorder *r, ValueId n, Dim *out) {
+  const ArrayType *t = value_type(r->g, n);
+  if (t->rank || t->dtype != DT_i64 || !av_sum_dim(r, n, out)) return false;
+  return size_prove(&r->g->sizes, REL_le, 0, *out) == TRUTH_always;
 }
 
 static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a, Dim axis, bool forward) {
@@ -182,12 +169,10 @@ static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a, Dim axis, 
   i64 now;
   SizePool *p = &r->g->sizes;
   bool known = n && value_dim(r->g, n, &d) && d != DIM_NONE;
-  if (known && part < 2 && size_prove(p, REL_lt, d, 0) == TRUTH_unknown) {
-    EndSyms ends = {r, false};
-    size_symbols(p, d, like_a_size, &ends);
-    if (ends.failed) return OUT_FAIL;
-  }
+  if (known && part < 2 && size_prove(p, REL_lt, d, 0) == TRUTH_unknown && !rec_like_sizes(r, d)) return OUT_FAIL;
   bool sign = known && (!size_is_unbacked(p, d) || size_prove(p, REL_lt, d, 0) != TRUTH_unknown);
+  if (!known && n && part < 2 && forward && end_of_trip(r, n, &d)) known = sign = true;
+  if (r->failed) return OUT_FAIL;
   if (!known || !sign) {
     if (!n || part == 2 || !forward) return rec_stuck(r, REASON_data_dependent_shape, "a slice with bounds known only at run time");
     Outcome o = rec_bound(r, a, axis, &d);
@@ -202,7 +187,7 @@ static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a, Dim axis, 
   }
   it->part[part] = PART_dim;
   it->at[part] = d;
-  return OUT_GO;
+  return part == 2 || rec_in_axis(r, d, axis) ? OUT_GO : OUT_FAIL;
 }
 
 static bool is_nil(Recorder *r, Av a) {

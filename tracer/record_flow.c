@@ -664,7 +664,7 @@ static ValueId leaf_param(Recorder *r, const RecLoop *l, BlockId b, u32 i, DimVe
 }
 
 /* The carried values as parameters of the cursor's block, standing where they belong. *sizes: the new ones. */
-static bool place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, DimVec *sizes) {
+static bool place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, Dim bound, DimVec *sizes) {
   AvVec leaves = {0};
   bool ok = true;
   for (u32 i = 0; i < l->types.count && ok; i++) {
@@ -676,7 +676,7 @@ static bool place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, DimVe
     RecLoc *loc = &l->locs.data[i];
     Av a = av_rebuild(r, loc->before, leaves.data, &next);
     *rec_loc_at(r, loc) = a;
-    if (a && !loc->cell && loc->index == position) ok = vec_push(&r->vm->alloc, &r->positions, av_value(r, a));
+    if (a && !loc->cell && loc->index == position) ok = vec_push(&r->vm->alloc, &r->positions, (RecPosition){av_value(r, a), bound});
     if (loc->cell) r->cells.data[loc->index].dirty = true; /* an exit inside the loop writes it back */
     ok &= a || !loc->before;
   }
@@ -707,6 +707,16 @@ static bool changes_carried(Recorder *r, const RecLoop *l, const RecState *befor
     changed |= !l->locs.data[i].cell && rec_top(r)->regs[at] != before->regs[at];
   }
   return changed;
+}
+
+/* How many items the loop walks over, where that is a number known before it; in the body there is one. */
+static Dim position_bound(Recorder *r, const Extent *e, const Proto *p) {
+  Dim n;
+  if (e->kind != EXT_FOR) return DIM_NONE;
+  Av count = rec_top(r)->regs[ins_a(p->code[e->head]) + 2];
+  ValueId v = count ? av_value(r, count) : 0;
+  if (!v || !value_dim(r->g, v, &n) || n == DIM_NONE) return DIM_NONE;
+  return size_above_zero(&r->g->sizes, n);
 }
 
 static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecState *base, NodeId *made) {
@@ -748,7 +758,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
   BlockId cond = 0, body = 0;
   l->body = 0;
   if (o == OUT_GO && !(cond = graph_open(g))) o = OUT_FAIL;
-  if (o == OUT_GO && !place_params(r, l, cond, position, &sizes)) o = OUT_FAIL;
+  if (o == OUT_GO && !place_params(r, l, cond, position, DIM_NONE, &sizes)) o = OUT_FAIL;
   if (o == OUT_GO) o = anchor_sizes(r, &sizes);
   if (o == OUT_GO && e->kind == EXT_FOR) {
     u32 a = ins_a(p->code[e->head]);
@@ -786,7 +796,7 @@ static Outcome lift_once(Recorder *r, RecLoop *l, const Extent *e, const RecStat
   /* body */
   if (o == OUT_GO) rec_restore(r, base);
   if (o == OUT_GO && !(l->body = body = graph_open(g))) o = OUT_FAIL;
-  if (o == OUT_GO && !place_params(r, l, body, position, &sizes)) o = OUT_FAIL;
+  if (o == OUT_GO && !place_params(r, l, body, position, position_bound(r, e, p), &sizes)) o = OUT_FAIL;
   if (o == OUT_GO) {
     f = rec_top(r);
     f->pc = e->head;

@@ -262,7 +262,7 @@ static SizeRange range_of(Recorder *r, ValueId v, u32 depth) {
     return s.fits ? s : of_dtype(t->dtype);
   }
   for (u32 k = 0; k < r->positions.count; k++)
-    if (r->positions.data[k] == v) return (SizeRange){0, SIZE_LIMIT, true};
+    if (r->positions.data[k].value == v) return (SizeRange){0, SIZE_LIMIT, true};
   if (depth == 0) return of_dtype(t->dtype);
   if (x->origin == GV_result) return of_node(r, x->def, t->dtype, depth - 1);
   if (x->origin == GV_param) { /* captured: as it is outside */
@@ -278,6 +278,83 @@ enum { RANGE_DEPTH = 12 };
 SizeRange rec_range(Recorder *r, ValueId v) { return range_of(r, v, RANGE_DEPTH); }
 
 /* ---- bounds of slices --------------------------------------------------------------------------------------- */
+
+typedef struct LikeSizes {
+  Recorder *r;
+  bool failed;
+} LikeSizes;
+
+static Span here(const Recorder *r) {
+  const RecFrame *f = &r->frames.data[r->frames.count - 1];
+  return f->code->proto->spans[f->pc];
+}
+
+static void like_size(void *ctx, u32 sym) {
+  enum { SUMS_BITS = 4 };
+  LikeSizes *o = ctx;
+  SizePool *p = &o->r->g->sizes;
+  GuardSet *gs = &o->r->g->guards;
+  const SizeSym s = p->syms.data[sym];
+  const i64 most = SIZE_LIMIT >> SUMS_BITS;
+  if (s.unbacked || s.hint < 0 || s.hint > most || o->failed) return;
+  Dim limit = size_const(p, most);
+  if (s.lo < 0) o->failed |= !guard_relation(gs, p, REL_le, 0, s.dim, "slice", here(o->r));
+  if (s.hi > most) o->failed |= limit == DIM_NONE || !guard_relation(gs, p, REL_le, s.dim, limit, "slice", here(o->r));
+}
+
+/* What ends of slices are made of is hardly ever negative or huge: with that as guards, sums of them stay numbers, and
+ * lengths are formulas without cases. */
+bool rec_like_sizes(Recorder *r, Dim d) {
+  LikeSizes o = {r, false};
+  size_symbols(&r->g->sizes, d, like_size, &o);
+  return !o.failed;
+}
+
+typedef struct Holds {
+  u32 sym;
+  bool found;
+} Holds;
+
+static void look_for(void *ctx, u32 sym) {
+  Holds *h = ctx;
+  h->found |= h->sym == sym;
+}
+
+static bool holds_symbol(const SizePool *p, Dim d, u32 sym) {
+  Holds h = {sym, false};
+  size_symbols(p, d, look_for, &h);
+  return h.found;
+}
+
+/* Of an end that stays the same in the loop: guarded, if it is so now. */
+static bool stays_in_axis(Recorder *r, Dim end, Dim axis) {
+  SizePool *p = &r->g->sizes;
+  i64 x, n;
+  if (!r->loop || end >= 0 || size_is_unbacked(p, axis) || size_prove(p, REL_le, end, axis) != TRUTH_unknown) return true;
+  if (!size_hint(p, end, &x) || !size_hint(p, axis, &n) || x > n) return true;
+  return guard_relation(&r->g->guards, p, REL_le, end, axis, "slice", here(r));
+}
+
+bool rec_in_axis(Recorder *r, Dim end, Dim axis) {
+  SizePool *p = &r->g->sizes;
+  if (!size_is_unbacked(p, end)) return stays_in_axis(r, end, axis);
+  for (u32 k = 0; k < r->positions.count; k++) {
+    RecPosition at = r->positions.data[k];
+    u32 sym = UINT32_MAX;
+    for (u32 i = 0; i < p->syms.count && sym == UINT32_MAX; i++)
+      if (p->syms.data[i].unbacked && p->syms.data[i].source == at.value) sym = i;
+    if (at.bound == DIM_NONE || sym == UINT32_MAX || !holds_symbol(p, end, sym)) continue;
+    Dim rest = size_sub(p, end, p->syms.data[sym].dim); /* once in the sum: it grows with the position */
+    Dim last = rest == DIM_NONE || holds_symbol(p, rest, sym) ? DIM_NONE : size_sub(p, size_add(p, rest, at.bound), 1);
+    if (last == DIM_NONE || size_prove(p, REL_le, end, axis) != TRUTH_unknown) continue;
+    SizeTruth t = size_prove(p, REL_le, last, axis);
+    i64 x, n;
+    bool now = t == TRUTH_unknown && !size_is_unbacked(p, last) && !size_is_unbacked(p, axis) && size_hint(p, last, &x) && size_hint(p, axis, &n) && x <= n;
+    if (now && !guard_relation(&r->g->guards, p, REL_le, last, axis, "slice", here(r))) return false;
+    if ((now || t == TRUTH_always) && !size_assume(p, REL_le, end, axis) && p->failed) return false;
+  }
+  return !p->failed;
+}
 
 Outcome rec_bound(Recorder *r, Av a, Dim n, Dim *out) {
   ValueId v = av_value(r, a);
