@@ -38,10 +38,13 @@ static u32 interpret_native(const PlanNative *n, LoopCtx *ctx, const u64 *args) 
   return exit;
 }
 
+void code_interpret_kernel(PlanKernel *k) { k->call = interpret_kernel; }
+void code_interpret_native(PlanNative *n) { n->call = interpret_native; }
+
 static bool link_loops(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   (void)vm, (void)code, (void)why;
-  for (u32 i = 0; i < plan->kernels.count; i++) plan->kernels.data[i].call = interpret_kernel;
-  for (u32 i = 0; i < plan->natives.count; i++) plan->natives.data[i].call = interpret_native;
+  for (u32 i = 0; i < plan->kernels.count; i++) code_interpret_kernel(&plan->kernels.data[i]);
+  for (u32 i = 0; i < plan->natives.count; i++) code_interpret_native(&plan->natives.data[i]);
   return true;
 }
 

@@ -25,6 +25,7 @@ struct JitCode {
   const JitTarget *target;
   JitState *state;
   void *linked; /* the target's */
+  Plan *plan;   /* that it is the code of */
   void *on_device;
   u64 bytes;
 };
@@ -44,6 +45,10 @@ struct JitState {
 
 JitCode *code_new(Vm *vm, const JitTarget *target, JitState *state); /* NULL: memory was refused */
 void code_free(Vm *vm, void *code);
+
+/* They are run by the loop IR's interpreter from now on, where they have no code. */
+void code_interpret_kernel(PlanKernel *k);
+void code_interpret_native(PlanNative *n);
 
 extern const JitTarget target_loops, target_mir, target_device;
 

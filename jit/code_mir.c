@@ -5,9 +5,15 @@
 
 #include <string.h>
 
+/* What only runs once the sizes are others than a loop was compiled for is compiled at its first call. */
+typedef enum Part { PART_NOW, PART_LATER, PARTS } Part;
+
 typedef struct Linked {
-  MirCode *code;     /* NULL: nothing was left for MIR */
+  MirCode *code[PARTS]; /* NULL: nothing was left for MIR */
   u32 kernels, count; /* of the plan: kernels come first */
+  u8 *part;          /* per function: Part */
+  bool *called;      /* per function: others call it, it must be where they are */
+  bool waits;        /* PART_LATER is still to be compiled */
   VecCode **vectors; /* per kernel; NULL entries went through MIR */
   const char **refused; /* per kernel: why it is not vector code */
   u32 *in_mir;       /* per function: its number there */
@@ -61,7 +67,9 @@ static bool fits_call(const LoopFn *fn) { return fn->params.count <= STACK_WORDS
 
 static void free_linked(Vm *vm, Linked *l) {
   for (u32 i = 0; l->vectors && i < l->kernels; i++) vec_code_free(l->vectors[i]);
-  if (l->code) mir_code_free(l->code);
+  for (u32 i = 0; i < PARTS; i++) mir_code_free(l->code[i]);
+  mem_free(&vm->alloc, l->part, sizeof *l->part * l->count);
+  mem_free(&vm->alloc, l->called, sizeof *l->called * l->count);
   mem_free(&vm->alloc, l->vectors, sizeof *l->vectors * l->kernels);
   mem_free(&vm->alloc, l->refused, sizeof *l->refused * l->kernels);
   mem_free(&vm->alloc, l->in_mir, sizeof *l->in_mir * l->count);
@@ -81,33 +89,60 @@ static Linked *new_linked(Vm *vm, const Plan *plan) {
   l->kernels = plan->kernels.count;
   l->count = l->kernels + plan->natives.count;
   l->in_mir = mem_alloc_zero(&vm->alloc, sizeof *l->in_mir * l->count);
+  l->part = mem_alloc_zero(&vm->alloc, sizeof *l->part * l->count);
+  l->called = mem_alloc_zero(&vm->alloc, sizeof *l->called * l->count);
   if (l->kernels) l->vectors = mem_alloc_zero(&vm->alloc, sizeof *l->vectors * l->kernels);
   if (l->kernels) l->refused = mem_alloc_zero(&vm->alloc, sizeof *l->refused * l->kernels);
-  if (l->in_mir && ((l->vectors && l->refused) || !l->kernels)) return l;
+  if (l->in_mir && l->part && l->called && ((l->vectors && l->refused) || !l->kernels)) return l;
   free_linked(vm, l);
   return NULL;
 }
 
-/* A kernel that other functions call must be where they are. */
-static bool is_called(const LoopModule *m, const LoopFn *kernel) {
-  for (u32 i = 0; i < m->fns.count; i++) {
-    const LoopFn *fn = m->fns.data[i];
-    for (u32 k = 0; k < fn->body.count; k++) {
-      const LoopNode *n = loop_node(fn, fn->body.data[k]);
-      if (n->op == LOOP_CALL && (Name)n->imm == kernel->name) return true;
-    }
-  }
-  return false;
+static const LoopFn *fn_at(const Plan *plan, u32 i) {
+  u32 kernels = plan->kernels.count;
+  return i < kernels ? plan->kernels.data[i].self : plan->natives.data[i - kernels].self;
 }
 
-static void link_vectors(JitCode *code, Plan *plan, Linked *l) {
+/* ---- what is compiled at once -------------------------------------------------------------------------- */
+
+/* Functions that `fn` calls: noted as such, and compiled at once when it is. */
+static void note_calls(const Plan *plan, Linked *l, const LoopFn *fn, bool now, bool *more) {
+  for (u32 k = 0; k < fn->body.count; k++) {
+    const LoopNode *n = loop_node(fn, fn->body.data[k]);
+    if (n->op != LOOP_CALL) continue;
+    for (u32 i = 0; i < l->count; i++) {
+      if (fn_at(plan, i)->name != (Name)n->imm) continue;
+      l->called[i] = true;
+      *more |= now && l->part[i] == PART_LATER;
+      if (now) l->part[i] = PART_NOW;
+    }
+  }
+}
+
+static void choose_parts(const JitCode *code, const Plan *plan, Linked *l) {
+  bool more = code->target == &target_mir;
+  for (u32 i = 0; i < l->count && more; i++) l->part[i] = i < l->kernels ? (plan->kernels.data[i].flags & PK_COLD ? PART_LATER : PART_NOW) : plan->natives.data[i - l->kernels].cold ? PART_LATER : PART_NOW;
+  for (u32 i = 0; i < code->module.fns.count; i++) note_calls(plan, l, code->module.fns.data[i], false, &more);
+  for (; more;) {
+    more = false;
+    for (u32 i = 0; i < l->count; i++) {
+      if (l->part[i] == PART_LATER) continue;
+      note_calls(plan, l, fn_at(plan, i), true, &more);
+      for (u32 k = 0; k < l->count; k++) /* they may share their function */
+        if (l->part[k] == PART_LATER && fn_at(plan, k) == fn_at(plan, i)) l->part[k] = PART_NOW, more = true;
+    }
+  }
+}
+
+static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
   JitState *state = code->state;
   if (state->cpu < VEC_AVX2) return;
   if (!state->vector) state->vector = vec_emitter_new(state->alloc, state->cpu, state->memory);
   for (u32 i = 0; state->vector && i < l->kernels; i++) {
     PlanKernel *k = &plan->kernels.data[i];
+    if (l->part[i] != part) continue;
     l->refused[i] = "functions call it";
-    if (is_called(&code->module, k->self)) continue;
+    if (l->called[i]) continue;
     l->vectors[i] = vec_compile(state->vector, k->self, &l->refused[i]);
     if (!l->vectors[i]) continue;
     k->fn = vec_code_kernel(l->vectors[i]);
@@ -115,58 +150,113 @@ static void link_vectors(JitCode *code, Plan *plan, Linked *l) {
   }
 }
 
-static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
-  u32 kernels = plan->kernels.count, count = kernels + plan->natives.count, left = 0;
-  if (!count) return true;
-  JitState *state = code->state;
-  if (!state->memory) state->memory = code_memory_new(state->alloc);
-  if (state->memory && !state->pool) state->pool = mir_pool_new(state->alloc, state->memory);
-  const LoopFn **fns = mem_alloc(&vm->alloc, sizeof *fns * count);
-  Linked *l = new_linked(vm, plan);
-  bool ok = state->pool && fns && l;
-  if (ok) code_memory_open(state->memory);
-  bool open = ok;
-  if (ok) link_vectors(code, plan, l);
-  for (u32 i = 0; ok && i < count; i++) {
-    const LoopFn *fn = i < kernels ? plan->kernels.data[i].self : plan->natives.data[i - kernels].self;
-    if (i < kernels && l->vectors[i]) continue;
+static bool link_rest(JitCode *code, Plan *plan, Linked *l, Part part, const LoopFn **fns, Buf *why) {
+  u32 kernels = l->kernels, left = 0;
+  for (u32 i = 0; i < l->count; i++) {
+    const LoopFn *fn = fn_at(plan, i);
+    if (l->part[i] != part || (i < kernels && l->vectors[i])) continue;
     u32 first = kernels; /* natives may share their function */
-    while (first < i && plan->natives.data[first - kernels].self != fn) first++;
+    while (first < i && fn_at(plan, first) != fn) first++;
     if (first < i) {
       l->in_mir[i] = l->in_mir[first];
       continue;
     }
     if (i >= kernels && !fits_call(fn)) {
       buf_puts(why, "a loop of too many variables");
-      ok = false;
+      return false;
     }
     l->in_mir[i] = left;
     fns[left++] = fn;
   }
-  ok = ok && (!left || mir_compile(state->pool, fns, left, &l->code, why) == WEFT_OK);
-  for (u32 i = 0; ok && i < count; i++) {
-    if (i < kernels && l->vectors[i]) continue;
+  if (left && mir_compile(code->state->pool, fns, left, &l->code[part], why) != WEFT_OK) return false;
+  for (u32 i = 0; i < l->count; i++) {
+    if (l->part[i] != part || (i < kernels && l->vectors[i])) continue;
     u32 at = l->in_mir[i];
-    code->bytes += mir_code_bytes(l->code, at);
+    code->bytes += mir_code_bytes(l->code[part], at);
     if (i < kernels) {
-      plan->kernels.data[i].fn = mir_code_kernel(l->code, at);
+      plan->kernels.data[i].fn = mir_code_kernel(l->code[part], at);
     } else {
-      plan->natives.data[i - kernels].fn = mir_code_native(l->code, at);
+      plan->natives.data[i - kernels].fn = mir_code_native(l->code[part], at);
       plan->natives.data[i - kernels].call = call_native;
     }
   }
-  if (open && !code_memory_close(state->memory)) ok = false;
-  if (fns) mem_free(&vm->alloc, fns, sizeof *fns * count);
-  if (ok) code->linked = l;
-  else if (l) free_linked(vm, l);
+  return true;
+}
+
+static bool link_part(JitCode *code, Plan *plan, Linked *l, Part part, Buf *why) {
+  Allocator *alloc = code->state->alloc;
+  const LoopFn **fns = mem_alloc(alloc, sizeof *fns * l->count);
+  if (!fns) return false;
+  code_memory_open(code->state->memory);
+  link_vectors(code, plan, l, part);
+  bool ok = link_rest(code, plan, l, part, fns, why);
+  if (!code_memory_close(code->state->memory)) ok = false;
+  mem_free(alloc, fns, sizeof *fns * l->count);
   return ok;
+}
+
+/* ---- what waits for its first call --------------------------------------------------------------------- */
+
+/* What cannot be compiled then is interpreted. */
+static void link_later(const LoopFn *fn) {
+  JitCode *code = (JitCode *)((char *)fn->module - offsetof(JitCode, module));
+  Linked *l = code->linked;
+  Plan *plan = code->plan;
+  if (!l->waits) return;
+  l->waits = false;
+  Buf why;
+  buf_init(&why, code->state->alloc);
+  bool ok = link_part(code, plan, l, PART_LATER, &why);
+  buf_free(&why);
+  for (u32 i = 0; i < l->count; i++) {
+    if (l->part[i] != PART_LATER) continue;
+    if (i < l->kernels) code_interpret_kernel(&plan->kernels.data[i]);
+    else if (!ok) code_interpret_native(&plan->natives.data[i - l->kernels]);
+  }
+}
+
+static u64 first_kernel(const PlanKernel *k, Vm *vm, const u64 *args, i64 lo, i64 hi) {
+  link_later(k->self);
+  return k->fn ? k->fn(args, lo, hi) : k->call(k, vm, args, lo, hi);
+}
+
+static u32 first_native(const PlanNative *n, LoopCtx *ctx, const u64 *args) {
+  link_later(n->self);
+  return n->call(n, ctx, args);
+}
+
+static void wait(Plan *plan, Linked *l) {
+  for (u32 i = 0; i < l->count; i++) {
+    if (l->part[i] != PART_LATER) continue;
+    l->waits = true;
+    if (i < l->kernels) plan->kernels.data[i].call = first_kernel, l->refused[i] = "it has not been called yet";
+    else plan->natives.data[i - l->kernels].call = first_native;
+  }
+}
+
+static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
+  if (!(plan->kernels.count + plan->natives.count)) return true;
+  JitState *state = code->state;
+  if (!state->memory) state->memory = code_memory_new(state->alloc);
+  if (state->memory && !state->pool) state->pool = mir_pool_new(state->alloc, state->memory);
+  Linked *l = state->pool ? new_linked(vm, plan) : NULL;
+  if (!l) return false;
+  choose_parts(code, plan, l);
+  if (link_part(code, plan, l, PART_NOW, why)) {
+    wait(plan, l);
+    code->linked = l;
+    code->plan = plan;
+    return true;
+  }
+  free_linked(vm, l);
+  return false;
 }
 
 static void print_mir(const JitCode *code, const Plan *plan, Buf *out) {
   const Linked *l = code->linked;
   (void)plan;
   for (u32 i = 0; l && i < l->count; i++)
-    if (i >= l->kernels || !l->vectors[i]) mir_code_print(l->code, l->in_mir[i], out);
+    if ((i >= l->kernels || !l->vectors[i]) && l->code[l->part[i]]) mir_code_print(l->code[l->part[i]], l->in_mir[i], out);
 }
 
 static void print_vectors(const JitCode *code, const Plan *plan, Buf *out) {
@@ -177,7 +267,8 @@ static void print_vectors(const JitCode *code, const Plan *plan, Buf *out) {
   }
   for (u32 i = 0; l && i < plan->natives.count; i++) { /* where the length of its code is known */
     u32 at = l->in_mir[l->kernels + i];
-    if (mir_code_bytes(l->code, at)) vec_text(mir_code_text(l->code, at), (u32)mir_code_bytes(l->code, at), plan->natives.data[i].name, out);
+    const MirCode *made = l->code[l->part[l->kernels + i]];
+    if (made && mir_code_bytes(made, at)) vec_text(mir_code_text(made, at), (u32)mir_code_bytes(made, at), plan->natives.data[i].name, out);
   }
 }
 

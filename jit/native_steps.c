@@ -33,7 +33,10 @@ static bool plan_otherwise(Native *n) {
   if (differs.kind != PA_slot) return false;
   schedule_step(c, STEP_if, NO_EXIT)->src = differs.slot;
   ScheduleMark mark = schedule_mark(c);
+  u32 kernels = c->plan->kernels.count, natives = c->plan->natives.count;
   control_steps(c, n->node);
+  for (u32 i = kernels; i < c->plan->kernels.count; i++) c->plan->kernels.data[i].flags |= PK_COLD;
+  for (u32 i = natives; i < c->plan->natives.count; i++) c->plan->natives.data[i].cold = true;
   schedule_forget(c, mark);
   schedule_step(c, STEP_else, NO_EXIT);
   return true;

@@ -67,7 +67,7 @@ typedef struct PlanSlot {
   u32 value; /* ValueId it holds at some time, for dumps; 0 */
 } PlanSlot;
 
-enum { PK_INPLACE = 1, PK_SERIAL = 2 /* not to be split over threads */ };
+enum { PK_INPLACE = 1, PK_SERIAL = 2 /* not to be split over threads */, PK_COLD = 4 /* of steps for sizes that are others than while tracing */ };
 
 typedef struct PlanKernel PlanKernel;
 struct PlanKernel {
@@ -113,6 +113,7 @@ typedef struct PlanNative {
   /* One word per argument; results in ctx->results. Returns 0 or the exit, after ctx->frame was called. */
   u32 (*call)(const struct PlanNative *n, LoopCtx *ctx, const u64 *args);
   void *fn, *self; /* the backend's */
+  bool cold; /* see PK_COLD */
   u32 exit_first, exit_count; /* Plan.native_exits */
   u32 nresults;
   u32 nodes_first, nodes_count;

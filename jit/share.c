@@ -69,7 +69,7 @@ static u32 share_kernels(Plan *p, void **selves, u64 *hashes, u32 *to) {
       continue;
     }
     PlanKernel *one = &p->kernels.data[to[i] = to[first]];
-    one->flags |= k.flags;
+    one->flags = ((one->flags | k.flags) & ~(u32)PK_COLD) | (one->flags & k.flags & PK_COLD);
     if (one->bytes_per_trip < k.bytes_per_trip) one->bytes_per_trip = k.bytes_per_trip;
     if (one->flops_per_trip < k.flops_per_trip) one->flops_per_trip = k.flops_per_trip;
   }
