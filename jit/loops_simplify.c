@@ -257,6 +257,15 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
     n.b = a;
   }
   u32 same = 0;
+  if (n.op == LOOP_SELECT && n.type == LT_I1 && (is_const(p, n.b) || is_const(p, n.c))) { /* and, or */
+    bool first = is_const(p, n.b), yes = node(p, first ? n.b : n.c)->imm != 0;
+    u32 other = first ? n.c : n.b, cond = n.a;
+    if (n.b == n.c) return n.b;
+    if (is_const(p, other) && yes == first) return cond;
+    if (first != yes) cond = pure_value(p, (LoopNode){.op = LOOP_NOT, .type = LT_I1, .a = cond}, known);
+    if (is_const(p, other)) return cond;
+    return pure_value(p, (LoopNode){.op = yes ? LOOP_OR : LOOP_AND, .type = LT_I1, .a = cond, .b = other}, known);
+  }
   if (n.op == LOOP_SELECT) {
     if (is_const(p, n.a)) same = node(p, n.a)->imm ? n.b : n.c;
     else if (n.b == n.c) same = n.b;
@@ -402,6 +411,45 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
   }
 }
 
+/* ---- arms that only choose ----------------------------------------------------------------- */
+
+/* Is `cond ? a : b` the lesser or greater of two floats as minsd and maxsd have it? */
+static bool is_extreme(const Pass *p, u32 cond, u32 a, u32 b) {
+  const LoopNode *c = node(p, cond);
+  return (c->op == LOOP_LT || c->op == LOOP_GT) && ((c->a == a && c->b == b) || (c->a == b && c->b == a));
+}
+
+/* An `if` whose arms compute nothing, of results that are chosen without a branch: as selects. The position of its END; 0: it is none. */
+static u32 choose(Pass *p, u32 at, u32 *known) {
+  const LoopFn *old = p->old;
+  u32 id = old->body.data[at], values[2][4], masks = 0;
+  const LoopNode *n = loop_node(old, id);
+  if (old->kind != LOOP_NATIVE || n->op != LOOP_IF || !n->c || n->c > 4 || at + 4 >= old->body.count) return 0;
+  u32 cond = mapped(p, loop_cond_of(old, id)), truth[2] = {constant(p, LT_I1, 1), constant(p, LT_I1, 0)};
+  for (u32 arm = 0; arm < 2; arm++) {
+    const LoopNode *yield = loop_node(old, old->body.data[at + 1 + 2 * arm]), *mark = loop_node(old, old->body.data[at + 2 + 2 * arm]);
+    if (yield->op != LOOP_YIELD || mark->op != (arm ? LOOP_END : LOOP_ELSE) || mark->a != id) return 0;
+    for (u32 i = 0; i < n->c; i++) {
+      values[arm][i] = mapped(p, loop_list(old, yield)[i]);
+      if (values[arm][i] == cond) values[arm][i] = truth[arm];
+    }
+  }
+  for (u32 i = 0; i < n->c; i++) {
+    u32 a = values[0][i], b = values[1][i];
+    LoopType t = loop_type_of(old, loop_result_of(old, id, i));
+    if (a == b) continue;
+    if (loop_is_float(t) ? !is_extreme(p, cond, a, b) : (t != LT_I64 && t != LT_I1)) return 0;
+    masks += t == LT_I64;
+  }
+  if (masks > 2) return 0;
+  for (u32 i = 0; i < n->c; i++) {
+    u32 result = loop_result_of(old, id, i);
+    LoopNode select = {.op = LOOP_SELECT, .type = (u8)loop_type_of(old, result), .a = cond, .b = values[0][i], .c = values[1][i]};
+    p->map[result] = pure_value(p, select, known);
+  }
+  return at + 4;
+}
+
 /* ---- short loops --------------------------------------------------------------------------- */
 
 enum { UNROLL_TRIPS = 8, UNROLL_STATEMENTS = 100, UNROLL_CARRIED = 16 };
@@ -443,8 +491,12 @@ static void unroll(Pass *p, u32 at, u32 end, u64 trips, u32 *known) {
     p->map[loop_index_of(id, 0)] = constant(p, LT_I64, trip);
     for (u32 i = 0; i < n->b; i++) p->map[loop_carry_of(old, id, i)] = values[i];
     for (u32 pos = at + 1; pos < end && !p->failed; pos++) {
-      u32 statement = old->body.data[pos];
+      u32 statement = old->body.data[pos], chosen = choose(p, pos, known);
       const LoopNode *x = loop_node(old, statement);
+      if (chosen) {
+        pos = chosen;
+        continue;
+      }
       if (x->op == LOOP_POLL) continue;
       if (x->op != LOOP_NEXT) copy_statement(p, statement, known);
       else
@@ -608,7 +660,11 @@ LoopFn *loops_simplify(const LoopFn *old) {
   if (!p.failed) copy_leaves(&p);
   for (u32 i = 0; !p.failed && i < old->body.count; i++) {
     u64 trips = 0;
-    u32 end = short_loop(&p, i, &trips);
+    u32 chosen = choose(&p, i, &known), end = chosen ? 0 : short_loop(&p, i, &trips);
+    if (chosen) {
+      i = chosen;
+      continue;
+    }
     if (!end) {
       copy_statement(&p, old->body.data[i], &known);
       continue;

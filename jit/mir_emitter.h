@@ -11,6 +11,7 @@
  *   mir_folds.c    reductions and scans
  *   mir_ops.c      operations on values
  *   mir_fold.c     constants and addresses back into instructions
+ *   mir_select.c   one of two values
  *   mir_wrap.c     indices counted from the end, shifts out of range
  *   mir_patch.c    marked stand-ins become machine instructions that MIR lacks
  *   mir_runtime.c  C functions that emitted code calls */
@@ -30,6 +31,7 @@ typedef enum MirMark {
   MARK_END, /* the end of what is searched: number = function of the group */
   MARK_SQRT,
   MARK_MIN,
+  MARK_MAX,
   MARK_OR,
   MARK_AND,
   MARK_FLOOR,
@@ -328,6 +330,8 @@ void mir_value(Emitter *e, u32 id);
 void mir_branch_if(Emitter *e, u32 id, MIR_label_t yes);
 void mir_branch_unless(Emitter *e, u32 id, MIR_label_t no);
 void mir_combine(Emitter *e, LoopOp op, LoopType t, MIR_reg_t to, MIR_op_t a, MIR_op_t b); /* to may be a's register */
+/* to = to KIND with; the stand-in is a subtraction. */
+void mir_stand_in(Emitter *e, MirMark kind, LoopType t, MIR_reg_t to, MIR_op_t with);
 void mir_mark(Emitter *e, MirMark kind, u32 number);
 
 /* mir_fold.c: of a function that MIR has simplified. */
@@ -339,6 +343,9 @@ bool mir_is_wrapped(const Emitter *e, u32 check, u32 at); /* the check was made 
 void mir_shift(Emitter *e, u32 id, const LoopNode *n);
 void mir_cold_wrap(Emitter *e, const Cold *c);
 void mir_cold_shift(Emitter *e, const Cold *c);
+
+/* mir_select.c */
+void mir_select(Emitter *e, u32 id, const LoopNode *n);
 
 /* mir_heads.c */
 void mir_open_head(Emitter *e, u32 id, u32 at);

@@ -94,6 +94,10 @@ static void read_deferred(Lives *l, u32 at, u32 id) {
   }
 }
 
+bool lives_masks(const Lives *l, const LoopNode *select) {
+  return l->fn->kind == LOOP_NATIVE && (select->type == LT_I64 || select->type == LT_I1);
+}
+
 u32 lives_threads(const Lives *l, u32 head) {
   const LoopFn *fn = l->fn;
   const LoopNode *n = node(l, head);
@@ -107,7 +111,7 @@ u32 lives_threads(const Lives *l, u32 head) {
 static u32 branched_on(const Lives *l, u32 id) {
   const LoopNode *n = node(l, id);
   if (n->op == LOOP_IF) return loop_cond_of(l->fn, id);
-  if (n->op == LOOP_SELECT) return n->a;
+  if (n->op == LOOP_SELECT) return lives_masks(l, n) && !lives_wraps(l, l->where[id]) ? 0 : n->a;
   if (n->op == LOOP_YIELD && lives_threads(l, n->a)) return loop_list(l->fn, n)[0];
   if (n->op == LOOP_CHECK && n->aux == LOOP_CHECK_ASSERT) return n->a;
   return 0;

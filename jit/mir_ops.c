@@ -55,7 +55,7 @@ static void close_mark(Emitter *e, LoopType t, MIR_reg_t result) {
 }
 
 /* to = to KIND with; the stand-in is a subtraction. */
-static void stand_in(Emitter *e, MirMark kind, LoopType t, MIR_reg_t to, MIR_op_t with) {
+void mir_stand_in(Emitter *e, MirMark kind, LoopType t, MIR_reg_t to, MIR_op_t with) {
   with = R(e, in_reg(e, t, with)); /* nothing may come between the two */
   mir_mark(e, kind, ++e->marks);
   ins3(e, pick(t, MIR_SUB, MIR_FSUB, MIR_DSUB), R(e, to), R(e, to), with);
@@ -84,10 +84,10 @@ static void float_min(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t a, MIR_op_t
     b = R(e, nb);
   }
   move(e, t, x, a);
-  stand_in(e, MARK_MIN, t, x, b);
+  mir_stand_in(e, MARK_MIN, t, x, b);
   move(e, t, y, b);
-  stand_in(e, MARK_MIN, t, y, a);
-  stand_in(e, MARK_OR, t, x, R(e, y));
+  mir_stand_in(e, MARK_MIN, t, y, a);
+  mir_stand_in(e, MARK_OR, t, x, R(e, y));
   if (max) mir_negate(e, t, to, R(e, x));
   else move(e, t, to, R(e, x));
 }
@@ -130,7 +130,7 @@ static void float_unary(Emitter *e, u32 id, const LoopNode *n, MirMark kind) {
   }
   MIR_reg_t from = in_reg(e, t, a), to = mir_temp(e, t); /* a short life: not in memory */
   move(e, t, to, R(e, from));
-  stand_in(e, kind, t, to, R(e, from));
+  mir_stand_in(e, kind, t, to, R(e, from));
   finish(e, id, to);
 }
 
@@ -142,7 +142,7 @@ static void float_abs(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t a) {
   }
   MIR_reg_t x = mir_temp(e, t);
   move(e, t, x, a);
-  stand_in(e, MARK_AND, t, x, mask);
+  mir_stand_in(e, MARK_AND, t, x, mask);
   move(e, t, to, R(e, x));
 }
 
@@ -156,8 +156,8 @@ static void float_copysign(Emitter *e, u32 id, const LoopNode *n) {
   MIR_reg_t x = mir_temp(e, t), y = mir_temp(e, t);
   float_abs(e, t, x, args[0]);
   move(e, t, y, args[1]);
-  stand_in(e, MARK_AND, t, y, mir_const_op(e, t, float_bits(t, (u64)1 << 63, (u64)1 << 31)));
-  stand_in(e, MARK_OR, t, x, R(e, y));
+  mir_stand_in(e, MARK_AND, t, y, mir_const_op(e, t, float_bits(t, (u64)1 << 63, (u64)1 << 31)));
+  mir_stand_in(e, MARK_OR, t, x, R(e, y));
   move(e, t, mir_reg(e, id), R(e, x));
 }
 
@@ -363,18 +363,6 @@ static void compare(Emitter *e, u32 id, const LoopNode *n) {
   MIR_op_t a = R(e, in_reg(e, t, mir_op(e, n->a))), b = R(e, in_reg(e, t, mir_op(e, n->b)));
   MIR_reg_t r = own(e, id);
   ins3(e, t == LT_F64 ? c->value_d : t == LT_F32 ? c->value_f : t == LT_U64 ? c->value_u : c->value, R(e, r), a, b);
-  finish(e, id, r);
-}
-
-static void select_value(Emitter *e, u32 id, const LoopNode *n) {
-  LoopType t = (LoopType)n->type;
-  MIR_op_t b = mir_op(e, n->b), c = mir_op(e, n->c);
-  MIR_label_t done = new_label(e);
-  MIR_reg_t r = own(e, id);
-  move(e, t, r, b);
-  mir_branch_if(e, n->a, done);
-  move(e, t, r, c);
-  put_label(e, done);
   finish(e, id, r);
 }
 
@@ -621,7 +609,7 @@ void mir_value(Emitter *e, u32 id) {
       return;
     }
     case LOOP_SELECT:
-      if (!mir_wrap(e, id)) select_value(e, id, n);
+      if (!mir_wrap(e, id)) mir_select(e, id, n);
       return;
     case LOOP_CONVERT: convert(e, id, n); return;
     case LOOP_BITCAST: bitcast(e, id, n); return;

@@ -254,6 +254,7 @@ static bool write_instruction(const Place *place, const Mark *m, const u8 **p, O
   switch (m->kind) {
     case MARK_SQRT: out_sse(o, s.prefix, "\x51", 1, s.reg, &s); return true;
     case MARK_MIN: out_sse(o, s.prefix, "\x5D", 1, s.reg, &s); return true;
+    case MARK_MAX: out_sse(o, s.prefix, "\x5F", 1, s.reg, &s); return true;
     case MARK_OR:
     case MARK_AND: /* 128 bits wide: never on memory */
       out_load(o, &s);

@@ -1,0 +1,64 @@
+/* mir_select.c — one of two values by a condition: without a branch where the processor need not guess.
+ *
+ * Integers by masks; the lesser or greater of two floats by minsd and maxsd, which give their second operand when neither is less,
+ * as `a < b ? a : b` does. The rest branches. */
+#include "jit/mir_emitter.h"
+
+static bool is_reg(MIR_op_t op, MIR_reg_t r) { return op.mode == MIR_OP_REG && op.u.reg == r; }
+
+static void move(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from) {
+  if (!is_reg(from, to)) ins2(e, move_code(t), R(e, to), from);
+}
+
+static void finish(Emitter *e, u32 id, MIR_reg_t r) { move(e, et(e, id), mir_reg(e, id), R(e, r)); }
+
+/* select(x < y, x, y) and so on: MARK_MIN or MARK_MAX, else MARK_END. */
+static MirMark extreme(const Emitter *e, const LoopNode *n) {
+  const LoopNode *c = en(e, n->a);
+  if (!loop_is_float((LoopType)n->type) || e->group->plain || (c->op != LOOP_LT && c->op != LOOP_GT)) return MARK_END;
+  if (c->a == n->b && c->b == n->c) return c->op == LOOP_LT ? MARK_MIN : MARK_MAX;
+  if (c->b == n->b && c->a == n->c) return c->op == LOOP_LT ? MARK_MAX : MARK_MIN;
+  return MARK_END;
+}
+
+/* c is 0 or 1: b ^ ((a ^ b) & -c). */
+static void by_mask(Emitter *e, u32 id, const LoopNode *n) {
+  LoopType t = (LoopType)n->type;
+  MIR_op_t c = mir_op(e, n->a), a = mir_op(e, n->b), b = mir_op(e, n->c);
+  MIR_reg_t r = mir_temp(e, t), mask = mir_temp(e, LT_I64);
+  bool zero_a = a.mode == MIR_OP_INT && a.u.i == 0, zero_b = b.mode == MIR_OP_INT && b.u.i == 0;
+  ins2(e, MIR_MOV, R(e, mask), c);
+  if (zero_a) { /* b & (c - 1) */
+    ins3(e, MIR_SUB, R(e, mask), R(e, mask), I(e, 1));
+    move(e, t, r, b);
+    ins3(e, MIR_AND, R(e, r), R(e, r), R(e, mask));
+  } else {
+    mir_negate(e, LT_I64, mask, R(e, mask));
+    move(e, t, r, a);
+    if (!zero_b) ins3(e, MIR_XOR, R(e, r), R(e, r), b);
+    ins3(e, MIR_AND, R(e, r), R(e, r), R(e, mask));
+    if (!zero_b) ins3(e, MIR_XOR, R(e, r), R(e, r), b);
+  }
+  finish(e, id, r);
+}
+
+void mir_select(Emitter *e, u32 id, const LoopNode *n) {
+  LoopType t = (LoopType)n->type;
+  MirMark mark = extreme(e, n);
+  if (lives_masks(&e->lives, n)) {
+    by_mask(e, id, n);
+    return;
+  }
+  MIR_op_t b = mir_op(e, n->b), c = mir_op(e, n->c);
+  MIR_reg_t r = mark != MARK_END || e->lives.shared[id] ? mir_temp(e, t) : mir_reg(e, id);
+  move(e, t, r, b);
+  if (mark != MARK_END) {
+    mir_stand_in(e, mark, t, r, c);
+  } else {
+    MIR_label_t done = new_label(e);
+    mir_branch_if(e, n->a, done);
+    move(e, t, r, c);
+    put_label(e, done);
+  }
+  finish(e, id, r);
+}
