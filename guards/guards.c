@@ -256,6 +256,13 @@ bool source_read(Vm *vm, const GuardSet *g, const Frame *f, SourceId s, Value *o
   }
 }
 
+/* Relies on the sign of a range's step: where it is 1 on that. */
+bool range_step_sign(GuardSet *g, SizePool *p, Dim step, i64 now, Span because) {
+  if (now == 1) return guard_relation(g, p, REL_eq, step, 1, "range step", because);
+  if (now > 0) return guard_relation(g, p, REL_lt, 0, step, "range step", because);
+  return guard_relation(g, p, REL_lt, step, 0, "range step", because) && guard_relation(g, p, REL_lt, size_const(p, -SIZE_LIMIT), step, "range step", because);
+}
+
 /* ---- inputs --------------------------------------------------------------------------------------- */
 
 u32 guard_input(GuardSet *g, SourceId s, InputForm form) {

@@ -143,6 +143,8 @@ bool guard_host(GuardSet *g, SourceId s, GuardHostFn fn, void *ctx, u64 data, Sp
 /* A relation over backed symbols. Proved ones add nothing; the SizePool learns it. */
 bool guard_relation(GuardSet *g, SizePool *p, SizeRel rel, Dim a, Dim b, const char *what, Span because);
 
+bool range_step_sign(GuardSet *g, SizePool *p, Dim step, i64 now, Span because); /* the step of a range goes up or down, or is 1, as it is now */
+
 /* ---- sizes while tracing ------------------------------------------------------------------------- */
 
 /* The DimCtx of a trace: decides by proof, then by hints and a guard; for unbacked sizes by a check, which

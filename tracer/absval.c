@@ -214,7 +214,7 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
         Dim d = at ? size_symbol(r, at, INT64_MIN, INT64_MAX, now[i]) : DIM_NONE;
         /* loops rely on both: few ranges ever change their step or begin below 0 */
         bool known = d != DIM_NONE;
-        if (known && i == 2) known = guard_relation(gs, &g->sizes, REL_eq, d, size_const(&g->sizes, now[i]), "step of a range", why);
+        if (known && i == 2) known = now[i] && range_step_sign(gs, &g->sizes, d, now[i], why);
         if (known && i == 0 && now[i] >= 0) known = guard_relation(gs, &g->sizes, REL_le, 0, d, "start of a range", why);
         items[i] = known ? av_num(r, graph_size(g, size_resolve(&g->sizes, d))) : 0;
         if (!items[i]) return 0;

@@ -398,6 +398,7 @@ bool rec_points(Recorder *r, Av text, Av *out, u32 *count);
 bool rec_text_has(const Recorder *r, Av a);
 Outcome rec_text_get(Recorder *r, Av text, Av at, Av *out);
 Outcome rec_rows_of_text(Recorder *r, SourceId s, Value text, Av *out);
+Outcome rec_text_stacked(Recorder *r, Av text, Av *out);
 Outcome rec_text_same(Recorder *r, Av rows, Av text, Av *out); /* rows of a text and one of known parts */
 /* A list or text as AV_ROWS; `want` (may be NULL): what its items look like. */
 Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out);

@@ -461,6 +461,11 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     if (f >= 0) return made(r, av_item(r, obj, (u32)f), out);
     return rec_stuck(r, REASON_raises, "record has no key \"%s\"", key.text->data);
   }
+  if (v.kind == AV_CONST && v.konst.kind == V_TEXT && one && !av_known_int(r, regs[0], &at) && av_is_number(r, regs[0])) {
+    Av rows;
+    Outcome o = rec_text_stacked(r, obj, &rows);
+    return o == OUT_GO ? rec_rows_get(r, rows, regs[0], out) : o;
+  }
   if (v.kind == AV_CONST && one && av_const_value(r, regs[0], &key)) {
     Value got;
     if (vm_index(r->vm, v.konst, items, count, &key, &got) != WEFT_OK) {

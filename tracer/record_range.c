@@ -12,15 +12,33 @@ static Span here(const Recorder *r) {
   return f->code->proto->spans[f->pc];
 }
 
-/* The step of a range, as it is now: few ever change. */
-static Outcome step_of(Recorder *r, Av by, i64 *out) {
+typedef struct Step {
+  i64 known; /* 0: computed, or another one at every entry */
+  bool up;
+} Step;
+
+/* The step of a range. Of one that is not known its sign is relied on; a computed one goes up. */
+static Outcome step_of(Recorder *r, Av by, Step *out) {
+  GuardSet *gs = &r->g->guards;
+  SizePool *p = &r->g->sizes;
   Dim d;
-  if (!av_known_int(r, by, out)) {
-    if (!av_dim(r, by, &d) || size_is_unbacked(&r->g->sizes, d) || !size_hint(&r->g->sizes, d, out))
-      return rec_stuck(r, REASON_loop_sequence, "a range whose step is computed");
-    if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, d, size_const(&r->g->sizes, *out), "range step", here(r))) return OUT_FAIL;
+  i64 now;
+  *out = (Step){0, true};
+  if (av_known_int(r, by, &now)) {
+    *out = (Step){now, now > 0};
+    return now ? OUT_GO : rec_stuck(r, REASON_raises, "a range with step 0");
   }
-  return *out ? OUT_GO : rec_stuck(r, REASON_raises, "a range with step 0");
+  if (value_dim(r->g, av_value(r, by), &d) && d != DIM_NONE && !size_is_unbacked(p, d) && size_hint(p, d, &now)) {
+    if (!now) return rec_stuck(r, REASON_raises, "a range with step 0");
+    out->up = now > 0;
+    return range_step_sign(gs, p, d, now, here(r)) ? OUT_GO : OUT_FAIL;
+  }
+  Av less;
+  Outcome o = rec_binary(r, BC_sub, by, av_const(r, value_weak_i64(1)), &less);
+  if (o != OUT_GO) return o;
+  if (r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_loop_sequence, "a range whose step is computed");
+  ValueId v = av_value(r, less);
+  return v ? rec_check(r, CHECK_nonneg, &v, 1) : OUT_FAIL;
 }
 
 /* A strong integer as the weak one that a range holds. */
@@ -32,7 +50,7 @@ static ValueId weak_end(Recorder *r, ValueId v) {
 
 Outcome rec_make_range(Recorder *r, Av start, Av stop, Av by, Av *out) {
   Av parts[3] = {start, stop, by};
-  i64 step;
+  Step step;
   for (u32 k = 0; k < 3; k++) {
     ValueId v = av_value(r, parts[k]);
     if (!v || value_type(r->g, v)->rank || dtype_kind(value_type(r->g, v)->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "the ends of a range");
@@ -45,21 +63,24 @@ Outcome rec_make_range(Recorder *r, Av start, Av stop, Av by, Av *out) {
 
 /* ceil((max(start, stop) - start) / step), which is 0 however far below its start a range ends. */
 Outcome rec_range_count(Recorder *r, Av range, Av *out) {
-  i64 step, known;
-  Outcome o = step_of(r, av_item(r, range, 2), &step);
+  Step step;
+  i64 known;
+  Av by = av_item(r, range, 2), one = av_const(r, value_weak_i64(1));
+  Outcome o = step_of(r, by, &step);
   if (o != OUT_GO) return o;
-  Av from = av_item(r, range, step > 0 ? 0 : 1), to = av_item(r, range, step > 0 ? 1 : 0), span;
+  Av from = av_item(r, range, step.up ? 0 : 1), to = av_item(r, range, step.up ? 1 : 0), span;
   Dim a, b, d = DIM_NONE;
-  bool sizes = value_dim(r->g, av_value(r, from), &a) && value_dim(r->g, av_value(r, to), &b) && a != DIM_NONE && b != DIM_NONE;
-  if (!sizes && !(av_known_int(r, from, &known) && known >= 0)) {
+  bool sizes = value_dim(r->g, av_value(r, from), &a) && value_dim(r->g, av_value(r, to), &b) && a != DIM_NONE && b != DIM_NONE && step.known;
+  if (!sizes && !(av_known_int(r, from, &known) && known >= 0 && step.known)) {
     Av params[OP_MAX_PARAMS] = {from, to};
     if ((o = rec_op(r, OP_maximum, params, &to)) != OUT_GO) return o;
   }
   if ((o = rec_binary(r, BC_sub, to, from, &span)) != OUT_GO) return o;
-  i64 by = step > 0 ? step : -step;
-  if (by != 1) {
-    if ((o = rec_binary(r, BC_add, span, av_const(r, value_weak_i64(by - 1)), &span)) != OUT_GO) return o;
-    if ((o = rec_binary(r, BC_floordiv, span, av_const(r, value_weak_i64(by)), &span)) != OUT_GO) return o;
+  if (!step.up && (o = rec_unary(r, BC_neg, by, &by)) != OUT_GO) return o;
+  if (step.known != 1 && step.known != -1) { /* (span - 1) // step + 1 */
+    if ((o = rec_binary(r, BC_sub, span, one, &span)) != OUT_GO) return o;
+    if ((o = rec_binary(r, BC_floordiv, span, by, &span)) != OUT_GO) return o;
+    if ((o = rec_binary(r, BC_add, span, one, &span)) != OUT_GO) return o;
   }
   if (av_known_int(r, span, &known)) return made(r, av_const(r, value_weak_i64(known > 0 ? known : 0)), out);
   if (value_dim(r->g, av_value(r, span), &d) && d != DIM_NONE && (d = size_max(&r->g->sizes, d, 0)) != DIM_NONE) return made(r, av_num(r, graph_size(r->g, d)), out);
@@ -109,8 +130,8 @@ static Outcome clamp_end(Recorder *r, Av *a, bool *below) {
 Outcome rec_range_slice(Recorder *r, Av range, Av *parts) {
   i64 step, stop;
   bool below;
-  Outcome o = step_of(r, av_item(r, range, 2), &step);
-  if (o != OUT_GO) return o;
+  Outcome o;
+  if (!rec_literal(r, av_item(r, range, 2), "range step", &step)) return rec_stuck(r, REASON_no_rule, "an array indexed by a range whose step is computed");
   for (u32 i = 0; i < 3; i++) parts[i] = av_item(r, range, i);
   Av nil = av_const(r, value_nil());
   if (!nil) return OUT_FAIL;

@@ -166,7 +166,9 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   Av before = av_force(r, loc->before);
   Value kind;
   if (!before || strcmp(av_kind_text(r, before), av_kind_text(r, now)) != 0 || av_at(r, before)->kind == AV_ROWS) return false;
-  if (rec_is_text(r, now) ? !rec_points(r, now, NULL, NULL) : av_at(r, before)->kind != AV_LIST) return false;
+  const AbsVal *was = av_at(r, before);
+  bool list = was->kind == AV_LIST || (was->kind == AV_OBJECT && was->konst.kind == V_LIST);
+  if (rec_is_text(r, now) ? !rec_points(r, now, NULL, NULL) : !list) return false;
   if (!kind_of_items(r, now, &kind)) return false;
   loc->kind = kind;
   loc->kind_known = true;
@@ -317,6 +319,18 @@ Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   if (!items) return OUT_FAIL;
   for (u32 i = 0; i < n; i++) items[i] = av_item(r, list, i);
   return rows_of_items(r, items, n, kind, out);
+}
+
+/* A text that is known, for an item at a computed position: made before the loop, as items_stacked. */
+Outcome rec_text_stacked(Recorder *r, Av text, Av *out) {
+  Value kind;
+  Av points[POINTS_MOST], joined;
+  u32 n = 0;
+  if (!rec_points(r, text, points, &n) || !n) return rec_stuck(r, REASON_no_rule, "text indexed");
+  if (!text_kind(r, &kind)) return OUT_FAIL;
+  Av params[OP_MAX_PARAMS] = {av_items(r, AV_LIST, points, n), av_const(r, value_weak_i64(0))};
+  Outcome o = params[0] && params[1] ? rec_op(r, OP_stack, params, &joined) : OUT_FAIL;
+  return o == OUT_GO ? made(r, rec_new_rows(r, joined, av_const(r, value_weak_i64(n)), kind), out) : o;
 }
 
 bool rec_text_grows(Recorder *r, Av a) {
