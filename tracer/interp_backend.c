@@ -82,19 +82,27 @@ static void want(void *ctx, u32 v) {
   else w->binds[w->nbinds++] = (RegionBind){v, w->slot[v]};
 }
 
-static WeftStatus interp_run(Vm *vm, Region *region, u64 *slots, u32 *exit) {
-  GraphRun r;
-  *exit = region->graph->entry_exit;
-  if (run_init(&r, vm, region->graph) != WEFT_OK) return WEFT_ERROR;
-  run_inputs(&r, slots);
-  r.region = region;
-  r.slots = slots;
-  WeftStatus status = run_root(&r, exit);
-  for (u32 i = 0; i < region->graph->guards.inputs.count; i++) /* what was given away is used up */
+/* What was given away. */
+static void use_up(Vm *vm, const Region *region, u64 *slots) {
+  for (u32 i = 0; i < region->graph->guards.inputs.count; i++)
     if (region->graph->guards.inputs.data[i].donate && slots[i]) {
       value_drop(vm, value_obj(V_ARRAY, (void *)(uintptr_t)slots[i]));
       slots[i] = 0;
     }
+}
+
+static WeftStatus interp_run(Vm *vm, Region *region, u64 *slots, u32 *exit) {
+  GraphRun r;
+  *exit = region->graph->entry_exit;
+  if (run_init(&r, vm, region->graph) != WEFT_OK) {
+    use_up(vm, region, slots);
+    return WEFT_ERROR;
+  }
+  run_inputs(&r, slots);
+  r.region = region;
+  r.slots = slots;
+  WeftStatus status = run_root(&r, exit);
+  use_up(vm, region, slots);
   if (*exit < region->exit_count && !vm->hosted.left) run_fill_exit(&r, *exit);
   run_free(&r);
   return status;
