@@ -1,5 +1,6 @@
 /* explain.c — trace.explain and trace.stats: one run looked at closely, and the counters so far. */
 #include "tracer/explain.h"
+#include "tracer/tier.h"
 
 #include <string.h>
 
@@ -254,12 +255,16 @@ WeftStatus tracer_stats(Vm *vm, Value fn, Value *out) {
   bool ok = true;
   if (fn.kind == V_FN && fn.fn->kind == FN_CLOSURE) {
     FnStats s = {.code = fn.fn->code};
+    Buf waits;
+    buf_init(&waits, &vm->alloc);
     if (t) places_each(&t->places, add_place, &s);
-    ok = put(vm, &rec, "compiles", value_weak_i64((i64)s.compiles)) && put(vm, &rec, "recompiles", value_weak_i64((i64)s.recompiles)) &&
+    if (t) rent_tell(t, s.code, &waits);
+    ok = put_text(vm, &rec, "waits", buf_text(&waits), waits.len) && put(vm, &rec, "compiles", value_weak_i64((i64)s.compiles)) && put(vm, &rec, "recompiles", value_weak_i64((i64)s.recompiles)) &&
          put(vm, &rec, "breaks", value_weak_i64(t ? (i64)break_count(t, s.code) : 0)) && put(vm, &rec, "exits", value_weak_i64((i64)s.sum.exits)) &&
          put(vm, &rec, "kernels", value_weak_i64((i64)s.sum.kernels)) && put(vm, &rec, "natives", value_weak_i64((i64)s.sum.natives)) &&
          put(vm, &rec, "continuations", value_weak_i64((i64)s.continuations)) && put(vm, &rec, "demotions", value_weak_i64((i64)s.demotions)) && put(vm, &rec, "entered", value_weak_i64((i64)s.sum.entered)) &&
          put(vm, &rec, "compiled_ns", value_weak_i64((i64)s.sum.run_ns)) && put(vm, &rec, "compile_ns", value_weak_i64((i64)s.sum.compile_ns));
+    buf_free(&waits);
   } else if (fn.kind == V_NIL || fn.kind == V_HOLE) {
     for (u32 i = 0; i < STAT_COUNT && ok; i++) ok = put(vm, &rec, stat_name(i), value_weak_i64((i64)vm_stat(vm, i)));
   } else {

@@ -1,6 +1,7 @@
 /* log.c — keeps the log of capture and says its lines (see log.h). */
 #include "lang/mechanisms.h"
 #include "tracer/explain.h"
+#include "tracer/tier.h"
 #include "tracer/tracer.h"
 
 #include <stdio.h>
@@ -134,6 +135,9 @@ void tracer_report(Vm *vm) {
     log_line(vm, log_at(&t->log, i), &line);
     fprintf(stderr, "  %s\n", buf_text(&line));
   }
+  line.len = 0;
+  if (t) rent_tell(t, NULL, &line);
+  if (line.len) fputs(buf_text(&line), stderr);
   buf_free(&line);
 }
 
@@ -167,5 +171,6 @@ void tracer_why(Vm *vm, Value fn, Buf *out) {
       buf_putc(out, '\n');
     }
   }
+  if (t && code) rent_tell(t, code, out);
   if (!out->len) buf_puts(out, code ? "nothing broke or missed in it\n" : "nothing broke or missed so far\n");
 }

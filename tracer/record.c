@@ -668,6 +668,8 @@ static Outcome once(Recorder *r, const Scope *s) {
   return o;
 }
 
+enum { STEPS_TIMED = 64 };
+
 Outcome rec_run(Recorder *r, const Scope *s) {
   for (;;) {
     RecFrame *f = rec_top(r);
@@ -678,6 +680,10 @@ Outcome rec_run(Recorder *r, const Scope *s) {
       return OUT_FAIL;
     }
     if (r->failed || r->g->failed) return OUT_FAIL;
+    if (r->steps % STEPS_TIMED == 0 && !r->abstract && tracer_late(r->tracer)) {
+      rec_stuck(r, REASON_too_long, "recording took longer than it may");
+      return OUT_FAIL;
+    }
     Outcome o = r->force.kind ? force_step(r, s, once) : OUT_GO;
     if (o == OUT_GO) o = once(r, s);
     if (o != OUT_GO) return o;

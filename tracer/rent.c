@@ -13,9 +13,10 @@
  * Elsewhere as much is expected as there was. An inner loop whose run is over sooner than it could be compiled leaves it to the
  * loop around it, which is asked at its next trip. */
 #include "lang/mechanisms.h"
+#include "tracer/explain.h"
 #include "tracer/tier.h"
 
-enum { LOOK_NS = 120, SPAN = 16, SLEEP_LEAST = 8, SLEEP_MOST = 1 << 16, OUTER = 6, FRAMES = 4, DEFERS = 32, JUMP = 4, MISSES = 8, PART_NS = 15, BREAK_NS = 500, SLOWER = 3, KNOWN = 3, DOUBT = 2 /* not all of it will be gained */ };
+enum { FAR = 10, LOOK_NS = 120, SPAN = 16, SLEEP_LEAST = 8, SLEEP_MOST = 1 << 16, OUTER = 6, FRAMES = 4, DEFERS = 32, JUMP = 4, MISSES = 8, PART_NS = 15, BREAK_NS = 500, SLOWER = 3, KNOWN = 3, DOUBT = 2 /* not all of it will be gained */ };
 
 bool rent_applies(const Tracer *t) {
   const Tunables *tun = &t->vm->tunables;
@@ -152,6 +153,10 @@ static Ahead look_ahead(const Vm *vm, const Frame *f, const Place *p) {
   return a;
 }
 
+static bool is_waiting(const Tracer *t, const Place *p) {
+  return rent_applies(t) && p->rent.passes && !p->eager && !p->cache.entries.count;
+}
+
 /* ---- rent or buy ------------------------------------------------------------------------------------------ */
 
 static u64 scaled(const Tracer *t, u64 ns) { return t->cost_percent ? ns * t->cost_percent / 100 : ns; }
@@ -163,7 +168,7 @@ static u64 cost_of(const Tracer *t, const Place *p) {
   u64 length = proto->ncode, cost;
   for (u32 i = 1; i < proto->nextents && p->start == RECORD_LOOP; i++)
     if (is_loop(&proto->extents[i]) && proto->extents[i].head == p->pc) length = proto->extents[i].end - proto->extents[i].begin;
-  cost = scaled(t, (u64)tun->compile_base_ns + length * (u64)tun->compile_node_ns);
+  cost = scaled(t, (u64)tun->compile_base_ns + length * (u64)tun->compile_node_ns / 2);
   if (p->rent.cost_ns > cost) cost = p->rent.cost_ns;
   if (!t->compilings) cost += (u64)tun->compile_first_ns;
   cost *= 1 + p->compiles + p->tries + 4 * (u64)p->demoted;
@@ -190,19 +195,21 @@ static Place *around(Tracer *t, const Frame *f, u32 i) {
   return NULL;
 }
 
-/* The loop around it is asked at its next trip. */
+/* A loop around it, in its frame or where its function was called, is asked at its next trip. */
 static bool defer(Tracer *t, Place *p, const Frame *f, const Ahead *a, u64 cost) {
   PlaceRent *r = &p->rent;
-  u64 at, count;
-  if (!a->outer || r->defers >= DEFERS || !a->own || times(r->each_ns, a->own) > cost || !for_at(f, f->pc, &at, &count)) return false;
-  Place *outer = around(t, f, a->outer);
+  u64 at, count, own = a->own ? a->own : SPAN;
+  bool called = p->start == RECORD_ENTRY || !a->outer;
+  if (r->defers >= DEFERS || times(r->each_ns, own) > cost) return false;
+  if (called && (f->flags & FRAME_NATIVE_CALL || t->vm->frame_count < 2 || f[-1].code == f->code)) return false;
+  Place *outer = called ? around(t, f - 1, innermost(f[-1].code->proto, f[-1].pc)) : around(t, f, a->outer);
   if (!outer) return false;
-  if (!outer->rent.samples) {
+  if (!called && !outer->rent.samples && for_at(f, f->pc, &at, &count)) {
     outer->rent.each_ns = times(r->each_ns, count);
     outer->rent.told = true;
   }
   r->defers++;
-  p->sleep = r->slept = (u32)(a->own < SLEEP_MOST ? a->own : SLEEP_MOST);
+  p->sleep = r->slept = (u32)(own < SLEEP_MOST ? own : SLEEP_MOST);
   return true;
 }
 
@@ -246,7 +253,7 @@ bool rent_due(Tracer *t, Place *p, Frame *f) {
     rest(p, cost - r->ahead_ns, &a);
     return false;
   }
-  return p->start != RECORD_LOOP || !defer(t, p, f, &a, cost);
+  return p->start == RECORD_RESUME || !defer(t, p, f, &a, cost);
 }
 
 void rent_denied(Place *p, u64 missing) {
@@ -275,11 +282,43 @@ bool rent_affords(const Tracer *t, Place *p, u64 parts) {
 
 enum { PERCENT_LEAST = 20, PERCENT_MOST = 500 };
 
+/* Loops around it and inside of it take another time from now on. */
+static void begin_anew(void *code, Place *p) {
+  if (p->code == code) p->rent.passes = p->rent.samples = 0;
+}
+
 void rent_paid(Tracer *t, Place *p, u64 parts, u64 ns) {
   const Tunables *tun = &t->vm->tunables;
+  places_each(&t->places, begin_anew, p->code);
   p->rent = (PlaceRent){.entries = p->passes};
   u64 percent = ns * 100 / ((u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns + 1);
   if (percent < PERCENT_LEAST) percent = PERCENT_LEAST;
   if (percent > PERCENT_MOST) percent = PERCENT_MOST;
   if (t->compilings) t->cost_percent = ((t->cost_percent ? t->cost_percent : 100) * 3 + percent) / 4;
+}
+
+/* What the places of `code` that are not compiled yet took, and what they wait for. */
+typedef struct Teller {
+  const Tracer *t;
+  const Code *code; /* NULL: all, but what is far from being compiled */
+  Buf *out;
+} Teller;
+
+static void tell(void *context, Place *p) {
+  const Teller *x = context;
+  Vm *vm = x->t->vm;
+  if ((x->code && x->code != p->code) || !is_waiting(x->t, p)) return;
+  u64 cost = cost_of(x->t, p);
+  if (!x->code && p->rent.used_ns * FAR < cost) return;
+  u32 line = 0, col = 0;
+  Span at = p->code->proto->spans[p->pc];
+  const SourceFile *f = sources_get(&vm->sources, at.file);
+  if (f) sources_locate(&vm->sources, at, &line, &col);
+  buf_printf(x->out, "%s:%u:%u: not compiled yet: it took %llu us in the interpreter so far, %llu more count as sure; compiling would take about %llu\n", f ? f->path : "?", line, col,
+             (unsigned long long)(p->rent.used_ns / 1000), (unsigned long long)(p->rent.ahead_ns / 1000), (unsigned long long)(cost / 1000));
+}
+
+void rent_tell(const Tracer *t, const Code *code, Buf *out) {
+  Teller x = {t, code, out};
+  places_each(&t->places, tell, &x);
 }

@@ -26,6 +26,8 @@ void tracer_use_clock(Tracer *t, u64 (*clock)(void *context), void *context) {
 
 u64 tracer_now(const Tracer *t) { return t->clock ? t->clock(t->clock_context) : log_now(); }
 
+bool tracer_late(const Tracer *t) { return t->record_until && tracer_now(t) > t->record_until && MECHANISM(t->vm, compile_time); }
+
 /* ---- compiling -------------------------------------------------------------------------------------------- */
 
 
@@ -84,6 +86,8 @@ static u64 time_left(const Tracer *t, u64 begin) {
   return budget > spent ? budget - spent : 1;
 }
 
+enum { RECORD_LEAST_NS = 500000 };
+
 static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason);
 
 /* A backend asked for another trace: calls end it instead of being inlined. Once; the next refusal counts. */
@@ -110,15 +114,18 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   bool had_error = vm->error.raised;
   t->demand.refusal = (Refusal){.reason = REASON_trace_failed};
   t->tracing = p;
+  t->record_until = begin + (rent_applies(t) && p->rent.ahead_ns < time_left(t, begin) ? p->rent.ahead_ns + RECORD_LEAST_NS : time_left(t, begin));
   WeftStatus traced = record_trace(vm, frame, (RecordStart)p->start, name, &rec);
   t->tracing = NULL;
+  t->record_until = 0;
   if (traced != WEFT_OK) {
     if (rec.raised) {
       t->demand.refusal.raised = true;
       return NULL;
     }
     if (vm->error.raised && !had_error) vm_error_clear(vm);
-    place_failed(t, p, rec.reason, rec.span, rec.why);
+    if (rec.reason == REASON_too_long && time_left(t, begin) == 1) place_demote(t, p, rec.reason, rec.why);
+    else place_failed(t, p, rec.reason, rec.span, rec.why);
     return NULL;
   }
   Graph *g = rec.graph;
@@ -288,10 +295,10 @@ static GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
 typedef enum Ran { RAN_NOT, RAN_ON, RAN_BREAK, RAN_CALLED, RAN_RETURNED, RAN_RAISED } Ran;
 
 /* Reading the clock costs as much as entering a region: what is short is timed now and then, and stands for the rest. */
-enum { TIMED_FIRST = 16, TIMED_EACH = 32, TIMED_ALWAYS_NS = 4000 };
+enum { TIMED_FIRST = 16, TIMED_ALL = 1024, TIMED_EACH = 32, TIMED_ALWAYS_NS = 4000 };
 
 static bool is_timed(const Tracer *t, const Region *r) {
-  return t->log.run_limit || r->entered <= TIMED_FIRST || r->last_ns >= TIMED_ALWAYS_NS || r->entered % TIMED_EACH == 0;
+  return t->log.run_limit || r->entered <= TIMED_ALL || r->last_ns >= TIMED_ALWAYS_NS || r->entered % TIMED_EACH == 0;
 }
 
 /* `since`: when the look-up began, 0: not noted. */

@@ -134,6 +134,7 @@ typedef struct Tracer {
   u64 *slots;              /* stack of region slots */
   u32 slot_top, slot_cap;
   u32 depth;               /* regions running */
+  u64 record_until;        /* by the clock; 0: no limit */
   bool restarted;          /* a backend asked for another trace, which is being made */
   Force force;             /* what tests ask for */
   bool forced;             /* explain, jit: heat and cost do not matter */
@@ -146,6 +147,7 @@ Tracer *tracer_of(Vm *vm);
 void tracer_use_clock(Tracer *t, u64 (*clock)(void *context), void *context); /* before anything runs */
 void tracer_ignore_clock(Tracer *t); /* what is compiled goes by counts alone */
 u64 tracer_now(const Tracer *t);
+bool tracer_late(const Tracer *t); /* has the recording in progress used up its time? */
 bool tracer_add_backend(Vm *vm, const Backend *b) MUST_USE; /* false: there are too many */
 bool tracer_force(Vm *vm, const char *what); /* for tests (force.h). False: not known */
 bool tracer_use_backend(Vm *vm, const char *name); /* "eager": off; "verify:NAME". False: there is none of that name */

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -195,6 +196,42 @@ static void A20_what_comes_in_and_goes_out_is_paid_for(void **state) {
   end(c);
 }
 
+/* A recording that goes on for longer than compiling is worth is stopped. */
+static void A20_a_recording_ends_with_its_time(void **state) {
+  (void)state;
+  static char text[200000];
+  for (u32 late = 0; late < 2; late++) {
+    Clock *c = machine(late ? 200000 : 1000, 0);
+    c->vm->vm->tunables.watch_percent = 0;
+    c->vm->vm->tunables.pace_percent = 0;
+    c->vm->vm->tunables.compile_ms = late ? 1 : 1000000;
+    int at = sprintf(text, "fn f(x) {\n  let y = x\n");
+    for (int i = 0; i < 1000; i++) at += sprintf(text + at, "  y = y * 0.5 + %d\n", i % 7);
+    sprintf(text + at, "  y\n}\nf\n");
+    WeftValue *f = value(c->vm, text), *x = value(c->vm, "arange(3.0)");
+    calls(c->vm, f, x, 30);
+    assert_int_equal(stat(c, STAT_graphs), !late);
+    assert_int_equal(stat(c, STAT_traces), 1);
+    assert_int_equal(stat(c, STAT_demotions), late);
+    if (late) assert_int_equal(place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY)->why, REASON_too_long);
+    end(c);
+  }
+}
+
+/* What is not compiled yet says what it took so far and what it waits for. */
+static void A20_what_waits_says_for_what(void **state) {
+  (void)state;
+  Clock *c = machine(50000, 0);
+  WeftValue *x = value(c->vm, "arange(100.0)"), *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf");
+  calls(c->vm, f, x, 8);
+  const char *said = weft_show(c->vm, value(c->vm, "trace.stats(f).waits"));
+  assert_non_null(strstr(said, "not compiled yet: it took "));
+  assert_non_null(strstr(said, "test:1:"));
+  calls(c->vm, f, x, 30000);
+  assert_string_equal(weft_show(c->vm, value(c->vm, "trace.stats(f).waits")), "\"\"");
+  end(c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(A20_a_region_that_is_slower_rests),
@@ -204,6 +241,8 @@ int main(void) {
     cmocka_unit_test(A20_a_place_is_compiled_when_its_time_would_pay_for_it),
     cmocka_unit_test(A20_compiling_takes_a_share_of_the_time),
     cmocka_unit_test(A20_the_first_compilation_waits),
+    cmocka_unit_test(A20_a_recording_ends_with_its_time),
+    cmocka_unit_test(A20_what_waits_says_for_what),
     cmocka_unit_test(A20_what_comes_in_and_goes_out_is_paid_for),
   };
   return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
