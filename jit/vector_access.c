@@ -226,9 +226,9 @@ static bool is_stored(const VecFn *f, u32 buffer) {
   return false;
 }
 
-void begin_streams(VecFn *f, u32 registers) {
-  f->streams.count = 0;
-  memset(f->spread, 0, sizeof *f->spread * f->fn->nodes.count);
+void begin_streams(VecFn *f, u32 registers, bool more) {
+  if (!more) f->streams.count = 0;
+  if (!more) memset(f->spread, 0, sizeof *f->spread * f->fn->nodes.count);
   for (u32 pos = f->inside_first; pos <= f->inside_last && !f->failed; pos++) {
     u32 id = f->fn->body.data[pos];
     const LoopNode *n = vnode(f, id);

@@ -243,7 +243,7 @@ u32 math_widest(VecFn *f, const LoopNode *n); /* bytes of the widest type in its
 void statement(VecFn *f, u32 id);   /* of straight-line code */
 VReg operand(VecFn *f, u32 id);     /* in the scope at hand */
 void word_to(VecFn *f, u32 reg, u32 id); /* an i64 of one lane to a general register; RAX RCX RDX only */
-void begin_streams(VecFn *f, u32 registers); /* before the loop: addresses in at most so many registers, what is broadcast */
+void begin_streams(VecFn *f, u32 registers, bool more); /* before the loop: addresses in at most so many registers, what is broadcast; more: beside those there are */
 void step_streams(VecFn *f);
 VAccess access_kind(const VecFn *f, const LoopNode *access, u32 head, u32 first, u32 last);
 void call_words(VecFn *f, u64 fn, u32 state, u64 second, u64 third); /* fn(frame + state, second, third) */

@@ -287,8 +287,14 @@ static void push_block(VecFn *f, const VFold *r, VReg v) {
 
 /* ---- vector loops ---------------------------------------------------------------------------- */
 
-/* R15 goes on to R14, `copies` vectors a trip, then what is left. */
-static void main_loop(VecFn *f, const VLoop *l, VFold *r) {
+static void use_loop(VecFn *f, const VLoop *l) {
+  f->vector_head = l->head;
+  f->inside_first = l->first;
+  f->inside_last = l->last;
+}
+
+/* R15 goes on to R14, `copies` vectors a trip, then what is left. Of `count` reductions side by side each takes every vector. */
+static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
   u32 step = l->lanes * l->copies, top = g_label(f), rest = g_label(f);
   enter(f, l, l->lanes, false);
   if (step > 1) g_alu_imm(f, ALU_SUB, R14, step - 1);
@@ -298,6 +304,8 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r) {
   g_put(f, top);
   for (u32 k = 0; k < l->copies; k++) {
     bool pair = l->pairs && k + 1 < l->copies;
+    for (u32 i = 1; i < count; i++) use_loop(f, &l[i]), fold_copy(f, &l[i], &r[i], k);
+    if (count > 1) use_loop(f, l);
     if (pair && r) fold_pair(f, l, r, k++);
     else if (pair) emit_pair(f, l, k++);
     else if (r) fold_copy(f, l, r, k);
@@ -368,12 +376,11 @@ static void rest_loop(VecFn *f, const VLoop *l, VFold *r) {
   g_put(f, done);
 }
 
-static bool begin_vector(VecFn *f, VLoop *l, u32 registers) {
-  f->vector_head = l->head;
-  f->inside_first = l->first;
-  f->inside_last = l->last;
+/* `more`: another loop goes on in the same registers. */
+static bool begin_vector(VecFn *f, const VLoop *l, bool more) {
+  use_loop(f, l);
   enter(f, l, l->lanes, false);
-  begin_streams(f, registers);
+  begin_streams(f, 8, more);
   return !f->failed;
 }
 
@@ -410,8 +417,8 @@ static void vector_loop(VecFn *f, VLoop *l) {
   bounds(f, l);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_GE, done);
-  if (!begin_vector(f, l, 8)) return;
-  main_loop(f, l, NULL);
+  if (!begin_vector(f, l, false)) return;
+  main_loop(f, l, NULL, 1);
   rest_loop(f, l, NULL);
   leave_vector(f);
   g_put(f, done);
@@ -462,7 +469,7 @@ static void ordered_blocks(VecFn *f, VLoop *l, VFold *r, VReg result) {
   put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = mem_at(R15, (i32)(LANE_BYTES / bytes * LOOP_BLOCK_TRIPS))});
   g_alu(f, ALU_CMP, R14, RAX);
   put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = R14, .a = RAX});
-  main_loop(f, l, r);
+  main_loop(f, l, r, 1);
   rest_loop(f, l, r);
   VReg v = combine_lanes(f, l, r);
   g_alu_load(f, ALU_CMP, R15, RSP, (i32)r->end_slot);
@@ -492,12 +499,12 @@ static void reduce_loop(VecFn *f, VLoop *l) {
   bounds(f, l);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_GE, none);
-  if (f->failed || !begin_vector(f, l, 8)) return;
+  if (f->failed || !begin_vector(f, l, false)) return;
   if (r.ordered) {
     ordered_blocks(f, l, &r, result);
   } else {
     begin_block(f, l, &r);
-    main_loop(f, l, &r);
+    main_loop(f, l, &r, 1);
     rest_loop(f, l, &r);
     answer(f, &r, result, combine_lanes(f, l, &r));
   }
@@ -512,8 +519,8 @@ static void reduce_loop(VecFn *f, VLoop *l) {
 /* ---- reductions side by side --------------------------------------------------------------------- */
 
 /* Several reductions over the same elements that do not use each other: each takes a block of the elements, then the next one does,
- * so that they are read from memory once. */
-enum { GROUP_MOST = 8 };
+ * so that they are read from memory once; those whose accumulators all find registers run side by side. */
+enum { GROUP_MOST = 8, ABREAST_MOST = 16 };
 
 typedef struct Uses {
   const VecFn *f;
@@ -623,6 +630,52 @@ static void end_group(VecFn *f, const VFold *r, VReg result) {
   copy_to(f, result, value_in_frame(f, r));
 }
 
+/* Short bodies whose accumulators all find registers read each vector once. */
+static bool runs_abreast(const VecFn *f, const VLoop *group, u32 count) {
+  u32 cost = 0;
+  for (u32 i = 0; i < count; i++) {
+    const VLoop *l = &group[i];
+    cost += effort(f, l);
+    if (l->copies != group[0].copies || l->lanes != group[0].lanes || l->pairs) return false;
+    for (u32 pos = l->first; pos <= l->last; pos++) {
+      const LoopNode *n = vnode(f, body_node(f, pos));
+      if (n->op == LOOP_LOAD && access_kind(f, n, l->head, l->first, l->last) > VA_SAME) return false;
+    }
+  }
+  return f->evex && count * group[0].copies <= ABREAST_MOST && cost <= MIDDLE;
+}
+
+static void blocks_abreast(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, i32 end, u32 elements) {
+  i32 rest = frame_room(f, 8, 8);
+  block_bounds(f, at, end, elements);
+  for (u32 i = 0; i < count && !f->failed; i++) {
+    (void)begin_vector(f, &group[i], i > 0);
+    begin_block(f, &group[i], &r[i]);
+  }
+  main_loop(f, group, r, count);
+  g_save(f, RSP, rest, R15);
+  for (u32 i = 0; i < count && !f->failed; i++) {
+    use_loop(f, &group[i]);
+    g_load(f, R15, RSP, rest);
+    rest_loop(f, &group[i], &r[i]);
+    end_block(f, &r[i], combine_lanes(f, &group[i], &r[i]), end);
+  }
+  leave_vector(f);
+}
+
+static void blocks_in_turn(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, i32 end, u32 elements) {
+  for (u32 i = 0; i < count && !f->failed; i++) {
+    block_bounds(f, at, end, elements);
+    if (!begin_vector(f, &group[i], false)) return;
+    begin_block(f, &group[i], &r[i]);
+    main_loop(f, &group[i], &r[i], 1);
+    rest_loop(f, &group[i], &r[i]);
+    VReg v = combine_lanes(f, &group[i], &r[i]);
+    leave_vector(f);
+    end_block(f, &r[i], v, end);
+  }
+}
+
 static void reduce_group(VecFn *f, VLoop *group, u32 count) {
   VFold r[GROUP_MOST] = {0};
   VReg results[GROUP_MOST];
@@ -642,16 +695,8 @@ static void reduce_group(VecFn *f, VLoop *group, u32 count) {
   for (u32 i = 0; i < count; i++) begin_group(f, &r[i]);
   u32 begin = f->ins.count;
   g_put(f, block);
-  for (u32 i = 0; i < count && !f->failed; i++) {
-    block_bounds(f, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
-    if (!begin_vector(f, &group[i], 8)) return;
-    begin_block(f, &group[i], &r[i]);
-    main_loop(f, &group[i], &r[i]);
-    rest_loop(f, &group[i], &r[i]);
-    VReg v = combine_lanes(f, &group[i], &r[i]);
-    leave_vector(f);
-    end_block(f, &r[i], v, end);
-  }
+  if (runs_abreast(f, group, count)) blocks_abreast(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
+  else blocks_in_turn(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
   g_save(f, RSP, at, R15);
   g_alu_load(f, ALU_CMP, R15, RSP, end);
   g_jcc(f, CC_L, block);

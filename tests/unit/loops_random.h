@@ -265,13 +265,10 @@ static void random_loop(RandomFn *r) {
   for (u32 i = 0; i < count; i++) keep(r, loop_result_of(fn, head, i));
 }
 
-static void random_fold(RandomFn *r) {
+static void random_fold_over(RandomFn *r, u32 axes, const u32 *trips, bool scan) {
   LoopFn *fn = r->fn;
-  bool scan = chance(r, 35);
   LoopType t = random_type(r);
   LoopReduce op = t == LT_I1 ? (LoopReduce)(LOOP_REDUCE_AND + below(r, 3)) : (LoopReduce)below(r, loop_is_float(t) ? 4 : 7);
-  u32 axes = 1 + below(r, 2), trips[2] = {small_trips(r), small_trips(r)};
-  if (axes == 1 && r->index_count < 2 && chance(r, 20)) trips[0] = loop_const_i(fn, LT_I64, chance(r, 50) ? 300 : 2500); /* several blocks */
   bool big = loop_node(fn, trips[0])->op == LOOP_CONST && loop_node(fn, trips[0])->imm > 20;
   Scope s;
   u32 head = scan ? loop_begin_scan(fn, op, t, axes, trips) : loop_begin_reduce(fn, op, t, chance(r, 40) ? LOOP_ORDER_ROWS : LOOP_ORDER_LANES, axes, trips);
@@ -295,6 +292,14 @@ static void random_fold(RandomFn *r) {
   loop_end(fn);
   restore(r, &s);
   keep(r, loop_result_of(fn, head, 0));
+}
+
+/* One, or some side by side over the same trips. */
+static void random_fold(RandomFn *r) {
+  bool scan = chance(r, 35);
+  u32 axes = 1 + below(r, 2), trips[2] = {small_trips(r), small_trips(r)}, count = !scan && chance(r, 30) ? 2 + below(r, 3) : 1;
+  if (axes == 1 && r->index_count < 2 && chance(r, 20)) trips[0] = loop_const_i(r->fn, LT_I64, chance(r, 50) ? 300 : 2500); /* several blocks */
+  for (u32 i = 0; i < count; i++) random_fold_over(r, axes, trips, scan);
 }
 
 static void random_statements(RandomFn *r, u32 most) {
