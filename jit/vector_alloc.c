@@ -37,6 +37,14 @@ VReg new_const(VecFn *f, u64 bits, u32 bytes) {
   return r;
 }
 
+void learn(VecFn *f, VFact fact) { f->facts[f->fact_count++ & (FACTS_MOST - 1)] = fact; }
+
+const VFact *fact_of(const VecFn *f, VReg v) {
+  for (u32 i = 0; i < FACTS_MOST && v; i++)
+    if (f->facts[i].of == v) return &f->facts[i];
+  return NULL;
+}
+
 VReg new_pool(VecFn *f, const void *bytes) { return pool_reg(f, bytes, f->evex ? 64 : 32, 0); }
 
 VIns *put(VecFn *f, VIns i) {
@@ -119,6 +127,21 @@ void g_jump(VecFn *f, u32 label) { put(f, (VIns){.op = G_JUMP, .x = label}); }
 /* ---- lives --------------------------------------------------------------------------------- */
 
 static bool has_vregs(const VIns *i) { return i->op < V_COUNT || i->op >= P_FMA; }
+
+/* Drops what nothing uses: comparisons that became a minimum, conditions that were not needed narrow. */
+static void drop_unused(VecFn *f) {
+  for (u32 back = 0; back < 2; back++)
+    for (u32 k = 0; k < f->ins.count; k++) {
+      VIns *i = &f->ins.data[back ? f->ins.count - 1 - k : k];
+      if (!has_vregs(i)) continue;
+      bool drop = back && i->dst && i->op != P_RARE && !f->regs.data[i->dst].weight;
+      if (back && !drop) continue;
+      const VReg used[4] = {i->a, i->b, i->c, i->mask};
+      for (u32 u = 0; u < 4; u++) f->regs.data[used[u]].weight += drop ? UINT32_MAX : 1;
+      if (drop) *i = (VIns){.op = G_NOTHING};
+    }
+  for (VReg v = 0; v < f->regs.count; v++) f->regs.data[v].weight = 0;
+}
 
 static void mention(VecFn *f, VReg r, u32 at, u32 weight) {
   if (!r) return;
@@ -225,6 +248,7 @@ static void keep_constants(VecFn *f, Pool *p) {
 
 bool give_registers(VecFn *f) {
   Pool vectors = {.first = 0, .count = f->evex ? 30 : 14}, masks = {.first = 1, .count = 5};
+  drop_unused(f);
   find_lives(f);
   for (u32 i = 0; i < f->ins.count && !f->failed; i++) {
     const VIns *v = &f->ins.data[i];

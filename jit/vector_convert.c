@@ -18,7 +18,11 @@ static VReg narrow(VecFn *f, VReg v) {
   return v_rvmi(f, V_SHUFPS, L128, v, high, EVEN);
 }
 
-VReg flags_to_wide(VecFn *f, VReg cond) { return v_rm(f, V_PMOVSXDQ, length_of(8, f->lanes), cond); }
+VReg flags_to_wide(VecFn *f, VReg cond) {
+  const VFact *c = fact_of(f, cond);
+  if (c && c->wide) return c->wide;
+  return v_rm(f, V_PMOVSXDQ, length_of(8, f->lanes), cond);
+}
 
 VReg flags_of_numbers(VecFn *f, VReg v) {
   u8 length = length_of(4, f->lanes);
@@ -98,12 +102,29 @@ static VReg compare_lanes(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
 
 VReg lower_compare(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
   if (t == LT_I1) return lower_logic(f, op, a, b);
+  VFact fact = {.a = a, .b = b, .op = loop_is_float(t) ? (u8)op : (u8)LOOP_NOT};
   if (f->evex) {
-    if (loop_is_float(t)) return v_compare(f, by_width(t, V_KCMPPS), vlength(f, t), a, b, float_code(op));
+    if (loop_is_float(t)) {
+      fact.of = v_compare(f, by_width(t, V_KCMPPS), vlength(f, t), a, b, float_code(op));
+      learn(f, fact);
+      return fact.of;
+    }
     return v_compare(f, by_width(t, loop_is_signed(t) ? V_KCMPD : V_KCMPUD), vlength(f, t), a, b, int_code(op));
   }
   VReg r = compare_lanes(f, op, t, a, b);
-  return element_bytes(t) == 8 ? narrow(f, r) : r;
+  if (element_bytes(t) == 8) fact.wide = r, r = narrow(f, r);
+  fact.of = r;
+  learn(f, fact);
+  return r;
+}
+
+/* Of two floats the one that compares so: what VMINPS and VMAXPS give, the second operand for NaN and equal ones. */
+static VReg lesser(VecFn *f, LoopType t, VReg cond, VReg yes, VReg no) {
+  const VFact *c = fact_of(f, cond);
+  if (!c || !loop_is_float(t) || (c->op != LOOP_LT && c->op != LOOP_GT)) return 0;
+  bool same = yes == c->a && no == c->b;
+  if (!same && !(yes == c->b && no == c->a)) return 0;
+  return v_rvm(f, by_width(t, same == (c->op == LOOP_LT) ? V_MINPS : V_MAXPS), vlength(f, t), yes, no);
 }
 
 VReg lower_select(VecFn *f, LoopType t, VReg cond, VReg yes, VReg no) {
@@ -111,7 +132,9 @@ VReg lower_select(VecFn *f, LoopType t, VReg cond, VReg yes, VReg no) {
     if (f->evex) return v_mask_op(f, K_KOR, v_mask_op(f, K_KAND, cond, yes), v_mask_op(f, K_KANDN, cond, no));
     t = LT_I32;
   }
-  VReg d = new_vec(f);
+  VReg d = lesser(f, t, cond, yes, no);
+  if (d) return d;
+  d = new_vec(f);
   u8 length = vlength(f, t);
   if (f->evex) put(f, (VIns){.op = by_width(t, V_BLENDMPS), .length = length, .dst = d, .a = no, .b = yes, .mask = cond});
   else put(f, (VIns){.op = by_width(t, V_BLENDVPS), .length = length, .dst = d, .a = no, .b = yes, .c = element_bytes(t) == 8 ? flags_to_wide(f, cond) : cond});

@@ -68,7 +68,8 @@ enum {
   G_HALF,          /* dst mem: 16 bits */
   G_HALF_TO,       /* mem a */
   G_CALL,          /* the C function x with RDI RSI RDX RCX; all vector and mask registers and the streams are kept */
-  P_FMA,           /* dst = a * b + c; imm: 8 or 4 */
+  G_NOTHING,       /* what it gave is not used */
+  P_FMA,           /* dst = a * b + c; imm: 8 or 4, and FMA_ bits */
   P_RARE,          /* dst = c, where the mask is set call.fn of a, b */
   P_COPY,          /* dst = a */
   M_FIRST,         /* + MaskOp: dst a b, virtual masks */
@@ -83,6 +84,8 @@ enum {
   VI_SCRATCH_MASK = 16, /* masked by a copy of `mask` (0: K7 with VI_TAIL, else all lanes) in K6 that the instruction uses up */
   VI_KEEP = 32, /* dst lives already: what it had is changed */
 };
+
+enum { FMA_BYTES = 15, FMA_NEGATED = 16 /* -(a * b) */, FMA_MINUS = 32 /* - c */ };
 
 typedef struct VIns {
   u16 op;
@@ -100,6 +103,13 @@ typedef struct VConst {
 } VConst;
 enum { CONST_PLACES = 256 }; /* power of two; what does not find a place near its own is not shared */
 
+typedef struct VFact { /* how a value came about, for what is made of it */
+  VReg of, a, b;
+  VReg wide; /* AVX2: of a comparison, lanes of 8 bytes */
+  u8 op;     /* LoopOp: a comparison of floats, LOOP_NEG */
+} VFact;
+enum { FACTS_MOST = 32 }; /* a power of two: the latest */
+
 typedef struct VSpan { /* a loop of the machine code */
   u32 first, last;
 } VSpan;
@@ -116,7 +126,7 @@ typedef struct VCold { /* rare arguments of a math function */
 /* Pairs of rows for 4 and 8 bytes stand next to each other. */
 static inline VecOp by_width(LoopType t, VecOp op) { return (VecOp)(op + (t == LT_F64 || t == LT_I64 || t == LT_U64)); }
 
-enum { HEADS_MOST = 16 };
+enum { HEADS_MOST = 16, ABREAST_MOST = 4 /* copies of a loop's body statement by statement */ };
 
 typedef struct VFail { /* a check that failed, behind the function's end: RAX has the lanes */
   u32 label, number;
@@ -156,11 +166,13 @@ typedef struct VecFn {
   VEC(VStream) streams; /* of the vector loop at hand */
   VEC(u64) calls;       /* addresses */
   VConst *consts;       /* by a hash of their bits */
+  VFact facts[FACTS_MOST];
+  u32 fact_count;
   VEC(VReg) kept;       /* constants that have a register */
   u32 *where;           /* per node: position in the body; of a parameter: its number */
   u32 *end;             /* per body position of a head: its END */
   VReg *value;          /* per node: in the scope at hand: values[0], or of the copy that runs beside it */
-  VReg *values[2];
+  VReg *values[ABREAST_MOST];
   VReg *spread;         /* per node: broadcast for the vector loop at hand */
   u32 *index_slot;      /* per node: of a serial loop's index, in the frame; 0 none */
   u32 frame;            /* bytes */
@@ -190,6 +202,8 @@ static inline u8 vlength(const VecFn *f, LoopType t) { return length_of(element_
 VReg new_vec(VecFn *f);
 VReg new_mask(VecFn *f); /* AVX-512 only */
 VReg new_const(VecFn *f, u64 bits, u32 bytes); /* the same in all lanes */
+void learn(VecFn *f, VFact fact);
+const VFact *fact_of(const VecFn *f, VReg v); /* NULL: nothing is known */
 VReg new_pool(VecFn *f, const void *bytes);    /* lanes of their own: a vector of 64 or 32 bytes */
 VIns *put(VecFn *f, VIns i);                   /* valid until the next */
 void refuse(VecFn *f, const char *why);

@@ -110,7 +110,9 @@ static void vector(VecFn *f, const VIns *i) {
 
 /* One of the three forms, by which operand lies where the result goes. */
 static void fused(VecFn *f, const VIns *i) {
-  bool d = i->imm == 8;
+  u8 bytes = i->imm & FMA_BYTES;
+  bool d = bytes == 8;
+  u32 kind = (u32)(i->imm >> 4) * (V_FNMADD132PS - V_FMA132PS);
   VReg a = i->a, b = i->b, c = i->c;
   u8 to = target(f, i->dst);
   VecIns m = {.length = i->length, .dst = to};
@@ -123,20 +125,20 @@ static void fused(VecFn *f, const VIns *i) {
   }
   VecMem mem = {0};
   if (IS_TO(c)) { /* c += a * b */
-    m.op = d ? V_FMA231PD : V_FMA231PS;
+    m.op = (u16)((d ? V_FMA231PD : V_FMA231PS) + kind);
     if (!in_reg(f, a) && in_reg(f, b)) {
       VReg t = a;
       a = b, b = t;
     }
     m.a = in_scratch(f, a, 1);
     if (in_reg(f, b)) m.b = info(f, b)->phys;
-    else if (memory_of(f, b, i->imm, &mem)) m.mem = mem;
+    else if (memory_of(f, b, bytes, &mem)) m.mem = mem;
     else m.b = in_scratch(f, b, 0);
   } else {
     if (!IS_TO(a)) { /* begin with what lies in memory, if anything does */
       if (in_reg(f, a) && in_reg(f, b) && !in_reg(f, c) && !IS_TO(b)) {
         load_to(f, to, c);
-        m.op = d ? V_FMA231PD : V_FMA231PS;
+        m.op = (u16)((d ? V_FMA231PD : V_FMA231PS) + kind);
         m.a = info(f, a)->phys;
         m.b = info(f, b)->phys;
         asm_vec(&f->as, &m);
@@ -147,16 +149,16 @@ static void fused(VecFn *f, const VIns *i) {
     }
     if (in_reg(f, c) || in_reg(f, b)) {
       bool b_in = in_reg(f, b);
-      m.op = b_in ? (d ? V_FMA213PD : V_FMA213PS) : d ? V_FMA132PD : V_FMA132PS;
+      m.op = (u16)((b_in ? (d ? V_FMA213PD : V_FMA213PS) : d ? V_FMA132PD : V_FMA132PS) + kind);
       VReg rm = b_in ? c : b;
       m.a = info(f, b_in ? b : c)->phys;
       if (in_reg(f, rm)) m.b = info(f, rm)->phys;
-      else if (memory_of(f, rm, i->imm, &mem)) m.mem = mem;
+      else if (memory_of(f, rm, bytes, &mem)) m.mem = mem;
       else m.b = in_scratch(f, rm, 1);
     } else { /* both in memory */
-      m.op = d ? V_FMA213PD : V_FMA213PS;
+      m.op = (u16)((d ? V_FMA213PD : V_FMA213PS) + kind);
       m.a = in_scratch(f, b, 1);
-      if (memory_of(f, c, i->imm, &mem)) m.mem = mem;
+      if (memory_of(f, c, bytes, &mem)) m.mem = mem;
       else refuse(f, "too many values at a time");
     }
   }
@@ -267,6 +269,7 @@ static void general(VecFn *f, const VIns *i) {
     case G_HALF: asm_zero_extend_word(a, i->dst, i->mem.base, i->mem.index, i->mem.scale, i->mem.disp); return;
     case G_HALF_TO: asm_save16(a, i->mem.base, i->mem.index, i->mem.scale, i->mem.disp, i->a); return;
     case G_CALL: call(f, i); return;
+    case G_NOTHING: return;
     default: refuse(f, "an instruction that is not known");
   }
 }

@@ -8,13 +8,13 @@
 
 #include "jit/vector_emitter.h"
 
-enum { LANE_BYTES = 256, COPIES_MOST = 16, SHORT_TRIPS = 4, CHEAP = 8, MIDDLE = 24, STRIDED_WORK = 6 };
+enum { LANE_BYTES = 256, COPIES_MOST = 16, SHORT_TRIPS = 4, CHEAP = 8, MIDDLE = 24, LONG = 80, STRIDED_WORK = 6 };
 
 typedef struct VLoop {
   u32 head, first, last; /* positions of the body */
   u32 lanes, copies;
   u32 tail_lanes;        /* of what is left: `lanes` masked, 1, or 0: nothing is left */
-  bool pairs;            /* long bodies: two copies side by side, statement by statement, since one is mostly waiting for itself */
+  u32 abreast;           /* long bodies: so many copies side by side, statement by statement, since one is mostly waiting for itself; 1: none */
 } VLoop;
 
 typedef struct VFold {
@@ -104,10 +104,10 @@ static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   l->lanes = (f->evex ? 64 : 32) / bytes;
   l->copies = strided || cost > MIDDLE ? 1 : cost > CHEAP ? 2 : 4;
   if (f->level->unroll) l->copies = strided ? 1 : f->level->unroll;
-  l->pairs = !strided && cost > MIDDLE;
-  if (l->pairs && l->copies == 1) l->copies = 2;
+  l->abreast = strided || cost <= MIDDLE ? 1 : cost > LONG && f->evex ? 4 : 2;
+  if (l->copies == 1) l->copies = l->abreast;
   l->tail_lanes = f->evex ? l->lanes : 1;
-  if (strided && (!f->evex || (!folds && cost < STRIDED_WORK * strided))) l->lanes = l->copies = 1, l->tail_lanes = 0, l->pairs = false;
+  if (strided && (!f->evex || (!folds && cost < STRIDED_WORK * strided))) l->lanes = l->copies = 1, l->tail_lanes = 0, l->abreast = 1;
   return !f->failed;
 }
 
@@ -123,11 +123,11 @@ static void use_copy(VecFn *f, u32 copy, u32 beside) {
   f->value = f->values[beside];
 }
 
-/* Copies `copy` and the next; what they give is found in values[0] and values[1]. */
-static void emit_pair(VecFn *f, const VLoop *l, u32 copy) {
-  for (u32 k = 0; k < 2; k++) use_copy(f, copy + k, k), forget(f, l);
+/* Copies from `copy` on; what they give is found in values[0] and so on. */
+static void emit_abreast(VecFn *f, const VLoop *l, u32 copy, u32 count) {
+  for (u32 k = 0; k < count; k++) use_copy(f, copy + k, k), forget(f, l);
   for (u32 pos = l->first; pos <= l->last && !f->failed; pos++)
-    for (u32 k = 0; k < 2 && vnode(f, body_node(f, pos))->op != LOOP_YIELD; k++) {
+    for (u32 k = 0; k < count && vnode(f, body_node(f, pos))->op != LOOP_YIELD; k++) {
       use_copy(f, copy + k, k);
       statement(f, body_node(f, pos));
     }
@@ -188,9 +188,9 @@ static void fold_copy(VecFn *f, const VLoop *l, VFold *r, u32 copy) {
   if (!f->failed) update(f, r->acc[copy], lower_op(f, r->op, r->type, r->acc[copy], element(f, r), 0));
 }
 
-static void fold_pair(VecFn *f, const VLoop *l, VFold *r, u32 copy) {
-  emit_pair(f, l, copy);
-  for (u32 k = 0; k < 2 && !f->failed; k++) {
+static void fold_abreast(VecFn *f, const VLoop *l, VFold *r, u32 copy, u32 count) {
+  emit_abreast(f, l, copy, count);
+  for (u32 k = 0; k < count && !f->failed; k++) {
     use_copy(f, copy + k, k);
     update(f, r->acc[copy + k], lower_op(f, r->op, r->type, r->acc[copy + k], element(f, r), 0));
   }
@@ -302,15 +302,15 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
   g_jcc(f, CC_GE, rest);
   u32 begin = f->ins.count;
   g_put(f, top);
-  for (u32 k = 0; k < l->copies; k++) {
-    bool pair = l->pairs && k + 1 < l->copies;
+  for (u32 k = 0, side; k < l->copies; k += side) {
+    side = l->abreast < l->copies - k ? l->abreast : l->copies - k;
     for (u32 i = 1; i < count; i++) use_loop(f, &l[i]), fold_copy(f, &l[i], &r[i], k);
     if (count > 1) use_loop(f, l);
-    if (pair && r) fold_pair(f, l, r, k++);
-    else if (pair) emit_pair(f, l, k++);
+    if (side > 1 && r) fold_abreast(f, l, r, k, side);
+    else if (side > 1) emit_abreast(f, l, k, side);
     else if (r) fold_copy(f, l, r, k);
     else emit_copy(f, l, k);
-    if (!l->pairs) step_streams(f);
+    if (l->abreast == 1) step_streams(f);
   }
   g_alu_imm(f, ALU_ADD, R15, step);
   g_alu(f, ALU_CMP, R15, R14);
@@ -520,7 +520,7 @@ static void reduce_loop(VecFn *f, VLoop *l) {
 
 /* Several reductions over the same elements that do not use each other: each takes a block of the elements, then the next one does,
  * so that they are read from memory once; those whose accumulators all find registers run side by side. */
-enum { GROUP_MOST = 8, ABREAST_MOST = 16 };
+enum { GROUP_MOST = 8, FOLDS_MOST = 16 };
 
 typedef struct Uses {
   const VecFn *f;
@@ -636,13 +636,13 @@ static bool runs_abreast(const VecFn *f, const VLoop *group, u32 count) {
   for (u32 i = 0; i < count; i++) {
     const VLoop *l = &group[i];
     cost += effort(f, l);
-    if (l->copies != group[0].copies || l->lanes != group[0].lanes || l->pairs) return false;
+    if (l->copies != group[0].copies || l->lanes != group[0].lanes || l->abreast > 1) return false;
     for (u32 pos = l->first; pos <= l->last; pos++) {
       const LoopNode *n = vnode(f, body_node(f, pos));
       if (n->op == LOOP_LOAD && access_kind(f, n, l->head, l->first, l->last) > VA_SAME) return false;
     }
   }
-  return f->evex && count * group[0].copies <= ABREAST_MOST && cost <= MIDDLE;
+  return f->evex && count * group[0].copies <= FOLDS_MOST && cost <= MIDDLE;
 }
 
 static void blocks_abreast(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, i32 end, u32 elements) {

@@ -55,6 +55,34 @@ static VReg to_bf16(VecFn *f, VReg a) {
   return lower_select(f, LT_F32, lower_compare(f, LOOP_EQ, LT_F32, a, a), r, new_const(f, 0x7FC00000, 4));
 }
 
+static VReg negated(VecFn *f, LoopType t, VReg a) {
+  VReg r = two(f, t, V_XORPS, a, signs(f, t));
+  learn(f, (VFact){.of = r, .a = a, .op = LOOP_NEG});
+  return r;
+}
+
+/* What was negated goes in as it was; the instruction negates. */
+static VReg fused_product(VecFn *f, LoopType t, VReg a, VReg b, VReg c) {
+  u8 how = (u8)element_bytes(t);
+  VReg *in[3] = {&a, &b, &c}, d = new_vec(f);
+  for (u32 k = 0; k < 3; k++) {
+    const VFact *n = fact_of(f, *in[k]);
+    if (!n || n->op != LOOP_NEG) continue;
+    *in[k] = n->a;
+    how ^= k == 2 ? FMA_MINUS : FMA_NEGATED;
+  }
+  put(f, (VIns){.op = P_FMA, .length = vlength(f, t), .dst = d, .a = a, .b = b, .c = c, .imm = how});
+  return d;
+}
+
+/* AVX-512: a, but b where the mask of signs is set. */
+static VReg with_sign(VecFn *f, LoopType t, VReg a, VReg b) {
+  enum { THIRD_CHOOSES = 0xD8 };
+  VReg d = new_vec(f);
+  put(f, (VIns){.op = by_width(t, V_TERNLOGD), .length = vlength(f, t), .dst = d, .a = b, .b = signs(f, t), .c = a, .imm = THIRD_CHOOSES, .flags = VI_TIED | VI_EARLY});
+  return d;
+}
+
 static VReg float_op(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b, VReg c) {
   u8 length = vlength(f, t);
   switch (op) {
@@ -64,8 +92,8 @@ static VReg float_op(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b, VReg c) {
     case LOOP_DIV: return two(f, t, V_DIVPS, a, b);
     case LOOP_MIN: return extreme(f, t, false, a, b);
     case LOOP_MAX: return extreme(f, t, true, a, b);
-    case LOOP_COPYSIGN: return two(f, t, V_ORPS, two(f, t, V_ANDPS, a, magnitudes(f, t)), two(f, t, V_ANDPS, b, signs(f, t)));
-    case LOOP_NEG: return two(f, t, V_XORPS, a, signs(f, t));
+    case LOOP_COPYSIGN: return f->evex ? with_sign(f, t, a, b) : two(f, t, V_ORPS, two(f, t, V_ANDPS, a, magnitudes(f, t)), two(f, t, V_ANDPS, b, signs(f, t)));
+    case LOOP_NEG: return negated(f, t, a);
     case LOOP_ABS: return two(f, t, V_ANDPS, a, magnitudes(f, t));
     case LOOP_SQRT: return v_rm(f, by_width(t, V_SQRTPS), length, a);
     case LOOP_FLOOR: return rounded(f, t, a, 1);
@@ -74,11 +102,7 @@ static VReg float_op(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b, VReg c) {
     case LOOP_RINT: return rounded(f, t, a, 0);
     case LOOP_ROUND_F16: return to_f16(f, a);
     case LOOP_ROUND_BF16: return to_bf16(f, a);
-    case LOOP_FMA: {
-      VReg d = new_vec(f);
-      put(f, (VIns){.op = P_FMA, .length = length, .dst = d, .a = a, .b = b, .c = c, .imm = (u8)element_bytes(t)});
-      return d;
-    }
+    case LOOP_FMA: return fused_product(f, t, a, b, c);
     default: refuse(f, "a float operation"); return 0;
   }
 }
