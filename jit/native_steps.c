@@ -110,8 +110,6 @@ void native_steps(Native *n) {
   if (compile_stopped(c)) return;
   own_exits(n, twice);
   ScheduleMark mark = schedule_mark(c);
-  plan_arrays(n);
-  if (!twice) plan_results(n, false);
   PlanNativeExit *exits = arena_alloc(&c->arena, sizeof *exits * (n->exits.count + 1));
   PlanArg *args = arena_alloc(&c->arena, sizeof *args * (n->args.count + 1));
   u32 *results = arena_alloc(&c->arena, sizeof *results * (x->result_count + 1)), count = 0;
@@ -119,13 +117,15 @@ void native_steps(Native *n) {
     if (!compile_stopped(c)) compile_no_memory(c);
     return;
   }
-  plan_exits(n, exits);
-  for (u32 i = 0; i < n->args.count; i++) {
+  for (u32 i = 0; i < n->args.count; i++) { /* a size may not fit: before the arrays move away from where exits look for them */
     const NArg *a = &n->args.data[i];
     if (a->kind == NARG_number) args[i] = plan_arg_slot(schedule_slot(c, a->value));
     else if (a->kind == NARG_dim) args[i] = schedule_dim(c, a->dim);
     else args[i] = plan_arg(PA_data, n->buffers.data[a->buffer].slot, 0);
   }
+  plan_arrays(n);
+  if (!twice) plan_results(n, false);
+  plan_exits(n, exits);
   for (u32 i = 0; i < x->result_count; i++) {
     ValueId v = node_result(g, n->node, i);
     if (value_type(g, v)->rank == 0) results[count++] = twice ? value_info(c, v)->slot : schedule_new_slot(c, v);

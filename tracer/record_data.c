@@ -184,6 +184,10 @@ static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a, Dim axis, 
   } else if (part < 2 && size_prove(p, REL_lt, d, 0) == TRUTH_unknown && !size_is_unbacked(p, d) && size_hint(p, d, &now)) {
     bool ok = now < 0 ? guard_relation(&r->g->guards, p, REL_lt, d, 0, "slice", here(r)) : guard_relation(&r->g->guards, p, REL_le, 0, d, "slice", here(r));
     if (!ok) return OUT_FAIL;
+    if (n && forward && size_prove(p, REL_lt, d, 0) == TRUTH_unknown) { /* what may leave the integers on the way has no sign */
+      Outcome o = rec_bound(r, a, axis, &d);
+      if (o != OUT_GO) return o;
+    }
   }
   it->part[part] = PART_dim;
   it->at[part] = d;

@@ -93,7 +93,7 @@ static bool run_program(unsigned long seed) {
   for (size_t t = 0; t < sizeof tiers / sizeof tiers[0] && well && !limited; t++) {
     if (only_tier && strcmp(only_tier, tiers[t]) != 0) continue;
     snprintf((char *)progress->tier, sizeof progress->tier, "%s", tiers[t]);
-    setup = (HostSetup){.backend = tiers[t], .hot = hot, .force = exits ? "exits" : threads ? "threads" : NULL, .memory = 64 << 20, .made = define_hosts};
+    setup = (HostSetup){.backend = tiers[t], .hot = hot, .force = exits ? "exits" : threads ? "threads" : NULL, .memory = 256 << 20, .made = define_hosts};
     HostRun r = host_run(&setup, "diff.weft", program);
     well = agree(&eager, &r);
     host_run_free(&r);
