@@ -15,6 +15,11 @@ const char *text_hold(WeftVM *w, const char *s, size_t len) {
 }
 
 WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) {
+  if (v.kind == V_TRACKED && !(w->vm->ambient & AMBIENT_TAPE)) { /* of a tape that has ended: what it holds */
+    Value plain = value_keep(value_untracked(v));
+    value_drop(w->vm, v);
+    v = plain;
+  }
   WeftValue *value = mem_alloc(&w->vm->alloc, sizeof *value);
   if (!value) {
     value_drop(w->vm, v);

@@ -21,6 +21,7 @@ Tape *tape_open(Vm *vm) {
   }
   *t = (Tape){.refs = 1, .level = level, .live = true};
   vm->ambient++;
+  vm->taped = true;
   return t;
 }
 

@@ -242,6 +242,7 @@ static void format_at(Vm *vm, Value v, bool bare, u32 depth, const Open *open, B
     case V_MODULE: buf_printf(out, "<module %s>", name_text(&vm->names, v.module->name)); break;
     case V_DTYPE: buf_puts(out, dtype_name(v.dtype)); break;
     case V_HANDLE: buf_printf(out, "<%s>", v.handle->type->name); break;
+    case V_TRACKED: format_at(vm, value_untracked(v), bare, depth, open, out); break;
     default: buf_puts(out, "<value>");
   }
 }
@@ -432,6 +433,7 @@ WeftStatus format_spec(Vm *vm, Value v, const char *spec, size_t len, Buf *out) 
   }
   if (spec_parse(vm, spec, len, &sp) != WEFT_OK) return WEFT_ERROR;
   WeftStatus status = WEFT_OK;
+  v = value_untracked(v);
   if (v.kind == V_NUM) status = number_by_spec(vm, v, &sp, out);
   else if (v.kind == V_ARRAY) {
     SpecElement e = {vm, &sp, WEFT_OK};

@@ -46,7 +46,7 @@ static WeftStatus op_elsewhere(Vm *vm, u32 op, Value *args, u32 n, Value *out, b
       for (u32 k = 0; k < args[i].list->count; k++)
         if (args[i].list->items[k].kind == V_ARRAY && array_device(args[i].list->items[k].array) != DEV_CPU)
           device = array_device(args[i].list->items[k].array);
-    if (args[i].kind == V_LIST && vm->tape && vm->ambient & AMBIENT_TAPE) { /* stack((a, b)): tracked items one level down */
+    if (args[i].kind == V_LIST && vm->tape && vm->taped) { /* stack((a, b)): tracked items one level down */
       for (u32 k = 0; k < args[i].list->count; k++)
         if (args[i].list->items[k].kind == V_TRACKED) return vm->tape->op(vm, op, args, out);
     }

@@ -222,6 +222,7 @@ struct Vm {
   VmStats stats;
   volatile int interrupted; /* set by weft_interrupt: a signal handler or another thread may */
   u32 poll_countdown;
+  bool taped;         /* there was a gradient tape: what it tracked may have gone anywhere */
   u64 ambient;        /* AMBIENT_*; one word: tape level, eager mode, default device, transform stack; guards compare it */
   OpHook ops[OP_COUNT];
   const TierHooks *tier;

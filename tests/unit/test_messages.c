@@ -60,11 +60,22 @@ static void a_derivative_through_a_host_function_says_so(void **state) {
   assert_int_equal(weft_eval(*state, "assert(grad(x => x * half(stop_gradient(x)))(2.0) == 1.0)", "test", NULL), WEFT_OK);
 }
 
+static void what_a_derivative_leaves_behind_is_a_number_to_the_host(void **state) {
+  WeftValue *g = NULL;
+  double x = 0;
+  assert_int_equal(weft_eval(*state, "let g = 0.0\nlet d = grad(z => { g = z * 2; z * z })(3.0)", "test", NULL), WEFT_OK);
+  assert_int_equal(weft_get_global(*state, "g", &g), WEFT_OK);
+  assert_int_equal(weft_as_float(*state, g, &x), WEFT_OK);
+  assert_true(x == 6.0);
+  weft_release(*state, g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(calls_that_repeat_are_folded, setup, teardown),
     cmocka_unit_test_setup_teardown(a_long_trace_of_different_calls_is_cut_in_the_middle, setup, teardown),
     cmocka_unit_test_setup_teardown(a_derivative_through_a_host_function_says_so, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_a_derivative_leaves_behind_is_a_number_to_the_host, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
