@@ -350,6 +350,7 @@ bool rec_like_sizes(Recorder *r, Dim d);
 bool rec_in_axis(Recorder *r, Dim end, Dim axis);
 Outcome rec_bound(Recorder *r, Av a, Dim n, Dim *out);
 /* An integer where a size is asked for: checked to be none below 0. */
+Outcome rec_size_from(Recorder *r, Av a, i64 least, Dim *out); /* guarded to be no less */
 Outcome rec_size(Recorder *r, Av a, Dim *out);
 
 /* ---- numbers that are weak on one way only (record_weak.c) ---- */

@@ -236,9 +236,9 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
       default: break;
     }
   }
-  bool size = shape || named(p, "num") || named(p, "size") || named(p, "minlength") || named(p, "n") || named(p, "m");
+  bool size = shape || named(p, "num") || named(p, "size") || named(p, "minlength") || named(p, "n") || named(p, "m") || named(p, "window") || (named(p, "k") && op == OP_topk);
   if (size && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0) {
-    Outcome o = rec_size(r, a, &d);
+    Outcome o = rec_size_from(r, a, named(p, "window"), &d);
     if (o != OUT_GO) return o;
   }
   if (!is_flag(p) && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0 && av_dim(r, a, &d)) {
@@ -517,6 +517,8 @@ static Outcome compress(Recorder *r, const Av *params, Av *out) {
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   const OpInfo *info = op_info(op);
   Outcome folded;
+  Dim keys;
+  if (op == OP_random_split && is_given(r, params[1]) && (folded = rec_size(r, av_force(r, params[1]), &keys)) != OUT_GO) return folded;
   if (op == OP_take) return take(r, params, out);
   if (op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays) return rec_parts(r, op, params, out);
   if (op == OP_compress && !is_given(r, params[3])) return compress(r, params, out);

@@ -378,9 +378,25 @@ Outcome rec_bound(Recorder *r, Av a, Dim n, Dim *out) {
   return av_dim(r, a, out) ? OUT_GO : OUT_FAIL;
 }
 
+/* Guarded: an operation that nobody needs would raise all the same. Constants are left to the rules. */
+static Outcome not_below(Recorder *r, Dim d, i64 least) {
+  SizePool *p = &r->g->sizes;
+  Dim low = size_const(p, least);
+  i64 now;
+  if (size_is_const(p, d, &now) || low == DIM_NONE || size_prove(p, REL_le, low, d) == TRUTH_always || !size_hint(p, d, &now)) return OUT_GO;
+  if (now < least) return rec_stuck(r, REASON_raises, "a size is %lld", (long long)now);
+  return guard_relation(&r->g->guards, p, REL_le, low, d, "a size", rec_top(r)->code->proto->spans[rec_top(r)->pc]) ? OUT_GO : OUT_FAIL;
+}
+
+Outcome rec_size_from(Recorder *r, Av a, i64 least, Dim *out) {
+  Outcome o = rec_size(r, a, out);
+  return o == OUT_GO && !size_is_unbacked(&r->g->sizes, *out) ? not_below(r, *out, least) : o;
+}
+
 Outcome rec_size(Recorder *r, Av a, Dim *out) {
   u32 sym;
   if (!av_dim(r, a, out)) return rec_stuck(r, REASON_data_dependent_shape, "a size is %s", av_kind_text(r, a));
+  if (!size_is_unbacked(&r->g->sizes, *out)) return not_below(r, *out, 0);
   if (!size_is_sym(&r->g->sizes, *out, &sym) || !size_is_unbacked(&r->g->sizes, *out) || r->g->sizes.syms.data[sym].lo >= 0) return OUT_GO;
   if (r->safe_exit == UINT32_MAX) return OUT_GO; /* the eager kernel looks */
   ValueId n = graph_size(r->g, *out);
