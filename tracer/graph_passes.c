@@ -351,12 +351,34 @@ static void cse(Pass *p) {
 
 /* ---- dce --------------------------------------------------------------------------------------------- */
 
+/* Its kernel looks at numbers that no check and no guard of the graph has looked at, and may refuse them: it runs also where
+ * nobody needs what it gives. */
+static bool looks_at_data(const Graph *g, NodeId n) {
+  const GraphNode *x = &g->nodes.data[n];
+  switch (x->op) {
+    case OP_quantile:
+    case OP_topk:
+    case OP_bincount:
+    case OP_sliding_window:
+    case OP_histogram:
+    case OP_linalg_solve:
+    case OP_linalg_inv:
+    case OP_linalg_cholesky:
+    case OP_linalg_matrix_power:
+    case OP_random_randint:
+    case OP_random_choice:
+    case OP_random_categorical: return true;
+    case OP_repeat: return x->operand_count > 1;
+    default: return false;
+  }
+}
+
 /* Nothing in it can leave, fail a check, do something, or go on for ever. */
 static bool removable(const Graph *g, NodeId n) {
   const GraphNode *x = &g->nodes.data[n];
   if (node_is_effect(g, n)) return false;
   switch (x->kind) {
-    case NODE_op:
+    case NODE_op: return is_pure(g, n) && !looks_at_data(g, n);
     case NODE_index:
     case NODE_update: return is_pure(g, n);
     case NODE_hook: return true;
