@@ -44,12 +44,12 @@ static void call_kernel(Emitter *e, u32 id, u32 at, const LoopNode *n, MIR_op_t 
   u32 words = n->a - 2, room = mir_words_room(e);
   MIR_reg_t args = mir_temp(e, LT_I64), key = mir_temp(e, LT_I64);
   for (u32 i = 0; i < words; i++) mir_store_word(e, mir_frame(e), room + i * 8, list[i]);
-  ins3(e, MIR_ADD, R(e, args), R(e, mir_frame(e)), I(e, room));
+  rri(e, MIR_ADD, args, mir_frame(e), room);
   MIR_op_t ops[6] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_KERNEL]), callee, R(e, key), R(e, args), mir_op(e, list[words]),
     mir_op(e, list[words + 1])};
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 6, ops));
   Cold *c = mir_cold(e, COLD_LEAVE, id, at);
-  ins3(e, MIR_BNE, L(e, c->label), R(e, key), I(e, -1));
+  bri(e, MIR_BNE, c->label, key, -1);
 }
 
 /* Budget and depth go along in registers, and the budget comes back with the result; below 0 it is the exit. */
@@ -62,7 +62,7 @@ static void call_inner(Emitter *e, u32 id, u32 at, const LoopNode *n, const Loop
     return;
   }
   if (!e->depth) ins2(e, MIR_MOV, R(e, depth), mir_ctx_word(e, CTX_DEPTH));
-  ins3(e, MIR_SUB, R(e, depth), R(e, e->depth ? e->depth : depth), I(e, 1));
+  rri(e, MIR_SUB, depth, e->depth ? e->depth : depth, 1);
   ops[count++] = proto;
   ops[count++] = callee;
   ops[count++] = R(e, e->left);
@@ -76,7 +76,7 @@ static void call_inner(Emitter *e, u32 id, u32 at, const LoopNode *n, const Loop
   Cold *c = mir_cold(e, COLD_LEAVE, id, at);
   c->code = mir_temp(e, LT_I64);
   c->inner = true;
-  ins3(e, MIR_BLT, L(e, c->label), R(e, e->left), I(e, 0));
+  bri(e, MIR_BLT, c->label, e->left, 0);
 }
 
 static void call_native(Emitter *e, u32 id, u32 at, const LoopNode *n, const LoopFn *fn, MIR_op_t proto, MIR_op_t callee) {
@@ -88,11 +88,11 @@ static void call_native(Emitter *e, u32 id, u32 at, const LoopNode *n, const Loo
     return;
   }
   ins2(e, MIR_MOV, mir_ctx_word(e, CTX_BUDGET), R(e, e->left));
-  if (e->depth) ins2(e, MIR_MOV, R(e, depth), R(e, e->depth));
+  if (e->depth) rr(e, MIR_MOV, depth, e->depth);
   else ins2(e, MIR_MOV, R(e, depth), mir_ctx_word(e, CTX_DEPTH));
-  ins3(e, MIR_SUB, R(e, depth), R(e, depth), I(e, 1));
+  rri(e, MIR_SUB, depth, depth, 1);
   ins2(e, MIR_MOV, mir_ctx_word(e, CTX_DEPTH), R(e, depth));
-  ins3(e, MIR_BGE, L(e, room), R(e, depth), I(e, 0));
+  bri(e, MIR_BGE, room, depth, 0);
   ins2(e, MIR_MOV, mir_ctx_word(e, CTX_BUDGET), I(e, 0)); /* the callee's first poll asks the VM */
   put_label(e, room);
   ops[0] = proto;
@@ -103,12 +103,12 @@ static void call_native(Emitter *e, u32 id, u32 at, const LoopNode *n, const Loo
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, n->a + 4, ops));
   mem_free(e->alloc, ops, sizeof *ops * (n->a + 4));
   ins2(e, MIR_MOV, R(e, depth), mir_ctx_word(e, CTX_DEPTH));
-  ins3(e, MIR_ADD, R(e, depth), R(e, depth), I(e, 1));
+  rri(e, MIR_ADD, depth, depth, 1);
   ins2(e, MIR_MOV, mir_ctx_word(e, CTX_DEPTH), R(e, depth));
   ins2(e, MIR_MOV, R(e, e->left), mir_ctx_word(e, CTX_BUDGET));
   Cold *c = mir_cold(e, COLD_LEAVE, id, at);
   c->code = code;
-  ins3(e, MIR_BNE, L(e, c->label), R(e, code), I(e, 0));
+  bri(e, MIR_BNE, c->label, code, 0);
   if (n->b) ins2(e, MIR_MOV, R(e, results), mir_ctx_word(e, CTX_RESULTS));
   for (u32 i = 0; i < n->b; i++) {
     u32 r = loop_result_of(e->fn, id, i);

@@ -273,6 +273,13 @@ static inline MIR_op_t L(const Emitter *e, MIR_label_t l) { return MIR_new_label
 static inline void put(Emitter *e, MIR_insn_t insn) { MIR_append_insn(e->ctx, e->item, insn); }
 /* mir_operands.c */
 void ins2(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b);
+/* Of registers, and of a constant last: what they are made of is written once. */
+void rr(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b);
+void ri(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, i64 v);
+void rrr(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b, MIR_reg_t d);
+void rri(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b, i64 v);
+void brr(Emitter *e, MIR_insn_code_t c, MIR_label_t to, MIR_reg_t a, MIR_reg_t b);
+void bri(Emitter *e, MIR_insn_code_t c, MIR_label_t to, MIR_reg_t a, i64 v);
 void ins3(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b, MIR_op_t d); /* never one register three times: MIR's spilling trips on that */
 MIR_op_t M(Emitter *e, MIR_type_t t, MIR_reg_t base, i64 disp); /* memory operand; of a far displacement emits its address */
 void mir_negate(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from);

@@ -28,7 +28,7 @@ static void set_state(Emitter *e, const Fold *f) {
 
 static MIR_reg_t state_of(Emitter *e, const Fold *f) {
   MIR_reg_t r = mir_temp(e, LT_I64);
-  ins3(e, MIR_ADD, R(e, r), R(e, mir_frame(e)), I(e, f->state_at));
+  rri(e, MIR_ADD, r, mir_frame(e), f->state_at);
   return r;
 }
 
@@ -40,19 +40,19 @@ static void begin_block(Emitter *e, u32 head, const Fold *f) {
   MIR_label_t fill = new_label(e), whole = new_label(e);
   MIR_reg_t end = mir_temp(e, LT_I64), bits = mir_temp(e, LT_I64);
   u64 start = loop_reduce_identity(reduction_of(e, head), f->type);
-  ins2(e, MIR_MOV, R(e, end), R(e, f->lane_end));
-  ins3(e, MIR_UBGE, L(e, whole), R(e, f->left), I(e, loop_lanes(f->type)));
-  ins3(e, MIR_MUL, R(e, end), R(e, f->left), I(e, bytes_of(f)));
-  ins3(e, MIR_ADD, R(e, end), R(e, f->lane0), R(e, end));
+  rr(e, MIR_MOV, end, f->lane_end);
+  bri(e, MIR_UBGE, whole, f->left, loop_lanes(f->type));
+  rri(e, MIR_MUL, end, f->left, bytes_of(f));
+  rrr(e, MIR_ADD, end, f->lane0, end);
   put_label(e, whole);
-  ins2(e, MIR_MOV, R(e, bits), I(e, (i64)start));
-  ins2(e, MIR_MOV, R(e, f->lane), R(e, f->lane0));
+  ri(e, MIR_MOV, bits, (i64)start);
+  rr(e, MIR_MOV, f->lane, f->lane0);
   put_label(e, fill);
   ins2(e, MIR_MOV, M(e, f->type == LT_F64 ? MIR_T_I64 : MIR_T_I32, f->lane, 0), R(e, bits));
-  ins3(e, MIR_ADD, R(e, f->lane), R(e, f->lane), I(e, bytes_of(f)));
-  ins3(e, MIR_UBLT, L(e, fill), R(e, f->lane), R(e, end));
-  ins2(e, MIR_MOV, R(e, f->lane), R(e, f->lane0));
-  ins2(e, MIR_MOV, R(e, f->chunks), I(e, LOOP_BLOCK_TRIPS));
+  rri(e, MIR_ADD, f->lane, f->lane, bytes_of(f));
+  brr(e, MIR_UBLT, fill, f->lane, end);
+  rr(e, MIR_MOV, f->lane, f->lane0);
+  ri(e, MIR_MOV, f->chunks, LOOP_BLOCK_TRIPS);
 }
 
 /* The number of elements, known to be the product of the trip counts. */
@@ -96,21 +96,21 @@ void mir_open_fold(Emitter *e, OpenHead *o, u32 at) {
     f->before = mir_temp(e, f->type);
     ins2(e, move_code(f->type), R(e, f->before), identity(e, o->head, f->type));
     keep_float(e, f->before);
-    ins2(e, MIR_MOV, R(e, f->chunks), I(e, LOOP_SCAN_SEGMENT));
+    ri(e, MIR_MOV, f->chunks, LOOP_SCAN_SEGMENT);
   } else {
     MIR_reg_t elements = mir_temp(e, LT_I64);
     o->empty = new_label(e);
     count_elements(e, o->head, elements);
-    ins3(e, MIR_BEQ, L(e, o->empty), R(e, elements), I(e, 0));
+    bri(e, MIR_BEQ, o->empty, elements, 0);
     if (f->kind == FOLD_ROWS) {
-      ins2(e, MIR_MOV, R(e, f->chunks), I(e, LOOP_ROW_BLOCK));
+      ri(e, MIR_MOV, f->chunks, LOOP_ROW_BLOCK);
     } else {
       f->left = elements;
       f->lane = mir_temp(e, LT_I64);
       f->lane0 = mir_temp(e, LT_I64);
       f->lane_end = mir_temp(e, LT_I64);
-      ins3(e, MIR_ADD, R(e, f->lane0), R(e, mir_frame(e)), I(e, room_at_depth(e, e->fold_lanes, LANE_BYTES)));
-      ins3(e, MIR_ADD, R(e, f->lane_end), R(e, f->lane0), I(e, LANE_BYTES));
+      rri(e, MIR_ADD, f->lane0, mir_frame(e), room_at_depth(e, e->fold_lanes, LANE_BYTES));
+      rri(e, MIR_ADD, f->lane_end, f->lane0, LANE_BYTES);
       begin_block(e, o->head, f);
     }
   }
@@ -150,7 +150,7 @@ void mir_fold_element(Emitter *e, OpenHead *o, u32 at, MIR_op_t v) {
   if (f->kind == FOLD_NONE) return;
   if (f->kind != FOLD_LANES) accumulate(e, f, v);
   if (f->kind == FOLD_ROWS) {
-    ins3(e, MIR_SUB, R(e, f->chunks), R(e, f->chunks), I(e, 1));
+    rri(e, MIR_SUB, f->chunks, f->chunks, 1);
     cold_block(e, o, at, MIR_BEQ, R(e, f->chunks), I(e, 0));
   }
   if (f->kind != FOLD_LANES) return;
@@ -159,7 +159,7 @@ void mir_fold_element(Emitter *e, OpenHead *o, u32 at, MIR_op_t v) {
   ins2(e, move_code(f->type), R(e, t), M(e, memory, f->lane, 0));
   mir_combine(e, f->op, f->type, t, R(e, t), v);
   ins2(e, move_code(f->type), M(e, memory, f->lane, 0), R(e, t));
-  ins3(e, MIR_ADD, R(e, f->lane), R(e, f->lane), I(e, bytes_of(f)));
+  rri(e, MIR_ADD, f->lane, f->lane, bytes_of(f));
   cold_block(e, o, at, MIR_BEQ, R(e, f->lane), R(e, f->lane_end));
 }
 
@@ -170,7 +170,7 @@ void mir_prefix(Emitter *e, u32 id) {
   mir_combine(e, f->op, f->type, f->acc, R(e, f->acc), mir_op(e, en(e, id)->a));
   if (f->kind == FOLD_SCAN) {
     mir_combine(e, f->op, f->type, to, R(e, f->before), R(e, f->acc));
-    ins3(e, MIR_SUB, R(e, f->chunks), R(e, f->chunks), I(e, 1));
+    rri(e, MIR_SUB, f->chunks, f->chunks, 1);
   } else {
     ins2(e, move_code(f->type), R(e, to), R(e, f->acc));
   }
@@ -183,23 +183,23 @@ static void combine_lanes(Emitter *e, const Fold *f, MIR_reg_t present) {
   MIR_type_t memory = mir_memory_type(f->type);
   MIR_reg_t half = mir_temp(e, LT_I64), p = mir_temp(e, LT_I64), q = mir_temp(e, LT_I64), end = mir_temp(e, LT_I64);
   MIR_reg_t a = mir_temp(e, f->type);
-  ins2(e, MIR_MOV, R(e, half), I(e, LANE_BYTES / 2));
+  ri(e, MIR_MOV, half, LANE_BYTES / 2);
   put_label(e, level);
-  ins3(e, MIR_BLE, L(e, lower), R(e, present), R(e, half));
-  ins2(e, MIR_MOV, R(e, p), R(e, f->lane0));
-  ins3(e, MIR_ADD, R(e, q), R(e, p), R(e, half));
-  ins3(e, MIR_ADD, R(e, end), R(e, p), R(e, present));
+  brr(e, MIR_BLE, lower, present, half);
+  rr(e, MIR_MOV, p, f->lane0);
+  rrr(e, MIR_ADD, q, p, half);
+  rrr(e, MIR_ADD, end, p, present);
   put_label(e, lane);
   ins2(e, move_code(f->type), R(e, a), M(e, memory, p, 0));
   mir_combine(e, f->op, f->type, a, R(e, a), M(e, memory, q, 0));
   ins2(e, move_code(f->type), M(e, memory, p, 0), R(e, a));
-  ins3(e, MIR_ADD, R(e, p), R(e, p), I(e, bytes_of(f)));
-  ins3(e, MIR_ADD, R(e, q), R(e, q), I(e, bytes_of(f)));
-  ins3(e, MIR_UBLT, L(e, lane), R(e, q), R(e, end));
-  ins2(e, MIR_MOV, R(e, present), R(e, half));
+  rri(e, MIR_ADD, p, p, bytes_of(f));
+  rri(e, MIR_ADD, q, q, bytes_of(f));
+  brr(e, MIR_UBLT, lane, q, end);
+  rr(e, MIR_MOV, present, half);
   put_label(e, lower);
-  ins3(e, MIR_URSH, R(e, half), R(e, half), I(e, 1));
-  ins3(e, MIR_BGE, L(e, level), R(e, half), I(e, bytes_of(f)));
+  rri(e, MIR_URSH, half, half, 1);
+  bri(e, MIR_BGE, level, half, bytes_of(f));
   put_label(e, done);
 }
 
@@ -222,11 +222,11 @@ void mir_close_fold(Emitter *e, OpenHead *o, u32 at) {
     MIR_label_t counted = new_label(e);
     MIR_reg_t present = mir_temp(e, LT_I64);
     f->left = mir_temp(e, LT_I64); /* now: are there elements in the last block */
-    ins2(e, MIR_MOV, R(e, present), I(e, LANE_BYTES));
-    ins3(e, MIR_BNE, L(e, counted), R(e, f->chunks), I(e, LOOP_BLOCK_TRIPS));
-    ins3(e, MIR_SUB, R(e, present), R(e, f->lane), R(e, f->lane0));
+    ri(e, MIR_MOV, present, LANE_BYTES);
+    bri(e, MIR_BNE, counted, f->chunks, LOOP_BLOCK_TRIPS);
+    rrr(e, MIR_SUB, present, f->lane, f->lane0);
     put_label(e, counted);
-    ins2(e, MIR_MOV, R(e, f->left), R(e, present));
+    rr(e, MIR_MOV, f->left, present);
     combine_lanes(e, f, present);
     ins2(e, move_code(f->type), R(e, r), M(e, mir_memory_type(f->type), f->lane0, 0));
   } else {
@@ -241,7 +241,7 @@ void mir_close_fold(Emitter *e, OpenHead *o, u32 at) {
   c->fold = *f;
   MIR_label_t back = c->back;
   ins2(e, MIR_MOV, R(e, used), M(e, MIR_T_I64, mir_frame(e), f->state_at));
-  ins3(e, MIR_BNE, L(e, c->label), R(e, used), I(e, 0));
+  bri(e, MIR_BNE, c->label, used, 0);
   put_label(e, back);
   ins2(e, move_code(f->type), R(e, result), R(e, r));
   jump(e, done);
@@ -256,12 +256,12 @@ typedef void (*Function)(void);
 
 static void push_lanes(Emitter *e, const Cold *c) {
   const Fold *f = &c->fold;
-  ins2(e, MIR_MOV, R(e, f->lane), R(e, f->lane0));
-  ins3(e, MIR_SUB, R(e, f->chunks), R(e, f->chunks), I(e, 1));
-  ins3(e, MIR_BNE, L(e, c->back), R(e, f->chunks), I(e, 0));
+  rr(e, MIR_MOV, f->lane, f->lane0);
+  rri(e, MIR_SUB, f->chunks, f->chunks, 1);
+  bri(e, MIR_BNE, c->back, f->chunks, 0);
   Function push = f->type == LT_F64 ? (Function)mir_lanes_push_f64 : (Function)mir_lanes_push_f32;
   (void)mir_quiet_call(e, c, push, R(e, state_of(e, f)), R(e, f->lane0));
-  ins3(e, MIR_SUB, R(e, f->left), R(e, f->left), I(e, (i64)loop_lanes(f->type) * LOOP_BLOCK_TRIPS));
+  rri(e, MIR_SUB, f->left, f->left, (i64)loop_lanes(f->type) * LOOP_BLOCK_TRIPS);
   begin_block(e, c->node, f);
 }
 
@@ -271,7 +271,7 @@ static void call_with_value(Emitter *e, const Cold *c, Function fn, MIR_reg_t va
   MIR_op_t at = M(e, mir_memory_type(f->type), mir_frame(e), FRAME_VALUE);
   MIR_reg_t pointer = mir_temp(e, LT_I64);
   ins2(e, move_code(f->type), at, R(e, value));
-  ins3(e, MIR_ADD, R(e, pointer), R(e, mir_frame(e)), I(e, FRAME_VALUE));
+  rri(e, MIR_ADD, pointer, mir_frame(e), FRAME_VALUE);
   (void)mir_quiet_call(e, c, fn, R(e, state_of(e, f)), R(e, pointer));
   ins2(e, move_code(f->type), R(e, value), at);
 }
@@ -284,7 +284,7 @@ static void push_acc(Emitter *e, const Cold *c) {
   call_with_value(e, c, scan ? scan_push : rows_push, f->acc);
   if (scan) ins2(e, move_code(f->type), R(e, f->before), R(e, f->acc));
   ins2(e, move_code(f->type), R(e, f->acc), identity(e, c->node, f->type));
-  ins2(e, MIR_MOV, R(e, f->chunks), I(e, scan ? LOOP_SCAN_SEGMENT : LOOP_ROW_BLOCK));
+  ri(e, MIR_MOV, f->chunks, scan ? LOOP_SCAN_SEGMENT : LOOP_ROW_BLOCK);
 }
 
 void mir_cold_fold(Emitter *e, const Cold *c) {

@@ -278,7 +278,7 @@ void mir_store_word(Emitter *e, MIR_reg_t base, i64 offset, u32 id) {
   MIR_op_t v = mir_op(e, id);
   if (n->op == LOOP_CONST) {
     MIR_reg_t bits = mir_temp(e, LT_I64);
-    ins2(e, MIR_MOV, R(e, bits), I(e, (i64)n->imm));
+    ri(e, MIR_MOV, bits, (i64)n->imm);
     ins2(e, MIR_MOV, M(e, MIR_T_I64, base, offset), R(e, bits));
   } else if (n->type == LT_F32) {
     ins2(e, MIR_MOV, M(e, MIR_T_I64, base, offset), I(e, 0));
@@ -297,12 +297,12 @@ static void leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 c
     e->left_values = new_reg(e, LT_I64, "left_values", 0);
   }
   for (u32 i = 0; i < count; i++) mir_store_word(e, mir_frame(e), at + i * 8, values[i]);
-  ins2(e, MIR_MOV, R(e, e->left_by), I(e, exit));
-  ins2(e, MIR_MOV, R(e, e->left_values), I(e, count));
+  ri(e, MIR_MOV, e->left_by, exit);
+  ri(e, MIR_MOV, e->left_values, count);
   if (e->depth) { /* in place of the budget that is left */
     ins2(e, MIR_MOV, mir_ctx_word(e, CTX_BUDGET), R(e, e->left));
     if (code) mir_negate(e, LT_I64, e->left, R(e, code));
-    else ins2(e, MIR_MOV, R(e, e->left), I(e, -(i64)exit));
+    else ri(e, MIR_MOV, e->left, -(i64)exit);
   } else {
     ins2(e, MIR_MOV, R(e, e->code), code ? R(e, code) : I(e, exit));
   }
@@ -313,10 +313,10 @@ static void leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 c
 static void put_tell(Emitter *e) {
   MIR_reg_t fn = mir_temp(e, LT_I64), words = mir_temp(e, LT_I64);
   put_label(e, e->tell);
-  if (e->words_at) ins3(e, MIR_ADD, R(e, words), R(e, mir_frame(e)), I(e, e->words_at));
-  else ins2(e, MIR_MOV, R(e, words), I(e, 0));
+  if (e->words_at) rri(e, MIR_ADD, words, mir_frame(e), e->words_at);
+  else ri(e, MIR_MOV, words, 0);
   ins2(e, MIR_MOV, R(e, fn), mir_ctx_word(e, CTX_FRAME));
-  ins3(e, MIR_BEQ, L(e, e->exit), R(e, fn), I(e, 0));
+  bri(e, MIR_BEQ, e->exit, fn, 0);
   MIR_op_t ops[7] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_FRAME]), R(e, fn), R(e, e->native_ctx), I(e, (i64)e->fn->tag), R(e, e->left_by),
     R(e, words), R(e, e->left_values)};
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 7, ops));
@@ -348,7 +348,7 @@ static void cold_poll(Emitter *e, const Cold *c) {
     ins2(e, MIR_MOV, R(e, answer), M(e, MIR_T_I64, mir_frame(e), FRAME_ANSWER));
   }
   ins2(e, MIR_MOV, R(e, e->left), mir_ctx_word(e, CTX_BUDGET));
-  ins3(e, MIR_BEQ, L(e, c->back), R(e, answer), I(e, 0));
+  bri(e, MIR_BEQ, c->back, answer, 0);
   leave(e, (u32)n->imm, 0, loop_list(e->fn, n), n->count);
 }
 
@@ -358,7 +358,7 @@ static void cold_check(Emitter *e, const Cold *c) {
   MIR_reg_t key = mir_temp(e, LT_I64);
   MIR_label_t fits = new_label(e);
   put_label(e, c->label);
-  ins2(e, MIR_MOV, R(e, key), I(e, 0));
+  ri(e, MIR_MOV, key, 0);
   for (u32 i = 0; i < c->open_count; i++) {
     u32 head = e->cold_open.data[c->open + i];
     const LoopNode *n = en(e, head);
@@ -367,12 +367,12 @@ static void cold_check(Emitter *e, const Cold *c) {
       ins3(e, MIR_ADD, R(e, key), R(e, key), R(e, mir_reg(e, loop_index_of(head, axis))));
     }
   }
-  ins3(e, MIR_UBLE, L(e, fits), R(e, key), I(e, (i64)most));
-  ins2(e, MIR_MOV, R(e, key), I(e, (i64)most));
+  bri(e, MIR_UBLE, fits, key, (i64)most);
+  ri(e, MIR_MOV, key, (i64)most);
   put_label(e, fits);
   ins3(e, MIR_OR, R(e, key), R(e, key), I(e, (i64)(en(e, c->node)->imm << 48)));
-  ins3(e, MIR_UBGE, L(e, c->back), R(e, key), R(e, e->key));
-  ins2(e, MIR_MOV, R(e, e->key), R(e, key));
+  brr(e, MIR_UBGE, c->back, key, e->key);
+  rr(e, MIR_MOV, e->key, key);
   jump(e, c->back);
 }
 
@@ -441,7 +441,7 @@ static void put_check(Emitter *e, u32 id, u32 at) {
 static void put_poll(Emitter *e, u32 id, u32 at) {
   Cold *c = mir_cold(e, COLD_POLL, id, at);
   MIR_label_t label = c->label, back = c->back = new_label(e);
-  ins3(e, MIR_SUBO, R(e, e->left), R(e, e->left), I(e, 1));
+  rri(e, MIR_SUBO, e->left, e->left, 1);
   put(e, MIR_new_insn(e->ctx, MIR_UBO, L(e, label))); /* it was 0 */
   put_label(e, back);
 }
@@ -456,7 +456,7 @@ static void put_return(Emitter *e, const LoopNode *n) {
   MIR_reg_t results = mir_temp(e, LT_I64);
   if (n->count) ins2(e, MIR_MOV, R(e, results), mir_ctx_word(e, CTX_RESULTS));
   for (u32 i = 0; i < n->count; i++) mir_store_word(e, results, i * 8, loop_list(e->fn, n)[i]);
-  ins2(e, MIR_MOV, R(e, e->code), I(e, 0));
+  ri(e, MIR_MOV, e->code, 0);
   jump(e, e->exit);
 }
 
@@ -577,28 +577,28 @@ static void put_body(Emitter *e) {
     load_kernel_params(e);
     if (holds(fn, LOOP_CHECK)) {
       e->key = new_reg(e, LT_I64, "key", 0);
-      ins2(e, MIR_MOV, R(e, e->key), I(e, -1));
+      ri(e, MIR_MOV, e->key, -1);
     }
-    ins3(e, MIR_BGE, L(e, e->exit), R(e, e->lo), R(e, e->hi));
+    brr(e, MIR_BGE, e->exit, e->lo, e->hi);
   } else if (e->depth) {
     MIR_label_t fits = new_label(e);
     if (e->result) { /* a value on all ways */
       LoopType t = (LoopType)fn->results.data[0];
       ins2(e, move_code(t), R(e, e->result), immediate(e, t, 0));
     }
-    ins3(e, MIR_BGE, L(e, fits), R(e, e->depth), I(e, 0));
-    ins2(e, MIR_MOV, R(e, e->left), I(e, 0)); /* the first poll asks the VM */
+    bri(e, MIR_BGE, fits, e->depth, 0);
+    ri(e, MIR_MOV, e->left, 0); /* the first poll asks the VM */
     put_label(e, fits);
-    if (en(e, fn->body.data[fn->body.count - 1])->op != LOOP_RETURN) ins3(e, MIR_BEQ, L(e, e->exit), R(e, e->native_ctx), I(e, 0));
+    if (en(e, fn->body.data[fn->body.count - 1])->op != LOOP_RETURN) bri(e, MIR_BEQ, e->exit, e->native_ctx, 0);
   } else {
     e->code = new_reg(e, LT_I64, "code", 0);
-    ins2(e, MIR_MOV, R(e, e->code), I(e, 0));
+    ri(e, MIR_MOV, e->code, 0);
     if (holds(fn, LOOP_POLL) || holds(fn, LOOP_CALL)) {
       e->left = new_reg(e, LT_I64, "left", 0);
       ins2(e, MIR_MOV, R(e, e->left), mir_ctx_word(e, CTX_BUDGET));
     }
     if (holds(fn, LOOP_POLL) && !e->group->plain) ins2(e, MIR_MOV, M(e, MIR_T_I64, mir_frame(e), FRAME_CTX), R(e, e->native_ctx));
-    ins3(e, MIR_BEQ, L(e, e->exit), R(e, e->native_ctx), I(e, 0)); /* the exit is always reached: the end mark stays */
+    bri(e, MIR_BEQ, e->exit, e->native_ctx, 0); /* the exit is always reached: the end mark stays */
   }
   if (!mir_find_streams(e)) e->failed = true;
   for (u32 at = 0; at < fn->body.count && !e->failed; at++) {

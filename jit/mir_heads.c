@@ -74,8 +74,8 @@ static void close_axis(Emitter *e, OpenHead *o, u32 axis) {
   u32 index = loop_index_of(o->head, axis);
   bool outermost = e->fn->kind == LOOP_KERNEL && e->open.count == 1;
   mir_step_streams(e, index);
-  ins3(e, MIR_ADD, R(e, mir_reg(e, index)), R(e, mir_reg(e, index)), I(e, 1));
-  if (outermost) ins3(e, MIR_BLT, L(e, o->top[axis]), R(e, mir_reg(e, index)), R(e, e->hi));
+  rri(e, MIR_ADD, mir_reg(e, index), mir_reg(e, index), 1);
+  if (outermost) brr(e, MIR_BLT, o->top[axis], mir_reg(e, index), e->hi);
   else ins3(e, MIR_UBLT, L(e, o->top[axis]), R(e, mir_reg(e, index)), mir_op(e, loop_trips_of(e->fn, o->head, axis)));
   put_label(e, o->skip[axis]);
 }

@@ -158,3 +158,10 @@ void mir_negate(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from) {
   if (!is_op(R(e, to), from)) ins2(e, move_code(t), R(e, to), from);
   ins2(e, t == LT_F64 ? MIR_DNEG : t == LT_F32 ? MIR_FNEG : MIR_NEG, R(e, to), R(e, to));
 }
+
+void rr(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b) { ins2(e, c, R(e, a), R(e, b)); }
+void ri(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, i64 v) { ins2(e, c, R(e, a), I(e, v)); }
+void rrr(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b, MIR_reg_t d) { ins3(e, c, R(e, a), R(e, b), R(e, d)); }
+void rri(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b, i64 v) { ins3(e, c, R(e, a), R(e, b), I(e, v)); }
+void brr(Emitter *e, MIR_insn_code_t c, MIR_label_t to, MIR_reg_t a, MIR_reg_t b) { ins3(e, c, L(e, to), R(e, a), R(e, b)); }
+void bri(Emitter *e, MIR_insn_code_t c, MIR_label_t to, MIR_reg_t a, i64 v) { ins3(e, c, L(e, to), R(e, a), I(e, v)); }

@@ -27,9 +27,9 @@ static void move(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from) {
 
 /* Wraps an integer register to its type. */
 static void extend(Emitter *e, LoopType t, MIR_reg_t r) {
-  if (t == LT_U8) ins2(e, MIR_UEXT8, R(e, r), R(e, r));
-  if (t == LT_I32) ins2(e, MIR_EXT32, R(e, r), R(e, r));
-  if (t == LT_U32) ins2(e, MIR_UEXT32, R(e, r), R(e, r));
+  if (t == LT_U8) rr(e, MIR_UEXT8, r, r);
+  if (t == LT_I32) rr(e, MIR_EXT32, r, r);
+  if (t == LT_U32) rr(e, MIR_UEXT32, r, r);
 }
 
 static MIR_reg_t in_reg(Emitter *e, LoopType t, MIR_op_t op) {
@@ -218,10 +218,10 @@ static void divide(Emitter *e, u32 id, const LoopNode *n) {
     move(e, t, r, R(e, quotient ? q : rest));
     if (floors) { /* one less when the rest is not 0 and of the other sign */
       MIR_reg_t sign = mir_temp(e, t);
-      ins3(e, MIR_BEQ, L(e, done), R(e, rest), I(e, 0));
+      bri(e, MIR_BEQ, done, rest, 0);
       ins3(e, MIR_XOR, R(e, sign), R(e, rest), b);
-      ins3(e, MIR_BGE, L(e, done), R(e, sign), I(e, 0));
-      if (quotient) ins3(e, MIR_SUB, R(e, r), R(e, r), I(e, 1));
+      bri(e, MIR_BGE, done, sign, 0);
+      if (quotient) rri(e, MIR_SUB, r, r, 1);
       else ins3(e, MIR_ADD, R(e, r), R(e, r), b);
     }
   }
@@ -385,12 +385,12 @@ static void float_to_u64(Emitter *e, LoopType from, MIR_reg_t to, MIR_reg_t v) {
   MIR_op_t limit = R(e, in_reg(e, from, mir_const_op(e, from, float_bits(from, 0x43E0000000000000u, 0x5F000000))));
   MIR_insn_code_t convert = from == LT_F64 ? MIR_D2I : MIR_F2I;
   ins3(e, pick(from, MIR_BGE, MIR_FBGE, MIR_DBGE), L(e, big), R(e, v), limit);
-  ins2(e, convert, R(e, to), R(e, v));
+  rr(e, convert, to, v);
   jump(e, done);
   put_label(e, big);
   ins3(e, pick(from, MIR_SUB, MIR_FSUB, MIR_DSUB), R(e, less), R(e, v), limit);
-  ins2(e, convert, R(e, to), R(e, less));
-  ins3(e, MIR_XOR, R(e, to), R(e, to), I(e, INT64_MIN));
+  rr(e, convert, to, less);
+  rri(e, MIR_XOR, to, to, INT64_MIN);
   put_label(e, done);
 }
 
@@ -402,7 +402,7 @@ static void float_to_int(Emitter *e, u32 id, const LoopNode *n) {
   MIR_insn_code_t bne = from == LT_F64 ? MIR_DBNE : MIR_FBNE;
   if (checked(e, fit_check(t), n->a, e->lives.where[id])) {
     if (t == LT_U64) float_to_u64(e, from, r, v);
-    else ins2(e, convert, R(e, r), R(e, v));
+    else rr(e, convert, r, v);
     finish(e, id, r);
     return;
   }
@@ -415,7 +415,7 @@ static void float_to_int(Emitter *e, u32 id, const LoopNode *n) {
   MIR_reg_t wide = v;
   if (from == LT_F32) { /* the bounds are exact as f64 */
     wide = mir_temp(e, LT_F64);
-    ins2(e, MIR_F2D, R(e, wide), R(e, v));
+    rr(e, MIR_F2D, wide, v);
     bge = MIR_DBGE, ble = MIR_DBLE;
   }
   u64 bound;
@@ -423,12 +423,12 @@ static void float_to_int(Emitter *e, u32 id, const LoopNode *n) {
   MIR_reg_t limit = in_reg(e, LT_F64, mir_const_op(e, LT_F64, bound));
   memcpy(&bound, &below[t], 8);
   MIR_reg_t floor_limit = in_reg(e, LT_F64, mir_const_op(e, LT_F64, bound));
-  ins3(e, bge, L(e, big), R(e, wide), R(e, limit));
-  ins3(e, ble, L(e, small), R(e, wide), R(e, floor_limit));
+  brr(e, bge, big, wide, limit);
+  brr(e, ble, small, wide, floor_limit);
   move(e, t, r, I(e, 0));
-  ins3(e, bne, L(e, done), R(e, v), R(e, v));
+  brr(e, bne, done, v, v);
   if (t == LT_U64) float_to_u64(e, from, r, v);
-  else ins2(e, convert, R(e, r), R(e, v));
+  else rr(e, convert, r, v);
   jump(e, done);
   put_label(e, big);
   move(e, t, r, I(e, (i64)high[t]));
@@ -450,14 +450,14 @@ static void int_to_float(Emitter *e, u32 id, const LoopNode *n) {
   /* Above 2^63: half of it with the lost bit or-ed in rounds as the whole does; then doubled. */
   MIR_label_t big = new_label(e), done = new_label(e);
   MIR_reg_t v = in_reg(e, from, a), half = mir_temp(e, from), bit = mir_temp(e, from), to = mir_reg(e, id), rounded = mir_temp(e, t);
-  ins3(e, MIR_BLT, L(e, big), R(e, v), I(e, 0));
-  ins2(e, convert, R(e, to), R(e, v));
+  bri(e, MIR_BLT, big, v, 0);
+  rr(e, convert, to, v);
   jump(e, done);
   put_label(e, big);
-  ins3(e, MIR_URSH, R(e, half), R(e, v), I(e, 1));
-  ins3(e, MIR_AND, R(e, bit), R(e, v), I(e, 1));
-  ins3(e, MIR_OR, R(e, half), R(e, half), R(e, bit));
-  ins2(e, convert, R(e, rounded), R(e, half));
+  rri(e, MIR_URSH, half, v, 1);
+  rri(e, MIR_AND, bit, v, 1);
+  rrr(e, MIR_OR, half, half, bit);
+  rr(e, convert, rounded, half);
   ins3(e, pick(t, MIR_ADD, MIR_FADD, MIR_DADD), R(e, to), R(e, rounded), R(e, rounded));
   put_label(e, done);
 }
@@ -584,7 +584,7 @@ void mir_value(Emitter *e, u32 id) {
         }
         ins3(e, MIR_RSH, R(e, sign), a, I(e, 63));
         ins3(e, MIR_XOR, R(e, r), a, R(e, sign));
-        ins3(e, MIR_SUB, R(e, r), R(e, r), R(e, sign));
+        rrr(e, MIR_SUB, r, r, sign);
         extend(e, t, r);
         finish(e, id, r);
       }

@@ -29,14 +29,14 @@ static void by_mask(Emitter *e, u32 id, const LoopNode *n) {
   bool zero_a = a.mode == MIR_OP_INT && a.u.i == 0, zero_b = b.mode == MIR_OP_INT && b.u.i == 0;
   ins2(e, MIR_MOV, R(e, mask), c);
   if (zero_a) { /* b & (c - 1) */
-    ins3(e, MIR_SUB, R(e, mask), R(e, mask), I(e, 1));
+    rri(e, MIR_SUB, mask, mask, 1);
     move(e, t, r, b);
-    ins3(e, MIR_AND, R(e, r), R(e, r), R(e, mask));
+    rrr(e, MIR_AND, r, r, mask);
   } else {
     mir_negate(e, LT_I64, mask, R(e, mask));
     move(e, t, r, a);
     if (!zero_b) ins3(e, MIR_XOR, R(e, r), R(e, r), b);
-    ins3(e, MIR_AND, R(e, r), R(e, r), R(e, mask));
+    rrr(e, MIR_AND, r, r, mask);
     if (!zero_b) ins3(e, MIR_XOR, R(e, r), R(e, r), b);
   }
   finish(e, id, r);

@@ -226,7 +226,7 @@ static u32 log2_of(u64 v) { return v && !(v & (v - 1)) ? (u32)__builtin_ctzll(v)
 
 static MIR_reg_t in_temp(Emitter *e, i64 v) {
   MIR_reg_t r = mir_temp(e, LT_I64);
-  ins2(e, MIR_MOV, R(e, r), I(e, v));
+  ri(e, MIR_MOV, r, v);
   return r;
 }
 
@@ -301,7 +301,7 @@ MIR_reg_t mir_address(Emitter *e, u32 access, i64 *disp) {
   *disp = constant;
   if (constant == (i32)constant) return at;
   MIR_reg_t far = mir_temp(e, LT_I64);
-  ins3(e, MIR_ADD, R(e, far), R(e, at), I(e, constant));
+  rri(e, MIR_ADD, far, at, constant);
   *disp = 0;
   return far;
 }

@@ -138,17 +138,17 @@ bool mir_strip_value(Emitter *e, u32 id) {
 static void begin_trips(Emitter *e, const Strip *s, u32 index, MIR_reg_t base, u32 room, MIR_label_t top) {
   mir_forget_addresses(e);
   mir_begin_streams(e, index, base);
-  ins2(e, MIR_MOV, R(e, mir_reg(e, index)), R(e, base));
-  ins3(e, MIR_ADD, R(e, e->strip_pointer), R(e, mir_frame(e)), I(e, room));
+  rr(e, MIR_MOV, mir_reg(e, index), base);
+  rri(e, MIR_ADD, e->strip_pointer, mir_frame(e), room);
   put_label(e, top);
   (void)s;
 }
 
 static void end_trips(Emitter *e, const Strip *s, u32 index, MIR_reg_t limit, MIR_label_t top) {
   mir_step_streams(e, index);
-  ins3(e, MIR_ADD, R(e, e->strip_pointer), R(e, e->strip_pointer), I(e, loop_type_bytes(s->type)));
-  ins3(e, MIR_ADD, R(e, mir_reg(e, index)), R(e, mir_reg(e, index)), I(e, 1));
-  ins3(e, MIR_BLT, L(e, top), R(e, mir_reg(e, index)), R(e, limit));
+  rri(e, MIR_ADD, e->strip_pointer, e->strip_pointer, loop_type_bytes(s->type));
+  rri(e, MIR_ADD, mir_reg(e, index), mir_reg(e, index), 1);
+  brr(e, MIR_BLT, top, mir_reg(e, index), limit);
   mir_forget_addresses(e);
 }
 
@@ -183,8 +183,8 @@ static void call_strips(Emitter *e, const Strip *s, u32 level, u32 room, MIR_reg
     const LoopNode *n = en(e, s->calls[i]);
     if (s->level[i] != level) continue;
     MIR_reg_t x = mir_temp(e, LT_I64), y = mir_temp(e, LT_I64), answer = mir_temp(e, LT_I64);
-    ins3(e, MIR_ADD, R(e, x), R(e, mir_frame(e)), I(e, (i64)room + 2 * i * buffer_bytes(s)));
-    ins3(e, MIR_ADD, R(e, y), R(e, x), I(e, n->b ? buffer_bytes(s) : 0));
+    rri(e, MIR_ADD, x, mir_frame(e), (i64)room + 2 * i * buffer_bytes(s));
+    rri(e, MIR_ADD, y, x, n->b ? buffer_bytes(s) : 0);
     MIR_op_t ops[5] = {R(e, answer), R(e, x), R(e, x), R(e, y), R(e, count)};
     mir_call(e, PROTO_STRIP, (void (*)(void))function_of(e, n)->strip, 5, ops);
   }
@@ -202,7 +202,7 @@ static void put_loop(Emitter *e, Strip *s) {
   ins2(e, MIR_MOV, R(e, base), outermost ? R(e, e->lo) : I(e, 0));
   ins2(e, MIR_MOV, R(e, behind), outermost ? R(e, e->hi) : trips);
   if (en(e, head)->op == LOOP_REDUCE) mir_open_fold(e, &o, s->at);
-  if (!outermost) ins3(e, MIR_BGE, L(e, o.next), R(e, base), R(e, behind));
+  if (!outermost) brr(e, MIR_BGE, o.next, base, behind);
   u32 room = mir_frame_room(e, 2 * s->count * buffer_bytes(s));
   if (!vec_push(e->alloc, &e->open, o)) {
     e->failed = true;
@@ -214,11 +214,11 @@ static void put_loop(Emitter *e, Strip *s) {
   e->strip = s;
   e->strip_pointer = mir_temp(e, LT_I64);
   put_label(e, block);
-  ins3(e, MIR_SUB, R(e, count), R(e, behind), R(e, base));
-  ins3(e, MIR_BLE, L(e, short_block), R(e, count), I(e, STRIP));
-  ins2(e, MIR_MOV, R(e, count), I(e, STRIP));
+  rrr(e, MIR_SUB, count, behind, base);
+  bri(e, MIR_BLE, short_block, count, STRIP);
+  ri(e, MIR_MOV, count, STRIP);
   put_label(e, short_block);
-  ins3(e, MIR_ADD, R(e, limit), R(e, base), R(e, count));
+  rrr(e, MIR_ADD, limit, base, count);
   for (u32 level = 1; level <= s->levels && !e->failed; level++) {
     MIR_label_t top = new_label(e);
     begin_trips(e, s, index, base, room, top);
@@ -230,8 +230,8 @@ static void put_loop(Emitter *e, Strip *s) {
   begin_trips(e, s, index, base, room, top);
   for (u32 pos = s->at + 1; pos < s->end && !e->failed; pos++) mir_statement(e, pos);
   end_trips(e, s, index, limit, top);
-  ins2(e, MIR_MOV, R(e, base), R(e, limit));
-  ins3(e, MIR_BLT, L(e, block), R(e, base), R(e, behind));
+  rr(e, MIR_MOV, base, limit);
+  brr(e, MIR_BLT, block, base, behind);
   e->strip = around;
   e->strip_pointer = pointer_around;
   if (e->failed) return;

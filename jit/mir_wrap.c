@@ -2,7 +2,7 @@
 #include "jit/mir_emitter.h"
 
 static void finish(Emitter *e, u32 id, MIR_reg_t r) {
-  if (mir_reg(e, id) != r) ins2(e, MIR_MOV, R(e, mir_reg(e, id)), R(e, r));
+  if (mir_reg(e, id) != r) rr(e, MIR_MOV, mir_reg(e, id), r);
 }
 
 static MIR_reg_t own(Emitter *e, u32 id) { return e->lives.shared[id] ? mir_temp(e, et(e, id)) : mir_reg(e, id); }
@@ -46,9 +46,9 @@ static MIR_insn_code_t shift_code(const LoopNode *n) {
 
 /* Wraps an integer register to its type. */
 static void extend(Emitter *e, LoopType t, MIR_reg_t r) {
-  if (t == LT_U8) ins2(e, MIR_UEXT8, R(e, r), R(e, r));
-  if (t == LT_I32) ins2(e, MIR_EXT32, R(e, r), R(e, r));
-  if (t == LT_U32) ins2(e, MIR_UEXT32, R(e, r), R(e, r));
+  if (t == LT_U8) rr(e, MIR_UEXT8, r, r);
+  if (t == LT_I32) rr(e, MIR_EXT32, r, r);
+  if (t == LT_U32) rr(e, MIR_UEXT32, r, r);
 }
 
 void mir_shift(Emitter *e, u32 id, const LoopNode *n) {
@@ -60,7 +60,7 @@ void mir_shift(Emitter *e, u32 id, const LoopNode *n) {
   if (by->op == LOOP_CONST) {
     bool out = by->imm >= width;
     if (code == MIR_LSH && by->imm == 1 && a.mode == MIR_OP_REG) ins3(e, MIR_ADD, R(e, mir_reg(e, id)), a, a); /* leaves rcx alone */
-    else if (out && code != MIR_RSH) ins2(e, MIR_MOV, R(e, mir_reg(e, id)), I(e, 0));
+    else if (out && code != MIR_RSH) ri(e, MIR_MOV, mir_reg(e, id), 0);
     else ins3(e, code, R(e, mir_reg(e, id)), a, I(e, out ? 63 : (i64)by->imm));
     if (code == MIR_LSH) extend(e, t, mir_reg(e, id));
     return;
@@ -80,6 +80,6 @@ void mir_cold_shift(Emitter *e, const Cold *c) {
   const LoopNode *n = en(e, c->node);
   put_label(e, c->label);
   if (shift_code(n) == MIR_RSH) ins3(e, MIR_RSH, R(e, c->code), mir_op(e, n->a), I(e, 63));
-  else ins2(e, MIR_MOV, R(e, c->code), I(e, 0));
+  else ri(e, MIR_MOV, c->code, 0);
   jump(e, c->back);
 }
