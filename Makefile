@@ -105,6 +105,7 @@ $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw
 # On x86-64 the base build serves processors older than AVX2 (2013) alone: it is small there, not fast.
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
 $(B)/obj/stdlib/kernel_strips_base.o: FILE_CFLAGS += -Os
+$(B)/obj/jit/rows%.o: FILE_CFLAGS += -Os
 $(B)/obj/gen/math_base.o: FILE_CFLAGS += -Os
 endif
 

@@ -1,6 +1,7 @@
 /* code_mir.c — the code of a plan: vector code for the kernels that qualify where the level says so, the rest through MIR. */
 #include "jit/code.h"
 #include "jit/mir_emit.h"
+#include "jit/rows.h"
 #include "jit/vector_emitter.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ typedef struct Linked {
   bool waits;        /* PART_LATER is still to be compiled */
   VecCode **vectors; /* per kernel; NULL entries went through MIR */
   const char **refused; /* per kernel: why it is not vector code */
-  u32 *in_mir;       /* per function: its number there */
+  u32 *in_mir;       /* per function: its number there; NOWHERE: it is written in C */
 } Linked;
 
 /* A native function takes its arguments as the C convention has them (System V, x86-64): the first integers and pointers
@@ -62,6 +63,8 @@ static u32 call_native(const PlanNative *n, LoopCtx *ctx, const u64 *args) {
     default: return ((u32(*)(REGS, T64, T64))n->fn)(GIVE, S64(0), S64(64));
   }
 }
+
+enum { NOWHERE = UINT32_MAX };
 
 static bool fits_call(const LoopFn *fn) { return fn->params.count <= STACK_WORDS; }
 
@@ -143,6 +146,11 @@ static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
     if (l->part[i] != part) continue;
     l->refused[i] = "functions call it";
     if (l->called[i]) continue;
+    if ((k->fn = rows_kernel(k->self, state->cpu)) != NULL) {
+      l->refused[i] = "it is written in C";
+      l->in_mir[i] = NOWHERE;
+      continue;
+    }
     l->vectors[i] = vec_compile(state->vector, k->self, &l->refused[i]);
     if (!l->vectors[i]) continue;
     k->fn = vec_code_kernel(l->vectors[i]);
@@ -154,7 +162,7 @@ static bool link_rest(JitCode *code, Plan *plan, Linked *l, Part part, const Loo
   u32 kernels = l->kernels, left = 0;
   for (u32 i = 0; i < l->count; i++) {
     const LoopFn *fn = fn_at(plan, i);
-    if (l->part[i] != part || (i < kernels && l->vectors[i])) continue;
+    if (l->part[i] != part || (i < kernels && plan->kernels.data[i].fn)) continue;
     u32 first = kernels; /* natives may share their function */
     while (first < i && fn_at(plan, first) != fn) first++;
     if (first < i) {
@@ -170,7 +178,7 @@ static bool link_rest(JitCode *code, Plan *plan, Linked *l, Part part, const Loo
   }
   if (left && mir_compile(code->state->pool, fns, left, &l->code[part], why) != WEFT_OK) return false;
   for (u32 i = 0; i < l->count; i++) {
-    if (l->part[i] != part || (i < kernels && l->vectors[i])) continue;
+    if (l->part[i] != part || (i < kernels && plan->kernels.data[i].fn)) continue;
     u32 at = l->in_mir[i];
     code->bytes += mir_code_bytes(l->code[part], at);
     if (i < kernels) {
@@ -242,7 +250,7 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   Linked *l = state->pool ? new_linked(vm, plan) : NULL;
   if (!l) return false;
   choose_parts(code, plan, l);
-  if (link_part(code, plan, l, PART_NOW, why)) {
+  if (link_part(code, plan, l, PART_NOW, why) && (state->cpu < VEC_AVX2 || rows_join(plan, state->cpu))) {
     wait(plan, l);
     code->linked = l;
     code->plan = plan;
@@ -256,7 +264,7 @@ static void print_mir(const JitCode *code, const Plan *plan, Buf *out) {
   const Linked *l = code->linked;
   (void)plan;
   for (u32 i = 0; l && i < l->count; i++)
-    if ((i >= l->kernels || !l->vectors[i]) && l->code[l->part[i]]) mir_code_print(l->code[l->part[i]], l->in_mir[i], out);
+    if ((i >= l->kernels || !l->vectors[i]) && l->in_mir[i] != NOWHERE && l->code[l->part[i]]) mir_code_print(l->code[l->part[i]], l->in_mir[i], out);
 }
 
 static void print_vectors(const JitCode *code, const Plan *plan, Buf *out) {
