@@ -111,12 +111,11 @@ static bool is_extreme(const LoopFn *fn, LoopType *type, bool *least) {
 
 LoopKernelFn rows_kernel(const LoopFn *fn, VecLevel level) {
 #ifdef __x86_64__
-#define AT(name, T) (level == VEC_AVX512 ? rows_##name##_##T##_avx512 : rows_##name##_##T##_avx2)
   LoopType type = LT_VOID;
   bool least = false;
   if (level < VEC_AVX2) return NULL;
-  if (is_distances(fn, &type)) return type == LT_F32 ? AT(distances, f32) : AT(distances, f64);
-  if (is_extreme(fn, &type, &least)) return type == LT_F32 ? (least ? AT(argmin, f32) : AT(argmax, f32)) : least ? AT(argmin, f64) : AT(argmax, f64);
+  if (is_distances(fn, &type)) return type == LT_F32 ? rows_distances_f32_avx2 : rows_distances_f64_avx2;
+  if (is_extreme(fn, &type, &least)) return type == LT_F32 ? (least ? rows_argmin_f32_avx2 : rows_argmax_f32_avx2) : least ? rows_argmin_f64_avx2 : rows_argmax_f64_avx2;
 #else
   (void)fn, (void)level;
 #endif
@@ -178,7 +177,7 @@ static void remove_step(Plan *p, u32 at) {
 }
 
 /* lo hi n0 n1 d x c y and lo hi n0 n1 y z become lo hi n0 n1 d x c z. */
-static bool join(Plan *p, u32 first, LoopType type, VecLevel level) {
+static bool join(Plan *p, u32 first, LoopType type) {
   const PlanStep *s = &p->steps.data[first];
   PlanArg args[8];
   u32 made, reader, users = 0;
@@ -191,7 +190,7 @@ static bool join(Plan *p, u32 first, LoopType type, VecLevel level) {
   PlanStep *r = &p->steps.data[reader];
   PlanKernel *k = &p->kernels.data[r->index];
   for (u32 i = 0; i < p->steps.count; i++) users += p->steps.data[i].op == STEP_kernel && p->steps.data[i].index == r->index;
-  if (users != 1 || r->nargs != 6 || !is_extreme(k->self, &its, &least) || !least || its != type) return true;
+  if (users != 1 || !k->fn || r->nargs != 6 || !is_extreme(k->self, &its, &least) || !least || its != type) return true;
   const PlanArg *b = p->args.data + r->arg;
   for (u32 i = 0; i < 4; i++)
     if (!same_arg(&args[i], &b[i])) return true;
@@ -199,17 +198,19 @@ static bool join(Plan *p, u32 first, LoopType type, VecLevel level) {
   args[7] = b[5];
   r->arg = plan_args(p, args, 8);
   r->nargs = 8;
-  k->fn = level == VEC_AVX512 ? (type == LT_F32 ? rows_nearest_f32_avx512 : rows_nearest_f64_avx512) : type == LT_F32 ? rows_nearest_f32_avx2 : rows_nearest_f64_avx2;
+#ifdef __x86_64__
+  k->fn = type == LT_F32 ? rows_nearest_f32_avx2 : rows_nearest_f64_avx2;
+#endif
   remove_step(p, first);
   remove_step(p, made);
   return !p->failed;
 }
 
-bool rows_join(Plan *p, VecLevel level) {
+bool rows_join(Plan *p) {
   for (u32 i = 0; i < p->steps.count; i++) {
     const PlanStep *s = &p->steps.data[i];
     LoopType type;
-    if (s->op == STEP_kernel && s->nargs == 8 && is_distances(p->kernels.data[s->index].self, &type) && !join(p, i, type, level))
+    if (s->op == STEP_kernel && s->nargs == 8 && p->kernels.data[s->index].fn && is_distances(p->kernels.data[s->index].self, &type) && !join(p, i, type))
       return false;
   }
   return true;
