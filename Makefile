@@ -183,6 +183,8 @@ $(B)/tests/$(1): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/$(1)/*.c)) $(SUPPO
 	$$(Q)$$(CC) $$(LDFLAGS) $$(filter %.o,$$^) $$(B)/libweft.a $$(LIBS) -o $$@
 endef
 $(foreach s,$(SUITES),$(eval $(call suite,$(s))))
+# The reference of its f64 half, where it is installed.
+$(B)/tests/math: LIBS += $(if $(wildcard /usr/include/mpfr.h /usr/local/include/mpfr.h),-lmpfr -lgmp)
 tests: $(SUITES:%=$(B)/tests/%) build/cases/ops.weft $(B)/tests/libcuda.so ; @:
 
 # A stand-in for the CUDA driver: what runs on a GPU is tested without one (WEFT_CUDA_DRIVER=build/tests/libcuda.so).

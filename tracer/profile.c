@@ -140,7 +140,7 @@ static void put_row(const Vm *vm, Buf *out, const Row *row, const Machine *m, u6
     Span at = row->region->graph->origins.data[graph_node_at(row->region->graph, k->node)->origin].span;
     if (sources_get(&vm->sources, at.file)) {
       sources_locate(&vm->sources, at, &line, &column);
-      buf_printf(out, " (line %u, %u operations)", line, k->nodes);
+      buf_printf(out, " (line %u, %u operation%s)", line, k->nodes, k->nodes == 1 ? "" : "s");
     }
   }
   buf_putc(out, '\n');
