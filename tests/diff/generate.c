@@ -379,7 +379,9 @@ static void walk_things(Gen *g) {
   case 5: /* a range between computed ends */
     if (!array) return;
     gen_put(g, "for u%d in (", k), gen_expr(g, INT, 1), gen_put(g, ") %% 9 - 2..("), gen_expr(g, INT, 1);
-    gen_put(g, ") %% 7%s { %s[u%d %% n] += u%d * 0.5 }", gen_chance(g, 30) ? " by 2" : "", array->name, k, k);
+    gen_put(g, ") %% 7");
+    if (gen_chance(g, 40)) gen_put(g, " by "), gen_chance(g, 30) ? gen_put(g, "2") : gen_chance(g, 50) ? gen_put(g, "n") : (gen_put(g, "("), gen_expr(g, INT, 1), gen_put(g, ") %% 4"));
+    gen_put(g, " { %s[u%d %% n] += u%d * 0.5 }", array->name, k, k);
     break;
   case 6: { /* a list of records, or of pairs */
     bool pairs = gen_chance(g, 40);
@@ -397,7 +399,8 @@ static void walk_things(Gen *g) {
   case 7: /* a text made of another's characters */
     gen_put(g, "let u%d = %s", k, gen_chance(g, 60) ? "\"\"" : "\"q\""), gen_line(g);
     gen_put(g, "for t%d in ", k), gen_leaf(g, TEXT), gen_put(g, " + \"some more, %s\" { if t%d ", gen_chance(g, 50) ? "and ünder" : "x", k);
-    gen_put(g, "%s { u%d += t%d }", gen_chance(g, 30) ? "< \"n\"" : gen_chance(g, 50) ? ">= \"cd\"" : "in \"aeiou\"", k, k);
+    if (gen_chance(g, 20)) gen_put(g, "> \"b\" { u%d += \"xyz é\"[(", k), gen_expr(g, INT, 1), gen_put(g, ") %% %d] }", 5 + gen_chance(g, 20));
+    else gen_put(g, "%s { u%d += t%d }", gen_chance(g, 30) ? "< \"n\"" : gen_chance(g, 50) ? ">= \"cd\"" : "in \"aeiou\"", k, k);
     if (gen_chance(g, 60)) gen_put(g, " else if t%d == \"m\" { %s }", k, gen_chance(g, 50) ? "continue" : "");
     if (gen_chance(g, 40)) gen_put(g, "; if len(u%d) > %d { u%d = %s }", k, 1 + gen_below(g, 5), k, gen_chance(g, 60) ? "\"\"" : "\"no\"");
     if (gen_chance(g, 30)) gen_put(g, "; if u%d == \"e\" { print(t%d) }", k, k);
