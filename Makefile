@@ -85,10 +85,10 @@ $(MIR_OBJ): | $(MIR_DIR)/libmir.a
 # What parses, compiles and prints runs once for each piece of a program: small before fast. What runs for every call
 # is not in the list.
 SMALL    ?= -Os
-COLD     := $(filter-out parser/base.c lang/rules%.c tracer/tier.c tracer/places.c tracer/leave.c tracer/budget.c tracer/region.c tracer/exits.c jit/plan_run.c jit/mir_runtime.c,\
-              $(filter parser/% lang/% tracer/% hop/% jit/% gpu/% api/% $(addprefix stdlib/,blas.c csv.c compose.c create.c \
+COLD     := $(filter-out parser/base.c lang/rules%.c tracer/tier.c tracer/places.c tracer/leave.c tracer/budget.c tracer/region.c jit/plan_run.c jit/mir_runtime.c,\
+              $(filter parser/% lang/% tracer/% hop/% jit/% gpu/% api/% $(addprefix stdlib/,blas.c csv.c compose.c create.c data.c \
                 files.c format.c install.c join.c linalg.c linalg_compose.c matmul.c npy.c order.c system.c text.c trace.c walk.c) \
-                guards/sizes_prove.c guards/sizes_text.c guards/guards.c vm/error.c vm/module.c vm/make.c vm/strided.c vm/pool.c vm/keep.c,$(LIB_SRC)))
+                guards/sizes.c guards/sizes_prove.c guards/sizes_text.c guards/guards.c vm/error.c vm/module.c vm/make.c vm/strided.c vm/pool.c vm/keep.c,$(LIB_SRC)))
 $(COLD:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(SMALL)
 
 # Kernels: compiled for vectorisation; trapping is never used. One build per instruction set by file name. Loops over
