@@ -37,12 +37,11 @@ VReg new_const(VecFn *f, u64 bits, u32 bytes) {
   return r;
 }
 
-void learn(VecFn *f, VFact fact) { f->facts[f->fact_count++ & (FACTS_MOST - 1)] = fact; }
+void learn(VecFn *f, VFact fact) { f->facts[fact.of & (FACTS_MOST - 1)] = fact; }
 
 const VFact *fact_of(const VecFn *f, VReg v) {
-  for (u32 i = 0; i < FACTS_MOST && v; i++)
-    if (f->facts[i].of == v) return &f->facts[i];
-  return NULL;
+  const VFact *fact = &f->facts[v & (FACTS_MOST - 1)];
+  return v && fact->of == v ? fact : NULL;
 }
 
 VReg new_pool(VecFn *f, const void *bytes) { return pool_reg(f, bytes, f->evex ? 64 : 32, 0); }

@@ -108,7 +108,7 @@ typedef struct VFact { /* how a value came about, for what is made of it */
   VReg wide; /* AVX2: of a comparison, lanes of 8 bytes */
   u8 op;     /* LoopOp: a comparison of floats, LOOP_NEG */
 } VFact;
-enum { FACTS_MOST = 32 }; /* a power of two: the latest */
+enum { FACTS_MOST = 64 }; /* a power of two: the latest of those that share a place */
 
 typedef struct VSpan { /* a loop of the machine code */
   u32 first, last;
@@ -167,7 +167,6 @@ typedef struct VecFn {
   VEC(u64) calls;       /* addresses */
   VConst *consts;       /* by a hash of their bits */
   VFact facts[FACTS_MOST];
-  u32 fact_count;
   VEC(VReg) kept;       /* constants that have a register */
   u32 *where;           /* per node: position in the body; of a parameter: its number */
   u32 *end;             /* per body position of a head: its END */
