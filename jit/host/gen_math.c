@@ -229,7 +229,8 @@ static void write_text(Gen *g, const char *text) {
 
 /* Large, and rarely the time of a program: AVX-512 takes the strips of AVX2. */
 static bool is_rare(const LoopFn *fn) {
-  static const char *const names[] = {"gamma", "lgamma", "digamma", "erfinv", "nextafter", "asinh", "acosh", "atanh", "sinh", "cosh", "cbrt", "logaddexp", "fmod"};
+  static const char *const names[] = {"gamma", "lgamma", "digamma", "erfinv", "nextafter", "asinh", "acosh", "atanh", "sinh", "cosh", "cbrt", "logaddexp", "fmod",
+    "erfc", "softplus", "floor_divide", "remainder", "log10", "log2", "log1p", "expm1", "tan", "atan2", "asin", "acos"};
   for (u32 i = 0; i < COUNT_OF(names); i++)
     if (strcmp(name_of(fn), names[i]) == 0) return true;
   return false;
