@@ -280,7 +280,7 @@ enum { HOST_ARGS = 64 };
 
 static WeftStatus call_host(Vm *vm, void *ctx, const Value *args, u32 nargs, Value *out) {
   Defined *d = ctx;
-  WeftValue *wrapped[HOST_ARGS] = {NULL}, *result = NULL;
+  WeftValue *wrapped[HOST_ARGS], *result = NULL; /* as many are filled in as are given */
   if (nargs > HOST_ARGS) return vm_error(vm, EK_host, "%s: more than %d arguments", d->name, HOST_ARGS);
   u32 n = 0;
   WeftStatus status = WEFT_OK;

@@ -71,7 +71,10 @@ Value value_of_slot(const Graph *g, ValueId v, u64 slot) {
 /* ---- recipes --------------------------------------------------------------------------------------- */
 
 WeftStatus build_init(RecipeBuild *b, Vm *vm, const Graph *g, const Frame *f) {
-  *b = (RecipeBuild){.vm = vm, .graph = g, .frame = f, .count = g->exits.memos};
+  b->vm = vm; /* one by one: `few` is filled in below, as far as it is used, and this is done at each call of a host */
+  b->graph = g;
+  b->frame = f;
+  b->count = g->exits.memos;
   b->made = b->count <= COUNT_OF(b->few) ? b->few : mem_alloc(&vm->alloc, sizeof *b->made * b->count);
   if (!b->made) return vm_error_memory(vm);
   for (u32 i = 0; i < b->count; i++) b->made[i] = value_hole();
