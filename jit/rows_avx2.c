@@ -121,7 +121,7 @@ enum { VECTOR_BYTES = 32, KEPT = 64, COLUMNS = 16 }; /* coordinates of the point
         ints_##T at = (ints_##T){0} - 1;                                                                                       \
         for (i64 j = 0; j < count; j++) {                                                                                      \
           vec_##T v;                                                                                                           \
-          p.other = c + (first + j) * size;                                                                                    \
+          p.other = c ? c + (first + j) * size : NULL;                                                                         \
           if (!c) v = (vec_##T)((ints_##T)(first + j < KEPT ? p.kept[j] : column_##T(p.row, first + j)) ^ flip);               \
           else if (size == 16) v = sixteen_##T(&p);                                                                            \
           else v = distance_##T(&p);                                                                                           \
