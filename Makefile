@@ -87,8 +87,8 @@ $(MIR_OBJ): | $(MIR_DIR)/libmir.a
 SMALL    ?= -Os
 COLD     := $(filter-out parser/base.c lang/rules%.c tracer/tier.c tracer/places.c tracer/leave.c tracer/budget.c tracer/region.c jit/plan_run.c jit/mir_runtime.c,\
               $(filter parser/% lang/% tracer/% hop/% jit/% gpu/% api/% $(addprefix stdlib/,blas.c csv.c compose.c create.c data.c \
-                files.c format.c install.c join.c linalg.c linalg_compose.c matmul.c npy.c order.c system.c text.c trace.c walk.c) \
-                guards/sizes.c guards/sizes_prove.c guards/sizes_text.c guards/guards.c vm/error.c vm/module.c vm/make.c vm/strided.c vm/pool.c vm/keep.c,$(LIB_SRC)))
+                files.c format.c install.c join.c linalg.c linalg_compose.c matmul.c npy.c order.c shape.c system.c text.c trace.c walk.c) \
+                guards/sizes.c guards/sizes_prove.c guards/sizes_text.c guards/guards.c vm/compare.c vm/error.c vm/module.c vm/make.c vm/strided.c vm/pool.c vm/keep.c,$(LIB_SRC)))
 $(COLD:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(SMALL)
 
 # Kernels: compiled for vectorisation; trapping is never used. One build per instruction set by file name. Loops over
@@ -98,7 +98,7 @@ $(B)/obj/stdlib/kernel%.o: FILE_CFLAGS += -O3 -fno-peel-loops --param=max-comple
 # Selects stay selects: partial redundancy elimination and threading would make branches of them that no loop vectorises with.
 $(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-thread-jumps --param=vect-epilogues-nomask=0
 # -O3 makes the same code larger for AVX2, without AVX-512's masks.
-$(B)/obj/gen/math_avx2.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic
+$(B)/obj/gen/math_avx2.o $(B)/obj/stdlib/kernel_strips_avx2.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 
