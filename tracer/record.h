@@ -2,10 +2,15 @@
  * speculate and roll back. What hop/ needs to record the bodies of constructs stands here too.
  *
  *   tier.c: a site is hot ─▶ record_start ─▶ rec_run (record.c: one step per instruction)
- *        arithmetic and built-ins   record_ops.c      lists, records, indices, paths   record_data.c
- *        calls, inlined             record_call.c     if, while, for                   record_flow.c
- *        exits                      record_exit.c          calls on types alone          abstract.c
- *        sizes known at run time    record_sizes.c
+ *        operators, array operations  record_ops.c, record_parts.c    comparisons of trees, texts  record_compare.c
+ *        fields, indices, unpacking   record_data.c                   ranges                       record_range.c
+ *        if                           record_branch.c                 while, for                   record_flow.c, record_carry.c
+ *        calls, inlined               record_call.c                   functions that recur         record_recur.c
+ *        return out of a loop         record_return.c                 numbers weak on one way      record_weak.c
+ *        lists that grow, texts       record_rows.c, record_rows_use.c
+ *        what is written              record_cells.c, record_effects.c
+ *        exits                        record_exit.c                   calls on types alone         abstract.c
+ *        sizes known at run time      record_sizes.c
  *
  * Steps are atomic: one that cannot be captured leaves the state as it was before it (OUT_STUCK). */
 #ifndef WEFT_TRACER_RECORD_H

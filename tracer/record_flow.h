@@ -1,0 +1,28 @@
+/* record_flow.h — what the files of native control flow share: record_flow.c lifts loops, record_branch.c records arms,
+ * record_carry.c knows what loops carry. */
+#ifndef WEFT_TRACER_RECORD_FLOW_H
+#define WEFT_TRACER_RECORD_FLOW_H
+
+#include "tracer/record.h"
+
+typedef VEC(Dim) DimVec;
+
+/* ---- record_carry.c ---- */
+bool rec_add_loc(Recorder *r, RecLoop *l, bool cell, u32 index); /* once */
+Outcome rec_collect_locs(Recorder *r, RecLoop *l, const Extent *e);
+/* The carried leaves as they are before the loop: fills l->types and what stands beside it, and the loop's first values. */
+Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init);
+/* The carried values as parameters of the cursor's block, standing where they belong. *sizes: the new ones. */
+bool rec_place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, Dim bound, DimVec *sizes);
+/* The results of the loop's node, standing where they belong. */
+Outcome rec_carry_out(Recorder *r, RecLoop *l, NodeId loop);
+/* The condition's own block would keep nothing of what it writes and cannot leave: again, as the body's beginning. */
+Outcome rec_want_test_inside(Recorder *r, RecLoop *l);
+/* Ends the cursor's block by the loop's next or break with the present values. ret: break, and return that. */
+Outcome rec_close_loop_block(Recorder *r, RecLoop *l, TermKind term, Av ret);
+
+/* ---- record_branch.c ---- */
+/* ret: the first arm returns that, else it begins at pc[0]. force_cold: the arm that is not recorded, or -1. */
+Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[2], u32 join, int force_cold, const RecState *base, Av ret);
+
+#endif
