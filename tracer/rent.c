@@ -11,7 +11,7 @@
  * What is to come is known where `for` loops that nothing leaves early stand around the place, in its frame and in its
  * callers: the trips that are left, multiplied. A module's body runs once, so that its loops come to no more than that.
  * Elsewhere as much is expected as there was. An inner loop whose run is over sooner than it could be compiled leaves it to the
- * loop around it, which is asked at its next trip. */
+ * loop around it, which is asked at its next trip; so does one that has no trip left. */
 #include "lang/mechanisms.h"
 #include "tracer/explain.h"
 #include "tracer/tier.h"
@@ -118,8 +118,16 @@ typedef struct Ahead {
   u64 own;    /* trips left in the run of the loop itself; 0: not known */
   u64 passes; /* left with what the loops around it say, at least 1 */
   bool sure;  /* and there are no more than these */
+  bool over;  /* its run is: it stands at the head with no trip left */
   u32 outer;  /* extent of the loop around it in its frame; 0: none */
 } Ahead;
+
+/* Is the loop compiled? Only its first trip, and those that fit no entry, come by what is inside of it. */
+static bool is_compiled(const Frame *f, const Extent *x) {
+  u32 site = f->code->site_of_pc[x->els];
+  const Place *p = site ? f->code->sites[site - 1].entry : NULL;
+  return p && p->cache.entries.count && !p->eager;
+}
 
 static void frame_ahead(const Frame *f, u32 pc, u32 loop, Ahead *a) {
   const Proto *p = f->code->proto;
@@ -128,10 +136,14 @@ static void frame_ahead(const Frame *f, u32 pc, u32 loop, Ahead *a) {
     u64 at, count;
     if (!is_loop(x)) continue;
     if (loop && i != loop && !a->outer) a->outer = i;
-    if (x->kind == EXT_FOR && for_at(f, x->head, &at, &count) && runs_through(p, x)) {
+    if (i != loop && is_compiled(f, x)) {
+      a->sure = false;
+    } else if (x->kind == EXT_FOR && for_at(f, x->head, &at, &count) && runs_through(p, x)) {
       u64 left = count > at ? count - at : 0;
-      if (i == loop) a->own = a->passes = left ? left : 1;
-      else a->passes = times(a->passes, left + 1);
+      if (i == loop) {
+        a->own = a->passes = left ? left : 1;
+        a->over = !left;
+      } else a->passes = times(a->passes, left + 1);
     } else {
       a->sure = false;
     }
@@ -200,7 +212,7 @@ static bool defer(Tracer *t, Place *p, const Frame *f, const Ahead *a, u64 cost)
   PlaceRent *r = &p->rent;
   u64 at, count, own = a->own ? a->own : SPAN;
   bool called = p->start == RECORD_ENTRY || !a->outer;
-  if (r->defers >= DEFERS || times(r->each_ns, own) > cost) return false;
+  if (r->defers >= DEFERS || (!a->over && times(r->each_ns, own) > cost)) return false;
   if (called && (f->flags & FRAME_NATIVE_CALL || t->vm->frame_count < 2 || f[-1].code == f->code)) return false;
   Place *outer = called ? around(t, f - 1, innermost(f[-1].code->proto, f[-1].pc)) : around(t, f, a->outer);
   if (!outer) return false;
@@ -253,7 +265,7 @@ bool rent_due(Tracer *t, Place *p, Frame *f) {
     rest(p, cost - r->ahead_ns, &a);
     return false;
   }
-  return p->start == RECORD_RESUME || !defer(t, p, f, &a, cost);
+  return p->start == RECORD_RESUME || (!defer(t, p, f, &a, cost) && !a.over);
 }
 
 void rent_denied(Place *p, u64 missing) {

@@ -232,6 +232,34 @@ static void A20_what_waits_says_for_what(void **state) {
   end(c);
 }
 
+/* Long trips: when their time is known to be worth it, there is none left. */
+static void A20_a_loop_that_is_over_is_not_compiled(void **state) {
+  (void)state;
+  Clock *c = machine(10000000, 0);
+  c->vm->vm->tunables.watch_percent = 0;
+  WeftValue *x = value(c->vm, "arange(100.0)"), *f = value(c->vm, "fn f(x) {\n  let s = 0.0\n  for k in 0..3 { s += sum(sqrt(x * x + k)) }\n  s\n}\nf");
+  calls(c->vm, f, x, 1);
+  assert_int_equal(stat(c, STAT_traces), 0);
+  WeftValue *g = value(c->vm, "fn g(x) {\n  let s = 0.0\n  for k in 0..9 { s += sum(sqrt(x * x + k)) }\n  s\n}\ng");
+  calls(c->vm, g, x, 1);
+  assert_int_equal(stat(c, STAT_compiles), 1);
+  end(c);
+}
+
+/* Trips of a loop that is compiled are none of those inside of it. */
+static void A20_inside_a_compiled_loop_little_is_to_come(void **state) {
+  (void)state;
+  Clock *c = machine(20000, 0);
+  c->vm->vm->tunables.watch_percent = 0;
+  WeftValue *x = value(c->vm, "ones((60, 60))"), *f = value(c->vm, "fn f(x) {\n  let s = 0.0\n  for i in 0..60 {\n    for j in 0..60 {\n      for k in 0..9 { s += x[i, j] * k }\n    }\n  }\n  s\n}\nf");
+  calls(c->vm, f, x, 1);
+  i64 first = (i64)stat(c, STAT_compiles);
+  assert_true(first > 0);
+  calls(c->vm, f, x, 3);
+  assert_int_equal(stat(c, STAT_compiles), first);
+  end(c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(A20_a_region_that_is_slower_rests),
@@ -243,6 +271,8 @@ int main(void) {
     cmocka_unit_test(A20_the_first_compilation_waits),
     cmocka_unit_test(A20_a_recording_ends_with_its_time),
     cmocka_unit_test(A20_what_waits_says_for_what),
+    cmocka_unit_test(A20_a_loop_that_is_over_is_not_compiled),
+    cmocka_unit_test(A20_inside_a_compiled_loop_little_is_to_come),
     cmocka_unit_test(A20_what_comes_in_and_goes_out_is_paid_for),
   };
   return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
