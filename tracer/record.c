@@ -578,8 +578,8 @@ static Outcome step(Recorder *r, const Scope *s) {
       if (!root) return OUT_FAIL;
       o = rec_path(r, d, root, &f->regs[ins_b(i)], &out);
       if (o != OUT_GO) return o;
-      bool list = av_at(r, root)->kind == AV_OBJECT && av_at(r, root)->konst.kind == V_LIST; /* a long one */
-      bool ref = (av_at(r, root)->kind == AV_OBJECT && !list) || av_at(r, root)->kind == AV_REF;
+      u8 whole = av_at(r, root)->konst.kind; /* a long list, a text that nothing relies on: values, which are written */
+      bool ref = (av_at(r, root)->kind == AV_OBJECT && whole != V_LIST && whole != V_TEXT && whole != V_RECORD) || av_at(r, root)->kind == AV_REF;
       if (d->root == ROOT_MODULE && !ref) {
         if ((o = rec_cell_write(r, cell, out)) != OUT_GO) return o;
       } else if (d->root == ROOT_REGISTER) {
