@@ -223,7 +223,7 @@ static bool passes_through(u32 op) {
 
 static bool only_reads(u32 op) {
   u32 family = op_info(op)->family;
-  return family == FAM_data || family == FAM_text || family == FAM_io || op_info(op)->effect != EFF_pure;
+  return family == FAM_data || family == FAM_text || family == FAM_io || !op_is_pure(op);
 }
 
 static WeftStatus run_stripped(Vm *vm, u32 op, Value *args, Value *out) {

@@ -22,7 +22,7 @@ typedef enum OpId {
 } OpId;
 
 typedef enum OpFamily { FAM_elementwise, FAM_reduce, FAM_scan, FAM_view, FAM_index, FAM_make, FAM_sort, FAM_linalg, FAM_fft, FAM_random, FAM_text, FAM_io, FAM_control, FAM_data, FAM_COUNT } OpFamily;
-typedef enum OpEffect { EFF_pure, EFF_rng, EFF_io, EFF_host, EFF_state } OpEffect;
+typedef enum OpEffect { EFF_pure, EFF_raises, EFF_rng, EFF_io, EFF_host, EFF_state } OpEffect;
 typedef enum OpAgree { AGREE_bits, AGREE_order, AGREE_lib } OpAgree;
 typedef enum OpLower { LOWER_none, LOWER_compose, LOWER_math, LOWER_loop, LOWER_view, LOWER_extern } OpLower;
 
@@ -54,6 +54,7 @@ OpId op_by_name(const char *s, size_t len); /* shown name; OP_none when there is
 enum { OP_MODULE_COUNT = 7 };
 extern const char *const op_modules[OP_MODULE_COUNT]; /* the standard modules */
 bool op_takes_shape(u32 op); /* has a parameter `shape` */
+static inline bool op_is_pure(u32 op) { return op_info(op)->effect <= EFF_raises; } /* what it gives depends on its operands alone */
 static inline const char *op_name(u32 op) { return op_info(op)->name; }
 
 /* ---- types and rules ------------------------------------------------------------------------ */

@@ -269,7 +269,7 @@ static void fold(Pass *p) {
 static bool is_pure(const Graph *g, NodeId n) {
   const GraphNode *x = &g->nodes.data[n];
   if (x->kind == NODE_index || x->kind == NODE_update) return true;
-  return x->kind == NODE_op && op_info(x->op)->effect == EFF_pure && !node_is_effect(g, n);
+  return x->kind == NODE_op && op_is_pure(x->op) && !node_is_effect(g, n);
 }
 
 static bool same_attr(const GraphAttr *a, const GraphAttr *b) {
@@ -351,26 +351,10 @@ static void cse(Pass *p) {
 
 /* ---- dce --------------------------------------------------------------------------------------------- */
 
-/* Its kernel looks at numbers that no check and no guard of the graph has looked at, and may refuse them: it runs also where
- * nobody needs what it gives. */
-static bool looks_at_data(const Graph *g, NodeId n) {
+/* May its kernel refuse numbers that nothing else looks at? How often `repeat` repeats is known unless it is an operand. */
+static bool may_raise(const Graph *g, NodeId n) {
   const GraphNode *x = &g->nodes.data[n];
-  switch (x->op) {
-    case OP_quantile:
-    case OP_topk:
-    case OP_bincount:
-    case OP_sliding_window:
-    case OP_histogram:
-    case OP_linalg_solve:
-    case OP_linalg_inv:
-    case OP_linalg_cholesky:
-    case OP_linalg_matrix_power:
-    case OP_random_randint:
-    case OP_random_choice:
-    case OP_random_categorical: return true;
-    case OP_repeat: return x->operand_count > 1;
-    default: return false;
-  }
+  return op_info(x->op)->effect == EFF_raises && (x->op != OP_repeat || x->operand_count > 1);
 }
 
 /* Nothing in it can leave, fail a check, do something, or go on for ever. */
@@ -378,7 +362,7 @@ static bool removable(const Graph *g, NodeId n) {
   const GraphNode *x = &g->nodes.data[n];
   if (node_is_effect(g, n)) return false;
   switch (x->kind) {
-    case NODE_op: return is_pure(g, n) && !looks_at_data(g, n);
+    case NODE_op: return is_pure(g, n) && !may_raise(g, n);
     case NODE_index:
     case NODE_update: return is_pure(g, n);
     case NODE_hook: return true;

@@ -238,10 +238,9 @@ static inline Av av_item(const Recorder *r, Av a, u32 i) { return r->items.data[
 bool av_is_number(Recorder *r, Av a);              /* forced: AV_NUM or a constant number */
 Av av_length(Recorder *r, SourceId list, i64 now);   /* the length of the list that a source names, as a size */
 ValueId av_value(Recorder *r, Av a);               /* graph value of a number; 0 when it is none */
-bool av_dim(Recorder *r, Av a, Dim *out);
+bool av_dim(Recorder *r, Av a, Dim *out);          /* integer number as a size; makes an unbacked symbol if need be */
 bool av_value_dim(Recorder *r, ValueId v, Dim *out); /* of a number that is there */
-/* The same as a sum of what v was added up from, as far as that cannot wrap. */
-bool av_sum_dim(Recorder *r, ValueId v, Dim *out);          /* integer number as a size; makes an unbacked symbol if need be */
+bool av_sum_dim(Recorder *r, ValueId v, Dim *out); /* the same as a sum of what v was added up from, as far as that cannot wrap */
 bool av_known_int(Recorder *r, Av a, i64 *out);    /* integer known while tracing */
 bool av_const_value(Recorder *r, Av a, Value *out);/* constant number, text, nil …; borrowed */
 const char *av_kind_text(Recorder *r, Av a);

@@ -255,7 +255,7 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
 
 static bool on_numbers(u32 op) {
   const OpInfo *info = op_info(op);
-  if (info->effect != EFF_pure) return false;
+  if (!op_is_pure(op)) return false;
   switch (info->family) {
     case FAM_elementwise:
     case FAM_reduce:

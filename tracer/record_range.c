@@ -1,5 +1,5 @@
-/* record_range.c — ranges in the trace: made, walked by a `for`, and as an index. Their start, stop and items are weak
- * integers; the step is known while tracing. */
+/* record_range.c — ranges in the trace: made, walked by a `for`, and as an index. Their start, stop, step and items are
+ * weak integers. Of a step that is not known the sign is relied on. */
 #include "tracer/record.h"
 
 static Outcome made(Recorder *r, Av a, Av *out) {

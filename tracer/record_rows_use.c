@@ -18,9 +18,20 @@ static Av rows_count(Recorder *r, Av a) { return av_item(r, a, 1); }
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 
+/* An integer below 0 counts from the end: at + n. `known`: it is a constant, and below 0. */
+static Outcome from_front(Recorder *r, Av at, Av n, bool known, Av *out) {
+  Av moved, negative;
+  Outcome o = rec_binary(r, BC_add, at, n, &moved);
+  *out = moved;
+  if (o != OUT_GO || known) return o;
+  if ((o = rec_binary(r, BC_lt, at, av_const(r, value_weak_i64(0)), &negative)) != OUT_GO) return o;
+  Av params[OP_MAX_PARAMS] = {negative, moved, at};
+  return rec_op(r, OP_where, params, out);
+}
+
 /* A position as an operand: checked, counted from 0. */
 static Outcome position(Recorder *r, Av rows, Av at, ValueId *out) {
-  Av n = rows_count(r, rows), moved, negative;
+  Av n = rows_count(r, rows);
   ValueId v = av_value(r, at);
   const ArrayType *t = v ? value_type(r->g, v) : NULL;
   if (!t || t->rank || dtype_kind(t->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "%s indexed by %s", av_kind_text(r, rows), av_kind_text(r, at));
@@ -29,17 +40,9 @@ static Outcome position(Recorder *r, Av rows, Av at, ValueId *out) {
   if (o != OUT_GO) return o;
   i64 known;
   Dim d;
-  bool plain = av_known_int(r, at, &known) ? known >= 0 : value_dim(r->g, v, &d) && d != DIM_NONE && size_prove(&r->g->sizes, REL_le, 0, d) == TRUTH_always;
-  if (!plain) {
-    Av zero = av_const(r, value_weak_i64(0));
-    if ((o = rec_binary(r, BC_add, at, n, &moved)) != OUT_GO) return o;
-    if (av_known_int(r, at, &known)) at = moved;
-    else {
-      if ((o = rec_binary(r, BC_lt, at, zero, &negative)) != OUT_GO) return o;
-      Av params[OP_MAX_PARAMS] = {negative, moved, at};
-      if ((o = rec_op(r, OP_where, params, &at)) != OUT_GO) return o;
-    }
-  }
+  bool fixed = av_known_int(r, at, &known);
+  bool plain = fixed ? known >= 0 : value_dim(r->g, v, &d) && d != DIM_NONE && size_prove(&r->g->sizes, REL_le, 0, d) == TRUTH_always;
+  if (!plain && (o = from_front(r, at, n, fixed, &at)) != OUT_GO) return o;
   *out = av_value(r, at);
   return *out ? OUT_GO : OUT_FAIL;
 }
@@ -206,7 +209,7 @@ Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   bool from_start = av_const_value(r, parts[0], &v) && (v.kind == V_NIL || (v.kind == V_NUM && v.i == 0 && dtype_kind(v.dtype) == DK_INT));
   bool by_one = av_const_value(r, parts[2], &v) && v.kind == V_NIL;
   if (!from_start || !by_one) return rec_stuck(r, REASON_loop_list, "a slice of a list that does not begin with its first item");
-  Av n = rows_count(r, rows), stop = parts[1], zero = av_const(r, value_weak_i64(0)), moved, negative;
+  Av n = rows_count(r, rows), stop = parts[1], zero = av_const(r, value_weak_i64(0));
   if (av_const_value(r, stop, &v) && v.kind == V_NIL) return made(r, rows, out);
   ValueId x = av_value(r, stop);
   if (!x || value_type(r->g, x)->rank || value_type(r->g, x)->dtype != DT_i64) return rec_stuck(r, REASON_loop_list, "the end of a list slice");
@@ -214,13 +217,7 @@ Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   bool fixed = av_known_int(r, stop, &known);
   Outcome o = OUT_GO;
   if (!fixed || known < 0) {
-    if ((o = rec_binary(r, BC_add, stop, n, &moved)) != OUT_GO) return o;
-    if (fixed) stop = moved;
-    else {
-      if ((o = rec_binary(r, BC_lt, stop, zero, &negative)) != OUT_GO) return o;
-      Av params[OP_MAX_PARAMS] = {negative, moved, stop};
-      if ((o = rec_op(r, OP_where, params, &stop)) != OUT_GO) return o;
-    }
+    if ((o = from_front(r, stop, n, fixed, &stop)) != OUT_GO) return o;
     Av at_least[OP_MAX_PARAMS] = {stop, zero};
     if ((o = rec_op(r, OP_maximum, at_least, &stop)) != OUT_GO) return o;
   }
