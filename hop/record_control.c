@@ -5,11 +5,6 @@
 #include "lang/mechanisms.h"
 #include "hop/control.h"
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
 static bool is_given(Recorder *r, Av a) {
   Value v;
   if (!a || av_at(r, av_force(r, a))->kind == AV_HOLE) return false;
@@ -50,7 +45,7 @@ static bool same_shape(Recorder *r, const ArrayType *a, const ArrayType *b) {
     i64 x, y;
     if (size_same(&g->sizes, a->dims[d], b->dims[d])) continue;
     same = size_hint(&g->sizes, a->dims[d], &x) && size_hint(&g->sizes, b->dims[d], &y) && x == y;
-    if (same && !r->abstract) same = guard_relation(&g->guards, &g->sizes, REL_eq, a->dims[d], b->dims[d], "a construct", rec_top(r)->code->proto->spans[rec_top(r)->pc]);
+    if (same && !r->abstract) same = guard_relation(&g->guards, &g->sizes, REL_eq, a->dims[d], b->dims[d], "a construct", rec_here(r));
   }
   return same;
 }
@@ -302,7 +297,7 @@ static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeV
     if (!graph_close(g, TERM_next, next.data, next.count, 0)) o = OUT_FAIL;
     NodeId node = o == OUT_GO ? graph_while(g, c->init.data, c->init.count, cond, body) : 0;
     for (u32 i = 0; node && i < next.count; i++) next.data[i] = node_result(g, node, i);
-    o = node ? made(r, with_values(r, s->tree, next.data, next.count), out) : OUT_FAIL;
+    o = node ? rec_made(r, with_values(r, s->tree, next.data, next.count), out) : OUT_FAIL;
   }
   vec_free(&r->vm->alloc, &next);
   return o;
@@ -374,7 +369,7 @@ Outcome record_while_loop(Recorder *r, u32 op, const Av *params, Av *out) {
   s.bounded = true;
   if (!pair[0] || !(s.tree = av_items(r, AV_LIST, pair, 2))) return OUT_FAIL;
   Outcome o = record_loop(r, &s, &both);
-  return o == OUT_GO ? made(r, av_item(r, both, 1), out) : o;
+  return o == OUT_GO ? rec_made(r, av_item(r, both, 1), out) : o;
 }
 
 Outcome record_fori_loop(Recorder *r, u32 op, const Av *params, Av *out) {
@@ -397,7 +392,7 @@ Outcome record_fori_loop(Recorder *r, u32 op, const Av *params, Av *out) {
   Av both;
   if (!s.tree) return OUT_FAIL;
   Outcome o = record_loop(r, &s, &both);
-  return o == OUT_GO ? made(r, av_item(r, both, 1), out) : o;
+  return o == OUT_GO ? rec_made(r, av_item(r, both, 1), out) : o;
 }
 
 /* ---- scan -------------------------------------------------------------------------------------------------------- */
@@ -446,7 +441,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     if (length == DIM_NONE) length = n;
     else if (!size_same(&g->sizes, length, n)) {
       i64 x, y;
-      Span at_span = rec_top(r)->code->proto->spans[rec_top(r)->pc];
+      Span at_span = rec_here(r);
       if (!size_hint(&g->sizes, length, &x) || !size_hint(&g->sizes, n, &y) || x != y) o = rec_stuck(r, REASON_raises, "scan: lengths differ");
       else if (!guard_relation(&g->guards, &g->sizes, REL_eq, length, n, "scan", at_span)) o = OUT_FAIL;
     }
@@ -521,7 +516,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
         rec_restore(r, &state);
         o = rec_cells_take(r, &cells, pair[0], &pair[0]);
       }
-      if (o == OUT_GO) o = made(r, av_items(r, AV_LIST, pair, 2), out);
+      if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, pair, 2), out);
       r->vm->counters.at[STAT_constructs]++;
     }
     vec_free(alloc, &params_x);

@@ -297,11 +297,6 @@ Outcome pull_walk_back(Walk *w) {
 
 /* ---- transforms ------------------------------------------------------------------------------------------------------- */
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
 Outcome record_make_grad(Recorder *r, u32 op, const Av *params, Av *out) {
   Av parts[2] = {av_force(r, params[0]), params[1] ? av_force(r, params[1]) : av_const(r, value_weak_i64(0))};
   if (!parts[0] || !parts[1]) return OUT_FAIL;
@@ -312,7 +307,7 @@ Outcome record_make_grad(Recorder *r, u32 op, const Av *params, Av *out) {
   if (!callable) return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, parts[0]));
   Av a = av_items(r, AV_TRANSFORM, parts, 2);
   if (a) av_at(r, a)->op = op == OP_grad ? TF_grad : TF_value_and_grad;
-  return made(r, a, out);
+  return rec_made(r, a, out);
 }
 
 Outcome record_stop_gradient(Recorder *r, u32 op, const Av *params, Av *out) {
@@ -320,7 +315,7 @@ Outcome record_stop_gradient(Recorder *r, u32 op, const Av *params, Av *out) {
   (void)op;
   Av tree = av_force(r, params[0]);
   if (!tree) return OUT_FAIL;
-  if (!r->differentiating) return made(r, tree, out);
+  if (!r->differentiating) return rec_made(r, tree, out);
   bool ok = av_leaves(r, tree, &leaves);
   for (u32 i = 0; i < leaves.count && ok; i++) {
     ValueId v = av_value(r, leaves.data[i]), flag = rec_weak_flag(r, v);
@@ -329,7 +324,7 @@ Outcome record_stop_gradient(Recorder *r, u32 op, const Av *params, Av *out) {
     ok = ok && v && (leaves.data[i] = av_num(r, v));
   }
   u32 next = 0;
-  Outcome o = ok ? made(r, av_rebuild(r, tree, leaves.data, &next), out) : OUT_FAIL;
+  Outcome o = ok ? rec_made(r, av_rebuild(r, tree, leaves.data, &next), out) : OUT_FAIL;
   vec_free(&r->vm->alloc, &leaves);
   return o;
 }
@@ -449,7 +444,7 @@ static Outcome differentiate(Recorder *r, const Request *q, const Av *args, u32 
     if (!(grads[i] = pull_gradients(r, &w, av_force(r, args[q->at[i]]), variables.data + first[i], first[i + 1] - first[i]))) o = OUT_FAIL;
   if (o == OUT_GO) {
     Av pair[2] = {y, q->list ? av_items(r, AV_LIST, grads, q->count) : grads[0]};
-    o = pair[1] ? made(r, q->value ? av_items(r, AV_LIST, pair, 2) : pair[1], out) : OUT_FAIL;
+    o = pair[1] ? rec_made(r, q->value ? av_items(r, AV_LIST, pair, 2) : pair[1], out) : OUT_FAIL;
   }
   pull_walk_free(&w);
   vec_free(alloc, &variables);

@@ -8,11 +8,6 @@
 
 enum { JACOBIAN_ARGS = 64 };
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
 /* f recorded on fresh variables. */
 typedef struct Forward {
   BlockId block;
@@ -189,7 +184,7 @@ static Outcome jacobian(Recorder *r, u32 transform, Av fn, u32 at, const Av *arg
     vec_free(alloc, &leaves);
   }
   u32 next = 0;
-  if (o == OUT_GO) o = made(r, av_rebuild(r, f.tree, parts.data, &next), out);
+  if (o == OUT_GO) o = rec_made(r, av_rebuild(r, f.tree, parts.data, &next), out);
   forward_free(r, &f);
   vec_free(alloc, &u);
   vec_free(alloc, &b);
@@ -239,7 +234,7 @@ Outcome record_make_jacobian(Recorder *r, u32 op, const Av *params, Av *out) {
   if (!callable) return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, parts[0]));
   Av a = av_items(r, AV_TRANSFORM, parts, 2);
   if (a) av_at(r, a)->op = op == OP_jacrev ? TF_jacrev : op == OP_jacfwd ? TF_jacfwd : TF_hessian;
-  return made(r, a, out);
+  return rec_made(r, a, out);
 }
 
 static Outcome push_forward(Recorder *r, Av fn, Av xs, Av ts, Av *out) {
@@ -269,7 +264,7 @@ static Outcome push_forward(Recorder *r, Av fn, Av xs, Av ts, Av *out) {
       Dim m = value_type(g, v)->dims[d];
       if (size_same(&g->sizes, m, want.dims[d])) continue;
       same = size_hint(&g->sizes, m, &a) && size_hint(&g->sizes, want.dims[d], &c) && a == c &&
-             guard_relation(&g->guards, &g->sizes, REL_eq, m, want.dims[d], "jvp", rec_top(r)->code->proto->spans[rec_top(r)->pc]);
+             guard_relation(&g->guards, &g->sizes, REL_eq, m, want.dims[d], "jvp", rec_here(r));
     }
     if (!same) o = rec_stuck(r, REASON_raises, "jvp: a tangent has not the shape of its argument");
     else if (!(v = graph_convert(g, v, want.dtype))) o = OUT_FAIL;
@@ -284,7 +279,7 @@ static Outcome push_forward(Recorder *r, Av fn, Av xs, Av ts, Av *out) {
   u32 next = 0;
   if (o == OUT_GO) {
     Av pair[2] = {f.tree, av_rebuild(r, f.tree, dy.data, &next)};
-    o = pair[1] ? made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
+    o = pair[1] ? rec_made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
   }
   pull_walk_free(&w);
   forward_free(r, &f);

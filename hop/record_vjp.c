@@ -8,11 +8,6 @@
 
 enum { VJP_ARGS = 64 };
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
 static Outcome forward(Recorder *r, Av fn, Av xs, Av *out) {
   Graph *g = r->g;
   u32 n = av_at(r, xs)->count;
@@ -39,7 +34,7 @@ static Outcome forward(Recorder *r, Av fn, Av xs, Av *out) {
     Av parts[2] = {av_items(r, AV_LIST, trees, 3), place[0] && place[1] ? av_items(r, AV_LIST, place, 2) : 0};
     Av pair[2] = {y, parts[0] && parts[1] ? av_items(r, AV_TRANSFORM, parts, 2) : 0};
     if (pair[1]) av_at(r, pair[1])->op = TF_pullback;
-    o = pair[1] ? made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
+    o = pair[1] ? rec_made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
     r->pulls = true;
   }
   vec_free(&r->vm->alloc, &variables);
@@ -104,7 +99,7 @@ static Outcome pull(Recorder *r, Av transform, Av ct, Av *out) {
     if (o == OUT_GO && !(grads[i] = pull_gradients(r, &w, av_force(r, av_item(r, xs, i)), variables.data + first, leaves.count))) o = OUT_FAIL;
     first += leaves.count;
   }
-  if (o == OUT_GO) o = made(r, av_items(r, AV_LIST, grads, n), out);
+  if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, grads, n), out);
   pull_walk_free(&w);
   vec_free(&r->vm->alloc, &variables);
   vec_free(&r->vm->alloc, &leaves);

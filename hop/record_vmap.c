@@ -9,11 +9,6 @@ enum { VMAP_ARGS = 64, NOT_MAPPED = INT32_MIN };
 
 typedef VEC(i32) AxisVec;
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
 /* An axis for each leaf, as in vmap.c. */
 static Outcome spread(Recorder *r, Av spec, Av tree, u32 depth, AxisVec *out) {
   Value v;
@@ -78,7 +73,7 @@ static Outcome map_args(Recorder *r, Av spec, const Av *args, u32 nargs, Lane *l
         Dim n = t->dims[axis];
         if (l->lanes == DIM_NONE) l->lanes = n;
         else if (!size_same(&g->sizes, l->lanes, n)) {
-          Span at = rec_top(r)->code->proto->spans[rec_top(r)->pc];
+          Span at = rec_here(r);
           if (!size_hint(&g->sizes, l->lanes, &x) || !size_hint(&g->sizes, n, &y) || x != y) return rec_stuck(r, REASON_raises, "vmap: lanes differ");
           if (!guard_relation(&g->guards, &g->sizes, REL_eq, l->lanes, n, "vmap", at)) return OUT_FAIL;
         }
@@ -110,7 +105,7 @@ static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, Av *out) {
     if (o == OUT_GO && (!v || !(leaves.data[i] = av_num(r, v)))) o = OUT_FAIL;
   }
   u32 next = 0;
-  if (o == OUT_GO) o = made(r, av_rebuild(r, tree, leaves.data, &next), out);
+  if (o == OUT_GO) o = rec_made(r, av_rebuild(r, tree, leaves.data, &next), out);
   vec_free(&r->vm->alloc, &leaves);
   vec_free(&r->vm->alloc, &axes);
   return o;
@@ -211,5 +206,5 @@ Outcome record_make_vmap(Recorder *r, u32 op, const Av *params, Av *out) {
   if (!callable) return rec_stuck(r, REASON_raises, "vmap of %s", av_kind_text(r, parts[0]));
   Av a = av_items(r, AV_TRANSFORM, parts, 2);
   if (a) av_at(r, a)->op = TF_vmap;
-  return made(r, a, out);
+  return rec_made(r, a, out);
 }

@@ -115,7 +115,7 @@ Av av_length(Recorder *r, SourceId s, i64 now) {
 
 static Av read_number(Recorder *r, SourceId s, Value v) {
   Graph *g = r->g;
-  Span why = r->frames.count ? rec_top(r)->code->proto->spans[rec_top(r)->pc] : (Span){0};
+  Span why = r->frames.count ? rec_here(r) : (Span){0};
   if (v.kind == V_NUM && g->guards.sources.items.data[s].kind == SRC_global && !MECHANISM(r->vm, globals_are_read)) return av_const(r, v);
   if (!guard_tag(&g->guards, s, v, false, why)) return 0;
   if (v.kind == V_NUM && v.dtype == DT_i64 && !MECHANISM(r->vm, integers_are_symbols)) return guard_const(&g->guards, s, v, why) ? av_const(r, v) : 0;
@@ -155,7 +155,7 @@ static Av opaque(Recorder *r, SourceId s, Value v, Span why) {
 static Av read_source(Recorder *r, SourceId s, Value v) {
   Graph *g = r->g;
   GuardSet *gs = &g->guards;
-  Span why = r->frames.count ? rec_top(r)->code->proto->spans[rec_top(r)->pc] : (Span){0};
+  Span why = r->frames.count ? rec_here(r) : (Span){0};
   if (!r->abstract && (v.kind == V_TEXT || v.kind == V_LIST || v.kind == V_RECORD || v.kind == V_FN) && source_is_open(r->tracer, gs, s)) return opaque(r, s, v, why);
   switch (v.kind) {
     case V_NUM:

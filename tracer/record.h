@@ -223,6 +223,16 @@ typedef struct Recorder {
 /* ---- outcome helpers ---- */
 Outcome rec_stuck(Recorder *r, u32 reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static inline RecFrame *rec_top(Recorder *r) { return &r->frames.data[r->frames.count - 1]; }
+/* Where the instruction stands that is being recorded. */
+static inline Span rec_here(const Recorder *r) {
+  const RecFrame *f = &r->frames.data[r->frames.count - 1];
+  return f->code->proto->spans[f->pc];
+}
+/* What a step ends with: *out is a; 0: memory was refused. */
+static inline Outcome rec_made(const Recorder *r, Av a, Av *out) {
+  *out = a;
+  return a && !r->failed ? OUT_GO : OUT_FAIL;
+}
 static inline u32 rec_depth(const Recorder *r) { return r->frames.count - 1; }
 static inline AbsVal *av_at(const Recorder *r, Av a) { return &r->avs.data[a]; }
 

@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
 /* ---- frames -------------------------------------------------------------------------------------------- */
 
 bool rec_push(Recorder *r, Code *code, Av fn, u16 result) {
@@ -118,16 +113,16 @@ static Outcome of_len(Recorder *r, Av x, Av *out) {
   x = av_force(r, x);
   if (!x) return OUT_FAIL;
   const AbsVal *v = av_at(r, x);
-  if (v->kind == AV_LIST || v->kind == AV_RECORD) return made(r, av_const(r, value_weak_i64(v->count)), out);
-  if (v->kind == AV_ROWS) return made(r, av_item(r, x, 1), out);
+  if (v->kind == AV_LIST || v->kind == AV_RECORD) return rec_made(r, av_const(r, value_weak_i64(v->count)), out);
+  if (v->kind == AV_ROWS) return rec_made(r, av_item(r, x, 1), out);
   if (v->kind == AV_OBJECT && (v->konst.kind == V_LIST || v->konst.kind == V_TEXT) && v->source) { /* long, and not taken apart; left open */
     if (!guard_tag(&r->g->guards, v->source, v->konst, false, (Span){0})) return OUT_FAIL;
-    return made(r, av_length(r, v->source, v->konst.kind == V_LIST ? v->konst.list->count : v->konst.text->count), out);
+    return rec_made(r, av_length(r, v->source, v->konst.kind == V_LIST ? v->konst.list->count : v->konst.text->count), out);
   }
-  if (v->kind == AV_TEXT && v->op == 2) return made(r, av_const(r, value_weak_i64(1)), out);
-  if (v->kind == AV_CONST && v->konst.kind == V_TEXT) return made(r, av_const(r, value_weak_i64(v->konst.text->count)), out);
+  if (v->kind == AV_TEXT && v->op == 2) return rec_made(r, av_const(r, value_weak_i64(1)), out);
+  if (v->kind == AV_CONST && v->konst.kind == V_TEXT) return rec_made(r, av_const(r, value_weak_i64(v->konst.text->count)), out);
   ValueId n = av_value(r, x);
-  if (n && value_type(r->g, n)->rank > 0) return made(r, av_num(r, graph_size(r->g, value_type(r->g, n)->dims[0])), out);
+  if (n && value_type(r->g, n)->rank > 0) return rec_made(r, av_num(r, graph_size(r->g, value_type(r->g, n)->dims[0])), out);
   return rec_stuck(r, REASON_no_rule, "len of %s", av_kind_text(r, x));
 }
 
@@ -176,7 +171,7 @@ static Outcome of_map(Recorder *r, Av f, Av xs, Av *out) {
     o = rec_call(r, f, &items.data[i], NULL, 1, &y);
     if (o == OUT_GO) items.data[i] = y;
   }
-  if (o == OUT_GO) o = made(r, av_items(r, AV_LIST, items.data, items.count), out);
+  if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, items.data, items.count), out);
   vec_free(&r->vm->alloc, &items);
   return o;
 }
@@ -218,7 +213,7 @@ static Outcome of_tree_map(Recorder *r, Av f, const Av *trees, u32 n, Av *out) {
     if (o == OUT_GO && !vec_push(&r->vm->alloc, &items, y)) o = OUT_FAIL;
   }
   if (o == OUT_GO)
-    o = made(r, kind == AV_LIST ? av_items(r, AV_LIST, items.data, items.count) : av_record(r, av_at(r, t)->shape->keys, items.data, items.count), out);
+    o = rec_made(r, kind == AV_LIST ? av_items(r, AV_LIST, items.data, items.count) : av_record(r, av_at(r, t)->shape->keys, items.data, items.count), out);
   vec_free(&r->vm->alloc, &items);
   return o;
 }
@@ -241,7 +236,7 @@ static Outcome of_zip(Recorder *r, Av lists, Av *out) {
     Av item = av_items(r, AV_LIST, row, n);
     if (!item || !vec_push(&r->vm->alloc, &rows, item)) o = OUT_FAIL;
   }
-  if (o == OUT_GO) o = made(r, av_items(r, AV_LIST, rows.data, rows.count), out);
+  if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, rows.data, rows.count), out);
   vec_free(&r->vm->alloc, &all);
   vec_free(&r->vm->alloc, &rows);
   return o;
@@ -256,7 +251,7 @@ static Outcome of_enumerate(Recorder *r, Av xs, Av *out) {
     if (!item) o = OUT_FAIL;
     items.data[i] = item;
   }
-  if (o == OUT_GO) o = made(r, av_items(r, AV_LIST, items.data, items.count), out);
+  if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, items.data, items.count), out);
   vec_free(&r->vm->alloc, &items);
   return o;
 }
@@ -295,7 +290,7 @@ static Outcome of_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
   }
   ValueId v = number && !leaf ? av_value(r, got) : 0; /* alone it is strong from here on */
   if (v && value_type(r->g, v)->weak) got = av_num(r, graph_convert(r->g, v, value_type(r->g, v)->dtype));
-  return made(r, got, out);
+  return rec_made(r, got, out);
 }
 
 static Outcome of_assert(Recorder *r, Av c, Av *out) {
@@ -309,7 +304,7 @@ static Outcome of_assert(Recorder *r, Av c, Av *out) {
     ValueId operand = av_value(r, t);
     if ((o = rec_check(r, CHECK_assertion, &operand, 1)) != OUT_GO) return o;
   }
-  return made(r, av_const(r, value_nil()), out);
+  return rec_made(r, av_const(r, value_nil()), out);
 }
 
 static u32 reason_of_effect(u32 op) {
@@ -340,7 +335,7 @@ static bool made_elsewhere(Recorder *r, u32 op, const Av *params) {
 static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   ConstructFn construct = r->tracer->constructs[op];
   if (construct) return construct(r, op, params, out);
-  if (r->abstract && op == OP_print) return made(r, av_const(r, value_nil()), out);
+  if (r->abstract && op == OP_print) return rec_made(r, av_const(r, value_nil()), out);
   switch (op) {
     case OP_len: return of_len(r, params[0], out);
     case OP_map: return of_map(r, params[0], params[1], out);
@@ -357,12 +352,12 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     case OP_range: {
       Av parts[3] = {params[1] ? params[0] : av_const(r, value_weak_i64(0)), params[1] ? params[1] : params[0],
                      params[2] ? params[2] : av_const(r, value_weak_i64(1))};
-      return made(r, av_items(r, AV_RANGE, parts, 3), out);
+      return rec_made(r, av_items(r, AV_RANGE, parts, 3), out);
     }
     case OP_list: {
       AvVec items = {0};
       Outcome o = iterate(r, params[0], &items);
-      if (o == OUT_GO) o = made(r, av_items(r, AV_LIST, items.data, items.count), out);
+      if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, items.data, items.count), out);
       vec_free(&r->vm->alloc, &items);
       return o;
     }
@@ -370,25 +365,25 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
       Av x = av_force(r, params[0]);
       if (!x || av_at(r, x)->kind != AV_RECORD) break;
       AbsVal v = {.kind = AV_LIST, .first = av_at(r, x)->first, .count = av_at(r, x)->count};
-      return made(r, av_new(r, v), out);
+      return rec_made(r, av_new(r, v), out);
     }
     case OP_tree_leaves: {
       AvVec leaves = {0};
-      Outcome o = av_leaves(r, params[0], &leaves) ? made(r, av_items(r, AV_LIST, leaves.data, leaves.count), out) : OUT_FAIL;
+      Outcome o = av_leaves(r, params[0], &leaves) ? rec_made(r, av_items(r, AV_LIST, leaves.data, leaves.count), out) : OUT_FAIL;
       vec_free(&r->vm->alloc, &leaves);
       return o;
     }
     case OP_ref: {
       RecCell cell = {.value = params[0]};
       if (!vec_push(&r->vm->alloc, &r->cells, cell)) return OUT_FAIL;
-      return made(r, av_new(r, (AbsVal){.kind = AV_REF, .value = r->cells.count - 1}), out);
+      return rec_made(r, av_new(r, (AbsVal){.kind = AV_REF, .value = r->cells.count - 1}), out);
     }
     case OP_type: {
       Value text;
       if (!text_printf(r->vm, &text, "%s", av_kind_text(r, params[0]))) return OUT_FAIL;
       Av c = av_const(r, text);
       value_drop(r->vm, text);
-      return made(r, c, out);
+      return rec_made(r, c, out);
     }
     default: break;
   }
@@ -520,7 +515,7 @@ Outcome rec_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 narg
   if (o != OUT_GO) {
     rec_rollback(r, &mark);
     rec_restore(r, &state);
-    if (!MECHANISM(r->vm, breaks_blame_bodies)) r->why_span = rec_top(r)->code->proto->spans[rec_top(r)->pc];
+    if (!MECHANISM(r->vm, breaks_blame_bodies)) r->why_span = rec_here(r);
   }
   rec_state_free(r, &state);
   return o;

@@ -8,16 +8,6 @@
 
 #include <string.h>
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
-static Span here(const Recorder *r) {
-  const RecFrame *f = &r->frames.data[r->frames.count - 1];
-  return f->code->proto->spans[f->pc];
-}
-
 /* ---- cells: module variables and refs ------------------------------------------------------------- */
 
 static bool cell_add(Recorder *r, RecCell c, u32 *cell) {
@@ -39,7 +29,7 @@ Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell) {
   Value now = m->slots[slot].value;
   Av a;
   if (now.kind == V_MODULE || (now.kind == V_FN && now.fn->kind == FN_BUILTIN)) {
-    if (!guard_cell(&r->g->guards, s, here(r))) return OUT_FAIL;
+    if (!guard_cell(&r->g->guards, s, rec_here(r))) return OUT_FAIL;
     a = av_const(r, now);
     if (a && now.kind == V_MODULE) av_at(r, a)->kind = AV_OBJECT;
     if (a) av_at(r, a)->source = s;
@@ -82,7 +72,7 @@ Outcome rec_cell_ref(Recorder *r, Av ref, u32 *cell) {
       Value that;
       if (!source_read(r->vm, &r->g->guards, r->origin, other, &that)) return OUT_FAIL;
       bool same = that.ref == now.ref;
-      if (!guard_ident(&r->g->guards, other, s, same, here(r))) return OUT_FAIL;
+      if (!guard_ident(&r->g->guards, other, s, same, rec_here(r))) return OUT_FAIL;
       if (same) {
         *cell = i;
         return OUT_GO;
@@ -131,7 +121,7 @@ static Outcome random_seed(Recorder *r, Av n, Av *out) {
   if (o == OUT_GO && (!seed || !zero)) o = OUT_FAIL;
   if (o == OUT_GO) o = rec_cell_write(r, key, seed);
   if (o == OUT_GO) o = rec_cell_write(r, counter, zero);
-  return o == OUT_GO ? made(r, av_const(r, value_nil()), out) : o;
+  return o == OUT_GO ? rec_made(r, av_const(r, value_nil()), out) : o;
 }
 
 /* seed, rand, randn. A draw takes the next number of the stream, whatever it draws. */
@@ -148,7 +138,7 @@ Outcome rec_random(Recorder *r, u32 op, const Av *params, Av *out) {
   if ((o = rec_op(r, op == OP_rand ? OP_random_uniform : OP_random_normal, draw, &drawn)) != OUT_GO) return o;
   if ((o = rec_binary(r, BC_add, now, one, &next)) != OUT_GO) return o;
   if (MECHANISM(r->vm, draws_move_on)) o = rec_cell_write(r, counter, next);
-  return o == OUT_GO ? made(r, drawn, out) : o;
+  return o == OUT_GO ? rec_made(r, drawn, out) : o;
 }
 
 /* ---- cells found again ---------------------------------------------------------------------------------- */

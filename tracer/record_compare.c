@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
 /* acc and x, both bools of rank 0; what is known is not computed. */
 static Outcome and_also(Recorder *r, Av *acc, Av x) {
   Value v;
@@ -47,7 +42,7 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
   bool nx = av_is_number(r, a), ny = av_is_number(r, b);
   if (nx && ny) {
     ArrayType s = *value_type(r->g, av_value(r, a)), t = *value_type(r->g, av_value(r, b));
-    if (s.rank != t.rank) return made(r, no, out);
+    if (s.rank != t.rank) return rec_made(r, no, out);
     for (u32 d = 0; d < s.rank; d++)
       if (!size_same(&r->g->sizes, s.dims[d], t.dims[d])) return rec_stuck(r, REASON_no_rule, "`==` of arrays of sizes that may differ");
     Outcome o = rec_binary(r, BC_eq, a, b, &same);
@@ -56,14 +51,14 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
     return o == OUT_GO ? and_also(r, out, same) : o;
   }
   u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
-  if (nx || ny || strcmp(av_kind_text(r, a), av_kind_text(r, b)) != 0) return made(r, no, out);
+  if (nx || ny || strcmp(av_kind_text(r, a), av_kind_text(r, b)) != 0) return rec_made(r, no, out);
   if (av_const_value(r, a, &x) && av_const_value(r, b, &y) && x.kind != V_FN) {
     bool equal = false;
     if (value_equal(r->vm, x, y, &equal) != WEFT_OK) {
       vm_error_clear(r->vm);
       return rec_stuck(r, REASON_raises, "`==` raises an error");
     }
-    return made(r, av_const(r, value_bool(equal)), out);
+    return rec_made(r, av_const(r, value_bool(equal)), out);
   }
   if (rec_is_text(r, a) && (ka == AV_ROWS) != (kb == AV_ROWS)) return rec_text_same(r, ka == AV_ROWS ? a : b, ka == AV_ROWS ? b : a, out);
   if (ka == AV_TEXT || kb == AV_TEXT) {
@@ -77,11 +72,11 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
   if (a == b && !list && !record && !holds) return OUT_GO; /* one function, ref, range … */
   if (!list && !record) return rec_stuck(r, REASON_no_rule, "`==` of %s and %s", av_kind_text(r, a), av_kind_text(r, b));
   u32 n = av_at(r, a)->count;
-  if (n != av_at(r, b)->count) return made(r, no, out);
+  if (n != av_at(r, b)->count) return rec_made(r, no, out);
   if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "a deep tree");
   for (u32 i = 0; i < n; i++) {
     i32 at = list ? (i32)i : av_field(r, b, av_at(r, a)->shape->keys[i]);
-    if (at < 0) return made(r, no, out);
+    if (at < 0) return rec_made(r, no, out);
     r->nest++;
     Outcome o = rec_equal(r, av_item(r, a, i), av_item(r, b, (u32)at), &same);
     r->nest--;
@@ -210,7 +205,7 @@ Outcome rec_member(Recorder *r, Av a, Av b, Av *out) {
   const AbsVal v = *av_at(r, b);
   if (v.kind == AV_RECORD && av_const_value(r, a, &key) && key.kind == V_TEXT) {
     Name name = name_find(&r->vm->names, key.text->data, key.text->len);
-    return made(r, av_const(r, value_bool(name && av_field(r, b, name) >= 0)), out);
+    return rec_made(r, av_const(r, value_bool(name && av_field(r, b, name) >= 0)), out);
   }
   if (v.kind == AV_LIST && v.count <= MEMBERS_MOST) {
     Av items[MEMBERS_MOST];

@@ -5,16 +5,6 @@
 
 #include <string.h>
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
-static Span here(const Recorder *r) {
-  const RecFrame *f = &r->frames.data[r->frames.count - 1];
-  return f->code->proto->spans[f->pc];
-}
-
 /* ---- fields ----------------------------------------------------------------------------------------- */
 
 static Outcome property(Recorder *r, Av obj, const char *name, Av *out, bool *found) {
@@ -26,15 +16,15 @@ static Outcome property(Recorder *r, Av obj, const char *name, Av *out, bool *fo
     Av items[TYPE_MAX_RANK];
     for (u32 d = 0; d < t.rank; d++)
       if (!(items[d] = av_num(r, graph_size(g, t.dims[d])))) return OUT_FAIL;
-    return made(r, av_items(r, AV_LIST, items, t.rank), out);
+    return rec_made(r, av_items(r, AV_LIST, items, t.rank), out);
   }
-  if (strcmp(name, "dtype") == 0) return made(r, av_const(r, value_dtype(t.dtype)), out);
-  if (strcmp(name, "ndim") == 0) return made(r, av_const(r, value_weak_i64(t.rank)), out);
+  if (strcmp(name, "dtype") == 0) return rec_made(r, av_const(r, value_dtype(t.dtype)), out);
+  if (strcmp(name, "ndim") == 0) return rec_made(r, av_const(r, value_weak_i64(t.rank)), out);
   if (strcmp(name, "size") == 0) {
     Dim n = 1;
     for (u32 d = 0; d < t.rank; d++) n = size_mul(&g->sizes, n, t.dims[d]);
     if (n == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the size of an array");
-    return made(r, av_num(r, graph_size(g, n)), out);
+    return rec_made(r, av_num(r, graph_size(g, n)), out);
   }
   if (strcmp(name, "T") == 0) {
     Av params[2] = {obj, 0};
@@ -66,16 +56,16 @@ static Outcome handle_field(Recorder *r, Av obj, Name name, Av *out) {
   if (!now || !v.source) return rec_stuck(r, REASON_handle_value, "field %s of <%s>", text, h->type->name);
   u64 word = h->type->guard ? h->type->guard(h->object) : 0;
   SourceId s = source_step(gs, v.source, SRC_field, name, text);
-  if (!s || !guard_host(gs, v.source, handle_holds, (void *)(uintptr_t)h->type, word, here(r)) || !guard_shape(gs, v.source, NULL, false, name, here(r)))
+  if (!s || !guard_host(gs, v.source, handle_holds, (void *)(uintptr_t)h->type, word, rec_here(r)) || !guard_shape(gs, v.source, NULL, false, name, rec_here(r)))
     return OUT_FAIL;
   bool tag = false;
   for (const char *const *t = h->type->tags; t && *t && !tag; t++) tag = strcmp(*t, text) == 0;
-  if (!tag) return made(r, av_lazy(r, s, *now), out);
-  bool guarded = now->kind != V_ARRAY && (!MECHANISM(gs, tags_are_guarded) || guard_const(gs, s, *now, here(r)));
+  if (!tag) return rec_made(r, av_lazy(r, s, *now), out);
+  bool guarded = now->kind != V_ARRAY && (!MECHANISM(gs, tags_are_guarded) || guard_const(gs, s, *now, rec_here(r)));
   if (!guarded) return rec_stuck(r, REASON_handle_value, "tag %s of <%s> is no constant", text, h->type->name);
   Av a = av_const(r, *now);
   if (a) av_at(r, a)->source = s;
-  return made(r, a, out);
+  return rec_made(r, a, out);
 }
 
 Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
@@ -88,7 +78,7 @@ Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
     i32 i = av_field(r, obj, name);
     if (i >= 0) {
       if (found) *found = true;
-      return made(r, av_item(r, obj, (u32)i), out);
+      return rec_made(r, av_item(r, obj, (u32)i), out);
     }
     return found ? OUT_GO : rec_stuck(r, REASON_raises, "record has no field %s", text);
   }
@@ -100,12 +90,12 @@ Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
     Outcome o = rec_cell_global(r, m, slot, &cell);
     if (o != OUT_GO) return o;
     if (found) *found = true;
-    return made(r, r->cells.data[cell].value, out);
+    return rec_made(r, r->cells.data[cell].value, out);
   }
   if (strcmp(text, "value") == 0 && (v->kind == AV_REF || (v->kind == AV_OBJECT && v->konst.kind == V_REF)) && !found) {
     u32 cell;
     Outcome o = rec_cell_ref(r, obj, &cell);
-    return o == OUT_GO ? made(r, r->cells.data[cell].value, out) : o;
+    return o == OUT_GO ? rec_made(r, r->cells.data[cell].value, out) : o;
   }
   if (v->kind == AV_OBJECT && v->konst.kind == V_HANDLE && !found) return handle_field(r, obj, name, out);
   if (found) return OUT_GO; /* methods: only records and modules have fields that hide functions */
@@ -137,8 +127,8 @@ static Outcome item_int(Recorder *r, Indexing *ix, IndexItem *it, Av a, Dim n) {
     if (size_is_const(&g->sizes, d, &at) && at < 0) d = size_add(&g->sizes, d, n);
     i64 hint;
     if (d != DIM_NONE && size_hint(&g->sizes, d, &hint) && hint >= 0) {
-      if (!guard_relation(&g->guards, &g->sizes, REL_le, 0, d, "index", here(r)) ||
-          !guard_relation(&g->guards, &g->sizes, REL_lt, d, n, "index", here(r)))
+      if (!guard_relation(&g->guards, &g->sizes, REL_le, 0, d, "index", rec_here(r)) ||
+          !guard_relation(&g->guards, &g->sizes, REL_lt, d, n, "index", rec_here(r)))
         return OUT_FAIL;
       it->part[0] = PART_dim;
       it->at[0] = d;
@@ -182,7 +172,7 @@ static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a, Dim axis, 
     if (!rec_literal(r, a, "slice step", &now)) return rec_stuck(r, REASON_literal_needed, "the step of a slice must be known");
     if ((d = size_const(p, now)) == DIM_NONE) return OUT_FAIL;
   } else if (part < 2 && size_prove(p, REL_lt, d, 0) == TRUTH_unknown && !size_is_unbacked(p, d) && size_hint(p, d, &now)) {
-    bool ok = now < 0 ? guard_relation(&r->g->guards, p, REL_lt, d, 0, "slice", here(r)) : guard_relation(&r->g->guards, p, REL_le, 0, d, "slice", here(r));
+    bool ok = now < 0 ? guard_relation(&r->g->guards, p, REL_lt, d, 0, "slice", rec_here(r)) : guard_relation(&r->g->guards, p, REL_le, 0, d, "slice", rec_here(r));
     if (!ok) return OUT_FAIL;
     if (n && forward && size_prove(p, REL_lt, d, 0) == TRUTH_unknown) { /* what may leave the integers on the way has no sign */
       Outcome o = rec_bound(r, a, axis, &d);
@@ -347,7 +337,7 @@ static Outcome index_array(Recorder *r, Av obj, const u8 *kinds, u32 count, cons
   RuleError err = {0};
   if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &result, &err) || dims.unknown)
     return rec_dims_no(r, &dims, "index", &err);
-  return made(r, av_num(r, graph_index(r->g, x, ix.operands, ix.count, ix.items, ix.nitems, graph_type(r->g, &result))), out);
+  return rec_made(r, av_num(r, graph_index(r->g, x, ix.operands, ix.count, ix.items, ix.nitems, graph_type(r->g, &result))), out);
 }
 
 /* ---- indexing ---------------------------------------------------------------------------------------- */
@@ -372,7 +362,7 @@ bool rec_literal(Recorder *r, Av a, const char *what, i64 *out) {
   if (!r->abstract) size_symbols(&r->g->sizes, d, look_open, &open);
   if (open.any) return false; /* it was another number too often */
   Dim k = size_const(&r->g->sizes, *out);
-  return k != DIM_NONE && guard_relation(&r->g->guards, &r->g->sizes, REL_eq, d, k, what, here(r));
+  return k != DIM_NONE && guard_relation(&r->g->guards, &r->g->sizes, REL_eq, d, k, what, rec_here(r));
 }
 
 /* Does a loop around the region write the register that the number comes from? Then it is another one in each trip. */
@@ -430,14 +420,14 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
   if (v.kind == AV_ROWS && count == 1 && items[0] == IX_SLICE) return rec_rows_slice(r, obj, regs, out);
   if (one && v.kind == AV_OBJECT && v.konst.kind == V_LIST) {
     if (v.source && av_known_int(r, regs[0], &at) && at >= 0 && at < v.konst.list->count) { /* one item of a long list */
-      if (!guard_len(&r->g->guards, v.source, REL_le, (u64)at + 1, here(r))) return OUT_FAIL;
-      return made(r, av_lazy(r, source_step(&r->g->guards, v.source, SRC_item, (u32)at, NULL), v.konst.list->items[at]), out);
+      if (!guard_len(&r->g->guards, v.source, REL_le, (u64)at + 1, rec_here(r))) return OUT_FAIL;
+      return rec_made(r, av_lazy(r, source_step(&r->g->guards, v.source, SRC_item, (u32)at, NULL), v.konst.list->items[at]), out);
     }
     Outcome o = rec_rows_here(r, obj, &obj);
     return o == OUT_GO ? rec_rows_get(r, obj, regs[0], out) : o;
   }
   if (v.kind == AV_LIST && one) {
-    if (list_position(r, obj, regs[0], &i)) return made(r, av_item(r, obj, i), out);
+    if (list_position(r, obj, regs[0], &i)) return rec_made(r, av_item(r, obj, i), out);
     if (av_known_int(r, regs[0], &at)) return rec_stuck(r, REASON_raises, "a list position out of range");
     Outcome o = rec_rows_here(r, obj, &obj);
     return o == OUT_GO ? rec_rows_get(r, obj, regs[0], out) : o;
@@ -457,12 +447,12 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     }
     if (!known) return rec_stuck(r, REASON_literal_needed, "bounds of a list slice must be known while tracing");
     AbsVal sub = {.kind = AV_LIST, .first = v.first + (u32)start, .count = stop > start ? (u32)(stop - start) : 0};
-    return made(r, av_new(r, sub), out);
+    return rec_made(r, av_new(r, sub), out);
   }
   if (v.kind == AV_RECORD && one && av_const_value(r, regs[0], &key) && key.kind == V_TEXT) {
     Name name = name_find(&r->vm->names, key.text->data, key.text->len);
     i32 f = name ? av_field(r, obj, name) : -1;
-    if (f >= 0) return made(r, av_item(r, obj, (u32)f), out);
+    if (f >= 0) return rec_made(r, av_item(r, obj, (u32)f), out);
     return rec_stuck(r, REASON_raises, "record has no key \"%s\"", key.text->data);
   }
   if (v.kind == AV_CONST && v.konst.kind == V_TEXT && one && !av_known_int(r, regs[0], &at) && av_is_number(r, regs[0])) {
@@ -478,7 +468,7 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     }
     Av c = av_const(r, got);
     value_drop(r->vm, got);
-    return made(r, c, out);
+    return rec_made(r, c, out);
   }
   return rec_stuck(r, REASON_no_rule, "%s indexed", av_kind_text(r, obj));
 }
@@ -492,7 +482,7 @@ static Outcome replace_item(Recorder *r, Av obj, u32 i, Av item, Av *out) {
     if (!vec_push(&r->vm->alloc, &r->items, k == i ? item : r->items.data[v.first + k])) return OUT_FAIL;
   v.first = first;
   v.source = 0;
-  return made(r, av_new(r, v), out);
+  return rec_made(r, av_new(r, v), out);
 }
 
 static Outcome set_field(Recorder *r, Av obj, Name name, Av item, Av *out) {
@@ -505,7 +495,7 @@ static Outcome set_field(Recorder *r, Av obj, Name name, Av item, Av *out) {
   for (u32 i = 0; i < v.count; i++) keys[i] = v.shape->keys[i], items[i] = r->items.data[v.first + i];
   keys[v.count] = name;
   items[v.count] = item;
-  return made(r, av_record(r, keys, items, v.count + 1), out);
+  return rec_made(r, av_record(r, keys, items, v.count + 1), out);
 }
 
 /* The value as a store into an array of `dtype` takes it: never of a higher kind. */
@@ -575,7 +565,7 @@ static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, con
   ValueId after = graph_update(r->g, combine, x, ix.operands, ix.count, ix.items, ix.nitems, v);
   r->updated = true;
   r->written = after ? value_node(r->g, after) : 0;
-  return made(r, av_num(r, after), out);
+  return rec_made(r, av_num(r, after), out);
 }
 
 static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av **regs, Av value, Av *out) {
@@ -647,7 +637,7 @@ Outcome rec_path(Recorder *r, const Desc *d, Av root, const Av *regs, Av *out) {
       n += kind == IX_VALUE ? 1 : kind == IX_SLICE ? 3 : 0;
     }
   Av value = regs[n];
-  if (d->step_count == 0) return d->op == BC_move ? made(r, value, out) : rec_binary(r, d->op, root, value, out);
+  if (d->step_count == 0) return d->op == BC_move ? rec_made(r, value, out) : rec_binary(r, d->op, root, value, out);
   const Av *cursor = regs;
   r->nest++;
   Outcome o = path_step(r, d, 0, root, &cursor, value, out);
@@ -688,7 +678,7 @@ Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
   i64 hint;
   if (size_is_unbacked(&r->g->sizes, n) || !size_hint(&r->g->sizes, n, &hint) || hint != want)
     return rec_stuck(r, REASON_raises, "an array unpacked into %u", want);
-  if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, n, want, "unpacking", here(r))) return OUT_FAIL;
+  if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, n, want, "unpacking", rec_here(r))) return OUT_FAIL;
   const u8 kind = IX_VALUE;
   for (u32 i = 0; i < want; i++) {
     Av at = av_const(r, value_weak_i64(i));
@@ -721,7 +711,7 @@ Outcome rec_text(Recorder *r, Av v, Av spec, Av *out) {
   if (!v || !spec) return OUT_FAIL;
   if (!av_const_value(r, spec, &how) || (how.kind != V_TEXT && how.kind != V_NIL)) return rec_stuck(r, REASON_text_value, "a computed format spec");
   bool plain = how.kind == V_NIL || how.text->len == 0;
-  if (plain && (av_at(r, v)->kind == AV_TEXT || (av_at(r, v)->kind == AV_ROWS && rec_is_text(r, v)))) return made(r, v, out);
+  if (plain && (av_at(r, v)->kind == AV_TEXT || (av_at(r, v)->kind == AV_ROWS && rec_is_text(r, v)))) return rec_made(r, v, out);
   if (av_const_value(r, v, &known) && known.kind != V_FN) {
     if (vm_text(r->vm, known, how, &text) != WEFT_OK) {
       vm_error_clear(r->vm);
@@ -729,11 +719,11 @@ Outcome rec_text(Recorder *r, Av v, Av spec, Av *out) {
     }
     Av a = av_const(r, text);
     value_drop(r->vm, text);
-    return made(r, a, out);
+    return rec_made(r, a, out);
   }
   if (!av_is_number(r, v)) return rec_stuck(r, REASON_text_value, "a text is made of %s", av_kind_text(r, v));
   if (!spec_fits(r, value_type(r->g, av_value(r, v)), how)) return rec_stuck(r, REASON_raises, "the format spec does not fit");
-  return made(r, av_items(r, AV_TEXT, (Av[]){v, spec}, 2), out);
+  return rec_made(r, av_items(r, AV_TEXT, (Av[]){v, spec}, 2), out);
 }
 
 /* A part of a text: one that a loop around the region writes is another one in each trip, and looked at by nobody. */
@@ -741,7 +731,7 @@ Av rec_text_part(Recorder *r, Av a) {
   const AbsVal v = *av_at(r, a);
   if (v.kind != AV_LAZY || v.konst.kind != V_TEXT) return av_force(r, a);
   if ((v.source < r->source_av.count && r->source_av.data[v.source]) || !written_around(r, v.source)) return av_force(r, a);
-  return guard_tag(&r->g->guards, v.source, v.konst, false, here(r)) ? av_new(r, (AbsVal){.kind = AV_OBJECT, .source = v.source, .konst = v.konst}) : 0;
+  return guard_tag(&r->g->guards, v.source, v.konst, false, rec_here(r)) ? av_new(r, (AbsVal){.kind = AV_OBJECT, .source = v.source, .konst = v.konst}) : 0;
 }
 
 Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
@@ -775,7 +765,7 @@ Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
   if (!known) {
     Av a = av_items(r, AV_TEXT, all, n);
     if (a) av_at(r, a)->op = 1;
-    return made(r, a, out);
+    return rec_made(r, a, out);
   }
   if (!text_concat(r->vm, texts, n, &text)) {
     vm_error_clear(r->vm);
@@ -783,5 +773,5 @@ Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
   }
   Av a = av_const(r, text);
   value_drop(r->vm, text);
-  return made(r, a, out);
+  return rec_made(r, a, out);
 }

@@ -13,11 +13,6 @@ static const u16 op_of_bc[BC_COUNT] = {
     [BC_pos] = OP_positive, [BC_bnot] = OP_bitwise_not,
 };
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
 /* ---- integers as sizes --------------------------------------------------------------------------- */
 
 enum { DIM_HINT_LIMIT_BITS = 40 }; /* larger products stay ordinary wrapping arithmetic */
@@ -61,7 +56,7 @@ static Outcome join_lists(Recorder *r, Av a, Av b, Av *out) {
   u32 n = av_at(r, a)->count, m = av_at(r, b)->count, first = r->items.count;
   for (u32 i = 0; i < n + m; i++)
     if (!vec_push(&r->vm->alloc, &r->items, i < n ? av_item(r, a, i) : av_item(r, b, i - n))) return OUT_FAIL;
-  return made(r, av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = n + m}), out);
+  return rec_made(r, av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = n + m}), out);
 }
 
 Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
@@ -78,12 +73,12 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
     }
     Av c = av_const(r, v);
     value_drop(r->vm, v);
-    return made(r, c, out);
+    return rec_made(r, c, out);
   }
   bool nx = av_is_number(r, a), ny = av_is_number(r, b);
   if (nx && ny && bc != BC_in) {
     ValueId d = size_arithmetic(r, bc, av_value(r, a), av_value(r, b));
-    if (d) return made(r, av_num(r, d), out);
+    if (d) return rec_made(r, av_num(r, d), out);
     Av params[2] = {a, b};
     return rec_op(r, op_of_bc[bc], params, out);
   }
@@ -116,10 +111,10 @@ Outcome rec_unary(Recorder *r, u32 bc, Av a, Av *out) {
     Outcome o = rec_truth(r, a, &t);
     if (o != OUT_GO) return o;
     Value v;
-    if (av_const_value(r, t, &v)) return made(r, av_const(r, value_bool((v.i != 0) == (bc == BC_truth))), out);
+    if (av_const_value(r, t, &v)) return rec_made(r, av_const(r, value_bool((v.i != 0) == (bc == BC_truth))), out);
     if (bc == BC_truth) { /* a strong bool, whatever it is asked of */
       ValueId strong = graph_convert(r->g, av_value(r, t), DT_bool);
-      return made(r, strong ? av_num(r, strong) : 0, out);
+      return rec_made(r, strong ? av_num(r, strong) : 0, out);
     }
     Av params[1] = {t};
     return rec_op(r, OP_logical_not, params, out);
@@ -138,11 +133,11 @@ Outcome rec_truth(Recorder *r, Av a, Av *out) {
       vm_error_clear(r->vm);
       return rec_stuck(r, REASON_raises, "the condition is %s", av_kind_text(r, a));
     }
-    return made(r, av_const(r, value_bool(t)), out);
+    return rec_made(r, av_const(r, value_bool(t)), out);
   }
   ValueId n = av_value(r, a);
   if (!n || value_type(r->g, n)->rank != 0) return rec_stuck(r, REASON_raises, "the condition is no number of rank 0");
-  if (value_type(r->g, n)->dtype == DT_bool) return made(r, a, out);
+  if (value_type(r->g, n)->dtype == DT_bool) return rec_made(r, a, out);
   Av zero = av_const(r, value_weak_i64(0)), params[2] = {a, zero};
   return zero ? rec_op(r, OP_not_equal, params, out) : OUT_FAIL;
 }
@@ -289,7 +284,7 @@ static bool fold(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
     *o = rec_stuck(r, REASON_raises, "%s raises an error", op_name(op));
     return true;
   }
-  *o = made(r, av_const(r, v), out);
+  *o = rec_made(r, av_const(r, v), out);
   value_drop(r->vm, v);
   return true;
 }
@@ -476,7 +471,7 @@ static Outcome rows(Recorder *r, u32 op, Av x, Av *out) {
     Outcome o = rec_index(r, x, &kind, 1, &at, &items[i]);
     if (o != OUT_GO) return o;
   }
-  return made(r, av_items(r, AV_LIST, items, (u32)n), out);
+  return rec_made(r, av_items(r, AV_LIST, items, (u32)n), out);
 }
 
 static bool is_given(Recorder *r, Av a) {
@@ -600,8 +595,8 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   if (!node || (weak && !rec_weak_note(r, node_result(r->g, node, 0), weak))) return OUT_FAIL;
   if (fresh && (o = rec_settle(r, node, fresh)) != OUT_GO) return o;
   bool list = op_gives_list(op) || nresults != 1;
-  if (!list) return made(r, av_num(r, node_result(r->g, node, 0)), out);
+  if (!list) return rec_made(r, av_num(r, node_result(r->g, node, 0)), out);
   Av items[16];
   for (u32 i = 0; i < nresults; i++) items[i] = av_num(r, node_result(r->g, node, i));
-  return made(r, av_items(r, AV_LIST, items, nresults), out);
+  return rec_made(r, av_items(r, AV_LIST, items, nresults), out);
 }

@@ -6,11 +6,6 @@
 
 enum { PARTS_LIMIT = 64 };
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
 static bool is_given(Recorder *r, Av a) {
   Value v;
   a = a ? av_force(r, a) : 0;
@@ -50,7 +45,7 @@ static Outcome each_at(Recorder *r, Av x, u32 axis, u32 count, Av *out) {
     Outcome o = at ? at_axis(r, x, axis, IX_VALUE, &at, &items[i]) : OUT_FAIL;
     if (o != OUT_GO) return o;
   }
-  return made(r, av_items(r, AV_LIST, items, count), out);
+  return rec_made(r, av_items(r, AV_LIST, items, count), out);
 }
 
 static Outcome unstack(Recorder *r, Av x, Av axis_given, Av *out) {
@@ -105,7 +100,7 @@ static Outcome split(Recorder *r, Av x, Av parts, Av axis_given, Av *out) {
     if ((o = at_axis(r, x, axis, IX_SLICE, ends, &items[i])) != OUT_GO) return o;
     ends[0] = ends[1];
   }
-  return made(r, av_items(r, AV_LIST, items, cuts.count + 1), out);
+  return rec_made(r, av_items(r, AV_LIST, items, cuts.count + 1), out);
 }
 
 static Outcome stretch(Recorder *r, Av x, const ArrayType *shape, Av *out) {
@@ -136,7 +131,7 @@ static Outcome broadcast_arrays(Recorder *r, Av xs, Av *out) {
     Outcome o = stretch(r, av_item(r, xs, i), &shape, &items[i]);
     if (o != OUT_GO) return o;
   }
-  return made(r, av_items(r, AV_LIST, items, n), out);
+  return rec_made(r, av_items(r, AV_LIST, items, n), out);
 }
 
 static Outcome meshgrid(Recorder *r, Av xs, Av indexing, Av *out) {
@@ -168,7 +163,7 @@ static Outcome meshgrid(Recorder *r, Av xs, Av indexing, Av *out) {
     if (o == OUT_GO) o = stretch(r, along, &shape, &items[i]);
     if (o != OUT_GO) return o;
   }
-  return made(r, av_items(r, AV_LIST, items, n), out);
+  return rec_made(r, av_items(r, AV_LIST, items, n), out);
 }
 
 Outcome rec_parts(Recorder *r, u32 op, const Av *params, Av *out) {

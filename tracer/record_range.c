@@ -2,16 +2,6 @@
  * weak integers. Of a step that is not known the sign is relied on. */
 #include "tracer/record.h"
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
-static Span here(const Recorder *r) {
-  const RecFrame *f = &r->frames.data[r->frames.count - 1];
-  return f->code->proto->spans[f->pc];
-}
-
 typedef struct Step {
   i64 known; /* 0: computed, or another one at every entry */
   bool up;
@@ -31,7 +21,7 @@ static Outcome step_of(Recorder *r, Av by, Step *out) {
   if (value_dim(r->g, av_value(r, by), &d) && d != DIM_NONE && !size_is_unbacked(p, d) && size_hint(p, d, &now)) {
     if (!now) return rec_stuck(r, REASON_raises, "a range with step 0");
     out->up = now > 0;
-    return range_step_sign(gs, p, d, now, here(r)) ? OUT_GO : OUT_FAIL;
+    return range_step_sign(gs, p, d, now, rec_here(r)) ? OUT_GO : OUT_FAIL;
   }
   Av less;
   Outcome o = rec_binary(r, BC_sub, by, av_const(r, value_weak_i64(1)), &less);
@@ -58,7 +48,7 @@ Outcome rec_make_range(Recorder *r, Av start, Av stop, Av by, Av *out) {
     if (!(parts[k] = av_num(r, weak_end(r, v)))) return OUT_FAIL;
   }
   Outcome o = step_of(r, parts[2], &step);
-  return o == OUT_GO ? made(r, av_items(r, AV_RANGE, parts, 3), out) : o;
+  return o == OUT_GO ? rec_made(r, av_items(r, AV_RANGE, parts, 3), out) : o;
 }
 
 /* ceil((max(start, stop) - start) / step), which is 0 however far below its start a range ends. */
@@ -82,8 +72,8 @@ Outcome rec_range_count(Recorder *r, Av range, Av *out) {
     if ((o = rec_binary(r, BC_floordiv, span, by, &span)) != OUT_GO) return o;
     if ((o = rec_binary(r, BC_add, span, one, &span)) != OUT_GO) return o;
   }
-  if (av_known_int(r, span, &known)) return made(r, av_const(r, value_weak_i64(known > 0 ? known : 0)), out);
-  if (value_dim(r->g, av_value(r, span), &d) && d != DIM_NONE && (d = size_max(&r->g->sizes, d, 0)) != DIM_NONE) return made(r, av_num(r, graph_size(r->g, d)), out);
+  if (av_known_int(r, span, &known)) return rec_made(r, av_const(r, value_weak_i64(known > 0 ? known : 0)), out);
+  if (value_dim(r->g, av_value(r, span), &d) && d != DIM_NONE && (d = size_max(&r->g->sizes, d, 0)) != DIM_NONE) return rec_made(r, av_num(r, graph_size(r->g, d)), out);
   Av params[OP_MAX_PARAMS] = {span, av_const(r, value_weak_i64(0))};
   return rec_op(r, OP_maximum, params, out);
 }
@@ -115,7 +105,7 @@ static Outcome clamp_end(Recorder *r, Av *a, bool *below) {
   }
   if (value_dim(r->g, v, &d) && d != DIM_NONE && !size_is_unbacked(p, d) && size_hint(p, d, &now)) { /* a guard keeps its sign */
     *below = now < 0;
-    if (!(now < 0 ? guard_relation(&r->g->guards, p, REL_lt, d, 0, "range", here(r)) : guard_relation(&r->g->guards, p, REL_le, 0, d, "range", here(r)))) return OUT_FAIL;
+    if (!(now < 0 ? guard_relation(&r->g->guards, p, REL_lt, d, 0, "range", rec_here(r)) : guard_relation(&r->g->guards, p, REL_le, 0, d, "range", rec_here(r)))) return OUT_FAIL;
     if (*below) *a = zero;
     return OUT_GO;
   }

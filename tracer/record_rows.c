@@ -9,16 +9,6 @@
 
 #include <string.h>
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
-static Span here(const Recorder *r) {
-  const RecFrame *f = &r->frames.data[r->frames.count - 1];
-  return f->code->proto->spans[f->pc];
-}
-
 Av rec_new_rows(Recorder *r, Av columns, Av count, Value kind) {
   Av parts[2] = {columns, count};
   Av a = columns && count ? av_items(r, AV_ROWS, parts, 2) : 0;
@@ -220,7 +210,7 @@ static Outcome packed_source(Recorder *r, SourceId s, u32 now, Value kind, Av *o
   if (!count || !av_dim(r, count, &n)) return OUT_FAIL;
   Packed p = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), kind.kind == V_LIST || kind.kind == V_RECORD};
   if (p.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
-  Outcome o = made(r, rec_new_rows(r, tree_like(r, kind, &leaf, packed_column, &p), count, kind), out);
+  Outcome o = rec_made(r, rec_new_rows(r, tree_like(r, kind, &leaf, packed_column, &p), count, kind), out);
   if (o == OUT_GO) av_at(r, *out)->source = s;
   return o;
 }
@@ -230,13 +220,13 @@ static Outcome rows_of_source(Recorder *r, SourceId s, const List *list, Av *out
   u32 leaves = 0;
   if (!rows_kind(list->items, list->count, &kind) || !leaves_of(kind, 0, &leaves))
     return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind, or trees of such");
-  if (!av_const(r, kind) || !guard_rows(&r->g->guards, s, kind, here(r))) return OUT_FAIL;
+  if (!av_const(r, kind) || !guard_rows(&r->g->guards, s, kind, rec_here(r))) return OUT_FAIL;
   return packed_source(r, s, list->count, kind, out);
 }
 
 Outcome rec_rows_of_text(Recorder *r, SourceId s, const Value text, Av *out) {
   Value kind;
-  if (!text_kind(r, &kind) || !guard_tag(&r->g->guards, s, text, false, here(r))) return OUT_FAIL;
+  if (!text_kind(r, &kind) || !guard_tag(&r->g->guards, s, text, false, rec_here(r))) return OUT_FAIL;
   return packed_source(r, s, text.text->count, kind, out);
 }
 
@@ -266,7 +256,7 @@ static Outcome items_stacked(Recorder *r, Av list, Av *out) {
   if (!kind_of_items(r, list, &kind)) return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind, or trees of such");
   Av columns = tree_like(r, kind, &leaf, stacked_column, &list);
   if (!columns) return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
-  return made(r, rec_new_rows(r, columns, av_const(r, value_weak_i64(av_at(r, list)->count)), kind), out);
+  return rec_made(r, rec_new_rows(r, columns, av_const(r, value_weak_i64(av_at(r, list)->count)), kind), out);
 }
 
 static Av zeros_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
@@ -283,7 +273,7 @@ static Outcome rows_of_items(Recorder *r, const Av *items, u32 n, Value kind, Av
     Outcome o = rec_rows_put(r, columns, kind, graph_const(r->g, value_weak_i64(i)), items[i], 0, &columns);
     if (o != OUT_GO) return o;
   }
-  return made(r, rec_new_rows(r, columns, av_const(r, value_weak_i64(n)), kind), out);
+  return rec_made(r, rec_new_rows(r, columns, av_const(r, value_weak_i64(n)), kind), out);
 }
 
 enum { POINTS_MOST = 64 };
@@ -300,7 +290,7 @@ static Outcome rows_of_text(Recorder *r, Av text, Av *out) {
 
 Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   const AbsVal *v = av_at(r, list);
-  if (v->kind == AV_ROWS) return made(r, list, out);
+  if (v->kind == AV_ROWS) return rec_made(r, list, out);
   if (rec_is_text(r, list)) return rows_of_text(r, list, out);
   Value kind;
   if (list_source(v) && v->konst.list->count) {
@@ -330,7 +320,7 @@ Outcome rec_text_stacked(Recorder *r, Av text, Av *out) {
   if (!text_kind(r, &kind)) return OUT_FAIL;
   Av params[OP_MAX_PARAMS] = {av_items(r, AV_LIST, points, n), av_const(r, value_weak_i64(0))};
   Outcome o = params[0] && params[1] ? rec_op(r, OP_stack, params, &joined) : OUT_FAIL;
-  return o == OUT_GO ? made(r, rec_new_rows(r, joined, av_const(r, value_weak_i64(n)), kind), out) : o;
+  return o == OUT_GO ? rec_made(r, rec_new_rows(r, joined, av_const(r, value_weak_i64(n)), kind), out) : o;
 }
 
 bool rec_text_grows(Recorder *r, Av a) {
@@ -393,11 +383,11 @@ Outcome rec_make_rows(Recorder *r, RecLoop *l) {
 /* A `for` counts the bytes of a text, rows count code points: where these are the same. */
 static Outcome walk_text(Recorder *r, Av text, Av *out) {
   const AbsVal v = *av_at(r, text);
-  if (v.kind == AV_ROWS && v.source) return made(r, text, out);
+  if (v.kind == AV_ROWS && v.source) return rec_made(r, text, out);
   if (v.kind == AV_ROWS || v.kind == AV_TEXT) return rec_stuck(r, REASON_loop_sequence, "a loop over a text that was made here");
   if (v.konst.text->len != v.konst.text->count) return rec_stuck(r, REASON_loop_sequence, "a loop over a text that is not ASCII alone");
   if (!v.source) return rows_of_text(r, text, out);
-  return guard_rows(&r->g->guards, v.source, v.konst, here(r)) ? rec_rows_of_text(r, v.source, v.konst, out) : OUT_FAIL;
+  return guard_rows(&r->g->guards, v.source, v.konst, rec_here(r)) ? rec_rows_of_text(r, v.source, v.konst, out) : OUT_FAIL;
 }
 
 /* What a `for` walks over: long lists and texts are packed. */

@@ -3,16 +3,6 @@
 
 #include <string.h>
 
-static Outcome made(Recorder *r, Av a, Av *out) {
-  *out = a;
-  return a && !r->failed ? OUT_GO : OUT_FAIL;
-}
-
-static Span here(const Recorder *r) {
-  const RecFrame *f = &r->frames.data[r->frames.count - 1];
-  return f->code->proto->spans[f->pc];
-}
-
 static Av rows_columns(Recorder *r, Av a) { return av_item(r, a, 0); }
 static Av rows_count(Recorder *r, Av a) { return av_item(r, a, 1); }
 
@@ -87,12 +77,12 @@ static Av item_at(Recorder *r, Av columns, Value kind, ValueId at) {
 }
 
 /* The item that a `for` is at: in bounds by construction. */
-Outcome rec_rows_item(Recorder *r, Av rows, Av at, Av *out) { return made(r, item_at(r, rows_columns(r, rows), av_at(r, rows)->konst, av_value(r, at)), out); }
+Outcome rec_rows_item(Recorder *r, Av rows, Av at, Av *out) { return rec_made(r, item_at(r, rows_columns(r, rows), av_at(r, rows)->konst, av_value(r, at)), out); }
 
 Outcome rec_rows_get(Recorder *r, Av rows, Av at, Av *out) {
   ValueId i;
   Outcome o = position(r, rows, at, &i);
-  return o == OUT_GO ? made(r, item_at(r, rows_columns(r, rows), av_at(r, rows)->konst, i), out) : o;
+  return o == OUT_GO ? rec_made(r, item_at(r, rows_columns(r, rows), av_at(r, rows)->konst, i), out) : o;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */
@@ -106,13 +96,13 @@ static Outcome put_leaf(Recorder *r, Av column, Value kind, ValueId at, Av item,
   x = graph_convert(r->g, x, kind.kind == V_TEXT ? DT_i64 : kind.dtype);
   IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
   r->updated = true;
-  return made(r, x ? av_num(r, graph_update(r->g, OP_none, av_value(r, column), &at, 1, &it, 1, x)) : 0, out);
+  return rec_made(r, x ? av_num(r, graph_update(r->g, OP_none, av_value(r, column), &at, 1, &it, 1, x)) : 0, out);
 }
 
 Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, Av old, Av *out) {
   item = av_force(r, item);
   if (!item || !at) return OUT_FAIL;
-  if (old == item) return made(r, columns, out); /* one that stays */
+  if (old == item) return rec_made(r, columns, out); /* one that stays */
   if (kind.kind == V_TEXT) return put_leaf(r, columns, kind, at, item, out);
   if (!rec_item_fits(r, item, kind)) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
   if (kind.kind == V_NUM) return put_leaf(r, columns, kind, at, item, out);
@@ -123,7 +113,7 @@ Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, A
     Outcome o = rec_rows_put(r, av_item(r, columns, i), kinds[i], at, av_item(r, item, i), old ? av_force(r, av_item(r, old, i)) : 0, &parts[i]);
     if (o != OUT_GO) return o;
   }
-  return made(r, with_parts(r, columns, parts, n), out);
+  return rec_made(r, with_parts(r, columns, parts, n), out);
 }
 
 Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out) {
@@ -133,7 +123,7 @@ Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out) {
   if (v.konst.kind == V_TEXT) return rec_stuck(r, REASON_raises, "a text is updated");
   Outcome o = position(r, rows, at, &i);
   if (o == OUT_GO) o = rec_rows_put(r, rows_columns(r, rows), v.konst, i, item, old, &columns);
-  return o == OUT_GO ? made(r, rec_new_rows(r, columns, rows_count(r, rows), v.konst), out) : o;
+  return o == OUT_GO ? rec_made(r, rec_new_rows(r, columns, rows_count(r, rows), v.konst), out) : o;
 }
 
 /* Is there room up to element `last` in all columns? Else the region is left in front of the instruction. */
@@ -167,9 +157,9 @@ Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out) {
       if (!rec_item_fits(r, items[i], v.konst)) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
     }
   }
-  if (k == 0) return made(r, rows, out);
+  if (k == 0) return rec_made(r, rows, out);
   if (r->no_exits) return rec_stuck(r, REASON_construct_body, "a list that grows in the body of a construct");
-  u32 exit = rec_exit(r, EXIT_cold, REASON_list_room, here(r));
+  u32 exit = rec_exit(r, EXIT_cold, REASON_list_room, rec_here(r));
   if (exit == UINT32_MAX) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list that cannot be rebuilt");
   Av n = rows_count(r, rows), last = n, columns = rows_columns(r, rows);
   Outcome o = k > 1 ? rec_binary(r, BC_add, n, av_const(r, value_weak_i64(k - 1)), &last) : OUT_GO;
@@ -178,7 +168,7 @@ Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out) {
     if ((o = rec_rows_put(r, columns, v.konst, av_value(r, n), items[i], 0, &columns)) != OUT_GO) break;
     o = rec_binary(r, BC_add, n, av_const(r, value_weak_i64(1)), &n);
   }
-  return o == OUT_GO ? made(r, rec_new_rows(r, columns, n, v.konst), out) : o;
+  return o == OUT_GO ? rec_made(r, rec_new_rows(r, columns, n, v.konst), out) : o;
 }
 
 /* A short list or text takes the place of rows, whose columns it is put into: they have room for ROWS_ROOM at least. */
@@ -200,7 +190,7 @@ Outcome rec_rows_like(Recorder *r, Av rows, Av now, bool empty, Av *out) {
     Outcome o = rec_rows_put(r, columns, v.konst, graph_const(r->g, value_weak_i64(i)), items[i], 0, &columns);
     if (o != OUT_GO) return o;
   }
-  return made(r, rec_new_rows(r, columns, av_const(r, value_weak_i64(n)), v.konst), out);
+  return rec_made(r, rec_new_rows(r, columns, av_const(r, value_weak_i64(n)), v.konst), out);
 }
 
 /* The first items: what is left when the last ones are popped. */
@@ -210,7 +200,7 @@ Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   bool by_one = av_const_value(r, parts[2], &v) && v.kind == V_NIL;
   if (!from_start || !by_one) return rec_stuck(r, REASON_loop_list, "a slice of a list that does not begin with its first item");
   Av n = rows_count(r, rows), stop = parts[1], zero = av_const(r, value_weak_i64(0));
-  if (av_const_value(r, stop, &v) && v.kind == V_NIL) return made(r, rows, out);
+  if (av_const_value(r, stop, &v) && v.kind == V_NIL) return rec_made(r, rows, out);
   ValueId x = av_value(r, stop);
   if (!x || value_type(r->g, x)->rank || value_type(r->g, x)->dtype != DT_i64) return rec_stuck(r, REASON_loop_list, "the end of a list slice");
   i64 known = 0;
@@ -225,7 +215,7 @@ Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   if ((o = rec_op(r, OP_minimum, at_most, &stop)) != OUT_GO) return o;
   const ArrayType *t = value_type(r->g, av_value(r, stop));
   if (!t->weak) return rec_stuck(r, REASON_loop_list, "the end of a list slice is a strong integer");
-  return made(r, rec_new_rows(r, rows_columns(r, rows), stop, av_at(r, rows)->konst), out);
+  return rec_made(r, rec_new_rows(r, rows_columns(r, rows), stop, av_at(r, rows)->konst), out);
 }
 
 /* ---- texts ------------------------------------------------------------------------------------------------------ */
@@ -280,5 +270,5 @@ Outcome rec_text_same(Recorder *r, Av rows, Av text, Av *out) {
     Av params[OP_MAX_PARAMS] = {same, one};
     o = rec_op(r, OP_logical_and, params, &same);
   }
-  return o == OUT_GO ? made(r, av_num(r, graph_convert(r->g, av_value(r, same), DT_bool)), out) : o;
+  return o == OUT_GO ? rec_made(r, av_num(r, graph_convert(r->g, av_value(r, same), DT_bool)), out) : o;
 }

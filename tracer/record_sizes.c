@@ -284,11 +284,6 @@ typedef struct LikeSizes {
   bool failed;
 } LikeSizes;
 
-static Span here(const Recorder *r) {
-  const RecFrame *f = &r->frames.data[r->frames.count - 1];
-  return f->code->proto->spans[f->pc];
-}
-
 static void like_size(void *ctx, u32 sym) {
   enum { SUMS_BITS = 4 };
   LikeSizes *o = ctx;
@@ -298,8 +293,8 @@ static void like_size(void *ctx, u32 sym) {
   const i64 most = SIZE_LIMIT >> SUMS_BITS;
   if (s.unbacked || s.hint < 0 || s.hint > most || o->failed) return;
   Dim limit = size_const(p, most);
-  if (s.lo < 0) o->failed |= !guard_relation(gs, p, REL_le, 0, s.dim, "slice", here(o->r));
-  if (s.hi > most) o->failed |= limit == DIM_NONE || !guard_relation(gs, p, REL_le, s.dim, limit, "slice", here(o->r));
+  if (s.lo < 0) o->failed |= !guard_relation(gs, p, REL_le, 0, s.dim, "slice", rec_here(o->r));
+  if (s.hi > most) o->failed |= limit == DIM_NONE || !guard_relation(gs, p, REL_le, s.dim, limit, "slice", rec_here(o->r));
 }
 
 /* What ends of slices are made of is hardly ever negative or huge: with that as guards, sums of them stay numbers, and
@@ -332,7 +327,7 @@ static bool stays_in_axis(Recorder *r, Dim end, Dim axis) {
   i64 x, n;
   if (!r->loop || end >= 0 || size_is_unbacked(p, axis) || size_prove(p, REL_le, end, axis) != TRUTH_unknown) return true;
   if (!size_hint(p, end, &x) || !size_hint(p, axis, &n) || x > n) return true;
-  return guard_relation(&r->g->guards, p, REL_le, end, axis, "slice", here(r));
+  return guard_relation(&r->g->guards, p, REL_le, end, axis, "slice", rec_here(r));
 }
 
 bool rec_in_axis(Recorder *r, Dim end, Dim axis) {
@@ -350,7 +345,7 @@ bool rec_in_axis(Recorder *r, Dim end, Dim axis) {
     SizeTruth t = size_prove(p, REL_le, last, axis);
     i64 x, n;
     bool now = t == TRUTH_unknown && !size_is_unbacked(p, last) && !size_is_unbacked(p, axis) && size_hint(p, last, &x) && size_hint(p, axis, &n) && x <= n;
-    if (now && !guard_relation(&r->g->guards, p, REL_le, last, axis, "slice", here(r))) return false;
+    if (now && !guard_relation(&r->g->guards, p, REL_le, last, axis, "slice", rec_here(r))) return false;
     if ((now || t == TRUTH_always) && !size_assume(p, REL_le, end, axis) && p->failed) return false;
   }
   return !p->failed;
@@ -385,7 +380,7 @@ static Outcome not_below(Recorder *r, Dim d, i64 least) {
   i64 now;
   if (size_is_const(p, d, &now) || low == DIM_NONE || size_prove(p, REL_le, low, d) == TRUTH_always || !size_hint(p, d, &now)) return OUT_GO;
   if (now < least) return rec_stuck(r, REASON_raises, "a size is %lld", (long long)now);
-  return guard_relation(&r->g->guards, p, REL_le, low, d, "a size", rec_top(r)->code->proto->spans[rec_top(r)->pc]) ? OUT_GO : OUT_FAIL;
+  return guard_relation(&r->g->guards, p, REL_le, low, d, "a size", rec_here(r)) ? OUT_GO : OUT_FAIL;
 }
 
 Outcome rec_size_from(Recorder *r, Av a, i64 least, Dim *out) {

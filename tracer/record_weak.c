@@ -23,7 +23,7 @@ Outcome rec_strong(Recorder *r, ValueId v) {
   if (r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_branch_merge, "a number is weak on one way only");
   u32 exit = UINT32_MAX;
   if (!r->no_exits && !r->abstract && r->ins_depth == rec_depth(r) && r->ins_effects == r->effects)
-    exit = rec_exit(r, EXIT_check, CHECK_none, rec_top(r)->code->proto->spans[rec_top(r)->pc]);
+    exit = rec_exit(r, EXIT_check, CHECK_none, rec_here(r));
   if (r->failed) return OUT_FAIL;
   return graph_check(r->g, CHECK_assertion, &strong, 1, exit != UINT32_MAX ? exit : r->safe_exit) ? OUT_GO : OUT_FAIL;
 }
