@@ -250,7 +250,8 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   Linked *l = state->pool ? new_linked(vm, plan) : NULL;
   if (!l) return false;
   choose_parts(code, plan, l);
-  if (link_part(code, plan, l, PART_NOW, why) && (state->cpu < VEC_AVX2 || rows_join(plan))) {
+  bool joins = state->cpu >= VEC_AVX2 && code->target == &target_mir; /* a device has kernels of its own */
+  if (link_part(code, plan, l, PART_NOW, why) && (!joins || rows_join(plan))) {
     wait(plan, l);
     code->linked = l;
     code->plan = plan;

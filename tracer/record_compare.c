@@ -31,6 +31,9 @@ static Av point_of(Recorder *r, Av a) {
   return av_const(r, value_i64(point));
 }
 
+/* A number to programs, of which nothing is known here. */
+static bool on_tape(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_OBJECT && av_at(r, a)->konst.kind == V_TRACKED; }
+
 /* The structural equality of vm/compare.c. */
 Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
   Value x, y;
@@ -51,6 +54,7 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
     return o == OUT_GO ? and_also(r, out, same) : o;
   }
   u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
+  if (on_tape(r, a) || on_tape(r, b)) return rec_stuck(r, REASON_no_rule, "`==` of a number that a derivative has left");
   if (nx || ny || strcmp(av_kind_text(r, a), av_kind_text(r, b)) != 0) return rec_made(r, no, out);
   if (av_const_value(r, a, &x) && av_const_value(r, b, &y) && x.kind != V_FN) {
     bool equal = false;
