@@ -242,8 +242,9 @@ Outcome pull_loop(Walk *w, NodeId node) {
   if (leaves_early(g, l.body) || (x.kind == NODE_while && leaves_early(g, x.sub[0]))) return rec_stuck(r, REASON_no_rule, "the derivative of a loop that is left early");
   u32 nresults = x.result_count, room = 2 * x.carried + x.result_count + 1, marks = 0;
   ValueId *ct = mem_alloc_zero(alloc, sizeof *ct * 2 * room);
-  Outcome o = ct ? OUT_GO : OUT_FAIL;
-  for (u32 i = 0; i < nresults && o == OUT_GO; i++) {
+  if (!ct) return OUT_FAIL;
+  Outcome o = OUT_GO;
+  for (u32 i = 0; i < nresults; i++) {
     ct[i] = w->ct[node_result(g, node, i)];
     ct[room + i] = w->there[node_result(g, node, i)];
   }
@@ -263,10 +264,13 @@ Outcome pull_loop(Walk *w, NodeId node) {
     if (l.trips == DIM_NONE) o = rec_stuck(r, REASON_no_rule, "the derivative of a loop whose trips nothing bounds");
   }
   marks = 3 * l.carried + l.nxs + l.ncaps + 1;
-  if (!(l.needed = mem_alloc_zero(alloc, marks))) o = OUT_FAIL;
-  l.reached = l.needed + l.carried;
-  l.maybe = l.reached + l.carried;
-  l.given = l.maybe + l.carried;
+  if ((l.needed = mem_alloc_zero(alloc, marks))) {
+    l.reached = l.needed + l.carried;
+    l.maybe = l.reached + l.carried;
+    l.given = l.maybe + l.carried;
+  } else {
+    o = OUT_FAIL;
+  }
   GraphMark mark = graph_mark(g);
   for (u32 i = 0; i < l.carried && o == OUT_GO; i++) {
     l.reached[i] = ct[i] != 0;
@@ -281,6 +285,6 @@ Outcome pull_loop(Walk *w, NodeId node) {
   if (o == OUT_GO) r->vm->counters.at[STAT_loops_back]++;
   vec_free(alloc, &l.saved);
   if (l.needed) mem_free(alloc, l.needed, marks);
-  if (ct) mem_free(alloc, ct, sizeof *ct * 2 * room);
+  mem_free(alloc, ct, sizeof *ct * 2 * room);
   return o;
 }

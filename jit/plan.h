@@ -179,9 +179,18 @@ struct JitDevice {
   void (*remove)(Vm *vm); /* the VM ends; its plans are gone */
 };
 
-/* Is it an operation of `number` steps? */
+/* Operations of `number` steps on two integers x and y, which wrap. */
+#define PLAN_NUMBER_OPS(X)                                                                                                    \
+  X(add, x + y) X(subtract, x - y) X(less, (i64)x < (i64)y) X(less_equal, (i64)x <= (i64)y) X(greater, (i64)x > (i64)y)       \
+  X(greater_equal, (i64)x >= (i64)y) X(equal, x == y) X(not_equal, x != y)
+
 static inline bool plan_number_op(u32 op) {
-  return op == OP_add || op == OP_subtract || op == OP_less || op == OP_less_equal || op == OP_greater || op == OP_greater_equal || op == OP_equal || op == OP_not_equal;
+  switch (op) {
+#define OPERATION(name, result) case OP_##name:
+    PLAN_NUMBER_OPS(OPERATION) return true;
+#undef OPERATION
+    default: return false;
+  }
 }
 
 Plan *plan_new(Vm *vm, const Graph *g); /* slots of the inputs are there; NULL when refused */

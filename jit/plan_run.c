@@ -649,14 +649,10 @@ static u64 number_step(const Run *r, const PlanStep *s) {
   const PlanArg *a = &r->p->args.data[s->arg];
   u64 x = a[0].kind == PA_slot ? r->slots[a[0].slot] : (u64)a[0].imm, y = a[1].kind == PA_slot ? r->slots[a[1].slot] : (u64)a[1].imm;
   switch (s->aux) {
-    case OP_add: return x + y;
-    case OP_subtract: return x - y;
-    case OP_less: return (i64)x < (i64)y;
-    case OP_less_equal: return (i64)x <= (i64)y;
-    case OP_greater: return (i64)x > (i64)y;
-    case OP_greater_equal: return (i64)x >= (i64)y;
-    case OP_equal: return x == y;
-    default: return x != y;
+#define OPERATION(name, result) case OP_##name: return result;
+    PLAN_NUMBER_OPS(OPERATION)
+#undef OPERATION
+    default: return 0; /* no such step: plan_print.c */
   }
 }
 

@@ -16,7 +16,22 @@
 #include "tracer/explain.h"
 #include "tracer/tier.h"
 
-enum { FAR = 10, LOOK_NS = 120, SPAN = 16, SLEEP_LEAST = 8, SLEEP_MOST = 1 << 16, OUTER = 6, FRAMES = 4, DEFERS = 32, JUMP = 4, MISSES = 8, PART_NS = 15, BREAK_NS = 500, SLOWER = 3, KNOWN = 3, DOUBT = 2 /* not all of it will be gained */ };
+enum {
+  LOOK_NS = 120,   /* what a look at the clock takes, and the visit with it */
+  SPAN = 16,       /* trips that are measured in a row where a single one is short */
+  JUMP = 4,        /* times the last sample: a longer one was interrupted, and counts as this */
+  SLEEP_LEAST = 8,
+  SLEEP_MOST = 1 << 16,
+  FRAMES = 4,      /* callers whose loops are looked at */
+  DEFERS = 32,     /* times that a place is left to the loop around it */
+  MISSES = 8,      /* passes without an entry that fits, until one more is thought of */
+  PART_NS = 15,    /* of an input or a value that exits write, at each entry */
+  BREAK_NS = 500,  /* of a break: making frames, finding the continuation */
+  SLOWER = 3,      /* times the work of a region that going in and out takes, where it is lost for sure */
+  KNOWN = 3,       /* of the time that the loops around it announce, this part counts … */
+  DOUBT = 2,       /* … or this part of what there was: not all of it will be gained */
+  FAR = 10,        /* what has taken less than this part of its cost is not told of a whole program */
+};
 
 bool rent_applies(const Tracer *t) {
   const Tunables *tun = &t->vm->tunables;
