@@ -15,14 +15,6 @@ static bool sizes_change(const Graph *g, NodeId n) {
   return false;
 }
 
-static ValueId bool_of(Graph *g, bool b) { return graph_const(g, value_bool(b)); }
-
-/* Is the cotangent of v there: as a value of the graph. */
-static ValueId is_there(const Walk *w, ValueId v) {
-  if (!pull_is_active(w, v) || !w->ct[v]) return bool_of(w->r->g, false);
-  return w->there[v] ? w->there[v] : bool_of(w->r->g, true);
-}
-
 /* cond: a cond of the pullbacks of its arms, each of which runs its arm once more. It gives the cotangents, and whether
  * they are there: some arms do not speak of what others use. */
 Outcome pull_cond(Walk *w, NodeId node) {
@@ -72,7 +64,7 @@ Outcome pull_cond(Walk *w, NodeId node) {
       v = v ? deriv_fit(&arm_walk.d.head, v, &t) : pull_zeros(g, &t);
       ok = v && vec_push(alloc, &yields, v);
     }
-    for (u32 i = 0; i < inner.count && ok && o == OUT_GO; i++) ok = vec_push(alloc, &yields, is_there(&arm_walk, inner.data[i]));
+    for (u32 i = 0; i < inner.count && ok && o == OUT_GO; i++) ok = vec_push(alloc, &yields, pull_is_there(&arm_walk, inner.data[i]));
     if (ok && o == OUT_GO) ok = graph_close(g, TERM_yield, yields.data, yields.count, 0);
     pull_walk_free(&arm_walk);
     map_free(&map);

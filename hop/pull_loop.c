@@ -54,7 +54,6 @@ static bool item_counts(const Back *b, u32 i) {
   const Graph *g = b->w->r->g;
   return pull_is_active(b->w, node_operand(g, b->l->node, b->l->carried + i)) && pull_is_float(g, g->blocks.data[b->l->body].params.data[b->l->carried + i]);
 }
-static ValueId bool_of(Graph *g, bool is) { return graph_const(g, value_bool(is)); }
 static ArrayType strong(const Graph *g, ValueId v) {
   ArrayType t = *value_type(g, v);
   t.weak = false;
@@ -96,11 +95,11 @@ static bool begin_flags(Back *b) {
   Loop *l = b->l;
   bool ok = true;
   for (u32 i = 0; i < l->carried && ok; i++)
-    if (takes(g, l, i) && l->maybe[i]) ok = push(b, &b->init, !l->ct[i] ? bool_of(g, false) : l->there[i] ? l->there[i] : bool_of(g, true));
+    if (takes(g, l, i) && l->maybe[i]) ok = push(b, &b->init, !l->ct[i] ? pull_bool(g, false) : l->there[i] ? l->there[i] : pull_bool(g, true));
   for (u32 i = 0; i < b->nitems && ok && !b->trial; i++)
-    if (l->given[i] == GIVEN_maybe) ok = push(b, &b->init, bool_of(g, false));
+    if (l->given[i] == GIVEN_maybe) ok = push(b, &b->init, pull_bool(g, false));
   for (u32 k = 0; k < b->caps.count && ok; k++)
-    if (cap_has_flag(b, k)) ok = push(b, &b->init, w->ct[b->caps.data[k]] ? w->there[b->caps.data[k]] : bool_of(g, false));
+    if (cap_has_flag(b, k)) ok = push(b, &b->init, w->ct[b->caps.data[k]] ? w->there[b->caps.data[k]] : pull_bool(g, false));
   return ok;
 }
 
@@ -184,7 +183,7 @@ static void seed(Back *b, const ValueMap *map) {
   for (u32 i = 0; i < b->caps.count; i++) {
     ValueId v = b->variables.data[b->ncarried + b->nitems + i];
     b->inner.filled[v] = 1;
-    pull_give_if(&b->inner, v, b->sums.data[i], is_settled(b->w, b->caps.data[i]) ? 0 : bool_of(g, false));
+    pull_give_if(&b->inner, v, b->sums.data[i], is_settled(b->w, b->caps.data[i]) ? 0 : pull_bool(g, false));
   }
   for (u32 i = 0; i < l->carried; i++) {
     if (!takes(g, l, i)) continue;
@@ -200,7 +199,7 @@ static void seed(Back *b, const ValueMap *map) {
 
 static u8 how_given(const Back *b, ValueId v) {
   const Walk *w = &b->inner;
-  if (!w->ct[v] || w->there[v] == bool_of(b->w->r->g, false)) return GIVEN_never;
+  if (!w->ct[v] || w->there[v] == pull_bool(b->w->r->g, false)) return GIVEN_never;
   return w->there[v] ? GIVEN_maybe : GIVEN_always;
 }
 
@@ -220,12 +219,6 @@ static void learn(Back *b, bool *grown) {
   for (u32 i = 0; k < b->variables.count; i++) l->given[i] = how_given(b, b->variables.data[k++]);
 }
 
-/* Is the cotangent of a variable there behind this trip, as a value. */
-static ValueId is_there(const Back *b, ValueId v) {
-  const Walk *w = &b->inner;
-  return !w->ct[v] ? bool_of(w->r->g, false) : w->there[v] ? w->there[v] : bool_of(w->r->g, true);
-}
-
 /* What the next trip begins with, and the rows of the items. */
 static bool finish(Back *b) {
   Walk *w = &b->inner;
@@ -241,11 +234,11 @@ static bool finish(Back *b) {
   for (u32 i = 0; i < l->carried && ok; i++)
     if (b->trial ? pull_is_float(g, b->params.data[i]) : takes(g, l, i)) {
       ValueId v = b->variables.data[k++];
-      if (b->trial || l->maybe[i]) ok = push(b, &b->next, is_there(b, v));
+      if (b->trial || l->maybe[i]) ok = push(b, &b->next, pull_is_there(w, v));
       nflags += l->maybe[i];
     }
   for (u32 i = b->ncarried; i < b->variables.count && ok; i++) {
-    ValueId there = is_there(b, b->variables.data[i]);
+    ValueId there = pull_is_there(w, b->variables.data[i]);
     if (b->trial) ok = push(b, &b->next, there);
     else if (i < ncaps ? l->given[i - b->ncarried] == GIVEN_maybe : cap_has_flag(b, i - ncaps)) ok = push(b, &b->next, pull_or(g, b->flags.data[nflags++], there));
   }
@@ -279,7 +272,7 @@ static void deliver(Back *b, NodeId back) {
     u8 given = l->given[b->nitems + i];
     bool settled = is_settled(w, v);
     if (!settled && given == GIVEN_never) continue;
-    ValueId before = w->ct[v] ? w->there[v] : bool_of(g, false);
+    ValueId before = w->ct[v] ? w->there[v] : pull_bool(g, false);
     w->there[v] = settled ? 0 : cap_has_flag(b, i) ? node_result(g, back, cap_flag++) : pull_or(g, before, ran);
     w->ct[v] = node_result(g, back, nsums + i);
   }

@@ -205,6 +205,11 @@ ValueId pull_or(Graph *g, ValueId a, ValueId b) {
   return graph_op2(g, OP_logical_or, a, b);
 }
 
+ValueId pull_is_there(const Walk *w, ValueId v) {
+  if (!pull_is_active(w, v) || !w->ct[v]) return pull_bool(w->r->g, false);
+  return w->there[v] ? w->there[v] : pull_bool(w->r->g, true);
+}
+
 /* To add -0.0 changes no number. */
 void pull_give_if(Walk *w, ValueId to, Dv ct, ValueId there) {
   if (!ct || !pull_is_active(w, to)) return;

@@ -35,6 +35,8 @@ void pull_give(Walk *w, ValueId to, Dv ct); /* adds to the cotangent of a value,
 void pull_give_if(Walk *w, ValueId to, Dv ct, ValueId there);
 Dv pull_only_if(Walk *w, ValueId there, Dv ct, f64 otherwise); /* ct itself when there is 0 */
 ValueId pull_or(Graph *g, ValueId a, ValueId b);               /* of two bools, 0: always */
+static inline ValueId pull_bool(Graph *g, bool b) { return graph_const(g, value_bool(b)); }
+ValueId pull_is_there(const Walk *w, ValueId v); /* is its cotangent there: as a value of the graph */
 Outcome pull_walk_back(Walk *w);
 ValueId pull_zeros(Graph *g, const ArrayType *t);
 

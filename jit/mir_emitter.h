@@ -338,6 +338,12 @@ void mir_branch_if(Emitter *e, u32 id, MIR_label_t yes);
 void mir_branch_unless(Emitter *e, u32 id, MIR_label_t no);
 void mir_combine(Emitter *e, LoopOp op, LoopType t, MIR_reg_t to, MIR_op_t a, MIR_op_t b); /* to may be a's register */
 /* to = to KIND with; the stand-in is a subtraction. */
+/* A register for a sequence that may write it early: the value's own, or a fresh one when others share that; mir_finish brings
+ * what is in it to the value's. */
+MIR_reg_t mir_own(Emitter *e, u32 id);
+void mir_finish(Emitter *e, u32 id, MIR_reg_t r);
+void mir_move(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from); /* nothing when it is there */
+void mir_extend(Emitter *e, LoopType t, MIR_reg_t r);               /* wraps an integer register to its type */
 void mir_stand_in(Emitter *e, MirMark kind, LoopType t, MIR_reg_t to, MIR_op_t with);
 void mir_mark(Emitter *e, MirMark kind, u32 number);
 

@@ -13,20 +13,18 @@ static MIR_insn_code_t pick(LoopType t, MIR_insn_code_t integer, MIR_insn_code_t
 
 static bool is_reg(MIR_op_t op, MIR_reg_t r) { return op.mode == MIR_OP_REG && op.u.reg == r; }
 
-/* A register for a sequence that may write it early: the value's own, or a fresh one when others share that. */
-static MIR_reg_t own(Emitter *e, u32 id) { return e->lives.shared[id] ? mir_temp(e, et(e, id)) : mir_reg(e, id); }
+MIR_reg_t mir_own(Emitter *e, u32 id) { return e->lives.shared[id] ? mir_temp(e, et(e, id)) : mir_reg(e, id); }
 
-static void finish(Emitter *e, u32 id, MIR_reg_t r) {
+void mir_finish(Emitter *e, u32 id, MIR_reg_t r) {
   MIR_reg_t to = mir_reg(e, id);
   if (to != r) ins2(e, move_code(et(e, id)), R(e, to), R(e, r));
 }
 
-static void move(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from) {
+void mir_move(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from) {
   if (!is_reg(from, to)) ins2(e, move_code(t), R(e, to), from);
 }
 
-/* Wraps an integer register to its type. */
-static void extend(Emitter *e, LoopType t, MIR_reg_t r) {
+void mir_extend(Emitter *e, LoopType t, MIR_reg_t r) {
   if (t == LT_U8) rr(e, MIR_UEXT8, r, r);
   if (t == LT_I32) rr(e, MIR_EXT32, r, r);
   if (t == LT_U32) rr(e, MIR_UEXT32, r, r);
@@ -83,13 +81,13 @@ static void float_min(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t a, MIR_op_t
     a = R(e, na);
     b = R(e, nb);
   }
-  move(e, t, x, a);
+  mir_move(e, t, x, a);
   mir_stand_in(e, MARK_MIN, t, x, b);
-  move(e, t, y, b);
+  mir_move(e, t, y, b);
   mir_stand_in(e, MARK_MIN, t, y, a);
   mir_stand_in(e, MARK_OR, t, x, R(e, y));
   if (max) mir_negate(e, t, to, R(e, x));
-  else move(e, t, to, R(e, x));
+  else mir_move(e, t, to, R(e, x));
 }
 
 /* By branches: a < b, a > b, else equal (zeros differ in sign only) or unordered. */
@@ -102,23 +100,23 @@ static void float_min_plain(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t a, MI
   call_op(e, max ? LOOP_MAX : LOOP_MIN, t, r, 2, args);
   jump(e, done);
   put_label(e, take_a);
-  move(e, t, r, a);
+  mir_move(e, t, r, a);
   jump(e, done);
   put_label(e, take_b);
-  move(e, t, r, b);
+  mir_move(e, t, r, b);
   put_label(e, done);
-  move(e, t, to, R(e, r));
+  mir_move(e, t, to, R(e, r));
 }
 
 static void int_min(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t a, MIR_op_t b, bool max) {
   MIR_label_t done = new_label(e);
   MIR_reg_t r = mir_temp(e, t);
   bool wide = t == LT_U64;
-  move(e, t, r, a);
+  mir_move(e, t, r, a);
   ins3(e, max ? (wide ? MIR_UBGE : MIR_BGE) : (wide ? MIR_UBLE : MIR_BLE), L(e, done), a, b);
-  move(e, t, r, b);
+  mir_move(e, t, r, b);
   put_label(e, done);
-  move(e, t, to, R(e, r));
+  mir_move(e, t, to, R(e, r));
 }
 
 static void float_unary(Emitter *e, u32 id, const LoopNode *n, MirMark kind) {
@@ -129,9 +127,9 @@ static void float_unary(Emitter *e, u32 id, const LoopNode *n, MirMark kind) {
     return;
   }
   MIR_reg_t from = in_reg(e, t, a), to = mir_temp(e, t); /* a short life: not in memory */
-  move(e, t, to, R(e, from));
+  mir_move(e, t, to, R(e, from));
   mir_stand_in(e, kind, t, to, R(e, from));
-  finish(e, id, to);
+  mir_finish(e, id, to);
 }
 
 static void float_abs(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t a) {
@@ -141,9 +139,9 @@ static void float_abs(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t a) {
     return;
   }
   MIR_reg_t x = mir_temp(e, t);
-  move(e, t, x, a);
+  mir_move(e, t, x, a);
   mir_stand_in(e, MARK_AND, t, x, mask);
-  move(e, t, to, R(e, x));
+  mir_move(e, t, to, R(e, x));
 }
 
 static void float_copysign(Emitter *e, u32 id, const LoopNode *n) {
@@ -155,10 +153,10 @@ static void float_copysign(Emitter *e, u32 id, const LoopNode *n) {
   }
   MIR_reg_t x = mir_temp(e, t), y = mir_temp(e, t);
   float_abs(e, t, x, args[0]);
-  move(e, t, y, args[1]);
+  mir_move(e, t, y, args[1]);
   mir_stand_in(e, MARK_AND, t, y, mir_const_op(e, t, float_bits(t, (u64)1 << 63, (u64)1 << 31)));
   mir_stand_in(e, MARK_OR, t, x, R(e, y));
-  move(e, t, mir_reg(e, id), R(e, x));
+  mir_move(e, t, mir_reg(e, id), R(e, x));
 }
 
 static void float_fma(Emitter *e, u32 id, const LoopNode *n) {
@@ -170,12 +168,12 @@ static void float_fma(Emitter *e, u32 id, const LoopNode *n) {
   }
   MIR_reg_t to = mir_temp(e, t);
   MIR_reg_t b = in_reg(e, t, args[1]), c = in_reg(e, t, args[2]);
-  move(e, t, to, args[0]);
+  mir_move(e, t, to, args[0]);
   mir_mark(e, MARK_FMA, ++e->marks);
   ins3(e, pick(t, MIR_MUL, MIR_FMUL, MIR_DMUL), R(e, to), R(e, to), R(e, b));
   ins3(e, pick(t, MIR_ADD, MIR_FADD, MIR_DADD), R(e, to), R(e, to), R(e, c));
   close_mark(e, t, to);
-  finish(e, id, to);
+  mir_finish(e, id, to);
 }
 
 /* ---- integers ------------------------------------------------------------------------------ */
@@ -201,7 +199,7 @@ static void divide(Emitter *e, u32 id, const LoopNode *n) {
   bool floors = is_signed && (n->op == LOOP_FLOORDIV || n->op == LOOP_MOD);
   MIR_op_t a = R(e, in_reg(e, t, mir_op(e, n->a))), b = R(e, in_reg(e, t, mir_op(e, n->b)));
   MIR_label_t done = new_label(e), zero = new_label(e), minus = new_label(e);
-  MIR_reg_t r = own(e, id), q = mir_temp(e, t);
+  MIR_reg_t r = mir_own(e, id), q = mir_temp(e, t);
   const LoopNode *divisor = en(e, n->b);
   bool known = divisor->op == LOOP_CONST && divisor->imm != 0 && divisor->imm != UINT64_MAX;
   if (!known) {
@@ -210,12 +208,12 @@ static void divide(Emitter *e, u32 id, const LoopNode *n) {
   }
   ins3(e, is_signed ? MIR_DIV : MIR_UDIV, R(e, q), a, b);
   if (quotient && !floors) {
-    move(e, t, r, R(e, q));
+    mir_move(e, t, r, R(e, q));
   } else {
     MIR_reg_t rest = mir_temp(e, t);
     ins3(e, MIR_MUL, R(e, rest), R(e, q), b);
     ins3(e, MIR_SUB, R(e, rest), a, R(e, rest));
-    move(e, t, r, R(e, quotient ? q : rest));
+    mir_move(e, t, r, R(e, quotient ? q : rest));
     if (floors) { /* one less when the rest is not 0 and of the other sign */
       MIR_reg_t sign = mir_temp(e, t);
       bri(e, MIR_BEQ, done, rest, 0);
@@ -228,15 +226,15 @@ static void divide(Emitter *e, u32 id, const LoopNode *n) {
   if (!known) {
     jump(e, done);
     put_label(e, zero);
-    move(e, t, r, quotient ? I(e, 0) : a);
+    mir_move(e, t, r, quotient ? I(e, 0) : a);
     jump(e, done);
     put_label(e, minus);
     if (quotient) mir_negate(e, t, r, a);
-    else move(e, t, r, I(e, 0));
+    else mir_move(e, t, r, I(e, 0));
   }
   put_label(e, done);
-  extend(e, t, r);
-  finish(e, id, r);
+  mir_extend(e, t, r);
+  mir_finish(e, id, r);
 }
 
 static void mulhi(Emitter *e, u32 id, const LoopNode *n) {
@@ -249,13 +247,13 @@ static void mulhi(Emitter *e, u32 id, const LoopNode *n) {
   MIR_reg_t r = mir_temp(e, t);
   ins3(e, MIR_MUL, R(e, r), args[0], args[1]);
   ins3(e, loop_is_signed(t) ? MIR_RSH : MIR_URSH, R(e, r), R(e, r), I(e, loop_type_bytes(t) * 8));
-  finish(e, id, r);
+  mir_finish(e, id, r);
 }
 
 static void int_binary(Emitter *e, u32 id, const LoopNode *n, MIR_insn_code_t code, bool wraps) {
   MIR_reg_t to = mir_reg(e, id);
   ins3(e, code, R(e, to), mir_op(e, n->a), mir_op(e, n->b));
-  if (wraps) extend(e, (LoopType)n->type, to);
+  if (wraps) mir_extend(e, (LoopType)n->type, to);
 }
 
 void mir_combine(Emitter *e, LoopOp op, LoopType t, MIR_reg_t to, MIR_op_t a, MIR_op_t b) {
@@ -272,7 +270,7 @@ void mir_combine(Emitter *e, LoopOp op, LoopType t, MIR_reg_t to, MIR_op_t a, MI
       else float_min_plain(e, t, to, a, b, op == LOOP_MAX);
       return;
   }
-  if (!is_float) extend(e, t, to);
+  if (!is_float) mir_extend(e, t, to);
 }
 
 /* ---- comparisons and branches -------------------------------------------------------------- */
@@ -361,9 +359,9 @@ static void compare(Emitter *e, u32 id, const LoopNode *n) {
   const Compare *c = &compares[n->op - LOOP_EQ];
   LoopType t = et(e, n->a);
   MIR_op_t a = R(e, in_reg(e, t, mir_op(e, n->a))), b = R(e, in_reg(e, t, mir_op(e, n->b)));
-  MIR_reg_t r = own(e, id);
+  MIR_reg_t r = mir_own(e, id);
   ins3(e, t == LT_F64 ? c->value_d : t == LT_F32 ? c->value_f : t == LT_U64 ? c->value_u : c->value, R(e, r), a, b);
-  finish(e, id, r);
+  mir_finish(e, id, r);
 }
 
 /* ---- conversions --------------------------------------------------------------------------- */
@@ -396,14 +394,14 @@ static void float_to_u64(Emitter *e, LoopType from, MIR_reg_t to, MIR_reg_t v) {
 
 static void float_to_int(Emitter *e, u32 id, const LoopNode *n) {
   LoopType from = et(e, n->a), t = (LoopType)n->type;
-  MIR_reg_t v = in_reg(e, from, mir_op(e, n->a)), r = own(e, id);
+  MIR_reg_t v = in_reg(e, from, mir_op(e, n->a)), r = mir_own(e, id);
   MIR_insn_code_t convert = from == LT_F64 ? MIR_D2I : MIR_F2I;
   MIR_insn_code_t bge = from == LT_F64 ? MIR_DBGE : MIR_FBGE, ble = from == LT_F64 ? MIR_DBLE : MIR_FBLE;
   MIR_insn_code_t bne = from == LT_F64 ? MIR_DBNE : MIR_FBNE;
   if (checked(e, fit_check(t), n->a, e->lives.where[id])) {
     if (t == LT_U64) float_to_u64(e, from, r, v);
     else rr(e, convert, r, v);
-    finish(e, id, r);
+    mir_finish(e, id, r);
     return;
   }
   /* At most the greatest float that converts exactly is compared with; what is above saturates. */
@@ -425,18 +423,18 @@ static void float_to_int(Emitter *e, u32 id, const LoopNode *n) {
   MIR_reg_t floor_limit = in_reg(e, LT_F64, mir_const_op(e, LT_F64, bound));
   brr(e, bge, big, wide, limit);
   brr(e, ble, small, wide, floor_limit);
-  move(e, t, r, I(e, 0));
+  mir_move(e, t, r, I(e, 0));
   brr(e, bne, done, v, v);
   if (t == LT_U64) float_to_u64(e, from, r, v);
   else rr(e, convert, r, v);
   jump(e, done);
   put_label(e, big);
-  move(e, t, r, I(e, (i64)high[t]));
+  mir_move(e, t, r, I(e, (i64)high[t]));
   jump(e, done);
   put_label(e, small);
-  move(e, t, r, I(e, low[t]));
+  mir_move(e, t, r, I(e, low[t]));
   put_label(e, done);
-  finish(e, id, r);
+  mir_finish(e, id, r);
 }
 
 static void int_to_float(Emitter *e, u32 id, const LoopNode *n) {
@@ -465,7 +463,7 @@ static void int_to_float(Emitter *e, u32 id, const LoopNode *n) {
 static void convert(Emitter *e, u32 id, const LoopNode *n) {
   LoopType from = et(e, n->a), t = (LoopType)n->type;
   if (loop_is_float(from) && loop_is_float(t)) {
-    if (from == t) move(e, t, mir_reg(e, id), mir_op(e, n->a));
+    if (from == t) mir_move(e, t, mir_reg(e, id), mir_op(e, n->a));
     else ins2(e, t == LT_F64 ? MIR_F2D : MIR_D2F, R(e, mir_reg(e, id)), mir_op(e, n->a));
   } else if (loop_is_float(from)) {
     float_to_int(e, id, n);
@@ -473,8 +471,8 @@ static void convert(Emitter *e, u32 id, const LoopNode *n) {
     int_to_float(e, id, n);
   } else {
     MIR_reg_t to = mir_reg(e, id);
-    move(e, t, to, mir_op(e, n->a));
-    if (from != t && from != LT_I1 && from != LT_U8) extend(e, t, to);
+    mir_move(e, t, to, mir_op(e, n->a));
+    if (from != t && from != LT_I1 && from != LT_U8) mir_extend(e, t, to);
   }
 }
 
@@ -483,8 +481,8 @@ static void bitcast(Emitter *e, u32 id, const LoopNode *n) {
   LoopType from = et(e, n->a), t = (LoopType)n->type;
   if (loop_is_float(from) == loop_is_float(t)) {
     MIR_reg_t to = mir_reg(e, id);
-    move(e, t, to, mir_op(e, n->a));
-    if (!loop_is_float(t)) extend(e, t, to);
+    mir_move(e, t, to, mir_op(e, n->a));
+    if (!loop_is_float(t)) mir_extend(e, t, to);
     return;
   }
   ins2(e, move_code(from), M(e, mir_memory_type(from), mir_frame(e), FRAME_CAST), R(e, in_reg(e, from, mir_op(e, n->a))));
@@ -570,7 +568,7 @@ void mir_value(Emitter *e, u32 id) {
     case LOOP_FMA: float_fma(e, id, n); return;
     case LOOP_NEG:
       mir_negate(e, t, mir_reg(e, id), mir_op(e, n->a));
-      if (!is_float) extend(e, t, mir_reg(e, id));
+      if (!is_float) mir_extend(e, t, mir_reg(e, id));
       return;
     case LOOP_ABS:
       if (is_float) {
@@ -579,14 +577,14 @@ void mir_value(Emitter *e, u32 id) {
         MIR_reg_t r = mir_temp(e, t), sign = mir_temp(e, t);
         MIR_op_t a = R(e, in_reg(e, t, mir_op(e, n->a)));
         if (!loop_is_signed(t)) {
-          move(e, t, mir_reg(e, id), a);
+          mir_move(e, t, mir_reg(e, id), a);
           return;
         }
         ins3(e, MIR_RSH, R(e, sign), a, I(e, 63));
         ins3(e, MIR_XOR, R(e, r), a, R(e, sign));
         rrr(e, MIR_SUB, r, r, sign);
-        extend(e, t, r);
-        finish(e, id, r);
+        mir_extend(e, t, r);
+        mir_finish(e, id, r);
       }
       return;
     case LOOP_NOT:
@@ -594,7 +592,7 @@ void mir_value(Emitter *e, u32 id) {
         ins3(e, MIR_XOR, R(e, mir_reg(e, id)), mir_op(e, n->a), I(e, 1));
       } else {
         ins3(e, MIR_XOR, R(e, mir_reg(e, id)), mir_op(e, n->a), I(e, -1));
-        extend(e, t, mir_reg(e, id));
+        mir_extend(e, t, mir_reg(e, id));
       }
       return;
     case LOOP_SQRT: float_unary(e, id, n, MARK_SQRT); return;

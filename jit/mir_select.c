@@ -4,14 +4,6 @@
  * as `a < b ? a : b` does. The rest branches. */
 #include "jit/mir_emitter.h"
 
-static bool is_reg(MIR_op_t op, MIR_reg_t r) { return op.mode == MIR_OP_REG && op.u.reg == r; }
-
-static void move(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from) {
-  if (!is_reg(from, to)) ins2(e, move_code(t), R(e, to), from);
-}
-
-static void finish(Emitter *e, u32 id, MIR_reg_t r) { move(e, et(e, id), mir_reg(e, id), R(e, r)); }
-
 /* select(x < y, x, y) and so on: MARK_MIN or MARK_MAX, else MARK_END. */
 static MirMark extreme(const Emitter *e, const LoopNode *n) {
   const LoopNode *c = en(e, n->a);
@@ -30,16 +22,16 @@ static void by_mask(Emitter *e, u32 id, const LoopNode *n) {
   ins2(e, MIR_MOV, R(e, mask), c);
   if (zero_a) { /* b & (c - 1) */
     rri(e, MIR_SUB, mask, mask, 1);
-    move(e, t, r, b);
+    mir_move(e, t, r, b);
     rrr(e, MIR_AND, r, r, mask);
   } else {
     mir_negate(e, LT_I64, mask, R(e, mask));
-    move(e, t, r, a);
+    mir_move(e, t, r, a);
     if (!zero_b) ins3(e, MIR_XOR, R(e, r), R(e, r), b);
     rrr(e, MIR_AND, r, r, mask);
     if (!zero_b) ins3(e, MIR_XOR, R(e, r), R(e, r), b);
   }
-  finish(e, id, r);
+  mir_finish(e, id, r);
 }
 
 void mir_select(Emitter *e, u32 id, const LoopNode *n) {
@@ -51,14 +43,14 @@ void mir_select(Emitter *e, u32 id, const LoopNode *n) {
   }
   MIR_op_t b = mir_op(e, n->b), c = mir_op(e, n->c);
   MIR_reg_t r = mark != MARK_END || e->lives.shared[id] ? mir_temp(e, t) : mir_reg(e, id);
-  move(e, t, r, b);
+  mir_move(e, t, r, b);
   if (mark != MARK_END) {
     mir_stand_in(e, mark, t, r, c);
   } else {
     MIR_label_t done = new_label(e);
     mir_branch_if(e, n->a, done);
-    move(e, t, r, c);
+    mir_move(e, t, r, c);
     put_label(e, done);
   }
-  finish(e, id, r);
+  mir_finish(e, id, r);
 }

@@ -1,12 +1,6 @@
 /* mir_wrap.c — what is nearly always in range, with the rest behind the function's end: indices counted from the end, shifts. */
 #include "jit/mir_emitter.h"
 
-static void finish(Emitter *e, u32 id, MIR_reg_t r) {
-  if (mir_reg(e, id) != r) rr(e, MIR_MOV, mir_reg(e, id), r);
-}
-
-static MIR_reg_t own(Emitter *e, u32 id) { return e->lives.shared[id] ? mir_temp(e, et(e, id)) : mir_reg(e, id); }
-
 /* ---- indices ------------------------------------------------------------------------------- */
 
 bool mir_wrap(Emitter *e, u32 id) {
@@ -15,7 +9,7 @@ bool mir_wrap(Emitter *e, u32 id) {
   u32 check = e->fn->body.data[at + 1];
   const LoopNode *n = en(e, id);
   MIR_op_t i = mir_op(e, n->c), size = mir_op(e, en(e, check)->b);
-  MIR_reg_t r = own(e, id);
+  MIR_reg_t r = mir_own(e, id);
   MIR_label_t failed = mir_cold(e, COLD_LEAVE, check, at + 1)->label;
   Cold *c = mir_cold(e, COLD_WRAP, check, at + 1);
   MIR_label_t wrap = c->label, back = c->back = new_label(e);
@@ -24,7 +18,7 @@ bool mir_wrap(Emitter *e, u32 id) {
   ins2(e, MIR_MOV, R(e, r), i);
   ins3(e, MIR_UBGE, L(e, wrap), R(e, r), size);
   put_label(e, back);
-  finish(e, id, r);
+  mir_finish(e, id, r);
   return true;
 }
 
@@ -44,13 +38,6 @@ static MIR_insn_code_t shift_code(const LoopNode *n) {
   return n->op == LOOP_SHL ? MIR_LSH : loop_is_signed((LoopType)n->type) ? MIR_RSH : MIR_URSH;
 }
 
-/* Wraps an integer register to its type. */
-static void extend(Emitter *e, LoopType t, MIR_reg_t r) {
-  if (t == LT_U8) rr(e, MIR_UEXT8, r, r);
-  if (t == LT_I32) rr(e, MIR_EXT32, r, r);
-  if (t == LT_U32) rr(e, MIR_UEXT32, r, r);
-}
-
 void mir_shift(Emitter *e, u32 id, const LoopNode *n) {
   LoopType t = (LoopType)n->type;
   u32 width = loop_type_bytes(t) * 8;
@@ -62,18 +49,18 @@ void mir_shift(Emitter *e, u32 id, const LoopNode *n) {
     if (code == MIR_LSH && by->imm == 1 && a.mode == MIR_OP_REG) ins3(e, MIR_ADD, R(e, mir_reg(e, id)), a, a); /* leaves rcx alone */
     else if (out && code != MIR_RSH) ri(e, MIR_MOV, mir_reg(e, id), 0);
     else ins3(e, code, R(e, mir_reg(e, id)), a, I(e, out ? 63 : (i64)by->imm));
-    if (code == MIR_LSH) extend(e, t, mir_reg(e, id));
+    if (code == MIR_LSH) mir_extend(e, t, mir_reg(e, id));
     return;
   }
-  MIR_reg_t r = own(e, id);
+  MIR_reg_t r = mir_own(e, id);
   Cold *c = mir_cold(e, COLD_SHIFT, id, e->lives.where[id]);
   MIR_label_t out = c->label, back = c->back = new_label(e);
   c->code = r;
   ins3(e, MIR_UBGE, L(e, out), b, I(e, width));
   ins3(e, code, R(e, r), a, b);
   put_label(e, back);
-  if (code == MIR_LSH) extend(e, t, r);
-  finish(e, id, r);
+  if (code == MIR_LSH) mir_extend(e, t, r);
+  mir_finish(e, id, r);
 }
 
 void mir_cold_shift(Emitter *e, const Cold *c) {

@@ -320,7 +320,8 @@ Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out);
 Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, bool tail, Av *out, bool *pushed);
 Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 fall, u32 jump, u32 join);
 Outcome rec_flow(Recorder *r, const Scope *s); /* OUT_END: no loop begins or ends at this pc */
-Outcome rec_next_item(Recorder *r, u32 a);     /* of the `for` whose state is in registers a … */
+Outcome rec_begin_for(Recorder *r, Av seq, u32 a); /* registers a …: what it walks over, its position, how many items */
+Outcome rec_next_item(Recorder *r, u32 a);     /* the item at that position, into a + 3, and the position moved on */
 u32 rec_loop_extent(const Proto *p, u32 head); /* the loop whose head this is, 0: none */
 Outcome rec_cell_write(Recorder *r, u32 cell, Av value);
 Outcome rec_do_return(Recorder *r, const Scope *s, Av v);

@@ -9,6 +9,90 @@
 
 #include <string.h>
 
+/* ---- for -------------------------------------------------------------------------------------------------------- */
+
+Outcome rec_begin_for(Recorder *r, Av seq, u32 a) {
+  RecFrame *f = rec_top(r);
+  Av count;
+  if (rec_is_text(r, seq)) { /* a text is walked by its code points */
+    Outcome o = rec_rows_walk(r, seq, &seq);
+    if (o != OUT_GO) return o;
+  }
+  if (!(seq = av_force(r, seq))) return OUT_FAIL;
+  if (av_at(r, seq)->kind == AV_OBJECT && av_at(r, seq)->konst.kind == V_LIST) { /* long: packed */
+    Outcome o = rec_rows_of(r, seq, NULL, &seq);
+    if (o != OUT_GO) return o;
+  }
+  const AbsVal *v = av_at(r, seq);
+  ValueId x = av_value(r, seq);
+  if (v->kind == AV_ROWS) count = av_item(r, seq, 1);
+  else if (v->kind == AV_LIST || v->kind == AV_RECORD) count = av_const(r, value_weak_i64(v->count));
+  else if (x && value_type(r->g, x)->rank > 0) count = av_num(r, graph_size(r->g, value_type(r->g, x)->dims[0]));
+  else if (v->kind == AV_RANGE) {
+    Outcome o = rec_range_count(r, seq, &count);
+    if (o != OUT_GO) return o;
+  } else {
+    return rec_stuck(r, REASON_loop_sequence, "a loop over %s", av_kind_text(r, seq));
+  }
+  Av zero = av_const(r, value_weak_i64(0));
+  if (!count || !zero) return OUT_FAIL;
+  f->regs[a] = seq;
+  f->regs[a + 1] = zero;
+  f->regs[a + 2] = count;
+  f->pc++;
+  return OUT_GO;
+}
+
+Outcome rec_next_item(Recorder *r, u32 a) {
+  RecFrame *f = rec_top(r);
+  Av seq = av_force(r, f->regs[a]), pos = f->regs[a + 1], item, next;
+  if (!seq) return OUT_FAIL;
+  Outcome o;
+  i64 known;
+  Av one = av_const(r, value_weak_i64(1));
+  if (!one) return OUT_FAIL;
+  u8 kind = av_at(r, seq)->kind;
+  if (kind == AV_ROWS) {
+    if ((o = rec_rows_item(r, seq, pos, &item)) != OUT_GO) return o;
+  } else if (kind == AV_LIST || kind == AV_RECORD) {
+    if (!av_known_int(r, pos, &known) || known >= av_at(r, seq)->count) return rec_stuck(r, REASON_loop_sequence, "a loop over a list");
+    item = av_item(r, seq, (u32)known);
+    if (kind == AV_RECORD) {
+      Name key = av_at(r, seq)->shape->keys[known];
+      Value text;
+      if (!text_new(r->vm, name_text(&r->vm->names, key), name_len(&r->vm->names, key), &text)) return OUT_FAIL;
+      Av pair[2] = {av_const(r, text), item};
+      value_drop(r->vm, text);
+      item = av_items(r, AV_LIST, pair, 2);
+    }
+  } else if (kind == AV_RANGE) {
+    if ((o = rec_range_item(r, seq, pos, &item)) != OUT_GO) return o;
+  } else {
+    const u8 one_item = IX_VALUE;
+    ValueId x = av_value(r, seq), p = av_value(r, pos);
+    if (!x) return rec_stuck(r, REASON_loop_sequence, "a loop over %s", av_kind_text(r, seq));
+    if (av_known_int(r, pos, &known)) {
+      if ((o = rec_index(r, seq, &one_item, 1, &pos, &item)) != OUT_GO) return o;
+    } else { /* in bounds by construction: no check */
+      IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
+      ArrayType t = *value_type(r->g, x);
+      t.rank--;
+      t.weak = false;
+      memmove(t.dims, t.dims + 1, t.rank * sizeof t.dims[0]);
+      item = av_num(r, graph_index(r->g, x, &p, 1, &it, 1, graph_type(r->g, &t)));
+    }
+  }
+  if (!item) return OUT_FAIL;
+  if ((o = rec_binary(r, BC_add, pos, one, &next)) != OUT_GO) return o;
+  f = rec_top(r);
+  f->regs[a + 1] = next;
+  f->regs[a + 3] = item;
+  f->pc++;
+  return OUT_GO;
+}
+
+/* ---- loops ------------------------------------------------------------------------------------------------------ */
+
 static RecStraight *straight_at(Recorder *r, u32 depth, u32 extent) {
   for (u32 i = 0; i < r->straight.count; i++)
     if (r->straight.data[i].depth == depth && r->straight.data[i].extent == extent) return &r->straight.data[i];
