@@ -1,4 +1,4 @@
-/* graph_parse.h — what the two files of the graph's parser share: the reader's state, scanning, values. */
+/* graph_parse.h — what the three files of the graph's parser share: the reader's state, scanning, values. */
 #ifndef WEFT_TRACER_GRAPH_PARSE_H
 #define WEFT_TRACER_GRAPH_PARSE_H
 
@@ -31,7 +31,7 @@ typedef struct Parser {
   Arena temp;
 } Parser;
 
-/* Scanning. After a failure (`bad`) everything does nothing and gives 0. */
+/* graph_parse_text.c. After a failure (`bad`) everything does nothing and gives 0. */
 bool read_fail(Parser *p, const char *what);
 void read_skip(Parser *p);
 char read_peek(Parser *p);
@@ -50,9 +50,12 @@ char *read_quoted(Parser *p, u32 *len);
 char *read_temp_copy(Parser *p, const char *s, u32 n);
 bool read_checked(Parser *p, bool ok, const char *what);
 Dim read_dim(Parser *p);
+bool read_symbol(Parser *p, Dim *out); /* false: there is none, and nothing is read */
 bool read_symbol_at(Parser *p); /* stands the name of a symbol here? Nothing is read */
 u32 read_dtype_at(Parser *p);
+bool read_type_starts(Parser *p);
 TypeId read_type(Parser *p);
+/* graph_parse.c */
 Value read_literal(Parser *p);
 ValueId read_value(Parser *p, bool any);
 void read_push_id(Parser *p, Ids *l, u32 id);
