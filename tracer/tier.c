@@ -101,6 +101,60 @@ static GuardEntry *compile_smaller(Tracer *t, Frame *frame, Place *p, u32 reason
   return e;
 }
 
+#ifndef NDEBUG
+static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *name) {
+  Buf bad;
+  buf_init(&bad, &t->vm->alloc);
+  bool good = graph_verify(rec->graph, &bad);
+  if (!good && t->log.words) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
+  if (!good) place_failed(t, p, REASON_not_verified, rec->span.file ? rec->span : p->code->proto->spans[p->pc], "the graph does not verify");
+  buf_free(&bad);
+  return good;
+}
+#else
+static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *name) { return (void)t, (void)p, (void)rec, (void)name, true; }
+#endif
+
+/* Is what was recorded to be compiled? False: the place, or who demanded it, has been told why not. */
+static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char *name) {
+  Vm *vm = t->vm;
+  Graph *g = rec->graph;
+  bool usable = graph_prune(g);
+  force_checks(t, g, t->region_ids);
+  if (usable && !verifies(t, p, rec, name)) return false;
+  if (rec->broke) {
+    vm->counters.at[STAT_breaks]++;
+    if (MECHANISM(vm, breaks_are_told)) tracer_event(t, EVENT_break, rec->reason, rec->span, t->region_ids, "%s", rec->why);
+    if (rec->reason != REASON_raises && demand_whole_here(t)) {
+      demand_refused(t, rec->reason, rec->span, rec->why);
+      return false;
+    }
+  }
+  if (demand_whole_here(t) && !demand_graph(t, g)) return false;
+  if (!usable) return false;
+  if (!t->forced && !t->force.kind && MECHANISM(vm, worth_compiling) && !worth(g, (u32)vm->tunables.worth_nodes)) {
+    place_demote(t, p, REASON_nothing_to_compile, "too little to compile");
+    return false;
+  }
+  if (rent_is_lost(t, p, g, rec->broke)) {
+    place_demote(t, p, REASON_no_payback, "going in and out takes longer than what is between");
+    return false;
+  }
+  return place_may_cost(t, p, g);
+}
+
+static void count_compiled(Stats *stats, const Place *p, const Region *region, const RecordResult *rec, u32 reason) {
+  stats->at[STAT_compiles]++;
+  stats->at[STAT_lifted_loops] += rec->lifted_loops;
+  stats->at[STAT_cold_exits] += rec->cold_exits;
+  stats->at[STAT_compile_ns] += region->compile_ns;
+  stats->at[STAT_kernels] += region->kernels;
+  stats->at[STAT_natives] += region->natives;
+  stats->at[STAT_code_bytes] += region->bytes;
+  if (p->start == RECORD_RESUME) stats->at[STAT_continuations]++;
+  if (reason == REASON_guard_missed || reason == REASON_code_gone) stats->at[STAT_recompiles]++;
+}
+
 /* Traces and compiles for the frame as it stands; the new entry stands first in the place's cache. */
 static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   Vm *vm = t->vm;
@@ -130,45 +184,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   }
   Graph *g = rec.graph;
   at = log_phase(phases, PHASE_record, at);
-  bool usable = graph_prune(g);
-  force_checks(t, g, t->region_ids);
-#ifndef NDEBUG
-  Buf bad;
-  buf_init(&bad, &vm->alloc);
-  if (usable && !graph_verify(g, &bad)) {
-    usable = false;
-    if (t->log.words) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
-    place_failed(t, p, REASON_not_verified, rec.span.file ? rec.span : p->code->proto->spans[p->pc], "the graph does not verify");
-    buf_free(&bad);
-    graph_free(g);
-    return NULL;
-  }
-  buf_free(&bad);
-#endif
-  if (rec.broke) {
-    stats->at[STAT_breaks]++;
-    if (MECHANISM(vm, breaks_are_told)) tracer_event(t, EVENT_break, rec.reason, rec.span, t->region_ids, "%s", rec.why);
-    if (rec.reason != REASON_raises && demand_whole_here(t)) {
-      demand_refused(t, rec.reason, rec.span, rec.why);
-      graph_free(g);
-      return NULL;
-    }
-  }
-  if (demand_whole_here(t) && !demand_graph(t, g)) {
-    graph_free(g);
-    return NULL;
-  }
-  if (!usable || (!t->forced && !t->force.kind && MECHANISM(vm, worth_compiling) && !worth(g, (u32)vm->tunables.worth_nodes))) {
-    graph_free(g);
-    if (usable) place_demote(t, p, REASON_nothing_to_compile, "too little to compile");
-    return NULL;
-  }
-  if (rent_is_lost(t, p, g, rec.broke)) {
-    graph_free(g);
-    place_demote(t, p, REASON_no_payback, "going in and out takes longer than what is between");
-    return NULL;
-  }
-  if (!place_may_cost(t, p, g)) {
+  if (!is_worth_it(t, p, &rec, name)) {
     graph_free(g);
     return NULL;
   }
@@ -212,15 +228,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   }
   buf_free(&why);
   region->compile_ns = tracer_now(t) - begin;
-  stats->at[STAT_compiles]++;
-  stats->at[STAT_lifted_loops] += rec.lifted_loops;
-  stats->at[STAT_cold_exits] += rec.cold_exits;
-  stats->at[STAT_compile_ns] += region->compile_ns;
-  stats->at[STAT_kernels] += region->kernels;
-  stats->at[STAT_natives] += region->natives;
-  stats->at[STAT_code_bytes] += region->bytes;
-  if (p->start == RECORD_RESUME) stats->at[STAT_continuations]++;
-  if (reason == REASON_guard_missed || reason == REASON_code_gone) stats->at[STAT_recompiles]++;
+  count_compiled(stats, p, region, &rec, reason);
   log_text(t, LOG_graph, print_graph, region);
   log_text(t, LOG_guards, print_guards, region);
   log_text(t, LOG_loops, print_code, region);
