@@ -137,7 +137,6 @@ static void A14_jit_of_a_function_that_breaks_leaves_the_heat_of_its_caller(void
   assert_non_null(vm);
   tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
   (void)state;
-  assert_non_null(vm);
   const char *program = "fn noisy(x) { let y = sum(x * x + x); print(y); y + 1 }\nfn other(x) = sum(x * 2 + 1)\n"
                         "jit(noisy)(arange(3.0)); other(arange(3.0)); (trace.stats(noisy).breaks, trace.stats(other).compiles)";
   if (weft_eval(vm, program, "test", &v) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
@@ -174,7 +173,6 @@ static void B2_a_text_that_decides_is_guarded_and_the_reason_names_it(void **sta
   assert_non_null(vm);
   tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
   (void)state;
-  assert_non_null(vm);
   run(vm, "fn f(x, tag) = if tag == \"a\" { sum(x * 2 + 1) } else { sum(x * 3) }\nfor i in 0..40 { f(ones(3), \"a\") }");
   assert_int_equal(weft_eval(vm, "(trace.stats(f).compiles, f(ones(3), \"b\"), f(ones(3), \"a\"))", "test", &v), WEFT_OK);
   assert_string_equal(weft_show(vm, v), "(1, 9.0, 9.0)");
