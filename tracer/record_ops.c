@@ -169,8 +169,14 @@ static bool needs_literal(const OpParam *p) {
   return false;
 }
 
+/* A known size that kernels refuse. Rules need not look at it: what has the size 1 goes with any. */
+static bool refused_size(Recorder *r, u32 op, Av size) {
+  i64 known;
+  return op != OP_reshape && av_known_int(r, size, &known) && known < 0;
+}
+
 /* A list of integers as an attribute: constants, else sizes. */
-static Outcome list_setting(Recorder *r, u32 param, Av a, bool shape, bool literal, GraphAttr *out) {
+static Outcome list_setting(Recorder *r, u32 op, u32 param, Av a, bool shape, bool literal, GraphAttr *out) {
   u32 n = av_at(r, a)->count;
   i64 ints[2 * TYPE_MAX_RANK];
   Dim dims[TYPE_MAX_RANK];
@@ -189,6 +195,7 @@ static Outcome list_setting(Recorder *r, u32 param, Av a, bool shape, bool liter
     if (shape) {
       Outcome o = rec_size(r, item, &dims[i]);
       if (o != OUT_GO) return o;
+      if (refused_size(r, op, item)) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
     } else if (!av_dim(r, item, &dims[i])) {
       return rec_stuck(r, REASON_data_dependent_shape, "a list of sizes holds %s", av_kind_text(r, item));
     }
@@ -213,7 +220,7 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   bool shape = named(p, "shape") || named(p, "reps");
   a = av_force(r, a);
   if (!a) return OUT_FAIL;
-  if (av_at(r, a)->kind == AV_LIST) return list_setting(r, param, a, shape, needs_literal(p), out);
+  if (av_at(r, a)->kind == AV_LIST) return list_setting(r, op, param, a, shape, needs_literal(p), out);
   Value v;
   Dim d;
   if (av_const_value(r, a, &v)) {
@@ -231,6 +238,7 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
       default: break;
     }
   }
+  if ((named(p, "dtype") || named(p, "device")) && av_is_number(r, a)) return rec_stuck(r, REASON_raises, "%s: `%.*s` is a number", op_name(op), (int)p->len, p->name);
   bool size = shape || named(p, "num") || named(p, "size") || named(p, "minlength") || named(p, "n") || named(p, "m") || named(p, "window") || (named(p, "k") && op == OP_topk);
   if (size && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0) {
     Outcome o = rec_size_from(r, a, named(p, "window"), &d);
@@ -238,6 +246,7 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   }
   if (!is_flag(p) && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0 && av_dim(r, a, &d)) {
     if (shape) {
+      if (refused_size(r, op, a)) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
       *out = attr_dims(r->g, param, &d, 1);
       return r->g->failed ? OUT_FAIL : OUT_GO;
     }

@@ -51,6 +51,24 @@ Outcome rec_make_range(Recorder *r, Av start, Av stop, Av by, Av *out) {
   return o == OUT_GO ? rec_made(r, av_items(r, AV_RANGE, parts, 3), out) : o;
 }
 
+/* The difference of two ends as a size: it must not wrap, since a count is made again where the region is left. Guarded when
+ * it holds now. */
+static bool span_fits(Recorder *r, Dim a, Dim b) {
+  SizePool *p = &r->g->sizes;
+  GuardSet *gs = &r->g->guards;
+  const Dim ends[2] = {a, b}, most = SIZE_LIMIT / 2, least = size_const(p, -SIZE_LIMIT / 2);
+  Dim d = size_sub(p, b, a);
+  if (d == DIM_NONE || least == DIM_NONE || size_range(p, d).fits) return d != DIM_NONE && least != DIM_NONE;
+  for (u32 k = 0; k < 2; k++) {
+    SizeRange s = size_range(p, ends[k]);
+    i64 now;
+    if (s.lo >= -SIZE_LIMIT / 2 && s.hi <= SIZE_LIMIT / 2) continue;
+    if (size_is_unbacked(p, ends[k]) || !size_hint(p, ends[k], &now) || now < -SIZE_LIMIT / 2 || now > SIZE_LIMIT / 2) return false;
+    if (!guard_relation(gs, p, REL_le, least, ends[k], "range", rec_here(r)) || !guard_relation(gs, p, REL_le, ends[k], most, "range", rec_here(r))) return false;
+  }
+  return size_range(p, d).fits;
+}
+
 /* ceil((max(start, stop) - start) / step), which is 0 however far below its start a range ends. */
 Outcome rec_range_count(Recorder *r, Av range, Av *out) {
   Step step;
@@ -60,7 +78,7 @@ Outcome rec_range_count(Recorder *r, Av range, Av *out) {
   if (o != OUT_GO) return o;
   Av from = av_item(r, range, step.up ? 0 : 1), to = av_item(r, range, step.up ? 1 : 0), span;
   Dim a, b, d = DIM_NONE;
-  bool sizes = value_dim(r->g, av_value(r, from), &a) && value_dim(r->g, av_value(r, to), &b) && a != DIM_NONE && b != DIM_NONE && step.known;
+  bool sizes = value_dim(r->g, av_value(r, from), &a) && value_dim(r->g, av_value(r, to), &b) && a != DIM_NONE && b != DIM_NONE && step.known && span_fits(r, a, b);
   if (!sizes && !(av_known_int(r, from, &known) && known >= 0 && step.known)) {
     Av params[OP_MAX_PARAMS] = {from, to};
     if ((o = rec_op(r, OP_maximum, params, &to)) != OUT_GO) return o;
