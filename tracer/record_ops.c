@@ -223,7 +223,11 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   if (av_at(r, a)->kind == AV_LIST) return list_setting(r, op, param, a, shape, needs_literal(p), out);
   Value v;
   Dim d;
+  bool size = shape || named(p, "num") || named(p, "size") || named(p, "minlength") || named(p, "n") || named(p, "m") || named(p, "window") || (named(p, "k") && op == OP_topk);
   if (av_const_value(r, a, &v)) {
+    i64 known;
+    if (size && av_known_int(r, a, &known) && known < (i64)named(p, "window") && op != OP_reshape)
+      return rec_stuck(r, REASON_raises, "%s: `%.*s` is %lld", op_name(op), (int)p->len, p->name, (long long)known);
     if (!fits(p, shape, &v)) return rec_stuck(r, REASON_raises, "%s: `%.*s` is %s", op_name(op), (int)p->len, p->name, value_type_name(v));
     switch (v.kind) {
       case V_NIL: *out = attr_nil(param); return OUT_GO;
@@ -239,7 +243,6 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
     }
   }
   if ((named(p, "dtype") || named(p, "device")) && av_is_number(r, a)) return rec_stuck(r, REASON_raises, "%s: `%.*s` is a number", op_name(op), (int)p->len, p->name);
-  bool size = shape || named(p, "num") || named(p, "size") || named(p, "minlength") || named(p, "n") || named(p, "m") || named(p, "window") || (named(p, "k") && op == OP_topk);
   if (size && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0) {
     Outcome o = rec_size_from(r, a, named(p, "window"), &d);
     if (o != OUT_GO) return o;
@@ -523,6 +526,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   Outcome folded;
   Dim keys;
   if (op == OP_random_split && is_given(r, params[1]) && (folded = rec_size(r, av_force(r, params[1]), &keys)) != OUT_GO) return folded;
+  if (op == OP_random_split && is_given(r, params[1]) && refused_size(r, op, params[1])) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
   if (op == OP_take) return take(r, params, out);
   if (op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays) return rec_parts(r, op, params, out);
   if (op == OP_compress && !is_given(r, params[3])) return compress(r, params, out);
