@@ -25,6 +25,10 @@ extern const DTypeInfo dtype_info[DT_COUNT];
 
 static inline u32 dtype_bytes(u32 d) { return dtype_info[d].bytes; }
 static inline DTypeKind dtype_kind(u32 d) { return (DTypeKind)dtype_info[d].kind; }
+/* Arrays of the other dtypes are not supported; numbers of them are computed one by one. */
+static inline bool dtype_has_kernels(u32 d) {
+  return d == DT_bool || d == DT_u8 || d == DT_i32 || d == DT_i64 || d == DT_f32 || d == DT_f64;
+}
 static inline const char *dtype_name(u32 d) { return dtype_info[d].name; }
 DType dtype_by_name(const char *s, size_t len); /* DT_NONE when there is none */
 

@@ -17,10 +17,6 @@
 
 static inline bool args_given(Value v) { return v.kind != V_HOLE && v.kind != V_NIL; }
 
-/* Dtypes that have kernels in this build. */
-static inline bool dtype_has_kernels(u32 d) {
-  return d == DT_bool || d == DT_u8 || d == DT_i32 || d == DT_i64 || d == DT_f32 || d == DT_f64;
-}
 WeftStatus args_dtype_supported(Vm *vm, u32 op, u32 dtype) MUST_USE;
 
 /* A number or an array on the CPU whose dtype has kernels. */

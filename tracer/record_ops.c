@@ -521,9 +521,6 @@ static Outcome compress(Recorder *r, const Av *params, Av *out) {
   return take_params[1] && take_params[2] ? take(r, take_params, out) : OUT_FAIL;
 }
 
-/* Numbers of the other dtypes are computed one by one, by the interpreter alone. */
-static bool has_kernels(u32 dtype) { return dtype == DT_bool || dtype == DT_u8 || dtype == DT_i32 || dtype == DT_i64 || dtype == DT_f32 || dtype == DT_f64; }
-
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   const OpInfo *info = op_info(op);
   Outcome folded;
@@ -597,7 +594,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   if (dims.unknown) return rec_dims_no(r, &dims, op_name(op), &err);
   for (u32 i = 0; i < n + nresults && !r->abstract; i++) {
     u32 dtype = i < n ? value_type(r->g, operands[i])->dtype : results[i - n].dtype;
-    if (!has_kernels(dtype)) return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), dtype_name(dtype));
+    if (!dtype_has_kernels(dtype)) return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), dtype_name(dtype));
   }
   Dim fresh;
   ValueId weak;
