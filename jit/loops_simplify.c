@@ -244,6 +244,16 @@ static bool commutes(const LoopNode *n) {
   }
 }
 
+/* Both are 0, one is not: one comparison of what has the bits of both, for one branch. */
+static u32 join_zero_tests(Pass *p, const LoopNode *n, u32 *known) {
+  const LoopNode a = *node(p, n->a), b = *node(p, n->b);
+  LoopOp test = n->op == LOOP_AND ? LOOP_EQ : LOOP_NE;
+  bool zeros = p->fn->kind == LOOP_NATIVE && n->type == LT_I1 && a.op == test && b.op == test && is_const(p, a.b) && is_const(p, b.b) && node(p, a.b)->imm == 0 && node(p, b.b)->imm == 0;
+  LoopType t = zeros ? loop_type_of(p->fn, a.a) : LT_VOID;
+  if (!loop_is_int(t) || t != loop_type_of(p->fn, b.a)) return 0;
+  return make(p, test, LT_I1, make(p, LOOP_OR, t, a.a, b.a, known), a.b, known);
+}
+
 static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
   LoopType from = loop_type_of(p->fn, n.a);
   bool constants = is_const(p, n.a) && (!n.b || is_const(p, n.b)) && (!n.c || is_const(p, n.c));
@@ -273,6 +283,8 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
     same = n.a;
   } else if (n.b && is_const(p, n.b) && loop_op_form((LoopOp)n.op) == LOOP_FORM_BINARY) {
     same = with_constant(p, &n, known);
+  } else if (n.op == LOOP_AND || n.op == LOOP_OR) {
+    same = join_zero_tests(p, &n, known);
   }
   return same ? same : place_value(p, n, known);
 }

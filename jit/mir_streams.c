@@ -52,8 +52,24 @@ static void add_term(Sum *s, const LoopTerm *t) {
   s->terms[at] = *t;
 }
 
+/* Is a value made of loop indices, parameters and constants alone, by what expand_term writes out? */
+static bool is_affine(const Emitter *e, u32 var, u32 depth) {
+  const LoopNode *n = en(e, var);
+  if (!is_computed(e, var) || n->op == LOOP_CONST) return true;
+  if (depth == 0) return false;
+  bool constant = n->b && en(e, n->b)->op == LOOP_CONST;
+  switch (n->op) {
+    case LOOP_ADD:
+    case LOOP_SUB: return is_affine(e, n->a, depth - 1) && is_affine(e, n->b, depth - 1);
+    case LOOP_NEG: return is_affine(e, n->a, depth - 1);
+    case LOOP_MUL:
+    case LOOP_SHL: return constant && is_affine(e, n->a, depth - 1);
+    default: return false;
+  }
+}
+
 /* Writes a term's computed variable as the sum it is, as far as it is computed in `loop`: what comes from outside lives as
- * long as the loop does, what that was made of need not. Wrapping arithmetic distributes. */
+ * long as the loop does, what that was made of need not, unless it is indices and parameters. Wrapping arithmetic distributes. */
 static void expand_term(const Emitter *e, Sum *s, LoopTerm first, u32 loop) {
   LoopTerm work[MOST_WORK];
   u32 depth = 0, left = MOST_WORK;
@@ -69,7 +85,7 @@ static void expand_term(const Emitter *e, Sum *s, LoopTerm first, u32 loop) {
     }
     bool splits = n->op == LOOP_ADD || n->op == LOOP_SUB;
     bool scales = constant && (n->op == LOOP_MUL || (n->op == LOOP_SHL && bits < 64));
-    bool here = is_computed(e, t.var) && e->lives.loop[e->lives.where[t.var]] == loop;
+    bool here = is_computed(e, t.var) && (e->lives.loop[e->lives.where[t.var]] == loop || is_affine(e, t.var, 4));
     if (!here || left == 0 || depth + 2 > MOST_WORK || (!splits && !scales && n->op != LOOP_NEG)) {
       add_term(s, &t);
       continue;
