@@ -281,6 +281,24 @@ static u64 work_of(Kern *k) {
   return more ? work < UINT32_MAX ? work * more : more : work;
 }
 
+/* The parts of the innermost loop, one behind the other. */
+static void emit_parts(Kern *k) {
+  u32 *store = k->store;
+  for (u32 part = 0; part < TURN_PARTS; part++) {
+    u32 scope = k->turns.scope + part, head = loop_begin_for(k->out->fn, NULL, dim_ir(k, k->scopes.data[scope].trips), 0, NULL);
+    if (!head) return;
+    k->vars.data[k->scopes.data[scope].var].ir = loop_index_of(head, 0);
+    k->own = k->turns.own[part];
+    k->store = k->turns.store[part];
+    k->roots = k->turns.roots[part];
+    k->stored = 0;
+    emit_scope(k, scope);
+    emit_stores(k, k->u->nodes.count);
+    loop_end(k->out->fn);
+  }
+  k->store = store;
+}
+
 bool kern_emit(Kern *k, const u32 *roots) {
   Compiler *c = k->c;
   Kernel *out = k->out;
@@ -305,7 +323,9 @@ bool kern_emit(Kern *k, const u32 *roots) {
     k->vars.data[k->scopes.data[s].var].ir = loop_index_of(head, 0);
     emit_scope(k, s);
   }
-  if (k->u->kind == UNIT_scan) {
+  if (k->turns.part) {
+    emit_parts(k);
+  } else if (k->u->kind == UNIT_scan) {
     emit_scan(k, roots[0]);
   } else if (k->u->kind == UNIT_join) {
     for (u32 i = 0; i < k->parts; i++) emit_store(k, node_result(k->g, k->u->node, 0), k->store[i], k->tasks.data[roots[i]].ir);

@@ -199,25 +199,6 @@ static u32 modulo(Kern *k, u32 aff, Dim n, LoopOp op) {
   return kern_task_var(k, kern_op(k, op, LT_I64, kern_index(k, aff), kern_dim(k, n), 0));
 }
 
-/* How far a roll goes: a number or a size that is known only at run time. */
-static bool roll_shift(Kern *k, const GraphArg *a, Dim *shift) {
-  i64 n;
-  if (a->kind == ARG_attr && a->attr->kind == ATTR_dim) return *shift = a->attr->dim, true;
-  if (a->kind == ARG_hole || !arg_int(a, 0, &n)) return false;
-  *shift = size_const(k->sizes, n);
-  return true;
-}
-
-/* (aff - shift) mod n for an aff within 0 … n-1, without a division: vector code has none. n - shift mod n is at most n, and
- * does not overflow for any shift, as -shift would. */
-static u32 turned(Kern *k, u32 aff, Dim shift, Dim n) {
-  Dim by = size_mod(k->sizes, shift, size_max(k->sizes, n, size_const(k->sizes, 1)));
-  u32 size = kern_dim(k, n), places = kern_dim(k, size_sub(k->sizes, n, by));
-  u32 at = kern_op(k, LOOP_ADD, LT_I64, kern_index(k, aff), places, 0);
-  u32 inside = kern_op(k, LOOP_LT, LT_I1, at, size, 0);
-  return kern_task_var(k, kern_op(k, LOOP_SELECT, LT_I64, inside, at, kern_op(k, LOOP_SUB, LT_I64, at, size, 0)));
-}
-
 static bool map_view(Kern *k, NodeId n, ValueId *v, u32 *ix) {
   Graph *g = k->g;
   const GraphNode *node = graph_node_at(g, n);
@@ -300,13 +281,13 @@ static bool map_view(Kern *k, NodeId n, ValueId *v, u32 *ix) {
       u32 own = 0;
       RuleError err;
       bool flat = args[2].kind == ARG_hole || (args[2].kind == ARG_attr && args[2].attr->kind == ATTR_nil);
-      if (!roll_shift(k, &args[1], &shift)) break;
+      if (!kern_roll_shift(k, &args[1], &shift)) break;
       if (flat) {
-        *ix = kern_renumbered(k, &xt, turned(k, element_number(k, &rt, *ix), shift, dims_total(k->c, &xt)));
+        *ix = kern_renumbered(k, &xt, kern_turned(k, element_number(k, &rt, *ix), shift, dims_total(k->c, &xt)));
         return true;
       }
       if (!arg_int(&args[2], 0, &axis) || !rule_axis(axis, xt.rank, &own, &err) || !kern_axes(k, &rt, *ix, to)) break;
-      to[own] = turned(k, to[own], shift, xt.dims[own]);
+      to[own] = kern_turned(k, to[own], shift, xt.dims[own]);
       *ix = kern_vector(k, &xt, to);
       return true;
     }

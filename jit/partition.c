@@ -101,20 +101,17 @@ static bool scan_is_eager(Compiler *c, NodeId n, const Unit *u) {
 
 enum { ROLL_LARGE = 512 };
 
-/* Rolled along its last axis, an array is read at places that no vector load reaches, with a division for each: the eager
- * kernel copies rows. The other axes roll within a kernel, whose rows begin elsewhere. */
+/* Rolled over all of its axes at once, an array is read at places that no vector load reaches: the eager kernel copies rows.
+ * Along one axis it rolls within a kernel (kernel_turns.c). */
 static bool roll_is_eager(Compiler *c, NodeId n) {
   Graph *g = c->g;
   GraphArg args[OP_MAX_PARAMS];
   const ArrayType *t = value_type(g, node_result(g, n, 0));
-  RuleError err;
-  i64 axis, size;
-  u32 own;
-  if (graph_node_at(g, n)->op != OP_roll || c->code->target != &target_mir || c->device || !t->rank) return false;
+  i64 size;
+  if (graph_node_at(g, n)->op != OP_roll || c->code->target != &target_mir || c->device || t->rank < 2) return false;
   if (!size_hint(&g->sizes, dims_total(c, t), &size) || size < ROLL_LARGE) return false;
   node_args(g, n, args);
-  if (args[2].kind == ARG_hole || (args[2].kind == ARG_attr && args[2].attr->kind == ATTR_nil)) return true;
-  return arg_int(&args[2], 0, &axis) && rule_axis(axis, t->rank, &own, &err) && own + 1 == t->rank;
+  return args[2].kind == ARG_hole || (args[2].kind == ARG_attr && args[2].attr->kind == ATTR_nil);
 }
 
 static bool index_lowers(Compiler *c, NodeId n) {

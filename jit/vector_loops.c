@@ -71,15 +71,15 @@ static void widen(void *ctx, u32 id) {
   if (t != LT_PTR && t != LT_VOID && element_bytes(t) == 8) w->bytes = 8;
 }
 
-/* Bytes of the widest lane; strided counts places that no plain vector load reaches. */
-static u32 widest(VecFn *f, const VLoop *l, u32 *strided) {
+/* Bytes of the widest lane; strided counts places that no plain vector load reaches, narrow: of elements that no gather takes. */
+static u32 widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow) {
   Widest w = {f, 4};
   for (u32 pos = l->first; pos <= l->last; pos++) {
     u32 id = body_node(f, pos);
     const LoopNode *n = vnode(f, id);
     if (n->op == LOOP_LOAD || n->op == LOOP_STORE) {
       VAccess kind = access_kind(f, n, l->head, l->first, l->last);
-      if (kind == VA_STRIDED || kind == VA_GATHER) ++*strided, w.bytes = 8;
+      if (kind == VA_STRIDED || kind == VA_GATHER) ++*strided, w.bytes = 8, *narrow |= loop_type_bytes((LoopType)n->mem) < 4;
       widen(&w, n->op == LOOP_LOAD ? id : n->b);
       continue;
     }
@@ -100,14 +100,15 @@ static u32 effort(const VecFn *f, const VLoop *l) {
  * there is enough to do beside. Sums keep their lanes. */
 static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   u32 strided = 0;
-  u32 bytes = widest(f, l, &strided), cost = effort(f, l);
+  bool narrow = false;
+  u32 bytes = widest(f, l, &strided, &narrow), cost = effort(f, l);
   l->lanes = (f->evex ? 64 : 32) / bytes;
   l->copies = strided || cost > MIDDLE ? 1 : cost > CHEAP ? 2 : 4;
   if (f->level->unroll) l->copies = strided ? 1 : f->level->unroll;
   l->abreast = strided || cost <= MIDDLE ? 1 : cost > LONG && f->evex ? 4 : 2;
   if (l->copies == 1) l->copies = l->abreast;
   l->tail_lanes = f->evex ? l->lanes : 1;
-  if (strided && (!f->evex || (!folds && cost < STRIDED_WORK * strided))) l->lanes = l->copies = 1, l->tail_lanes = 0, l->abreast = 1;
+  if (strided && (!f->evex || narrow || (!folds && cost < STRIDED_WORK * strided))) l->lanes = l->copies = 1, l->tail_lanes = 0, l->abreast = 1;
   return !f->failed;
 }
 
