@@ -167,7 +167,7 @@ Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out) 
     *out = tree;
     return OUT_GO;
   }
-  if (at && av_at(r, at)->kind != AV_HOLE && !av_known_int(r, at, &axis)) return rec_stuck(r, REASON_literal_needed, "associative_scan: `axis` must be known");
+  if (at && av_at(r, at)->kind != AV_HOLE && !rec_literal(r, at, "associative_scan", &axis)) return rec_stuck(r, REASON_literal_needed, "associative_scan: `axis` must be known");
   if (back && av_at(r, back)->kind != AV_HOLE) {
     if (!av_const_value(r, back, &flag) || flag.kind != V_NUM) return rec_stuck(r, REASON_literal_needed, "associative_scan: `reverse` must be known");
     reverse = flag.i != 0;

@@ -413,7 +413,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
   bool reverse;
   i64 axis = 0;
   if (!flag_of(r, params[4], &reverse)) return rec_stuck(r, REASON_literal_needed, "scan: `reverse` must be known");
-  if (is_given(r, params[5]) && !av_known_int(r, params[5], &axis)) return rec_stuck(r, REASON_literal_needed, "scan: `axis` must be known");
+  if (is_given(r, params[5]) && !rec_literal(r, params[5], "scan", &axis)) return rec_stuck(r, REASON_literal_needed, "scan: `axis` must be known");
   Av tree = av_force(r, params[1]), xs = is_given(r, params[2]) ? av_force(r, params[2]) : 0;
   Carry c = {0};
   ValueVec items = {0};

@@ -209,7 +209,7 @@ Outcome record_jacobian(Recorder *r, Av transform, const Av *args, u32 nargs, Av
   i64 at;
   u32 kind = av_at(r, transform)->op;
   Av fn = av_item(r, transform, 0), argnum = av_item(r, transform, 1);
-  if (!av_known_int(r, argnum, &at)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
+  if (!rec_literal(r, argnum, "argnum", &at)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
   if (at < 0 || at >= nargs || nargs > JACOBIAN_ARGS) return rec_stuck(r, REASON_raises, "argnum");
   if (kind == TF_hessian) { /* jacfwd of jacrev */
     Av parts[2] = {fn, argnum};

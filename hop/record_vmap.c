@@ -9,15 +9,21 @@ enum { VMAP_ARGS = 64, NOT_MAPPED = INT32_MIN };
 
 typedef VEC(i32) AxisVec;
 
+/* Of a function that was made outside of the trace the axis stands in its settings, and becomes a guard. */
+static bool axis_of(Recorder *r, Av spec, i64 *axis) {
+  Value v;
+  if (av_const_value(r, spec, &v) && v.kind == V_NIL) return true;
+  return av_is_number(r, spec) && rec_literal(r, spec, "an axis of vmap", axis);
+}
+
 /* An axis for each leaf, as in vmap.c. */
 static Outcome spread(Recorder *r, Av spec, Av tree, u32 depth, AxisVec *out) {
-  Value v;
   spec = av_force(r, spec);
   tree = av_force(r, tree);
   if (!spec || !tree) return OUT_FAIL;
   if (depth > 60) return rec_stuck(r, REASON_graph_size, "a deep tree");
   i64 axis = NOT_MAPPED;
-  if ((av_const_value(r, spec, &v) && v.kind == V_NIL) || av_known_int(r, spec, &axis)) {
+  if (axis_of(r, spec, &axis)) {
     AvVec leaves = {0};
     Outcome o = av_leaves(r, tree, &leaves) ? OUT_GO : OUT_FAIL;
     for (u32 i = 0; i < leaves.count && o == OUT_GO; i++)
@@ -177,12 +183,10 @@ Outcome record_vmap(Recorder *r, Av transform, const Av *args, u32 nargs, Av *ou
 
 /* Axes are known integers, nil, or trees of these, else the call that makes the function says what is wrong. */
 static bool are_axes(Recorder *r, Av spec, u32 depth) {
-  Value v;
-  i64 axis;
+  i64 axis = 0;
   spec = av_force(r, spec);
   if (!spec || depth > 60) return false;
-  if (av_const_value(r, spec, &v) && v.kind == V_NIL) return true;
-  if (av_known_int(r, spec, &axis)) return axis > -64 && axis < 64;
+  if (axis_of(r, spec, &axis)) return axis > -64 && axis < 64;
   u8 kind = av_at(r, spec)->kind;
   bool good = kind == AV_LIST || kind == AV_RECORD;
   for (u32 i = 0; good && i < av_at(r, spec)->count; i++) good = are_axes(r, av_item(r, spec, i), depth + 1);

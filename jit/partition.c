@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+/* Making code takes time with the square of a kernel's length: UNIT_NODES results are enough for one. */
+enum { UNIT_NODES = 12 };
 enum { CHEAP_TWICE = 4, CHEAP_SPREAD = 8, MERGE_TRIES = 8, COST_MAX = 1 << 20 };
 enum { USED_NONE = 0, USED_MANY = UINT32_MAX };
 
@@ -397,7 +399,7 @@ static u32 kernel_for(Work *w, NodeId n, const ArrayType *shape, u32 need, u32 m
     if (!dim_is(w->c, shape->dims[d], 1)) dims[rank++] = shape->dims[d];
   u32 count = w->out->units.count, tries = 0, unit = 0;
   for (u32 u = count; u-- > 1 && u >= need && u > moved_need && tries < MERGE_TRIES && !unit; tries++)
-    if (same_nest(w->c, &w->out->units.data[u], rank, dims)) unit = u;
+    if (w->out->units.data[u].nodes.count < UNIT_NODES && same_nest(w->c, &w->out->units.data[u], rank, dims)) unit = u;
   if (!unit) {
     unit = new_unit(w, UNIT_kernel, n);
     if (!unit) return 0;
