@@ -144,8 +144,6 @@ static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
   for (u32 i = 0; state->vector && i < l->kernels; i++) {
     PlanKernel *k = &plan->kernels.data[i];
     if (l->part[i] != part) continue;
-    l->refused[i] = "functions call it";
-    if (l->called[i]) continue;
     if ((k->fn = rows_kernel(k->self, state->cpu)) != NULL) {
       l->refused[i] = "it is written in C";
       l->in_mir[i] = NOWHERE;
@@ -154,6 +152,7 @@ static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
     l->vectors[i] = vec_compile(state->vector, k->self, &l->refused[i]);
     if (!l->vectors[i]) continue;
     k->fn = vec_code_kernel(l->vectors[i]);
+    ((LoopFn *)k->self)->address = (void *)k->fn;
     code->bytes += vec_code_bytes(l->vectors[i]);
   }
 }

@@ -7,7 +7,7 @@
  *
  * Exits want the state of their program point, arrays included. So before the first update of a straight piece of code
  * the checks behind it are made, as far as they do not depend on it: what lies between is pure. */
-#include "jit/native.h"
+#include "jit/native_rows.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,9 +84,12 @@ u32 native_number(Native *n, ValueId v) {
   return ir;
 }
 
+u32 native_buffer_param(Native *n, LoopType elem, LoopDir dir) { return add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, elem, dir); }
+
 /* The buffer of an array, at the version that v means; UINT32_MAX: none, or another version is there now. */
 u32 native_buffer(Native *n, ValueId v) {
   NValue *x = native_value(n, v);
+  if (x->row && !x->buffer && !native_fill(n, v)) return UINT32_MAX;
   if (!x->buffer) {
     const ValueInfo *info = value_info(n->c, v);
     const ArrayType *t = value_type(n->g, v);
@@ -116,7 +119,7 @@ static void alias(Native *n, ValueId inner, ValueId outer) {
     x.outside = origin == GV_const || origin == GV_size || native_value(n, outer)->outside;
     x.same_as = native_value(n, outer)->same_as ? native_value(n, outer)->same_as : outer;
     *native_value(n, inner) = x;
-  } else if (native_value(n, outer)->split || native_buffer(n, outer) != UINT32_MAX) {
+  } else if (native_value(n, outer)->split || native_value(n, outer)->row || native_buffer(n, outer) != UINT32_MAX) {
     NValue x = *native_value(n, outer);
     x.same_as = x.same_as ? x.same_as : outer;
     *native_value(n, inner) = x;
@@ -201,6 +204,7 @@ static bool emit_index(Native *n, NodeId node) {
   Place p;
   ValueId x = node_operand(n->g, node, 0);
   if (n->small && (!is_number(n, node_result(n->g, node, 0)) || native_value(n, x)->split)) return native_small_index(n, node);
+  if (n->rows && (!is_number(n, node_result(n->g, node, 0)) || (native_value(n, x)->row && !native_value(n, x)->buffer))) return native_rows_node(n, node);
   if (!place_of(n, node, &p)) return false;
   u32 ir = loop_load(n->fn, n->buffers.data[p.buffer].ir, p.constant, p.terms, p.count);
   native_value(n, node_result(n->g, node, 0))->ir = ir;
@@ -234,6 +238,14 @@ u32 native_stored(Native *n, NodeId node, const ArrayType *array, u32 old, u32 v
   return element_convert(n->fn, value, type, elem);
 }
 
+static bool names_element(Native *n, NodeId node) {
+  const ArrayType t = *value_type(n->g, node_operand(n->g, node, 0));
+  IndexMap m;
+  bool all = index_map(n->g, node, &t, &m) && m.count == t.rank;
+  for (u32 i = 0; i < m.count && all; i++) all = m.axes[i].kind == INDEX_int;
+  return all;
+}
+
 static bool emit_update(Native *n, NodeId node) {
   Graph *g = n->g;
   const GraphNode *x = graph_node_at(g, node);
@@ -241,6 +253,7 @@ static bool emit_update(Native *n, NodeId node) {
   Place p;
   if (n->small && native_is_small(n, node_operand(g, node, 0))) return native_small_update(n, node);
   if (n->small && !is_number(n, v)) return native_small_store(n, node);
+  if (n->rows && !names_element(n, node)) return native_rows_store(n, node);
   if (!place_of(n, node, &p)) return false;
   NBuffer *b = &n->buffers.data[p.buffer];
   if (!b->written) return native_bail(n, "an array that is not the loop's own is updated");
@@ -269,6 +282,7 @@ static bool emit_op(Native *n, NodeId node) {
   ValueId operands[3], v = node_result(g, node, 0);
   u32 compute, x[3] = {0};
   if (n->small && graph_node_at(g, node)->result_count == 1 && takes_arrays(n, node)) return native_small_op(n, node);
+  if (n->rows && graph_node_at(g, node)->result_count == 1 && takes_arrays(n, node)) return native_rows_node(n, node);
   if (!is_number(n, v)) return native_bail(n, "an operation on arrays");
   u32 count = element_operands(g, node, operands), op = graph_node_at(g, node)->op;
   for (u32 i = 0; i < count; i++)
@@ -321,7 +335,7 @@ static bool emitted(Native *n, NodeId node) {
   if (x->kind == NODE_check) return n->done[node] == n->stamp;
   if (x->result_count == 0) return false;
   const NValue *v = native_value(n, node_result(n->g, node, 0));
-  return v->ir || v->buffer || v->split;
+  return v->ir || v->buffer || v->split || v->row;
 }
 
 /* Computes v now, ahead of its place, from what is there: pure numbers of the present block alone. */
@@ -330,6 +344,7 @@ static bool force_value(Native *n, ValueId v, u32 depth) {
   if (origin == GV_const || origin == GV_size) return true;
   NValue *x = native_value(n, v);
   if (x->ir || x->split) return true;
+  if (x->row) return native_rows_ready(n, v);
   if (x->buffer) return n->buffers.data[x->buffer - 1].version == x->version;
   NodeId d = value_node(n->g, v);
   if (!d || depth > 40) return native_outside(n, v);
@@ -339,6 +354,7 @@ static bool force_value(Native *n, ValueId v, u32 depth) {
   bool load = node->kind == NODE_index;
   if (!load && node->kind != NODE_op) return false;
   if (load && !n->loads_ahead) return false;
+  if (n->rows && (load ? !is_number(n, v) : takes_arrays(n, d))) return false;
   for (u32 i = 0; i < node->operand_count; i++)
     if (!force_value(n, node_operand(n->g, d, i), depth + 1)) return false;
   return load ? emit_index(n, d) : emit_op(n, d);
@@ -391,6 +407,7 @@ static bool loop_values(Native *n, BlockId b, u32 *out, u32 *count) {
   const GraphBlock *block = &n->g->blocks.data[b];
   *count = 0;
   if (!l) return native_bail(n, "next or break outside a loop");
+  if (n->rows && !native_rows_carry(n, b)) return false;
   for (u32 i = 0; i < block->term_count; i++) {
     ValueId v = block_result(n->g, b, i);
     if (l->buffer[i]) {
@@ -560,6 +577,7 @@ static bool emit_while(Native *n, NodeId node) {
   u32 *values, count, number = native_exit(n, x.exit == NO_EXIT ? n->c->exit : x.exit, &values, &count);
   if (!number) return false;
   loop_poll(n->fn, number, count, values);
+  n->now = x.exit;
   Flow f = FLOW_ON;
   if (counts) {
     f = native_block(n, body);
@@ -604,9 +622,16 @@ Flow native_block(Native *n, BlockId b) {
       case NODE_update:
         hoist_checks(n, k);
         ok = !n->why && emit_update(n, k);
+        n->now = graph_node_at(g, k)->exit;
         break;
-      case NODE_cond: ok = native_cond(n, k, &goes_on); break;
-      case NODE_while: ok = emit_while(n, k); break;
+      case NODE_cond:
+        ok = native_cond(n, k, &goes_on);
+        n->now = NO_EXIT;
+        break;
+      case NODE_while:
+        ok = emit_while(n, k);
+        n->now = NO_EXIT;
+        break;
       case NODE_recur: ok = native_recur(n, k); break;
       case NODE_self: ok = native_self(n, k); break;
       case NODE_hook: alias(n, node_result(g, k, 0), node_operand(g, k, 0)); break;
@@ -707,6 +732,7 @@ void native_release(Native *n) {
   vec_free(alloc, &n->kept);
   vec_free(alloc, &n->assumed);
   vec_free(alloc, &n->callees);
+  vec_free(alloc, &n->kernels);
   for (u32 i = 0; i < n->exits.count; i++) {
     vec_free(alloc, &n->exits.data[i].binds);
     vec_free(alloc, &n->exits.data[i].slots);
@@ -718,8 +744,8 @@ void native_release(Native *n) {
 
 typedef enum Made { MADE_not, MADE_not_few, MADE } Made; /* not_few: with carried arrays as numbers it does not fit */
 
-static Made native_make(Compiler *c, NodeId node, bool small, bool in_memory) {
-  Native n = {.c = c, .g = c->g, .node = node, .values = c->native_values, .done = c->native_done, .stamp = ++c->native_stamp, .small = small, .in_memory = in_memory};
+static Made native_make(Compiler *c, NodeId node, bool small, bool in_memory, bool rows) {
+  Native n = {.c = c, .g = c->g, .node = node, .values = c->native_values, .done = c->native_done, .stamp = ++c->native_stamp, .small = small, .in_memory = in_memory, .rows = rows, .now = NO_EXIT};
   n.block = graph_node_at(c->g, node)->block;
   n.home = n.block;
   u32 fns = c->code->module.fns.count;
@@ -752,9 +778,10 @@ bool native_control(Compiler *c, NodeId node) {
       return false;
     }
   }
-  if (!sizes_change(c, node) && native_make(c, node, false, false) == MADE) return true;
+  if (!sizes_change(c, node) && native_make(c, node, false, false, false) == MADE) return true;
   if (kind != NODE_while || compile_stopped(c)) return false;
-  Made made = native_make(c, node, true, false);
-  if (made == MADE_not_few && !compile_stopped(c)) made = native_make(c, node, true, true);
+  Made made = native_make(c, node, true, false, false);
+  if (made == MADE_not_few && !compile_stopped(c)) made = native_make(c, node, true, true, false);
+  if (made != MADE && !compile_stopped(c) && c->device == DEV_CPU && !sizes_change(c, node)) made = native_make(c, node, false, false, true);
   return made == MADE;
 }

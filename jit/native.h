@@ -18,6 +18,9 @@ typedef struct NBuffer {
   u32 slot, ir, version;
   bool written;
   bool result; /* what the function gives, as elements: made before the call, written at its end */
+  bool temp;   /* the function's own: made before the call, of the sizes in `type`, and freed behind it */
+  bool loose;  /* temp: larger than the value */
+  bool cell;   /* a number that kernels give */
   const struct NSplit *shape; /* of a result */
   LoopType elem;
   ArrayType type;
@@ -57,6 +60,7 @@ struct NValue {
   u32 ir;        /* number */
   u32 buffer;    /* array: buffer + 1 */
   const NSplit *split; /* array: its elements */
+  const struct NRow *row; /* array: what gives its elements (native_rows.h) */
   u32 version;
   ValueId same_as; /* what it is another name of */
   ValueId below;   /* counter: the value that it is less than inside its loop; 0 */
@@ -83,6 +87,9 @@ typedef struct Native {
   VEC(LoopFn *) callees; /* functions that it calls, of the same module */
   struct NSelf *self;    /* it is the body of a function that calls itself (native_recur.c) */
   bool loads_ahead;
+  bool rows;   /* parts of arrays, and what is made of them, are stored and reduced by kernels that the function calls */
+  VEC(LoopFn *) kernels;
+  u32 now;     /* the exit that holds at this place; NO_EXIT: not known */
   bool small;  /* arrays of few elements become numbers, */
   bool in_memory, carries_few; /* but not those that the construct carries, of which there are some */
   VEC(NKept) kept;
@@ -125,6 +132,8 @@ bool native_no_memory(Native *n);             /* likewise */
 u32 native_number(Native *n, ValueId v);      /* as it is now; 0: it cannot be had here */
 LoopType native_type(Native *n, ValueId v);
 u32 native_dim_ir(Native *n, Dim d);
+bool native_size_own(Native *n, Dim d); /* it speaks of what the function computes */
+u32 native_buffer_param(Native *n, LoopType elem, LoopDir dir); /* of the buffer that comes next */
 u32 native_size_ir(Native *n, Dim d); /* of an expression with symbols that belong to the function */
 u32 native_buffer(Native *n, ValueId v); /* of an array, at the version that v means; UINT32_MAX: none */
 u32 native_index(Native *n, ValueId v, u32 size); /* i64, counted from the end when it may be negative */
@@ -151,6 +160,12 @@ bool native_small_view(Native *n, NodeId node);   /* an operation that only move
 bool native_small_index(Native *n, NodeId node);
 bool native_small_update(Native *n, NodeId node); /* of an array that is split */
 bool native_small_store(Native *n, NodeId node);  /* rows of one that is not */
+
+/* native_rows.c, native_loops.c. False: `why`. */
+bool native_rows_node(Native *n, NodeId node);  /* an operation or index on arrays */
+bool native_rows_store(Native *n, NodeId node); /* an update of a part of an array */
+bool native_rows_ready(Native *n, ValueId v);   /* is it, as a row, still to be had? */
+bool native_rows_carry(Native *n, BlockId b);   /* next, break: what is computed goes where the loop has it */
 
 /* native_random.c */
 bool native_small_draw(Native *n, NodeId node, bool *known);

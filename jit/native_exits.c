@@ -8,7 +8,7 @@ typedef struct ExitWalk {
   NExit *exit;
   bool first; /* decides what is passed, and where it goes */
   bool failed;
-  VEC(u32) irs;
+  u32 depth; /* of rows within rows */
 } ExitWalk;
 
 static bool passed(const NExit *e, ValueId v) {
@@ -37,12 +37,34 @@ static void pass_elements(Native *n, NExit *e, ValueId v, const NSplit *s) {
   if (!ok) native_no_memory(n);
 }
 
+static void exit_value(void *ctx, u32 v);
+
+/* The graph interpreter makes it again, of what is passed. */
+static void exit_row(ExitWalk *w, ValueId v) {
+  Native *n = w->n;
+  NodeId d = value_node(n->g, v);
+  if (w->depth > 40 || !d || !native_rows_ready(n, v)) {
+    w->failed = true;
+    return;
+  }
+  if (w->first && passed(w->exit, v)) return;
+  if (w->first && !vec_push(n->c->alloc, &w->exit->binds, (RegionBind){v, BIND_NODE})) native_no_memory(n);
+  w->depth++;
+  for (u32 i = 0; i < graph_node_at(n->g, d)->operand_count; i++) exit_value(w, node_operand(n->g, d, i));
+  node_size_values(n->g, d, exit_value, w);
+  w->depth--;
+}
+
 static void exit_value(void *ctx, u32 v) {
   ExitWalk *w = ctx;
   Native *n = w->n;
   u8 origin = n->g->values.data[v].origin;
   if (w->failed || origin == GV_const || origin == GV_size || value_is_token(n->g, v)) return;
   NValue *x = native_value(n, v);
+  if ((x->row && !x->buffer) || (x->buffer && n->buffers.data[x->buffer - 1].loose)) {
+    exit_row(w, v);
+    return;
+  }
   if (!x->ir && !x->buffer && !x->split && !native_force(n, v)) { /* it stands outside */
     const ValueInfo *info = value_info(n->c, v);
     if (info->slot == NO_SLOT && !(value_node(n->g, v) && native_outside(n, v))) {
@@ -125,7 +147,8 @@ static void exit_ready(void *ctx, u32 v) {
   u8 origin = n->g->values.data[v].origin;
   if (!w->ready || origin == GV_const || origin == GV_size || value_is_token(n->g, v)) return;
   const NValue *x = native_value(n, v);
-  if (x->buffer) w->ready = n->buffers.data[x->buffer - 1].version == x->version;
+  if (x->row && !x->buffer) w->ready = native_rows_ready(n, v);
+  else if (x->buffer) w->ready = n->buffers.data[x->buffer - 1].version == x->version;
   else if (!x->ir && !x->split) w->ready = native_outside(n, v) || native_force(n, v);
 }
 

@@ -12,7 +12,7 @@ static void look_own(void *ctx, u32 sym) {
   o->found |= s->unbacked && s->source && !native_outside(o->n, s->source);
 }
 
-static bool holds_own(Native *n, Dim d) {
+bool native_size_own(Native *n, Dim d) {
   OwnSymbol o = {n, false};
   if (size_is_unbacked(&n->g->sizes, d)) size_symbols(&n->g->sizes, d, look_own, &o);
   return o.found;
@@ -29,7 +29,7 @@ static u32 refuse(Native *n) {
 u32 native_size_ir(Native *n, Dim d) {
   SizePool *p = &n->g->sizes;
   if (d == DIM_NONE) return refuse(n);
-  if (!holds_own(n, d)) return native_dim_ir(n, d);
+  if (!native_size_own(n, d)) return native_dim_ir(n, d);
   if (!size_range(p, d).fits) return refuse(n);
   const SizeNode x = p->nodes.data[-d];
   u32 v = 0;

@@ -55,15 +55,34 @@ static void own_exits(Native *n, bool twice) {
   }
 }
 
+/* Memory of its own: of the sizes that its buffer says. */
+static void alloc_temps(Native *n) {
+  Compiler *c = n->c;
+  for (u32 i = 0; i < n->buffers.count; i++) {
+    const NBuffer b = n->buffers.data[i];
+    PlanArg dims[TYPE_MAX_RANK];
+    if (!b.temp || b.cell) continue;
+    for (u32 d = 0; d < b.type.rank; d++) dims[d] = schedule_dim(c, b.type.dims[d]);
+    u32 first = plan_args(c->plan, dims, b.type.rank);
+    PlanStep *s = schedule_step(c, STEP_alloc, NO_EXIT);
+    s->dst = b.slot;
+    s->dtype = b.type.dtype;
+    s->aux = b.type.rank;
+    s->arg = first;
+    s->nargs = b.type.rank;
+  }
+}
+
 static void plan_arrays(Native *n) {
   Compiler *c = n->c;
+  alloc_temps(n);
   for (u32 i = 0; i < n->kept.count; i++) alloc_elements(c, n->kept.data[i].slot, &n->kept.data[i].type, n->kept.data[i].shape);
   for (u32 i = 0; i < n->buffers.count; i++)
     if (n->buffers.data[i].result) alloc_elements(c, n->buffers.data[i].slot, &n->buffers.data[i].type, n->buffers.data[i].shape);
   for (u32 pass = 0; pass < 2; pass++) /* what may fail comes first, while everything is where the exit looks for it */
     for (u32 i = 0; i < n->buffers.count; i++) {
       const NBuffer *b = &n->buffers.data[i];
-      if (!b->written) continue;
+      if (!b->written || b->temp) continue;
       const ValueInfo *from = value_info(c, b->from);
       bool take = MECHANISM(c->vm, stores_in_place) && from->owned && from->use.dies && !from->raw && !from->strides;
       if (take && pass == 0) schedule_step(c, STEP_unique, NO_EXIT)->dst = from->slot;
@@ -88,7 +107,7 @@ static void plan_results(Native *n, bool twice) {
   Compiler *c = n->c;
   for (u32 i = 0; i < n->buffers.count; i++) {
     const NBuffer *b = &n->buffers.data[i];
-    if (!b->written && !b->result) continue;
+    if ((!b->written && !b->result) || b->temp) continue;
     ValueInfo *info = value_info(c, b->value);
     if (twice) {
       PlanStep *s = schedule_step(c, STEP_move, NO_EXIT);
@@ -121,7 +140,7 @@ void native_steps(Native *n) {
     const NArg *a = &n->args.data[i];
     if (a->kind == NARG_number) args[i] = plan_arg_slot(schedule_slot(c, a->value));
     else if (a->kind == NARG_dim) args[i] = schedule_dim(c, a->dim);
-    else args[i] = plan_arg(PA_data, n->buffers.data[a->buffer].slot, 0);
+    else args[i] = plan_arg(n->buffers.data[a->buffer].cell ? PA_out : PA_data, n->buffers.data[a->buffer].slot, 0);
   }
   plan_arrays(n);
   if (!twice) plan_results(n, false);
@@ -137,6 +156,11 @@ void native_steps(Native *n) {
     PlanNative callee = {.self = f, .nresults = f->results.count, .name = name_text(&f->module->names, f->name)};
     (void)plan_native(p, &callee, NULL, 0, &n->node, 1);
   }
+  for (u32 i = 0; i < n->kernels.count; i++) {
+    LoopFn *f = n->kernels.data[i];
+    PlanKernel kernel = {.self = f, .grain = 1, .flags = PK_CALLED, .name = name_text(&f->module->names, f->name)};
+    (void)plan_kernel(p, &kernel, &n->node, 1);
+  }
   u32 first = plan_args(p, args, n->args.count), list = plan_ids(p, results, count);
   PlanStep *s = schedule_step(c, STEP_native, NO_EXIT);
   s->index = number;
@@ -146,6 +170,8 @@ void native_steps(Native *n) {
   s->nlist = count;
   s->node = n->node;
   for (u32 i = 0; i < n->kept.count; i++) schedule_step(c, STEP_free, NO_EXIT)->dst = n->kept.data[i].slot;
+  for (u32 i = 0; i < n->buffers.count; i++)
+    if (n->buffers.data[i].temp && !n->buffers.data[i].cell) schedule_step(c, STEP_free, NO_EXIT)->dst = n->buffers.data[i].slot;
   if (!twice) return;
   plan_results(n, true);
   schedule_step(c, STEP_end, NO_EXIT);

@@ -62,7 +62,7 @@ static u32 share_kernels(Plan *p, void **selves, u64 *hashes, u32 *to) {
   }
   for (u32 i = 0; i < count; i++) {
     PlanKernel k = p->kernels.data[i];
-    u32 first = first_like(selves, hashes, i);
+    u32 first = p->kernels.data[i].flags & PK_CALLED ? i : first_like(selves, hashes, i);
     if (first == i) {
       to[i] = kept;
       p->kernels.data[kept++] = k;
