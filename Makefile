@@ -83,13 +83,17 @@ $(MIR_OBJ): FILE_CFLAGS += -mlong-double-64 -isystem $(MIR_DIR)/include
 $(MIR_OBJ): | $(MIR_DIR)/libmir.a
 
 # What parses, compiles and prints runs once for each piece of a program: small before fast. What runs for every call
-# is not in the list.
+# is not in the list. Where data goes through loops of ours the passes that loops need stay; elsewhere they cost a twentieth of the code.
 SMALL    ?= -Os
+TINY     := -Oz -fno-tree-sra -fno-caller-saves -fno-tree-dominator-opts -fno-move-loop-invariants -fno-tree-loop-im -fno-ivopts -fno-jump-tables
+SMALLEST := $(if $(shell $(CC) -Werror $(TINY) -xc -fsyntax-only /dev/null 2>/dev/null && echo yes),$(TINY),$(SMALL))
 COLD     := $(filter-out parser/base.c lang/rules%.c tracer/tier.c tracer/places.c tracer/leave.c tracer/budget.c tracer/region.c jit/plan_run.c jit/mir_runtime.c,\
               $(filter parser/% lang/% tracer/% hop/% jit/% gpu/% api/% $(addprefix stdlib/,blas.c csv.c compose.c create.c data.c \
                 files.c format.c install.c join.c linalg.c linalg_compose.c matmul.c npy.c order.c shape.c system.c text.c trace.c walk.c) \
                 guards/sizes.c guards/sizes_prove.c guards/sizes_text.c guards/guards.c vm/compare.c vm/error.c vm/module.c vm/make.c vm/strided.c vm/pool.c vm/keep.c,$(LIB_SRC)))
-$(COLD:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(SMALL)
+BRIEF    := $(filter stdlib/% guards/% vm/% api/weft.c api/values.c jit/plan_split.c jit/vector_runtime.c jit/loops_interp.c tracer/host_run.c tracer/attr_run.c,$(COLD))
+$(BRIEF:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(SMALL)
+$(patsubst %.c,$(B)/obj/%.o,$(filter-out $(BRIEF),$(COLD))): FILE_CFLAGS += $(SMALLEST)
 
 # Kernels: compiled for vectorisation; trapping is never used. One build per instruction set by file name. Loops over
 # what is left over stay loops: written out they are a third of the code and gain nothing that shows.
@@ -203,17 +207,17 @@ build/cases/ops.weft: stdlib/missing.def lang/ops.def tests/tools/op-examples.aw
 SANITIZE := -fsanitize=address,undefined
 CALM     := -Wall -Wextra -Wno-maybe-uninitialized
 asan:
-	$(Q)$(MAKE) --no-print-directory B=build/asan OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" SMALL= \
+	$(Q)$(MAKE) --no-print-directory B=build/asan OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" SMALL= SMALLEST= \
 	  LDFLAGS="$(SANITIZE)" WARN="$(CALM)" WERROR= quick tests
 
 # What threads share, under ThreadSanitizer: the tests of the pool.
 tsan:
-	$(Q)$(MAKE) --no-print-directory B=build/tsan OPT="-O1 -g -fsanitize=thread" SMALL= LDFLAGS=-fsanitize=thread WARN="$(CALM)" WERROR= \
+	$(Q)$(MAKE) --no-print-directory B=build/tsan OPT="-O1 -g -fsanitize=thread" SMALL= SMALLEST= LDFLAGS=-fsanitize=thread WARN="$(CALM)" WERROR= \
 	  build/tsan/libweft.so.$(VERSION) build/tsan/tests/test_threads
 
 # Its own tree: every edge of the library counts itself, the fuzzer around it does not.
 fuzz:
-	$(Q)$(MAKE) --no-print-directory B=build/fuzz OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" SMALL= \
+	$(Q)$(MAKE) --no-print-directory B=build/fuzz OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" SMALL= SMALLEST= \
 	  LDFLAGS="$(SANITIZE)" COVER=-fsanitize-coverage=trace-pc WARN="$(CALM)" WERROR= build/fuzz/tests/fuzz
 
 # ---- the same tree with switches that take mechanisms out (lang/mechanisms.def) ---------------------

@@ -197,7 +197,7 @@ static Went device_step(Run *r, const PlanStep *s, Array *a) {
   char *at = a->data;
   if (!hooks) return leave(r, s->exit, WEFT_OK);
   if (s->op == STEP_zero) {
-    static const char zeros[4096];
+    const char zeros[512] = {0};
     for (size_t left = (size_t)a->size * bytes, n; left && status == WEFT_OK; left -= n, at += n) {
       n = left < sizeof zeros ? left : sizeof zeros;
       status = hooks->from_host(r->vm, zeros, at, n);
