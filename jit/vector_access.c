@@ -375,6 +375,11 @@ static VReg load(VecFn *f, const LoopNode *n) {
   bool same = f->vector_head && stream_of(f, n)->kind == VA_SAME;
   VecMem m = place_of(f, n, &index);
   if (f->failed) return 0;
+  if (f->block_slot && f->vector_head && f->lanes == 1 && stream_of(f, n)->kind == VA_STRIDED) { /* what the next trips of the loop around it need */
+    VecMem next = m;
+    next.disp += 64;
+    put(f, (VIns){.op = G_FETCH, .mem = next});
+  }
   if (same || f->lanes == 1) return load_one(f, mem, m, f->lanes > 1);
   if (!index) return load_lanes(f, mem, m);
   u32 bytes = loop_type_bytes(mem);

@@ -227,6 +227,10 @@ void asm_bzhi(Asm *a, u32 dst, u32 src, u32 count) {
   byte(a, 0xF5);
   byte(a, 0xC0 | (dst & 7) << 3 | (src & 7));
 }
+void asm_prefetch(Asm *a, u32 base, u32 index, u32 scale, i32 disp) {
+  VecMem m = indexed(base, index, scale, disp);
+  reg_mem(a, 0, 0x0F18, 1, &m, 0, false);
+}
 void asm_zero_extend_byte(Asm *a, u32 dst, u32 base, u32 index, u32 scale, i32 disp) {
   VecMem m = indexed(base, index, scale, disp);
   reg_mem(a, 1, 0x0FB6, dst, &m, 0, false);

@@ -106,6 +106,7 @@ void asm_imul_load(Asm *a, u32 dst, u32 base, i32 disp);
 void asm_shift(Asm *a, bool left, u32 dst, u32 by); /* logical */
 void asm_cmov(Asm *a, u32 cc, u32 dst, u32 src);
 void asm_bzhi(Asm *a, u32 dst, u32 src, u32 count);
+void asm_prefetch(Asm *a, u32 base, u32 index, u32 scale, i32 disp);
 void asm_zero_extend_byte(Asm *a, u32 dst, u32 base, u32 index, u32 scale, i32 disp);
 void asm_load32(Asm *a, u32 dst, u32 base, u32 index, u32 scale, i32 disp); /* zero-extended */
 void asm_save8(Asm *a, u32 base, u32 index, u32 scale, i32 disp, u32 src);

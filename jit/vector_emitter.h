@@ -1,7 +1,7 @@
 /* vector_emitter.h — shared by the files of the vector emitter; nothing else includes it.
  *
  *   vector.c         which kernels qualify, code memory, processors
- *   vector_loops.c   loops, reductions
+ *   vector_loops.c   loops, reductions; vector_serial.c the loops around them
  *   vector_access.c  addresses, loads and stores
  *   vector_check.c   checks
  *   vector_ops.c     operations; vector_convert.c conversions, comparisons, selects
@@ -67,6 +67,7 @@ enum {
   G_BYTE_TO,       /* mem a */
   G_HALF,          /* dst mem: 16 bits */
   G_HALF_TO,       /* mem a */
+  G_FETCH,         /* mem: will be read soon */
   G_CALL,          /* the C function x with RDI RSI RDX RCX; all vector and mask registers and the streams are kept */
   G_NOTHING,       /* what it gave is not used */
   P_FMA,           /* dst = a * b + c; imm: 8 or 4, and FMA_ bits */
@@ -184,6 +185,7 @@ typedef struct VecFn {
   u32 vector_head;      /* head of the vector loop at hand; 0 none */
   u32 inside_first, inside_last; /* positions of its body */
   u32 lo_slot, hi_slot; /* of the outermost loop */
+  u32 block_slot;       /* frame: the first trip of the block of the inner loop at hand; 0: all of it */
   VReg rare;            /* mask of the math function that is being expanded */
   u32 math_depth;
   u32 scratch_x, scratch_y, scratch_out; /* frame: operands and result of a strip */
@@ -193,6 +195,7 @@ typedef struct VecFn {
 } VecFn;
 
 static inline const LoopNode *vnode(const VecFn *f, u32 id) { return loop_node(f->fn, id); }
+static inline u32 body_node(const VecFn *f, u32 pos) { return f->fn->body.data[pos]; }
 static inline u32 element_bytes(LoopType t) { return t == LT_F64 || t == LT_I64 || t == LT_U64 ? 8 : 4; }
 static inline u8 length_of(u32 bytes, u32 lanes) { return bytes * lanes <= 16 ? L128 : bytes * lanes == 32 ? L256 : L512; }
 static inline u8 vlength(const VecFn *f, LoopType t) { return length_of(element_bytes(t), f->lanes); }
@@ -265,7 +268,14 @@ void call_words(VecFn *f, u64 fn, u32 state, u64 second, u64 third); /* fn(frame
 void check(VecFn *f, const LoopNode *n);
 void emit_fails(VecFn *f);
 
+/* vector_serial.c */
+enum { SERIAL_BLOCK = 32 }; /* trips of an inner loop that go together */
+bool is_short(const VecFn *f, u32 head, u32 first, u32 last);
+void serial_loop(VecFn *f, u32 head, u32 first, u32 last);
+
 /* vector_loops.c */
+bool is_straight(const VecFn *f, u32 first, u32 last);
+void end_span(VecFn *f, u32 first); /* a loop of the machine code, from that instruction to here */
 void emit_body(VecFn *f, u32 first, u32 last);
 
 /* vector_text.c */

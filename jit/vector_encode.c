@@ -264,6 +264,7 @@ static void general(VecFn *f, const VIns *i) {
       return;
     case G_LOW: asm_bzhi(a, RAX, RAX, RCX); return;
     case G_FIRST_BIT: asm_tzcnt(a, RAX, RAX); return;
+    case G_FETCH: asm_prefetch(a, i->mem.base, i->mem.index, i->mem.scale, i->mem.disp); return;
     case G_BYTE: asm_zero_extend_byte(a, i->dst, i->mem.base, i->mem.index, i->mem.scale, i->mem.disp); return;
     case G_BYTE_TO: asm_save8(a, i->mem.base, i->mem.index, i->mem.scale, i->mem.disp, i->a); return;
     case G_HALF: asm_zero_extend_word(a, i->dst, i->mem.base, i->mem.index, i->mem.scale, i->mem.disp); return;

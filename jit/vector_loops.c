@@ -8,7 +8,7 @@
 
 #include "jit/vector_emitter.h"
 
-enum { LANE_BYTES = 256, COPIES_MOST = 16, SHORT_TRIPS = 4, CHEAP = 8, MIDDLE = 24, LONG = 80, STRIDED_WORK = 6 };
+enum { LANE_BYTES = 256, COPIES_MOST = 16, CHEAP = 8, MIDDLE = 24, LONG = 80, STRIDED_WORK = 6 };
 
 typedef struct VLoop {
   u32 head, first, last; /* positions of the body */
@@ -30,11 +30,9 @@ typedef struct VFold {
   VReg acc[COPIES_MOST];
 } VFold;
 
-static u32 body_node(const VecFn *f, u32 pos) { return f->fn->body.data[pos]; }
-
 /* ---- which loops run on vectors ------------------------------------------------------------- */
 
-static bool is_straight(const VecFn *f, u32 first, u32 last) {
+bool is_straight(const VecFn *f, u32 first, u32 last) {
   for (u32 pos = first; pos <= last; pos++) {
     switch (loop_op_form((LoopOp)vnode(f, body_node(f, pos))->op)) {
       case LOOP_FORM_HEAD: case LOOP_FORM_MARK: case LOOP_FORM_CALL: case LOOP_FORM_EXIT: case LOOP_FORM_PREFIX: return false;
@@ -142,7 +140,7 @@ static void emit_copy(VecFn *f, const VLoop *l, u32 copy) {
     if (vnode(f, body_node(f, pos))->op != LOOP_YIELD) statement(f, body_node(f, pos));
 }
 
-static void end_span(VecFn *f, u32 first) {
+void end_span(VecFn *f, u32 first) {
   VSpan s = {first, f->ins.count ? f->ins.count - 1 : 0};
   if (!vec_push(f->alloc, &f->spans, s)) refuse(f, "out of memory");
 }
@@ -393,6 +391,14 @@ static void leave_vector(VecFn *f) {
   memset(f->spread, 0, sizeof *f->spread * f->fn->nodes.count);
 }
 
+/* R15 … R14: the block that begins at `at`, before R14. */
+static void block_of(VecFn *f, i32 at, u32 elements) {
+  g_load(f, R15, RSP, at);
+  put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = mem_at(R15, (i32)elements)});
+  g_alu(f, ALU_CMP, R14, RAX);
+  put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = R14, .a = RAX});
+}
+
 /* R15 and R14: the first trip and the one behind the last. */
 static void bounds(VecFn *f, const VLoop *l) {
   if (vnode(f, l->head)->op == LOOP_PAR) {
@@ -404,7 +410,8 @@ static void bounds(VecFn *f, const VLoop *l) {
       word_to(f, RAX, loop_trips_of(f->fn, l->head, axis));
       put(f, (VIns){.op = G_IMUL, .dst = R14, .a = RAX});
     }
-    g_imm(f, R15, 0);
+    if (f->block_slot) block_of(f, (i32)f->block_slot, SERIAL_BLOCK);
+    else g_imm(f, R15, 0);
   }
 }
 
@@ -574,13 +581,9 @@ static u32 group_at(const VecFn *f, u32 pos, u32 last, VLoop *group) {
   return count;
 }
 
-/* R15 … R14: the block that begins at `at`. */
 static void block_bounds(VecFn *f, i32 at, i32 end, u32 elements) {
-  g_load(f, R15, RSP, at);
   g_load(f, R14, RSP, end);
-  put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = mem_at(R15, (i32)elements)});
-  g_alu(f, ALU_CMP, R14, RAX);
-  put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = R14, .a = RAX});
+  block_of(f, at, elements);
 }
 
 static void frame_value(VecFn *f, const VFold *r, VReg v) { v_save(f, save_op(element_bytes(r->type), 1), L128, mem_at(RSP, (i32)r->sum_slot), v); }
@@ -711,53 +714,6 @@ static void reduce_group(VecFn *f, VLoop *group, u32 count) {
   for (u32 i = 0; i < count; i++) f->value[loop_result_of(f->fn, group[i].head, 0)] = r[i].flags ? flags_of_numbers(f, results[i]) : results[i];
 }
 
-/* ---- serial loops ---------------------------------------------------------------------------- */
-
-/* A few trips that store to one place: results that are single numbers. */
-static bool is_short(const VecFn *f, const VLoop *l) {
-  u32 trips = loop_trips_of(f->fn, l->head, 0);
-  if (vnode(f, trips)->op != LOOP_CONST || vnode(f, trips)->imm > SHORT_TRIPS) return false;
-  for (u32 pos = l->first; pos <= l->last; pos++) {
-    const LoopNode *n = vnode(f, body_node(f, pos));
-    if (n->op == LOOP_STORE && access_kind(f, n, l->head, l->first, l->last) != VA_UNIT) return true;
-  }
-  return vnode(f, trips)->imm == 1;
-}
-
-static void serial_loop(VecFn *f, u32 head, u32 first, u32 last) {
-  const LoopNode *n = vnode(f, head);
-  if ((n->op != LOOP_PAR && n->op != LOOP_FOR) || n->a != 1 || n->b) {
-    refuse(f, "a loop that carries values");
-    return;
-  }
-  u32 top = g_label(f), done = g_label(f), slot = (u32)frame_room(f, 8, 8), limit = (u32)frame_room(f, 8, 8);
-  f->index_slot[loop_index_of(head, 0)] = slot;
-  if (n->op == LOOP_PAR) {
-    g_load(f, RAX, RSP, (i32)f->lo_slot);
-    g_load(f, RCX, RSP, (i32)f->hi_slot);
-  } else {
-    word_to(f, RCX, loop_trips_of(f->fn, head, 0));
-    g_imm(f, RAX, 0);
-  }
-  g_save(f, RSP, (i32)slot, RAX);
-  g_save(f, RSP, (i32)limit, RCX);
-  g_alu(f, ALU_CMP, RAX, RCX);
-  g_jcc(f, CC_GE, done);
-  u32 begin = f->ins.count;
-  g_put(f, top);
-  if (f->head_count == HEADS_MOST) refuse(f, "loops that nest too deeply");
-  else f->heads[f->head_count++] = head;
-  emit_body(f, first, last);
-  if (!f->failed) f->head_count--;
-  g_load(f, RAX, RSP, (i32)slot);
-  g_alu_imm(f, ALU_ADD, RAX, 1);
-  g_save(f, RSP, (i32)slot, RAX);
-  g_alu_load(f, ALU_CMP, RAX, RSP, (i32)limit);
-  g_jcc(f, CC_L, top);
-  end_span(f, begin);
-  g_put(f, done);
-}
-
 void emit_body(VecFn *f, u32 first, u32 last) {
   for (u32 pos = first; pos <= last && !f->failed; pos++) {
     u32 id = body_node(f, pos);
@@ -777,7 +733,7 @@ void emit_body(VecFn *f, u32 first, u32 last) {
       continue;
     }
     if (n->op == LOOP_REDUCE && straight) reduce_loop(f, &l);
-    else if (straight && (n->op == LOOP_PAR || n->op == LOOP_FOR) && n->a == 1 && !n->b && is_short(f, &l)) serial_loop(f, id, pos + 1, end - 1);
+    else if (straight && (n->op == LOOP_PAR || n->op == LOOP_FOR) && n->a == 1 && !n->b && is_short(f, l.head, l.first, l.last)) serial_loop(f, id, pos + 1, end - 1);
     else if (straight && (n->op == LOOP_PAR || n->op == LOOP_FOR) && n->a == 1 && !n->b) vector_loop(f, &l);
     else if (n->op == LOOP_PAR || n->op == LOOP_FOR) serial_loop(f, id, pos + 1, end - 1);
     else refuse(f, "control flow");

@@ -15,7 +15,7 @@ static WeftStatus place(Vm *vm, u32 op, Value item, Array *to, u32 axis, i64 sta
   TRY(convert_value(vm, op, item, dtype, &same));
   Array *a = array_of(same, &box);
   u32 bytes = dtype_bytes(dtype);
-  copy_elements(rank, dims, bytes, a->data, array_strides(a), (char *)to->data + start * array_strides(to)[axis] * bytes, strides);
+  strided_copy(bytes, rank, dims, (char *)to->data + start * array_strides(to)[axis] * bytes, strides, a->data, array_strides(a));
   value_drop(vm, same);
   return WEFT_OK;
 }
@@ -247,7 +247,7 @@ static void copy_part(Array *a, u32 axis, i64 from, i64 n, char *to, const i64 *
   memcpy(dims, array_dims(a), rank * sizeof *dims);
   dims[axis] = n;
   const char *start = (const char *)a->data + from * array_strides(a)[axis] * bytes;
-  copy_elements(rank, dims, bytes, start, array_strides(a), to + at * to_strides[axis] * bytes, to_strides);
+  strided_copy(bytes, rank, dims, to + at * to_strides[axis] * bytes, to_strides, start, array_strides(a));
 }
 
 /* The elements of `a` turned by `by` places (0 <= by < its size) along an axis, to `to` (same dims, dense). A dense array is moved as
@@ -400,7 +400,7 @@ WeftStatus eager_pad(Vm *vm, Value *args, Value *out) {
     strip_fill(data, &one, place_at.array->size, bytes);
     i64 offset = 0;
     for (u32 d = 0; d < type.rank; d++) offset += before[d] * array_strides(place_at.array)[d];
-    if (args[0].array->size) copy_elements(type.rank, type.dims, bytes, args[0].array->data, array_strides(args[0].array), (char *)data + offset * bytes, array_strides(place_at.array));
+    if (args[0].array->size) strided_copy(bytes, type.rank, type.dims, (char *)data + offset * bytes, array_strides(place_at.array), args[0].array->data, array_strides(args[0].array));
     *out = place_at;
     return WEFT_OK;
   }

@@ -100,7 +100,10 @@ NARROW(CONVERT)
   static void HERE(strip_select_##T)(void *out, const u8 *c, const void *xv, const void *yv, i64 n) { \
     const T *x = xv, *y = yv;                                                                       \
     T *o = out;                                                                                     \
-    _Pragma("GCC ivdep") for (i64 i = 0; i < n; i++) o[i] = c[i] ? x[i] : y[i];                     \
+    _Pragma("GCC ivdep") for (i64 i = 0; i < n; i++) { /* both are read, so that it needs no branch */ \
+      T p = x[i], q = y[i];                                                                         \
+      o[i] = c[i] ? p : q;                                                                          \
+    }                                                                                               \
   }
 typedef u32 __attribute__((may_alias)) any32;
 typedef u64 __attribute__((may_alias)) any64;

@@ -210,7 +210,7 @@ const void *reader_next(Reader *r, i64 n) {
 
 u32 copy_dense(const StripTable *strips, Array *a, u32 rank, const i64 *dims, u32 dtype, void *out) {
   u32 from = array_dtype(a), bytes = dtype_bytes(from);
-  i64 total = dims_size(rank, dims), strides[1][ARRAY_MAX_RANK], index[ARRAY_MAX_RANK] = {0}, joined[ARRAY_MAX_RANK];
+  i64 total = dims_size(rank, dims), strides[1][ARRAY_MAX_RANK], dense[ARRAY_MAX_RANK], joined[ARRAY_MAX_RANK];
   if (total <= 0) return 0;
   if (from != dtype) {
     Reader r;
@@ -228,60 +228,12 @@ u32 copy_dense(const StripTable *strips, Array *a, u32 rank, const i64 *dims, u3
   }
   broadcast_strides(a, rank, strides[0]);
   memcpy(joined, dims, rank * sizeof *dims);
-  u32 left = axes_join(rank, joined, 1, strides);
-  if (left == 0) {
-    memcpy(out, a->data, bytes);
+  if (axes_join(rank, joined, 1, strides) == 1 && strides[0][0] == 0) {
+    strip_fill(out, a->data, total, bytes);
     return 0;
   }
-  if (left == 1 && strides[0][0] == 0) {
-    strip_fill(out, a->data, joined[0], bytes);
-    return 0;
-  }
-  if (left == 1) {
-    strip_gather(out, a->data, joined[0], strides[0][0], bytes);
-    return 0;
-  }
-  for (u32 d = 0; d < left; d++) strides[0][d] *= bytes;
-  (void)gather_rows(out, a->data, total, left, joined, strides[0], index, bytes);
+  broadcast_strides(a, rank, strides[0]);
+  dense_strides(rank, dims, dense);
+  strided_copy(bytes, rank, dims, out, dense, a->data, strides[0]);
   return 0;
-}
-
-void copy_elements(u32 rank, const i64 *dims, u32 bytes, const void *from_data, const i64 *from_strides, void *to_data, const i64 *to_strides) {
-  i64 both[2][ARRAY_MAX_RANK], index[ARRAY_MAX_RANK] = {0}, joined[ARRAY_MAX_RANK];
-  if (dims_size(rank, dims) <= 0) return;
-  memcpy(both[0], from_strides, rank * sizeof(i64));
-  memcpy(both[1], to_strides, rank * sizeof(i64));
-  memcpy(joined, dims, rank * sizeof *dims);
-  u32 left = axes_join(rank, joined, 2, both);
-  if (left == 0) {
-    memcpy(to_data, from_data, bytes);
-    return;
-  }
-  u32 last = left - 1;
-  const char *x = from_data;
-  char *o = to_data;
-  for (;;) {
-#define MOVE(T)                                                                                    \
-  {                                                                                                \
-    const T *from = (const T *)x;                                                                  \
-    T *to = (T *)o;                                                                                \
-    i64 fs = both[0][last], ts = both[1][last];                                                    \
-    if (fs == 1 && ts == 1) memcpy(to, from, (size_t)joined[last] * sizeof(T));                    \
-    else                                                                                           \
-      for (i64 i = 0; i < joined[last]; i++) to[i * ts] = from[i * fs];                            \
-  }
-    BY_BYTES(bytes, MOVE)
-#undef MOVE
-    u32 d = last;
-    for (;;) {
-      if (d == 0) return;
-      d--;
-      x += both[0][d] * bytes;
-      o += both[1][d] * bytes;
-      if (++index[d] < joined[d]) break;
-      x -= both[0][d] * joined[d] * bytes;
-      o -= both[1][d] * joined[d] * bytes;
-      index[d] = 0;
-    }
-  }
 }

@@ -39,7 +39,5 @@ void broadcast_strides(Array *a, u32 rank, i64 *strides);
 
 /* Copies `a`, broadcast to rank and dims, as `dtype`, to `out` in row-major order. 1: a conversion failed. */
 u32 copy_dense(const StripTable *strips, Array *a, u32 rank, const i64 *dims, u32 dtype, void *out);
-/* Elements of `bytes` bytes from one strided place to another (strides in elements), which do not overlap. */
-void copy_elements(u32 rank, const i64 *dims, u32 bytes, const void *from, const i64 *from_strides, void *to, const i64 *to_strides);
 
 #endif

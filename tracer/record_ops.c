@@ -467,6 +467,23 @@ static Outcome take(Recorder *r, const Av *params, Av *out) {
   return rec_index(r, x, items, n, regs, out);
 }
 
+/* The rows of an array that was just stacked, as `concat([a, b])` does, are what it was stacked from: it need not be made. */
+static bool stacked_rows(Recorder *r, ValueId x, Av *items, u32 count) {
+  const Graph *g = r->g;
+  NodeId made = value_node(g, x);
+  GraphArg args[OP_MAX_PARAMS];
+  i64 axis;
+  if (!made || graph_node_at(g, made)->kind != NODE_op || graph_node_at(g, made)->op != OP_stack) return false;
+  node_args(g, made, args);
+  if (args[0].kind != ARG_list || args[0].count != count || !arg_int(&args[1], 0, &axis) || axis != 0) return false;
+  for (u32 i = 0; i < count; i++)
+    if (value_type(g, args[0].values[i])->dtype != value_type(g, x)->dtype || value_type(g, args[0].values[i])->weak) return false;
+  for (u32 i = 0; i < count; i++) {
+    if (!(items[i] = av_num(r, args[0].values[i]))) return false;
+  }
+  return true;
+}
+
 /* concat and stack join the rows of an array as they join the items of a list. The number of rows must be known. */
 static Outcome rows(Recorder *r, u32 op, Av x, Av *out) {
   enum { ROWS_MAX = 32 };
@@ -476,7 +493,8 @@ static Outcome rows(Recorder *r, u32 op, Av x, Av *out) {
   i64 n = t->dims[0];
   if (n < 0) return rec_stuck(r, REASON_literal_needed, "%s of an array: its number of rows must be known", op_name(op));
   if (n > ROWS_MAX) return rec_stuck(r, REASON_graph_size, "%s of %lld rows", op_name(op), (long long)n);
-  for (i64 i = 0; i < n; i++) {
+  bool there = n && stacked_rows(r, av_value(r, x), items, (u32)n);
+  for (i64 i = 0; i < n && !there; i++) {
     Av at = av_const(r, value_i64(i));
     u8 kind = IX_VALUE;
     if (!at) return OUT_FAIL;

@@ -54,6 +54,7 @@ static bool worth(const Graph *g, u32 least) {
     const GraphNode *node = graph_node_at(g, w.node);
     if (node->kind == NODE_while || node->kind == NODE_scan || node->kind == NODE_ascan || node->kind == NODE_recur) return true;
     n += node->kind == NODE_op || node->kind == NODE_index || node->kind == NODE_update;
+    n += node->kind == NODE_op && node->op == OP_concat; /* of a list of arrays, which the interpreter stacks first */
     if (n >= least) return true;
   }
   return false;

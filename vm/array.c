@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "vm/alloc.h"
-#include "vm/strided.h"
 
 /* ---- geometry --------------------------------------------------------------------------------- */
 

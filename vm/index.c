@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "vm/field.h"
-#include "vm/strided.h"
 
 /* ---- integers, slices, ranges ----------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* strided.c — copying and converting elements between strided places (see strided.h). */
-#include "vm/strided.h"
+#include "vm/vm.h"
 
 #include <string.h>
 
@@ -63,18 +63,17 @@ typedef struct Wide {
   {                                                                                                          \
     T *restrict d = (T *)dst + w.d;                                                                          \
     const T *restrict s = (const T *)src + w.s;                                                              \
-    if (w.inner_ds == 1)                                                                                     \
+    if (across)                                                                                              \
+      for (i64 i = 0; i < w.inner; i++) __builtin_prefetch(s + i * w.inner_ss + 64 / sizeof(T)), d[i] = s[i * w.inner_ss]; \
+    else if (w.inner_ds == 1)                                                                                \
       for (i64 i = 0; i < w.inner; i++) d[i] = s[i * w.inner_ss];                                            \
     else                                                                                                     \
       for (i64 i = 0; i < w.inner; i++) d[i * w.inner_ds] = s[i * w.inner_ss];                               \
   }
 
-void strided_copy(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
-                  const i64 *src_strides) {
-  Walk w;
-  if (!walk_start(&w, rank, dims, dst_strides, src_strides)) return;
+static void copy_rows(u32 bytes, Walk w, void *dst, const void *src, bool across) {
   do {
-    if (w.inner_ds == 1 && w.inner_ss == 1) {
+    if (w.inner_ds == 1 && w.inner_ss == 1 && w.inner > 8) {
       memcpy((char *)dst + w.d * (i64)bytes, (const char *)src + w.s * (i64)bytes, (size_t)w.inner * bytes);
       continue;
     }
@@ -86,6 +85,24 @@ void strided_copy(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *ds
       default: COPY_ROW(Wide) break;
     }
   } while (walk_next(&w));
+}
+
+enum { BLOCK = 32 };
+
+void strided_copy(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
+                  const i64 *src_strides) {
+  Walk w;
+  if (!walk_start(&w, rank, dims, dst_strides, src_strides)) return;
+  if (w.rank && w.ss[w.rank - 1] == 1 && w.inner_ds == 1 && w.inner_ss != 1 && w.inner > BLOCK) { /* transposed: the lines that some elements
+                                                                      of a row touch hold what the next rows need */
+    i64 left = w.inner;
+    for (w.inner = BLOCK; left > 0; left -= BLOCK, w.d += BLOCK, w.s += BLOCK * w.inner_ss) {
+      if (left < BLOCK) w.inner = left;
+      copy_rows(bytes, w, dst, src, true);
+    }
+    return;
+  }
+  copy_rows(bytes, w, dst, src, false);
 }
 
 #define FILL_ROW(T)                                                                   \

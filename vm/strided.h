@@ -2,7 +2,7 @@
 #ifndef WEFT_VM_STRIDED_H
 #define WEFT_VM_STRIDED_H
 
-#include "vm/vm.h"
+#include "vm/array.h"
 
 /* dst[…] = src[…] for elements of `bytes` (1, 2, 4, 8 or 16); strides in elements. No overlap unless equal. */
 void strided_copy(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,

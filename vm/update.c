@@ -7,7 +7,6 @@
 #include "vm/index.h"
 #include "vm/operate.h"
 #include "vm/scalar.h"
-#include "vm/strided.h"
 
 /* ---- what may be stored ----------------------------------------------------------------------- */
 
