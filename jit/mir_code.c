@@ -74,22 +74,42 @@ static void trim(CodeMemory *m, MirCode *code) {
   code->pieces[last].bytes = bytes;
 }
 
-static u8 *piece_room(CodeMemory *m, MirCode *code, size_t bytes) {
-  size_t at = (code->used + 15) & ~(size_t)15;
-  if (!code->pieces_used || at + bytes > code->pieces[code->pieces_used - 1].bytes) {
+/* How badly short loops lie when the code begins at `at` of a line of 64 bytes: lines that they touch, and above all whether the
+ * comparison and the jump back, which the processor takes as one, lie in two. */
+static u32 bad_loops(const u8 *code, size_t bytes, size_t at) {
+  u32 bad = 0;
+  for (size_t i = 3; i + 2 <= bytes; i++) {
+    i8 back = (i8)code[i + 1];
+    if ((code[i] & 0xF0) != 0x70 || back > -10 || (size_t)-back > i + 2) continue;
+    size_t first = at + i + 2 - (size_t)-back, last = at + i + 1;
+    bad += (u32)(last / 64 - first / 64) + 3 * ((at + i - 3) / 64 != last / 64);
+  }
+  return bad;
+}
+
+static u8 *piece_room(CodeMemory *m, MirCode *code, const u8 *from, size_t bytes) {
+  enum { STEP = 16, STEPS = 4 };
+  size_t at = (code->used + STEP - 1) & ~(size_t)(STEP - 1), most = FIRST_PIECE, needed = bytes + STEP * (STEPS - 1);
+  if (!code->pieces_used || at + needed > code->pieces[code->pieces_used - 1].bytes) {
     if (code->pieces_used == PIECES) return NULL;
     trim(m, code);
-    size_t most = FIRST_PIECE;
     for (u32 i = 0; i < code->pieces_used; i++) most *= PIECE_GROWS;
-    if (most < bytes) most = bytes;
+    if (most < needed) most = needed;
     u8 *piece = code_memory_take(m, most);
     if (!piece) return NULL;
     code->pieces[code->pieces_used].at = piece;
     code->pieces[code->pieces_used++].bytes = most;
     at = 0;
   }
-  code->used = at + bytes;
-  return code->pieces[code->pieces_used - 1].at + at;
+  u8 *piece = code->pieces[code->pieces_used - 1].at;
+  u32 least = UINT32_MAX;
+  size_t best = at;
+  for (u32 i = 0; i < STEPS && least; i++, at += STEP) {
+    u32 bad = bad_loops(from, bytes, (uintptr_t)(piece + at));
+    if (bad < least) least = bad, best = at;
+  }
+  code->used = best + bytes;
+  return piece + best;
 }
 
 static void __attribute__((noreturn)) on_error(Context *c) { longjmp(c->jump, 1); }
@@ -114,7 +134,7 @@ static Context *context_of(MIR_context_t ctx) {
 u8 *_MIR_publish_code(MIR_context_t ctx, const u8 *code, size_t bytes) {
   Context *c = context_of(ctx);
   if (!c) return NULL; /* of what is never called */
-  u8 *at = !c->sealed ? page_room(c, bytes) : c->into ? piece_room(c->pool->memory, c->into, bytes) : NULL;
+  u8 *at = !c->sealed ? page_room(c, bytes) : c->into ? piece_room(c->pool->memory, c->into, code, bytes) : NULL;
   if (!at) on_error(c);
   memcpy(at, code, bytes);
   return at;

@@ -112,6 +112,9 @@ bool native_exit_ready(Native *n, u32 graph_exit);
 bool native_body(Native *n, BlockId b); /* its nodes; control reaches the terminator, which is a yield */
 void native_release(Native *n);
 
+/* native_hoist.c: checks of indices out of loops, in a function that is whole. False: memory refused. */
+bool native_hoist(Native *n);
+
 /* native_cond.c, and what it needs of native.c. */
 typedef enum Flow { FLOW_ON, FLOW_GONE, FLOW_BAIL } Flow;
 bool native_cond(Native *n, NodeId node, bool *goes_on);

@@ -72,7 +72,7 @@ static bool make_body(Native *n, const Native *sizes) {
   if (sizes && n->args.count != known) return native_bail(n, "sizes that are not known before");
   Buf why;
   buf_init(&why, n->c->alloc);
-  bool ok = loop_fn_finish(n->fn, &why) == WEFT_OK && loops_verify(n->fn, &why) == WEFT_OK;
+  bool ok = loop_fn_finish(n->fn, &why) == WEFT_OK && native_hoist(n) && loops_verify(n->fn, &why) == WEFT_OK;
   if (!ok) native_bail(n, why.len ? arena_copy(&n->c->arena, why.data, why.len) : "a malformed function");
   buf_free(&why);
   return ok;

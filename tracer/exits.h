@@ -277,6 +277,7 @@ typedef struct CompileLimits {
   u32 nodes;      /* at most that many */
   u64 ns;         /* about that long */
   bool forced;    /* jit(f), explain: heat and cost do not matter */
+  bool exact;     /* code leaves where the graph does: not earlier, at an exit that it has passed */
   u8 device;
 } CompileLimits;
 

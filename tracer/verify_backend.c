@@ -162,7 +162,9 @@ static BackendResult verify_compile(Vm *vm, const Backend *self, Region *r, cons
     buf_puts(why, "there is no backend mir to verify");
     return BACKEND_unsupported;
   }
-  BackendResult made = b->compile(vm, b, r, limits, why);
+  CompileLimits exact = limits ? *limits : (CompileLimits){0};
+  exact.exact = true;
+  BackendResult made = b->compile(vm, b, r, &exact, why);
   if (made == BACKEND_ok) {
     r->checked = r->run;
     r->run = verify_run;
