@@ -472,12 +472,12 @@ static bool worth_its_time(Tracer *t, Place *p, Frame *frame, bool had) {
   return due;
 }
 
-/* Runs what is compiled at the top frame's pc, compiling it when it is due. */
-static Ran enter_place(Tracer *t, Place *p) {
-  if (UNLIKELY(demanded(t))) return enter_demanded(t, p);
+/* Runs what is compiled at the top frame's pc. `*fits`: there is nothing to be compiled, whether it ran or not. */
+static Ran enter_fitting(Tracer *t, Place *p, bool *fits) {
   Vm *vm = t->vm;
   Frame *frame = &vm->frames[vm->frame_count - 1];
   bool had = p->cache.entries.count > 0;
+  *fits = true;
   if (UNLIKELY(t->watch_count) && watch_visit(t, p, frame)) return RAN_NOT;
   bool watched = had && UNLIKELY(!p->watch.in--);
   if (watched && watch_begin(t, p, frame)) return RAN_NOT;
@@ -489,6 +489,19 @@ static Ran enter_place(Tracer *t, Place *p) {
     return run_entry(t, frame, p, entry, since);
   }
   if (watched) watch_cancel(t, p);
+  *fits = false;
+  return RAN_NOT;
+}
+
+/* The same, compiling it when it is due. */
+static Ran enter_place(Tracer *t, Place *p) {
+  if (UNLIKELY(demanded(t))) return enter_demanded(t, p);
+  bool fits;
+  Ran ran = enter_fitting(t, p, &fits);
+  if (LIKELY(fits)) return ran;
+  Vm *vm = t->vm;
+  Frame *frame = &vm->frames[vm->frame_count - 1];
+  bool had = p->cache.entries.count > 0;
   if (!worth_its_time(t, p, frame, had) || !is_due(t, p, frame, had)) {
     if (had) place_missed(t, p);
     return RAN_NOT;
@@ -496,7 +509,7 @@ static Ran enter_place(Tracer *t, Place *p) {
   u32 reason = trace_reason(t, p, frame, had);
   if (!compile_timed(t, frame, p, reason)) return t->demand.refusal.raised ? RAN_RAISED : RAN_NOT;
   frame = &vm->frames[vm->frame_count - 1];
-  entry = look_up(t, frame, p);
+  GuardEntry *entry = look_up(t, frame, p);
   if (entry) return run_entry(t, frame, p, entry, 0);
   place_failed(t, p, REASON_guard_missed, frame->code->proto->spans[frame->pc], "its own guards do not hold"); /* of what was just traced */
   return RAN_NOT;
@@ -568,6 +581,8 @@ static void sleep_in_site(Tracer *t, SiteState *s, Place *p, bool loop) {
   p->slept = sleep;
 }
 
+enum { START_MISFITS = 4 };
+
 static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
   Tracer *t = tracer_of(vm);
   SiteState *s = &frame->code->sites[site];
@@ -590,11 +605,26 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
     p->rent.passes = (u32)(loop ? tun->warm_trips : tun->warm_calls) - 1;
     if (!t->private_places) s->entry = p;
   }
+  if (loop && p->cache.entries.count && p->unfit < START_MISFITS) s->flags |= SITE_STARTS;
   u32 depth = vm->frame_count;
   bool bottom = frame->flags & FRAME_NATIVE_CALL;
   Ran ran = enter_place(t, p);
   if (ran != RAN_NOT) return follow(t, ran, depth, bottom);
   if (s->entry == p && p->eager && !p->wakes && !p->cache.entries.count) s->flags |= SITE_COLD;
+  return TIER_STAY;
+}
+
+/* Most loops fit at their first trip what was compiled for a later one. */
+static TierResult on_start(Vm *vm, Frame *frame, u32 site) {
+  Tracer *t = tracer_of(vm);
+  SiteState *s = &frame->code->sites[site];
+  Place *p = t->private_places ? NULL : s->entry;
+  if (!p || p->sleep || p->eager || !p->cache.entries.count || s->count < (i32)t->vm->tunables.warm_trips || asleep(t, frame) || demanded(t)) return TIER_STAY;
+  u32 depth = vm->frame_count;
+  bool bottom = frame->flags & FRAME_NATIVE_CALL, fits;
+  Ran ran = enter_fitting(t, p, &fits);
+  if (ran != RAN_NOT) return follow(t, ran, depth, bottom);
+  if (!fits && ++p->unfit == START_MISFITS) s->flags &= (u16)~SITE_STARTS;
   return TIER_STAY;
 }
 
@@ -692,7 +722,7 @@ static void on_vm_freed(Vm *vm) {
 }
 
 WeftStatus tracer_install(Vm *vm) {
-  static const TierHooks hooks = {.site = on_site, .resume = on_resume, .returns = watch_returns, .code_freed = on_code_freed, .vm_freed = on_vm_freed};
+  static const TierHooks hooks = {.site = on_site, .start = on_start, .resume = on_resume, .returns = watch_returns, .code_freed = on_code_freed, .vm_freed = on_vm_freed};
   Tracer *t = mem_alloc_zero(&vm->alloc, sizeof *t);
   if (!t) return WEFT_ERROR;
   t->vm = vm;

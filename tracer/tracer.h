@@ -81,6 +81,7 @@ typedef struct Place {
   u32 pc;
   u8 start;        /* RecordStart */
   u8 tries;        /* traces that failed here */
+  u8 unfit;        /* times that nothing fitted before the first trip of its loop */
   bool eager;      /* demoted: never asked again */
   u16 why;         /* reasons.def, of the demotion or the last failure */
   u32 count;       /* times passed since the last compilation without an entry that fitted */

@@ -934,7 +934,19 @@ op_loop: {
   ip = head;
   DISPATCH();
 }
-op_forprep: TRY_NEXT(for_begin(vm, base, ins, *BK));
+op_forprep: {
+  TRY(for_begin(vm, base, ins, *BK));
+  u32 site = vm->tier && !once && !(f->flags & FRAME_EAGER) ? f->code->site_of_pc[ip - code] : 0;
+  if (site && f->code->sites[site - 1].flags & SITE_STARTS && A[2].u > 1) {
+    f->pc++;
+    switch (vm->tier->start(vm, f, site - 1)) {
+      case TIER_STAY: LOAD_FRAME(); DISPATCH();
+      case TIER_RAN: goto tier_ran;
+      default: goto raised;
+    }
+  }
+  NEXT();
+}
 op_fornext: {
   Value *at = A;
   if (at[1].u >= at[2].u) {

@@ -22,7 +22,11 @@ typedef struct SiteState {
   u32 work;     /* loops: low half of vm->work at the last back-edge */
   void *entry;  /* tracer: its place here, or NULL */
 } SiteState;
-enum { SITE_COLD = 1 /* never ask the tier again (demoted) */, SITE_WAS_COLD = 2 /* asked all the same, for one run */ };
+enum {
+  SITE_COLD = 1,     /* never ask the tier again (demoted) */
+  SITE_WAS_COLD = 2, /* asked all the same, for one run */
+  SITE_STARTS = 4,   /* a loop that is compiled: the tier is asked before the first trip too */
+};
 
 /* A prototype made runnable in one VM: constants as values, side arrays for counters and trace entries. */
 typedef struct Code {
@@ -32,7 +36,7 @@ typedef struct Code {
   Value *consts;
   SiteState *sites;   /* parallel to proto->sites */
   struct Code **protos; /* runnable children, made when first needed */
-  u32 *site_of_pc;    /* pc -> site index + 1, 0 none (the entry is site 0 and not in here) */
+  u32 *site_of_pc;    /* pc -> site index + 1, 0 none (the entry is site 0 and not in here); that of a `for` loop's forprep is the loop's */
   Shape **shapes;     /* parallel to proto->descs: the interned shape of a KEYS descriptor, made when first needed */
   Liveness *live;     /* made when a handler is first entered */
   struct Code *leader; /* of its group: first made; counts of the whole group stand in its head. A lone code leads itself */
@@ -99,6 +103,8 @@ typedef enum TierResult {
 typedef struct TierHooks {
   /* Called at function entry and at a loop head when the site is hot or has an entry. */
   TierResult (*site)(Vm *vm, Frame *frame, u32 site);
+  /* A `for` loop marked SITE_STARTS is about to begin. */
+  TierResult (*start)(Vm *vm, Frame *frame, u32 site);
   /* A call returned into a frame marked FRAME_RESUME, whose pc stands behind the call. */
   TierResult (*resume)(Vm *vm, Frame *frame);
   /* The top frame, marked FRAME_WATCHED, is about to return. */
