@@ -28,8 +28,8 @@ enum {
   PART_NS = 15,    /* of an input or a value that exits write, at each entry */
   BREAK_NS = 500,  /* of a break: making frames, finding the continuation */
   SLOWER = 3,      /* times the work of a region that going in and out takes, where it is lost for sure */
-  KNOWN = 3,       /* of the time that the loops around it announce, this part counts … */
-  DOUBT = 2,       /* … or this part of what there was: not all of it will be gained */
+  KNOWN = 2,       /* of the time that the loops around it announce, this part counts, as not all of it will be gained; or what there was */
+  SUNK = 4,        /* of its cost, this part is spent once it was recorded, and would be spent again the next time */
   FAR = 10,        /* what has taken less than this part of its cost is not told of a whole program */
 };
 
@@ -51,7 +51,7 @@ static u64 times(u64 a, u64 b) { return b && a > ((u64)1 << 40) / b ? (u64)1 << 
 static void took(Place *p, u64 each, u64 limit) {
   PlaceRent *r = &p->rent;
   if (r->samples && each > JUMP * r->each_ns + LOOK_NS) each = JUMP * r->each_ns + LOOK_NS; /* interrupted, or the first of a kind: the next one tells */
-  r->each_ns = each;
+  r->each_ns = r->samples > 1 ? (r->each_ns + each) / 2 : each;
   if (r->samples < 255) r->samples++;
   r->used_ns = times(each, r->passes); /* as fast as they are by now: what they call may have been compiled */
   if (r->used_ns > limit) r->used_ns = limit; /* passes inside of passes */
@@ -198,6 +198,7 @@ static u64 cost_of(const Tracer *t, const Place *p) {
   cost = scaled(t, (u64)tun->compile_base_ns + length * (u64)tun->compile_node_ns / 2);
   if (p->rent.cost_ns > cost) cost = p->rent.cost_ns;
   if (!t->compilings) cost += (u64)tun->compile_first_ns;
+  cost += p->rent.lost_ns;
   cost *= 1 + p->compiles + p->tries + 4 * (u64)p->demoted;
   return t->compilings ? cost * (t->compilings + 2 * (u64)t->losers) / t->compilings : cost; /* a program that compiling does not suit */
 }
@@ -262,10 +263,18 @@ static bool sampled(Tracer *t, Place *p, Frame *f) {
   return !t->watch_count || t->watches[t->watch_count - 1].place != p;
 }
 
+/* Is it inside of what runs interpreted only to be timed? */
+static bool is_trial(const Tracer *t) {
+  for (u32 i = 0; i < t->watch_count; i++)
+    if (t->watches[i].eager && t->watches[i].depth < t->vm->frame_count && t->vm->frames[t->watches[i].depth].flags & FRAME_WATCHED) return true;
+  return false;
+}
+
 bool rent_due(Tracer *t, Place *p, Frame *f) {
   PlaceRent *r = &p->rent;
   r->passes += 1 + r->slept;
   r->slept = 0;
+  if (UNLIKELY(t->watch_count) && is_trial(t)) return false;
   if (!sampled(t, p, f)) return false;
   Ahead a = look_ahead(t->vm, f, p);
   if (p->cache.entries.count) { /* as often as nothing fitted so far */
@@ -275,7 +284,7 @@ bool rent_due(Tracer *t, Place *p, Frame *f) {
   }
   u64 cost = cost_of(t, p), ahead = times(r->each_ns, a.passes);
   ahead /= KNOWN;
-  r->ahead_ns = a.sure || ahead > r->used_ns / DOUBT ? ahead : r->used_ns / DOUBT;
+  r->ahead_ns = a.sure || ahead > r->used_ns ? ahead : r->used_ns;
   if (r->ahead_ns < cost) {
     rest(p, cost - r->ahead_ns, &a);
     return false;
@@ -302,10 +311,13 @@ bool rent_affords(const Tracer *t, Place *p, u64 parts) {
   u64 cost = scaled(t, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns);
   p->rent.cost_ns = cost;
   cost = cost_of(t, p);
-  if (p->rent.ahead_ns >= cost) return true;
+  if (p->rent.ahead_ns >= cost - cost / SUNK) return true;
   rent_denied(p, cost - p->rent.ahead_ns);
   return false;
 }
+
+/* A recording, or a compilation, of which nothing came. */
+void rent_wasted(Place *p, u64 ns) { p->rent.lost_ns += ns; }
 
 enum { PERCENT_LEAST = 20, PERCENT_MOST = 500 };
 

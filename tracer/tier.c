@@ -261,8 +261,12 @@ static GuardEntry *compile_timed(Tracer *t, Frame *frame, Place *p, u32 reason) 
   u64 spent = worked(t) - begin;
   t->compiling_ns += spent;
   t->compiling_wall += tracer_now(t) - wall;
-  if (e) rent_paid(t, p, graph_parts(((Region *)e->region)->graph), spent);
-  t->compilings++;
+  if (e) {
+    rent_paid(t, p, graph_parts(((Region *)e->region)->graph), spent);
+    t->compilings++;
+  } else {
+    rent_wasted(p, spent);
+  }
   return e;
 }
 
@@ -605,7 +609,7 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
     p->rent.passes = (u32)(loop ? tun->warm_trips : tun->warm_calls) - 1;
     if (!t->private_places) s->entry = p;
   }
-  if (loop && p->cache.entries.count && p->unfit < START_MISFITS) s->flags |= SITE_STARTS;
+  if (loop && p->unfit < START_MISFITS) s->flags |= SITE_STARTS; /* it may be compiled now; place and code may be gone then */
   u32 depth = vm->frame_count;
   bool bottom = frame->flags & FRAME_NATIVE_CALL;
   Ran ran = enter_place(t, p);

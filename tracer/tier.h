@@ -32,6 +32,7 @@ bool rent_due(Tracer *t, Place *p, Frame *f); /* nothing fits at this visit: is 
 bool rent_affords(const Tracer *t, Place *p, u64 parts); /* the same for a graph that was recorded */
 bool rent_is_lost(const Tracer *t, const Place *p, const Graph *g, bool broke);
 void rent_denied(Place *p, u64 missing);      /* it has to wait until its passes took so much more */
+void rent_wasted(Place *p, u64 ns);
 void rent_paid(Tracer *t, Place *p, u64 parts, u64 ns);
 void rent_tell(const Tracer *t, const Code *code, Buf *out); /* lines: what is not compiled yet, and what it would need */
 void rent_returned(Tracer *t, Place *p, u64 ns);

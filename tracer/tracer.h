@@ -55,6 +55,7 @@ typedef struct PlaceRent {
   u64 used_ns, each_ns; /* all since the last compilation, at the speed of the last one that was measured */
   u64 ahead_ns;  /* what is to come, when it was last asked */
   u64 cost_ns;   /* of compiling its graph; 0: not recorded yet */
+  u64 lost_ns;   /* spent on what was not compiled in the end */
   u64 begin, at, count; /* of the sample that runs: position and length of a `for` loop */
   u32 passes;    /* since the last compilation */
   u32 slept;     /* of these, times that it was let alone, from now on */

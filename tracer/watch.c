@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WATCH_EARLY = 4, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, WATCH_LOST = 5 };
+enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, WATCH_LOST = 5 };
 
 /* The position in the sequence of a `for` loop whose head the frame stands at; false: another loop. */
 static bool position(const Frame *f, u64 *at, u64 *count) {
@@ -74,9 +74,10 @@ static void decide(Tracer *t, Place *p) {
   PlaceWatch *w = &p->watch;
   const WatchTimes *compiled = &w->times[0], *eager = &w->times[1];
   u32 least = compiled->count < eager->count ? compiled->count : eager->count;
-  if (least < WATCH_EARLY) return;
-  u64 c = mean(compiled), e = mean(eager), percent = (u64)t->vm->tunables.watch_percent;
+  if (least < WATCH_CLEAR) return;
+  u64 c = mean(compiled), e = mean(eager), percent = (u64)t->vm->tunables.watch_percent, factor = c / (e + 1);
   bool lost = c * 100 > e * percent;
+  if (least < WATCH_EARLY && factor < CLEAR) return;
   if (least < WATCH_TIMES && c < 2 * e && e < 2 * c) return; /* too close to tell yet */
   if (!lost) {
     again(p);
@@ -92,6 +93,7 @@ static void decide(Tracer *t, Place *p) {
     return;
   }
   u64 rest = (u64)t->vm->tunables.watch_rest << (2 * (w->lost < 10 ? w->lost - 1 : 9));
+  rest *= factor < 1 ? 1 : factor < CLEAR_MOST ? factor : CLEAR_MOST; /* what the next trial may cost is to be little of it */
   p->sleep = rest < UINT32_MAX / 2 ? (u32)rest : UINT32_MAX / 2;
   t->vm->counters.at[STAT_rests]++;
   tracer_event(t, EVENT_rest, REASON_no_payback, p->code->proto->spans[p->pc], 0, "%s", text);

@@ -84,6 +84,26 @@ static void A20_hot_at_sixty_trips(void **state) {
   assert_int_equal(stat(vm, STAT_compiles), 1);
 }
 
+/* Once compiled, none of its trips is the interpreter's: it counts them at the back edge. */
+static void A20_a_compiled_loop_is_entered_before_its_first_trip(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *g = value(vm, "fn g(n) { let s = 0.0; for i in 0..n { s = s + i * 0.5 }; s }\ng"), *n = value(vm, "59"), *one = value(vm, "1");
+  vm->vm->tunables.payback_calls = 0;
+  calls(vm, g, &n, 1, 3);
+  assert_int_equal(stat(vm, STAT_compiles), 1);
+  const Code *code = g->value.fn->code;
+  u32 site = 1;
+  while (code->proto->sites[site].kind != SITE_LOOP) site++;
+  i32 before = code->sites[site].count;
+  u64 hits = stat(vm, STAT_hits);
+  calls(vm, g, &n, 1, 20);
+  assert_int_equal(code->sites[site].count, before);
+  assert_int_equal(stat(vm, STAT_hits), hits + 20);
+  calls(vm, g, &one, 1, 1); /* where there is but one trip it is not worth it */
+  assert_int_equal(code->sites[site].count, before + 1);
+  gives(vm, g, &n, 1, "855.5");
+}
+
 static void A20_nothing_for_one_operation(void **state) {
   WeftVM *vm = *state;
   WeftValue *f = value(vm, "fn f(x) = -x\nf"), *x = value(vm, "arange(4.0)");
@@ -425,6 +445,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(A20_hot_at_thirty_calls, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_hot_at_sixty_trips, setup, teardown),
+    cmocka_unit_test_setup_teardown(A20_a_compiled_loop_is_entered_before_its_first_trip, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_nothing_for_one_operation, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_what_does_not_pay_is_given_up, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_what_was_given_up_is_compiled_when_asked_for, setup, teardown),

@@ -66,7 +66,7 @@ static void A20_a_region_that_is_slower_rests(void **state) {
   (void)state;
   Clock *c = machine(10, 100000);
   c->vm->vm->tunables.pace_percent = 0; /* it is compiled at its thirtieth call */
-  c->vm->vm->tunables.watch_rest = 100;
+  c->vm->vm->tunables.watch_rest = 2; /* 64 times as long, as it loses by so much */
   WeftValue *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"), *x = value(c->vm, "arange(100.0)");
   calls(c->vm, f, x, 30 + 60);
   assert_int_equal(stat(c, STAT_compiles), 1);
@@ -90,7 +90,7 @@ static void A20_a_region_that_loses_again_and_again_is_given_up(void **state) {
   c->vm->vm->tunables.pace_percent = 0; /* it is compiled at its thirtieth call */
   c->vm->vm->tunables.watch_rest = 1;
   WeftValue *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"), *x = value(c->vm, "arange(100.0)");
-  calls(c->vm, f, x, 3000);
+  calls(c->vm, f, x, 8000);
   assert_int_equal(stat(c, STAT_rests), 4);
   assert_int_equal(stat(c, STAT_demotions), 1);
   Place *p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
@@ -126,7 +126,7 @@ static void A20_errors_leave_nothing_timed(void **state) {
 /* A function that takes no time worth mentioning is never compiled; one that takes long is, the sooner the longer it takes. */
 static void A20_a_place_is_compiled_when_its_time_would_pay_for_it(void **state) {
   (void)state;
-  static const struct { u64 step; u32 never, then; } cases[] = {{0, 5000, 0}, {50000, 8, 100}, {2000000, 2, 8}};
+  static const struct { u64 step; u32 never, then; } cases[] = {{0, 5000, 0}, {20000, 8, 100}, {2000000, 2, 8}};
   for (u32 i = 0; i < COUNT_OF(cases); i++) {
     Clock *c = machine(cases[i].step, 0);
     c->vm->vm->tunables.watch_percent = 0;
@@ -176,7 +176,7 @@ static void A20_the_first_compilation_waits(void **state) {
 /* What is recorded may turn out to be dearer than the code said: then the place waits for that. */
 static void A20_what_comes_in_and_goes_out_is_paid_for(void **state) {
   (void)state;
-  Clock *c = machine(50000, 0);
+  Clock *c = machine(20000, 0);
   c->vm->vm->tunables.watch_percent = 0;
   WeftValue *x = value(c->vm, "arange(100.0)"), *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf");
   calls(c->vm, f, x, 8);
@@ -221,7 +221,7 @@ static void A20_a_recording_ends_with_its_time(void **state) {
 /* What is not compiled yet says what it took so far and what it waits for. */
 static void A20_what_waits_says_for_what(void **state) {
   (void)state;
-  Clock *c = machine(50000, 0);
+  Clock *c = machine(20000, 0);
   WeftValue *x = value(c->vm, "arange(100.0)"), *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf");
   calls(c->vm, f, x, 8);
   const char *said = weft_show(c->vm, value(c->vm, "trace.stats(f).waits"));
@@ -249,7 +249,7 @@ static void A20_a_loop_that_is_over_is_not_compiled(void **state) {
 /* Trips of a loop that is compiled are none of those inside of it. */
 static void A20_inside_a_compiled_loop_little_is_to_come(void **state) {
   (void)state;
-  Clock *c = machine(20000, 0);
+  Clock *c = machine(8000, 0);
   c->vm->vm->tunables.watch_percent = 0;
   WeftValue *x = value(c->vm, "ones((60, 60))"), *f = value(c->vm, "fn f(x) {\n  let s = 0.0\n  for i in 0..60 {\n    for j in 0..60 {\n      for k in 0..9 { s += x[i, j] * k }\n    }\n  }\n  s\n}\nf");
   calls(c->vm, f, x, 1);
