@@ -10,7 +10,7 @@
  *
  * What is to come is known where `for` loops that nothing leaves early stand around the place, in its frame and in its
  * callers: the trips that are left, multiplied. A module's body runs once, so that its loops come to no more than that.
- * Elsewhere as much is expected as there was. An inner loop whose run is over sooner than it could be compiled leaves it to the
+ * Elsewhere as much is expected as there was; what was recorded for nothing makes the place dearer. An inner loop whose run is over sooner than it could be compiled leaves it to the
  * loop around it, which is asked at its next trip; so does one that has no trip left. */
 #include "lang/mechanisms.h"
 #include "tracer/explain.h"
