@@ -8,6 +8,7 @@
 #include "vm/call.h"
 #include "vm/code.h"
 #include "vm/field.h"
+#include "vm/index.h"
 #include "vm/make.h"
 #include "vm/module.h"
 #include "vm/operate.h"
@@ -182,10 +183,47 @@ static u32 desc_registers(const Desc *d) {
   return n;
 }
 
-static WeftStatus index_many(Vm *vm, const Frame *f, Ins ins) {
+/* Does nobody else hold the list, but for the module's variable that the next instruction writes the result to? */
+static bool gives_up(const Frame *f, Ins ins, bool once, List *l, ModuleSlot **slot) {
+  *slot = NULL;
+  if (l->head.refs != 2 || once) return l->head.refs == 1;
+  Ins next = f->code->proto->code[f->pc + 1];
+  if (ins_op(next) != BC_setmod || ins_a(next) != ins_a(ins) || !(ins_flags(next) & INS_A_DIES)) return false;
+  *slot = &f->code->module->slots[ins_x(next)];
+  return (*slot)->value.kind == V_LIST && (*slot)->value.list == l;
+}
+
+/* xs[a:b] in place, so that `xs = xs[:-1]` takes constant time. */
+static WeftStatus shorten_list(Vm *vm, const Frame *f, Ins ins, bool once, Value *regs, bool *done) {
+  ModuleSlot *slot;
+  List *l = regs[0].list;
+  i64 start, count, step;
+  if (!gives_up(f, ins, once, l, &slot)) return WEFT_OK;
+  if (index_slice(vm, regs + 1, l->count, &start, &count, &step) != WEFT_OK) return WEFT_ERROR;
+  if (step != 1) return WEFT_OK;
+  if (slot) {
+    slot->value = value_nil();
+    l->head.refs = 1;
+  }
+  list_shorten(vm, l, (u32)start, (u32)count);
+  *done = true;
+  return WEFT_OK;
+}
+
+static WeftStatus index_many(Vm *vm, const Frame *f, Ins ins, bool once) {
   const Desc *d = &f->code->proto->descs[ins_c(ins)];
   Value *regs = f->base + ins_b(ins), obj = regs[0], v;
   i64 i, k;
+  if (obj.kind == V_LIST && d->item_count == 1 && d->items[0] == IX_SLICE) {
+    bool done = false;
+    if (shorten_list(vm, f, ins, once, regs, &done) != WEFT_OK) return WEFT_ERROR;
+    if (done) {
+      regs[0] = value_nil();
+      drop_run(vm, regs + 1, 3);
+      set_register(vm, &f->base[ins_a(ins)], obj);
+      return WEFT_OK;
+    }
+  }
   if (d->item_count == 2 && d->items[0] == IX_VALUE && d->items[1] == IX_VALUE && obj.kind == V_ARRAY &&
       array_rank(obj.array) == 2 && array_device(obj.array) == DEV_CPU && in_bounds(regs[1], array_dims(obj.array)[0], &i) &&
       in_bounds(regs[2], array_dims(obj.array)[1], &k)) {
@@ -690,7 +728,7 @@ op_index: {
   TRY(index_one(vm, base, ins, *x, *y));
   KILL_NEXT();
 }
-op_indexn: TRY_NEXT(index_many(vm, f, ins));
+op_indexn: TRY_NEXT(index_many(vm, f, ins, once));
 op_field: {
   const Value *x = BK;
   Name name = f->code->proto->descs[ins_c(ins)].name;

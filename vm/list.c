@@ -64,3 +64,16 @@ bool list_extend(Vm *vm, Value *list, const Value *items, u32 count) {
   l->count += count;
   return true;
 }
+
+void list_shorten(Vm *vm, List *l, u32 start, u32 count) {
+  u32 was = l->count;
+  for (u32 i = 0; i < start; i++) value_drop(vm, l->items[i]);
+  for (u32 i = start + count; i < was; i++) value_drop(vm, l->items[i]);
+  if (start && count) memmove(l->items, l->items + start, count * sizeof *l->items);
+  l->count = count;
+  if (l->cap <= 64 || count >= l->cap / 4) return;
+  Value *items = items_resize(vm, l->items, l->cap, l->cap / 2);
+  if (!items) return; /* it stays as long as it is */
+  l->items = items;
+  l->cap /= 2;
+}

@@ -247,6 +247,7 @@ bool list_from(Vm *vm, const Value *items, u32 count, Value *out) MUST_USE; /* b
 bool list_extend(Vm *vm, Value *list, const Value *items, u32 count) MUST_USE; /* borrows items */
 bool list_push(Vm *vm, Value *list, Value item) MUST_USE; /* consumes item; copies the list first when shared */
 bool list_unique(Vm *vm, Value *list) MUST_USE;           /* afterwards *list has one count */
+void list_shorten(Vm *vm, List *l, u32 start, u32 count);  /* to some of its items; it has one count */
 bool record_new(Vm *vm, Value *out) MUST_USE;
 bool record_new_shape(Vm *vm, Shape *shape, Value *out) MUST_USE; /* items are nil; borrows shape */
 bool record_set(Vm *vm, Value *rec, Name key, Value item) MUST_USE; /* consumes item; makes *rec unique */
