@@ -652,7 +652,8 @@ bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, Guar
         break;
       }
       buf_puts(&want, "a list of ");
-      if (x->text) buf_puts(&want, (u8)x->word == V_LIST ? "lists of one kind" : "records of one kind");
+      if ((u8)x->word == V_HOLE) buf_puts(&want, "short texts");
+      else if (x->text) buf_puts(&want, (u8)x->word == V_LIST ? "lists of one kind" : "records of one kind");
       else describe_tag(V_NUM, x->word, UINT64_MAX, &want);
       if (there && v.kind == V_LIST) {
         buf_puts(&got, "a list with other items");

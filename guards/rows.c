@@ -1,8 +1,30 @@
-/* rows.c — lists of numbers of one kind, of trees of such, and the code points of texts, packed into arrays with room behind them
- * when a region is entered: one array for each number of a tree. */
+/* rows.c — lists of numbers and short texts of one kind, of trees of such, and the code points of texts, packed into arrays with room
+ * behind them when a region is entered: one array for each number or text of a tree. A text in a tree is a number of its own
+ * (text_number). */
 #include "guards/guards_inner.h"
 
 #include <string.h>
+
+/* ---- texts as numbers ------------------------------------------------------------------------------------------ */
+
+enum { NUMBERED_MOST = 48, NAMES_MOST = 1 << 20 };
+
+bool text_has_number(const Text *t) { return t->count == 1 || t->len <= NUMBERED_MOST; }
+
+bool text_number(Vm *vm, const Text *t, i64 *out) {
+  if (t->count == 1) text_points(t, out);
+  if (t->count == 1) return true;
+  Name n = t->len > NUMBERED_MOST ? 0 : name_find(&vm->names, t->data, t->len);
+  if (!n && t->len && t->len <= NUMBERED_MOST && vm->names.count < NAMES_MOST) n = name_intern(&vm->names, t->data, t->len);
+  *out = -1 - (i64)n;
+  return n || !t->len;
+}
+
+bool text_of_number(Vm *vm, i64 number, Value *out) {
+  if (number >= 0) return text_of_point(vm, (u32)number, out);
+  Name n = (Name)(-1 - number);
+  return n ? text_new(vm, name_text(&vm->names, n), name_len(&vm->names, n), out) : text_new(vm, "", 0, out);
+}
 
 /* ---- what items have in common ------------------------------------------------------------------------------- */
 
@@ -16,6 +38,7 @@ static bool put_word(RowLayout *l, u64 w) {
 
 static bool put_layout(Value v, u32 depth, RowLayout *l) {
   if (v.kind == V_NUM) return put_word(l, value_tag(v));
+  if (v.kind == V_HOLE || (v.kind == V_TEXT && text_has_number(v.text))) return put_word(l, value_tag(value_hole()));
   if ((v.kind != V_LIST && v.kind != V_RECORD) || depth == ROW_DEPTH) return false;
   u32 n = v.kind == V_LIST ? v.list->count : v.record->shape->count;
   const Value *items = v.kind == V_LIST ? v.list->items : v.record->items;
@@ -43,6 +66,7 @@ static bool fits(Value v, const void *layout, u32 *at) {
   u64 w = word_at(layout, (*at)++);
   u32 kind = (u8)w, n = (u32)(w >> 32);
   if (kind == V_NUM) return value_tag(v) == w;
+  if (kind == V_HOLE) return v.kind == V_HOLE || (v.kind == V_TEXT && text_has_number(v.text));
   if (v.kind != kind || (kind == V_LIST ? v.list->count : v.record->shape->count) != n) return false;
   for (u32 i = 0; kind == V_RECORD && i < n; i++)
     if (v.record->shape->keys[i] != word_at(layout, (*at)++)) return false;
@@ -68,7 +92,7 @@ bool rows_fit(const Value *items, u32 count, const void *layout) {
 bool rows_kind(const Value *items, u32 count, Value *kind) {
   RowLayout l;
   if (!count || !rows_layout(items[0], &l)) return false;
-  *kind = items[0];
+  *kind = items[0].kind == V_TEXT ? value_hole() : items[0];
   return rows_fit(items, count, l.words);
 }
 
@@ -81,7 +105,7 @@ bool rows_alike(Value a, Value b) {
 static u32 find_column(const void *layout, u32 *at, u32 left, u32 depth, Fill *out) {
   u64 w = word_at(layout, (*at)++);
   u32 kind = (u8)w, n = (u32)(w >> 32);
-  if (kind == V_NUM) {
+  if (kind == V_NUM || kind == V_HOLE) {
     out->tag = w;
     out->depth = (u8)depth;
     return left - 1; /* wraps when it was 0 */
@@ -110,6 +134,8 @@ static Value leaf_of(Value v, const Fill *f) {
 static bool rows_pack(Vm *vm, const List *list, const Fill *f, u64 *slot) {
   Value kind = {0}, out;
   memcpy(&kind, &f->tag, sizeof f->tag);
+  bool texts = kind.kind == V_HOLE, numbered = true;
+  if (texts) kind.dtype = DT_i64;
   i64 room = 2 * (i64)list->count + ROWS_ROOM;
   bool raised = vm->error.raised;
   if (array_new(vm, kind.dtype, 1, &room, &out) != WEFT_OK) {
@@ -118,7 +144,13 @@ static bool rows_pack(Vm *vm, const List *list, const Fill *f, u64 *slot) {
   }
   u8 *data = out.array->data;
   size_t size = dtype_bytes(kind.dtype);
-  if (size == 8 && !f->depth)
+  if (texts) {
+    for (u32 i = 0; i < list->count && numbered; i++) numbered = text_number(vm, leaf_of(list->items[i], f).text, (i64 *)(void *)data + i);
+    if (!numbered) {
+      value_drop(vm, out);
+      return false;
+    }
+  } else if (size == 8 && !f->depth)
     for (u32 i = 0; i < list->count; i++) ((u64 *)(void *)data)[i] = list->items[i].bits;
   else
     for (u32 i = 0; i < list->count; i++) num_store(data + i * size, kind.dtype, leaf_of(list->items[i], f));

@@ -169,9 +169,9 @@ RecipeId recipe_transform(ExitTable *t, u32 transform, RecipeId inner, RecipeId 
   return with_items(t, (Recipe){.kind = RCP_transform, .a = transform}, (RecipeId[]){inner, settings}, 2);
 }
 
-RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before, RecipeId count, bool weak) {
+RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before, RecipeId count, u32 form) {
   const Recipe *x = before ? &t->recipes.data[before] : NULL;
-  Recipe r = {.kind = RCP_items, .a = value, .b = before, .constant = weak, .first = t->ids.count, .count = count != 0, .weight = 1};
+  Recipe r = {.kind = RCP_items, .a = value, .b = before, .constant = form, .first = t->ids.count, .count = count != 0, .weight = 1};
   if (x) {
     r.weight += x->weight;
     r.depth = (u8)(x->depth + 1);

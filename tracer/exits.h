@@ -33,9 +33,9 @@ typedef enum RecipeKind {
   RCP_source, /* the object that SourceId `a` names, unchanged */
   RCP_zip,    /* item 0, a tree of lists and records over `items` of one length, as the list of such trees of their items */
   RCP_items,  /* ValueId `a`, stacked along axis 0, as the list of its items; appended to list b if b. items: how many of
-                 them count (absent: all). constant = 1: the numbers are weak */
+                 them count (absent: all). constant = 1: the numbers are weak, 2: they are those of texts */
   RCP_text,   /* `a` = 0: the text of item 0 by the format spec item 1 (text or nil); 1: the items, texts, joined;
-              * 2: of the code point that item 0 is; 3: of the code points in item 0, a list */
+              * 2: of the code point that item 0 is; 3: of the code points in item 0, a list; 4: the text whose number item 0 is */
   RCP_weak,   /* item 0, a number, weak when item 1 is true */
   RCP_ref,    /* a ref that the region made; items: its content */
   RCP_arg,    /* of what a host node is given alone: its operand number `a`, the token not counted */
@@ -146,7 +146,7 @@ RecipeId recipe_fn(ExitTable *t, struct Code *code, const RecipeId *captures, u3
 RecipeId recipe_group_fn(ExitTable *t, struct Code *code, u32 member, const RecipeId *members_captures, u32 count);
 RecipeId recipe_transform(ExitTable *t, u32 transform, RecipeId inner, RecipeId settings);
 /* before: the list it was appended to, or 0; count: the number of items, or 0 */
-RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before, RecipeId count, bool weak);
+RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before, RecipeId count, u32 form);
 RecipeId recipe_ref(ExitTable *t, RecipeId content); /* each call is a new identity */
 
 JournalId journal_write(ExitTable *t, JournalId parent, SourceId target, RecipeId made_ref, RecipeId value);

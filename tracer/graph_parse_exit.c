@@ -181,6 +181,8 @@ static RecipeId recipe(Parser *p, u32 depth) {
     return recipe_list_of(p, depth, RCP_text, 2, 0);
   } else if (read_take_word(p, "points")) {
     return recipe_list_of(p, depth, RCP_text, 3, 0);
+  } else if (read_take_word(p, "name")) {
+    return recipe_list_of(p, depth, RCP_text, 4, 0);
   } else if (read_take_word(p, "zip")) {
     return recipe_list_of(p, depth, RCP_zip, 0, 0);
   } else if (read_take_word(p, "weak")) {
@@ -218,11 +220,11 @@ static RecipeId recipe(Parser *p, u32 depth) {
     if (!op) read_fail(p, "no such operation");
     else r = recipe_exit_const(t, (ExitConst){.kind = V_FN, .bits = op});
   } else if (read_take_word(p, "items")) {
-    bool weak = read_take_word(p, "weak");
+    u32 form = read_take_word(p, "weak") ? 1 : read_take_word(p, "name") ? 2 : 0;
     ValueId v = read_value(p, true);
     RecipeId count = read_take_word(p, "count") ? recipe(p, depth + 1) : 0;
     RecipeId before = read_take_word(p, "after") ? recipe(p, depth + 1) : 0;
-    r = p->bad ? 0 : recipe_items(t, v, before, count, weak);
+    r = p->bad ? 0 : recipe_items(t, v, before, count, form);
   } else if (read_symbol_at(p)) {
     r = recipe_value(t, read_value(p, true));
   } else {

@@ -7,7 +7,7 @@
  *        if                           record_branch.c                 while, for                   record_flow.c, record_carry.c
  *        calls, inlined               record_call.c                   functions that recur         record_recur.c
  *        return out of a loop         record_return.c                 numbers weak on one way      record_weak.c
- *        lists that grow, texts       record_rows.c, record_rows_use.c
+ *        lists that grow, texts       record_rows.c, record_rows_use.c   texts as numbers             record_names.c
  *        what is written              record_cells.c, record_effects.c
  *        exits                        record_exit.c                   calls on types alone         abstract.c
  *        sizes known at run time      record_sizes.c
@@ -60,6 +60,7 @@ typedef struct RecLoc {
   Av before;      /* value at the loop's entry: the tree that must stay */
   u32 first, count; /* leaves in RecLoop.types */
   u8 rows;          /* 1: a list that is AV_ROWS in the loop; 2: it was tried, its items are not of one kind */
+  bool names;       /* its texts are numbers in the loop (record_names.c) */
   bool kind_known;
   Value kind;       /* of its items, kept by the recorder */
 } RecLoc;
@@ -417,8 +418,19 @@ Outcome rec_rows_of_text(Recorder *r, SourceId s, Value text, Av *out);
 Outcome rec_text_stacked(Recorder *r, Av text, Av *out);
 Outcome rec_text_same(Recorder *r, Av rows, Av text, Av *out); /* rows of a text and one of known parts */
 /* A list or text as AV_ROWS; `want` (may be NULL): what its items look like. */
+/* Short texts as numbers (record_names.c). */
+bool rec_is_name(Value kind);                  /* in a tree of what items look like: a text */
+Av rec_name(Recorder *r, ValueId number);      /* the text of that number */
+Av rec_name_of(Recorder *r, Av a);             /* the number of a text, or 0 */
+bool rec_has_name(Recorder *r, Av a);
+bool rec_names_meet(Recorder *r, Av *a, Av *b); /* two trees alike but for texts: these become numbers in both */
+Av rec_names_open(Recorder *r, Av a, u32 depth);
+bool rec_key_computed(Recorder *r, Av record, Av key);
+Outcome rec_key_get(Recorder *r, Av record, Av key, Av *out);
+Outcome rec_key_set(Recorder *r, Av record, Av key, Av got, Av item, Av *out); /* got: what rec_key_get gave, or 0 */
 Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out);
 /* The list that `loc` held at the head of loop l is another one now: l is lifted again with rows there. False: no rows. */
+bool rec_want_names(Recorder *r, RecLoop *l, RecLoc *loc); /* other texts stand there from trip to trip: lifted again */
 bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now);
 bool rec_merge_rows(Recorder *r, Av base, Av a, Av b); /* two arms made two lists of base */
 bool rec_text_grows(Recorder *r, Av a); /* a text from outside that a loop carries: that is lifted again with rows there */

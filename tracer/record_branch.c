@@ -63,6 +63,10 @@ static Outcome merge_place(Recorder *r, Merge *m, Av base, Av *first, Av *second
   Outcome o = second && *second ? empty_in_rows(r, base, first, second) : OUT_GO;
   Av a = *first, b = second ? *second : 0;
   if (o != OUT_GO) return o;
+  if (b && !av_same_tree(r, a, b) && rec_names_meet(r, first, second)) {
+    a = *first;
+    b = *second;
+  }
   if (b && !av_same_tree(r, a, b)) {
     (void)rec_merge_rows(r, base, a, b);
     o = rec_stuck(r, REASON_branch_merge, "the arms give %s and %s", av_kind_text(r, a), av_kind_text(r, b));

@@ -100,7 +100,13 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
     Av now = *rec_loc_at(r, loc);
     leaves.count = 0;
     if ((o = back_in_rows(r, l, loc, &now)) != OUT_GO) break;
-    if (!av_same_tree(r, loc->before, now)) {
+    Av open = loc->before;
+    bool alike = av_same_tree(r, open, now), texts = !alike && rec_names_meet(r, &open, &now);
+    if (texts && !(alike = av_same_tree(r, loc->before, open)) && rec_want_names(r, l, loc)) {
+      o = rec_stuck(r, REASON_loop_types, "a text of the loop changes");
+      break;
+    }
+    if (!alike) {
       if (rec_want_rows(r, l, loc, av_force(r, now))) {
         o = rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind");
         break;

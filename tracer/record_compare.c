@@ -31,6 +31,13 @@ static Av point_of(Recorder *r, Av a) {
   return av_const(r, value_i64(point));
 }
 
+/* A number that two texts share when they are equal alone. A known text may have none: then it is none of those that are not known. */
+static Av number_of(Recorder *r, Av a) {
+  Value v;
+  Av number = rec_name_of(r, a);
+  return number || !av_const_value(r, a, &v) || v.kind != V_TEXT ? number : av_const(r, value_i64(INT64_MIN));
+}
+
 /* A number to programs, of which nothing is known here. */
 static bool on_tape(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_OBJECT && av_at(r, a)->konst.kind == V_TRACKED; }
 
@@ -66,7 +73,7 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
   }
   if (rec_is_text(r, a) && (ka == AV_ROWS) != (kb == AV_ROWS)) return rec_text_same(r, ka == AV_ROWS ? a : b, ka == AV_ROWS ? b : a, out);
   if (ka == AV_TEXT || kb == AV_TEXT) {
-    Av x1 = point_of(r, a), y1 = point_of(r, b);
+    Av x1 = number_of(r, a), y1 = number_of(r, b);
     if (!x1 || !y1) return rec_stuck(r, REASON_no_rule, "`==` of texts");
     return rec_binary(r, BC_eq, x1, y1, out);
   }
@@ -172,7 +179,7 @@ static Outcome in_text(Recorder *r, Av a, Av b, Av *out) {
   return in_points(r, av_item(r, a, 0), points, v.text->count, out);
 }
 
-/* A character among the keys of a record. */
+/* A text that has a number among the keys of a record. */
 static Outcome in_keys(Recorder *r, Av a, const Shape *s, Av *out) {
   i64 points[64];
   u32 n = 0;
@@ -183,8 +190,9 @@ static Outcome in_keys(Recorder *r, Av a, const Shape *s, Av *out) {
       vm_error_clear(r->vm);
       return OUT_FAIL;
     }
-    if (key.text->count == 1) text_points(key.text, &points[n++]);
+    bool numbered = !text_has_number(key.text) || text_number(r->vm, key.text, &points[n++]);
     value_drop(r->vm, key);
+    if (!numbered) return OUT_FAIL;
   }
   return in_points(r, av_item(r, a, 0), points, n, out);
 }
@@ -217,8 +225,8 @@ Outcome rec_member(Recorder *r, Av a, Av b, Av *out) {
     return in_items(r, a, items, v.count, out);
   }
   if (v.kind == AV_RANGE) return in_range(r, a, b, out);
-  bool character = av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 2;
+  bool character = av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 2, name = rec_key_computed(r, b, a);
   if (character && rec_is_text(r, b)) return in_text(r, a, b, out);
-  if (character && v.kind == AV_RECORD) return in_keys(r, a, v.shape, out);
+  if ((character || name) && v.kind == AV_RECORD) return in_keys(r, a, v.shape, out);
   return rec_stuck(r, REASON_no_rule, "`in` of %s and %s", av_kind_text(r, a), av_kind_text(r, b));
 }

@@ -455,6 +455,7 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     if (f >= 0) return rec_made(r, av_item(r, obj, (u32)f), out);
     return rec_stuck(r, REASON_raises, "record has no key \"%s\"", key.text->data);
   }
+  if (one && rec_key_computed(r, obj, regs[0])) return rec_key_get(r, obj, regs[0], out);
   if (v.kind == AV_CONST && v.konst.kind == V_TEXT && one && !av_known_int(r, regs[0], &at) && av_is_number(r, regs[0])) {
     Av rows;
     Outcome o = rec_text_stacked(r, obj, &rows);
@@ -622,6 +623,7 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
   if (s->item_count == 1 && kinds[0] == IX_VALUE && av_at(r, obj)->kind == AV_ROWS) return rec_rows_set(r, obj, mine[0], old, next, out);
   if (av_at(r, obj)->kind == AV_LIST && s->item_count == 1 && kinds[0] == IX_VALUE && list_position(r, obj, mine[0], &at))
     return replace_item(r, obj, at, next, out);
+  if (s->item_count == 1 && kinds[0] == IX_VALUE && rec_key_computed(r, obj, mine[0])) return rec_key_set(r, obj, mine[0], old, next, out);
   if (av_at(r, obj)->kind == AV_RECORD && av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
     Name name = name_intern(&r->vm->names, key.text->data, key.text->len);
     return name ? set_field(r, obj, name, next, out) : OUT_FAIL;

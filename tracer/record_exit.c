@@ -6,7 +6,7 @@
 /* Of columns, each as the list of as many of its elements as count. */
 static RecipeId columns_recipe(Recorder *r, Av columns, Value kind, RecipeId count) {
   ExitTable *t = &r->g->exits;
-  if (kind.kind == V_NUM || kind.kind == V_TEXT) return recipe_items(t, av_value(r, columns), 0, count, kind.kind == V_NUM && (kind.flags & VF_WEAK));
+  if (kind.kind == V_NUM || rec_is_name(kind)) return recipe_items(t, av_value(r, columns), 0, count, kind.kind != V_NUM ? 2 : (kind.flags & VF_WEAK) != 0);
   u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
   RecipeId ids[ZIP_LEAVES];
@@ -47,8 +47,10 @@ RecipeId rec_recipe(Recorder *r, Av a) {
     case AV_ROWS: {
       if (v->source) return recipe_source(t, v->source);
       Value kind = v->konst;
-      RecipeId count = rec_recipe(r, av_item(r, a, 1)), columns = count ? columns_recipe(r, av_item(r, a, 0), kind, count) : 0;
-      if (!columns || kind.kind == V_NUM) return columns;
+      RecipeId count = rec_recipe(r, av_item(r, a, 1)), columns = 0;
+      if (count && kind.kind == V_TEXT) columns = recipe_items(t, av_value(r, av_item(r, a, 0)), 0, count, 0);
+      else if (count) columns = columns_recipe(r, av_item(r, a, 0), kind, count);
+      if (!columns || kind.kind == V_NUM || kind.kind == V_HOLE) return columns;
       return kind.kind == V_TEXT ? recipe_text(t, 3, &columns, 1) : recipe_zip(t, columns);
     }
     case AV_LIST:

@@ -30,6 +30,7 @@ static bool same_kind(Value a, Value b) { return a.kind == V_TEXT ? b.kind == V_
 
 /* At least one number and at most ZIP_LEAVES, no empty parts. */
 static bool leaves_of(Value kind, u32 depth, u32 *leaves) {
+  if (rec_is_name(kind)) return ++*leaves <= ZIP_LEAVES;
   if (kind.kind == V_NUM) return kind.dtype != DT_c128 && ++*leaves <= ZIP_LEAVES;
   if ((kind.kind != V_LIST && kind.kind != V_RECORD) || depth == ITEM_DEPTH) return false;
   u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
@@ -48,6 +49,10 @@ static bool look_at_item(Recorder *r, Av a, u32 depth, Value *out) {
     const ArrayType *t = value_type(r->g, av_value(r, a));
     *out = (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0};
     return !t->rank && !t->device;
+  }
+  if (rec_has_name(r, a)) {
+    *out = value_hole();
+    return true;
   }
   const AbsVal v = *av_at(r, a);
   if ((v.kind != AV_LIST && v.kind != AV_RECORD) || v.count > ZIP_LEAVES) return false;
@@ -78,6 +83,7 @@ bool rec_item_fits(Recorder *r, Av a, Value kind) {
     const ArrayType *t = av_is_number(r, a) ? value_type(r->g, av_value(r, a)) : NULL;
     return t && !t->rank && !t->device && t->dtype == kind.dtype && t->weak == ((kind.flags & VF_WEAK) != 0);
   }
+  if (rec_is_name(kind)) return rec_has_name(r, a);
   const AbsVal v = *av_at(r, a);
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
   if (v.kind != (kind.kind == V_LIST ? AV_LIST : AV_RECORD) || v.count != (kind.kind == V_LIST ? kind.list->count : kind.record->shape->count)) return false;
@@ -118,7 +124,7 @@ static bool kind_of_items(Recorder *r, Av list, Value *kind) {
 /* A tree like `kind` whose leaves are made one by one. */
 typedef Av (*LeafMaker)(Recorder *r, void *ctx, u32 leaf, Value kind);
 static Av tree_like(Recorder *r, Value kind, u32 *leaf, LeafMaker make, void *ctx) {
-  if (kind.kind == V_NUM || kind.kind == V_TEXT) return make(r, ctx, (*leaf)++, kind);
+  if (kind.kind == V_NUM || rec_is_name(kind)) return make(r, ctx, (*leaf)++, kind);
   u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
   Av parts[ZIP_LEAVES];
@@ -127,7 +133,7 @@ static Av tree_like(Recorder *r, Value kind, u32 *leaf, LeafMaker make, void *ct
   return kind.kind == V_LIST ? av_items(r, AV_LIST, parts, n) : av_record(r, kind.record->shape->keys, parts, n);
 }
 
-static u32 column_dtype(Value kind) { return kind.kind == V_TEXT ? DT_i64 : kind.dtype; }
+static u32 column_dtype(Value kind) { return rec_is_name(kind) ? DT_i64 : kind.dtype; }
 
 /* ---- which loop has to have them --------------------------------------------------------------------------- */
 
@@ -151,7 +157,22 @@ static RecLoc *loc_of(Recorder *r, Av list, RecLoop **loop) {
   return NULL;
 }
 
+bool rec_want_names(Recorder *r, RecLoop *l, RecLoc *loc) {
+  if (loc->rows) return false;
+  loc->names = true;
+  r->lacks = l;
+  r->lacks_rows = loc;
+  return true;
+}
+
 bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
+  if (loc->names && rec_is_text(r, loc->before) && rec_is_text(r, now)) { /* one that grows as well */
+    loc->names = loc->kind_known = false;
+    loc->rows = 0;
+    r->lacks = l;
+    r->lacks_rows = loc;
+    return true;
+  }
   if (loc->rows || !loc->before) return false;
   Av before = av_force(r, loc->before);
   Value kind;
@@ -219,7 +240,7 @@ static Outcome rows_of_source(Recorder *r, SourceId s, const List *list, Av *out
   Value kind;
   u32 leaves = 0;
   if (!rows_kind(list->items, list->count, &kind) || !leaves_of(kind, 0, &leaves))
-    return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind, or trees of such");
+    return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers or short texts of one kind, or trees of such");
   if (!av_const(r, kind) || !guard_rows(&r->g->guards, s, kind, rec_here(r))) return OUT_FAIL;
   return packed_source(r, s, list->count, kind, out);
 }
@@ -236,16 +257,17 @@ static bool list_source(const AbsVal *v) {
 
 static Av stacked_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
   Av list = *(Av *)ctx, joined;
-  u32 n = av_at(r, list)->count, first = r->items.count;
-  AvVec leaves = {0};
+  AvVec leaves = {0}, column = {0};
   (void)kind;
   bool ok = true;
-  for (u32 i = 0; i < n && ok; i++) {
+  for (u32 i = 0; i < av_at(r, list)->count && ok; i++) {
     leaves.count = 0;
-    ok = av_leaves(r, av_item(r, list, i), &leaves) && leaf < leaves.count && vec_push(&r->vm->alloc, &r->items, leaves.data[leaf]);
+    Av item = rec_names_open(r, av_item(r, list, i), 0);
+    ok = item && av_leaves(r, item, &leaves) && leaf < leaves.count && vec_push(&r->vm->alloc, &column, leaves.data[leaf]);
   }
+  Av params[OP_MAX_PARAMS] = {ok ? av_items(r, AV_LIST, column.data, column.count) : 0, av_const(r, value_weak_i64(0))};
   vec_free(&r->vm->alloc, &leaves);
-  Av params[OP_MAX_PARAMS] = {ok ? av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = n}) : 0, av_const(r, value_weak_i64(0))};
+  vec_free(&r->vm->alloc, &column);
   return params[0] && params[1] && rec_op(r, OP_stack, params, &joined) == OUT_GO ? joined : 0;
 }
 
@@ -253,7 +275,7 @@ static Av stacked_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
 static Outcome items_stacked(Recorder *r, Av list, Av *out) {
   Value kind;
   u32 leaf = 0;
-  if (!kind_of_items(r, list, &kind)) return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind, or trees of such");
+  if (!kind_of_items(r, list, &kind)) return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers or short texts of one kind, or trees of such");
   Av columns = tree_like(r, kind, &leaf, stacked_column, &list);
   if (!columns) return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
   return rec_made(r, rec_new_rows(r, columns, av_const(r, value_weak_i64(av_at(r, list)->count)), kind), out);
@@ -304,7 +326,7 @@ Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   u32 n = v->count;
   if (n == 0 && want) kind = *want;
   else if (!kind_of_items(r, list, &kind) || (want && !same_kind(kind, *want)))
-    return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind, or trees of such");
+    return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers or short texts of one kind, or trees of such");
   Av *items = arena_alloc(&r->g->arena, sizeof *items * (n + 1));
   if (!items) return OUT_FAIL;
   for (u32 i = 0; i < n; i++) items[i] = av_item(r, list, i);
@@ -369,6 +391,11 @@ Outcome rec_make_rows(Recorder *r, RecLoop *l) {
     RecLoc *loc = &l->locs.data[i];
     if (loc->rows != 1) continue;
     Av rows;
+    if (loc->names) {
+      if (!(rows = rec_names_open(r, *rec_loc_at(r, loc), 0))) return OUT_FAIL;
+      *rec_loc_at(r, loc) = rows;
+      continue;
+    }
     Outcome o = rec_rows_of(r, *rec_loc_at(r, loc), loc->kind_known ? &loc->kind : NULL, &rows);
     if (o == OUT_STUCK) {
       r->lacks = l;

@@ -58,22 +58,27 @@ static u32 parts_of(Value kind, const Value **items) {
   return kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
 }
 
-static bool is_leaf(Value kind) { return kind.kind == V_NUM || kind.kind == V_TEXT; }
+static bool is_leaf(Value kind) { return kind.kind == V_NUM || rec_is_name(kind); }
 
-static Av item_at(Recorder *r, Av columns, Value kind, ValueId at) {
+static Av part_at(Recorder *r, Av columns, Value kind, ValueId at) {
   if (is_leaf(kind)) {
     IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
     ValueId x = av_value(r, columns);
     ArrayType t = {.dtype = value_type(r->g, x)->dtype, .weak = kind.kind == V_NUM && (kind.flags & VF_WEAK)};
     Av item = av_num(r, graph_index(r->g, x, &at, 1, &it, 1, graph_type(r->g, &t)));
-    return kind.kind == V_TEXT ? char_of(r, item) : item;
+    return kind.kind == V_NUM || !item ? item : rec_name(r, av_value(r, item));
   }
   const Value *kinds;
   Av parts[ZIP_LEAVES];
   u32 n = parts_of(kind, &kinds);
   for (u32 i = 0; i < n && i < ZIP_LEAVES; i++)
-    if (!(parts[i] = item_at(r, av_item(r, columns, i), kinds[i], at))) return 0;
+    if (!(parts[i] = part_at(r, av_item(r, columns, i), kinds[i], at))) return 0;
   return with_parts(r, columns, parts, n);
+}
+
+static Av item_at(Recorder *r, Av columns, Value kind, ValueId at) {
+  Av item = part_at(r, columns, kind, at);
+  return item && kind.kind == V_TEXT ? char_of(r, av_item(r, item, 0)) : item; /* of a text */
 }
 
 /* The item that a `for` is at: in bounds by construction. */
@@ -93,7 +98,7 @@ static Outcome put_leaf(Recorder *r, Av column, Value kind, ValueId at, Av item,
     Outcome o = rec_strong(r, x);
     if (o != OUT_GO) return o;
   }
-  x = graph_convert(r->g, x, kind.kind == V_TEXT ? DT_i64 : kind.dtype);
+  x = graph_convert(r->g, x, rec_is_name(kind) ? DT_i64 : kind.dtype);
   IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
   r->updated = true;
   return rec_made(r, x ? av_num(r, graph_update(r->g, OP_none, av_value(r, column), &at, 1, &it, 1, x)) : 0, out);
@@ -103,7 +108,10 @@ Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, A
   item = av_force(r, item);
   if (!item || !at) return OUT_FAIL;
   if (old == item) return rec_made(r, columns, out); /* one that stays */
-  if (kind.kind == V_TEXT) return put_leaf(r, columns, kind, at, item, out);
+  if (rec_is_name(kind)) { /* a code point, or a text */
+    if (!av_is_number(r, item) && !(item = rec_name_of(r, item))) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
+    return put_leaf(r, columns, kind, at, item, out);
+  }
   if (!rec_item_fits(r, item, kind)) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
   if (kind.kind == V_NUM) return put_leaf(r, columns, kind, at, item, out);
   const Value *kinds;
@@ -244,7 +252,7 @@ bool rec_points(Recorder *r, Av text, Av *out, u32 *count) {
       if (out && !(out[*n] = av_const(r, value_i64(points[i])))) return false;
     return true;
   }
-  if (v.kind != AV_TEXT || v.op == 0) return false;
+  if (v.kind != AV_TEXT || v.op == 0 || v.op == 4) return false;
   if (v.op == 2) {
     if (*n == MOST) return false;
     if (out) out[*n] = av_item(r, text, 0);

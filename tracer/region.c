@@ -115,8 +115,8 @@ static WeftStatus make_fn(RecipeBuild *b, const Recipe *r, Value *out) {
 }
 
 /* The first `count` numbers of a dense array behind those of an empty list, at once. False: not so, nothing was done. */
-static bool items_of_numbers(Vm *vm, Value all, u64 count, bool weak, Value *list) {
-  if (all.kind != V_ARRAY || array_rank(all.array) != 1 || !array_dense(all.array) || array_device(all.array) != DEV_CPU) return false;
+static bool items_of_numbers(Vm *vm, Value all, u64 count, u32 form, Value *list) {
+  if (form == 2 || all.kind != V_ARRAY || array_rank(all.array) != 1 || !array_dense(all.array) || array_device(all.array) != DEV_CPU) return false;
   u32 dtype = array_dtype(all.array);
   if (dtype_bytes(dtype) > 8 || list->list->count || count > UINT32_MAX / 4) return false;
   Value made;
@@ -127,7 +127,7 @@ static bool items_of_numbers(Vm *vm, Value all, u64 count, bool weak, Value *lis
   const u8 *at = all.array->data;
   for (u64 i = 0; i < count; i++) {
     made.list->items[i] = num_load(at + i * dtype_bytes(dtype), dtype);
-    if (weak) made.list->items[i].flags |= VF_WEAK;
+    if (form) made.list->items[i].flags |= VF_WEAK;
   }
   made.list->count = (u32)count;
   value_drop(vm, *list);
@@ -153,6 +153,7 @@ static WeftStatus make_items(RecipeBuild *b, const Recipe *r, Value *out) {
   if (items_of_numbers(b->vm, all, count, r->constant, out)) goto done;
   for (u64 i = 0; i < count; i++) {
     if (vm_seq_next(b->vm, all, &pos, &item) != WEFT_OK) goto fail;
+    if (r->constant == 2 && !text_of_number(b->vm, item.i, &item)) goto fail;
     if (r->constant && item.kind == V_NUM) item.flags |= VF_WEAK;
     if (!list_push(b->vm, out, item)) goto fail;
   }
@@ -264,12 +265,13 @@ static WeftStatus make_text(RecipeBuild *b, const Recipe *r, Value *out) {
   WeftStatus status = WEFT_OK;
   for (; n < r->count && status == WEFT_OK; n += status == WEFT_OK) {
     status = build_recipe(b, b->graph->exits.ids.data[r->first + n], &parts[n]);
-    if (status == WEFT_OK && r->a && parts[n].kind != (r->a == 3 ? V_LIST : r->a == 2 ? V_NUM : V_TEXT)) {
+    if (status == WEFT_OK && r->a && parts[n].kind != (r->a == 3 ? V_LIST : r->a == 2 || r->a == 4 ? V_NUM : V_TEXT)) {
       value_drop(vm, parts[n]);
       status = vm_error(vm, EK_unsupported, "what is joined is no text");
     }
   }
   if (status == WEFT_OK && r->a == 2) status = text_of_point(vm, (u32)parts[0].i, out) ? WEFT_OK : WEFT_ERROR;
+  else if (status == WEFT_OK && r->a == 4) status = text_of_number(vm, parts[0].i, out) ? WEFT_OK : WEFT_ERROR;
   else if (status == WEFT_OK && r->a == 3) status = text_of_points(vm, parts[0].list->items, parts[0].list->count, out) ? WEFT_OK : WEFT_ERROR;
   else if (status == WEFT_OK && !r->a) status = vm_text(vm, parts[0], parts[1], out);
   else if (status == WEFT_OK && !text_concat(vm, parts, n, out)) status = WEFT_ERROR;
