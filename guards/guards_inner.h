@@ -38,6 +38,8 @@ typedef struct Walk {
 /* What the items of a list have in common, in the order of a walk: a number's first word; of a list or record its kind, with the
  * number of its parts in the upper half, and of a record its keys. */
 enum { ROW_WORDS = 40, ROW_DEPTH = 4 };
+#define ROW_MIXED (UINT64_C(1) << 32) /* in the word of a number that is weak in some items: Value.aux */
+#define ROW_FLAGS (UINT64_C(1) << 33) /* in a fill's: the column that says where */
 typedef struct RowLayout {
   u64 words[ROW_WORDS];
   u32 count;

@@ -65,7 +65,7 @@ static u64 word_at(const void *layout, u32 i) {
 static bool fits(Value v, const void *layout, u32 *at) {
   u64 w = word_at(layout, (*at)++);
   u32 kind = (u8)w, n = (u32)(w >> 32);
-  if (kind == V_NUM) return value_tag(v) == w;
+  if (kind == V_NUM) return w & ROW_MIXED ? (v.kind == V_NUM && v.dtype == (u8)(w >> 8)) : value_tag(v) == w;
   if (kind == V_HOLE) return v.kind == V_HOLE || (v.kind == V_TEXT && text_has_number(v.text));
   if (v.kind != kind || (kind == V_LIST ? v.list->count : v.record->shape->count) != n) return false;
   for (u32 i = 0; kind == V_RECORD && i < n; i++)
@@ -78,7 +78,7 @@ static bool fits(Value v, const void *layout, u32 *at) {
 
 bool rows_fit(const Value *items, u32 count, const void *layout) {
   u64 differ = 0, tag = word_at(layout, 0);
-  if ((u8)tag == V_NUM) {
+  if ((u8)tag == V_NUM && !(tag & ROW_MIXED)) {
     for (u32 i = 0; i < count; i++) differ |= value_tag(items[i]) ^ tag;
     return differ == 0;
   }
@@ -89,17 +89,65 @@ bool rows_fit(const Value *items, u32 count, const void *layout) {
   return true;
 }
 
-bool rows_kind(const Value *items, u32 count, Value *kind) {
-  RowLayout l;
-  if (!count || !rows_layout(items[0], &l)) return false;
-  *kind = items[0].kind == V_TEXT ? value_hole() : items[0];
-  return rows_fit(items, count, l.words);
+/* What an item looks like, with nothing in it. Depth is bounded: it has a layout. */
+static bool kind_of(Vm *vm, Value v, Value *out) {
+  *out = v.kind == V_NUM ? (Value){.kind = V_NUM, .dtype = v.dtype, .flags = v.flags & VF_WEAK, .aux = v.aux} : value_hole();
+  if (v.kind != V_LIST && v.kind != V_RECORD) return true;
+  bool list = v.kind == V_LIST, ok = true;
+  if (list ? !list_new(vm, v.list->count, out) : !record_new_shape(vm, v.record->shape, out)) return false;
+  u32 n = list ? v.list->count : v.record->shape->count;
+  for (u32 i = 0; i < n && ok; i++) {
+    Value part;
+    ok = kind_of(vm, (list ? v.list->items : v.record->items)[i], &part);
+    if (ok && list) ok = list_push(vm, out, part);
+    else if (ok) out->record->items[i] = part;
+  }
+  if (!ok) value_drop(vm, *out);
+  return ok;
 }
 
-bool rows_alike(Value a, Value b) {
-  RowLayout l;
-  return rows_layout(a, &l) && rows_fit(&b, 1, l.words);
+bool rows_widen(Value *kind, Value other) {
+  if (kind->kind == V_NUM && other.kind == V_NUM) {
+    if (kind->dtype != other.dtype) return false;
+    if (!kind->aux && (other.aux || (kind->flags ^ other.flags) & VF_WEAK)) {
+      kind->aux = 1;
+      kind->flags = 0;
+    }
+    return true;
+  }
+  if (kind->kind == V_HOLE) return other.kind == V_HOLE || (other.kind == V_TEXT && text_has_number(other.text));
+  if (kind->kind != other.kind || (kind->kind != V_LIST && kind->kind != V_RECORD)) return false;
+  bool list = kind->kind == V_LIST;
+  u32 n = list ? kind->list->count : kind->record->shape->count;
+  if (n != (list ? other.list->count : other.record->shape->count)) return false;
+  for (u32 i = 0; !list && i < n; i++)
+    if (kind->record->shape->keys[i] != other.record->shape->keys[i]) return false;
+  for (u32 i = 0; i < n; i++)
+    if (!rows_widen(&(list ? kind->list->items : kind->record->items)[i], (list ? other.list->items : other.record->items)[i])) return false;
+  return true;
 }
+
+bool rows_kind(Vm *vm, const Value *items, u32 count, Value *kind) {
+  RowLayout l;
+  bool raised = vm->error.raised;
+  if (!count || !rows_layout(items[0], &l)) return false;
+  if (!kind_of(vm, items[0], kind)) {
+    if (!raised) vm_error_clear(vm);
+    return false;
+  }
+  if (rows_fit(items, count, l.words)) return true;
+  bool ok = true;
+  for (u32 i = 1; i < count && ok; i++) ok = rows_widen(kind, items[i]);
+  if (!ok) value_drop(vm, *kind);
+  return ok;
+}
+
+bool rows_take(Value kind, Value other) {
+  RowLayout l;
+  return rows_layout(kind, &l) && rows_fit(&other, 1, l.words);
+}
+
+bool rows_alike(Value a, Value b) { return rows_take(a, b) && rows_take(b, a); }
 
 /* The number of leaves that remain to be passed by, or ~0 when the wanted one was found. */
 static u32 find_column(const void *layout, u32 *at, u32 left, u32 depth, Fill *out) {
@@ -108,7 +156,8 @@ static u32 find_column(const void *layout, u32 *at, u32 left, u32 depth, Fill *o
   if (kind == V_NUM || kind == V_HOLE) {
     out->tag = w;
     out->depth = (u8)depth;
-    return left - 1; /* wraps when it was 0 */
+    if (kind == V_NUM && w & ROW_MIXED && left == 1) out->tag |= ROW_FLAGS;
+    return kind == V_NUM && w & ROW_MIXED ? (left < 2 ? UINT32_MAX : left - 2) : left - 1; /* wraps when it was 0 */
   }
   if (kind == V_RECORD) *at += n;
   for (u32 i = 0; i < n; i++) {
@@ -134,7 +183,8 @@ static Value leaf_of(Value v, const Fill *f) {
 static bool rows_pack(Vm *vm, const List *list, const Fill *f, u64 *slot) {
   Value kind = {0}, out;
   memcpy(&kind, &f->tag, sizeof f->tag);
-  bool texts = kind.kind == V_HOLE, numbered = true;
+  bool texts = kind.kind == V_HOLE, numbered = true, flags = f->tag & ROW_FLAGS;
+  if (flags) kind.dtype = DT_bool;
   if (texts) kind.dtype = DT_i64;
   i64 room = 2 * (i64)list->count + ROWS_ROOM;
   bool raised = vm->error.raised;
@@ -150,6 +200,8 @@ static bool rows_pack(Vm *vm, const List *list, const Fill *f, u64 *slot) {
       value_drop(vm, out);
       return false;
     }
+  } else if (flags) {
+    for (u32 i = 0; i < list->count; i++) data[i] = value_is_weak(leaf_of(list->items[i], f));
   } else if (size == 8 && !f->depth)
     for (u32 i = 0; i < list->count; i++) ((u64 *)(void *)data)[i] = list->items[i].bits;
   else

@@ -398,8 +398,11 @@ i32 av_field(const Recorder *r, Av record, Name key) {
 
 static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_ROWS || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT || v->kind == AV_TRANSFORM || (v->kind == AV_CLOSURE && v->env == ENV_ITEMS); }
 
+/* A text has no leaves: that it is carried is no reason to look at it. */
+static bool unread_text(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_LAZY && av_at(r, a)->konst.kind == V_TEXT; }
+
 bool av_leaves(Recorder *r, Av a, AvVec *out) {
-  if (!a) return true;
+  if (!a || unread_text(r, a)) return true;
   a = av_force(r, a);
   if (!a) return false;
   if (av_is_number(r, a)) {
@@ -416,6 +419,7 @@ bool av_leaves(Recorder *r, Av a, AvVec *out) {
 
 Av av_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
   if (!a) return 0;
+  if (unread_text(r, a)) return a;
   a = av_force(r, a);
   if (av_is_number(r, a)) return leaves[(*next)++];
   if (!is_tree(av_at(r, a))) return a;

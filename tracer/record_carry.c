@@ -276,7 +276,8 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
   for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
     RecLoc *loc = &l->locs.data[i];
     leaves.count = 0;
-    loc->before = av_force(r, *rec_loc_at(r, loc));
+    loc->before = *rec_loc_at(r, loc);
+    if (loc->before && !(av_at(r, loc->before)->kind == AV_LAZY && av_at(r, loc->before)->konst.kind == V_TEXT)) loc->before = av_force(r, loc->before);
     if (!av_leaves(r, loc->before, &leaves)) o = OUT_FAIL;
     loc->first = l->types.count;
     loc->count = leaves.count;

@@ -6,6 +6,10 @@
 /* Of columns, each as the list of as many of its elements as count. */
 static RecipeId columns_recipe(Recorder *r, Av columns, Value kind, RecipeId count) {
   ExitTable *t = &r->g->exits;
+  if (rows_mixed(kind)) {
+    RecipeId numbers = recipe_items(t, av_value(r, av_item(r, columns, 0)), 0, count, 0);
+    return numbers ? recipe_weak(t, numbers, recipe_items(t, av_value(r, av_item(r, columns, 1)), 0, count, 0)) : 0;
+  }
   if (kind.kind == V_NUM || rec_is_name(kind)) return recipe_items(t, av_value(r, columns), 0, count, kind.kind != V_NUM ? 2 : (kind.flags & VF_WEAK) != 0);
   u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;

@@ -31,7 +31,7 @@ static bool same_kind(Value a, Value b) { return a.kind == V_TEXT ? b.kind == V_
 /* At least one number and at most ZIP_LEAVES, no empty parts. */
 static bool leaves_of(Value kind, u32 depth, u32 *leaves) {
   if (rec_is_name(kind)) return ++*leaves <= ZIP_LEAVES;
-  if (kind.kind == V_NUM) return kind.dtype != DT_c128 && ++*leaves <= ZIP_LEAVES;
+  if (kind.kind == V_NUM) return kind.dtype != DT_c128 && (*leaves += 1 + rows_mixed(kind)) <= ZIP_LEAVES;
   if ((kind.kind != V_LIST && kind.kind != V_RECORD) || depth == ITEM_DEPTH) return false;
   u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
@@ -47,7 +47,7 @@ static bool look_at_item(Recorder *r, Av a, u32 depth, Value *out) {
   if (!a || depth > ITEM_DEPTH) return false;
   if (av_is_number(r, a)) {
     const ArrayType *t = value_type(r->g, av_value(r, a));
-    *out = (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0};
+    *out = (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0, .aux = rec_weak_flag(r, av_value(r, a)) != 0};
     return !t->rank && !t->device;
   }
   if (rec_has_name(r, a)) {
@@ -81,7 +81,8 @@ bool rec_item_fits(Recorder *r, Av a, Value kind) {
   if (!a) return false;
   if (kind.kind == V_NUM) {
     const ArrayType *t = av_is_number(r, a) ? value_type(r->g, av_value(r, a)) : NULL;
-    return t && !t->rank && !t->device && t->dtype == kind.dtype && t->weak == ((kind.flags & VF_WEAK) != 0);
+    bool same = t && !t->rank && !t->device && t->dtype == kind.dtype;
+    return same && (rows_mixed(kind) || t->weak == ((kind.flags & VF_WEAK) != 0));
   }
   if (rec_is_name(kind)) return rec_has_name(r, a);
   const AbsVal v = *av_at(r, a);
@@ -113,17 +114,28 @@ static bool kind_of_items(Recorder *r, Av list, Value *kind) {
   }
   if (rec_is_text(r, list)) return text_kind(r, kind);
   if (v.kind != AV_LIST || v.count == 0 || !look_at_item(r, av_item(r, list, 0), 0, kind)) return false;
-  bool kept = av_const(r, *kind);
+  bool ok = true;
+  for (u32 i = 1; i < v.count && ok; i++) {
+    Value other;
+    if (rec_item_fits(r, av_item(r, list, i), *kind)) continue;
+    if (!(ok = look_at_item(r, av_item(r, list, i), 0, &other))) break;
+    ok = rows_widen(kind, other);
+    value_drop(r->vm, other);
+  }
+  ok = ok && leaves_of(*kind, 0, &leaves) && av_const(r, *kind);
   value_drop(r->vm, *kind);
-  if (!kept || !leaves_of(*kind, 0, &leaves)) return false;
-  for (u32 i = 1; i < v.count; i++)
-    if (!rec_item_fits(r, av_item(r, list, i), *kind)) return false;
-  return true;
+  return ok;
 }
 
 /* A tree like `kind` whose leaves are made one by one. */
 typedef Av (*LeafMaker)(Recorder *r, void *ctx, u32 leaf, Value kind);
 static Av tree_like(Recorder *r, Value kind, u32 *leaf, LeafMaker make, void *ctx) {
+  if (rows_mixed(kind)) {
+    const Value strong = {.kind = V_NUM, .dtype = kind.dtype}, flag = value_bool(false);
+    Av both[2] = {make(r, ctx, *leaf, strong), make(r, ctx, *leaf + 1, flag)};
+    *leaf += 2;
+    return both[0] && both[1] ? av_items(r, AV_LIST, both, 2) : 0;
+  }
   if (kind.kind == V_NUM || rec_is_name(kind)) return make(r, ctx, (*leaf)++, kind);
   u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
@@ -157,6 +169,35 @@ static RecLoc *loc_of(Recorder *r, Av list, RecLoop **loop) {
   return NULL;
 }
 
+/* The loop is lifted again with wider rows there. */
+static bool widen_loc(Recorder *r, RecLoop *l, RecLoc *loc, Value kind) {
+  u32 leaves = 0;
+  Value was = av_at(r, *rec_loc_at(r, loc))->kind == AV_ROWS ? av_at(r, *rec_loc_at(r, loc))->konst : kind;
+  if (kind.kind == V_TEXT || was.kind == V_TEXT || !leaves_of(kind, 0, &leaves)) return false;
+  if (loc->kind_known && loc->rows && rows_alike(loc->kind, kind)) return false;
+  loc->kind = kind;
+  loc->kind_known = true;
+  loc->names = false;
+  loc->rows = 0;
+  r->lacks = l;
+  r->lacks_rows = loc;
+  return true;
+}
+
+bool rec_want_wider(Recorder *r, Av rows, Av item) {
+  RecLoop *l;
+  RecLoc *loc = r->loop ? loc_of(r, rows, &l) : NULL;
+  Value kind, other, was = av_at(r, rows)->konst;
+  if (!loc || was.kind == V_TEXT || !look_at_item(r, item, 0, &other)) return false;
+  bool ok = rows_kind(r->vm, &was, 1, &kind);
+  if (ok) {
+    ok = rows_widen(&kind, other) && !rows_alike(kind, was) && av_const(r, kind) && widen_loc(r, l, loc, kind);
+    value_drop(r->vm, kind);
+  }
+  value_drop(r->vm, other);
+  return ok;
+}
+
 bool rec_want_names(Recorder *r, RecLoop *l, RecLoc *loc) {
   if (loc->rows) return false;
   loc->names = true;
@@ -173,9 +214,11 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
     r->lacks_rows = loc;
     return true;
   }
-  if (loc->rows || !loc->before) return false;
+  if (!loc->before) return false;
   Av before = av_force(r, loc->before);
   Value kind;
+  if (before && now && av_at(r, before)->kind == AV_ROWS && av_at(r, now)->kind == AV_ROWS) return widen_loc(r, l, loc, av_at(r, now)->konst);
+  if (loc->rows) return false;
   if (!before || strcmp(av_kind_text(r, before), av_kind_text(r, now)) != 0 || av_at(r, before)->kind == AV_ROWS) return false;
   const AbsVal *was = av_at(r, before);
   bool list = was->kind == AV_LIST || (was->kind == AV_OBJECT && was->konst.kind == V_LIST);
@@ -229,19 +272,22 @@ static Outcome packed_source(Recorder *r, SourceId s, u32 now, Value kind, Av *o
   Dim n;
   u32 leaf = 0;
   if (!count || !av_dim(r, count, &n)) return OUT_FAIL;
-  Packed p = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), kind.kind == V_LIST || kind.kind == V_RECORD};
+  Packed p = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), kind.kind == V_LIST || kind.kind == V_RECORD || rows_mixed(kind)};
   if (p.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
   Outcome o = rec_made(r, rec_new_rows(r, tree_like(r, kind, &leaf, packed_column, &p), count, kind), out);
   if (o == OUT_GO) av_at(r, *out)->source = s;
   return o;
 }
 
-static Outcome rows_of_source(Recorder *r, SourceId s, const List *list, Av *out) {
+static Outcome rows_of_source(Recorder *r, SourceId s, const List *list, const Value *want, Av *out) {
   Value kind;
   u32 leaves = 0;
-  if (!rows_kind(list->items, list->count, &kind) || !leaves_of(kind, 0, &leaves))
-    return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers or short texts of one kind, or trees of such");
-  if (!av_const(r, kind) || !guard_rows(&r->g->guards, s, kind, rec_here(r))) return OUT_FAIL;
+  bool found = rows_kind(r->vm, list->items, list->count, &kind);
+  bool kept = found && (!want || rows_widen(&kind, *want)) && leaves_of(kind, 0, &leaves) && av_const(r, kind);
+  if (found) value_drop(r->vm, kind);
+  if (!kept)
+    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list whose items are not numbers or short texts of one kind, or trees of such");
+  if (!guard_rows(&r->g->guards, s, kind, rec_here(r))) return OUT_FAIL;
   return packed_source(r, s, list->count, kind, out);
 }
 
@@ -255,15 +301,37 @@ static bool list_source(const AbsVal *v) {
   return v->source && (v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_LIST) && v->konst.kind == V_LIST;
 }
 
+/* The leaves of an item, as they go into columns. */
+static bool item_leaves(Recorder *r, Av item, Value kind, AvVec *out) {
+  if (!(item = av_force(r, item))) return false;
+  if (rec_is_name(kind)) return vec_push(&r->vm->alloc, out, rec_name_of(r, item));
+  if (kind.kind == V_NUM) {
+    ValueId v = av_value(r, item), flag = rec_weak_flag(r, v);
+    if (!rows_mixed(kind)) return vec_push(&r->vm->alloc, out, item);
+    if (!flag) flag = graph_const(r->g, value_bool(value_type(r->g, v)->weak));
+    v = graph_convert(r->g, v, kind.dtype);
+    return v && flag && vec_push(&r->vm->alloc, out, av_num(r, v)) && vec_push(&r->vm->alloc, out, av_num(r, flag));
+  }
+  const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
+  for (u32 i = 0; i < av_at(r, item)->count; i++)
+    if (!item_leaves(r, av_item(r, item, i), items[i], out)) return false;
+  return true;
+}
+
+typedef struct Stacked {
+  Av list;
+  Value kind;
+} Stacked;
+
 static Av stacked_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
-  Av list = *(Av *)ctx, joined;
+  const Stacked *s = ctx;
+  Av list = s->list, joined;
   AvVec leaves = {0}, column = {0};
   (void)kind;
   bool ok = true;
   for (u32 i = 0; i < av_at(r, list)->count && ok; i++) {
     leaves.count = 0;
-    Av item = rec_names_open(r, av_item(r, list, i), 0);
-    ok = item && av_leaves(r, item, &leaves) && leaf < leaves.count && vec_push(&r->vm->alloc, &column, leaves.data[leaf]);
+    ok = item_leaves(r, av_item(r, list, i), s->kind, &leaves) && leaf < leaves.count && vec_push(&r->vm->alloc, &column, leaves.data[leaf]);
   }
   Av params[OP_MAX_PARAMS] = {ok ? av_items(r, AV_LIST, column.data, column.count) : 0, av_const(r, value_weak_i64(0))};
   vec_free(&r->vm->alloc, &leaves);
@@ -276,7 +344,8 @@ static Outcome items_stacked(Recorder *r, Av list, Av *out) {
   Value kind;
   u32 leaf = 0;
   if (!kind_of_items(r, list, &kind)) return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers or short texts of one kind, or trees of such");
-  Av columns = tree_like(r, kind, &leaf, stacked_column, &list);
+  Stacked s = {list, kind};
+  Av columns = tree_like(r, kind, &leaf, stacked_column, &s);
   if (!columns) return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
   return rec_made(r, rec_new_rows(r, columns, av_const(r, value_weak_i64(av_at(r, list)->count)), kind), out);
 }
@@ -310,22 +379,51 @@ static Outcome rows_of_text(Recorder *r, Av text, Av *out) {
   return text_kind(r, &kind) ? rows_of_items(r, points, n, kind, out) : OUT_FAIL;
 }
 
+/* Do items of one kind fit where those of another one are wanted? They take that. */
+static bool fits_in(Value *kind, Value want) {
+  bool ok = same_kind(*kind, want) || (kind->kind != V_TEXT && want.kind != V_TEXT && rows_take(want, *kind));
+  if (ok) *kind = want;
+  return ok;
+}
+
+/* The columns of a kind with flags where there were none. */
+static Av widened_columns(Recorder *r, Av columns, Value was, Value kind) {
+  if (was.kind == V_NUM || rec_is_name(was)) {
+    if (!rows_mixed(kind) || rows_mixed(was)) return columns;
+    ValueId x = av_value(r, columns);
+    ValueId flags = graph_full(r->g, DT_bool, 1, &value_type(r->g, x)->dims[0], (was.flags & VF_WEAK) != 0);
+    Av both[2] = {columns, flags ? av_num(r, flags) : 0};
+    return both[1] ? av_items(r, AV_LIST, both, 2) : 0;
+  }
+  const Value *a = was.kind == V_LIST ? was.list->items : was.record->items, *b = kind.kind == V_LIST ? kind.list->items : kind.record->items;
+  AbsVal v = *av_at(r, columns);
+  Av parts[ZIP_LEAVES];
+  for (u32 i = 0; i < v.count && i < ZIP_LEAVES; i++)
+    if (!(parts[i] = widened_columns(r, av_item(r, columns, i), a[i], b[i]))) return 0;
+  return v.kind == AV_LIST ? av_items(r, AV_LIST, parts, v.count) : av_record(r, v.shape->keys, parts, v.count);
+}
+
+static Outcome widened(Recorder *r, Av rows, Value want, Av *out) {
+  Value kind = av_at(r, rows)->konst;
+  const Value was = kind;
+  if (!fits_in(&kind, want)) return rec_stuck(r, REASON_loop_list, "items of different kinds");
+  return rec_made(r, rec_new_rows(r, widened_columns(r, av_item(r, rows, 0), was, want), av_item(r, rows, 1), want), out);
+}
+
 Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   const AbsVal *v = av_at(r, list);
-  if (v->kind == AV_ROWS) return rec_made(r, list, out);
+  if (v->kind == AV_ROWS) return want && !same_kind(v->konst, *want) ? widened(r, list, *want, out) : rec_made(r, list, out);
   if (rec_is_text(r, list)) return rows_of_text(r, list, out);
   Value kind;
   if (list_source(v) && v->konst.list->count) {
-    Outcome o = rows_of_source(r, v->source, v->konst.list, out);
-    if (o == OUT_GO && want && !same_kind(av_at(r, *out)->konst, *want)) o = rec_stuck(r, REASON_loop_list, "items of different kinds");
-    return o;
+    return rows_of_source(r, v->source, v->konst.list, want, out);
   }
   if (!(list = av_force(r, list))) return OUT_FAIL;
   v = av_at(r, list);
   if (v->kind != AV_LIST) return rec_stuck(r, REASON_loop_list, "%s in a loop", av_kind_text(r, list));
   u32 n = v->count;
   if (n == 0 && want) kind = *want;
-  else if (!kind_of_items(r, list, &kind) || (want && !same_kind(kind, *want)))
+  else if (!kind_of_items(r, list, &kind) || (want && !fits_in(&kind, *want)))
     return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers or short texts of one kind, or trees of such");
   Av *items = arena_alloc(&r->g->arena, sizeof *items * (n + 1));
   if (!items) return OUT_FAIL;

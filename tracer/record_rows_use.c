@@ -61,6 +61,11 @@ static u32 parts_of(Value kind, const Value **items) {
 static bool is_leaf(Value kind) { return kind.kind == V_NUM || rec_is_name(kind); }
 
 static Av part_at(Recorder *r, Av columns, Value kind, ValueId at) {
+  if (rows_mixed(kind)) {
+    const Value strong = {.kind = V_NUM, .dtype = kind.dtype};
+    Av number = part_at(r, av_item(r, columns, 0), strong, at), flag = part_at(r, av_item(r, columns, 1), value_bool(false), at);
+    return number && flag && rec_weak_note(r, av_value(r, number), av_value(r, flag)) ? number : 0;
+  }
   if (is_leaf(kind)) {
     IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
     ValueId x = av_value(r, columns);
@@ -92,16 +97,24 @@ Outcome rec_rows_get(Recorder *r, Av rows, Av at, Av *out) {
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */
 
-static Outcome put_leaf(Recorder *r, Av column, Value kind, ValueId at, Av item, Av *out) {
-  ValueId x = av_value(r, item);
-  if (x && rec_weak_flag(r, x)) {
-    Outcome o = rec_strong(r, x);
-    if (o != OUT_GO) return o;
-  }
-  x = graph_convert(r->g, x, rec_is_name(kind) ? DT_i64 : kind.dtype);
+static Outcome put_number(Recorder *r, Av column, ValueId at, ValueId x, Av *out) {
   IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
   r->updated = true;
   return rec_made(r, x ? av_num(r, graph_update(r->g, OP_none, av_value(r, column), &at, 1, &it, 1, x)) : 0, out);
+}
+
+static Outcome put_leaf(Recorder *r, Av column, Value kind, ValueId at, Av item, Av *out) {
+  ValueId x = av_value(r, item), flag = x ? rec_weak_flag(r, x) : 0;
+  Outcome o = OUT_GO;
+  if (rows_mixed(kind)) {
+    Av parts[2];
+    if (!flag) flag = graph_const(r->g, value_bool(value_type(r->g, x)->weak));
+    o = put_number(r, av_item(r, column, 0), at, graph_convert(r->g, x, kind.dtype), &parts[0]);
+    if (o == OUT_GO) o = put_number(r, av_item(r, column, 1), at, graph_convert(r->g, flag, DT_bool), &parts[1]);
+    return o == OUT_GO ? rec_made(r, with_parts(r, column, parts, 2), out) : o;
+  }
+  if (flag) o = rec_strong(r, x);
+  return o == OUT_GO ? put_number(r, column, at, graph_convert(r->g, x, rec_is_name(kind) ? DT_i64 : kind.dtype), out) : o;
 }
 
 Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, Av old, Av *out) {
@@ -129,6 +142,10 @@ Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out) {
   const AbsVal v = *av_at(r, rows);
   Av columns;
   if (v.konst.kind == V_TEXT) return rec_stuck(r, REASON_raises, "a text is updated");
+  if (!rec_item_fits(r, item, v.konst)) {
+    (void)rec_want_wider(r, rows, item);
+    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
+  }
   Outcome o = position(r, rows, at, &i);
   if (o == OUT_GO) o = rec_rows_put(r, rows_columns(r, rows), v.konst, i, item, old, &columns);
   return o == OUT_GO ? rec_made(r, rec_new_rows(r, columns, rows_count(r, rows), v.konst), out) : o;
@@ -162,6 +179,7 @@ Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out) {
     if ((k = av_at(r, more)->count) > MOST) return rec_stuck(r, REASON_loop_list, "many items are appended to a list");
     for (u32 i = 0; i < k; i++) {
       items[i] = av_item(r, more, i);
+      if (!rec_item_fits(r, items[i], v.konst)) (void)rec_want_wider(r, rows, items[i]);
       if (!rec_item_fits(r, items[i], v.konst)) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
     }
   }

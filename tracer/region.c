@@ -178,7 +178,7 @@ typedef struct Zip {
 static WeftStatus zip_leaves(RecipeBuild *b, RecipeId id, Zip *z) {
   const Recipe *r = &b->graph->exits.recipes.data[id];
   WeftStatus status = WEFT_OK;
-  if (r->kind == RCP_items) {
+  if (r->kind == RCP_items || r->kind == RCP_weak) {
     if (z->count == ZIP_LEAVES || build_recipe(b, id, &z->lists[z->count]) != WEFT_OK)
       return z->count == ZIP_LEAVES ? vm_error(b->vm, EK_unsupported, "a list of large trees") : WEFT_ERROR;
     u32 n = z->lists[z->count++].list->count;
@@ -195,7 +195,7 @@ static WeftStatus zip_item(RecipeBuild *b, RecipeId id, const Zip *z, u32 *leaf,
   const ExitTable *t = &b->graph->exits;
   const Recipe *r = &t->recipes.data[id];
   Vm *vm = b->vm;
-  if (r->kind == RCP_items) {
+  if (r->kind == RCP_items || r->kind == RCP_weak) {
     *out = value_keep(z->lists[(*leaf)++].list->items[at]);
     return WEFT_OK;
   }
@@ -280,6 +280,23 @@ static WeftStatus make_text(RecipeBuild *b, const Recipe *r, Value *out) {
   return status;
 }
 
+static WeftStatus make_weak(RecipeBuild *b, const Recipe *r, Value *out) {
+  const u32 *ids = b->graph->exits.ids.data + r->first;
+  Value flag;
+  if (build_recipe(b, ids[1], &flag) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = build_recipe(b, ids[0], out);
+  if (status == WEFT_OK && out->kind == V_LIST && !list_unique(b->vm, out)) {
+    value_drop(b->vm, *out);
+    status = WEFT_ERROR;
+  }
+  if (status == WEFT_OK && out->kind == V_LIST && flag.kind == V_LIST)
+    for (u32 i = 0; i < out->list->count && i < flag.list->count; i++)
+      if (flag.list->items[i].i) out->list->items[i].flags |= VF_WEAK;
+  if (status == WEFT_OK && out->kind == V_NUM) out->flags = (u8)(flag.i ? out->flags | VF_WEAK : out->flags & ~VF_WEAK);
+  value_drop(b->vm, flag);
+  return status;
+}
+
 static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
   const ExitTable *t = &b->graph->exits;
   Vm *vm = b->vm;
@@ -320,12 +337,7 @@ static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
       }
       return fn_transform(vm, r->a, inner, settings, out) ? WEFT_OK : WEFT_ERROR;
     }
-    case RCP_weak: {
-      Value flag;
-      if (build_recipe(b, t->ids.data[r->first + 1], &flag) != WEFT_OK || build_recipe(b, t->ids.data[r->first], out) != WEFT_OK) return WEFT_ERROR;
-      if (out->kind == V_NUM) out->flags = (u8)(flag.i ? out->flags | VF_WEAK : out->flags & ~VF_WEAK);
-      return WEFT_OK;
-    }
+    case RCP_weak: return make_weak(b, r, out);
     case RCP_ref: {
       Value content;
       if (build_recipe(b, t->ids.data[r->first], &content) != WEFT_OK) return WEFT_ERROR;

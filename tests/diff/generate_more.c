@@ -95,6 +95,46 @@ static void things(Gen *g) {
   }
 }
 
+/* Texts in records, lists and variables of loops, records at computed keys, lists of weak and strong numbers. */
+static void texts_among(Gen *g) {
+  const Var *f = target(g, FLOAT), *x = target(g, FLOATS), *t = target(g, TEXT);
+  int k = g->next_name++, trips = 1 + gen_below(g, 12);
+  if (!f || !x || !t) return;
+  switch (gen_below(g, 5)) {
+  case 0:
+    gen_put(g, "let r%d = ({s: \"ann\", a: ", k), gen_expr(g, FLOAT, 1), gen_put(g, "}, {s: "), gen_leaf(g, TEXT), gen_put(g, ", a: 2.5}, {s: \"b\", a: 0.5})");
+    gen_line(g), gen_put(g, "for u%d in 0..%d { let i%d = u%d * 2 %% 3; if r%d[i%d].s != \"b\" { r%d[i%d].a += ", k, trips, k, k, k, k, k, k), gen_expr(g, FLOAT, 1);
+    gen_put(g, " } else { r%d%s }; (r%d[0], r%d[i%d]) = (r%d[i%d], r%d[0]) }", k, gen_chance(g, 50) ? "[0].s = \"é\"" : "[0].a += 1", k, k, k, k, k, k);
+    gen_line(g), gen_put(g, "for q%d in r%d { %s += q%d.a; %s = q%d.s }", k, k, f->name, k, t->name, k);
+    break;
+  case 1:
+    gen_put(g, "let s%d = \"a\"", k), gen_line(g);
+    gen_put(g, "for u%d in 0..%d { if s%d == \"a\" { if u%d %% 3 == 1 { s%d = \"\" } } else if s%d == \"\" { s%d = ", k, trips, k, k, k, k, k), gen_leaf(g, TEXT);
+    gen_put(g, " } else { s%d = \"a\" }; %s += if s%d in (\"a\", \"weft\") { 0.5 } else { 1 } }", k, f->name, k);
+    gen_line(g), gen_put(g, "%s = s%d", t->name, k);
+    break;
+  case 2:
+    gen_put(g, "let d%d = {a: 0.5, bc: ", k), gen_expr(g, FLOAT, 1), gen_put(g, ", d: 1.5}"), gen_line(g);
+    gen_put(g, "let w%d = (\"bc\", \"d\", ", k), gen_put(g, "%s, \"a\")", gen_chance(g, 80) ? "\"a\"" : t->name), gen_line(g);
+    gen_put(g, "for u%d in 0..%d { d%d[w%d[u%d * 3 %% 4]] += ", k, trips, k, k, k), gen_expr(g, FLOAT, 1), gen_put(g, " }");
+    gen_line(g), gen_put(g, "for (s%d, u%d) in d%d { %s += u%d * 0.25 }", k, k, k, f->name, k);
+    break;
+  case 3:
+    gen_put(g, "let l%d = (0.5, 1.5)", k), gen_line(g);
+    gen_put(g, "for u%d in 0..%d { l%d += (l%d[-1] + ", k, trips, k, k), gen_expr(g, FLOAT, 1), gen_put(g, ",)");
+    if (gen_chance(g, 50)) gen_put(g, "; l%d[u%d %% 2] = u%d * 0.5", k, k, k);
+    if (gen_chance(g, 50)) gen_put(g, "; if len(l%d) > 4 { l%d = l%d[:-%d] }", k, k, k, 1 + gen_below(g, 3));
+    if (gen_chance(g, 30)) gen_put(g, "; %s += f64((f32(1) + l%d[u%d %% 2]) * 0.5)", f->name, k, k);
+    gen_put(g, " }"), gen_line(g), gen_put(g, "%s += l%d[-1] + l%d[0]", f->name, k, k);
+    break;
+  default:
+    gen_put(g, "let w%d = ()", k), gen_line(g);
+    gen_put(g, "for u%d in 0..%d { w%d += (if u%d %% 3 == 0 { \"c\" } else { %s },); if w%d[u%d // 2] == \"c\" { %s -= 0.5 } }", k, trips, k, k, t->name, k, k, f->name);
+    gen_line(g), gen_put(g, "%s = join(w%d, \"\")", t->name, k);
+    break;
+  }
+}
+
 /* A function of this one that calls itself, and sees what stands around it. */
 static void inner_recursion(Gen *g) {
   const Var *f = target(g, FLOAT);
@@ -211,7 +251,7 @@ static void mixes(Gen *g) {
 }
 
 void gen_pattern(Gen *g) {
-  static void (*const patterns[])(Gen *) = {host_call, host_call, text_loop, text_loop, things, things, things, inner_recursion, inner_recursion, slices, slices, levels, levels, wraps, many_trips, mixes, mixes};
+  static void (*const patterns[])(Gen *) = {host_call, host_call, text_loop, text_loop, things, things, things, texts_among, texts_among, texts_among, inner_recursion, inner_recursion, slices, slices, levels, levels, wraps, many_trips, mixes, mixes};
   gen_line(g);
   PICK(g, patterns)(g);
 }
