@@ -20,7 +20,7 @@ WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) {
     value_drop(w->vm, v);
     v = plain;
   }
-  WeftValue *value = mem_alloc(&w->vm->alloc, sizeof *value);
+  WeftValue *value = vm_small_alloc(w->vm, sizeof *value);
   if (!value) {
     value_drop(w->vm, v);
     return vm_error_memory(w->vm);
@@ -37,7 +37,7 @@ void weft_release_all(WeftVM *w, WeftValue *value) {
   else w->values = value->next;
   if (value->next) value->next->prev = value->prev;
   value_drop(w->vm, value->value);
-  mem_free(&w->vm->alloc, value, sizeof *value);
+  vm_small_free(w->vm, value, sizeof *value);
 }
 
 WeftValue *weft_retain(WeftVM *w, WeftValue *value) {

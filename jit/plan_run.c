@@ -83,9 +83,8 @@ static Went leave_raised(Run *r, u32 exit) {
 
 /* ---- arguments -------------------------------------------------------------------------------------- */
 
-static u64 word_of(const Run *r, const PlanArg *a) {
+static u64 word_of_array(const Run *r, const PlanArg *a) {
   switch (a->kind) {
-    case PA_slot: return r->slots[a->slot];
     case PA_const: return (u64)a->imm;
     case PA_data: return r->p->slots.data[a->slot].array ? (u64)(uintptr_t)array_at(r, a->slot)->data : (u64)(uintptr_t)&r->slots[a->slot];
     case PA_out: return (u64)(uintptr_t)&r->slots[a->slot];
@@ -98,6 +97,8 @@ static u64 word_of(const Run *r, const PlanArg *a) {
     default: return 0;
   }
 }
+
+static inline u64 word_of(const Run *r, const PlanArg *a) { return LIKELY(a->kind == PA_slot) ? r->slots[a->slot] : word_of_array(r, a); }
 
 static Value number_of(const Run *r, const PlanArg *a) {
   return a->kind == PA_slot || a->kind == PA_value ? slot_value(r, a->slot) : value_i64((i64)word_of(r, a));
@@ -167,7 +168,7 @@ static Went make_array(Run *r, const PlanStep *s) {
   return went;
 }
 
-static Went make_view(Run *r, const PlanStep *s) {
+static __attribute__((noinline)) Went make_view(Run *r, const PlanStep *s) {
   i64 dims[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK];
   const PlanArg *a = &r->p->args.data[s->arg];
   u32 rank = s->aux;
@@ -189,7 +190,7 @@ static i64 element_offset(const Run *r, const PlanStep *s, Array *a) {
 
 /* Elements of an array on a device are read and written through its hooks. Only the array of the step: d of zero and store, s of load
  * and unbox. */
-static Went device_step(Run *r, const PlanStep *s, Array *a) {
+static __attribute__((noinline)) Went device_step(Run *r, const PlanStep *s, Array *a) {
   const DeviceHooks *hooks = r->vm->devices[array_device(a)];
   u32 bytes = dtype_bytes(array_dtype(a));
   WeftStatus status = WEFT_OK;
@@ -251,7 +252,9 @@ static Went memory_step(Run *r, const PlanStep *s) {
       r->slots[s->dst] = (u64)(uintptr_t)v.array;
       return GOES_ON;
     case STEP_dense:
-      if (array_make_dense(vm, array_value(array_at(r, s->src)), &v) != WEFT_OK) return leave_raised(r, s->exit);
+      a = array_at(r, s->src);
+      if (s->dst == s->src && array_dense(a)) return GOES_ON;
+      if (array_make_dense(vm, array_value(a), &v) != WEFT_OK) return leave_raised(r, s->exit);
       set_array(r, s->dst, v.array);
       return GOES_ON;
     case STEP_view: return make_view(r, s);
@@ -458,7 +461,7 @@ static void native_frame(LoopCtx *ctx, u64 tag, u32 exit, const u64 *values, u32
   }
 }
 
-static Went native_step(Run *r, const PlanStep *s) {
+static __attribute__((noinline)) Went native_step(Run *r, const PlanStep *s) {
   const Plan *p = r->p;
   const PlanNative *f = &p->natives.data[s->index];
   u64 words[s->nargs + 1], results[p->max_results + 1];
@@ -536,7 +539,7 @@ static WeftStatus parameter(Run *r, const PlanStep *s, u32 *at, Value *out) {
   return WEFT_OK;
 }
 
-static Went extern_step(Run *r, const PlanStep *s) {
+static __attribute__((noinline)) Went extern_step(Run *r, const PlanStep *s) {
   Vm *vm = r->vm;
   Value values[OP_MAX_PARAMS], out = value_hole();
   u32 n = op_info(s->aux)->nparams, made = 0, at = 0;
@@ -589,7 +592,7 @@ static bool set_element(Run *r, const PlanStep *s, const GraphAttr *a, AttrRun *
   return true;
 }
 
-static Went index_step(Run *r, const PlanStep *s) {
+static __attribute__((noinline)) Went index_step(Run *r, const PlanStep *s) {
   const GraphAttr *a = &r->p->graph->attrs.data[s->index];
   AttrRun x = {r, r->p->attr_sizes.data + s->list, s->nlist, s};
   if (s->op == STEP_update && !s->aux && set_element(r, s, a, &x)) return GOES_ON;
@@ -632,7 +635,7 @@ static Went host_step(Run *r, const PlanStep *s, const Value *args) {
   return GOES_ON;
 }
 
-static Went effect_step(Run *r, const PlanStep *s) {
+static __attribute__((noinline)) Went effect_step(Run *r, const PlanStep *s) {
   Value args[s->nargs + 1], out;
   for (u32 i = 0; i < s->nargs; i++) args[i] = number_of(r, &r->p->args.data[s->arg + i]);
   const GraphHost *host = &r->p->graph->hosts.data[s->index];
@@ -664,7 +667,8 @@ static Went check_step(Run *r, const PlanStep *s) {
   return leave(r, s->exit, WEFT_OK);
 }
 
-/* ---- the loop --------------------------------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------------------------------------
+ * What is not small stands in functions that are not inlined: the loop keeps its registers. */
 
 WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit) {
   Run run = {.vm = vm, .region = region, .p = p, .slots = slots, .exit = NO_EXIT}, *r = &run;

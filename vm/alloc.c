@@ -56,6 +56,9 @@ void *small_alloc_slow(Vm *vm, u32 class) {
   return p;
 }
 
+void *vm_small_alloc(Vm *vm, size_t n) { return obj_alloc(vm, n); }
+void vm_small_free(Vm *vm, void *p, size_t n) { obj_free(vm, p, n); }
+
 void alloc_free_slabs(Vm *vm) {
   for (Slab *s = vm->slabs; s;) {
     Slab *next = s->next;

@@ -364,9 +364,26 @@ void args_free(Vm *vm, Gathered *g) {
 
 /* ---- calls from C ----------------------------------------------------------------------------- */
 
+/* One argument for each parameter, in their order? */
+static bool binds_plainly(const Proto *p, Args args) {
+  if (args.names || p->rest_index >= 0 || args.count != p->nparams || args.count != p->npositional) return false;
+  for (u32 i = 0; i < args.count; i++)
+    if (args.values[i].kind == V_HOLE) return false;
+  return true;
+}
+
 static WeftStatus call_closure(Vm *vm, Value fn, Args args, u16 flags, Value *out) {
   const Proto *p = fn.fn->code->proto;
   u32 floor = vm->frame_count;
+  if (LIKELY(binds_plainly(p, args))) {
+    if (!frame_push(vm, value_keep(fn), fn.fn->code, 0, flags)) {
+      drop_run(vm, args.values, args.count);
+      return WEFT_ERROR;
+    }
+    Value *base = vm->frames[vm->frame_count - 1].base;
+    for (u32 i = 0; i < args.count; i++) base[i] = args.values[i];
+    return vm_run(vm, floor, out);
+  }
   Value small[8], *params = p->nparams <= COUNT_OF(small) ? small : mem_alloc(&vm->alloc, sizeof *params * p->nparams);
   if (!params) {
     drop_run(vm, args.values, args.count);

@@ -17,7 +17,8 @@ else
   echo "  MIR from its crate (about ten seconds)"
   json=$out/cargo.json
   # Nothing unwinds through it; half of the code, and the time of a compilation is the same within what can be measured.
-  CFLAGS="-fno-asynchronous-unwind-tables -fno-align-functions -fno-align-loops -fno-align-jumps -fno-align-labels -Os -fno-inline-functions -fno-partial-inlining --param=max-inline-insns-single=6 -fno-tree-vectorize" CARGO_TARGET_DIR=$out/target cargo build --quiet --release --locked --message-format=json \
+  # Hidden: its calls of itself go straight.
+  CFLAGS="-fvisibility=hidden -fno-asynchronous-unwind-tables -fno-align-functions -fno-align-loops -fno-align-jumps -fno-align-labels -Os -fno-inline-functions -fno-partial-inlining --param=max-inline-insns-single=6 -fno-tree-vectorize" CARGO_TARGET_DIR=$out/target cargo build --quiet --release --locked --message-format=json \
     --manifest-path "$here/Cargo.toml" >"$json" || { echo "MIR: cargo failed" >&2; exit 1; }
   archive=$(sed -n '/"reason":"build-script-executed"/{/mir-sys@/s/.*"out_dir":"\([^"]*\)".*/\1/p}' "$json")/libmir.a
   headers=$(cargo metadata --quiet --locked --format-version 1 --manifest-path "$here/Cargo.toml" | tr ',' '\n' |
