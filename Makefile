@@ -100,6 +100,7 @@ $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(BRIEF),$(COLD))): FILE_CFLAGS += $(SM
 # Vector loops end in scalar ones: second vector loops for what is left double the code and gain nothing in strips.
 $(B)/obj/stdlib/kernel%.o: FILE_CFLAGS += -O3 -fno-peel-loops --param=max-completely-peel-times=0 -fno-trapping-math --param=vect-epilogues-nomask=0
 # Selects stay selects: partial redundancy elimination and threading would make branches of them that no loop vectorises with.
+$(B)/obj/jit/vector_runtime.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic
 $(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-thread-jumps --param=vect-epilogues-nomask=0
 # -O3 makes the same code larger for AVX2, without AVX-512's masks.
 $(B)/obj/gen/math_avx2.o $(B)/obj/stdlib/kernel_strips_avx2.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic

@@ -10,13 +10,20 @@ static const u8 stream_regs[] = {RSI, RDI, R8, R9, R10, R11, R12, R13};
 
 static bool inside(const VecFn *f, u32 id) {
   const LoopNode *n = vnode(f, id);
-  if (n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE || n->op == LOOP_INDEX || n->op == LOOP_CARRY || n->op == LOOP_RESULT) return false;
+  if (n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE || n->op == LOOP_INDEX) return false;
+  if (n->op == LOOP_CARRY || n->op == LOOP_RESULT) return f->columns && f->where[n->a] >= f->inside_first && f->where[n->a] <= f->inside_last;
   return f->vector_head && f->where[id] >= f->inside_first && f->where[id] <= f->inside_last;
 }
 
 static bool is_vector_index(const VecFn *f, u32 id) {
   const LoopNode *n = vnode(f, id);
   return n->op == LOOP_INDEX && f->vector_head && n->a == f->vector_head;
+}
+
+/* The index of a loop over rows inside the vector loop. */
+static bool is_row_index(const VecFn *f, u32 id) {
+  const LoopNode *n = vnode(f, id);
+  return n->op == LOOP_INDEX && f->columns && f->where[n->a] >= f->inside_first && f->where[n->a] <= f->inside_last;
 }
 
 /* ---- words in general registers ------------------------------------------------------------ */
@@ -153,12 +160,26 @@ static void find_step(VecFn *f, VStream *s, u32 bytes) {
   g_save(f, RSP, s->step, RCX);
 }
 
+/* Bytes from one row to the next, of what goes along with a loop over rows. */
+static void find_rows(VecFn *f, VStream *s, u32 bytes) {
+  for (u32 i = 0; i < s->count; i++) {
+    const LoopTerm *t = &s->terms[i];
+    if (!t->var || !is_row_index(f, t->var)) continue;
+    product_to(f, RCX, 0, (i64)((u64)t->coef * bytes), t->stride);
+    if (!s->row) s->row_step = frame_room(f, 8, 8);
+    else g_alu_load(f, ALU_ADD, RCX, RSP, s->row_step);
+    g_save(f, RSP, s->row_step, RCX);
+    s->row = vnode(f, t->var)->a;
+  }
+}
+
 static void add_stream(VecFn *f, const LoopNode *n, u32 registers) {
   if (stream_of(f, n)) return;
   VStream s = {.buffer = n->a, .terms = loop_terms(f->fn, n), .count = n->count};
   s.kind = (u8)access_kind(f, n, f->vector_head, f->inside_first, f->inside_last);
   address(f, n, outer_term);
   if (s.kind == VA_STRIDED) find_step(f, &s, loop_type_bytes((LoopType)n->mem));
+  if (f->columns) find_rows(f, &s, loop_type_bytes((LoopType)n->mem));
   if (f->streams.count < registers) {
     s.reg = stream_regs[f->streams.count];
     g_mov(f, s.reg, RAX);
@@ -177,6 +198,17 @@ void step_streams(VecFn *f) {
     u32 reg = s->reg == RSP ? (u32)RAX : s->reg;
     if (s->reg == RSP) g_load(f, RAX, RSP, s->slot);
     g_alu_load(f, ALU_ADD, reg, RSP, s->step);
+    if (s->reg == RSP) g_save(f, RSP, s->slot, RAX);
+  }
+}
+
+void step_rows(VecFn *f, u32 head) {
+  for (u32 i = 0; i < f->streams.count; i++) {
+    const VStream *s = &f->streams.data[i];
+    if (s->row != head) continue;
+    u32 reg = s->reg == RSP ? (u32)RAX : s->reg;
+    if (s->reg == RSP) g_load(f, RAX, RSP, s->slot);
+    g_alu_load(f, ALU_ADD, reg, RSP, s->row_step);
     if (s->reg == RSP) g_save(f, RSP, s->slot, RAX);
   }
 }
@@ -212,7 +244,7 @@ static VReg spread(VecFn *f, u32 id) {
 static void want(void *ctx, u32 id) {
   VecFn *f = ctx;
   const LoopNode *n = vnode(f, id);
-  if (n->op == LOOP_CONST || n->op == LOOP_TABLE || n->type == LT_PTR || is_vector_index(f, id) || inside(f, id) || f->spread[id]) return;
+  if (n->op == LOOP_CONST || n->op == LOOP_TABLE || n->type == LT_PTR || is_vector_index(f, id) || is_row_index(f, id) || inside(f, id) || f->spread[id]) return;
   f->spread[id] = spread(f, id);
 }
 
@@ -236,7 +268,7 @@ void begin_streams(VecFn *f, u32 registers, bool more) {
     if (n->op == LOOP_LOAD || n->op == LOOP_STORE) {
       if (vnode(f, n->a)->op == LOOP_TABLE) refuse(f, "tables");
       else add_stream(f, n, registers);
-    } else {
+    } else if (!loop_is_head(n)) {
       loop_each_operand(f->fn, n, want, f);
     }
   }
@@ -244,7 +276,7 @@ void begin_streams(VecFn *f, u32 registers, bool more) {
     u32 id = f->fn->body.data[pos];
     const LoopNode *n = vnode(f, id);
     if (n->op == LOOP_CHECK) break;
-    if (n->op == LOOP_LOAD && stream_of(f, n)->kind == VA_SAME && !is_stored(f, n->a)) f->spread[id] = load(f, n);
+    if (n->op == LOOP_LOAD && stream_of(f, n)->kind == VA_SAME && !stream_of(f, n)->row && !is_stored(f, n->a)) f->spread[id] = load(f, n);
   }
 }
 
@@ -266,6 +298,7 @@ VReg operand(VecFn *f, u32 id) {
   if (is_vector_index(f, id)) return f->value[id] ? f->value[id] : (f->value[id] = own_index(f));
   if (f->vector_head) {
     if (f->spread[id]) return f->spread[id];
+    if (is_row_index(f, id)) return f->value[id] ? f->value[id] : (f->value[id] = spread(f, id));
     if (!inside(f, id)) refuse(f, "a value that was not broadcast");
     return f->value[id];
   }

@@ -149,7 +149,16 @@ typedef struct VStream { /* addresses of a vector loop that differ by constants 
   i32 step;   /* STRIDED: slot of the bytes per trip of one vector */
   i64 coef;   /* STRIDED: of the loop's index, with its stride parameters */
   u32 stride[2];
+  u32 row;  /* head of the loop over rows that it goes along with; 0: none */
+  i32 row_step; /* slot of the bytes from one row to the next */
 } VStream;
+
+typedef struct VLoop {
+  u32 head, first, last; /* positions of the body */
+  u32 lanes, copies;
+  u32 tail_lanes;        /* of what is left: `lanes` masked, 1, or 0: nothing is left */
+  u32 abreast;           /* long bodies: so many copies side by side, statement by statement, since one is mostly waiting for itself; 1: none */
+} VLoop;
 
 typedef struct VecFn {
   Allocator *alloc;
@@ -184,6 +193,7 @@ typedef struct VecFn {
   u32 copy;             /* number of the unrolled copy at hand */
   u32 vector_head;      /* head of the vector loop at hand; 0 none */
   u32 inside_first, inside_last; /* positions of its body */
+  bool columns;         /* it holds loops over rows (vector_columns.c) */
   u32 lo_slot, hi_slot; /* of the outermost loop */
   u32 block_slot;       /* frame: the first trip of the block of the inner loop at hand; 0: all of it */
   VReg rare;            /* mask of the math function that is being expanded */
@@ -261,6 +271,7 @@ VReg operand(VecFn *f, u32 id);     /* in the scope at hand */
 void word_to(VecFn *f, u32 reg, u32 id); /* an i64 of one lane to a general register; RAX RCX RDX only */
 void begin_streams(VecFn *f, u32 registers, bool more); /* before the loop: addresses in at most so many registers, what is broadcast; more: beside those there are */
 void step_streams(VecFn *f);
+void step_rows(VecFn *f, u32 head); /* to the next row */
 VAccess access_kind(const VecFn *f, const LoopNode *access, u32 head, u32 first, u32 last);
 void call_words(VecFn *f, u64 fn, u32 state, u64 second, u64 third); /* fn(frame + state, second, third) */
 
@@ -277,6 +288,13 @@ void serial_loop(VecFn *f, u32 head, u32 first, u32 last);
 bool is_straight(const VecFn *f, u32 first, u32 last);
 void end_span(VecFn *f, u32 first); /* a loop of the machine code, from that instruction to here */
 void emit_body(VecFn *f, u32 first, u32 last);
+void loop_bounds(VecFn *f, const VLoop *l); /* R15 and R14: the first trip and the one behind the last */
+void loop_leave(VecFn *f);
+u32 loop_widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow); /* bytes of the widest lane */
+
+/* vector_columns.c */
+bool is_columns(const VecFn *f, u32 pos); /* the loop that begins there is one over columns, with loops over rows inside */
+void columns_loop(VecFn *f, VLoop *l);
 
 /* vector_text.c */
 void vec_text(const u8 *code, u32 count, const char *name, Buf *out);
@@ -294,5 +312,19 @@ typedef struct VecLanes {
 void vec_lanes_begin(VecLanes *l, u64 op, u64 type); /* the lanes of the first level begin; `count` stays 0 */
 void vec_lanes_carry(VecLanes *l); /* the first level is full */
 void vec_lanes_end(VecLanes *l);   /* the result to lane[0], element 0 */
+
+/* The levels above the first of sums, products and scans of floats in the order of rows: a vector of columns at a time. */
+enum { ROW_LEVELS = 8 };
+typedef union VecRow {
+  f64 d[32];
+  f32 f[64];
+} VecRow;
+typedef struct VecRows {
+  u64 used, n /* columns */, count[ROW_LEVELS];
+  VecRow value, acc[ROW_LEVELS], before[ROW_LEVELS];
+} VecRows;
+void vec_rows_push(VecRows *r, u64 op, u64 type); /* a block's result: `value` */
+void vec_rows_end(VecRows *r, u64 op, u64 type);  /* of all of them, to `value` */
+void vec_scan_push(VecRows *r, u64 op, u64 type); /* a segment's total; gives what the next one stands behind */
 
 #endif

@@ -10,13 +10,6 @@
 
 enum { LANE_BYTES = 256, COPIES_MOST = 16, CHEAP = 8, MIDDLE = 24, LONG = 80, STRIDED_WORK = 6 };
 
-typedef struct VLoop {
-  u32 head, first, last; /* positions of the body */
-  u32 lanes, copies;
-  u32 tail_lanes;        /* of what is left: `lanes` masked, 1, or 0: nothing is left */
-  u32 abreast;           /* long bodies: so many copies side by side, statement by statement, since one is mostly waiting for itself; 1: none */
-} VLoop;
-
 typedef struct VFold {
   LoopReduce reduce;
   LoopOp op;
@@ -70,11 +63,12 @@ static void widen(void *ctx, u32 id) {
 }
 
 /* Bytes of the widest lane; strided counts places that no plain vector load reaches, narrow: of elements that no gather takes. */
-static u32 widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow) {
+u32 loop_widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow) {
   Widest w = {f, 4};
   for (u32 pos = l->first; pos <= l->last; pos++) {
     u32 id = body_node(f, pos);
     const LoopNode *n = vnode(f, id);
+    if (loop_is_head(n)) continue; /* counts of trips are no lanes */
     if (n->op == LOOP_LOAD || n->op == LOOP_STORE) {
       VAccess kind = access_kind(f, n, l->head, l->first, l->last);
       if (kind == VA_STRIDED || kind == VA_GATHER) ++*strided, w.bytes = 8, *narrow |= loop_type_bytes((LoopType)n->mem) < 4;
@@ -99,7 +93,7 @@ static u32 effort(const VecFn *f, const VLoop *l) {
 static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   u32 strided = 0;
   bool narrow = false;
-  u32 bytes = widest(f, l, &strided, &narrow), cost = effort(f, l);
+  u32 bytes = loop_widest(f, l, &strided, &narrow), cost = effort(f, l);
   l->lanes = (f->evex ? 64 : 32) / bytes;
   l->copies = strided || cost > MIDDLE ? 1 : cost > CHEAP ? 2 : 4;
   if (f->level->unroll) l->copies = strided ? 1 : f->level->unroll;
@@ -383,7 +377,7 @@ static bool begin_vector(VecFn *f, const VLoop *l, bool more) {
   return !f->failed;
 }
 
-static void leave_vector(VecFn *f) {
+void loop_leave(VecFn *f) {
   f->vector_head = 0;
   f->lanes = 1;
   f->tail = false;
@@ -400,7 +394,7 @@ static void block_of(VecFn *f, i32 at, u32 elements) {
 }
 
 /* R15 and R14: the first trip and the one behind the last. */
-static void bounds(VecFn *f, const VLoop *l) {
+void loop_bounds(VecFn *f, const VLoop *l) {
   if (vnode(f, l->head)->op == LOOP_PAR) {
     g_load(f, R15, RSP, (i32)f->lo_slot);
     g_load(f, R14, RSP, (i32)f->hi_slot);
@@ -422,13 +416,13 @@ static void vector_loop(VecFn *f, VLoop *l) {
     return;
   }
   if (!shape_of(f, l, false)) return;
-  bounds(f, l);
+  loop_bounds(f, l);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_GE, done);
   if (!begin_vector(f, l, false)) return;
   main_loop(f, l, NULL, 1);
   rest_loop(f, l, NULL);
-  leave_vector(f);
+  loop_leave(f);
   g_put(f, done);
 }
 
@@ -504,7 +498,7 @@ static void reduce_loop(VecFn *f, VLoop *l) {
   if (f->failed || !shape_of(f, l, true) || !fold_of(f, l, &r)) return;
   fold_shape(f, l, &r);
   VReg result = new_vec(f);
-  bounds(f, l);
+  loop_bounds(f, l);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_GE, none);
   if (f->failed || !begin_vector(f, l, false)) return;
@@ -516,7 +510,7 @@ static void reduce_loop(VecFn *f, VLoop *l) {
     rest_loop(f, l, &r);
     answer(f, &r, result, combine_lanes(f, l, &r));
   }
-  leave_vector(f);
+  loop_leave(f);
   g_jump(f, done);
   g_put(f, none);
   answer(f, &r, result, r.flags ? identity(f, &r) : lower_constant(f, r.type, loop_reduce_empty(r.reduce, r.type)));
@@ -664,7 +658,7 @@ static void blocks_abreast(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, 
     rest_loop(f, &group[i], &r[i]);
     end_block(f, &r[i], combine_lanes(f, &group[i], &r[i]), end);
   }
-  leave_vector(f);
+  loop_leave(f);
 }
 
 static void blocks_in_turn(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, i32 end, u32 elements) {
@@ -675,7 +669,7 @@ static void blocks_in_turn(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, 
     main_loop(f, &group[i], &r[i], 1);
     rest_loop(f, &group[i], &r[i]);
     VReg v = combine_lanes(f, &group[i], &r[i]);
-    leave_vector(f);
+    loop_leave(f);
     end_block(f, &r[i], v, end);
   }
 }
@@ -691,7 +685,7 @@ static void reduce_group(VecFn *f, VLoop *group, u32 count) {
     results[i] = new_vec(f);
   }
   i32 at = frame_room(f, 8, 8), end = frame_room(f, 8, 8);
-  bounds(f, &group[0]);
+  loop_bounds(f, &group[0]);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_GE, none);
   g_save(f, RSP, at, R15);
@@ -735,6 +729,7 @@ void emit_body(VecFn *f, u32 first, u32 last) {
     if (n->op == LOOP_REDUCE && straight) reduce_loop(f, &l);
     else if (straight && (n->op == LOOP_PAR || n->op == LOOP_FOR) && n->a == 1 && !n->b && is_short(f, l.head, l.first, l.last)) serial_loop(f, id, pos + 1, end - 1);
     else if (straight && (n->op == LOOP_PAR || n->op == LOOP_FOR) && n->a == 1 && !n->b) vector_loop(f, &l);
+    else if (is_columns(f, pos)) columns_loop(f, &l);
     else if (n->op == LOOP_PAR || n->op == LOOP_FOR) serial_loop(f, id, pos + 1, end - 1);
     else refuse(f, "control flow");
     pos = end;

@@ -66,3 +66,62 @@ void vec_lanes_end(VecLanes *l) {
   if (l->type == LT_F64) end_d(l);
   else end_f(l);
 }
+
+#define ROWS(T, FIELD, W)                                                                                                 \
+  static void join_##FIELD(u64 op, u64 n, T *out, const T *a, const T *b) {                                               \
+    if (op == LOOP_ADD) for (u64 i = 0; i < n; i++) out[i] = a[i] + b[i];                                                 \
+    else for (u64 i = 0; i < n; i++) out[i] = a[i] * b[i];                                                                \
+  }                                                                                                                       \
+  static void rows_add_##FIELD(VecRows *r, u64 op, u32 level) {                                                           \
+    for (;; level++) {                                                                                                    \
+      if (r->used <= level) r->used = level + 1, r->count[level] = 0;                                                     \
+      if (r->count[level]) join_##FIELD(op, r->n, r->acc[level].FIELD, r->acc[level].FIELD, r->value.FIELD);              \
+      else r->acc[level] = r->value;                                                                                      \
+      if (++r->count[level] < LOOP_ROW_BLOCK) return;                                                                     \
+      r->count[level] = 0;                                                                                                \
+      r->value = r->acc[level];                                                                                           \
+    }                                                                                                                     \
+  }                                                                                                                       \
+  static void scan_add_##FIELD(VecRows *r, u64 op) {                                                                      \
+    u32 top = 0;                                                                                                          \
+    for (;; top++) { /* acc: the totals so far within the segment of this level; the first is exact */                    \
+      bool fresh = r->used <= top;                                                                                        \
+      if (fresh) r->used = top + 1, r->count[top] = 0;                                                                    \
+      for (u32 i = 0; fresh && i < W; i++) r->before[top].FIELD[i] = op == LOOP_ADD ? (T)-0.0 : (T)1;                     \
+      if (r->count[top]) join_##FIELD(op, r->n, r->acc[top].FIELD, r->acc[top].FIELD, r->value.FIELD);                    \
+      else r->acc[top] = r->value;                                                                                        \
+      if (++r->count[top] < LOOP_SCAN_SEGMENT) break;                                                                     \
+      r->count[top] = 0;                                                                                                  \
+      r->value = r->acc[top];                                                                                             \
+    }                                                                                                                     \
+    for (u32 k = top + 1; k-- > 0;) {                                                                                     \
+      VecRow above = r->value;                                                                                            \
+      join_##FIELD(op, r->n, r->value.FIELD, r->before[k].FIELD, r->acc[k].FIELD);                                        \
+      if (k < top) r->before[k] = above;                                                                                  \
+    }                                                                                                                     \
+  }
+ROWS(f64, d, 32)
+ROWS(f32, f, 64)
+
+void vec_rows_push(VecRows *r, u64 op, u64 type) {
+  if (type == LT_F64) rows_add_d(r, op, 0);
+  else rows_add_f(r, op, 0);
+}
+
+void vec_rows_end(VecRows *r, u64 op, u64 type) {
+  for (u32 level = 0; level < ROW_LEVELS; level++) {
+    bool above = false;
+    for (u64 k = level + 1; k < r->used; k++) above |= r->count[k] != 0;
+    if (!r->count[level]) continue;
+    r->value = r->acc[level];
+    if (!above) return;
+    r->count[level] = 0;
+    if (type == LT_F64) rows_add_d(r, op, level + 1);
+    else rows_add_f(r, op, level + 1);
+  }
+}
+
+void vec_scan_push(VecRows *r, u64 op, u64 type) {
+  if (type == LT_F64) scan_add_d(r, op);
+  else scan_add_f(r, op);
+}

@@ -199,6 +199,38 @@ static void vector_for(VectorRandom *v) {
   restore(r, &s);
 }
 
+/* A loop over rows, in each column: a reduction in the order of rows, a scan, or values that are carried. */
+static void vector_rows(VectorRandom *v) {
+  RandomFn *r = &v->r;
+  LoopFn *fn = r->fn;
+  Scope s;
+  u32 kind = below(r, 3), head, start[2], before = v->row, trips = chance(r, 60) ? r->k : loop_const_i(fn, LT_I64, below(r, chance(r, 50) ? 40 : 300));
+  bool tall = trips != r->k;
+  LoopType t = vector_type(v);
+  if (kind && t == LT_I1) t = v->palette == 1 ? LT_I32 : LT_F64;
+  LoopReduce op = t == LT_I1 ? (LoopReduce)(LOOP_REDUCE_AND + below(r, 3)) : (LoopReduce)below(r, loop_is_float(t) ? 4 : 7);
+  for (u32 i = 0; i < 2; i++) start[i] = any(r, t);
+  if (kind == 0) head = loop_begin_reduce(fn, op, t, LOOP_ORDER_ROWS, 1, &trips);
+  else if (kind == 1) head = loop_begin_for(fn, "f", trips, 2, start);
+  else head = loop_begin_scan(fn, op, t, 1, &trips);
+  save(r, &s);
+  v->row = tall ? 0 : loop_index_of(head, 0);
+  if (v->palette != 1 && chance(r, 40)) keep(r, loop_index_of(head, 0));
+  for (u32 i = 0; kind == 1 && i < 2; i++) keep(r, loop_carry_of(fn, head, i));
+  vector_body(v, 1 + below(r, 6));
+  if (kind == 2) {
+    keep(r, loop_emit(fn, LOOP_PREFIX, t, any(r, t), 0, 0));
+    if (!tall) vector_store(v);
+  }
+  u32 value[2] = {any(r, t), any(r, t)};
+  if (kind == 0) loop_yield(fn, 1, value);
+  else if (kind == 1) loop_next(fn, 2, value);
+  loop_end(fn);
+  v->row = before;
+  restore(r, &s);
+  for (u32 i = 0; i < (kind == 1 ? 2u : 1u) && kind < 2; i++) keep(r, loop_result_of(fn, head, i));
+}
+
 /* Parameters as random_function has them; n up to 290. */
 static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
   static const char *const in_names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6"}, *const out_names[] = {"z0", "z1", "z2", "z3", "z4"};
@@ -224,7 +256,10 @@ static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
   if (!rows) {
     v.at = loop_index_of(par, 0);
     if (v.palette != 1 && chance(r, 30)) keep(r, v.at);
-    vector_body(&v, 1 + below(r, 25));
+    bool columns = chance(r, 30);
+    if (columns) v.strides = v.checks = false;
+    for (u32 i = columns ? 1 + below(r, 2) : 0; i > 0; i--) vector_rows(&v);
+    vector_body(&v, 1 + below(r, columns ? 6 : 25));
     for (u32 i = 0; i < RANDOM_OUT; i++) vector_store(&v);
   } else {
     v.row = loop_index_of(par, 0);
