@@ -48,7 +48,7 @@ static u32 terms_of(Kern *k, u32 aff, i64 *constant, LoopTerm *out, u32 cap) {
   return n;
 }
 
-enum { MAX_TERMS = 2 * TYPE_MAX_RANK + 2 };
+enum { MAX_TERMS = 2 * TYPE_MAX_RANK + 2, ROW_LEAST = 64 };
 
 static u32 index_ir(Kern *k, u32 aff) {
   LoopFn *fn = k->out->fn;
@@ -92,6 +92,32 @@ static u32 emit_reduce(Kern *k, u32 id) {
   return fn->failed ? 0 : loop_result_of(fn, head, 0);
 }
 
+/* One of two passes over a long row in memory: the best, then the first number that has it. */
+static u32 emit_pass(Kern *k, const Task *t, LoopReduce reduce, LoopType type, u32 best) {
+  LoopFn *fn = k->out->fn;
+  u32 trips = dim_ir(k, k->scopes.data[t->inner].trips), head = loop_begin_reduce(fn, reduce, best ? LT_I64 : type, LOOP_ORDER_LANES, 1, &trips);
+  if (!head) return 0;
+  k->vars.data[k->scopes.data[t->inner].var].ir = loop_index_of(head, 0);
+  emit_scope(k, t->inner);
+  u32 v = k->tasks.data[t->dep[0]].ir, out = v;
+  if (best) {
+    u32 has = loop_emit(fn, LOOP_EQ, LT_VOID, v, best, 0);
+    if (loop_is_float(type)) has = loop_emit(fn, LOOP_OR, LT_VOID, has, loop_emit(fn, LOOP_NE, LT_VOID, v, v, 0), 0); /* none is equal to NaN */
+    out = loop_emit(fn, LOOP_SELECT, LT_VOID, has, k->tasks.data[t->dep[1]].ir, loop_const_i(fn, LT_I64, INT64_MAX));
+  }
+  loop_yield(fn, 1, &out);
+  loop_end(fn);
+  return fn->failed ? 0 : loop_result_of(fn, head, 0);
+}
+
+/* Two reductions are vectors where a loop that carries the best and its number is not; elements are read twice. */
+static bool takes_passes(const Kern *k, const Task *t, LoopType type) {
+  const Task *v = &k->tasks.data[t->dep[0]];
+  i64 n;
+  bool wide = type == LT_F64 || type == LT_F32 || type == LT_I64 || type == LT_I32;
+  return t->inner_count == 1 && wide && v->kind == TASK_load && size_hint(k->sizes, k->scopes.data[t->inner].trips, &n) && n >= ROW_LEAST;
+}
+
 /* argmin, argmax: (best so far, its number or -1) through the loops of the reduced axes. NaN wins, the first of ties. */
 static u32 emit_extreme(Kern *k, u32 id) {
   const Task t = k->tasks.data[id];
@@ -99,6 +125,11 @@ static u32 emit_extreme(Kern *k, u32 id) {
   note_by_row(k, t.value);
   if (t.inner_count == 0) return loop_const_i(fn, LT_I64, 0);
   LoopType type = (LoopType)k->tasks.data[t.dep[0]].type;
+  if (takes_passes(k, &t, type)) {
+    LoopReduce reduce = graph_node_at(k->g, t.value)->op == OP_argmin ? LOOP_REDUCE_MIN : LOOP_REDUCE_MAX;
+    u32 best = emit_pass(k, &t, reduce, type, 0);
+    return best ? emit_pass(k, &t, LOOP_REDUCE_MIN, type, best) : 0;
+  }
   u32 heads[TYPE_MAX_RANK], state[2] = {loop_const_i(fn, type, 0), loop_const_i(fn, LT_I64, -1)};
   for (u32 i = 0; i < t.inner_count; i++) {
     u32 scope = t.inner + i;
