@@ -333,9 +333,25 @@ static bool leads_on(const Tracer *t, const Region *r) {
   return false;
 }
 
+enum { PACK_NS = 2, PACK_MUCH = 1 << 16, PACK_FAR = 10, PACK_EACH = 8 };
+
+/* Lists and texts are packed at each entry, whole: a loop that is left and entered again and again gains less than that takes. */
+static bool only_packs(Tracer *t, Place *p) {
+  u64 packed = 0, spent = 0;
+  for (u32 i = 0; i < p->cache.entries.count; i++) {
+    const Region *r = p->cache.entries.data[i]->region;
+    packed += r->packed;
+    spent += r->run_ns + r->entered * (u64)t->vm->tunables.enter_ns;
+  }
+  if (packed < PACK_MUCH || packed * PACK_NS < PACK_FAR * spent) return false;
+  place_retire(t, p, REASON_no_payback, "packing its lists and texts takes longer than what is done with them");
+  return true;
+}
+
 void place_weigh(Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
   if (++p->passes == UINT32_MAX) p->passes = 0;
+  if (p->passes % PACK_EACH == 0 && paced(t) && !t->private_places && t->vm->tunables.payback_calls && MECHANISM(t->vm, payback) && only_packs(t, p)) return;
   if (!tun->payback_calls || p->passes % (u64)tun->payback_calls || !MECHANISM(t->vm, payback) || !paced(t) || t->private_places) return;
   u64 eager = 0, compiled = p->cache.misses * (u64)tun->miss_ns;
   for (u32 i = 0; i < p->cache.entries.count; i++) {

@@ -257,6 +257,7 @@ struct Region {
   u64 run_ns;        /* estimated from the runs that were timed */
   u64 last_ns;       /* of the last run that was timed */
   u64 least_ns;      /* to find its entry, run and leave it, at least; 0: not timed */
+  u64 packed;        /* elements of lists and texts, at all entries */
   u64 eager_ns;      /* what its operations cost the interpreter, about; 0: more than can be told */
   u64 bytes;         /* of generated code and plan */
   u32 kernels, natives, externs;

@@ -331,6 +331,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   t->depth++;
   entry->running++;
   region->entered++;
+  region->packed += guard_rows_packed(entry->prog, slots);
   u32 exit = 0;
   bool timed = is_timed(t, region);
   u64 begin = timed ? tracer_now(t) : 0;

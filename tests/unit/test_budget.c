@@ -140,6 +140,17 @@ static void A20_what_does_not_pay_is_given_up(void **state) {
   assert_string_equal(weft_show(vm, s), "(2, 1, 1024)");
 }
 
+/* A text is packed whole at each entry, and the loop is left at every tenth character. */
+static void A20_what_only_packs_is_given_up(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *f = value(vm, "let t = text(where(arange(20000) % 10 == 0, 98, 97))\n"
+                           "fn f(n) { let i = 0; let k = 0; while i < n { if t[i] == \"b\" { print(i) }; k += i % 7; i += 1 }; k }\nf");
+  WeftValue *n = value(vm, "2000");
+  gives(vm, f, &n, 1, "5995");
+  assert_int_equal(stat(vm, STAT_demotions), 1);
+  assert_true(stat(vm, STAT_exits) <= 32);
+}
+
 /* jit(f) is compiled code whatever it costs. */
 static void A20_what_was_given_up_is_compiled_when_asked_for(void **state) {
   WeftVM *vm = *state;
@@ -448,6 +459,7 @@ int main(void) {
     cmocka_unit_test_setup_teardown(A20_a_compiled_loop_is_entered_before_its_first_trip, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_nothing_for_one_operation, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_what_does_not_pay_is_given_up, setup, teardown),
+    cmocka_unit_test_setup_teardown(A20_what_only_packs_is_given_up, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_what_was_given_up_is_compiled_when_asked_for, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_what_pays_stays, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_a_compilation_ends_with_its_time, setup, teardown),
