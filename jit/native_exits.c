@@ -81,6 +81,8 @@ static void exit_value(void *ctx, u32 v) {
       w->failed = true;
       return;
     }
+    for (u32 i = 0; i < w->exit->binds.count; i++) /* it lies elsewhere since the exit was decided */
+      w->failed |= w->exit->binds.data[i].value == v && w->exit->binds.data[i].slot != b->slot;
     if (w->first && !passed(w->exit, v) && !vec_push(n->c->alloc, &w->exit->binds, (RegionBind){v, b->slot})) native_no_memory(n);
     return;
   }

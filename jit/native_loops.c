@@ -329,11 +329,61 @@ bool native_row_element(Native *n, NodeId node) {
   return ir != 0;
 }
 
+enum { THIN = 4 };
+typedef struct Thin { /* overlapping parts that are stretched: far smaller than what they are stored to */
+  ValueId v[THIN];
+  NValue was[THIN];
+  u32 count;
+} Thin;
+
+/* Gathers them. False: another part overlaps. */
+static bool all_thin(Native *n, const NRow *to, ValueId v, u32 from, Thin *t, u32 depth) {
+  if (overlap(n, to, v, from, depth) != OVERLAPS) return true;
+  const NRow *r = native_row(n, v);
+  if (!r || depth > ROW_DEPTH) return false;
+  if (!r->node) {
+    bool stretched = r->rank < to->rank, again = false;
+    for (u32 d = 0; d < r->rank; d++) stretched |= dim_is(n->c, r->dims[d], 1);
+    for (u32 i = 0; i < t->count; i++) again |= t->v[i] == v;
+    if (stretched && !again && t->count < THIN) t->v[t->count++] = v;
+    else if (!again) return false;
+    return stretched;
+  }
+  const GraphNode *x = graph_node_at(n->g, r->node);
+  for (u32 i = 0; i < x->operand_count; i++) {
+    ValueId o = node_operand(n->g, r->node, i);
+    u32 rank = value_type(n->g, o)->rank;
+    if (rank && !all_thin(n, to, o, x->op == OP_outer ? from + i : from + r->rank - rank, t, depth + 1)) return false;
+  }
+  return true;
+}
+
+/* What overlaps with the stores, and not in step, is read before anything is written. */
 static bool put(Native *n, const NRow *to, ValueId v, NodeId update) {
-  Overlap o = overlap(n, to, v, to->rank - value_type(n->g, v)->rank, 0);
+  u32 from = to->rank - value_type(n->g, v)->rank;
+  Overlap o = overlap(n, to, v, from, 0);
+  Thin t = {.count = 0};
   if (n->why) return false;
-  if (o == OVERLAPS && !native_fill(n, v)) return false; /* read before anything is written */
-  return store_row(n, to, v, update, o == IN_STEP);
+  bool thin = o == OVERLAPS && all_thin(n, to, v, from, &t, 0);
+  if (o == OVERLAPS && !thin && !native_fill(n, v)) return false;
+  bool ok = true;
+  for (u32 i = 0; i < t.count && thin && ok; i++) {
+    t.was[i] = *native_value(n, t.v[i]);
+    ok = native_fill(n, t.v[i]);
+  }
+  ok = ok && store_row(n, to, v, update, o == IN_STEP || thin);
+  for (u32 i = 0; i < t.count && thin && ok; i++) *native_value(n, t.v[i]) = t.was[i]; /* what is made of it here is gone with it elsewhere */
+  return ok;
+}
+
+static bool used_later(const Graph *g, NodeId node, ValueId v) {
+  const GraphBlock *b = &g->blocks.data[graph_node_at(g, node)->block];
+  for (NodeId k = node_next(g, node); k; k = node_next(g, k))
+    for (u32 i = 0; i < graph_node_at(g, k)->operand_count; i++)
+      if (node_operand(g, k, i) == v) return true;
+  for (u32 i = 0; i < b->term_count; i++)
+    if (g->operands.data[b->term_first + i] == v) return true;
+  return false;
 }
 
 bool native_rows_store(Native *n, NodeId node) {
@@ -343,6 +393,7 @@ bool native_rows_store(Native *n, NodeId node) {
   NRow to;
   if (at == UINT32_MAX || !native_row_part(n, node, array, &to)) return false;
   if (!n->buffers.data[at].written) return native_bail(n, "an array that is not the loop's own is updated");
+  if (used_later(g, node, array) && !native_fill(n, array)) return false; /* as it was */
   if (!put(n, &to, v, node)) return false;
   n->buffers.data[at].version = ++n->versions;
   *native_value(n, node_result(g, node, 0)) = (NValue){.stamp = n->stamp, .buffer = at + 1, .version = n->versions};

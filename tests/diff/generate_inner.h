@@ -61,4 +61,7 @@ void gen_leaf(Gen *g, Type type);
 /* generate_more.c */
 void gen_pattern(Gen *g); /* a statement or a few */
 
+/* generate_rows.c */
+void gen_rows(Gen *g); /* loops over rows and slices */
+
 #endif
