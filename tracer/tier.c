@@ -607,7 +607,9 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
   if (!p) {
     p = place_get(vm, table_of(t), frame->code, frame->pc, loop ? RECORD_LOOP : RECORD_ENTRY);
     if (!p) return TIER_STAY;
-    p->rent.passes = (u32)(loop ? tun->warm_trips : tun->warm_calls) - 1;
+    i32 warm = (i32)(loop ? tun->warm_trips : tun->warm_calls);
+    p->rent.passes = (u32)(s->count > 0 && s->count < warm ? s->count : warm) - 1;
+    if (s->count < warm) s->count = warm; /* it is asked each time from now on */
     if (!t->private_places) s->entry = p;
   }
   if (loop && p->unfit < START_MISFITS) s->flags |= SITE_STARTS; /* it may be compiled now; place and code may be gone then */

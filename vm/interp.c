@@ -893,7 +893,9 @@ entered: /* a frame was just pushed: f, base, ip stand at its first instruction 
   if (vm->tier && !once && !(f->flags & (FRAME_EAGER | FRAME_MODULE)) && f->code->proto->nsites) {
     SiteState *s = &f->code->sites[0];
     if (LIKELY(s->count != INT32_MAX)) s->count++;
-    if ((s->count >= vm->tunables.warm_calls || !vm->tunables.hot_calls) && !(s->flags & SITE_COLD)) {
+    bool heavy = !s->entry && s->count > 1 && (u32)vm->work - s->work >= (u64)vm->tunables.hot_work; /* it is looked at from its second call on */
+    s->work = (u32)vm->work;
+    if ((s->count >= vm->tunables.warm_calls || heavy || !vm->tunables.hot_calls) && !(s->flags & SITE_COLD)) {
       switch (vm->tier->site(vm, f, 0)) {
         case TIER_STAY: LOAD_FRAME(); break;
         case TIER_RAN: goto tier_ran;
@@ -952,7 +954,7 @@ op_loop: {
       u32 work = (u32)vm->work - s->work;
       i32 heat = 1;
       if (UNLIKELY(work)) {
-        u64 more = s->count > 0 ? work / (u64)vm->tunables.hot_work : 0;
+        u64 more = s->count > 0 || ins_op(*head) == BC_fornext ? work / (u64)vm->tunables.hot_work : 0;
         heat += more < HEAT_OF_WORK ? (i32)more : HEAT_OF_WORK;
         s->work = (u32)vm->work;
       }
@@ -975,6 +977,7 @@ op_loop: {
 op_forprep: {
   TRY(for_begin(vm, base, ins, *BK));
   u32 site = vm->tier && !once && !(f->flags & FRAME_EAGER) ? f->code->site_of_pc[ip - code] : 0;
+  if (site && !f->code->sites[site - 1].count) f->code->sites[site - 1].work = (u32)vm->work;
   if (site && f->code->sites[site - 1].flags & SITE_STARTS && A[2].u > 1) {
     f->pc++;
     switch (vm->tier->start(vm, f, site - 1)) {

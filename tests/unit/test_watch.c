@@ -139,6 +139,21 @@ static void A20_a_place_is_compiled_when_its_time_would_pay_for_it(void **state)
   }
 }
 
+/* What works on large arrays is looked at from its second call on. */
+static void A20_large_arguments_are_looked_at_early(void **state) {
+  (void)state;
+  for (u32 large = 0; large < 2; large++) {
+    Clock *c = machine(2000000, 0);
+    c->vm->vm->tunables.watch_percent = 0;
+    WeftValue *x = value(c->vm, large ? "arange(200000.0)" : "arange(200.0)"), *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf");
+    calls(c->vm, f, x, 2);
+    assert_int_equal(stat(c, STAT_traces), 0);
+    calls(c->vm, f, x, 2);
+    assert_int_equal(stat(c, STAT_compiles), large);
+    end(c);
+  }
+}
+
 /* Once much was spent on compiling, the program has to run on before more is. */
 static void A20_compiling_takes_a_share_of_the_time(void **state) {
   (void)state;
@@ -267,6 +282,7 @@ int main(void) {
     cmocka_unit_test(A20_a_region_that_is_not_slower_stays),
     cmocka_unit_test(A20_errors_leave_nothing_timed),
     cmocka_unit_test(A20_a_place_is_compiled_when_its_time_would_pay_for_it),
+    cmocka_unit_test(A20_large_arguments_are_looked_at_early),
     cmocka_unit_test(A20_compiling_takes_a_share_of_the_time),
     cmocka_unit_test(A20_the_first_compilation_waits),
     cmocka_unit_test(A20_a_recording_ends_with_its_time),
