@@ -111,10 +111,6 @@ static Outcome choose_number(Recorder *r, ValueId cond, Av a, Av b, Av *out) {
     y = graph_convert(r->g, y, s.dtype);
     if (!x || !y) return OUT_FAIL;
   }
-  if (s.weak && t.weak && !flag) { /* a condition that is strong makes nothing strong */
-    Av params[OP_MAX_PARAMS] = {av_num(r, cond), a, b};
-    return rec_op(r, OP_where, params, out);
-  }
   if ((o = where(r, cond, x, y, &made)) != OUT_GO) return o;
   if (flag && !rec_weak_note(r, made, flag)) return OUT_FAIL;
   return rec_made(r, av_num(r, made), out);
@@ -204,4 +200,64 @@ Outcome rec_key_set(Recorder *r, Av record, Av key, Av got, Av item, Av *out) {
     if (o != OUT_GO) return o;
   }
   return rec_made(r, over(r, record, parts, n), out);
+}
+
+/* ---- characters ---------------------------------------------------------------------------------------------------- */
+
+enum { FIND_MOST = 64 };
+
+static bool is_character(const Recorder *r, Av a) { return a && av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 2; }
+
+/* Where a character stands in a text that is known. */
+static Outcome find_character(Recorder *r, Value text, Av character, Av *out) {
+  i64 points[FIND_MOST];
+  Outcome o = OUT_GO;
+  text_points(text.text, points);
+  *out = av_const(r, value_weak_i64(-1));
+  for (u32 i = text.text->count; i-- > 0 && o == OUT_GO;) {
+    Av params[OP_MAX_PARAMS] = {0, av_const(r, value_weak_i64(i)), *out};
+    o = rec_binary(r, BC_eq, av_item(r, character, 0), av_const(r, value_i64(points[i])), &params[0]);
+    if (o == OUT_GO) o = rec_op(r, OP_where, params, out);
+  }
+  return o;
+}
+
+/* The text of one code point, a number or an array that holds one. */
+static Outcome character_of(Recorder *r, Av a, Av *out) {
+  const u8 item = IX_VALUE;
+  ArrayType t = *value_type(r->g, av_value(r, a));
+  Av zero = av_const(r, value_weak_i64(0)), low, high;
+  Outcome o = t.rank ? rec_index(r, a, &item, 1, &zero, &a) : OUT_GO;
+  ValueId point = o == OUT_GO ? graph_convert(r->g, av_value(r, a), DT_i64) : 0;
+  if (o == OUT_GO && (!point || !(a = av_num(r, point)))) o = OUT_FAIL;
+  if (o == OUT_GO) o = rec_binary(r, BC_ge, a, zero, &low);
+  if (o == OUT_GO) o = rec_binary(r, BC_lt, a, av_const(r, value_i64(0xD800)), &high); /* beyond, the interpreter looks closer */
+  if (o != OUT_GO) return o;
+  ValueId in_range = graph_op2(r->g, OP_logical_and, graph_convert(r->g, av_value(r, low), DT_bool), graph_convert(r->g, av_value(r, high), DT_bool));
+  if (!in_range) return OUT_FAIL;
+  if ((o = rec_check(r, CHECK_assertion, &in_range, 1)) != OUT_GO) return o;
+  Av made = av_items(r, AV_TEXT, &a, 1);
+  if (made) av_at(r, made)->op = 2;
+  return rec_made(r, made, out);
+}
+
+bool rec_on_character(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
+  Value text;
+  if (op != OP_find && op != OP_codes && op != OP_text) return false;
+  Av a = av_force(r, params[0]), b = op == OP_find ? av_force(r, params[1]) : 0;
+  if (!a || av_at(r, a)->kind == AV_CONST) {
+    if (op != OP_find || !is_character(r, b) || !av_const_value(r, a, &text) || text.kind != V_TEXT || text.text->count > FIND_MOST) return false;
+    *o = find_character(r, text, b, out);
+    return true;
+  }
+  if (op == OP_codes && is_character(r, a)) {
+    Av point = av_item(r, a, 0), stacked[OP_MAX_PARAMS] = {av_items(r, AV_LIST, &point, 1), av_const(r, value_weak_i64(0))};
+    *o = stacked[0] && stacked[1] ? rec_op(r, OP_stack, stacked, out) : OUT_FAIL;
+    return true;
+  }
+  if (op != OP_text || !av_is_number(r, a)) return false;
+  const ArrayType *t = value_type(r->g, av_value(r, a));
+  if (t->rank > 1 || dtype_kind(t->dtype) != DK_INT || t->dtype == DT_u64 || t->device || (t->rank && t->dims[0] != 1)) return false;
+  *o = character_of(r, a, out);
+  return true;
 }
