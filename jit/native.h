@@ -126,6 +126,8 @@ bool native_terminator(Native *n, BlockId b, u32 results, const NSplit **split);
 /* native_recur.c: `recur` as a function of its own and a call of it, `self` as a call in it. */
 bool native_recur(Native *n, NodeId node);
 bool native_self(Native *n, NodeId node);
+bool native_calls_arm(const Native *n, BlockId b); /* does a call stand for the arm of a cond: */
+bool native_call_arm(Native *n, BlockId b);        /* makes it */
 
 /* An index that is taken as not negative (see native.c). */
 bool native_plain(Native *n, ValueId v);

@@ -152,8 +152,9 @@ bool native_cond(Native *n, NodeId node, bool *goes_on) {
   for (u32 arm = 0; arm < 2; arm++) {
     BlockId b = x.sub[arm];
     if (arm) loop_else(n->fn);
-    Flow f = native_block(n, b);
-    if (f == FLOW_BAIL) return false;
+    bool call = native_calls_arm(n, b);
+    Flow f = call ? FLOW_ON : native_block(n, b);
+    if (f == FLOW_BAIL || (call && !native_call_arm(n, b))) return false;
     if (f == FLOW_ON) {
       if (!native_terminator(n, b, numbers, split)) return false;
       if (g->blocks.data[b].term == TERM_yield) {

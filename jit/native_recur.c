@@ -3,18 +3,22 @@
  * Parameters: the numbers that each call gives, then what is captured, then sizes. Captures and sizes are handed on by every call as
  * they came. Which sizes the body speaks of is known when it has been made: so it is made twice, the first time without calls.
  * It has one exit, without values: it writes nothing, so the outermost call leaves, and what calls that says for where.
- * Calls in a small body are the body once more, to some depth (NATIVE_LEVELS): a call that stands in it is for several of the program's. */
+ * Calls in a small body are the body once more, to some depth (NATIVE_LEVELS): a call that stands in it is for several of the program's.
+ * Where the body is an `if` of which one arm is simple and only the other calls, that question and the simple arm stand before such a
+ * call: the last calls of a chain, which are most, are none. */
 #include <stdio.h>
 #include <string.h>
 
 #include "jit/native.h"
 
-enum { EXIT_ONLY = 1, INLINE_NODES = 120 /* at most, of all copies of a body */ };
+enum { EXIT_ONLY = 1, INLINE_NODES = 120 /* at most, of all copies of a body */, GUARD_NODES = 6 /* before the arm that calls */ };
 
 typedef struct NSelf {
   bool dry;      /* only to see what it needs */
   u32 levels;    /* of calls that are the body once more inside each other; present one */
   u32 level;
+  BlockId calls; /* the arm that alone calls; 0: there is no such */
+  bool guards;   /* that arm is a call now */
   VEC(u32) same; /* parameters that are handed on */
 } NSelf;
 
@@ -150,6 +154,35 @@ static u32 levels_of(const Graph *g, BlockId body) {
   return selves ? levels : 0;
 }
 
+/* Operations alone, few, and what they give. */
+static bool is_simple(const Graph *g, BlockId b, NodeId end, u32 *nodes) {
+  for (NodeId k = block_first(g, b); k && k != end; k = node_next(g, k))
+    if (++*nodes > GUARD_NODES || graph_node_at(g, k)->kind != NODE_op) return false;
+  return g->blocks.data[b].term == TERM_yield;
+}
+
+/* The arm of a body's last `if` that alone calls, where what is before and the other arm are simple. */
+static BlockId find_calls(const Graph *g, BlockId body) {
+  NodeId last = 0;
+  u32 nodes = 0, selves = 0;
+  for (NodeId k = block_first(g, body); k; k = node_next(g, k)) last = k;
+  const GraphNode *x = last ? graph_node_at(g, last) : NULL;
+  if (!x || x->kind != NODE_cond || !is_simple(g, body, last, &nodes) || g->blocks.data[body].term_count != x->result_count) return 0;
+  for (u32 arm = 0; arm < 2; arm++) {
+    BlockId calls = x->sub[arm];
+    (void)count_nodes(g, calls, &selves);
+    bool ok = selves && is_simple(g, x->sub[1 - arm], 0, &nodes) && g->blocks.data[calls].term == TERM_yield;
+    for (u32 i = 0; ok && i < x->result_count; i++) {
+      ValueId made = block_result(g, calls, i);
+      NodeId by = value_node(g, made);
+      ok = block_result(g, body, i) == node_result(g, last, i) && by && graph_node_at(g, by)->block == calls && value_type(g, made)->dtype == value_type(g, node_result(g, last, i))->dtype;
+    }
+    if (ok) return calls;
+    if (selves) return 0;
+  }
+  return 0;
+}
+
 bool native_recur(Native *n, NodeId node) {
   Compiler *c = n->c;
   u32 fns = c->code->module.fns.count;
@@ -164,6 +197,7 @@ bool native_recur(Native *n, NodeId node) {
     return false;
   }
   second.levels = levels_of(n->g, graph_node_at(n->g, node)->sub[0]);
+  if (second.levels) second.calls = find_calls(n->g, graph_node_at(n->g, node)->sub[0]);
   ok = begin(&in, n, node, &second) && make_body(&in, &dry);
   if (!ok) native_bail(n, in.why);
   ok = ok && call(n, node, &in);
@@ -213,21 +247,44 @@ static bool expand(Native *n, NodeId node) {
   return true;
 }
 
+/* The call of the function by itself; its results at `out`. */
+static bool call_self(Native *n, u32 given, const ValueId *values, u32 results, u32 *out) {
+  u32 same = n->self->same.count, *args = arena_alloc(&n->c->arena, sizeof *args * (given + same + 1));
+  if (!args) return native_no_memory(n);
+  for (u32 i = 0; i < given; i++) args[i] = native_number(n, values[i]);
+  for (u32 i = 0; i < same; i++) args[given + i] = n->self->same.data[i];
+  if (n->why) return false;
+  u32 made = n->self->dry ? 0 : loop_call(n->fn, n->fn, given + same, args, EXIT_ONLY, 0, NULL);
+  if (!n->self->dry && !made) return native_bail(n, n->fn->failed ? n->fn->failed : "a malformed call");
+  for (u32 i = 0; i < results; i++) out[i] = made ? loop_result_of(n->fn, made, i) : loop_const_i(n->fn, (LoopType)n->fn->results.data[i], 0);
+  return true;
+}
+
+bool native_calls_arm(const Native *n, BlockId b) { return n->self && n->self->guards && n->self->calls == b; }
+
+bool native_call_arm(Native *n, BlockId b) {
+  Graph *g = n->g;
+  const GraphBlock *body = &g->blocks.data[graph_node_at(g, n->node)->sub[0]];
+  u32 count = g->blocks.data[b].term_count, out[4];
+  n->self->guards = false;
+  if (!call_self(n, body->params.count, body->params.data, count, out)) return false;
+  for (u32 i = 0; i < count; i++) *native_value(n, block_result(g, b, i)) = (NValue){.stamp = n->stamp, .ir = out[i]};
+  return true;
+}
+
 bool native_self(Native *n, NodeId node) {
   Graph *g = n->g;
   const GraphNode x = *graph_node_at(g, node);
+  u32 out[4];
+  ValueId *operands = arena_alloc(&n->c->arena, sizeof *operands * (x.operand_count + 1));
   if (!n->self) return native_bail(n, "a call of a function that is not there");
-  if (!n->self->dry && n->self->level < n->self->levels) return expand(n, node);
-  u32 same = n->self->same.count, *args = arena_alloc(&n->c->arena, sizeof *args * (x.operand_count + same + 1));
-  if (!args) return native_no_memory(n);
-  for (u32 i = 0; i < x.operand_count; i++) args[i] = native_number(n, node_operand(g, node, i));
-  for (u32 i = 0; i < same; i++) args[x.operand_count + i] = n->self->same.data[i];
-  if (n->why) return false;
-  u32 made = n->self->dry ? 0 : loop_call(n->fn, n->fn, x.operand_count + same, args, EXIT_ONLY, 0, NULL);
-  if (!n->self->dry && !made) return native_bail(n, n->fn->failed ? n->fn->failed : "a malformed call");
-  for (u32 i = 0; i < x.result_count; i++) {
-    u32 ir = made ? loop_result_of(n->fn, made, i) : loop_const_i(n->fn, (LoopType)n->fn->results.data[i], 0);
-    *native_value(n, node_result(g, node, i)) = (NValue){.stamp = n->stamp, .ir = ir};
+  if (!operands) return native_no_memory(n);
+  if (!n->self->dry && (n->self->level < n->self->levels || n->self->calls)) {
+    n->self->guards = n->self->level == n->self->levels;
+    return expand(n, node);
   }
+  for (u32 i = 0; i < x.operand_count; i++) operands[i] = node_operand(g, node, i);
+  if (!call_self(n, x.operand_count, operands, x.result_count, out)) return false;
+  for (u32 i = 0; i < x.result_count; i++) *native_value(n, node_result(g, node, i)) = (NValue){.stamp = n->stamp, .ir = out[i]};
   return true;
 }

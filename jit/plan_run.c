@@ -473,7 +473,7 @@ static __attribute__((noinline)) Went native_step(Run *r, const PlanStep *s) {
   }
   n.granted = grant(vm);
   i64 depth = (i64)vm->limits.depth - vm->frame_count - vm->native_depth - 1;
-  depth /= NATIVE_LEVELS;
+  depth = (depth - 1) / NATIVE_LEVELS; /* and one that is no call */
   n.ctx = (LoopCtx){.results = results, .budget = n.granted, .depth = depth < NATIVE_CALLS ? depth : NATIVE_CALLS,
                     .poll = native_poll, .frame = native_frame, .owner = &n};
   u32 exit = f->call(f, &n.ctx, words);
