@@ -18,21 +18,39 @@ SCAN_ORDER(add_f64, f64, ADD)
 SCAN_ORDER(mul_f32, f32, MUL)
 SCAN_ORDER(mul_f64, f64, MUL)
 
-#define ORDERED(kind, T)                                                            \
-  static void scan_##kind##_##T(void *out, const void *xv, i64 n, i64 c, i64 step) { \
-    T *o = out;                                                                     \
-    const T *x = xv;                                                                \
-    kind##_##T##_scan s[COLUMNS];                                                   \
-    for (i64 j = 0; j < c; j++) kind##_##T##_scan_start(&s[j]);                     \
-    i64 i = 0;                                                                      \
-    for (; c == 1 && step == 1 && n - i >= SCAN_SEGMENT; i += SCAN_SEGMENT) kind##_##T##_scan_segment(&s[0], o + i, x + i); \
-    for (; i < n; i++)                                                              \
-      for (i64 j = 0; j < c; j++) o[i * step + j] = kind##_##T##_scan_next(&s[j], x[i * step + j]); \
+/* A segment of whole rows: what stands before it, or an exact identity, then row by row. */
+#define ROW_OF_SEGMENT(T, FN, count)                             \
+  _Pragma("GCC ivdep") for (i64 j = 0; j < count; j++) {         \
+    local[j] = FN(local[j], p[j]);                               \
+    q[j] = FN(before[j], local[j]);                              \
   }
-ORDERED(add, f32)
-ORDERED(add, f64)
-ORDERED(mul, f32)
-ORDERED(mul, f64)
+#define ORDERED(kind, T, FN, identity)                                                                              \
+  static void segment_##kind##_##T(kind##_##T##_scan *s, T *q, const T *p, i64 c, i64 step) {                       \
+    T local[COLUMNS], before[COLUMNS];                                                                              \
+    for (i64 j = 0; j < COLUMNS; j++) local[j] = identity, before[j] = j < c && s[j].has_before[0] ? s[j].before[0] : (T)identity; \
+    for (u32 i = 0; i < SCAN_SEGMENT; i++, p += step, q += step) {                                                  \
+      if (c == COLUMNS) ROW_OF_SEGMENT(T, FN, COLUMNS)                                                              \
+      else ROW_OF_SEGMENT(T, FN, c)                                                                                 \
+    }                                                                                                               \
+    for (i64 j = 0; j < c; j++) kind##_##T##_scan_up(&s[j], local[j]);                                              \
+  }                                                                                                                 \
+  static void scan_##kind##_##T(void *out, const void *xv, i64 n, i64 c, i64 step) {                                \
+    T *o = out;                                                                                                     \
+    const T *x = xv;                                                                                                \
+    kind##_##T##_scan s[COLUMNS];                                                                                   \
+    for (i64 j = 0; j < c; j++) kind##_##T##_scan_start(&s[j]);                                                     \
+    i64 i = 0;                                                                                                      \
+    for (; n - i >= SCAN_SEGMENT; i += SCAN_SEGMENT) {                                                              \
+      if (c == 1 && step == 1) kind##_##T##_scan_segment(&s[0], o + i, x + i);                                      \
+      else segment_##kind##_##T(s, o + i * step, x + i * step, c, step);                                            \
+    }                                                                                                               \
+    for (; i < n; i++)                                                                                              \
+      for (i64 j = 0; j < c; j++) o[i * step + j] = kind##_##T##_scan_next(&s[j], x[i * step + j]);                 \
+  }
+ORDERED(add, f32, ADD, -0.0f)
+ORDERED(add, f64, ADD, -0.0)
+ORDERED(mul, f32, MUL, 1)
+ORDERED(mul, f64, MUL, 1)
 
 /* Exact operations: any order gives the same. */
 #define PLAIN(kind, dt)                                                                \
