@@ -16,8 +16,6 @@ typedef struct Maker { /* of one kernel */
   Native *n;
   LoopFn *fn;
   u32 own[WORDS], there[WORDS], count; /* numbers and buffers of the function, and what they are in the kernel */
-  u32 target; /* the buffer that it writes */
-  bool reads_target;
   Seen seen[SEEN];
   u32 nseen;
 } Maker;
@@ -38,23 +36,25 @@ static u32 word(Maker *m, u32 ir) {
   return m->there[m->count++] = loop_param(m->fn, name, (LoopType)x->type);
 }
 
-static u32 memory(Maker *m, u32 buffer) {
+/* What is stored to is another buffer to the kernel than what is read, though it may be the same memory: each element is read, if at
+ * all, before it is written, so that trips need not keep their order. */
+static u32 memory(Maker *m, u32 buffer, LoopDir dir) {
   Native *n = m->n;
   const NBuffer *b = &n->buffers.data[buffer];
   for (u32 i = 0; i < m->count; i++)
-    if (m->own[i] == b->ir) return m->there[i];
+    if (m->own[i] == b->ir && loop_node(m->fn, m->there[i])->aux == dir) return m->there[i];
   if (m->count == WORDS) return native_bail(n, "a kernel of too many numbers"), 0;
   char name[16];
   snprintf(name, sizeof name, "x%u", m->count);
   m->own[m->count] = b->ir;
-  return m->there[m->count++] = loop_param_buffer(m->fn, name, b->elem, buffer != m->target ? LOOP_IN : m->reads_target ? LOOP_INOUT : LOOP_OUT);
+  return m->there[m->count++] = loop_param_buffer(m->fn, name, b->elem, dir);
 }
 
-static Maker *maker(Native *n, u32 target, bool reads_target) {
+static Maker *maker(Native *n) {
   Maker *m = arena_alloc(&n->c->arena, sizeof *m);
   char name[16];
   snprintf(name, sizeof name, "r%u", ++n->c->names);
-  if (m) *m = (Maker){.n = n, .target = target, .reads_target = reads_target, .fn = loop_fn_new(&n->c->code->module, LOOP_KERNEL, name)};
+  if (m) *m = (Maker){.n = n, .fn = loop_fn_new(&n->c->code->module, LOOP_KERNEL, name)};
   if (m && m->fn) return m;
   native_no_memory(n);
   return NULL;
@@ -166,7 +166,7 @@ static u32 element(Maker *m, ValueId v, const u32 *ix, u32 depth) {
     if (n->buffers.data[r->buffer].version != r->version) return native_bail(n, "an old version of an array is used"), 0;
     u32 count = access_terms(m, r, ix, terms, &constant);
     if (count == UINT32_MAX) return 0;
-    ir = loop_load(m->fn, memory(m, r->buffer), constant, terms, count);
+    ir = loop_load(m->fn, memory(m, r->buffer, LOOP_IN), constant, terms, count);
   }
   if (!ir || m->fn->failed) return native_bail(n, m->fn->failed ? m->fn->failed : "an operation that does not lower"), 0;
   if (m->nseen < SEEN) {
@@ -241,7 +241,7 @@ static bool open_nest(Maker *m, u32 rank, const Dim *dims, u32 *ix, u32 *trips) 
 }
 
 /* The elements of v, stretched to the part `to`: all of them stored. `update`: the node that stores, or 0. */
-static bool store_row(Native *n, const NRow *to, ValueId v, NodeId update, bool in_place) {
+static bool store_row(Native *n, const NRow *to, ValueId v, NodeId update) {
   const ArrayType t = *value_type(n->g, v);
   bool compound = update && graph_node_at(n->g, update)->op != OP_none;
   u32 ix[TYPE_MAX_RANK], at[TYPE_MAX_RANK], trips = 0;
@@ -249,15 +249,15 @@ static bool store_row(Native *n, const NRow *to, ValueId v, NodeId update, bool 
   LoopTerm terms[TYPE_MAX_RANK + 1];
   if (!to->rank || t.rank > to->rank) return native_bail(n, "a store of another rank");
   if (!few(n, to->rank, to->bound)) return false;
-  Maker *m = maker(n, to->buffer, in_place || compound);
+  Maker *m = maker(n);
   if (!m || !open_nest(m, to->rank, to->dims, ix, &trips)) return false;
   for (u32 d = 0; d < t.rank; d++) at[d] = dim_is(n->c, t.dims[d], 1) ? 0 : ix[to->rank - t.rank + d];
   u32 value = element(m, v, at, 0), count = value ? access_terms(m, to, ix, terms, &constant) : UINT32_MAX;
   if (count == UINT32_MAX) return false;
-  u32 buffer = memory(m, to->buffer);
+  u32 buffer = memory(m, to->buffer, LOOP_OUT);
   LoopType elem = n->buffers.data[to->buffer].elem;
   if (update) {
-    u32 old = compound ? loop_load(m->fn, buffer, constant, terms, count) : 0;
+    u32 old = compound ? loop_load(m->fn, memory(m, to->buffer, LOOP_IN), constant, terms, count) : 0;
     const ArrayType array = *value_type(n->g, node_operand(n->g, update, 0));
     LoopFn *fn = n->fn;
     n->fn = m->fn;
@@ -307,7 +307,7 @@ bool native_fill(Native *n, ValueId v) {
   u32 at = r ? native_temp(n, v, r) : UINT32_MAX;
   if (at == UINT32_MAX) return false;
   const NRow to = whole_temp(n, v, at);
-  if (!few(n, to.rank, to.bound) || !store_row(n, &to, v, 0, false)) return false;
+  if (!few(n, to.rank, to.bound) || !store_row(n, &to, v, 0)) return false;
   NRow *own = arena_alloc(&n->c->arena, sizeof *own);
   if (!own) return native_no_memory(n);
   *own = to;
@@ -371,7 +371,7 @@ static bool put(Native *n, const NRow *to, ValueId v, NodeId update) {
     t.was[i] = *native_value(n, t.v[i]);
     ok = native_fill(n, t.v[i]);
   }
-  ok = ok && store_row(n, to, v, update, o == IN_STEP || thin);
+  ok = ok && store_row(n, to, v, update);
   for (u32 i = 0; i < t.count && thin && ok; i++) *native_value(n, t.v[i]) = t.was[i]; /* what is made of it here is gone with it elsewhere */
   return ok;
 }
@@ -503,7 +503,7 @@ bool native_reduce(Native *n, NodeId node) {
     else to.bound[k++] = r->bound[d];
   if (extremes && axes > 1) return native_bail(n, "a reduction that does not lower");
   u32 at = native_temp(n, v, &to), trips = loop_const_i(n->fn, LT_I64, 1), kept[TYPE_MAX_RANK];
-  Maker *m = at == UINT32_MAX ? NULL : maker(n, at, false);
+  Maker *m = at == UINT32_MAX ? NULL : maker(n);
   if (!m) return false;
   bool single = rt.rank == 0;
   if (single) loop_begin_par(m->fn, NULL, loop_const_i(m->fn, LT_I64, 1), 1);
@@ -518,7 +518,7 @@ bool native_reduce(Native *n, NodeId node) {
   i64 constant = 0;
   u32 count = single ? 0 : access_terms(m, &whole, kept, terms, &constant);
   if (count == UINT32_MAX) return false;
-  loop_store(m->fn, memory(m, at), constant, terms, count, result);
+  loop_store(m->fn, memory(m, at, LOOP_OUT), constant, terms, count, result);
   for (u32 d = 0; d < rt.rank || (single && d == 0); d++) loop_end(m->fn);
   if (!call(m, trips)) return false;
   *native_value(n, v) = (NValue){.stamp = n->stamp};
