@@ -212,6 +212,23 @@ static Outcome in_range(Recorder *r, Av a, Av range, Av *out) {
   return o == OUT_GO ? and_also(r, out, below) : o;
 }
 
+/* A number or a text among those of a list that is packed. */
+static Outcome in_rows(Recorder *r, Av a, Av rows, Av *out) {
+  Value kind = av_at(r, rows)->konst;
+  bool texts = kind.kind == V_HOLE;
+  Av x = texts ? number_of(r, a) : a, column = av_item(r, rows, 0), nil = av_const(r, value_nil());
+  ValueId v = x ? av_value(r, x) : 0;
+  const ArrayType *t = v ? value_type(r->g, v) : NULL;
+  bool plain = t && !t->rank && (t->dtype == DT_i64 || t->dtype == DT_f64) && (texts || (kind.kind == V_NUM && (kind.dtype == DT_i64 || kind.dtype == DT_f64)));
+  if (!plain) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "`in` of %s and list", av_kind_text(r, a));
+  const u8 slice = IX_SLICE;
+  Av ends[3] = {nil, av_item(r, rows, 1), nil}, all, same, params[OP_MAX_PARAMS] = {0};
+  Outcome o = rec_index(r, rows_mixed(kind) ? av_item(r, column, 0) : column, &slice, 1, ends, &all);
+  if (o == OUT_GO) o = rec_binary(r, BC_eq, all, x, &same);
+  params[0] = same;
+  return o == OUT_GO ? rec_op(r, OP_any, params, out) : o;
+}
+
 Outcome rec_member(Recorder *r, Av a, Av b, Av *out) {
   Value key;
   const AbsVal v = *av_at(r, b);
@@ -225,6 +242,11 @@ Outcome rec_member(Recorder *r, Av a, Av b, Av *out) {
     return in_items(r, a, items, v.count, out);
   }
   if (v.kind == AV_RANGE) return in_range(r, a, b, out);
+  bool outside = v.kind == AV_OBJECT && v.konst.kind == V_LIST && r->loop;
+  if (outside || (v.kind == AV_ROWS && v.konst.kind != V_TEXT)) {
+    Outcome o = outside ? rec_rows_here(r, b, &b) : OUT_GO;
+    return o == OUT_GO ? in_rows(r, a, b, out) : o;
+  }
   bool character = av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 2, name = rec_key_computed(r, b, a);
   if (character && rec_is_text(r, b)) return in_text(r, a, b, out);
   if ((character || name) && v.kind == AV_RECORD) return in_keys(r, a, v.shape, out);
