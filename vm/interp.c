@@ -954,7 +954,7 @@ op_loop: {
       u32 work = (u32)vm->work - s->work;
       i32 heat = 1;
       if (UNLIKELY(work)) {
-        u64 more = s->count > 0 || ins_op(*head) == BC_fornext ? work / (u64)vm->tunables.hot_work : 0;
+        u64 more = s->count > 0 ? work / (u64)vm->tunables.hot_work : 0;
         heat += more < HEAT_OF_WORK ? (i32)more : HEAT_OF_WORK;
         s->work = (u32)vm->work;
       }
@@ -977,7 +977,6 @@ op_loop: {
 op_forprep: {
   TRY(for_begin(vm, base, ins, *BK));
   u32 site = vm->tier && !once && !(f->flags & FRAME_EAGER) ? f->code->site_of_pc[ip - code] : 0;
-  if (site && !f->code->sites[site - 1].count) f->code->sites[site - 1].work = (u32)vm->work;
   if (site && f->code->sites[site - 1].flags & SITE_STARTS && A[2].u > 1) {
     f->pc++;
     switch (vm->tier->start(vm, f, site - 1)) {

@@ -19,7 +19,7 @@ typedef struct SiteState {
   i32 count;    /* times passed, saturating; a loop whose trips are much work counts them for more. Below 0: the tier is not asked for so long */
   u16 taken;    /* branch sites: recent outcomes, newest in bit 0 */
   u16 flags;    /* SITE_* */
-  u32 work;     /* low half of vm->work at the last back-edge, of a `for` loop also before its first trip, or at the last call */
+  u32 work;     /* low half of vm->work at the last back-edge or call */
   void *entry;  /* tracer: its place here, or NULL */
 } SiteState;
 enum {
