@@ -111,6 +111,42 @@ static __attribute__((noinline)) void running(double *restrict z, const double *
   for (long i = 0; i < n; i++) z[i] = s += x[i];
 }
 
+/* Stencils on a torus, the borders by hand; row by row what goes down columns. */
+static __attribute__((noinline)) void heat(double *restrict z, const double *a, long n) {
+  for (long i = 0; i < n; i++, z += n) {
+    const double *u = a + (i ? i - 1 : n - 1) * n, *c = a + i * n, *d = a + (i + 1 < n ? i + 1 : 0) * n;
+    for (long j = 1; j < n - 1; j++) z[j] = c[j] + 0.1 * (u[j] + d[j] + c[j - 1] + c[j + 1] - 4 * c[j]);
+    z[0] = c[0] + 0.1 * (u[0] + d[0] + c[n - 1] + c[1] - 4 * c[0]);
+    z[n - 1] = c[n - 1] + 0.1 * (u[n - 1] + d[n - 1] + c[n - 2] + c[0] - 4 * c[n - 1]);
+  }
+}
+static int lives(const int *u, const int *c, const int *d, long a, long j, long b) {
+  int n = u[a] + u[j] + u[b] + c[a] + c[b] + d[a] + d[j] + d[b];
+  return (n == 3) | ((c[j] == 1) & (n == 2));
+}
+static __attribute__((noinline)) void life(int *restrict z, const int *g, long n) {
+  for (long i = 0; i < n; i++, z += n) {
+    const int *u = g + (i ? i - 1 : n - 1) * n, *c = g + i * n, *d = g + (i + 1 < n ? i + 1 : 0) * n;
+    for (long j = 1; j < n - 1; j++) z[j] = lives(u, c, d, j - 1, j, j + 1);
+    z[0] = lives(u, c, d, n - 1, 0, 1);
+    z[n - 1] = lives(u, c, d, n - 2, n - 1, 0);
+  }
+}
+static __attribute__((noinline)) void places(long *restrict z, double *restrict most, const double *a, long n) {
+  for (long j = 0; j < n; j++) z[j] = 0, most[j] = a[j] * a[j];
+  for (long i = 1; i < n; i++)
+    for (long j = 0; j < n; j++) {
+      double x = a[i * n + j] * a[i * n + j];
+      long more = x > most[j];
+      most[j] = more ? x : most[j], z[j] = more ? i : z[j];
+    }
+}
+static __attribute__((noinline)) void counts_of_columns(long *restrict z, const double *a, long n) {
+  memset(z, 0, sizeof *z * (size_t)n);
+  for (long i = 0; i < n; i++)
+    for (long j = 0; j < n; j++) z[j] += a[i * n + j] * a[i * n + j] > 1;
+}
+
 #define LEAST(call)                    \
   for (int k = 0; k < rounds; k++) {   \
     double t0 = seconds();             \
@@ -186,6 +222,20 @@ int main(int argc, char **argv) {
     LEAST(histogram(z, u, N, 64))
     for (long i = 0; i < 64; i++) z[i] *= (double)i;
     m = 64;
+  } else if (strcmp(name, "heat") == 0) {
+    LEAST(heat(z, u, 2000))
+  } else if (strcmp(name, "life") == 0) {
+    int *g = (int *)x, *h = (int *)y;
+    for (long i = 0; i < N; i++) g[i] = i * 7919 % 10007 % 3 == 0, h[i] = 0;
+    LEAST(life(h, g, 2000))
+    for (long i = 0; i < N; i++) total += h[i];
+    m = 0;
+  } else if (strcmp(name, "argmax") == 0 || strcmp(name, "count") == 0) {
+    long *at = (long *)y;
+    if (name[0] == 'a') LEAST(places(at, z, w, 2000))
+    else LEAST(counts_of_columns(at, w, 2000))
+    for (long i = 0; i < 2000; i++) total += (double)at[i];
+    m = 0;
   } else if (strcmp(name, "cumsum") == 0) {
     LEAST(running(z, u, N))
     m = N;
