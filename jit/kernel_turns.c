@@ -16,6 +16,13 @@ static bool is_trip(Kern *k, u32 aff) {
   return a->count == 1 && aff_terms(&k->ax, aff)->var == k->turns.var && aff_terms(&k->ax, aff)->factor == 1;
 }
 
+/* It depends on what a task computes: on another roll, whose own turns would divide the parts further, or on a gather. */
+static bool is_computed(const Kern *k, u32 aff) {
+  for (u32 i = 0; i < aff_at(&k->ax, aff)->count; i++)
+    if (k->vars.data[aff_terms(&k->ax, aff)[i].var].scope == UINT32_MAX) return true;
+  return false;
+}
+
 static void note_turn(Kern *k, Dim at, bool early) {
   Turns *t = &k->turns;
   for (u32 i = 0; i < t->count; i++)
@@ -34,6 +41,7 @@ u32 kern_turned(Kern *k, u32 aff, Dim shift, Dim n) {
   Turns *t = &k->turns;
   i64 hint;
   bool early = size_hint(k->sizes, shift, &hint) && hint >= 0, trip = is_trip(k, aff);
+  if (is_computed(k, aff)) t->collect = false;
   Dim by = size_mod(k->sizes, shift, size_max(k->sizes, n, size_const(k->sizes, 1)));
   if (trip && t->collect) note_turn(k, size_sub(k->sizes, by, aff_at(&k->ax, aff)->c), early);
   if (trip && (t->part == 2 || (t->part && t->count == 1))) { /* a single turn leaves two parts, in which all is known */
