@@ -307,11 +307,32 @@ static GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
 
 typedef enum Ran { RAN_NOT, RAN_ON, RAN_BREAK, RAN_CALLED, RAN_RETURNED, RAN_RAISED } Ran;
 
-/* Reading the clock costs as much as entering a region: what is short is timed now and then, and stands for the rest. */
+/* Reading the clock costs as much as entering a region: what is short is timed now and then, and stands for the rest, but for those of loops that
+ * take long. */
 enum { TIMED_FIRST = 16, TIMED_ALL = 1024, TIMED_EACH = 32, TIMED_ALWAYS_NS = 4000 };
 
 static bool is_timed(const Tracer *t, const Region *r) {
   return t->log.run_limit || r->entered <= TIMED_ALL || r->last_ns >= TIMED_ALWAYS_NS || r->entered % TIMED_EACH == 0;
+}
+
+/* The processor's own counter, which is cheaper to read than the clock; 0 where there is none, or the clock is another one. */
+static u64 ticks(const Tracer *t) {
+#ifdef __x86_64__
+  return t->clock ? 0 : __builtin_ia32_rdtsc();
+#else
+  (void)t;
+  return 0;
+#endif
+}
+
+/* A run that was not timed: loops may take long for once, however short the runs before were. */
+static u64 spent_untimed(Tracer *t, Region *r, u64 begin) {
+  enum { LONG = 1 << 14 };
+  u64 end = begin ? ticks(t) : 0, now;
+  if (end <= begin + LONG) return r->last_ns;
+  now = tracer_now(t);
+  if (end <= t->began_ticks || now <= t->began) return r->last_ns;
+  return r->last_ns = (u64)((f64)(end - begin) * ((f64)(now - t->began) / (f64)(end - t->began_ticks)));
 }
 
 /* `since`: when the look-up began, 0: not noted. */
@@ -334,7 +355,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   region->packed += guard_rows_packed(entry->prog, slots);
   u32 exit = 0;
   bool timed = is_timed(t, region);
-  u64 begin = timed ? tracer_now(t) : 0;
+  u64 begin = timed ? tracer_now(t) : region->eager_ns ? 0 : ticks(t);
   u64 printed = vm->printed;
   vm->printed = 0;
   WeftStatus status = region->run(vm, region, slots, &exit);
@@ -342,8 +363,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   Hosted hosted = vm->hosted;
   vm->hosted = (Hosted){0};
   vm->printed = printed;
-  if (timed) region->last_ns = tracer_now(t) - begin;
-  u64 spent = region->last_ns;
+  u64 spent = timed ? (region->last_ns = tracer_now(t) - begin) : spent_untimed(t, region, begin);
   region->run_ns += spent;
   if (t->depth == 1) vm->counters.at[STAT_compiled_ns] += spent;
   if (t->log.run_limit) log_run(t, region->id, begin, spent, region->graph->exits.exits.data[exit].kind);
@@ -735,6 +755,7 @@ WeftStatus tracer_install(Vm *vm) {
   t->vm = vm;
   log_init(&t->log);
   t->began = t->log.began;
+  t->began_ticks = ticks(t);
   if (!slots_reserve(t, SLOTS_FIRST)) {
     mem_free(&vm->alloc, t, sizeof *t);
     return WEFT_ERROR;

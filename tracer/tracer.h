@@ -127,7 +127,7 @@ typedef struct Tracer {
   u32 watch_count, watch_seed;
   u64 (*clock)(void *context); /* nanoseconds; NULL: vm_clock. For tests (tracer_use_clock) */
   void *clock_context;
-  u64 began;               /* by that clock */
+  u64 began, began_ticks;  /* by that clock, and by the processor's counter */
   u64 compiling_ns;        /* spent on compiling, failures too: processor time */
   u64 compiling_wall;      /* the same by the clock */
   u64 cost_percent;        /* what compiling took of what it was expected to; 0: not known */
