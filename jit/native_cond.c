@@ -108,9 +108,13 @@ static const NSplit *cond_shape(Native *n, NodeId node, u32 i) {
     const NSplit *s = b->term == TERM_yield ? native_value(n, block_result(n->g, x->sub[arm], i))->split : NULL;
     if (s) return s->count <= SMALL_CARRIED ? s : NULL;
   }
+  u32 mark = n->assumed.count;
   i64 dims[TYPE_MAX_RANK], total = 1;
-  for (u32 d = 0; d < t.rank; d++)
-    if (!native_dim(n, t.dims[d], &dims[d]) || dims[d] > SMALL_CARRIED || (total *= dims[d]) > SMALL_CARRIED) return NULL;
+  for (u32 d = 0; d < t.rank; d++) {
+    if (native_dim(n, t.dims[d], &dims[d]) && dims[d] <= SMALL_CARRIED && (total *= dims[d]) <= SMALL_CARRIED) continue;
+    n->assumed.count = mark; /* nothing was gained by it */
+    return NULL;
+  }
   return native_split_new(n, t.rank, dims);
 }
 
