@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "jit/cost.h"
+#include "jit/counts.h"
 #include "jit/plan_inner.h"
 #include "lang/mechanisms.h"
 
@@ -558,6 +559,34 @@ static __attribute__((noinline)) Went extern_step(Run *r, const PlanStep *s) {
   return ok ? GOES_ON : leave(r, s->exit, WEFT_OK);
 }
 
+/* Steps behind `s`: alloc, kernel, bincount. *done: they are not needed any more. */
+static __attribute__((noinline)) Went counts_step(Run *r, const PlanStep *s, bool *done) {
+  const PlanStep *step = s + 2, *e = s + 3;
+  const PlanArg *a = &r->p->args.data[step->arg];
+  const PlanKernel *k = &r->p->kernels.data[step->index];
+  u64 words[step->nargs + 1];
+  u32 at = 2;
+  Value least, out;
+  CountsRun c = {.k = k, .words = words, .count = step->nargs - 2, .trips = (i64)word_of(r, &a[1])};
+  if (k->launch || UNLIKELY(r->vm->log & VM_LOG_PROFILE)) return GOES_ON;
+  if (parameter(r, e, &at, &least) != WEFT_OK) return leave_raised(r, s->exit);
+  bool known = least.kind == V_HOLE || (least.kind == V_NUM && least.dtype == DT_i64 && least.i >= 0);
+  c.least = least.kind == V_NUM ? least.i : 0;
+  value_drop(r->vm, least);
+  for (u32 i = 2; i < step->nargs; i++) {
+    bool counted = a[i].kind == PA_data && a[i].slot == s[1].dst;
+    if (counted) c.out = i - 2;
+    if (counted) words[i - 2] = 0;
+    else if (!words_of(r, k, &a[i], 1, &words[i - 2])) return GOES_ON;
+  }
+  if (!known) return GOES_ON;
+  c.parallel = k->fn && !(k->flags & PK_SERIAL) && pool_threads(r->vm) > 1 && plan_kernel_work(k, words, 0, c.trips) >= (u64)r->vm->tunables.parallel_elements;
+  if (counts_run(r->vm, &c, &out, done) != WEFT_OK) return leave_raised(r, s->exit);
+  if (!*done) return GOES_ON;
+  r->vm->counters.at[STAT_kernel_runs]++;
+  return take_result(r, e->dst, out) ? GOES_ON : leave(r, e->exit, WEFT_OK);
+}
+
 /* One element of an array that nobody else holds, set to a number of its dtype: without the way through an index that may
  * be anything. False: not so simple, nothing has changed. */
 static bool set_element(Run *r, const PlanStep *s, const GraphAttr *a, AttrRun *x) {
@@ -690,6 +719,12 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
       case STEP_number: slots[s->dst] = number_step(r, s); break;
       case STEP_kernel: went = kernel_step(r, s); break;
       case STEP_native: went = native_step(r, s); break;
+      case STEP_counts: {
+        bool done = false;
+        went = counts_step(r, s, &done);
+        if (done) at += 3;
+        break;
+      }
       case STEP_dim: slots[s->dst] = (u64)((const Array *)(uintptr_t)slots[s->src])->geometry[s->aux]; break;
       case STEP_extern: went = extern_step(r, s); break;
       case STEP_index:
