@@ -109,7 +109,17 @@ static Outcome bind_builtin(Recorder *r, u32 op, const Av *args, const Name *nam
 
 /* ---- built-ins on lists, records and sizes ---------------------------------------------------------------- */
 
+/* A text that nobody has looked into yet, of the program's variables: its length is asked for at each entry, not which text it is. */
+static Outcome text_length(Recorder *r, Av x, Av *out) {
+  const AbsVal v = *av_at(r, x);
+  bool known = v.source < r->source_av.count && r->source_av.data[v.source];
+  if (v.kind != AV_LAZY || v.konst.kind != V_TEXT || !v.source || known || r->g->guards.sources.items.data[v.source].kind == SRC_global) return OUT_STUCK;
+  return guard_tag(&r->g->guards, v.source, v.konst, false, rec_here(r)) ? rec_made(r, av_length(r, v.source, v.konst.text->count), out) : OUT_FAIL;
+}
+
 static Outcome of_len(Recorder *r, Av x, Av *out) {
+  Outcome o = text_length(r, x, out);
+  if (o != OUT_STUCK) return o;
   x = av_force(r, x);
   if (!x) return OUT_FAIL;
   const AbsVal *v = av_at(r, x);

@@ -3,7 +3,8 @@
  *
  * Both are timed up to the same point, so that exits, continuations and what the guards make of arguments count too:
  *   at the head of a loop    until the next visit of the head in the same frame, by the trip; when the region runs the loop to
- *                            its end, until the head is reached for another run of the loop
+ *                            its end, until the head is reached for another run of the loop; where trips cannot be counted,
+ *                            until the frame returns
  *   anywhere                 until the frame returns
  * An entry says which of them it is; the visits without an entry that follow end likewise. Times are kept in two small rings,
  * their means compared with outliers cut, and a place at which the interpreter wins rests for a while, longer each time, until it is given up (budget.c). A
@@ -189,6 +190,7 @@ bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
   bool counted = w->counted && position(frame, &at, &count);
   bool on = counted && count == w->count && at > w->at;
   if (!w->eager) {
+    if (!counted && p->watch.lifted && !(frame->flags & FRAME_MODULE)) return false; /* how many trips it ran cannot be told: until the frame returns */
     Watch done = *w;
     drop(t, i);
     if (!counted && p->watch.lifted) p->watch.in = WATCH_AGAIN; /* how many trips it ran cannot be told */

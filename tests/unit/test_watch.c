@@ -111,6 +111,19 @@ static void A20_a_region_that_is_not_slower_stays(void **state) {
   end(c);
 }
 
+/* How many trips of a `while` loop a region ran cannot be told: what it takes until the frame returns tells. */
+static void A20_a_loop_that_is_left_all_the_time_rests(void **state) {
+  (void)state;
+  Clock *c = machine(10, 100000);
+  c->vm->vm->tunables.pace_percent = 0;
+  c->vm->vm->tunables.hot_calls = 1 << 20;
+  WeftValue *f = value(c->vm, "fn f(n) { let s = \"\"; let i = 0; while i < n { if i % 4 == 3 { s = upper(s) + str(i) }; i += 1 }; len(s) }\nf"), *x = value(c->vm, "40");
+  calls(c->vm, f, x, 400);
+  assert_true(stat(c, STAT_exits) < 100);
+  assert_true(stat(c, STAT_rests) >= 1);
+  end(c);
+}
+
 /* A frame that an error takes away takes what was timed in it along. */
 static void A20_errors_leave_nothing_timed(void **state) {
   (void)state;
@@ -280,6 +293,7 @@ int main(void) {
     cmocka_unit_test(A20_a_region_that_is_slower_rests),
     cmocka_unit_test(A20_a_region_that_loses_again_and_again_is_given_up),
     cmocka_unit_test(A20_a_region_that_is_not_slower_stays),
+    cmocka_unit_test(A20_a_loop_that_is_left_all_the_time_rests),
     cmocka_unit_test(A20_errors_leave_nothing_timed),
     cmocka_unit_test(A20_a_place_is_compiled_when_its_time_would_pay_for_it),
     cmocka_unit_test(A20_large_arguments_are_looked_at_early),
