@@ -186,8 +186,8 @@ WeftStatus weft_key(WeftVM *w, WeftValue *value, size_t index, const char **out)
 WeftStatus weft_field(WeftVM *w, WeftValue *value, const char *key, WeftValue **out) {
   if (!w || !value || !key || !out) return WEFT_MISUSE;
   if (value->value.kind != V_RECORD) return wrong(w, "a record", value->value);
-  Name name = name_find(&w->vm->names, key, strlen(key));
-  Value *v = name ? record_find(value->value.record, name) : NULL;
+  Name name;
+  Value *v = name_known(&w->vm->names, key, strlen(key), &name) ? record_find(value->value.record, name) : NULL;
   if (!v) return vm_error_at(w->vm, EK_key, (Span){0}, "the record has no key \"%s\"", key);
   return value_hand_over(w, value_keep(*v), out);
 }

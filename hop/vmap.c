@@ -38,9 +38,9 @@ static WeftStatus spread(Vm *vm, const char *what, Value spec, Value tree, AxisV
   bool fits = tree.kind == spec.kind && (spec.kind == V_LIST ? tree.list->count : tree.record->shape->count) == n;
   for (u32 i = 0; i < n && fits; i++) {
     Name key = spec.kind == V_RECORD ? tree.record->shape->keys[i] : 0;
-    Value *part = key ? record_find(spec.record, key) : &spec.list->items[i];
+    Value *part = spec.kind == V_RECORD ? record_find(spec.record, key) : &spec.list->items[i];
     if (!part) fits = false;
-    else if (spread(vm, what, *part, key ? tree.record->items[i] : tree.list->items[i], out) != WEFT_OK) return WEFT_ERROR;
+    else if (spread(vm, what, *part, spec.kind == V_RECORD ? tree.record->items[i] : tree.list->items[i], out) != WEFT_OK) return WEFT_ERROR;
   }
   return fits ? WEFT_OK : vm_error(vm, EK_type, "vmap: %s has another structure than the values", what);
 }

@@ -154,6 +154,8 @@ void names_free(Names *n);
 Name name_intern(Names *n, const char *s, size_t len); /* 0 when refused (or len == 0) */
 Name name_cstr(Names *n, const char *s);
 Name name_find(const Names *n, const char *s, size_t len); /* 0 when absent; never allocates */
+/* Whether a text has a name; that of "" is 0. */
+static inline bool name_known(const Names *n, const char *s, size_t len, Name *out) { return *out = name_find(n, s, len), *out || !len; }
 static inline const char *name_text(const Names *n, Name id) { return n->entries[id].text; }
 static inline u32 name_len(const Names *n, Name id) { return n->entries[id].len; }
 

@@ -140,10 +140,11 @@ WeftStatus eager_remove(Vm *vm, Value *args, Value *out) {
   TRY(need_record(vm, OP_remove, args[0]));
   if (args[1].kind != V_TEXT) return args_error(vm, OP_remove, 1, args[1], "a text");
   const Text *t = args[1].text;
-  Name key = name_find(&vm->names, t->data, t->len);
+  Name key;
+  bool known = name_known(&vm->names, t->data, t->len, &key);
   Value rec = value_keep(args[0]);
   bool found = false;
-  if (key && !record_remove(vm, &rec, key, &found)) {
+  if (known && !record_remove(vm, &rec, key, &found)) {
     value_drop(vm, rec);
     return WEFT_ERROR;
   }
@@ -224,7 +225,7 @@ static WeftStatus tree_map(Vm *vm, Value fn, const Value *trees, u32 n, u32 dept
     parts[0] = t.kind == V_LIST ? t.list->items[k] : t.record->items[k];
     Name key = t.kind == V_RECORD ? t.record->shape->keys[k] : 0;
     for (u32 i = 1; i < n; i++) {
-      Value *at = key ? record_find(trees[i].record, key) : &trees[i].list->items[k];
+      Value *at = t.kind == V_RECORD ? record_find(trees[i].record, key) : &trees[i].list->items[k];
       if (!at) {
         value_drop(vm, *out);
         return vm_error(vm, EK_key, "tree_map: tree %u has no key \"%s\"", i, name_text(&vm->names, key));
@@ -232,7 +233,7 @@ static WeftStatus tree_map(Vm *vm, Value fn, const Value *trees, u32 n, u32 dept
       parts[i] = *at;
     }
     bool ok = tree_map(vm, fn, parts, n, depth + 1, &y) == WEFT_OK;
-    ok = ok && (key ? record_set(vm, out, key, y) : list_push(vm, out, y));
+    ok = ok && (t.kind == V_RECORD ? record_set(vm, out, key, y) : list_push(vm, out, y));
     if (!ok) {
       value_drop(vm, *out);
       return WEFT_ERROR;

@@ -233,8 +233,9 @@ Outcome rec_member(Recorder *r, Av a, Av b, Av *out) {
   Value key;
   const AbsVal v = *av_at(r, b);
   if (v.kind == AV_RECORD && av_const_value(r, a, &key) && key.kind == V_TEXT) {
-    Name name = name_find(&r->vm->names, key.text->data, key.text->len);
-    return rec_made(r, av_const(r, value_bool(name && av_field(r, b, name) >= 0)), out);
+    Name name;
+    bool known = name_known(&r->vm->names, key.text->data, key.text->len, &name);
+    return rec_made(r, av_const(r, value_bool(known && av_field(r, b, name) >= 0)), out);
   }
   if (v.kind == AV_LIST && v.count <= MEMBERS_MOST) {
     Av items[MEMBERS_MOST];

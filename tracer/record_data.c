@@ -450,8 +450,8 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     return rec_made(r, av_new(r, sub), out);
   }
   if (v.kind == AV_RECORD && one && av_const_value(r, regs[0], &key) && key.kind == V_TEXT) {
-    Name name = name_find(&r->vm->names, key.text->data, key.text->len);
-    i32 f = name ? av_field(r, obj, name) : -1;
+    Name name;
+    i32 f = name_known(&r->vm->names, key.text->data, key.text->len, &name) ? av_field(r, obj, name) : -1;
     if (f >= 0) return rec_made(r, av_item(r, obj, (u32)f), out);
     return rec_stuck(r, REASON_raises, "record has no key \"%s\"", key.text->data);
   }
@@ -609,7 +609,7 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
   if (av_at(r, obj)->kind == AV_RECORD && last && d->op == BC_move && s->item_count == 1 && kinds[0] == IX_VALUE &&
       av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
     Name name = name_intern(&r->vm->names, key.text->data, key.text->len);
-    return name ? set_field(r, obj, name, value, out) : OUT_FAIL;
+    return name || !key.text->len ? set_field(r, obj, name, value, out) : OUT_FAIL;
   }
   if (av_is_number(r, obj)) return rec_stuck(r, REASON_no_rule, "a path through an array's element");
   if ((o = rec_index(r, obj, kinds, s->item_count, mine, &old)) != OUT_GO) return o;
@@ -626,7 +626,7 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
   if (s->item_count == 1 && kinds[0] == IX_VALUE && rec_key_computed(r, obj, mine[0])) return rec_key_set(r, obj, mine[0], old, next, out);
   if (av_at(r, obj)->kind == AV_RECORD && av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
     Name name = name_intern(&r->vm->names, key.text->data, key.text->len);
-    return name ? set_field(r, obj, name, next, out) : OUT_FAIL;
+    return name || !key.text->len ? set_field(r, obj, name, next, out) : OUT_FAIL;
   }
   return rec_stuck(r, REASON_no_rule, "%s updated by index", av_kind_text(r, obj));
 }

@@ -140,7 +140,7 @@ WeftStatus value_in(Vm *vm, Value item, Value container, bool *out) {
     case V_RANGE: *out = in_range(value_untracked(item), container.range); return WEFT_OK;
     case V_RECORD:
       if (item.kind != V_TEXT) return vm_error(vm, EK_type, "in: the keys of a record are text, got %s", value_type_name(item));
-      *out = shape_find(container.record->shape, name_find(&vm->names, item.text->data, item.text->len)) >= 0;
+      *out = record_at(vm, container.record, item.text) != NULL;
       return WEFT_OK;
     case V_TEXT:
       if (item.kind != V_TEXT) return vm_error(vm, EK_type, "in: a part of a text is text, got %s", value_type_name(item));

@@ -172,6 +172,11 @@ Value *record_find(const Record *r, Name key) {
   return at < 0 ? NULL : &r->items[at];
 }
 
+Value *record_at(Vm *vm, const Record *r, const Text *key) {
+  Name name;
+  return name_known(&vm->names, key->data, key->len, &name) ? record_find(r, name) : NULL;
+}
+
 bool record_unique(Vm *vm, Value *rec) {
   Record *r = rec->record;
   if (r->head.refs == 1) return true;

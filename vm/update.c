@@ -476,8 +476,7 @@ static Ref *last_ref(Vm *vm, Value root, const Desc *d, const Value *keys, u32 *
       *first = i + 1;
       *rest = keys;
     } else if (v.kind == V_RECORD && (s->kind == STEP_FIELD || (single && keys[0].kind == V_TEXT))) {
-      Name key = s->kind == STEP_FIELD ? s->field : name_find(&vm->names, keys[0].text->data, keys[0].text->len);
-      Value *at = record_find(v.record, key);
+      Value *at = s->kind == STEP_FIELD ? record_find(v.record, s->field) : record_at(vm, v.record, keys[0].text);
       if (!at) break;
       v = *at;
     } else if (v.kind == V_MODULE && s->kind == STEP_FIELD) { /* cells of another module may be changed */

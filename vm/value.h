@@ -254,6 +254,7 @@ bool record_set(Vm *vm, Value *rec, Name key, Value item) MUST_USE; /* consumes 
 bool record_unique(Vm *vm, Value *rec) MUST_USE;
 bool record_remove(Vm *vm, Value *rec, Name key, bool *found) MUST_USE;
 Value *record_find(const Record *r, Name key); /* NULL when absent; borrowed */
+Value *record_at(Vm *vm, const Record *r, const Text *key); /* the same for a text that need be nobody's name yet */
 Shape *shape_intern(Vm *vm, const Name *keys, u32 count); /* owned; NULL when refused (error raised) or count > SHAPE_SHARED_MAX */
 i64 shape_find(const Shape *s, Name key); /* position, -1 when absent */
 void shape_drop(Vm *vm, Shape *s);
