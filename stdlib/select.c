@@ -150,12 +150,6 @@ static WeftStatus truth_array(Vm *vm, u32 op, u32 param, Value v, Value *out) {
   return dense_as(vm, op, v, DT_bool, out);
 }
 
-static i64 count_true(const u8 *p, i64 n) {
-  i64 count = 0;
-  for (i64 i = 0; i < n; i++) count += p[i];
-  return count;
-}
-
 WeftStatus eager_compress(Vm *vm, Value *args, Value *out) {
   ArrayType type;
   RuleError err;
@@ -188,13 +182,11 @@ WeftStatus eager_compress(Vm *vm, Value *args, Value *out) {
     (void)vm_error(vm, EK_shape, "compress: the mask has shape %s, axis %u of x has the size %lld", shape_text(&mask_type).s, axis, (long long)type.dims[axis]);
     goto fail_mask;
   }
-  i64 kept = count_true(m->data, m->size), padded = size < 0 ? 0 : size > kept ? size - kept : 0;
+  i64 kept = bools_count(m->data, m->size), padded = size < 0 ? 0 : size > kept ? size - kept : 0;
   if (size >= 0 && kept > size) kept = size;
   if (array_new(vm, DT_i64, 1, &kept, &positions) != WEFT_OK) goto fail_mask;
-  const u8 *p = m->data;
-  i64 *at = positions.array->data;
-  for (i64 i = 0, k = 0; k < kept; i++)
-    if (p[i]) at[k++] = i;
+  const i64 *at = positions.array->data;
+  bools_places(m->data, kept, 1, positions.array->data);
   WeftStatus status = take_positions(vm, x, axis, at, kept, out);
   value_drop(vm, positions);
   value_drop(vm, mask);
@@ -244,7 +236,7 @@ WeftStatus eager_nonzero(Vm *vm, Value *args, Value *out) {
   TRY(truth_array(vm, OP_nonzero, 0, args[0], &mask));
   Array *m = mask.array;
   u32 rank = array_rank(m);
-  i64 n = count_true(m->data, m->size), *columns[ARRAY_MAX_RANK], at[ARRAY_MAX_RANK] = {0};
+  i64 n = bools_count(m->data, m->size), *columns[ARRAY_MAX_RANK], at[ARRAY_MAX_RANK] = {0};
   if (!list_new(vm, rank, out)) {
     value_drop(vm, mask);
     return WEFT_ERROR;
@@ -263,11 +255,12 @@ WeftStatus eager_nonzero(Vm *vm, Value *args, Value *out) {
   const u8 *p = m->data;
   const i64 *dims = array_dims(m);
   i64 inner = rank ? dims[rank - 1] : 0, k = 0;
-  for (i64 row = 0; row < m->size; row += inner) {
-    for (i64 j = 0; j < inner; j++) {
-      if (!p[row + j]) continue;
+  if (rank == 1) bools_places(p, n, 1, columns[0]);
+  for (i64 row = 0; rank > 1 && row < m->size; row += inner) {
+    for (i64 j = 0; j < inner && k < n; j++) { /* what is not wanted is written over */
       for (u32 d = 0; d + 1 < rank; d++) columns[d][k] = at[d];
-      columns[rank - 1][k++] = j;
+      columns[rank - 1][k] = j;
+      k += p[row + j];
     }
     for (u32 d = rank - 1; d-- > 0;) {
       if (++at[d] < dims[d]) break;

@@ -132,6 +132,72 @@ static void describe_shape(const i64 *dims, u32 rank, char *out, size_t cap) {
   rule_shape_text(&t, out, cap);
 }
 
+/* ---- masks ------------------------------------------------------------------------------------ */
+
+/* Eight at a time: sums of bytes, before any of them can overflow. */
+i64 bools_count(const u8 *p, i64 n) {
+  const u64 low = 0x00FF00FF00FF00FFu;
+  i64 count = 0, i = 0;
+  while (i + 8 <= n) {
+    i64 end = n - i < 8 * 255 ? i + (n - i) / 8 * 8 : i + 8 * 255;
+    u64 sums = 0, word;
+    for (; i < end; i += 8) {
+      memcpy(&word, p + i, sizeof word);
+      sums += word;
+    }
+    sums = (sums & low) + (sums >> 8 & low);
+    count += (i64)(sums * 0x0001000100010001u >> 48);
+  }
+  for (; i < n; i++) count += p[i];
+  return count;
+}
+
+/* Without branches, which masks make go wrong: what is not wanted is written over. It ends with the last that is true. */
+void bools_places(const u8 *p, i64 count, i64 step, i64 *places) {
+  for (i64 i = 0, n = 0, at = 0; n < count; i++, at += step) {
+    places[n] = at;
+    n += p[i];
+  }
+}
+
+/* One mask over all of an array without gaps: its elements, without their places. False: not so simple. */
+static bool is_whole_mask(Array *a, const u8 *items, u32 item_count, const Value *regs) {
+  if (item_count != 1 || items[0] != IX_VALUE || regs[0].kind != V_ARRAY || regs[0].dtype != DT_bool) return false;
+  Array *m = regs[0].array;
+  u32 rank = array_rank(a), bytes = dtype_bytes(array_dtype(a));
+  if (!rank || array_rank(m) != rank || array_device(a) != DEV_CPU || array_device(m) != DEV_CPU || !array_dense(a) || !array_dense(m)) return false;
+  for (u32 d = 0; d < rank; d++)
+    if (array_dims(a)[d] != array_dims(m)[d]) return false;
+  return bytes == 1 || bytes == 4 || bytes == 8;
+}
+
+#define COMPRESS(T)                                                     \
+  {                                                                     \
+    T *d = out->array->data;                                            \
+    const T *f = a->data;                                               \
+    for (i64 i = 0, k = 0; k < count; i++) d[k] = f[i], k += p[i];      \
+  }
+
+static WeftStatus compress_whole(Vm *vm, const Array *a, const Array *mask, Value *out) {
+  const u8 *p = mask->data;
+  i64 count = bools_count(p, mask->size);
+  if (array_new(vm, array_dtype(a), 1, &count, out) != WEFT_OK) return WEFT_ERROR;
+  switch (dtype_bytes(array_dtype(a))) {
+    case 1: COMPRESS(u8) break;
+    case 4: COMPRESS(u32) break;
+    default: COMPRESS(u64) break;
+  }
+  *out = array_finish(vm, *out);
+  return WEFT_OK;
+}
+
+/* Do the axes of `a` from `axis` on lie as one, at equal steps? */
+static bool equal_steps(Array *a, u32 axis, u32 rank) {
+  for (u32 d = axis; d + 1 < axis + rank; d++)
+    if (array_strides(a)[d] != array_strides(a)[d + 1] * array_dims(a)[d + 1]) return false;
+  return true;
+}
+
 /* The offsets at which a mask over `rank` axes from b->axis is true. */
 static WeftStatus mask_places(Builder *b, Array *mask, Value *out) {
   u32 rank = array_rank(mask);
@@ -139,6 +205,12 @@ static WeftStatus mask_places(Builder *b, Array *mask, Value *out) {
   const u8 *data = mask->data;
   i64 count = 0;
   i64 at[ARRAY_MAX_RANK] = {0};
+  if (array_dense(mask) && equal_steps(b->a, b->axis, rank)) {
+    count = bools_count(data, mask->size);
+    if (array_new(b->vm, DT_i64, 1, &count, out) != WEFT_OK) return WEFT_ERROR;
+    bools_places(data, count, as[rank - 1], out->array->data);
+    return WEFT_OK;
+  }
   for (u32 pass = 0; pass < 2; pass++) {
     i64 *places = pass ? out->array->data : NULL, n = 0;
     i64 m = 0, o = 0;
@@ -401,6 +473,7 @@ static WeftStatus index_array(Vm *vm, Value obj, const u8 *items, u32 item_count
   NumBox box;
   Array *a = array_of(obj, &box);
   Selection s;
+  if (is_whole_mask(a, items, item_count, regs)) return compress_whole(vm, a, regs[0].array, out);
   if (selection_make(vm, a, items, item_count, regs, &s) != WEFT_OK) return WEFT_ERROR;
   WeftStatus status = WEFT_OK;
   if (s.gathers) {

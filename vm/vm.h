@@ -351,6 +351,8 @@ void vm_return(Vm *vm, Value v);
 
 /* vm/index.c */
 WeftStatus vm_index(Vm *vm, Value obj, const u8 *items, u32 item_count, const Value *regs, Value *out) MUST_USE;
+i64 bools_count(const u8 *p, i64 n);                            /* how many of n bools are true */
+void bools_places(const u8 *p, i64 count, i64 step, i64 *places); /* step * the index of each of the first `count` that are true */
 WeftStatus vm_update(Vm *vm, Value *root, const Desc *path, const Value *keys, Value value) MUST_USE; /* consumes value */
 WeftStatus vm_field(Vm *vm, Value obj, Name name, Value *out) MUST_USE;
 
