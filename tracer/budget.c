@@ -270,6 +270,7 @@ static u64 eager_cost(const Tunables *tun, const Graph *g, NodeId id) {
   const GraphNode *n = graph_node_at(g, id);
   u64 most = 0;
   bool array = false;
+  if (n->kind == NODE_index && !value_type(g, node_result(g, id, 0))->rank) return (u64)tun->array_op_ns; /* however large what it reads from */
   if (n->kind == NODE_op && n->op != OP_none) {
     u32 family = op_info(n->op)->family;
     if (family != FAM_elementwise && family != FAM_reduce && family != FAM_view && family != FAM_index) return 0;

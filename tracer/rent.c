@@ -26,6 +26,7 @@ enum {
   DEFERS = 32,     /* times that a place is left to the loop around it */
   MISSES = 8,      /* passes without an entry that fits, until one more is thought of */
   PART_NS = 15,    /* of an input or a value that exits write, at each entry */
+  PACK_NS = 2,     /* of an item of a list or text that is packed, at least */
   BREAK_NS = 500,  /* of a break: making frames, finding the continuation */
   SLOWER = 3,      /* times the work of a region that going in and out takes, where it is lost for sure */
   KNOWN = 2,       /* of the time that the loops around it announce, this part counts, as not all of it will be gained; or what there was */
@@ -297,10 +298,22 @@ void rent_denied(Place *p, u64 missing) {
   rest(p, missing, &none);
 }
 
+/* Lists and texts are packed at each entry, whole; there is room for as many items again. */
+static u64 packing_ns(const Graph *g) {
+  u64 items = 0;
+  for (u32 i = 0; i < g->inputs.count; i++) {
+    const GraphInput *x = &g->inputs.data[i];
+    i64 room;
+    if (x->input == UINT32_MAX || g->guards.inputs.data[x->input].form != IN_rows) continue;
+    if (size_hint(&g->sizes, value_type(g, x->value)->dims[0], &room) && room > ROWS_ROOM) items += (u64)(room - ROWS_ROOM) / 2;
+  }
+  return items * PACK_NS;
+}
+
 /* Do going in and out take longer than what is done in between does in the interpreter? */
 bool rent_is_lost(const Tracer *t, const Place *p, const Graph *g, bool broke) {
   const Tunables *tun = &t->vm->tunables;
-  u64 eager = region_eager_ns(tun, g), around = (u64)tun->enter_ns + PART_NS * (u64)(g->inputs.count + g->exits.recipes.count) + (broke ? BREAK_NS : 0);
+  u64 eager = region_eager_ns(tun, g), around = (u64)tun->enter_ns + PART_NS * (u64)(g->inputs.count + g->exits.recipes.count) + (broke ? BREAK_NS : 0) + packing_ns(g);
   if (!eager || !rent_applies(t)) return false;
   return SLOWER * eager < around || (p->start == RECORD_ENTRY && !broke && p->rent.each_ns < around);
 }

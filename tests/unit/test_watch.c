@@ -288,12 +288,26 @@ static void A20_inside_a_compiled_loop_little_is_to_come(void **state) {
   end(c);
 }
 
+/* A list is packed whole at each entry: not for one item until the next break. */
+static void A20_what_is_packed_is_paid_for(void **state) {
+  (void)state;
+  Clock *c = machine(20000, 0);
+  c->vm->vm->tunables.watch_percent = 0;
+  WeftValue *x = value(c->vm, "split(join(map(str, 0..4000), \",a \"), \" \")");
+  WeftValue *f = value(c->vm, "fn f(x) { let n = 0; for l in x { let p = split(l, \",\"); n += len(p) }; n }\nf");
+  calls(c->vm, f, x, 4);
+  assert_true(stat(c, STAT_traces) > 0);
+  assert_int_equal(stat(c, STAT_compiles), 0);
+  end(c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(A20_a_region_that_is_slower_rests),
     cmocka_unit_test(A20_a_region_that_loses_again_and_again_is_given_up),
     cmocka_unit_test(A20_a_region_that_is_not_slower_stays),
     cmocka_unit_test(A20_a_loop_that_is_left_all_the_time_rests),
+    cmocka_unit_test(A20_what_is_packed_is_paid_for),
     cmocka_unit_test(A20_errors_leave_nothing_timed),
     cmocka_unit_test(A20_a_place_is_compiled_when_its_time_would_pay_for_it),
     cmocka_unit_test(A20_large_arguments_are_looked_at_early),
