@@ -139,7 +139,8 @@ static Outcome choose(Recorder *r, ValueId cond, Av a, Av b, u32 depth, Av *out)
 }
 
 bool rec_key_computed(Recorder *r, Av record, Av key) {
-  const AbsVal *v = av_at(r, record), *k = av_at(r, av_force(r, key));
+  if (!(key = av_force(r, key))) return false;
+  const AbsVal *v = av_at(r, record), *k = av_at(r, key);
   return v->kind == AV_RECORD && v->count && v->count <= KEYS_MOST && k->kind == AV_TEXT && (k->op == 2 || k->op == 4);
 }
 
