@@ -5,7 +5,7 @@
 
 #include "tracer/graph.h"
 
-enum { SELF_MOST = 200 }; /* calls of a function by itself inside each other, on the C stack */
+enum { SELF_MOST = 200, SELF_ROOM = 8 }; /* calls of a function by itself inside each other, on the C stack; levels kept free for each */
 
 typedef enum Flow { FLOW_END, FLOW_NEXT, FLOW_BREAK, FLOW_EXIT, FLOW_ERROR } Flow;
 
@@ -583,6 +583,13 @@ static Flow run_body(GraphRun *r, NodeId n, u32 args) {
   return f == FLOW_END ? term_to_results(r, n, x->result_count) : f;
 }
 
+/* Far from the limit of depth, where compiled code, which counts several calls as one, need not leave either. */
+static bool room_for_self(const GraphRun *r) {
+  const Vm *vm = r->vm;
+  i64 room = (i64)vm->limits.depth - vm->frame_count - vm->native_depth;
+  return r->calls < SELF_MOST && r->calls < room / SELF_ROOM;
+}
+
 /* The numbers of this call are kept while the body runs once more. */
 static Flow run_self(GraphRun *r, NodeId n) {
   const Graph *g = r->graph;
@@ -590,7 +597,7 @@ static Flow run_self(GraphRun *r, NodeId n) {
   Allocator *a = &r->vm->alloc;
   BlockId body = g->nodes.data[node_recur_around(g, n)].sub[0];
   size_t syms = g->sizes.syms.count + 1, bytes = sizeof(Value) * r->count + sizeof *r->syms * syms + syms;
-  if (r->calls >= SELF_MOST) {
+  if (!room_for_self(r)) {
     r->too_deep = true;
     return vm_error(r->vm, EK_limit, "the graph interpreter nests no deeper"), FLOW_ERROR;
   }

@@ -591,8 +591,15 @@ static TierResult follow(Tracer *t, Ran ran, u32 depth, bool bottom) {
   }
 }
 
+enum { LEVELS_FREE = 64 }; /* more than calls that a region inlines */
+
+/* Near the limits of depth the interpreter counts each call: a region does not know those that stand inlined in it. */
+static bool near_limit(const Vm *vm) {
+  return vm->frame_count + vm->native_depth + LEVELS_FREE > vm->limits.depth || vm->native_depth + LEVELS_FREE > NATIVE_DEPTH;
+}
+
 static bool asleep(const Tracer *t, const Frame *frame) {
-  return !t->backend || t->vm->ambient & AMBIENT_TAPE || frame->flags & FRAME_EAGER || t->depth > 64;
+  return !t->backend || t->vm->ambient & AMBIENT_TAPE || frame->flags & FRAME_EAGER || t->depth > 64 || UNLIKELY(near_limit(t->vm));
 }
 
 enum { SLEEPS_IN_SITE = 16, SLEEP_MOST = 1 << 30 };

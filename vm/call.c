@@ -10,7 +10,6 @@
 #include "vm/scalar.h"
 #include "vm/stack.h"
 
-enum { NATIVE_DEPTH = 200 }; /* calls from C that may stand inside each other: bounds the C stack */
 
 static Value take(Value *v) {
   Value r = *v;

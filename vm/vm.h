@@ -214,6 +214,8 @@ typedef struct Kept { /* large freed storage (vm/keep.c); blocks[0] was freed fi
   KeptBlock blocks[KEEP_BLOCKS];
 } Kept;
 
+enum { NATIVE_DEPTH = 200 }; /* calls from C that may stand inside each other: bounds the C stack */
+
 struct Vm {
   Allocator alloc; /* first member: &vm->alloc is the allocator of everything; counts and limits */
   Allocator *host_alloc;
