@@ -26,16 +26,6 @@ Av rec_name_of(Recorder *r, Av a) {
 
 bool rec_has_name(Recorder *r, Av a) { return a && rec_is_text(r, a) && rec_name_of(r, a); }
 
-/* The same tree over other parts. */
-static Av over(Recorder *r, Av tree, const Av *parts, u32 n) {
-  AbsVal v = *av_at(r, tree);
-  v.first = r->items.count;
-  v.source = 0;
-  for (u32 i = 0; i < n; i++)
-    if (!parts[i] || !vec_push(&r->vm->alloc, &r->items, parts[i])) return 0;
-  return av_new(r, v);
-}
-
 static bool alike(Recorder *r, Av a, Av b) {
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
   if (x->kind != y->kind || (x->kind != AV_LIST && x->kind != AV_RECORD) || x->count != y->count || x->count > ZIP_LEAVES) return false;
@@ -58,7 +48,7 @@ static Av opened(Recorder *r, Av a, Av b, u32 depth, bool *any) {
   u32 n = av_at(r, a)->count;
   for (u32 i = 0; i < n; i++)
     if (!(parts[i] = opened(r, av_item(r, a, i), av_item(r, b, i), depth + 1, any))) return 0;
-  return over(r, a, parts, n);
+  return rec_with_parts(r, a, parts, n);
 }
 
 bool rec_names_meet(Recorder *r, Av *a, Av *b) {
@@ -78,7 +68,7 @@ Av rec_names_open(Recorder *r, Av a, u32 depth) {
   Av parts[ZIP_LEAVES];
   for (u32 i = 0; i < v.count; i++)
     if (!(parts[i] = rec_names_open(r, av_item(r, a, i), depth + 1))) return 0;
-  return over(r, a, parts, v.count);
+  return rec_with_parts(r, a, parts, v.count);
 }
 
 /* ---- records at computed keys -------------------------------------------------------------------------------------- */
@@ -135,7 +125,7 @@ static Outcome choose(Recorder *r, ValueId cond, Av a, Av b, u32 depth, Av *out)
     Outcome o = choose(r, cond, av_item(r, a, i), av_item(r, b, i), depth + 1, &parts[i]);
     if (o != OUT_GO) return o;
   }
-  return rec_made(r, over(r, a, parts, n), out);
+  return rec_made(r, rec_with_parts(r, a, parts, n), out);
 }
 
 bool rec_key_computed(Recorder *r, Av record, Av key) {
@@ -188,7 +178,7 @@ static Outcome put_one(Recorder *r, ValueId is, Av was, Av got, Av item, u32 dep
     Outcome o = put_one(r, is, av_item(r, was, i), av_item(r, got, i), av_item(r, item, i), depth + 1, &parts[i]);
     if (o != OUT_GO) return o;
   }
-  return rec_made(r, over(r, was, parts, n), out);
+  return rec_made(r, rec_with_parts(r, was, parts, n), out);
 }
 
 Outcome rec_key_set(Recorder *r, Av record, Av key, Av got, Av item, Av *out) {
@@ -200,7 +190,7 @@ Outcome rec_key_set(Recorder *r, Av record, Av key, Av got, Av item, Av *out) {
     if (o == OUT_GO) o = put_one(r, is, av_item(r, record, i), got, item, 0, &parts[i]);
     if (o != OUT_GO) return o;
   }
-  return rec_made(r, over(r, record, parts, n), out);
+  return rec_made(r, rec_with_parts(r, record, parts, n), out);
 }
 
 /* ---- characters ---------------------------------------------------------------------------------------------------- */

@@ -43,8 +43,7 @@ static Av char_of(Recorder *r, Av point) {
   return a;
 }
 
-/* The same tree over other parts. */
-static Av with_parts(Recorder *r, Av tree, const Av *parts, u32 n) {
+Av rec_with_parts(Recorder *r, Av tree, const Av *parts, u32 n) {
   AbsVal v = *av_at(r, tree);
   v.first = r->items.count;
   v.source = 0;
@@ -78,7 +77,7 @@ static Av part_at(Recorder *r, Av columns, Value kind, ValueId at) {
   u32 n = parts_of(kind, &kinds);
   for (u32 i = 0; i < n && i < ZIP_LEAVES; i++)
     if (!(parts[i] = part_at(r, av_item(r, columns, i), kinds[i], at))) return 0;
-  return with_parts(r, columns, parts, n);
+  return rec_with_parts(r, columns, parts, n);
 }
 
 static Av item_at(Recorder *r, Av columns, Value kind, ValueId at) {
@@ -111,7 +110,7 @@ static Outcome put_leaf(Recorder *r, Av column, Value kind, ValueId at, Av item,
     if (!flag) flag = graph_const(r->g, value_bool(value_type(r->g, x)->weak));
     o = put_number(r, av_item(r, column, 0), at, graph_convert(r->g, x, kind.dtype), &parts[0]);
     if (o == OUT_GO) o = put_number(r, av_item(r, column, 1), at, graph_convert(r->g, flag, DT_bool), &parts[1]);
-    return o == OUT_GO ? rec_made(r, with_parts(r, column, parts, 2), out) : o;
+    return o == OUT_GO ? rec_made(r, rec_with_parts(r, column, parts, 2), out) : o;
   }
   if (flag) o = rec_strong(r, x);
   return o == OUT_GO ? put_number(r, column, at, graph_convert(r->g, x, rec_is_name(kind) ? DT_i64 : kind.dtype), out) : o;
@@ -134,7 +133,7 @@ Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, A
     Outcome o = rec_rows_put(r, av_item(r, columns, i), kinds[i], at, av_item(r, item, i), old ? av_force(r, av_item(r, old, i)) : 0, &parts[i]);
     if (o != OUT_GO) return o;
   }
-  return rec_made(r, with_parts(r, columns, parts, n), out);
+  return rec_made(r, rec_with_parts(r, columns, parts, n), out);
 }
 
 Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out) {
