@@ -7,6 +7,7 @@
  *
  *   at the head of a loop    from visit to visit in the same frame, by the trips between them
  *   anywhere                 until the frame returns (watch.c)
+ *   inside of such a frame   from its call on, by the calls since: a recursion
  *
  * What is to come is known where `for` loops that nothing leaves early stand around the place, in its frame and in its
  * callers: the trips that are left, multiplied. A module's body runs once, so that its loops come to no more than that.
@@ -58,8 +59,17 @@ static void took(Place *p, u64 each, u64 limit) {
   if (r->used_ns > limit) r->used_ns = limit; /* passes inside of passes */
 }
 
-void rent_returned(Tracer *t, Place *p, u64 ns) {
-  took(p, ns > LOOK_NS ? ns - LOOK_NS : 0, rent_now(t));
+u64 rent_passes(const Tracer *t, const Place *p) {
+  const PlaceRent *r = &p->rent;
+  i64 left = p->sleep;
+  if (p->slept && p->start == RECORD_ENTRY) left = t->vm->tunables.warm_calls - p->code->sites[0].count;
+  return r->passes + (r->slept > left ? r->slept - (u64)(left > 0 ? left : 0) : 0);
+}
+
+/* A recursion passes as often as it calls itself until its outermost call returns: each of these passes takes its part. */
+void rent_returned(Tracer *t, Place *p, u64 ns, u64 passes) {
+  if (passes > UINT32_MAX) return; /* it was compiled meanwhile */
+  took(p, (ns > LOOK_NS ? ns - LOOK_NS : 0) / (1 + passes), rent_now(t));
   p->rent.fresh = true;
 }
 
@@ -259,6 +269,11 @@ static bool sampled(Tracer *t, Place *p, Frame *f) {
     return true;
   }
   if (p->start == RECORD_LOOP) return !sample_loop(t, p, f);
+  const Watch *outer = watch_probed(t, p);
+  if (outer && r->passes > outer->at && MECHANISM(t->vm, recursions_are_timed)) {
+    took(p, (rent_now(t) - outer->begin) / (r->passes - outer->at), rent_now(t));
+    return true;
+  }
   if (!r->fresh) watch_probe(t, p, f);
   else r->fresh = false;
   return !t->watch_count || t->watches[t->watch_count - 1].place != p;

@@ -60,6 +60,12 @@ static bool worth(const Graph *g, u32 least) {
   return false;
 }
 
+static bool recurs(const Graph *g) {
+  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);)
+    if (graph_node_at(g, w.node)->kind == NODE_recur) return true;
+  return false;
+}
+
 static const char *code_name(Vm *vm, const Code *code) {
   return code->proto->name ? name_text(&vm->names, code->proto->name) : code->proto->nparams ? "fn" : "main";
 }
@@ -244,6 +250,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   p->count = p->missed = p->nap = 0;
   p->watch.in = 1; /* not the first one: caches are cold */
   p->watch.lifted |= rec.lifted_loops > 0;
+  p->recurs |= recurs(g);
   if (t->explain) explain_region(t, p, entry);
   return entry;
 }

@@ -35,10 +35,12 @@ void rent_denied(Place *p, u64 missing);      /* it has to wait until its passes
 void rent_wasted(Place *p, u64 ns);
 void rent_paid(Tracer *t, Place *p, u64 parts, u64 ns);
 void rent_tell(const Tracer *t, const Code *code, Buf *out); /* lines: what is not compiled yet, and what it would need */
-void rent_returned(Tracer *t, Place *p, u64 ns);
+void rent_returned(Tracer *t, Place *p, u64 ns, u64 passes); /* what a probe took, and what passed until then */
+u64 rent_passes(const Tracer *t, const Place *p); /* since the last compilation, those that it slept through included */
 
 /* watch.c */
 void watch_probe(Tracer *t, Place *p, Frame *f); /* what this visit takes until the frame returns: for rent_returned */
+const Watch *watch_probed(Tracer *t, const Place *p); /* the probe of a frame that stands around this visit; NULL: there is none */
 bool watch_begin(Tracer *t, Place *p, Frame *frame); /* this visit may be timed. True: it is one without an entry */
 void watch_cancel(Tracer *t, const Place *p);        /* nothing fitted */
 bool watch_visit(Tracer *t, Place *p, const Frame *frame); /* ends what is timed up to here. True: it is not entered yet */

@@ -73,7 +73,7 @@ typedef struct Watch {
   bool eager;       /* it was not entered */
   bool probe;       /* it could not be: for rent.c */
   bool counted;     /* at the head of a `for` loop: at, count are its position and length */
-  u64 at, count, begin;
+  u64 at, count, begin; /* of a probe: at counts the passes before */
 } Watch;
 
 /* A place in code where regions are entered: a function's entry, a loop's head, or behind a break. */
@@ -95,6 +95,7 @@ typedef struct Place {
   u8 demoted;      /* times that it was, each for longer */
   bool wakes;      /* demoted for a while only */
   bool warned;
+  bool recurs;     /* a region there calls itself: the calls that the interpreter makes inside of the function are not timed */
   PlaceWatch watch;
   PlaceRent rent;
   RegionTotals past;  /* of regions that were given up */

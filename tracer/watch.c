@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, WATCH_LOST = 5 };
+enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, WATCH_LOST = 5, RECURS = 4 };
 
 /* The position in the sequence of a `for` loop whose head the frame stands at; false: another loop. */
 static bool position(const Frame *f, u64 *at, u64 *count) {
@@ -132,15 +132,29 @@ static u32 clear_top(Tracer *t, const Frame *frame) {
 }
 
 void watch_probe(Tracer *t, Place *p, Frame *f) {
-  watch_forget(t, p); /* a recursion: the innermost is timed */
+  watch_forget(t, p);
   u32 depth = clear_top(t, f);
   if (t->watch_count == WATCHES) return;
   f->flags |= FRAME_WATCHED;
-  t->watches[t->watch_count++] = (Watch){.place = p, .depth = depth, .probe = true, .begin = rent_now(t)};
+  t->watches[t->watch_count++] = (Watch){.place = p, .depth = depth, .probe = true, .at = rent_passes(t, p), .begin = rent_now(t)};
+}
+
+const Watch *watch_probed(Tracer *t, const Place *p) {
+  drop_stale(t);
+  for (u32 i = t->watch_count; i-- > 0;)
+    if (t->watches[i].place == p && t->watches[i].probe) return &t->watches[i];
+  return NULL;
+}
+
+/* Was it called by itself, with few calls between? Most calls of a recursion are its leaves. */
+static bool calls_itself(const Vm *vm, const Frame *f) {
+  for (u32 n = 1; n <= RECURS && n < vm->frame_count; n++)
+    if (f[-(i64)n].code == f->code) return true;
+  return false;
 }
 
 bool watch_begin(Tracer *t, Place *p, Frame *frame) {
-  if (!watch_wanted(t, p)) {
+  if (!watch_wanted(t, p) || (p->recurs && calls_itself(t->vm, frame))) {
     p->watch.in = 64;
     return false;
   }
@@ -211,7 +225,7 @@ void watch_returns(Vm *vm) {
   u64 at = t->watch_count ? tracer_now(t) : 0;
   while (t->watch_count && t->watches[t->watch_count - 1].depth >= depth) {
     Watch w = t->watches[--t->watch_count];
-    if (w.depth == depth && w.probe) rent_returned(t, w.place, rent_now(t) - w.begin);
+    if (w.depth == depth && w.probe) rent_returned(t, w.place, rent_now(t) - w.begin, rent_passes(t, w.place) - w.at);
     else if (w.depth == depth) take(t, &w, WATCH_return, at - w.begin, 1);
   }
 }
