@@ -3,7 +3,9 @@
  * Of a lifted loop's own blocks (not of branches in them) the pure operations on arrays whose operands come from outside
  * move before the loop, with what leads to them, when the result is worth its memory: a reduction, a product, an element by
  * element result as large as an operand, but no view, no broadcast and no number alone. They are total: whatever can fail is a
- * check of its own, and stays. Values of a moved operation are captured; recipes of exits may name them as they are. */
+ * check of its own, and stays. Values of a moved operation are captured; recipes of exits may name them as they are.
+ * An array that a loop carries and hands on as it came, as where only an arm left to the interpreter stores to it, is captured. */
+#include "lang/mechanisms.h"
 #include "tracer/graph.h"
 
 #include <string.h>
@@ -126,12 +128,87 @@ static bool hoist_block(Graph *g, NodeId loop, BlockId body, bool *changed) {
   return ok;
 }
 
+/* ---- arrays that a loop carries and never changes ----------------------------------------------------------- */
+
+/* What `v`, named in block b, is in block `home` around it; 0: something that is made on the way. */
+static ValueId in_block(const Graph *g, ValueId v, BlockId b, BlockId home) {
+  for (; b != home; b = g->blocks.data[b].parent) {
+    u32 first, count = node_captures(g, g->blocks.data[b].node, &first), k = 0;
+    if (!value_block(g, v)) return v;
+    while (k < count && g->blocks.data[b].captures.data[k].inner != v) k++;
+    if (k == count) return 0;
+    v = node_operand(g, g->blocks.data[b].node, first + k);
+  }
+  return v;
+}
+
+/* Number k of what every trip hands on: is it `same`, the body's parameter? Or, with `put`, made that. Depth: GRAPH_MAX_DEPTH. */
+static bool hands_on(Graph *g, BlockId b, BlockId body, u32 k, ValueId same, ValueId put) {
+  const GraphBlock x = g->blocks.data[b];
+  if (x.term == TERM_next || x.term == TERM_break) {
+    if (put) g->operands.data[x.term_first + k] = put;
+    else if (in_block(g, g->operands.data[x.term_first + k], b, body) != same) return false;
+  }
+  for (NodeId n = x.first; n; n = g->nodes.data[n].next)
+    for (u32 s = 0; g->nodes.data[n].kind == NODE_cond && s < 2; s++)
+      if (!hands_on(g, g->nodes.data[n].sub[s], body, k, same, put)) return false;
+  return true;
+}
+
+static bool carries_size(const Graph *g, ValueId v) {
+  for (u32 i = 0; i < g->sizes.syms.count; i++)
+    if (g->sizes.syms.data[i].unbacked && g->sizes.syms.data[i].source == v) return true;
+  return false;
+}
+
+/* Carried number k is what the loop began with: it is captured, as all that is read in the loop, and need not be copied where
+ * somebody else holds it. In its place goes a number that nobody reads, as results stand together. */
+static bool carry_no_more(Graph *g, NodeId n, u32 k) {
+  const GraphNode x = g->nodes.data[n];
+  BlockId body = x.sub[node_subs(g, n) - 1];
+  ValueId init = node_operand(g, n, k), zero = graph_const(g, value_i64(0));
+  TypeId number = graph_scalar_type(g, DT_i64, false);
+  if (!zero || !number) return false;
+  (void)hands_on(g, body, body, k, 0, zero);
+  for (u32 s = 0; s < node_subs(g, n); s++) {
+    ValueId param = g->blocks.data[x.sub[s]].params.data[k], inner = graph_lift(g, x.sub[s], init);
+    if (!inner) return false;
+    rename_in_body(g, x.sub[s], param, inner);
+    for (u32 r = 1; r < g->exits.recipes.count; r++) {
+      Recipe *recipe = &g->exits.recipes.data[r];
+      if ((recipe->kind == RCP_value || recipe->kind == RCP_items) && recipe->a == param) recipe->a = init;
+    }
+    g->values.data[param].type = number;
+  }
+  graph_set_operand(g, n, k, zero);
+  graph_replace_one(g, x.result_first + k, init);
+  g->values.data[x.result_first + k].type = number;
+  return true;
+}
+
+static bool keep_unchanged(Graph *g, NodeId n, bool *changed) {
+  const GraphNode x = g->nodes.data[n];
+  BlockId body = x.sub[node_subs(g, n) - 1];
+  for (u32 k = 0; k < x.carried; k++) {
+    ValueId init = node_operand(g, n, k), param = g->blocks.data[body].params.data[k];
+    TypeId type = g->values.data[param].type;
+    bool sized = carries_size(g, x.result_first + k);
+    for (u32 s = 0; s < node_subs(g, n); s++) sized |= carries_size(g, g->blocks.data[x.sub[s]].params.data[k]);
+    if (value_is_token(g, param) || !value_type(g, param)->rank || sized || g->values.data[init].type != type || g->values.data[x.result_first + k].type != type) continue;
+    if (!hands_on(g, body, body, k, param, 0)) continue;
+    if (!carry_no_more(g, n, k)) return false;
+    *changed = true;
+  }
+  return true;
+}
+
 bool graph_hoist(Graph *g, const u32 *blocks, u32 count, bool *changed) {
   bool ok = true;
   for (u32 i = count; i-- > 0;) /* inner loops first */
     for (NodeId n = g->blocks.data[blocks[i]].first; n && ok; n = g->nodes.data[n].next) {
       GraphNode x = g->nodes.data[n];
       if (!is_loop(&x)) continue;
+      if (MECHANISM(&g->guards, unchanged_arrays)) ok = keep_unchanged(g, n, changed);
       for (u32 s = 0; s < node_subs(g, n) && ok; s++) ok = hoist_block(g, n, x.sub[s], changed);
     }
   return ok;

@@ -301,6 +301,21 @@ static void A20_what_is_packed_is_paid_for(void **state) {
   end(c);
 }
 
+static u64 tell_calls(void *context) { return ((Clock *)context)->vm->vm->stats.calls * 100; }
+
+/* Most calls of a recursion are its leaves: they take no time to speak of, its outermost call takes all of it. */
+static void A20_a_recursion_takes_the_time_of_its_outermost_call(void **state) {
+  (void)state;
+  Clock *c = machine(0, 0);
+  tracer_use_clock(tracer_of(c->vm->vm), tell_calls, c);
+  assert_string_equal(weft_show(c->vm, value(c->vm, "fn f(n) { if n < 2 { n } else { f(n - 1) + f(n - 2) } }\nf(24)")), "46368");
+  assert_int_equal(stat(c, STAT_compiles), 1);
+  assert_true(c->vm->vm->stats.calls < 20000); /* of 150049 */
+  assert_true(stat(c, STAT_hits) <= 50); /* the calls that stood open then, and some that were timed */
+  assert_int_equal(stat(c, STAT_rests), 0);
+  end(c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(A20_a_region_that_is_slower_rests),
@@ -309,6 +324,7 @@ int main(void) {
     cmocka_unit_test(A20_a_loop_that_is_left_all_the_time_rests),
     cmocka_unit_test(A20_what_is_packed_is_paid_for),
     cmocka_unit_test(A20_errors_leave_nothing_timed),
+    cmocka_unit_test(A20_a_recursion_takes_the_time_of_its_outermost_call),
     cmocka_unit_test(A20_a_place_is_compiled_when_its_time_would_pay_for_it),
     cmocka_unit_test(A20_large_arguments_are_looked_at_early),
     cmocka_unit_test(A20_compiling_takes_a_share_of_the_time),
