@@ -1,5 +1,7 @@
 /* code_mir.c — the code of a plan: vector code for the kernels that qualify where the level says so, the rest through MIR. */
 #include "jit/code.h"
+#include "jit/code_memory.h"
+#include "jit/cost.h"
 #include "jit/mir_emit.h"
 #include "jit/rows.h"
 #include "jit/vector_emitter.h"
@@ -18,6 +20,8 @@ typedef struct Linked {
   VecCode **vectors; /* per kernel; NULL entries went through MIR */
   const char **refused; /* per kernel: why it is not vector code */
   u32 *in_mir;       /* per function: its number there; NOWHERE: it is written in C */
+  CodeMemory *memory;
+  u8 *counters;      /* COUNTER bytes a kernel; NULL: profiles are not asked for */
 } Linked;
 
 /* A native function takes its arguments as the C convention has them (System V, x86-64): the first integers and pointers
@@ -64,13 +68,14 @@ static u32 call_native(const PlanNative *n, LoopCtx *ctx, const u64 *args) {
   }
 }
 
-enum { NOWHERE = UINT32_MAX };
+enum { NOWHERE = UINT32_MAX, COUNTER = 32 };
 
 static bool fits_call(const LoopFn *fn) { return fn->params.count <= STACK_WORDS; }
 
 static void free_linked(Vm *vm, Linked *l) {
   for (u32 i = 0; l->vectors && i < l->kernels; i++) vec_code_free(l->vectors[i]);
   for (u32 i = 0; i < PARTS; i++) mir_code_free(l->code[i]);
+  if (l->counters) code_memory_give(l->memory, l->counters, COUNTER * (size_t)l->kernels);
   mem_free(&vm->alloc, l->part, sizeof *l->part * l->count);
   mem_free(&vm->alloc, l->called, sizeof *l->called * l->count);
   mem_free(&vm->alloc, l->vectors, sizeof *l->vectors * l->kernels);
@@ -137,6 +142,50 @@ static void choose_parts(const JitCode *code, const Plan *plan, Linked *l) {
   }
 }
 
+/* ---- profiles: kernels that native functions call ------------------------------------------------------ */
+
+void code_count_run(PlanKernel *k, const u64 *words, i64 lo, i64 hi) {
+  LoopCost cost = {0};
+  k->runs++;
+  k->trips += hi > lo ? (u64)(hi - lo) : 0;
+  if (k->self) loops_cost(k->self, words, lo, hi, &cost);
+  k->bytes += cost.bytes;
+  k->written += cost.written;
+  k->flops += cost.flops;
+}
+
+static u64 counted(const u64 *words, i64 lo, i64 hi, PlanKernel *k) {
+  code_count_run(k, words, lo, hi);
+  f64 begin = vm_clock();
+  u64 key = k->fn(words, lo, hi);
+  k->ns += (u64)((vm_clock() - begin) * 1e9);
+  return key;
+}
+
+/* A call that names the kernel goes through a few bytes that add it as an argument and go on to `counted`: mov rcx, k; mov rax, counted;
+ * jmp rax. Where no memory is had nothing is counted. */
+static void link_counters(Linked *l, Plan *plan, CodeMemory *memory) {
+  u64 (*to)(const u64 *, i64, i64, PlanKernel *) = counted;
+  l->memory = memory;
+  code_memory_open(memory);
+  l->counters = code_memory_take(memory, COUNTER * (size_t)l->kernels);
+  for (u32 i = 0; l->counters && i < l->kernels; i++) {
+    PlanKernel *k = &plan->kernels.data[i];
+    u8 *at = l->counters + (size_t)COUNTER * i;
+    memcpy(at, "\x48\xb9", 2);
+    memcpy(at + 2, &k, 8);
+    memcpy(at + 10, "\x48\xb8", 2);
+    memcpy(at + 12, &to, 8);
+    memcpy(at + 20, "\xff\xe0", 2);
+  }
+  if (!code_memory_close(memory) && l->counters) {
+    code_memory_give(memory, l->counters, COUNTER * (size_t)l->kernels);
+    l->counters = NULL;
+  }
+  for (u32 i = 0; l->counters && i < l->kernels; i++)
+    if (l->called[i]) ((LoopFn *)plan->kernels.data[i].self)->address = l->counters + (size_t)COUNTER * i;
+}
+
 static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
   JitState *state = code->state;
   if (state->cpu < VEC_AVX2) return;
@@ -152,7 +201,7 @@ static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
     l->vectors[i] = vec_compile(state->vector, k->self, &l->refused[i]);
     if (!l->vectors[i]) continue;
     k->fn = vec_code_kernel(l->vectors[i]);
-    ((LoopFn *)k->self)->address = (void *)k->fn;
+    if (!l->counters) ((LoopFn *)k->self)->address = (void *)k->fn;
     code->bytes += vec_code_bytes(l->vectors[i]);
   }
 }
@@ -249,6 +298,7 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   Linked *l = state->pool ? new_linked(vm, plan) : NULL;
   if (!l) return false;
   choose_parts(code, plan, l);
+  if (vm->log & VM_LOG_PROFILE && l->kernels && code->target == &target_mir) link_counters(l, plan, state->memory);
   bool joins = state->cpu >= VEC_AVX2 && code->target == &target_mir; /* a device has kernels of its own */
   if (link_part(code, plan, l, PART_NOW, why) && (!joins || rows_join(plan))) {
     wait(plan, l);

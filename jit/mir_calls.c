@@ -128,7 +128,8 @@ void mir_put_call(Emitter *e, u32 id, u32 at) {
   }
   /* In a register, or MIR would put small functions in line: marks and frames are by function. */
   MIR_op_t callee = R(e, mir_temp(e, LT_I64));
-  ins2(e, MIR_MOV, callee, unit ? MIR_new_ref_op(e->ctx, unit->inner ? unit->inner : unit->item) : MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn->address));
+  bool by_address = fn->address && fn->kind == LOOP_KERNEL; /* what counts its runs, then */
+  ins2(e, MIR_MOV, callee, unit && !by_address ? MIR_new_ref_op(e->ctx, unit->inner ? unit->inner : unit->item) : MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn->address));
   if (fn->kind == LOOP_KERNEL) {
     call_kernel(e, id, at, n, callee);
     return;

@@ -1,7 +1,7 @@
 /* plan_run.c — runs a plan: one loop over its steps (see plan.h). */
 #include <string.h>
 
-#include "jit/cost.h"
+#include "jit/code.h"
 #include "jit/counts.h"
 #include "jit/plan_inner.h"
 #include "lang/mechanisms.h"
@@ -353,17 +353,6 @@ static Went check_failed(Run *r, const PlanStep *s, u64 key) {
   return leave(r, s->exit, WEFT_OK);
 }
 
-static void count_run(const Run *r, u32 kernel, const u64 *words, i64 lo, i64 hi) {
-  PlanKernel *k = &((Plan *)r->region->code)->kernels.data[kernel];
-  LoopCost cost = {0};
-  k->runs++;
-  k->trips += hi > lo ? (u64)(hi - lo) : 0;
-  if (k->self) loops_cost(k->self, words, lo, hi, &cost);
-  k->bytes += cost.bytes;
-  k->written += cost.written;
-  k->flops += cost.flops;
-}
-
 static Went run_kernel(Run *r, const PlanStep *s) {
   const Plan *p = r->p;
   const PlanKernel *k = &p->kernels.data[s->index];
@@ -374,7 +363,7 @@ static Went run_kernel(Run *r, const PlanStep *s) {
   bool done = false;
   u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) : 0; /* elements, about */
   r->vm->counters.at[STAT_kernel_runs]++;
-  if (UNLIKELY(r->vm->log & VM_LOG_PROFILE)) count_run(r, s->index, words, lo, hi);
+  if (UNLIKELY(r->vm->log & VM_LOG_PROFILE)) code_count_run(&((Plan *)p)->kernels.data[s->index], words, lo, hi);
   if (k->launch) {
     if (vm_poll(r->vm, units >> 10) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
     if (launch_kernel(r, s, k, words, lo, hi, &key) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR); /* a device that fails is told */

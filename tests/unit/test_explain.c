@@ -154,6 +154,27 @@ static void A28_kernels_count_bytes_and_flops(void **state) {
   weft_free(vm);
 }
 
+/* A loop of native code calls a kernel for the sum at each trip: its runs are counted, at every level of vector code. */
+static void A28_kernels_that_native_loops_call_are_counted(void **state) {
+  (void)state;
+  static const char *const levels[] = {"scalar", "avx2", NULL};
+  for (u32 i = 0; i < 3; i++) {
+    WeftOptions options = WEFT_OPTIONS_INIT;
+    options.backend = "mir";
+    options.cpu = levels[i];
+    options.hot = 0;
+    WeftVM *vm = weft_new(&options);
+    if (!vm) continue; /* the processor has no AVX2 */
+    weft_keep_log(vm, true);
+    assert_int_equal(weft_eval(vm, "fn f(x) {\n let y = x + 0.0\n for i in 1..len(x) { y[i] = dot(x[:i], y[:i]) }\n y\n}\nf(ones(100))", "p", NULL), WEFT_OK);
+    const char *json = weft_dump(vm, NULL, "json");
+    /* of 1 + 2 + ... + 99 elements two of 8 bytes are read, multiplied and added; each sum is written */
+    assert_non_null(strstr(json, "\"runs\": 99, \"trips\": 99, "));
+    assert_non_null(strstr(json, "\"flops\": 9900, \"written\": 792"));
+    weft_free(vm);
+  }
+}
+
 static void A28_a_profile_weighs_kernels_by_the_machine(void **state) {
   (void)state;
   WeftOptions options = WEFT_OPTIONS_INIT;
@@ -316,6 +337,7 @@ int main(void) {
       cmocka_unit_test(A28_the_log_as_json),
       cmocka_unit_test(A28_misses_speak_the_language_of_the_program),
       cmocka_unit_test(A28_kernels_count_bytes_and_flops),
+      cmocka_unit_test(A28_kernels_that_native_loops_call_are_counted),
       cmocka_unit_test(A28_a_profile_weighs_kernels_by_the_machine),
     cmocka_unit_test(A28_spans_for_a_trace_viewer),
       cmocka_unit_test(A28_without_being_asked_only_the_newest_are_kept),
