@@ -2,10 +2,12 @@
 #include "lang/ops.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 static OpInfo infos[OP_COUNT];
 static pthread_once_t infos_once = PTHREAD_ONCE_INIT;
+static _Atomic bool infos_filled; /* asked at each operation that is recorded */
 static char shown_names[OP_COUNT][32];
 
 static const struct {
@@ -77,10 +79,11 @@ static void fill_infos(void) {
                         .batch = rows[i].batch, .flops = rows[i].flops};
     parse_signature(&infos[i]);
   }
+  atomic_store_explicit(&infos_filled, true, memory_order_release);
 }
 
 const OpInfo *op_info(u32 op) {
-  pthread_once(&infos_once, fill_infos);
+  if (!atomic_load_explicit(&infos_filled, memory_order_acquire)) pthread_once(&infos_once, fill_infos);
   return &infos[op < OP_COUNT ? op : 0];
 }
 

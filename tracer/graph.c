@@ -381,6 +381,7 @@ ValueId graph_lift(Graph *g, BlockId b, ValueId v) {
 
 bool graph_close(Graph *g, TermKind term, const ValueId *values, u32 count, u32 exit) {
   BlockId b = g->at;
+  g->simple = false;
   for (u32 i = 0; i < count; i++) /* lifting may append operands of attached nodes: lift all before writing */
     if (!graph_lift(g, b, values[i])) return refused(g);
   u32 first = g->operands.count;
@@ -443,6 +444,7 @@ NodeId graph_node(Graph *g, NodeKind kind, u32 op, const ValueId *operands, u32 
                   const TypeId *results, u32 nresults) {
   GraphNode x = {.kind = (u8)kind, .op = (u16)op, .exit = NO_EXIT, .origin = g->origin};
   if (g->failed) return 0;
+  g->simple = false;
   for (u32 i = 0; i < count; i++)
     if (!graph_lift(g, g->at, operands[i])) return refused(g);
   x.operand_first = g->operands.count;

@@ -207,6 +207,7 @@ struct Graph {
   u32 closes;        /* graph_close so far */
   u32 entry_exit;    /* an exit that undoes the region: registers as they were at entry; NO_EXIT: none */
   bool failed;       /* memory was refused */
+  bool simple;       /* graph_simplify left it as it is */
   const char *defect; /* what the verifier found between passes; in the arena */
 };
 
@@ -380,20 +381,12 @@ bool walk_next(GraphWalk *w); /* false at the end; else w->node, w->block */
 /* Blocks reachable from the root, outer before inner, shared ones once; ids into `out` (caller frees). */
 bool graph_blocks(const Graph *g, Allocator *a, u32 **out, u32 *count) MUST_USE;
 
-/* Uses: for each value the nodes, blocks' terminators and exits that use it. A snapshot. */
-typedef struct GraphUse {
-  u32 user;  /* NodeId, BlockId or exit number */
-  u32 index; /* operand or position */
-  u8 kind;   /* USE_* */
-} GraphUse;
-/* USE_SIZE: a node's operand, attribute, length or result type, or an exit's recipe, speaks of an unbacked size that
- * the value carries; user is the node, or 0 for an exit. */
-enum { USE_NODE, USE_TERM, USE_EXIT, USE_SIZE };
+/* How often nodes, blocks' terminators and exits that can be taken use each value, by name or by speaking of an unbacked size that
+ * it carries. A snapshot. */
 typedef struct GraphUses {
   Allocator *alloc;
-  u32 *first; /* values + 1 */
-  GraphUse *uses;
-  u32 values, total;
+  u32 *count; /* per value */
+  u32 values;
 } GraphUses;
 /* Every value that an exit needs, those that carry its unbacked sizes too. `each` may see one twice. */
 void graph_exit_values(const Graph *g, u32 exit, void (*each)(void *ctx, u32 value), void *ctx);
@@ -403,7 +396,7 @@ void node_size_values(const Graph *g, NodeId n, void (*each)(void *ctx, u32 valu
 bool graph_used_exits(const Graph *g, u8 *used) MUST_USE;
 bool graph_uses(const Graph *g, Allocator *alloc, GraphUses *out) MUST_USE;
 void graph_uses_free(GraphUses *u);
-static inline u32 use_count(const GraphUses *u, ValueId v) { return u->first[v + 1] - u->first[v]; }
+static inline u32 use_count(const GraphUses *u, ValueId v) { return u->count[v]; }
 
 /* ---- editing: passes only ------------------------------------------------------------------------ */
 

@@ -54,19 +54,30 @@ u32 op_param(u32 op, const char *name) {
 void bind_args(u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs, GraphArg out[OP_MAX_PARAMS]) {
   const OpInfo *info = op_info(op);
   u32 next = 0;
-  memset(out, 0, sizeof *out * OP_MAX_PARAMS);
-  for (u32 p = 0; p < info->nparams; p++) {
+  for (u32 p = 0; p < OP_MAX_PARAMS; p++) { /* field by field: as a whole it would be cleared by an instruction that takes longer to begin */
+    GraphArg *o = &out[p];
     const GraphAttr *attr = NULL;
+    o->kind = ARG_hole;
+    o->value = o->count = 0;
+    o->values = NULL;
+    o->attr = NULL;
+    if (p >= info->nparams) continue;
     for (u32 i = 0; i < nattrs && !attr; i++)
       if (attrs[i].param == p && attrs[i].kind != ATTR_index) attr = &attrs[i];
     if (!attr) {
-      if (next < count) out[p] = (GraphArg){.kind = ARG_value, .value = operands[next++]};
+      if (next >= count) continue;
+      o->kind = ARG_value;
+      o->value = operands[next++];
     } else if (attr->kind == ATTR_list) {
       u32 n = attr->count <= count - next ? attr->count : count - next;
-      out[p] = (GraphArg){.kind = ARG_list, .values = operands + next, .count = n, .attr = attr};
+      o->kind = ARG_list;
+      o->values = operands + next;
+      o->count = n;
+      o->attr = attr;
       next += n;
     } else if (attr->kind != ATTR_hole) {
-      out[p] = (GraphArg){.kind = ARG_attr, .attr = attr};
+      o->kind = ARG_attr;
+      o->attr = attr;
     }
   }
 }

@@ -12,14 +12,19 @@ void graph_unlink(Graph *g, NodeId n) {
   if (x->next) g->nodes.data[x->next].prev = x->prev;
   else b->last = x->prev;
   if (g->before == n) g->before = x->next;
+  g->simple = false;
   x->block = 0; /* next stays, so that a walk standing here can go on */
 }
 
-void graph_set_operand(Graph *g, NodeId n, u32 i, ValueId v) { g->operands.data[g->nodes.data[n].operand_first + i] = v; }
+void graph_set_operand(Graph *g, NodeId n, u32 i, ValueId v) {
+  g->simple = false;
+  g->operands.data[g->nodes.data[n].operand_first + i] = v;
+}
 
 bool graph_replace(Graph *g, const ValueId *map, u32 count) {
   u32 *blocks, nblocks;
   if (!graph_blocks(g, g->alloc, &blocks, &nblocks)) return false;
+  g->simple = false;
 #define FOLLOW(v) \
   while ((v) < count && map[v] && map[v] != (v)) (v) = map[v]
   for (u32 i = 0; i < nblocks; i++) {
@@ -39,6 +44,7 @@ bool graph_replace(Graph *g, const ValueId *map, u32 count) {
 }
 
 void graph_replace_one(Graph *g, ValueId from, ValueId to) {
+  g->simple = false;
   for (u32 i = 0; i < g->operands.count; i++)
     if (g->operands.data[i] == from) g->operands.data[i] = to;
   for (u32 i = 1; i < g->exits.recipes.count; i++) {
@@ -49,6 +55,7 @@ void graph_replace_one(Graph *g, ValueId from, ValueId to) {
 
 void graph_drop_capture(Graph *g, NodeId n, u32 i) {
   u32 first;
+  g->simple = false;
   node_captures(g, n, &first);
   for (u32 s = 0; s < node_subs(g, n); s++) {
     GraphBlock *b = &g->blocks.data[g->nodes.data[n].sub[s]];

@@ -671,10 +671,17 @@ static bool infer(Infer *c) {
 bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
                  ArrayType *results, u32 *nresults, RuleError *err) {
   RuleError own;
-  Infer c = {.g = g, .dims = dims, .op = op, .out = results, .capacity = *nresults, .count = 1, .err = err ? err : &own};
+  Infer c;
+  c.g = g;
+  c.dims = dims;
+  c.op = op;
+  c.out = results;
+  c.capacity = *nresults;
+  c.count = 1;
+  c.err = err ? err : &own;
   if (*nresults == 0) return false;
   c.err->text[0] = 0;
-  memset(results, 0, sizeof *results * *nresults);
+  *results = (ArrayType){0}; /* others are written as a whole */
   bind_args(op, operands, count, attrs, nattrs, c.args);
   if (!infer(&c)) return false;
   for (u32 i = 0; i < c.count; i++)

@@ -382,14 +382,9 @@ static bool removable(const Graph *g, NodeId n) {
   }
 }
 
-typedef struct Release {
-  u32 *uses;
-  u32 count;
-} Release;
-
 static void release(void *ctx, u32 v) {
-  Release *r = ctx;
-  if (v < r->count && r->uses[v]) r->uses[v]--;
+  GraphUses *u = ctx;
+  if (v < u->values && u->count[v]) u->count[v]--;
 }
 
 static void dce(Pass *p) {
@@ -400,25 +395,18 @@ static void dce(Pass *p) {
     p->failed = true;
     return;
   }
-  Release r = {mem_alloc(g->alloc, sizeof *r.uses * (u.values + 1)), u.values};
-  if (r.uses) {
-    for (u32 v = 0; v < u.values; v++) r.uses[v] = use_count(&u, v);
-    for (u32 i = p->count; i-- > 0;) /* inner blocks first, each from its end */
-      for (NodeId n = g->blocks.data[p->blocks[i]].last, prev; n; n = prev) {
-        const GraphNode *x = &g->nodes.data[n];
-        prev = x->prev;
-        bool used = x->result_count == 0;
-        for (u32 k = 0; k < x->result_count; k++) used |= r.uses[x->result_first + k] > 0;
-        if (used || !removable(g, n)) continue;
-        for (u32 k = 0; k < x->operand_count; k++) release(&r, g->operands.data[x->operand_first + k]);
-        node_size_values(g, n, release, &r);
-        graph_unlink(g, n);
-        p->changed = true;
-      }
-  } else {
-    p->failed = true;
-  }
-  mem_free(g->alloc, r.uses, sizeof *r.uses * (u.values + 1));
+  for (u32 i = p->count; i-- > 0;) /* inner blocks first, each from its end */
+    for (NodeId n = g->blocks.data[p->blocks[i]].last, prev; n; n = prev) {
+      const GraphNode *x = &g->nodes.data[n];
+      prev = x->prev;
+      bool used = x->result_count == 0;
+      for (u32 k = 0; k < x->result_count; k++) used |= use_count(&u, x->result_first + k) > 0;
+      if (used || !removable(g, n)) continue;
+      for (u32 k = 0; k < x->operand_count; k++) release(&u, g->operands.data[x->operand_first + k]);
+      node_size_values(g, n, release, &u);
+      graph_unlink(g, n);
+      p->changed = true;
+    }
   graph_uses_free(&u);
 }
 
@@ -427,6 +415,7 @@ static void dce(Pass *p) {
 static void captures(Pass *p) {
   Graph *g = p->g;
   GraphUses u;
+  if (p->count == 1) return; /* nothing has blocks */
   if (!graph_uses(g, g->alloc, &u)) {
     p->failed = true;
     return;
@@ -492,13 +481,16 @@ static bool run_pass(Graph *g, u32 i, bool *changed) {
   return ok && !p.failed && !g->failed && still_valid(g, passes[i].name);
 }
 
+/* By turns, until none of them finds anything since the last one that did. */
 bool graph_simplify(Graph *g) {
   BlockId at = g->at;
   NodeId before = g->before;
-  bool ok = still_valid(g, "recording"), changed = true;
-  for (u32 round = 0; round < ROUNDS && changed && ok; round++) {
-    changed = false;
-    for (u32 i = 0; i < COUNT_OF(passes) && ok; i++) ok = run_pass(g, i, &changed);
+  bool ok = g->simple || still_valid(g, "recording");
+  for (u32 i = 0, idle = 0; ok && !g->simple; i++) {
+    bool changed = false;
+    ok = run_pass(g, i % COUNT_OF(passes), &changed);
+    idle = changed ? 0 : idle + 1;
+    g->simple = idle == COUNT_OF(passes) || i + 1 == ROUNDS * COUNT_OF(passes);
   }
   g->at = at;
   g->before = before;

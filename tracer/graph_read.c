@@ -184,78 +184,41 @@ void node_size_values(const Graph *g, NodeId n, void (*each)(void *ctx, u32 valu
 
 /* ---- uses ----------------------------------------------------------------------------------------- */
 
-typedef struct Counter {
-  GraphUses *u;
-  bool filling;
-  u32 user, index;
-  u8 kind;
-} Counter;
-
 static void count_use(void *ctx, u32 value) {
-  Counter *c = ctx;
-  if (value >= c->u->values) return;
-  if (!c->filling) c->u->first[value + 1]++;
-  else c->u->uses[c->u->first[value]++] = (GraphUse){c->user, c->index, c->kind};
-  c->index++;
+  GraphUses *u = ctx;
+  if (value < u->values) u->count[value]++;
 }
 
 bool graph_uses(const Graph *g, Allocator *alloc, GraphUses *out) {
-  u32 *blocks, count;
+  u32 *blocks, count, nexits = g->exits.exits.count;
   *out = (GraphUses){.alloc = alloc, .values = g->values.count};
-  if (!graph_blocks(g, alloc, &blocks, &count)) return false;
-  bool ok = false;
-  u32 nexits = g->exits.exits.count;
-  u8 *used = mem_alloc(alloc, nexits + 1);
-  out->first = mem_alloc_zero(alloc, sizeof *out->first * (out->values + 2));
-  if (!used || !out->first) goto done;
-  if (!graph_used_exits(g, used)) goto done;
-  Counter c = {.u = out};
-  for (u32 pass = 0; pass < 2; pass++) {
-    c.filling = pass;
+  u8 *used = mem_alloc_zero(alloc, nexits + 1);
+  out->count = mem_alloc_zero(alloc, sizeof *out->count * (out->values + 1));
+  bool ok = used && out->count && graph_blocks(g, alloc, &blocks, &count);
+  if (ok) {
+    if (g->entry_exit < nexits) used[g->entry_exit] = 1;
     for (u32 i = 0; i < count; i++) {
       const GraphBlock *b = &g->blocks.data[blocks[i]];
       for (NodeId n = b->first; n; n = g->nodes.data[n].next) {
         const GraphNode *x = &g->nodes.data[n];
-        c.user = n;
-        c.kind = USE_NODE;
-        c.index = 0;
-        for (u32 k = 0; k < x->operand_count; k++) count_use(&c, g->operands.data[x->operand_first + k]);
-        c.kind = USE_SIZE;
-        node_size_values(g, n, count_use, &c);
+        if (x->exit < nexits) used[x->exit] = 1;
+        for (u32 k = 0; k < x->operand_count; k++) out->count[g->operands.data[x->operand_first + k]]++;
+        node_size_values(g, n, count_use, out);
       }
-      c.user = blocks[i];
-      c.kind = USE_TERM;
-      c.index = 0;
-      for (u32 k = 0; k < b->term_count; k++) count_use(&c, g->operands.data[b->term_first + k]);
+      if (b->term == TERM_exit && b->exit < nexits) used[b->exit] = 1;
+      for (u32 k = 0; k < b->term_count; k++) out->count[g->operands.data[b->term_first + k]]++;
     }
-    for (u32 e = 0; e < nexits; e++) {
-      if (!used[e]) continue;
-      c.user = e;
-      c.kind = USE_EXIT;
-      c.index = 0;
-      graph_exit_values(g, e, count_use, &c);
-    }
-    if (pass == 0) {
-      for (u32 v = 0; v <= out->values; v++) out->first[v + 1] += out->first[v];
-      out->total = out->first[out->values];
-      out->uses = mem_alloc(alloc, sizeof *out->uses * (out->total + 1));
-      if (!out->uses) goto done;
-    } else {
-      /* filling moved each start to its end: move them back */
-      memmove(out->first + 1, out->first, sizeof *out->first * (out->values + 1));
-      out->first[0] = 0;
-    }
+    for (u32 e = 0; e < nexits; e++)
+      if (used[e]) graph_exit_values(g, e, count_use, out);
+    mem_free(alloc, blocks, sizeof *blocks * count);
+  } else {
+    graph_uses_free(out);
   }
-  ok = true;
-done:
   mem_free(alloc, used, nexits + 1);
-  mem_free(alloc, blocks, sizeof *blocks * count);
-  if (!ok) graph_uses_free(out);
   return ok;
 }
 
 void graph_uses_free(GraphUses *u) {
-  if (u->first) mem_free(u->alloc, u->first, sizeof *u->first * (u->values + 2));
-  if (u->uses) mem_free(u->alloc, u->uses, sizeof *u->uses * (u->total + 1));
+  mem_free(u->alloc, u->count, sizeof *u->count * (u->values + 1));
   *u = (GraphUses){0};
 }
