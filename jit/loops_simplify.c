@@ -182,16 +182,23 @@ static u32 make(Pass *p, LoopOp op, LoopType type, u32 a, u32 b, u32 *known) {
   return place_value(p, (LoopNode){.op = (u8)op, .type = (u8)type, .a = a, .b = b}, known);
 }
 
+/* Exact, NaN and zeros included: times 1; times 2 is a sum, sooner done; by a power of two is times its reciprocal. */
+static u32 with_float(Pass *p, const LoopNode *n, u64 bits, u32 *known) {
+  LoopType t = (LoopType)n->type;
+  bool wide = t == LT_F64, by = n->op == LOOP_DIV;
+  u64 fraction = wide ? bits << 12 : bits << 41, biased = wide ? bits >> 52 : bits >> 23, bias = wide ? 1023 : 127;
+  if (!loop_is_float(t) || (n->op != LOOP_MUL && !by) || fraction) return 0;
+  if (biased == bias) return n->a;
+  if (biased == (by ? bias - 1 : bias + 1)) return make(p, LOOP_ADD, t, n->a, n->a, known);
+  if (!by || biased == 0 || biased >= 2 * bias) return 0; /* its reciprocal is normal, too */
+  return make(p, LOOP_MUL, t, n->a, constant(p, t, (2 * bias - biased) << (wide ? 52 : 23)), known);
+}
+
 /* b is a constant. The value that `a op b` is, or 0. */
 static u32 with_constant(Pass *p, const LoopNode *n, u32 *known) {
   LoopType t = (LoopType)n->type;
   u64 bits = node(p, n->b)->imm;
-  if (!loop_is_int(t)) {
-    f64 v;
-    memcpy(&v, &bits, 8);
-    bool one = t == LT_F64 ? v == 1.0 : bits == 0x3F800000;
-    return one && (n->op == LOOP_MUL || n->op == LOOP_DIV) ? n->a : 0; /* exact, NaN and zeros included */
-  }
+  if (!loop_is_int(t)) return with_float(p, n, bits, known);
   u32 shift = power_of_two(t, bits);
   switch (n->op) {
     case LOOP_ADD:
