@@ -58,10 +58,12 @@ static bool note_flags(Recorder *r, const RecLoop *l, const AvVec *values) {
   return true;
 }
 
-/* A strong number becomes a weak one of its dtype. */
-static bool becomes_weak(const Recorder *r, TypeId before, TypeId now) {
+/* A strong number becomes a weak one of its dtype, or a weak one a strong one. Where the region is the loop, which then makes a trip, that
+ * goes before it and settles this; elsewhere there may be none. */
+static bool changes_weakness(const Recorder *r, const RecLoop *l, TypeId before, TypeId now) {
   const ArrayType *a = type_of(r->g, before), *b = type_of(r->g, now);
-  return !a->rank && !b->rank && a->dtype == b->dtype && !a->weak && b->weak && !r->abstract;
+  bool trips = r->stop_after_loop && !l->depth && l->extent == r->root_extent;
+  return !a->rank && !b->rank && a->dtype == b->dtype && a->weak != b->weak && (b->weak || !trips) && !r->abstract;
 }
 
 /* Where the loop has rows and a short list or text took their place: into the columns of the head. */
@@ -127,7 +129,7 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
       if (carries_flag(l, loc->first + k_leaf)) {
         if (type_of(r->g, have)->rank == 0 && !with_flag(r, &v, &flags)) o = OUT_FAIL;
         have = r->g->values.data[v].type;
-      } else if (rec_weak_flag(r, v) || becomes_weak(r, want, have)) {
+      } else if (rec_weak_flag(r, v) || changes_weakness(r, l, want, have)) {
         r->widens = l;
         o = want_flag(r, l, loc->first + k_leaf) ? rec_stuck(r, REASON_loop_types, "a number of the loop is weak on one way only") : OUT_FAIL;
       }
