@@ -2,6 +2,7 @@
 #include "stdlib/element.h"
 #include "stdlib/make.h"
 #include "stdlib/walk.h"
+#include "vm/stream.h"
 
 #include <string.h>
 
@@ -110,6 +111,103 @@ static WeftStatus run_shared(Vm *vm, u32 op, Shared *s, bool in_place) {
   return s->failed ? check_failed(vm, op) : WEFT_OK;
 }
 
+/* ---- transposed operands ------------------------------------------------------------------------- */
+
+enum { LINE = 64, TILE_COLUMNS = 128, BAND_ROWS = 1024, SMALLEST_ACROSS = 1 << 14 };
+
+/* Two axes, along the first of which some operand lies together: the result is made in tiles, a line of that operand by TILE_COLUMNS;
+ * operands that do not lie along the second are gathered for each. Parts are bands of the result's rows. */
+typedef struct Across {
+  const Step *step;
+  u32 n, bytes, tall; /* operands; of an element of the result; rows of a tile */
+  bool stream;
+  i64 dims[ARRAY_MAX_RANK], strides[MAX_OPERANDS][ARRAY_MAX_RANK];
+  const char *data[MAX_OPERANDS];
+  u32 from[MAX_OPERANDS], to[MAX_OPERANDS]; /* bytes of an element, before and after conversion */
+  StripFn convert[MAX_OPERANDS];
+  const Reader *constant[MAX_OPERANDS]; /* of a number */
+  char *out;
+  u32 failed;
+} Across;
+
+static u32 across_tile(const Across *a, i64 row, i64 rows, i64 column, i64 columns) {
+  _Alignas(64) char tile[MAX_OPERANDS][LINE * (TILE_COLUMNS + LINE)], one[MAX_OPERANDS + 1][TILE_COLUMNS * 8];
+  const char *at[MAX_OPERANDS];
+  i64 apart[MAX_OPERANDS];
+  u32 failed = 0;
+  for (u32 k = 0; k < a->n; k++) {
+    const i64 *strides = a->strides[k];
+    if (a->constant[k]) continue;
+    at[k] = a->data[k] + (row * strides[0] + column * strides[1]) * a->from[k];
+    apart[k] = strides[0];
+    if (strides[1] == 1) continue;
+    apart[k] = TILE_COLUMNS + LINE / a->from[k];
+    strided_copy(a->from[k], 2, (i64[2]){rows, columns}, tile[k], (i64[2]){apart[k], 1}, at[k], strides);
+    at[k] = tile[k];
+  }
+  for (i64 r = 0; r < rows; r++) {
+    char *out = a->out + ((row + r) * a->dims[1] + column) * a->bytes;
+    const void *in[MAX_OPERANDS];
+    for (u32 k = 0; k < a->n; k++) {
+      in[k] = a->constant[k] ? a->constant[k]->strip : at[k] + r * apart[k] * a->from[k];
+      if (!a->convert[k]) continue;
+      failed |= a->convert[k](one[k], in[k], in[k], columns);
+      in[k] = one[k];
+    }
+    failed |= step_run(a->step, a->stream ? one[MAX_OPERANDS] : out, in, a->n, columns);
+    if (a->stream) stream_copy(out, one[MAX_OPERANDS], columns * a->bytes);
+  }
+  return failed;
+}
+
+static void across_band(void *ctx, i64 part) {
+  Across *a = ctx;
+  i64 begin = part * BAND_ROWS, end = a->dims[0] - begin < BAND_ROWS ? a->dims[0] : begin + BAND_ROWS;
+  u32 failed = 0;
+  for (i64 c = 0; c < a->dims[1]; c += TILE_COLUMNS)
+    for (i64 r = begin; r < end; r += a->tall)
+      failed |= across_tile(a, r, end - r < a->tall ? end - r : a->tall, c, a->dims[1] - c < TILE_COLUMNS ? a->dims[1] - c : TILE_COLUMNS);
+  if (a->stream) stream_done();
+  if (failed) __atomic_store_n(&a->failed, failed, __ATOMIC_RELAXED);
+}
+
+/* *done false: it is not of this form. */
+static WeftStatus run_across(Vm *vm, u32 op, const Step *step, u32 n, const Value *args, const Reader *readers, const ArrayType *shape, void *out, u32 bytes, bool in_place, bool *done) {
+  Across a = {.step = step, .n = n, .bytes = bytes, .out = out};
+  i64 total = dims_size(shape->rank, shape->dims);
+  *done = false;
+  if (total < SMALLEST_ACROSS) return WEFT_OK;
+  memcpy(a.dims, shape->dims, shape->rank * sizeof *a.dims);
+  for (u32 k = 0; k < n; k++) {
+    a.convert[k] = readers[k].convert;
+    a.from[k] = readers[k].bytes;
+    if (args[k].kind == V_NUM) {
+      memset(a.strides[k], 0, shape->rank * sizeof *a.dims);
+      a.constant[k] = &readers[k];
+    } else {
+      broadcast_strides(args[k].array, shape->rank, a.strides[k]);
+      a.data[k] = args[k].array->data;
+    }
+  }
+  if (axes_join(shape->rank, a.dims, n, a.strides) != 2) return WEFT_OK;
+  for (u32 k = 0; k < n; k++)
+    if (!a.constant[k] && a.strides[k][0] == 1 && a.strides[k][1] > 1 && LINE / a.from[k] > a.tall) a.tall = LINE / a.from[k];
+  if (!a.tall || a.dims[0] < a.tall || a.dims[1] < TILE_COLUMNS) return WEFT_OK;
+  *done = true;
+  a.stream = stream_worth(total * bytes);
+  i64 parts = (a.dims[0] + BAND_ROWS - 1) / BAND_ROWS;
+  if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1) {
+    if (!in_place) TRY(kernel_poll(vm, total / POLL_ELEMENTS * POLL_ELEMENTS));
+    TRY(pool_run(vm, parts, in_place, across_band, &a));
+  } else {
+    for (i64 p = 0; p < parts; p++) {
+      across_band(&a, p);
+      if (!in_place) TRY(kernel_poll(vm, BAND_ROWS * a.dims[1]));
+    }
+  }
+  return a.failed ? check_failed(vm, op) : WEFT_OK;
+}
+
 static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Value *args, const u8 *dtypes, const ArrayType *shape, void *result, u32 result_bytes, bool in_place) {
   const StripTable *strips = stdlib_of(vm)->strips;
   Reader readers[MAX_OPERANDS];
@@ -126,6 +224,11 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
       reader_start(&readers[i], strips, args[i].array, shape->rank, shape->dims, dtypes[i]);
     }
     whole &= reader_any_length(&readers[i]);
+  }
+  if (!whole) {
+    bool done;
+    TRY(run_across(vm, op, step, n, args, readers, shape, result, result_bytes, in_place, &done));
+    if (done) return WEFT_OK;
   }
   i64 most = whole ? in_place ? total : POLL_ELEMENTS : STRIP;
   if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1)

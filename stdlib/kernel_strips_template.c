@@ -6,7 +6,7 @@
 #include "stdlib/strips.h"
 #include "stdlib/wm.h"
 
-#ifdef __FMA__
+#ifdef __x86_64__
 #include <immintrin.h>
 #endif
 
@@ -143,7 +143,7 @@ ORDERED(mul, f64)
 #endif
 
 /* Integers, the least and the greatest do not depend on the order: lanes as the compiler likes them. */
-#define ANY_ORDER(kind, dt)                                                                  \
+#define ROWS_INT(kind, dt)                                                                   \
   STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
     enum { W = REDUCE_LANE_BYTES / sizeof(T_##dt) };                                       \
     T_##dt *o = out;                                                                       \
@@ -162,7 +162,67 @@ ORDERED(mul, f64)
       for (; i < n; i++) all = el_##kind##_##dt(all, x[i]);                                \
       o[r] = all;                                                                          \
     }                                                                                      \
-  }                                                                                        \
+  }
+/* Floats: comparing alone knows neither NaN nor -0. Whether there was a NaN is kept beside; so are the signs of all joined, which are
+ * those of the zeros when the result is one, since the others then have the sign of what loses. */
+#if REDUCE_VECTOR_BYTES == 32 /* of equal ones and of NaN: the second */
+#define BEST_minimum_f32(p, q) _mm256_min_ps((__m256)(p), (__m256)(q))
+#define BEST_maximum_f32(p, q) _mm256_max_ps((__m256)(p), (__m256)(q))
+#define BEST_minimum_f64(p, q) _mm256_min_pd((__m256d)(p), (__m256d)(q))
+#define BEST_maximum_f64(p, q) _mm256_max_pd((__m256d)(p), (__m256d)(q))
+#elif defined(__x86_64__)
+#define BEST_minimum_f32(p, q) _mm_min_ps((__m128)(p), (__m128)(q))
+#define BEST_maximum_f32(p, q) _mm_max_ps((__m128)(p), (__m128)(q))
+#define BEST_minimum_f64(p, q) _mm_min_pd((__m128d)(p), (__m128d)(q))
+#define BEST_maximum_f64(p, q) _mm_max_pd((__m128d)(p), (__m128d)(q))
+#else
+#define BEST_OF(p, q, take) (((ints)(p) & (take)) | ((ints)(q) & ~(take)))
+#define BEST_minimum_f32(p, q) BEST_OF(p, q, (ints)(p < q))
+#define BEST_maximum_f32(p, q) BEST_OF(p, q, (ints)(p > q))
+#define BEST_minimum_f64(p, q) BEST_OF(p, q, (ints)(p < q))
+#define BEST_maximum_f64(p, q) BEST_OF(p, q, (ints)(p > q))
+#endif
+#define ROWS_FLOAT(kind, dt, I, BEFORE, JOIN)                                                \
+  STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
+    typedef T_##dt vec __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(sizeof(T_##dt)), may_alias)); \
+    typedef I ints __attribute__((vector_size(REDUCE_VECTOR_BYTES)));                      \
+    enum { COPIES = 4, EACH = REDUCE_VECTOR_BYTES / sizeof(T_##dt), W = COPIES * EACH };   \
+    T_##dt *o = out;                                                                       \
+    for (i64 r = 0; r < rows; r++) {                                                       \
+      const T_##dt *x = (const T_##dt *)xv + r * stride;                                   \
+      T_##dt all = x[0];                                                                   \
+      i64 i = 1;                                                                           \
+      if (n >= 2 * W) {                                                                    \
+        vec best[COPIES];                                                                  \
+        ints signs[COPIES], bad = {0};                                                     \
+        I sign = (I)bits_of_##dt(x[0]), nan = 0;                                           \
+        _Pragma("GCC unroll 4") for (u32 v = 0; v < COPIES; v++) {                         \
+          best[v] = *(const vec *)(x + v * EACH);                                          \
+          signs[v] = (ints)best[v];                                                        \
+          bad |= best[v] != best[v];                                                       \
+        }                                                                                  \
+        for (i = W; i + W <= n; i += W) {                                                  \
+          _Pragma("GCC unroll 4") for (u32 v = 0; v < COPIES; v++) {                       \
+            vec p = *(const vec *)(x + i + v * EACH);                                      \
+            best[v] = (vec)BEST_##kind##_##dt(p, best[v]);                                 \
+            signs[v] = signs[v] JOIN (ints)p;                                              \
+            bad |= p != p;                                                                 \
+          }                                                                                \
+        }                                                                                  \
+        for (u32 v = 0; v < W; v++) {                                                      \
+          T_##dt p = best[v / EACH][v % EACH];                                             \
+          all = p BEFORE all ? p : all;                                                    \
+          sign = sign JOIN signs[v / EACH][v % EACH];                                      \
+          nan |= bad[v % EACH];                                                            \
+        }                                                                                  \
+        if (nan) all = (T_##dt)__builtin_nan("");                                          \
+        else if (all == 0) all = sign < 0 ? (T_##dt)-0.0 : 0;                              \
+      }                                                                                    \
+      for (; i < n; i++) all = el_##kind##_##dt(all, x[i]);                                \
+      o[r] = all;                                                                          \
+    }                                                                                      \
+  }
+#define COLUMNS(kind, dt)                                                                    \
   STRIPS_LINKAGE void HERE(strip_columns_##kind##_##dt)(ROWS_PARAMS) {                     \
     const T_##dt *x = xv;                                                                  \
     T_##dt *restrict o = out;                                                              \
@@ -170,14 +230,47 @@ ORDERED(mul, f64)
     for (i64 r = 1; r < rows; r++)                                                         \
       for (i64 j = 0; j < n; j++) o[j] = el_##kind##_##dt(o[j], x[r * stride + j]);        \
   }
+#define ANY_ORDER(kind, dt) ROWS_INT(kind, dt) COLUMNS(kind, dt)
 #define EXTREMES(X, dt) X(minimum, dt) X(maximum, dt)
 #define REST_REDUCTIONS(X) EXTREMES(X, u8) EXTREMES(X, i32) EXTREMES(X, i64) X(add, i64) X(multiply, i64)
-EXTREMES(ANY_ORDER, f32)
-EXTREMES(ANY_ORDER, f64)
+EXTREMES(COLUMNS, f32)
+EXTREMES(COLUMNS, f64)
 #ifdef STRIPS_REST
+#define ROWS_DECLARED(kind, dt) void REST(strip_rows_##kind##_##dt)(ROWS_PARAMS);
+EXTREMES(ROWS_DECLARED, f32)
+EXTREMES(ROWS_DECLARED, f64)
+ROWS_DECLARED(count, bool)
 REST_REDUCTIONS(REDUCTION_DECLARED)
 #else
+ROWS_FLOAT(minimum, f32, i32, <, |)
+ROWS_FLOAT(maximum, f32, i32, >, &)
+ROWS_FLOAT(minimum, f64, i64, <, |)
+ROWS_FLOAT(maximum, f64, i64, >, &)
 REST_REDUCTIONS(ANY_ORDER)
+
+/* Truth values counted in bytes, 255 times at most before they are added up. */
+STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
+  typedef u8 bytes __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(1), may_alias));
+  typedef u64 words __attribute__((vector_size(REDUCE_VECTOR_BYTES)));
+  enum { COPIES = 4, W = COPIES * REDUCE_VECTOR_BYTES };
+  const u64 low = 0x00FF00FF00FF00FF;
+  i64 *o = out;
+  for (i64 r = 0; r < rows; r++) {
+    const u8 *x = (const u8 *)xv + r * stride;
+    i64 i = 0;
+    for (o[r] = 0; i + W <= n;) {
+      bytes acc[COPIES] = {{0}};
+      words sum = {0};
+      u64 all = 0;
+      for (i64 end = n - i < 255 * W ? n - W : i + 254 * W; i <= end; i += W)
+        _Pragma("GCC unroll 4") for (u32 v = 0; v < COPIES; v++) acc[v] += *(const bytes *)(x + i + v * REDUCE_VECTOR_BYTES);
+      for (u32 v = 0; v < COPIES; v++) sum += ((words)acc[v] & low) + ((words)acc[v] >> 8 & low);
+      for (u32 l = 0; l < REDUCE_VECTOR_BYTES / 8; l++) all += sum[l];
+      o[r] += (i64)(all * 0x0001000100010001 >> 48);
+    }
+    for (; i < n; i++) o[r] += x[i];
+  }
+}
 #endif
 
 /* ---- a row times a matrix ------------------------------------------------------------------------- */
@@ -256,11 +349,15 @@ const StripTable PASTE(strips, STRIPS_NAME) = {
 #define ROW_REST(which, kind) \
   [DT_bool] = REST(strip_##which##_##kind##_u8), [DT_u8] = REST(strip_##which##_##kind##_u8), [DT_i32] = REST(strip_##which##_##kind##_i32), \
   [DT_i64] = REST(strip_##which##_##kind##_i64)
+#define FLOATS_rows(kind) [DT_f32] = REST(strip_rows_##kind##_f32), [DT_f64] = REST(strip_rows_##kind##_f64)
+#define FLOATS_columns(kind) ROW_HERE(columns, kind)
+#define BOOLS_rows [DT_bool] = REST(strip_rows_count_bool),
+#define BOOLS_columns
 #define ROW_HERE(which, kind) [DT_f32] = HERE(strip_##which##_##kind##_f32), [DT_f64] = HERE(strip_##which##_##kind##_f64)
 #define REDUCTIONS(which)                                                                                                      \
-  [REDUCE_ADD] = {[DT_i64] = REST(strip_##which##_add_i64), ROW_HERE(which, add)},                                             \
+  [REDUCE_ADD] = {BOOLS_##which [DT_i64] = REST(strip_##which##_add_i64), ROW_HERE(which, add)},                                             \
   [REDUCE_MUL] = {[DT_i64] = REST(strip_##which##_multiply_i64), [DT_f32] = REST(strip_##which##_mul_f32), [DT_f64] = REST(strip_##which##_mul_f64)}, \
-  [REDUCE_MIN] = {ROW_REST(which, minimum), ROW_HERE(which, minimum)}, [REDUCE_MAX] = {ROW_REST(which, maximum), ROW_HERE(which, maximum)}
+  [REDUCE_MIN] = {ROW_REST(which, minimum), FLOATS_##which(minimum)}, [REDUCE_MAX] = {ROW_REST(which, maximum), FLOATS_##which(maximum)}
     .rows = {REDUCTIONS(rows)},
     .columns = {REDUCTIONS(columns)},
     .product = {[DT_f32] = HERE(strip_product_f32), [DT_f64] = HERE(strip_product_f64)},

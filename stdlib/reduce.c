@@ -283,28 +283,24 @@ static bool joins_to_one_run(const Split *s) {
   return rank == 0 || (rank == 1 && strides[0][0] == 1);
 }
 
-/* Truth values that lie together, eight at a time in the bytes of a word: 255 words at most, then the bytes are added up. */
+/* Truth values that lie together, of each result. */
 static WeftStatus count_true(Job *j, i64 *out) {
-  const u64 low = 0x00FF00FF00FF00FF;
   const u8 *x = j->a->data;
-  i64 n = j->s.count, i = 0;
-  for (*out = 0; i + 8 <= n;) {
-    u64 bytes = 0, word;
-    i64 words = (n - i) / 8 < 255 ? (n - i) / 8 : 255;
-    for (i64 k = 0; k < words; k++, i += 8) {
-      memcpy(&word, x + i, sizeof word);
-      bytes += word;
+  i64 n = j->s.count, part = 0;
+  for (i64 r = 0; r < j->s.results; r++, out++) {
+    *out = 0;
+    for (i64 i = 0, each; i < n; i += each, *out += part) {
+      each = n - i < POLL_ELEMENTS ? n - i : POLL_ELEMENTS;
+      j->strips->rows[REDUCE_ADD][DT_bool](&part, x + r * n + i, each, 1, 0);
+      TRY(work_done(j, each));
     }
-    *out += (i64)(((bytes & low) + (bytes >> 8 & low)) * 0x0001000100010001 >> 48);
-    TRY(work_done(j, words * 8));
   }
-  for (; i < n; i++) *out += x[i];
   return WEFT_OK;
 }
 
 static WeftStatus reduce_into(Job *j, u32 mask, void *out) {
   u32 rank = array_rank(j->a);
-  if (j->from == DT_bool && j->to == DT_i64 && j->kind == REDUCE_ADD && j->s.results == 1 && array_dense(j->a)) return count_true(j, out);
+  if (j->from == DT_bool && j->to == DT_i64 && j->kind == REDUCE_ADD && array_dense(j->a) && mask >> (rank ? rank - 1 : 0) & 1 && joins_to_one_run(&j->s)) return count_true(j, out);
   if (mask == 0) {
     (void)copy_dense(j->strips, j->a, rank, array_dims(j->a), j->to, out);
     return WEFT_OK;
@@ -366,7 +362,7 @@ static WeftStatus simple(Vm *vm, u32 op, ReduceKind kind, Value *args, Value *ou
     Array *a = args[0].array;
     u32 d = array_dtype(a);
     StripRows rows = stdlib_of(vm)->strips->rows[kind][d];
-    if (rows && array_dense(a) && array_device(a) == DEV_CPU && a->size > 0 && a->size <= POLL_ELEMENTS) {
+    if (rows && (kind != REDUCE_ADD || d != DT_bool) && array_dense(a) && array_device(a) == DEV_CPU && a->size > 0 && a->size <= POLL_ELEMENTS) {
       u64 result = 0;
       TRY(kernel_poll(vm, a->size));
       rows(&result, a->data, a->size, 1, 0);
@@ -449,6 +445,24 @@ static const ArgFn arg_fns[2][DT_COUNT] = {
     {[DT_bool] = argmin_u8, [DT_u8] = argmin_u8, [DT_i32] = argmin_i32, [DT_i64] = argmin_i64, [DT_f32] = argmin_f32, [DT_f64] = argmin_f64},
     {[DT_bool] = argmax_u8, [DT_u8] = argmax_u8, [DT_i32] = argmax_i32, [DT_i64] = argmax_i64, [DT_f32] = argmax_f32, [DT_f64] = argmax_f64}};
 
+enum { LONG_ROW = 64, BLOCK_ELEMENTS = 1024 };
+
+/* Of a row that lies together: the best of each block, then the place in the best block. */
+static i64 find_extreme(StripRows rows, ArgFn fn, const char *x, i64 n, u32 bytes) {
+  u64 best = 0, first = 0;
+  i64 block = 0, at = 0;
+  for (i64 i = 0; i < n; i += BLOCK_ELEMENTS) {
+    u64 own = 0;
+    rows(&own, x + i * bytes, n - i < BLOCK_ELEMENTS ? n - i : BLOCK_ELEMENTS, 1, 0);
+    if (i == 0) best = own;
+    fn(&own, 1, i, &best, &block);
+  }
+  memcpy(&first, x + block * bytes, bytes);
+  at = block;
+  fn(x + block * bytes, n - block < BLOCK_ELEMENTS ? n - block : BLOCK_ELEMENTS, block, &first, &at);
+  return at;
+}
+
 static WeftStatus arg_extreme(Vm *vm, u32 op, Value *args, Value *out) {
   ArrayType type, shape;
   DTypeResult r;
@@ -470,6 +484,13 @@ static WeftStatus arg_extreme(Vm *vm, u32 op, Value *args, Value *out) {
   to = data;
   ArgFn fn = arg_fns[op == OP_argmax][type.dtype];
   Reader reader;
+  if (array_dense(a) && joins_to_one_run(&s) && s.count >= LONG_ROW) {
+    StripRows rows = stdlib_of(vm)->strips->rows[op == OP_argmax ? REDUCE_MAX : REDUCE_MIN][type.dtype];
+    const char *x = a->data;
+    for (i64 k = 0; k < s.results; k++, x += s.count * dtype_bytes(type.dtype)) to[k] = find_extreme(rows, fn, x, s.count, dtype_bytes(type.dtype));
+    *out = array_finish(vm, result);
+    return WEFT_OK;
+  }
   if (s.results > 0) reader_start_raw(&reader, stdlib_of(vm)->strips, a->data, type.dtype, s.kept + s.reduced, s.dims, s.strides, type.dtype);
   for (i64 k = 0; k < s.results; k++) {
     u64 best = 0;

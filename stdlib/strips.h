@@ -16,7 +16,7 @@ typedef u32 (*StripFn)(void *out, const void *x, const void *y, i64 n);
 typedef void (*StripSelect)(void *out, const u8 *c, const void *x, const void *y, i64 n);
 
 /* Reductions, in the order of reduce_order.h. `rows` runs of n elements each, `stride` elements apart, into
- * out[0 … rows). */
+ * out[0 … rows). Bools are added as i64. */
 typedef void (*StripRows)(void *out, const void *x, i64 n, i64 rows, i64 stride);
 /* Column sums: out[j] = x[j], x[j + stride] … over `rows` rows (at most 64), in order, for j in 0..n. */
 typedef void (*StripColumns)(void *out, const void *x, i64 n, i64 rows, i64 stride);

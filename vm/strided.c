@@ -1,4 +1,5 @@
 /* strided.c — copying and converting elements between strided places (see strided.h). */
+#include "vm/stream.h"
 #include "vm/vm.h"
 
 #include <string.h>
@@ -63,15 +64,13 @@ typedef struct Wide {
   {                                                                                                          \
     T *restrict d = (T *)dst + w.d;                                                                          \
     const T *restrict s = (const T *)src + w.s;                                                              \
-    if (across)                                                                                              \
-      for (i64 i = 0; i < w.inner; i++) __builtin_prefetch(s + i * w.inner_ss + 64 / sizeof(T)), d[i] = s[i * w.inner_ss]; \
-    else if (w.inner_ds == 1)                                                                                \
+    if (w.inner_ds == 1)                                                                                \
       for (i64 i = 0; i < w.inner; i++) d[i] = s[i * w.inner_ss];                                            \
     else                                                                                                     \
       for (i64 i = 0; i < w.inner; i++) d[i * w.inner_ds] = s[i * w.inner_ss];                               \
   }
 
-static void copy_rows(u32 bytes, Walk w, void *dst, const void *src, bool across) {
+static void copy_rows(u32 bytes, Walk w, void *dst, const void *src) {
   do {
     if (w.inner_ds == 1 && w.inner_ss == 1 && w.inner > 8) {
       memcpy((char *)dst + w.d * (i64)bytes, (const char *)src + w.s * (i64)bytes, (size_t)w.inner * bytes);
@@ -87,22 +86,59 @@ static void copy_rows(u32 bytes, Walk w, void *dst, const void *src, bool across
   } while (walk_next(&w));
 }
 
-enum { BLOCK = 32 };
+/* Transposed: what lies in a line of the source, of some hundred bytes' worth of rows, goes through a buffer, from which parts of the
+ * result's rows are stored whole. Rows of the buffer are a line apart more than they are long: else they would share places in the cache. */
+enum { LINE = 64, TILE_ROW = 512, TILE_BYTES = 8192 };
+
+static void copy_bytes(void *to, const void *from, i64 bytes) { memcpy(to, from, (size_t)bytes); }
+
+#define TILE(T)                                                                                         \
+  {                                                                                                     \
+    enum { WIDE = LINE / sizeof(T), MOST = TILE_BYTES / LINE > TILE_ROW / sizeof(T) ? TILE_ROW / sizeof(T) : TILE_BYTES / LINE, APART = MOST + WIDE }; \
+    _Alignas(LINE) T tile[WIDE * APART];                                                                \
+    i64 pitch = small ? apart : APART;                                                                  \
+    for (i64 i = 0; i < w.inner; i += MOST)                                                             \
+      for (i64 j = 0; j < rows; j += WIDE) {                                                            \
+        i64 n = w.inner - i < MOST ? w.inner - i : MOST, wide = rows - j < WIDE ? rows - j : WIDE;      \
+        const T *s = (const T *)src + w.s + i * w.inner_ss + j;                                         \
+        T *d = (T *)dst + w.d + j * apart + i;                                                          \
+        T *to = small ? d : tile;                                                                       \
+        for (i64 k = 0; k < n; k++, s += w.inner_ss) {                                                  \
+          __builtin_prefetch(s + 2 * WIDE);                                                             \
+          if (wide == WIDE)                                                                             \
+            _Pragma("GCC unroll 8") for (i64 l = 0; l < WIDE; l++) to[l * pitch + k] = s[l];            \
+          else                                                                                          \
+            for (i64 l = 0; l < wide; l++) to[l * pitch + k] = s[l];                                    \
+        }                                                                                               \
+        for (i64 l = 0; l < wide && !small; l++) put(d + l * apart, tile + l * APART, n * (i64)sizeof(T)); \
+      }                                                                                                 \
+  }
+
+/* The innermost of the outer axes is one along which the source lies together. */
+static void copy_across(u32 bytes, Walk w, void *dst, const void *src) {
+  u32 last = --w.rank;
+  i64 rows = w.dims[last], apart = w.ds[last];
+  i64 all = rows * w.inner * (i64)bytes;
+  bool small = all <= TILE_BYTES, stream = stream_worth(all);
+  void (*put)(void *, const void *, i64) = stream ? stream_copy : copy_bytes;
+  do {
+    switch (bytes) {
+      case 1: TILE(u8) break;
+      case 4: TILE(u32) break;
+      default: TILE(u64) break;
+    }
+  } while (walk_next(&w));
+  if (stream) stream_done();
+}
 
 void strided_copy(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
                   const i64 *src_strides) {
+  enum { FEW = 32 };
   Walk w;
   if (!walk_start(&w, rank, dims, dst_strides, src_strides)) return;
-  if (w.rank && w.ss[w.rank - 1] == 1 && w.inner_ds == 1 && w.inner_ss != 1 && w.inner > BLOCK) { /* transposed: the lines that some elements
-                                                                      of a row touch hold what the next rows need */
-    i64 left = w.inner;
-    for (w.inner = BLOCK; left > 0; left -= BLOCK, w.d += BLOCK, w.s += BLOCK * w.inner_ss) {
-      if (left < BLOCK) w.inner = left;
-      copy_rows(bytes, w, dst, src, true);
-    }
-    return;
-  }
-  copy_rows(bytes, w, dst, src, false);
+  bool common = bytes == 8 || bytes == 4 || bytes == 1;
+  if (common && w.rank && w.ss[w.rank - 1] == 1 && w.inner_ds == 1 && w.inner_ss != 1 && w.inner > FEW) copy_across(bytes, w, dst, src);
+  else copy_rows(bytes, w, dst, src);
 }
 
 #define FILL_ROW(T)                                                                   \

@@ -1,0 +1,13 @@
+/* stream.h — stores that pass the caches by: for results of which no cache could hold what is read next. */
+#ifndef WEFT_VM_STREAM_H
+#define WEFT_VM_STREAM_H
+
+#include "parser/base.h"
+
+/* Would a result of so many bytes, and as much that is read for it, fill most of the last cache? */
+bool stream_worth(i64 bytes);
+/* memcpy by such stores; `stream_done` comes before anybody reads what was written. */
+void stream_copy(void *to, const void *from, i64 bytes);
+void stream_done(void);
+
+#endif
