@@ -59,14 +59,14 @@ void dims_strides(Compiler *c, u32 rank, const Dim *dims, Dim *strides) {
 
 void each_exit_of(const Graph *g, NodeId n, void (*each)(void *ctx, u32 exit), void *ctx) {
   const GraphNode *x = graph_node_at(g, n);
-  if (x->exit != NO_EXIT && (x->kind == NODE_check || x->kind == NODE_while || x->kind == NODE_scan || x->kind == NODE_recur || x->kind == NODE_host || x->kind == NODE_update)) each(ctx, x->exit);
+  if (x->exit != NO_EXIT) each(ctx, x->exit);
   for (u32 s = 0; s < node_subs(g, n); s++) {
     const GraphBlock *b = &g->blocks.data[x->sub[s]];
     if (b->term == TERM_exit && b->exit != NO_EXIT) each(ctx, b->exit);
     GraphWalk w = walk_begin(g, x->sub[s]);
     while (walk_next(&w)) {
       const GraphNode *y = graph_node_at(g, w.node);
-      if (y->exit != NO_EXIT && (y->kind == NODE_check || y->kind == NODE_while || y->kind == NODE_scan || y->kind == NODE_recur || y->kind == NODE_host || y->kind == NODE_update)) each(ctx, y->exit);
+      if (y->exit != NO_EXIT) each(ctx, y->exit);
       for (u32 i = 0; i < node_subs(g, w.node); i++) {
         const GraphBlock *inner = &g->blocks.data[y->sub[i]];
         if (inner->term == TERM_exit && inner->exit != NO_EXIT) each(ctx, inner->exit);

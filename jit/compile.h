@@ -36,7 +36,8 @@ typedef struct ValueUse {
   u32 need, moved_need; /* latest unit that must have run before; likewise for what is read at another index */
   u32 check_block, check_unit; /* the last check of it as an index */
   bool dies;  /* schedule.c: the unit at work is the last that needs it */
-  u32 last;   /* schedule.c: 2 * unit + 1 of the last reader; 2 * unit when it is read before the unit's work alone */
+  bool lent;  /* schedule.c: the unit at work is a cond, whose arms may write to it */
+  u32 last;   /* schedule.c: when it was needed last */
 } ValueUse;
 
 typedef struct ValueInfo {

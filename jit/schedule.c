@@ -1,12 +1,17 @@
 /* schedule.c — units of a block become steps of the plan: memory, lifetimes, the order of things (slots: schedule_slots.c).
  *
- * Lifetimes. `use.last` of a value is 2 * unit + 1 for the last unit whose work reads its slot, 2 * unit when only the
- * steps before the work (allocation, sizes) may still leave by an exit that needs it. An array that dies in the work of
- * a unit may lend its memory to a result of the same shape, provided the kernel reads it at the same index alone. */
+ * Lifetimes. `use.last` of a value is DURING of the last unit whose work reads its slot, BEFORE it when only the steps before the
+ * work (allocation, sizes) may still leave by an exit that needs it, LEAVING when what is inside of a construct may. An array that
+ * dies in the work of a unit may lend its memory to a result of the same shape, provided the kernel reads it at the same index alone.
+ * One that nobody wants behind a cond belongs to its arms, where exits are the only ones that may ask for what it was. */
 #include "jit/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define BEFORE(unit) (4 * (unit))
+#define DURING(unit) (4 * (unit) + 1)
+#define LEAVING(unit) (4 * (unit) + 2)
 
 typedef struct Death {
   ValueId value;
@@ -22,6 +27,7 @@ typedef struct Block {
   u32 *kernel_of; /* by unit: the first of its kernels; one more entry at the end */
   VEC(Death) dead; /* arrays in the order in which they die */
   u32 unit;
+  bool lent; /* captures are its own */
 } Block;
 
 /* ---- lifetimes -------------------------------------------------------------------------------------------- */
@@ -43,6 +49,12 @@ static bool lies_around(const Graph *g, BlockId b, BlockId inner) {
   return inner != 0;
 }
 
+/* A value of the block in a slot by then: a late update is not, yet. */
+static bool is_stored(Compiler *c, ValueId v, u32 when) {
+  const ValueInfo *info = value_info(c, v);
+  return info->where == AT_SLOT && info->wanted && BEFORE(info->unit) <= when;
+}
+
 /* What is not stored is recomputed from what is: that lives as long. So does what carries a size that a block inside speaks of.
  * Blocks around keep what they made; what lies inside, but the value itself, has its life decided there. */
 static void exit_value_lives(void *ctx, u32 v) {
@@ -62,17 +74,41 @@ static void exit_value_lives(void *ctx, u32 v) {
     BlockId in = n ? graph_node_at(c->g, n)->block : x->def;
     bool around = lies_around(c->g, in, e->b->id);
     if (!around && at != v && !(vec_push(c->alloc, &inside, at) && vec_push(c->alloc, &inside, last))) compile_no_memory(c);
-    bool stored = info->where == AT_SLOT && info->wanted && 2 * info->unit <= e->when; /* a late update is not, yet */
-    if (n && (in == e->b->id ? !stored : !around && e->unbacked)) schedule_push_makers(c, &stack, n);
+    if (n && (in == e->b->id ? !is_stored(c, at, e->when) : !around && e->unbacked)) schedule_push_makers(c, &stack, n);
   }
   for (u32 i = 0; i + 1 < inside.count; i += 2) value_info(c, inside.data[i])->use.last = inside.data[i + 1];
   vec_free(c->alloc, &stack);
   vec_free(c->alloc, &inside);
 }
 
+/* What the exit finds in the slots of arrays that the block was lent, by whatever name, lives; in doubt all of them. */
+static void exit_lent_lives(void *ctx, u32 v) {
+  const ExitLife *e = ctx;
+  Compiler *c = e->b->c;
+  const GraphBlock *block = &c->g->blocks.data[e->b->id];
+  ValueStack stack = {0};
+  if (!vec_push(c->alloc, &stack, v)) compile_no_memory(c);
+  for (u32 steps = 0; stack.count && !compile_stopped(c); steps++) {
+    u32 at = stack.data[--stack.count], slot = value_info(c, at)->slot;
+    const GraphValue *x = &c->g->values.data[at];
+    NodeId n = value_node(c->g, at);
+    if (x->origin == GV_const || x->origin == GV_size || (n && graph_node_at(c->g, n)->block == e->b->id && is_stored(c, at, e->when))) continue;
+    for (u32 i = 0; i < block->captures.count; i++)
+      if (steps == 64 || (slot != NO_SLOT && value_info(c, block->captures.data[i].inner)->slot == slot)) live_until(e->b, block->captures.data[i].inner, e->when);
+    if (steps == 64) break;
+    if (slot != NO_SLOT) continue;
+    if (n) schedule_push_makers(c, &stack, n);
+    else if (x->origin == GV_param && x->def)
+      for (u32 i = 0; i < c->g->blocks.data[x->def].captures.count; i++)
+        if (c->g->blocks.data[x->def].captures.data[i].inner == at && !vec_push(c->alloc, &stack, c->g->blocks.data[x->def].captures.data[i].outer)) compile_no_memory(c);
+  }
+  vec_free(c->alloc, &stack);
+}
+
 static void exit_lives(void *ctx, u32 exit) {
   ExitLife *e = ctx;
   graph_exit_values(e->b->g, exit, exit_value_lives, e);
+  if (e->b->lent) graph_exit_values(e->b->g, exit, exit_lent_lives, e);
 }
 
 /* A loop all of whose loops and checks name an exit never leaves by that of the block around. */
@@ -116,17 +152,18 @@ static void exit_value_stored(void *ctx, u32 v) {
     BlockId in = n ? graph_node_at(c->g, n)->block : x->def;
     const ValueInfo *info = value_info(c, at);
     if (!n && in == s->b->id) continue;
-    bool stored = info->where == AT_SLOT && info->wanted, again = n && in == s->b->id && !stored && graph_node_at(c->g, n)->kind <= NODE_index;
+    bool stored = in == s->b->id ? info->where == AT_SLOT && info->wanted : info->slot != NO_SLOT;
+    bool again = n && !stored && graph_node_at(c->g, n)->kind <= NODE_index; /* blocks around keep what it is made of */
     if (again) schedule_push_makers(c, &stack, n);
-    s->all = steps < 64 && (again || (in == s->b->id ? stored && info->unit <= s->unit : info->slot != NO_SLOT));
+    s->all = steps < 64 && (again || (stored && (in != s->b->id || info->unit <= s->unit)));
   }
   vec_free(c->alloc, &stack);
 }
 
-/* The exit behind an update or a loop, for the steps that come: where all it names is to be had by then. */
+/* The exit behind an update, a cond or a loop, for the steps that come: where all it names is to be had by then. */
 static u32 exit_behind(Block *b, u32 unit) {
   const Unit *u = &b->part.units.data[unit];
-  u32 exit = u->kind == UNIT_update ? graph_node_at(b->g, u->node)->exit : NO_EXIT;
+  u32 exit = u->kind == UNIT_update || (u->kind == UNIT_control && graph_node_at(b->g, u->node)->kind == NODE_cond) ? graph_node_at(b->g, u->node)->exit : NO_EXIT;
   if (u->kind == UNIT_control && b->c->behind[u->node]) exit = b->c->behind[u->node];
   Stored s = {b, unit, true};
   if (exit != NO_EXIT) graph_exit_values(b->g, exit, exit_value_stored, &s);
@@ -145,7 +182,7 @@ static void find_lifetimes(Block *b) {
   for (u32 i = 0; i < g->sizes.syms.count; i++) unbacked |= g->sizes.syms.data[i].unbacked;
   for (u32 u = 1; u < b->part.units.count; u++) {
     const Unit *unit = &b->part.units.data[u];
-    u32 when = 2 * u + 1;
+    u32 when = DURING(u);
     if (unit->kind == UNIT_kernel || unit->kind == UNIT_scan || unit->kind == UNIT_join) {
       u32 parts = b->kernel_of[u + 1];
       for (u32 k = b->kernel_of[u]; k < parts; k++) {
@@ -161,20 +198,21 @@ static void find_lifetimes(Block *b) {
     if (unit->kind == UNIT_kernel) {
       for (u32 i = 0; i < unit->nodes.count; i++) each_exit_of(g, unit->nodes.data[i], exit_lives, &e);
     } else if (unit->kind == UNIT_control || unit->kind == UNIT_effect) {
-      e.when = when + 1; /* what it takes in must be kept, not changed */
+      e.when = LEAVING(u); /* what it takes in must be kept, not changed */
       each_exit_of(g, unit->node, exit_lives, &e);
       leaves_late = !has_own_exits(g, unit->node);
     }
     if (unit->kind == UNIT_effect && is_settle(g, unit->node)) now = graph_node_at(g, unit->node)->exit;
     u32 exit = unit_exit(b, unit, now);
     if (exit != NO_EXIT) {
-      e.when = leaves_late ? when + 1 : 2 * u;
+      e.when = leaves_late ? LEAVING(u) : BEFORE(u);
       exit_lives(&e, exit);
     }
     u32 behind = exit_behind(b, u);
     if (behind != NO_EXIT) now = behind;
   }
   const GraphBlock *block = &g->blocks.data[b->id];
+  if (b->lent && now != NO_EXIT) graph_exit_values(g, now, exit_lent_lives, &(ExitLife){b, BEFORE(b->part.units.count), unbacked});
   for (u32 i = 0; i < block->term_count; i++) live_until(b, block_result(g, b->id, i), UINT32_MAX);
   if (block->term == TERM_exit && block->exit != NO_EXIT) exit_lives(&(ExitLife){b, UINT32_MAX, unbacked}, block->exit);
 }
@@ -240,7 +278,7 @@ static ValueId dying_operand(Block *b, const Kernel *k, ValueId result, const Va
     if (a->kind != KA_in || !a->same) continue;
     const ValueInfo *info = value_info(c, a->value);
     const ArrayType *t = value_type(b->g, a->value);
-    if (!info->owned || info->strides || info->use.last > 2 * b->unit + 1) continue;
+    if (!info->owned || info->strides || info->use.last > DURING(b->unit)) continue;
     if (dtype_bytes(t->dtype) != dtype_bytes(r->dtype) || t->rank != r->rank || !dims_same(c, t->rank, t->dims, r->dims)) continue;
     bool used = false;
     for (u32 j = 0; j < ntaken && !used; j++) used = value_info(c, taken[j])->slot == info->slot;
@@ -511,7 +549,7 @@ static void index_unit(Block *b) {
   schedule_bind(c, c->exit);
   if (update) { /* the old version is given up: where it is still needed, a count of it is */
     const ValueInfo *info = value_info(c, base);
-    if (!info->owned || info->use.last > 2 * b->unit + 1) {
+    if (!info->owned || info->use.last > DURING(b->unit)) {
       u32 kept = plan_slot_for(c->plan, base);
       PlanStep *k = schedule_step(c, STEP_keep, NO_EXIT);
       k->dst = kept;
@@ -532,6 +570,30 @@ static void index_unit(Block *b) {
   s->node = n;
 }
 
+/* Is there nothing behind the unit that may leave by the exit before it? */
+static bool leaves_no_more(Block *b) {
+  const GraphBlock *block = &b->g->blocks.data[b->id];
+  if (exit_behind(b, b->unit) != NO_EXIT) return true;
+  bool last = b->unit + 1 == b->part.units.count;
+  for (u32 i = 0; i < block->term_count && last; i++) {
+    const ValueInfo *info = value_info(b->c, block_result(b->g, b->id, i));
+    last = !info->raw && !info->strides;
+  }
+  return last;
+}
+
+/* An array that nobody wants behind a cond: its arms may write to it. */
+static bool may_lend(Block *b, NodeId n, ValueId v) {
+  Compiler *c = b->c;
+  const ValueInfo *info = value_info(c, v);
+  if (graph_node_at(b->g, n)->kind != NODE_cond || !info->owned || info->use.last > LEAVING(b->unit) || !leaves_no_more(b)) return false;
+  for (u32 i = 0; i < graph_node_at(b->g, n)->operand_count; i++) {
+    ValueId w = node_operand(b->g, n, i);
+    if (w != v && value_info(c, w)->slot == info->slot) return false;
+  }
+  return true;
+}
+
 /* Everything that code inside may read is an ordinary array before. */
 static void control_unit(Block *b) {
   Compiler *c = b->c;
@@ -542,7 +604,8 @@ static void control_unit(Block *b) {
     ValueId v = node_operand(b->g, n, i);
     if (value_is_token(b->g, v)) continue;
     (void)(value_type(b->g, v)->rank ? schedule_dense(c, v) : schedule_slot(c, v));
-    value_info(c, v)->use.dies = value_info(c, v)->use.last <= 2 * b->unit + 1;
+    value_info(c, v)->use.dies = value_info(c, v)->use.last <= DURING(b->unit);
+    value_info(c, v)->use.lent = value_type(b->g, v)->rank && may_lend(b, n, v);
   }
   if (compile_stopped(c) || native_control(c, n)) return;
   if (!compile_stopped(c)) control_steps(c, n);
@@ -595,7 +658,7 @@ static void unit_symbols(Block *b) {
 /* Arrays of the block that nobody reads any more. */
 static void free_dead(Block *b, u32 *freed) {
   Compiler *c = b->c;
-  for (; *freed < b->dead.count && b->dead.data[*freed].when <= 2 * b->unit + 1; ++*freed) {
+  for (; *freed < b->dead.count && b->dead.data[*freed].when <= DURING(b->unit); ++*freed) {
     u32 slot = value_info(c, b->dead.data[*freed].value)->slot;
     if (slot == NO_SLOT) continue;
     schedule_step(c, STEP_free, NO_EXIT)->dst = slot;
@@ -611,7 +674,7 @@ static void note_death(Block *b, ValueId v, u32 made) {
   const ArrayType *t = value_is_token(b->g, v) ? NULL : value_type(b->g, v);
   const ValueInfo *info = value_info(b->c, v);
   if (!t || !t->rank || !info->wanted || info->use.last == UINT32_MAX) return;
-  u32 when = info->use.last > 2 * made + 1 ? info->use.last | 1 : 2 * made + 1;
+  u32 when = info->use.last > DURING(made) ? info->use.last | 1 : DURING(made);
   if (!vec_push(b->c->alloc, &b->dead, (Death){v, when})) compile_no_memory(b->c);
 }
 
@@ -672,6 +735,7 @@ void schedule_block(Compiler *c, BlockId id) {
     Block b = {.c = c, .g = c->g, .id = id};
     u32 fns = c->code->module.fns.count;
     again = false;
+    for (u32 i = 0; i < c->g->blocks.data[id].captures.count; i++) b.lent |= value_info(c, c->g->blocks.data[id].captures.data[i].inner)->owned;
     for (u32 i = 0; c->carriers && i < c->g->blocks.data[id].params.count; i++) schedule_symbols(c, c->g->blocks.data[id].params.data[i]);
     if (partition_block(c, id, &b.part)) {
       b.kernel_of = mem_alloc_zero(c->alloc, sizeof *b.kernel_of * (b.part.units.count + 1));

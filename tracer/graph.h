@@ -117,7 +117,8 @@ typedef struct GraphNode {
   Dim length;  /* scan: trips (a Dim; of the xs, or given) */
   u32 exit;    /* check: where it leaves. while, scan: where a poll at the back-edge leaves; its recipes see the body's
                   parameters at the head. host: the state before a call, for its errors and for results that are not what
-                  was promised; of `settle` where the region leaves from then on. NO_EXIT: none */
+                  was promised; of `settle` where the region leaves from then on. update, cond: in a loop, where
+                  what comes behind it leaves. NO_EXIT: none */
   u32 host;    /* host, hook: Graph.hosts */
   OriginId origin;
 } GraphNode;

@@ -488,7 +488,7 @@ static void check_block(Verifier *v, BlockId id) {
     }
     if (x->exit != NO_EXIT) { /* a loop's exit sees the parameters of its body, which are still marked */
       BlockId at = x->kind == NODE_while ? x->sub[1] : x->kind == NODE_scan ? x->sub[0] : id;
-      if (x->kind == NODE_host || x->kind == NODE_update)
+      if (x->kind == NODE_host || x->kind == NODE_update || x->kind == NODE_cond)
         for (u32 i = 0; i < x->result_count; i++) v->defined[x->result_first + i] = 1;
       check_exit(v, x->exit, at);
     }

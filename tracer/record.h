@@ -464,6 +464,7 @@ u32 rec_exit(Recorder *r, ExitKind kind, u32 reason, Span span);
 u32 rec_exit_return(Recorder *r, Av value);
 u32 rec_safe_exit(Recorder *r);
 void rec_behind_update(Recorder *r);
+void rec_was_written(Recorder *r, NodeId cond);
 u32 rec_present_exit(Recorder *r); /* where a check that fails here leaves; UINT32_MAX: nowhere */
 /* Registers live before pc, as proto_live gives them. False: memory was refused. */
 bool rec_live(Recorder *r, const Proto *p, u32 pc, u64 *bits);

@@ -116,6 +116,7 @@ static Outcome record_arm(Recorder *r, const RecState *base, u32 pc, u32 join, b
   } else {
     Scope s = {.depth = rec_depth(r), .end = join, .cond_exit = UINT32_MAX};
     o = rec_run(r, &s);
+    if (o == OUT_END) rec_behind_update(r);
   }
   if (o == OUT_STUCK) {
     if (r->no_exits || r->lacks || r->widens || r->noted_types || !MECHANISM(r->vm, arms_are_cold)) return OUT_STUCK;
@@ -336,13 +337,15 @@ Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[
   r->lifted_ifs++;
   r->cold_exits += arms[0].cold + arms[1].cold;
   rec_restore(r, base);
-  r->updated |= any && (j.x->updated || j.x->safe_exit != base->safe_exit || (both && (j.y->updated || j.y->safe_exit != base->safe_exit)));
+  bool updated = any && (j.x->updated || j.x->safe_exit != base->safe_exit || (both && (j.y->updated || j.y->safe_exit != base->safe_exit)));
+  r->updated |= updated;
   if (!any) {
     o = OUT_ENDED;
     goto done;
   }
   Av returned = arms[which].ret;
   if ((o = put_results(r, &j, &merge, node, &returned)) != OUT_GO) goto done;
+  if (updated && !j.returns) rec_was_written(r, node);
   if (j.returns) o = rec_do_return(r, s, returned);
   else rec_top(r)->pc = join;
 done:

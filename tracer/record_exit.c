@@ -245,7 +245,14 @@ static u32 check_exit(Recorder *r) {
   return r->safe_exit;
 }
 
-/* In a loop the update itself names the exit behind it: what comes later in the trip and has no exit of its own (memory, a limit,
+/* A cond changed an array in one of its arms: the instruction that begins where they meet is the next one. */
+void rec_was_written(Recorder *r, NodeId cond) {
+  r->written = cond;
+  r->ins_depth = rec_depth(r);
+  r->ins_effects = r->effects;
+}
+
+/* In a loop the update, or the cond around it, itself names the exit behind it: what comes later in the trip and has no exit of its own (memory, a limit,
  * code that is not compiled) leaves by that one, and the array is changed in place. Not among effects, which have settles. */
 void rec_behind_update(Recorder *r) {
   NodeId n = r->written;

@@ -61,6 +61,9 @@ void gen_leaf(Gen *g, Type type);
 /* generate_more.c */
 void gen_pattern(Gen *g); /* a statement or a few */
 
+/* generate_lists.c */
+void gen_arms(Gen *g); /* loops that update arrays in arms */
+
 /* generate_rows.c */
 void gen_rows(Gen *g); /* loops over rows and slices */
 

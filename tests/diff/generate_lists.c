@@ -1,0 +1,56 @@
+/* generate_lists.c — loops of the random programs that update arrays in arms. */
+#include "tests/diff/generate_inner.h"
+
+#define PICK(g, list) (list)[gen_below(g, (int)(sizeof(list) / sizeof(list)[0]))]
+
+/* `$` is the pattern's number. */
+static void put(Gen *g, const char *form, int number) {
+  for (; *form; form++)
+    if (*form == '$') gen_put(g, "%d", number);
+    else gen_put(g, "%c", *form);
+}
+
+static void store(Gen *g, int number, int depth) {
+  static const char *const forms[] = {"y$[u$ % 5] += v$[0]", "y$[u$ * 3 % 7] = 0.5", "z$ = y$", "(y$, z$) = (z$, y$)", "y$[0] += z$[u$ % 4]", "y$ = y$ + 1", "y$[1:3] *= 0.5",
+                                      "y$[9 - u$] = 2.5", "for q$ in 0..3 { y$[q$] += u$ }", "s$ += sum(y$)", "z$[u$ % 3:] = v$[1]", "y$[2] -= 1; z$[1] += y$[2]"};
+  if (depth < 2 && gen_chance(g, 25)) {
+    gen_put(g, "if u%d %% %d == %d { ", number, 2 + gen_below(g, 3), gen_below(g, 3));
+    store(g, number, depth + 1);
+    if (gen_chance(g, 25)) gen_put(g, "; continue");
+    gen_put(g, " }");
+    if (gen_chance(g, 40)) gen_put(g, " else { "), store(g, number, depth + 1), gen_put(g, " }");
+  } else {
+    put(g, PICK(g, forms), number);
+  }
+}
+
+void gen_arms(Gen *g) {
+  const Var *f = gen_pick_var(g, FLOAT, true);
+  int k = g->next_name++;
+  if (g->loop_depth || g->bare) {
+    gen_put(g, "let u%d = 0", k);
+    return;
+  }
+  put(g, "let y$ = zeros(12)", k), gen_line(g);
+  put(g, "let z$ = ", k), put(g, gen_chance(g, 50) ? "y$" : "ones(12)", k), gen_line(g);
+  put(g, "let e$ = eye(2) * 0.5", k), gen_line(g);
+  put(g, "let v$ = ones(2)", k), gen_line(g);
+  put(g, "let s$ = 0.0", k), gen_line(g);
+  bool guarded = gen_chance(g, 30);
+  if (guarded) gen_put(g, "try { ");
+  gen_put(g, "for u%d in 0..%d { ", k, 2 + gen_below(g, 12)), put(g, "v$ = e$ @ v$ + 0.25; ", k);
+  for (int n = 1 + gen_below(g, 4); n > 0; n--) {
+    gen_put(g, "if s%d %s %d { ", k, gen_chance(g, 50) ? "<" : ">=", gen_below(g, 9));
+    store(g, k, 0);
+    gen_put(g, " }");
+    if (gen_chance(g, 50)) gen_put(g, " else { "), store(g, k, 0), gen_put(g, " }");
+    gen_put(g, "; ");
+    if (gen_chance(g, 30)) store(g, k, 1), gen_put(g, "; ");
+  }
+  if (gen_chance(g, 20)) put(g, "if u$ == 5 { print(y$) }; ", k);
+  put(g, "s$ += y$[u$ % 6] + sum(e$ @ y$[:2]); if s$ > 1e6 { break } }", k);
+  if (guarded) gen_put(g, " } catch e { print(e.message, e.trace) }");
+  gen_line(g);
+  put(g, "print(s$, y$, z$, v$)", k);
+  if (f) gen_line(g), gen_put(g, "%s += y%d[3] * 0.125", f->name, k);
+}
