@@ -50,9 +50,6 @@ void code_free(Vm *vm, void *code);
 void code_interpret_kernel(PlanKernel *k);
 void code_interpret_native(PlanNative *n);
 
-/* While profiles are asked for: what a run of a kernel moves and computes, added to its counts. */
-void code_count_run(PlanKernel *k, const u64 *words, i64 lo, i64 hi);
-
 extern const JitTarget target_loops, target_mir, target_device;
 
 #endif

@@ -1,8 +1,8 @@
 /* code_mir.c — the code of a plan: vector code for the kernels that qualify where the level says so, the rest through MIR. */
 #include "jit/code.h"
 #include "jit/code_memory.h"
-#include "jit/cost.h"
 #include "jit/mir_emit.h"
+#include "jit/plan_inner.h"
 #include "jit/rows.h"
 #include "jit/vector_emitter.h"
 
@@ -21,7 +21,7 @@ typedef struct Linked {
   const char **refused; /* per kernel: why it is not vector code */
   u32 *in_mir;       /* per function: its number there; NOWHERE: it is written in C */
   CodeMemory *memory;
-  u8 *counters;      /* COUNTER bytes a kernel; NULL: profiles are not asked for */
+  u8 *gates;         /* GATE bytes a kernel; NULL: no call of one goes through any */
 } Linked;
 
 /* A native function takes its arguments as the C convention has them (System V, x86-64): the first integers and pointers
@@ -68,14 +68,14 @@ static u32 call_native(const PlanNative *n, LoopCtx *ctx, const u64 *args) {
   }
 }
 
-enum { NOWHERE = UINT32_MAX, COUNTER = 32 };
+enum { NOWHERE = UINT32_MAX, GATE = 96, GATE_WORDS = 3 };
 
 static bool fits_call(const LoopFn *fn) { return fn->params.count <= STACK_WORDS; }
 
 static void free_linked(Vm *vm, Linked *l) {
   for (u32 i = 0; l->vectors && i < l->kernels; i++) vec_code_free(l->vectors[i]);
   for (u32 i = 0; i < PARTS; i++) mir_code_free(l->code[i]);
-  if (l->counters) code_memory_give(l->memory, l->counters, COUNTER * (size_t)l->kernels);
+  if (l->gates) code_memory_give(l->memory, l->gates, GATE * (size_t)l->kernels);
   mem_free(&vm->alloc, l->part, sizeof *l->part * l->count);
   mem_free(&vm->alloc, l->called, sizeof *l->called * l->count);
   mem_free(&vm->alloc, l->vectors, sizeof *l->vectors * l->kernels);
@@ -142,48 +142,70 @@ static void choose_parts(const JitCode *code, const Plan *plan, Linked *l) {
   }
 }
 
-/* ---- profiles: kernels that native functions call ------------------------------------------------------ */
+/* ---- kernels that native functions call ---------------------------------------------------------------- */
 
-void code_count_run(PlanKernel *k, const u64 *words, i64 lo, i64 hi) {
-  LoopCost cost = {0};
-  k->runs++;
-  k->trips += hi > lo ? (u64)(hi - lo) : 0;
-  if (k->self) loops_cost(k->self, words, lo, hi, &cost);
-  k->bytes += cost.bytes;
-  k->written += cost.written;
-  k->flops += cost.flops;
+static u8 *add(u8 *at, const char *opcode, u32 bytes, const void *operand, size_t size) {
+  memcpy(at, opcode, bytes);
+  memcpy(at + bytes, operand, size);
+  return at + bytes + size;
 }
 
-static u64 counted(const u64 *words, i64 lo, i64 hi, PlanKernel *k) {
-  code_count_run(k, words, lo, hi);
-  f64 begin = vm_clock();
-  u64 key = k->fn(words, lo, hi);
-  k->ns += (u64)((vm_clock() - begin) * 1e9);
-  return key;
+/* Trips inside of those that are shared: a product of words of the call and a constant. False: there is one trip to share. */
+static bool inner_trips(const LoopFn *fn, u32 *words, u32 *count, u64 *constant) {
+  for (u32 i = 0; i < fn->body.count; i++) {
+    u32 id = fn->body.data[i];
+    const LoopNode *n = loop_node(fn, id);
+    bool outer = n->op == LOOP_PAR;
+    if (!outer && n->op != LOOP_FOR && n->op != LOOP_REDUCE && n->op != LOOP_SCAN) continue;
+    for (u32 k = 0; k < n->a; k++) {
+      const LoopNode *trips = loop_node(fn, loop_trips_of(fn, id, k));
+      if (trips->op == LOOP_CONST && outer && trips->imm < 2) return false;
+      if (trips->op == LOOP_CONST && !outer && trips->imm < 1 << 20) *constant *= trips->imm ? trips->imm : 1;
+      for (u32 p = 0; !outer && trips->op == LOOP_PARAM && p < fn->params.count && *count < GATE_WORDS; p++)
+        if (fn->params.data[p] == loop_trips_of(fn, id, k)) words[(*count)++] = p * 8;
+    }
+  }
+  return true;
 }
 
-/* A call that names the kernel goes through a few bytes that add it as an argument and go on to `counted`: mov rcx, k; mov rax, counted;
- * jmp rax. Where no memory is had nothing is counted. */
-static void link_counters(Linked *l, Plan *plan, CodeMemory *memory) {
-  u64 (*to)(const u64 *, i64, i64, PlanKernel *) = counted;
-  l->memory = memory;
+/* What a call goes through: a few bytes that go on to the kernel, or where there may be work for threads, or runs are counted, to
+ * plan_run_called with the kernel and the VM as further arguments. */
+static void write_gate(Vm *vm, u8 *at, PlanKernel *k, const u32 *words, u32 count, u64 constant) {
+  u64 (*called)(const u64 *, i64, i64, PlanKernel *, Vm *) = plan_run_called;
+  u64 least = (u64)vm->tunables.parallel_elements / 4 / (constant ? constant : 1);
+  u32 limit = vm->log & VM_LOG_PROFILE ? 0 : least > INT32_MAX ? INT32_MAX : (u32)least;
+  const LoopKernelFn *fn = &k->fn;
+  at = add(at, "\x48\x89\xd0\x48\x29\xf0", 6, NULL, 0);                                /* mov rax, rdx; sub rax, rsi */
+  for (u32 i = 0; i < count; i++) at = add(at, "\x48\x0f\xaf\x87", 4, &words[i], 4); /* imul rax, [rdi + words[i]] */
+  at = add(at, "\x48\x3d", 2, &limit, 4);                                              /* cmp rax, limit */
+  at = add(at, "\x73\x0c\x48\xb8", 4, &fn, 8);                                         /* jae behind the jump; mov rax, fn */
+  at = add(at, "\xff\x20\x48\xb9", 4, &k, 8);                                          /* jmp [rax]; mov rcx, k */
+  at = add(at, "\x49\xb8", 2, &vm, 8);                                                 /* mov r8, vm */
+  at = add(at, "\x48\xb8", 2, &called, 8);                                             /* mov rax, plan_run_called */
+  (void)add(at, "\xff\xe0", 2, NULL, 0);                                               /* jmp rax */
+}
+
+/* Where no memory is had, calls go to the kernels themselves. */
+static void link_gates(Vm *vm, Linked *l, Plan *plan, CodeMemory *memory) {
+  bool all = vm->log & VM_LOG_PROFILE;
+  u32 words[GATE_WORDS], count, wanted = 0;
+  for (u32 i = 0; i < l->kernels; i++) wanted += l->called[i];
+  if (!wanted || (!all && pool_threads(vm) < 2)) return;
   code_memory_open(memory);
-  l->counters = code_memory_take(memory, COUNTER * (size_t)l->kernels);
-  for (u32 i = 0; l->counters && i < l->kernels; i++) {
+  l->memory = memory;
+  l->gates = code_memory_take(memory, GATE * (size_t)l->kernels);
+  for (u32 i = 0; l->gates && i < l->kernels; i++) {
     PlanKernel *k = &plan->kernels.data[i];
-    u8 *at = l->counters + (size_t)COUNTER * i;
-    memcpy(at, "\x48\xb9", 2);
-    memcpy(at + 2, &k, 8);
-    memcpy(at + 10, "\x48\xb8", 2);
-    memcpy(at + 12, &to, 8);
-    memcpy(at + 20, "\xff\xe0", 2);
+    u64 constant = 1;
+    count = 0;
+    if (!l->called[i] || (!inner_trips(k->self, words, &count, &constant) && !all)) continue;
+    write_gate(vm, l->gates + (size_t)GATE * i, k, words, count, constant);
+    ((LoopFn *)k->self)->address = l->gates + (size_t)GATE * i;
   }
-  if (!code_memory_close(memory) && l->counters) {
-    code_memory_give(memory, l->counters, COUNTER * (size_t)l->kernels);
-    l->counters = NULL;
-  }
-  for (u32 i = 0; l->counters && i < l->kernels; i++)
-    if (l->called[i]) ((LoopFn *)plan->kernels.data[i].self)->address = l->counters + (size_t)COUNTER * i;
+  if (code_memory_close(memory) || !l->gates) return;
+  for (u32 i = 0; i < l->kernels; i++) ((LoopFn *)plan->kernels.data[i].self)->address = NULL;
+  code_memory_give(memory, l->gates, GATE * (size_t)l->kernels);
+  l->gates = NULL;
 }
 
 static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
@@ -201,7 +223,8 @@ static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
     l->vectors[i] = vec_compile(state->vector, k->self, &l->refused[i]);
     if (!l->vectors[i]) continue;
     k->fn = vec_code_kernel(l->vectors[i]);
-    if (!l->counters) ((LoopFn *)k->self)->address = (void *)k->fn;
+    LoopFn *fn = k->self;
+    if (!fn->address) fn->address = (void *)k->fn;
     code->bytes += vec_code_bytes(l->vectors[i]);
   }
 }
@@ -266,6 +289,7 @@ static void link_later(const LoopFn *fn) {
   buf_free(&why);
   for (u32 i = 0; i < l->count; i++) {
     if (l->part[i] != PART_LATER) continue;
+    if (i < l->kernels && !plan->kernels.data[i].fn) ((LoopFn *)fn_at(plan, i))->address = NULL;
     if (i < l->kernels) code_interpret_kernel(&plan->kernels.data[i]);
     else if (!ok) code_interpret_native(&plan->natives.data[i - l->kernels]);
   }
@@ -298,7 +322,7 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   Linked *l = state->pool ? new_linked(vm, plan) : NULL;
   if (!l) return false;
   choose_parts(code, plan, l);
-  if (vm->log & VM_LOG_PROFILE && l->kernels && code->target == &target_mir) link_counters(l, plan, state->memory);
+  if (code->target == &target_mir) link_gates(vm, l, plan, state->memory);
   bool joins = state->cpu >= VEC_AVX2 && code->target == &target_mir; /* a device has kernels of its own */
   if (link_part(code, plan, l, PART_NOW, why) && (!joins || rows_join(plan))) {
     wait(plan, l);

@@ -15,6 +15,11 @@ bool plan_run_threads(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64
 /* A kernel with reductions, by its hidden ones. *done false: it is too short, nothing was done. */
 bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *words, u32 count, u64 *key, bool *done);
 bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *key);
+/* For a native function that calls the kernel by its name: shared by the threads where it is long enough; counted while profiles are
+ * asked for. Native functions poll themselves, so this does not. The key of a failed check. */
+u64 plan_run_called(const u64 *words, i64 lo, i64 hi, PlanKernel *k, Vm *vm);
+/* What the run moves and computes, added to the counts of the kernel. */
+void plan_count_run(PlanKernel *k, const u64 *words, i64 lo, i64 hi);
 
 const char *plan_step_name(u32 op);
 bool plan_step_has(u32 op, char field); /* a letter of the step's form in plan.def */

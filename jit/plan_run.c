@@ -1,7 +1,6 @@
 /* plan_run.c — runs a plan: one loop over its steps (see plan.h). */
 #include <string.h>
 
-#include "jit/code.h"
 #include "jit/counts.h"
 #include "jit/plan_inner.h"
 #include "lang/mechanisms.h"
@@ -363,7 +362,7 @@ static Went run_kernel(Run *r, const PlanStep *s) {
   bool done = false;
   u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) : 0; /* elements, about */
   r->vm->counters.at[STAT_kernel_runs]++;
-  if (UNLIKELY(r->vm->log & VM_LOG_PROFILE)) code_count_run(&((Plan *)p)->kernels.data[s->index], words, lo, hi);
+  if (UNLIKELY(r->vm->log & VM_LOG_PROFILE)) plan_count_run(&((Plan *)p)->kernels.data[s->index], words, lo, hi);
   if (k->launch) {
     if (vm_poll(r->vm, units >> 10) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
     if (launch_kernel(r, s, k, words, lo, hi, &key) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR); /* a device that fails is told */

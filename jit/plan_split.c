@@ -41,16 +41,45 @@ u64 plan_kernel_work(const PlanKernel *k, const u64 *words, i64 lo, i64 hi) {
   return cost.bytes / 16; /* one load, one store */
 }
 
-bool plan_run_threads(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 work, u64 *key) {
-  i64 trips = hi - lo, per = vm->tunables.parallel_elements / PLAN_PARTS;
+/* What a part is depends on the loop alone. */
+static Parts split(const Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 work) {
+  i64 per = vm->tunables.parallel_elements / PLAN_PARTS;
   if (per < 1) per = 1;
-  i64 step = rounded(k, (i64)((f64)trips * (f64)per / (f64)work), per);
-  bool whole = k->flags & PK_INPLACE;
-  Parts p = {k, words, lo, hi, step, LOOP_KEY_NONE};
-  if (vm_poll(vm, fuel_of(vm, k, trips)) != WEFT_OK) return false;
-  WeftStatus status = pool_run(vm, (trips + step - 1) / step, whole, run_part, &p);
+  return (Parts){k, words, lo, hi, rounded(k, (i64)((f64)(hi - lo) * (f64)per / (f64)work), per), LOOP_KEY_NONE};
+}
+
+bool plan_run_threads(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 work, u64 *key) {
+  Parts p = split(vm, k, words, lo, hi, work);
+  if (vm_poll(vm, fuel_of(vm, k, hi - lo)) != WEFT_OK) return false;
+  WeftStatus status = pool_run(vm, (hi - lo + p.step - 1) / p.step, k->flags & PK_INPLACE, run_part, &p);
   *key = p.key;
   return status == WEFT_OK;
+}
+
+void plan_count_run(PlanKernel *k, const u64 *words, i64 lo, i64 hi) {
+  LoopCost cost = {0};
+  k->runs++;
+  k->trips += hi > lo ? (u64)(hi - lo) : 0;
+  if (k->self) loops_cost(k->self, words, lo, hi, &cost);
+  k->bytes += cost.bytes;
+  k->written += cost.written;
+  k->flops += cost.flops;
+}
+
+u64 plan_run_called(const u64 *words, i64 lo, i64 hi, PlanKernel *k, Vm *vm) {
+  bool counts = vm->log & VM_LOG_PROFILE;
+  f64 begin = counts ? vm_clock() : 0;
+  u64 key, work = k->fn && hi - lo > 1 ? plan_kernel_work(k, words, lo, hi) : 0;
+  if (counts) plan_count_run(k, words, lo, hi);
+  if (work < (u64)vm->tunables.parallel_elements || pool_threads(vm) < 2) {
+    key = k->fn ? k->fn(words, lo, hi) : k->call(k, vm, words, lo, hi);
+  } else {
+    Parts p = split(vm, k, words, lo, hi, work);
+    (void)!pool_run(vm, (hi - lo + p.step - 1) / p.step, true, run_part, &p); /* whole: nothing is polled, so nothing is raised */
+    key = p.key;
+  }
+  if (counts) k->ns += (u64)((vm_clock() - begin) * 1e9);
+  return key;
 }
 
 bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *key) {

@@ -68,6 +68,19 @@ static const char *const programs[] = {
     "let x = sin(arange(700001) * 1.0)\nfn f(x) {\n let s = sum(x)\n let y = x - s / 700001.0\n return sum(y * y) + sum(y)\n}\nf(x)",
 };
 
+/* A loop of native code calls the kernels: one that is read in step, one through a temporary, one whose elements are checked. */
+static const char *const called[] = {
+    "fn f(a, b) {\n for t in 0..3 {\n  b[1:-1, 1:-1] = 0.2 * (a[1:-1, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:] + a[2:, 1:-1] + a[:-2, 1:-1])\n"
+    "  a[1:-1, 1:-1] = b[1:-1, 1:-1] * 1.5 - a[1:-1, 1:-1]\n  a[1:] = a[:-1] * 0.25\n }\n [a, b]\n}\n"
+    "let x = reshape(sin(arange(810000) * 0.37), [900, 900])\nlet (p, q) = f(x, x + 0.5)\n[sum(p), sum(q), p[3, 4], q[898, 897], p[450, 450]]",
+    "fn f(x, n) {\n let y = x + 0.0\n for i in 0..n { y *= 1.0 + 0.001 * i }\n y\n}\nlet y = f(cos(arange(1000003) * 0.1), 5)\n[sum(y), y[0], y[1000002], y[77777]]",
+};
+
+static void kernels_of_native_loops_are_shared(void **state) {
+  (void)state;
+  for (unsigned i = 0; i < sizeof called / sizeof *called; i++) same_with_any(NULL, 0, called[i], true);
+}
+
 static void results_are_the_same_bits(void **state) {
   (void)state;
   for (unsigned i = 0; i < sizeof programs / sizeof *programs; i++) same_with_any(NULL, 0, programs[i], true);
@@ -303,6 +316,7 @@ static void the_library_can_be_unloaded(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_same_bits),
+      cmocka_unit_test(kernels_of_native_loops_are_shared),
       cmocka_unit_test(reductions_are_the_same_bits),
       cmocka_unit_test(eager_operations_are_the_same_bits),
       cmocka_unit_test(errors_are_the_same),
