@@ -201,10 +201,10 @@ bool place_may_compile(Tracer *t, Place *p, bool had) {
  * nodes, and takes as long as three hundred. */
 u32 graph_parts(const Graph *g) { return graph_node_count(g) + g->inputs.count + g->exits.recipes.count; }
 
-bool place_may_cost(Tracer *t, Place *p, const Graph *g) {
+bool place_may_cost(Tracer *t, Place *p, const Graph *g, bool broke) {
   const Tunables *tun = &t->vm->tunables;
   u32 parts = graph_parts(g);
-  if (rent_applies(t)) return rent_affords(t, p, parts);
+  if (rent_applies(t)) return rent_affords(t, p, parts, rent_gain(t, p, g, broke));
   if (parts <= PACE_PARTS || has_time(t, p, p->cache.entries.count > 0, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns)) return true;
   p->sleep = PACE_LONG_NAP;
   return false;

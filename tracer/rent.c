@@ -28,9 +28,13 @@ enum {
   MISSES = 8,      /* passes without an entry that fits, until one more is thought of */
   PART_NS = 15,    /* of an input or a value that exits write, at each entry */
   PACK_NS = 2,     /* of an item of a list or text that is packed, at least */
+  LIST_NS = 80,    /* of a list that is packed, whatever is in it */
   BREAK_NS = 500,  /* of a break: making frames, finding the continuation */
   SLOWER = 3,      /* times the work of a region that going in and out takes, where it is lost for sure */
   KNOWN = 2,       /* of the time that the loops around it announce, this part counts, as not all of it will be gained; or what there was */
+  REST = 4,        /* of the interpreter's time, this part is what compiled code takes for the same */
+  BEFORE = 3,      /* of a pass, this part comes before a break */
+  GAIN_LEAST = 10, /* percent */
   SUNK = 4,        /* of its cost, this part is spent once it was recorded, and would be spent again the next time */
   FAR = 10,        /* what has taken less than this part of its cost is not told of a whole program */
 };
@@ -299,6 +303,7 @@ bool rent_due(Tracer *t, Place *p, Frame *f) {
     a.sure = false;
   }
   u64 cost = cost_of(t, p), ahead = times(r->each_ns, a.passes);
+  r->own = a.own;
   ahead /= KNOWN;
   r->ahead_ns = a.sure || ahead > r->used_ns ? ahead : r->used_ns;
   if (r->ahead_ns < cost) {
@@ -315,14 +320,15 @@ void rent_denied(Place *p, u64 missing) {
 
 /* Lists and texts are packed at each entry, whole; there is room for as many items again. */
 static u64 packing_ns(const Graph *g) {
-  u64 items = 0;
+  u64 items = 0, lists = 0;
   for (u32 i = 0; i < g->inputs.count; i++) {
     const GraphInput *x = &g->inputs.data[i];
     i64 room;
     if (x->input == UINT32_MAX || g->guards.inputs.data[x->input].form != IN_rows) continue;
+    lists++;
     if (size_hint(&g->sizes, value_type(g, x->value)->dims[0], &room) && room > ROWS_ROOM) items += (u64)(room - ROWS_ROOM) / 2;
   }
-  return items * PACK_NS;
+  return items * PACK_NS + lists * LIST_NS;
 }
 
 /* Do going in and out take longer than what is done in between does in the interpreter? */
@@ -333,14 +339,39 @@ bool rent_is_lost(const Tracer *t, const Place *p, const Graph *g, bool broke) {
   return SLOWER * eager < around || (p->start == RECORD_ENTRY && !broke && p->rent.each_ns < around);
 }
 
+/* What an exit of these kinds writes, at most. */
+static u64 written(const ExitTable *x, u32 kinds) {
+  u64 most = 0;
+  for (u32 i = 0; i < x->exits.count; i++) {
+    const Exit *e = &x->exits.data[i];
+    u64 parts = journal_depth(x, e->journal);
+    for (u32 k = 0; k < e->frame_count; k++) {
+      const ExitFrame *f = &x->frames.data[e->frame_first + k];
+      for (u32 r = 0; r < f->count; r++) parts += x->recipes.data[x->regs.data[f->first + r].recipe].weight;
+    }
+    if (kinds >> e->kind & 1 && parts > most) most = parts;
+  }
+  return most;
+}
+
+/* Of the time of its passes, the part that the region is expected to save, in percent of what the best do. */
+u64 rent_gain(const Tracer *t, const Place *p, const Graph *g, bool broke) {
+  if (graph_recurs(g) || !MECHANISM(t->vm, gains_count)) return 100; /* one entry for all calls inside */
+  const PlaceRent *r = &p->rent;
+  u64 trips = p->start == RECORD_LOOP && !broke ? r->own ? r->own : SPAN : 1, parts = g->inputs.count + written(&g->exits, broke ? 1u << EXIT_break : ~(1u << EXIT_check));
+  u64 around = (u64)t->vm->tunables.enter_ns + PART_NS * parts + (broke ? BREAK_NS : 0) + packing_ns(g);
+  u64 each = r->each_ns, spent = (broke ? each - each / BEFORE : each / REST) + around / trips; /* a break leaves most to the interpreter */
+  return each > spent ? (each - spent) * 100 / (each - each / REST) : 0;
+}
+
 /* Of a graph that was recorded. False: it is not worth it yet. */
-bool rent_affords(const Tracer *t, Place *p, u64 parts) {
+bool rent_affords(const Tracer *t, Place *p, u64 parts, u64 gain) {
   const Tunables *tun = &t->vm->tunables;
   u64 cost = scaled(t, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns);
-  p->rent.cost_ns = cost;
+  p->rent.cost_ns = cost * 100 / (gain > GAIN_LEAST ? gain : GAIN_LEAST); /* it is not recorded again sooner */
   cost = cost_of(t, p);
-  if (p->rent.ahead_ns >= cost - cost / SUNK) return true;
-  rent_denied(p, cost - p->rent.ahead_ns);
+  if (gain && p->rent.ahead_ns >= cost - cost / SUNK) return true;
+  rent_denied(p, cost > p->rent.ahead_ns ? cost - p->rent.ahead_ns : cost);
   return false;
 }
 

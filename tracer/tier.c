@@ -60,7 +60,7 @@ static bool worth(const Graph *g, u32 least) {
   return false;
 }
 
-static bool recurs(const Graph *g) {
+bool graph_recurs(const Graph *g) {
   for (GraphWalk w = walk_begin(g, 1); walk_next(&w);)
     if (graph_node_at(g, w.node)->kind == NODE_recur) return true;
   return false;
@@ -147,7 +147,7 @@ static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char
     place_demote(t, p, REASON_no_payback, "going in and out takes longer than what is between");
     return false;
   }
-  return place_may_cost(t, p, g);
+  return place_may_cost(t, p, g, rec->broke);
 }
 
 static void count_compiled(Stats *stats, const Place *p, const Region *region, const RecordResult *rec, u32 reason) {
@@ -250,7 +250,7 @@ static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
   p->count = p->missed = p->nap = 0;
   p->watch.in = 1; /* not the first one: caches are cold */
   p->watch.lifted |= rec.lifted_loops > 0;
-  p->recurs |= recurs(g);
+  p->recurs |= graph_recurs(g);
   if (t->explain) explain_region(t, p, entry);
   return entry;
 }
@@ -628,6 +628,7 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
   Place *p = t->private_places ? NULL : s->entry;
   const Tunables *tun = &t->vm->tunables;
   bool loop = frame->code->proto->sites[site].kind != SITE_ENTRY;
+  if (UNLIKELY(t->watch_count) && loop && watch_head(t, frame)) return TIER_STAY;
   if (!p && s->count < (loop ? tun->hot_trips : tun->hot_calls) && !rent_applies(t)) return TIER_STAY;
   if (p && UNLIKELY(p->slept)) {
     p->sleep -= p->slept < p->sleep ? p->slept : p->sleep - 1;

@@ -21,15 +21,17 @@ void place_weigh(Tracer *t, Place *p);
 void place_retire(Tracer *t, Place *p, u32 reason, const char *text); /* demoted until it was passed often enough */
 /* Is there time to compile, by what was spent on it and on running so far? False: the place naps. */
 bool place_may_compile(Tracer *t, Place *p, bool had);
-bool place_may_cost(Tracer *t, Place *p, const Graph *g); /* the same for a graph that was recorded, when it is a large one */
+bool place_may_cost(Tracer *t, Place *p, const Graph *g, bool broke); /* the same for a graph that was recorded, when it is a large one */
 u32 graph_parts(const Graph *g); /* what its compilation is expected to cost goes by these */
+bool graph_recurs(const Graph *g); /* a function in it calls itself */
 u64 region_eager_ns(const Tunables *tun, const Graph *g);
 
 /* rent.c */
 bool rent_applies(const Tracer *t);
 u64 rent_now(const Tracer *t);
 bool rent_due(Tracer *t, Place *p, Frame *f); /* nothing fits at this visit: is compiling worth its time? False: the place sleeps */
-bool rent_affords(const Tracer *t, Place *p, u64 parts); /* the same for a graph that was recorded */
+u64 rent_gain(const Tracer *t, const Place *p, const Graph *g, bool broke); /* what a region is expected to save, percent */
+bool rent_affords(const Tracer *t, Place *p, u64 parts, u64 gain); /* rent_due for a graph that was recorded */
 bool rent_is_lost(const Tracer *t, const Place *p, const Graph *g, bool broke);
 void rent_denied(Place *p, u64 missing);      /* it has to wait until its passes took so much more */
 void rent_wasted(Place *p, u64 ns);
@@ -44,6 +46,7 @@ const Watch *watch_probed(Tracer *t, const Place *p); /* the probe of a frame th
 bool watch_begin(Tracer *t, Place *p, Frame *frame); /* this visit may be timed. True: it is one without an entry */
 void watch_cancel(Tracer *t, const Place *p);        /* nothing fitted */
 bool watch_visit(Tracer *t, Place *p, const Frame *frame); /* ends what is timed up to here. True: it is not entered yet */
+bool watch_head(Tracer *t, const Frame *frame); /* at a loop's head: true: nothing is entered there, as a trip without what goes on behind a break is timed */
 void watch_returns(Vm *vm); /* TierHooks.returns */
 void watch_forget(Tracer *t, const Place *p);
 bool watch_wanted(const Tracer *t, const Place *p);

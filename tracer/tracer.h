@@ -55,6 +55,7 @@ typedef struct PlaceRent {
   u64 used_ns, each_ns; /* all since the last compilation, at the speed of the last one that was measured */
   u64 ahead_ns;  /* what is to come, when it was last asked */
   u64 cost_ns;   /* of compiling its graph; 0: not recorded yet */
+  u64 own;       /* trips that were left of the run of its loop then; 0: not known */
   u64 lost_ns;   /* spent on what was not compiled in the end */
   u64 begin, at, count; /* of the sample that runs: position and length of a `for` loop */
   u32 passes;    /* since the last compilation */
@@ -74,6 +75,8 @@ typedef struct Watch {
   bool probe;       /* it could not be: for rent.c */
   bool counted;     /* at the head of a `for` loop: at, count are its position and length */
   u64 at, count, begin; /* of a probe: at counts the passes before */
+  u32 head;         /* behind a break in a loop: pc of that loop's head, plus one; its trips are timed */
+  bool begun;       /* of these, one that is not entered: the head was reached */
 } Watch;
 
 /* A place in code where regions are entered: a function's entry, a loop's head, or behind a break. */

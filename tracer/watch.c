@@ -15,16 +15,18 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, WATCH_LOST = 5, RECURS = 4 };
+enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, WATCH_LOST = 5, RECURS = 4, LONG_TRIPS = 64 };
 
-/* The position in the sequence of a `for` loop whose head the frame stands at; false: another loop. */
-static bool position(const Frame *f, u64 *at, u64 *count) {
-  Ins ins = f->code->proto->code[f->pc];
+/* The position in the sequence of a `for` loop whose head stands at pc; false: another loop. */
+static bool position_at(const Frame *f, u32 pc, u64 *at, u64 *count) {
+  Ins ins = f->code->proto->code[pc];
   if (ins_op(ins) != BC_fornext) return false;
   *at = f->base[ins_a(ins) + 1].u;
   *count = f->base[ins_a(ins) + 2].u;
   return true;
 }
+
+static bool position(const Frame *f, u64 *at, u64 *count) { return position_at(f, f->pc, at, count); }
 
 static void drop(Tracer *t, u32 i) {
   memmove(&t->watches[i], &t->watches[i + 1], sizeof *t->watches * (t->watch_count - i - 1));
@@ -153,6 +155,39 @@ static bool calls_itself(const Vm *vm, const Frame *f) {
   return false;
 }
 
+/* The innermost loop around the frame's pc. NULL: there is none. */
+static const Extent *loop_around(const Frame *f) {
+  const Proto *p = f->code->proto;
+  const Extent *found = NULL;
+  for (u32 i = 1; i < p->nextents; i++) {
+    const Extent *x = &p->extents[i];
+    if ((x->kind == EXT_FOR || x->kind == EXT_WHILE) && x->begin <= f->pc && f->pc < x->end) found = x;
+  }
+  return found;
+}
+
+/* The loop whose trips tell of a place behind a break: the frame will not return soon. */
+static const Extent *timed_loop(const Place *p, const Frame *f) {
+  u64 at, count;
+  const Extent *x = p->start == RECORD_RESUME ? loop_around(f) : NULL;
+  return x && (f->flags & FRAME_MODULE || (position_at(f, x->head, &at, &count) && count - at > LONG_TRIPS)) ? x : NULL;
+}
+
+/* Its head is to be asked at the next trip. False: it cannot be, or its trips cannot be counted. */
+static bool ask_head(const Vm *vm, Watch *w, const Frame *f, const Extent *x) {
+  u32 site = f->code->site_of_pc[x->els];
+  w->head = x->head + 1;
+  w->counted = position_at(f, x->head, &w->at, &w->count);
+  if (!site || (!w->counted && w->place->watch.lifted)) return false;
+  if (!w->eager) return true;
+  SiteState *s = &f->code->sites[site - 1];
+  Place *p = s->entry;
+  s->flags &= (u16)~SITE_COLD;
+  if (s->count < vm->tunables.warm_trips) s->count = (i32)vm->tunables.warm_trips;
+  if (p) p->slept = 0;
+  return true;
+}
+
 bool watch_begin(Tracer *t, Place *p, Frame *frame) {
   if (!watch_wanted(t, p) || (p->recurs && calls_itself(t->vm, frame))) {
     p->watch.in = 64;
@@ -171,6 +206,12 @@ bool watch_begin(Tracer *t, Place *p, Frame *frame) {
   Watch *made = &t->watches[t->watch_count++];
   *made = (Watch){.place = p, .depth = depth, .eager = eager};
   made->counted = p->start == RECORD_LOOP && position(frame, &made->at, &made->count);
+  const Extent *loop = MECHANISM(t->vm, loops_of_breaks) ? timed_loop(p, frame) : NULL;
+  if (loop && !ask_head(t->vm, made, frame, loop)) {
+    t->watch_count--;
+    p->watch.in = WATCH_AGAIN;
+    return false;
+  }
   frame->flags |= FRAME_WATCHED;
   made->begin = tracer_now(t);
   return eager;
@@ -178,6 +219,50 @@ bool watch_begin(Tracer *t, Place *p, Frame *frame) {
 
 void watch_cancel(Tracer *t, const Place *p) {
   if (t->watch_count && t->watches[t->watch_count - 1].place == p) t->watch_count--;
+}
+
+/* Trips of the loop since the watch began. False: it is another run of the loop. */
+static bool trips_since(const Watch *w, const Frame *f, u64 *trips) {
+  u64 at, count;
+  *trips = 1;
+  if (!w->counted) return true;
+  if (!position_at(f, w->head - 1, &at, &count) || count != w->count || at < w->at) return false;
+  *trips = at - w->at;
+  return true;
+}
+
+/* Another visit behind the break: one that was entered ends here, by its trips; another one ends at the loop's head. */
+static bool visit_in_loop(Tracer *t, u32 i, const Frame *frame, u64 spent) {
+  Watch w = t->watches[i];
+  u64 trips;
+  if (w.depth != t->vm->frame_count - 1) return w.eager;
+  bool on = trips_since(&w, frame, &trips);
+  if (!w.eager && on && !trips) return false;
+  drop(t, i);
+  if (!w.eager && on) take(t, &w, WATCH_trips, spent, trips);
+  return false;
+}
+
+bool watch_head(Tracer *t, const Frame *frame) {
+  drop_stale(t);
+  u32 depth = t->vm->frame_count - 1;
+  for (u32 i = t->watch_count; i-- > 0;) {
+    Watch *w = &t->watches[i];
+    u64 trips, now;
+    if (!w->eager || w->head != frame->pc + 1 || w->depth != depth) continue;
+    now = tracer_now(t);
+    if (!w->begun) {
+      w->counted = position(frame, &w->at, &w->count);
+      w->begun = true;
+      w->begin = tracer_now(t);
+      return true;
+    }
+    Watch done = *w;
+    drop(t, i);
+    if (trips_since(&done, frame, &trips) && trips) take(t, &done, WATCH_trips, now - done.begin, trips);
+    return false;
+  }
+  return false;
 }
 
 bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
@@ -188,6 +273,7 @@ bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
   if (i == UINT32_MAX) return false;
   Watch *w = &t->watches[i];
   u64 spent = tracer_now(t) - w->begin, most = 0;
+  if (w->head) return visit_in_loop(t, i, frame, spent);
   if (w->eager) { /* it would go on for too long: the region wins */
     for (u32 k = 0; k < p->watch.times[0].count; k++)
       if (p->watch.times[0].ns[k] > most) most = p->watch.times[0].ns[k];
@@ -226,6 +312,6 @@ void watch_returns(Vm *vm) {
   while (t->watch_count && t->watches[t->watch_count - 1].depth >= depth) {
     Watch w = t->watches[--t->watch_count];
     if (w.depth == depth && w.probe) rent_returned(t, w.place, rent_now(t) - w.begin, rent_passes(t, w.place) - w.at);
-    else if (w.depth == depth) take(t, &w, WATCH_return, at - w.begin, 1);
+    else if (w.depth == depth && !w.head) take(t, &w, WATCH_return, at - w.begin, 1);
   }
 }

@@ -213,8 +213,9 @@ static void A20_what_comes_in_and_goes_out_is_paid_for(void **state) {
   Place *p = place_find(&t->places, f->value.fn->code, 0, RECORD_ENTRY);
   assert_non_null(p);
   p->rent.ahead_ns = 3000000;
-  assert_true(rent_affords(t, p, 10));
-  assert_false(rent_affords(t, p, 1000));
+  assert_true(rent_affords(t, p, 10, 100));
+  assert_false(rent_affords(t, p, 1000, 100));
+  assert_false(rent_affords(t, p, 20, 5)); /* it would gain little */
   assert_true(p->sleep > 0);
   calls(c->vm, f, x, 100);
   assert_int_equal(stat(c, STAT_traces), 0);
@@ -316,6 +317,30 @@ static void A20_a_recursion_takes_the_time_of_its_outermost_call(void **state) {
   end(c);
 }
 
+/* What is left behind the break goes on by itself, so that the loop's head is never visited: its trips tell nevertheless. */
+static void A20_what_goes_on_behind_breaks_in_a_module_rests(void **state) {
+  (void)state;
+  Clock *c = machine(10, 100000);
+  c->vm->vm->tunables.pace_percent = 0;
+  value(c->vm, "let x = arange(100.0)\nlet s = 0.0\nfor i in 0..3000 { s += sum(sqrt(x * x + i)); time() }\ns");
+  assert_true(stat(c, STAT_rests) >= 2);
+  assert_true(stat(c, STAT_exits) < 1000);
+  end(c);
+}
+
+/* Of what breaks the most is left to the interpreter, and going in and out takes its time. */
+static void A20_what_gains_nothing_is_not_compiled(void **state) {
+  (void)state;
+  for (u32 breaks = 0; breaks < 2; breaks++) {
+    Clock *c = machine(2000, 0);
+    c->vm->vm->tunables.watch_percent = 0;
+    WeftValue *x = value(c->vm, "arange(100.0)"), *f = value(c->vm, breaks ? "fn f(x) { let y = sum(sqrt(x * x + 1)); time(); y }\nf" : "fn f(x) { sum(sqrt(x * x + 1)) }\nf");
+    calls(c->vm, f, x, 3000);
+    assert_int_equal(stat(c, STAT_compiles), !breaks);
+    end(c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(A20_a_region_that_is_slower_rests),
@@ -324,6 +349,8 @@ int main(void) {
     cmocka_unit_test(A20_a_loop_that_is_left_all_the_time_rests),
     cmocka_unit_test(A20_what_is_packed_is_paid_for),
     cmocka_unit_test(A20_errors_leave_nothing_timed),
+    cmocka_unit_test(A20_what_goes_on_behind_breaks_in_a_module_rests),
+    cmocka_unit_test(A20_what_gains_nothing_is_not_compiled),
     cmocka_unit_test(A20_a_recursion_takes_the_time_of_its_outermost_call),
     cmocka_unit_test(A20_a_place_is_compiled_when_its_time_would_pay_for_it),
     cmocka_unit_test(A20_large_arguments_are_looked_at_early),
