@@ -116,6 +116,26 @@ static bool roll_is_eager(Compiler *c, NodeId n) {
   return args[2].kind == ARG_hole || (args[2].kind == ARG_attr && args[2].attr->kind == ATTR_nil);
 }
 
+enum { TURNED_LARGE = 1 << 16 };
+
+/* Large, its rows across those of the operand, and read by elementwise operations alone: copied in tiles that suit the caches, which the
+ * loops of a kernel do not. */
+static bool turn_is_eager(Compiler *c, NodeId n) {
+  Graph *g = c->g;
+  const GraphNode *x = graph_node_at(g, n);
+  ValueId v = node_result(g, n, 0);
+  const ArrayType *t = value_type(g, v);
+  i64 size;
+  if (x->op != OP_transpose || t->rank != 2 || c->code->target != &target_mir || c->device || dtype_bytes(t->dtype) < 4) return false;
+  if (!size_hint(&g->sizes, dims_total(c, t), &size) || size < TURNED_LARGE) return false;
+  for (NodeId u = node_next(g, n); u; u = node_next(g, u)) {
+    const GraphNode *y = graph_node_at(g, u);
+    for (u32 i = 0; i < y->operand_count; i++)
+      if (node_operand(g, u, i) == v && (y->kind != NODE_op || op_info(y->op)->family != FAM_elementwise)) return false;
+  }
+  return true;
+}
+
 static bool index_lowers(Compiler *c, NodeId n) {
   IndexMap m;
   Graph *g = c->g;
@@ -140,7 +160,7 @@ static NodeClass classify(Compiler *c, NodeId n) {
     case NODE_op: break;
     default: return CLASS_control;
   }
-  if (node_is_eager(c, n) || x->result_count != 1 || roll_is_eager(c, n)) return CLASS_extern;
+  if (node_is_eager(c, n) || x->result_count != 1 || roll_is_eager(c, n) || turn_is_eager(c, n)) return CLASS_extern;
   bool maker = view_maps(g, n);
   if (!loop_dtypes(c, n)) return CLASS_extern;
   if (maker) return CLASS_point;

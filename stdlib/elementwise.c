@@ -2,7 +2,6 @@
 #include "stdlib/element.h"
 #include "stdlib/make.h"
 #include "stdlib/walk.h"
-#include "vm/stream.h"
 
 #include <string.h>
 

@@ -58,6 +58,14 @@ void strip_fill(void *out, const void *element, i64 n, u32 bytes) {
     const T e = *(const T *)element;           \
     for (i64 i = 0; i < n; i++) o[i] = e;      \
   }
+  if (stream_worth(n * bytes)) { /* the beginning, over and over */
+    enum { PATTERN = 4096 };
+    _Alignas(64) char pattern[PATTERN];
+    strip_fill(pattern, element, PATTERN / bytes, bytes);
+    for (i64 at = 0, all = n * bytes; at < all; at += PATTERN) stream_copy((char *)out + at, pattern, all - at < PATTERN ? all - at : PATTERN);
+    stream_done();
+    return;
+  }
   BY_BYTES(bytes, FILL)
 #undef FILL
 }

@@ -1,5 +1,4 @@
 /* strided.c — copying and converting elements between strided places (see strided.h). */
-#include "vm/stream.h"
 #include "vm/vm.h"
 
 #include <string.h>

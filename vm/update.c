@@ -262,6 +262,23 @@ static WeftStatus combine(Vm *vm, Value *slot, const u8 *items, u32 item_count, 
   return WEFT_OK;
 }
 
+/* x[:] = v, all of x and v of one type: v takes its place. Not when it is a part of something larger, which it would keep. */
+static bool takes_place(const Value *slot, const u8 *items, u32 item_count, const Value *regs, Value value) {
+  if (slot->kind != V_ARRAY || value.kind != V_ARRAY || slot->array->tag != value.array->tag || !array_dense(value.array)) return false;
+  Array *v = value.array;
+  u32 rank = array_rank(v), slices = 0, others = 0;
+  if (memcmp(array_dims(v), array_dims(slot->array), rank * sizeof(i64)) != 0 || !v->owner || (v->head.flags & ARRAY_OWNER_ARRAY)) return false;
+  if (v->storage->head.flags || (size_t)v->size * dtype_bytes(array_dtype(v)) < v->storage->bytes / 2) return false;
+  for (u32 i = 0; i < item_count; i++) {
+    if (items[i] == IX_ELLIPSIS) others++;
+    else if (items[i] != IX_SLICE) return false;
+    else
+      for (u32 k = 3 * slices++, end = k + 3; k < end; k++)
+        if (regs[k].kind != V_NIL) return false;
+  }
+  return slices <= rank && others < 2;
+}
+
 WeftStatus update_array(Vm *vm, Value *slot, const u8 *items, u32 item_count, const Value *regs, u32 op, Value value) {
   u32 dtype = slot->dtype;
   value = value_untracked(value);
@@ -270,6 +287,12 @@ WeftStatus update_array(Vm *vm, Value *slot, const u8 *items, u32 item_count, co
   if (op == BC_move && store_check(vm, dtype, value) != WEFT_OK) return WEFT_ERROR;
   if (op != BC_move && !value_is_numeric(value))
     return vm_error(vm, EK_type, "an array of %s cannot hold %s", dtype_name(dtype), value_type_name(value));
+  if (op == BC_move && takes_place(slot, items, item_count, regs, value)) {
+    Value old = *slot;
+    *slot = value_keep(value);
+    value_drop(vm, old);
+    return WEFT_OK;
+  }
   bool boxed = slot->kind == V_NUM;
   Value box = *slot;
   if (array_make_unique(vm, boxed ? &box : slot) != WEFT_OK) return WEFT_ERROR;
