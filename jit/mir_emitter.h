@@ -6,6 +6,7 @@
  *   mir_operands.c instructions with memory, displacements and immediates as the processor has them
  *   mir_calls.c    calls, functions that others call
  *   mir_heads.c    loops and branches
+ *   mir_polls.c    polls, of counted loops many at once
  *   mir_streams.c  pointers that step along with loops
  *   mir_strips.c   loops with transcendental functions, by strips
  *   mir_folds.c    reductions and scans
@@ -182,8 +183,17 @@ typedef struct Fold {
   u32 state_at;       /* offset in the frame of MirLanes or MirRows */
 } Fold;
 
+/* A counted loop that pays for its polls in advance (mir_polls.c). */
+typedef struct Chunk {
+  u32 head;        /* 0: it polls each trip */
+  u32 poll;        /* position of the poll */
+  MIR_reg_t limit; /* trips below this index are paid for */
+  MIR_label_t again; /* behind them */
+} Chunk;
+
 typedef struct OpenHead {
   u32 head;
+  Chunk chunk;
   MIR_label_t next;    /* loops: where a trip ends */
   MIR_label_t done;    /* behind it */
   MIR_label_t top[8];  /* per axis; of a while its first */
@@ -217,6 +227,8 @@ typedef struct Cold {
   bool inner;     /* it gave that in place of the budget */
   u32 open, open_count; /* heads around a check, in Emitter.cold_open */
   u32 saved, saved_count; /* float registers that live across it, in Emitter.cold_saved */
+  Chunk chunk; /* poll: the loop it pays for. Leave: the loop that paid for more than it did */
+  MIR_label_t top; /* poll of such a loop: its body */
   Fold fold;
 } Cold;
 
@@ -314,6 +326,7 @@ void mir_call(Emitter *e, MirProto proto, void (*fn)(void), u32 nops, const MIR_
 Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at); /* with its label; a dummy after a failure */
 /* A call in cold code that hot code does not feel: fn(a, b), by the thunk; without marks, float registers that live across it
  * go to the frame and back. */
+void mir_leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 count); /* by an exit: puts its values where `tell` reads them */
 MIR_reg_t mir_quiet_call(Emitter *e, const Cold *c, void (*fn)(void), MIR_op_t a, MIR_op_t b);
 void mir_statement(Emitter *e, u32 at);
 WeftStatus mir_function(MirGroup *g, u32 unit);
@@ -366,6 +379,14 @@ void mir_else(Emitter *e);
 void mir_close_head(Emitter *e, u32 at);
 void mir_terminator(Emitter *e, u32 at);
 OpenHead *mir_innermost_loop(Emitter *e);
+
+/* mir_polls.c */
+void mir_poll_statement(Emitter *e, u32 id, u32 at);
+void mir_cold_poll(Emitter *e, const Cold *c);
+void mir_find_chunk(Emitter *e, OpenHead *o, u32 at); /* of a `for` at a position */
+void mir_begin_chunk(Emitter *e, OpenHead *o); /* its index is 0 */
+void mir_end_trip(Emitter *e, const OpenHead *o); /* at the bottom, where there are trips left to be paid for */
+void mir_give_back(Emitter *e, const Chunk *c); /* what was paid for later trips, in a trip */
 
 /* mir_streams.c */
 bool mir_find_streams(Emitter *e); /* false when memory was refused */

@@ -207,6 +207,8 @@ Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at) {
   c.label = new_label(e);
   c.open = e->cold_open.count;
   c.saved = e->cold_saved.count;
+  OpenHead *loop = mir_innermost_loop(e);
+  if (loop) c.chunk = loop->chunk;
   for (u32 i = 0; kind == COLD_CHECK && i < e->open.count; i++)
     if (!vec_push(e->alloc, &e->cold_open, e->open.data[i].head)) e->failed = true;
   c.open_count = e->cold_open.count - c.open;
@@ -288,8 +290,7 @@ void mir_store_word(Emitter *e, MIR_reg_t base, i64 offset, u32 id) {
   }
 }
 
-/* Leaves by an exit: puts its values where `tell` reads them. */
-static void leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 count) {
+void mir_leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 count) {
   u32 at = count ? mir_words_room(e) : 0;
   if (!e->tell) {
     e->tell = new_label(e);
@@ -331,25 +332,8 @@ static void cold_leave(Emitter *e, const Cold *c) {
     mir_negate(e, LT_I64, c->code, R(e, e->left));
     ins2(e, MIR_MOV, R(e, e->left), mir_ctx_word(e, CTX_BUDGET));
   }
-  leave(e, n->op == LOOP_CALL ? n->c : (u32)n->imm, c->code, list + skip, n->count - skip);
-}
-
-static void cold_poll(Emitter *e, const Cold *c) {
-  const LoopNode *n = en(e, c->node);
-  MIR_reg_t answer;
-  put_label(e, c->label);
-  ins2(e, MIR_MOV, mir_ctx_word(e, CTX_BUDGET), R(e, e->left));
-  if (e->depth) ins2(e, MIR_MOV, mir_ctx_word(e, CTX_DEPTH), R(e, e->depth));
-  if (e->group->plain || e->depth) {
-    answer = mir_quiet_call(e, c, (void (*)(void))mir_poll, R(e, e->native_ctx), I(e, 0));
-  } else {
-    answer = mir_temp(e, LT_I64);
-    mir_mark(e, MARK_POLL, ++e->marks);
-    ins2(e, MIR_MOV, R(e, answer), M(e, MIR_T_I64, mir_frame(e), FRAME_ANSWER));
-  }
-  ins2(e, MIR_MOV, R(e, e->left), mir_ctx_word(e, CTX_BUDGET));
-  bri(e, MIR_BEQ, c->back, answer, 0);
-  leave(e, (u32)n->imm, 0, loop_list(e->fn, n), n->count);
+  mir_give_back(e, &c->chunk);
+  mir_leave(e, n->op == LOOP_CALL ? n->c : (u32)n->imm, c->code, list + skip, n->count - skip);
 }
 
 /* The least key: check number on top of the row-major element. */
@@ -382,7 +366,7 @@ static void put_cold(Emitter *e) {
     switch (c.kind) {
       case COLD_CHECK: cold_check(e, &c); break;
       case COLD_LEAVE: cold_leave(e, &c); break;
-      case COLD_POLL: cold_poll(e, &c); break;
+      case COLD_POLL: mir_cold_poll(e, &c); break;
       case COLD_WRAP: mir_cold_wrap(e, &c); break;
       case COLD_SHIFT: mir_cold_shift(e, &c); break;
       default: mir_cold_fold(e, &c);
@@ -438,14 +422,6 @@ static void put_check(Emitter *e, u32 id, u32 at) {
   }
 }
 
-static void put_poll(Emitter *e, u32 id, u32 at) {
-  Cold *c = mir_cold(e, COLD_POLL, id, at);
-  MIR_label_t label = c->label, back = c->back = new_label(e);
-  rri(e, MIR_SUBO, e->left, e->left, 1);
-  put(e, MIR_new_insn(e->ctx, MIR_UBO, L(e, label))); /* it was 0 */
-  put_label(e, back);
-}
-
 static void put_return(Emitter *e, const LoopNode *n) {
   if (e->depth) {
     LoopType t = n->count ? (LoopType)e->fn->results.data[0] : LT_I64;
@@ -474,10 +450,10 @@ void mir_statement(Emitter *e, u32 at) {
     case LOOP_FORM_CALL: mir_put_call(e, id, at); return;
     case LOOP_FORM_EXIT:
       if (n->op == LOOP_POLL) {
-        put_poll(e, id, at);
+        mir_poll_statement(e, id, at);
         return;
       }
-      leave(e, (u32)n->imm, 0, loop_list(e->fn, n), n->count);
+      mir_leave(e, (u32)n->imm, 0, loop_list(e->fn, n), n->count);
       break;
     case LOOP_FORM_TERM:
       if (n->op != LOOP_RETURN) {

@@ -67,6 +67,7 @@ static void open_axis(Emitter *e, OpenHead *o, u32 axis) {
   }
   mir_begin_streams(e, index, outermost ? e->lo : 0);
   ins2(e, MIR_MOV, R(e, mir_reg(e, index)), outermost ? R(e, e->lo) : I(e, 0));
+  if (o->chunk.head) mir_begin_chunk(e, o);
   put_label(e, o->top[axis]);
 }
 
@@ -76,6 +77,7 @@ static void close_axis(Emitter *e, OpenHead *o, u32 axis) {
   mir_step_streams(e, index);
   rri(e, MIR_ADD, mir_reg(e, index), mir_reg(e, index), 1);
   if (outermost) brr(e, MIR_BLT, o->top[axis], mir_reg(e, index), e->hi);
+  else if (o->chunk.head) mir_end_trip(e, o);
   else ins3(e, MIR_UBLT, L(e, o->top[axis]), R(e, mir_reg(e, index)), mir_op(e, loop_trips_of(e->fn, o->head, axis)));
   put_label(e, o->skip[axis]);
 }
@@ -106,6 +108,7 @@ void mir_open_head(Emitter *e, u32 id, u32 at) {
   } else {
     initial_values(e, id, n);
     if (n->op == LOOP_REDUCE || n->op == LOOP_SCAN) mir_open_fold(e, &o, at);
+    if (n->op == LOOP_FOR) mir_find_chunk(e, &o, at);
     for (u32 axis = 0; axis < n->a; axis++) open_axis(e, &o, axis);
     if (n->op == LOOP_WHILE) {
       o.header_if = find_header(e, at, id);

@@ -189,6 +189,37 @@ static void kernels(void **state) {
   mir_pool_free(pool);
 }
 
+/* A counted loop that pays for its polls many trips at a time: whatever there is in the budget, the state at a poll is that of a trip's start,
+ * what is not used comes back, and between polls lie as many trips as were granted. */
+static void polls_of_counted_loops(void **state) {
+  LoopModule m;
+  Frames f;
+  u32 (*sum)(LoopCtx *, i64, i64);
+  bool plain = *state != NULL;
+  parsed(&m, "native sum (n: i64, m: i64) -> (i64) {\n"
+    "  %r = for i in 0..n (%a: i64 = 0) { %k = add i 1 poll #1 (%a, %k) check index i m #2 (%a, %k) %b = add %a %k next %b } return %r }\n");
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
+  mir_pool_plain(pool, plain);
+  MirCode *code = compiled_all(pool, &m);
+  *(void **)&sum = mir_code_native(code, 0);
+  for (i64 n = 0; n < 12; n++)
+    for (i64 budget = 0; budget < 14; budget++)
+      for (u32 allowed = 0; allowed < 4; allowed++)
+        for (i64 most = 0; most < 13; most += 3) {
+          frames_init(&f, budget, allowed);
+          u32 exit = sum(&f.ctx, n, most);
+          u64 trips = f.frame[0].values[1] - 1, all = f.polls > allowed ? f.polls - 1 : f.polls;
+          if (!exit) trips = (u64)n;
+          u64 paid = all ? (u64)budget + all + 3 * all : (u64)budget; /* a poll lets its trip through and grants three more */
+          assert_true(exit ? f.count == 1 && f.frame[0].exit == exit && f.frame[0].values[0] == trips * (trips + 1) / 2 : f.words[0] == trips * (trips + 1) / 2);
+          assert_true(trips <= paid + 1 && (exit != 2 || trips == (u64)most) && (exit != 1 || f.polls == allowed + 1));
+          if (exit != 1 && budget > (i64)trips) assert_true(f.polls == 0 && f.ctx.budget == budget - (i64)trips - (exit == 2));
+        }
+  mir_code_free(code);
+  loop_module_free(&m);
+  mir_pool_free(pool);
+}
+
 static void natives(void **state) {
   (void)state;
   LoopModule m;
@@ -448,6 +479,7 @@ int main(void) {
   static int plain;
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(folds),    cmocka_unit_test(kernels),        cmocka_unit_test(natives),
+    cmocka_unit_test(polls_of_counted_loops), cmocka_unit_test_prestate(polls_of_counted_loops, &plain),
     cmocka_unit_test(refusals), cmocka_unit_test(refused_memory), cmocka_unit_test(random_functions),
     cmocka_unit_test_prestate(random_functions, &plain), cmocka_unit_test(dead_stand_in_before_subtraction),
   };
