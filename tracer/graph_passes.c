@@ -188,6 +188,23 @@ static ValueId simpler(Pass *p, NodeId n) {
   }
 }
 
+/* a[:] = v of a's own type is v, where v is computed for it: two variables of a loop that are one array would have to be told apart
+ * by copies. 0: it is another update. */
+static ValueId whole_update(Pass *p, NodeId n) {
+  Graph *g = p->g;
+  const GraphNode *x = &g->nodes.data[n];
+  const GraphAttr *a = &g->attrs.data[x->attr_first];
+  if (x->op || x->operand_count != 2) return 0;
+  for (u32 i = 0; i < a->count; i++) {
+    const IndexItem *it = &a->items[i];
+    if (it->kind != INDEX_ellipsis && (it->kind != INDEX_slice || it->part[0] | it->part[1] | it->part[2])) return 0;
+  }
+  ValueId v = operand(p, n, 1);
+  NodeId made = value_node(g, v);
+  bool own = made && g->nodes.data[made].kind == NODE_op && op_info(g->nodes.data[made].op)->family == FAM_elementwise && g->nodes.data[made].block == x->block;
+  return own && type_same(g, g->values.data[v].type, g->values.data[x->result_first].type) ? v : 0;
+}
+
 /* reshape(reshape(x)) and broadcast_to(broadcast_to(x)) read x. */
 static void shorten_chain(Pass *p, NodeId n) {
   Graph *g = p->g;
@@ -253,9 +270,10 @@ static void fold(Pass *p) {
     BlockId b = p->blocks[i];
     for (NodeId n = g->blocks.data[b].first, next; n && !p->failed; n = next) {
       next = g->nodes.data[n].next;
-      if (g->nodes.data[n].kind == NODE_op) {
-        shorten_chain(p, n);
-        ValueId v = simpler(p, n), r = g->nodes.data[n].result_first;
+      u8 kind = g->nodes.data[n].kind;
+      if (kind == NODE_op || kind == NODE_update) {
+        if (kind == NODE_op) shorten_chain(p, n);
+        ValueId v = kind == NODE_op ? simpler(p, n) : whole_update(p, n), r = g->nodes.data[n].result_first;
         if (v && find(p, v) != r) replace(p, r, v);
       } else if (g->nodes.data[n].kind == NODE_cond) {
         if (!inline_cond(p, n)) equal_arms(p, n);
