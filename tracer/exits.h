@@ -31,7 +31,7 @@ typedef enum RecipeKind {
   RCP_fn,     /* closure of `code`; items: captures. `a` = 1: member b of a group, the items are the group's */
   RCP_transform, /* `a` = TransformKind; items: inner, settings */
   RCP_source, /* the object that SourceId `a` names, unchanged */
-  RCP_zip,    /* item 0, a tree of lists and records over `items` of one length, as the list of such trees of their items */
+  RCP_zip,    /* item 0, a tree of lists and records over `items` and ranges, up to the end of the shortest, as the list of such trees of their items */
   RCP_items,  /* ValueId `a`, stacked along axis 0, as the list of its items; appended to list b if b. items: how many of
                  them count (absent: all). constant = 1: the numbers are weak, 2: they are those of texts */
   RCP_text,   /* `a` = 0: the text of item 0 by the format spec item 1 (text or nil); 1: the items, texts, joined;

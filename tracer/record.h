@@ -407,6 +407,7 @@ Outcome rec_range_slice(Recorder *r, Av range, Av *parts); /* the slice that sel
 /* ---- lists and texts in loops (record_rows.c, record_rows_use.c) ---- */
 Av rec_new_rows(Recorder *r, Av columns, Av count, Value kind); /* kind: kept by the recorder */
 bool rec_is_text(Recorder *r, Av a);
+bool rec_leaves_few(Value kind); /* of what items look like: numbers and short texts all through, not too many */
 bool rec_item_fits(Recorder *r, Av a, Value kind); /* not of a text */
 /* The code points of a text of known parts, characters among them: numbers into `out` from *count on (each may be NULL), at most 64 in all.
  * False: not such a text. */
@@ -448,6 +449,7 @@ Outcome rec_rows_item(Recorder *r, Av rows, Av at, Av *out); /* `at` is in bound
 Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, Av old, Av *out);
 Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out);
 Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out); /* more: AV_LIST, or a text */
+Outcome rec_rows_zip(Recorder *r, const Av *seqs, u32 n, bool numbered, Av *out); /* lists of an item of each, and its number */
 Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out);
 /* `now`, a short list or text (empty: nothing but an empty one), in the columns of `rows`. OUT_STUCK, without a reason: it does not fit. */
 Outcome rec_rows_like(Recorder *r, Av rows, Av now, bool empty, Av *out);

@@ -228,41 +228,32 @@ static Outcome of_tree_map(Recorder *r, Av f, const Av *trees, u32 n, Av *out) {
   return o;
 }
 
-static Outcome of_zip(Recorder *r, Av lists, Av *out) {
-  u32 n = av_at(r, lists)->count, least = UINT32_MAX;
+/* Lists of one item of each of them, with its number in front when they are `numbered`. Long ones stay in columns. */
+static Outcome of_zip(Recorder *r, const Av *given, u32 n, bool numbered, Av *out) {
+  enum { MOST = 16 };
+  u32 least = UINT32_MAX, firsts[MOST], counts[MOST];
   AvVec all = {0}, rows = {0};
-  u32 firsts[16], counts[16];
-  if (n > COUNT_OF(firsts)) return rec_stuck(r, REASON_graph_size, "zip of many lists");
+  Av seqs[MOST], row[MOST + 1];
+  if (n > MOST) return rec_stuck(r, REASON_graph_size, "zip of many lists");
+  for (u32 i = 0; i < n; i++) seqs[i] = given[i]; /* which may move */
   Outcome o = OUT_GO;
   for (u32 i = 0; i < n && o == OUT_GO; i++) {
     firsts[i] = all.count;
-    o = iterate(r, av_item(r, lists, i), &all);
+    o = iterate(r, seqs[i], &all);
     counts[i] = all.count - firsts[i];
     if (counts[i] < least) least = counts[i];
   }
   for (u32 k = 0; k < least && n && o == OUT_GO; k++) {
-    Av row[16];
-    for (u32 i = 0; i < n; i++) row[i] = all.data[firsts[i] + k];
-    Av item = av_items(r, AV_LIST, row, n);
+    u32 at = 0;
+    if (numbered) row[at++] = av_const(r, value_weak_i64(k));
+    for (u32 i = 0; i < n; i++) row[at++] = all.data[firsts[i] + k];
+    Av item = av_items(r, AV_LIST, row, at);
     if (!item || !vec_push(&r->vm->alloc, &rows, item)) o = OUT_FAIL;
   }
   if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, rows.data, rows.count), out);
+  else if (o == OUT_STUCK) o = rec_rows_zip(r, seqs, n, numbered, out);
   vec_free(&r->vm->alloc, &all);
   vec_free(&r->vm->alloc, &rows);
-  return o;
-}
-
-static Outcome of_enumerate(Recorder *r, Av xs, Av *out) {
-  AvVec items = {0};
-  Outcome o = iterate(r, xs, &items);
-  for (u32 i = 0; i < items.count && o == OUT_GO; i++) {
-    Av pair[2] = {av_const(r, value_weak_i64(i)), items.data[i]};
-    Av item = av_items(r, AV_LIST, pair, 2);
-    if (!item) o = OUT_FAIL;
-    items.data[i] = item;
-  }
-  if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, items.data, items.count), out);
-  vec_free(&r->vm->alloc, &items);
   return o;
 }
 
@@ -352,8 +343,8 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     case OP_len: return of_len(r, params[0], out);
     case OP_map: return of_map(r, params[0], params[1], out);
     case OP_tree_map: return of_tree_map(r, params[0], &r->items.data[av_at(r, params[1])->first], av_at(r, params[1])->count, out);
-    case OP_zip: return of_zip(r, params[0], out);
-    case OP_enumerate: return of_enumerate(r, params[0], out);
+    case OP_zip: return of_zip(r, &r->items.data[av_at(r, params[0])->first], av_at(r, params[0])->count, false, out);
+    case OP_enumerate: return of_zip(r, params, 1, true, out);
     case OP_array: return of_array(r, params[0], params[1], false, out);
     case OP_seed:
     case OP_rand:

@@ -6,6 +6,7 @@
 /* Of columns, each as the list of as many of its elements as count. */
 static RecipeId columns_recipe(Recorder *r, Av columns, Value kind, RecipeId count) {
   ExitTable *t = &r->g->exits;
+  if (av_at(r, columns)->kind == AV_RANGE) return rec_recipe(r, columns);
   if (rows_mixed(kind)) {
     RecipeId numbers = recipe_items(t, av_value(r, av_item(r, columns, 0)), 0, count, 0);
     return numbers ? recipe_weak(t, numbers, recipe_items(t, av_value(r, av_item(r, columns, 1)), 0, count, 0)) : 0;

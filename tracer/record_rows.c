@@ -40,6 +40,11 @@ static bool leaves_of(Value kind, u32 depth, u32 *leaves) {
   return n > 0;
 }
 
+bool rec_leaves_few(Value kind) {
+  u32 leaves = 0;
+  return leaves_of(kind, 0, &leaves);
+}
+
 /* *out: owned; false: no numbers all through, or memory was refused. */
 static bool look_at_item(Recorder *r, Av a, u32 depth, Value *out) {
   Vm *vm = r->vm;

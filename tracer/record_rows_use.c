@@ -65,6 +65,10 @@ static Av part_at(Recorder *r, Av columns, Value kind, ValueId at) {
     Av number = part_at(r, av_item(r, columns, 0), strong, at), flag = part_at(r, av_item(r, columns, 1), value_bool(false), at);
     return number && flag && rec_weak_note(r, av_value(r, number), av_value(r, flag)) ? number : 0;
   }
+  if (av_at(r, columns)->kind == AV_RANGE) {
+    Av item;
+    return rec_range_item(r, columns, av_num(r, at), &item) == OUT_GO ? item : 0;
+  }
   if (is_leaf(kind)) {
     IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
     ValueId x = av_value(r, columns);
@@ -120,6 +124,7 @@ Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, A
   item = av_force(r, item);
   if (!item || !at) return OUT_FAIL;
   if (old == item) return rec_made(r, columns, out); /* one that stays */
+  if (av_at(r, columns)->kind == AV_RANGE) return rec_stuck(r, REASON_loop_list, "the numbers of a list that counts are changed");
   if (rec_is_name(kind)) { /* a code point, or a text */
     if (!av_is_number(r, item) && !(item = rec_name_of(r, item))) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
     return put_leaf(r, columns, kind, at, item, out);
@@ -156,6 +161,10 @@ static Outcome check_room(Recorder *r, Av columns, Av last, u32 exit) {
   Outcome o = av_leaves(r, columns, &leaves) ? OUT_GO : OUT_FAIL;
   Dim checked = DIM_NONE;
   for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
+    if (!value_type(r->g, av_value(r, leaves.data[i]))->rank) { /* of a range */
+      o = rec_stuck(r, REASON_loop_list, "a list that counts grows");
+      break;
+    }
     Dim room = value_type(r->g, av_value(r, leaves.data[i]))->dims[0];
     if (checked != DIM_NONE && size_same(&r->g->sizes, checked, room)) continue;
     ValueId operands[2] = {av_value(r, last), graph_size(r->g, checked = room)};
@@ -241,6 +250,57 @@ Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   const ArrayType *t = value_type(r->g, av_value(r, stop));
   if (!t->weak) return rec_stuck(r, REASON_loop_list, "the end of a list slice is a strong integer");
   return rec_made(r, rec_new_rows(r, rows_columns(r, rows), stop, av_at(r, rows)->konst), out);
+}
+
+/* What a sequence is as a column, how many items it has, and what they look like (borrowed). A range is a column as it is. */
+static Outcome column_of(Recorder *r, Av seq, Av *column, Av *count, Value *kind) {
+  if (!rec_is_text(r, seq) && !rec_rows_suit(r, seq) && !(seq = av_force(r, seq))) return OUT_FAIL;
+  *column = seq;
+  if (av_at(r, seq)->kind == AV_RANGE) {
+    *kind = value_weak_i64(0);
+    return rec_range_count(r, seq, count);
+  }
+  if (av_is_number(r, seq)) {
+    const ArrayType *t = value_type(r->g, av_value(r, seq));
+    if (t->rank != 1 || t->device || t->dtype == DT_c128) return rec_stuck(r, REASON_no_rule, "the items of an array of rank %u", t->rank);
+    *kind = (Value){.kind = V_NUM, .dtype = t->dtype};
+    return rec_made(r, av_num(r, graph_size(r->g, t->dims[0])), count);
+  }
+  Av rows;
+  Outcome o = rec_rows_of(r, seq, NULL, &rows);
+  if (o != OUT_GO) return o;
+  *column = rows_columns(r, rows);
+  *count = rows_count(r, rows);
+  *kind = rec_is_text(r, rows) ? value_hole() : av_at(r, rows)->konst;
+  return OUT_GO;
+}
+
+Outcome rec_rows_zip(Recorder *r, const Av *seqs, u32 n, bool numbered, Av *out) {
+  Av columns[ZIP_LEAVES + 1], count = 0, range[3] = {av_const(r, value_weak_i64(0)), 0, av_const(r, value_weak_i64(1))};
+  Value kind, part = value_weak_i64(0);
+  if (n > ZIP_LEAVES) return rec_stuck(r, REASON_graph_size, "zip of many lists");
+  if (!list_new(r->vm, n + numbered, &kind)) goto refused;
+  Outcome o = OUT_GO;
+  if (numbered && !list_push(r->vm, &kind, part)) goto refused_made;
+  for (u32 i = 0; i < n && o == OUT_GO; i++) {
+    Av items;
+    o = column_of(r, seqs[i], &columns[i + numbered], &items, &part);
+    if (o == OUT_GO && !list_push(r->vm, &kind, value_keep(part))) goto refused_made;
+    Av least[OP_MAX_PARAMS] = {count, items};
+    if (o == OUT_GO && count) o = rec_op(r, OP_minimum, least, &items);
+    count = items;
+  }
+  range[1] = count;
+  if (o == OUT_GO && numbered && !(columns[0] = av_items(r, AV_RANGE, range, 3))) o = OUT_FAIL;
+  if (o == OUT_GO && !rec_leaves_few(kind)) o = rec_stuck(r, REASON_graph_size, "lists of large trees");
+  if (o == OUT_GO) o = av_const(r, kind) ? rec_made(r, rec_new_rows(r, av_items(r, AV_LIST, columns, n + numbered), count, kind), out) : OUT_FAIL;
+  value_drop(r->vm, kind);
+  return o;
+refused_made:
+  value_drop(r->vm, kind);
+refused:
+  vm_error_clear(r->vm);
+  return OUT_FAIL;
 }
 
 /* ---- texts ------------------------------------------------------------------------------------------------------ */

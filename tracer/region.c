@@ -167,7 +167,7 @@ fail:
   return WEFT_ERROR;
 }
 
-/* ---- lists of trees: a list for each leaf of the tree's recipe, then item by item ------------------------------- */
+/* ---- lists of trees: a list, or a range, for each leaf of the tree's recipe, then item by item ------------------------------- */
 
 typedef struct Zip {
   Value lists[ZIP_LEAVES];
@@ -175,17 +175,18 @@ typedef struct Zip {
   u32 length;
 } Zip;
 
+static bool is_column(const Recipe *r) { return r->kind != RCP_list && r->kind != RCP_record; }
+
 static WeftStatus zip_leaves(RecipeBuild *b, RecipeId id, Zip *z) {
   const Recipe *r = &b->graph->exits.recipes.data[id];
   WeftStatus status = WEFT_OK;
-  if (r->kind == RCP_items || r->kind == RCP_weak) {
-    if (z->count == ZIP_LEAVES || build_recipe(b, id, &z->lists[z->count]) != WEFT_OK)
-      return z->count == ZIP_LEAVES ? vm_error(b->vm, EK_unsupported, "a list of large trees") : WEFT_ERROR;
-    u32 n = z->lists[z->count++].list->count;
-    if (z->count == 1 || n < z->length) z->length = n;
+  if (is_column(r)) {
+    u64 n;
+    if (z->count == ZIP_LEAVES) return vm_error(b->vm, EK_unsupported, "a list of large trees");
+    if (build_recipe(b, id, &z->lists[z->count]) != WEFT_OK || vm_seq_open(b->vm, z->lists[z->count++], &n) != WEFT_OK) return WEFT_ERROR;
+    if (z->count == 1 || n < z->length) z->length = (u32)n;
     return WEFT_OK;
   }
-  if (r->kind != RCP_list && r->kind != RCP_record) return vm_error(b->vm, EK_unsupported, "a list of such trees");
   for (u32 i = 0; i < r->count && status == WEFT_OK; i++) status = zip_leaves(b, b->graph->exits.ids.data[r->first + i], z);
   return status;
 }
@@ -195,9 +196,9 @@ static WeftStatus zip_item(RecipeBuild *b, RecipeId id, const Zip *z, u32 *leaf,
   const ExitTable *t = &b->graph->exits;
   const Recipe *r = &t->recipes.data[id];
   Vm *vm = b->vm;
-  if (r->kind == RCP_items || r->kind == RCP_weak) {
-    *out = value_keep(z->lists[(*leaf)++].list->items[at]);
-    return WEFT_OK;
+  if (is_column(r)) {
+    u64 pos = at;
+    return vm_seq_next(vm, z->lists[(*leaf)++], &pos, out);
   }
   bool record = r->kind == RCP_record, again = record && like.kind == V_RECORD;
   if (again ? !record_new_shape(vm, like.record->shape, out) : record ? !record_new(vm, out) : !list_new(vm, r->count, out)) return WEFT_ERROR;

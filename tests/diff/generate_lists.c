@@ -1,4 +1,4 @@
-/* generate_lists.c — loops of the random programs that update arrays in arms. */
+/* generate_lists.c — loops of the random programs that update arrays in arms, and over enumerate and zip. */
 #include "tests/diff/generate_inner.h"
 
 #define PICK(g, list) (list)[gen_below(g, (int)(sizeof(list) / sizeof(list)[0]))]
@@ -53,4 +53,36 @@ void gen_arms(Gen *g) {
   gen_line(g);
   put(g, "print(s$, y$, z$, v$)", k);
   if (f) gen_line(g), gen_put(g, "%s += y%d[3] * 0.125", f->name, k);
+}
+
+/* A sequence of numbers; `$` as above. */
+static void sequence(Gen *g, int number) {
+  static const char *const forms[] = {"x", "x", "p", "l$", "l$", "arange(40) * 0.5", "0..n", "3..50 by 2", "(x + 1)", "zeros(0)"};
+  put(g, PICK(g, forms), number);
+}
+
+void gen_zips(Gen *g) {
+  static const char *const uses[] = {"s$ += a$ * 0.5 - b$", "s$ = s$ * 0.5 + b$", "if b$ > 2 { s$ += a$ }", "l$[a$ % 2] += b$", "if a$ == 5 { print(a$, b$) }", "if s$ > 40 { break }", "if a$ % 3 == 1 { continue }", "q$ += ((a$, b$),)"};
+  const Var *f = gen_pick_var(g, FLOAT, true);
+  int k = g->next_name++;
+  if (g->bare) {
+    gen_put(g, "let u%d = 0", k);
+    return;
+  }
+  gen_put(g, "let l%d = ", k);
+  if (gen_chance(g, 50)) gen_put(g, "map(u => u * 0.5, 0..%d)", 2 + gen_below(g, 60));
+  else gen_put(g, "(1, 2, 3)");
+  gen_line(g);
+  put(g, "let s$ = 0.0", k), gen_line(g);
+  put(g, "let q$ = ()", k), gen_line(g);
+  put(g, "let z$ = ", k);
+  bool pairs = gen_chance(g, 50);
+  gen_put(g, pairs ? "enumerate(" : "zip("), sequence(g, k);
+  if (!pairs) gen_put(g, ", "), sequence(g, k);
+  gen_put(g, ")"), gen_line(g);
+  put(g, gen_chance(g, 80) ? "for (a$, b$) in z$ { " : "for (b$, (a$, c$)) in enumerate(z$) { ", k);
+  for (int n = 1 + gen_below(g, 3); n > 0; n--) put(g, PICK(g, uses), k), gen_put(g, n > 1 ? "; " : " }");
+  gen_line(g);
+  put(g, "print(s$, q$, l$, len(z$))", k);
+  if (f) gen_line(g), gen_put(g, "%s += s%d * 0.125", f->name, k);
 }
