@@ -95,8 +95,7 @@ void place_retire(Tracer *t, Place *p, u32 reason, const char *text) {
   p->cache.misses = 0;
 }
 
-bool place_sleeps(const Tracer *t, Place *p) {
-  if (LIKELY(!p->sleep)) return false;
+bool place_slept(const Tracer *t, Place *p) {
   p->sleep = t->forced ? 0 : p->sleep - 1; /* jit and explain wake it */
   if (!p->sleep && p->wakes) {
     p->wakes = p->eager = false;
@@ -334,7 +333,7 @@ static bool leads_on(const Tracer *t, const Region *r) {
   return false;
 }
 
-enum { PACK_NS = 2, PACK_MUCH = 1 << 16, PACK_FAR = 10, PACK_EACH = 8 };
+enum { PACK_NS = 2, PACK_MUCH = 1 << 16, PACK_FAR = 10 };
 
 /* Lists and texts are packed at each entry, whole: a loop that is left and entered again and again gains less than that takes. */
 static bool only_packs(Tracer *t, Place *p) {
@@ -351,9 +350,8 @@ static bool only_packs(Tracer *t, Place *p) {
 
 void place_weigh(Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
-  if (++p->passes == UINT32_MAX) p->passes = 0;
-  if (p->passes % PACK_EACH == 0 && paced(t) && !t->private_places && t->vm->tunables.payback_calls && MECHANISM(t->vm, payback) && only_packs(t, p)) return;
-  if (!tun->payback_calls || p->passes % (u64)tun->payback_calls || !MECHANISM(t->vm, payback) || !paced(t) || t->private_places) return;
+  if (p->passes % PACK_EACH == 0 && paced(t) && !t->private_places && MECHANISM(t->vm, payback) && only_packs(t, p)) return;
+  if (p->passes % (u64)tun->payback_calls || !MECHANISM(t->vm, payback) || !paced(t) || t->private_places) return;
   u64 eager = 0, compiled = p->cache.misses * (u64)tun->miss_ns;
   for (u32 i = 0; i < p->cache.entries.count; i++) {
     const Region *r = p->cache.entries.data[i]->region;

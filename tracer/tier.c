@@ -410,7 +410,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
       u64 all = tracer_now(t) - since;
       if (!region->least_ns || all < region->least_ns) region->least_ns = all;
     }
-    if (status == WEFT_OK) place_weigh(t, p);
+    if (status == WEFT_OK) place_passed(t, p);
   }
   code_drop(vm, code);
   bool anew = hosted.misfit || (kind == EXIT_break && e->reason == REASON_host_unknown);

@@ -4,6 +4,8 @@
 
 #include "tracer/tracer.h"
 
+enum { PACK_EACH = 8 }; /* entries until what they packed is looked at */
+
 /* places.c */
 Place *place_find(const PlaceTable *t, const Code *code, u32 pc, u32 start); /* NULL: not asked for yet */
 Place *place_get(Vm *vm, PlaceTable *t, Code *code, u32 pc, RecordStart start); /* found or made; NULL when refused */
@@ -12,12 +14,18 @@ void place_free(Vm *vm, Place *p);
 /* budget.c */
 void place_demote(Tracer *t, Place *p, u32 reason, const char *text); /* nothing is compiled there any more; its entries stay */
 void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text); /* a trace; after some it is demoted */
-bool place_sleeps(const Tracer *t, Place *p); /* it is not asked this time */
+bool place_slept(const Tracer *t, Place *p); /* of one that sleeps: it is not asked this time */
+static inline bool place_sleeps(const Tracer *t, Place *p) { return UNLIKELY(p->sleep) && place_slept(t, p); }
 bool place_recompiles(Tracer *t, Place *p, const Frame *frame); /* no entry fits the frame: is it compiled once more? */
 void place_missed(Tracer *t, Place *p);                         /* it is not */
 void place_left_by_check(Tracer *t, Place *p);
 /* After a run: gives the place's entries up when the interpreter would be faster. */
 void place_weigh(Tracer *t, Place *p);
+static inline void place_passed(Tracer *t, Place *p) {
+  i64 each = t->vm->tunables.payback_calls;
+  p->passes = p->passes + 1 == UINT32_MAX ? 0 : p->passes + 1;
+  if (each && (p->passes % PACK_EACH == 0 || UNLIKELY(p->passes % (u64)each == 0))) place_weigh(t, p);
+}
 void place_retire(Tracer *t, Place *p, u32 reason, const char *text); /* demoted until it was passed often enough */
 /* Is there time to compile, by what was spent on it and on running so far? False: the place naps. */
 bool place_may_compile(Tracer *t, Place *p, bool had);
