@@ -21,6 +21,7 @@ typedef struct NBuffer {
   bool temp;   /* the function's own: made before the call, of the sizes in `type`, and freed behind it */
   bool loose;  /* temp: larger than the value */
   bool cell;   /* a number that kernels give */
+  bool from_stays; /* an exit inside names what it begins as */
   const struct NSplit *shape; /* of a result */
   LoopType elem;
   ArrayType type;

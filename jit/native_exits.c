@@ -76,7 +76,12 @@ static void exit_value(void *ctx, u32 v) {
   }
   x = native_value(n, v);
   if (x->buffer) {
-    const NBuffer *b = &n->buffers.data[x->buffer - 1];
+    NBuffer *b = &n->buffers.data[x->buffer - 1];
+    if (b->version != x->version && b->from == v && b->written && !b->temp && value_info(n->c, v)->slot != NO_SLOT) { /* as it was before the loop: a variable still has it */
+      b->from_stays = true;
+      if (w->first && !vec_push(n->c->alloc, &w->exit->outer, v)) native_no_memory(n);
+      return;
+    }
     if (b->version != x->version) {
       w->failed = true;
       return;

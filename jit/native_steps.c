@@ -84,7 +84,7 @@ static void plan_arrays(Native *n) {
       const NBuffer *b = &n->buffers.data[i];
       if (!b->written || b->temp) continue;
       const ValueInfo *from = value_info(c, b->from);
-      bool take = MECHANISM(c->vm, stores_in_place) && from->owned && from->use.dies && !from->raw && !from->strides;
+      bool take = MECHANISM(c->vm, stores_in_place) && from->owned && from->use.dies && !b->from_stays && !from->raw && !from->strides;
       if (take && pass == 0) schedule_step(c, STEP_unique, NO_EXIT)->dst = from->slot;
       if (take == pass) schedule_move(c, b->slot, b->from, take);
       if (!take && pass == 0) schedule_step(c, STEP_unique, NO_EXIT)->dst = b->slot;

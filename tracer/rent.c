@@ -203,6 +203,11 @@ static bool is_waiting(const Tracer *t, const Place *p) {
 
 static u64 scaled(const Tracer *t, u64 ns) { return t->cost_percent ? ns * t->cost_percent / 100 : ns; }
 
+u64 rent_cost(const Tracer *t, u64 parts) {
+  const Tunables *tun = &t->vm->tunables;
+  return scaled(t, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns) + (t->compilings ? 0 : (u64)tun->compile_first_ns);
+}
+
 /* Before it was recorded the length of the code tells, afterwards the graph. */
 static u64 cost_of(const Tracer *t, const Place *p) {
   const Tunables *tun = &t->vm->tunables;
@@ -368,6 +373,7 @@ u64 rent_gain(const Tracer *t, const Place *p, const Graph *g, bool broke) {
 bool rent_affords(const Tracer *t, Place *p, u64 parts, u64 gain) {
   const Tunables *tun = &t->vm->tunables;
   u64 cost = scaled(t, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns);
+  if (t->large) return p->rent.ahead_ns >= rent_cost(t, parts);
   p->rent.cost_ns = cost * 100 / (gain > GAIN_LEAST ? gain : GAIN_LEAST); /* it is not recorded again sooner */
   cost = cost_of(t, p);
   if (gain && p->rent.ahead_ns >= cost - cost / SUNK) return true;

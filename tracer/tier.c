@@ -143,6 +143,7 @@ static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char
     place_demote(t, p, REASON_nothing_to_compile, "too little to compile");
     return false;
   }
+  if (t->large) p->rent.ahead_ns = ahead_gain(t, g);
   if (rent_is_lost(t, p, g, rec->broke)) {
     place_demote(t, p, REASON_no_payback, "going in and out takes longer than what is between");
     return false;
@@ -158,7 +159,7 @@ static void count_compiled(Stats *stats, const Place *p, const Region *region, c
   stats->at[STAT_kernels] += region->kernels;
   stats->at[STAT_natives] += region->natives;
   stats->at[STAT_code_bytes] += region->bytes;
-  if (p->start == RECORD_RESUME) stats->at[STAT_continuations]++;
+  if (p->start == RECORD_RESUME && reason != REASON_large_arrays) stats->at[STAT_continuations]++;
   if (reason == REASON_guard_missed || reason == REASON_code_gone) stats->at[STAT_recompiles]++;
 }
 
@@ -547,6 +548,24 @@ static Ran enter_place(Tracer *t, Place *p) {
   return RAN_NOT;
 }
 
+/* Compiles and runs what follows an operation on a large array, if that pays. */
+static Ran enter_large(Tracer *t, Place *p, u64 elements) {
+  Vm *vm = t->vm;
+  u64 before = t->compiling_ns;
+  t->large = true;
+  t->large_until = 0;
+  p->rent.ahead_ns = UINT64_MAX >> 8; /* told by the graph */
+  GuardEntry *made = compile_timed(t, &vm->frames[vm->frame_count - 1], p, REASON_large_arrays);
+  t->large = false;
+  if (!made) {
+    t->large_lost_ns += t->compiling_ns - before;
+    ahead_refuse(t, p, elements);
+    return t->demand.refusal.raised ? RAN_RAISED : RAN_NOT;
+  }
+  bool fits;
+  return enter_fitting(t, p, &fits);
+}
+
 /* The same for the rest of a frame. */
 static Ran enter_rest(Tracer *t) {
   Frame *frame = &t->vm->frames[t->vm->frame_count - 1];
@@ -679,6 +698,26 @@ static TierResult on_resume(Vm *vm, Frame *frame) {
   return follow(t, enter_rest(t), depth, bottom);
 }
 
+/* Much was done on large arrays: what follows may be worth compiling before it ran once. */
+static TierResult on_large(Vm *vm, Frame *frame) {
+  Tracer *t = tracer_of(vm);
+  if (asleep(t, frame) || demanded(t) || !rent_applies(t) || !MECHANISM(vm, large_at_once)) return TIER_STAY;
+  u32 depth = vm->frame_count;
+  bool bottom = frame->flags & FRAME_NATIVE_CALL, fits;
+  Place *p = place_find(&t->places, frame->code, frame->pc, RECORD_RESUME);
+  if (p && (p->eager || place_sleeps(t, p))) return TIER_STAY;
+  Ran ran = RAN_NOT;
+  if (p && p->cache.entries.count) {
+    ran = enter_fitting(t, p, &fits);
+  } else {
+    u64 elements = ahead_elements(t, frame);
+    if (!elements || !ahead_affords(t, frame, elements)) return TIER_STAY;
+    if (!p) p = place_get(vm, &t->places, frame->code, frame->pc, RECORD_RESUME);
+    if (p && place_may_compile(t, p, false)) ran = enter_large(t, p, elements);
+  }
+  return ran == RAN_NOT ? TIER_STAY : follow(t, ran, depth, bottom);
+}
+
 /* ---- installing ------------------------------------------------------------------------------------------------ */
 
 typedef struct FreedCode {
@@ -764,7 +803,7 @@ static void on_vm_freed(Vm *vm) {
 }
 
 WeftStatus tracer_install(Vm *vm) {
-  static const TierHooks hooks = {.site = on_site, .start = on_start, .resume = on_resume, .returns = watch_returns, .code_freed = on_code_freed, .vm_freed = on_vm_freed};
+  static const TierHooks hooks = {.site = on_site, .start = on_start, .resume = on_resume, .large = on_large, .returns = watch_returns, .code_freed = on_code_freed, .vm_freed = on_vm_freed};
   Tracer *t = mem_alloc_zero(&vm->alloc, sizeof *t);
   if (!t) return WEFT_ERROR;
   t->vm = vm;
@@ -789,8 +828,14 @@ bool tracer_add_backend(Vm *vm, const Backend *b) {
 }
 
 bool tracer_force(Vm *vm, const char *what) {
-  if (!what || strncmp(what, "threads", 7) != 0) return force_parse(&tracer_of(vm)->force, what);
-  vm->tunables.parallel_elements = 2; /* whatever is not a single trip */
+  Tunables *tun = &vm->tunables;
+  bool threads = what && strncmp(what, "threads", 7) == 0, large = what && strncmp(what, "large", 5) == 0;
+  if (!threads && !large) return force_parse(&tracer_of(vm)->force, what);
+  if (threads) tun->parallel_elements = 2; /* whatever is not a single trip */
+  if (large) { /* whatever is not empty: behind each operation the rest is compiled */
+    tun->large_units = vm->large_left = -1;
+    tun->large_save_ps = tun->pace_lent_ns = (i64)1 << 50;
+  }
   return true;
 }
 

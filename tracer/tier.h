@@ -34,7 +34,14 @@ u32 graph_parts(const Graph *g); /* what its compilation is expected to cost goe
 bool graph_recurs(const Graph *g); /* a function in it calls itself */
 u64 region_eager_ns(const Tunables *tun, const Graph *g);
 
+/* ahead.c */
+u64 ahead_elements(const Tracer *t, const Frame *f); /* of its largest array, where the rest of the frame is worth a recording at once; else 0 */
+bool ahead_affords(const Tracer *t, const Frame *f, u64 elements);
+void ahead_refuse(Tracer *t, const Place *p, u64 elements);
+u64 ahead_gain(Tracer *t, const Graph *g); /* nanoseconds that compiling it may take */
+
 /* rent.c */
+u64 rent_cost(const Tracer *t, u64 parts); /* of compiling so many */
 bool rent_applies(const Tracer *t);
 u64 rent_now(const Tracer *t);
 bool rent_due(Tracer *t, Place *p, Frame *f); /* nothing fits at this visit: is compiling worth its time? False: the place sleeps */

@@ -108,6 +108,15 @@ typedef struct Place {
   struct Place *next; /* same hash */
 } Place;
 
+enum { LARGE_REFUSED = 8 };
+
+/* Code that is not worth compiling at once on arrays of so many elements (ahead.c). */
+typedef struct LargeRefused {
+  u64 code; /* Code.id; 0: none */
+  u32 from, until;
+  u64 elements;
+} LargeRefused;
+
 typedef struct PlaceTable {
   Place **slots;
   u32 slot_count, count;
@@ -141,6 +150,10 @@ typedef struct Tracer {
   u32 slot_top, slot_cap;
   u32 depth;               /* regions running */
   u64 record_until;        /* by the clock; 0: no limit */
+  u64 large_lost_ns;       /* spent on recordings of what works on large arrays that were not compiled */
+  LargeRefused large_refused[LARGE_REFUSED];
+  u32 large_next, large_until; /* the one to be replaced; where the last graph of that kind ended in its own frame, 0: there was none */
+  bool large;              /* such a one is being made: what compiling saves is told by the graph (ahead.c) */
   bool restarted;          /* a backend asked for another trace, which is being made */
   Force force;             /* what tests ask for */
   bool forced;             /* explain, jit: heat and cost do not matter */

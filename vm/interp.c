@@ -503,6 +503,9 @@ static WeftStatus run(Vm *vm, u32 floor, bool once, Value *out) {
 /* The vector of frames may have moved when the instruction called back. */
 #define TRY(call) do { SAVE(); if (UNLIKELY((call) != WEFT_OK)) goto raised; f = &vm->frames[vm->frame_count - 1]; } while (0)
 #define TRY_NEXT(call) do { TRY(call); NEXT(); } while (0)
+/* Behind what may have worked on a large array. */
+#define NEXT_LARGE() do { ip++; if (UNLIKELY(vm->large_left < 0)) goto large; DISPATCH(); } while (0)
+#define TRY_LARGE(call) do { TRY(call); NEXT_LARGE(); } while (0)
 #define KILL_NEXT() do { kill_operands(vm, base, ins); NEXT(); } while (0)
 
   LOAD_FRAME();
@@ -573,7 +576,7 @@ op_group: TRY_NEXT(make_group(vm, f, ins_a(ins), ins_b(ins), ins_c(ins)));
       put_bits(vm, A, TAG_F64 | (tx & ty & TAG_WEAK), float_bits(r));                      \
       NEXT();                                                                              \
     }                                                                                      \
-    TRY_NEXT(binary_slow(vm, ins, base, consts));                                          \
+    TRY_LARGE(binary_slow(vm, ins, base, consts));                                          \
   }
   ARITHMETIC(add, x->u + y->u, fx + fy)
   ARITHMETIC(sub, x->u - y->u, fx - fy)
@@ -587,7 +590,7 @@ op_div: {
     put_bits(vm, A, TAG_F64 | (tx & ty & TAG_WEAK), float_bits(fx / fy));
     NEXT();
   }
-  TRY_NEXT(binary_slow(vm, ins, base, consts));
+  TRY_LARGE(binary_slow(vm, ins, base, consts));
 }
 op_floordiv: {
   const Value *x = BK, *y = CK;
@@ -597,7 +600,7 @@ op_floordiv: {
     put_bits(vm, A, tx & ty, (u64)(q - (n % d < 0)));
     NEXT();
   }
-  TRY_NEXT(binary_slow(vm, ins, base, consts));
+  TRY_LARGE(binary_slow(vm, ins, base, consts));
 }
 op_mod: {
   const Value *x = BK, *y = CK;
@@ -607,7 +610,7 @@ op_mod: {
     put_bits(vm, A, tx & ty, (u64)(r < 0 ? r + y->i : r));
     NEXT();
   }
-  TRY_NEXT(binary_slow(vm, ins, base, consts));
+  TRY_LARGE(binary_slow(vm, ins, base, consts));
 }
 op_matmul:
 op_pow:
@@ -615,7 +618,7 @@ op_band:
 op_bor:
 op_bxor:
 op_shl:
-op_shr: TRY_NEXT(binary_slow(vm, ins, base, consts));
+op_shr: TRY_LARGE(binary_slow(vm, ins, base, consts));
 
 #define COMPARISON(name, OPERATOR)                                                         \
   op_##name: {                                                                             \
@@ -626,7 +629,7 @@ op_shr: TRY_NEXT(binary_slow(vm, ins, base, consts));
     if (((tx | TAG_WEAK) == (TAG_I64 | TAG_WEAK)) & ((ty | TAG_WEAK) == (TAG_I64 | TAG_WEAK))) \
       r = x->i OPERATOR y->i;                                                              \
     else if (as_floats(x, y, tx, ty, &fx, &fy)) r = fx OPERATOR fy;                        \
-    else TRY_NEXT(binary_slow(vm, ins, base, consts));                                     \
+    else TRY_LARGE(binary_slow(vm, ins, base, consts));                                     \
     put_bits(vm, A, TAG_BOOL | (tx & ty & TAG_WEAK), r);                                   \
     NEXT();                                                                                \
   }
@@ -654,10 +657,10 @@ op_neg: {
     put_bits(vm, A, tx, 0 - x->u);
     NEXT();
   }
-  TRY_NEXT(unary_slow(vm, ins, base, consts));
+  TRY_LARGE(unary_slow(vm, ins, base, consts));
 }
 op_pos:
-op_bnot: TRY_NEXT(unary_slow(vm, ins, base, consts));
+op_bnot: TRY_LARGE(unary_slow(vm, ins, base, consts));
 op_not:
 op_truth: {
   const Value *x = BK;
@@ -796,7 +799,7 @@ op_call: {
       win[0] = value_nil();
       value_drop(vm, fn);
       set_register(vm, A, result);
-      NEXT();
+      NEXT_LARGE();
     }
   }
   switch (call_window(vm, win, argc, (u16)ins_a(ins), false, &result)) {
@@ -806,7 +809,7 @@ op_call: {
   }
   f = &vm->frames[vm->frame_count - 1];
   set_register(vm, A, result);
-  NEXT();
+  NEXT_LARGE();
 }
 op_callx: {
   Value *win = base + ins_b(ins);
@@ -819,7 +822,7 @@ op_callx: {
   }
   f = &vm->frames[vm->frame_count - 1];
   set_register(vm, A, result);
-  NEXT();
+  NEXT_LARGE();
 }
 op_tail: {
   Value *win = base + ins_b(ins);
@@ -901,6 +904,18 @@ entered: /* a frame was just pushed: f, base, ip stand at its first instruction 
         case TIER_RAN: goto tier_ran;
         default: goto raised;
       }
+    }
+  }
+  DISPATCH();
+
+large:
+  vm->large_left = vm->tunables.large_units;
+  if (vm->tier && !once && !(f->flags & FRAME_EAGER)) {
+    SAVE();
+    switch (vm->tier->large(vm, f)) {
+      case TIER_STAY: LOAD_FRAME(); break;
+      case TIER_RAN: goto tier_ran;
+      default: goto raised;
     }
   }
   DISPATCH();

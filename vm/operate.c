@@ -70,6 +70,7 @@ WeftStatus vm_op(Vm *vm, u32 op, Value *args, Value *out) {
   status = eager(vm, args, out);
   if (status == WEFT_OK && out->kind == V_ARRAY && out->array->size >= 1024) { /* fuel: elements / 1024 */
     u64 units = (u64)out->array->size >> 10;
+    if (vm->large_left >= 0) vm->large_left -= (i64)units;
     if (units >= vm->poll_countdown) {
       vm->poll_batch += (u32)(units - vm->poll_countdown + 1 > UINT32_MAX / 2 ? UINT32_MAX / 2 : units - vm->poll_countdown + 1);
       vm->poll_countdown = 1; /* the next safepoint settles it */

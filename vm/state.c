@@ -43,6 +43,7 @@ Vm *vm_new(const VmOptions *options) {
     if (!vm->limits.depth) vm->limits.depth = DEFAULT_DEPTH;
   }
   tunables_default(&vm->tunables);
+  vm->large_left = vm->tunables.large_units;
   vm->kept.most = options && options->keep ? options->keep : keep_default();
   vm->op_table = op_info(0);
   vm->device_names[DEV_CPU] = "cpu";

@@ -107,6 +107,8 @@ typedef struct TierHooks {
   TierResult (*start)(Vm *vm, Frame *frame, u32 site);
   /* A call returned into a frame marked FRAME_RESUME, whose pc stands behind the call. */
   TierResult (*resume)(Vm *vm, Frame *frame);
+  /* Eager operations made vm->large_left units of elements since this was asked last; the frame stands behind the last one. */
+  TierResult (*large)(Vm *vm, Frame *frame);
   /* The top frame, marked FRAME_WATCHED, is about to return. */
   void (*returns)(Vm *vm);
   void (*code_freed)(Vm *vm, Code *code);
@@ -266,6 +268,7 @@ struct Vm {
   Stats counters;      /* rows of stats.def that the rooms above count */
   u32 poll_batch;      /* units of fuel that poll_countdown stood for */
   u64 work;            /* units that kernels used up so far */
+  i64 large_left;      /* units of 1024 elements that eager operations may make until the tier is asked; below 0: it is to be */
   u64 ref_count, ref_threshold; /* the cycle collector runs when ref_count reaches the threshold */
   Value caught;        /* the record of the error caught last, so that error(e) keeps its place */
   Span caught_span;

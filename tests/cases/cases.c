@@ -50,6 +50,8 @@ static const struct Tier {
     {"rollback", "interp, every step undone once", "interp", 0, GLOBALS, "rollback", NULL},
     {"threads", "mir, short loops in threads", "mir", 0, GLOBALS, "threads", NULL},
     {"threads", "eager, short loops in threads", "eager", -1, GLOBALS, "threads", NULL},
+    {"large", "mir, all arrays count as large", "mir", -1, GLOBALS, "large", NULL},
+    {"large", "mir, all arrays count as large, as it stands", "mir", -1, AS_IT_STANDS, "large", NULL},
     {"scalar", "mir, WEFT_CPU=scalar", "mir", 0, GLOBALS, NULL, "scalar"},
     {"avx2", "mir, WEFT_CPU=avx2", "mir", 0, GLOBALS, NULL, "avx2"},
     {"avx512", "mir, WEFT_CPU=avx512", "mir", 0, GLOBALS, NULL, "avx512"},

@@ -1,5 +1,5 @@
 /* diff.c — random programs, run by the interpreter alone and compiled; they must agree to the last bit.
- *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir] [--hot N] [--exits] [--threads] [--show]
+ *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir] [--hot N] [--exits] [--threads] [--large] [--show]
  *   build/tests/diff --file PATH …: that program
  * Ten programs are one case. A program that differs is printed, with its seed: `diff --seed S --count 1 --show`. */
 #include <errno.h>
@@ -28,7 +28,7 @@ static volatile struct Progress {
   unsigned long errors; /* programs that ended in an error, in every tier */
 } *progress;
 
-static bool show, exits, threads; /* exits: take one at every instruction; threads: share short loops */
+static bool show, exits, threads, large; /* exits: take one at every instruction; threads: share short loops; large: all arrays count as large */
 static const char *only_tier, *file;
 static int hot;
 
@@ -93,7 +93,7 @@ static bool run_program(unsigned long seed) {
   for (size_t t = 0; t < sizeof tiers / sizeof tiers[0] && well && !limited; t++) {
     if (only_tier && strcmp(only_tier, tiers[t]) != 0) continue;
     snprintf((char *)progress->tier, sizeof progress->tier, "%s", tiers[t]);
-    setup = (HostSetup){.backend = tiers[t], .hot = hot, .force = exits ? "exits" : threads ? "threads" : NULL, .memory = 256 << 20, .made = define_hosts};
+    setup = (HostSetup){.backend = tiers[t], .hot = hot, .force = exits ? "exits" : threads ? "threads" : large ? "large" : NULL, .memory = 256 << 20, .made = define_hosts};
     HostRun r = host_run(&setup, "diff.weft", program);
     well = agree(&eager, &r);
     host_run_free(&r);
@@ -110,6 +110,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--show") == 0) show = true;
     else if (strcmp(argv[i], "--exits") == 0) exits = true;
     else if (strcmp(argv[i], "--threads") == 0) threads = true;
+    else if (strcmp(argv[i], "--large") == 0) large = true, hot = -1;
     else if (i + 1 < argc && strcmp(argv[i], "--file") == 0) file = argv[++i], count = 1;
     else if (i + 1 < argc && strcmp(argv[i], "--count") == 0) count = strtoul(argv[++i], NULL, 10);
     else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) seed = strtoul(argv[++i], NULL, 10);

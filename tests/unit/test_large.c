@@ -1,0 +1,118 @@
+/* test_large.c — code on large arrays is compiled before it ran once, where that pays by what follows (tracer/ahead.c). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/inner.h"
+
+static void swallow(void *context, const char *text, size_t length) {
+  (void)context;
+  (void)text;
+  (void)length;
+}
+
+static WeftVM *machine(const char *backend) {
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  o.backend = backend;
+  o.output = swallow;
+  WeftVM *vm = weft_new(&o);
+  assert_non_null(vm);
+  return vm;
+}
+
+static u64 stat(WeftVM *vm, u32 id) { return vm->vm->counters.at[id]; }
+
+/* What a program shows, or its error with place and call trace. Owned. */
+static char *outcome(WeftVM *vm, const char *text) {
+  WeftValue *v = NULL;
+  if (weft_eval(vm, text, "test", &v) != WEFT_OK) return strdup(weft_error_text(vm));
+  char *shown = strdup(weft_show(vm, v));
+  weft_release(vm, v);
+  return shown;
+}
+
+/* Runs it here and in a machine that only interprets. */
+static void same_as_eager(WeftVM *vm, const char *text) {
+  WeftVM *eager = machine("eager");
+  char *a = outcome(vm, text), *b = outcome(eager, text);
+  assert_string_equal(a, b);
+  free(a);
+  free(b);
+  weft_free(eager);
+}
+
+static const char straight[] = "let n = 1 << 20\nlet x = linspace(0, 1, n)\nlet y = sqrt(x * x + 1) - x\nlet z = (y * y + x) / (1 + y)\n"
+                               "let w = where(z > 1, z, y) * 2 - x\n(sum(w), max(z), y[5], x[-1])";
+
+static void A20_large_arrays_are_compiled_at_once(void **state) {
+  (void)state;
+  WeftVM *vm = machine("mir");
+  same_as_eager(vm, straight);
+  assert_int_equal(stat(vm, STAT_compiles), 1);
+  assert_int_equal(stat(vm, STAT_continuations), 0);
+  weft_free(vm);
+}
+
+static void A20_small_arrays_are_not(void **state) {
+  (void)state;
+  WeftVM *vm = machine("mir");
+  char *text = strdup(straight);
+  memcpy(strstr(text, "20"), "12", 2);
+  same_as_eager(vm, text);
+  assert_int_equal(stat(vm, STAT_traces), 0);
+  free(text);
+  weft_free(vm);
+}
+
+static void A20_a_function_on_large_arrays_at_its_first_call(void **state) {
+  (void)state;
+  WeftVM *vm = machine("mir");
+  same_as_eager(vm, "fn smooth(x, n) { let y = x; for i in 0..n { y = (y + roll(y, 1) + roll(y, -1)) / 3; let d = y - x; y = y - 0.1 * d * d }; y }\n"
+                    "let a = arange(300000) % 17 * 0.5\nprint(\"begin\")\nlet b = smooth(a, 4)\n(sum(b), b[100])");
+  assert_true(stat(vm, STAT_compiles) >= 1);
+  assert_int_equal(stat(vm, STAT_lifted_loops), 1);
+  weft_free(vm);
+}
+
+static void A20_an_error_names_its_line(void **state) {
+  (void)state;
+  WeftVM *vm = machine("mir");
+  const char *variables = "(sum(x), sum(y), n)";
+  same_as_eager(vm, "fn f(a, i) { let b = a * 2 + 1\n  let c = sqrt(b) * a - b\n  sum(c) + c[i] }\nlet n = 1 << 20\nlet x = arange(n) * 0.5\nlet y = x * x - 1\n"
+                    "let z = f(x, 7) + f(y, n)\nlet w = x + y");
+  assert_true(stat(vm, STAT_compiles) >= 1);
+  char *left = outcome(vm, variables); /* what was written before it stays written */
+  assert_string_equal(left, "(274877644800.0, 9.607665461061222e16, 1048576)");
+  free(left);
+  weft_free(vm);
+}
+
+/* Recordings of which nothing comes are few, whatever a program does. */
+static void A20_recordings_for_nothing_are_few(void **state) {
+  (void)state;
+  WeftVM *vm = machine("mir");
+  char text[4096] = "let x = arange(140000) * 0.5\n";
+  for (u32 i = 0; i < 100; i++) strcat(text, "x = x * 1.5\nprint(i)\n");
+  char *p = text;
+  for (u32 i = 0; (p = strstr(p, "print(i)")); i++) p[6] = (char)('0' + i % 10);
+  same_as_eager(vm, text);
+  assert_true(stat(vm, STAT_traces) <= 4);
+  weft_free(vm);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(A20_large_arrays_are_compiled_at_once),
+      cmocka_unit_test(A20_small_arrays_are_not),
+      cmocka_unit_test(A20_a_function_on_large_arrays_at_its_first_call),
+      cmocka_unit_test(A20_an_error_names_its_line),
+      cmocka_unit_test(A20_recordings_for_nothing_are_few),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
