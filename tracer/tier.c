@@ -1,286 +1,20 @@
-/* tier.c — when to trace, what to run: heat, entries, going on behind a break. */
+/* tier.c — what to run: heat, entries, going on behind a break (what is compiled: compile.c). */
 #include "lang/mechanisms.h"
 #include "tracer/explain.h"
-#include "tracer/export.h"
 #include "tracer/force.h"
 #include "tracer/tier.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 Tracer *tracer_of(Vm *vm) { return vm->tier_state; }
-
-void tracer_ignore_clock(Tracer *t) {
-  Tunables *tun = &t->vm->tunables;
-  tun->watch_percent = tun->pace_percent = tun->payback_calls = tun->compile_gain = 0;
-  tun->compile_ms = 1000000;
-}
-
-void tracer_use_clock(Tracer *t, u64 (*clock)(void *context), void *context) {
-  t->clock = clock;
-  t->clock_context = context;
-  t->began = tracer_now(t);
-}
 
 u64 tracer_now(const Tracer *t) { return t->clock ? t->clock(t->clock_context) : log_now(); }
 
 bool tracer_late(const Tracer *t) { return t->record_until && tracer_now(t) > t->record_until && MECHANISM(t->vm, compile_time); }
 
-/* ---- compiling -------------------------------------------------------------------------------------------- */
-
-
-static void log_text(Tracer *t, u32 flag, void (*print)(void *ctx, Buf *out), void *ctx) {
-  if (!(t->log.words & flag)) return;
-  Buf b;
-  buf_init(&b, &t->vm->alloc);
-  print(ctx, &b);
-  fputs(buf_text(&b), stderr);
-  buf_free(&b);
-}
-
-static void print_graph(void *ctx, Buf *out) { graph_print(((Region *)ctx)->graph, NULL, out); }
-static void print_guards(void *ctx, Buf *out) { guard_prog_print(((Region *)ctx)->guards, NULL, out); }
-static void print_code(void *ctx, Buf *out) {
-  const Region *r = ctx;
-  if (r->print) r->print(r, out);
-}
-
-/* Worth compiling: enough operations, or a loop. */
-static bool worth(const Graph *g, u32 least) {
-  u32 n = 0;
-  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
-    const GraphNode *node = graph_node_at(g, w.node);
-    if (node->kind == NODE_while || node->kind == NODE_scan || node->kind == NODE_ascan || node->kind == NODE_recur) return true;
-    n += node->kind == NODE_op || node->kind == NODE_index || node->kind == NODE_update;
-    n += node->kind == NODE_op && node->op == OP_concat; /* of a list of arrays, which the interpreter stacks first */
-    if (n >= least) return true;
-  }
-  return false;
-}
-
-bool graph_recurs(const Graph *g) {
-  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);)
-    if (graph_node_at(g, w.node)->kind == NODE_recur) return true;
-  return false;
-}
-
-static const char *code_name(Vm *vm, const Code *code) {
-  return code->proto->name ? name_text(&vm->names, code->proto->name) : code->proto->nparams ? "fn" : "main";
-}
-
-/* Arrays in registers are given to the region: what the caller gave up is freed early, or written over. Exits that name the
- * register name the value instead, which they then keep as long as they may be taken. */
-static void donate_inputs(Graph *g) {
-  for (u32 i = 0; i < g->inputs.count; i++) {
-    const GraphInput *x = &g->inputs.data[i];
-    if (x->input == UINT32_MAX || value_is_token(g, x->value)) continue;
-    GuardInput *in = &g->guards.inputs.data[x->input];
-    const Source *s = &g->guards.sources.items.data[in->source];
-    if (in->form != IN_array || (s->kind != SRC_arg && s->kind != SRC_reg)) continue;
-    in->donate = true;
-    for (u32 k = 1; k < g->exits.recipes.count; k++) {
-      Recipe *r = &g->exits.recipes.data[k];
-      if (r->kind == RCP_source && r->a == in->source) *r = (Recipe){.kind = RCP_value, .a = x->value, .weight = 1};
-    }
-  }
-}
-
-/* Nanoseconds that are left of a compilation's budget: 1 when it is used up. */
-static u64 time_left(const Tracer *t, u64 begin) {
-  u64 budget = (u64)t->vm->tunables.compile_ms * 1000000u, spent = tracer_now(t) - begin;
-  return budget > spent ? budget - spent : 1;
-}
-
-enum { RECORD_LEAST_NS = 500000 };
-
-static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason);
-
-/* A backend asked for another trace: calls end it instead of being inlined. Once; the next refusal counts. */
-static GuardEntry *compile_smaller(Tracer *t, Frame *frame, Place *p, u32 reason) {
-  i64 depth = t->vm->tunables.inline_depth;
-  t->restarted = true;
-  t->vm->tunables.inline_depth = 0;
-  GuardEntry *e = compile_here(t, frame, p, reason);
-  t->vm->tunables.inline_depth = depth;
-  t->restarted = false;
-  return e;
-}
-
-#ifndef NDEBUG
-static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *name) {
-  Buf bad;
-  buf_init(&bad, &t->vm->alloc);
-  bool good = graph_verify(rec->graph, &bad);
-  if (!good && t->log.words) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
-  if (!good) place_failed(t, p, REASON_not_verified, rec->span.file ? rec->span : p->code->proto->spans[p->pc], "the graph does not verify");
-  buf_free(&bad);
-  return good;
-}
-#else
-static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *name) { return (void)t, (void)p, (void)rec, (void)name, true; }
-#endif
-
-/* Is what was recorded to be compiled? False: the place, or who demanded it, has been told why not. */
-static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char *name) {
-  Vm *vm = t->vm;
-  Graph *g = rec->graph;
-  bool usable = graph_prune(g);
-  force_checks(t, g, t->region_ids);
-  if (usable && !verifies(t, p, rec, name)) return false;
-  if (rec->broke) {
-    vm->counters.at[STAT_breaks]++;
-    if (MECHANISM(vm, breaks_are_told)) tracer_event(t, EVENT_break, rec->reason, rec->span, t->region_ids, "%s", rec->why);
-    if (rec->reason != REASON_raises && demand_whole_here(t)) {
-      demand_refused(t, rec->reason, rec->span, rec->why);
-      return false;
-    }
-  }
-  if (demand_whole_here(t) && !demand_graph(t, g)) return false;
-  if (!usable) return false;
-  if (!t->forced && !t->force.kind && MECHANISM(vm, worth_compiling) && !worth(g, (u32)vm->tunables.worth_nodes)) {
-    place_demote(t, p, REASON_nothing_to_compile, "too little to compile");
-    return false;
-  }
-  if (t->large) p->rent.ahead_ns = ahead_gain(t, g);
-  if (rent_is_lost(t, p, g, rec->broke)) {
-    place_demote(t, p, REASON_no_payback, "going in and out takes longer than what is between");
-    return false;
-  }
-  return place_may_cost(t, p, g, rec->broke);
-}
-
-static void count_compiled(Stats *stats, const Place *p, const Region *region, const RecordResult *rec, u32 reason) {
-  stats->at[STAT_compiles]++;
-  stats->at[STAT_lifted_loops] += rec->lifted_loops;
-  stats->at[STAT_cold_exits] += rec->cold_exits;
-  stats->at[STAT_compile_ns] += region->compile_ns;
-  stats->at[STAT_kernels] += region->kernels;
-  stats->at[STAT_natives] += region->natives;
-  stats->at[STAT_code_bytes] += region->bytes;
-  if (p->start == RECORD_RESUME && reason != REASON_large_arrays) stats->at[STAT_continuations]++;
-  if (reason == REASON_guard_missed || reason == REASON_code_gone) stats->at[STAT_recompiles]++;
-}
-
-/* Traces and compiles for the frame as it stands; the new entry stands first in the place's cache. */
-static GuardEntry *compile_here(Tracer *t, Frame *frame, Place *p, u32 reason) {
-  Vm *vm = t->vm;
-  Stats *stats = &vm->counters;
-  u64 begin = tracer_now(t), at = begin, phases[PHASE_COUNT] = {0};
-  char name[96];
-  snprintf(name, sizeof name, "%s#%llu", code_name(vm, p->code), (unsigned long long)++t->region_ids);
-  RecordResult rec;
-  stats->at[STAT_traces]++;
-  GuardEntry *entry = NULL;
-  bool had_error = vm->error.raised;
-  t->demand.refusal = (Refusal){.reason = REASON_trace_failed};
-  t->tracing = p;
-  t->record_until = begin + (rent_applies(t) && p->rent.ahead_ns < time_left(t, begin) ? p->rent.ahead_ns + RECORD_LEAST_NS : time_left(t, begin));
-  WeftStatus traced = record_trace(vm, frame, (RecordStart)p->start, name, &rec);
-  t->tracing = NULL;
-  t->record_until = 0;
-  if (traced != WEFT_OK) {
-    if (rec.raised) {
-      t->demand.refusal.raised = true;
-      return NULL;
-    }
-    if (vm->error.raised && !had_error) vm_error_clear(vm);
-    if (rec.reason == REASON_too_long && time_left(t, begin) == 1) place_demote(t, p, rec.reason, rec.why);
-    else place_failed(t, p, rec.reason, rec.span, rec.why);
-    return NULL;
-  }
-  Graph *g = rec.graph;
-  at = log_phase(phases, PHASE_record, at);
-  if (!is_worth_it(t, p, &rec, name)) {
-    graph_free(g);
-    return NULL;
-  }
-  stats->at[STAT_graphs]++;
-  stats->at[STAT_nodes] += graph_node_count(g);
-  if (t->explain) explain_graph(t, g);
-  at = log_phase(phases, PHASE_simplify, at);
-  SourceId unsafe = 0;
-  if (MECHANISM(vm, failed_first)) cache_teach(&p->cache, &vm->names, &g->sizes, &g->guards);
-  if (MECHANISM(vm, donated_inputs)) donate_inputs(g);
-  GuardProg *guards = guard_compile(vm, &g->guards, &g->sizes, &unsafe);
-  Region *region = region_new(vm, g);
-  Buf why;
-  buf_init(&why, &vm->alloc);
-  if (!guards || !region) {
-    if (guards) guard_prog_free(vm, guards);
-    if (region) region_free(vm, region);
-    if (vm->error.raised && !had_error) vm_error_clear(vm);
-    place_failed(t, p, REASON_trace_failed, rec.span, unsafe ? "a source is read without a guard" : "out of memory");
-    buf_free(&why);
-    return NULL;
-  }
-  region->guards = guards;
-  region->backend = t->backend;
-  region->id = t->region_ids;
-  at = log_phase(phases, PHASE_guards, at);
-  region->eager_ns = region_eager_ns(&vm->tunables, g);
-  CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = MECHANISM(vm, compile_time) ? time_left(t, begin) : 0, .forced = t->forced};
-  const Backend *backend = MECHANISM(vm, backends_are_chosen) ? t->backend : t->backends[0];
-  BackendResult made = backend->compile(vm, backend, region, &limits, &why);
-  if (made != BACKEND_ok) {
-    stats->at[STAT_compile_failures]++;
-    if (vm->error.raised && !had_error) vm_error_clear(vm);
-    if (!MECHANISM(vm, failures_told_apart)) made = BACKEND_skip;
-    bool again = made == BACKEND_restart && !t->restarted;
-    if (!again) place_refused(t, p, made, time_left(t, begin) == 1, rec.span, buf_text(&why));
-    guard_prog_free(vm, guards);
-    region_free(vm, region);
-    buf_free(&why);
-    return again ? compile_smaller(t, frame, p, reason) : NULL;
-  }
-  buf_free(&why);
-  region->compile_ns = tracer_now(t) - begin;
-  count_compiled(stats, p, region, &rec, reason);
-  log_text(t, LOG_graph, print_graph, region);
-  log_text(t, LOG_guards, print_guards, region);
-  log_text(t, LOG_loops, print_code, region);
-  phases[PHASE_compile] = tracer_now(t) - at;
-  log_compile(t, region, p, reason, begin, phases);
-  entry = cache_add(vm, &p->cache, guards, region);
-  if (!entry) {
-    if (vm->error.raised && !had_error) vm_error_clear(vm);
-    return NULL;
-  }
-  p->compiles++;
-  p->count = p->missed = p->nap = 0;
-  p->watch.in = 1; /* not the first one: caches are cold */
-  p->watch.lifted |= rec.lifted_loops > 0;
-  p->recurs |= graph_recurs(g);
-  if (t->explain) explain_region(t, p, entry);
-  return entry;
-}
-
-/* Processor time of this thread: other programs that run beside do not make compiling dear. */
-static u64 worked(const Tracer *t) {
-  struct timespec now;
-  if (t->clock || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) return tracer_now(t);
-  return (u64)now.tv_sec * 1000000000u + (u64)now.tv_nsec;
-}
-
-static GuardEntry *compile_timed(Tracer *t, Frame *frame, Place *p, u32 reason) {
-  u64 wall = tracer_now(t), begin = worked(t);
-  GuardEntry *e = compile_here(t, frame, p, reason);
-  u64 spent = worked(t) - begin;
-  t->compiling_ns += spent;
-  t->compiling_wall += tracer_now(t) - wall;
-  if (e) {
-    rent_paid(t, p, graph_parts(((Region *)e->region)->graph), spent);
-    t->compilings++;
-  } else {
-    rent_wasted(p, spent);
-  }
-  return e;
-}
-
 /* ---- running ------------------------------------------------------------------------------------------------- */
 
-static bool slots_reserve(Tracer *t, u32 n) {
+bool tier_slots(Tracer *t, u32 n) {
   if (t->slot_cap - t->slot_top >= n) return true;
   if (t->depth) return false; /* regions on the stack hold pointers into it */
   u32 cap = t->slot_cap ? t->slot_cap : 4096;
@@ -292,14 +26,14 @@ static bool slots_reserve(Tracer *t, u32 n) {
   return true;
 }
 
-enum { SLOTS_FIRST = 65536, SCRATCH = 256 };
+enum { SCRATCH = 256 };
 
 /* The entry that fits the frame, its inputs in the slots above the stack's top. */
 static GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
   u32 need_slots, need_scratch;
   cache_need(&p->cache, &need_slots, &need_scratch);
   Value scratch[SCRATCH];
-  if (need_scratch > SCRATCH || !slots_reserve(t, need_slots + 1)) return NULL;
+  if (need_scratch > SCRATCH || !tier_slots(t, need_slots + 1)) return NULL;
   t->vm->counters.at[STAT_lookups]++;
   const GuardProg *refused;
   u32 guard;
@@ -323,20 +57,10 @@ static bool is_timed(const Tracer *t, const Region *r) {
   return t->log.run_limit || r->entered <= TIMED_ALL || r->last_ns >= TIMED_ALWAYS_NS || r->entered % TIMED_EACH == 0;
 }
 
-/* The processor's own counter, which is cheaper to read than the clock; 0 where there is none, or the clock is another one. */
-static u64 ticks(const Tracer *t) {
-#ifdef __x86_64__
-  return t->clock ? 0 : __builtin_ia32_rdtsc();
-#else
-  (void)t;
-  return 0;
-#endif
-}
-
 /* A run that was not timed: loops may take long for once, however short the runs before were. */
 static u64 spent_untimed(Tracer *t, Region *r, u64 begin) {
   enum { LONG = 1 << 14 };
-  u64 end = begin ? ticks(t) : 0, now;
+  u64 end = begin ? tier_ticks(t) : 0, now;
   if (end <= begin + LONG) return r->last_ns;
   now = tracer_now(t);
   if (end <= t->began_ticks || now <= t->began) return r->last_ns;
@@ -349,7 +73,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   Region *region = entry->region;
   u32 n = region->nslots > guard_prog_slots(entry->prog) ? region->nslots : guard_prog_slots(entry->prog);
   u32 filled = guard_prog_slots(entry->prog);
-  if (!slots_reserve(t, n)) {
+  if (!tier_slots(t, n)) {
     guard_undonate(frame, entry->prog, t->slots + t->slot_top);
     return RAN_NOT;
   }
@@ -363,7 +87,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   region->packed += guard_rows_packed(entry->prog, slots);
   u32 exit = 0;
   bool timed = is_timed(t, region);
-  u64 begin = timed ? tracer_now(t) : region->eager_ns ? 0 : ticks(t);
+  u64 begin = timed ? tracer_now(t) : region->eager_ns ? 0 : tier_ticks(t);
   u64 printed = vm->printed;
   vm->printed = 0;
   WeftStatus status = region->run(vm, region, slots, &exit);
@@ -473,7 +197,7 @@ static Ran enter_demanded(Tracer *t, Place *p) {
     if (had) cache_tell_miss(vm, &p->cache, frame);
     if (demand_recompiles(t, p, whole)) return RAN_RAISED;
     if (!whole && !is_due(t, p, frame, had)) return RAN_NOT;
-    if (!compile_here(t, frame, p, trace_reason(t, p, frame, had))) return demand_unmet(t, p, whole) ? RAN_RAISED : RAN_NOT;
+    if (!tier_compile(t, frame, p, trace_reason(t, p, frame, had))) return demand_unmet(t, p, whole) ? RAN_RAISED : RAN_NOT;
     frame = &vm->frames[vm->frame_count - 1];
     entry = look_up(t, frame, p);
     if (!entry) {
@@ -540,7 +264,7 @@ static Ran enter_place(Tracer *t, Place *p) {
     return RAN_NOT;
   }
   u32 reason = trace_reason(t, p, frame, had);
-  if (!compile_timed(t, frame, p, reason)) return t->demand.refusal.raised ? RAN_RAISED : RAN_NOT;
+  if (!tier_compile_timed(t, frame, p, reason)) return t->demand.refusal.raised ? RAN_RAISED : RAN_NOT;
   frame = &vm->frames[vm->frame_count - 1];
   GuardEntry *entry = look_up(t, frame, p);
   if (entry) return run_entry(t, frame, p, entry, 0);
@@ -555,7 +279,7 @@ static Ran enter_large(Tracer *t, Place *p, u64 elements) {
   t->large = true;
   t->large_until = 0;
   p->rent.ahead_ns = UINT64_MAX >> 8; /* told by the graph */
-  GuardEntry *made = compile_timed(t, &vm->frames[vm->frame_count - 1], p, REASON_large_arrays);
+  GuardEntry *made = tier_compile_timed(t, &vm->frames[vm->frame_count - 1], p, REASON_large_arrays);
   t->large = false;
   if (!made) {
     t->large_lost_ns += t->compiling_ns - before;
@@ -717,141 +441,4 @@ static TierResult on_large(Vm *vm, Frame *frame) {
   }
   return ran == RAN_NOT ? TIER_STAY : follow(t, ran, depth, bottom);
 }
-
-/* ---- installing ------------------------------------------------------------------------------------------------ */
-
-typedef struct FreedCode {
-  Vm *vm;
-  const Code *code;
-} FreedCode;
-
-static void invalidate_place(void *ctx, Place *p) {
-  FreedCode *f = ctx;
-  u32 before = p->cache.entries.count;
-  cache_invalidate_code(f->vm, &p->cache, f->code->id);
-  if (p->cache.entries.count < before) p->gone = f->code->proto->name;
-}
-
-static void forget_code(Vm *vm, PlaceTable *t, const Code *code) {
-  for (u32 i = 0; i < t->slot_count; i++)
-    for (Place **at = &t->slots[i]; *at;) {
-      Place *p = *at;
-      if (p->code != code) {
-        at = &p->next;
-        continue;
-      }
-      *at = p->next;
-      t->count--;
-      watch_forget(tracer_of(vm), p);
-      place_free(vm, p);
-    }
-}
-
-typedef struct Unmarked {
-  Vm *vm;
-  const Code *code;
-} Unmarked;
-
-static void drop_entries(void *ctx, Place *p) {
-  Unmarked *u = ctx;
-  if (p->code != u->code) {
-    cache_invalidate_code(u->vm, &p->cache, u->code->id);
-    return;
-  }
-  for (u32 i = p->cache.entries.count; i-- > 0;)
-    if (i < p->cache.entries.count) cache_invalidate(u->vm, &p->cache, p->cache.entries.data[i]);
-  p->eager = p->wakes = false;
-  p->tries = 0;
-  p->sleep = 0;
-}
-
-void places_forget(Vm *vm, Tracer *t, const Code *code) {
-  Unmarked u = {vm, code};
-  places_each(&t->places, drop_entries, &u);
-}
-
-static void on_code_freed(Vm *vm, Code *code) {
-  Tracer *t = tracer_of(vm);
-  if (!t) return;
-  marks_code_freed(t, code);
-  for (Exported *x = t->exports; x; x = x->next) {
-    FreedCode gone = {vm, code};
-    forget_code(vm, &x->places, code);
-    places_each(&x->places, invalidate_place, &gone);
-  }
-  FreedCode f = {vm, code};
-  forget_code(vm, &t->places, code);
-  places_each(&t->places, invalidate_place, &f);
-  if (t->private_places) {
-    forget_code(vm, t->private_places, code);
-    places_each(t->private_places, invalidate_place, &f);
-  }
-}
-
-static void on_vm_freed(Vm *vm) {
-  Tracer *t = tracer_of(vm);
-  if (!t) return;
-  places_free(vm, &t->places);
-  for (u32 i = 0; i < t->backend_count; i++)
-    if (t->backends[i]->remove) t->backends[i]->remove(vm, t->backends[i]);
-  mem_free(&vm->alloc, t->slots, sizeof *t->slots * t->slot_cap);
-  log_free(vm, &t->log);
-  demand_free(vm, &t->demand);
-  vm->tier_state = NULL;
-  vm->tier = NULL;
-  mem_free(&vm->alloc, t, sizeof *t);
-}
-
-WeftStatus tracer_install(Vm *vm) {
-  static const TierHooks hooks = {.site = on_site, .start = on_start, .resume = on_resume, .large = on_large, .returns = watch_returns, .code_freed = on_code_freed, .vm_freed = on_vm_freed};
-  Tracer *t = mem_alloc_zero(&vm->alloc, sizeof *t);
-  if (!t) return WEFT_ERROR;
-  t->vm = vm;
-  log_init(&t->log);
-  t->began = t->log.began;
-  t->began_ticks = ticks(t);
-  if (!slots_reserve(t, SLOTS_FIRST)) {
-    mem_free(&vm->alloc, t, sizeof *t);
-    return WEFT_ERROR;
-  }
-  vm->tier_state = t;
-  vm->tier = &hooks;
-  demand_install(vm);
-  return WEFT_OK;
-}
-
-bool tracer_add_backend(Vm *vm, const Backend *b) {
-  Tracer *t = tracer_of(vm);
-  if (t->backend_count == TRACER_BACKENDS) return false;
-  t->backends[t->backend_count++] = b;
-  return true;
-}
-
-bool tracer_force(Vm *vm, const char *what) {
-  Tunables *tun = &vm->tunables;
-  bool threads = what && strncmp(what, "threads", 7) == 0, large = what && strncmp(what, "large", 5) == 0;
-  if (!threads && !large) return force_parse(&tracer_of(vm)->force, what);
-  if (threads) tun->parallel_elements = 2; /* whatever is not a single trip */
-  if (large) { /* whatever is not empty: behind each operation the rest is compiled */
-    tun->large_units = vm->large_left = -1;
-    tun->large_save_ps = tun->pace_lent_ns = (i64)1 << 50;
-  }
-  return true;
-}
-
-static const Backend *find_backend(const Tracer *t, const char *name) {
-  for (u32 i = 0; i < t->backend_count; i++)
-    if (strcmp(t->backends[i]->name, name) == 0) return t->backends[i];
-  return NULL;
-}
-
-bool tracer_use_backend(Vm *vm, const char *name) {
-  Tracer *t = tracer_of(vm);
-  bool off = strcmp(name, "eager") == 0, named = strncmp(name, "verify:", 7) == 0;
-  const Backend *b = off ? NULL : find_backend(t, named ? "verify" : name);
-  const Backend *verified = find_backend(t, named ? name + 7 : "mir");
-  if ((!b && !off) || (named && (!verified || verified == b))) return false;
-  t->backend = b;
-  t->verified = verified;
-  return true;
-}
+const TierHooks tier_hooks = {.site = on_site, .start = on_start, .resume = on_resume, .large = on_large, .returns = watch_returns, .code_freed = tier_code_freed, .vm_freed = tier_vm_freed};

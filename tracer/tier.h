@@ -1,4 +1,4 @@
-/* tier.h — inside tracer/: what the files of the tier share (tier.c, places.c, budget.c, leave.c). */
+/* tier.h — inside tracer/: what the files of the tier share (tier.c, compile.c, ahead.c, rent.c, watch.c, places.c, budget.c, leave.c, install.c). */
 #ifndef WEFT_TRACER_TIER_H
 #define WEFT_TRACER_TIER_H
 
@@ -66,7 +66,28 @@ void watch_returns(Vm *vm); /* TierHooks.returns */
 void watch_forget(Tracer *t, const Place *p);
 bool watch_wanted(const Tracer *t, const Place *p);
 
-/* tier.c: entries of a function, and those that run it, are given up: they were made before it was marked. */
+/* compile.c: traces and compiles for the frame as it stands; the new entry stands first in the place's cache. NULL: not now. */
+GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason);
+GuardEntry *tier_compile_timed(Tracer *t, Frame *frame, Place *p, u32 reason); /* the same, accounted for */
+
+/* tier.c */
+extern const TierHooks tier_hooks;
+bool tier_slots(Tracer *t, u32 n) MUST_USE; /* room for so many above slot_top; false when memory was refused */
+/* The processor's own counter, which is cheaper to read than the clock; 0 where there is none, or the clock is another one. */
+static inline u64 tier_ticks(const Tracer *t) {
+#ifdef __x86_64__
+  return t->clock ? 0 : __builtin_ia32_rdtsc();
+#else
+  (void)t;
+  return 0;
+#endif
+}
+
+/* install.c */
+void tier_code_freed(Vm *vm, Code *code);
+void tier_vm_freed(Vm *vm);
+
+/* install.c: entries of a function, and those that run it, are given up: they were made before it was marked. */
 void places_forget(Vm *vm, Tracer *t, const Code *code);
 void marks_code_freed(Tracer *t, const Code *code);
 

@@ -1,0 +1,253 @@
+/* compile.c — one compilation: what is recorded at a place, whether it is worth compiling, the region that comes of it. */
+#include "lang/mechanisms.h"
+#include "tracer/explain.h"
+#include "tracer/force.h"
+#include "tracer/tier.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static void log_text(Tracer *t, u32 flag, void (*print)(void *ctx, Buf *out), void *ctx) {
+  if (!(t->log.words & flag)) return;
+  Buf b;
+  buf_init(&b, &t->vm->alloc);
+  print(ctx, &b);
+  fputs(buf_text(&b), stderr);
+  buf_free(&b);
+}
+
+static void print_graph(void *ctx, Buf *out) { graph_print(((Region *)ctx)->graph, NULL, out); }
+static void print_guards(void *ctx, Buf *out) { guard_prog_print(((Region *)ctx)->guards, NULL, out); }
+static void print_code(void *ctx, Buf *out) {
+  const Region *r = ctx;
+  if (r->print) r->print(r, out);
+}
+
+/* Worth compiling: enough operations, or a loop. */
+static bool worth(const Graph *g, u32 least) {
+  u32 n = 0;
+  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
+    const GraphNode *node = graph_node_at(g, w.node);
+    if (node->kind == NODE_while || node->kind == NODE_scan || node->kind == NODE_ascan || node->kind == NODE_recur) return true;
+    n += node->kind == NODE_op || node->kind == NODE_index || node->kind == NODE_update;
+    n += node->kind == NODE_op && node->op == OP_concat; /* of a list of arrays, which the interpreter stacks first */
+    if (n >= least) return true;
+  }
+  return false;
+}
+
+bool graph_recurs(const Graph *g) {
+  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);)
+    if (graph_node_at(g, w.node)->kind == NODE_recur) return true;
+  return false;
+}
+
+static const char *code_name(Vm *vm, const Code *code) {
+  return code->proto->name ? name_text(&vm->names, code->proto->name) : code->proto->nparams ? "fn" : "main";
+}
+
+/* Arrays in registers are given to the region: what the caller gave up is freed early, or written over. Exits that name the
+ * register name the value instead, which they then keep as long as they may be taken. */
+static void donate_inputs(Graph *g) {
+  for (u32 i = 0; i < g->inputs.count; i++) {
+    const GraphInput *x = &g->inputs.data[i];
+    if (x->input == UINT32_MAX || value_is_token(g, x->value)) continue;
+    GuardInput *in = &g->guards.inputs.data[x->input];
+    const Source *s = &g->guards.sources.items.data[in->source];
+    if (in->form != IN_array || (s->kind != SRC_arg && s->kind != SRC_reg)) continue;
+    in->donate = true;
+    for (u32 k = 1; k < g->exits.recipes.count; k++) {
+      Recipe *r = &g->exits.recipes.data[k];
+      if (r->kind == RCP_source && r->a == in->source) *r = (Recipe){.kind = RCP_value, .a = x->value, .weight = 1};
+    }
+  }
+}
+
+/* Nanoseconds that are left of a compilation's budget: 1 when it is used up. */
+static u64 time_left(const Tracer *t, u64 begin) {
+  u64 budget = (u64)t->vm->tunables.compile_ms * 1000000u, spent = tracer_now(t) - begin;
+  return budget > spent ? budget - spent : 1;
+}
+
+enum { RECORD_LEAST_NS = 500000 };
+
+/* A backend asked for another trace: calls end it instead of being inlined. Once; the next refusal counts. */
+static GuardEntry *compile_smaller(Tracer *t, Frame *frame, Place *p, u32 reason) {
+  i64 depth = t->vm->tunables.inline_depth;
+  t->restarted = true;
+  t->vm->tunables.inline_depth = 0;
+  GuardEntry *e = tier_compile(t, frame, p, reason);
+  t->vm->tunables.inline_depth = depth;
+  t->restarted = false;
+  return e;
+}
+
+#ifndef NDEBUG
+static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *name) {
+  Buf bad;
+  buf_init(&bad, &t->vm->alloc);
+  bool good = graph_verify(rec->graph, &bad);
+  if (!good && t->log.words) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
+  if (!good) place_failed(t, p, REASON_not_verified, rec->span.file ? rec->span : p->code->proto->spans[p->pc], "the graph does not verify");
+  buf_free(&bad);
+  return good;
+}
+#else
+static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *name) { return (void)t, (void)p, (void)rec, (void)name, true; }
+#endif
+
+/* Is what was recorded to be compiled? False: the place, or who demanded it, has been told why not. */
+static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char *name) {
+  Vm *vm = t->vm;
+  Graph *g = rec->graph;
+  bool usable = graph_prune(g);
+  force_checks(t, g, t->region_ids);
+  if (usable && !verifies(t, p, rec, name)) return false;
+  if (rec->broke) {
+    vm->counters.at[STAT_breaks]++;
+    if (MECHANISM(vm, breaks_are_told)) tracer_event(t, EVENT_break, rec->reason, rec->span, t->region_ids, "%s", rec->why);
+    if (rec->reason != REASON_raises && demand_whole_here(t)) {
+      demand_refused(t, rec->reason, rec->span, rec->why);
+      return false;
+    }
+  }
+  if (demand_whole_here(t) && !demand_graph(t, g)) return false;
+  if (!usable) return false;
+  if (!t->forced && !t->force.kind && MECHANISM(vm, worth_compiling) && !worth(g, (u32)vm->tunables.worth_nodes)) {
+    place_demote(t, p, REASON_nothing_to_compile, "too little to compile");
+    return false;
+  }
+  if (t->large) p->rent.ahead_ns = ahead_gain(t, g);
+  if (rent_is_lost(t, p, g, rec->broke)) {
+    place_demote(t, p, REASON_no_payback, "going in and out takes longer than what is between");
+    return false;
+  }
+  return place_may_cost(t, p, g, rec->broke);
+}
+
+static void count_compiled(Stats *stats, const Place *p, const Region *region, const RecordResult *rec, u32 reason) {
+  stats->at[STAT_compiles]++;
+  stats->at[STAT_lifted_loops] += rec->lifted_loops;
+  stats->at[STAT_cold_exits] += rec->cold_exits;
+  stats->at[STAT_compile_ns] += region->compile_ns;
+  stats->at[STAT_kernels] += region->kernels;
+  stats->at[STAT_natives] += region->natives;
+  stats->at[STAT_code_bytes] += region->bytes;
+  if (p->start == RECORD_RESUME && reason != REASON_large_arrays) stats->at[STAT_continuations]++;
+  if (reason == REASON_guard_missed || reason == REASON_code_gone) stats->at[STAT_recompiles]++;
+}
+
+/* Traces and compiles for the frame as it stands; the new entry stands first in the place's cache. */
+GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
+  Vm *vm = t->vm;
+  Stats *stats = &vm->counters;
+  u64 begin = tracer_now(t), at = begin, phases[PHASE_COUNT] = {0};
+  char name[96];
+  snprintf(name, sizeof name, "%s#%llu", code_name(vm, p->code), (unsigned long long)++t->region_ids);
+  RecordResult rec;
+  stats->at[STAT_traces]++;
+  GuardEntry *entry = NULL;
+  bool had_error = vm->error.raised;
+  t->demand.refusal = (Refusal){.reason = REASON_trace_failed};
+  t->tracing = p;
+  t->record_until = begin + (rent_applies(t) && p->rent.ahead_ns < time_left(t, begin) ? p->rent.ahead_ns + RECORD_LEAST_NS : time_left(t, begin));
+  WeftStatus traced = record_trace(vm, frame, (RecordStart)p->start, name, &rec);
+  t->tracing = NULL;
+  t->record_until = 0;
+  if (traced != WEFT_OK) {
+    if (rec.raised) {
+      t->demand.refusal.raised = true;
+      return NULL;
+    }
+    if (vm->error.raised && !had_error) vm_error_clear(vm);
+    if (rec.reason == REASON_too_long && time_left(t, begin) == 1) place_demote(t, p, rec.reason, rec.why);
+    else place_failed(t, p, rec.reason, rec.span, rec.why);
+    return NULL;
+  }
+  Graph *g = rec.graph;
+  at = log_phase(phases, PHASE_record, at);
+  if (!is_worth_it(t, p, &rec, name)) {
+    graph_free(g);
+    return NULL;
+  }
+  stats->at[STAT_graphs]++;
+  stats->at[STAT_nodes] += graph_node_count(g);
+  if (t->explain) explain_graph(t, g);
+  at = log_phase(phases, PHASE_simplify, at);
+  SourceId unsafe = 0;
+  if (MECHANISM(vm, failed_first)) cache_teach(&p->cache, &vm->names, &g->sizes, &g->guards);
+  if (MECHANISM(vm, donated_inputs)) donate_inputs(g);
+  GuardProg *guards = guard_compile(vm, &g->guards, &g->sizes, &unsafe);
+  Region *region = region_new(vm, g);
+  Buf why;
+  buf_init(&why, &vm->alloc);
+  if (!guards || !region) {
+    if (guards) guard_prog_free(vm, guards);
+    if (region) region_free(vm, region);
+    if (vm->error.raised && !had_error) vm_error_clear(vm);
+    place_failed(t, p, REASON_trace_failed, rec.span, unsafe ? "a source is read without a guard" : "out of memory");
+    buf_free(&why);
+    return NULL;
+  }
+  region->guards = guards;
+  region->backend = t->backend;
+  region->id = t->region_ids;
+  at = log_phase(phases, PHASE_guards, at);
+  region->eager_ns = region_eager_ns(&vm->tunables, g);
+  CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = MECHANISM(vm, compile_time) ? time_left(t, begin) : 0, .forced = t->forced};
+  const Backend *backend = MECHANISM(vm, backends_are_chosen) ? t->backend : t->backends[0];
+  BackendResult made = backend->compile(vm, backend, region, &limits, &why);
+  if (made != BACKEND_ok) {
+    stats->at[STAT_compile_failures]++;
+    if (vm->error.raised && !had_error) vm_error_clear(vm);
+    if (!MECHANISM(vm, failures_told_apart)) made = BACKEND_skip;
+    bool again = made == BACKEND_restart && !t->restarted;
+    if (!again) place_refused(t, p, made, time_left(t, begin) == 1, rec.span, buf_text(&why));
+    guard_prog_free(vm, guards);
+    region_free(vm, region);
+    buf_free(&why);
+    return again ? compile_smaller(t, frame, p, reason) : NULL;
+  }
+  buf_free(&why);
+  region->compile_ns = tracer_now(t) - begin;
+  count_compiled(stats, p, region, &rec, reason);
+  log_text(t, LOG_graph, print_graph, region);
+  log_text(t, LOG_guards, print_guards, region);
+  log_text(t, LOG_loops, print_code, region);
+  phases[PHASE_compile] = tracer_now(t) - at;
+  log_compile(t, region, p, reason, begin, phases);
+  entry = cache_add(vm, &p->cache, guards, region);
+  if (!entry) {
+    if (vm->error.raised && !had_error) vm_error_clear(vm);
+    return NULL;
+  }
+  p->compiles++;
+  p->count = p->missed = p->nap = 0;
+  p->watch.in = 1; /* not the first one: caches are cold */
+  p->watch.lifted |= rec.lifted_loops > 0;
+  p->recurs |= graph_recurs(g);
+  if (t->explain) explain_region(t, p, entry);
+  return entry;
+}
+
+/* Processor time of this thread: other programs that run beside do not make compiling dear. */
+static u64 worked(const Tracer *t) {
+  struct timespec now;
+  if (t->clock || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) return tracer_now(t);
+  return (u64)now.tv_sec * 1000000000u + (u64)now.tv_nsec;
+}
+
+GuardEntry *tier_compile_timed(Tracer *t, Frame *frame, Place *p, u32 reason) {
+  u64 wall = tracer_now(t), begin = worked(t);
+  GuardEntry *e = tier_compile(t, frame, p, reason);
+  u64 spent = worked(t) - begin;
+  t->compiling_ns += spent;
+  t->compiling_wall += tracer_now(t) - wall;
+  if (e) {
+    rent_paid(t, p, graph_parts(((Region *)e->region)->graph), spent);
+    t->compilings++;
+  } else {
+    rent_wasted(p, spent);
+  }
+  return e;
+}
