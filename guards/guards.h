@@ -84,7 +84,7 @@ typedef enum InputForm {
   IN_rows,   /* Array *, owned: the numbers of a list, or of one column of it, the code points of a text (i64), in an array of 2 * their count + ROWS_ROOM elements */
 } InputForm;
 
-enum { ROWS_ROOM = 64, ROWS_MOST = 1 << 28 };
+enum { ROWS_ROOM = 64, ROWS_MOST = 1 << 28, ROWS_DEEP = 8 }; /* an item of a tree takes so many times longer to pack than a number */
 
 typedef struct GuardInput {
   SourceId source;
@@ -180,7 +180,7 @@ enum { GUARD_PASS = 0 };
  * and donated registers hold V_HOLE while their slots own the count. On a miss nothing has changed.
  * `f`: arguments and registers are f->base, captures those of f->fn. */
 u32 guard_run(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, Value *scratch);
-/* Elements that the walk packed for inputs of form IN_rows; before the region runs. */
+/* Elements that the walk packed for inputs of form IN_rows, those of trees ROWS_DEEP times; before the region runs. */
 u64 guard_rows_packed(const GuardProg *p, const u64 *slots);
 /* Are these numbers of rank 0 of one kind, or trees of such of one shape? *kind: the first, borrowed. */
 bool rows_kind(Vm *vm, const Value *items, u32 count, Value *kind); /* owned; false: none, or memory was refused */

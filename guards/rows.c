@@ -250,6 +250,6 @@ void rows_give_back(Vm *vm, u64 *slot) {
 u64 guard_rows_packed(const GuardProg *p, const u64 *slots) {
   u64 n = 0;
   for (u32 i = 0; p->nrows && i < p->nfills; i++)
-    if (p->fills[i].rows && slots[i]) n += (u64)((const Array *)(uintptr_t)slots[i])->size;
+    if (p->fills[i].rows && slots[i]) n += (u64)((const Array *)(uintptr_t)slots[i])->size * (p->fills[i].depth ? ROWS_DEEP : 1);
   return n;
 }

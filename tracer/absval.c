@@ -417,6 +417,23 @@ bool av_leaves(Recorder *r, Av a, AvVec *out) {
   return true;
 }
 
+/* Numbers and containers in a value that was not read yet; `most` is enough. */
+static u32 parts_in(Value v, u32 most) {
+  u32 n = 1, count = v.kind == V_LIST ? v.list->count : v.kind == V_RECORD ? v.record->shape->count : 0;
+  const Value *items = v.kind == V_LIST ? v.list->items : v.kind == V_RECORD ? v.record->items : NULL;
+  if (count > LIST_ITEMS_MAX) return n;
+  for (u32 i = 0; i < count && n < most; i++) n += parts_in(items[i], most - n);
+  return n;
+}
+
+u32 av_parts(const Recorder *r, Av a, u32 most) {
+  const AbsVal *v = av_at(r, a);
+  if (!a || v->kind == AV_LAZY) return a ? parts_in(v->konst, most) : 0;
+  u32 n = 1;
+  for (u32 i = 0; is_tree(v) && i < v->count && n < most; i++) n += av_parts(r, av_item(r, a, i), most - n);
+  return n;
+}
+
 Av av_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
   if (!a) return 0;
   if (unread_text(r, a)) return a;

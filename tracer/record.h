@@ -262,6 +262,7 @@ i32 av_field(const Recorder *r, Av record, Name key); /* index of the item, -1 *
 typedef VEC(ValueId) ValueVec;
 typedef VEC(Av) AvVec;
 bool av_leaves(Recorder *r, Av a, AvVec *out);
+u32 av_parts(const Recorder *r, Av a, u32 most); /* how many parts it has, nothing being read for that; `most` is enough */
 /* The same tree with its leaves replaced in order from `leaves`. */
 Av av_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next);
 bool av_same_tree(Recorder *r, Av a, Av b);        /* equal but for the values of number leaves */

@@ -279,6 +279,10 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
     RecLoc *loc = &l->locs.data[i];
     leaves.count = 0;
     loc->before = *rec_loc_at(r, loc);
+    if (av_parts(r, loc->before, CARRIED_MOST * 2) == CARRIED_MOST * 2) { /* a tree of records: its sources alone take long */
+      o = rec_stuck(r, REASON_graph_size, "a loop with many variables");
+      break;
+    }
     if (loc->before && !(av_at(r, loc->before)->kind == AV_LAZY && av_at(r, loc->before)->konst.kind == V_TEXT)) loc->before = av_force(r, loc->before);
     if (!av_leaves(r, loc->before, &leaves)) o = OUT_FAIL;
     loc->first = l->types.count;

@@ -331,7 +331,8 @@ static u64 packing_ns(const Graph *g) {
     i64 room;
     if (x->input == UINT32_MAX || g->guards.inputs.data[x->input].form != IN_rows) continue;
     lists++;
-    if (size_hint(&g->sizes, value_type(g, x->value)->dims[0], &room) && room > ROWS_ROOM) items += (u64)(room - ROWS_ROOM) / 2;
+    bool column = g->guards.sources.items.data[g->guards.inputs.data[x->input].source].kind == SRC_column;
+    if (size_hint(&g->sizes, value_type(g, x->value)->dims[0], &room) && room > ROWS_ROOM) items += (u64)(room - ROWS_ROOM) / 2 * (column ? ROWS_DEEP : 1);
   }
   return items * PACK_NS + lists * LIST_NS;
 }

@@ -3,6 +3,7 @@
  *   build/tests/programs [NAME…]           checks
  *   build/tests/programs --share [NAME…]   on larger data: time in compiled regions / whole time, and speed against eager
  *   build/tests/programs --cpu [NAME…]     the same by processor time, where other programs run beside
+ * A NAME that ends in .weft is the path of another program; its share is measured, and how it is captured is told.
  * A header is what stands before the first line of code:
  *   #> TEXT                a line that is printed (on the small data, which is what runs without arguments)
  *   # trace: NAME N, …     counters (rows of lang/stats.def) in the tier mir with its usual heat
@@ -131,7 +132,10 @@ static void check(const char *name, const char *path, const char *text) {
 }
 
 /* The least of a few runs; one that takes long is measured well by itself. */
-static double run_time(const char *backend, const char *path, const char *text, Arguments *a, double *compiled, double *compiling, char **printed) {
+enum { TOLD = 6 };
+static const char *const told[TOLD] = {"compiles", "recompiles", "breaks", "cold_exits", "exits", "check_failures"};
+
+static double run_time(const char *backend, const char *path, const char *text, Arguments *a, double *compiled, double *compiling, double counts[TOLD], char **printed) {
   double best = 1e9;
   for (int i = 0; i < 3 && (i == 0 || best < 2); i++) {
     HostSetup setup = {.backend = backend, .hot = -1, .made = give_arguments, .context = a};
@@ -143,6 +147,7 @@ static double run_time(const char *backend, const char *path, const char *text, 
       best = spent;
       host_counter(&r, "compiled_ns", 11, compiled);
       host_counter(&r, "compile_ns", 10, compiling);
+      for (int k = 0; counts && k < TOLD; k++) host_counter(&r, told[k], strlen(told[k]), &counts[k]);
       free(*printed);
       *printed = strdup(r.printed ? r.printed : "");
     }
@@ -152,18 +157,20 @@ static double run_time(const char *backend, const char *path, const char *text, 
 }
 
 /* False: missed what was promised. */
-static bool share(const char *name, const char *path, const char *text) {
+static bool share(const char *name, const char *path, const char *text, bool tells) {
   char *large = header(text, "# large:"), size[64] = "", kind[64] = "", *printed[2] = {NULL, NULL};
   sscanf(large, " %63[^, \n], %63s", size, kind);
   Arguments a = {.count = *size ? 1 : 0, .values = {size}};
-  double compiled = 0, compiling = 0, unused = 0;
-  double eager = run_time("eager", path, text, &a, &unused, &unused, &printed[0]);
-  double mir = run_time("mir", path, text, &a, &compiled, &compiling, &printed[1]);
+  double compiled = 0, compiling = 0, unused = 0, counts[TOLD] = {0};
+  double eager = run_time("eager", path, text, &a, &unused, &unused, NULL, &printed[0]);
+  double mir = run_time("mir", path, text, &a, &compiled, &compiling, counts, &printed[1]);
   bool arithmetic = strcmp(kind, "arithmetic") == 0, same = printed[0] && printed[1] && strcmp(printed[0], printed[1]) == 0;
   double part = 100 * compiled * 1e-9 / mir;
   bool well = same && (!arithmetic || part >= 90) && mir <= 1.05 * eager;
-  printf("%-14s %9.2f ms   eager %9.2f ms   %6.2f times as fast   compiled code %5.1f %%   compiling %5.1f %%%s%s%s\n", name, mir * 1e3, eager * 1e3, eager / mir, part,
+  printf("%-14s %9.2f ms   eager %9.2f ms   %6.2f times as fast   compiled code %5.1f %%   compiling %5.1f %%%s%s%s", name, mir * 1e3, eager * 1e3, eager / mir, part,
          100 * compiling * 1e-9 / mir, same ? "" : "  DIFFERS", arithmetic && part < 90 ? "  MISSED: at least 90 %" : "", mir > 1.05 * eager ? "  MISSED: slower than eager" : "");
+  for (int k = 0; k < TOLD && tells; k++) printf("%s%s %g", k ? ", " : "   ", told[k], counts[k]);
+  putchar('\n');
   fflush(stdout);
   free(printed[0]);
   free(printed[1]);
@@ -197,12 +204,19 @@ int main(int argc, char **argv) {
       char path[LINE_MAX_];
       snprintf(path, sizeof path, "%s/%s.weft", folder, names[i]);
       char *text = read_file(path);
-      if (shares) well &= share(names[i], path, text);
+      if (shares) well &= share(names[i], path, text, false);
       else check(names[i], path, text);
       fflush(stdout);
       free(text);
     }
     free(names[i]);
+  }
+  for (int k = first; k < argc && shares; k++) {
+    size_t n = strlen(argv[k]);
+    if (n <= 5 || strcmp(argv[k] + n - 5, ".weft") != 0) continue;
+    char *text = read_file(argv[k]);
+    well &= share(argv[k], argv[k], text, true);
+    free(text);
   }
   return well ? 0 : 1;
 }
