@@ -5,8 +5,8 @@
  * carries it (r->lacks). Its tree is kept as a few plain facts, since a rollback takes abstract values away. */
 #include "tracer/record.h"
 
-static bool same_leaf(const Recorder *r, const ArrayType *a, const ArrayType *b) {
-  if (a->dtype != b->dtype || a->weak != b->weak || a->rank != b->rank || a->device != b->device) return false;
+static bool same_leaf(const Recorder *r, const ArrayType *a, const ArrayType *b, bool weakness) {
+  if (a->dtype != b->dtype || (weakness && a->weak != b->weak) || a->rank != b->rank || a->device != b->device) return false;
   for (u32 d = 0; d < a->rank; d++)
     if (!size_same(&r->g->sizes, a->dims[d], b->dims[d])) return false;
   return true;
@@ -36,7 +36,7 @@ static bool describe(Recorder *r, const RecLoop *l, Av ret, RecReturn *out) {
   return true;
 }
 
-static bool same_return(Recorder *r, const RecReturn *a, const RecReturn *b) {
+static bool same_return(Recorder *r, const RecReturn *a, const RecReturn *b, bool weakness) {
   bool equal = true;
   if (a->kind != b->kind || a->count != b->count) return false;
   if (a->kind == AV_CONST && (a->konst.kind != b->konst.kind || value_equal(r->vm, a->konst, b->konst, &equal) != WEFT_OK || !equal)) {
@@ -44,14 +44,22 @@ static bool same_return(Recorder *r, const RecReturn *a, const RecReturn *b) {
     return false;
   }
   for (u32 i = 0; i < a->count; i++)
-    if (!same_leaf(r, &a->types[i], &b->types[i]) || (a->kind == AV_RECORD && a->shape->keys[i] != b->shape->keys[i])) return false;
+    if (!same_leaf(r, &a->types[i], &b->types[i], weakness) || (a->kind == AV_RECORD && a->shape->keys[i] != b->shape->keys[i])) return false;
   return true;
+}
+
+/* A number that was weak in the first try, as the loop's head had it, and now has a flag beside it. It is carried strong. */
+static bool grows_strong(Recorder *r, const RecReturn *a, const RecReturn *b) {
+  bool never_back = true;
+  for (u32 i = 0; i < a->count && i < b->count; i++) never_back &= a->types[i].weak || !b->types[i].weak;
+  return never_back && same_return(r, a, b, false);
 }
 
 Outcome rec_return_ask(Recorder *r, RecLoop *l, Av ret) {
   RecReturn now;
   if (!describe(r, l, ret, &now)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
-  if (l->ret.asked) return same_return(r, &l->ret, &now) ? OUT_GO : rec_stuck(r, REASON_loop_return, "a loop returns values of several types");
+  if (l->ret.asked && same_return(r, &l->ret, &now, true)) return OUT_GO;
+  if (l->ret.asked && !grows_strong(r, &l->ret, &now)) return rec_stuck(r, REASON_loop_return, "a loop returns values of several types");
   l->ret = now;
   r->lacks = l;
   r->lacks_return = true;
@@ -68,7 +76,7 @@ Outcome rec_return_carry(Recorder *r, RecLoop *l, ValueVec *init) {
     const ArrayType *t = &l->ret.types[i];
     ValueId zero = t->rank ? graph_full(g, t->dtype, t->rank, t->dims, 0)
                            : graph_const(g, (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0});
-    if (!zero || !same_leaf(r, value_type(g, zero), t)) return g->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
+    if (!zero || !same_leaf(r, value_type(g, zero), t, true)) return g->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
     if (!vec_push(alloc, init, zero) || !vec_push(alloc, &l->types, g->values.data[zero].type)) return OUT_FAIL;
   }
   return OUT_GO;
