@@ -62,6 +62,10 @@ static void widen(void *ctx, u32 id) {
   if (t != LT_PTR && t != LT_VOID && element_bytes(t) == 8) w->bytes = 8;
 }
 
+static bool is_division(const LoopNode *n) {
+  return (n->op == LOOP_DIV && loop_is_int((LoopType)n->type)) || n->op == LOOP_FLOORDIV || n->op == LOOP_REM || n->op == LOOP_MOD;
+}
+
 /* Bytes of the widest lane; strided counts places that no plain vector load reaches, narrow: of elements that no gather takes. */
 u32 loop_widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow) {
   Widest w = {f, 4};
@@ -77,14 +81,17 @@ u32 loop_widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow) {
     }
     widen(&w, id);
     loop_each_operand(f->fn, n, widen, &w);
-    if (n->op == LOOP_MATH && math_widest(f, n) == 8) w.bytes = 8;
+    if ((n->op == LOOP_MATH && math_widest(f, n) == 8) || is_division(n)) w.bytes = 8;
   }
   return w.bytes;
 }
 
 static u32 effort(const VecFn *f, const VLoop *l) {
   u32 n = 0;
-  for (u32 pos = l->first; pos <= l->last; pos++) n += vnode(f, body_node(f, pos))->op == LOOP_MATH ? 30 : 1;
+  for (u32 pos = l->first; pos <= l->last; pos++) {
+    const LoopNode *x = vnode(f, body_node(f, pos));
+    n += x->op == LOOP_MATH ? 30 : is_division(x) ? CHEAP : 1;
+  }
   return n;
 }
 

@@ -142,6 +142,28 @@ static VReg shift(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
   return two(f, t, V_XORPS, two(f, t, V_PSRLVD, two(f, t, V_XORPS, a, below), b), below);
 }
 
+/* By the quotient of doubles, cut off: of 32 bits it is exact. Of 64 bits the first is wrong by thousands at most, and what it leaves, divided
+ * again, by one, and then too large: both conversions round one way, and where the divisor has more than 53 bits the second quotient is
+ * below 2. Products wrap, so that a first quotient of 2**63, which becomes the least number, is right, too. By 0: 0, and all is left. */
+static VReg divided(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
+  bool wide = t == LT_I64, quotient = op == LOOP_DIV || op == LOOP_FLOORDIV, floors = op == LOOP_FLOORDIV || op == LOOP_MOD;
+  if (!f->evex || (!wide && t != LT_I32)) return refuse(f, "integer division"), 0;
+  VReg zero = new_const(f, 0, element_bytes(t)), by = lower_convert(f, LT_F64, t, b), q = 0, r = a;
+  for (u32 k = 0; k <= wide; k++) {
+    VReg part = v_rm(f, wide ? V_CVTTPD2QQ : V_CVTTPD2DQ, vlength(f, LT_F64), two(f, LT_F64, V_DIVPS, lower_convert(f, LT_F64, t, r), by));
+    r = two(f, t, V_PSUBD, r, lower_op(f, LOOP_MUL, t, part, b, 0));
+    q = k ? two(f, t, V_PADDD, q, part) : part;
+  }
+  for (u32 k = 0; k <= !floors; k++) { /* toward minus infinity; cut off again. Of 32 bits it is cut off as it should be */
+    if (!wide && !floors) break;
+    VReg apart = lower_compare(f, LOOP_LT, t, two(f, t, V_XORPS, k ? a : r, b), zero);
+    VReg takes = v_mask_op(f, K_KAND, apart, lower_compare(f, LOOP_NE, t, r, zero));
+    if (quotient) q = v_masked(f, by_width(t, k ? V_PSUBD : V_PADDD), vlength(f, t), takes, q, q, all_ones(f, t));
+    r = v_masked(f, by_width(t, k ? V_PSUBD : V_PADDD), vlength(f, t), takes, r, r, b);
+  }
+  return lower_select(f, t, lower_compare(f, LOOP_EQ, t, b, zero), quotient ? zero : a, quotient ? q : r);
+}
+
 static VReg int_op(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
   switch (op) {
     case LOOP_ADD: return two(f, t, V_PADDD, a, b);
@@ -157,7 +179,11 @@ static VReg int_op(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
     case LOOP_ABS: return int_abs(f, t, a);
     case LOOP_SHL:
     case LOOP_SHR: return shift(f, op, t, a, b);
-    default: refuse(f, "integer division"); return 0;
+    case LOOP_DIV:
+    case LOOP_FLOORDIV:
+    case LOOP_REM:
+    case LOOP_MOD: return divided(f, op, t, a, b);
+    default: refuse(f, "an integer operation"); return 0;
   }
 }
 

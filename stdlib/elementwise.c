@@ -1,4 +1,5 @@
 /* elementwise.c — elementwise operations: numbers, dense arrays at once, everything else in strips. */
+#include "stdlib/divide.h"
 #include "stdlib/element.h"
 #include "stdlib/make.h"
 #include "stdlib/walk.h"
@@ -14,9 +15,15 @@ typedef struct Step {
   StripFn low, high;   /* clip: maximum with a lower bound, minimum with an upper one; NULL: no such bound */
   bool swap;           /* fn takes the operands exchanged */
   bool checked;        /* fn may fail: operands must not be overwritten meanwhile */
+  u32 bytes;           /* of an element that is divided by one number for all: */
+  Divisor divisor;
 } Step;
 
 static u32 step_run(const Step *s, void *out, const void *const *in, u32 n_in, i64 n) {
+  if (UNLIKELY(s->divisor.by)) {
+    divisor_run(&s->divisor, s->bytes, out, in[0], n);
+    return 0;
+  }
   if (LIKELY(s->fn != NULL)) {
     if (n_in == 1) return s->fn(out, in[0], in[0], n);
     return s->swap ? s->fn(out, in[1], in[0], n) : s->fn(out, in[0], in[1], n);
@@ -213,17 +220,21 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   i64 total = dims_size(shape->rank, shape->dims);
   Step square = step_of(strips, OP_square, dtypes[0]);
   if (is_square(op, args, dtypes) && square.fn) step = &square, n = 1;
+  Step by = *step;
+  by.bytes = dtype_bytes(dtypes[0]);
   bool whole = true; /* every operand is dense, or nothing has to be cut */
   for (u32 i = 0; i < n; i++) {
     if (args[i].kind == V_NUM) {
       Value v;
       TRY(num_fit(vm, op, args[i], dtypes[i], &v));
       reader_start_num(&readers[i], v);
+      if (i == 1 && step->fn) by.divisor = divisor_of(op, dtypes[i], v);
     } else {
       reader_start(&readers[i], strips, args[i].array, shape->rank, shape->dims, dtypes[i]);
     }
     whole &= reader_any_length(&readers[i]);
   }
+  if (by.divisor.by) step = &by, whole = reader_any_length(&readers[0]); /* the divisor is not read */
   if (!whole) {
     bool done;
     TRY(run_across(vm, op, step, n, args, readers, shape, result, result_bytes, in_place, &done));
@@ -391,8 +402,8 @@ static inline WeftStatus binary_fast(Vm *vm, u32 op, u32 row, bool swap, Value *
       one = num.bits; /* the payload begins with the element */
       i64 n = a->size;
       u32 bytes = dtype_bytes(d), result_bytes = dtype_bytes(r);
-      strip_fill(strip, &one, n < STRIP ? n : STRIP, bytes);
-      bool checked = can_fail(op, d);
+      Divisor by = divisor_of(at ? OP_none : op, d, num);
+      bool checked = can_fail(op, d) && !by.by;
       const char *x = a->data;
       if (at == 0) TRY(take_or_make(vm, args, 1, r, checked, out));
       else if (!checked && array_dtype(a) == r && may_overwrite(a)) {
@@ -403,6 +414,11 @@ static inline WeftStatus binary_fast(Vm *vm, u32 op, u32 row, bool swap, Value *
       }
       StripFn fn = s->strips->ops[row][d];
       char *o = out->array->data;
+      if (by.by) {
+        divisor_run(&by, bytes, o, x, n);
+        return WEFT_OK;
+      }
+      strip_fill(strip, &one, n < STRIP ? n : STRIP, bytes);
       u32 bad = 0;
       bool array_first = (at == 0) != swap;
       for (i64 i = 0; i < n; i += STRIP) {

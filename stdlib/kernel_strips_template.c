@@ -6,7 +6,7 @@
 #include "stdlib/strips.h"
 #include "stdlib/wm.h"
 
-#ifdef __x86_64__
+#ifdef __FMA__
 #include <immintrin.h>
 #endif
 
@@ -170,18 +170,6 @@ ORDERED(mul, f64)
 #define BEST_maximum_f32(p, q) _mm256_max_ps((__m256)(p), (__m256)(q))
 #define BEST_minimum_f64(p, q) _mm256_min_pd((__m256d)(p), (__m256d)(q))
 #define BEST_maximum_f64(p, q) _mm256_max_pd((__m256d)(p), (__m256d)(q))
-#elif defined(__x86_64__)
-#define BEST_minimum_f32(p, q) _mm_min_ps((__m128)(p), (__m128)(q))
-#define BEST_maximum_f32(p, q) _mm_max_ps((__m128)(p), (__m128)(q))
-#define BEST_minimum_f64(p, q) _mm_min_pd((__m128d)(p), (__m128d)(q))
-#define BEST_maximum_f64(p, q) _mm_max_pd((__m128d)(p), (__m128d)(q))
-#else
-#define BEST_OF(p, q, take) (((ints)(p) & (take)) | ((ints)(q) & ~(take)))
-#define BEST_minimum_f32(p, q) BEST_OF(p, q, (ints)(p < q))
-#define BEST_maximum_f32(p, q) BEST_OF(p, q, (ints)(p > q))
-#define BEST_minimum_f64(p, q) BEST_OF(p, q, (ints)(p < q))
-#define BEST_maximum_f64(p, q) BEST_OF(p, q, (ints)(p > q))
-#endif
 #define ROWS_FLOAT(kind, dt, I, BEFORE, JOIN)                                                \
   STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
     typedef T_##dt vec __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(sizeof(T_##dt)), may_alias)); \
@@ -222,6 +210,9 @@ ORDERED(mul, f64)
       o[r] = all;                                                                          \
     }                                                                                      \
   }
+#else
+#define ROWS_FLOAT(kind, dt, ...) ROWS_INT(kind, dt)
+#endif
 #define COLUMNS(kind, dt)                                                                    \
   STRIPS_LINKAGE void HERE(strip_columns_##kind##_##dt)(ROWS_PARAMS) {                     \
     const T_##dt *x = xv;                                                                  \
@@ -233,15 +224,14 @@ ORDERED(mul, f64)
 #define ANY_ORDER(kind, dt) ROWS_INT(kind, dt) COLUMNS(kind, dt)
 #define EXTREMES(X, dt) X(minimum, dt) X(maximum, dt)
 #define REST_REDUCTIONS(X) EXTREMES(X, u8) EXTREMES(X, i32) EXTREMES(X, i64) X(add, i64) X(multiply, i64)
-EXTREMES(COLUMNS, f32)
-EXTREMES(COLUMNS, f64)
 #ifdef STRIPS_REST
-#define ROWS_DECLARED(kind, dt) void REST(strip_rows_##kind##_##dt)(ROWS_PARAMS);
-EXTREMES(ROWS_DECLARED, f32)
-EXTREMES(ROWS_DECLARED, f64)
-ROWS_DECLARED(count, bool)
+EXTREMES(REDUCTION_DECLARED, f32)
+EXTREMES(REDUCTION_DECLARED, f64)
+void REST(strip_rows_count_bool)(ROWS_PARAMS);
 REST_REDUCTIONS(REDUCTION_DECLARED)
 #else
+EXTREMES(COLUMNS, f32)
+EXTREMES(COLUMNS, f64)
 ROWS_FLOAT(minimum, f32, i32, <, |)
 ROWS_FLOAT(maximum, f32, i32, >, &)
 ROWS_FLOAT(minimum, f64, i64, <, |)
@@ -348,16 +338,14 @@ const StripTable PASTE(strips, STRIPS_NAME) = {
     .select = {[1] = HERE(strip_select_u8), [4] = HERE(strip_select_any32), [8] = HERE(strip_select_any64)},
 #define ROW_REST(which, kind) \
   [DT_bool] = REST(strip_##which##_##kind##_u8), [DT_u8] = REST(strip_##which##_##kind##_u8), [DT_i32] = REST(strip_##which##_##kind##_i32), \
-  [DT_i64] = REST(strip_##which##_##kind##_i64)
-#define FLOATS_rows(kind) [DT_f32] = REST(strip_rows_##kind##_f32), [DT_f64] = REST(strip_rows_##kind##_f64)
-#define FLOATS_columns(kind) ROW_HERE(columns, kind)
+  [DT_i64] = REST(strip_##which##_##kind##_i64), [DT_f32] = REST(strip_##which##_##kind##_f32), [DT_f64] = REST(strip_##which##_##kind##_f64)
 #define BOOLS_rows [DT_bool] = REST(strip_rows_count_bool),
 #define BOOLS_columns
 #define ROW_HERE(which, kind) [DT_f32] = HERE(strip_##which##_##kind##_f32), [DT_f64] = HERE(strip_##which##_##kind##_f64)
 #define REDUCTIONS(which)                                                                                                      \
   [REDUCE_ADD] = {BOOLS_##which [DT_i64] = REST(strip_##which##_add_i64), ROW_HERE(which, add)},                                             \
   [REDUCE_MUL] = {[DT_i64] = REST(strip_##which##_multiply_i64), [DT_f32] = REST(strip_##which##_mul_f32), [DT_f64] = REST(strip_##which##_mul_f64)}, \
-  [REDUCE_MIN] = {ROW_REST(which, minimum), FLOATS_##which(minimum)}, [REDUCE_MAX] = {ROW_REST(which, maximum), FLOATS_##which(maximum)}
+  [REDUCE_MIN] = {ROW_REST(which, minimum)}, [REDUCE_MAX] = {ROW_REST(which, maximum)}
     .rows = {REDUCTIONS(rows)},
     .columns = {REDUCTIONS(columns)},
     .product = {[DT_f32] = HERE(strip_product_f32), [DT_f64] = HERE(strip_product_f64)},

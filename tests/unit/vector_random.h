@@ -11,7 +11,7 @@ typedef struct VectorRandom {
   RandomFn r;
   u32 palette;  /* 0: everything, 1: lanes of 4 bytes, 2: floats */
   u32 row, at;  /* indices: of the row (0: none), of the loop */
-  bool strides, maths, checks, checked; /* one check: the least key is then the first that fails */
+  bool strides, maths, divides, checks, checked; /* one check: the least key is then the first that fails */
   u32 stored;
 } VectorRandom;
 
@@ -47,6 +47,7 @@ static u32 vector_op(VectorRandom *v) {
   if (chance(r, 12)) return loop_emit(fn, LOOP_CONVERT, t, any(r, vector_type(v)), 0, 0);
   if (!loop_is_float(t)) {
     if (chance(r, 15)) return loop_emit(fn, on_int_1[below(r, 3)], t, any(r, t), 0, 0);
+    if (v->divides && (t == LT_I32 || t == LT_I64) && chance(r, 30)) return loop_emit(fn, (LoopOp[]){LOOP_DIV, LOOP_REM, LOOP_FLOORDIV, LOOP_MOD}[below(r, 4)], t, any(r, t), any(r, t), 0);
     return loop_emit(fn, on_int[below(r, COUNT_OF(on_int))], t, any(r, t), any(r, t), 0);
   }
   if (v->maths && chance(r, 10)) return vector_math(v, t);
@@ -241,6 +242,7 @@ static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
   v.palette = below(r, 3);
   v.strides = v.palette == 0 && chance(r, 40);
   v.maths = chance(r, 30);
+  v.divides = seed % 7 == 3;
   v.checks = chance(r, 25);
   for (u32 i = 0; i < RANDOM_IN; i++) r->in[i] = loop_param_buffer(fn, in_names[i], random_in_types[i], LOOP_IN);
   for (u32 i = 0; i < RANDOM_OUT; i++) r->out[i] = loop_param_buffer(fn, out_names[i], random_out_types[i], LOOP_INOUT);
