@@ -61,7 +61,7 @@ static void call_inner(Emitter *e, u32 id, u32 at, const LoopNode *n, const Loop
     e->failed = true;
     return;
   }
-  if (!e->depth) ins2(e, MIR_MOV, R(e, depth), mir_ctx_word(e, CTX_DEPTH));
+  if (!e->depth) mir_load(e, depth, e->native_ctx, CTX_DEPTH);
   rri(e, MIR_SUB, depth, e->depth ? e->depth : depth, 1);
   ops[count++] = proto;
   ops[count++] = callee;
@@ -87,11 +87,11 @@ static void call_native(Emitter *e, u32 id, u32 at, const LoopNode *n, const Loo
     e->failed = true;
     return;
   }
-  ins2(e, MIR_MOV, mir_ctx_word(e, CTX_BUDGET), R(e, e->left));
+  mir_store(e, e->native_ctx, CTX_BUDGET, e->left);
   if (e->depth) rr(e, MIR_MOV, depth, e->depth);
-  else ins2(e, MIR_MOV, R(e, depth), mir_ctx_word(e, CTX_DEPTH));
+  else mir_load(e, depth, e->native_ctx, CTX_DEPTH);
   rri(e, MIR_SUB, depth, depth, 1);
-  ins2(e, MIR_MOV, mir_ctx_word(e, CTX_DEPTH), R(e, depth));
+  mir_store(e, e->native_ctx, CTX_DEPTH, depth);
   bri(e, MIR_BGE, room, depth, 0);
   ins2(e, MIR_MOV, mir_ctx_word(e, CTX_BUDGET), I(e, 0)); /* the callee's first poll asks the VM */
   put_label(e, room);
@@ -102,14 +102,14 @@ static void call_native(Emitter *e, u32 id, u32 at, const LoopNode *n, const Loo
   for (u32 i = 0; i < n->a; i++) ops[4 + i] = mir_op(e, loop_list(e->fn, n)[i]);
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, n->a + 4, ops));
   mem_free(e->alloc, ops, sizeof *ops * (n->a + 4));
-  ins2(e, MIR_MOV, R(e, depth), mir_ctx_word(e, CTX_DEPTH));
+  mir_load(e, depth, e->native_ctx, CTX_DEPTH);
   rri(e, MIR_ADD, depth, depth, 1);
-  ins2(e, MIR_MOV, mir_ctx_word(e, CTX_DEPTH), R(e, depth));
-  ins2(e, MIR_MOV, R(e, e->left), mir_ctx_word(e, CTX_BUDGET));
+  mir_store(e, e->native_ctx, CTX_DEPTH, depth);
+  mir_load(e, e->left, e->native_ctx, CTX_BUDGET);
   Cold *c = mir_cold(e, COLD_LEAVE, id, at);
   c->code = code;
   bri(e, MIR_BNE, c->label, code, 0);
-  if (n->b) ins2(e, MIR_MOV, R(e, results), mir_ctx_word(e, CTX_RESULTS));
+  if (n->b) mir_load(e, results, e->native_ctx, CTX_RESULTS);
   for (u32 i = 0; i < n->b; i++) {
     u32 r = loop_result_of(e->fn, id, i);
     LoopType t = (LoopType)fn->results.data[i];
@@ -186,8 +186,8 @@ void mir_outer(MirGroup *g, u32 number) {
   if (ok) {
     MIR_label_t failed = MIR_new_label(g->ctx);
     ins2(&e, MIR_MOV, R(&e, callee), MIR_new_ref_op(g->ctx, unit->inner));
-    ins2(&e, MIR_MOV, R(&e, left), mir_ctx_word(&e, CTX_BUDGET));
-    ins2(&e, MIR_MOV, R(&e, depth), mir_ctx_word(&e, CTX_DEPTH));
+    mir_load(&e, left, e.native_ctx, CTX_BUDGET);
+    mir_load(&e, depth, e.native_ctx, CTX_DEPTH);
     ops[nops++] = MIR_new_ref_op(g->ctx, proto);
     ops[nops++] = R(&e, callee);
     ops[nops++] = R(&e, left);
@@ -198,11 +198,11 @@ void mir_outer(MirGroup *g, u32 number) {
     ops[nops++] = R(&e, depth);
     for (u32 i = 0; i < count; i++) ops[nops++] = R(&e, MIR_reg(g->ctx, names + 16 * i, func));
     put(&e, MIR_new_insn_arr(g->ctx, MIR_CALL, nops, ops));
-    ins2(&e, MIR_MOV, mir_ctx_word(&e, CTX_DEPTH), R(&e, depth));
+    mir_store(&e, e.native_ctx, CTX_DEPTH, depth);
     ins3(&e, MIR_BLT, L(&e, failed), R(&e, left), I(&e, 0));
-    ins2(&e, MIR_MOV, mir_ctx_word(&e, CTX_BUDGET), R(&e, left));
+    mir_store(&e, e.native_ctx, CTX_BUDGET, left);
     if (value) {
-      ins2(&e, MIR_MOV, R(&e, results), mir_ctx_word(&e, CTX_RESULTS));
+      mir_load(&e, results, e.native_ctx, CTX_RESULTS);
       if (t == LT_F32) ins2(&e, MIR_MOV, M(&e, MIR_T_I64, results, 0), I(&e, 0));
       ins2(&e, move_code(t), M(&e, loop_is_float(t) ? mir_memory_type(t) : MIR_T_I64, results, 0), R(&e, value));
     }

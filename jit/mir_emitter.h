@@ -294,6 +294,8 @@ void brr(Emitter *e, MIR_insn_code_t c, MIR_label_t to, MIR_reg_t a, MIR_reg_t b
 void bri(Emitter *e, MIR_insn_code_t c, MIR_label_t to, MIR_reg_t a, i64 v);
 void ins3(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b, MIR_op_t d); /* never one register three times: MIR's spilling trips on that */
 MIR_op_t M(Emitter *e, MIR_type_t t, MIR_reg_t base, i64 disp); /* memory operand; of a far displacement emits its address */
+void mir_load(Emitter *e, MIR_reg_t r, MIR_reg_t base, i64 disp); /* words */
+void mir_store(Emitter *e, MIR_reg_t base, i64 disp, MIR_reg_t r);
 void mir_negate(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from);
 /* Between MIR's simplification and its generator: puts displacements and immediates where they belong. */
 void mir_settle_operands(MIR_item_t function);

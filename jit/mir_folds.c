@@ -172,9 +172,9 @@ void mir_prefix(Emitter *e, u32 id) {
     mir_combine(e, f->op, f->type, to, R(e, f->before), R(e, f->acc));
     rri(e, MIR_SUB, f->chunks, f->chunks, 1);
   } else {
-    ins2(e, move_code(f->type), R(e, to), R(e, f->acc));
+    rr(e, move_code(f->type), to, f->acc);
   }
-  if (f->total) ins2(e, move_code(f->type), R(e, f->total), R(e, to));
+  if (f->total) rr(e, move_code(f->type), f->total, to);
 }
 
 /* Lanes combine as l with l + W/2, then W/4 … 1, of those that are there: `present` is their bytes. */
@@ -212,7 +212,7 @@ void mir_close_fold(Emitter *e, OpenHead *o, u32 at) {
   if (f->kind != FOLD_EXACT) e->folds--;
   if (scan || f->kind == FOLD_EXACT) {
     MIR_reg_t from = scan ? f->total : f->acc;
-    if (from) ins2(e, move_code(f->type), R(e, mir_reg(e, result_id)), R(e, from));
+    if (from) rr(e, move_code(f->type), mir_reg(e, result_id), from);
     e->floats.count -= loop_is_float(f->type) ? (u32)(f->acc != 0) + (f->total != 0) + (f->before != 0) : 0;
     return;
   }
@@ -232,7 +232,7 @@ void mir_close_fold(Emitter *e, OpenHead *o, u32 at) {
   } else {
     f->left = mir_temp(e, LT_I64);
     ins3(e, MIR_SUB, R(e, f->left), I(e, LOOP_ROW_BLOCK), R(e, f->chunks));
-    ins2(e, move_code(f->type), R(e, r), R(e, f->acc));
+    rr(e, move_code(f->type), r, f->acc);
     e->floats.count--;
   }
   Cold *c = mir_cold(e, COLD_FINISH, o->head, at);
@@ -240,10 +240,10 @@ void mir_close_fold(Emitter *e, OpenHead *o, u32 at) {
   f->total = r;
   c->fold = *f;
   MIR_label_t back = c->back;
-  ins2(e, MIR_MOV, R(e, used), M(e, MIR_T_I64, mir_frame(e), f->state_at));
+  mir_load(e, used, mir_frame(e), f->state_at);
   bri(e, MIR_BNE, c->label, used, 0);
   put_label(e, back);
-  ins2(e, move_code(f->type), R(e, result), R(e, r));
+  rr(e, move_code(f->type), result, r);
   jump(e, done);
   put_label(e, o->empty);
   ins2(e, move_code(f->type), R(e, result), empty(e, o->head, f->type));
@@ -282,7 +282,7 @@ static void push_acc(Emitter *e, const Cold *c) {
   Function scan_push = d ? (Function)mir_scan_push_f64 : (Function)mir_scan_push_f32;
   Function rows_push = d ? (Function)mir_rows_push_f64 : (Function)mir_rows_push_f32;
   call_with_value(e, c, scan ? scan_push : rows_push, f->acc);
-  if (scan) ins2(e, move_code(f->type), R(e, f->before), R(e, f->acc));
+  if (scan) rr(e, move_code(f->type), f->before, f->acc);
   ins2(e, move_code(f->type), R(e, f->acc), identity(e, c->node, f->type));
   ri(e, MIR_MOV, f->chunks, scan ? LOOP_SCAN_SEGMENT : LOOP_ROW_BLOCK);
 }
@@ -297,7 +297,7 @@ void mir_cold_fold(Emitter *e, const Cold *c) {
   } else {
     Function lanes = d ? (Function)mir_lanes_end_f64 : (Function)mir_lanes_end_f32;
     Function rows = d ? (Function)mir_rows_end_f64 : (Function)mir_rows_end_f32;
-    ins2(e, MIR_MOV, M(e, MIR_T_I64, mir_frame(e), f->state_at + 16), R(e, f->left)); /* any */
+    mir_store(e, mir_frame(e), f->state_at + 16, f->left); /* any */
     call_with_value(e, c, f->kind == FOLD_LANES ? lanes : rows, f->total);
   }
   jump(e, c->back);

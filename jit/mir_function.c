@@ -264,7 +264,7 @@ MIR_reg_t mir_quiet_call(Emitter *e, const Cold *c, void (*fn)(void), MIR_op_t a
   ins2(e, MIR_MOV, M(e, MIR_T_I64, frame, FRAME_ARG), a);
   ins2(e, MIR_MOV, M(e, MIR_T_I64, frame, FRAME_ARG2), b);
   mir_mark(e, MARK_CALL, ++e->marks);
-  ins2(e, MIR_MOV, R(e, answer), M(e, MIR_T_I64, frame, FRAME_ANSWER));
+  mir_load(e, answer, frame, FRAME_ANSWER);
   return answer;
 }
 
@@ -281,7 +281,7 @@ void mir_store_word(Emitter *e, MIR_reg_t base, i64 offset, u32 id) {
   if (n->op == LOOP_CONST) {
     MIR_reg_t bits = mir_temp(e, LT_I64);
     ri(e, MIR_MOV, bits, (i64)n->imm);
-    ins2(e, MIR_MOV, M(e, MIR_T_I64, base, offset), R(e, bits));
+    mir_store(e, base, offset, bits);
   } else if (n->type == LT_F32) {
     ins2(e, MIR_MOV, M(e, MIR_T_I64, base, offset), I(e, 0));
     ins2(e, MIR_FMOV, M(e, MIR_T_F, base, offset), v);
@@ -301,7 +301,7 @@ void mir_leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 coun
   ri(e, MIR_MOV, e->left_by, exit);
   ri(e, MIR_MOV, e->left_values, count);
   if (e->depth) { /* in place of the budget that is left */
-    ins2(e, MIR_MOV, mir_ctx_word(e, CTX_BUDGET), R(e, e->left));
+    mir_store(e, e->native_ctx, CTX_BUDGET, e->left);
     if (code) mir_negate(e, LT_I64, e->left, R(e, code));
     else ri(e, MIR_MOV, e->left, -(i64)exit);
   } else {
@@ -316,7 +316,7 @@ static void put_tell(Emitter *e) {
   put_label(e, e->tell);
   if (e->words_at) rri(e, MIR_ADD, words, mir_frame(e), e->words_at);
   else ri(e, MIR_MOV, words, 0);
-  ins2(e, MIR_MOV, R(e, fn), mir_ctx_word(e, CTX_FRAME));
+  mir_load(e, fn, e->native_ctx, CTX_FRAME);
   bri(e, MIR_BEQ, e->exit, fn, 0);
   MIR_op_t ops[7] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_FRAME]), R(e, fn), R(e, e->native_ctx), I(e, (i64)e->fn->tag), R(e, e->left_by),
     R(e, words), R(e, e->left_values)};
@@ -330,7 +330,7 @@ static void cold_leave(Emitter *e, const Cold *c) {
   put_label(e, c->label);
   if (c->inner) { /* it gave its exit in place of the budget */
     mir_negate(e, LT_I64, c->code, R(e, e->left));
-    ins2(e, MIR_MOV, R(e, e->left), mir_ctx_word(e, CTX_BUDGET));
+    mir_load(e, e->left, e->native_ctx, CTX_BUDGET);
   }
   mir_give_back(e, &c->chunk);
   mir_leave(e, n->op == LOOP_CALL ? n->c : (u32)n->imm, c->code, list + skip, n->count - skip);
@@ -348,7 +348,7 @@ static void cold_check(Emitter *e, const Cold *c) {
     const LoopNode *n = en(e, head);
     for (u32 axis = 0; axis < n->a; axis++) {
       if (i) ins3(e, MIR_MUL, R(e, key), R(e, key), mir_op(e, loop_trips_of(e->fn, head, axis)));
-      ins3(e, MIR_ADD, R(e, key), R(e, key), R(e, mir_reg(e, loop_index_of(head, axis))));
+      rrr(e, MIR_ADD, key, key, mir_reg(e, loop_index_of(head, axis)));
     }
   }
   bri(e, MIR_UBLE, fits, key, (i64)most);
@@ -430,7 +430,7 @@ static void put_return(Emitter *e, const LoopNode *n) {
     return;
   }
   MIR_reg_t results = mir_temp(e, LT_I64);
-  if (n->count) ins2(e, MIR_MOV, R(e, results), mir_ctx_word(e, CTX_RESULTS));
+  if (n->count) mir_load(e, results, e->native_ctx, CTX_RESULTS);
   for (u32 i = 0; i < n->count; i++) mir_store_word(e, results, i * 8, loop_list(e->fn, n)[i]);
   ri(e, MIR_MOV, e->code, 0);
   jump(e, e->exit);
@@ -525,7 +525,7 @@ static bool holds(const LoopFn *fn, LoopOp op) {
 
 static void put_exit(Emitter *e) {
   put_label(e, e->exit);
-  if (e->left && !e->depth) ins2(e, MIR_MOV, mir_ctx_word(e, CTX_BUDGET), R(e, e->left));
+  if (e->left && !e->depth) mir_store(e, e->native_ctx, CTX_BUDGET, e->left);
   if (e->marks) mir_mark(e, MARK_END, (u32)(e->unit - e->group->units));
   if (e->depth) {
     put(e, e->result ? MIR_new_ret_insn(e->ctx, 2, R(e, e->left), R(e, e->result)) : MIR_new_ret_insn(e->ctx, 1, R(e, e->left)));
@@ -571,9 +571,9 @@ static void put_body(Emitter *e) {
     ri(e, MIR_MOV, e->code, 0);
     if (holds(fn, LOOP_POLL) || holds(fn, LOOP_CALL)) {
       e->left = new_reg(e, LT_I64, "left", 0);
-      ins2(e, MIR_MOV, R(e, e->left), mir_ctx_word(e, CTX_BUDGET));
+      mir_load(e, e->left, e->native_ctx, CTX_BUDGET);
     }
-    if (holds(fn, LOOP_POLL) && !e->group->plain) ins2(e, MIR_MOV, M(e, MIR_T_I64, mir_frame(e), FRAME_CTX), R(e, e->native_ctx));
+    if (holds(fn, LOOP_POLL) && !e->group->plain) mir_store(e, mir_frame(e), FRAME_CTX, e->native_ctx);
     bri(e, MIR_BEQ, e->exit, e->native_ctx, 0); /* the exit is always reached: the end mark stays */
   }
   if (!mir_find_streams(e)) e->failed = true;

@@ -159,6 +159,9 @@ void mir_negate(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from) {
   ins2(e, t == LT_F64 ? MIR_DNEG : t == LT_F32 ? MIR_FNEG : MIR_NEG, R(e, to), R(e, to));
 }
 
+void mir_load(Emitter *e, MIR_reg_t r, MIR_reg_t base, i64 disp) { ins2(e, MIR_MOV, R(e, r), M(e, MIR_T_I64, base, disp)); }
+void mir_store(Emitter *e, MIR_reg_t base, i64 disp, MIR_reg_t r) { ins2(e, MIR_MOV, M(e, MIR_T_I64, base, disp), R(e, r)); }
+
 void rr(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b) { ins2(e, c, R(e, a), R(e, b)); }
 void ri(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, i64 v) { ins2(e, c, R(e, a), I(e, v)); }
 void rrr(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b, MIR_reg_t d) { ins3(e, c, R(e, a), R(e, b), R(e, d)); }

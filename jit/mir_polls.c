@@ -47,7 +47,7 @@ void mir_begin_chunk(Emitter *e, OpenHead *o) {
   cold->chunk = c;
   cold->top = o->top[0];
   ins2(e, MIR_MOV, R(e, c.limit), trips_of(e, &c));
-  ins3(e, MIR_SUBO, R(e, e->left), R(e, e->left), R(e, c.limit));
+  rrr(e, MIR_SUBO, e->left, e->left, c.limit);
   put(e, MIR_new_insn(e->ctx, MIR_UBO, L(e, begin))); /* there was less */
   put_label(e, back);
 }
@@ -109,16 +109,16 @@ void mir_cold_poll(Emitter *e, const Cold *c) {
   MIR_reg_t answer;
   if (chunk) pay_some(e, c);
   else put_label(e, c->label);
-  ins2(e, MIR_MOV, mir_ctx_word(e, CTX_BUDGET), R(e, e->left));
-  if (e->depth) ins2(e, MIR_MOV, mir_ctx_word(e, CTX_DEPTH), R(e, e->depth));
+  mir_store(e, e->native_ctx, CTX_BUDGET, e->left);
+  if (e->depth) mir_store(e, e->native_ctx, CTX_DEPTH, e->depth);
   if (e->group->plain || e->depth) {
     answer = mir_quiet_call(e, c, (void (*)(void))mir_poll, R(e, e->native_ctx), I(e, 0));
   } else {
     answer = mir_temp(e, LT_I64);
     mir_mark(e, MARK_POLL, ++e->marks);
-    ins2(e, MIR_MOV, R(e, answer), M(e, MIR_T_I64, mir_frame(e), FRAME_ANSWER));
+    mir_load(e, answer, mir_frame(e), FRAME_ANSWER);
   }
-  ins2(e, MIR_MOV, R(e, e->left), mir_ctx_word(e, CTX_BUDGET));
+  mir_load(e, e->left, e->native_ctx, CTX_BUDGET);
   if (chunk) {
     MIR_label_t stop = new_label(e);
     bri(e, MIR_BNE, stop, answer, 0);
