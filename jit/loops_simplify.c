@@ -182,11 +182,19 @@ static u32 make(Pass *p, LoopOp op, LoopType type, u32 a, u32 b, u32 *known) {
   return place_value(p, (LoopNode){.op = (u8)op, .type = (u8)type, .a = a, .b = b}, known);
 }
 
+/* A float that is never -0: a square, what was an integer, an absolute value, and a sum of which one of them is a part. */
+static bool not_minus_zero(const Pass *p, u32 id) {
+  const LoopNode *n = node(p, id);
+  for (u32 step = 0; n->op == LOOP_ADD && step < 8; step++) n = node(p, n->b);
+  return n->op == LOOP_ABS || (n->op == LOOP_MUL && n->a == n->b) || (n->op == LOOP_CONVERT && loop_is_int(loop_type_of(p->fn, n->a)));
+}
+
 /* Exact, NaN and zeros included: times 1; times 2 is a sum, sooner done; by a power of two is times its reciprocal. */
 static u32 with_float(Pass *p, const LoopNode *n, u64 bits, u32 *known) {
   LoopType t = (LoopType)n->type;
   bool wide = t == LT_F64, by = n->op == LOOP_DIV;
   u64 fraction = wide ? bits << 12 : bits << 41, biased = wide ? bits >> 52 : bits >> 23, bias = wide ? 1023 : 127;
+  if (n->op == LOOP_ADD && bits == 0 && loop_is_float(t) && not_minus_zero(p, n->a)) return n->a;
   if (!loop_is_float(t) || (n->op != LOOP_MUL && !by) || fraction) return 0;
   if (biased == bias) return n->a;
   if (biased == (by ? bias - 1 : bias + 1)) return make(p, LOOP_ADD, t, n->a, n->a, known);

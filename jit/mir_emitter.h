@@ -262,6 +262,8 @@ typedef struct Emitter {
   VEC(Stream) streams; /* 0 unused */
   VEC(LoopTerm) stream_terms;
   u32 *access_stream; /* per node */
+  u32 mask_of; /* condition that `mask` is made of, as long as `known` holds; 0: of none */
+  MIR_reg_t mask;
   VEC(Known) known;   /* addresses of mixed streams in registers: within a block, as long as no computed value changes */
   VEC(Cold) cold;
   Cold no_cold; /* stands in when memory was refused */
@@ -374,6 +376,7 @@ void mir_cold_shift(Emitter *e, const Cold *c);
 
 /* mir_select.c */
 void mir_select(Emitter *e, u32 id, const LoopNode *n);
+MIR_reg_t mir_unless(Emitter *e, u32 cond);
 
 /* mir_heads.c */
 void mir_open_head(Emitter *e, u32 id, u32 at);

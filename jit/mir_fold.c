@@ -105,6 +105,17 @@ static bool takes_constant(MIR_insn_t insn, i64 v) {
   }
 }
 
+/* A call of what a register was loaded with for it alone. */
+static void fold_callee(Folder *f, MIR_insn_t insn) {
+  MIR_op_t *op = &insn->ops[1];
+  if (insn->code != MIR_CALL || op->mode != MIR_OP_REG) return;
+  const Reg *r = &f->regs[op->u.reg];
+  if (!r->made || r->uses != 1 || r->made->ops[1].mode != MIR_OP_REF) return;
+  MIR_reg_t reg = op->u.reg;
+  *op = r->made->ops[1];
+  drop(f, reg);
+}
+
 static void fold_constant(Folder *f, MIR_insn_t insn) {
   i64 v;
   if (insn->nops != 3) return;
@@ -154,7 +165,7 @@ static void fold_address(Folder *f, MIR_insn_t insn, size_t at) {
 static void note_maker(Folder *f, MIR_insn_t insn) {
   if (!insn->nops || insn->ops[0].mode != MIR_OP_REG) return;
   Reg *r = &f->regs[insn->ops[0].u.reg];
-  bool is_constant = insn->code == MIR_MOV && is_int(insn->ops[1]);
+  bool is_constant = insn->code == MIR_MOV && (is_int(insn->ops[1]) || insn->ops[1].mode == MIR_OP_REF);
   bool sum = (insn->code == MIR_ADD || insn->code == MIR_LSH) && insn->ops[1].mode == MIR_OP_REG && (insn->ops[2].mode == MIR_OP_REG || is_int(insn->ops[2]));
   if (r->defs != 1 || (!is_constant && !sum)) return;
   r->made = insn;
@@ -179,6 +190,7 @@ void mir_fold(MIR_context_t ctx, MIR_item_t item, Allocator *alloc) {
     next = DLIST_NEXT(MIR_insn_t, i);
     f.block += i->code == MIR_LABEL;
     fold_constant(&f, i);
+    fold_callee(&f, i);
     if (i->code == MIR_MOV || i->code == MIR_FMOV || i->code == MIR_DMOV) {
       fold_address(&f, i, 0);
       fold_address(&f, i, 1);

@@ -98,6 +98,12 @@ bool lives_masks(const Lives *l, const LoopNode *select) {
   return l->fn->kind == LOOP_NATIVE && (select->type == LT_I64 || select->type == LT_I1);
 }
 
+bool lives_excludes(const Lives *l, u32 id) {
+  const LoopNode *n = node(l, id);
+  bool excludes = l->fn->kind == LOOP_NATIVE && n->op == LOOP_AND && n->type == LT_I1 && node(l, n->b)->op == LOOP_NOT && l->uses[n->b] == 1;
+  return excludes && l->loop[l->where[n->b]] == l->loop[l->where[id]];
+}
+
 u32 lives_threads(const Lives *l, u32 head) {
   const LoopFn *fn = l->fn;
   const LoopNode *n = node(l, head);
@@ -165,6 +171,11 @@ static void find_uses(Lives *l) {
     u32 cond = branched_on(l, fn->body.data[pos]), room = 12;
     if (cond) defer(l, cond, pos, &room);
     if (lives_wraps(l, pos)) defer_sum(l, pos);
+    if (!lives_excludes(l, fn->body.data[pos])) continue;
+    u32 not = node(l, fn->body.data[pos])->b;
+    r.at = pos;
+    read_at(&r, node(l, not)->a);
+    l->deferred[not] = 1;
   }
   for (u32 pos = 0; pos < fn->body.count; pos++) {
     u32 id = fn->body.data[pos], cond = branched_on(l, id);

@@ -33,6 +33,8 @@ void lives_free(Lives *l);
 bool lives_wraps(const Lives *l, u32 at);
 /* An `if` whose only result is what the `if` right behind it asks for: its arms go on to that one's. Gives that one; 0: it is none. */
 u32 lives_threads(const Lives *l, u32 head);
+/* An `and` whose second operand is a `not` that only it reads: that is made with it, by a mask. */
+bool lives_excludes(const Lives *l, u32 id);
 /* A select that is made by masks, of a condition that is a number. */
 bool lives_masks(const Lives *l, const LoopNode *select);
 /* Does the class of a node hold a value across position p (values last read at p included). */

@@ -359,9 +359,7 @@ static void compare(Emitter *e, u32 id, const LoopNode *n) {
   const Compare *c = &compares[n->op - LOOP_EQ];
   LoopType t = et(e, n->a);
   MIR_op_t a = R(e, in_reg(e, t, mir_op(e, n->a))), b = R(e, in_reg(e, t, mir_op(e, n->b)));
-  MIR_reg_t r = mir_own(e, id);
-  ins3(e, t == LT_F64 ? c->value_d : t == LT_F32 ? c->value_f : t == LT_U64 ? c->value_u : c->value, R(e, r), a, b);
-  mir_finish(e, id, r);
+  ins3(e, t == LT_F64 ? c->value_d : t == LT_F32 ? c->value_f : t == LT_U64 ? c->value_u : c->value, R(e, mir_reg(e, id)), a, b);
 }
 
 /* ---- conversions --------------------------------------------------------------------------- */
@@ -560,7 +558,10 @@ void mir_value(Emitter *e, u32 id) {
     case LOOP_MIN:
     case LOOP_MAX: mir_combine(e, (LoopOp)n->op, t, mir_reg(e, id), mir_op(e, n->a), mir_op(e, n->b)); return;
     case LOOP_COPYSIGN: float_copysign(e, id, n); return;
-    case LOOP_AND: int_binary(e, id, n, MIR_AND, false); return;
+    case LOOP_AND:
+      if (lives_excludes(&e->lives, id)) ins3(e, MIR_AND, R(e, mir_reg(e, id)), mir_op(e, n->a), R(e, mir_unless(e, en(e, n->b)->a)));
+      else int_binary(e, id, n, MIR_AND, false);
+      return;
     case LOOP_OR: int_binary(e, id, n, MIR_OR, false); return;
     case LOOP_XOR: int_binary(e, id, n, MIR_XOR, false); return;
     case LOOP_SHL:

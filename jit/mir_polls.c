@@ -124,6 +124,7 @@ void mir_cold_poll(Emitter *e, const Cold *c) {
     bri(e, MIR_BNE, stop, answer, 0);
     pay(e, c);
     put_label(e, stop);
+    mir_forget_addresses(e);
     for (u32 at = e->lives.where[c->chunk.head] + 1; at < c->chunk.poll; at++) mir_statement(e, at); /* what its exit tells */
   } else {
     bri(e, MIR_BEQ, c->back, answer, 0);

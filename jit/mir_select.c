@@ -13,25 +13,35 @@ static MirMark extreme(const Emitter *e, const LoopNode *n) {
   return MARK_END;
 }
 
-/* c is 0 or 1: b ^ ((a ^ b) & -c). */
+/* All ones where a condition does not hold; once in a block. */
+MIR_reg_t mir_unless(Emitter *e, u32 cond) {
+  if (e->mask_of == cond) return e->mask;
+  e->mask = mir_temp(e, LT_I64);
+  ins3(e, MIR_ADD, R(e, e->mask), mir_op(e, cond), I(e, -1));
+  e->mask_of = cond;
+  return e->mask;
+}
+
+/* a & -c, b & m or a ^ ((a ^ b) & m), where c is 0 or 1 and m is c - 1. */
 static void by_mask(Emitter *e, u32 id, const LoopNode *n) {
   LoopType t = (LoopType)n->type;
-  MIR_op_t c = mir_op(e, n->a), a = mir_op(e, n->b), b = mir_op(e, n->c);
-  MIR_reg_t r = mir_temp(e, t), mask = mir_temp(e, LT_I64);
-  bool zero_a = a.mode == MIR_OP_INT && a.u.i == 0, zero_b = b.mode == MIR_OP_INT && b.u.i == 0;
-  ins2(e, MIR_MOV, R(e, mask), c);
-  if (zero_a) { /* b & (c - 1) */
-    rri(e, MIR_SUB, mask, mask, 1);
-    mir_move(e, t, r, b);
-    rrr(e, MIR_AND, r, r, mask);
-  } else {
-    mir_negate(e, LT_I64, mask, R(e, mask));
+  MIR_op_t a = mir_op(e, n->b), b = mir_op(e, n->c);
+  MIR_reg_t to = mir_reg(e, id), r = a.mode == MIR_OP_REG && a.u.reg == to ? mir_temp(e, t) : to;
+  bool zero_a = a.mode == MIR_OP_INT && a.u.i == 0;
+  if (b.mode == MIR_OP_INT && b.u.i == 0) {
+    MIR_reg_t mask = mir_temp(e, LT_I64);
+    mir_negate(e, LT_I64, mask, mir_op(e, n->a));
+    r = mir_temp(e, t); /* a short life: counts of trips are made here, and what is written more often gets a register first */
     mir_move(e, t, r, a);
-    if (!zero_b) ins3(e, MIR_XOR, R(e, r), R(e, r), b);
     rrr(e, MIR_AND, r, r, mask);
-    if (!zero_b) ins3(e, MIR_XOR, R(e, r), R(e, r), b);
+    mir_finish(e, id, r);
+    return;
   }
-  mir_finish(e, id, r);
+  MIR_reg_t mask = mir_unless(e, n->a);
+  mir_move(e, t, r, b);
+  if (!zero_a) ins3(e, MIR_XOR, R(e, r), R(e, r), a);
+  rrr(e, MIR_AND, r, r, mask);
+  if (!zero_a) ins3(e, MIR_XOR, R(e, to), R(e, r), a);
 }
 
 void mir_select(Emitter *e, u32 id, const LoopNode *n) {

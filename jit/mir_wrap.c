@@ -52,7 +52,8 @@ void mir_shift(Emitter *e, u32 id, const LoopNode *n) {
     if (code == MIR_LSH) mir_extend(e, t, mir_reg(e, id));
     return;
   }
-  MIR_reg_t r = mir_own(e, id);
+  MIR_reg_t r = mir_reg(e, id);
+  if (b.mode == MIR_OP_REG && b.u.reg == r) r = mir_temp(e, t);
   Cold *c = mir_cold(e, COLD_SHIFT, id, e->lives.where[id]);
   MIR_label_t out = c->label, back = c->back = new_label(e);
   c->code = r;
