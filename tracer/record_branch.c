@@ -161,6 +161,19 @@ static Outcome return_by_exit(Recorder *r, Arm *arm) {
   return OUT_GO;
 }
 
+/* What follows an arm raises an error: the arm is left there. */
+static Outcome end_cold(Recorder *r, const RecMark *mark, Arm *arm) {
+  if (r->reason != REASON_raises || r->no_exits || r->lacks || r->widens || r->noted_types || !MECHANISM(r->vm, arms_are_cold)) return OUT_STUCK;
+  Span at = r->why_span;
+  rec_rollback(r, mark);
+  go_into(r, arm);
+  u32 exit = rec_exit(r, EXIT_cold, REASON_arm_break, at);
+  if (exit == UINT32_MAX || !graph_close(r->g, TERM_exit, NULL, 0, exit)) return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
+  arm->how = OUT_ENDED;
+  arm->cold = true;
+  return OUT_GO;
+}
+
 static bool is_open(const Arm *a) { return a->how == OUT_END || a->how == OUT_RETURN; }
 
 static Outcome settle_returns(Recorder *r, Arm *arms) {
@@ -183,8 +196,13 @@ static Outcome settle_returns(Recorder *r, Arm *arms) {
     if (b->how == OUT_END) { /* the other arm goes on to the function's end */
       BlockId parent = r->g->at;
       go_into(r, b);
+      RecMark mark = rec_mark(r);
       Scope s = {.depth = depth, .end = UINT32_MAX, .cond_exit = UINT32_MAX};
       Outcome o = rec_run(r, &s);
+      if (o == OUT_STUCK && (o = end_cold(r, &mark, b)) == OUT_GO) {
+        graph_at_end(r->g, parent);
+        continue;
+      }
       if (o == OUT_FAIL || o == OUT_STUCK) return o;
       b->how = o;
       b->ret = o == OUT_RETURN ? r->ret : 0;
