@@ -164,20 +164,26 @@ static double misses(void) {
   return best[1] / best[0];
 }
 
-/* Microseconds that compiling takes, all of it from the recording on: of the first region of a VM, of a later one, and of one
- * of a hundred operations, half of them on numbers, in a loop. Least of several VMs, each of which compiles LATER regions besides. */
-static void compile_us(double *first, double *later, double *large) {
+/* A loop of a hundred operations on numbers, and an element read; and one of a hundred, half of them on arrays of eight elements, which
+ * become four hundred on numbers. */
+static const char *const on_numbers[] = {"s = s + t * 0.5\n", "t = t - s * x[i]\n", "s = s * 0.25 + i\n"}, *const on_both[] = {"s = s + i * 0.5\n", "y = y * x\n"};
+
+/* Microseconds that compiling takes, all of it from the recording on: of the first region of a VM, of a later one, and of one of a
+ * hundred operations in a loop. Least of several VMs, each of which compiles LATER regions besides. */
+static void compile_us(bool numbers, double *first, double *later, double *large) {
   enum { VMS = 8, LATER = 10, OPS = 100 };
+  const char *const *steps = numbers ? on_numbers : on_both;
+  u32 kinds = numbers ? COUNT_OF(on_numbers) : COUNT_OF(on_both);
   *first = *later = *large = 1e9;
   for (u32 r = 0; r < VMS; r++) {
     WeftVM *vm = machine("mir");
     vm->vm->tunables.hot_calls = 0;
     WeftValue *x = value(vm, "arange(8.0)"), *f;
     for (u32 i = 0; i <= LATER + 1; i++) {
-      char text[64 + OPS * 12] = "fn f(x) { let s = 1.5\n let y = x\n for i in 0..9 {\n";
+      char text[128 + OPS * 20] = "fn f(x) { let s = 1.5\n let t = 0.5\n let y = x\n for i in 0..8 {\n";
       u32 ops = i <= LATER ? 4 : OPS / 2;
-      for (u32 k = 0; k < ops; k++) snprintf(text + strlen(text), sizeof text - strlen(text), k % 2 ? "y = y * x\n" : "s = s + i * %u\n", k);
-      snprintf(text + strlen(text), sizeof text - strlen(text), "}\ny * s + %u }\nf", i);
+      for (u32 k = 0; k < ops; k++) strcat(text, steps[k % kinds]);
+      snprintf(text + strlen(text), sizeof text - strlen(text), "}\ny * s + t + %u }\nf", i);
       f = value(vm, text);
       u64 before = tracer_of(vm->vm)->compiling_ns, regions = vm->vm->counters.at[STAT_compiles];
       call(vm, f, &x, 1);
@@ -190,9 +196,11 @@ static void compile_us(double *first, double *later, double *large) {
 }
 
 int main(void) {
-  double first, later, large;
-  compile_us(&first, &later, &large);
-  printf("compile-first %.0f us\ncompile-later %.0f us\ncompile-of-100 %.0f us\n", first, later, large);
+  double first, later, numbers, both;
+  compile_us(true, &first, &later, &numbers);
+  printf("compile-first %.0f us\ncompile-later %.0f us\ncompile-of-100 %.0f us\n", first, later, numbers);
+  compile_us(false, &first, &later, &both);
+  printf("compile-of-500 %.0f us\n", both);
   printf("region-call %.0f ns\n", region_ns());
   printf("guards-of-10 %.1f ns\n", guards_ns());
   printf("exit-of-3 %.0f ns\n", exit_ns());

@@ -152,8 +152,10 @@ RecipeId recipe_text(ExitTable *t, u32 how, const RecipeId *items, u32 count) {
 }
 
 RecipeId recipe_weak(ExitTable *t, RecipeId number, RecipeId flag) {
-  return with_items(t, (Recipe){.kind = RCP_weak}, (RecipeId[]){number, flag}, 2);
+  return recipe_weak_all(t, (RecipeId[]){number, flag}, 2);
 }
+
+RecipeId recipe_weak_all(ExitTable *t, const RecipeId *ids, u32 count) { return with_items(t, (Recipe){.kind = RCP_weak}, ids, count); }
 
 RecipeId recipe_zip(ExitTable *t, RecipeId tree) { return with_items(t, (Recipe){.kind = RCP_zip}, &tree, 1); }
 

@@ -127,7 +127,7 @@ static RecipeId recipe_list_of(Parser *p, u32 depth, u8 kind, u32 a, u32 b) {
       case RCP_record: r = recipe_record(t, keys.data, items.data, items.count); break;
       case RCP_range: r = items.count == 3 ? recipe_range(t, items.data[0], items.data[1], items.data[2]) : 0; break;
       case RCP_text: r = a == 1 || items.count == (a ? 1u : 2u) ? recipe_text(t, a, items.data, items.count) : 0; break;
-      case RCP_weak: r = items.count == 2 ? recipe_weak(t, items.data[0], items.data[1]) : 0; break;
+      case RCP_weak: r = items.count >= 2 ? recipe_weak_all(t, items.data, items.count) : 0; break;
       case RCP_zip: r = items.count == 1 ? recipe_zip(t, items.data[0]) : 0; break;
       case RCP_ref: r = items.count == 1 ? recipe_ref(t, items.data[0]) : 0; break;
       case RCP_fn: r = a ? recipe_group_fn(t, NULL, b, items.data, items.count) : recipe_fn(t, NULL, items.data, items.count); break;

@@ -96,6 +96,10 @@ typedef struct RecCellSet {
   u32 before_count;
 } RecCellSet;
 
+/* How a loop carries a number: as its type says; strong, with a flag that says whether it is weak; strong, and weak in the first trip
+ * alone, which its position tells; as its type says, for that was tried. */
+enum { CARRY_plain, CARRY_flag, CARRY_first, CARRY_not_first };
+
 typedef struct RecLoop {
   struct RecLoop *outer;
   u32 depth, extent;
@@ -107,8 +111,9 @@ typedef struct RecLoop {
   u32 sizes_before;  /* size expressions that stood before the loop */
   RecReturn ret;
   u32 ret_at;        /* in types: the flag, behind it what is returned */
-  VEC(u8) weak;      /* for each: a number that may be weak or strong, whose flag is carried too … */
+  VEC(u8) weak;      /* for each: CARRY_*; the flags of numbers that may be weak or strong stand … */
   u32 flag_at;       /* … from here on in types */
+  VEC(ValueId) was;  /* for each that is weak in the first trip alone: whether it is, when that is not certain; else 0 */
   VEC(u32) free;     /* for each, the axes whose sizes change from trip to trip */
   bool peeled;       /* the first trip stands before it */
   bool test_inside;  /* its condition writes: it stands in the body, which breaks */
@@ -145,6 +150,9 @@ typedef struct RecDynamic { /* a size that must not be fixed */
 
 typedef struct RecWeak { /* a number, and the bool that says whether it is weak */
   ValueId value, flag;
+  ValueId position; /* not 0: it is weak as long as this is 0, in the first trip of `loop`, … */
+  ValueId before;   /* … and, unless this is 0, what says whether it was before the loop is true */
+  struct RecLoop *loop;
 } RecWeak;
 
 typedef struct RecLive { /* liveness of a function that the trace runs, solved once */
@@ -373,6 +381,11 @@ Outcome rec_size(Recorder *r, Av a, Dim *out);
 /* ---- numbers that are weak on one way only (record_weak.c) ---- */
 ValueId rec_weak_flag(const Recorder *r, ValueId v); /* 0: it is what its type says */
 bool rec_weak_note(Recorder *r, ValueId v, ValueId flag);
+/* Weak in the loop's first trip alone, when `before` is true (0: always): as long as `position` is 0. */
+bool rec_weak_first(Recorder *r, RecLoop *l, ValueId v, ValueId position, ValueId before);
+/* What says so stands in the way: the loop has its first trip before it, then. False: nothing of the kind. */
+bool rec_weak_peel(Recorder *r, ValueId flag);
+RecipeId rec_weak_recipe(Recorder *r, ValueId v); /* for an exit */
 Outcome rec_strong(Recorder *r, ValueId v); /* leaves here when v is weak */
 /* Before an operation: *flag says whether what it gives is weak (0: as its type says). */
 Outcome rec_weak_operands(Recorder *r, u32 op, const ValueId *operands, u32 n, ValueId *flag);

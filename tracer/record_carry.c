@@ -27,7 +27,8 @@ Outcome rec_cell_write(Recorder *r, u32 cell, Av value) {
   return OUT_GO;
 }
 
-static bool carries_flag(const RecLoop *l, u32 leaf) { return leaf < l->weak.count && l->weak.data[leaf]; }
+static u8 carries(const RecLoop *l, u32 leaf) { return leaf < l->weak.count ? l->weak.data[leaf] : (u8)CARRY_plain; }
+static bool carries_flag(const RecLoop *l, u32 leaf) { return carries(l, leaf) == CARRY_flag; }
 
 static u32 flag_index(const RecLoop *l, u32 leaf) {
   u32 n = 0;
@@ -35,20 +36,70 @@ static u32 flag_index(const RecLoop *l, u32 leaf) {
   return n;
 }
 
-static bool want_flag(Recorder *r, RecLoop *l, u32 leaf) {
+static bool set_carry(Recorder *r, RecLoop *l, u32 leaf, u8 how) {
   while (l->weak.count <= leaf)
-    if (!vec_push(&r->vm->alloc, &l->weak, 0)) return false;
-  l->weak.data[leaf] = 1;
+    if (!vec_push(&r->vm->alloc, &l->weak, CARRY_plain)) return false;
+  l->weak.data[leaf] = how;
   return true;
+}
+
+static bool want_flag(Recorder *r, RecLoop *l, u32 leaf) { return set_carry(r, l, leaf, CARRY_flag); }
+
+static ValueId as_strong(Recorder *r, ValueId v) {
+  const ArrayType *t = value_type(r->g, v);
+  Value c;
+  if (!t->weak) return v;
+  if (!value_const(r->g, v, &c)) return graph_convert(r->g, v, t->dtype);
+  c.flags &= (u8)~VF_WEAK;
+  return graph_const(r->g, c);
 }
 
 /* A number for a leaf that carries a flag: strong, and its flag. */
 static bool with_flag(Recorder *r, ValueId *v, ValueVec *flags) {
-  const ArrayType t = *value_type(r->g, *v);
   ValueId flag = rec_weak_flag(r, *v);
-  if (!flag) flag = graph_const(r->g, value_bool(t.weak));
-  if (t.weak) *v = graph_convert(r->g, *v, t.dtype);
+  if (!flag) flag = graph_const(r->g, value_bool(value_type(r->g, *v)->weak));
+  *v = as_strong(r, *v);
   return *v && flag && vec_push(&r->vm->alloc, flags, flag);
+}
+
+/* ---- numbers that are weak in the first trip alone -------------------------------------------------------------- */
+
+/* Has a loop that was not recorded yet a first trip for certain, and does its position tell which one it is? */
+static bool first_trip_told(Recorder *r, const RecLoop *l) {
+  const RecFrame *f = rec_top(r);
+  const Proto *p = f->code->proto;
+  const Extent *e = &p->extents[l->extent];
+  i64 k, hint;
+  Dim n;
+  if (e->kind != EXT_FOR || l->peeled || r->abstract || r->no_exits) return false;
+  u32 a = ins_a(p->code[e->head]);
+  if (!av_known_int(r, f->regs[a + 1], &k) || k != 0) return false;
+  if (av_known_int(r, f->regs[a + 2], &k)) return k > 0;
+  ValueId count = av_value(r, f->regs[a + 2]);
+  if (!count || !value_dim(r->g, count, &n) || n == DIM_NONE || size_is_unbacked(&r->g->sizes, n) || !size_hint(&r->g->sizes, n, &hint) || hint < 1) return false;
+  return guard_relation(&r->g->guards, &r->g->sizes, REL_le, 1, n, "trips of a loop", p->spans[e->head]);
+}
+
+/* A weak number, or one that is weak in the first trip of a loop around this one, for the leaf `at`. */
+static Outcome first_value(Recorder *r, RecLoop *l, u32 at, ValueId *v) {
+  const ArrayType *t = value_type(r->g, *v);
+  ValueId flag = rec_weak_flag(r, *v);
+  u8 how = carries(l, at);
+  while (l->was.count <= at)
+    if (!vec_push(&r->vm->alloc, &l->was, 0)) return OUT_FAIL;
+  l->was.data[at] = 0;
+  if (how == CARRY_first && (t->rank || (!t->weak && !flag))) l->weak.data[at] = CARRY_plain; /* another leaf stood here */
+  if (carries(l, at) != CARRY_first && !(flag && how == CARRY_plain)) return OUT_GO;
+  if (!first_trip_told(r, l)) return how != CARRY_first || set_carry(r, l, at, CARRY_not_first) ? OUT_GO : OUT_FAIL;
+  l->was.data[at] = flag;
+  return set_carry(r, l, at, CARRY_first) && (*v = as_strong(r, *v)) != 0 ? OUT_GO : OUT_FAIL;
+}
+
+/* The parameters of the body: whether they are weak. */
+static bool note_first(Recorder *r, RecLoop *l, const AvVec *leaves, ValueId position) {
+  for (u32 i = 0; i < l->weak.count && i < l->was.count; i++)
+    if (l->weak.data[i] == CARRY_first && (!position || !rec_weak_first(r, l, av_value(r, leaves->data[i]), position, l->was.data[i]))) return false;
+  return true;
 }
 
 /* Which of `values`, the leaves and what follows them, are weak on one way only. */
@@ -89,6 +140,7 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
   AvVec leaves = {0};
   ValueVec flags = {0};
   Outcome o = OUT_GO;
+  bool again = false;
   for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
     RecLoc *loc = &l->locs.data[i];
     if (returning && !loc->cell) {
@@ -126,7 +178,14 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
     for (u32 k_leaf = 0; k_leaf < leaves.count; k_leaf++) {
       ValueId v = av_value(r, leaves.data[k_leaf]);
       TypeId want = l->types.data[loc->first + k_leaf], have = r->g->values.data[v].type;
-      if (carries_flag(l, loc->first + k_leaf)) {
+      const ArrayType *was = type_of(r->g, want), *is = type_of(r->g, have);
+      u8 how = carries(l, loc->first + k_leaf);
+      bool weak = rec_weak_flag(r, v) || is->weak;
+      if (how == CARRY_first ? weak && !is->rank : how == CARRY_plain && was->weak && !weak && !is->rank && was->dtype == is->dtype && !l->peeled) {
+        again = true; /* with what the others turn out to be */
+        if (!set_carry(r, l, loc->first + k_leaf, how == CARRY_first ? CARRY_not_first : CARRY_first)) o = OUT_FAIL;
+        have = want;
+      } else if (carries_flag(l, loc->first + k_leaf)) {
         if (type_of(r->g, have)->rank == 0 && !with_flag(r, &v, &flags)) o = OUT_FAIL;
         have = r->g->values.data[v].type;
       } else if (rec_weak_flag(r, v) || changes_weakness(r, l, want, have)) {
@@ -163,6 +222,10 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
     if (!vec_push(&r->vm->alloc, out, flags.data[i])) o = OUT_FAIL;
   vec_free(&r->vm->alloc, &leaves);
   vec_free(&r->vm->alloc, &flags);
+  if (o == OUT_GO && again) {
+    r->widens = l;
+    o = rec_stuck(r, REASON_loop_types, "a number of the loop is weak in its first trip alone");
+  }
   return o;
 }
 
@@ -255,15 +318,17 @@ bool rec_place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, Dim boun
     ok = a && vec_push(&r->vm->alloc, &leaves, a);
   }
   u32 next = 0;
+  ValueId at = 0;
   for (u32 i = 0; i < l->locs.count && ok; i++) {
     RecLoc *loc = &l->locs.data[i];
     Av a = av_rebuild(r, loc->before, leaves.data, &next);
     *rec_loc_at(r, loc) = a;
+    if (a && !loc->cell && loc->index == position) at = av_value(r, a);
     if (a && !loc->cell && loc->index == position) ok = vec_push(&r->vm->alloc, &r->positions, (RecPosition){av_value(r, a), bound});
     if (loc->cell) r->cells.data[loc->index].dirty = true; /* an exit inside the loop writes it back */
     ok &= a || !loc->before;
   }
-  ok = ok && note_flags(r, l, &leaves);
+  ok = ok && note_flags(r, l, &leaves) && (b != l->body || note_first(r, l, &leaves, at));
   vec_free(&r->vm->alloc, &leaves);
   return ok;
 }
@@ -288,8 +353,14 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
     loc->first = l->types.count;
     loc->count = leaves.count;
     for (u32 k = 0; k < leaves.count && o == OUT_GO; k++) {
-      ValueId v = av_value(r, leaves.data[k]);
-      if (rec_weak_flag(r, v) && !want_flag(r, l, l->types.count)) o = OUT_FAIL;
+      ValueId v = av_value(r, leaves.data[k]), flag;
+      if ((o = first_value(r, l, l->types.count, &v)) != OUT_GO) break;
+      flag = carries(l, l->types.count) == CARRY_first ? 0 : rec_weak_flag(r, v);
+      if (flag && carries(l, l->types.count) != CARRY_flag && rec_weak_peel(r, flag)) {
+        o = rec_stuck(r, REASON_loop_types, "a number is weak in the first trip alone");
+        break;
+      }
+      if (flag && !want_flag(r, l, l->types.count)) o = OUT_FAIL;
       if (carries_flag(l, l->types.count) && value_type(g, v)->rank) l->weak.data[l->types.count] = 0; /* another leaf stood here */
       if (carries_flag(l, l->types.count) && !with_flag(r, &v, &flags)) o = OUT_FAIL;
       if (!vec_push(alloc, init, v) || !vec_push(alloc, &l->types, g->values.data[v].type)) o = OUT_FAIL;

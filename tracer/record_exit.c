@@ -31,11 +31,7 @@ RecipeId rec_recipe(Recorder *r, Av a) {
       RecipeId c = recipe_const(t, v->konst);
       return c ? c : v->source ? recipe_source(t, v->source) : 0;
     }
-    case AV_NUM: {
-      ValueId flag = r->weaks.count ? rec_weak_flag(r, v->value) : 0;
-      RecipeId number = recipe_value(t, v->value);
-      return flag ? recipe_weak(t, number, recipe_value(t, flag)) : number;
-    }
+    case AV_NUM: return rec_weak_recipe(r, v->value);
     case AV_OBJECT: return v->source ? recipe_source(t, v->source) : 0;
     case AV_REF: {
       u32 cell = v->value;

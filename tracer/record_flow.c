@@ -325,7 +325,7 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
     if (o == OUT_GO && l.ret.asked) o = return_behind(r, s, &l, made);
     if (o == OUT_STUCK) {
       bool more = (r->lacks == &l || r->widens == &l) && try + 1 < LIFT_TRIES, widens = r->widens == &l;
-      r->widens = NULL;
+      if (widens) r->widens = NULL;
       u16 reason = r->reason;
       Span span = r->why_span;
       rec_rollback(r, &mark);
@@ -367,6 +367,7 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
   vec_free(&r->vm->alloc, &l.types);
   vec_free(&r->vm->alloc, &l.free);
   vec_free(&r->vm->alloc, &l.weak);
+  vec_free(&r->vm->alloc, &l.was);
   return o;
 }
 
@@ -409,7 +410,7 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
   }
   Outcome o = lift_loop(r, s, extent, st != NULL);
   if (o != OUT_STUCK) return o;
-  if (r->lacks) return o; /* an outer loop has to carry more first */
+  if (r->lacks || r->widens) return o; /* an outer loop has to carry more first, or otherwise */
   bool types = r->noted_types;
   r->noted_types = false;
   if (st) { /* the first trip was taken out already */

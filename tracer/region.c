@@ -283,8 +283,13 @@ static WeftStatus make_text(RecipeBuild *b, const Recipe *r, Value *out) {
 
 static WeftStatus make_weak(RecipeBuild *b, const Recipe *r, Value *out) {
   const u32 *ids = b->graph->exits.ids.data + r->first;
-  Value flag;
+  Value flag, other;
   if (build_recipe(b, ids[1], &flag) != WEFT_OK) return WEFT_ERROR;
+  bool weak = flag.kind == V_NUM && (flag.dtype == DT_bool) == (flag.i != 0);
+  for (u32 i = 2; i < r->count; i++) {
+    if (build_recipe(b, ids[i], &other) != WEFT_OK) return WEFT_ERROR; /* the first is a number, then */
+    weak &= (other.dtype == DT_bool) == (other.i != 0);
+  }
   WeftStatus status = build_recipe(b, ids[0], out);
   if (status == WEFT_OK && out->kind == V_LIST && !list_unique(b->vm, out)) {
     value_drop(b->vm, *out);
@@ -293,7 +298,7 @@ static WeftStatus make_weak(RecipeBuild *b, const Recipe *r, Value *out) {
   if (status == WEFT_OK && out->kind == V_LIST && flag.kind == V_LIST)
     for (u32 i = 0; i < out->list->count && i < flag.list->count; i++)
       if (flag.list->items[i].i) out->list->items[i].flags |= VF_WEAK;
-  if (status == WEFT_OK && out->kind == V_NUM) out->flags = (u8)(flag.i ? out->flags | VF_WEAK : out->flags & ~VF_WEAK);
+  if (status == WEFT_OK && out->kind == V_NUM) out->flags = (u8)(weak ? out->flags | VF_WEAK : out->flags & ~VF_WEAK);
   value_drop(b->vm, flag);
   return status;
 }
