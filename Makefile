@@ -102,8 +102,10 @@ $(B)/obj/stdlib/kernel%.o: FILE_CFLAGS += -O3 -fno-peel-loops --param=max-comple
 # Selects stay selects: partial redundancy elimination and threading would make branches of them that no loop vectorises with.
 $(B)/obj/jit/vector_runtime.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic
 $(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-thread-jumps --param=vect-epilogues-nomask=0
+# Strips are long enough that where their loops begin does not show.
+PACKED   := -fno-align-functions -fno-align-loops -fno-align-jumps -fno-align-labels
 # -O3 makes the same code larger for AVX2, without AVX-512's masks.
-$(B)/obj/gen/math_avx2.o $(B)/obj/stdlib/kernel_strips_avx2.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic
+$(B)/obj/gen/math_avx2.o $(B)/obj/stdlib/kernel_strips_avx2.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic $(PACKED)
 # Its loops are of whole strips: their first instruction lies anywhere, which measures the same.
 $(B)/obj/stdlib/kernel_strips_avx2.o: FILE_CFLAGS += -fno-align-loops -fno-align-jumps -fno-align-labels
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
