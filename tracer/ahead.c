@@ -96,13 +96,14 @@ static bool scan(Scan *s, const Code *code, const Frame *f, u32 pc, u64 around, 
   return true;
 }
 
-u64 ahead_elements(const Tracer *t, const Frame *f) {
+u64 ahead_elements(const Tracer *t, const Frame *f, u64 *gain) {
   const Tunables *tun = &t->vm->tunables;
   Scan s = {.left = SCAN_MOST};
   for (u32 i = 0; i < f->code->proto->nregs; i++) meet(&s, f->base[i]);
   (void)scan(&s, f->code, f, f->pc, 1, 0);
   u64 each = least(s.elements * (u64)tun->large_save_ps / 1000, GAIN_MOST);
-  return each * least(s.work, GAIN_MOST) >= SURE * rent_cost(t, s.ops) ? s.elements : 0;
+  *gain = least(each * least(s.work, GAIN_MOST), GAIN_MOST) / SURE;
+  return *gain >= rent_cost(t, s.ops) ? s.elements : 0;
 }
 
 /* Recordings for nothing are not to slow a program down that gains nothing from any. What did not pay from one instruction on

@@ -278,7 +278,6 @@ static Ran enter_large(Tracer *t, Place *p, u64 elements) {
   u64 before = t->compiling_ns;
   t->large = true;
   t->large_until = 0;
-  p->rent.ahead_ns = UINT64_MAX >> 8; /* told by the graph */
   GuardEntry *made = tier_compile_timed(t, &vm->frames[vm->frame_count - 1], p, REASON_large_arrays);
   t->large = false;
   if (!made) {
@@ -423,22 +422,40 @@ static TierResult on_resume(Vm *vm, Frame *frame) {
 }
 
 /* Much was done on large arrays: what follows may be worth compiling before it ran once. */
-static TierResult on_large(Vm *vm, Frame *frame) {
+static TierResult enter_here(Vm *vm, Frame *frame, bool *returned) {
   Tracer *t = tracer_of(vm);
   if (asleep(t, frame) || demanded(t) || !rent_applies(t) || !MECHANISM(vm, large_at_once)) return TIER_STAY;
   u32 depth = vm->frame_count;
   bool bottom = frame->flags & FRAME_NATIVE_CALL, fits;
-  Place *p = place_find(&t->places, frame->code, frame->pc, RECORD_RESUME);
+  RecordStart start = frame->pc || frame->flags & FRAME_MODULE ? RECORD_RESUME : RECORD_ENTRY;
+  Place *p = place_find(&t->places, frame->code, frame->pc, start);
   if (p && (p->eager || place_sleeps(t, p))) return TIER_STAY;
   Ran ran = RAN_NOT;
   if (p && p->cache.entries.count) {
     ran = enter_fitting(t, p, &fits);
   } else {
-    u64 elements = ahead_elements(t, frame);
+    u64 gain, elements = ahead_elements(t, frame, &gain);
     if (!elements || !ahead_affords(t, frame, elements)) return TIER_STAY;
-    if (!p) p = place_get(vm, &t->places, frame->code, frame->pc, RECORD_RESUME);
+    if (!p) p = place_get(vm, &t->places, frame->code, frame->pc, start);
+    if (p) p->rent.ahead_ns = gain;
     if (p && place_may_compile(t, p, false)) ran = enter_large(t, p, elements);
   }
-  return ran == RAN_NOT ? TIER_STAY : follow(t, ran, depth, bottom);
+  if (ran == RAN_NOT) return TIER_STAY;
+  vm->large_left = -1; /* what comes behind it is likely to be large as well: the next call or operation tells */
+  *returned = ran == RAN_RETURNED && !bottom;
+  return follow(t, ran, depth, bottom);
 }
+
+/* And so its caller, when it returned. */
+static TierResult on_large(Vm *vm, Frame *frame) {
+  bool returned = false, again = false;
+  TierResult now = enter_here(vm, frame, &returned);
+  while (now == TIER_RAN && returned) {
+    again = true;
+    returned = false;
+    now = enter_here(vm, &vm->frames[vm->frame_count - 1], &returned);
+  }
+  return again && now == TIER_STAY ? TIER_RAN : now;
+}
+
 const TierHooks tier_hooks = {.site = on_site, .start = on_start, .resume = on_resume, .large = on_large, .returns = watch_returns, .code_freed = tier_code_freed, .vm_freed = tier_vm_freed};

@@ -35,7 +35,8 @@ bool graph_recurs(const Graph *g); /* a function in it calls itself */
 u64 region_eager_ns(const Tunables *tun, const Graph *g);
 
 /* ahead.c */
-u64 ahead_elements(const Tracer *t, const Frame *f); /* of its largest array, where the rest of the frame is worth a recording at once; else 0 */
+/* The elements of its largest array, where the rest of the frame is worth a recording at once; else 0. *gain: as ahead_gain. */
+u64 ahead_elements(const Tracer *t, const Frame *f, u64 *gain);
 bool ahead_affords(const Tracer *t, const Frame *f, u64 elements);
 void ahead_refuse(Tracer *t, const Place *p, u64 elements);
 u64 ahead_gain(Tracer *t, const Graph *g); /* nanoseconds that compiling it may take */

@@ -906,6 +906,7 @@ entered: /* a frame was just pushed: f, base, ip stand at its first instruction 
       }
     }
   }
+  if (UNLIKELY(vm->large_left < 0)) goto large;
   DISPATCH();
 
 large:

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "api/inner.h"
+#include "tracer/tracer.h"
 
 static void swallow(void *context, const char *text, size_t length) {
   (void)context;
@@ -80,6 +81,22 @@ static void A20_a_function_on_large_arrays_at_its_first_call(void **state) {
   weft_free(vm);
 }
 
+/* Functions declared between them end a region; what is called then is compiled from its first instruction, and its caller's rest. */
+static void A20_what_is_called_behind_a_region_is_compiled_whole(void **state) {
+  (void)state;
+  WeftVM *vm = machine("mir");
+  same_as_eager(vm, "let x = arange(400000) % 1000 * 0.001\nlet y = sqrt(x * x + 1) * (x - 0.5) + exp(-x) * (1 - x)\n"
+                    "fn twice(a, b) { let c = a * b + a; let d = c * c - b; sqrt(d * d + 1) * c + where(d > 0, d, -d) / (c + 2) }\n"
+                    "let z = twice(x, y)\nlet w = z * z - y * z + x\n(sum(w), max(w), w[77])");
+  assert_int_equal(stat(vm, STAT_compiles), 3);
+  const Place *whole = NULL;
+  for (u32 i = 0; i < tracer_of(vm->vm)->places.slot_count; i++)
+    for (const Place *p = tracer_of(vm->vm)->places.slots[i]; p; p = p->next)
+      if (p->start == RECORD_ENTRY && p->cache.entries.count) whole = p;
+  assert_non_null(whole);
+  weft_free(vm);
+}
+
 static void A20_an_error_names_its_line(void **state) {
   (void)state;
   WeftVM *vm = machine("mir");
@@ -111,6 +128,7 @@ int main(void) {
       cmocka_unit_test(A20_large_arrays_are_compiled_at_once),
       cmocka_unit_test(A20_small_arrays_are_not),
       cmocka_unit_test(A20_a_function_on_large_arrays_at_its_first_call),
+      cmocka_unit_test(A20_what_is_called_behind_a_region_is_compiled_whole),
       cmocka_unit_test(A20_an_error_names_its_line),
       cmocka_unit_test(A20_recordings_for_nothing_are_few),
   };
