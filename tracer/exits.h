@@ -193,6 +193,7 @@ typedef struct RecipeBuild {
 WeftStatus build_init(RecipeBuild *b, Vm *vm, const Graph *g, const Frame *f) MUST_USE; /* value, size, ctx are set by the caller */
 void build_free(RecipeBuild *b);
 WeftStatus build_recipe(RecipeBuild *b, RecipeId r, Value *out) MUST_USE; /* *out owned */
+WeftStatus build_parts(RecipeBuild *b, const Recipe *r, Value *out) MUST_USE; /* of recipes that are more than a value, a size or a source */
 
 /* ---- regions and backends ------------------------------------------------------------------------- */
 
