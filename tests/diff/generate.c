@@ -554,7 +554,7 @@ static void helper(Gen *g) {
 char *generate_program(uint64_t seed) {
   Gen g = {.state = seed * 0x2545f4914f6cdd1du + 1};
   g.module = gen_chance(&g, 40);
-  if (g.module) gen_put(&g, "let G0 = 1\nlet G1 = 0.5\nlet G2 = (1.0, 2.0)\n");
+  if (g.module) gen_put(&g, "let G0 = 1\nlet G1 = 0.5\nlet G2 = (1.0, 2.0)\nlet G3 = zeros(12)\nlet G4 = ones(12)\n");
   int helpers = gen_below(&g, FUNCTIONS);
   for (int i = 0; i < helpers; i++) gen_chance(&g, 25) ? tree(&g) : gen_chance(&g, 40) ? search(&g) : helper(&g);
   begin_function(&g);
@@ -591,6 +591,6 @@ char *generate_program(uint64_t seed) {
     gen_put(&g, "try { out += (%s,) } catch e { out += (e.kind, e.message, e.trace) }\n", calls[picked[i]]);
   if (again) gen_put(&g, "}\n");
   if (gen_chance(&g, 10)) gen_put(&g, "out += (%s,)\n", calls[picked[0]]); /* an error here is the program's */
-  gen_put(&g, g.module ? "(out, G0, G1, G2, rand())\n" : "(out, rand())\n");
+  gen_put(&g, g.module ? "(out, G0, G1, G2, G3, G4, rand())\n" : "(out, rand())\n");
   return g.text;
 }

@@ -13,6 +13,7 @@ static void put(Gen *g, const char *form, int number) {
 static void store(Gen *g, int number, int depth) {
   static const char *const forms[] = {"y$[u$ % 5] += v$[0]", "y$[u$ * 3 % 7] = 0.5", "z$ = y$", "(y$, z$) = (z$, y$)", "y$[0] += z$[u$ % 4]", "y$ = y$ + 1", "y$[1:3] *= 0.5",
                                       "y$[9 - u$] = 2.5", "for q$ in 0..3 { y$[q$] += u$ }", "s$ += sum(y$)", "z$[u$ % 3:] = v$[1]", "y$[2] -= 1; z$[1] += y$[2]"};
+  static const char *const modules[] = {"G3[u$ % 5] += v$[0]", "G3[u$ * 2 % 11] = s$; G4[0] += 1", "G4 = G3", "G3[9 - u$] = 1.5", "y$[1] += sum(e$ @ G3[:2])", "z$ = G4"};
   if (depth < 2 && gen_chance(g, 25)) {
     gen_put(g, "if u%d %% %d == %d { ", number, 2 + gen_below(g, 3), gen_below(g, 3));
     store(g, number, depth + 1);
@@ -20,7 +21,7 @@ static void store(Gen *g, int number, int depth) {
     gen_put(g, " }");
     if (gen_chance(g, 40)) gen_put(g, " else { "), store(g, number, depth + 1), gen_put(g, " }");
   } else {
-    put(g, PICK(g, forms), number);
+    put(g, g->module && gen_chance(g, 60) ? PICK(g, modules) : PICK(g, forms), number);
   }
 }
 
