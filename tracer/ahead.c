@@ -11,7 +11,7 @@
 #include "tracer/tier.h"
 
 enum {
-  SCAN_MOST = 400,   /* instructions looked at */
+  SCAN_MOST = 256,   /* instructions looked at */
   CALLS_DEEP = 3,    /* functions called in functions that are called */
   TRIPS = 8,         /* of a loop that says nothing of them */
   TRIPS_MOST = 1 << 20,

@@ -446,16 +446,29 @@ static TierResult enter_here(Vm *vm, Frame *frame, bool *returned) {
   return follow(t, ran, depth, bottom);
 }
 
-/* And so its caller, when it returned. */
+enum { LARGE_NEAR = 4, LARGE_DULL = 7 };
+
+/* And so its caller, when it returned. Where it is not entered time and again, it is asked for after twice as much each time. */
 static TierResult on_large(Vm *vm, Frame *frame) {
-  bool returned = false, again = false;
+  Tracer *t = tracer_of(vm);
+  bool returned = false, ran = false;
   TierResult now = enter_here(vm, frame, &returned);
   while (now == TIER_RAN && returned) {
-    again = true;
+    ran = true;
     returned = false;
     now = enter_here(vm, &vm->frames[vm->frame_count - 1], &returned);
   }
-  return again && now == TIER_STAY ? TIER_RAN : now;
+  if (ran || now != TIER_STAY) {
+    t->large_dull = 0;
+    t->large_near = LARGE_NEAR;
+  } else if (t->large_near) {
+    t->large_near--;
+    vm->large_left = -1;
+  } else if (vm->tunables.large_units > 0) {
+    t->large_dull += t->large_dull < LARGE_DULL;
+    vm->large_left = vm->tunables.large_units << t->large_dull;
+  }
+  return ran && now == TIER_STAY ? TIER_RAN : now;
 }
 
 const TierHooks tier_hooks = {.site = on_site, .start = on_start, .resume = on_resume, .large = on_large, .returns = watch_returns, .code_freed = tier_code_freed, .vm_freed = tier_vm_freed};

@@ -153,6 +153,7 @@ typedef struct Tracer {
   u64 large_lost_ns;       /* spent on recordings of what works on large arrays that were not compiled */
   LargeRefused large_refused[LARGE_REFUSED];
   u32 large_next, large_until; /* the one to be replaced; where the last graph of that kind ended in its own frame, 0: there was none */
+  u32 large_dull, large_near; /* times one after the other that nothing came of it; times that it is asked for at once, behind a region */
   bool large;              /* such a one is being made: what compiling saves is told by the graph (ahead.c) */
   bool restarted;          /* a backend asked for another trace, which is being made */
   Force force;             /* what tests ask for */
