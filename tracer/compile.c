@@ -122,6 +122,7 @@ static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char
     place_demote(t, p, REASON_no_payback, "going in and out takes longer than what is between");
     return false;
   }
+  p->rent.left_often = rec->left_often;
   return place_may_cost(t, p, g, rec->broke);
 }
 

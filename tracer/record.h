@@ -221,6 +221,7 @@ typedef struct Recorder {
   bool lacks_return;    /* not a cell, but what it returns */
   RecLoc *lacks_rows;   /* of `lacks`: what has to be AV_ROWS there */
   u32 lifted_loops, lifted_ifs, cold_exits;
+  u32 left_often;       /* of 16 times that the program came to a cold arm's branch of late, the times it took the arm; the most of all arms */
   Force force;
   struct RecRecur *recur; /* the function whose body is recorded once, for all its calls of itself */
   VEC(Code *) no_recur;   /* for which that did not work out; rollback keeps it */
@@ -281,7 +282,7 @@ typedef struct RecMark {
   u32 avs, items, sources, trail, cells, straight, frames, masks, anchored, positions, weaks, dynamic;
   u32 safe_exit;
   Av settled;
-  u32 lifted_loops, lifted_ifs, cold_exits;
+  u32 lifted_loops, lifted_ifs, cold_exits, left_often;
   RecLoop *loop;
 } RecMark;
 typedef struct RecState { /* registers of the top frame and all cells */
@@ -501,7 +502,7 @@ typedef struct RecordResult {
   char why[160];
   bool failed;     /* memory or budget */
   bool raised;     /* an error stands in the VM */
-  u32 lifted_loops, cold_exits;
+  u32 lifted_loops, cold_exits, left_often;
 } RecordResult;
 typedef enum RecordStart { RECORD_ENTRY, RECORD_LOOP, RECORD_RESUME } RecordStart;
 WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *name, RecordResult *out) MUST_USE;

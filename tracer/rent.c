@@ -365,6 +365,7 @@ u64 rent_gain(const Tracer *t, const Place *p, const Graph *g, bool broke) {
   if (graph_recurs(g) || !MECHANISM(t->vm, gains_count)) return 100; /* one entry for all calls inside */
   const PlaceRent *r = &p->rent;
   u64 trips = p->start == RECORD_LOOP && !broke ? r->own ? r->own : SPAN : 1, parts = g->inputs.count + written(&g->exits, broke ? 1u << EXIT_break : ~(1u << EXIT_check));
+  if (r->left_often && trips > 16 / r->left_often) trips = 16 / r->left_often;
   u64 around = (u64)t->vm->tunables.enter_ns + PART_NS * parts + (broke ? BREAK_NS : 0) + packing_ns(g);
   u64 each = r->each_ns, spent = (broke ? each - each / BEFORE : each / REST) + around / trips; /* a break leaves most to the interpreter */
   return each > spent ? (each - spent) * 100 / (each - each / REST) : 0;
