@@ -30,6 +30,21 @@ static u32 bits32(Key k, u64 i) {
 static f64 unit64(Key k, u64 i) { return (f64)(bits64(k, i) >> 11) * 0x1p-53; }
 static f32 unit32(Key k, u64 i) { return (f32)(bits32(k, i) >> 8) * 0x1p-24f; }
 
+/* Elements 2 i and 2 i + 1, which share a block. */
+static void units64(Key k, u64 i, f64 out[2]) {
+  u32 w[4];
+  philox(k.seed, k.stream, i, w);
+  out[0] = (f64)(((u64)w[0] | (u64)w[1] << 32) >> 11) * 0x1p-53;
+  out[1] = (f64)(((u64)w[2] | (u64)w[3] << 32) >> 11) * 0x1p-53;
+}
+
+static void units32(Key k, u64 i, f32 out[2]) {
+  u32 w[4], at = 2 * (u32)(i & 1);
+  philox(k.seed, k.stream, i >> 1, w);
+  out[0] = (f32)(w[at] >> 8) * 0x1p-24f;
+  out[1] = (f32)(w[at + 1] >> 8) * 0x1p-24f;
+}
+
 static WeftStatus arg_key(Vm *vm, u32 op, Value v, Key *out) {
   if (v.kind != V_ARRAY || array_dtype(v.array) != DT_i64 || array_rank(v.array) != 1 || v.array->size != 2 || array_device(v.array) != DEV_CPU)
     return args_error(vm, op, 0, v, "a key: i64 of shape (2,), as random.key(seed) gives");
@@ -106,11 +121,19 @@ static WeftStatus uniform(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, f
     return WEFT_ERROR;
   }
   if (dtype == DT_f64) {
-    f64 *x = out->array->data;
-    for (i64 i = 0; i < n; i++) x[i] = lo + unit64(k, (u64)i) * (hi - lo);
+    f64 *x = out->array->data, u[2];
+    for (i64 i = 0; i < n; i += 2) {
+      units64(k, (u64)i / 2, u);
+      x[i] = lo + u[0] * (hi - lo);
+      if (i + 1 < n) x[i + 1] = lo + u[1] * (hi - lo);
+    }
   } else {
-    f32 *x = out->array->data, a = (f32)lo, b = (f32)hi;
-    for (i64 i = 0; i < n; i++) x[i] = a + unit32(k, (u64)i) * (b - a);
+    f32 *x = out->array->data, a = (f32)lo, b = (f32)hi, u[2];
+    for (i64 i = 0; i < n; i += 2) {
+      units32(k, (u64)i / 2, u);
+      x[i] = a + u[0] * (b - a);
+      if (i + 1 < n) x[i + 1] = a + u[1] * (b - a);
+    }
   }
   *out = array_finish(vm, *out);
   return WEFT_OK;
@@ -126,11 +149,13 @@ static WeftStatus normal(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, Va
   }
   for (i64 i = 0; i < n; i++) {
     if (dtype == DT_f64) {
-      f64 u = 1.0 - unit64(k, 2 * (u64)i), v = unit64(k, 2 * (u64)i + 1);
-      ((f64 *)out->array->data)[i] = __builtin_sqrt(-2.0 * wm_log_f64(u)) * wm_cos_f64(6.283185307179586 * v);
+      f64 u[2];
+      units64(k, (u64)i, u);
+      ((f64 *)out->array->data)[i] = __builtin_sqrt(-2.0 * wm_log_f64(1.0 - u[0])) * wm_cos_f64(6.283185307179586 * u[1]);
     } else {
-      f32 u = 1.0f - unit32(k, 2 * (u64)i), v = unit32(k, 2 * (u64)i + 1);
-      ((f32 *)out->array->data)[i] = __builtin_sqrtf(-2.0f * wm_log_f32(u)) * wm_cos_f32(6.2831855f * v);
+      f32 u[2];
+      units32(k, (u64)i, u);
+      ((f32 *)out->array->data)[i] = __builtin_sqrtf(-2.0f * wm_log_f32(1.0f - u[0])) * wm_cos_f32(6.2831855f * u[1]);
     }
   }
   *out = array_finish(vm, *out);
