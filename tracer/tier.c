@@ -272,10 +272,24 @@ static Ran enter_place(Tracer *t, Place *p) {
   return RAN_NOT;
 }
 
+/* The rest of a function was worth compiling before it ran: so is all of it when it is called again, where it is entered for sure. */
+static void whole_next(Tracer *t, const Place *rest, u64 gain) {
+  Code *code = rest->code;
+  if (rest->start != RECORD_RESUME || !code->proto->nsites || code->proto->sites[0].kind != SITE_ENTRY) return;
+  SiteState *s = &code->sites[0];
+  Place *p = s->entry ? s->entry : place_get(t->vm, &t->places, code, 0, RECORD_ENTRY);
+  if (!p || p->eager || p->cache.entries.count || p->slept) return;
+  s->entry = p;
+  p->rent.each_ns = p->rent.used_ns = gain;
+  p->rent.told = true;
+  p->sleep = 0;
+  if (s->count < t->vm->tunables.warm_calls) s->count = (i32)t->vm->tunables.warm_calls;
+}
+
 /* Compiles and runs what follows an operation on a large array, if that pays. */
 static Ran enter_large(Tracer *t, Place *p, u64 elements) {
   Vm *vm = t->vm;
-  u64 before = t->compiling_ns;
+  u64 before = t->compiling_ns, gain = p->rent.ahead_ns;
   t->large = true;
   t->large_until = 0;
   GuardEntry *made = tier_compile_timed(t, &vm->frames[vm->frame_count - 1], p, REASON_large_arrays);
@@ -286,6 +300,7 @@ static Ran enter_large(Tracer *t, Place *p, u64 elements) {
     return t->demand.refusal.raised ? RAN_RAISED : RAN_NOT;
   }
   bool fits;
+  whole_next(t, p, gain);
   return enter_fitting(t, p, &fits);
 }
 
