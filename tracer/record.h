@@ -349,7 +349,7 @@ Outcome rec_host(Recorder *r, Av fn, const Av *args, const Name *names, u32 narg
 Outcome rec_return_ask(Recorder *r, RecLoop *l, Av ret);           /* OUT_GO: the loop carries it */
 Outcome rec_return_carry(Recorder *r, RecLoop *l, ValueVec *init); /* flag and zeros, as the last of l->types */
 /* The flag and what is returned, at the end of a block of the loop. ret 0: nothing is returned here. */
-bool rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out);
+Outcome rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out);
 Av rec_return_result(Recorder *r, const RecLoop *l, NodeId loop, ValueId *flag);
 /* ---- sizes known at run time only (record_sizes.c) ---- */
 /* The DimCtx of the instruction that is recorded: what it asks of sizes becomes guards, of unbacked ones checks. */

@@ -239,7 +239,7 @@ Outcome rec_close_loop_block(Recorder *r, RecLoop *l, TermKind term, Av ret) {
   ValueVec values = {0};
   if (!l->body) return rec_want_test_inside(r, l);
   Outcome o = carried_values(r, l, ret != 0, &values);
-  if (o == OUT_GO && !rec_return_values(r, l, ret, &values)) o = OUT_FAIL;
+  if (o == OUT_GO) o = rec_return_values(r, l, ret, &values);
   if (o == OUT_GO && !graph_close(r->g, term, values.data, values.count, 0)) o = OUT_FAIL;
   vec_free(&r->vm->alloc, &values);
   return o;

@@ -59,7 +59,10 @@ Outcome rec_return_ask(Recorder *r, RecLoop *l, Av ret) {
   RecReturn now;
   if (!describe(r, l, ret, &now)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
   if (l->ret.asked && same_return(r, &l->ret, &now, true)) return OUT_GO;
-  if (l->ret.asked && !grows_strong(r, &l->ret, &now)) return rec_stuck(r, REASON_loop_return, "a loop returns values of several types");
+  if (l->ret.asked && !grows_strong(r, &l->ret, &now)) {
+    r->noted_types = !l->peeled && same_return(r, &l->ret, &now, false); /* the first trip may settle it */
+    return rec_stuck(r, REASON_loop_return, "a loop returns values of several types");
+  }
   l->ret = now;
   r->lacks = l;
   r->lacks_return = true;
@@ -82,22 +85,25 @@ Outcome rec_return_carry(Recorder *r, RecLoop *l, ValueVec *init) {
   return OUT_GO;
 }
 
-bool rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out) {
+Outcome rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
-  if (!l->ret.asked) return true;
+  if (!l->ret.asked) return OUT_GO;
   if (!ret) { /* as at the loop's head: not set */
     for (u32 i = 0; i <= l->ret.count; i++)
-      if (!vec_push(alloc, out, g->blocks.data[l->body].params.data[l->ret_at + i])) return false;
-    return true;
+      if (!vec_push(alloc, out, g->blocks.data[l->body].params.data[l->ret_at + i])) return OUT_FAIL;
+    return OUT_GO;
   }
   ret = av_force(r, ret);
-  if (!ret || !vec_push(alloc, out, graph_const(g, value_bool(true)))) return false;
+  if (!ret || !vec_push(alloc, out, graph_const(g, value_bool(true)))) return OUT_FAIL;
   for (u32 i = 0; i < l->ret.count; i++) {
     ValueId v = av_value(r, l->ret.kind == AV_NUM ? ret : av_item(r, ret, i));
-    if (!v || rec_strong(r, v) != OUT_GO || !vec_push(alloc, out, v)) return false;
+    if (!v) return OUT_FAIL;
+    Outcome o = rec_strong(r, v);
+    if (o == OUT_GO && !vec_push(alloc, out, v)) o = OUT_FAIL;
+    if (o != OUT_GO) return o;
   }
-  return true;
+  return OUT_GO;
 }
 
 Av rec_return_result(Recorder *r, const RecLoop *l, NodeId loop, ValueId *flag) {
