@@ -129,7 +129,7 @@ typedef struct Across {
   bool stream;
   i64 dims[ARRAY_MAX_RANK], strides[MAX_OPERANDS][ARRAY_MAX_RANK];
   const char *data[MAX_OPERANDS];
-  u32 from[MAX_OPERANDS], to[MAX_OPERANDS]; /* bytes of an element, before and after conversion */
+  u32 from[MAX_OPERANDS]; /* bytes of an element, before conversion */
   StripFn convert[MAX_OPERANDS];
   const Reader *constant[MAX_OPERANDS]; /* of a number */
   char *out;
@@ -179,7 +179,8 @@ static void across_band(void *ctx, i64 part) {
 
 /* *done false: it is not of this form. */
 static WeftStatus run_across(Vm *vm, u32 op, const Step *step, u32 n, const Value *args, const Reader *readers, const ArrayType *shape, void *out, u32 bytes, bool in_place, bool *done) {
-  Across a = {.step = step, .n = n, .bytes = bytes, .out = out};
+  Across a = {.step = step, .n = n, .bytes = bytes, .tall = LINE, .out = out};
+  bool across = false;
   i64 total = dims_size(shape->rank, shape->dims);
   *done = false;
   if (total < SMALLEST_ACROSS) return WEFT_OK;
@@ -196,9 +197,12 @@ static WeftStatus run_across(Vm *vm, u32 op, const Step *step, u32 n, const Valu
     }
   }
   if (axes_join(shape->rank, a.dims, n, a.strides) != 2) return WEFT_OK;
-  for (u32 k = 0; k < n; k++)
-    if (!a.constant[k] && a.strides[k][0] == 1 && a.strides[k][1] > 1 && LINE / a.from[k] > a.tall) a.tall = LINE / a.from[k];
-  if (!a.tall || a.dims[0] < a.tall || a.dims[1] < TILE_COLUMNS) return WEFT_OK;
+  for (u32 k = 0; k < n; k++) { /* what is gathered has room for a line of each of the tile's columns */
+    bool gathered = !a.constant[k] && a.strides[k][1] != 1;
+    across |= gathered && a.strides[k][0] == 1 && a.strides[k][1] > 1;
+    if (gathered && LINE / a.from[k] < a.tall) a.tall = LINE / a.from[k];
+  }
+  if (!across || a.dims[0] < a.tall || a.dims[1] < TILE_COLUMNS) return WEFT_OK;
   *done = true;
   a.stream = stream_worth(total * bytes);
   i64 parts = (a.dims[0] + BAND_ROWS - 1) / BAND_ROWS;
@@ -206,9 +210,12 @@ static WeftStatus run_across(Vm *vm, u32 op, const Step *step, u32 n, const Valu
     if (!in_place) TRY(kernel_poll(vm, total / POLL_ELEMENTS * POLL_ELEMENTS));
     TRY(pool_run(vm, parts, in_place, across_band, &a));
   } else {
-    for (i64 p = 0; p < parts; p++) {
+    for (i64 p = 0, polled = 0; p < parts; p++) {
+      i64 made = p + 1 == parts ? total : (p + 1) * BAND_ROWS * a.dims[1];
       across_band(&a, p);
-      if (!in_place) TRY(kernel_poll(vm, BAND_ROWS * a.dims[1]));
+      if (made - polled < POLL_ELEMENTS || in_place) continue;
+      TRY(kernel_poll(vm, (made - polled) / POLL_ELEMENTS * POLL_ELEMENTS)); /* as much as with threads */
+      polled += (made - polled) / POLL_ELEMENTS * POLL_ELEMENTS;
     }
   }
   return a.failed ? check_failed(vm, op) : WEFT_OK;
