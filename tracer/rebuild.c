@@ -70,7 +70,7 @@ fail:
 typedef struct Zip {
   Value lists[ZIP_LEAVES];
   u32 count;
-  u32 length;
+  u64 length; /* of the shortest: a range may be longer than any list */
 } Zip;
 
 static bool is_column(const Recipe *r) { return r->kind != RCP_list && r->kind != RCP_record; }
@@ -82,7 +82,7 @@ static WeftStatus zip_leaves(RecipeBuild *b, RecipeId id, Zip *z) {
     u64 n;
     if (z->count == ZIP_LEAVES) return vm_error(b->vm, EK_unsupported, "a list of large trees");
     if (build_recipe(b, id, &z->lists[z->count]) != WEFT_OK || vm_seq_open(b->vm, z->lists[z->count++], &n) != WEFT_OK) return WEFT_ERROR;
-    if (z->count == 1 || n < z->length) z->length = (u32)n;
+    if (z->count == 1 || n < z->length) z->length = n;
     return WEFT_OK;
   }
   for (u32 i = 0; i < r->count && status == WEFT_OK; i++) status = zip_leaves(b, b->graph->exits.ids.data[r->first + i], z);
@@ -117,7 +117,8 @@ static WeftStatus make_zip(RecipeBuild *b, const Recipe *r, Value *out) {
   RecipeId tree = b->graph->exits.ids.data[r->first];
   Zip z = {.count = 0};
   WeftStatus status = zip_leaves(b, tree, &z);
-  if (status == WEFT_OK && !list_new(b->vm, z.length, out)) status = WEFT_ERROR;
+  if (status == WEFT_OK && z.length > UINT32_MAX / 2) status = vm_error(b->vm, EK_limit, "a list of %llu items is too long", (unsigned long long)z.length);
+  if (status == WEFT_OK && !list_new(b->vm, (u32)z.length, out)) status = WEFT_ERROR;
   else if (status == WEFT_OK) {
     for (u32 i = 0; i < z.length && status == WEFT_OK; i++) {
       u32 leaf = 0;

@@ -334,7 +334,7 @@ static Outcome step_checkarg(Recorder *r, Ins i) {
       continue;
     }
     Dim want = d->dim_consts[k];
-    if (want < 0 && !av_dim(r, f->regs[d->dim_regs[k]], &want)) return OUT_FAIL;
+    if (want < 0 && !av_dim(r, f->regs[d->dim_regs[k]], &want)) return r->failed || r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_raises, "an annotated size is no integer");
     i64 x, y;
     if (!size_hint(&r->g->sizes, want, &x) || !size_hint(&r->g->sizes, t.dims[k], &y) || x != y ||
         size_is_unbacked(&r->g->sizes, want) || size_is_unbacked(&r->g->sizes, t.dims[k]))

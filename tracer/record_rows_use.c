@@ -84,18 +84,20 @@ static Av part_at(Recorder *r, Av columns, Value kind, ValueId at) {
   return rec_with_parts(r, columns, parts, n);
 }
 
-static Av item_at(Recorder *r, Av columns, Value kind, ValueId at) {
-  Av item = part_at(r, columns, kind, at);
-  return item && kind.kind == V_TEXT ? char_of(r, av_item(r, item, 0)) : item; /* of a text */
+static Outcome item_at(Recorder *r, Av rows, ValueId at, Av *out) {
+  const Value kind = av_at(r, rows)->konst;
+  Av item = part_at(r, rows_columns(r, rows), kind, at);
+  if (!item && !r->failed && !r->g->failed) return OUT_STUCK; /* a range of such numbers */
+  return rec_made(r, item && kind.kind == V_TEXT ? char_of(r, av_item(r, item, 0)) : item, out); /* of a text */
 }
 
 /* The item that a `for` is at: in bounds by construction. */
-Outcome rec_rows_item(Recorder *r, Av rows, Av at, Av *out) { return rec_made(r, item_at(r, rows_columns(r, rows), av_at(r, rows)->konst, av_value(r, at)), out); }
+Outcome rec_rows_item(Recorder *r, Av rows, Av at, Av *out) { return item_at(r, rows, av_value(r, at), out); }
 
 Outcome rec_rows_get(Recorder *r, Av rows, Av at, Av *out) {
   ValueId i;
   Outcome o = position(r, rows, at, &i);
-  return o == OUT_GO ? rec_made(r, item_at(r, rows_columns(r, rows), av_at(r, rows)->konst, i), out) : o;
+  return o == OUT_GO ? item_at(r, rows, i, out) : o;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */
@@ -283,7 +285,7 @@ Outcome rec_rows_zip(Recorder *r, const Av *seqs, u32 n, bool numbered, Av *out)
   Outcome o = OUT_GO;
   if (numbered && !list_push(r->vm, &kind, part)) goto refused_made;
   for (u32 i = 0; i < n && o == OUT_GO; i++) {
-    Av items;
+    Av items = 0;
     o = column_of(r, seqs[i], &columns[i + numbered], &items, &part);
     if (o == OUT_GO && !list_push(r->vm, &kind, value_keep(part))) goto refused_made;
     Av least[OP_MAX_PARAMS] = {count, items};
@@ -349,8 +351,8 @@ Outcome rec_text_same(Recorder *r, Av rows, Av text, Av *out) {
   if (!rec_points(r, text, points, &n) || n > MOST) return rec_stuck(r, REASON_no_rule, "`==` of texts");
   Outcome o = rec_binary(r, BC_eq, rows_count(r, rows), av_const(r, value_weak_i64(n)), &same);
   for (u32 i = 0; i < n && o == OUT_GO; i++) {
-    Av c = item_at(r, rows_columns(r, rows), av_at(r, rows)->konst, graph_const(r->g, value_weak_i64(i)));
-    if (!c) return OUT_FAIL;
+    Av c;
+    if ((o = item_at(r, rows, graph_const(r->g, value_weak_i64(i)), &c)) != OUT_GO) return o;
     if ((o = rec_binary(r, BC_eq, av_item(r, c, 0), points[i], &one)) != OUT_GO) return o;
     Av params[OP_MAX_PARAMS] = {same, one};
     o = rec_op(r, OP_logical_and, params, &same);
