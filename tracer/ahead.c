@@ -25,6 +25,12 @@ enum {
 
 static u64 least(u64 a, u64 b) { return a < b ? a : b; }
 
+/* Nanoseconds that compiled code saves on so many elements. */
+static u64 saved(const Tunables *tun, u64 elements) {
+  u64 each = (u64)tun->large_save_ps;
+  return elements && each > (u64)GAIN_MOST * 1000 / elements ? GAIN_MOST : elements * each / 1000;
+}
+
 /* ---- by the bytecode -------------------------------------------------------------------------------------- */
 
 typedef struct Scan {
@@ -101,8 +107,7 @@ u64 ahead_elements(const Tracer *t, const Frame *f, u64 *gain) {
   Scan s = {.left = SCAN_MOST};
   for (u32 i = 0; i < f->code->proto->nregs; i++) meet(&s, f->base[i]);
   (void)scan(&s, f->code, f, f->pc, 1, 0);
-  u64 each = least(s.elements * (u64)tun->large_save_ps / 1000, GAIN_MOST);
-  *gain = least(each * least(s.work, GAIN_MOST), GAIN_MOST) / SURE;
+  *gain = least(saved(tun, s.elements) * least(s.work, GAIN_MOST), GAIN_MOST) / SURE;
   return *gain >= rent_cost(t, s.ops) ? s.elements : 0;
 }
 
@@ -151,9 +156,9 @@ static u64 op_gain(const Gain *x, NodeId id) {
   if (made <= 1 && read <= 1) return (u64)tun->scalar_op_ns;
   switch (family) {
     case FAM_elementwise:
-    case FAM_reduce: return (made + read) * (u64)tun->large_save_ps / 1000;
+    case FAM_reduce: return saved(tun, made + read);
     case FAM_index:
-    case FAM_make: return made * (u64)tun->large_save_ps / 2000;
+    case FAM_make: return saved(tun, made) / 2;
     default: return (u64)tun->array_op_ns;
   }
 }
