@@ -31,7 +31,7 @@ bool rec_weak_first(Recorder *r, RecLoop *l, ValueId v, ValueId position, ValueI
   for (u32 i = r->weaks.count; i-- > 0 && !flag;) /* one flag for all that are so */
     if (r->weaks.data[i].position == position && r->weaks.data[i].before == before) flag = r->weaks.data[i].flag;
   if (flag) return rec_weak_note(r, v, flag);
-  flag = graph_op2(r->g, OP_equal, position, graph_const(r->g, value_weak_i64(0)));
+  flag = graph_op2(r->g, OP_equal, position, graph_const(r->g, value_i64(0))); /* a bool as other flags are: of two weak ones it would be weak */
   if (before && flag) flag = graph_op2(r->g, OP_logical_and, flag, before);
   if (!flag || !vec_push(&r->vm->alloc, &r->weaks, (RecWeak){v, flag, position, before, l})) r->failed = true;
   return !r->failed;
