@@ -457,8 +457,9 @@ static TierResult enter_here(Vm *vm, Frame *frame, bool *returned) {
   }
   if (ran == RAN_NOT) return TIER_STAY;
   vm->large_left = -1; /* what comes behind it is likely to be large as well: the next call or operation tells */
-  *returned = ran == RAN_RETURNED && !bottom;
-  return follow(t, ran, depth, bottom);
+  TierResult now = follow(t, ran, depth, bottom);
+  *returned = ran == RAN_RETURNED && !bottom && vm->frame_count == depth - 1; /* else others returned behind it, to C perhaps */
+  return now;
 }
 
 enum { LARGE_NEAR = 4, LARGE_DULL = 7 };
