@@ -587,11 +587,9 @@ static bool may_lend(Block *b, NodeId n, ValueId v) {
   Compiler *c = b->c;
   const ValueInfo *info = value_info(c, v);
   if (graph_node_at(b->g, n)->kind != NODE_cond || !info->owned || info->use.last > LEAVING(b->unit) || !leaves_no_more(b)) return false;
-  for (u32 i = 0; i < graph_node_at(b->g, n)->operand_count; i++) {
-    ValueId w = node_operand(b->g, n, i);
-    if (w != v && value_info(c, w)->slot == info->slot) return false;
-  }
-  return true;
+  u32 names = 0; /* under which the arms know it */
+  for (u32 i = 0; i < graph_node_at(b->g, n)->operand_count; i++) names += value_info(c, node_operand(b->g, n, i))->slot == info->slot;
+  return names == 1;
 }
 
 /* Everything that code inside may read is an ordinary array before. */
