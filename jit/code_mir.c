@@ -146,7 +146,7 @@ static void choose_parts(const JitCode *code, const Plan *plan, Linked *l) {
 
 static u8 *add(u8 *at, const char *opcode, u32 bytes, const void *operand, size_t size) {
   memcpy(at, opcode, bytes);
-  memcpy(at + bytes, operand, size);
+  if (size) memcpy(at + bytes, operand, size);
   return at + bytes + size;
 }
 
