@@ -140,7 +140,7 @@ static u64 elements_of(const Gain *x, ValueId v) {
   for (u32 d = 0; type && d < type->rank; d++) {
     i64 size;
     if (!size_hint(&x->g->sizes, type->dims[d], &size)) return x->usual;
-    n = size > 0 ? least(n * (u64)size, GAIN_MOST) : 0;
+    n = size > 0 ? least(n * least((u64)size, GAIN_MOST), GAIN_MOST) : 0;
   }
   return n;
 }

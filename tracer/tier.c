@@ -118,7 +118,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
     vm_error_clear(vm); /* of restoring: the limit is what counts */
     vm->error = held;
     status = WEFT_ERROR;
-    if (hosted.raised && !hosted.left) vm->error.span = vm_span(vm); /* it was raised at the call, with other frames */
+    if (!hosted.left && (hosted.raised || restored == WEFT_OK)) vm->error.span = vm_span(vm); /* it was raised in other frames: those of the entry */
   } else {
     status = restored;
   }
