@@ -336,8 +336,11 @@ Outcome record_custom(Recorder *r, Av transform, const Av *args, u32 nargs, Av *
 }
 
 Outcome record_with_hook(Recorder *r, u32 op, const Av *params, Av *out) {
-  (void)op;
+  Value h;
+  u8 kind = av_at(r, av_force(r, params[1]))->kind;
   if (r->differentiating) return rec_stuck(r, REASON_no_rule, "a hook on a gradient");
+  if (kind != AV_CLOSURE && kind != AV_TRANSFORM && !(av_const_value(r, params[1], &h) && h.kind == V_FN))
+    return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, params[1]));
   *out = av_force(r, params[0]);
   return *out ? OUT_GO : OUT_FAIL;
 }

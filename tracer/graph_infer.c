@@ -367,6 +367,17 @@ static bool infer_ramp(Infer *c) {
   return out->dims[0] != DIM_NONE || no_rule(c);
 }
 
+/* What fills an array may be one itself, when it goes into its shape. */
+static bool value_fills(Infer *c, const ArrayType *v) {
+  const ArrayType *xs[2] = {c->out, v};
+  ArrayType both;
+  if (v->rank == 0) return true;
+  if (v->rank > c->out->rank || !rule_broadcast(c->dims, 2, xs, &both, c->err)) return no_rule(c);
+  for (u32 d = 0; d < both.rank; d++)
+    if (both.dims[d] != c->out->dims[d]) return no_rule(c);
+  return true;
+}
+
 static bool infer_make(Infer *c) {
   u32 dtype;
   const ArrayType *x;
@@ -381,7 +392,7 @@ static bool infer_make(Infer *c) {
     case OP_full:
       if (!(x = type_arg(c, 1))) return no_rule(c);
       dtype = arg_dtype(&c->args[2]);
-      return new_shape(c, 0, dtype ? dtype : x->dtype);
+      return new_shape(c, 0, dtype ? dtype : x->dtype) && value_fills(c, x);
     case OP_zeros_like:
     case OP_ones_like:
     case OP_full_like:
@@ -389,7 +400,7 @@ static bool infer_make(Infer *c) {
       same_as(c, x);
       dtype = arg_dtype(&c->args[c->op == OP_full_like ? 2 : 1]);
       if (dtype) out->dtype = (u8)dtype;
-      return true;
+      return c->op != OP_full_like || ((x = type_arg(c, 1)) && value_fills(c, x)) || no_rule(c);
     case OP_eye:
       if (!dim_of_arg(c, 0, 0, &n)) return no_rule(c);
       m = n;
@@ -683,6 +694,7 @@ bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 co
   c.err->text[0] = 0;
   *results = (ArrayType){0}; /* others are written as a whole */
   bind_args(op, operands, count, attrs, nattrs, c.args);
+  if (!graph_args_fit(g, dims, op, c.args)) return no_rule(&c);
   if (!infer(&c)) return false;
   for (u32 i = 0; i < c.count; i++)
     if (results[i].rank == 0) results[i].device = 0; /* numbers live with the processor */

@@ -353,9 +353,8 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     case OP_print: return rec_print(r, params, out);
     case OP_str: return rec_text(r, params[0], av_const(r, value_nil()), out);
     case OP_range: {
-      Av parts[3] = {params[1] ? params[0] : av_const(r, value_weak_i64(0)), params[1] ? params[1] : params[0],
-                     params[2] ? params[2] : av_const(r, value_weak_i64(1))};
-      return rec_made(r, av_items(r, AV_RANGE, parts, 3), out);
+      return rec_make_range(r, params[1] ? params[0] : av_const(r, value_weak_i64(0)), params[1] ? params[1] : params[0],
+                            params[2] ? params[2] : av_const(r, value_weak_i64(1)), out);
     }
     case OP_list: {
       AvVec items = {0};

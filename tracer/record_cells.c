@@ -114,7 +114,7 @@ static Outcome random_seed(Recorder *r, Av n, Av *out) {
   u32 key, counter;
   ValueId v = av_value(r, n);
   const ArrayType *t = v ? value_type(r->g, v) : NULL;
-  if (!t || t->rank || (dtype_kind(t->dtype) != DK_INT && t->dtype != DT_bool)) return rec_stuck(r, REASON_raises, "seed takes an integer");
+  if (!t || t->rank || dtype_kind(t->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "seed takes an integer");
   Outcome o = cell_host(r, HOST_random_key, &key);
   if (o == OUT_GO) o = cell_host(r, HOST_random_counter, &counter);
   Av seed = av_num(r, graph_convert(r->g, v, DT_i64)), zero = av_const(r, value_i64(0));
