@@ -115,6 +115,23 @@ static void A20_an_error_names_its_line(void **state) {
   weft_free(vm);
 }
 
+/* The region begins in the module, the limit is met in what it calls: the place is that of the frames that stand then. */
+static void A20_a_limit_in_what_a_region_calls_names_its_line(void **state) {
+  (void)state;
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  o.backend = "mir";
+  o.hot = 0;
+  o.fuel = 100000;
+  WeftVM *vm = weft_new(&o);
+  assert_non_null(vm);
+  char *text = outcome(vm, "fn f(a, n) {\n  let s = 0.0\n  for t in 0..n { s = s * 0.5 + a }\n  s\n}\nlet y = 0.0\nfor k in 0..5 { y += f(1.5, 300) }\ny += f(2.5, 1000000000)");
+  assert_non_null(strstr(text, "test:3:"));
+  assert_non_null(strstr(text, "in f, called at test:8:"));
+  assert_true(stat(vm, STAT_compiles) >= 1);
+  free(text);
+  weft_free(vm);
+}
+
 /* Recordings of which nothing comes are few, whatever a program does. */
 static void A20_recordings_for_nothing_are_few(void **state) {
   (void)state;
@@ -135,6 +152,7 @@ int main(void) {
       cmocka_unit_test(A20_a_function_on_large_arrays_at_its_first_call),
       cmocka_unit_test(A20_what_is_called_behind_a_region_is_compiled_whole),
       cmocka_unit_test(A20_an_error_names_its_line),
+      cmocka_unit_test(A20_a_limit_in_what_a_region_calls_names_its_line),
       cmocka_unit_test(A20_recordings_for_nothing_are_few),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
