@@ -53,7 +53,8 @@ static bool is_named(const OpParam *p, const char *name) { return strlen(name) =
 
 /* A flag is true or false, a dtype a dtype, or nil, whatever the operation. */
 static bool flags_fit(const OpInfo *info, const GraphArg *args) {
-  static const char *const flags[] = {"keepdims", "descending", "approximate", "reverse", "include_initial", "upper", "endpoint"};
+  static const char *const flags[] = {"keepdims", "descending", "approximate", "reverse", "include_initial", "upper", "endpoint",
+                                      "return_index", "return_inverse", "return_counts"};
   for (u32 p = 1; p < info->nparams; p++) {
     const GraphArg *a = &args[p];
     if (a->kind == ARG_hole || !info->params[p].has_default || (a->kind == ARG_attr && (a->attr->kind == ATTR_bool || a->attr->kind == ATTR_dtype))) continue;
@@ -62,6 +63,20 @@ static bool flags_fit(const OpInfo *info, const GraphArg *args) {
       if (is_named(&info->params[p], flags[i])) return false;
   }
   return true;
+}
+
+/* One of a few words, the default where there is none. */
+static bool is_word(const GraphArg *a, const char *const *words) {
+  if (a->kind == ARG_hole) return true;
+  if (a->kind != ARG_attr || a->attr->kind != ATTR_text) return false;
+  for (; *words; words++)
+    if (strlen(*words) == a->attr->count && !memcmp(*words, a->attr->text, a->attr->count)) return true;
+  return false;
+}
+
+static bool is_number(const Graph *g, const GraphArg *a) {
+  const ArrayType *t = operand_type(g, a);
+  return !given(a) || a->kind == ARG_attr || (t && t->rank == 0);
 }
 
 /* The order of a norm: any number. */
@@ -76,10 +91,8 @@ static bool random_fits(const Graph *g, DimCtx *dims, u32 op, const GraphArg *ar
     case OP_random_key: return is_integer(g, &args[0]);
     case OP_random_stream: return is_integer(g, &args[0]) && is_integer(g, &args[1]);
     case OP_random_fold_in: return key_fits(g, dims, &args[0]) && is_integer(g, &args[1]);
-    case OP_random_bernoulli: {
-      const ArrayType *p = operand_type(g, &args[1]);
-      if (given(&args[1]) && (!p || p->rank)) return false;
-    } /* fall through */
+    case OP_random_bernoulli: return key_fits(g, dims, &args[0]) && is_number(g, &args[1]);
+    case OP_random_uniform: return key_fits(g, dims, &args[0]) && is_number(g, &args[2]) && is_number(g, &args[3]);
     default: return key_fits(g, dims, &args[0]);
   }
 }
@@ -91,6 +104,8 @@ static bool operands_fit(const OpInfo *info, const GraphArg *args) {
   return true;
 }
 
+static const char *const sides[] = {"left", "right", NULL}, *const pads[] = {"constant", "edge", "reflect", "symmetric", "wrap", NULL};
+
 bool graph_args_fit(const Graph *g, DimCtx *dims, u32 op, const GraphArg *args) {
   const OpInfo *info = op_info(op);
   const ArrayType *t;
@@ -100,7 +115,7 @@ bool graph_args_fit(const Graph *g, DimCtx *dims, u32 op, const GraphArg *args) 
     case OP_flip: return args[1].kind == ARG_hole || axes_fit(g, &args[0], &args[1], 0, true);
     case OP_roll: return are_integers(g, &args[1]) && (args[2].kind == ARG_hole || axes_fit(g, &args[0], &args[2], 0, true));
     case OP_sort:
-    case OP_argsort: return axes_fit(g, &args[0], &args[1], -1, false);
+    case OP_argsort: return !(args[1].kind == ARG_attr && args[1].attr->kind == ATTR_ints) && axes_fit(g, &args[0], &args[1], -1, false);
     case OP_nn_softmax:
     case OP_nn_log_softmax: return axes_fit(g, &args[0], &args[1], -1, true);
     case OP_nn_layer_norm:
@@ -110,11 +125,11 @@ bool graph_args_fit(const Graph *g, DimCtx *dims, u32 op, const GraphArg *args) 
     case OP_expand_dims: return args[1].kind == ARG_hole || given(&args[1]);
     case OP_arange: return given(&args[0]);
     case OP_norm: return is_order(g, &args[1]);
-    case OP_pad: return given(&args[1]);
+    case OP_pad: return given(&args[1]) && is_word(&args[2], pads);
+    case OP_compress: return (t = operand_type(g, &args[1])) && t->dtype == DT_bool && t->rank == 1;
     case OP_searchsorted:
       t = operand_type(g, &args[0]);
-      return t && t->rank == 1 && (args[2].kind == ARG_hole || (args[2].kind == ARG_attr && args[2].attr->kind == ATTR_text &&
-             ((args[2].attr->count == 4 && !memcmp(args[2].attr->text, "left", 4)) || (args[2].attr->count == 5 && !memcmp(args[2].attr->text, "right", 5)))));
+      return t && t->rank == 1 && is_word(&args[2], sides);
     default: return info->family != FAM_elementwise || operands_fit(info, args);
   }
 }
