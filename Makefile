@@ -106,8 +106,6 @@ $(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-threa
 PACKED   := -fno-align-functions -fno-align-loops -fno-align-jumps -fno-align-labels
 # -O3 makes the same code larger for AVX2, without AVX-512's masks.
 $(B)/obj/gen/math_avx2.o $(B)/obj/stdlib/kernel_strips_avx2.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic $(PACKED)
-# Its loops are of whole strips: their first instruction lies anywhere, which measures the same.
-$(B)/obj/stdlib/kernel_strips_avx2.o: FILE_CFLAGS += -fno-align-loops -fno-align-jumps -fno-align-labels
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 

@@ -200,7 +200,7 @@ int main(void) {
   compile_us(true, &first, &later, &numbers);
   printf("compile-first %.0f us\ncompile-later %.0f us\ncompile-of-100 %.0f us\n", first, later, numbers);
   compile_us(false, &first, &later, &both);
-  printf("compile-of-500 %.0f us\n", both);
+  printf("compile-mixed %.0f us\n", both);
   printf("region-call %.0f ns\n", region_ns());
   printf("guards-of-10 %.1f ns\n", guards_ns());
   printf("exit-of-3 %.0f ns\n", exit_ns());

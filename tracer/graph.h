@@ -577,6 +577,8 @@ extern const Backend backend_verify; /* mir beside the graph's interpreter */
 bool graph_simplify(Graph *g) MUST_USE;
 /* One of its passes (graph_hoist.c): what stays the same in loops moves before them. blocks: of graph_blocks. */
 bool graph_hoist(Graph *g, const u32 *blocks, u32 count, bool *changed) MUST_USE;
+/* Does an unbacked size come from `v`? Such a value stays where it is (graph_passes.c). */
+bool graph_carries_size(const Graph *g, ValueId v);
 bool graph_asserts(Graph *g, const u32 *blocks, u32 count, bool *changed) MUST_USE;
 /* Simplifies, then takes inputs that nothing uses out of the graph and out of GuardSet.inputs, which renumbers both:
  * before guard_compile. Their guards stay. */

@@ -155,12 +155,6 @@ static bool hands_on(Graph *g, BlockId b, BlockId body, u32 k, ValueId same, Val
   return true;
 }
 
-static bool carries_size(const Graph *g, ValueId v) {
-  for (u32 i = 0; i < g->sizes.syms.count; i++)
-    if (g->sizes.syms.data[i].unbacked && g->sizes.syms.data[i].source == v) return true;
-  return false;
-}
-
 /* Carried number k is what the loop began with: it is captured, as all that is read in the loop, and need not be copied where
  * somebody else holds it. In its place goes a number that nobody reads, as results stand together. */
 static bool carry_no_more(Graph *g, NodeId n, u32 k) {
@@ -192,8 +186,8 @@ static bool keep_unchanged(Graph *g, NodeId n, bool *changed) {
   for (u32 k = 0; k < x.carried; k++) {
     ValueId init = node_operand(g, n, k), param = g->blocks.data[body].params.data[k];
     TypeId type = g->values.data[param].type;
-    bool sized = carries_size(g, x.result_first + k);
-    for (u32 s = 0; s < node_subs(g, n); s++) sized |= carries_size(g, g->blocks.data[x.sub[s]].params.data[k]);
+    bool sized = graph_carries_size(g, x.result_first + k);
+    for (u32 s = 0; s < node_subs(g, n); s++) sized |= graph_carries_size(g, g->blocks.data[x.sub[s]].params.data[k]);
     if (value_is_token(g, param) || !value_type(g, param)->rank || sized || g->values.data[init].type != type || g->values.data[x.result_first + k].type != type) continue;
     if (!hands_on(g, body, body, k, param, 0)) continue;
     if (!carry_no_more(g, n, k)) return false;

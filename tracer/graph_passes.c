@@ -29,7 +29,7 @@ static ValueId find(const Pass *p, ValueId v) {
   return v;
 }
 
-static bool carries_size(const Graph *g, ValueId v) {
+bool graph_carries_size(const Graph *g, ValueId v) {
   for (u32 i = 0; i < g->sizes.syms.count; i++)
     if (g->sizes.syms.data[i].unbacked && g->sizes.syms.data[i].source == v) return true;
   return false;
@@ -39,7 +39,7 @@ static void replace(Pass *p, ValueId from, ValueId to) {
   to = find(p, to);
   if (from == to) return;
   u8 origin = p->g->values.data[to].origin;
-  if ((origin == GV_const || origin == GV_size) && carries_size(p->g, from)) return; /* a size is found where a value lies */
+  if ((origin == GV_const || origin == GV_size) && graph_carries_size(p->g, from)) return; /* a size is found where a value lies */
   if (!map_set(&p->to, from, to)) p->failed = true;
   p->changed = true;
 }
