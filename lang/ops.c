@@ -10,14 +10,22 @@ static pthread_once_t infos_once = PTHREAD_ONCE_INIT;
 static _Atomic bool infos_filled; /* asked at each operation that is recorded */
 static char shown_names[OP_COUNT][32];
 
+/* The texts of all rows, one behind the other: pointers to each would take three times the room of most. */
+static const char texts[] =
+#define OP(name, signature, family, dtype, shape, checks, effect, agree, lower, deriv, batch, flops, doc) \
+  #name "\0" signature "\0" doc "\0" #lower "\0" #dtype "\0" #shape "\0" checks "\0" #deriv "\0" #batch "\0"
+    OP(none, "()", none, none, none, "", pure, bits, none, none, none, 0, "")
+#include "lang/ops.def"
+#undef OP
+    ;
+
 static const struct {
-  const char *name, *signature, *lower, *deriv, *batch, *dtype, *shape, *checks, *doc;
-  u32 flops;
+  u16 flops;
   u8 family, effect, agree;
 } rows[OP_COUNT] = {
-    {"none", "()", "none", "none", "none", "none", "none", "", "", 0, 0, 0, 0},
+    {0},
 #define OP(name, signature, family, dtype, shape, checks, effect, agree, lower, deriv, batch, flops, doc) \
-  {#name, signature, #lower, #deriv, #batch, #dtype, #shape, checks, doc, flops, FAM_##family, EFF_##effect, AGREE_##agree},
+  {flops, FAM_##family, EFF_##effect, AGREE_##agree},
 #include "lang/ops.def"
 #undef OP
 };
@@ -69,15 +77,27 @@ static void parse_signature(OpInfo *info) {
   }
 }
 
+static const char *take(const char **texts_left) {
+  const char *s = *texts_left;
+  *texts_left += strlen(s) + 1;
+  return s;
+}
+
 static void fill_infos(void) {
+  const char *left = texts;
   for (u32 i = 0; i < OP_COUNT; i++) {
-    shown_name(shown_names[i], rows[i].name);
-    infos[i] = (OpInfo){.name = shown_names[i], .signature = rows[i].signature, .doc = rows[i].doc,
-                        .family = rows[i].family, .effect = rows[i].effect, .agree = rows[i].agree,
-                        .lower = (u8)lower_of(rows[i].lower), .dtype_rule = rows[i].dtype,
-                        .shape_rule = rows[i].shape, .checks = rows[i].checks, .deriv = rows[i].deriv,
-                        .batch = rows[i].batch, .flops = rows[i].flops};
-    parse_signature(&infos[i]);
+    OpInfo *info = &infos[i];
+    *info = (OpInfo){.name = shown_names[i], .family = rows[i].family, .effect = rows[i].effect, .agree = rows[i].agree, .flops = rows[i].flops};
+    shown_name(shown_names[i], take(&left));
+    info->signature = take(&left);
+    info->doc = take(&left);
+    info->lower = (u8)lower_of(take(&left));
+    info->dtype_rule = take(&left);
+    info->shape_rule = take(&left);
+    info->checks = take(&left);
+    info->deriv = take(&left);
+    info->batch = take(&left);
+    parse_signature(info);
   }
   atomic_store_explicit(&infos_filled, true, memory_order_release);
 }

@@ -2,6 +2,7 @@
 #include "stdlib/format.h"
 #include "stdlib/make.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,12 +24,26 @@ static bool runs_here(StripLevel level) {
   return level == STRIPS_BASE;
 }
 
-static const StripTable *strips_of(StripLevel level) {
+/* Filled once for the process, from the builds' entries; read-only afterwards. */
+static StripTable strip_tables[STRIPS_AVX512 + 1];
+static pthread_once_t strips_once = PTHREAD_ONCE_INIT;
+
+static void fill_strips(StripLevel level, const StripEntries *e) {
+  strip_tables[level].name = e->name;
+  for (u32 i = 0; i < e->count; i++) memcpy((char *)&strip_tables[level] + e->places[i] * sizeof e->fns[i], &e->fns[i], sizeof e->fns[i]);
+}
+
+static void fill_all_strips(void) {
+  fill_strips(STRIPS_BASE, &strips_base);
 #ifdef __x86_64__
-  if (level == STRIPS_AVX2) return &strips_avx2;
-  if (level == STRIPS_AVX512) return &strips_avx512;
+  fill_strips(STRIPS_AVX2, &strips_avx2);
+  fill_strips(STRIPS_AVX512, &strips_avx512);
 #endif
-  return &strips_base;
+}
+
+static const StripTable *strips_of(StripLevel level) {
+  pthread_once(&strips_once, fill_all_strips);
+  return &strip_tables[level];
 }
 
 bool stdlib_set_level(Vm *vm, StripLevel level) {

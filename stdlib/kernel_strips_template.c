@@ -6,6 +6,8 @@
 #include "stdlib/strips.h"
 #include "stdlib/wm.h"
 
+#include <stddef.h>
+
 #ifdef __FMA__
 #include <immintrin.h>
 #endif
@@ -317,36 +319,15 @@ PRODUCT(f64, __builtin_fma)
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 
-const StripTable PASTE(strips, STRIPS_NAME) = {
-    .name = STRIPS_TEXT,
-    .ops =
-        {
-#define STRIP(op, dt, r, check, ...) [OP_##op][DT_##dt] = HERE(strip_##op##_##dt),
-#define COLD(op, dt, ...) [OP_##op][DT_##dt] = REST(strip_##op##_##dt),
-#include "stdlib/strips.def"
-#undef STRIP
-#undef COLD
-#define MATH_ROW(name, dt, level) [OP_##name][DT_##dt] = wm_strip_##name##_##dt##_##level,
-#define MATH_ROW_OF(name, dt, level) MATH_ROW(name, dt, level)
-#define MATH(name, dt, arity) MATH_ROW_OF(name, dt, STRIPS_NAME)
-#define MATH_HELPER(name, dt, arity)
-#include "math_list.h"
-        },
-#define CONVERT_HERE(from, to, check, expr) [DT_##from][DT_##to] = HERE(strip_##from##_to_##to),
-#define CONVERT_REST(from, to, check, expr) [DT_##from][DT_##to] = REST(strip_##from##_to_##to),
-    .convert = {WIDE(CONVERT_HERE) NARROW(CONVERT_REST)},
-    .select = {[1] = HERE(strip_select_u8), [4] = HERE(strip_select_any32), [8] = HERE(strip_select_any64)},
-#define ROW_REST(which, kind) \
-  [DT_bool] = REST(strip_##which##_##kind##_u8), [DT_u8] = REST(strip_##which##_##kind##_u8), [DT_i32] = REST(strip_##which##_##kind##_i32), \
-  [DT_i64] = REST(strip_##which##_##kind##_i64), [DT_f32] = REST(strip_##which##_##kind##_f32), [DT_f64] = REST(strip_##which##_##kind##_f64)
-#define BOOLS_rows [DT_bool] = REST(strip_rows_count_bool),
-#define BOOLS_columns
-#define ROW_HERE(which, kind) [DT_f32] = HERE(strip_##which##_##kind##_f32), [DT_f64] = HERE(strip_##which##_##kind##_f64)
-#define REDUCTIONS(which)                                                                                                      \
-  [REDUCE_ADD] = {BOOLS_##which [DT_i64] = REST(strip_##which##_add_i64), ROW_HERE(which, add)},                                             \
-  [REDUCE_MUL] = {[DT_i64] = REST(strip_##which##_multiply_i64), [DT_f32] = REST(strip_##which##_mul_f32), [DT_f64] = REST(strip_##which##_mul_f64)}, \
-  [REDUCE_MIN] = {ROW_REST(which, minimum)}, [REDUCE_MAX] = {ROW_REST(which, maximum)}
-    .rows = {REDUCTIONS(rows)},
-    .columns = {REDUCTIONS(columns)},
-    .product = {[DT_f32] = HERE(strip_product_f32), [DT_f64] = HERE(strip_product_f64)},
+static void (*const PASTE(strip_fns, STRIPS_NAME)[])(void) = {
+#define ENTRY(member, kernel) (void (*)(void))kernel,
+#include "stdlib/strips_entries.h"
 };
+static const u16 PASTE(strip_places, STRIPS_NAME)[] = {
+#define ENTRY(member, kernel) (u16)(offsetof(StripTable, member) / sizeof(void (*)(void))),
+#include "stdlib/strips_entries.h"
+};
+_Static_assert(sizeof(StripTable) / sizeof(void (*)(void)) <= UINT16_MAX, "places are 16 bits");
+
+const StripEntries PASTE(strips, STRIPS_NAME) = {STRIPS_TEXT, PASTE(strip_fns, STRIPS_NAME), PASTE(strip_places, STRIPS_NAME),
+                                                 sizeof PASTE(strip_places, STRIPS_NAME) / sizeof(u16)};

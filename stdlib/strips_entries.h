@@ -1,0 +1,53 @@
+/* strips_entries.h — the kernels of kernel_strips_template.c and where they stand in a StripTable, as ENTRY(member, kernel),
+ * which the includer defines. No guard: included once for each use. */
+#define STRIP(op, dt, r, check, ...) ENTRY(ops[OP_##op][DT_##dt], HERE(strip_##op##_##dt))
+#define COLD(op, dt, ...) ENTRY(ops[OP_##op][DT_##dt], REST(strip_##op##_##dt))
+#include "stdlib/strips.def"
+#undef STRIP
+#undef COLD
+#define MATH_ROW(name, dt, level) ENTRY(ops[OP_##name][DT_##dt], wm_strip_##name##_##dt##_##level)
+#define MATH_ROW_OF(name, dt, level) MATH_ROW(name, dt, level)
+#define MATH(name, dt, arity) MATH_ROW_OF(name, dt, STRIPS_NAME)
+#define MATH_HELPER(name, dt, arity)
+#include "math_list.h"
+#undef MATH_ROW
+#undef MATH_ROW_OF
+
+#define CONVERT_HERE(from, to, check, expr) ENTRY(convert[DT_##from][DT_##to], HERE(strip_##from##_to_##to))
+#define CONVERT_REST(from, to, check, expr) ENTRY(convert[DT_##from][DT_##to], REST(strip_##from##_to_##to))
+WIDE(CONVERT_HERE)
+NARROW(CONVERT_REST)
+#undef CONVERT_HERE
+#undef CONVERT_REST
+
+ENTRY(select[1], HERE(strip_select_u8))
+ENTRY(select[4], HERE(strip_select_any32))
+ENTRY(select[8], HERE(strip_select_any64))
+
+#define REDUCTION_OF(which, KIND, dt, kernel) ENTRY(which[REDUCE_##KIND][DT_##dt], kernel)
+#define EXTREME_OF(which, KIND, kind)                                    \
+  REDUCTION_OF(which, KIND, bool, REST(strip_##which##_##kind##_u8))     \
+  REDUCTION_OF(which, KIND, u8, REST(strip_##which##_##kind##_u8))       \
+  REDUCTION_OF(which, KIND, i32, REST(strip_##which##_##kind##_i32))     \
+  REDUCTION_OF(which, KIND, i64, REST(strip_##which##_##kind##_i64))     \
+  REDUCTION_OF(which, KIND, f32, REST(strip_##which##_##kind##_f32))     \
+  REDUCTION_OF(which, KIND, f64, REST(strip_##which##_##kind##_f64))
+#define REDUCTIONS_OF(which)                                             \
+  REDUCTION_OF(which, ADD, i64, REST(strip_##which##_add_i64))           \
+  REDUCTION_OF(which, ADD, f32, HERE(strip_##which##_add_f32))           \
+  REDUCTION_OF(which, ADD, f64, HERE(strip_##which##_add_f64))           \
+  REDUCTION_OF(which, MUL, i64, REST(strip_##which##_multiply_i64))      \
+  REDUCTION_OF(which, MUL, f32, REST(strip_##which##_mul_f32))           \
+  REDUCTION_OF(which, MUL, f64, REST(strip_##which##_mul_f64))           \
+  EXTREME_OF(which, MIN, minimum)                                        \
+  EXTREME_OF(which, MAX, maximum)
+REDUCTIONS_OF(rows)
+REDUCTIONS_OF(columns)
+REDUCTION_OF(rows, ADD, bool, REST(strip_rows_count_bool))
+#undef REDUCTION_OF
+#undef EXTREME_OF
+#undef REDUCTIONS_OF
+
+ENTRY(product[DT_f32], HERE(strip_product_f32))
+ENTRY(product[DT_f64], HERE(strip_product_f64))
+#undef ENTRY
