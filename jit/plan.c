@@ -153,8 +153,19 @@ static const char *keep_name(Plan *p, const char *name) {
   return kept;
 }
 
+static u32 operations_of(const LoopFn *f) {
+  u32 n = 0;
+  for (u32 i = 1; i < f->nodes.count; i++) {
+    u32 op = f->nodes.data[i].op;
+    LoopForm form = loop_op_form(op);
+    n += (form >= LOOP_FORM_UNARY && form <= LOOP_FORM_MATH && form != LOOP_FORM_CONVERT) || op == LOOP_REDUCE || op == LOOP_SCAN;
+  }
+  return n;
+}
+
 u32 plan_kernel(Plan *p, const PlanKernel *k, const NodeId *nodes, u32 count) {
   PlanKernel x = *k;
+  if (k->self) x.operations = operations_of(k->self);
   x.name = keep_name(p, k->name);
   x.nodes_first = add_nodes(p, nodes, count);
   x.nodes_count = count;
@@ -312,7 +323,7 @@ static bool kernel_profile(const Region *r, u32 index, KernelProfile *out) {
   const Plan *p = r->code;
   if (index >= p->kernels.count - p->hidden) return false;
   const PlanKernel *k = &p->kernels.data[index];
-  *out = (KernelProfile){.name = k->name, .runs = k->runs, .trips = k->trips, .bytes = k->bytes, .flops = k->flops, .written = k->written, .ns = k->ns, .nodes = k->nodes_count};
+  *out = (KernelProfile){.name = k->name, .runs = k->runs, .trips = k->trips, .bytes = k->bytes, .flops = k->flops, .written = k->written, .ns = k->ns, .nodes = k->operations};
   if (k->nodes_count) out->node = p->nodes.data[k->nodes_first];
   return true;
 }

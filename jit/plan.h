@@ -83,6 +83,7 @@ struct PlanKernel {
   i64 grain;   /* ranges start and end at multiples of it (but for the last end) */
   u32 nodes_first, nodes_count; /* Plan.nodes: what is fused into it */
   u64 bytes_per_trip, flops_per_trip; /* estimates: splitting, profile */
+  u32 operations;    /* in its body: profile */
   u32 device;
   u32 partial, rest; /* hidden kernels that threads can share in place of this one (cut.h), when there are */
   u32 reductions;    /* in it: arrays that lie between the two; 0: there are none */

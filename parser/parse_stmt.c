@@ -68,9 +68,9 @@ static bool parse_statements(Parser *p, u32 close, const Token *open) {
   }
 }
 
-static const char *body_hint(const Parser *p) {
+static const char *body_hint(const Parser *p, const char *of) {
   switch (p->tok->kind) {
-  case TOK_COLON: return "a body stands in braces: { … }";
+  case TOK_COLON: return strcmp(of, "the body of for") == 0 && p->tok[-1].kind == TOK_INT && p->tok[-2].kind != TOK_DOTS ? "a range is written a..b" : "a body stands in braces: { … }";
   case TOK_ASSIGN: return "'=' assigns; '==' compares";
   case TOK_ARROW: return "a body stands in braces, without '=>'";
   default: return token_is(p, p->tok, "then") || token_is(p, p->tok, "do") ? "a body stands in braces: { … }" : advise_token(p);
@@ -83,7 +83,7 @@ u32 parse_block(Parser *p, const char *of) {
   if (!at(p, TOK_LBRACE)) {
     strcpy(what, "'{' before ");
     strncat(what, of, sizeof what - strlen(what) - 1);
-    return fail_expected(p, what, body_hint(p));
+    return fail_expected(p, what, body_hint(p, of));
   }
   if (!enter(p)) return 0;
   u32 mark = p->stack.count;

@@ -89,6 +89,7 @@ void tier_code_freed(Vm *vm, Code *code) {
 void tier_vm_freed(Vm *vm) {
   Tracer *t = tracer_of(vm);
   if (!t) return;
+  log_drop_codes(vm, &t->log);
   places_free(vm, &t->places);
   for (u32 i = 0; i < t->backend_count; i++)
     if (t->backends[i]->remove) t->backends[i]->remove(vm, t->backends[i]);

@@ -27,6 +27,11 @@ u64 log_now(void) { return (u64)(vm_clock() * 1e9); }
 
 void log_init(TraceLog *l) { *l = (TraceLog){.began = log_now(), .limit = EVENTS_KEPT}; }
 
+void log_drop_codes(Vm *vm, TraceLog *l) {
+  while (l->codes.count) code_drop(vm, l->codes.data[--l->codes.count]);
+  vec_free(&vm->alloc, &l->codes);
+}
+
 void log_free(Vm *vm, TraceLog *l) {
   vec_free(&vm->alloc, &l->events);
   vec_free(&vm->alloc, &l->runs);
@@ -117,7 +122,15 @@ void log_miss(Tracer *t, const GuardMiss *m, Name function) {
   log_add(t, &e);
 }
 
+/* A program's own code goes with its last line, and its regions with it: before their cost was told. */
+static void keep_code(Tracer *t, Code *code) {
+  for (u32 i = 0; i < t->log.codes.count; i++)
+    if (t->log.codes.data[i] == code) return;
+  if (vec_push(&t->vm->alloc, &t->log.codes, code)) (void)code_keep(code);
+}
+
 void log_compile(Tracer *t, const Region *r, const Place *p, u32 reason, u64 begin, const u64 *phase_ns) {
+  if (t->log.limit == EVENTS_KEPT_FILE) keep_code(t, p->code);
   TraceEvent e = {.kind = EVENT_compile, .start = p->start, .reason = (u16)reason, .span = p->code->proto->spans[p->pc], .code = p->code->proto->name,
                   .region = r->id, .at_ns = begin - t->log.began, .nodes = graph_node_count(r->graph), .guards = guard_prog_count(r->guards),
                   .kernels = r->kernels, .natives = r->natives, .externs = r->externs, .bytes = r->bytes};

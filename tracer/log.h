@@ -50,6 +50,7 @@ typedef struct TraceLog {
   VEC(TraceRun) runs;
   u32 run_next;
   u64 lost, runs_lost;
+  VEC(struct Code *) codes; /* owned: what has regions lives as long as a log that is written at the end */
 } TraceLog;
 
 enum { LOG_graph = 1, LOG_guards = 2, LOG_breaks = 4, LOG_recompiles = 8, LOG_loops = 16 };
@@ -60,6 +61,7 @@ struct Place;
 
 void log_init(TraceLog *l);
 void log_free(Vm *vm, TraceLog *l);
+void log_drop_codes(Vm *vm, TraceLog *l); /* while places can still be forgotten */
 u64 log_now(void); /* ns */
 void log_add(struct Tracer *t, const TraceEvent *e);
 void log_run(struct Tracer *t, u64 region, u64 begin, u64 ns, u32 exit_kind);

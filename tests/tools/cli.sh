@@ -189,8 +189,13 @@ expect trace-file 0 '"traceEvents": .*"name": "f#1", "cat": "run", "ph": "X"' ca
 expect log-file-by-environment 0 'counters' sh -c "WEFT_LOG_FILE=env.json '$W' two.weft >/dev/null; cat env.json"
 echo 'fn f(x) = x * 2.0 + 1.0
 let y = f(ones(1000))' >profiled.weft
-expect profile 0 'of roof +kernel.*f#1 k1 \(line 1, [0-9]+ operations?\).*spans: profiled\.trace\.json' env WEFT_HOT=0 "$W" --profile profiled.weft
+expect profile 0 'of roof +kernel.*f#1 k1 \(line 1, 2 operations\).*spans: profiled\.trace\.json' env WEFT_HOT=0 "$W" --profile profiled.weft
 expect profile-spans 0 '"traceEvents": .*"name": "f#1", "cat": "run", "ph": "X"' cat profiled.trace.json
+echo 'let s = 0.0
+let x = ones(1000)
+for k in 0..40 { s += sum(x * k) }' >module.weft
+expect profile-of-module-code 0 ' [0-9]+ +[0-9.]+ .* main#[0-9]+ [kr][12] \(line 3, 2 operations\)' env WEFT_HOT=0 "$W" --profile module.weft
+expect log-of-module-code 0 '"regions": \[.*"name": "main#[0-9]+"' sh -c "WEFT_HOT=0 '$W' --log-file module.json module.weft; cat module.json"
 expect profile-needs-a-file 2 'profile needs a file' "$W" --profile
 expect log-file-unwritable 1 'cannot write "/nowhere/x.json"' "$W" --log-file /nowhere/x.json two.weft
 expect hot-no-number 2 'WEFT_HOT must be a whole number' env WEFT_HOT=soon "$W" -e 1

@@ -135,6 +135,8 @@ static const struct {
     {"while a do b", 1, 9, 2, "expected '{' before the body of while, found 'do'; a body stands in braces: { … }"},
     {"while (a) b", 1, 11, 1, "expected '{' before the body of while, found 'b'"},
     {"for i = 0..3 { }", 1, 7, 1, "expected 'in' after the variable of the loop, found '='; a loop over numbers is written for i in 0..n"},
+    {"for i in 0:20 { f(i) }", 1, 11, 1, "expected '{' before the body of for, found ':'; a range is written a..b"},
+    {"for i in 0..20: f(i)", 1, 15, 1, "expected '{' before the body of for, found ':'; a body stands in braces: { … }"},
     {"for i in range(10):", 1, 19, 1, "expected '{' before the body of for, found ':'; a body stands in braces: { … }"},
     {"for i, x in xs { }", 1, 6, 1, "expected 'in' after the variable of the loop, found ','; several stand in parentheses: for (a, b) in xs"},
     {"for (let i = 0; i < 3; i++) { }", 1, 6, 3, "the variable of a loop needs no let: for i in 0..n { … }"},
