@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts MIR into build/mir: libmir.a, its members in obj/, include/ (MIR's headers, plus weft_mir_abi.h that tells its variant).
 #   jit/mir/build.sh BUILD_DIR [MIR_PREFIX]
-# From MIR_PREFIX when given, else from the crate mir-sys, whose source cargo fetches and builds.
+# From MIR_PREFIX when given, else from the source in the crate mir-sys, which cargo fetches.
 set -eu
 out=$1
 prefix=${2:-}
@@ -15,14 +15,25 @@ if [ -n "$prefix" ]; then
 else
   command -v cargo >/dev/null || { echo "MIR: no cargo; run 'make setup', or give MIR_PREFIX=DIR" >&2; exit 1; }
   echo "  MIR from its crate (about ten seconds)"
-  json=$out/cargo.json
-  # Nothing unwinds through it; half of the code, and the time of a compilation is the same within what can be measured.
-  # Hidden: its calls of itself go straight.
-  CFLAGS="-fvisibility=hidden -fno-asynchronous-unwind-tables -fno-align-functions -fno-align-loops -fno-align-jumps -fno-align-labels -Os -fno-inline-functions -fno-partial-inlining --param=max-inline-insns-single=6 -fno-tree-vectorize" CARGO_TARGET_DIR=$out/target cargo build --quiet --release --locked --message-format=json \
-    --manifest-path "$here/Cargo.toml" >"$json" || { echo "MIR: cargo failed" >&2; exit 1; }
-  archive=$(sed -n '/"reason":"build-script-executed"/{/mir-sys@/s/.*"out_dir":"\([^"]*\)".*/\1/p}' "$json")/libmir.a
+  # Puts the source where cargo keeps what it fetches, and tells where that is. Nothing of Rust is built.
   headers=$(cargo metadata --quiet --locked --format-version 1 --manifest-path "$here/Cargo.toml" | tr ',' '\n' |
     sed -n 's|.*"manifest_path":"\([^"]*/mir-sys-[^"]*\)/Cargo.toml".*|\1|p')/mir
+  archive=$out/libmir.a
+  # The generator alone: no text reader, no binary files, no interpreter, no logs of the generator. `long double` is 64 bits, as in
+  # all that includes mir.h. Nothing unwinds through it. Hidden: its calls of itself go straight.
+  flags="-std=gnu11 -w -fPIC -fsigned-char -mlong-double-64 -DNDEBUG -DMIR_NO_IO=1 -DMIR_NO_SCAN=1 -DMIR_NO_INTERP=1 -DMIR_NO_GEN_DEBUG=1
+    -ffunction-sections -fdata-sections -fvisibility=hidden -fno-asynchronous-unwind-tables -fno-align-functions -fno-align-loops -fno-align-jumps
+    -fno-align-labels -Os -fno-inline-functions -fno-partial-inlining --param=max-inline-insns-single=6 -fno-tree-vectorize -fno-tree-sra -fno-ipa-cp-clone"
+  rm -rf "$out/new" "$archive" "$out/target"
+  mkdir "$out/new"
+  # Level 1 is the only one that Weft uses (docs/cpu.md): as a constant it takes what only level 2 does out of the generator, a third of it.
+  sed -e 's/^#define optimize_level gen_ctx->optimize_level$/#define optimize_level 1/' -e 's/^  optimize_level = .*;$/  ;/' "$headers/mir-gen.c" >"$out/new/mir-gen.c"
+  cp "$headers/mir.c" "$out/new/mir.c"
+  for f in mir mir-gen; do
+    (cd "$out/new" && ${CC:-gcc} $flags -I"$headers" -c $f.c -o $f.o)
+  done
+  (cd "$out/new" && ar qcs "$archive" mir.o mir-gen.o)
+  rm -rf "$out/new"
 fi
 for f in "$headers/mir.h" "$headers/mir-gen.h" "$archive"; do
   [ -f "$f" ] || { echo "MIR: $f is not there" >&2; exit 1; }

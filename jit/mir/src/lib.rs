@@ -1,1 +1,1 @@
-//! Empty on purpose: this crate exists so that cargo builds `libmir.a` for the C library.
+//! Empty on purpose: this crate exists so that cargo fetches the source of MIR for the C library.
