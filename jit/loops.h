@@ -343,6 +343,7 @@ WeftStatus loops_verify(const LoopFn *fn, Buf *why) MUST_USE;
 /* Folding, common values, invariants moved out of loops, dead code: a new function with the same results, bit for bit, for
  * emitters that do not do this themselves. Owned by the caller (loop_fn_free), in no module's list; NULL when memory was refused. */
 LoopFn *loops_simplify(const LoopFn *fn);
+bool loops_drop_dead(LoopFn *fn) MUST_USE; /* false: memory refused */
 void loop_fn_free(LoopFn *fn); /* only of functions that are in no module's list */
 
 /* ---- ABI and the reference interpreter ----------------------------------------------------- */

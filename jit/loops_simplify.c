@@ -3,7 +3,7 @@
  * One pass over the body builds a new function. Each operation is folded or replaced where an identity of its type is exact;
  * else looked up among the values that are visible; else placed as far out as its operands allow: every pure operation is
  * total, so it may run where it would not have. Loads are shared when nothing was stored between them and never moved.
- * Then what nothing needs is dropped. Bits are preserved; the pass ends because it reads the body once. */
+ * Then what nothing needs is dropped (loops_dead.c). Bits are preserved; the pass ends because it reads the body once. */
 #include "jit/loops.h"
 
 #include <string.h>
@@ -18,6 +18,8 @@ typedef struct Frame { /* an open head of the old function */
   u32 block;  /* of the body or arm being read */
   u32 outer;  /* block that the head stands in */
   u32 before; /* link: the entry that new invariants of this loop go behind */
+  u32 joins_at; /* old position of the yield behind which the next `if` goes on in here, and of the END; 0: none */
+  u32 joins_end;
   bool loop;
   bool otherwise; /* the second arm of an `if` is being read */
 } Frame;
@@ -38,6 +40,7 @@ typedef struct Pass {
   LoopFn *fn;
   Allocator *alloc;
   u32 *map;       /* old node to new */
+  u32 *uses;      /* per old node: how often it is read */
   VEC(Place) place; /* per new node */
   VEC(Link) links;  /* the new body; link 0 is its head */
   u32 last;         /* link: end of what is written */
@@ -292,8 +295,11 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
     return pure_value(p, (LoopNode){.op = yes ? LOOP_OR : LOOP_AND, .type = LT_I1, .a = cond, .b = other}, known);
   }
   if (n.op == LOOP_SELECT) {
+    const LoopNode *less = node(p, n.a);
+    bool counts = n.type == LT_I64 && less->op == LOOP_LT && less->a == n.c && less->b == n.b && is_const(p, n.c) && node(p, n.c)->imm == 0;
     if (is_const(p, n.a)) same = node(p, n.a)->imm ? n.b : n.c;
     else if (n.b == n.c) same = n.b;
+    else if (counts) same = node(p, n.b)->op == LOOP_MAX && node(p, n.b)->b == n.c ? n.b : make(p, LOOP_MAX, LT_I64, n.b, n.c, known); /* a range's trips */
   } else if ((n.op == LOOP_CONVERT || n.op == LOOP_BITCAST) && n.type == from) {
     same = n.a;
   } else if (n.b && is_const(p, n.b) && loop_op_form((LoopOp)n.op) == LOOP_FORM_BINARY) {
@@ -302,6 +308,19 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
     same = join_zero_tests(p, &n, known);
   }
   return same ? same : place_value(p, n, known);
+}
+
+/* (x ± i) ± y, of which only i changes in the innermost loops: x ± y goes out of these. Where nobody else reads x ± i. */
+static void gather(Pass *p, const LoopNode *from, LoopNode *n, u32 *known) {
+  const LoopNode inner = *node(p, n->a);
+  bool sums = n->type == LT_I64 && (n->op == LOOP_ADD || n->op == LOOP_SUB) && (inner.op == LOOP_ADD || inner.op == LOOP_SUB);
+  if (!sums || !p->uses || p->uses[from->a] != 1 || is_const(p, n->b) || is_const(p, inner.a) || is_const(p, inner.b)) return;
+  u32 swapped = inner.op == LOOP_ADD && p->place.data[inner.a].depth > p->place.data[inner.b].depth;
+  u32 x = swapped ? inner.b : inner.a, i = swapped ? inner.a : inner.b;
+  if (p->place.data[x].depth >= p->place.data[i].depth || p->place.data[n->b].depth >= p->place.data[i].depth) return;
+  n->a = make(p, (LoopOp)n->op, LT_I64, x, n->b, known);
+  n->op = inner.op;
+  n->b = i;
 }
 
 /* ---- copying ------------------------------------------------------------------------------- */
@@ -345,7 +364,7 @@ static void copy_head(Pass *p, u32 id, const LoopNode *from) {
     p->map[id + 1 + i] = new_node(p, leaf, leaf.op == LOOP_RESULT ? outside : inside);
   }
   p->map[id] = head;
-  p->epoch++;
+  p->epoch += loop;
   if (loop && !vec_push(p->alloc, &p->loops, p->frames.count)) refuse(p);
   if (!vec_push(p->alloc, &p->frames, f)) refuse(p);
 }
@@ -362,6 +381,7 @@ static void copy_mark(Pass *p, const LoopNode *from) {
   }
   if (f->loop) p->loops.count--;
   p->frames.count--;
+  if (p->frames.count && p->frames.data[p->frames.count - 1].joins_end == UINT32_MAX) copy_mark(p, from);
 }
 
 /* The same check stands where this one is only reached past it: leaving, by whatever exit, it would have left there. If not, it is noted. */
@@ -430,12 +450,74 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
   n.a = mapped(p, n.a);
   n.b = mapped(p, n.b);
   n.c = mapped(p, n.c);
+  gather(p, from, &n, known);
   if (n.op == LOOP_PREFIX) {
     p->map[id] = new_node(p, n, here(p));
     append(p, p->map[id]);
   } else {
     p->map[id] = pure_value(p, n, known);
   }
+}
+
+/* ---- conditions joined by `and` ------------------------------------------------------------ */
+
+static void count_use(void *ctx, u32 id) { ((u32 *)ctx)[id]++; }
+
+/* An `if` that gives a truth value, false in its second arm, which nothing but the `if` behind it asks for: that one stands in its first arm
+ * then, and sees what was computed there. Not where it gives values itself, unless it is one more of these. */
+static bool joins(const Pass *p, u32 at, u32 *yield_at, u32 *end_at) {
+  const LoopFn *old = p->old;
+  u32 id = old->body.data[at], depth = 0, other = 0, end = at + 1;
+  const LoopNode *n = loop_node(old, id);
+  if (n->op != LOOP_IF || !n->c || !p->uses) return false;
+  for (u32 i = 0; i < n->c; i++)
+    if (p->uses[loop_result_of(old, id, i)] != (i == 0)) return false;
+  for (;; end++) {
+    const LoopNode *x = loop_node(old, old->body.data[end]);
+    if (loop_is_head(x)) depth++;
+    else if (x->op == LOOP_ELSE && !depth) other = end;
+    else if (x->op == LOOP_END && depth-- == 0) break;
+  }
+  if (end != other + 2 || end + 1 >= old->body.count) return false;
+  const LoopNode *yes = loop_node(old, old->body.data[other - 1]), *no = loop_node(old, old->body.data[other + 1]);
+  u32 asks = old->body.data[end + 1], given = no->op == LOOP_YIELD ? loop_list(old, no)[0] : 0;
+  if (yes->op != LOOP_YIELD || !given || loop_node(old, asks)->op != LOOP_IF || loop_cond_of(old, asks) != loop_result_of(old, id, 0)) return false;
+  if (given != loop_cond_of(old, id) && (loop_node(old, given)->op != LOOP_CONST || loop_node(old, given)->imm)) return false;
+  *yield_at = other - 1;
+  *end_at = end;
+  u32 ignored[2];
+  for (u32 pos = end + 2, open = 0; !loop_node(old, asks)->c; pos++) { /* has it a second arm? */
+    const LoopNode *x = loop_node(old, old->body.data[pos]);
+    if (x->op == LOOP_ELSE && !open) return false;
+    if (loop_is_head(x)) open++;
+    else if (x->op == LOOP_END && open-- == 0) return true;
+  }
+  return joins(p, end + 1, ignored, ignored + 1);
+}
+
+static bool open_joined(Pass *p, u32 at) {
+  u32 yield_at, end_at;
+  if (!joins(p, at, &yield_at, &end_at)) return false;
+  LoopNode bare = *loop_node(p->old, p->old->body.data[at]);
+  bare.c = 0;
+  copy_head(p, p->old->body.data[at], &bare);
+  if (p->failed) return true;
+  Frame *f = &p->frames.data[p->frames.count - 1];
+  f->joins_at = yield_at;
+  f->joins_end = end_at;
+  return true;
+}
+
+/* At the yield of such an `if`: the position to go on behind; else 0. */
+static u32 go_on_inside(Pass *p, u32 at) {
+  Frame *f = p->frames.count ? &p->frames.data[p->frames.count - 1] : NULL;
+  if (!f || !f->joins_at || f->joins_at != at) return 0;
+  const LoopNode *yield = loop_node(p->old, p->old->body.data[at]);
+  u32 end = f->joins_end;
+  p->map[loop_result_of(p->old, yield->a, 0)] = mapped(p, loop_list(p->old, yield)[0]);
+  f->joins_at = 0;
+  f->joins_end = UINT32_MAX; /* it ends when the next one has */
+  return end;
 }
 
 /* ---- arms that only choose ----------------------------------------------------------------- */
@@ -533,127 +615,6 @@ static void unroll(Pass *p, u32 at, u32 end, u64 trips, u32 *known) {
   for (u32 i = 0; i < n->b; i++) p->map[loop_result_of(old, id, i)] = values[i];
 }
 
-/* ---- dead code ----------------------------------------------------------------------------- */
-
-/* What is needed is marked from statements with an effect on: through a loop's carried values and results one by one, so that a
- * value that only feeds itself goes. What a head lists for a value nobody needs becomes 0. */
-typedef struct Dead {
-  Pass *p;
-  LoopFn *fn;
-  u8 *used;      /* per node; of heads: kept */
-  u32 *first;    /* per head: its terminators (of a scan its prefix), linked by `next` */
-  u32 *next;
-  VEC(u32) work;
-} Dead;
-
-static void need(void *ctx, u32 id) {
-  Dead *d = ctx;
-  if (d->used[id]) return;
-  d->used[id] = 1;
-  if (!vec_push(d->p->alloc, &d->work, id)) refuse(d->p);
-}
-
-static void need_head(Dead *d, u32 head) {
-  const LoopNode *n = loop_node(d->fn, head);
-  if (d->used[head]) return;
-  d->used[head] = 1;
-  for (u32 i = 0; i < n->count - n->b; i++) need(d, loop_list(d->fn, n)[i]);
-  if (n->op == LOOP_SCAN) need(d, d->first[head]);
-}
-
-static void need_leaf(Dead *d, const LoopNode *leaf) {
-  u32 head = leaf->a;
-  const LoopNode *h = loop_node(d->fn, head);
-  if (!loop_is_head(h)) return; /* of a call, which is kept */
-  need_head(d, head);
-  bool loop = h->op == LOOP_FOR || h->op == LOOP_WHILE;
-  if (leaf->op == LOOP_INDEX || h->op == LOOP_SCAN) return;
-  if (leaf->op == LOOP_CARRY) need(d, loop_init_of(d->fn, head, leaf->b));
-  if (leaf->op == LOOP_RESULT && loop) need(d, loop_carry_of(d->fn, head, leaf->b));
-  for (u32 t = d->first[head]; t; t = d->next[t])
-    if ((loop_node(d->fn, t)->op == LOOP_NEXT) == (leaf->op == LOOP_CARRY)) need(d, loop_list(d->fn, loop_node(d->fn, t))[leaf->b]);
-}
-
-/* Heads that hold an effect are kept; a `next`, `break` or `return` is one for the heads it leaves. */
-static void find_effects(Dead *d) {
-  const LoopFn *fn = d->fn;
-  VEC(u32) open = {0};
-  for (u32 i = 0; i < fn->body.count && !d->p->failed; i++) {
-    u32 id = fn->body.data[i];
-    const LoopNode *n = loop_node(fn, id);
-    if (n->op == LOOP_END) open.count--;
-    if (loop_op_form((LoopOp)n->op) == LOOP_FORM_TERM && n->a) d->next[id] = d->first[n->a], d->first[n->a] = id;
-    if (n->op == LOOP_PREFIX) d->first[open.data[open.count - 1]] = id;
-    if (loop_is_head(n) && !vec_push(d->p->alloc, &open, id)) refuse(d->p);
-  }
-  open.count = 0;
-  for (u32 i = 0; i < fn->body.count && !d->p->failed; i++) {
-    u32 id = fn->body.data[i];
-    const LoopNode *n = loop_node(fn, id);
-    LoopForm form = loop_op_form((LoopOp)n->op);
-    if (n->op == LOOP_END) open.count--;
-    bool pure = form <= LOOP_FORM_MATH || n->op == LOOP_LOAD || form == LOOP_FORM_PREFIX || form == LOOP_FORM_MARK || loop_is_head(n);
-    bool leaves = form == LOOP_FORM_TERM && n->op != LOOP_YIELD;
-    if ((!pure && form != LOOP_FORM_TERM) || n->op == LOOP_RETURN) loop_each_operand(fn, n, need, d);
-    for (u32 k = open.count; k-- > 0 && ((!pure && form != LOOP_FORM_TERM) || leaves);) {
-      if (leaves && open.data[k] == n->a) break;
-      need_head(d, open.data[k]);
-    }
-    if (!loop_is_head(n)) continue;
-    if (n->op == LOOP_WHILE || (fn->kind == LOOP_KERNEL && !open.count)) need_head(d, id);
-    if (!vec_push(d->p->alloc, &open, id)) refuse(d->p);
-  }
-  vec_free(d->p->alloc, &open);
-}
-
-static void clear_unneeded(Dead *d, u32 id) {
-  LoopNode *n = &d->fn->nodes.data[id];
-  bool loop_head = n->op == LOOP_FOR || n->op == LOOP_WHILE;
-  if (!loop_head && n->op != LOOP_YIELD && n->op != LOOP_NEXT && n->op != LOOP_BREAK) return;
-  u32 head = loop_head ? id : n->a, skip = loop_head ? n->a : 0, list = n->list, count = n->count;
-  bool carried = loop_head || n->op == LOOP_NEXT;
-  for (u32 i = skip; i < count; i++) {
-    u32 for_what = carried ? loop_carry_of(d->fn, head, i - skip) : loop_result_of(d->fn, head, i);
-    if (!d->used[for_what]) d->fn->list.data[list + i] = constant(d->p, loop_type_of(d->fn, for_what), 0);
-  }
-}
-
-static void drop_dead(Pass *p) {
-  LoopFn *fn = p->fn;
-  Dead d = {.p = p, .fn = fn};
-  u32 nodes = fn->nodes.count, kept = 0;
-  d.used = mem_alloc_zero(p->alloc, nodes);
-  d.first = mem_alloc_zero(p->alloc, sizeof(u32) * nodes);
-  d.next = mem_alloc_zero(p->alloc, sizeof(u32) * nodes);
-  if (!d.used || !d.first || !d.next) refuse(p);
-  else find_effects(&d);
-  while (d.work.count && !p->failed) {
-    const LoopNode *n = loop_node(fn, d.work.data[--d.work.count]);
-    if (n->op == LOOP_INDEX || n->op == LOOP_CARRY || n->op == LOOP_RESULT) need_leaf(&d, n);
-    else loop_each_operand(fn, n, need, &d);
-  }
-  u32 dropped = 0; /* the head whose body is being dropped */
-  for (u32 i = 0; i < fn->body.count && !p->failed; i++) {
-    u32 id = fn->body.data[i];
-    const LoopNode *n = loop_node(fn, id);
-    if (dropped) {
-      if (n->op == LOOP_END && n->a == dropped) dropped = 0;
-      continue;
-    }
-    LoopForm form = loop_op_form((LoopOp)n->op);
-    bool pure = form <= LOOP_FORM_MATH || n->op == LOOP_LOAD;
-    if (loop_is_head(n) && !d.used[id]) dropped = id;
-    if (dropped || (pure && !d.used[id])) continue;
-    clear_unneeded(&d, id);
-    fn->body.data[kept++] = id;
-  }
-  if (!p->failed) fn->body.count = kept;
-  mem_free(p->alloc, d.used, nodes);
-  mem_free(p->alloc, d.first, sizeof(u32) * nodes);
-  mem_free(p->alloc, d.next, sizeof(u32) * nodes);
-  vec_free(p->alloc, &d.work);
-}
-
 /* ---- driver -------------------------------------------------------------------------------- */
 
 static void copy_leaves(Pass *p) {
@@ -673,6 +634,8 @@ LoopFn *loops_simplify(const LoopFn *old) {
   u32 known = 0;
   p.fn = mem_alloc_zero(p.alloc, sizeof *p.fn);
   p.map = mem_alloc_zero(p.alloc, sizeof(u32) * old->nodes.count);
+  if (old->kind == LOOP_NATIVE) p.uses = mem_alloc_zero(p.alloc, sizeof(u32) * old->nodes.count);
+  for (u32 i = 0; p.uses && i < old->body.count; i++) loop_each_operand(old, loop_node(old, old->body.data[i]), count_use, p.uses);
   if (p.fn) {
     p.fn->module = old->module;
     p.fn->kind = old->kind;
@@ -687,11 +650,14 @@ LoopFn *loops_simplify(const LoopFn *old) {
   if (!p.failed) copy_leaves(&p);
   for (u32 i = 0; !p.failed && i < old->body.count; i++) {
     u64 trips = 0;
-    u32 chosen = choose(&p, i, &known), end = chosen ? 0 : short_loop(&p, i, &trips);
+    bool joined = p.frames.count && p.frames.data[p.frames.count - 1].joins_end == UINT32_MAX; /* this `if` ends another, too */
+    u32 chosen = joined ? 0 : choose(&p, i, &known), end = chosen ? 0 : short_loop(&p, i, &trips);
+    if (!chosen) chosen = go_on_inside(&p, i);
     if (chosen) {
       i = chosen;
       continue;
     }
+    if (!end && open_joined(&p, i)) continue;
     if (!end) {
       copy_statement(&p, old->body.data[i], &known);
       continue;
@@ -701,8 +667,9 @@ LoopFn *loops_simplify(const LoopFn *old) {
   }
   for (u32 l = p.failed ? 0 : p.links.data[0].next; l; l = p.links.data[l].next)
     if (!p.failed && !vec_push(p.alloc, &p.fn->body, p.links.data[l].node)) refuse(&p);
-  if (!p.failed) drop_dead(&p);
+  if (!p.failed && !loops_drop_dead(p.fn)) refuse(&p);
   mem_free(p.alloc, p.map, sizeof(u32) * old->nodes.count);
+  mem_free(p.alloc, p.uses, sizeof(u32) * old->nodes.count);
   mem_free(p.alloc, p.table, sizeof *p.table * p.table_size);
   vec_free(p.alloc, &p.place);
   vec_free(p.alloc, &p.links);

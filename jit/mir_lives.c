@@ -107,9 +107,10 @@ bool lives_excludes(const Lives *l, u32 id) {
 u32 lives_threads(const Lives *l, u32 head) {
   const LoopFn *fn = l->fn;
   const LoopNode *n = node(l, head);
-  if (n->op != LOOP_IF || n->c != 1 || l->end[head] + 1 >= fn->body.count) return 0;
+  if (n->op != LOOP_IF || n->c == 0 || l->end[head] + 1 >= fn->body.count) return 0;
   u32 result = loop_result_of(fn, head, 0), next = fn->body.data[l->end[head] + 1];
   bool asked = node(l, result)->type == LT_I1 && l->uses[result] == 1 && node(l, next)->op == LOOP_IF && loop_cond_of(fn, next) == result;
+  for (u32 i = 1; i < n->c; i++) asked = asked && !l->uses[result + i];
   return asked ? next : 0;
 }
 

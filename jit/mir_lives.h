@@ -31,7 +31,8 @@ void lives_free(Lives *l);
 /* Is the statement at `at` a select of `i + n` where i is negative, else i, with the check that follows that it is an index of n? These are
  * one comparison where i is an index already. */
 bool lives_wraps(const Lives *l, u32 at);
-/* An `if` whose only result is what the `if` right behind it asks for: its arms go on to that one's. Gives that one; 0: it is none. */
+/* An `if` of which only the first result is read, by the `if` right behind it, which asks for it: its arms go on to that one's. Gives that one;
+ * 0: it is none. */
 u32 lives_threads(const Lives *l, u32 head);
 /* An `and` whose second operand is a `not` that only it reads: that is made with it, by a mask. */
 bool lives_excludes(const Lives *l, u32 id);
