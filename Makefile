@@ -178,7 +178,7 @@ $(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(B)/libweft.a
 $(B)/tests/test_math: LIBS += -lquadmath
 .PRECIOUS: $(B)/obj/%.o
 
-$(MIR_DIR)/libmir.a: jit/mir/build.sh jit/mir/Cargo.toml
+$(MIR_DIR)/libmir.a: jit/mir/build.sh jit/mir/quick.sed jit/mir/Cargo.toml
 	$(Q)CC="$(CC)" jit/mir/build.sh $(MIR_DIR) $(MIR_PREFIX)
 
 # tests/NAME/*.c, with what tests/support/ has, is the program build/tests/NAME.

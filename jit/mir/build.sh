@@ -23,15 +23,15 @@ else
   # all that includes mir.h. Nothing unwinds through it. Hidden: its calls of itself go straight.
   flags="-std=gnu11 -w -fPIC -fsigned-char -mlong-double-64 -DNDEBUG -DMIR_NO_IO=1 -DMIR_NO_SCAN=1 -DMIR_NO_INTERP=1 -DMIR_NO_GEN_DEBUG=1
     -ffunction-sections -fdata-sections -fvisibility=hidden -fno-asynchronous-unwind-tables -fno-align-functions -fno-align-loops -fno-align-jumps
-    -fno-align-labels -Os -fno-inline-functions -fno-partial-inlining --param=max-inline-insns-single=6 -fno-tree-vectorize -fno-tree-sra -fno-ipa-cp-clone"
+    -fno-align-labels -fno-tree-vectorize -fno-tree-sra -fno-ipa-cp-clone"
+  small="-Os -fno-inline-functions -fno-partial-inlining --param=max-inline-insns-single=6"
   rm -rf "$out/new" "$archive" "$out/target"
   mkdir "$out/new"
-  # Level 1 is the only one that Weft uses (docs/cpu.md): as a constant it takes what only level 2 does out of the generator, a third of it.
-  sed -e 's/^#define optimize_level gen_ctx->optimize_level$/#define optimize_level 1/' -e 's/^  optimize_level = .*;$/  ;/' "$headers/mir-gen.c" >"$out/new/mir-gen.c"
-  cp "$headers/mir.c" "$out/new/mir.c"
-  for f in mir mir-gen; do
-    (cd "$out/new" && ${CC:-gcc} $flags -I"$headers" -c $f.c -o $f.o)
+  for f in "$headers/mir.c" "$headers"/mir-gen*.c; do
+    sed -f "$here/quick.sed" "$f" >"$out/new/${f##*/}"
   done
+  # Most of a compilation goes by in the generator.
+  (cd "$out/new" && ${CC:-gcc} $flags $small -I"$headers" -c mir.c -o mir.o && ${CC:-gcc} $flags -O2 -I"$headers" -c mir-gen.c -o mir-gen.o)
   (cd "$out/new" && ar qcs "$archive" mir.o mir-gen.o)
   rm -rf "$out/new"
 fi
