@@ -1,5 +1,6 @@
 /* compile.c — the driver: Graph → Plan (the passes are drawn in compile.h). */
 #include "jit/compile.h"
+#include "jit/blocks.h"
 #include "jit/counts.h"
 #include "jit/cut.h"
 #include "lang/mechanisms.h"
@@ -276,7 +277,7 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
   if (!compile_stopped(&c) && !compile_late(&c) && !c.code->target->link(vm, c.code, c.plan, why)) c.unsupported = true;
   if (!compile_stopped(&c)) {
     c.plan->code_bytes = c.code->bytes;
-    if (!counts_join(c.plan) || !plan_finish(c.plan, why)) c.failed = true;
+    if (!counts_join(c.plan) || !blocks_join(c.plan) || !plan_finish(c.plan, why)) c.failed = true;
   }
   BackendResult result = c.failed ? BACKEND_fatal : c.unsupported ? (c.restart ? BACKEND_restart : BACKEND_unsupported) : c.late ? BACKEND_skip : BACKEND_ok;
   if (result == BACKEND_skip) buf_puts(why, "compilation takes too long");

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "jit/plan_inner.h"
+
 enum { BLOCK = 2048, BLOCK_MOST = 16384, BLOCKS_LEAST = 4, TABLES = 4, MANY_BINS = 512, MOST_BINS = 1 << 16, PARTS = 4 };
 
 /* ---- the plan --------------------------------------------------------------------------------------- */
@@ -24,16 +26,6 @@ static bool stores_in_order(const LoopFn *fn, u32 param) {
   return stores == 1 && loop_node(fn, param)->aux == LOOP_OUT;
 }
 
-/* Is `slot` given up right behind step `at`, before anything could leave? */
-static bool given_up(const Plan *p, u32 at, u32 slot) {
-  for (u32 i = at + 1; i < p->steps.count; i++) {
-    const PlanStep *s = &p->steps.data[i];
-    if (s->op == STEP_free && s->dst == slot) return true;
-    if (s->op != STEP_free && s->op != STEP_const && (s->op != STEP_dim || s->src == slot)) return false;
-  }
-  return false;
-}
-
 static bool is_counted(const Plan *p, u32 at) {
   const PlanStep *a = &p->steps.data[at], *k = a + 1, *e = a + 2;
   if (at + 2 >= p->steps.count || a->op != STEP_alloc || k->op != STEP_kernel || e->op != STEP_extern) return false;
@@ -52,21 +44,15 @@ static bool is_counted(const Plan *p, u32 at) {
       out = i;
     }
   }
-  return out && stores_in_order(fn, fn->params.data[out - 2]) && given_up(p, at + 2, a->dst);
+  return out && stores_in_order(fn, fn->params.data[out - 2]) && plan_given_up(p, at + 2, a->dst);
 }
 
 bool counts_join(Plan *p) {
-  for (u32 i = 0; i < p->steps.count; i++) {
-    if (!is_counted(p, i)) continue;
-    u32 exit = p->steps.data[i].exit;
-    plan_step(p, STEP_counts);
-    if (p->failed) return false;
-    PlanStep *s = &p->steps.data[i], counts = p->steps.data[p->steps.count - 1];
-    memmove(s + 1, s, sizeof *s * (p->steps.count - 1 - i));
-    counts.exit = exit;
-    *s = counts;
-    i += 3;
-  }
+  for (u32 i = 0; i < p->steps.count; i++)
+    if (is_counted(p, i)) {
+      if (!plan_put_before(p, i, STEP_counts)) return false;
+      i += 3;
+    }
   return true;
 }
 

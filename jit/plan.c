@@ -190,6 +190,28 @@ PlanArg plan_arg_slot(u32 slot) { return (PlanArg){.kind = PA_slot, .slot = slot
 PlanArg plan_arg_const(i64 imm) { return (PlanArg){.kind = PA_const, .imm = imm}; }
 PlanArg plan_arg(PlanArgKind kind, u32 slot, u32 axis) { return (PlanArg){.kind = (u8)kind, .slot = slot, .axis = (u16)axis}; }
 
+/* ---- steps that stand for those behind them ---------------------------------------------------------- */
+
+bool plan_given_up(const Plan *p, u32 at, u32 slot) {
+  for (u32 i = at + 1; i < p->steps.count; i++) {
+    const PlanStep *s = &p->steps.data[i];
+    if (s->op == STEP_free && s->dst == slot) return true;
+    if (s->op != STEP_free && s->op != STEP_const && (s->op != STEP_dim || s->src == slot)) return false;
+  }
+  return false;
+}
+
+bool plan_put_before(Plan *p, u32 at, PlanOp op) {
+  u32 exit = p->steps.data[at].exit;
+  plan_step(p, op);
+  if (p->failed) return false;
+  PlanStep *s = &p->steps.data[at], put = p->steps.data[p->steps.count - 1];
+  memmove(s + 1, s, sizeof *s * (p->steps.count - 1 - at));
+  put.exit = exit;
+  *s = put;
+  return true;
+}
+
 /* ---- finishing -------------------------------------------------------------------------------------- */
 
 /* Compiles the sizes of one attribute that are no constants. */

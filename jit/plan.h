@@ -75,6 +75,7 @@ struct PlanKernel {
   LoopKernelFn fn; /* called when not NULL, else: */
   u64 (*call)(const PlanKernel *k, Vm *vm, const u64 *args, i64 lo, i64 hi); /* interpreted, or on a device */
   void *self;
+  const struct Blocks *blocks; /* of a run: fn by blocks (blocks.h); else NULL */
   /* On a device, instead: arrays[i] is the array that word i points into, NULL where it is a number or points to a slot. Raises an
    * error when it fails. */
   WeftStatus (*launch)(const PlanKernel *k, Vm *vm, const u64 *words, Array *const *arrays, u32 count, i64 lo, i64 hi, u64 *key);
@@ -129,6 +130,7 @@ typedef struct PlanStep {
   u32 index;        /* size: Plan.codes; kernel, native: number; index, update: Graph.attrs; effect: Graph.hosts */
   u32 exit;         /* NO_EXIT: the latest exit that is whole (Plan.entry_exit) */
   u32 jump;         /* step number */
+  bool lent;        /* update: of an input that a module variable holds, which the state behind the update sets to the result */
   u32 list, nlist;  /* kernel: Plan.checks; native: result slots in Plan.ids; extern: the same when the operation gives a list (else dst) */
   u64 bits;         /* const */
   NodeId node;      /* of the graph: for dumps and profiles */

@@ -21,6 +21,11 @@ u64 plan_run_called(const u64 *words, i64 lo, i64 hi, PlanKernel *k, Vm *vm);
 /* What the run moves and computes, added to the counts of the kernel. */
 void plan_count_run(PlanKernel *k, const u64 *words, i64 lo, i64 hi);
 
+/* Is `slot` given up right behind step `at`, before anything could leave? */
+bool plan_given_up(const Plan *p, u32 at, u32 slot);
+/* Puts a step that stands for the three behind it before step `at`, of the same exit. Before the plan is finished. */
+bool plan_put_before(Plan *p, u32 at, PlanOp op) MUST_USE;
+
 const char *plan_step_name(u32 op);
 bool plan_step_has(u32 op, char field); /* a letter of the step's form in plan.def */
 

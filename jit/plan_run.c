@@ -1,9 +1,11 @@
 /* plan_run.c — runs a plan: one loop over its steps (see plan.h). */
 #include <string.h>
 
+#include "jit/blocks.h"
 #include "jit/counts.h"
 #include "jit/plan_inner.h"
 #include "lang/mechanisms.h"
+#include "vm/stream.h"
 
 /* How a step ends. GONE: the run is over, `exit` and `status` say how. */
 typedef enum Went { GOES_ON, GONE } Went;
@@ -336,7 +338,7 @@ static bool is_parallel(const Run *r, const PlanStep *s, const PlanKernel *k, co
   if (hi - lo < 2 || !k->fn || k->flags & PK_SERIAL) return false;
   for (u32 i = 2; i < s->nargs && !(k->grain > 1); i++) {
     const PlanArg *a = &r->p->args.data[s->arg + i];
-    if (a->kind != PA_data || !r->p->slots.data[a->slot].array) continue;
+    if (a->kind != PA_data || !r->p->slots.data[a->slot].array || !r->slots[a->slot]) continue;
     u64 size = (u64)array_at(r, a->slot)->size;
     if (size > most) most = size;
   }
@@ -352,16 +354,48 @@ static Went check_failed(Run *r, const PlanStep *s, u64 key) {
   return leave(r, s->exit, WEFT_OK);
 }
 
+enum { LONG_UNITS = 1 << 20, DIRECT_ROW = 64 };
+
+/* A long run whose results no cache holds: they are stored past the caches. */
+static __attribute__((noinline)) bool is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 trips, Blocks *b) {
+  const PlanArg *a = &r->p->args.data[s->arg] + 2;
+  i64 most = 0;
+  for (u32 i = 0; i < s->nargs - 2; i++)
+    if (a[i].kind == PA_data && r->p->slots.data[a[i].slot].array && array_at(r, a[i].slot)->size > most) most = array_at(r, a[i].slot)->size;
+  if (most < LONG_UNITS || !blocks_of(b, k, words, s->nargs - 2) || !b->block || !b->forward) return false;
+  bool pays = false;
+  for (u32 i = 0; i < b->outs; i++) {
+    BlockOut *o = &b->out[i];
+    if (!r->p->slots.data[a[o->word].slot].array) return false;
+    i64 size = array_at(r, a[o->word].slot)->size;
+    if (size != trips * o->each) return false;
+    for (u32 j = 0; j < s->nargs - 2; j++)
+      if (j != o->word && words[j] == words[o->word]) return false; /* lent: what is read there is in the cache */
+    o->row = o->apart = size;
+    o->to = (char *)(uintptr_t)words[o->word];
+    o->stream = stream_pays(size * (i64)o->bytes);
+    pays |= o->stream;
+  }
+  return pays;
+}
+
 static Went run_kernel(Run *r, const PlanStep *s) {
   const Plan *p = r->p;
   const PlanKernel *k = &p->kernels.data[s->index];
   const PlanArg *a = &p->args.data[s->arg];
+  PlanKernel streamed;
+  Blocks blocks;
   u64 words[s->nargs + 1], key = LOOP_KEY_NONE, work;
   i64 lo = (i64)word_of(r, &a[0]), hi = (i64)word_of(r, &a[1]);
   if (!words_of(r, k, a + 2, s->nargs - 2, words)) return leave(r, s->exit, WEFT_OK);
   bool done = false;
   u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) : 0; /* elements, about */
   r->vm->counters.at[STAT_kernel_runs]++;
+  if (UNLIKELY(units >= LONG_UNITS || (k->grain == 1 && hi > 1)) && !lo && k->fn && is_streamed(r, s, k, words, hi, &blocks)) {
+    streamed = *k;
+    streamed.blocks = &blocks;
+    k = &streamed;
+  }
   if (UNLIKELY(r->vm->log & VM_LOG_PROFILE)) plan_count_run(&((Plan *)p)->kernels.data[s->index], words, lo, hi);
   if (k->launch) {
     if (vm_poll(r->vm, units >> 10) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
@@ -575,15 +609,109 @@ static __attribute__((noinline)) Went counts_step(Run *r, const PlanStep *s, boo
   return take_result(r, e->dst, out) ? GOES_ON : leave(r, e->exit, WEFT_OK);
 }
 
+/* May the update write to its array in place? Either nobody else holds it, or a module variable alone does, which is set to the result. */
+static bool may_update(const Run *r, const PlanStep *s, Array *a) {
+  bool mine = !is_borrowed(r, s->src);
+  if (mine && array_writable(a)) return true;
+  if (!s->lent || a->head.refs != 1u + mine) return false;
+  a->head.refs = 1;
+  bool writable = array_writable(a);
+  a->head.refs += mine;
+  return writable;
+}
+
+/* The array of an update, written in place, becomes its result. */
+static Went updated(Run *r, const PlanStep *s, Array *a) {
+  if (is_borrowed(r, s->src)) a->head.refs++;
+  else r->slots[s->src] = 0;
+  set_array(r, s->dst, a);
+  return GOES_ON;
+}
+
+/* Where the update puts what it is given: its rows and how far apart they lie. False: not so simple, or it raises. */
+static bool part_of(Run *r, const PlanStep *alloc, const PlanStep *u, Array *base, BlockOut *o) {
+  const GraphAttr *a = &r->p->graph->attrs.data[u->index];
+  AttrRun x = {r, r->p->attr_sizes.data + u->list, u->nlist, u};
+  u8 items[INDEX_MAX_ITEMS];
+  Value regs[INDEX_MAX_REGS], view;
+  i64 dims[ARRAY_MAX_RANK], row = 1;
+  if (!dims_of(r, alloc, dims)) return false;
+  if (attr_index(&(AttrSource){r->vm, attr_size, attr_operand, &x}, a, items, regs) != WEFT_OK || vm_index(r->vm, array_value(base), items, a->count, regs, &view) != WEFT_OK) {
+    vm_error_clear(r->vm);
+    return false;
+  }
+  Array *v = view.kind == V_ARRAY ? view.array : NULL;
+  u32 rank = v ? array_rank(v) : 0, d = rank;
+  bool fits = v && rank && rank == alloc->nargs && v->size && array_dtype(v) == alloc->dtype && array_dtype(base) == alloc->dtype;
+  fits = fits && memcmp(array_dims(v), dims, rank * sizeof *dims) == 0;
+  while (fits && d > 0 && (dims[d - 1] == 1 || array_strides(v)[d - 1] == row)) row *= dims[--d]; /* these axes lie together */
+  fits = fits && (d == 0 || (d < rank && array_strides(v)[d - 1] > row));
+  for (u32 i = 0; fits && i + 1 < d; i++) fits = dims[i] == 1;
+  if (fits) *o = (BlockOut){.word = o->word, .bytes = o->bytes, .each = o->each, .row = row, .apart = d ? array_strides(v)[d - 1] : row, .to = v->data};
+  value_drop(r->vm, view);
+  return fits;
+}
+
+/* Does the kernel read what it is about to write anywhere but in its place? */
+static bool reads_part(const Run *r, const PlanStep *s, const Blocks *b, const u64 *words, Array *base) {
+  const PlanArg *a = &r->p->args.data[s->arg] + 2;
+  uintptr_t from = (uintptr_t)base->data, end = from + (size_t)base->size * b->out[0].bytes;
+  for (u32 i = 0; i < s->nargs - 2; i++) {
+    if (i == b->out[0].word || a[i].kind != PA_data || !r->p->slots.data[a[i].slot].array) continue;
+    Array *x = array_at(r, a[i].slot);
+    uintptr_t at = (uintptr_t)x->data;
+    if (at >= end || at + (size_t)x->size * dtype_bytes(array_dtype(x)) <= from) continue;
+    if (!blocks_same_place(b, words, i)) return true;
+  }
+  return false;
+}
+
+/* Steps behind `s`: alloc, kernel, update. *done: they are not needed any more. What the kernel makes goes where it belongs. */
+static __attribute__((noinline)) Went part_step(Run *r, const PlanStep *s, bool *done) {
+  const PlanStep *step = s + 2, *u = s + 3;
+  const PlanArg *a = &r->p->args.data[step->arg];
+  PlanKernel k = r->p->kernels.data[step->index];
+  Array *base = array_at(r, u->src);
+  u64 words[step->nargs + 1], key = LOOP_KEY_NONE, work;
+  u32 out = 0;
+  i64 hi = (i64)word_of(r, &a[1]);
+  Blocks b;
+  if (!k.fn || hi < 1 || array_device(base) != DEV_CPU || !array_dense(base) || !may_update(r, u, base) || UNLIKELY(r->vm->log & VM_LOG_PROFILE)) return GOES_ON;
+  for (u32 i = 2; i < step->nargs; i++) {
+    bool is_out = a[i].kind == PA_data && a[i].slot == s[1].dst;
+    if (is_out) out = i - 2;
+    words[i - 2] = 0;
+    if (!is_out && !words_of(r, &k, &a[i], 1, &words[i - 2])) return GOES_ON;
+  }
+  if (!blocks_of(&b, &k, words, step->nargs - 2) || b.outs != 1 || b.out[0].word != out || !part_of(r, &s[1], u, base, &b.out[0])) return GOES_ON;
+  BlockOut *o = &b.out[0];
+  i64 all = hi * o->each;
+  if (all % o->row || (o->row == o->apart && all != o->row) || reads_part(r, step, &b, words, base)) return GOES_ON;
+  b.direct = o->row != o->apart && o->row == o->each && (!b.block || o->row > DIRECT_ROW);
+  if (o->row != o->apart && !b.direct && !b.block) return GOES_ON;
+  bool own = false;
+  for (u32 i = 2; i < step->nargs; i++) own |= a[i].kind == PA_data && r->slots[a[i].slot] == (u64)(uintptr_t)base;
+  o->stream = !own && b.block && b.forward && all >= LONG_UNITS && stream_pays(all * (i64)o->bytes);
+  words[out] = (u64)(uintptr_t)o->to;
+  k.flags |= PK_INPLACE;
+  b.kernel = &r->p->kernels.data[step->index];
+  if (o->stream || o->row != o->apart) k.blocks = &b;
+  r->vm->counters.at[STAT_kernel_runs]++;
+  bool ok = is_parallel(r, step, &k, words, 0, hi, &work) ? plan_run_threads(r->vm, &k, words, 0, hi, work, &key) : plan_run_polled(r->vm, &k, words, 0, hi, &key);
+  if (!ok) return leave(r, s->exit, WEFT_ERROR);
+  *done = true;
+  return updated(r, u, base);
+}
+
 /* One element of an array that nobody else holds, set to a number of its dtype: without the way through an index that may
  * be anything. False: not so simple, nothing has changed. */
 static bool set_element(Run *r, const PlanStep *s, const GraphAttr *a, AttrRun *x) {
   Value base = slot_value(r, s->src), v = number_of(r, &r->p->args.data[s->arg + s->nargs - 1]);
-  if (base.kind != V_ARRAY || v.kind != V_NUM || is_borrowed(r, s->src)) return false;
+  if (base.kind != V_ARRAY || v.kind != V_NUM) return false;
   Array *to = base.array;
   u32 dtype = array_dtype(to);
   i64 offset = 0;
-  if (!array_writable(to) || array_device(to) != DEV_CPU || v.dtype != dtype || a->count != array_rank(to)) return false;
+  if (!may_update(r, s, to) || array_device(to) != DEV_CPU || v.dtype != dtype || a->count != array_rank(to)) return false;
   for (u32 i = 0; i < a->count; i++) {
     const IndexItem *it = &a->items[i];
     i64 at, size = array_dims(to)[i];
@@ -604,9 +732,7 @@ static bool set_element(Run *r, const PlanStep *s, const GraphAttr *a, AttrRun *
     offset += at * array_strides(to)[i];
   }
   num_store((char *)to->data + offset * dtype_bytes(dtype), dtype, v);
-  r->slots[s->src] = 0;
-  set_array(r, s->dst, to);
-  return true;
+  return updated(r, s, to) == GOES_ON;
 }
 
 static __attribute__((noinline)) Went index_step(Run *r, const PlanStep *s) {
@@ -707,9 +833,10 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
       case STEP_number: slots[s->dst] = number_step(r, s); break;
       case STEP_kernel: went = kernel_step(r, s); break;
       case STEP_native: went = native_step(r, s); break;
-      case STEP_counts: {
+      case STEP_counts:
+      case STEP_part: {
         bool done = false;
-        went = counts_step(r, s, &done);
+        went = s->op == STEP_part ? part_step(r, s, &done) : counts_step(r, s, &done);
         if (done) at += 3;
         break;
       }

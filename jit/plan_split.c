@@ -2,6 +2,7 @@
  *
  * A kernel takes any range of its outermost axis, so parts need nothing from each other. A failed check does not stop the
  * others: the least key of all parts is the answer, as if one thread had run them in order. */
+#include "jit/blocks.h"
 #include "jit/cost.h"
 #include "jit/cut.h"
 #include "jit/plan_inner.h"
@@ -22,7 +23,7 @@ static i64 rounded(const PlanKernel *k, i64 trips, i64 least) {
 static void run_part(void *ctx, i64 part) {
   Parts *p = ctx;
   i64 at = p->lo + part * p->step, end = p->hi - at < p->step ? p->hi : at + p->step;
-  u64 failed = p->k->fn(p->words, at, end), least = __atomic_load_n(&p->key, __ATOMIC_RELAXED);
+  u64 failed = p->k->blocks ? blocks_run(p->k->blocks, p->words, at, end) : p->k->fn(p->words, at, end), least = __atomic_load_n(&p->key, __ATOMIC_RELAXED);
   while (failed < least && !__atomic_compare_exchange_n(&p->key, &least, failed, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 }
 
@@ -89,7 +90,7 @@ bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 
   for (i64 at = lo; at < hi; at += step) {
     i64 end = hi - at < step ? hi : at + step;
     if (vm_poll(vm, (u64)(end - at) * units >> 10) != WEFT_OK) return false;
-    u64 failed = k->fn ? k->fn(words, at, end) : k->call(k, vm, words, at, end);
+    u64 failed = k->blocks ? blocks_run(k->blocks, words, at, end) : k->fn ? k->fn(words, at, end) : k->call(k, vm, words, at, end);
     if (failed < *key) *key = failed;
   }
   return true;

@@ -536,6 +536,31 @@ static u32 index_attr(const Graph *g, NodeId n) {
   return 0;
 }
 
+static bool leaves_no_more(Block *b);
+
+/* Is the array one that only a module variable names, which every state behind the update holds the update's result? Then it may
+ * be written in place, though the variable counts it. */
+static bool is_lent(Block *b, NodeId n) {
+  Graph *g = b->g;
+  const ExitTable *t = &g->exits;
+  ValueId base = node_operand(g, n, 0), v = node_result(g, n, 0);
+  u32 exit = exit_behind(b, b->unit);
+  if (exit == NO_EXIT) exit = g->blocks.data[b->id].term == TERM_exit ? g->blocks.data[b->id].exit : NO_EXIT;
+  if (b->id != 1 || exit == NO_EXIT || value_info(b->c, base)->use.last > DURING(b->unit) || !leaves_no_more(b)) return false;
+  SourceId source = 0;
+  for (u32 i = 0; i < g->inputs.count; i++)
+    if (g->inputs.data[i].value == base && g->inputs.data[i].input != UINT32_MAX) source = g->guards.inputs.data[g->inputs.data[i].input].source;
+  if (!source || g->guards.sources.items.data[source].kind != SRC_global) return false;
+  for (u32 i = 1; i < t->recipes.count; i++)
+    if (t->recipes.data[i].kind == RCP_source && t->recipes.data[i].a == source) return false;
+  for (JournalId j = t->exits.data[exit].journal; j; j = t->journal.data[j].parent) {
+    if (t->journal.data[j].target != source) continue;
+    const Recipe *r = &t->recipes.data[t->journal.data[j].value];
+    return r->kind == RCP_value && r->a == v;
+  }
+  return false;
+}
+
 static void index_unit(Block *b) {
   Compiler *c = b->c;
   Graph *g = b->g;
@@ -547,7 +572,8 @@ static void index_unit(Block *b) {
   for (u32 i = 1; i < x->operand_count; i++) push_value(c, node_operand(g, n, i));
   u32 count, first = take_args(c, &count);
   schedule_bind(c, c->exit);
-  if (update) { /* the old version is given up: where it is still needed, a count of it is */
+  bool lent = update && is_lent(b, n);
+  if (update && !lent) { /* the old version is given up: where it is still needed, a count of it is */
     const ValueInfo *info = value_info(c, base);
     if (!info->owned || info->use.last > DURING(b->unit)) {
       u32 kept = plan_slot_for(c->plan, base);
@@ -564,6 +590,7 @@ static void index_unit(Block *b) {
   s->dst = slot;
   s->src = from;
   s->aux = update ? x->op : 0;
+  s->lent = lent;
   s->arg = first;
   s->nargs = count;
   s->index = index_attr(g, n);

@@ -6,6 +6,8 @@
 
 /* Would a result of so many bytes, and as much that is read for it, fill most of the last cache? */
 bool stream_worth(i64 bytes);
+/* Likewise of a result that is made in one go from what is read in order. */
+bool stream_pays(i64 bytes);
 /* memcpy by such stores; `stream_done` comes before anybody reads what was written. */
 void stream_copy(void *to, const void *from, i64 bytes);
 void stream_done(void);

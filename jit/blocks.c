@@ -1,0 +1,219 @@
+/* blocks.c — long runs of a kernel by blocks (see blocks.h). */
+#include "jit/blocks.h"
+
+#include <string.h>
+
+#include "jit/plan_inner.h"
+#include "vm/stream.h"
+
+/* ---- what a kernel stores ------------------------------------------------------------------------------ */
+
+/* The number in a value that is known at the call. */
+static bool known(const LoopFn *fn, const u64 *words, u32 id, i64 *out) {
+  const LoopNode *n = loop_node(fn, id);
+  *out = (i64)n->imm;
+  for (u32 i = 0; n->op == LOOP_PARAM && i < fn->params.count; i++)
+    if (fn->params.data[i] == id) *out = (i64)words[i];
+  return n->op == LOOP_CONST || n->op == LOOP_PARAM;
+}
+
+/* What a term of no loop's index adds. */
+static bool is_offset(const LoopFn *fn, const u64 *words, const LoopTerm *t, i64 *out) {
+  *out = 1;
+  return !t->var || known(fn, words, t->var, out);
+}
+
+static i64 factor_of(const LoopFn *fn, const u64 *words, const LoopTerm *t) {
+  i64 product = t->coef, x;
+  for (u32 i = 0; i < 2; i++)
+    if (t->stride[i]) product = known(fn, words, t->stride[i], &x) ? product * x : 0;
+  return product;
+}
+
+/* Elements that a trip of `par` stores by the access, and how far apart trips are; false: not known. */
+static bool store_of(const LoopFn *fn, const u64 *words, const LoopNode *n, u32 par, i64 around, i64 *each) {
+  const LoopTerm *t = loop_terms(fn, n);
+  i64 offset;
+  *each = 0;
+  for (u32 i = 0; i < n->count; i++) {
+    if (is_offset(fn, words, &t[i], &offset)) return false;
+    if (t[i].var != loop_index_of(par, 0)) continue;
+    if (*each) return false;
+    *each = factor_of(fn, words, &t[i]);
+  }
+  return !n->imm && *each > 0 && around > 0;
+}
+
+static const LoopTerm *term_of(const LoopFn *fn, const LoopNode *n, u32 var) {
+  const LoopTerm *t = loop_terms(fn, n), *found = NULL;
+  for (u32 i = 0; i < n->count; i++)
+    if (t[i].var == var) {
+      if (found) return NULL;
+      found = &t[i];
+    }
+  return found;
+}
+
+static BlockOut *out_of(Blocks *b, const LoopFn *fn, u32 param) {
+  for (u32 i = 0; i < fn->params.count; i++) {
+    if (fn->params.data[i] != param) continue;
+    for (u32 k = 0; k < b->outs; k++)
+      if (b->out[k].word == i) return &b->out[k];
+    if (b->outs == BLOCKS_OUTS) return NULL;
+    b->out[b->outs] = (BlockOut){.word = i};
+    return &b->out[b->outs++];
+  }
+  return NULL;
+}
+
+bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count) {
+  enum { DEPTH = 8 };
+  const LoopFn *fn = k->self;
+  i64 around[DEPTH] = {1}, made[BLOCKS_OUTS] = {0}, each, trips;
+  u32 par = 0, depth = 0;
+  *b = (Blocks){.kernel = k, .count = count, .forward = true};
+  if (!fn || !k->fn || k->reductions || fn->params.count != count) return false;
+  for (u32 i = 0; i < fn->body.count; i++) {
+    u32 id = fn->body.data[i];
+    const LoopNode *n = loop_node(fn, id);
+    if (loop_is_head(n)) {
+      if (++depth == DEPTH) return false;
+      around[depth] = n->op == LOOP_PAR || n->op == LOOP_FOR ? around[depth - 1] : 0; /* nothing is stored in others */
+      if (n->op == LOOP_PAR) {
+        if (par || n->a != 1 || depth != 1) return false;
+        par = id;
+      }
+      for (u32 a = 0; n->op == LOOP_FOR && a < n->a; a++) around[depth] = known(fn, words, loop_trips_of(fn, id, a), &trips) ? around[depth] * trips : 0;
+    } else if (n->op == LOOP_END) {
+      depth--;
+    } else if (n->op == LOOP_CALL) {
+      return false;
+    } else if (n->op == LOOP_LOAD) {
+      if (loop_node(fn, n->a)->aux == LOOP_OUT) return false;
+      const LoopTerm *t = par ? term_of(fn, n, loop_index_of(par, 0)) : NULL;
+      if (t && factor_of(fn, words, t) < 0) b->forward = false;
+    } else if (n->op == LOOP_STORE) {
+      BlockOut *o = par && depth ? out_of(b, fn, n->a) : NULL;
+      if (!o || !store_of(fn, words, n, par, around[depth], &each) || (o->each && o->each != each)) return false;
+      o->each = each;
+      o->bytes = loop_type_bytes(n->mem);
+      made[o - b->out] += around[depth];
+    }
+  }
+  b->block = INT64_MAX;
+  for (u32 i = 0; i < b->outs; i++) {
+    i64 fit = BLOCKS_BUFFER / b->out[i].bytes / b->out[i].each;
+    if (made[i] != b->out[i].each) return false; /* some elements are not stored, or some twice */
+    if (fit < b->block) b->block = fit;
+  }
+  return b->outs != 0;
+}
+
+/* Does the trip load, of the array at `base`, just what it stores? Loops around the two are the same. */
+static bool loads_own(const Blocks *b, const u64 *words, const LoopNode *load, const char *base) {
+  const LoopFn *fn = b->kernel->self;
+  const BlockOut *o = &b->out[0];
+  const LoopNode *store = NULL;
+  u32 par = 0;
+  for (u32 i = 0; i < fn->body.count; i++) {
+    const LoopNode *n = loop_node(fn, fn->body.data[i]);
+    if (n->op == LOOP_PAR) par = fn->body.data[i];
+    if (n->op != LOOP_STORE) continue;
+    if (store) return false;
+    store = n;
+  }
+  const LoopTerm *t = loop_terms(fn, load);
+  i64 offset = (i64)load->imm;
+  u32 vars = 0;
+  for (u32 i = 0; i < load->count; i++) {
+    i64 factor = factor_of(fn, words, &t[i]), times;
+    if (is_offset(fn, words, &t[i], &times)) {
+      offset += factor * times;
+      continue;
+    }
+    const LoopTerm *s = store ? term_of(fn, store, t[i].var) : NULL;
+    i64 want = !s || !term_of(fn, load, t[i].var) ? 0 : t[i].var == loop_index_of(par, 0) && o->row == o->each ? o->apart : factor_of(fn, words, s);
+    if (want <= 0 || factor != want) return false;
+    vars++;
+  }
+  return store && loop_type_bytes(load->mem) == o->bytes && vars == store->count && base + offset * (i64)o->bytes == o->to;
+}
+
+bool blocks_same_place(const Blocks *b, const u64 *words, u32 word) {
+  const LoopFn *fn = b->kernel->self;
+  const char *base = (const char *)(uintptr_t)words[word];
+  if (b->outs != 1 || (b->out[0].apart != b->out[0].row && b->out[0].row != b->out[0].each)) return false;
+  for (u32 i = 0; i < fn->body.count; i++) {
+    const LoopNode *n = loop_node(fn, fn->body.data[i]);
+    if (n->op == LOOP_LOAD && n->a == fn->params.data[word] && !loads_own(b, words, n, base)) return false;
+  }
+  return true;
+}
+
+/* ---- the run -------------------------------------------------------------------------------------------- */
+
+static void put(const BlockOut *o, const char *from, i64 at, i64 end) {
+  while (at < end) {
+    i64 row = at / o->row, n = (row + 1) * o->row;
+    n = (n < end ? n : end) - at;
+    char *to = o->to + (row * o->apart + at - row * o->row) * (i64)o->bytes;
+    if (o->stream) stream_copy(to, from, n * (i64)o->bytes);
+    else memcpy(to, from, (size_t)n * o->bytes);
+    at += n;
+    from += n * (i64)o->bytes;
+  }
+}
+
+u64 blocks_run(const Blocks *b, const u64 *words, i64 lo, i64 hi) {
+  _Alignas(64) char buffer[BLOCKS_OUTS][BLOCKS_BUFFER];
+  u64 own[b->count + 1], least = LOOP_KEY_NONE;
+  mem_copy(own, words, b->count * sizeof *own);
+  for (const BlockOut *o = &b->out[0]; b->direct && lo < hi; lo++) {
+    own[o->word] = (u64)(uintptr_t)o->to + (u64)(lo * (o->apart - o->row)) * o->bytes;
+    u64 key = b->kernel->fn(own, lo, lo + 1);
+    if (key < least) least = key;
+  }
+  for (i64 at = lo, end; at < hi; at = end) {
+    end = hi - at < b->block ? hi : at + b->block;
+    for (u32 i = 0; i < b->outs; i++) own[b->out[i].word] = (u64)(uintptr_t)buffer[i] - (u64)(at * b->out[i].each) * b->out[i].bytes;
+    u64 key = b->kernel->fn(own, at, end);
+    if (key < least) least = key;
+    for (u32 i = 0; i < b->outs; i++) put(&b->out[i], buffer[i], at * b->out[i].each, end * b->out[i].each);
+  }
+  stream_done();
+  return least;
+}
+
+/* ---- the plan ------------------------------------------------------------------------------------------- */
+
+/* An index that names a part: integers and slices. */
+static bool names_part(const Plan *p, u32 attr) {
+  const GraphAttr *a = attr < p->graph->attrs.count ? &p->graph->attrs.data[attr] : NULL;
+  if (!a || a->kind != ATTR_index) return false;
+  for (u32 i = 0; i < a->count; i++)
+    if (a->items[i].kind > INDEX_ellipsis) return false;
+  return true;
+}
+
+static bool is_part(const Plan *p, u32 at) {
+  const PlanStep *a = &p->steps.data[at], *k = a + 1, *u = a + 2;
+  if (at + 2 >= p->steps.count || a->op != STEP_alloc || k->op != STEP_kernel || u->op != STEP_update) return false;
+  const PlanArg *ka = &p->args.data[k->arg], *ua = &p->args.data[u->arg];
+  if (u->aux || !u->nargs || ua[u->nargs - 1].slot != a->dst || u->src == a->dst || k->nlist || p->slots.data[a->dst].device != DEV_CPU) return false;
+  if (ka[0].kind != PA_const || ka[0].imm || !names_part(p, u->index)) return false;
+  u32 outs = 0;
+  for (u32 i = 2; i < k->nargs; i++) {
+    if (ka[i].kind == PA_out) return false;
+    outs += ka[i].kind == PA_data && ka[i].slot == a->dst;
+  }
+  return outs == 1 && !p->kernels.data[k->index].launch && plan_given_up(p, at + 2, a->dst);
+}
+
+bool blocks_join(Plan *p) {
+  for (u32 i = 0; i < p->steps.count; i++)
+    if (is_part(p, i)) {
+      if (!plan_put_before(p, i, STEP_part)) return false;
+      i += 3;
+    }
+  return true;
+}

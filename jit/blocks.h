@@ -1,0 +1,38 @@
+/* blocks.h — long runs of a kernel by blocks: what a block makes goes from a buffer to where it belongs, past the caches or into a
+ * part of an array. */
+#ifndef WEFT_JIT_BLOCKS_H
+#define WEFT_JIT_BLOCKS_H
+
+#include "jit/plan.h"
+
+enum { BLOCKS_OUTS = 2, BLOCKS_BUFFER = 4096 /* a larger one measured slower */ };
+
+/* One array that the kernel stores, `each` elements a trip, in order; its rows, of `row` elements, lie `apart` from each other. */
+typedef struct BlockOut {
+  u32 word, bytes; /* argument of the kernel; of an element */
+  i64 each, row, apart;
+  char *to;
+  bool stream;
+} BlockOut;
+
+typedef struct Blocks {
+  const PlanKernel *kernel;
+  u32 count, outs; /* words of the kernel; arrays that it stores */
+  i64 block;       /* trips whose results fit in the buffer; 0: not one's */
+  bool direct;     /* a trip makes a row of the only array, and may store it where it belongs */
+  bool forward;    /* what is read lies further on in later trips */
+  BlockOut out[BLOCKS_OUTS];
+} Blocks;
+
+/* What the kernel stores by a run of so many trips, from trip 0 on; row and to are not set. False: too many arrays, or not in
+ * order. */
+bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count);
+/* Is `word`, the address of an array that the kernel reads, read only where out[0] is stored by the same trip? */
+bool blocks_same_place(const Blocks *b, const u64 *words, u32 word);
+u64 blocks_run(const Blocks *b, const u64 *words, i64 lo, i64 hi); /* the key */
+
+/* Puts a `part` step before each alloc, kernel and update of a part that follow each other, where nobody else reads what the kernel
+ * makes. Before the plan is finished. False: memory was refused. */
+bool blocks_join(Plan *p) MUST_USE;
+
+#endif
