@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "jit/plan_inner.h"
-#include "vm/stream.h"
 
 /* ---- what a kernel stores ------------------------------------------------------------------------------ */
 

@@ -5,7 +5,6 @@
 #include "jit/counts.h"
 #include "jit/plan_inner.h"
 #include "lang/mechanisms.h"
-#include "vm/stream.h"
 
 /* How a step ends. GONE: the run is over, `exit` and `status` say how. */
 typedef enum Went { GOES_ON, GONE } Went;
