@@ -129,6 +129,8 @@ bool native_recur(Native *n, NodeId node);
 bool native_self(Native *n, NodeId node);
 bool native_calls_arm(const Native *n, BlockId b); /* does a call stand for the arm of a cond: */
 bool native_call_arm(Native *n, BlockId b);        /* makes it */
+bool native_shares(const Native *n, NodeId node);  /* does a cond give what calls behind it would: */
+bool native_share(Native *n, NodeId node);         /* makes it */
 
 /* An index that is taken as not negative (see native.c). */
 bool native_plain(Native *n, ValueId v);

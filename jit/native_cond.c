@@ -120,6 +120,7 @@ static const NSplit *cond_shape(Native *n, NodeId node, u32 i) {
 
 bool native_cond(Native *n, NodeId node, bool *goes_on) {
   Graph *g = n->g;
+  if (native_shares(n, node)) return native_share(n, node);
   GraphNode x = *graph_node_at(g, node);
   LoopType *types = arena_alloc(&n->c->arena, sizeof *types * (x.result_count * SMALL_CARRIED + 1));
   const NSplit **split = arena_alloc(&n->c->arena, sizeof *split * (x.result_count + 1));

@@ -520,7 +520,12 @@ static void tree(Gen *g) {
   gen_put(g, " }\n  let t = "), gen_expr(g, FLOAT, 1);
   if (gen_chance(g, 30)) gen_put(g, "\n  t += [1.0, 2.0, 0.5, -1.0][k - %d]", gen_below(g, 3));
   if (gen_chance(g, 15)) gen_put(g, "\n  t += 7 // (k - %d)", gen_below(g, 7));
-  switch (gen_below(g, 4)) {
+  switch (gen_below(g, 6)) {
+    case 4: /* calls that others make too */
+    case 5:
+      for (int i = 2 + gen_below(g, 2); i > 0; i--)
+        gen_put(g, "%sh%d(k - %d, %s)", i == 1 ? gen_chance(g, 50) ? " * " : " - " : "\n  t += ", g->functions, 1 + gen_below(g, 3), gen_chance(g, 80) ? "s" : "t");
+      break;
     case 0: gen_put(g, "\n  t += "), call_again(g, "k - 1"), gen_put(g, gen_chance(g, 50) ? " * " : " - "), call_again(g, "k - 2"); break;
     case 1: gen_put(g, "\n  for i in 0..k { t = t * 0.5 + "), call_again(g, "k - 1 - i"), gen_put(g, " }"); break;
     case 2:

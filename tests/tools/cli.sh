@@ -201,6 +201,9 @@ expect log-file-unwritable 1 'cannot write "/nowhere/x.json"' "$W" --log-file /n
 expect hot-no-number 2 'WEFT_HOT must be a whole number' env WEFT_HOT=soon "$W" -e 1
 expect hot-negative 2 'WEFT_HOT must be' env WEFT_HOT=-1 "$W" -e 1
 expect threads-negative 2 'WEFT_THREADS must be' env WEFT_THREADS=-3 "$W" -e 1
+# a function that calls itself: calls that are made twice in the program are made once, which 10^16 of them need
+expect calls-made-once 0 '^23416728348467685~' env WEFT_HOT=0 timeout 60 "$W" -e 'fn fib(n) { if n < 2 { n } else { fib(n - 1) + fib(n - 2) } }
+print(fib(80))'
 expect log-unknown 2 'WEFT_LOG is unknown .*: bogus' env WEFT_LOG=graph,bogus "$W" -e 1
 expect output-refused 1 'cannot write to standard output' sh -c '"$0" -e "print(1)" >/dev/full' "$W"
 WEFT_LOG=recompiles repl repl-redefined 'a function it relied on was replaced: k.*recompiles.*1' 'fn k(x) = x + 1' 'fn f(x) = sum(k(x) * 2)' 'for i in 0..60 { f(arange(4.0)) }' 'fn k(x) = x + 10' \
