@@ -53,15 +53,15 @@ static RecipeId add_recipe(ExitTable *t, Recipe r) {
   return t->recipes.count - 1;
 }
 
-/* Leaves are shared: found by looking at the newest ones. */
+/* Leaves are shared: the last one of each slot is remembered, which may have been rolled back. */
 static RecipeId leaf(ExitTable *t, Recipe r) {
-  enum { LOOK_BACK = 256 };
+  u32 *last = &t->leaves[(r.kind * 31u + r.a * 7u + (u32)r.dim * 5u + r.constant * 3u) % EXIT_LEAVES];
   r.weight = 1;
-  for (u32 i = t->recipes.count, n = 0; i-- > 1 && n < LOOK_BACK; n++) {
-    const Recipe *o = &t->recipes.data[i];
-    if (o->kind == r.kind && o->a == r.a && o->dim == r.dim && o->constant == r.constant) return i;
+  if (*last && *last < t->recipes.count) {
+    const Recipe *o = &t->recipes.data[*last];
+    if (o->kind == r.kind && o->a == r.a && o->dim == r.dim && o->constant == r.constant) return *last;
   }
-  return add_recipe(t, r);
+  return *last = add_recipe(t, r);
 }
 
 static RecipeId with_items(ExitTable *t, Recipe r, const RecipeId *items, u32 count) {

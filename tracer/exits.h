@@ -101,6 +101,8 @@ typedef struct Exit {
   u32 copy_of; /* 1 + the exit that this one is a copy of, with values that lie elsewhere (exit_copy); or 0 */
 } Exit;
 
+enum { EXIT_LEAVES = 256 };
+
 typedef struct ExitTable {
   Allocator *alloc;
   Arena arena;
@@ -113,6 +115,7 @@ typedef struct ExitTable {
   VEC(Name) names;
   VEC(ExitConst) consts;
   u32 memos;                 /* recipes that are built once per exit, at most */
+  u32 leaves[EXIT_LEAVES];   /* recipes by what they are, the last of each slot; may be gone */
   bool failed; /* memory was refused */
 } ExitTable;
 

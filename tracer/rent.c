@@ -115,8 +115,7 @@ static bool sample_loop(Tracer *t, Place *p, Frame *f) {
 
 /* ---- what is to come -------------------------------------------------------------------------------------- */
 
-/* Is the loop left only when it has run through? */
-static bool runs_through(const Proto *p, const Extent *x) {
+bool rent_runs_through(const Proto *p, const Extent *x) {
   for (u32 pc = x->head + 1; pc < x->els; pc++) {
     Ins ins = p->code[pc];
     switch (ins_op(ins)) {
@@ -168,7 +167,7 @@ static void frame_ahead(const Frame *f, u32 pc, u32 loop, Ahead *a) {
     if (loop && i != loop && !a->outer) a->outer = i;
     if (i != loop && is_compiled(f, x)) {
       a->sure = false;
-    } else if (x->kind == EXT_FOR && for_at(f, x->head, &at, &count) && runs_through(p, x)) {
+    } else if (x->kind == EXT_FOR && for_at(f, x->head, &at, &count) && rent_runs_through(p, x)) {
       u64 left = count > at ? count - at : 0;
       if (i == loop) {
         a->own = a->passes = left ? left : 1;
@@ -379,6 +378,7 @@ bool rent_affords(const Tracer *t, Place *p, u64 parts, u64 gain) {
   p->rent.cost_ns = cost * 100 / (gain > GAIN_LEAST ? gain : GAIN_LEAST); /* it is not recorded again sooner */
   cost = cost_of(t, p);
   if (gain && p->rent.ahead_ns >= cost - cost / SUNK) return true;
+  if (!gain) p->rent.lost_ns += cost; /* nor again before it took twice as long */
   rent_denied(p, cost > p->rent.ahead_ns ? cost - p->rent.ahead_ns : cost);
   return false;
 }
@@ -396,6 +396,7 @@ static void begin_anew(void *code, Place *p) {
 void rent_paid(Tracer *t, Place *p, u64 parts, u64 ns) {
   const Tunables *tun = &t->vm->tunables;
   places_each(&t->places, begin_anew, p->code);
+  if (p->rent.each_ns) gate_open(p, p->rent.each_ns);
   p->rent = (PlaceRent){.entries = p->passes};
   u64 percent = ns * 100 / ((u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns + 1);
   if (percent < PERCENT_LEAST) percent = PERCENT_LEAST;

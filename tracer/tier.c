@@ -85,7 +85,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   entry->running++;
   region->entered++;
   region->packed += guard_rows_packed(entry->prog, slots);
-  u32 exit = 0;
+  u32 exit = 0, depth = vm->frame_count - 1;
   bool timed = is_timed(t, region);
   u64 begin = timed ? tracer_now(t) : region->eager_ns ? 0 : tier_ticks(t);
   u64 printed = vm->printed;
@@ -131,9 +131,11 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
     place_left_by_check(t, p);
   } else {
     p->spurious = 0;
+    if (UNLIKELY(t->watch_count)) watch_ran(t, p, depth);
     if (since && status == WEFT_OK) {
       u64 all = tracer_now(t) - since;
       if (!region->least_ns || all < region->least_ns) region->least_ns = all;
+      if (timed && all > spent) gate_note(p, all - spent, spent);
     }
     if (status == WEFT_OK) place_passed(t, p);
   }
@@ -236,6 +238,7 @@ static Ran enter_fitting(Tracer *t, Place *p, bool *fits) {
   bool had = p->cache.entries.count > 0;
   *fits = true;
   if (UNLIKELY(t->watch_count) && watch_visit(t, p, frame)) return RAN_NOT;
+  if (had && p->start == RECORD_LOOP && gate_closed(t, p, frame)) return RAN_NOT;
   bool watched = had && UNLIKELY(!p->watch.in--);
   if (watched && watch_begin(t, p, frame)) return RAN_NOT;
   had = p->cache.entries.count > 0;
@@ -418,7 +421,7 @@ static TierResult on_start(Vm *vm, Frame *frame, u32 site) {
   Tracer *t = tracer_of(vm);
   SiteState *s = &frame->code->sites[site];
   Place *p = t->private_places ? NULL : s->entry;
-  if (!p || p->sleep || p->eager || !p->cache.entries.count || s->count < (i32)t->vm->tunables.warm_trips || asleep(t, frame) || demanded(t)) return TIER_STAY;
+  if (!p || p->sleep || p->eager || !p->cache.entries.count || (s->count < (i32)t->vm->tunables.warm_trips && !p->gate.passing) || asleep(t, frame) || demanded(t)) return TIER_STAY;
   u32 depth = vm->frame_count;
   bool bottom = frame->flags & FRAME_NATIVE_CALL, fits;
   Ran ran = enter_fitting(t, p, &fits);

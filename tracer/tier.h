@@ -56,7 +56,17 @@ void rent_tell(const Tracer *t, const Code *code, Buf *out); /* lines: what is n
 void rent_returned(Tracer *t, Place *p, u64 ns, u64 passes); /* what a probe took, and what passed until then */
 u64 rent_passes(const Tracer *t, const Place *p); /* since the last compilation, those that it slept through included */
 
+bool rent_runs_through(const Proto *p, const Extent *x); /* is the loop left only when it has run through? */
+
+/* gate.c */
+void gate_open(Place *p, u64 trip_ns); /* a loop was compiled, a trip of which the interpreter takes so long for */
+void gate_trip(Place *p, u64 ns); /* so long it takes by now */
+void gate_note(Place *p, u64 around, u64 spent); /* an entry took so long beside its run */
+bool gate_closed(const Tracer *t, Place *p, const Frame *f); /* this run of the loop is too short, so far; it is asked again when it may be longer */
+u32 gate_run(const Place *p, const Frame *f); /* another number in each run of the loop */
+
 /* watch.c */
+void watch_ran(Tracer *t, const Place *p, u32 depth); /* a region there was left, which that frame had entered */
 void watch_probe(Tracer *t, Place *p, Frame *f); /* what this visit takes until the frame returns: for rent_returned */
 const Watch *watch_probed(Tracer *t, const Place *p); /* the probe of a frame that stands around this visit; NULL: there is none */
 bool watch_begin(Tracer *t, Place *p, Frame *frame); /* this visit may be timed. True: it is one without an entry */

@@ -42,6 +42,9 @@ typedef struct WatchTimes {
 /* Of a place: what its visits took, entered (0) and not (1). */
 typedef struct PlaceWatch {
   WatchTimes times[2];
+  u64 sum[2];  /* the same of some rounds, where runs of a loop are of any length */
+  u64 longest; /* entry of these */
+  u32 rounds;
   u32 in;      /* look-ups until the next one that is timed */
   u32 next;
   u8 end;      /* WatchEnd, of the entries */
@@ -68,6 +71,18 @@ typedef struct PlaceRent {
   bool probing, fresh, told; /* a loop's sample runs; a frame's is there; each_ns was told by the loop inside */
 } PlaceRent;
 
+/* Of a loop: what going in and out of its regions takes, and which of its runs are long enough for that (gate.c). */
+typedef struct PlaceGate {
+  u32 loop;      /* extent; 0: it is none */
+  u32 trip_ns;   /* of a trip in the interpreter */
+  u32 around_ns; /* of an entry, beside its run */
+  u32 run;       /* that waits */
+  u32 seen, reached; /* runs that were looked at, and that were long */
+  u32 samples, dull, rushed; /* short runs one after the other; times that they were entered at once in vain */
+  bool through;  /* nothing leaves it early */
+  bool waits, passing, quick; /* passing: the interpreter counts trips that are not asked; quick: runs are entered at once */
+} PlaceGate;
+
 /* A visit that is being timed. */
 typedef struct Watch {
   struct Place *place;
@@ -77,6 +92,10 @@ typedef struct Watch {
   bool counted;     /* at the head of a `for` loop: at, count are its position and length */
   u64 at, count, begin; /* of a probe: at counts the passes before */
   u32 head;         /* behind a break in a loop: pc of that loop's head, plus one; its trips are timed */
+  bool runs;        /* at the head of another loop, which its regions run to its end */
+  u32 run;          /* of it: its number (gate.c); trips that were interpreted, and when the last of them or the last region ended */
+  u32 trips;
+  u64 last;
   bool begun;       /* of these, one that is not entered: the head was reached */
 } Watch;
 
@@ -102,6 +121,7 @@ typedef struct Place {
   bool recurs;     /* a region there calls itself: the calls that the interpreter makes inside of the function are not timed */
   PlaceWatch watch;
   PlaceRent rent;
+  PlaceGate gate;
   RegionTotals past;  /* of regions that were given up */
   VEC(PlaceSubject) subjects; /* what its guards kept missing */
   Name gone;       /* a function that an entry relied on and that was freed: the entry went with it; 0: none */

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, WATCH_LOST = 5, RECURS = 4, LONG_TRIPS = 64 };
+enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, WATCH_LOST = 5, RECURS = 4, LONG_TRIPS = 64, UNEVEN = 6 };
 
 /* The position in the sequence of a `for` loop whose head stands at pc; false: another loop. */
 static bool position_at(const Frame *f, u32 pc, u64 *at, u64 *count) {
@@ -66,11 +66,33 @@ static u64 mean(const WatchTimes *times) {
   return sum / times->count;
 }
 
+static void begin_rounds(PlaceWatch *w) {
+  w->sum[0] = w->sum[1] = w->longest = 0;
+  w->rounds = 0;
+}
+
 static void again(Place *p) {
   PlaceWatch *w = &p->watch;
   w->times[0].count = w->times[1].count = 0;
+  begin_rounds(w);
   w->in = WATCH_AGAIN << (w->won < 6 ? w->won : 6);
   if (w->won < 255) w->won++;
+}
+
+/* Runs of a loop are of any length: many of them tell, the fewer the clearer it is. */
+static bool sum_up(PlaceWatch *w, u64 *c, u64 *e) {
+  w->sum[0] += *c;
+  w->sum[1] += *e;
+  w->rounds++;
+  w->times[0].count = w->times[1].count = 0;
+  *c = w->sum[0];
+  *e = w->sum[1];
+  for (u32 i = 0; i < WATCH_TIMES; i++)
+    if (w->times[0].ns[i] > w->longest) w->longest = w->times[0].ns[i];
+  u64 clear = w->rounds < 2 ? CLEAR : w->rounds < UNEVEN ? 2 : 0;
+  if (clear && *c < clear * *e && *e < clear * *c) return false;
+  begin_rounds(w);
+  return true;
 }
 
 static void decide(Tracer *t, Place *p) {
@@ -79,9 +101,11 @@ static void decide(Tracer *t, Place *p) {
   u32 least = compiled->count < eager->count ? compiled->count : eager->count;
   if (least < WATCH_CLEAR) return;
   u64 c = mean(compiled), e = mean(eager), percent = (u64)t->vm->tunables.watch_percent, factor = c / (e + 1);
-  bool lost = c * 100 > e * percent;
+  bool uneven = w->end == WATCH_run && ins_op(p->code->proto->code[p->pc]) != BC_fornext;
   if (least < WATCH_EARLY && factor < CLEAR) return;
-  if (least < WATCH_TIMES && c < 2 * e && e < 2 * c) return; /* too close to tell yet */
+  if (least < WATCH_TIMES && (uneven || (c < 2 * e && e < 2 * c))) return; /* too close to tell yet */
+  if (uneven && !sum_up(w, &c, &e)) return;
+  bool lost = c * 100 > e * percent;
   if (!lost) {
     again(p);
     return;
@@ -109,6 +133,7 @@ static void take(Tracer *t, const Watch *w, u32 end, u64 ns, u64 trips) {
     p->watch.times[0].count = p->watch.times[1].count = 0;
   }
   if (w->eager && p->watch.end != end) return;
+  if (w->eager && end == WATCH_trips && p->gate.loop) gate_trip(p, ns / (trips ? trips : 1));
   WatchTimes *times = &p->watch.times[w->eager];
   u64 each = ns / (trips ? trips : 1);
   if (times->count < WATCH_TIMES) times->ns[times->count++] = each;
@@ -206,6 +231,8 @@ bool watch_begin(Tracer *t, Place *p, Frame *frame) {
   Watch *made = &t->watches[t->watch_count++];
   *made = (Watch){.place = p, .depth = depth, .eager = eager};
   made->counted = p->start == RECORD_LOOP && position(frame, &made->at, &made->count);
+  made->runs = p->start == RECORD_LOOP && !made->counted && w->lifted && p->gate.loop;
+  if (made->runs) made->run = gate_run(p, frame);
   const Extent *loop = MECHANISM(t->vm, loops_of_breaks) ? timed_loop(p, frame) : NULL;
   if (loop && !ask_head(t->vm, made, frame, loop)) {
     t->watch_count--;
@@ -229,6 +256,20 @@ static bool trips_since(const Watch *w, const Frame *f, u64 *trips) {
   if (!position_at(f, w->head - 1, &at, &count) || count != w->count || at < w->at) return false;
   *trips = at - w->at;
   return true;
+}
+
+/* One run of a loop whose trips cannot be counted, as far as it was seen: its last trip was not. */
+static void take_run(Tracer *t, const Watch *w, u64 now) {
+  u64 spent = (w->last ? w->last : now) - w->begin;
+  if (w->eager && w->trips) gate_trip(w->place, spent / w->trips);
+  if (w->eager && w->last) spent = w->trips ? spent + spent / w->trips : spent;
+  if (w->eager && !w->trips && w->place->gate.trip_ns < spent) spent = w->place->gate.trip_ns;
+  take(t, w, WATCH_run, spent, 1);
+}
+
+void watch_ran(Tracer *t, const Place *p, u32 depth) {
+  Watch *w = &t->watches[t->watch_count - 1];
+  if (w->place == p && w->runs && !w->eager && w->depth == depth) w->last = tracer_now(t);
 }
 
 /* Another visit behind the break: one that was entered ends here, by its trips; another one ends at the loop's head. */
@@ -277,8 +318,16 @@ bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
   if (w->eager) { /* it would go on for too long: the region wins */
     for (u32 k = 0; k < p->watch.times[0].count; k++)
       if (p->watch.times[0].ns[k] > most) most = p->watch.times[0].ns[k];
+    if (p->watch.longest > most) most = p->watch.longest;
     if (p->watch.end != WATCH_trips && spent > LONGER * most + SHORT_NS) {
       bool own = w->depth == depth;
+      if (w->runs) {
+        Watch done = *w;
+        done.last = 0;
+        drop(t, i);
+        take_run(t, &done, done.begin + spent); /* at least */
+        return false;
+      }
       drop(t, i);
       if (own) again(p);
       else p->watch.in = 8;
@@ -286,6 +335,19 @@ bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
     }
   }
   if (w->depth != depth || p->start != RECORD_LOOP) return w->eager;
+  if (w->runs) {
+    if (w->run == gate_run(p, frame)) {
+      if (w->eager) {
+        w->last = w->begin + spent;
+        w->trips++;
+      }
+      return w->eager;
+    }
+    Watch done = *w;
+    drop(t, i);
+    take_run(t, &done, done.begin + spent);
+    return false;
+  }
   u64 at, count;
   bool counted = w->counted && position(frame, &at, &count);
   bool on = counted && count == w->count && at > w->at;
@@ -312,6 +374,7 @@ void watch_returns(Vm *vm) {
   while (t->watch_count && t->watches[t->watch_count - 1].depth >= depth) {
     Watch w = t->watches[--t->watch_count];
     if (w.depth == depth && w.probe) rent_returned(t, w.place, rent_now(t) - w.begin, rent_passes(t, w.place) - w.at);
+    else if (w.depth == depth && w.runs) take_run(t, &w, at);
     else if (w.depth == depth && !w.head) take(t, &w, WATCH_return, at - w.begin, 1);
   }
 }

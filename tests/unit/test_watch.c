@@ -124,6 +124,32 @@ static void A20_a_loop_that_is_left_all_the_time_rests(void **state) {
   end(c);
 }
 
+/* Going in and out takes as long as some trips: shorter runs are left to the interpreter, which is not even asked. */
+static void A20_short_runs_are_not_entered(void **state) {
+  (void)state;
+  static const char *const loops[] = {"for i in 0..n { s += i * i % 7 }", "let i = 0; while i < n { s += i * i % 7; i += 1 }"};
+  for (u32 i = 0; i < COUNT_OF(loops); i++) {
+    Clock *c = machine(20000, 100000);
+    char text[160];
+    c->vm->vm->tunables.watch_percent = 0;
+    c->vm->vm->tunables.warm_calls = c->vm->vm->tunables.hot_calls = 1 << 20; /* the loop alone */
+    snprintf(text, sizeof text, "fn f(n) { let s = 0; %s; s }\nf", loops[i]);
+    WeftValue *f = value(c->vm, text), *many = value(c->vm, "4000"), *few = value(c->vm, "4");
+    calls(c->vm, f, many, 20);
+    assert_int_equal(stat(c, STAT_compiles), 1);
+    u64 hits = stat(c, STAT_hits);
+    assert_true(hits >= 15);
+    calls(c->vm, f, few, 20);
+    u64 probed = stat(c, STAT_hits) - hits; /* runs that were long were entered at once */
+    calls(c->vm, f, few, 400);
+    assert_true(stat(c, STAT_hits) - hits - probed <= 40);
+    hits = stat(c, STAT_hits);
+    calls(c->vm, f, many, 40);
+    assert_true(stat(c, STAT_hits) - hits >= 30);
+    end(c);
+  }
+}
+
 /* A frame that an error takes away takes what was timed in it along. */
 static void A20_errors_leave_nothing_timed(void **state) {
   (void)state;
@@ -349,6 +375,7 @@ int main(void) {
     cmocka_unit_test(A20_a_region_that_is_not_slower_stays),
     cmocka_unit_test(A20_a_loop_that_is_left_all_the_time_rests),
     cmocka_unit_test(A20_what_is_packed_is_paid_for),
+    cmocka_unit_test(A20_short_runs_are_not_entered),
     cmocka_unit_test(A20_errors_leave_nothing_timed),
     cmocka_unit_test(A20_what_goes_on_behind_breaks_in_a_module_rests),
     cmocka_unit_test(A20_what_gains_nothing_is_not_compiled),
