@@ -254,7 +254,9 @@ static bool emit_update(Native *n, NodeId node) {
   if (n->small && native_is_small(n, node_operand(g, node, 0))) return native_small_update(n, node);
   if (n->small && !is_number(n, v)) return native_small_store(n, node);
   if (n->rows && !names_element(n, node)) return native_rows_store(n, node);
-  if (!place_of(n, node, &p)) return false;
+  u32 own = n->rows ? native_own(n, node, node_operand(g, node, 0)) : 0;
+  if (own == UINT32_MAX || !place_of(n, node, &p)) return false;
+  if (n->rows) p.buffer = own;
   NBuffer *b = &n->buffers.data[p.buffer];
   if (!b->written) return native_bail(n, "an array that is not the loop's own is updated");
   if (!is_number(n, v)) return native_bail(n, "an array is stored");
@@ -527,7 +529,8 @@ static bool emit_while(Native *n, NodeId node) {
       init[numbers++] = element_convert(n->fn, ir, native_type(n, v), want);
       continue;
     }
-    const NSplit *s = carried_split(n, v);
+    u32 first = node == n->node ? n->own[i] : 0;
+    const NSplit *s = first ? NULL : carried_split(n, v);
     if (s) {
       NSplit *own = native_split_new(n, s->rank, s->dims); /* its numbers are known when the loop is open */
       if (!own) return false;
@@ -536,7 +539,7 @@ static bool emit_while(Native *n, NodeId node) {
       continue;
     }
     if (n->why) return false;
-    u32 at = native_buffer(n, v);
+    u32 at = first ? first - 1 : n->rows ? native_own(n, node, v) : native_buffer(n, v);
     if (at == UINT32_MAX) return false;
     if (!n->buffers.data[at].written) return native_bail(n, "an inner loop carries an array that the outer does not");
     for (u32 k = 0; k < i; k++)
@@ -663,12 +666,21 @@ static bool give_elements(Native *n, ValueId v) {
   return true;
 }
 
+/* Is what the construct begins with as carried value i one of its other operands, too? */
+static bool is_shared(Native *n, u32 i) {
+  const GraphNode *x = graph_node_at(n->g, n->node);
+  for (u32 k = 0; k < x->operand_count; k++)
+    if (k != i && node_operand(n->g, n->node, k) == node_operand(n->g, n->node, i)) return true;
+  return false;
+}
+
 static bool emit_function(Native *n) {
   Graph *g = n->g;
   const GraphNode *x = graph_node_at(g, n->node);
   u32 *out = arena_alloc(&n->c->arena, sizeof *out * (x->result_count + 1)), count = 0;
   bool goes_on = true;
-  if (!out) return native_no_memory(n);
+  n->own = arena_alloc(&n->c->arena, sizeof *n->own * (x->carried + 1));
+  if (!out || !n->own) return native_no_memory(n);
   for (u32 i = 0; x->kind == NODE_while && i < x->carried; i++) { /* arrays that the loop carries are its own */
     ValueId v = node_operand(g, n->node, i);
     if (value_is_token(g, v)) return native_bail(n, "output");
@@ -682,12 +694,10 @@ static bool emit_function(Native *n) {
     b.slot = plan_slot_for(n->c->plan, b.value);
     b.version = ++n->versions;
     b.ir = add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, b.elem, LOOP_INOUT);
+    b.from_stays = is_shared(n, i); /* it is read as it was: the loop has a copy */
     if (!vec_push(n->c->alloc, &n->buffers, b)) return native_no_memory(n);
-    *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = b.version};
-    for (u32 k = 0; k < i; k++)
-      if (node_operand(g, n->node, k) == v) return native_bail(n, "a loop that begins with one array twice");
-    for (u32 k = x->carried; k < x->operand_count; k++)
-      if (node_operand(g, n->node, k) == v) return native_bail(n, "a loop that reads an array as it was");
+    n->own[i] = n->buffers.count;
+    if (!b.from_stays) *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = b.version};
   }
   bool ok = x->kind == NODE_while ? emit_while(n, n->node) : x->kind == NODE_recur ? native_recur(n, n->node) : native_cond(n, n->node, &goes_on);
   if (!ok || n->why) return false;

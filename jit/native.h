@@ -85,6 +85,7 @@ typedef struct Native {
   VEC(NExit) exits;
   u32 versions;
   NLoop *loop;
+  u32 *own; /* by carried value of the construct itself: its buffer + 1 */
   VEC(LoopFn *) callees; /* functions that it calls, of the same module */
   struct NSelf *self;    /* it is the body of a function that calls itself (native_recur.c) */
   bool loads_ahead;

@@ -386,6 +386,48 @@ static bool used_later(const Graph *g, NodeId node, ValueId v) {
   return false;
 }
 
+typedef struct Named {
+  ValueId v;
+  bool found;
+} Named;
+
+static void is_named(void *ctx, u32 v) {
+  Named *x = ctx;
+  x->found |= x->v == v;
+}
+
+/* By the exits of a node and of what is inside of it. */
+static bool exits_name(const Graph *g, NodeId node, ValueId v) {
+  const GraphNode *x = graph_node_at(g, node);
+  Named named = {.v = v};
+  if (x->exit != NO_EXIT) graph_exit_values(g, x->exit, is_named, &named);
+  for (u32 i = 0; i < node_subs(g, node) && !named.found; i++) {
+    const GraphBlock *b = &g->blocks.data[x->sub[i]];
+    if (b->term == TERM_exit) graph_exit_values(g, b->exit, is_named, &named);
+    for (NodeId k = block_first(g, x->sub[i]); k && !named.found; k = node_next(g, k)) named.found = exits_name(g, k, v);
+  }
+  return named.found;
+}
+
+static bool stays(const Graph *g, NodeId node, ValueId v) {
+  const GraphNode *x = graph_node_at(g, node);
+  u32 uses = 0;
+  for (u32 i = 0; i < x->operand_count; i++) uses += node_operand(g, node, i) == v;
+  return uses > 1 || used_later(g, node, v) || (x->kind == NODE_while && exits_name(g, node, v));
+}
+
+u32 native_own(Native *n, NodeId node, ValueId v) {
+  u32 at = native_buffer(n, v);
+  if (at == UINT32_MAX) return at;
+  if (n->buffers.data[at].written) return !stays(n->g, node, v) || native_fill(n, v) ? at : UINT32_MAX;
+  const NValue was = *native_value(n, v);
+  if (!native_fill(n, v)) return UINT32_MAX;
+  at = native_value(n, v)->buffer - 1;
+  *native_value(n, v) = was;
+  if (n->buffers.data[at].loose) native_bail(n, "an array whose size is known only in the trip");
+  return n->why ? UINT32_MAX : at;
+}
+
 bool native_rows_store(Native *n, NodeId node) {
   Graph *g = n->g;
   ValueId array = node_operand(g, node, 0), v = node_operand(g, node, graph_node_at(g, node)->operand_count - 1);

@@ -33,6 +33,8 @@ bool native_row_part(Native *n, NodeId node, ValueId x, NRow *out); /* what an i
 /* Memory that the plan makes before the call: for v, of its bounds. UINT32_MAX: it cannot. */
 u32 native_temp(Native *n, ValueId v, const NRow *r);
 bool native_fill(Native *n, ValueId v); /* v is computed now, into memory of its own */
+/* The buffer in which an update or loop may change v; who needs v as it is has a copy. UINT32_MAX: `why`. */
+u32 native_own(Native *n, NodeId node, ValueId v);
 bool native_row_element(Native *n, NodeId node); /* an index that names one */
 bool native_reduce(Native *n, NodeId node);
 

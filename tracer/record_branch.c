@@ -284,7 +284,8 @@ static Outcome merge_state(Recorder *r, Meeting *j, Merge *m) {
   for (u32 i = 0; i < j->ncells && o == OUT_GO; i++) {
     Av a = state_cell(r, x, i), b = y ? state_cell(r, y, i) : 0;
     Av was = i < base->ncells ? base->cells[i].value : rec_cell_clean(r, i);
-    if ((a == was && (!y || b == a)) || !a || (y && !b)) continue;
+    bool read = r->cells.data[i].source && !state_dirty(x, i) && !(y && state_dirty(y, i)); /* at most: an arm that was the first to do so knows more of it */
+    if (read || (a == was && (!y || b == a)) || !a || (y && !b)) continue;
     o = merge_place(r, m, was, &a, y ? &b : NULL);
     j->merged[i] = a; /* said once: to merge reads lazy values, which look changed after */
   }

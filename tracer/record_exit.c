@@ -255,7 +255,8 @@ void rec_behind_update(Recorder *r) {
   NodeId n = r->written;
   r->written = 0;
   if (!n || !r->loop || r->tokens || r->pulls || r->no_exits || r->abstract || r->ins_depth != rec_depth(r) || n + 1 != r->g->nodes.count) return;
-  if (graph_node_at(r->g, n)->exit != NO_EXIT) return;
+  const GraphNode *node = graph_node_at(r->g, n);
+  if (node->exit != NO_EXIT || node->block != r->g->at) return; /* in front of the loop: its body has made no node yet */
   RecFrame *f = rec_top(r);
   u32 exit = rec_exit(r, EXIT_check, CHECK_none, f->code->proto->spans[f->pc]);
   if (exit == UINT32_MAX) return;
