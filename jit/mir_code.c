@@ -74,15 +74,29 @@ static void trim(CodeMemory *m, MirCode *code) {
   code->pieces[last].bytes = bytes;
 }
 
-/* How badly short loops lie when the code begins at `at` of a line of 64 bytes: lines that they touch, and above all whether the
- * comparison and the jump back, which the processor takes as one, lie in two. */
-static u32 bad_loops(const u8 *code, size_t bytes, size_t at) {
-  u32 bad = 0;
-  for (size_t i = 3; i + 2 <= bytes; i++) {
+enum { SHORT_LOOPS = 256 };
+
+typedef struct Short { /* a short loop: its first byte, and the last of its jump back */
+  u32 first, last;
+} Short;
+
+static u32 short_loops(const u8 *code, size_t bytes, Short loops[SHORT_LOOPS]) {
+  u32 count = 0;
+  for (size_t i = 3; i + 2 <= bytes && count < SHORT_LOOPS; i++) {
     i8 back = (i8)code[i + 1];
     if ((code[i] & 0xF0) != 0x70 || back > -10 || (size_t)-back > i + 2) continue;
-    size_t first = at + i + 2 - (size_t)-back, last = at + i + 1;
-    bad += (u32)(last / 64 - first / 64) + 3 * ((at + i - 3) / 64 != last / 64);
+    loops[count++] = (Short){(u32)(i + 2) - (u32)-back, (u32)i + 1};
+  }
+  return count;
+}
+
+/* How badly they lie when the code begins at `at` of a line of 64 bytes: lines that they touch, and above all whether the
+ * comparison and the jump back, which the processor takes as one, lie in two. */
+static u32 bad_loops(const Short *loops, u32 count, size_t at) {
+  u32 bad = 0;
+  for (u32 i = 0; i < count; i++) {
+    size_t first = at + loops[i].first, last = at + loops[i].last;
+    bad += (u32)(last / 64 - first / 64) + 3 * ((last - 4) / 64 != last / 64);
   }
   return bad;
 }
@@ -102,10 +116,11 @@ static u8 *piece_room(CodeMemory *m, MirCode *code, const u8 *from, size_t bytes
     at = 0;
   }
   u8 *piece = code->pieces[code->pieces_used - 1].at;
-  u32 least = UINT32_MAX;
+  Short loops[SHORT_LOOPS];
+  u32 least = UINT32_MAX, count = short_loops(from, bytes, loops);
   size_t best = at;
   for (u32 i = 0; i < STEPS && least; i++, at += STEP) {
-    u32 bad = bad_loops(from, bytes, (uintptr_t)(piece + at));
+    u32 bad = bad_loops(loops, count, (uintptr_t)(piece + at));
     if (bad < least) least = bad, best = at;
   }
   code->used = best + bytes;

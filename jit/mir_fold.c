@@ -24,20 +24,27 @@ typedef struct Folder {
 
 static bool is_int(MIR_op_t op) { return op.mode == MIR_OP_INT && op.u.i == (i32)op.u.i; }
 
+/* Only the first operand is a result, except of calls. */
+static bool is_result(const Folder *f, MIR_insn_t insn, size_t at, bool call) {
+  int out = 0;
+  if (at == 0 || call) MIR_insn_op_mode(f->ctx, insn, at, &out);
+  return out != 0;
+}
+
 /* Each register that an operand reads or writes: of a memory operand, two that are read. */
 static void each_reg(Folder *f, MIR_insn_t insn, void (*visit)(Folder *f, MIR_reg_t reg, bool written)) {
-  for (u32 pass = 0; pass < 2; pass++) /* reads first */
-    for (size_t i = 0; i < insn->nops; i++) {
-      const MIR_op_t *op = &insn->ops[i];
-      int out = 0;
-      if (op->mode == MIR_OP_REG) {
-        MIR_insn_op_mode(f->ctx, insn, i, &out);
-        if ((u32)(out != 0) == pass) visit(f, op->u.reg, out != 0);
-      } else if (op->mode == MIR_OP_MEM && pass == 0) {
-        if (op->u.mem.base) visit(f, op->u.mem.base, false);
-        if (op->u.mem.index) visit(f, op->u.mem.index, false);
-      }
+  bool call = MIR_call_code_p(insn->code) || insn->code == MIR_UNSPEC;
+  for (size_t i = 0; i < insn->nops; i++) { /* reads first */
+    const MIR_op_t *op = &insn->ops[i];
+    if (op->mode == MIR_OP_REG) {
+      if (!is_result(f, insn, i, call)) visit(f, op->u.reg, false);
+    } else if (op->mode == MIR_OP_MEM) {
+      if (op->u.mem.base) visit(f, op->u.mem.base, false);
+      if (op->u.mem.index) visit(f, op->u.mem.index, false);
     }
+  }
+  for (size_t i = 0; i < (call || !insn->nops ? insn->nops : 1); i++)
+    if (insn->ops[i].mode == MIR_OP_REG && is_result(f, insn, i, call)) visit(f, insn->ops[i].u.reg, true);
 }
 
 static void find_most(Folder *f, MIR_reg_t reg, bool written) {

@@ -25,8 +25,12 @@ MIR_type_t mir_memory_type(LoopType t) {
 }
 
 static MIR_reg_t new_reg(Emitter *e, LoopType t, const char *prefix, u32 number) {
-  char name[24];
-  snprintf(name, sizeof name, "%s%u", prefix, number);
+  char digits[24], *name = digits + sizeof digits;
+  size_t length = strlen(prefix);
+  *--name = 0;
+  do *--name = (char)('0' + number % 10);
+  while (number /= 10);
+  memcpy(name -= length, prefix, length);
   return MIR_new_func_reg(e->ctx, e->item->u.func, reg_type(t), name);
 }
 

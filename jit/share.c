@@ -7,7 +7,12 @@
 
 static u64 mix(u64 h, const void *data, size_t bytes) {
   const u8 *p = data;
-  for (size_t i = 0; i < bytes; i++) h = (h ^ p[i]) * 0x100000001B3ull;
+  for (u64 word; bytes >= sizeof word; p += sizeof word, bytes -= sizeof word) {
+    memcpy(&word, p, sizeof word);
+    h = (h ^ word) * 0x9E3779B97F4A7C15ull;
+    h ^= h >> 32;
+  }
+  for (; bytes; p++, bytes--) h = (h ^ *p) * 0x100000001B3ull;
   return h;
 }
 
