@@ -14,6 +14,7 @@ enum {
   REST = 4,     /* of the interpreter's time, this part is what compiled code takes for the same */
   LOOK_NS = 40, /* of what is measured, the clock's own part */
   TRIP_LEAST = 8,
+  NS_MOST = 1 << 28,
   NEED_MOST = 1 << 12,
   RUNS = 16,    /* that are looked at until it is decided how long they are */
   LONG = 12,    /* of these, so many are when they are entered at once */
@@ -32,7 +33,7 @@ static u32 loop_of(const Place *p) {
 void gate_open(Place *p, u64 trip_ns) {
   PlaceGate *g = &p->gate;
   *g = (PlaceGate){.loop = p->start == RECORD_LOOP ? loop_of(p) : 0};
-  if (trip_ns < UINT32_MAX / 8) g->trip_ns = trip_ns > TRIP_LEAST ? (u32)trip_ns : TRIP_LEAST;
+  if (trip_ns < NS_MOST) g->trip_ns = trip_ns > TRIP_LEAST ? (u32)trip_ns : TRIP_LEAST;
   else g->loop = 0;
   g->through = g->loop && p->code->proto->extents[g->loop].kind == EXT_FOR && rent_runs_through(p->code->proto, &p->code->proto->extents[g->loop]);
 }
@@ -58,7 +59,7 @@ static void look_back(PlaceGate *g, u64 spent) {
 void gate_note(Place *p, u64 around, u64 spent) {
   PlaceGate *g = &p->gate;
   if (!g->loop) return;
-  u32 ns = around > LOOK_NS ? around < UINT32_MAX / 8 ? (u32)around - LOOK_NS : UINT32_MAX / 8 : 1;
+  u32 ns = around > LOOK_NS ? around < NS_MOST ? (u32)around - LOOK_NS : NS_MOST : 1;
   if (g->samples < SAMPLES) {
     if (!g->samples++ || ns < g->around_ns) g->around_ns = ns;
   } else {
