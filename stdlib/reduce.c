@@ -445,22 +445,63 @@ static const ArgFn arg_fns[2][DT_COUNT] = {
     {[DT_bool] = argmin_u8, [DT_u8] = argmin_u8, [DT_i32] = argmin_i32, [DT_i64] = argmin_i64, [DT_f32] = argmin_f32, [DT_f64] = argmin_f64},
     {[DT_bool] = argmax_u8, [DT_u8] = argmax_u8, [DT_i32] = argmax_i32, [DT_i64] = argmax_i64, [DT_f32] = argmax_f32, [DT_f64] = argmax_f64}};
 
-enum { LONG_ROW = 64, BLOCK_ELEMENTS = 1024 };
+enum { LONG_ROW = 64, BLOCK_ELEMENTS = 1024, EXTREME_PARTS = 32 };
 
-/* Of a row that lies together: the best of each block, then the place in the best block. */
-static i64 find_extreme(StripRows rows, ArgFn fn, const char *x, i64 n, u32 bytes) {
-  u64 best = 0, first = 0;
-  i64 block = 0, at = 0;
-  for (i64 i = 0; i < n; i += BLOCK_ELEMENTS) {
+typedef struct Extremes {
+  StripRows rows;
+  ArgFn fn;
+  const char *x;
+  i64 count, results, each; /* elements of a row, rows; rows of a part, or elements of the only row */
+  u32 bytes;
+  i64 *to;
+  u64 best[EXTREME_PARTS]; /* of each part of the only row, and the block that has it */
+  i64 block[EXTREME_PARTS];
+} Extremes;
+
+/* Of the elements begin … end-1, which lie together: the best of each block, and which block has it. */
+static i64 best_block(const Extremes *e, const char *x, i64 begin, i64 end, u64 *best) {
+  i64 block = begin;
+  for (i64 i = begin; i < end; i += BLOCK_ELEMENTS) {
     u64 own = 0;
-    rows(&own, x + i * bytes, n - i < BLOCK_ELEMENTS ? n - i : BLOCK_ELEMENTS, 1, 0);
-    if (i == 0) best = own;
-    fn(&own, 1, i, &best, &block);
+    e->rows(&own, x + i * e->bytes, end - i < BLOCK_ELEMENTS ? end - i : BLOCK_ELEMENTS, 1, 0);
+    if (i == begin) *best = own;
+    e->fn(&own, 1, i, best, &block);
   }
-  memcpy(&first, x + block * bytes, bytes);
-  at = block;
-  fn(x + block * bytes, n - block < BLOCK_ELEMENTS ? n - block : BLOCK_ELEMENTS, block, &first, &at);
+  return block;
+}
+
+static i64 place_in(const Extremes *e, const char *x, i64 block) {
+  u64 first = 0;
+  i64 at = block;
+  memcpy(&first, x + block * e->bytes, e->bytes);
+  e->fn(x + block * e->bytes, e->count - block < BLOCK_ELEMENTS ? e->count - block : BLOCK_ELEMENTS, block, &first, &at);
   return at;
+}
+
+static void extremes_part(void *ctx, i64 part) {
+  Extremes *e = ctx;
+  i64 at = part * e->each, all = e->results > 1 ? e->results : e->count, end = all - at < e->each ? all : at + e->each;
+  if (e->results == 1) {
+    e->block[part] = best_block(e, e->x, at, end, &e->best[part]);
+    return;
+  }
+  for (; at < end; at++) {
+    const char *x = e->x + at * e->count * e->bytes;
+    u64 best = 0;
+    e->to[at] = place_in(e, x, best_block(e, x, 0, e->count, &best));
+  }
+}
+
+/* Rows that lie together; threads share them, or the only one. */
+static void find_extremes(Vm *vm, Extremes *e) {
+  i64 all = e->results > 1 ? e->results : e->count, of_each = e->results > 1 ? e->count : 1, least = vm->tunables.parallel_elements / 4 / of_each;
+  bool shared = all * of_each >= vm->tunables.parallel_elements && pool_threads(vm) > 1;
+  e->each = !shared ? all : all / EXTREME_PARTS + 1 > least ? all / EXTREME_PARTS + 1 : least;
+  if (e->results == 1) e->each = (e->each + BLOCK_ELEMENTS - 1) / BLOCK_ELEMENTS * BLOCK_ELEMENTS;
+  i64 parts = (all + e->each - 1) / e->each, best = 0;
+  (void)!pool_run(vm, parts, true, extremes_part, e); /* whole: nothing is polled, so nothing is raised */
+  for (i64 k = 1; e->results == 1 && k < parts; k++) e->fn(&e->best[k], 1, k, &e->best[0], &best);
+  if (e->results == 1) e->to[0] = place_in(e, e->x, e->block[best]);
 }
 
 static WeftStatus arg_extreme(Vm *vm, u32 op, Value *args, Value *out) {
@@ -485,9 +526,9 @@ static WeftStatus arg_extreme(Vm *vm, u32 op, Value *args, Value *out) {
   ArgFn fn = arg_fns[op == OP_argmax][type.dtype];
   Reader reader;
   if (array_dense(a) && joins_to_one_run(&s) && s.count >= LONG_ROW) {
-    StripRows rows = stdlib_of(vm)->strips->rows[op == OP_argmax ? REDUCE_MAX : REDUCE_MIN][type.dtype];
-    const char *x = a->data;
-    for (i64 k = 0; k < s.results; k++, x += s.count * dtype_bytes(type.dtype)) to[k] = find_extreme(rows, fn, x, s.count, dtype_bytes(type.dtype));
+    Extremes e = {.fn = fn, .x = a->data, .count = s.count, .results = s.results, .bytes = dtype_bytes(type.dtype), .to = to};
+    e.rows = stdlib_of(vm)->strips->rows[op == OP_argmax ? REDUCE_MAX : REDUCE_MIN][type.dtype];
+    if (s.results) find_extremes(vm, &e);
     *out = array_finish(vm, result);
     return WEFT_OK;
   }
