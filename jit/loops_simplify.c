@@ -295,11 +295,8 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
     return pure_value(p, (LoopNode){.op = yes ? LOOP_OR : LOOP_AND, .type = LT_I1, .a = cond, .b = other}, known);
   }
   if (n.op == LOOP_SELECT) {
-    const LoopNode *less = node(p, n.a);
-    bool counts = n.type == LT_I64 && less->op == LOOP_LT && less->a == n.c && less->b == n.b && is_const(p, n.c) && node(p, n.c)->imm == 0;
     if (is_const(p, n.a)) same = node(p, n.a)->imm ? n.b : n.c;
     else if (n.b == n.c) same = n.b;
-    else if (counts) same = node(p, n.b)->op == LOOP_MAX && node(p, n.b)->b == n.c ? n.b : make(p, LOOP_MAX, LT_I64, n.b, n.c, known); /* a range's trips */
   } else if ((n.op == LOOP_CONVERT || n.op == LOOP_BITCAST) && n.type == from) {
     same = n.a;
   } else if (n.b && is_const(p, n.b) && loop_op_form((LoopOp)n.op) == LOOP_FORM_BINARY) {
