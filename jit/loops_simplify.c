@@ -307,19 +307,6 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
   return same ? same : place_value(p, n, known);
 }
 
-/* (x ± i) ± y, of which only i changes in the innermost loops: x ± y goes out of these. Where nobody else reads x ± i. */
-static void gather(Pass *p, const LoopNode *from, LoopNode *n, u32 *known) {
-  const LoopNode inner = *node(p, n->a);
-  bool sums = n->type == LT_I64 && (n->op == LOOP_ADD || n->op == LOOP_SUB) && (inner.op == LOOP_ADD || inner.op == LOOP_SUB);
-  if (!sums || !p->uses || p->uses[from->a] != 1 || is_const(p, n->b) || is_const(p, inner.a) || is_const(p, inner.b)) return;
-  u32 swapped = inner.op == LOOP_ADD && p->place.data[inner.a].depth > p->place.data[inner.b].depth;
-  u32 x = swapped ? inner.b : inner.a, i = swapped ? inner.a : inner.b;
-  if (p->place.data[x].depth >= p->place.data[i].depth || p->place.data[n->b].depth >= p->place.data[i].depth) return;
-  n->a = make(p, (LoopOp)n->op, LT_I64, x, n->b, known);
-  n->op = inner.op;
-  n->b = i;
-}
-
 /* ---- copying ------------------------------------------------------------------------------- */
 
 static bool copy_list(Pass *p, const LoopNode *from, LoopNode *to) {
@@ -447,7 +434,6 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
   n.a = mapped(p, n.a);
   n.b = mapped(p, n.b);
   n.c = mapped(p, n.c);
-  gather(p, from, &n, known);
   if (n.op == LOOP_PREFIX) {
     p->map[id] = new_node(p, n, here(p));
     append(p, p->map[id]);
