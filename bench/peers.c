@@ -72,7 +72,7 @@ typedef struct Peer {
   long (*whole)(long n);
   double (*real)(long n);
 } Peer;
-static const Peer PEERS[] = {{"fib", fib, NULL}, {"fib-calls", fib_calls, NULL}, {"spectral", NULL, spectral}, {"fannkuch", fannkuch, NULL},
+static const Peer PEERS[] = {{"fib", fib, NULL}, {"fib-calls", fib_calls, NULL}, {"tak", takeuchi, NULL}, {"spectral", NULL, spectral}, {"fannkuch", fannkuch, NULL},
   {"queens", queens, NULL}, {"levenshtein", edits, NULL}, {"heapsort", heapsort_, NULL}, {"matmul", NULL, product}, {"clusters", NULL, kmeans}};
 
 int main(int argc, char **argv) {

@@ -9,6 +9,9 @@ __attribute__((noinline, optimize("no-inline", "no-optimize-sibling-calls", "no-
   return n < 2 ? n : fib_calls(n - 1) + fib_calls(n - 2);
 }
 
+static long tak(long x, long y, long z) { return y >= x ? z : tak(tak(x - 1, y, z), tak(y - 1, z, x), tak(z - 1, x, y)); }
+static long takeuchi(long n) { return tak(n, n * 2 / 3, n / 3); }
+
 static double element(long i, long j) { return 1.0 / (double)((i + j) * (i + j + 1) / 2 + i + 1); }
 
 static void times(const double *v, double *out, long n) {

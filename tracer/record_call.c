@@ -464,7 +464,7 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
   if (o != OUT_GO) return o;
   if (same) {
     bool done;
-    o = rec_recur(r, fn, v.code, regs, tail, out, &done);
+    o = rec_recur(r, fn, v.code, regs, out, &done);
     if (o != OUT_GO || done) return o;
   }
   if (same > (u32)(r->nest ? r->vm->tunables.inline_recursion : r->vm->tunables.inline_straight)) return rec_stuck(r, REASON_recursion, "recursion");

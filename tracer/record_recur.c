@@ -3,14 +3,16 @@
  *
  * The body is pure: it writes no variable, makes no array and gives one number. So whatever fails inside, however deep, leaves by the
  * exit before the outermost call, and the interpreter does that call again: errors, traces and the limit of depth are its own.
- * What the calls inside give is of the type that the body gives: guessed first, then recorded again with what came out.
- * Arguments that are no numbers must be the same in every call; a call in tail position is none of this, it must not nest. */
+ * What the calls inside give is of the type that the body gives: guessed first, then recorded again with what came out, or with another
+ * guess where its arms do not agree.
+ * Arguments that are no numbers must be the same in every call. A call in tail position nests like any other here: what nests deeper
+ * than compiled code may is the interpreter's, which does not. */
 #include "tracer/record.h"
 #include "tracer/tracer.h"
 
 #include <string.h>
 
-enum { PARAMS_MOST = 16, TRIES = 5, NESTED_MOST = 2 };
+enum { PARAMS_MOST = 16, TRIES = 6, NESTED_MOST = 2 };
 
 typedef struct RecRecur RecRecur;
 struct RecRecur {
@@ -169,9 +171,20 @@ static Outcome record_once(Recorder *r, RecRecur *e, const ValueId *xs, u32 coun
   return result_of(r, n, flagged, out);
 }
 
+/* What the function may give when a whole number does not go with the rest of it: what it is given, or a boolean. 0: no more. */
+static TypeId next_guess(Recorder *r, const RecRecur *e, u32 *guess) {
+  while (*guess < e->nparams) {
+    u32 i = (*guess)++;
+    bool seen = !e->types[i] || type_of(r->g, e->types[i])->dtype == DT_i64;
+    for (u32 k = 0; k < i; k++) seen |= e->types[k] == e->types[i];
+    if (!seen) return e->types[i];
+  }
+  return (*guess)++ == e->nparams ? graph_scalar_type(r->g, DT_bool, false) : 0;
+}
+
 static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out, bool *done) {
   ValueId xs[PARAMS_MOST];
-  u32 count = 0, exit = rec_present_exit(r);
+  u32 count = 0, guess = 0, exit = rec_present_exit(r);
   Outcome o = OUT_GO;
   for (u32 i = 0; i < e->nparams; i++) {
     ValueId v = number(r, params[i]);
@@ -196,13 +209,17 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
     const ArrayType result = *type_of(r->g, e->result);
     *done = o == OUT_GO && !again;
     rec_end_try(r, &mark, &state, again && o == OUT_GO ? OUT_STUCK : o);
+    if (o == OUT_STUCK && r->reason == REASON_branch_merge && (e->result = next_guess(r, e, &guess))) {
+      e->flagged = false;
+      continue;
+    }
     if (o != OUT_GO) break;
     if (!*done) e->result = graph_scalar_type(r->g, result.dtype, result.weak); /* types made in the try are gone */
   }
   return o == OUT_STUCK ? OUT_GO : o;
 }
 
-Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, bool tail, Av *out, bool *done) {
+Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, Av *out, bool *done) {
   u32 n = code->proto->nparams, nested = 0;
   *done = false;
   if (r->abstract || r->differentiating || r->tracer->restarted || (r->g->ambient & AMBIENT_TAPE) || n > PARAMS_MOST ||
@@ -210,13 +227,12 @@ Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, bool tail, A
     return OUT_GO;
   for (const RecRecur *e = r->recur; e; e = e->outer) nested++;
   if (r->recur && r->recur->code == code) {
-    if (tail) return rec_stuck(r, REASON_recursion, "a function calls itself in tail position");
     if (fits(r, r->recur, fn, code, params)) {
       *done = true;
       return call_again(r, r->recur, params, out);
     }
   }
-  if (tail || nested == NESTED_MOST) return OUT_GO;
+  if (nested == NESTED_MOST) return OUT_GO;
   for (u32 i = 0; i < r->no_recur.count; i++)
     if (r->no_recur.data[i] == code) return OUT_GO;
   RecRecur e = {.code = code, .fn = fn, .nparams = n};

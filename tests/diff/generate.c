@@ -520,7 +520,11 @@ static void tree(Gen *g) {
   gen_put(g, " }\n  let t = "), gen_expr(g, FLOAT, 1);
   if (gen_chance(g, 30)) gen_put(g, "\n  t += [1.0, 2.0, 0.5, -1.0][k - %d]", gen_below(g, 3));
   if (gen_chance(g, 15)) gen_put(g, "\n  t += 7 // (k - %d)", gen_below(g, 7));
-  switch (gen_below(g, 6)) {
+  switch (gen_below(g, 7)) {
+    case 6: /* a call in tail position, of numbers that change places or not */
+      gen_put(g, gen_chance(g, 50) ? "\n  if s > t { return h%d(k - %d, t) }" : "\n  if n < k { return h%d(k - %d, s) }", g->functions, 1 + gen_below(g, 2));
+      if (gen_chance(g, 60)) gen_put(g, "\n  return h%d(k - 1, t)", g->functions);
+      break;
     case 4: /* calls that others make too */
     case 5:
       for (int i = 2 + gen_below(g, 2); i > 0; i--)
