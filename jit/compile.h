@@ -38,6 +38,7 @@ typedef struct ValueUse {
   bool dies;  /* schedule.c: the unit at work is the last that needs it */
   bool lent;  /* schedule.c: the unit at work is a cond, whose arms may write to it */
   u32 last;   /* schedule.c: when it was needed last */
+  u32 told;   /* schedule.c: the block that said so, of a value inside of it; 0: another */
 } ValueUse;
 
 typedef struct ValueInfo {

@@ -56,7 +56,8 @@ static bool is_stored(Compiler *c, ValueId v, u32 when) {
 }
 
 /* What is not stored is recomputed from what is: that lives as long. So does what carries a size that a block inside speaks of.
- * Blocks around keep what they made; what lies inside, but the value itself, has its life decided there. */
+ * Blocks around keep what they made; what lies inside, but the value itself, has its life decided there. Of that, `last` may come
+ * from another block, whose units have other numbers. */
 static void exit_value_lives(void *ctx, u32 v) {
   ExitLife *e = ctx;
   Compiler *c = e->b->c;
@@ -66,17 +67,22 @@ static void exit_value_lives(void *ctx, u32 v) {
     u32 at = stack.data[--stack.count];
     ValueInfo *info = value_info(c, at);
     u32 last = info->use.last;
-    if (last >= e->when) continue; /* what it is made of was seen, too */
-    info->use.last = e->when;
     const GraphValue *x = &c->g->values.data[at];
+    NodeId n = x->origin == GV_result ? value_node(c->g, at) : 0;
+    BlockId in = n ? graph_node_at(c->g, n)->block : x->origin == GV_param ? x->def : 0;
+    bool around = !in || lies_around(c->g, in, e->b->id);
+    if (last >= e->when && (around || info->use.told == e->b->id)) continue; /* what it is made of was seen, too */
+    info->use.last = e->when;
+    info->use.told = e->b->id;
     if (x->origin == GV_const || x->origin == GV_size) continue;
-    NodeId n = value_node(c->g, at);
-    BlockId in = n ? graph_node_at(c->g, n)->block : x->def;
-    bool around = lies_around(c->g, in, e->b->id);
     if (!around && at != v && !(vec_push(c->alloc, &inside, at) && vec_push(c->alloc, &inside, last))) compile_no_memory(c);
     if (n && (in == e->b->id ? !is_stored(c, at, e->when) : !around && e->unbacked)) schedule_push_makers(c, &stack, n);
   }
-  for (u32 i = 0; i + 1 < inside.count; i += 2) value_info(c, inside.data[i])->use.last = inside.data[i + 1];
+  for (u32 i = 0; i + 1 < inside.count; i += 2) {
+    ValueUse *use = &value_info(c, inside.data[i])->use;
+    use->last = inside.data[i + 1];
+    use->told = 0;
+  }
   vec_free(c->alloc, &stack);
   vec_free(c->alloc, &inside);
 }

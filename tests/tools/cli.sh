@@ -196,6 +196,28 @@ let x = ones(1000)
 for k in 0..40 { s += sum(x * k) }' >module.weft
 expect profile-of-module-code 0 ' [0-9]+ +[0-9.]+ .* main#[0-9]+ [kr][12] \(line 3, 2 operations\)' env WEFT_HOT=0 "$W" --profile module.weft
 expect log-of-module-code 0 '"regions": \[.*"name": "main#[0-9]+"' sh -c "WEFT_HOT=0 '$W' --log-file module.json module.weft; cat module.json"
+cat >late.weft <<'END'
+fn f(a, b, c, d) {
+  let n = a.shape[0]
+  let s = 0
+  for t in 0..n {
+    for i in 0..n { d = c }
+    for i in 0..n {
+      d[(i + 1) % n] += (d[t] + a[(i + 1) % n] )
+      for j in 0..n {
+        b[t] += (a[i] + b[i] )
+        if c[i] % 2 == 0 {
+        } else { s += 1 }
+        s = (s + sum(b) + a[(n - 1 - i)])
+      }
+    }
+  }
+}
+for r in 0..3 { let n = 4 + r
+let a = arange(n) * 7 % 11
+print(f(a, a, a + 1, a * 2)) }
+END
+expect exits-inside-make-again-what-is-stored-late 0 '^nil~nil~nil~$' env WEFT_HOT=0 WEFT_FORCE='exits 2' "$W" late.weft
 expect profile-needs-a-file 2 'profile needs a file' "$W" --profile
 expect log-file-unwritable 1 'cannot write "/nowhere/x.json"' "$W" --log-file /nowhere/x.json two.weft
 expect hot-no-number 2 'WEFT_HOT must be a whole number' env WEFT_HOT=soon "$W" -e 1
