@@ -64,8 +64,10 @@ static void donate_inputs(Graph *g) {
 }
 
 /* Nanoseconds that are left of a compilation's budget: 1 when it is used up. */
-static u64 time_left(const Tracer *t, u64 begin) {
-  u64 budget = (u64)t->vm->tunables.compile_ms * 1000000u, spent = tracer_now(t) - begin;
+static u64 time_allowed(const Tracer *t) { return (u64)t->vm->tunables.compile_ms * 1000000u; }
+
+static u64 time_left(const Tracer *t, u64 begin) { /* 1: none */
+  u64 budget = time_allowed(t), spent = tracer_now(t) - begin;
   return budget > spent ? budget - spent : 1;
 }
 
@@ -151,7 +153,7 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
   bool had_error = vm->error.raised;
   t->demand.refusal = (Refusal){.reason = REASON_trace_failed};
   t->tracing = p;
-  t->record_until = begin + (rent_applies(t) && p->rent.ahead_ns < time_left(t, begin) ? p->rent.ahead_ns + RECORD_LEAST_NS : time_left(t, begin));
+  t->record_until = begin + (rent_applies(t) && p->rent.ahead_ns < time_allowed(t) ? p->rent.ahead_ns + RECORD_LEAST_NS : time_allowed(t));
   WeftStatus traced = record_trace(vm, frame, (RecordStart)p->start, name, &rec);
   t->tracing = NULL;
   t->record_until = 0;
