@@ -6,23 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void *memory(size_t bytes) {
-  const size_t huge = 2 << 20;
-  void *p = aligned_alloc(huge, (bytes + huge - 1) / huge * huge);
-  if (!p) exit(1);
-  (void)madvise(p, bytes, MADV_HUGEPAGE);
-  memset(p, 1, bytes);
-  return p;
-}
+#include "bench/clock.h"
 
 typedef struct Part {
   char *to, *from;
@@ -51,7 +36,7 @@ static void copy(size_t bytes, unsigned threads) {
   Part parts[MOST];
   pthread_barrier_t barrier;
   if (threads > MOST) threads = MOST;
-  char *to = memory(bytes), *from = memory(bytes);
+  char *to = memory(bytes, 1), *from = memory(bytes, 1);
   pthread_barrier_init(&barrier, NULL, threads);
   for (unsigned i = 0; i < threads; i++) {
     size_t at = bytes / threads * i;
@@ -72,7 +57,7 @@ static int matmul(int wide, int n, int rounds) {
   Gemm *gemm = library ? (Gemm *)dlsym(library, wide ? "dgemm_" : "sgemm_") : NULL;
   if (!gemm) return fprintf(stderr, "machine: there is no OpenBLAS\n"), 1;
   size_t size = wide ? sizeof(double) : sizeof(float), all = (size_t)n * (size_t)n;
-  char *a = memory(all * size), *b = memory(all * size), *c = memory(all * size);
+  char *a = memory(all * size, 1), *b = memory(all * size, 1), *c = memory(all * size, 1);
   for (size_t i = 0; i < all; i++) {
     double x = (double)(i % 1000) * 0.001, y = (double)(i % 777) * 0.002;
     if (wide) ((double *)a)[i] = x, ((double *)b)[i] = y;

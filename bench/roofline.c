@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
+
+#include "bench/clock.h"
 
 typedef unsigned char Byte;
 
@@ -30,21 +30,6 @@ typedef struct Part {
   unsigned index, threads;
   double found;
 } Part;
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void *memory(size_t bytes) {
-  const size_t huge = 2 << 20;
-  void *p = aligned_alloc(huge, (bytes + huge - 1) / huge * huge);
-  if (!p) exit(1);
-  (void)madvise(p, bytes, MADV_HUGEPAGE);
-  memset(p, 0, bytes);
-  return p;
-}
 
 /* bytes and `to` are multiples of 32, but for what is left over at the end. */
 static void stream(void *to, const void *from, size_t bytes) {
@@ -339,9 +324,9 @@ int main(int argc, char **argv) {
   unsigned threads = (unsigned)atoi(argv[2]);
   if (n < 4 * SIDE || threads < 1 || threads > MOST_THREADS) return 2;
   Data d = {.n = n};
-  d.a = memory(8 * n), d.b = memory(8 * n), d.c = memory(8 * n), d.to = memory(16 * n), d.and_to = memory(8 * n);
-  d.k = memory(n), d.q = memory(n), d.bytes = memory(n);
-  d.x = memory(4 * n), d.y = memory(4 * n), d.narrow = memory(4 * n), d.w = memory(8 * n), d.whole = memory(8 * n);
+  d.a = memory(8 * n, 0), d.b = memory(8 * n, 0), d.c = memory(8 * n, 0), d.to = memory(16 * n, 0), d.and_to = memory(8 * n, 0);
+  d.k = memory(n, 0), d.q = memory(n, 0), d.bytes = memory(n, 0);
+  d.x = memory(4 * n, 0), d.y = memory(4 * n, 0), d.narrow = memory(4 * n, 0), d.w = memory(8 * n, 0), d.whole = memory(8 * n, 0);
   for (size_t i = 0; i < n; i++) {
     d.a[i] = (double)(i % 1000) * 0.001 + 0.5, d.b[i] = (double)(i % 777) * 0.002 + 0.25, d.c[i] = d.a[i];
     d.x[i] = (float)d.a[i], d.y[i] = (float)d.b[i], d.w[i] = (int64_t)(d.b[i] * 100);
