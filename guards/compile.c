@@ -1,4 +1,4 @@
-/* compile.c — guards as a flat program: ordering reads and checks, running them, saying what missed (see guards.h). */
+/* compile.c — guards as a flat program: ordering reads and checks, saying what missed (see guards.h; running them: run.c). */
 #include "lang/mechanisms.h"
 #include "guards/guards_inner.h"
 
@@ -309,6 +309,7 @@ GuardProg *guard_compile(Vm *vm, const GuardSet *g, const SizePool *sizes, Sourc
       if (in->form == IN_rows) ok = fill_rows(p, g, in->source);
       p->nfills++;
     }
+    ok = ok && !c.failed && guard_fuse(p, &temp);
   }
   arena_free(&temp);
   if (ok && !c.failed) return p;
@@ -339,152 +340,6 @@ bool guard_prog_names_code(const GuardProg *p, u64 code_id) {
     if (x->kind == GUARD_code && x->value_kind == FN_CLOSURE && x->word == code_id) return true;
   }
   return false;
-}
-
-/* ---- running -------------------------------------------------------------------------------------- */
-
-bool keys_in_order(const Shape *s, const Name *keys, u32 count) {
-  return s->count == count && (count == 0 || memcmp(s->keys, keys, sizeof *keys * count) == 0);
-}
-
-static bool code_is(const Fn *fn, u8 kind, u64 word, const void *pointer) {
-  if (fn->kind != kind) return false;
-  switch (kind) {
-    case FN_CLOSURE: return fn->code->id == word;
-    case FN_BUILTIN: return fn->op == word;
-    case FN_TRANSFORM: return fn->transform == word;
-    default: return fn->host == pointer;
-  }
-}
-
-/* An object of the host whose fields are about to be read. When it cannot say them nothing is found: the interpreter that
- * reads them then raises. */
-static bool fresh(Vm *vm, Value v) {
-  if (v.kind != V_HANDLE || !v.handle->type->flatten || !MECHANISM(vm, flattened_anew) || handle_refresh(vm, v.handle) == WEFT_OK) return true;
-  vm_error_clear(vm);
-  return false;
-}
-
-/* The guards that guard_run does not check itself. */
-static bool passes(Vm *vm, const GuardProg *p, const Walk *w, const Value *scratch) {
-  const u64 *words = (const u64 *)(const void *)scratch;
-  Value v = w->op <= WALK_KEY || w->op == WALK_IDENT || w->op == WALK_HOST ? scratch[w->from] : value_nil();
-  switch (w->op) {
-    case WALK_CONST: return value_tag(v) == w->mask && v.bits == w->word;
-    case WALK_TEXT: {
-      const Guard *x = &p->set.guards.data[w->guard - 1];
-      return v.kind == V_TEXT && v.text->len == x->text_len && memcmp(v.text->data, w->pointer, x->text_len) == 0;
-    }
-    case WALK_CODE: return v.kind == V_FN && code_is(v.fn, w->kind, w->word, w->pointer);
-    case WALK_LEN: return v.kind == V_LIST && (w->kind == REL_eq ? v.list->count == w->word : v.list->count >= w->word);
-    case WALK_ROWS: {
-      const Guard *x = &p->set.guards.data[w->guard - 1];
-      if (x->value_kind == V_TEXT) return v.kind == V_TEXT && v.text->len == v.text->count;
-      return v.kind == V_LIST && v.list->count <= ROWS_MOST && rows_fit(v.list->items, v.list->count, x->text ? (const void *)x->text : &w->word);
-    }
-    case WALK_SHAPE: {
-      if (v.kind != V_RECORD) return false;
-      if (w->word && v.record->shape == (const Shape *)(uintptr_t)w->word) return true;
-      const Guard *x = &p->set.guards.data[w->guard - 1];
-      return keys_in_order(v.record->shape, x->keys, x->key_count);
-    }
-    case WALK_KEY: return fresh(vm, v) && value_field(v, w->index) != NULL;
-    case WALK_CELL: {
-      const Module *m = w->pointer;
-      return m && w->index < m->slot_cap && m->slots[w->index].version == w->word;
-    }
-    case WALK_IDENT: {
-      Value o = scratch[w->second];
-      return (v.kind == o.kind && v.obj == o.obj) == (w->kind == REL_eq);
-    }
-    case WALK_SIZE_CONST: return rel_holds(w->kind, (i64)words[w->from], (i64)w->word);
-    case WALK_SIZE_CODE: {
-      i64 a, b;
-      return size_run(&p->codes[w->word], words, &a) && size_run(&p->codes[w->word + 1], words, &b) && rel_holds(w->kind, a, b);
-    }
-    default: {
-      const Guard *x = &p->set.guards.data[w->guard - 1];
-      return x->host(x->host_ctx, v, x->word);
-    }
-  }
-}
-
-/* A read never fails behind its guards, except of what may be missing: captures, globals, host values. */
-static bool read(Vm *vm, const GuardProg *p, const Frame *f, const Walk *w, Value *scratch) {
-  Value *to = &scratch[w->to];
-  switch (w->kind) {
-    case SRC_arg:
-    case SRC_reg: *to = f->base[w->index]; return true;
-    case SRC_global: {
-      const Module *m = w->pointer;
-      if (!m || w->index >= m->slot_cap) return false;
-      *to = m->slots[w->index].value;
-      return true;
-    }
-    case SRC_size: *to = value_weak_i64(scratch[w->from].array->geometry[w->index]); return true;
-    case SRC_capture0:
-    case SRC_ambient:
-    case SRC_host: {
-      Source s = {.kind = w->kind, .index = w->index};
-      return root_read(vm, &p->set, &s, f, to);
-    }
-    default: return fresh(vm, scratch[w->from]) && part_read(vm, (SourceKind)w->kind, w->index, scratch[w->from], to);
-  }
-}
-
-/* The first guard that follows a read: what a read that finds nothing is charged to. */
-static u32 guard_behind(const GuardProg *p, u32 at) {
-  for (u32 i = at; i < p->nwalk; i++)
-    if (p->walk[i].guard) return p->walk[i].guard;
-  for (u32 i = at; i-- > 0;)
-    if (p->walk[i].guard) return p->walk[i].guard;
-  return 1;
-}
-
-_Static_assert(SRC_arg == 1 && SRC_reg == 2, "guard_run reads roots up to SRC_reg from the frame's registers");
-
-u32 guard_run(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, Value *scratch) {
-  const u64 *words = (const u64 *)(const void *)scratch;
-  for (const Walk *w = p->walk, *end = w + p->nwalk; w < end; w++) {
-    bool ok;
-    switch (w->op) { /* what most walks consist of, then the rest */
-      case WALK_READ:
-        ok = true;
-        if (w->kind <= SRC_reg) scratch[w->to] = f->base[w->index];
-        else if (w->kind == SRC_size) scratch[w->to] = value_weak_i64(scratch[w->from].array->geometry[w->index]);
-        else if (UNLIKELY(!read(vm, p, f, w, scratch))) return guard_behind(p, (u32)(w - p->walk));
-        break;
-      case WALK_TAG_ARRAY: {
-        const Value *v = &scratch[w->from];
-        ok = v->kind == V_ARRAY && (v->array->tag & w->mask) == w->word;
-        break;
-      }
-      case WALK_TAG: ok = value_tag(scratch[w->from]) == w->word; break;
-      case WALK_AMBIENT: ok = vm->ambient == w->word; break;
-      case WALK_SIZE: ok = rel_holds(w->kind, (i64)words[w->from], (i64)words[w->second]); break;
-      default: ok = passes(vm, p, w, scratch);
-    }
-    if (UNLIKELY(!ok)) return w->guard;
-  }
-  for (u32 i = 0; i < p->nfills; i++) slots[i] = words[2 * (size_t)p->fills[i].from + 1];
-  if (UNLIKELY(p->nrows) && !rows_fill(vm, p, scratch, slots)) return guard_behind(p, 0);
-  if (p->ndonated)
-    for (u32 i = 0; i < p->nfills; i++)
-      if (p->fills[i].donate) f->base[p->fills[i].reg] = value_hole();
-  return GUARD_PASS;
-}
-
-void guard_undonate(Frame *f, const GuardProg *p, u64 *slots) {
-  for (u32 i = 0; p->nrows && i < p->nfills; i++)
-    if (p->fills[i].rows) rows_give_back(p->vm, &slots[i]);
-  for (u32 i = 0; i < p->nfills; i++)
-    if (p->fills[i].donate && slots[i]) {
-      Array *a = (Array *)(uintptr_t)slots[i];
-      Value v = value_obj(V_ARRAY, a);
-      v.dtype = (u8)array_dtype(a);
-      f->base[p->fills[i].reg] = v;
-      slots[i] = 0;
-    }
 }
 
 /* ---- text and misses ------------------------------------------------------------------------------ */
@@ -582,7 +437,7 @@ static bool numbers(Vm *vm, const GuardProg *p, const Frame *f, u32 index, i64 *
     const Walk *w = &p->walk[i];
     const Value *from = &scratch[w->from]; /* a forced miss comes by without what the guards before it say */
     if (w->op == WALK_READ && w->kind == SRC_size && (from->kind != V_ARRAY || w->index >= array_rank(from->array))) break;
-    if (w->op == WALK_READ && !read(vm, p, f, w, scratch)) break;
+    if (w->op == WALK_READ && !walk_read(vm, p, f, w, scratch)) break;
     if (w->guard != index + 1) continue;
     const u64 *words = (const u64 *)(const void *)scratch;
     *a = (i64)words[w->op == WALK_SIZE_CODE ? 0 : w->from];

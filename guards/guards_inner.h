@@ -54,6 +54,35 @@ typedef struct Fill { /* an input's slot */
   u64 tag;
 } Fill;
 
+/* What guard_run does in one go: a read and the check behind it, where that is common. */
+typedef enum RunOp {
+  RUN_root_array,     /* scratch[to] = the register `from`, an array with word, mask */
+  RUN_root_value,     /* the same, a value with word */
+  RUN_root,           /* the same, unchecked */
+  RUN_size,           /* scratch[to] = size of the array scratch[from] along `axis` */
+  RUN_size_same,      /* the same, and it is the number `second` */
+  RUN_relation,       /* kind = SizeRel; from, second: two numbers */
+  RUN_relation_const, /* the same of a number and word */
+  RUN_ambient,        /* word */
+  RUN_walk,           /* what stands at `from` of the walk */
+  RUN_end,
+} RunOp;
+
+enum { NO_SLOT = UINT32_MAX };
+
+/* Places are offsets in bytes: of Values, of numbers those of their payloads. */
+typedef struct GuardStep {
+  u8 op, kind, axis;
+  u32 guard;            /* what a miss says */
+  u32 to, from, second;
+  u32 slot;             /* takes the payload that was read; NO_SLOT: none */
+  u64 word, mask;
+} GuardStep;
+
+typedef struct Donated {
+  u32 slot, reg; /* reg: offset of the register */
+} Donated;
+
 struct GuardProg {
   Vm *vm;
   Arena arena;   /* walk, fills, codes, texts */
@@ -63,6 +92,11 @@ struct GuardProg {
   u32 nwalk;
   Fill *fills;
   u32 nfills, ndonated, nrows;
+  GuardStep *steps; /* what runs */
+  u32 nsteps;
+  u32 *late; /* fills that no step does */
+  u32 nlate;
+  Donated *donated;
   SizeCode *codes; /* of size guards: two each */
   u32 scratch;
 };
@@ -70,6 +104,8 @@ struct GuardProg {
 /* Reads a part of a value if it is there. Borrowed. */
 bool part_read(Vm *vm, SourceKind kind, u32 index, Value of, Value *out);
 bool root_read(Vm *vm, const GuardSet *g, const Source *s, const Frame *f, Value *out);
+bool walk_read(Vm *vm, const GuardProg *p, const Frame *f, const Walk *w, Value *scratch); /* a step WALK_READ; false: it is not there */
+bool guard_fuse(GuardProg *p, Arena *temp); /* makes the steps of walk and fills; false: memory was refused */
 bool size_code_value(const SizeCode *c, const Value *scratch, i64 *out);
 bool keys_in_order(const Shape *s, const Name *keys, u32 count);
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "guards/guards.h"
+#include "guards/guards_inner.h"
 #include "stdlib/stdlib.h"
 #include "tests/unit/memory.h"
 
@@ -428,6 +428,34 @@ static void inputs(void **state) {
   guard_prog_free(f->vm, p);
 }
 
+/* A read and the check behind it are one step, which fills the read's input as well; what misses is the same guard. */
+static void reads_and_checks_are_one_step(void **state) {
+  Fixture *f = *state;
+  GuardSet *g = &f->set;
+  arg(f, 0, "zeros((2, 3))");
+  arg(f, 1, "ones((4, 3))");
+  arg(f, 2, "7");
+  for (u32 i = 0; i < 3; i++) assert_true(guard_tag(g, at(f, i), f->regs[i], true, (Span){0}));
+  SourceId first = source_step(g, at(f, 0), SRC_size, 1, NULL), second = source_step(g, at(f, 1), SRC_size, 1, NULL);
+  Dim n = size_sym(&f->sizes, "n", first, 0, SIZE_LIMIT - 1, 3), m = size_sym(&f->sizes, "m", second, 0, SIZE_LIMIT - 1, 3);
+  assert_true(guard_relation(g, &f->sizes, REL_eq, n, m, "add", (Span){0}));
+  u32 a = guard_input(g, at(f, 1), IN_array), again = guard_input(g, at(f, 1), IN_object), k = guard_input(g, at(f, 2), IN_scalar), size = guard_input(g, second, IN_size);
+  GuardProg *p = compile(f);
+  assert_int_equal(p->nwalk, 3 + 3 + 2 + 1);
+  assert_int_equal(p->nsteps, 3 + 2);
+  assert_int_equal(p->nlate, 1); /* one source, two inputs */
+  u64 slots[4] = {0};
+  assert_int_equal(run(f, p, slots), GUARD_PASS);
+  assert_true(slots[a] == (u64)(uintptr_t)f->regs[1].array && slots[again] == slots[a] && slots[k] == 7 && slots[size] == 3);
+  arg(f, 1, "ones((4, 2))");
+  expect_miss(f, p, "size(arg0, 1) == size(arg1, 1)   wanted 2, got 3   because add");
+  arg(f, 2, "7.0");
+  expect_miss(f, p, "tag(arg2)   wanted weak i64, got weak f64");
+  arg(f, 1, "ones(4)");
+  expect_miss(f, p, "tag(arg1)   wanted f64 of rank 2, got f64 of rank 1");
+  guard_prog_free(f->vm, p);
+}
+
 static void unsafe_reads_are_refused(void **state) {
   Fixture *f = *state;
   SourceId bad, w = field(f, at(f, 0), "w");
@@ -536,7 +564,7 @@ int main(void) {
       TEST(containers),    TEST(all_keys),      TEST(functions),               TEST(module_slots),
       TEST(ambient_and_identity), TEST(host_checks), TEST(size_relations),     TEST(broadcasting),
       TEST(inputs),        TEST(unsafe_reads_are_refused), TEST(rollback),     TEST(cache),
-      TEST(refused_memory),
+      TEST(refused_memory), TEST(reads_and_checks_are_one_step),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
