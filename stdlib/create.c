@@ -283,28 +283,33 @@ static WeftStatus ramp_args(Vm *vm, u32 op, const Value *args, u32 n, Value *num
   return WEFT_OK;
 }
 
+/* start and step by their bits, in the dtype of the array. */
+static void ramp(Vm *vm, Array *a, u64 start, u64 step) {
+  enum { PART = 1 << 24 };
+  char *data = a->data;
+  for (i64 i = 0; i < a->size; i += PART) stdlib_of(vm)->strips->ramp[array_dtype(a)](data + 8 * i, start, step, i, a->size - i < PART ? a->size - i : PART);
+}
+
 /* start + i * step in i64 or f64, then rounded to the dtype. */
 static WeftStatus ramp_i64(Vm *vm, u32 op, i64 start, i64 step, i64 n, u32 dtype, Value *out) {
   TRY(kernel_poll(vm, n));
   TRY(array_new(vm, DT_i64, 1, &n, out));
-  u64 *o = out->array->data;
-  for (i64 i = 0; i < n; i++) o[i] = (u64)start + (u64)i * (u64)step;
+  ramp(vm, out->array, (u64)start, (u64)step);
   if (dtype == DT_i64) return WEFT_OK;
-  Value ramp = *out;
-  WeftStatus status = convert_value(vm, op, ramp, dtype, out);
-  value_drop(vm, ramp);
+  Value made = *out;
+  WeftStatus status = convert_value(vm, op, made, dtype, out);
+  value_drop(vm, made);
   return status;
 }
 
 static WeftStatus ramp_f64(Vm *vm, u32 op, f64 start, f64 step, i64 n, u32 dtype, Value *out) {
   TRY(kernel_poll(vm, n));
   TRY(array_new(vm, DT_f64, 1, &n, out));
-  f64 *o = out->array->data;
-  for (i64 i = 0; i < n; i++) o[i] = start + (f64)i * step;
+  ramp(vm, out->array, value_f64(start).bits, value_f64(step).bits);
   if (dtype == DT_f64) return WEFT_OK;
-  Value ramp = *out;
-  WeftStatus status = convert_value(vm, op, ramp, dtype, out);
-  value_drop(vm, ramp);
+  Value made = *out;
+  WeftStatus status = convert_value(vm, op, made, dtype, out);
+  value_drop(vm, made);
   return status;
 }
 
@@ -352,12 +357,14 @@ WeftStatus eager_linspace(Vm *vm, Value *args, Value *out) {
   TRY(kernel_poll(vm, n));
   TRY(array_new(vm, DT_f64, 1, &n, out));
   f64 *o = out->array->data, step = parts > 0 ? span / parts : 0;
-  for (i64 i = 0; i < n; i++) o[i] = start + (step != 0 ? (f64)i * step : parts > 0 ? (f64)i / parts * span : 0);
+  if (step != 0) ramp(vm, out->array, value_f64(start).bits, value_f64(step).bits);
+  else
+    for (i64 i = 0; i < n; i++) o[i] = start + (parts > 0 ? (f64)i / parts * span : 0);
   if (endpoint && n > 1) o[n - 1] = stop;
   if (wanted == DT_f64) return WEFT_OK;
-  Value ramp = *out;
-  WeftStatus status = convert_value(vm, OP_linspace, ramp, wanted, out);
-  value_drop(vm, ramp);
+  Value made = *out;
+  WeftStatus status = convert_value(vm, OP_linspace, made, wanted, out);
+  value_drop(vm, made);
   return status;
 }
 

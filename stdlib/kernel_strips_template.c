@@ -2,11 +2,13 @@
  * The including file defines STRIPS_NAME and REDUCE_VECTOR_BYTES, and STRIPS_REST, the build whose kernels serve what is
  * marked COLD: with STRIPS_REST another build, nothing marked so is compiled again. */
 #include "stdlib/element.h"
+#include "stdlib/philox.h"
 #include "stdlib/reduce_order.h"
 #include "stdlib/strips.h"
 #include "stdlib/wm.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #ifdef __FMA__
 #include <immintrin.h>
@@ -316,6 +318,99 @@ typedef f32 PASTE(product_f32, STRIPS_NAME) __attribute__((vector_size(PRODUCT_B
 #endif
 PRODUCT(f32, __builtin_fmaf)
 PRODUCT(f64, __builtin_fma)
+
+/* ---- random numbers -------------------------------------------------------------------------------- */
+
+/* The two numbers of [0, 1) of each block, apart. Writes whole vectors, STRIP of each at most. */
+#ifdef __FMA__
+enum { DRAW_LANES = REDUCE_VECTOR_BYTES / 8 };
+_Static_assert(STRIP % DRAW_LANES == 0, "strips are whole vectors");
+typedef u64 PASTE(words, STRIPS_NAME) __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(8), may_alias));
+typedef f64 PASTE(reals, STRIPS_NAME) __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(8), may_alias));
+#if REDUCE_VECTOR_BYTES == 64
+#define LOW_PRODUCT(a, b) (W)_mm512_mul_epu32((__m512i)(a), (__m512i)(b)) /* of the low halves; the high ones may hold anything */
+#else
+#define LOW_PRODUCT(a, b) (W)_mm256_mul_epu32((__m256i)(a), (__m256i)(b))
+#endif
+static void HERE(draw)(f64 *first, f64 *second, u64 seed, u64 stream, u64 block, i64 n) {
+  typedef PASTE(words, STRIPS_NAME) W;
+  typedef PASTE(reals, STRIPS_NAME) R;
+  const W none = {0}, a = none + 0xD2511F53u, b = none + 0xCD9E8D57u;
+  W at = none + block;
+  for (u32 l = 0; l < DRAW_LANES; l++) at[l] += l;
+  for (i64 i = 0; i < n; i += DRAW_LANES, at += DRAW_LANES) {
+    W c0 = at, c1 = at >> 32, c2 = none + stream, c3 = none + (stream >> 32);
+    u32 k0 = (u32)seed, k1 = (u32)(seed >> 32);
+    for (u32 round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+      W p = LOW_PRODUCT(a, c0), q = LOW_PRODUCT(b, c2);
+      c0 = q >> 32 ^ c1 ^ k0;
+      c2 = p >> 32 ^ c3 ^ k1;
+      c1 = q;
+      c3 = p;
+    }
+    /* (low | high << 32) >> 11: both parts become floats, exactly, by the exponent that is put above them. */
+    const W exponent = none + 0x4330000000000000;
+    for (u32 k = 0; k < 2; k++) {
+      W lo = k ? c2 : c0, hi = k ? c3 : c1;
+      R below = (R)((lo & 0xFFFFFFFF) >> 11 | exponent) - 0x1p52, above = (R)((hi & 0xFFFFFFFF) | exponent) - 0x1p52;
+      *(R *)((k ? second : first) + i) = (above * 0x1p21 + below) * 0x1p-53;
+    }
+  }
+}
+#undef LOW_PRODUCT
+#else
+static void HERE(draw)(f64 *first, f64 *second, u64 seed, u64 stream, u64 block, i64 n) {
+  for (i64 i = 0; i < n; i++) {
+    u32 w[4];
+    philox(seed, stream, block + (u64)i, w);
+    first[i] = (f64)(((u64)w[0] | (u64)w[1] << 32) >> 11) * 0x1p-53;
+    second[i] = (f64)(((u64)w[2] | (u64)w[3] << 32) >> 11) * 0x1p-53;
+  }
+}
+#endif
+
+static void HERE(strip_uniform)(f64 *out, u64 seed, u64 stream, u64 block, i64 n) {
+  f64 u[STRIP], v[STRIP];
+  HERE(draw)(u, v, seed, stream, block, (n + 1) / 2);
+  for (i64 i = 0; i < n / 2; i++) {
+    out[2 * i] = u[i];
+    out[2 * i + 1] = v[i];
+  }
+  if (n % 2) out[n - 1] = u[n / 2];
+}
+
+/* Box–Muller; 1 - u is in (0, 1], so that its log is finite. */
+static void HERE(strip_normal)(f64 *out, u64 seed, u64 stream, u64 block, i64 n) {
+  f64 u[STRIP], v[STRIP];
+  HERE(draw)(u, v, seed, stream, block, n);
+  for (i64 i = 0; i < n; i++) {
+    u[i] = 1.0 - u[i];
+    v[i] = 6.283185307179586 * v[i];
+  }
+  (void)PASTE(wm_strip_log_f64, STRIPS_NAME)(u, u, u, n);
+  (void)PASTE(wm_strip_cos_f64, STRIPS_NAME)(v, v, v, n);
+  for (i64 i = 0; i < n; i++) out[i] = __builtin_sqrt(-2.0 * u[i]) * v[i];
+}
+
+/* ---- ramps ------------------------------------------------------------------------------------------ */
+
+#ifdef STRIPS_REST
+void REST(strip_ramp_i64)(void *out, u64 start, u64 step, i64 first, i64 n);
+void REST(strip_ramp_f64)(void *out, u64 start, u64 step, i64 first, i64 n);
+#else
+STRIPS_LINKAGE void HERE(strip_ramp_i64)(void *out, u64 start, u64 step, i64 first, i64 n) {
+  u64 *o = out, at = start + (u64)first * step;
+  for (i64 i = 0; i < n; i++) o[i] = at + (u64)i * step;
+}
+
+/* Indices below 2^53 are exact as floats, and so are their sums. */
+STRIPS_LINKAGE void HERE(strip_ramp_f64)(void *out, u64 start, u64 step, i64 first, i64 n) {
+  f64 *o = out, from, by, at = (f64)first;
+  memcpy(&from, &start, sizeof from);
+  memcpy(&by, &step, sizeof by);
+  for (i32 i = 0; i < (i32)n; i++) o[i] = from + (at + (f64)i) * by;
+}
+#endif
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 

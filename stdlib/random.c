@@ -30,14 +30,7 @@ static u32 bits32(Key k, u64 i) {
 static f64 unit64(Key k, u64 i) { return (f64)(bits64(k, i) >> 11) * 0x1p-53; }
 static f32 unit32(Key k, u64 i) { return (f32)(bits32(k, i) >> 8) * 0x1p-24f; }
 
-/* Elements 2 i and 2 i + 1, which share a block. */
-static void units64(Key k, u64 i, f64 out[2]) {
-  u32 w[4];
-  philox(k.seed, k.stream, i, w);
-  out[0] = (f64)(((u64)w[0] | (u64)w[1] << 32) >> 11) * 0x1p-53;
-  out[1] = (f64)(((u64)w[2] | (u64)w[3] << 32) >> 11) * 0x1p-53;
-}
-
+/* Elements 2 i and 2 i + 1. */
 static void units32(Key k, u64 i, f32 out[2]) {
   u32 w[4], at = 2 * (u32)(i & 1);
   philox(k.seed, k.stream, i >> 1, w);
@@ -114,6 +107,7 @@ static WeftStatus need_float(Vm *vm, u32 op, u32 dtype) {
 }
 
 static WeftStatus uniform(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, f64 lo, f64 hi, Value *out) {
+  const StripTable *strips = stdlib_of(vm)->strips;
   TRY(array_new(vm, dtype, rank, dims, out));
   i64 n = out->array->size;
   if (kernel_poll(vm, n) != WEFT_OK) {
@@ -121,11 +115,11 @@ static WeftStatus uniform(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, f
     return WEFT_ERROR;
   }
   if (dtype == DT_f64) {
-    f64 *x = out->array->data, u[2];
-    for (i64 i = 0; i < n; i += 2) {
-      units64(k, (u64)i / 2, u);
-      x[i] = lo + u[0] * (hi - lo);
-      if (i + 1 < n) x[i + 1] = lo + u[1] * (hi - lo);
+    f64 *x = out->array->data;
+    for (i64 i = 0, m; i < n; i += m) {
+      m = n - i < STRIP ? n - i : STRIP;
+      strips->uniform(x + i, k.seed, k.stream, (u64)i / 2, m);
+      for (i64 j = i; j < i + m; j++) x[j] = lo + x[j] * (hi - lo);
     }
   } else {
     f32 *x = out->array->data, a = (f32)lo, b = (f32)hi, u[2];
@@ -141,21 +135,21 @@ static WeftStatus uniform(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, f
 
 /* Box–Muller on elements 2 i and 2 i + 1 of the key's uniform numbers; u in (0, 1] so that its log is finite. */
 static WeftStatus normal(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, Value *out) {
+  const StripTable *strips = stdlib_of(vm)->strips;
   TRY(array_new(vm, dtype, rank, dims, out));
   i64 n = out->array->size;
   if (kernel_poll(vm, n) != WEFT_OK) {
     value_drop(vm, *out);
     return WEFT_ERROR;
   }
-  for (i64 i = 0; i < n; i++) {
-    if (dtype == DT_f64) {
-      f64 u[2];
-      units64(k, (u64)i, u);
-      ((f64 *)out->array->data)[i] = __builtin_sqrt(-2.0 * wm_log_f64(1.0 - u[0])) * wm_cos_f64(6.283185307179586 * u[1]);
-    } else {
-      f32 u[2];
+  if (dtype == DT_f64) {
+    f64 *x = out->array->data;
+    for (i64 i = 0; i < n; i += STRIP) strips->normal(x + i, k.seed, k.stream, (u64)i, n - i < STRIP ? n - i : STRIP);
+  } else {
+    f32 *x = out->array->data, u[2];
+    for (i64 i = 0; i < n; i++) {
       units32(k, (u64)i, u);
-      ((f32 *)out->array->data)[i] = __builtin_sqrtf(-2.0f * wm_log_f32(1.0f - u[0])) * wm_cos_f32(6.2831855f * u[1]);
+      x[i] = __builtin_sqrtf(-2.0f * wm_log_f32(1.0f - u[0])) * wm_cos_f32(6.2831855f * u[1]);
     }
   }
   *out = array_finish(vm, *out);

@@ -24,6 +24,11 @@ typedef void (*StripColumns)(void *out, const void *x, i64 n, i64 rows, i64 stri
 /* A row times a matrix: out[j] = x[0] * y[j], then fma(x[p], y[p * apart + j], …) in the order of p, for j in 0..n; n, k > 0. */
 typedef void (*StripProduct)(void *out, const void *x, const void *y, i64 n, i64 k, i64 apart);
 
+/* Random numbers from Philox block `block` of a stream on (random.c), n <= STRIP. */
+typedef void (*StripDraw)(f64 *out, u64 seed, u64 stream, u64 block, i64 n);
+/* out[i] = start + (first + i) * step for i in 0..n, n < 2^31; start and step by their bits. */
+typedef void (*StripRamp)(void *out, u64 start, u64 step, i64 first, i64 n);
+
 typedef enum ReduceKind { REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX, REDUCE_KINDS } ReduceKind;
 
 typedef struct StripTable {
@@ -34,6 +39,9 @@ typedef struct StripTable {
   StripRows rows[REDUCE_KINDS][DT_COUNT];
   StripColumns columns[REDUCE_KINDS][DT_COUNT];
   StripProduct product[DT_COUNT];        /* of f32 and f64 */
+  StripDraw uniform;                     /* f64 in [0, 1), two of each block */
+  StripDraw normal;                      /* f64, one of each block */
+  StripRamp ramp[DT_COUNT];              /* of i64 and f64 */
 } StripTable;
 
 /* The row of `ops` that serves an operation: > and >= are < and <= with the operands exchanged. */

@@ -2,6 +2,10 @@
  * texts, and refused memory. */
 #include "tests/unit/kernels_support.h"
 
+#include "stdlib/philox.h"
+#include "stdlib/strips.h"
+#include "stdlib/wm.h"
+
 static const u8 dtypes[] = {DT_bool, DT_u8, DT_i32, DT_i64, DT_f32, DT_f64};
 
 /* ---- the reference: one element, the long way ---------------------------------------------------- */
@@ -290,6 +294,44 @@ static void test_levels(void **state) {
   assert_true(stdlib_set_level(vm, STRIPS_BEST));
 }
 
+/* Random numbers and ramps in strips, against the definitions for one element. */
+static void test_draws(void **state) {
+  Vm *vm = *state;
+  static const i64 lengths[] = {1, 2, 7, 8, 9, 15, 17, STRIP - 1, STRIP};
+  static const u64 streams[][3] = {{0, 0, 0}, {42, 7, 1}, {0xFEDCBA9876543210, 0x8000000180000001, 0xFFFFFFF8}, {1, UINT64_MAX, UINT64_MAX - 3}};
+  f64 uniform[STRIP + 1], normal[STRIP + 1], reals[STRIP + 1];
+  u64 words[STRIP + 1], start, step;
+  const f64 from = -0.7, by = 1.3;
+  memcpy(&start, &from, sizeof start);
+  memcpy(&step, &by, sizeof step);
+  for (u32 level = STRIPS_BASE; level <= STRIPS_AVX512; level++) {
+    if (!stdlib_set_level(vm, (StripLevel)level)) continue;
+    const StripTable *strips = stdlib_of(vm)->strips;
+    for (u32 s = 0; s < COUNT_OF(streams); s++)
+      for (u32 l = 0; l < COUNT_OF(lengths); l++) {
+        i64 n = lengths[l], first = (i64)(streams[s][1] >> 13);
+        uniform[n] = normal[n] = reals[n] = 5;
+        words[n] = 5;
+        strips->uniform(uniform, streams[s][0], streams[s][1], streams[s][2], n);
+        strips->normal(normal, streams[s][0], streams[s][1], streams[s][2], n);
+        strips->ramp[DT_i64](words, streams[s][0], streams[s][1], first, n);
+        strips->ramp[DT_f64](reals, start, step, first, n);
+        for (i64 i = 0; i < n; i++) {
+          u32 w[4];
+          philox(streams[s][0], streams[s][1], streams[s][2] + (u64)i, w);
+          f64 u = (f64)(((u64)w[0] | (u64)w[1] << 32) >> 11) * 0x1p-53, v = (f64)(((u64)w[2] | (u64)w[3] << 32) >> 11) * 0x1p-53;
+          assert_true(normal[i] == sqrt(-2.0 * wm_log_f64(1.0 - u)) * wm_cos_f64(6.283185307179586 * v));
+          if (2 * i < n) assert_true(uniform[2 * i] == u);
+          if (2 * i + 1 < n) assert_true(uniform[2 * i + 1] == v);
+          assert_true(words[i] == streams[s][0] + ((u64)first + (u64)i) * streams[s][1]);
+          assert_true(reals[i] == from + (f64)(first + i) * by);
+        }
+        assert_true(uniform[n] == 5 && normal[n] == 5 && reals[n] == 5 && words[n] == 5);
+      }
+  }
+  assert_true(stdlib_set_level(vm, STRIPS_BEST));
+}
+
 /* ---- conversion ---------------------------------------------------------------------------------- */
 
 static void test_conversion(void **state) {
@@ -532,6 +574,7 @@ static int teardown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_binary),   cmocka_unit_test(test_where_clip), cmocka_unit_test(test_levels),         cmocka_unit_test(test_conversion),
+      cmocka_unit_test(test_draws),
       cmocka_unit_test(test_reuse),    cmocka_unit_test(test_programs),   cmocka_unit_test(test_refused_memory), cmocka_unit_test(test_table),
   };
   return cmocka_run_group_tests_name("kernels", tests, setup, teardown);
