@@ -22,9 +22,13 @@ enum {
   SPAN = 16,       /* trips that are measured in a row where a single one is short */
   JUMP = 4,        /* times the last sample: a longer one was interrupted, and counts as this */
   SLEEP_LEAST = 8,
+  ASKED_NS = 40000, /* loops whose runs are of known lengths are asked that often, or once a run: a hundred times what it takes */
   SLEEP_MOST = 1 << 16,
   FRAMES = 4,      /* callers whose loops are looked at */
   DEFERS = 32,     /* times that a place is left to the loop around it */
+  DEFERS_LONG = 2, /* of these, so many where the run that goes on takes longer than compiling is expected to … */
+  LONGER = 2,      /* … but no more than so many times that, and … */
+  TRIPS_SURE = 8,  /* … the loop around it has more trips left than that: both would be compiled, one after the other */
   MISSES = 8,      /* passes without an entry that fits, until one more is thought of */
   PART_NS = 15,    /* of an input or a value that exits write, at each entry */
   PACK_NS = 2,     /* of an item of a list or text that is packed, at least */
@@ -149,6 +153,7 @@ typedef struct Ahead {
   bool sure;  /* and there are no more than these */
   bool over;  /* its run is: it stands at the head with no trip left */
   u32 outer;  /* extent of the loop around it in its frame; 0: none */
+  u64 around; /* trips that one has left, where they are known */
 } Ahead;
 
 /* Is the loop compiled? Only its first trip, and those that fit no entry, come by what is inside of it. */
@@ -173,6 +178,7 @@ static void frame_ahead(const Frame *f, u32 pc, u32 loop, Ahead *a) {
         a->own = a->passes = left ? left : 1;
         a->over = !left;
       } else a->passes = times(a->passes, left + 1);
+      if (i == a->outer) a->around = left;
     } else {
       a->sure = false;
     }
@@ -247,7 +253,7 @@ static bool defer(Tracer *t, Place *p, const Frame *f, const Ahead *a, u64 cost)
   PlaceRent *r = &p->rent;
   u64 at, count, own = a->own ? a->own : SPAN;
   bool called = p->start == RECORD_ENTRY || !a->outer;
-  if (r->defers >= DEFERS || (!a->over && times(r->each_ns, own) > cost)) return false;
+  if (r->defers >= DEFERS || (!a->over && times(r->each_ns, own) > cost * (called || r->defers >= DEFERS_LONG || a->around < TRIPS_SURE ? 1 : LONGER))) return false;
   if (called && (f->flags & FRAME_NATIVE_CALL || t->vm->frame_count < 2 || f[-1].code == f->code)) return false;
   Place *outer = called ? around(t, f - 1, innermost(f[-1].code->proto, f[-1].pc)) : around(t, f, a->outer);
   if (!outer) return false;
@@ -263,7 +269,10 @@ static bool defer(Tracer *t, Place *p, const Frame *f, const Ahead *a, u64 cost)
 static void rest(Place *p, u64 missing, const Ahead *a) {
   PlaceRent *r = &p->rent;
   u64 n = missing / (2 * r->each_ns + 1);
-  if (a->own && n > a->own && a->sure) n = a->own;
+  if (a->own && n > a->own) { /* its next run may be a longer one */
+    u64 least = a->sure ? 0 : ASKED_NS / (r->each_ns + 1);
+    if (n > a->own + least) n = a->own + least;
+  }
   if (n < SLEEP_LEAST && r->each_ns * SLEEP_LEAST * 16 > missing) n = 0; /* each is long */
   else if (n < SLEEP_LEAST) n = SLEEP_LEAST;
   p->sleep = r->slept = (u32)(n < SLEEP_MOST ? n : SLEEP_MOST);

@@ -302,6 +302,46 @@ static void A20_a_loop_that_is_over_is_not_compiled(void **state) {
   end(c);
 }
 
+/* The place of the n-th `for` loop of a function, by the order of their heads. */
+static Place *loop_place(const Clock *c, const WeftValue *f, u32 n) {
+  const Proto *proto = f->value.fn->code->proto;
+  for (u32 pc = 0; pc < proto->ncode; pc++)
+    for (u32 i = 1; i < proto->nextents; i++)
+      if (proto->extents[i].kind == EXT_FOR && proto->extents[i].head == pc && !n--) return place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, pc, RECORD_LOOP);
+  return NULL;
+}
+
+/* A run that is longer than compiling takes, but not much: the loop around it, which would be compiled next, is compiled alone. */
+static void A20_a_loop_leaves_it_to_the_one_around_it(void **state) {
+  (void)state;
+  Clock *c = machine(10000, 0);
+  c->vm->vm->tunables.watch_percent = 0;
+  WeftValue *f = value(c->vm, "fn f(n, m) {\n  let s = 0.0\n  for i in 0..n {\n    for j in 0..m { s += i * 0.5 - j }\n  }\n  s\n}\nf(200, 48)\nf");
+  Place *outer = loop_place(c, f, 0), *inner = loop_place(c, f, 1);
+  assert_true(outer && inner);
+  assert_int_equal(stat(c, STAT_compiles), 1);
+  assert_int_equal(outer->cache.entries.count, 1);
+  assert_int_equal(inner->cache.entries.count, 0);
+  assert_true(inner->rent.defers > 0);
+  WeftValue *g = value(c->vm, "fn g(n, m) {\n  let s = 0.0\n  for i in 0..n {\n    for j in 0..m { s += i * 0.5 - j }\n  }\n  s\n}\ng(200, 480)\ng");
+  assert_int_equal(loop_place(c, g, 1)->cache.entries.count, 1); /* that one is too long to wait for */
+  end(c);
+}
+
+/* What a short run says does not hold for the next one: it is asked again soon. */
+static void A20_the_next_run_of_a_loop_may_be_longer(void **state) {
+  (void)state;
+  Clock *c = machine(2500, 0);
+  c->vm->vm->tunables.watch_percent = 0;
+  WeftValue *f = value(c->vm, "fn f(n) { let s = 0.0; for i in 0..n { s += sqrt(i * 0.5) }; s }\nf(5)\nf");
+  Place *p = loop_place(c, f, 0);
+  assert_non_null(p);
+  assert_int_equal(stat(c, STAT_compiles), 0);
+  assert_true(p->rent.samples > 0);
+  assert_true(p->sleep > 0 && p->sleep < 24);
+  end(c);
+}
+
 /* Trips of a loop that is compiled are none of those inside of it. */
 static void A20_inside_a_compiled_loop_little_is_to_come(void **state) {
   (void)state;
@@ -388,6 +428,8 @@ int main(void) {
     cmocka_unit_test(A20_what_waits_says_for_what),
     cmocka_unit_test(A20_a_loop_that_is_over_is_not_compiled),
     cmocka_unit_test(A20_inside_a_compiled_loop_little_is_to_come),
+    cmocka_unit_test(A20_a_loop_leaves_it_to_the_one_around_it),
+    cmocka_unit_test(A20_the_next_run_of_a_loop_may_be_longer),
     cmocka_unit_test(A20_what_comes_in_and_goes_out_is_paid_for),
   };
   return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
