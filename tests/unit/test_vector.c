@@ -12,7 +12,21 @@
 #include "stdlib/wm.h"
 #include "tests/unit/vector_random.h"
 
-static const VecLevel levels[] = {VEC_AVX2, VEC_AVX512};
+enum { STEPS = 20000000, LEVELS = 2 };
+static const VecLevel levels[LEVELS] = {VEC_AVX2, VEC_AVX512};
+
+typedef struct Tally {
+  u32 emitted, refused, endless; /* endless: the interpreter would take STEPS and more */
+  bool same;
+} Tally;
+
+/* One emitter for each setting that is tested; NULL: not this one. */
+typedef struct Settings {
+  LoopModule m;
+  VecEmitter *emitters[LEVELS];
+  Tally *tally; /* of each */
+  bool print_refused;
+} Settings;
 
 static void start(LoopModule *m) {
   assert_int_equal(loop_module_init(m, allocator_system()), WEFT_OK);
@@ -20,106 +34,128 @@ static void start(LoopModule *m) {
   m->math_count = wm_best()->count;
 }
 
-typedef struct Tally {
-  u32 emitted, refused, endless; /* endless: the interpreter would take STEPS and more */
-} Tally;
+static RandomData wanted, got; /* what goes in is the one's; each writes to its own */
 
-enum { STEPS = 20000000 };
-
-static RandomData wanted, got, clean;
-
-/* False: a difference; it is printed. */
-static bool run_one(LoopModule *m, const LoopFn *fn, VecEmitter *e, u64 seed, bool print_refused, Tally *tally, bool small) {
-  Buf why, text;
-  buf_init(&why, m->alloc);
-  buf_init(&text, m->alloc);
-  bool same = true;
-  const char *refused;
-  VecCode *code = vec_compile(e, fn, &refused);
-  if (!code) {
-    tally->refused++;
-    if (print_refused) printf("# %s: %s\n", vec_level_text(e->level), refused);
-  } else {
-    tally->emitted++;
-    u64 key = 0;
-    for (u32 round = 0; round < 3 && same; round++) {
-      if (small) random_data(&clean, seed * 3 + round);
-      else vector_data(&clean, seed * 3 + round);
-      memcpy(&wanted, &clean, sizeof clean);
-      memcpy(&got, &clean, sizeof clean);
-      for (u32 b = 0; b < RANDOM_IN + RANDOM_OUT; b++) {
-        wanted.args[b] = (u64)(uintptr_t)(b < RANDOM_IN ? wanted.in[b] : wanted.out[b - RANDOM_IN]);
-        got.args[b] = (u64)(uintptr_t)(b < RANDOM_IN ? got.in[b] : got.out[b - RANDOM_IN]);
-      }
-      u64 *s = clean.args + RANDOM_IN + RANDOM_OUT;
-      u32 trips = loop_trips_of(fn, fn->body.data[0], 0);
-      i64 hi = (i64)(trips == fn->params.data[RANDOM_IN + RANDOM_OUT] ? s[0] : s[1]), lo = seed % 5 == 1 && hi > 3 ? 3 : 0;
-      u32 buffer, cell;
-      u64 steps = STEPS;
-      if (loops_interp_kernel(fn, wanted.args, lo, hi, &key, &steps, &why) != WEFT_OK) {
-        same = strcmp(buf_text(&why), "out of steps") == 0;
-        if (same) tally->endless++;
-        else printf("# interpreter: %s\n", buf_text(&why));
-        break;
-      }
-      u64 mine = vec_code_kernel(code)(got.args, lo, hi);
-      if (mine != key && (!small || mine == LOOP_KEY_NONE || key == LOOP_KEY_NONE)) loops_print(fn, &text), printf("%s seed %llu round %u n %llu k %llu\n", buf_text(&text), (unsigned long long)seed, round, (unsigned long long)s[0], (unsigned long long)s[1]), printf("# key %llx, not %llx\n", (unsigned long long)mine, (unsigned long long)key), same = false;
-      if (key != LOOP_KEY_NONE) continue; /* what it wrote means nothing */
-      if (same_outputs(&wanted, &got, &buffer, &cell)) continue;
-      same = false;
-      u32 bytes = loop_type_bytes(random_out_types[buffer]);
-      loops_print(fn, &text);
-      printf("# %s seed %llu round %u: z%u[%u] is %llx, not %llx; n %llu k %llu stride %llu\n%s\n", vec_level_text(e->level), (unsigned long long)seed, round, buffer, cell,
-        (unsigned long long)loop_load_memory(random_out_types[buffer], got.out[buffer] + cell * bytes),
-        (unsigned long long)loop_load_memory(random_out_types[buffer], wanted.out[buffer] + cell * bytes), (unsigned long long)s[0], (unsigned long long)s[1],
-        (unsigned long long)s[2], buf_text(&text));
-      if (getenv("VECTOR_CODE")) vec_code_print(code, "k", &why), fputs(buf_text(&why), stdout);
-    }
-    vec_code_free(code);
-  }
-  buf_free(&why);
+static void show_head(const Settings *s, u32 l, const LoopFn *fn, u64 seed, u32 round) {
+  const u64 *scalars = wanted.args + RANDOM_IN + RANDOM_OUT;
+  Buf text;
+  buf_init(&text, s->m.alloc);
+  loops_print(fn, &text);
+  printf("# %s seed %llu round %u n %llu k %llu stride %llu\n%s\n", vec_level_text(levels[l]), (unsigned long long)seed, round,
+    (unsigned long long)scalars[0], (unsigned long long)scalars[1], (unsigned long long)scalars[2], buf_text(&text));
   buf_free(&text);
-  return same;
 }
 
-static bool random_kernels(VecLevel level, u64 from, u32 count, bool print, Tally *tally) {
-  LoopModule m;
-  start(&m);
-  VecEmitter *e = vec_emitter_new(allocator_system(), level, NULL);
-  assert_non_null(e);
-  bool same = true;
-  for (u64 seed = from; seed < from + count && same; seed++) {
+/* False: code of a setting gives another key or other cells than the interpreter; they are printed. */
+static bool agrees(const Settings *s, u32 l, const LoopFn *fn, VecCode *code, u64 seed, u32 round, i64 lo, i64 hi, u64 key, bool small) {
+  u32 buffer, cell;
+  memset(got.out, 0, sizeof got.out);
+  memcpy(got.args, wanted.args, sizeof got.args);
+  for (u32 b = 0; b < RANDOM_OUT; b++) got.args[RANDOM_IN + b] = (u64)(uintptr_t)got.out[b];
+  u64 mine = vec_code_kernel(code)(got.args, lo, hi);
+  bool same_key = mine == key || (small && mine != LOOP_KEY_NONE && key != LOOP_KEY_NONE);
+  if (same_key && key != LOOP_KEY_NONE) return true; /* what it wrote means nothing */
+  if (same_key && same_outputs(&wanted, &got, &buffer, &cell)) return true;
+  show_head(s, l, fn, seed, round);
+  if (!same_key) {
+    printf("# key %llx, not %llx\n", (unsigned long long)mine, (unsigned long long)key);
+  } else {
+    LoopType t = random_out_types[buffer];
+    u32 at = cell * loop_type_bytes(t);
+    printf("# z%u[%u] is %llx, not %llx\n", buffer, cell, (unsigned long long)loop_load_memory(t, got.out[buffer] + at),
+      (unsigned long long)loop_load_memory(t, wanted.out[buffer] + at));
+  }
+  if (getenv("VECTOR_CODE")) {
+    Buf text;
+    buf_init(&text, s->m.alloc);
+    vec_code_print(code, "k", &text);
+    fputs(buf_text(&text), stdout);
+    buf_free(&text);
+  }
+  return false;
+}
+
+/* The interpreter runs once, whatever the settings: each of them is compared with it. */
+static void run_one(Settings *s, const LoopFn *fn, u64 seed, bool small) {
+  VecCode *codes[LEVELS] = {NULL};
+  u32 live = 0;
+  for (u32 l = 0; l < LEVELS; l++) {
+    const char *refused;
+    if (!s->emitters[l] || !s->tally[l].same) continue;
+    s->emitters[l]->unroll = seed % 7 == 0 ? 1 : seed % 7 == 1 ? 3 : 0;
+    codes[l] = vec_compile(s->emitters[l], fn, &refused);
+    if (codes[l]) s->tally[l].emitted++, live++;
+    else s->tally[l].refused++;
+    if (!codes[l] && s->print_refused) printf("# %s: %s\n", vec_level_text(levels[l]), refused);
+  }
+  for (u32 round = 0; round < 3 && live; round++) {
     Buf why;
-    buf_init(&why, m.alloc);
+    buf_init(&why, s->m.alloc);
+    if (small) random_data(&wanted, seed * 3 + round);
+    else vector_data(&wanted, seed * 3 + round);
+    const u64 *scalars = wanted.args + RANDOM_IN + RANDOM_OUT;
+    u32 trips = loop_trips_of(fn, fn->body.data[0], 0);
+    i64 hi = (i64)(trips == fn->params.data[RANDOM_IN + RANDOM_OUT] ? scalars[0] : scalars[1]), lo = seed % 5 == 1 && hi > 3 ? 3 : 0;
+    u64 steps = STEPS, key = 0;
+    bool ended = loops_interp_kernel(fn, wanted.args, lo, hi, &key, &steps, &why) == WEFT_OK, endless = !ended && strcmp(buf_text(&why), "out of steps") == 0;
+    if (!ended && !endless) printf("# seed %llu, interpreter: %s\n", (unsigned long long)seed, buf_text(&why));
+    buf_free(&why);
+    for (u32 l = 0; l < LEVELS; l++) {
+      if (!codes[l] || !s->tally[l].same) continue;
+      if (endless) s->tally[l].endless++;
+      else s->tally[l].same = ended && agrees(s, l, fn, codes[l], seed, round, lo, hi, key, small);
+    }
+    if (!ended) break;
+  }
+  for (u32 l = 0; l < LEVELS; l++) vec_code_free(codes[l]);
+}
+
+/* The tally of a setting that is not used stays as it is. A setting that differed is left out of what follows. */
+static void random_kernels(u64 from, u32 count, bool print, const bool *use, Tally *tally) {
+  Settings s = {.tally = tally, .print_refused = print};
+  start(&s.m);
+  bool any = false;
+  for (u32 l = 0; l < LEVELS; l++) {
+    if (!use[l]) continue;
+    s.emitters[l] = vec_emitter_new(allocator_system(), levels[l], NULL);
+    assert_non_null(s.emitters[l]);
+    any = tally[l].same = true;
+  }
+  for (u64 seed = from; seed < from + count && any; seed++) {
+    Buf why;
+    buf_init(&why, s.m.alloc);
     bool small = seed % 12 == 5; /* any kernel: most are refused, the rest must be right */
-    LoopFn *fn = small ? random_function(&m, seed, LOOP_KERNEL, "k") : vector_kernel(&m, seed, "k");
+    LoopFn *fn = small ? random_function(&s.m, seed, LOOP_KERNEL, "k") : vector_kernel(&s.m, seed, "k");
     if (loop_fn_finish(fn, &why) != WEFT_OK || loops_verify(fn, &why) != WEFT_OK) {
       printf("# seed %llu: %s\n", (unsigned long long)seed, buf_text(&why));
-      same = false;
+      for (u32 l = 0; l < LEVELS; l++) tally[l].same = false;
     } else {
-      e->unroll = seed % 7 == 0 ? 1 : seed % 7 == 1 ? 3 : 0;
-      same = run_one(&m, fn, e, seed, print, tally, small);
+      run_one(&s, fn, seed, small);
     }
+    any = false;
+    for (u32 l = 0; l < LEVELS; l++) any |= s.emitters[l] && tally[l].same;
     buf_free(&why);
-    loop_module_truncate(&m, 0, 1);
+    loop_module_truncate(&s.m, 0, 1);
   }
-  vec_emitter_free(e);
-  loop_module_free(&m);
-  return same;
+  for (u32 l = 0; l < LEVELS; l++) vec_emitter_free(s.emitters[l]);
+  loop_module_free(&s.m);
 }
 
 static void random_kernels_give_the_same_bits(void **state) {
   (void)state;
-  for (u32 l = 0; l < COUNT_OF(levels); l++) {
-    Tally tally = {0};
-    if (!vec_level_runs(levels[l])) {
+  bool use[LEVELS];
+  Tally tally[LEVELS] = {0};
+  for (u32 l = 0; l < LEVELS; l++) use[l] = vec_level_runs(levels[l]);
+  random_kernels(1, 1500, false, use, tally);
+  for (u32 l = 0; l < LEVELS; l++) {
+    if (!use[l]) {
       printf("# %s: not on this processor\n", vec_level_text(levels[l]));
       continue;
     }
-    assert_true(random_kernels(levels[l], 1, 1500, false, &tally));
-    printf("# %s: %u kernels emitted, %u refused\n", vec_level_text(levels[l]), tally.emitted, tally.refused);
-    assert_true(tally.emitted > tally.refused);
-    assert_int_equal(tally.endless, 0);
+    printf("# %s: %u kernels emitted, %u refused\n", vec_level_text(levels[l]), tally[l].emitted, tally[l].refused);
+    assert_true(tally[l].same);
+    assert_true(tally[l].emitted > tally[l].refused);
+    assert_int_equal(tally[l].endless, 0);
   }
 }
 
@@ -127,16 +163,20 @@ int main(int argc, char **argv) {
   if (argc > 1) {
     u32 count = (u32)atol(argv[1]);
     u64 seed = argc > 2 ? (u64)atoll(argv[2]) : 1;
-    bool all = true;
-    for (u32 l = 0; l < COUNT_OF(levels); l++) {
-      Tally tally = {0};
-      const char *name = vec_level_text(levels[l]), *only = getenv("WEFT_CPU");
-      if (only && *only && strcmp(only, name) != 0) continue;
-      bool runs = vec_level_runs(levels[l]), same = !runs || random_kernels(levels[l], seed, count, getenv("VECTOR_REFUSED"), &tally);
-      same = same && tally.endless <= count / 1000;
-      if (runs) printf("%s vector/%s-%u-from-%llu # %u emitted, %u refused, %u beyond %u steps\n", same ? "ok" : "not ok", name, count, (unsigned long long)seed, tally.emitted, tally.refused, tally.endless, (u32)STEPS);
-      else printf("ok vector/%s # SKIP beyond this processor\n", name);
-      all = all && same;
+    const char *only = getenv("WEFT_CPU");
+    bool use[LEVELS], asked[LEVELS], all = true;
+    Tally tally[LEVELS] = {0};
+    for (u32 l = 0; l < LEVELS; l++) {
+      asked[l] = !only || !*only || strcmp(only, vec_level_text(levels[l])) == 0;
+      use[l] = asked[l] && vec_level_runs(levels[l]);
+    }
+    random_kernels(seed, count, getenv("VECTOR_REFUSED"), use, tally);
+    for (u32 l = 0; l < LEVELS; l++) {
+      const char *name = vec_level_text(levels[l]);
+      bool same = tally[l].same && tally[l].endless <= count / 1000;
+      if (use[l]) printf("%s vector/%s-%u-from-%llu # %u emitted, %u refused, %u beyond %u steps\n", same ? "ok" : "not ok", name, count, (unsigned long long)seed, tally[l].emitted, tally[l].refused, tally[l].endless, (u32)STEPS);
+      else if (asked[l]) printf("ok vector/%s # SKIP beyond this processor\n", name);
+      all = all && (same || !use[l]);
     }
     return !all;
   }
