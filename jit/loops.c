@@ -5,24 +5,28 @@
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-typedef struct TypeRow {
-  const char *text;
-  u8 bytes;
-} TypeRow;
+static const char *const type_rows[LT_COUNT] = {
+#define LOOP_TYPE(NAME, text, bytes, cls) text,
+#include "jit/loops.def"
+};
 
-static const TypeRow type_rows[LT_COUNT] = {
-#define LOOP_TYPE(NAME, text, bytes, cls) {text, bytes},
+const u8 loop_type_sizes[LT_COUNT] = {
+#define LOOP_TYPE(NAME, text, bytes, cls) bytes,
 #include "jit/loops.def"
 };
 
 typedef struct OpRow {
   const char *text;
-  u8 form;
   const char *doc;
 } OpRow;
 
 static const OpRow op_rows[LOOP_OP_COUNT] = {
-#define LOOP_OP(NAME, text, form, types, doc) {text, LOOP_FORM_##form, doc},
+#define LOOP_OP(NAME, text, form, types, doc) {text, doc},
+#include "jit/loops.def"
+};
+
+const u8 loop_op_forms[LOOP_OP_COUNT] = {
+#define LOOP_OP(NAME, text, form, types, doc) LOOP_FORM_##form,
 #include "jit/loops.def"
 };
 
@@ -45,17 +49,15 @@ static const char *const reduce_rows[LOOP_REDUCE_COUNT] = {
 _Static_assert(LT_U8 + 4 == LT_U64 && LT_U64 + 1 == LT_F32 && LT_F32 + 1 == LT_F64, "order of types");
 _Static_assert(LOOP_PAR + 5 == LOOP_SCAN && LOOP_YIELD + 4 == LOOP_EXIT && LOOP_EXIT + 1 == LOOP_OP_COUNT, "order of operations");
 
-const char *loop_type_text(LoopType t) { return t < LT_COUNT ? type_rows[t].text : "?"; }
-u32 loop_type_bytes(LoopType t) { return type_rows[t].bytes; }
+const char *loop_type_text(LoopType t) { return t < LT_COUNT ? type_rows[t] : "?"; }
 
 LoopType loop_type_find(const char *s, size_t n) {
   for (u32 t = 1; t < LT_COUNT; t++)
-    if (strlen(type_rows[t].text) == n && memcmp(type_rows[t].text, s, n) == 0) return (LoopType)t;
+    if (strlen(type_rows[t]) == n && memcmp(type_rows[t], s, n) == 0) return (LoopType)t;
   return LT_VOID;
 }
 
 const char *loop_op_text(LoopOp op) { return op < LOOP_OP_COUNT ? op_rows[op].text : "?"; }
-LoopForm loop_op_form(LoopOp op) { return (LoopForm)op_rows[op].form; }
 const char *loop_op_doc(LoopOp op) { return op_rows[op].doc; }
 const char *loop_check_text(LoopCheck k) { return k < LOOP_CHECK_COUNT ? check_rows[k].text : "?"; }
 u32 loop_check_args(LoopCheck k) { return check_rows[k].args; }

@@ -139,11 +139,12 @@ typedef enum LoopDir { LOOP_IN = 1, LOOP_OUT = 2, LOOP_INOUT = 3 } LoopDir;
 typedef enum LoopKind { LOOP_KERNEL, LOOP_NATIVE, LOOP_MATH_FN } LoopKind;
 
 /* Reads of the tables. */
+extern const u8 loop_type_sizes[LT_COUNT], loop_op_forms[LOOP_OP_COUNT];
 const char *loop_type_text(LoopType t);
-u32 loop_type_bytes(LoopType t);
+static inline u32 loop_type_bytes(LoopType t) { return loop_type_sizes[t]; }
 LoopType loop_type_find(const char *s, size_t n); /* LT_VOID when there is none */
 const char *loop_op_text(LoopOp op);
-LoopForm loop_op_form(LoopOp op);
+static inline LoopForm loop_op_form(LoopOp op) { return (LoopForm)loop_op_forms[op]; }
 const char *loop_op_doc(LoopOp op);
 const char *loop_check_text(LoopCheck k);
 u32 loop_check_args(LoopCheck k);

@@ -108,7 +108,11 @@ void loop_store_memory(LoopType mem, void *at, u64 word) {
     memcpy(at, &v, 2);
     return;
   }
-  memcpy(at, &word, loop_type_bytes(mem)); /* little-endian: the low bytes */
+  switch (loop_type_bytes(mem)) { /* little-endian: the low bytes */
+    case 1: memcpy(at, &word, 1); return;
+    case 4: memcpy(at, &word, 4); return;
+    default: memcpy(at, &word, 8); return;
+  }
 }
 
 /* ---- integers ------------------------------------------------------------------------------ */

@@ -31,7 +31,7 @@ typedef struct Jump { /* per body position */
 typedef struct Interp {
   const LoopFn *fn;
   Allocator *alloc;
-  u64 *values;
+  u64 *values; /* those of constants from the start */
   u64 *trip;   /* per node: number of the current trip of a head, row-major over its axes */
   u64 *trips;  /* per node: how many in all */
   Fold **folds; /* per node: of reduce and scan heads */
@@ -60,10 +60,7 @@ static void stop(Interp *in, const char *why, const char *name) {
 }
 
 static const LoopNode *node(const Interp *in, u32 id) { return loop_node(in->fn, id); }
-static u64 value(const Interp *in, u32 id) {
-  const LoopNode *n = node(in, id);
-  return n->op == LOOP_CONST ? n->imm : in->values[id];
-}
+static u64 value(const Interp *in, u32 id) { return in->values[id]; }
 
 /* ---- reductions and scans ------------------------------------------------------------------ */
 
@@ -179,6 +176,10 @@ static u64 scan_element(Interp *in, Fold *f, Shape s, u64 v) {
 static void set_indices(Interp *in, u32 head, u64 t) {
   const LoopNode *n = node(in, head);
   in->trip[head] = t;
+  if (n->a == 1) {
+    in->values[loop_index_of(head, 0)] = t;
+    return;
+  }
   for (u32 axis = n->a; axis-- > 0;) {
     u64 size = value(in, loop_trips_of(in->fn, head, axis));
     in->values[loop_index_of(head, axis)] = t % size;
@@ -518,13 +519,19 @@ static WeftStatus run_function(const LoopFn *fn, const u64 *args, LoopCtx *ctx, 
     stop(&in, "calls nest too deeply", "");
     return WEFT_ERROR;
   }
-  in.values = mem_alloc_zero(in.alloc, sizeof(u64) * nodes);
-  in.trip = mem_alloc_zero(in.alloc, sizeof(u64) * nodes);
-  in.trips = mem_alloc_zero(in.alloc, sizeof(u64) * nodes);
-  in.folds = mem_alloc_zero(in.alloc, sizeof(Fold *) * nodes);
-  in.jumps = mem_alloc_zero(in.alloc, sizeof(Jump) * (fn->body.count + 1));
-  in.where = mem_alloc_zero(in.alloc, sizeof(u32) * nodes);
-  if (!in.where || !in.values || !in.trip || !in.trips || !in.folds || !in.jumps || !find_jumps(&in)) stop(&in, "out of memory", "");
+  const size_t words = (size_t)nodes * 4 + fn->body.count + 1, bytes = words * sizeof(u64) + nodes * sizeof(u32); /* one piece: much of what runs is short */
+  _Static_assert(sizeof(Jump) == sizeof(u64) && sizeof(Fold *) == sizeof(u64), "all but `where` are words");
+  in.values = mem_alloc_zero(in.alloc, bytes);
+  if (in.values) {
+    in.trip = in.values + nodes;
+    in.trips = in.trip + nodes;
+    in.folds = (Fold **)(in.trips + nodes);
+    in.jumps = (Jump *)(in.folds + nodes);
+    in.where = (u32 *)(in.jumps + fn->body.count + 1);
+    for (u32 id = 0; id < nodes; id++)
+      if (node(&in, id)->op == LOOP_CONST) in.values[id] = node(&in, id)->imm;
+  }
+  if (!in.values || !find_jumps(&in)) stop(&in, "out of memory", "");
   in.open.count = 0;
   for (u32 i = 0; !in.failed && i < fn->params.count; i++) in.values[fn->params.data[i]] = args[i];
   bool empty = fn->kind == LOOP_KERNEL && lo >= hi;
@@ -534,12 +541,7 @@ static WeftStatus run_function(const LoopFn *fn, const u64 *args, LoopCtx *ctx, 
   }
   for (u32 id = 0; in.folds && id < nodes; id++)
     if (in.folds[id]) fold_free(&in, id);
-  mem_free(in.alloc, in.values, sizeof(u64) * nodes);
-  mem_free(in.alloc, in.trip, sizeof(u64) * nodes);
-  mem_free(in.alloc, in.trips, sizeof(u64) * nodes);
-  mem_free(in.alloc, in.folds, sizeof(Fold *) * nodes);
-  mem_free(in.alloc, in.where, sizeof(u32) * nodes);
-  mem_free(in.alloc, in.jumps, sizeof(Jump) * (fn->body.count + 1));
+  mem_free(in.alloc, in.values, bytes);
   vec_free(in.alloc, &in.open);
   if (key) *key = in.key;
   if (exit) *exit = in.exit;
