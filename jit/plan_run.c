@@ -372,7 +372,7 @@ static __attribute__((noinline)) bool is_streamed(const Run *r, const PlanStep *
       if (j != o->word && words[j] == words[o->word]) return false; /* lent: what is read there is in the cache */
     o->row = o->apart = size;
     o->to = (char *)(uintptr_t)words[o->word];
-    o->stream = stream_pays(size * (i64)o->bytes);
+    o->stream = stream_worth(size * (i64)o->bytes, true);
     pays |= o->stream;
   }
   return pays;
@@ -690,7 +690,7 @@ static __attribute__((noinline)) Went part_step(Run *r, const PlanStep *s, bool 
   if (o->row != o->apart && !b.direct && !b.block) return GOES_ON;
   bool own = false;
   for (u32 i = 2; i < step->nargs; i++) own |= a[i].kind == PA_data && r->slots[a[i].slot] == (u64)(uintptr_t)base;
-  o->stream = !own && b.block && b.forward && all >= LONG_UNITS && stream_pays(all * (i64)o->bytes);
+  o->stream = !own && b.block && b.forward && all >= LONG_UNITS && stream_worth(all * (i64)o->bytes, true);
   words[out] = (u64)(uintptr_t)o->to;
   k.flags |= PK_INPLACE;
   b.kernel = &r->p->kernels.data[step->index];

@@ -204,7 +204,7 @@ static WeftStatus run_across(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   }
   if (!across || a.dims[0] < a.tall || a.dims[1] < TILE_COLUMNS) return WEFT_OK;
   *done = true;
-  a.stream = stream_worth(total * bytes);
+  a.stream = stream_worth(total * bytes, false);
   i64 parts = (a.dims[0] + BAND_ROWS - 1) / BAND_ROWS;
   if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1) {
     if (!in_place) TRY(kernel_poll(vm, total / POLL_ELEMENTS * POLL_ELEMENTS));

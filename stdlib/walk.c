@@ -58,7 +58,7 @@ void strip_fill(void *out, const void *element, i64 n, u32 bytes) {
     const T e = *(const T *)element;           \
     for (i64 i = 0; i < n; i++) o[i] = e;      \
   }
-  if (stream_worth(n * bytes)) { /* the beginning, over and over */
+  if (stream_worth(n * bytes, false)) { /* the beginning, over and over */
     enum { PATTERN = 4096 };
     _Alignas(64) char pattern[PATTERN];
     strip_fill(pattern, element, PATTERN / bytes, bytes);

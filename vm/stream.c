@@ -7,32 +7,25 @@
 #include <immintrin.h>
 #endif
 
-enum { LINE = 64, SMALLEST_STREAM = 8 << 20, USUAL_CACHE = 32 << 20 };
+/* SHARED_CACHE: a last cache that is larger is one of many processors, with others' data in it (of 105 MiB announced, one found 24 again). */
+enum { LINE = 64, SMALLEST_STREAM = 8 << 20, SHARED_CACHE = 32 << 20 };
 
 #ifdef __x86_64__
 /* What one processor finds in its last cache: sysconf adds up all of a package. */
 static i64 last_cache(void) {
   u32 a, b, c, d;
   bool amd = __get_cpuid_count(0x8000001D, 3, &a, &b, &c, &d) && a & 31;
-  if (!amd && !(__get_cpuid_count(4, 3, &a, &b, &c, &d) && a & 31)) return USUAL_CACHE;
-  return (i64)((b & 0xFFF) + 1) * ((b >> 12 & 0x3FF) + 1) * ((b >> 22) + 1) * ((i64)c + 1);
+  if (!amd && !(__get_cpuid_count(4, 3, &a, &b, &c, &d) && a & 31)) return SHARED_CACHE;
+  i64 all = (i64)((b & 0xFFF) + 1) * ((b >> 12 & 0x3FF) + 1) * ((b >> 22) + 1) * ((i64)c + 1);
+  return all < SHARED_CACHE ? all : SHARED_CACHE;
 }
 #endif
 
-bool stream_worth(i64 bytes) {
+bool stream_worth(i64 bytes, bool in_order) {
 #ifdef __x86_64__
-  return bytes >= SMALLEST_STREAM && bytes >= last_cache() / 8 * 3;
+  return bytes >= SMALLEST_STREAM && bytes >= last_cache() / 8 * (in_order ? 6 : 3);
 #else
-  (void)bytes;
-  return false;
-#endif
-}
-
-bool stream_pays(i64 bytes) {
-#ifdef __x86_64__
-  return bytes >= SMALLEST_STREAM && bytes >= last_cache() / 4 * 3;
-#else
-  (void)bytes;
+  (void)bytes, (void)in_order;
   return false;
 #endif
 }

@@ -4,10 +4,9 @@
 
 #include "parser/base.h"
 
-/* Would a result of so many bytes, and as much that is read for it, fill most of the last cache? */
-bool stream_worth(i64 bytes);
-/* Likewise of a result that is made in one go from what is read in order. */
-bool stream_pays(i64 bytes);
+/* Would a result of so many bytes, and as much that is read for it, fill most of the last cache? in_order: it is made in one go from what is
+ * read in order; then it alone has to. */
+bool stream_worth(i64 bytes, bool in_order);
 /* memcpy by such stores; `stream_done` comes before anybody reads what was written. */
 void stream_copy(void *to, const void *from, i64 bytes);
 void stream_done(void);

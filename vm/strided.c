@@ -118,7 +118,7 @@ static void copy_across(u32 bytes, Walk w, void *dst, const void *src) {
   u32 last = --w.rank;
   i64 rows = w.dims[last], apart = w.ds[last];
   i64 all = rows * w.inner * (i64)bytes;
-  bool small = all <= TILE_BYTES, stream = stream_worth(all);
+  bool small = all <= TILE_BYTES, stream = stream_worth(all, false);
   void (*put)(void *, const void *, i64) = stream ? stream_copy : copy_bytes;
   do {
     switch (bytes) {
