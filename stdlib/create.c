@@ -30,7 +30,7 @@ WeftStatus dense_as(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
   }
   TRY(kernel_poll(vm, a->size));
   TRY(array_new(vm, dtype, array_rank(a), array_dims(a), out));
-  if (copy_dense(stdlib_of(vm)->strips, a, array_rank(a), array_dims(a), dtype, out->array->data)) {
+  if (copy_dense(vm, a, array_rank(a), array_dims(a), dtype, out->array->data)) {
     value_drop(vm, *out);
     return vm_error(vm, EK_value, "%s: a %s that is NaN or out of range does not fit %s", op_name(op), dtype_name(array_dtype(a)), dtype_name(dtype));
   }
@@ -116,7 +116,6 @@ static WeftStatus nest_measure(Nest *n, Value v, u32 depth, bool first) {
 }
 
 static WeftStatus nest_fill(Nest *n, Value v, u32 dtype, char **at) {
-  const StripTable *strips = stdlib_of(n->vm)->strips;
   u32 bytes = dtype_bytes(dtype);
   switch (v.kind) {
     case V_LIST:
@@ -132,7 +131,7 @@ static WeftStatus nest_fill(Nest *n, Value v, u32 dtype, char **at) {
       NumBox box;
       if (v.kind == V_NUM) TRY(num_fit(n->vm, OP_array, v, v.dtype == DT_bool || dtype_kind(v.dtype) == DK_INT ? dtype : v.dtype, &v));
       Array *a = array_of(v, &box);
-      if (copy_dense(strips, a, array_rank(a), array_dims(a), dtype, *at))
+      if (copy_dense(n->vm, a, array_rank(a), array_dims(a), dtype, *at))
         return vm_error(n->vm, EK_value, "array: a %s that is NaN or out of range does not fit %s", dtype_name(array_dtype(a)), dtype_name(dtype));
       *at += a->size * bytes;
       return WEFT_OK;
@@ -175,7 +174,7 @@ static WeftStatus filled(Vm *vm, u32 dtype, const ArrayType *shape, Value number
     TRY(array_new_zero(vm, dtype, shape->rank, shape->dims, out));
   } else {
     TRY(result_new(vm, dtype, shape, out, &data));
-    strip_fill(data, &one, out->array->size, dtype_bytes(dtype));
+    fill_dense(vm, data, &one, out->array->size, dtype_bytes(dtype));
   }
   result_finish(vm, out);
   return WEFT_OK;
@@ -223,7 +222,7 @@ static WeftStatus full(Vm *vm, u32 op, const ArrayType *shape, u32 value_param, 
   void *data;
   if (status == WEFT_OK) status = result_new(vm, dtype, shape, &dense, &data);
   if (status == WEFT_OK) {
-    (void)copy_dense(stdlib_of(vm)->strips, value.array, shape->rank, shape->dims, dtype, data);
+    (void)copy_dense(vm, value.array, shape->rank, shape->dims, dtype, data);
     *out = array_finish(vm, dense);
   }
   value_drop(vm, value);
@@ -411,7 +410,7 @@ static WeftStatus triangle(Vm *vm, u32 op, bool upper, Value *args, Value *out) 
   if (!result_reuse(&args[0], type.dtype, &type, out)) {
     void *data;
     TRY(result_new(vm, type.dtype, &type, out, &data));
-    (void)copy_dense(stdlib_of(vm)->strips, args[0].array, type.rank, type.dims, type.dtype, data);
+    (void)copy_dense(vm, args[0].array, type.rank, type.dims, type.dtype, data);
   }
   i64 rows = type.dims[type.rank - 2], cols = type.dims[type.rank - 1], batches = rows * cols > 0 ? out->array->size / (rows * cols) : 0;
   u32 bytes = dtype_bytes(type.dtype);

@@ -148,7 +148,7 @@ static u32 across_tile(const Across *a, i64 row, i64 rows, i64 column, i64 colum
     apart[k] = strides[0];
     if (strides[1] == 1) continue;
     apart[k] = TILE_COLUMNS + LINE / a->from[k];
-    strided_copy(a->from[k], 2, (i64[2]){rows, columns}, tile[k], (i64[2]){apart[k], 1}, at[k], strides);
+    strided_copy(NULL, a->from[k], 2, (i64[2]){rows, columns}, tile[k], (i64[2]){apart[k], 1}, at[k], strides);
     at[k] = tile[k];
   }
   for (i64 r = 0; r < rows; r++) {
@@ -629,7 +629,7 @@ WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) {
   }
   TRY(kernel_poll(vm, a->size));
   TRY(array_new(vm, to, array_rank(a), array_dims(a), out));
-  if (copy_dense(strips, a, array_rank(a), array_dims(a), to, out->array->data)) {
+  if (copy_dense(vm, a, array_rank(a), array_dims(a), to, out->array->data)) {
     value_drop(vm, *out);
     return cast_failed(vm, op, from, to);
   }

@@ -15,7 +15,7 @@ static WeftStatus place(Vm *vm, u32 op, Value item, Array *to, u32 axis, i64 sta
   TRY(convert_value(vm, op, item, dtype, &same));
   Array *a = array_of(same, &box);
   u32 bytes = dtype_bytes(dtype);
-  strided_copy(bytes, rank, dims, (char *)to->data + start * array_strides(to)[axis] * bytes, strides, a->data, array_strides(a));
+  strided_copy(vm, bytes, rank, dims, (char *)to->data + start * array_strides(to)[axis] * bytes, strides, a->data, array_strides(a));
   value_drop(vm, same);
   return WEFT_OK;
 }
@@ -240,32 +240,35 @@ drop_x:
 }
 
 /* Copies the slices [from, from + n) of an axis of `a` to `to` (same dims, dense), beginning at `at`. */
-static void copy_part(Array *a, u32 axis, i64 from, i64 n, char *to, const i64 *to_strides, i64 at) {
+static void copy_part(Vm *vm, Array *a, u32 axis, i64 from, i64 n, char *to, const i64 *to_strides, i64 at) {
   i64 dims[ARRAY_MAX_RANK];
   u32 rank = array_rank(a), bytes = dtype_bytes(array_dtype(a));
   if (n <= 0) return;
   memcpy(dims, array_dims(a), rank * sizeof *dims);
   dims[axis] = n;
   const char *start = (const char *)a->data + from * array_strides(a)[axis] * bytes;
-  strided_copy(bytes, rank, dims, to + at * to_strides[axis] * bytes, to_strides, start, array_strides(a));
+  strided_copy(vm, bytes, rank, dims, to + at * to_strides[axis] * bytes, to_strides, start, array_strides(a));
 }
+
+static void copy_run(Vm *vm, u32 bytes, i64 n, void *to, const void *from) { strided_copy(vm, bytes, 1, &n, to, &(i64){1}, from, &(i64){1}); }
 
 /* The elements of `a` turned by `by` places (0 <= by < its size) along an axis, to `to` (same dims, dense). A dense array is moved as
  * one, its shorter way round; then what went over an end of the axis is put right. */
-static void turn(Array *a, u32 axis, i64 by, Array *to) {
-  i64 size = array_dims(a)[axis], back = size - by, bytes = dtype_bytes(array_dtype(a));
+static void turn(Vm *vm, Array *a, u32 axis, i64 by, Array *to) {
+  i64 size = array_dims(a)[axis], back = size - by;
+  u32 bytes = dtype_bytes(array_dtype(a));
   const i64 *strides = array_strides(to);
   if (!array_dense(a)) {
-    copy_part(a, axis, back, by, to->data, strides, 0);
-    copy_part(a, axis, 0, back, to->data, strides, by);
+    copy_part(vm, a, axis, back, by, to->data, strides, 0);
+    copy_part(vm, a, axis, 0, back, to->data, strides, by);
   } else if (by <= back) {
     i64 most = by * strides[axis];
-    memcpy((char *)to->data + most * bytes, a->data, (size_t)((a->size - most) * bytes));
-    copy_part(a, axis, back, by, to->data, strides, 0);
+    copy_run(vm, bytes, a->size - most, (char *)to->data + most * bytes, a->data);
+    copy_part(vm, a, axis, back, by, to->data, strides, 0);
   } else {
     i64 most = back * strides[axis];
-    memcpy(to->data, (const char *)a->data + most * bytes, (size_t)((a->size - most) * bytes));
-    copy_part(a, axis, 0, back, to->data, strides, by);
+    copy_run(vm, bytes, a->size - most, to->data, (const char *)a->data + most * bytes);
+    copy_part(vm, a, axis, 0, back, to->data, strides, by);
   }
 }
 
@@ -311,7 +314,7 @@ WeftStatus eager_roll(Vm *vm, Value *args, Value *out) {
     if (a->size) {
       i64 by = shifts[i] % size;
       if (by < 0) by += size;
-      turn(a, (u32)axes[i], by, turned.array);
+      turn(vm, a, (u32)axes[i], by, turned.array);
     }
     value_drop(vm, x);
     x = turned;
@@ -400,7 +403,7 @@ WeftStatus eager_pad(Vm *vm, Value *args, Value *out) {
     strip_fill(data, &one, place_at.array->size, bytes);
     i64 offset = 0;
     for (u32 d = 0; d < type.rank; d++) offset += before[d] * array_strides(place_at.array)[d];
-    if (args[0].array->size) strided_copy(bytes, type.rank, type.dims, (char *)data + offset * bytes, array_strides(place_at.array), args[0].array->data, array_strides(args[0].array));
+    if (args[0].array->size) strided_copy(vm, bytes, type.rank, type.dims, (char *)data + offset * bytes, array_strides(place_at.array), args[0].array->data, array_strides(args[0].array));
     *out = place_at;
     return WEFT_OK;
   }

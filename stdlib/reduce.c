@@ -49,6 +49,7 @@ typedef struct Job {
 } Job;
 
 static WeftStatus work_done(Job *j, i64 elements) {
+  if (!j->vm) return WEFT_OK; /* a thread's: polled by who waits for it */
   j->polled += elements;
   if (j->polled < POLL_ELEMENTS) return WEFT_OK;
   i64 n = j->polled;
@@ -247,6 +248,31 @@ static WeftStatus reduce_columns(Job *j, const char *x, i64 n, i64 column_stride
   return WEFT_OK;
 }
 
+/* Columns shared by threads. */
+typedef struct SharedColumns {
+  const Job *j;
+  const char *x;
+  char *out;
+  i64 columns, each, step; /* all of them, a part's; elements from one to the next */
+} SharedColumns;
+
+static void columns_part(void *ctx, i64 part) {
+  const SharedColumns *s = ctx;
+  Job j = *s->j;
+  i64 first = part * s->each, n = s->columns - first < s->each ? s->columns - first : s->each;
+  j.vm = NULL;
+  (void)!reduce_columns(&j, s->x + first * s->step * dtype_bytes(j.from), n, s->step, s->out + first * j.bytes); /* polls and allocates nothing */
+}
+
+static WeftStatus share_columns(Job *j, const char *x, i64 columns, i64 most, i64 step, char *out) {
+  enum { PARTS = 8, LINE = 64 };
+  i64 each = columns / PARTS + 1, line = LINE / dtype_bytes(j->from);
+  if (each >= line) each = (each + line - 1) / line * line;
+  SharedColumns s = {j, x, out, columns, each < most ? each : most, step};
+  TRY(pool_run(j->vm, (columns + s.each - 1) / s.each, false, columns_part, &s));
+  return work_done(j, columns * j->s.count);
+}
+
 static WeftStatus reduce_last_kept(Job *j, char *out) {
   i64 dims[ARRAY_MAX_RANK], strides[1][ARRAY_MAX_RANK], index[ARRAY_MAX_RANK] = {0};
   memcpy(dims, j->s.dims, j->s.kept * sizeof *dims);
@@ -256,7 +282,12 @@ static WeftStatus reduce_last_kept(Job *j, char *out) {
   i64 chunk = step == 1 && j->from == j->to ? CHUNK : GATHER_CHUNK;
   const char *x = j->a->data;
   for (;;) {
-    for (i64 c = 0; c < columns; c += chunk) {
+    bool shared = is_long(j, columns * j->s.count) && columns > 1;
+    if (shared) {
+      TRY(share_columns(j, x, columns, chunk, step, out));
+      out += columns * j->bytes;
+    }
+    for (i64 c = 0; c < columns && !shared; c += chunk) {
       i64 n = columns - c < chunk ? columns - c : chunk;
       TRY(reduce_columns(j, x + c * step * from_bytes, n, step, out));
       out += n * j->bytes;
@@ -302,7 +333,7 @@ static WeftStatus reduce_into(Job *j, u32 mask, void *out) {
   u32 rank = array_rank(j->a);
   if (j->from == DT_bool && j->to == DT_i64 && j->kind == REDUCE_ADD && array_dense(j->a) && mask >> (rank ? rank - 1 : 0) & 1 && joins_to_one_run(&j->s)) return count_true(j, out);
   if (mask == 0) {
-    (void)copy_dense(j->strips, j->a, rank, array_dims(j->a), j->to, out);
+    (void)copy_dense(j->vm, j->a, rank, array_dims(j->a), j->to, out);
     return WEFT_OK;
   }
   if (!(mask >> (rank - 1) & 1)) return reduce_last_kept(j, out);

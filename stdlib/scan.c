@@ -1,10 +1,11 @@
 /* scan.c — cumulative operations: cumsum cumprod cummax cummin (order: reduce_order.h), and diff. */
+#include <sched.h>
+#include <string.h>
+
 #include "stdlib/element.h"
 #include "stdlib/make.h"
 #include "stdlib/reduce_order.h"
 #include "stdlib/walk.h"
-
-#include <string.h>
 
 enum { COLUMNS = 16 }; /* neighbouring scans that run together, so that rows are read as they lie */
 
@@ -47,6 +48,84 @@ SCAN_ORDER(mul_f64, f64, MUL)
     for (; i < n; i++)                                                                                              \
       for (i64 j = 0; j < c; j++) o[i * step + j] = kind##_##T##_scan_next(&s[j], x[i * step + j]);                 \
   }
+/* One long scan by several threads: parts are taken in order, and are whole blocks of segments. A part adds up its segments, waits for its turn to scan
+ * the totals behind those of the parts before it, and then has what stands before each of its segments. */
+enum { BLOCK = SCAN_SEGMENT * SCAN_SEGMENT, LONG_PART = 64 * BLOCK, STREAMED = 512 };
+
+typedef struct SharedScan {
+  const void *x;
+  void *out, *totals; /* the scan of the segments' totals, and the last of its results */
+  i64 n, each, turn;  /* elements, of a part; the part whose turn it is */
+  bool stream;
+} SharedScan;
+
+static void wait_for(const i64 *turn, i64 part) {
+  enum { SPINS = 4096 };
+  for (u32 spins = 0; __atomic_load_n(turn, __ATOMIC_ACQUIRE) != part;)
+    if (++spins > SPINS) sched_yield();
+}
+
+#define SHARED(kind, T, FN)                                                                                         \
+  typedef struct kind##_##T##_totals {                                                                              \
+    kind##_##T##_scan scan;                                                                                         \
+    T last;                                                                                                         \
+  } kind##_##T##_totals;                                                                                            \
+  static void shared_##kind##_##T(void *ctx, i64 part) {                                                            \
+    SharedScan *s = ctx;                                                                                            \
+    kind##_##T##_totals *t = s->totals;                                                                             \
+    i64 first = part * s->each, n = s->n - first < s->each ? s->n - first : s->each, segments = n / SCAN_SEGMENT;   \
+    const T *x = (const T *)s->x + first;                                                                           \
+    T *o = (T *)s->out + first, before[LONG_PART / SCAN_SEGMENT + 1], total[LONG_PART / SCAN_SEGMENT];              \
+    _Alignas(64) T buffer[STREAMED];                                                                                \
+    for (i64 g = 0; g < segments; g++) {                                                                            \
+      T l = x[g * SCAN_SEGMENT];                                                                                    \
+      _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) l = FN(l, x[g * SCAN_SEGMENT + i]);           \
+      total[g] = l;                                                                                                 \
+    }                                                                                                               \
+    wait_for(&s->turn, part);                                                                                       \
+    i64 g = 0;                                                                                                      \
+    before[0] = t->last;                                                                                            \
+    for (; segments - g >= SCAN_SEGMENT; g += SCAN_SEGMENT) kind##_##T##_scan_segment(&t->scan, before + g + 1, total + g); \
+    for (; g < segments; g++) before[g + 1] = kind##_##T##_scan_next(&t->scan, total[g]);                           \
+    t->last = before[segments];                                                                                     \
+    __atomic_store_n(&s->turn, part + 1, __ATOMIC_RELEASE);                                                         \
+    for (i64 at = 0, many; at < n; at += many) {                                                                    \
+      many = s->stream && n - at > STREAMED ? STREAMED : n - at;                                                    \
+      bool stream = s->stream && many == STREAMED;                                                                  \
+      T *to = stream ? buffer : o + at;                                                                             \
+      for (i64 e = 0; e < many; e += SCAN_SEGMENT) {                                                                \
+        T local[SCAN_SEGMENT], b = before[(at + e) / SCAN_SEGMENT];                                                 \
+        const T *from = x + at + e;                                                                                 \
+        u32 m = many - e < SCAN_SEGMENT ? (u32)(many - e) : SCAN_SEGMENT;                                           \
+        bool plain = !part && at + e == 0; /* nothing stands before it */                                           \
+        if (m == SCAN_SEGMENT && !plain) {                                                                          \
+          local[0] = from[0];                                                                                       \
+          _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) local[i] = FN(local[i - 1], from[i]);     \
+          _Pragma("GCC unroll 16") for (u32 i = 0; i < SCAN_SEGMENT; i++) to[e + i] = FN(b, local[i]);              \
+          continue;                                                                                                 \
+        }                                                                                                           \
+        for (u32 i = 0; i < m; i++) {                                                                               \
+          local[i] = i ? FN(local[i - 1], from[i]) : from[i];                                                       \
+          to[e + i] = plain ? local[i] : FN(b, local[i]);                                                           \
+        }                                                                                                           \
+      }                                                                                                             \
+      if (stream) stream_copy(o + at, buffer, STREAMED * sizeof(T));                                                \
+    }                                                                                                               \
+    if (s->stream) stream_done();                                                                                   \
+  }                                                                                                                 \
+  static void share_##kind##_##T(Vm *vm, SharedScan *s) {                                                           \
+    kind##_##T##_totals t = {.last = 0};                                                                            \
+    kind##_##T##_scan_start(&t.scan);                                                                               \
+    s->totals = &t;                                                                                                 \
+    (void)!pool_run(vm, (s->n + s->each - 1) / s->each, true, shared_##kind##_##T, s); /* whole: nothing is raised */ \
+  }
+SHARED(add, f32, ADD)
+SHARED(add, f64, ADD)
+SHARED(mul, f32, MUL)
+SHARED(mul, f64, MUL)
+typedef void (*ShareFn)(Vm *vm, SharedScan *s);
+static const ShareFn shares[REDUCE_KINDS][DT_COUNT] = {{[DT_f32] = share_add_f32, [DT_f64] = share_add_f64}, {[DT_f32] = share_mul_f32, [DT_f64] = share_mul_f64}};
+
 ORDERED(add, f32, ADD, -0.0f)
 ORDERED(add, f64, ADD, -0.0)
 ORDERED(mul, f32, MUL, 1)
@@ -138,8 +217,10 @@ static WeftStatus cumulative(Vm *vm, u32 op, ReduceKind kind, Value *args, Value
       strip_fill(reverse ? to + n * inner * bytes : to, &first, inner, bytes);
       if (!reverse) o0 += inner * bytes;
     }
-    i64 step = reverse ? -inner : inner;
-    for (i64 j = 0; j < inner; j += COLUMNS) fn(o0 + j * bytes, x0 + j * bytes, n, inner - j < COLUMNS ? inner - j : COLUMNS, step);
+    i64 step = reverse ? -inner : inner, least = vm->tunables.parallel_elements;
+    ShareFn share = step == 1 && n > BLOCK && n >= least && pool_threads(vm) > 1 ? shares[kind][r.compute] : NULL;
+    if (share) share(vm, &(SharedScan){.x = x0, .out = o0, .n = n, .each = least < LONG_PART ? BLOCK : LONG_PART, .stream = stream_worth(n * bytes, true)});
+    for (i64 j = 0; j < inner && !share; j += COLUMNS) fn(o0 + j * bytes, x0 + j * bytes, n, inner - j < COLUMNS ? inner - j : COLUMNS, step);
     from += in_rows * inner * bytes;
     to += out_rows * inner * bytes;
     if (outer > 1 || k == 0) status = kernel_poll(vm, n * inner);

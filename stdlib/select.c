@@ -365,11 +365,11 @@ WeftStatus eager_scatter(Vm *vm, Value *args, Value *out) {
   status = result_new(vm, type.dtype, &want, &updates, &data);
   if (status == WEFT_OK) {
     NumBox box;
-    (void)copy_dense(stdlib_of(vm)->strips, array_of(same, &box), want.rank, want.dims, type.dtype, data);
+    (void)copy_dense(vm, array_of(same, &box), want.rank, want.dims, type.dtype, data);
     if (!result_reuse(&args[0], type.dtype, &type, out)) {
       void *copy;
       status = result_new(vm, type.dtype, &type, out, &copy);
-      if (status == WEFT_OK) (void)copy_dense(stdlib_of(vm)->strips, args[0].array, type.rank, type.dims, type.dtype, copy);
+      if (status == WEFT_OK) (void)copy_dense(vm, args[0].array, type.rank, type.dims, type.dtype, copy);
     }
     if (status == WEFT_OK) {
       i64 outer = 1, inner = 1;

@@ -1,5 +1,6 @@
 /* walk.c — operands read in row-major order, in strips (see walk.h). */
 #include "stdlib/walk.h"
+#include "stdlib/stdlib.h"
 
 #include <string.h>
 
@@ -58,16 +59,45 @@ void strip_fill(void *out, const void *element, i64 n, u32 bytes) {
     const T e = *(const T *)element;           \
     for (i64 i = 0; i < n; i++) o[i] = e;      \
   }
-  if (stream_worth(n * bytes, false)) { /* the beginning, over and over */
-    enum { PATTERN = 4096 };
-    _Alignas(64) char pattern[PATTERN];
-    strip_fill(pattern, element, PATTERN / bytes, bytes);
-    for (i64 at = 0, all = n * bytes; at < all; at += PATTERN) stream_copy((char *)out + at, pattern, all - at < PATTERN ? all - at : PATTERN);
-    stream_done();
-    return;
-  }
   BY_BYTES(bytes, FILL)
 #undef FILL
+}
+
+typedef struct Fill {
+  char *out;
+  const void *element;
+  i64 n, each; /* of all, of a part */
+  u32 bytes;
+  bool stream;
+} Fill;
+
+static void fill_part(void *ctx, i64 part) {
+  enum { PATTERN = 4096 };
+  const Fill *f = ctx;
+  i64 first = part * f->each, n = f->n - first < f->each ? f->n - first : f->each, all = n * f->bytes;
+  char *out = f->out + first * f->bytes;
+  if (!f->stream) {
+    strip_fill(out, f->element, n, f->bytes);
+    return;
+  }
+  _Alignas(64) char pattern[PATTERN];
+  strip_fill(pattern, f->element, PATTERN / f->bytes, f->bytes);
+  for (i64 at = 0; at < all; at += PATTERN) stream_copy(out + at, pattern, all - at < PATTERN ? all - at : PATTERN);
+  stream_done();
+}
+
+/* Elements of a part, of n that are moved; whole lines where the parts are long. */
+static i64 part_of(Vm *vm, i64 n) {
+  enum { LINES = 64 };
+  i64 each = vm->tunables.parallel_elements / 4;
+  if (n < vm->tunables.parallel_elements || pool_threads(vm) < 2) return n;
+  return each < 1 ? 1 : each < LINES ? each : each / LINES * LINES;
+}
+
+void fill_dense(Vm *vm, void *out, const void *element, i64 n, u32 bytes) {
+  if (n <= 0) return;
+  Fill f = {out, element, n, part_of(vm, n), bytes, stream_worth(n * bytes, false)};
+  (void)!pool_run(vm, (n + f.each - 1) / f.each, true, fill_part, &f); /* whole: nothing is raised */
 }
 
 /* n elements in row-major order from `at`, from the position `index` on; moves both along. */
@@ -216,32 +246,53 @@ const void *reader_next(Reader *r, i64 n) {
 
 /* ---- copies -------------------------------------------------------------------------------------- */
 
-u32 copy_dense(const StripTable *strips, Array *a, u32 rank, const i64 *dims, u32 dtype, void *out) {
+typedef struct Converted {
+  const Reader *from;
+  char *out;
+  i64 n, each; /* of all, of a part */
+  bool stream;
+  u32 bad;
+} Converted;
+
+static void convert_part(void *ctx, i64 part) {
+  Converted *c = ctx;
+  i64 at = part * c->each, end = c->n - at < c->each ? c->n : at + c->each;
+  Reader r = *c->from;
+  reader_seek(&r, at);
+  char *o = c->out + at * r.to_bytes;
+  if (r.direct && !c->stream) {
+    r.bad |= r.convert(o, r.at, r.at, end - at);
+    at = end;
+  }
+  for (i64 n; at < end; at += n, o += n * r.to_bytes) {
+    n = end - at < STRIP ? end - at : STRIP;
+    const void *x = reader_next(&r, n);
+    if (c->stream) stream_copy(o, x, n * r.to_bytes);
+    else memcpy(o, x, (size_t)n * r.to_bytes);
+  }
+  if (c->stream) stream_done();
+  if (r.bad) __atomic_store_n(&c->bad, r.bad, __ATOMIC_RELAXED);
+}
+
+u32 copy_dense(Vm *vm, Array *a, u32 rank, const i64 *dims, u32 dtype, void *out) {
   u32 from = array_dtype(a), bytes = dtype_bytes(from);
   i64 total = dims_size(rank, dims), strides[1][ARRAY_MAX_RANK], dense[ARRAY_MAX_RANK], joined[ARRAY_MAX_RANK];
   if (total <= 0) return 0;
   if (from != dtype) {
     Reader r;
-    reader_start(&r, strips, a, rank, dims, dtype);
-    if (r.direct) return r.convert(out, a->data, a->data, total);
-    char *o = out;
-    for (i64 done = 0; done < total;) {
-      i64 n = total - done < STRIP ? total - done : STRIP;
-      const void *x = reader_next(&r, n);
-      memcpy(o, x, (size_t)n * r.to_bytes);
-      o += n * r.to_bytes;
-      done += n;
-    }
-    return r.bad;
+    reader_start(&r, stdlib_of(vm)->strips, a, rank, dims, dtype);
+    Converted c = {&r, out, total, part_of(vm, total), stream_worth(total * r.to_bytes, true), r.bad};
+    (void)!pool_run(vm, (total + c.each - 1) / c.each, true, convert_part, &c); /* whole: nothing is raised */
+    return c.bad;
   }
   broadcast_strides(a, rank, strides[0]);
   memcpy(joined, dims, rank * sizeof *dims);
   if (axes_join(rank, joined, 1, strides) == 1 && strides[0][0] == 0) {
-    strip_fill(out, a->data, total, bytes);
+    fill_dense(vm, out, a->data, total, bytes);
     return 0;
   }
   broadcast_strides(a, rank, strides[0]);
   dense_strides(rank, dims, dense);
-  strided_copy(bytes, rank, dims, out, dense, a->data, strides[0]);
+  strided_copy(vm, bytes, rank, dims, out, dense, a->data, strides[0]);
   return 0;
 }

@@ -285,7 +285,7 @@ WeftStatus array_copy(Vm *vm, Array *a, Value *out) {
   if (array_device(a) != DEV_CPU) return copy_on_device(vm, a, out);
   if (array_new(vm, dtype, rank, array_dims(a), out) != WEFT_OK) return WEFT_ERROR;
   Array *b = out->array;
-  if (a->size) strided_copy(dtype_bytes(dtype), rank, array_dims(b), b->data, array_strides(b), a->data, array_strides(a));
+  if (a->size) strided_copy(vm, dtype_bytes(dtype), rank, array_dims(b), b->data, array_strides(b), a->data, array_strides(a));
   return WEFT_OK;
 }
 

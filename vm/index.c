@@ -455,7 +455,7 @@ static WeftStatus gather(Vm *vm, Array *a, const Selection *s, Value *out) {
       case 1: GATHER(u8) break;
       case 4: GATHER(u32) break;
       case 8: GATHER(u64) break;
-      default: strided_copy(bytes, 0, NULL, to, NULL, from, NULL); break;
+      default: strided_copy(vm, bytes, 0, NULL, to, NULL, from, NULL); break;
     }
     return WEFT_OK;
   }
@@ -465,7 +465,7 @@ static WeftStatus gather(Vm *vm, Array *a, const Selection *s, Value *out) {
   memcpy(block + s->at, array_strides(r) + s->at + s->place_rank, sizeof(i64) * (s->rank - s->at));
   for (u32 d = s->at; d < s->rank; d++) step *= s->dims[d];
   for (i64 k = 0; k < s->count; k++)
-    strided_copy(bytes, s->rank, s->dims, (char *)to + k * step * (i64)bytes, block, from + s->places[k] * (i64)bytes, s->strides);
+    strided_copy(vm, bytes, s->rank, s->dims, (char *)to + k * step * (i64)bytes, block, from + s->places[k] * (i64)bytes, s->strides);
   return WEFT_OK;
 }
 

@@ -55,6 +55,8 @@ static bool walk_next(Walk *w) {
   return false;
 }
 
+enum { LONG_ROW = 512 /* elements that are worth stores past the caches */, FEW = 32 };
+
 typedef struct Wide {
   u64 half[2];
 } Wide;
@@ -69,8 +71,13 @@ typedef struct Wide {
       for (i64 i = 0; i < w.inner; i++) d[i * w.inner_ds] = s[i * w.inner_ss];                               \
   }
 
-static void copy_rows(u32 bytes, Walk w, void *dst, const void *src) {
+static void copy_rows(u32 bytes, Walk w, void *dst, const void *src, bool stream) {
+  stream = stream && w.inner_ds == 1 && w.inner_ss == 1 && w.inner >= LONG_ROW;
   do {
+    if (stream) {
+      stream_copy((char *)dst + w.d * (i64)bytes, (const char *)src + w.s * (i64)bytes, w.inner * bytes);
+      continue;
+    }
     if (w.inner_ds == 1 && w.inner_ss == 1 && w.inner > 8) {
       memcpy((char *)dst + w.d * (i64)bytes, (const char *)src + w.s * (i64)bytes, (size_t)w.inner * bytes);
       continue;
@@ -114,11 +121,11 @@ static void copy_bytes(void *to, const void *from, i64 bytes) { memcpy(to, from,
   }
 
 /* The innermost of the outer axes is one along which the source lies together. */
-static void copy_across(u32 bytes, Walk w, void *dst, const void *src) {
+static void copy_across(u32 bytes, Walk w, void *dst, const void *src, bool stream) {
   u32 last = --w.rank;
   i64 rows = w.dims[last], apart = w.ds[last];
   i64 all = rows * w.inner * (i64)bytes;
-  bool small = all <= TILE_BYTES, stream = stream_worth(all, false);
+  bool small = all <= TILE_BYTES;
   void (*put)(void *, const void *, i64) = stream ? stream_copy : copy_bytes;
   do {
     switch (bytes) {
@@ -127,17 +134,56 @@ static void copy_across(u32 bytes, Walk w, void *dst, const void *src) {
       default: TILE(u64) break;
     }
   } while (walk_next(&w));
-  if (stream) stream_done();
 }
 
-void strided_copy(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
-                  const i64 *src_strides) {
-  enum { FEW = 32 };
-  Walk w;
-  if (!walk_start(&w, rank, dims, dst_strides, src_strides)) return;
+static bool goes_across(u32 bytes, const Walk *w) {
   bool common = bytes == 8 || bytes == 4 || bytes == 1;
-  if (common && w.rank && w.ss[w.rank - 1] == 1 && w.inner_ds == 1 && w.inner_ss != 1 && w.inner > FEW) copy_across(bytes, w, dst, src);
-  else copy_rows(bytes, w, dst, src);
+  return common && w->rank && w->ss[w->rank - 1] == 1 && w->inner_ds == 1 && w->inner_ss != 1 && w->inner > FEW;
+}
+
+typedef struct Copy {
+  u32 bytes, axis; /* axis: that parts share; w.rank is the innermost */
+  bool across, stream;
+  Walk w;
+  i64 count, each; /* of the axis: all of it, and a part's */
+  void *dst;
+  const void *src;
+} Copy;
+
+static void copy_some(void *ctx, i64 part) {
+  const Copy *c = ctx;
+  Walk w = c->w;
+  i64 first = part * c->each, n = c->count - first < c->each ? c->count - first : c->each;
+  if (c->axis == w.rank) {
+    w.d = first * w.inner_ds, w.s = first * w.inner_ss;
+    w.inner = n;
+  } else {
+    w.d = first * w.ds[c->axis], w.s = first * w.ss[c->axis];
+    w.dims[c->axis] = n;
+  }
+  if (c->across) copy_across(c->bytes, w, c->dst, c->src, c->stream);
+  else copy_rows(c->bytes, w, c->dst, c->src, c->stream);
+  if (c->stream) stream_done();
+}
+
+void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src, const i64 *src_strides) {
+  enum { PARTS = 64, LINES = 64 /* elements that are whole lines, whatever they are */ };
+  Copy c = {.bytes = bytes, .dst = dst, .src = src};
+  if (!walk_start(&c.w, rank, dims, dst_strides, src_strides)) return;
+  i64 total = c.count = c.w.inner;
+  c.axis = c.w.rank;
+  for (u32 k = c.w.rank; k-- > 0; total *= c.w.dims[k])
+    if (c.w.dims[k] >= c.count) c.axis = k, c.count = c.w.dims[k];
+  c.across = goes_across(bytes, &c.w);
+  c.stream = stream_worth(total * bytes, !c.across);
+  c.each = c.count;
+  if (vm && total >= vm->tunables.parallel_elements && pool_threads(vm) > 1) {
+    c.each = c.count / PARTS + 1;
+    if (c.each >= LINES / 4) c.each = (c.each + LINES - 1) / LINES * LINES;
+    (void)!pool_run(vm, (c.count + c.each - 1) / c.each, true, copy_some, &c); /* whole: nothing is polled, so nothing is raised */
+    return;
+  }
+  copy_some(&c, 0);
 }
 
 #define FILL_ROW(T)                                                                   \
@@ -186,7 +232,7 @@ void strided_fill(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *ds
 void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,
                      const void *src, const i64 *src_strides) {
   if (dst_dtype == src_dtype) {
-    strided_copy(dtype_bytes(dst_dtype), rank, dims, dst, dst_strides, src, src_strides);
+    strided_copy(NULL, dtype_bytes(dst_dtype), rank, dims, dst, dst_strides, src, src_strides);
     return;
   }
   Walk w;

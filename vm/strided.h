@@ -4,9 +4,9 @@
 
 #include "vm/array.h"
 
-/* dst[…] = src[…] for elements of `bytes` (1, 2, 4, 8 or 16); strides in elements. No overlap unless equal. */
-void strided_copy(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
-                  const i64 *src_strides);
+/* dst[…] = src[…] for elements of `bytes` (1, 2, 4, 8 or 16); strides in elements. No overlap unless equal. Of many elements the threads of
+ * `vm` share them; NULL: they do not. */
+void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src, const i64 *src_strides);
 
 /* The same with conversion of numbers; for float to integer the caller has checked the range. */
 void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,

@@ -184,7 +184,7 @@ static void every_width(void **state) { /* strided copies and fills against a lo
     i64 dims[] = {2, 1, 3, 4}, ds[] = {12, 5, 4, 1}, ss[] = {1, 99, -16, 2};
     memset(to, 0, sizeof to);
     const u8 *origin = from + (size_t)40 * n;
-    strided_copy(n, 4, dims, to, ds, origin, ss);
+    strided_copy(NULL, n, 4, dims, to, ds, origin, ss);
     for (i64 a = 0; a < 2; a++)
       for (i64 b = 0; b < 3; b++)
         for (i64 c = 0; c < 4; c++) {

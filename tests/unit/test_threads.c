@@ -140,8 +140,54 @@ static void eager_operations_are_the_same_bits(void **state) {
   backend = NULL;
 }
 
+/* What only moves, converts or adds up: nothing else in these programs is long enough to be shared. */
+static const char *const moved[] = {
+    "full([300007], 1.5)", "f32(x)", "f64(f)", "i64(f)", "f64(i)", "x[::-2]", "x[:300000].reshape([300, 1000]).T", "i[:300000].reshape([3, 100, 1000]).T", "concat([x, x])",
+    "roll(x, 5)", "roll(x, -5)", "sum(y, axis=0)", "sum(y, axis=[0, 1])", "max(y, axis=0)", "sum(f32(y), axis=0)", "cumsum(x)", "cumsum(f)", "cumprod(p)",
+};
+
+static void what_moves_is_shared(void **state) {
+  static const char program[] =
+      "let x = linspace(-3.7, 9.1, 300007)\nlet f = linspace(f32(1.0), f32(900.0), 300007)\nlet p = linspace(0.9997, 1.0003, 300007)\nlet i = arange(300007)\n"
+      "let y = reshape(linspace(-1.0, 1.7, 303000), [100, 30, 101])\n"
+      "let z = ravel(%s)\nlet t = (z[0], z[-1])\nfor k in 0..len(z) // 1000 + 1 { t += (z[(k * 617) %% len(z)], sum(z[k * 1000:k * 1000 + 1000])) }\nt";
+  (void)state;
+  backend = "eager";
+  for (unsigned k = 0; k < sizeof moved / sizeof *moved; k++) {
+    char text[2048];
+    assert_true(snprintf(text, sizeof text, program, moved[k]) < (int)sizeof text);
+    same_with_any(NULL, 0, text, true);
+    double shared;
+    char *alone = outcome(0, NULL, 0, text, &shared);
+    assert_true(alone[0] == '(');
+    free(alone);
+  }
+  backend = NULL;
+}
+
+/* Around the ends of segments, of blocks of them and of parts. */
+static void scans_are_the_same_bits(void **state) {
+  static const char program[] =
+      "let out = ()\nfor n in (257, 511, 512, 513, 527, 4096, 4097, 70001) {\n let x = linspace(-0.7, 1.3, n)\n let a = (cumsum(x), cumsum(f32(x)), cumprod(1.0 + x * 0.001), cumsum(x, reverse=true))\n"
+      " for y in a { for k in 0..n { if (k * 7919) % n < 400 { out += (y[k],) } } }\n}\nout";
+  double shared;
+  (void)state;
+  backend = "eager";
+  char *alone = outcome(0, "", 0, program, &shared);
+  for (uint32_t n = 2; n < 6; n++) {
+    char *other = outcome(n, "threads", 0, program, &shared);
+    assert_string_equal(alone, other);
+    assert_true(shared > 0);
+    free(other);
+  }
+  assert_true(alone[0] == '(');
+  free(alone);
+  backend = NULL;
+}
+
 static void errors_are_the_same(void **state) {
   (void)state;
+  same_with_any(NULL, 0, "let x = linspace(0.0, 1.0, 700000)\nx[650000] = nan\ni64(x)", true);
   same_with_any(NULL, 0, "let x = arange(500000) * 1.0\nlet i = (arange(800000) * 7) % 500000\ni[700001] = 500000\ni[300] = 600000\n"
                 "fn f(x, i) = x[i] * 2.0 + 1.0\nf(x, i)", false);
   same_with_any(NULL, 0, "let a = arange(700000) + 1\nlet b = arange(700000) - 654321\nfn f(a, b) = a // b + 1\nf(a, b)", false);
@@ -319,6 +365,8 @@ int main(void) {
       cmocka_unit_test(kernels_of_native_loops_are_shared),
       cmocka_unit_test(reductions_are_the_same_bits),
       cmocka_unit_test(eager_operations_are_the_same_bits),
+      cmocka_unit_test(what_moves_is_shared),
+      cmocka_unit_test(scans_are_the_same_bits),
       cmocka_unit_test(errors_are_the_same),
       cmocka_unit_test(fuel_is_the_same),
       cmocka_unit_test(memory_may_be_refused),
