@@ -121,10 +121,8 @@ static void wait_for(const i64 *turn, i64 part) {
   }
 SHARED(add, f32, ADD)
 SHARED(add, f64, ADD)
-SHARED(mul, f32, MUL)
-SHARED(mul, f64, MUL)
 typedef void (*ShareFn)(Vm *vm, SharedScan *s);
-static const ShareFn shares[REDUCE_KINDS][DT_COUNT] = {{[DT_f32] = share_add_f32, [DT_f64] = share_add_f64}, {[DT_f32] = share_mul_f32, [DT_f64] = share_mul_f64}};
+static const ShareFn shares[REDUCE_KINDS][DT_COUNT] = {{[DT_f32] = share_add_f32, [DT_f64] = share_add_f64}};
 
 ORDERED(add, f32, ADD, -0.0f)
 ORDERED(add, f64, ADD, -0.0)
