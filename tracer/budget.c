@@ -272,7 +272,7 @@ static u64 eager_cost(const Tunables *tun, const Graph *g, NodeId id) {
   if (n->kind == NODE_index && !value_type(g, node_result(g, id, 0))->rank) return (u64)tun->array_op_ns; /* however large what it reads from */
   if (n->kind == NODE_op && n->op != OP_none) {
     u32 family = op_info(n->op)->family;
-    if (family != FAM_elementwise && family != FAM_reduce && family != FAM_view && family != FAM_index) return 0;
+    if (family != FAM_elementwise && family != FAM_reduce && family != FAM_view && family != FAM_index && family != FAM_make) return 0;
   }
   for (u32 i = 0; i < n->operand_count + n->result_count; i++) {
     ValueId v = i < n->operand_count ? node_operand(g, id, i) : node_result(g, id, i - n->operand_count);
@@ -301,8 +301,7 @@ static u64 built_cost(const Tunables *tun, const ExitTable *x) {
 }
 
 /* All arms of conditions count, so that it is rather too much. */
-u64 region_eager_ns(const Tunables *tun, const Graph *g) {
-  u64 sum = built_cost(tun, &g->exits);
+static u64 eager_sum(const Tunables *tun, const Graph *g, bool early, u64 sum) {
   for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
     u64 cost = 0;
     switch (graph_node_at(g, w.node)->kind) {
@@ -311,6 +310,10 @@ u64 region_eager_ns(const Tunables *tun, const Graph *g) {
       case NODE_update: cost = eager_cost(tun, g, w.node); break;
       case NODE_check: continue;
       case NODE_cond: cost = (u64)tun->scalar_op_ns; break;
+      case NODE_while:
+      case NODE_scan:
+        if (early) return sum;
+        break;
       default: break;
     }
     if (!cost) return 0;
@@ -318,6 +321,10 @@ u64 region_eager_ns(const Tunables *tun, const Graph *g) {
   }
   return sum;
 }
+
+u64 region_eager_ns(const Tunables *tun, const Graph *g) { return eager_sum(tun, g, false, built_cost(tun, &g->exits)); }
+
+u64 region_early_ns(const Tunables *tun, const Graph *g) { return eager_sum(tun, g, true, (u64)tun->scalar_op_ns); }
 
 /* Does the region lead to a continuation that may be worth its while? */
 static bool leads_on(const Tracer *t, const Region *r) {

@@ -125,6 +125,7 @@ static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char
     return false;
   }
   p->rent.left_often = rec->left_often;
+  p->rent.left_early = rec->left_early;
   return place_may_cost(t, p, g, rec->broke);
 }
 

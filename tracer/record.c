@@ -26,7 +26,7 @@ RecMark rec_mark(Recorder *r) {
                    .trail = r->trail.count, .cells = r->cells.count, .straight = r->straight.count, .masks = r->masks.count, .anchored = r->anchored.count,
                    .positions = r->positions.count, .weaks = r->weaks.count, .dynamic = r->dynamic.count, .frames = r->frames.count,
                    .safe_exit = r->safe_exit, .settled = r->settled, .lifted_loops = r->lifted_loops, .lifted_ifs = r->lifted_ifs,
-                   .cold_exits = r->cold_exits, .left_often = r->left_often, .loop = r->loop};
+                   .cold_exits = r->cold_exits, .left_often = r->left_often, .left_early = r->left_early, .loop = r->loop};
 }
 
 void rec_rollback(Recorder *r, const RecMark *m) {
@@ -49,6 +49,7 @@ void rec_rollback(Recorder *r, const RecMark *m) {
   r->lifted_ifs = m->lifted_ifs;
   r->cold_exits = m->cold_exits;
   r->left_often = m->left_often;
+  r->left_early = m->left_early;
   r->loop = m->loop;
   graph_rollback(r->g, m->graph);
 }
@@ -717,6 +718,7 @@ done:
   out->lifted_loops = r->lifted_loops;
   out->cold_exits = r->cold_exits;
   out->left_often = r->left_often;
+  out->left_early = r->left_early;
   *pulls = r->pulls && !r->failed && o == OUT_FAIL;
   *tokens = r->wants_tokens && !r->failed && o == OUT_FAIL;
   recorder_free(r);

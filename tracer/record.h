@@ -221,6 +221,7 @@ typedef struct Recorder {
   bool lacks_return;    /* not a cell, but what it returns */
   RecLoc *lacks_rows;   /* of `lacks`: what has to be AV_ROWS there */
   u32 lifted_loops, lifted_ifs, cold_exits;
+  bool left_early;      /* a cold arm in a loop, before which none is complete, is taken so often that the loop is left on its first trips */
   u32 left_often;       /* of 16 times that the program came to a cold arm's branch of late, the times it took the arm; the most of all arms */
   Force force;
   struct RecRecur *recur; /* the function whose body is recorded once, for all its calls of itself */
@@ -283,6 +284,7 @@ typedef struct RecMark {
   u32 safe_exit;
   Av settled;
   u32 lifted_loops, lifted_ifs, cold_exits, left_often;
+  bool left_early;
   RecLoop *loop;
 } RecMark;
 typedef struct RecState { /* registers of the top frame and all cells */
@@ -503,6 +505,7 @@ typedef struct RecordResult {
   bool failed;     /* memory or budget */
   bool raised;     /* an error stands in the VM */
   u32 lifted_loops, cold_exits, left_often;
+  bool left_early; /* as a break does, on the first trips of its first loop */
 } RecordResult;
 typedef enum RecordStart { RECORD_ENTRY, RECORD_LOOP, RECORD_RESUME } RecordStart;
 WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *name, RecordResult *out) MUST_USE;

@@ -322,11 +322,19 @@ static Outcome put_results(Recorder *r, const Meeting *j, const Merge *m, NodeId
   return r->failed ? OUT_FAIL : o;
 }
 
-/* Of the last 16 times that the branch was passed, those on which arm k was taken. What was before the first trip is not known. */
-static u32 times_taken(const Recorder *r, const RecState *base, u32 k) {
+/* Of the last times that the branch was passed, 15 at most, those on which arm k was taken. */
+static u32 times_taken(const Recorder *r, const RecState *base, u32 k, u32 *passed) {
   const Code *code = r->frames.data[base->depth].code;
-  u32 site = code->site_of_pc[base->pc], bits = site ? code->sites[site - 1].taken : 0, seen = bits ? 32u - (u32)__builtin_clz(bits) : 0;
-  return (u32)__builtin_popcount(k ? ~bits & ((1u << seen) - 1) : bits);
+  u32 site = code->site_of_pc[base->pc], bits = site ? code->sites[site - 1].taken : 1, seen = 31u - (u32)__builtin_clz(bits), all = (1u << seen) - 1;
+  *passed = seen;
+  return (u32)__builtin_popcount((k ? ~bits : bits) & all);
+}
+
+enum { EARLY = 4 }; /* trips */
+
+/* Inside of a loop that is not the one that the trace is made of. */
+static bool is_inside(const Recorder *r) {
+  return r->loop && (r->loop->outer || !r->stop_after_loop || r->loop->depth || r->loop->extent != r->root_extent);
 }
 
 Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[2], u32 join, int force_cold, const RecState *base, Av ret) {
@@ -362,8 +370,11 @@ Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[
   }
   r->lifted_ifs++;
   r->cold_exits += arms[0].cold + arms[1].cold;
-  for (u32 k = 0; k < 2; k++)
-    if (arms[k].cold && r->left_often < times_taken(r, base, k)) r->left_often = times_taken(r, base, k);
+  for (u32 k = 0; k < 2; k++) {
+    u32 passed = 0, times = arms[k].cold ? times_taken(r, base, k, &passed) : 0;
+    if (r->left_often < times) r->left_often = times;
+    r->left_early |= times > 1 && times * EARLY >= passed && is_inside(r) && !r->lifted_loops;
+  }
   rec_restore(r, base);
   bool updated = any && (j.x->updated || j.x->safe_exit != base->safe_exit || (both && (j.y->updated || j.y->safe_exit != base->safe_exit)));
   r->updated |= updated;

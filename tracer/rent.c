@@ -38,6 +38,7 @@ enum {
   KNOWN = 2,       /* of the time that the loops around it announce, this part counts, as not all of it will be gained; or what there was */
   REST = 4,        /* of the interpreter's time, this part is what compiled code takes for the same */
   BEFORE = 3,      /* of a pass, this part comes before a break */
+  MOVED = 4,       /* times the operations of a region: with calls, moves, what is read from records and lists, in the interpreter */
   GAIN_LEAST = 10, /* percent */
   SUNK = 4,        /* of its cost, this part is spent once it was recorded, and would be spent again the next time */
   FAR = 10,        /* what has taken less than this part of its cost is not told of a whole program */
@@ -376,7 +377,11 @@ u64 rent_gain(const Tracer *t, const Place *p, const Graph *g, bool broke) {
   if (r->left_often && trips > 16 / r->left_often) trips = 16 / r->left_often;
   u64 around = (u64)t->vm->tunables.enter_ns + PART_NS * parts + (broke ? BREAK_NS : 0) + packing_ns(g);
   u64 each = r->each_ns, spent = (broke ? each - each / BEFORE : each / REST) + around / trips; /* a break leaves most to the interpreter */
-  return each > spent ? (each - spent) * 100 / (each - each / REST) : 0;
+  if (each <= spent) return 0;
+  u64 gain = (each - spent) * 100 / (each - each / REST), early = p->rent.left_early ? region_early_ns(&t->vm->tunables, g) : broke ? region_eager_ns(&t->vm->tunables, g) : 0;
+  if (!early) return gain;
+  early = early * MOVED > around ? early * MOVED - around : 0; /* it saves no more than what it does */
+  return early < each && early * 100 / each < gain ? early * 100 / each : gain;
 }
 
 /* Of a graph that was recorded. False: it is not worth it yet. */

@@ -32,7 +32,8 @@ bool place_may_compile(Tracer *t, Place *p, bool had);
 bool place_may_cost(Tracer *t, Place *p, const Graph *g, bool broke); /* the same for a graph that was recorded, when it is a large one */
 u32 graph_parts(const Graph *g); /* what its compilation is expected to cost goes by these */
 bool graph_recurs(const Graph *g); /* a function in it calls itself */
-u64 region_eager_ns(const Tunables *tun, const Graph *g);
+u64 region_eager_ns(const Tunables *tun, const Graph *g); /* 0: more than can be told */
+u64 region_early_ns(const Tunables *tun, const Graph *g); /* the same of what stands before its first loop */
 
 /* ahead.c */
 /* The elements of its largest array, where the rest of the frame is worth a recording at once; else 0. *gain: as ahead_gain. */

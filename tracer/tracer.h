@@ -60,6 +60,7 @@ typedef struct PlaceRent {
   u64 cost_ns;   /* of compiling its graph; 0: not recorded yet */
   u64 own;       /* trips that were left of the run of its loop then; 0: not known */
   u32 left_often; /* of 16 trips, those on which what was recorded last would be left by a cold arm */
+  bool left_early; /* and that would be on the first trips of a loop inside of it */
   u64 lost_ns;   /* spent on what was not compiled in the end */
   u64 begin, at, count; /* of the sample that runs: position and length of a `for` loop */
   u32 passes;    /* since the last compilation */

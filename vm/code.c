@@ -82,6 +82,7 @@ Code *code_of(Vm *vm, Proto *p, Module *m) {
   c->site_of_pc = zeroed(vm, sizeof *c->site_of_pc * p->ncode, &ok);
   c->shapes = zeroed(vm, sizeof *c->shapes * p->ndescs, &ok);
   if (!ok) (void)vm_error_memory(vm);
+  for (u32 i = 0; ok && i < p->nsites; i++) c->sites[i].taken = 1;
   for (u32 i = 0; ok && i < p->nconsts; i++) ok = make_const(vm, &p->consts[i], &c->consts[i]);
   if (!ok) {
     free_code(vm, c);

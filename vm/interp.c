@@ -944,7 +944,7 @@ op_jnot: {
     u32 site = f->code->site_of_pc[ip - code];
     if (site) {
       SiteState *s = &f->code->sites[site - 1];
-      s->taken = (u16)(s->taken << 1 | t);
+      s->taken = (u16)(s->taken << 1 | t | (s->taken & TAKEN_FULL));
     }
   }
   if (UNLIKELY(x->flags & VF_COUNTED) && (ins_flags(ins) & INS_A_DIES)) set_register(vm, A, value_nil());

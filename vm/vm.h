@@ -17,11 +17,12 @@
 
 typedef struct SiteState {
   i32 count;    /* times passed, saturating; a loop whose trips are much work counts them for more. Below 0: the tier is not asked for so long */
-  u16 taken;    /* branch sites: recent outcomes, newest in bit 0 */
+  u16 taken;    /* branch sites: recent outcomes, newest in bit 0, below the highest bit that is set; at first 1 */
   u16 flags;    /* SITE_* */
   u32 work;     /* low half of vm->work at the last back-edge or call */
   void *entry;  /* tracer: its place here, or NULL */
 } SiteState;
+enum { TAKEN_FULL = 1 << 15 }; /* fifteen outcomes are known */
 enum {
   SITE_COLD = 1,     /* never ask the tier again (demoted) */
   SITE_WAS_COLD = 2, /* asked all the same, for one run */

@@ -252,6 +252,24 @@ static void A20_what_comes_in_and_goes_out_is_paid_for(void **state) {
   end(c);
 }
 
+/* A loop inside that is left on its first trips, as the arm that is taken most of the time is not captured: no more is saved
+ * than what stands before it. Where that arm is rare it is compiled. */
+static void A20_what_is_left_at_once_saves_little(void **state) {
+  (void)state;
+  for (u32 often = 0; often < 2; often++) {
+    Clock *c = machine(3000, 0);
+    c->vm->vm->tunables.watch_percent = 0;
+    WeftValue *f = value(c->vm, "fn f(s) {\n  let n = 0\n  for c in s { if c == \"a\" { n += len(split(c)) } else { n += 2 } }\n  n\n}\nf");
+    WeftValue *x = value(c->vm, often ? "join(map(i => \"ab\", 0..30), \"\")" : "join(map(i => \"bb\", 0..30), \"\")");
+    calls(c->vm, f, x, 3000);
+    Place *p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
+    assert_non_null(p);
+    assert_int_equal(p->cache.entries.count, !often);
+    assert_int_equal(p->rent.left_early, often);
+    end(c);
+  }
+}
+
 /* A recording that goes on for longer than compiling is worth is stopped. */
 static void A20_a_recording_ends_with_its_time(void **state) {
   (void)state;
@@ -424,6 +442,7 @@ int main(void) {
     cmocka_unit_test(A20_large_arguments_are_looked_at_early),
     cmocka_unit_test(A20_compiling_takes_a_share_of_the_time),
     cmocka_unit_test(A20_the_first_compilation_waits),
+    cmocka_unit_test(A20_what_is_left_at_once_saves_little),
     cmocka_unit_test(A20_a_recording_ends_with_its_time),
     cmocka_unit_test(A20_what_waits_says_for_what),
     cmocka_unit_test(A20_a_loop_that_is_over_is_not_compiled),
