@@ -87,13 +87,18 @@ $(MIR_OBJ): | $(MIR_DIR)/libmir.a
 SMALL    ?= -Os
 TINY     := -Oz -fno-tree-sra -fno-caller-saves -fno-tree-dominator-opts -fno-move-loop-invariants -fno-tree-loop-im -fno-ivopts -fno-jump-tables
 SMALLEST := $(if $(shell $(CC) -Werror $(TINY) -xc -fsyntax-only /dev/null 2>/dev/null && echo yes),$(TINY),$(SMALL))
-COLD     := $(filter-out parser/base.c lang/rules%.c tracer/tier.c tracer/places.c jit/plan_run.c jit/mir_runtime.c,\
+# What compiling goes through most is small where that costs little time.
+BUSY     := tracer/graph.c tracer/graph_build.c tracer/graph_read.c tracer/graph_fits.c tracer/absval.c lang/live.c jit/mir_lives.c jit/mir_fold.c
+COLD     := $(filter-out $(BUSY) parser/base.c lang/rules%.c tracer/tier.c tracer/places.c jit/plan_run.c jit/mir_runtime.c,\
               $(filter parser/% lang/% tracer/% hop/% jit/% gpu/% api/% $(addprefix stdlib/,blas.c csv.c compose.c create.c data.c \
                 files.c format.c install.c join.c linalg.c linalg_compose.c matmul.c npy.c order.c shape.c system.c text.c trace.c walk.c) \
                 guards/sizes.c guards/sizes_prove.c guards/sizes_text.c guards/guards.c vm/compare.c vm/error.c vm/module.c vm/make.c vm/strided.c vm/pool.c vm/keep.c,$(LIB_SRC)))
 BRIEF    := $(filter stdlib/% guards/% vm/% api/weft.c api/values.c jit/plan_split.c jit/vector_runtime.c jit/loops_interp.c tracer/host_run.c tracer/attr_run.c tracer/leave.c tracer/region.c,$(COLD))
 $(BRIEF:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(SMALL)
 $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(BRIEF),$(COLD))): FILE_CFLAGS += $(SMALLEST)
+# Structs are copied and cleared by calls: the instructions that do it in fewer bytes take dozens of cycles to begin.
+CALLS    := $(if $(shell $(CC) -Werror -mstringop-strategy=libcall -xc -fsyntax-only /dev/null 2>/dev/null && echo yes),-mstringop-strategy=libcall)
+$(patsubst %.c,$(B)/obj/%.o,$(filter tracer/record% tracer/exits.c tracer/graph% tracer/compile.c jit/mir_% jit/native% jit/loops% jit/schedule.c jit/partition.c jit/compile.c jit/kernel%.c jit/vector_%.c,$(COLD))): FILE_CFLAGS += $(CALLS)
 
 # Kernels: compiled for vectorisation; trapping is never used. One build per instruction set by file name. Loops over
 # what is left over stay loops: written out they are a third of the code and gain nothing that shows.
@@ -104,6 +109,7 @@ $(B)/obj/jit/vector_runtime.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-m
 $(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-thread-jumps --param=vect-epilogues-nomask=0
 # Strips are long enough that where their loops begin does not show.
 PACKED   := -fno-align-functions -fno-align-loops -fno-align-jumps -fno-align-labels
+$(BUSY:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(PACKED) -fno-inline-small-functions -fno-partial-inlining
 # -O3 makes the same code larger for AVX2, without AVX-512's masks.
 $(B)/obj/gen/math_avx2.o $(B)/obj/stdlib/kernel_strips_avx2.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic $(PACKED)
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma

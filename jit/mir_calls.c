@@ -45,7 +45,7 @@ static void call_kernel(Emitter *e, u32 id, u32 at, const LoopNode *n, MIR_op_t 
   MIR_reg_t args = mir_temp(e, LT_I64), key = mir_temp(e, LT_I64);
   for (u32 i = 0; i < words; i++) mir_store_word(e, mir_frame(e), room + i * 8, list[i]);
   rri(e, MIR_ADD, args, mir_frame(e), room);
-  MIR_op_t ops[6] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_KERNEL]), callee, R(e, key), R(e, args), mir_op(e, list[words]),
+  MIR_op_t ops[6] = {MIR_new_ref_op(e->ctx, mir_prototype(e->group, PROTO_KERNEL)), callee, R(e, key), R(e, args), mir_op(e, list[words]),
     mir_op(e, list[words + 1])};
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 6, ops));
   Cold *c = mir_cold(e, COLD_LEAVE, id, at);

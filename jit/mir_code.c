@@ -289,7 +289,7 @@ typedef struct Job {
   bool ok;
 } Job;
 
-static void make_prototypes(MirGroup *g) {
+MIR_item_t mir_prototype(MirGroup *g, u32 proto) {
   static const struct {
     const char *name, *signature; /* result, then arguments */
   } rows[PROTO_COUNT] = {
@@ -298,15 +298,14 @@ static void make_prototypes(MirGroup *g) {
     [PROTO_F_P] = {"f_p", "FP"},       [PROTO_P_F] = {"p_f", "PF"},        [PROTO_KERNEL] = {"kernel", "PPPP"}, [PROTO_FRAME] = {"frame", "VPPPPP"},
     [PROTO_STRIP] = {"strip", "PPPPP"},
   };
-  for (u32 i = 0; i < PROTO_COUNT; i++) {
-    MIR_var_t vars[8];
-    const char *s = rows[i].signature;
-    u32 count = (u32)strlen(s) - 1;
-    MIR_type_t types[8];
-    for (u32 k = 0; k <= count; k++) types[k] = s[k] == 'D' ? MIR_T_D : s[k] == 'F' ? MIR_T_F : MIR_T_I64;
-    for (u32 k = 0; k < count; k++) vars[k] = (MIR_var_t){.type = types[k + 1], .name = "a"};
-    g->protos[i] = MIR_new_proto_arr(g->ctx, rows[i].name, s[0] != 'V', types, count, vars);
-  }
+  if (g->protos[proto]) return g->protos[proto];
+  MIR_var_t vars[8];
+  const char *s = rows[proto].signature;
+  u32 count = (u32)strlen(s) - 1;
+  MIR_type_t types[8];
+  for (u32 k = 0; k <= count; k++) types[k] = s[k] == 'D' ? MIR_T_D : s[k] == 'F' ? MIR_T_F : MIR_T_I64;
+  for (u32 k = 0; k < count; k++) vars[k] = (MIR_var_t){.type = types[k + 1], .name = "a"};
+  return g->protos[proto] = MIR_new_proto_arr(g->ctx, rows[proto].name, s[0] != 'V', types, count, vars);
 }
 
 static void not_yet(MIR_context_t ctx, MIR_item_t item) { (void)ctx, (void)item; }
@@ -333,7 +332,6 @@ static void compile(void *arg) {
   char name[40];
   snprintf(name, sizeof name, "group_%llu", (unsigned long long)g->serial);
   MIR_module_t module = MIR_new_module(g->ctx, name);
-  make_prototypes(g);
   for (u32 i = 0; i < g->count; i++) {
     snprintf(name, sizeof name, "fn_%llu_%u", (unsigned long long)g->serial, i);
     g->units[i].item = MIR_new_forward(g->ctx, name);

@@ -142,13 +142,15 @@ typedef struct MirUnit { /* one function of a group that is being compiled */
 typedef struct MirGroup {
   MIR_context_t ctx;
   Allocator *alloc;
-  MIR_item_t protos[PROTO_COUNT];
+  MIR_item_t protos[PROTO_COUNT]; /* NULL: nobody asked yet */
   MirUnit *units;
   u32 count;
   bool plain; /* no marks */
   u64 serial;
   Buf *why;
 } MirGroup;
+
+MIR_item_t mir_prototype(MirGroup *g, u32 proto); /* made when it is first asked for */
 
 /* A pointer that steps along with a loop: base of a buffer plus the terms of an index whose variables are the indices of
  * open loops. It belongs to the innermost of them; its value at the start of that loop is its parent. */

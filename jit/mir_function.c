@@ -185,7 +185,7 @@ void mir_moves(Emitter *e, Move *moves, u32 count) {
 }
 
 void mir_call(Emitter *e, MirProto proto, void (*fn)(void), u32 nops, const MIR_op_t *ops) {
-  MIR_op_t all[10] = {MIR_new_ref_op(e->ctx, e->group->protos[proto]), MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn)};
+  MIR_op_t all[10] = {MIR_new_ref_op(e->ctx, mir_prototype(e->group, proto)), MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn)};
   memcpy(all + 2, ops, sizeof *ops * nops);
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, nops + 2, all));
 }
@@ -246,7 +246,7 @@ static void move_saved(Emitter *e, const Cold *c, bool out) {
 
 static void call_and_restore(Emitter *e, const Cold *c, MIR_op_t fn, MIR_reg_t answer, MIR_op_t a, MIR_op_t b) {
   move_saved(e, c, true);
-  MIR_op_t ops[5] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_P_PP]), fn, R(e, answer), a, b};
+  MIR_op_t ops[5] = {MIR_new_ref_op(e->ctx, mir_prototype(e->group, PROTO_P_PP)), fn, R(e, answer), a, b};
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 5, ops));
   move_saved(e, c, false);
   for (u32 i = 0; i < e->constants.count; i++) {
@@ -322,7 +322,7 @@ static void put_tell(Emitter *e) {
   else ri(e, MIR_MOV, words, 0);
   mir_load(e, fn, e->native_ctx, CTX_FRAME);
   bri(e, MIR_BEQ, e->exit, fn, 0);
-  MIR_op_t ops[7] = {MIR_new_ref_op(e->ctx, e->group->protos[PROTO_FRAME]), R(e, fn), R(e, e->native_ctx), I(e, (i64)e->fn->tag), R(e, e->left_by),
+  MIR_op_t ops[7] = {MIR_new_ref_op(e->ctx, mir_prototype(e->group, PROTO_FRAME)), R(e, fn), R(e, e->native_ctx), I(e, (i64)e->fn->tag), R(e, e->left_by),
     R(e, words), R(e, e->left_values)};
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 7, ops));
 }

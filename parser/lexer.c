@@ -472,6 +472,7 @@ static const struct {
 };
 
 static bool starts_with(const Lexer *l, const char *s) {
+  if (l->pos == l->len || l->text[l->pos] != *s) return false;
   size_t n = strlen(s);
   return l->len - l->pos >= n && memcmp(l->text + l->pos, s, n) == 0;
 }
