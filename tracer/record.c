@@ -688,7 +688,9 @@ static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const cha
   r->stop_after_loop = start == RECORD_LOOP;
   if (r->stop_after_loop) r->root_extent = loop_extent_at(frame->code->proto, frame->pc);
   Scope s = {.depth = 0, .end = r->stop_after_loop && r->root_extent ? frame->code->proto->extents[r->root_extent].end : UINT32_MAX, .cond_exit = UINT32_MAX};
-  o = rec_run(r, &s);
+  bool whole = false;
+  o = start == RECORD_ENTRY ? rec_recur_whole(r, &whole) : OUT_GO;
+  if (o == OUT_GO) o = whole ? OUT_RETURN : rec_run(r, &s);
   u32 exit = UINT32_MAX;
   switch (o) {
     case OUT_RETURN: exit = rec_exit_return(r, r->ret); break;

@@ -475,6 +475,7 @@ Outcome rec_rows_like(Recorder *r, Av rows, Av now, bool empty, Av *out);
 /* A call of `code`, of which frames stand already; params: one for each parameter, bound. *done: it is a node of the graph, *out what it gives;
  * otherwise nothing has changed. */
 Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, Av *out, bool *done);
+Outcome rec_recur_whole(Recorder *r, bool *done); /* the same for all that is recorded, the function of a RECORD_ENTRY; done: r->ret is what it gives */
 
 /* ---- exits (record_exit.c) ---- */
 RecipeId rec_recipe(Recorder *r, Av a);

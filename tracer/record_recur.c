@@ -240,3 +240,36 @@ Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, Av *out, boo
   if (o == OUT_GO && !*done && !vec_push(&r->vm->alloc, &r->no_recur, code)) return OUT_FAIL;
   return o;
 }
+
+/* Does the code say so itself, by a variable of its module? */
+static bool names_itself(const Code *code) {
+  const Proto *p = code->proto;
+  for (u32 pc = 0; pc < p->ncode; pc++) {
+    if (ins_op(p->code[pc]) != BC_getmod) continue;
+    Value v = code->module->slots[ins_x(p->code[pc])].value;
+    if (v.kind == V_FN && v.fn->kind == FN_CLOSURE && v.fn->code == code) return true;
+  }
+  return false;
+}
+
+/* The function that the trace begins with: where it is one that this file records, its body need not stand in the graph besides, nor once
+ * for each of the calls in it. */
+Outcome rec_recur_whole(Recorder *r, bool *done) {
+  RecFrame *f = rec_top(r);
+  Code *code = f->code;
+  Av params[PARAMS_MOST], out = 0;
+  u32 n = code->proto->nparams;
+  *done = false;
+  if (n > PARAMS_MOST || code->proto->ncaptures || r->force.kind || r->tracer->demand.marks.count || !names_itself(code)) return OUT_GO;
+  for (u32 i = 0; i < n; i++)
+    if (!(params[i] = f->regs[i])) return OUT_GO;
+  Av fn = av_new(r, (AbsVal){.kind = AV_CLOSURE, .env = ENV_ITEMS, .code = code});
+  if (!fn) return OUT_FAIL;
+  Outcome o = rec_recur(r, fn, code, params, &out, done);
+  if (o != OUT_GO || !*done) {
+    r->no_recur.count = 0; /* in its own calls it may be one: what they are given may be of other types */
+    return o;
+  }
+  r->ret = out;
+  return OUT_GO;
+}

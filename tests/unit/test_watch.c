@@ -402,6 +402,30 @@ static void A20_a_recursion_takes_the_time_of_its_outermost_call(void **state) {
   end(c);
 }
 
+/* The body of a function that calls itself stands in its graph once, however often it does, and is not inlined besides. */
+static void A20_a_recursion_is_compiled_once(void **state) {
+  (void)state;
+  Clock *c = machine(0, 0);
+  tracer_use_clock(tracer_of(c->vm->vm), tell_calls, c);
+  WeftValue *f = value(c->vm, "fn f(n, a, b) { if n == 0 { return 0 }; f(n - 1, b, a) + 1 + f(n - 1, a, b) }\nf(12, 1, 2)\nf");
+  Place *p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
+  assert_true(p && p->cache.entries.count == 1);
+  const Graph *g = ((Region *)p->cache.entries.data[0]->region)->graph;
+  u32 bodies = 0, besides = 0;
+  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
+    u32 kind = graph_node_at(g, w.node)->kind;
+    bodies += kind == NODE_recur;
+    besides += kind == NODE_op && !bodies;
+  }
+  assert_int_equal(bodies, 1);
+  assert_int_equal(besides, 0);
+  assert_string_equal(weft_show(c->vm, value(c->vm, "(f(0, 1, 2), f(9, 1, 2), f(3.0, 1, 2))")), "(0, 511, 7)");
+  WeftValue *none;
+  assert_int_equal(weft_eval(c->vm, "fn e(n, x) { if n == 0 { 10 // x } else { e(n - 1, x) + e(n - 1, x - 1) } }\nlet s = e(9, 20)\ne(9, 9)", "test", &none), WEFT_ERROR);
+  assert_string_equal(weft_error_message(c->vm), "floor_divide: an integer divided by zero");
+  end(c);
+}
+
 /* What is left behind the break goes on by itself, so that the loop's head is never visited: its trips tell nevertheless. */
 static void A20_what_goes_on_behind_breaks_in_a_module_rests(void **state) {
   (void)state;
@@ -438,6 +462,7 @@ int main(void) {
     cmocka_unit_test(A20_what_goes_on_behind_breaks_in_a_module_rests),
     cmocka_unit_test(A20_what_gains_nothing_is_not_compiled),
     cmocka_unit_test(A20_a_recursion_takes_the_time_of_its_outermost_call),
+    cmocka_unit_test(A20_a_recursion_is_compiled_once),
     cmocka_unit_test(A20_a_place_is_compiled_when_its_time_would_pay_for_it),
     cmocka_unit_test(A20_large_arguments_are_looked_at_early),
     cmocka_unit_test(A20_compiling_takes_a_share_of_the_time),
