@@ -57,6 +57,14 @@ IN_VECTORS static void fill(f32 *x, f64 *x64, u32 first, u32 stride, u32 n) {
   }
 }
 
+/* The same numbers with the other sign. */
+IN_VECTORS static void negate(f32 *x, u32 n) {
+  for (u32 i = 0; i < n; i++) x[i] = -x[i];
+}
+IN_VECTORS static void negate_wide(f64 *x, u32 n) {
+  for (u32 i = 0; i < n; i++) x[i] = -x[i];
+}
+
 IN_VECTORS static void widen(f64 *to, const f32 *from, u32 n) {
   for (u32 i = 0; i < n; i++) to[i] = (f64)from[i];
 }
@@ -94,6 +102,17 @@ static void draw_pairs(u64 *seed, f32 *x, f32 *y, bool positive) {
   }
 }
 
+/* f(-x) is -f(x), or f(x): what is wanted there follows from what is wanted at x. */
+typedef enum Symmetry { NONE, ODD, EVEN } Symmetry;
+static Symmetry symmetry_of(const char *name) {
+  static const char *const odd[] = {"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "cbrt", "erf", "erfinv"}, *const even[] = {"cos", "cosh"};
+  for (u32 i = 0; i < sizeof odd / sizeof *odd; i++)
+    if (strcmp(name, odd[i]) == 0) return ODD;
+  for (u32 i = 0; i < sizeof even / sizeof *even; i++)
+    if (strcmp(name, even[i]) == 0) return EVEN;
+  return NONE;
+}
+
 Worst sweep_narrow(const Function *f, u32 stride) {
   f32 x[BLOCK], y[BLOCK], got[BLOCK];
   f64 x64[BLOCK], y64[BLOCK], want[BLOCK], least = least_of(f->name);
@@ -110,7 +129,8 @@ Worst sweep_narrow(const Function *f, u32 stride) {
     }
     return worst;
   }
-  const u64 all = (u64)1 << 32;
+  Symmetry symmetry = symmetry_of(f->name);
+  const u64 all = (u64)1 << (symmetry == NONE ? 32 : 31); /* the f32 function is evaluated at every number of either sign */
   for (u64 first = 0, next; first < all; first = next) {
     u64 left = (all - first + stride - 1) / stride;
     u32 n = left < BLOCK ? (u32)left : BLOCK;
@@ -118,6 +138,11 @@ Worst sweep_narrow(const Function *f, u32 stride) {
     fill(x, x64, (u32)first, stride, n);
     (void)f->narrow(got, x, x, n);
     (void)f->wide(want, x64, x64, n);
+    look(&worst, x, NULL, got, want, n, least);
+    if (symmetry == NONE) continue;
+    negate(x, n);
+    if (symmetry == ODD) negate_wide(want, n);
+    (void)f->narrow(got, x, x, n);
     look(&worst, x, NULL, got, want, n, least);
   }
   return worst;
