@@ -229,10 +229,11 @@ bool place_recompiles(Tracer *t, Place *p, const Frame *frame) {
 void place_missed(Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
   p->count += p->count < UINT32_MAX;
-  if (!paced(t) || !MECHANISM(t->vm, naps) || ++p->missed < tun->miss_patience) return;
+  if (!paced(t) || !MECHANISM(t->vm, naps) || ++p->missed < tun->miss_patience || p->rent.probing) return; /* a sample is of passes that are counted */
   u32 nap = p->nap ? p->nap * 2 : (u32)tun->miss_patience;
   p->nap = p->sleep = nap < tun->nap_limit ? nap : (u32)tun->nap_limit;
   p->count = p->count < UINT32_MAX - p->nap ? p->count + p->nap : UINT32_MAX;
+  rent_naps(p, p->nap);
   t->vm->counters.at[STAT_naps]++;
 }
 

@@ -134,8 +134,25 @@ static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av
   return o == OUT_STUCK ? OUT_GO : o; /* said below */
 }
 
+/* What a loop that returns carries out of it in registers, which nobody reads any more: numbers as they were at the head; arrays as
+ * they are now, so that none that was updated since has to be kept as it was. */
+static Outcome values_left(Recorder *r, const RecLoop *l, const RecLoc *loc, AvVec *leaves, ValueVec *flags, ValueVec *out) {
+  Av now = *rec_loc_at(r, loc);
+  leaves->count = 0;
+  if (now && av_same_tree(r, loc->before, now) && !av_leaves(r, now, leaves)) return OUT_FAIL;
+  for (u32 i = 0; i < loc->count; i++) {
+    const u32 *params = r->g->blocks.data[l->body].params.data;
+    u32 k = loc->first + i;
+    ValueId v = leaves->count == loc->count ? av_value(r, leaves->data[i]) : 0;
+    if (!v || r->g->values.data[v].type != l->types.data[k] || !type_of(r->g, l->types.data[k])->rank) v = params[k];
+    if (!vec_push(&r->vm->alloc, out, v)) return OUT_FAIL;
+    if (carries_flag(l, k) && !vec_push(&r->vm->alloc, flags, params[l->flag_at + flag_index(l, k)])) return OUT_FAIL;
+  }
+  return OUT_GO;
+}
+
 /* The carried leaves as they are now, in order; false: a tree or type is another one than at the head. `returning`: nobody
- * reads the registers any more, they stay what they were at the head. */
+ * reads the registers any more. */
 static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec *out) {
   AvVec leaves = {0};
   ValueVec flags = {0};
@@ -144,11 +161,7 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
   for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
     RecLoc *loc = &l->locs.data[i];
     if (returning && !loc->cell) {
-      for (u32 k = loc->first; k < loc->first + loc->count && o == OUT_GO; k++) {
-        const u32 *params = r->g->blocks.data[l->body].params.data;
-        if (!vec_push(&r->vm->alloc, out, params[k])) o = OUT_FAIL;
-        if (carries_flag(l, k) && !vec_push(&r->vm->alloc, &flags, params[l->flag_at + flag_index(l, k)])) o = OUT_FAIL;
-      }
+      o = values_left(r, l, loc, &leaves, &flags, out);
       continue;
     }
     Av now = *rec_loc_at(r, loc);

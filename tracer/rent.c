@@ -332,6 +332,13 @@ void rent_denied(Place *p, u64 missing) {
   rest(p, missing, &none);
 }
 
+/* What passes in a nap counts as what passes while it waits. */
+void rent_naps(Place *p, u32 n) {
+  PlaceRent *r = &p->rent;
+  r->slept += n;
+  r->skip -= n < r->skip ? n : r->skip;
+}
+
 /* Lists and texts are packed at each entry, whole; there is room for as many items again. */
 static u64 packing_ns(const Graph *g) {
   u64 items = 0, lists = 0;

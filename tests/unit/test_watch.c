@@ -306,6 +306,25 @@ static void A20_what_waits_says_for_what(void **state) {
   end(c);
 }
 
+/* Calls of a kind that fits no entry count towards a compilation of its own while the place naps, too. */
+static void A20_what_passes_in_a_nap_counts(void **state) {
+  (void)state;
+  Clock *c = machine(20000, 0);
+  c->vm->vm->tunables.watch_percent = 0;
+  WeftValue *x = value(c->vm, "arange(100.0)"), *y = value(c->vm, "ones((10, 10))"), *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf");
+  calls(c->vm, f, x, 30000);
+  assert_int_equal(stat(c, STAT_compiles), 1);
+  c->step = 1;
+  calls(c->vm, f, y, 2000);
+  Tracer *t = tracer_of(c->vm->vm);
+  Place *p = place_find(&t->places, f->value.fn->code, 0, RECORD_ENTRY);
+  assert_non_null(p);
+  assert_true(stat(c, STAT_naps) > 0);
+  assert_int_equal(stat(c, STAT_compiles), 1);
+  assert_in_range(rent_passes(t, p), 1990, 2000);
+  end(c);
+}
+
 /* Long trips: when their time is known to be worth it, there is none left. */
 static void A20_a_loop_that_is_over_is_not_compiled(void **state) {
   (void)state;
@@ -470,6 +489,7 @@ int main(void) {
     cmocka_unit_test(A20_what_is_left_at_once_saves_little),
     cmocka_unit_test(A20_a_recording_ends_with_its_time),
     cmocka_unit_test(A20_what_waits_says_for_what),
+    cmocka_unit_test(A20_what_passes_in_a_nap_counts),
     cmocka_unit_test(A20_a_loop_that_is_over_is_not_compiled),
     cmocka_unit_test(A20_inside_a_compiled_loop_little_is_to_come),
     cmocka_unit_test(A20_a_loop_leaves_it_to_the_one_around_it),
