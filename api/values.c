@@ -25,7 +25,10 @@ WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) {
     value_drop(w->vm, v);
     return vm_error_memory(w->vm);
   }
-  *value = (WeftValue){.value = v, .count = 1, .next = w->values};
+  value->value = v; /* one by one: a whole one is zeroed first, which takes as long as the rest */
+  value->count = 1;
+  value->prev = NULL;
+  value->next = w->values;
   if (w->values) w->values->prev = value;
   w->values = value;
   *out = value;

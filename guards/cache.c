@@ -100,11 +100,6 @@ void cache_teach(const GuardCache *c, const Names *names, const SizePool *sizes,
   }
 }
 
-void cache_need(const GuardCache *c, u32 *slots, u32 *scratch) {
-  *slots = c->need_slots;
-  *scratch = c->need_scratch;
-}
-
 GuardEntry *cache_add(Vm *vm, GuardCache *c, GuardProg *prog, void *region) {
   sweep(vm, c);
   GuardEntry *e = mem_alloc_zero(&vm->alloc, sizeof *e);
@@ -118,6 +113,8 @@ GuardEntry *cache_add(Vm *vm, GuardCache *c, GuardProg *prog, void *region) {
   if (prog->scratch > c->need_scratch) c->need_scratch = prog->scratch;
   e->prog = prog;
   e->region = region;
+  e->filled = prog->nfills;
+  e->packs = prog->nrows;
   e->id = ++c->next_id;
   memmove(c->entries.data + 1, c->entries.data, sizeof *c->entries.data * (c->entries.count - 1));
   c->entries.data[0] = e;

@@ -331,7 +331,6 @@ void guard_prog_free(Vm *vm, GuardProg *p) {
 }
 
 u32 guard_prog_scratch(const GuardProg *p) { return p->scratch; }
-u32 guard_prog_slots(const GuardProg *p) { return p->nfills; }
 u32 guard_prog_count(const GuardProg *p) { return p->set.guards.count; }
 
 bool guard_prog_names_code(const GuardProg *p, u64 code_id) {

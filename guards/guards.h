@@ -173,7 +173,6 @@ typedef struct GuardProg GuardProg;
 GuardProg *guard_compile(Vm *vm, const GuardSet *g, const SizePool *p, SourceId *bad);
 void guard_prog_free(Vm *vm, GuardProg *p);
 u32 guard_prog_scratch(const GuardProg *p); /* Values of scratch that guard_run needs */
-u32 guard_prog_slots(const GuardProg *p);   /* number of inputs */
 
 enum { GUARD_PASS = 0 };
 /* GUARD_PASS, or 1 + the index of the first guard that failed. On a pass the slots of all inputs are filled,
@@ -227,7 +226,9 @@ typedef struct GuardEntry {
   u32 id;          /* counts up within its cache: names the entry in dumps */
   bool refused_once; /* for tests: it was refused though it fits */
   bool invalid;    /* its code went away or it was demoted: skipped, freed when not running */
+  bool packs;      /* inputs are of form IN_rows */
   u32 running;     /* activations on the stack; never freed while > 0 */
+  u32 filled;      /* slots that its guards fill */
 } GuardEntry;
 
 typedef struct GuardCache {
@@ -248,13 +249,12 @@ typedef struct GuardCache {
 void cache_init(GuardCache *c, u32 limit, void (*destroy)(Vm *vm, void *region));
 void cache_free(Vm *vm, GuardCache *c); /* no entry may be running */
 /* The first entry whose guards pass, moved to the front, inputs in `slots`; NULL on a miss (last_miss is then
- * set when there was an entry). `slots` and `scratch` hold at least what cache_need says. */
+ * set when there was an entry). `slots` and `scratch` hold at least need_slots and need_scratch. */
 GuardEntry *cache_lookup(Vm *vm, GuardCache *c, Frame *f, u64 *slots, Value *scratch);
 /* last_miss as it is now, for the frame whose lookup found nothing. */
 void cache_tell_miss(Vm *vm, GuardCache *c, const Frame *f);
 /* Guards of a set that failed in the cache's entries count those failures as their own: they will be checked first. */
 void cache_teach(const GuardCache *c, const Names *names, const SizePool *sizes, GuardSet *set);
-void cache_need(const GuardCache *c, u32 *slots, u32 *scratch); /* the most that any entry's guards need */
 /* Consumes prog and region, also when it fails. Evicts the least recently hit entry that is not running
  * when the limit is reached, and sets `storm`. NULL when memory was refused. */
 GuardEntry *cache_add(Vm *vm, GuardCache *c, GuardProg *prog, void *region);

@@ -331,7 +331,7 @@ static inline WeftStatus take_or_make(Vm *vm, Value *args, u32 n, u32 dtype, boo
         args[i] = value_hole();
         return WEFT_OK;
       }
-  return array_new(vm, dtype, array_rank(a), array_dims(a), out);
+  return array_new_like(vm, dtype, a, out);
 }
 
 /* One body for all of them: written out in each entry it would be 25 KB. */
@@ -361,6 +361,56 @@ static __attribute__((noinline)) WeftStatus unary(Vm *vm, u32 op, Value *args, V
     }
   }
   return run_elementwise(vm, op, 1, args, out);
+}
+
+/* A dense array and a number that takes its dtype. Apart: its strip makes the frame large. */
+static __attribute__((noinline)) WeftStatus binary_number(Vm *vm, u32 op, u32 row, bool swap, Value *args, Value *out) {
+  Stdlib *s = stdlib_of(vm);
+  u32 at = args[0].kind == V_ARRAY ? 0 : 1;
+  Array *a = args[at].array;
+  Value num = args[1 - at];
+  u32 d = array_dtype(a), r = s->direct[op][d];
+  bool fits = num.dtype == d || (value_is_weak(num) && dtype_kind(num.dtype) <= dtype_kind(d));
+  if (r && fits && array_dense(a) && array_device(a) == DEV_CPU && a->size <= POLL_ELEMENTS && array_rank(a) > 0) {
+    _Alignas(64) char strip[STRIP * 8];
+    u64 one;
+    TRY(kernel_poll(vm, a->size));
+    if (num.dtype != d) TRY(num_fit(vm, op, num, d, &num));
+    one = num.bits; /* the payload begins with the element */
+    i64 n = a->size;
+    u32 bytes = dtype_bytes(d), result_bytes = dtype_bytes(r);
+    Divisor by = divisor_of(at ? OP_none : op, d, num);
+    bool checked = can_fail(op, d) && !by.by;
+    const char *x = a->data;
+    if (at == 0) TRY(take_or_make(vm, args, 1, r, checked, out));
+    else if (!checked && array_dtype(a) == r && may_overwrite(a)) {
+      *out = args[1];
+      args[1] = value_hole();
+    } else {
+      TRY(array_new_like(vm, r, a, out));
+    }
+    StripFn fn = s->strips->ops[row][d];
+    char *o = out->array->data;
+    if (by.by) {
+      divisor_run(&by, bytes, o, x, n);
+      return WEFT_OK;
+    }
+    strip_fill(strip, &one, n < STRIP ? n : STRIP, bytes);
+    u32 bad = 0;
+    bool array_first = (at == 0) != swap;
+    for (i64 i = 0; i < n; i += STRIP) {
+      i64 part = n - i < STRIP ? n - i : STRIP;
+      bad |= array_first ? fn(o, x, strip, part) : fn(o, strip, x, part);
+      o += part * result_bytes;
+      x += part * bytes;
+    }
+    if (UNLIKELY(bad)) {
+      value_drop(vm, *out);
+      return check_failed(vm, op);
+    }
+    return WEFT_OK;
+  }
+  return run_elementwise(vm, op, 2, args, out);
 }
 
 static inline WeftStatus binary_fast(Vm *vm, u32 op, u32 row, bool swap, Value *args, Value *out) {
@@ -395,51 +445,7 @@ static inline WeftStatus binary_fast(Vm *vm, u32 op, u32 row, bool swap, Value *
       return WEFT_OK;
     }
   } else if ((args[0].kind == V_ARRAY) != (args[1].kind == V_ARRAY) && (args[0].kind == V_NUM || args[1].kind == V_NUM)) {
-    /* a dense array and a number that takes its dtype */
-    u32 at = args[0].kind == V_ARRAY ? 0 : 1;
-    Array *a = args[at].array;
-    Value num = args[1 - at];
-    u32 d = array_dtype(a), r = s->direct[op][d];
-    bool fits = num.dtype == d || (value_is_weak(num) && dtype_kind(num.dtype) <= dtype_kind(d));
-    if (r && fits && array_dense(a) && array_device(a) == DEV_CPU && a->size <= POLL_ELEMENTS && array_rank(a) > 0) {
-      _Alignas(64) char strip[STRIP * 8];
-      u64 one;
-      TRY(kernel_poll(vm, a->size));
-      if (num.dtype != d) TRY(num_fit(vm, op, num, d, &num));
-      one = num.bits; /* the payload begins with the element */
-      i64 n = a->size;
-      u32 bytes = dtype_bytes(d), result_bytes = dtype_bytes(r);
-      Divisor by = divisor_of(at ? OP_none : op, d, num);
-      bool checked = can_fail(op, d) && !by.by;
-      const char *x = a->data;
-      if (at == 0) TRY(take_or_make(vm, args, 1, r, checked, out));
-      else if (!checked && array_dtype(a) == r && may_overwrite(a)) {
-        *out = args[1];
-        args[1] = value_hole();
-      } else {
-        TRY(array_new(vm, r, array_rank(a), array_dims(a), out));
-      }
-      StripFn fn = s->strips->ops[row][d];
-      char *o = out->array->data;
-      if (by.by) {
-        divisor_run(&by, bytes, o, x, n);
-        return WEFT_OK;
-      }
-      strip_fill(strip, &one, n < STRIP ? n : STRIP, bytes);
-      u32 bad = 0;
-      bool array_first = (at == 0) != swap;
-      for (i64 i = 0; i < n; i += STRIP) {
-        i64 part = n - i < STRIP ? n - i : STRIP;
-        bad |= array_first ? fn(o, x, strip, part) : fn(o, strip, x, part);
-        o += part * result_bytes;
-        x += part * bytes;
-      }
-      if (UNLIKELY(bad)) {
-        value_drop(vm, *out);
-        return check_failed(vm, op);
-      }
-      return WEFT_OK;
-    }
+    return binary_number(vm, op, row, swap, args, out);
   }
   return run_elementwise(vm, op, 2, args, out);
 }

@@ -30,10 +30,8 @@ enum { SCRATCH = 256 };
 
 /* The entry that fits the frame, its inputs in the slots above the stack's top. */
 static GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
-  u32 need_slots, need_scratch;
-  cache_need(&p->cache, &need_slots, &need_scratch);
   Value scratch[SCRATCH];
-  if (need_scratch > SCRATCH || !tier_slots(t, need_slots + 1)) return NULL;
+  if (p->cache.need_scratch > SCRATCH || !tier_slots(t, p->cache.need_slots + 1)) return NULL;
   t->vm->counters.at[STAT_lookups]++;
   const GuardProg *refused;
   u32 guard;
@@ -71,8 +69,7 @@ static u64 spent_untimed(Tracer *t, Region *r, u64 begin) {
 static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 since) {
   Vm *vm = t->vm;
   Region *region = entry->region;
-  u32 n = region->nslots > guard_prog_slots(entry->prog) ? region->nslots : guard_prog_slots(entry->prog);
-  u32 filled = guard_prog_slots(entry->prog);
+  u32 filled = entry->filled, n = region->nslots > filled ? region->nslots : filled;
   if (!tier_slots(t, n)) {
     guard_undonate(frame, entry->prog, t->slots + t->slot_top);
     return RAN_NOT;
@@ -84,7 +81,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   t->depth++;
   entry->running++;
   region->entered++;
-  region->packed += guard_rows_packed(entry->prog, slots);
+  if (UNLIKELY(entry->packs)) region->packed += guard_rows_packed(entry->prog, slots);
   u32 exit = 0, depth = vm->frame_count - 1;
   bool timed = is_timed(t, region);
   u64 begin = timed ? tracer_now(t) : region->eager_ns ? 0 : tier_ticks(t);
@@ -388,6 +385,10 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
   Place *p = t->private_places ? NULL : s->entry;
   const Tunables *tun = &t->vm->tunables;
   bool loop = frame->code->proto->sites[site].kind != SITE_ENTRY;
+  if (!t->backend) { /* nothing is compiled: asked again in a long time */
+    s->count = -SLEEP_MOST;
+    return TIER_STAY;
+  }
   if (UNLIKELY(t->watch_count) && loop && watch_head(t, frame)) return TIER_STAY;
   if (!p && s->count < (loop ? tun->hot_trips : tun->hot_calls) && !rent_applies(t)) return TIER_STAY;
   if (p && UNLIKELY(p->slept)) {

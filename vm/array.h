@@ -65,6 +65,7 @@ static inline bool array_dense(const Array *a) { return array_layout(a) == LAY_D
 /* A new array with its own, uninitialised, dense row-major data. `device` DEV_CPU needs no hook.
  * Checks rank and size. Errors: shape, limit. */
 WeftStatus array_new(Vm *vm, u32 dtype, u32 rank, const i64 *dims, Value *out) MUST_USE;
+WeftStatus array_new_like(struct Vm *vm, u32 dtype, const Array *like, Value *out) MUST_USE; /* on the processor, of the shape of `like` */
 WeftStatus array_from_device(Vm *vm, Array *a, Value *out) MUST_USE; /* its elements, in order, as an array of the processor; *out owned */
 WeftStatus array_new_on(Vm *vm, u32 device, u32 dtype, u32 rank, const i64 *dims, Value *out) MUST_USE;
 WeftStatus array_new_zero(Vm *vm, u32 dtype, u32 rank, const i64 *dims, Value *out) MUST_USE;

@@ -100,7 +100,7 @@ static inline const Value *operand(const Value *base, const Value *consts, u32 k
 }
 
 /* Takes an operand for an operation that may reuse it: moved when it dies (the register is then empty). */
-static Value take_operand(Value *base, const Value *consts, u32 k, bool dies) {
+static inline Value take_operand(Value *base, const Value *consts, u32 k, bool dies) {
   if (k & INS_CONST) return value_keep(consts[k & ~(u32)INS_CONST]);
   Value v = base[k];
   if (dies) base[k] = value_nil();

@@ -60,14 +60,10 @@ static WeftStatus op_elsewhere(Vm *vm, u32 op, Value *args, u32 n, Value *out, b
   return WEFT_OK;
 }
 
-WeftStatus vm_op(Vm *vm, u32 op, Value *args, Value *out) {
-  const OpInfo *info = &vm->op_table[op];
-  bool done;
-  WeftStatus status = op_elsewhere(vm, op, args, info->nparams, out, &done);
-  if (done) return status;
+static inline WeftStatus op_here(Vm *vm, u32 op, Value *args, Value *out) {
   EagerFn eager = vm->ops[op].eager;
-  if (UNLIKELY(!eager)) return vm_error(vm, EK_unsupported, "%s: not supported", info->name);
-  status = eager(vm, args, out);
+  if (UNLIKELY(!eager)) return vm_error(vm, EK_unsupported, "%s: not supported", vm->op_table[op].name);
+  WeftStatus status = eager(vm, args, out);
   if (status == WEFT_OK && out->kind == V_ARRAY && out->array->size >= 1024) { /* fuel: elements / 1024 */
     u64 units = (u64)out->array->size >> 10;
     if (vm->large_left >= 0) vm->large_left -= (i64)units;
@@ -80,6 +76,15 @@ WeftStatus vm_op(Vm *vm, u32 op, Value *args, Value *out) {
   }
   return status;
 }
+
+WeftStatus vm_op(Vm *vm, u32 op, Value *args, Value *out) {
+  bool done;
+  WeftStatus status = op_elsewhere(vm, op, args, vm->op_table[op].nparams, out, &done);
+  return done ? status : op_here(vm, op, args, out);
+}
+
+/* Neither a tape nor another device has a say in it. */
+static inline bool is_here(const Value *v) { return v->kind == V_ARRAY ? array_device(v->array) == DEV_CPU : v->kind == V_NUM; }
 
 /* ---- what is no number ------------------------------------------------------------------------ */
 
@@ -118,7 +123,7 @@ static WeftStatus join_lists(Vm *vm, Value *args, Value *out) {
 
 static bool is_number(Value v) { return v.kind == V_NUM || v.kind == V_ARRAY || v.kind == V_TRACKED; }
 
-WeftStatus operate_binary(Vm *vm, u32 bc, Value *args, Value *out) {
+static __attribute__((noinline)) WeftStatus binary_other(Vm *vm, u32 bc, Value *args, Value *out) {
   Value a = args[0], b = args[1];
   if (a.kind == V_NUM && b.kind == V_NUM && num_binary(bc, a, b, out)) return WEFT_OK;
   if (is_number(a) && is_number(b)) return vm_op(vm, operators[bc].op, args, out);
@@ -144,6 +149,11 @@ WeftStatus operate_binary(Vm *vm, u32 bc, Value *args, Value *out) {
   }
   if (a.kind == V_LIST && b.kind == V_LIST && bc == BC_add) return join_lists(vm, args, out);
   return bad_operands(vm, bc, a, b);
+}
+
+WeftStatus operate_binary(Vm *vm, u32 bc, Value *args, Value *out) {
+  if ((args[0].kind == V_ARRAY || args[1].kind == V_ARRAY) && is_here(&args[0]) && is_here(&args[1])) return op_here(vm, operators[bc].op, args, out);
+  return binary_other(vm, bc, args, out);
 }
 
 WeftStatus operate_unary(Vm *vm, u32 bc, Value *args, Value *out) {

@@ -98,6 +98,10 @@ static void destroy_all(Vm *vm, u64 dead) {
 }
 
 void value_destroy(Vm *vm, Value v) {
+  if (LIKELY(v.kind == V_ARRAY)) {
+    array_destroy(vm, v.array);
+    return;
+  }
   u64 dead = 0;
   if (v.kind == V_LIST || v.kind == V_RECORD || v.kind == V_FN || v.kind == V_REF) {
     link_dead(&dead, v.kind, v.obj);

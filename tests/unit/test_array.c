@@ -215,6 +215,31 @@ static void conversions(void **state) {
   }
 }
 
+/* A new array takes a shape, not a layout: of views, of what has no elements, of what has too many to lie inside. */
+static void of_the_shape_of_another(void **state) {
+  Vm *vm = *state;
+  i64 dims[] = {5, 1, 6}, odd[] = {6, 77, 1}, none[] = {0, 3}, large[] = {ARRAY_INLINE_MAX + 1};
+  Value of = count_up(vm, 2, (i64[]){5, 6}), view, v;
+  assert_int_equal(array_view(vm, of.array, 0, 3, dims, odd, &view), WEFT_OK);
+  assert_int_equal(array_layout(view.array), LAY_DENSE);
+  assert_int_equal(array_new_like(vm, DT_i32, view.array, &v), WEFT_OK);
+  assert_true(v.array->tag == ARRAY_TAG(DT_i32, 3, DEV_CPU, LAY_DENSE) && v.dtype == DT_i32 && v.array->size == 30 && !v.array->owner);
+  assert_memory_equal(array_dims(v.array), dims, sizeof dims);
+  assert_memory_equal(array_strides(v.array), ((i64[]){6, 6, 1}), sizeof dims);
+  value_drop(vm, v);
+  value_drop(vm, view);
+  value_drop(vm, of);
+  for (u32 i = 0; i < 2; i++) {
+    u64 before = vm->stats.array_allocs;
+    assert_int_equal(array_new(vm, DT_u8, i ? 1 : 2, i ? large : none, &of), WEFT_OK);
+    assert_int_equal(array_new_like(vm, DT_f64, of.array, &v), WEFT_OK);
+    assert_true(v.array->size == of.array->size && array_dims(v.array)[0] == array_dims(of.array)[0] && !v.array->owner == !i);
+    assert_int_equal(vm->stats.array_allocs - before, 2);
+    value_drop(vm, v);
+    value_drop(vm, of);
+  }
+}
+
 static void the_limit(void **state) {
   Vm *vm = *state;
   Value v;
@@ -243,6 +268,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(dense_versions, begin, end),
       cmocka_unit_test(every_width),
       cmocka_unit_test(conversions),
+      cmocka_unit_test_setup_teardown(of_the_shape_of_another, begin, end),
       cmocka_unit_test_setup_teardown(the_limit, begin, end),
   };
   return cmocka_run_group_tests_name("array", tests, NULL, NULL);

@@ -104,6 +104,17 @@ static void A20_a_compiled_loop_is_entered_before_its_first_trip(void **state) {
   gives(vm, g, &n, 1, "855.5");
 }
 
+/* Where nothing is compiled each place asks once: what it counts is far below what it asks at. */
+static void A20_without_a_backend_a_place_asks_once(void **state) {
+  WeftVM *vm = *state;
+  assert_true(tracer_use_backend(vm->vm, "eager"));
+  WeftValue *g = value(vm, "fn g(n) { let s = 0.0; for i in 0..n { s = s + i * 0.5 }; s }\ng"), *n = value(vm, "2000");
+  calls(vm, g, &n, 1, 200);
+  const Code *code = g->value.fn->code;
+  for (u32 i = 0; i < code->proto->nsites; i++) assert_true(code->sites[i].count < -(1 << 29));
+  gives(vm, g, &n, 1, "999500.0");
+}
+
 static void A20_nothing_for_one_operation(void **state) {
   WeftVM *vm = *state;
   WeftValue *f = value(vm, "fn f(x) = -x\nf"), *x = value(vm, "arange(4.0)");
@@ -457,6 +468,7 @@ int main(void) {
     cmocka_unit_test_setup_teardown(A20_hot_at_thirty_calls, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_hot_at_sixty_trips, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_a_compiled_loop_is_entered_before_its_first_trip, setup, teardown),
+    cmocka_unit_test_setup_teardown(A20_without_a_backend_a_place_asks_once, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_nothing_for_one_operation, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_what_does_not_pay_is_given_up, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_what_only_packs_is_given_up, setup, teardown),
