@@ -304,8 +304,9 @@ bool plan_finish(Plan *p, Buf *why) {
   if (p->failed || !set_jumps(p, why)) return false;
   p->owned.count = 0;
   for (u32 i = 0; i < p->slots.count; i++) {
-    bool borrowed = i < p->inputs && !p->graph->guards.inputs.data[i].donate;
-    if (p->slots.data[i].array && !borrowed && !vec_push(p->alloc, &p->owned, i)) return refused(p);
+    PlanSlot *s = &p->slots.data[i];
+    s->borrowed = i < p->inputs && !p->graph->guards.inputs.data[i].donate;
+    if (s->array && !s->borrowed && !vec_push(p->alloc, &p->owned, i)) return refused(p);
   }
   for (u32 i = 0; i < p->steps.count; i++) {
     PlanStep *s = &p->steps.data[i];

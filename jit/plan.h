@@ -64,6 +64,7 @@ typedef struct PlanSlot {
   bool array;
   u8 dtype, rank, device; /* array; a number has dtype and rank 0 */
   bool weak;
+  bool borrowed; /* array: an input that is not given away */
   u32 value; /* ValueId it holds at some time, for dumps; 0 */
 } PlanSlot;
 

@@ -33,9 +33,7 @@ static Value slot_value(const Run *r, u32 slot) {
   return (Value){.kind = V_NUM, .dtype = s->dtype, .flags = s->weak ? VF_WEAK : 0, .bits = r->slots[slot]};
 }
 
-static bool is_borrowed(const Run *r, u32 slot) {
-  return slot < r->p->inputs && !r->p->graph->guards.inputs.data[slot].donate;
-}
+static bool is_borrowed(const Run *r, u32 slot) { return r->p->slots.data[slot].borrowed; }
 
 /* The slot takes this count; what was in it is given up. */
 static void set_array(Run *r, u32 slot, Array *a) {
@@ -217,7 +215,7 @@ static __attribute__((noinline)) Went device_step(Run *r, const PlanStep *s, Arr
   return status == WEFT_OK ? GOES_ON : leave_raised(r, s->exit);
 }
 
-static Went memory_step(Run *r, const PlanStep *s) {
+static __attribute__((noinline)) Went memory_step(Run *r, const PlanStep *s) {
   Vm *vm = r->vm;
   Value v;
   Array *a;
@@ -233,7 +231,6 @@ static Went memory_step(Run *r, const PlanStep *s) {
       a = array_at(r, s->dst);
       if (a->size) memset(a->data, 0, (size_t)a->size * dtype_bytes(array_dtype(a)));
       return GOES_ON;
-    case STEP_free: set_array(r, s->dst, NULL); return GOES_ON;
     case STEP_keep:
       a = array_at(r, s->src);
       a->head.refs++;
@@ -254,7 +251,6 @@ static Went memory_step(Run *r, const PlanStep *s) {
       return GOES_ON;
     case STEP_dense:
       a = array_at(r, s->src);
-      if (s->dst == s->src && array_dense(a)) return GOES_ON;
       if (array_make_dense(vm, array_value(a), &v) != WEFT_OK) return leave_raised(r, s->exit);
       set_array(r, s->dst, v.array);
       return GOES_ON;
@@ -402,7 +398,7 @@ static Went run_kernel(Run *r, const PlanStep *s) {
   } else if (UNLIKELY(k->reductions) && hi > lo && !plan_run_blocks(r->vm, p, k, words, s->nargs - 2, &key, &done)) {
     return leave(r, s->exit, WEFT_ERROR);
   } else if (done) {
-  } else if (is_parallel(r, s, k, words, lo, hi, &work)) {
+  } else if ((k->grain <= 1 || hi - lo >= (i64)r->vm->tunables.parallel_elements) && is_parallel(r, s, k, words, lo, hi, &work)) {
     if (!plan_run_threads(r->vm, k, words, lo, hi, work, &key)) return leave(r, s->exit, WEFT_ERROR);
   } else if (units <= (u64)r->vm->tunables.poll_elements) {
     if (units >> 10) spend(r->vm, units >> 10);
@@ -863,6 +859,10 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
         if (vm_safepoint(vm) != WEFT_OK) went = leave(r, s->exit, WEFT_ERROR);
         break;
       case STEP_exit: went = leave(r, s->exit, WEFT_OK); break;
+      case STEP_free: set_array(r, s->dst, NULL); break;
+      case STEP_dense:
+        if (UNLIKELY(s->dst != s->src || !array_dense(array_at(r, s->src)))) went = memory_step(r, s);
+        break;
       default: went = memory_step(r, s);
     }
     if (UNLIKELY(went == GONE)) {
