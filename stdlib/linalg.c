@@ -515,12 +515,18 @@ WeftStatus eager_linalg_svd(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
+/* In f64 whatever the matrix is: a small singular value of a matrix in f32 would have an error of the size of the
+ * largest one's last place, and another one with every processor. */
 WeftStatus eager_linalg_svdvals(Vm *vm, Value *args, Value *out) {
   Call c = {.x = value_hole()};
-  Value u, vh;
-  TRY(call_start(vm, OP_linalg_svdvals, args[0], &c));
-  WeftStatus status = svd(&c, false, false, &u, out, &vh);
+  Value v = args[0], u, s, vh;
+  TRY(args_array(vm, OP_linalg_svdvals, 0, v));
+  TRY(call_start_as(vm, OP_linalg_svdvals, 0, v, DT_f64, &c));
+  WeftStatus status = svd(&c, false, false, &u, &s, &vh);
   call_end(&c);
+  TRY(status);
+  status = dense_as(vm, OP_linalg_svdvals, s, dtype_float_of(v.kind == V_NUM ? v.dtype : array_dtype(v.array)), out);
+  value_drop(vm, s);
   return status;
 }
 
