@@ -13,11 +13,16 @@ typedef struct Key {
   u64 seed, stream;
 } Key;
 
+/* Of a block, the 64-bit element i. */
+static u64 word64(const u32 *w, u64 i) {
+  u32 at = 2 * (u32)(i & 1);
+  return (u64)w[at] | (u64)w[at + 1] << 32;
+}
+
 static u64 bits64(Key k, u64 i) {
   u32 w[4];
   philox(k.seed, k.stream, i >> 1, w);
-  u32 at = 2 * (u32)(i & 1);
-  return (u64)w[at] | (u64)w[at + 1] << 32;
+  return word64(w, i);
 }
 
 static u32 bits32(Key k, u64 i) {
@@ -217,11 +222,13 @@ WeftStatus eager_random_bernoulli(Vm *vm, Value *args, Value *out) {
 /* 0 … n-1 in random order: Fisher–Yates, element i of the key for step i. */
 static WeftStatus shuffled(Vm *vm, Key k, i64 *index, i64 n) {
   enum { PART = 1 << 20 }; /* elements between two polls: they are slow */
+  u32 w[4] = {0};
   TRY(kernel_poll(vm, n % PART));
   for (i64 i = 0; i < n; i++) index[i] = i;
   for (i64 i = n - 1; i > 0; i--) {
     if (i % PART == 0) TRY(kernel_poll(vm, PART));
-    i64 j = below(bits64(k, (u64)i), (u64)i + 1), t = index[i];
+    if (i & 1 || i == n - 1) philox(k.seed, k.stream, (u64)i >> 1, w); /* of two elements */
+    i64 j = below(word64(w, (u64)i), (u64)i + 1), t = index[i];
     index[i] = index[j];
     index[j] = t;
   }

@@ -53,7 +53,7 @@ static bool is_named(const OpParam *p, const char *name) { return strlen(name) =
 
 /* A flag is true or false, a dtype a dtype, or nil, whatever the operation. */
 static bool flags_fit(const OpInfo *info, const GraphArg *args) {
-  static const char *const flags[] = {"keepdims", "descending", "approximate", "reverse", "include_initial", "upper", "endpoint",
+  static const char *const flags[] = {"keepdims", "descending", "approximate", "reverse", "include_initial", "upper", "endpoint", "replace",
                                       "return_index", "return_inverse", "return_counts"};
   for (u32 p = 1; p < info->nparams; p++) {
     const GraphArg *a = &args[p];
@@ -87,12 +87,15 @@ static bool is_order(const Graph *g, const GraphArg *a) {
 }
 
 static bool random_fits(const Graph *g, DimCtx *dims, u32 op, const GraphArg *args) {
+  const ArrayType *t;
   switch (op) {
     case OP_random_key: return is_integer(g, &args[0]);
     case OP_random_stream: return is_integer(g, &args[0]) && is_integer(g, &args[1]);
     case OP_random_fold_in: return key_fits(g, dims, &args[0]) && is_integer(g, &args[1]);
     case OP_random_bernoulli: return key_fits(g, dims, &args[0]) && is_number(g, &args[1]);
     case OP_random_uniform: return key_fits(g, dims, &args[0]) && is_number(g, &args[2]) && is_number(g, &args[3]);
+    case OP_random_permutation: return key_fits(g, dims, &args[0]) && ((t = operand_type(g, &args[1])) ? t->rank || is_integer(g, &args[1]) : is_integer(g, &args[1]));
+    case OP_random_choice: return key_fits(g, dims, &args[0]) && (t = operand_type(g, &args[1])) && t->rank == 1;
     default: return key_fits(g, dims, &args[0]);
   }
 }

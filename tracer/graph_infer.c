@@ -603,6 +603,7 @@ static bool infer_linalg(Infer *c) {
 }
 
 static bool infer_random(Infer *c) {
+  const ArrayType *x = type_arg(c, 1);
   u32 dtype, p;
   switch (c->op) {
     case OP_random_key:
@@ -625,6 +626,15 @@ static bool infer_random(Infer *c) {
       return new_shape(c, op_param(c->op, "shape"), dtype ? dtype : DT_f64);
     case OP_random_randint: return new_shape(c, op_param(c->op, "shape"), DT_i64);
     case OP_random_bernoulli: return new_shape(c, op_param(c->op, "shape"), DT_bool);
+    case OP_random_permutation:
+      if (x && x->rank) return same_as(c, x);
+      c->out->dtype = DT_i64;
+      c->out->rank = 1;
+      return (dim_of_arg(c, 1, DIM_NONE, c->out->dims) && c->out->dims[0] != DIM_NONE) || no_rule(c);
+    case OP_random_choice:
+      if (!x) return no_rule(c);
+      c->out->device = x->device;
+      return new_shape(c, op_param(c->op, "shape"), x->dtype);
     default: return no_rule(c);
   }
 }

@@ -155,7 +155,7 @@ bool rec_is_setting(u32 op, u32 param) {
       "axis", "axes", "keepdims", "dtype", "device", "shape", "reverse", "include_initial", "descending", "correction",
       "ord", "num", "endpoint", "base", "indexing", "parts", "reps", "shift", "width", "mode", "window", "source",
       "destination", "axis1", "axis2", "size", "side", "reduce", "return_index", "return_inverse", "return_counts",
-      "minlength", "bins", "approximate", "largest", "offset", "upper", "full_matrices", "start", "stop", "step", "spec",
+      "minlength", "bins", "approximate", "largest", "offset", "upper", "full_matrices", "start", "stop", "step", "spec", "replace",
   };
   for (u32 i = 0; i < COUNT_OF(names); i++)
     if (strlen(names[i]) == p->len && memcmp(names[i], p->name, p->len) == 0) return true;
@@ -542,12 +542,23 @@ static Outcome compress(Recorder *r, const Av *params, Av *out) {
   return take_params[1] && take_params[2] ? take(r, take_params, out) : OUT_FAIL;
 }
 
+/* How many keys, or numbers in random order: a size. */
+static Outcome drawn_count(Recorder *r, u32 op, Av *a) {
+  Dim n;
+  if (!is_given(r, *a)) return OUT_GO;
+  if (op == OP_random_permutation) {
+    const ArrayType *t = av_is_number(r, *a) ? value_type(r->g, av_value(r, *a)) : NULL;
+    if (!t || t->rank || dtype_kind(t->dtype) != DK_INT) return OUT_GO;
+  }
+  Outcome o = rec_size(r, *a, &n);
+  if (o != OUT_GO) return o;
+  if (refused_size(r, op, *a)) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
+  return rec_made(r, av_num(r, graph_size(r->g, n)), a);
+}
+
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   const OpInfo *info = op_info(op);
   Outcome folded;
-  Dim keys;
-  if (op == OP_random_split && is_given(r, params[1]) && (folded = rec_size(r, av_force(r, params[1]), &keys)) != OUT_GO) return folded;
-  if (op == OP_random_split && is_given(r, params[1]) && refused_size(r, op, params[1])) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
   if (op == OP_take) return take(r, params, out);
   if (op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays) return rec_parts(r, op, params, out);
   if (op == OP_compress && !is_given(r, params[3])) return compress(r, params, out);
@@ -558,6 +569,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     if (params[i] && !forced[i]) return OUT_FAIL;
   }
   params = forced;
+  if ((op == OP_random_split || op == OP_random_permutation) && (folded = drawn_count(r, op, &forced[1])) != OUT_GO) return folded;
   if ((op == OP_concat || op == OP_stack) && forced[0] && av_is_number(r, forced[0])) {
     Outcome o = rows(r, op, forced[0], &forced[0]);
     if (o != OUT_GO) return o;
