@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, WATCH_LOST = 5, RECURS = 4, LONG_TRIPS = 64, UNEVEN = 6 };
+enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, LONG_NS = 5000000, WATCH_LOST = 5, RECURS = 4, LONG_TRIPS = 64, UNEVEN = 6 };
 
 /* The position in the sequence of a `for` loop whose head stands at pc; false: another loop. */
 static bool position_at(const Frame *f, u32 pc, u64 *at, u64 *count) {
@@ -99,10 +99,14 @@ static void decide(Tracer *t, Place *p) {
   PlaceWatch *w = &p->watch;
   const WatchTimes *compiled = &w->times[0], *eager = &w->times[1];
   u32 least = compiled->count < eager->count ? compiled->count : eager->count;
-  if (least < WATCH_CLEAR) return;
+  if (!least) return;
   u64 c = mean(compiled), e = mean(eager), percent = (u64)t->vm->tunables.watch_percent, factor = c / (e + 1);
   bool uneven = w->end == WATCH_run && ins_op(p->code->proto->code[p->pc]) != BC_fornext;
-  if (least < WATCH_EARLY && factor < CLEAR) return;
+  if (!uneven && e > LONG_NS && e > CLEAR * c) { /* another such visit would be dear */
+    again(p);
+    return;
+  }
+  if (least < WATCH_CLEAR || (least < WATCH_EARLY && factor < CLEAR)) return;
   if (least < WATCH_TIMES && (uneven || (c < 2 * e && e < 2 * c))) return; /* too close to tell yet */
   if (uneven && !sum_up(w, &c, &e)) return;
   bool lost = c * 100 > e * percent;

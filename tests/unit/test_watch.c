@@ -111,6 +111,29 @@ static void A20_a_region_that_is_not_slower_stays(void **state) {
   end(c);
 }
 
+/* Time passes with the arrays that are made: here the interpreter's. */
+static u64 tell_arrays(void *context) {
+  Clock *c = context;
+  return c->vm->vm->stats.array_allocs * c->step;
+}
+
+/* Where the interpreter takes very long, once is enough; where it is short, more visits tell. */
+static void A20_a_long_visit_is_not_made_twice(void **state) {
+  (void)state;
+  for (u32 longer = 0; longer < 2; longer++) {
+    Clock *c = machine(longer ? 20000000 : 1000000, 0);
+    tracer_use_clock(tracer_of(c->vm->vm), tell_arrays, c);
+    c->vm->vm->tunables.pace_percent = 0;
+    WeftValue *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"), *x = value(c->vm, "arange(100.0)");
+    calls(c->vm, f, x, 30);
+    assert_int_equal(stat(c, STAT_compiles), 1);
+    u64 hits = stat(c, STAT_hits);
+    calls(c->vm, f, x, 300);
+    assert_int_equal(300 - (stat(c, STAT_hits) - hits), longer ? 1 : 4);
+    end(c);
+  }
+}
+
 /* How many trips of a `while` loop a region ran cannot be told: what it takes until the frame returns tells. */
 static void A20_a_loop_that_is_left_all_the_time_rests(void **state) {
   (void)state;
@@ -478,6 +501,7 @@ int main(void) {
     cmocka_unit_test(A20_a_region_that_loses_again_and_again_is_given_up),
     cmocka_unit_test(A20_a_region_that_is_not_slower_stays),
     cmocka_unit_test(A20_a_loop_that_is_left_all_the_time_rests),
+    cmocka_unit_test(A20_a_long_visit_is_not_made_twice),
     cmocka_unit_test(A20_what_is_packed_is_paid_for),
     cmocka_unit_test(A20_short_runs_are_not_entered),
     cmocka_unit_test(A20_errors_leave_nothing_timed),
