@@ -53,7 +53,7 @@ GuardEntry *cache_lookup(Vm *vm, GuardCache *c, Frame *f, u64 *slots, Value *scr
     if (failed == GUARD_PASS) {
       c->hits++;
       e->hits++;
-      if (i) {
+      if (i && !e->general) {
         memmove(c->entries.data + 1, c->entries.data, sizeof *c->entries.data * i);
         c->entries.data[0] = e;
       }
@@ -100,7 +100,7 @@ void cache_teach(const GuardCache *c, const Names *names, const SizePool *sizes,
   }
 }
 
-GuardEntry *cache_add(Vm *vm, GuardCache *c, GuardProg *prog, void *region) {
+GuardEntry *cache_add(Vm *vm, GuardCache *c, GuardProg *prog, void *region, bool general) {
   sweep(vm, c);
   GuardEntry *e = mem_alloc_zero(&vm->alloc, sizeof *e);
   if (!e || !vec_push(&vm->alloc, &c->entries, e)) {
@@ -116,12 +116,15 @@ GuardEntry *cache_add(Vm *vm, GuardCache *c, GuardProg *prog, void *region) {
   e->filled = prog->nfills;
   e->packs = prog->nrows;
   e->id = ++c->next_id;
-  memmove(c->entries.data + 1, c->entries.data, sizeof *c->entries.data * (c->entries.count - 1));
-  c->entries.data[0] = e;
-  for (u32 i = c->entries.count; c->entries.count > c->limit && i-- > 1;) {
+  e->general = general;
+  if (!general) {
+    memmove(c->entries.data + 1, c->entries.data, sizeof *c->entries.data * (c->entries.count - 1));
+    c->entries.data[0] = e;
+  }
+  for (u32 i = c->entries.count; c->entries.count > c->limit && i-- > !general;) {
     GuardEntry *old = c->entries.data[i];
     c->storm = true;
-    if (old->running) continue;
+    if (old->running || old == e) continue;
     take_out(c, i);
     free_entry(vm, c, old);
   }

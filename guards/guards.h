@@ -225,6 +225,7 @@ typedef struct GuardEntry {
   u64 hits, misses;
   u32 id;          /* counts up within its cache: names the entry in dumps */
   bool refused_once; /* for tests: it was refused though it fits */
+  bool general;    /* it relies on less than others do: looked at behind those that were made for one kind */
   bool invalid;    /* its code went away or it was demoted: skipped, freed when not running */
   bool packs;      /* inputs are of form IN_rows */
   u32 running;     /* activations on the stack; never freed while > 0 */
@@ -256,8 +257,8 @@ void cache_tell_miss(Vm *vm, GuardCache *c, const Frame *f);
 /* Guards of a set that failed in the cache's entries count those failures as their own: they will be checked first. */
 void cache_teach(const GuardCache *c, const Names *names, const SizePool *sizes, GuardSet *set);
 /* Consumes prog and region, also when it fails. Evicts the least recently hit entry that is not running
- * when the limit is reached, and sets `storm`. NULL when memory was refused. */
-GuardEntry *cache_add(Vm *vm, GuardCache *c, GuardProg *prog, void *region);
+ * when the limit is reached, and sets `storm`. NULL when memory was refused. `general`: as GuardEntry's. */
+GuardEntry *cache_add(Vm *vm, GuardCache *c, GuardProg *prog, void *region, bool general);
 void cache_invalidate(Vm *vm, GuardCache *c, GuardEntry *e);
 void cache_invalidate_code(Vm *vm, GuardCache *c, u64 code_id); /* entries that guard on this code, or run it */
 bool guard_prog_names_code(const GuardProg *p, u64 code_id);

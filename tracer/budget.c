@@ -3,7 +3,8 @@
  * A look-up that finds nothing is either the reason to compile again, each time less readily, or one of many in a row:
  * then the place takes a nap, in which it is not asked, so that misses cost next to nothing. A source whose guard makes
  * a place compile again and again is left open: the next trace does not rely on what it is, and breaks where it would
- * have to. Only a place whose cache is full of entries gives up, with one warning that names the guard.
+ * have to. A function that is called has to be known: its source is left open by the last entries that have room.
+ * Only a place whose cache is full of entries gives up, with one warning that names the guard.
  *
  * All of this goes by counts, so that a program is compiled the same way in each run, but for two things that go by the
  * clock: whether a region pays (watch.c too), and whether there is time to compile. */
@@ -126,6 +127,13 @@ static void give_up(Tracer *t, Place *p, const Frame *frame) {
   buf_free(&b);
 }
 
+enum { ROOM = 2 }; /* entries for what is not known of a function */
+
+/* Missed so often, would the source be left open by the entry that is made next? */
+static bool is_opened(const Tracer *t, const Place *p, u32 times) {
+  return times >= t->vm->tunables.open_after && (p->cache.last_miss.kind != GUARD_code || p->cache.entries.count + ROOM >= p->cache.limit);
+}
+
 /* Counts the source that misses; often enough, and later traces leave it open. */
 static void learn(Tracer *t, Place *p) {
   const char *text = p->cache.has_miss ? p->cache.last_miss.subject : NULL;
@@ -143,7 +151,7 @@ static void learn(Tracer *t, Place *p) {
     }
   }
   PlaceSubject *s = &p->subjects.data[i];
-  if (++s->times < t->vm->tunables.open_after || s->open) return;
+  if (!is_opened(t, p, ++s->times) || s->open) return;
   s->open = true;
   t->vm->counters.at[STAT_generalised]++;
   tracer_event(t, EVENT_miss, REASON_generalised, p->cache.last_miss.because, 0, "%s", p->cache.last_miss.text);
@@ -154,7 +162,7 @@ static bool opens(Tracer *t, Place *p, const Frame *frame) {
   cache_tell_miss(t->vm, &p->cache, frame);
   const char *text = p->cache.has_miss ? p->cache.last_miss.subject : NULL;
   for (u32 i = 0; text && i < p->subjects.count; i++)
-    if (strcmp(p->subjects.data[i].text, text) == 0) return !p->subjects.data[i].open && p->subjects.data[i].times + 1 >= t->vm->tunables.open_after;
+    if (strcmp(p->subjects.data[i].text, text) == 0) return !p->subjects.data[i].open && is_opened(t, p, p->subjects.data[i].times + 1);
   return false;
 }
 
@@ -237,11 +245,16 @@ void place_missed(Tracer *t, Place *p) {
   t->vm->counters.at[STAT_naps]++;
 }
 
+bool place_is_open(const Place *p) {
+  for (u32 i = 0; i < p->subjects.count; i++)
+    if (p->subjects.data[i].open) return true;
+  return false;
+}
+
 bool source_is_open(const Tracer *t, const GuardSet *g, SourceId s) {
   const Place *p = t->tracing;
-  bool any = false, open = false;
-  for (u32 i = 0; p && i < p->subjects.count; i++) any |= p->subjects.data[i].open;
-  if (!any || !s) return false;
+  bool open = false;
+  if (!p || !s || !place_is_open(p)) return false;
   Buf b;
   buf_init(&b, &t->vm->alloc);
   source_print(g, s, &b);

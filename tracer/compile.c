@@ -141,7 +141,7 @@ static void count_compiled(Stats *stats, const Place *p, const Region *region, c
   if (reason == REASON_guard_missed || reason == REASON_code_gone) stats->at[STAT_recompiles]++;
 }
 
-/* Traces and compiles for the frame as it stands; the new entry stands first in the place's cache. */
+/* Traces and compiles for the frame as it stands; the new entry stands first in the place's cache, or last if a source was left open. */
 GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
   Vm *vm = t->vm;
   Stats *stats = &vm->counters;
@@ -220,7 +220,7 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
   log_text(t, LOG_loops, print_code, region);
   phases[PHASE_compile] = tracer_now(t) - at;
   log_compile(t, region, p, reason, begin, phases);
-  entry = cache_add(vm, &p->cache, guards, region);
+  entry = cache_add(vm, &p->cache, guards, region, place_is_open(p));
   if (!entry) {
     if (vm->error.raised && !had_error) vm_error_clear(vm);
     return NULL;

@@ -201,6 +201,7 @@ void tracer_log(Vm *vm, const char *names);
 void tracer_event(Tracer *t, EventKind kind, u32 reason, Span span, u64 region, const char *fmt, ...) PRINTF_LIKE(6, 7);
 void region_totals(const Region *r, RegionTotals *sum); /* added */
 /* Did this source make the place that is traced compile so often that the trace must not rely on what it is? */
+bool place_is_open(const Place *p); /* is there such a source? */
 bool source_is_open(const Tracer *t, const GuardSet *g, SourceId s);
 /* Keeps more of the log from here on, kernels' counts, and with `runs` each run of a region; before anything runs. */
 void tracer_keep(Vm *vm, bool runs);

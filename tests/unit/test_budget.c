@@ -295,6 +295,48 @@ static void B8_what_keeps_missing_is_left_open(void **state) {
   assert_int_equal(stat(vm, STAT_misses), misses);
 }
 
+/* Each function that a solver is given is called by code of its own, until little room is left: one more takes all others. */
+static void B8_functions_that_are_called_are_known(void **state) {
+  WeftVM *vm = *state;
+  enum { KINDS = 12, KNOWN = 6 };
+  vm->vm->tunables.payback_calls = 0;
+  vm->vm->tunables.compile_gain = 0;
+  WeftValue *solve = value(vm, "fn solve(f, y) { let c = sqrt(y * y + 1); let a = f(c); sum(a * a + y) }\nsolve"), *args[2] = {NULL, value(vm, "arange(4.0)")}, *f[KINDS];
+  assert_int_equal(vm->vm->tunables.cache_limit, KNOWN + 2);
+  for (u32 i = 0; i < KINDS; i++) {
+    char text[60];
+    snprintf(text, sizeof text, "let k = %u\ny => sin(y) * k - %u", i, i);
+    f[i] = value(vm, text);
+  }
+  for (u32 i = 0; i < KNOWN; i++) {
+    args[0] = f[i];
+    calls(vm, solve, args, 2, 4000);
+    assert_int_equal(stat(vm, STAT_recompiles), i);
+  }
+  assert_int_equal(stat(vm, STAT_breaks), 0);
+  assert_int_equal(stat(vm, STAT_exits), 0);
+  assert_int_equal(stat(vm, STAT_generalised), 0);
+  for (u32 i = KNOWN; i < KINDS; i++) {
+    args[0] = f[i];
+    calls(vm, solve, args, 2, 8000);
+  }
+  assert_int_equal(stat(vm, STAT_recompiles), KNOWN);
+  assert_int_equal(stat(vm, STAT_generalised), 1);
+  assert_int_equal(stat(vm, STAT_warnings), 0);
+  u64 exits = stat(vm, STAT_exits), hits = stat(vm, STAT_hits), misses = stat(vm, STAT_misses);
+  assert_true(exits > 0);
+  for (u32 i = 0; i < 10 * KNOWN; i++) { /* the last entry takes nothing away from the others */
+    args[0] = f[i % KNOWN];
+    calls(vm, solve, args, 2, 1);
+  }
+  assert_int_equal(stat(vm, STAT_exits), exits);
+  assert_int_equal(stat(vm, STAT_hits), hits + 10 * KNOWN);
+  args[0] = f[KINDS - 1];
+  calls(vm, solve, args, 2, 10);
+  assert_true(stat(vm, STAT_exits) >= exits + 10);
+  assert_int_equal(stat(vm, STAT_misses), misses);
+}
+
 static void A10_a_hundred_sizes_are_one_compilation(void **state) {
   WeftVM *vm = *state;
   WeftValue *f = value(vm, "fn f(x, w) = sum(sqrt(x * w + 1)) / len(x)\nf");
@@ -479,6 +521,7 @@ int main(void) {
     cmocka_unit_test_setup_teardown(B8_ten_thousand_misses_in_a_row_cost_few_look_ups, setup, teardown),
     cmocka_unit_test_setup_teardown(B8_recompiles_wait_longer_each_time, setup, teardown),
     cmocka_unit_test_setup_teardown(B8_what_keeps_missing_is_left_open, setup, teardown),
+    cmocka_unit_test_setup_teardown(B8_functions_that_are_called_are_known, setup, teardown),
     cmocka_unit_test_setup_teardown(A10_a_hundred_sizes_are_one_compilation, setup, teardown),
     cmocka_unit_test_setup_teardown(B5_a_swept_rate_is_one_compilation, setup, teardown),
     cmocka_unit_test_setup_teardown(B2_a_closure_made_anew_is_one_compilation, setup, teardown),

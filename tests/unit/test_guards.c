@@ -499,8 +499,8 @@ static void cache(void **state) {
   Value scratch[4];
   destroyed = 0;
   cache_init(&c, 2, destroy);
-  GuardEntry *a = cache_add(f->vm, &c, wants(f, "[1.0]"), (void *)(uintptr_t)1);
-  GuardEntry *b = cache_add(f->vm, &c, wants(f, "[1]"), (void *)(uintptr_t)10);
+  GuardEntry *a = cache_add(f->vm, &c, wants(f, "[1.0]"), (void *)(uintptr_t)1, false);
+  GuardEntry *b = cache_add(f->vm, &c, wants(f, "[1]"), (void *)(uintptr_t)10, false);
   assert_true(a && b && c.entries.data[0] == b);
   arg(f, 0, "[2.0]");
   assert_ptr_equal(cache_lookup(f->vm, &c, &f->frame, slots, scratch), a);
@@ -512,7 +512,7 @@ static void cache(void **state) {
   assert_true(c.has_miss);
   assert_string_equal(c.last_miss.got, "f32 of rank 1");
   assert_false(c.storm);
-  GuardEntry *d = cache_add(f->vm, &c, wants(f, "f32([2.0])"), (void *)(uintptr_t)100);
+  GuardEntry *d = cache_add(f->vm, &c, wants(f, "f32([2.0])"), (void *)(uintptr_t)100, false);
   assert_true(c.storm);
   assert_int_equal(c.entries.count, 2);
   assert_int_equal(destroyed, 10); /* b: least recently hit */
@@ -523,6 +523,30 @@ static void cache(void **state) {
   assert_null(cache_lookup(f->vm, &c, &f->frame, slots, scratch));
   a->running = 0;
   cache_invalidate(f->vm, &c, d);
+  assert_int_equal(destroyed, 111);
+  cache_free(f->vm, &c);
+}
+
+static void cache_of_general_entries(void **state) {
+  Fixture *f = *state;
+  GuardCache c;
+  u64 slots[4];
+  Value scratch[4];
+  destroyed = 0;
+  cache_init(&c, 2, destroy);
+  GuardEntry *a = cache_add(f->vm, &c, wants(f, "[1.0]"), (void *)(uintptr_t)1, false);
+  GuardEntry *all = cache_add(f->vm, &c, wants(f, "[1]"), (void *)(uintptr_t)10, true);
+  assert_true(a && all && c.entries.data[0] == a);
+  arg(f, 0, "[2]");
+  assert_ptr_equal(cache_lookup(f->vm, &c, &f->frame, slots, scratch), all);
+  assert_ptr_equal(c.entries.data[0], a); /* behind those that were made for one kind */
+  GuardEntry *more = cache_add(f->vm, &c, wants(f, "f32([2.0])"), (void *)(uintptr_t)100, true);
+  assert_int_equal(c.entries.count, 2);
+  assert_int_equal(destroyed, 10);
+  assert_ptr_equal(c.entries.data[1], more);
+  c.limit = 1;
+  assert_non_null(cache_add(f->vm, &c, wants(f, "[1]"), (void *)(uintptr_t)1000, true));
+  assert_int_equal(c.entries.count, 1);
   assert_int_equal(destroyed, 111);
   cache_free(f->vm, &c);
 }
@@ -564,6 +588,7 @@ int main(void) {
       TEST(containers),    TEST(all_keys),      TEST(functions),               TEST(module_slots),
       TEST(ambient_and_identity), TEST(host_checks), TEST(size_relations),     TEST(broadcasting),
       TEST(inputs),        TEST(unsafe_reads_are_refused), TEST(rollback),     TEST(cache),
+      TEST(cache_of_general_entries),
       TEST(refused_memory), TEST(reads_and_checks_are_one_step),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
