@@ -297,18 +297,11 @@ static bool sampled(Tracer *t, Place *p, Frame *f) {
   return !t->watch_count || t->watches[t->watch_count - 1].place != p;
 }
 
-/* Is it inside of what runs interpreted only to be timed? */
-static bool is_trial(const Tracer *t) {
-  for (u32 i = 0; i < t->watch_count; i++)
-    if (t->watches[i].eager && t->watches[i].depth < t->vm->frame_count && t->vm->frames[t->watches[i].depth].flags & FRAME_WATCHED) return true;
-  return false;
-}
-
 bool rent_due(Tracer *t, Place *p, Frame *f) {
   PlaceRent *r = &p->rent;
   r->passes += 1 + r->slept;
   r->slept = 0;
-  if (UNLIKELY(t->watch_count) && is_trial(t)) return false;
+  if (UNLIKELY(t->watch_count) && watch_trial_goes_on(t)) return false;
   if (!sampled(t, p, f)) return false;
   Ahead a = look_ahead(t->vm, f, p);
   if (p->cache.entries.count) { /* as often as nothing fitted so far */

@@ -78,6 +78,7 @@ bool watch_head(Tracer *t, const Frame *frame); /* at a loop's head: true: nothi
 void watch_returns(Vm *vm); /* TierHooks.returns */
 void watch_forget(Tracer *t, const Place *p);
 bool watch_wanted(const Tracer *t, const Place *p);
+bool watch_trial_goes_on(Tracer *t); /* is this visit inside of what runs interpreted only to be timed? One that has shown enough ends here */
 
 /* compile.c: traces and compiles for the frame as it stands; the new entry stands first in the place's cache. NULL: not now. */
 GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason);

@@ -159,7 +159,7 @@ typedef struct Tracer {
   struct Exported *exports; /* all that programs hold */
   u64 region_ids;
   Watch watches[WATCHES];  /* innermost last */
-  u32 watch_count, watch_seed;
+  u32 watch_count, watch_seed, trial_asked;
   u64 (*clock)(void *context); /* nanoseconds; NULL: vm_clock. For tests (tracer_use_clock) */
   void *clock_context;
   u64 began, began_ticks;  /* by that clock, and by the processor's counter */

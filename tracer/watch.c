@@ -8,14 +8,15 @@
  *   anywhere                 until the frame returns
  * An entry says which of them it is; the visits without an entry that follow end likewise. Times are kept in two small rings,
  * their means compared with outliers cut, and a place at which the interpreter wins rests for a while, longer each time, until it is given up (budget.c). A
- * visit without an entry that takes much longer than the entries did is ended where it is, in favour of the region. */
+ * visit without an entry that takes much longer than the entries did is ended where it is, in favour of the region: at the
+ * next visit, or where a place inside of it asks whether it is to be compiled. Nothing else is on trial meanwhile. */
 #include "lang/mechanisms.h"
 #include "tracer/tier.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, LONG_NS = 5000000, WATCH_LOST = 5, RECURS = 4, LONG_TRIPS = 64, UNEVEN = 6 };
+enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, LONG_NS = 5000000, WATCH_LOST = 5, RECURS = 4, LONG_TRIPS = 64, UNEVEN = 6, ASKED_EACH = 16, TRIAL_NS = 1000000 };
 
 /* The position in the sequence of a `for` loop whose head stands at pc; false: another loop. */
 static bool position_at(const Frame *f, u32 pc, u64 *at, u64 *count) {
@@ -147,6 +148,35 @@ static void take(Tracer *t, const Watch *w, u32 end, u64 ns, u64 trips) {
 
 /* ---- watching ------------------------------------------------------------------------------------------- */
 
+/* A visit without an entry that takes so long has shown that the region wins. */
+static bool is_overlong(const Place *p, u64 spent) {
+  u64 most = p->watch.longest;
+  for (u32 k = 0; k < p->watch.times[0].count; k++)
+    if (p->watch.times[0].ns[k] > most) most = p->watch.times[0].ns[k];
+  return spent > LONGER * most + SHORT_NS;
+}
+
+static bool is_trial(const Tracer *t) {
+  for (u32 i = 0; i < t->watch_count; i++)
+    if (t->watches[i].eager && t->watches[i].depth < t->vm->frame_count && t->vm->frames[t->watches[i].depth].flags & FRAME_WATCHED) return true;
+  return false;
+}
+
+bool watch_trial_goes_on(Tracer *t) {
+  if (!is_trial(t)) return false;
+  if (++t->trial_asked % ASKED_EACH || !MECHANISM(t->vm, trials_end)) return true; /* looking at the clock is to be little of what is timed */
+  drop_stale(t);
+  u64 now = tracer_now(t);
+  for (u32 i = t->watch_count; i-- > 0;) {
+    const Watch *w = &t->watches[i];
+    Place *p = w->place;
+    if (!w->eager || w->runs || (w->head && !w->begun) || now - w->begin < TRIAL_NS || !is_overlong(p, now - w->begin)) continue;
+    drop(t, i);
+    again(p);
+  }
+  return is_trial(t);
+}
+
 bool watch_wanted(const Tracer *t, const Place *p) {
   const Tunables *tun = &t->vm->tunables;
   return tun->watch_percent && tun->payback_calls && tun->hot_calls && !t->forced && !t->private_places && !t->force.kind && t->backend->weighed &&
@@ -223,6 +253,10 @@ bool watch_begin(Tracer *t, Place *p, Frame *frame) {
     return false;
   }
   u32 depth = clear_top(t, frame);
+  if (is_trial(t) && MECHANISM(t->vm, trials_end)) { /* the trial is of that region alone */
+    p->watch.in = 1;
+    return false;
+  }
   for (u32 i = 0; i < t->watch_count; i++)
     if (t->watches[i].place == p && !t->watches[i].probe) { /* a recursion: the outermost is timed */
       p->watch.in = 1;
@@ -317,13 +351,10 @@ bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
     if (t->watches[i].place == p && !t->watches[i].probe) break;
   if (i == UINT32_MAX) return false;
   Watch *w = &t->watches[i];
-  u64 spent = tracer_now(t) - w->begin, most = 0;
+  u64 spent = tracer_now(t) - w->begin;
   if (w->head) return visit_in_loop(t, i, frame, spent);
   if (w->eager) { /* it would go on for too long: the region wins */
-    for (u32 k = 0; k < p->watch.times[0].count; k++)
-      if (p->watch.times[0].ns[k] > most) most = p->watch.times[0].ns[k];
-    if (p->watch.longest > most) most = p->watch.longest;
-    if (p->watch.end != WATCH_trips && spent > LONGER * most + SHORT_NS) {
+    if (p->watch.end != WATCH_trips && is_overlong(p, spent)) {
       bool own = w->depth == depth;
       if (w->runs) {
         Watch done = *w;

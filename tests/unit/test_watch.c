@@ -332,6 +332,64 @@ static void A20_what_waits_says_for_what(void **state) {
   end(c);
 }
 
+/* What runs interpreted to be timed ends once it has shown enough, where a loop inside of it asks: that one is compiled again. */
+static void A20_a_trial_ends_when_it_has_shown_enough(void **state) {
+  (void)state;
+  Clock *c = machine(20000, 0);
+  Tunables *tun = &c->vm->vm->tunables;
+  i64 warm = tun->warm_trips, hot = tun->hot_trips, percent = tun->watch_percent;
+  tun->warm_trips = 1 << 20;
+  tun->hot_trips = 1 << 21;
+  tun->watch_percent = 0;
+  WeftValue *f = value(c->vm, "fn f(n) { let s = 0; for i in 0..n { s += i * i % 7 }; s }\nf"), *few = value(c->vm, "9"), *many = value(c->vm, "30000");
+  calls(c->vm, f, few, 3000);
+  assert_int_equal(stat(c, STAT_compiles), 1);
+  Tracer *t = tracer_of(c->vm->vm);
+  Place *p = place_find(&t->places, f->value.fn->code, 0, RECORD_ENTRY);
+  assert_non_null(p);
+  p->watch.in = 0; /* it was entered once: this visit is the other one */
+  p->watch.end = WATCH_return;
+  p->watch.times[0] = (WatchTimes){.count = 1, .ns = {1000}};
+  p->watch.times[1] = (WatchTimes){.count = 0};
+  p->watch.longest = 0;
+  tun->warm_trips = warm;
+  tun->hot_trips = hot;
+  tun->watch_percent = percent;
+  calls(c->vm, f, many, 1);
+  assert_true(p->watch.in > 100);
+  assert_int_equal(stat(c, STAT_compiles), 2);
+  end(c);
+}
+
+/* One region is on trial at a time: those inside of it are entered. */
+static void A20_one_region_is_on_trial(void **state) {
+  (void)state;
+  Clock *c = machine(20000, 0);
+  i64 percent = c->vm->vm->tunables.watch_percent;
+  c->vm->vm->tunables.watch_percent = 0;
+  WeftValue *x = value(c->vm, "arange(100.0)"), *g = value(c->vm, "fn g(x) = sum(sqrt(x * x + 1))\ng");
+  calls(c->vm, g, x, 3000);
+  WeftValue *f = value(c->vm, "fn f(x) = g(x) + g(x + 1)\nf");
+  calls(c->vm, f, x, 3000);
+  assert_int_equal(stat(c, STAT_compiles), 2);
+  Tracer *t = tracer_of(c->vm->vm);
+  Place *places[] = {place_find(&t->places, f->value.fn->code, 0, RECORD_ENTRY), place_find(&t->places, g->value.fn->code, 0, RECORD_ENTRY)};
+  for (u32 i = 0; i < 2; i++) {
+    assert_non_null(places[i]);
+    places[i]->watch.in = 0;
+    places[i]->watch.end = WATCH_return;
+    places[i]->watch.times[0] = (WatchTimes){.count = 1, .ns = {1000}};
+    places[i]->watch.times[1] = (WatchTimes){.count = 0};
+  }
+  c->vm->vm->tunables.watch_percent = percent;
+  u64 hits = stat(c, STAT_hits);
+  calls(c->vm, f, x, 1);
+  assert_int_equal(stat(c, STAT_hits) - hits, 2);
+  assert_int_equal(places[0]->watch.times[1].count, 1);
+  assert_int_equal(places[1]->watch.times[1].count, 0);
+  end(c);
+}
+
 /* Calls of a kind that fits no entry count towards a compilation of its own while the place naps, too. */
 static void A20_what_passes_in_a_nap_counts(void **state) {
   (void)state;
@@ -516,6 +574,8 @@ int main(void) {
     cmocka_unit_test(A20_what_is_left_at_once_saves_little),
     cmocka_unit_test(A20_a_recording_ends_with_its_time),
     cmocka_unit_test(A20_what_waits_says_for_what),
+    cmocka_unit_test(A20_a_trial_ends_when_it_has_shown_enough),
+    cmocka_unit_test(A20_one_region_is_on_trial),
     cmocka_unit_test(A20_what_passes_in_a_nap_counts),
     cmocka_unit_test(A20_a_loop_that_is_over_is_not_compiled),
     cmocka_unit_test(A20_inside_a_compiled_loop_little_is_to_come),
