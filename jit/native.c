@@ -754,8 +754,14 @@ void native_release(Native *n) {
 
 typedef enum Made { MADE_not, MADE_not_few, MADE } Made; /* not_few: with carried arrays as numbers it does not fit */
 
-static Made native_make(Compiler *c, NodeId node, bool small, bool in_memory, bool rows) {
-  Native n = {.c = c, .g = c->g, .node = node, .values = c->native_values, .done = c->native_done, .stamp = ++c->native_stamp, .small = small, .in_memory = in_memory, .rows = rows, .now = NO_EXIT};
+typedef struct Making {
+  bool small, in_memory, rows;
+  u32 picks;    /* at most */
+  bool crowded; /* out: it took more */
+} Making;
+
+static Made native_make(Compiler *c, NodeId node, Making *how) {
+  Native n = {.c = c, .g = c->g, .node = node, .values = c->native_values, .done = c->native_done, .stamp = ++c->native_stamp, .small = how->small, .in_memory = how->in_memory, .rows = how->rows, .picks_most = how->picks, .now = NO_EXIT};
   n.block = graph_node_at(c->g, node)->block;
   n.home = n.block;
   u32 fns = c->code->module.fns.count;
@@ -774,7 +780,16 @@ static Made native_make(Compiler *c, NodeId node, bool small, bool in_memory, bo
     c->names--;
   }
   native_release(&n);
-  return ok ? MADE : n.carries_few && !in_memory ? MADE_not_few : MADE_not;
+  how->crowded |= n.picks > n.picks_most;
+  return ok ? MADE : n.carries_few && !how->in_memory ? MADE_not_few : MADE_not;
+}
+
+/* With arrays of few elements as numbers, those that the loop carries too, or in memory. */
+static Made make_small(Compiler *c, NodeId node, Making *how) {
+  *how = (Making){.small = true, .picks = how->picks};
+  Made made = native_make(c, node, how);
+  how->in_memory = true;
+  return made == MADE_not_few && !compile_stopped(c) ? native_make(c, node, how) : made;
 }
 
 bool native_control(Compiler *c, NodeId node) {
@@ -788,10 +803,16 @@ bool native_control(Compiler *c, NodeId node) {
       return false;
     }
   }
-  if (!sizes_change(c, node) && native_make(c, node, false, false, false) == MADE) return true;
+  bool change = sizes_change(c, node);
+  if (!change && native_make(c, node, &(Making){.picks = UINT32_MAX}) == MADE) return true;
   if (kind != NODE_while || compile_stopped(c)) return false;
-  Made made = native_make(c, node, true, false, false);
-  if (made == MADE_not_few && !compile_stopped(c)) made = native_make(c, node, true, true, false);
-  if (made != MADE && !compile_stopped(c) && c->device == DEV_CPU && !sizes_change(c, node)) made = native_make(c, node, false, false, true);
+  bool rows = c->device == DEV_CPU && !change;
+  Making few = {.picks = rows ? PICKS_MOST : UINT32_MAX};
+  Made made = make_small(c, node, &few);
+  if (made != MADE && !compile_stopped(c) && rows) made = native_make(c, node, &(Making){.rows = true, .picks = UINT32_MAX});
+  if (made != MADE && !compile_stopped(c) && few.crowded) {
+    few.picks = UINT32_MAX;
+    made = make_small(c, node, &few);
+  }
   return made == MADE;
 }

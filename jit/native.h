@@ -94,6 +94,7 @@ typedef struct Native {
   u32 now;     /* the exit that holds at this place; NO_EXIT: not known */
   bool small;  /* arrays of few elements become numbers, */
   bool in_memory, carries_few; /* but not those that the construct carries, of which there are some */
+  u32 picks, picks_most; /* selects made of elements that are known only in the trip; more than that are refused */
   VEC(NKept) kept;
   VEC(u32) assumed; /* symbols taken as what they were while tracing: the plan asks before the call */
   i64 *sym_values; /* by symbol, as far as native_dim asked */
@@ -165,6 +166,7 @@ bool native_small_op(Native *n, NodeId node);
 bool native_small_check(Native *n, NodeId node, u32 number, u32 count, const u32 *values);
 
 /* native_views.c */
+enum { PICKS_MOST = 64 }; /* in a function that could have its arrays in memory: what each costs is little, all that MIR makes of them is not */
 bool native_small_view(Native *n, NodeId node);   /* an operation that only moves elements, or makes constants */
 bool native_small_index(Native *n, NodeId node);
 bool native_small_update(Native *n, NodeId node); /* of an array that is split */

@@ -240,13 +240,15 @@ static bool places(Native *n, NodeId node, const NSplit *x, Places *p) {
   return ok && (!ask.chosen || add_choices(n, node, x, p));
 }
 
+static bool may_pick(Native *n) { return n->picks++ < n->picks_most || native_bail(n, "numbers that are chosen among too often"); }
+
 static u32 pick(Native *n, const NSplit *x, const Places *p, u32 at, u32 level) {
   if (level == p->choices) return x->ir[at];
   const Choice *c = &p->choice[level];
   u32 v = pick(n, x, p, at + (c->size - 1) * c->stride, level + 1);
-  for (u32 k = c->size - 1; k-- > 0;) {
-    u32 here = loop_emit(n->fn, LOOP_EQ, LT_VOID, c->index, loop_const_i(n->fn, LT_I64, k), 0);
-    v = loop_emit(n->fn, LOOP_SELECT, LT_VOID, here, pick(n, x, p, at + k * c->stride, level + 1), v);
+  for (u32 k = c->size - 1; v && k-- > 0;) {
+    u32 here = loop_emit(n->fn, LOOP_EQ, LT_VOID, c->index, loop_const_i(n->fn, LT_I64, k), 0), other = pick(n, x, p, at + k * c->stride, level + 1);
+    v = other && may_pick(n) ? loop_emit(n->fn, LOOP_SELECT, LT_VOID, here, other, v) : 0;
   }
   return v;
 }
@@ -379,7 +381,7 @@ static bool put(Native *n, NodeId node, NSplit *x, const Places *p, u32 at, u32 
     return true;
   }
   u32 v = native_stored(n, node, value_type(n->g, node_operand(n->g, node, 0)), x->ir[at], value);
-  if (!v) return false;
+  if (!v || (chosen && !may_pick(n))) return false;
   x->ir[at] = chosen ? loop_emit(n->fn, LOOP_SELECT, LT_VOID, chosen, v, x->ir[at]) : v;
   return true;
 }
