@@ -19,8 +19,10 @@ void compile_unsupported(Compiler *c, const char *fmt, ...) {
   va_end(ap);
 }
 
+static u64 now(const CompileLimits *l) { return l->clock ? l->clock(l->clock_context) : (u64)(vm_clock() * 1e9); }
+
 bool compile_late(Compiler *c) {
-  if (c->deadline && !c->late) c->late = (u64)(vm_clock() * 1e9) > c->deadline;
+  if (c->deadline && !c->late) c->late = now(c->limits) > c->deadline;
   return c->late;
 }
 
@@ -257,7 +259,7 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
     buf_puts(why, "another device than the processor");
     return BACKEND_unsupported;
   }
-  if (limits && limits->ns && !limits->forced) c.deadline = (u64)(vm_clock() * 1e9) + limits->ns;
+  if (limits && limits->ns && !limits->forced) c.deadline = now(limits) + limits->ns;
   c.code = code_new(vm, target, state);
   bool ok = c.code && graph_simplify(c.g) && decompose(&c) && (compile_stopped(&c) || graph_simplify(c.g)) && compiler_init(&c);
   if (!ok) c.failed = true;

@@ -88,7 +88,7 @@ typedef struct Compiler {
   bool failed, unsupported;
   bool late; /* compile_late said so */
   bool restart; /* unsupported, but a trace without inlined calls may do */
-  u64 deadline; /* nanoseconds of vm_clock; 0: none */
+  u64 deadline; /* nanoseconds of the limits' clock; 0: none */
 } Compiler;
 
 static inline bool compile_stopped(const Compiler *c) { return c->failed || c->unsupported || c->late; }

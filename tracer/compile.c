@@ -198,7 +198,7 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
   region->id = t->region_ids;
   at = log_phase(phases, PHASE_guards, at);
   region->eager_ns = region_eager_ns(&vm->tunables, g);
-  CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = MECHANISM(vm, compile_time) ? time_left(t, begin) : 0, .forced = t->forced};
+  CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = MECHANISM(vm, compile_time) ? time_left(t, begin) : 0, .forced = t->forced, .clock = t->clock, .clock_context = t->clock_context};
   const Backend *backend = MECHANISM(vm, backends_are_chosen) ? t->backend : t->backends[0];
   BackendResult made = backend->compile(vm, backend, region, &limits, &why);
   if (made != BACKEND_ok) {

@@ -282,6 +282,8 @@ typedef enum BackendResult {
 typedef struct CompileLimits {
   u32 nodes;      /* at most that many */
   u64 ns;         /* about that long */
+  u64 (*clock)(void *context); /* by which that is counted, nanoseconds; NULL: vm_clock */
+  void *clock_context;
   bool forced;    /* jit(f), explain: heat and cost do not matter */
   bool exact;     /* code leaves where the graph does: not earlier, at an exit that it has passed */
   u8 device;

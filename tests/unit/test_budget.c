@@ -1,5 +1,5 @@
 /* test_budget.c — what capture may cost, with the heat that a host's program has: when places compile, how they take
- * misses, what they give up, what they keep alive. All but one figure by counters. */
+ * misses, what they give up, what they keep alive. By counters, and by a clock that passes as the test says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +19,20 @@ static void swallow(void *context, const char *text, size_t length) {
   (void)length;
 }
 
+/* Time passes as the test says: `step` nanoseconds until each look at the clock, where `from` is given once something was recorded. A run is
+ * timed from one look to the next. */
+typedef struct Clock {
+  u64 at, step;
+  WeftVM *from;
+} Clock;
+
+static u64 tell(void *context) {
+  Clock *c = context;
+  return c->at += !c->from || c->from->vm->counters.at[STAT_graphs] ? c->step : 0;
+}
+
+static u64 stand_still(void *context) { return (void)context, 1; }
+
 static WeftVM *machine(void) {
   WeftOptions o = WEFT_OPTIONS_INIT;
   o.backend = "mir";
@@ -26,6 +40,7 @@ static WeftVM *machine(void) {
   WeftVM *vm = weft_new(&o);
   assert_non_null(vm);
   vm->vm->tunables.watch_percent = vm->vm->tunables.pace_percent = 0; /* what the clock says has tests of its own (test_watch.c) */
+  tracer_use_clock(tracer_of(vm->vm), stand_still, NULL);
   return vm;
 }
 
@@ -151,15 +166,24 @@ static void A20_what_does_not_pay_is_given_up(void **state) {
   assert_string_equal(weft_show(vm, s), "(2, 1, 1024)");
 }
 
-/* A text is packed whole at each entry, and the loop is left at every tenth character. */
+/* A text is packed whole at each entry, which takes 40 us or more, and the loop is left at every tenth character: it stays only where
+ * its runs take as long. */
 static void A20_what_only_packs_is_given_up(void **state) {
-  WeftVM *vm = *state;
-  WeftValue *f = value(vm, "let t = text(where(arange(20000) % 10 == 0, 98, 97))\n"
-                           "fn f(n) { let i = 0; let k = 0; while i < n { if t[i] == \"b\" { print(i) }; k += i % 7; i += 1 }; k }\nf");
-  WeftValue *n = value(vm, "2000");
-  gives(vm, f, &n, 1, "5995");
-  assert_int_equal(stat(vm, STAT_demotions), 1);
-  assert_true(stat(vm, STAT_exits) <= 32);
+  (void)state;
+  static const struct { u64 ns, demotions; } runs[] = {{0, 1}, {2000, 1}, {100000, 0}};
+  for (u32 i = 0; i < COUNT_OF(runs); i++) {
+    WeftVM *vm = machine();
+    Clock clock = {.step = runs[i].ns};
+    tracer_use_clock(tracer_of(vm->vm), tell, &clock);
+    vm->vm->tunables.payback_calls = 1 << 20; /* what goes on behind the exits is not weighed */
+    WeftValue *f = value(vm, "let t = text(where(arange(20000) % 10 == 0, 98, 97))\n"
+                             "fn f(n) { let i = 0; let k = 0; while i < n { if t[i] == \"b\" { print(i) }; k += i % 7; i += 1 }; k }\nf");
+    WeftValue *n = value(vm, "2000");
+    gives(vm, f, &n, 1, "5995");
+    assert_int_equal(stat(vm, STAT_demotions), runs[i].demotions);
+    assert_true(runs[i].demotions ? stat(vm, STAT_exits) <= 32 : stat(vm, STAT_exits) > 150);
+    weft_free(vm);
+  }
 }
 
 /* jit(f) is compiled code whatever it costs. */
@@ -182,19 +206,27 @@ static void A20_what_pays_stays(void **state) {
   assert_int_equal(stat(vm, STAT_demotions), 0);
 }
 
+/* Whether it is recording that takes too long, or what follows. */
 static void A20_a_compilation_ends_with_its_time(void **state) {
-  WeftVM *vm = *state;
+  (void)state;
   static char text[200000];
   int at = sprintf(text, "fn f(x) {\n  let y = x\n");
   for (int i = 0; i < 4000; i++) at += sprintf(text + at, "  y = y * 0.5 + %d\n", i % 7);
   sprintf(text + at, "  y\n}\nf\n");
-  vm->vm->tunables.compile_ms = 1;
-  WeftValue *f = value(vm, text), *x = value(vm, "arange(3.0)");
-  calls(vm, f, &x, 1, 50);
-  assert_int_equal(stat(vm, STAT_traces), 1);
-  assert_int_equal(stat(vm, STAT_compiles), 0);
-  assert_int_equal(stat(vm, STAT_demotions), 1);
-  assert_int_equal(place_find(&tracer_of(vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY)->why, REASON_too_long);
+  for (u32 recorded = 0; recorded < 2; recorded++) {
+    WeftVM *vm = machine();
+    Clock clock = {.step = 10000000, .from = recorded ? vm : NULL};
+    tracer_use_clock(tracer_of(vm->vm), tell, &clock);
+    vm->vm->tunables.compile_ms = 1;
+    WeftValue *f = value(vm, text), *x = value(vm, "arange(3.0)");
+    calls(vm, f, &x, 1, 50);
+    assert_int_equal(stat(vm, STAT_traces), 1);
+    assert_int_equal(stat(vm, STAT_graphs), recorded);
+    assert_int_equal(stat(vm, STAT_compiles), 0);
+    assert_int_equal(stat(vm, STAT_demotions), 1);
+    assert_int_equal(place_find(&tracer_of(vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY)->why, REASON_too_long);
+    weft_free(vm);
+  }
 }
 
 /* What is inlined counts against the budget of the whole tree. */
@@ -513,10 +545,10 @@ int main(void) {
     cmocka_unit_test_setup_teardown(A20_without_a_backend_a_place_asks_once, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_nothing_for_one_operation, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_what_does_not_pay_is_given_up, setup, teardown),
-    cmocka_unit_test_setup_teardown(A20_what_only_packs_is_given_up, setup, teardown),
+    cmocka_unit_test(A20_what_only_packs_is_given_up),
     cmocka_unit_test_setup_teardown(A20_what_was_given_up_is_compiled_when_asked_for, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_what_pays_stays, setup, teardown),
-    cmocka_unit_test_setup_teardown(A20_a_compilation_ends_with_its_time, setup, teardown),
+    cmocka_unit_test(A20_a_compilation_ends_with_its_time),
     cmocka_unit_test_setup_teardown(A20_one_budget_for_a_tree_of_calls, setup, teardown),
     cmocka_unit_test_setup_teardown(B8_ten_thousand_misses_in_a_row_cost_few_look_ups, setup, teardown),
     cmocka_unit_test_setup_teardown(B8_recompiles_wait_longer_each_time, setup, teardown),
