@@ -792,6 +792,10 @@ static Made make_small(Compiler *c, NodeId node, Making *how) {
   return made == MADE_not_few && !compile_stopped(c) ? native_make(c, node, how) : made;
 }
 
+bool native_make_rows(Compiler *c, NodeId node) {
+  return c->device == DEV_CPU && !sizes_change(c, node) && native_make(c, node, &(Making){.rows = true, .picks = UINT32_MAX}) == MADE;
+}
+
 bool native_control(Compiler *c, NodeId node) {
   u8 kind = graph_node_at(c->g, node)->kind;
   if (kind != NODE_while && kind != NODE_cond && kind != NODE_recur) return false;
@@ -809,7 +813,7 @@ bool native_control(Compiler *c, NodeId node) {
   bool rows = c->device == DEV_CPU && !change;
   Making few = {.picks = rows ? PICKS_MOST : UINT32_MAX};
   Made made = make_small(c, node, &few);
-  if (made != MADE && !compile_stopped(c) && rows) made = native_make(c, node, &(Making){.rows = true, .picks = UINT32_MAX});
+  if (made != MADE && !compile_stopped(c) && native_make_rows(c, node)) made = MADE;
   if (made != MADE && !compile_stopped(c) && few.crowded) {
     few.picks = UINT32_MAX;
     made = make_small(c, node, &few);

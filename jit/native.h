@@ -150,6 +150,9 @@ u32 native_index(Native *n, ValueId v, u32 size); /* i64, counted from the end w
 /* What `x[…] op= value` stores for one element; `old` as the array has it. 0: it may fail. */
 u32 native_stored(Native *n, NodeId update, const ArrayType *array, u32 old, u32 value);
 
+/* native.c. A `while` of arrays of any sizes, by kernels that the function calls; its steps are in the plan. */
+bool native_make_rows(Compiler *c, NodeId node);
+
 /* native_steps.c */
 void native_steps(Native *n); /* the call, in the plan */
 

@@ -15,7 +15,8 @@ static void alloc_elements(Compiler *c, u32 slot, const ArrayType *t, const NSpl
   s->nargs = shape->rank;
 }
 
-/* Where what was assumed does not hold, the loop's own steps do the work: "if", and all but the call. */
+/* Where what was assumed does not hold, the loop as it is for any sizes does the work, or its own steps: "if", and all but the
+ * call. */
 static bool plan_otherwise(Native *n) {
   Compiler *c = n->c;
   SizePool *p = &n->g->sizes;
@@ -34,7 +35,7 @@ static bool plan_otherwise(Native *n) {
   schedule_step(c, STEP_if, NO_EXIT)->src = differs.slot;
   ScheduleMark mark = schedule_mark(c);
   u32 kernels = c->plan->kernels.count, natives = c->plan->natives.count;
-  control_steps(c, n->node);
+  if (!native_make_rows(c, n->node) && !compile_stopped(c)) control_steps(c, n->node);
   for (u32 i = kernels; i < c->plan->kernels.count; i++) c->plan->kernels.data[i].flags |= PK_COLD;
   for (u32 i = natives; i < c->plan->natives.count; i++) c->plan->natives.data[i].cold = true;
   schedule_forget(c, mark);

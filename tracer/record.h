@@ -130,6 +130,7 @@ typedef struct RecStraight { /* loops that are recorded trip by trip */
   u32 extent;
   bool peeled; /* once, because types change after the first trip */
   bool hopeless;
+  bool unrolled; /* to its end: its trips are few and known */
   char why[160];
 } RecStraight;
 

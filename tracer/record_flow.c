@@ -371,6 +371,13 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
   return o;
 }
 
+/* A loop over few items, however many the recording is in: what it has left is known. */
+static bool few_trips(Recorder *r, const RecFrame *f, const Extent *e) {
+  u32 at = ins_a(f->code->proto->code[e->head]);
+  i64 position, count;
+  return e->kind == EXT_FOR && av_known_int(r, f->regs[at + 1], &position) && av_known_int(r, f->regs[at + 2], &count) && count <= 2 * (i64)r->vm->tunables.unroll_trips;
+}
+
 Outcome rec_flow(Recorder *r, const Scope *s) {
   RecFrame *f = rec_top(r);
   const Proto *p = f->code->proto;
@@ -402,6 +409,7 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
       return OUT_END;
     }
   }
+  if (st && st->unrolled) return OUT_END;
   if (st && st->hopeless) {
     memcpy(r->why, st->why, sizeof r->why);
     r->reason = REASON_loop_body;
@@ -413,12 +421,17 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
   if (r->lacks || r->widens) return o; /* an outer loop has to carry more first, or otherwise */
   bool types = r->noted_types;
   r->noted_types = false;
+  bool unrolls = r->reason == REASON_loop_list && few_trips(r, rec_top(r), e); /* a list of arrays grows: trip by trip, all of them */
+  if (st && unrolls) {
+    straight_at(r, depth, extent)->unrolled = true;
+    return OUT_END;
+  }
   if (st) { /* the first trip was taken out already */
     if (types && r->reason != REASON_loop_list) r->reason = REASON_loop_types;
     return o;
   }
-  if ((r->no_exits || r->reason == REASON_loop_list) && !types) return o; /* trip by trip, each trip would be another graph */
-  RecStraight entry = {.depth = depth, .extent = extent, .peeled = true, .hopeless = !types};
+  if ((r->no_exits || r->reason == REASON_loop_list) && !types && !unrolls) return o; /* trip by trip, each trip would be another graph */
+  RecStraight entry = {.depth = depth, .extent = extent, .peeled = true, .hopeless = !types, .unrolled = unrolls && !types};
   memcpy(entry.why, r->why, sizeof entry.why);
   if (!vec_push(&r->vm->alloc, &r->straight, entry)) return OUT_FAIL;
   return OUT_END;
