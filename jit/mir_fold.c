@@ -3,23 +3,33 @@
  *
  * MIR writes what it takes apart into registers of their own, and level 1 does not undo it: where registers are short, constants
  * lie in memory. A register that is written once, with a constant, stands for it wherever the processor takes one; a sum that is
- * read once, as an address, becomes the address, as long as nothing changes its operands in between. */
+ * read as an address and as nothing else becomes the address, as long as nothing changes its operands in between. */
 #include <string.h>
 
 #include "jit/mir_emitter.h"
 
 typedef struct Reg {
   u32 defs, uses;
+  u32 addressed;  /* of the uses: what goes to an address with an index as well */
   u32 version;    /* writes seen so far */
   MIR_insn_t made; /* of the only write, when it is one that can be taken over */
   u32 block, base_version, index_version; /* where that stands, and its operands then */
 } Reg;
 
+/* Who jumps to a label. */
+typedef struct Label {
+  MIR_insn_t jump; /* the last one */
+  MIR_insn_t rare; /* where its block begins, if that is a straight one that nothing falls into */
+  u32 refs, block; /* the jumps; the block of the last one, once it was passed */
+} Label;
+
 typedef struct Folder {
   MIR_context_t ctx;
   MIR_item_t item;
   Reg *regs;
-  u32 count, block;
+  Label *labels; /* NULL: nothing is known of them */
+  u32 count, block, label_count;
+  i64 first_label; /* numbers go on from function to function */
 } Folder;
 
 static bool is_int(MIR_op_t op) { return op.mode == MIR_OP_INT && op.u.i == (i32)op.u.i; }
@@ -61,11 +71,20 @@ static void note_write(Folder *f, MIR_reg_t reg, bool written) {
   if (written) f->regs[reg].version++;
 }
 
+/* A float that is stored needs a register of its own where all are in memory. */
+static bool takes_index(MIR_insn_t insn, size_t at) { return insn->code == MIR_MOV || at == 1; }
+
+static bool is_address(MIR_insn_t insn, size_t at) {
+  const MIR_op_t *op = &insn->ops[at];
+  bool moves = insn->code == MIR_MOV || insn->code == MIR_FMOV || insn->code == MIR_DMOV;
+  return moves && op->mode == MIR_OP_MEM && op->u.mem.base && !op->u.mem.index;
+}
+
 /* The instruction that made what a register holds, if it can still be taken over: its only write, in this block, of operands that are
- * as they were. */
-static MIR_insn_t maker(const Folder *f, MIR_reg_t reg) {
+ * as they were. What is read more than once stays until its last reader has it (`shared`). */
+static MIR_insn_t maker(const Folder *f, MIR_reg_t reg, bool shared) {
   const Reg *r = &f->regs[reg];
-  if (!r->made || r->block != f->block || r->uses != 1) return NULL;
+  if (!r->made || r->block != f->block || (r->uses != 1 && !(shared && r->addressed == r->uses))) return NULL;
   const MIR_op_t *ops = r->made->ops;
   if (f->regs[ops[1].u.reg].version != r->base_version) return NULL;
   if (ops[2].mode == MIR_OP_REG && f->regs[ops[2].u.reg].version != r->index_version) return NULL;
@@ -137,36 +156,39 @@ static void fold_constant(Folder *f, MIR_insn_t insn) {
   if (--f->regs[reg].uses == 0) drop(f, reg);
 }
 
-/* Two steps at most: what a sum adds, then the sum that its base is, or the shift that its index is. */
+/* Two steps at most: what a sum adds, then the sum that its base is, or the shift that its index is. An address of several readers
+ * is done away with by the last one. */
 static void fold_address(Folder *f, MIR_insn_t insn, size_t at) {
   MIR_op_t *op = &insn->ops[at];
-  bool indexed = insn->code == MIR_MOV || at == 1; /* a float that is stored needs a register of its own where all are in memory */
   MIR_insn_t sum;
-  if (op->mode != MIR_OP_MEM || !op->u.mem.base || op->u.mem.index) return;
-  MIR_type_t type = op->u.mem.type;
-  MIR_reg_t base = op->u.mem.base, index = 0;
+  if (!is_address(insn, at)) return;
+  MIR_reg_t address = op->u.mem.base, base = address, index = 0, gone[3];
   MIR_disp_t disp = op->u.mem.disp;
-  for (u32 step = 0; step < 2 && (sum = maker(f, base)) && sum->code == MIR_ADD; step++) {
-    MIR_reg_t was = base;
+  u32 count = 0;
+  for (u32 step = 0; step < 2 && (sum = maker(f, base, step == 0)) && sum->code == MIR_ADD; step++) {
     if (sum->ops[2].mode == MIR_OP_INT) {
       i64 all = disp + sum->ops[2].u.i;
       if (all != (i32)all) break;
       disp = all;
     } else {
-      if (!indexed || index) break;
+      if (!takes_index(insn, at) || index) break;
       index = sum->ops[2].u.reg;
     }
+    gone[count++] = base;
     base = sum->ops[1].u.reg;
-    drop(f, was);
   }
   MIR_scale_t scale = 1;
-  if (index && (sum = maker(f, index)) && sum->code == MIR_LSH && sum->ops[2].mode == MIR_OP_INT && sum->ops[2].u.i <= 3 && sum->ops[1].u.reg != index) {
+  if (index && (sum = maker(f, index, false)) && sum->code == MIR_LSH && sum->ops[2].mode == MIR_OP_INT && sum->ops[2].u.i <= 3 && sum->ops[1].u.reg != index) {
     scale = (MIR_scale_t)(1 << sum->ops[2].u.i);
-    MIR_reg_t was = index;
+    gone[count++] = index;
     index = sum->ops[1].u.reg;
-    drop(f, was);
   }
-  *op = MIR_new_mem_op(f->ctx, type, disp, base, index, scale);
+  *op = MIR_new_mem_op(f->ctx, op->u.mem.type, disp, base, index, scale);
+  if (base == address) return;
+  f->regs[address].uses--;
+  f->regs[address].addressed--;
+  if (!f->regs[address].uses)
+    for (u32 i = 0; i < count; i++) drop(f, gone[i]);
 }
 
 static void note_maker(Folder *f, MIR_insn_t insn) {
@@ -182,28 +204,72 @@ static void note_maker(Folder *f, MIR_insn_t insn) {
   r->index_version = insn->ops[2].mode == MIR_OP_REG ? f->regs[insn->ops[2].u.reg].version : 0;
 }
 
+static Label *label_of(const Folder *f, MIR_insn_t label) { return &f->labels[label->ops[0].u.i - f->first_label]; }
+
+/* The label that an instruction may go on at, none: NULL. */
+static MIR_insn_t target_of(MIR_insn_t insn) { return insn->nops && insn->ops[0].mode == MIR_OP_LABEL ? insn->ops[0].u.label : NULL; }
+
+static void find_labels(Folder *f, Allocator *alloc) {
+  MIR_func_t func = f->item->u.func;
+  i64 last = -1;
+  for (MIR_insn_t i = DLIST_HEAD(MIR_insn_t, func->insns); i; i = DLIST_NEXT(MIR_insn_t, i)) {
+    if (i->code == MIR_SWITCH || i->code == MIR_LADDR) return;
+    if (i->code != MIR_LABEL) continue;
+    if (last < 0 || i->ops[0].u.i < f->first_label) f->first_label = i->ops[0].u.i;
+    if (i->ops[0].u.i > last) last = i->ops[0].u.i;
+  }
+  if (last < 0) return;
+  f->label_count = (u32)(last - f->first_label + 1);
+  f->labels = mem_alloc_zero(alloc, sizeof *f->labels * f->label_count);
+  MIR_insn_t rare = NULL, before = NULL;
+  for (MIR_insn_t i = DLIST_HEAD(MIR_insn_t, func->insns); i && f->labels; before = i, i = DLIST_NEXT(MIR_insn_t, i)) {
+    MIR_insn_t target = target_of(i);
+    if (i->code == MIR_LABEL) rare = before && (before->code == MIR_JMP || before->code == MIR_RET) ? i : NULL;
+    if (!target) continue;
+    Label *l = label_of(f, target);
+    l->refs++;
+    l->jump = i;
+    l->rare = rare;
+  }
+}
+
+/* A block ends at a label, unless what jumps there was left from this same block for a rare case: then it only writes what that writes. */
+static void pass_label(Folder *f, MIR_insn_t label) {
+  const Label *l = f->labels ? label_of(f, label) : NULL;
+  if (l && l->refs == 1 && l->rare && label_of(f, l->rare)->refs == 1 && label_of(f, l->rare)->block == f->block) {
+    for (MIR_insn_t i = l->rare; i != l->jump; i = DLIST_NEXT(MIR_insn_t, i)) each_reg(f, i, note_write);
+  } else {
+    f->block++;
+  }
+}
+
 void mir_fold(MIR_context_t ctx, MIR_item_t item, Allocator *alloc) {
   Folder f = {.ctx = ctx, .item = item, .block = 1 /* 0: of no block */};
   MIR_func_t func = item->u.func;
   for (MIR_insn_t i = DLIST_HEAD(MIR_insn_t, func->insns); i; i = DLIST_NEXT(MIR_insn_t, i)) each_reg(&f, i, find_most);
   f.regs = mem_alloc_zero(alloc, sizeof *f.regs * (f.count + 1));
   if (!f.regs) return; /* the code is right as it is */
+  find_labels(&f, alloc);
   for (size_t i = 0; i < func->nargs; i++) {
     MIR_reg_t reg = MIR_reg(ctx, VARR_GET(MIR_var_t, func->vars, i).name, func);
     if (reg < f.count) f.regs[reg].defs = 1;
   }
-  for (MIR_insn_t i = DLIST_HEAD(MIR_insn_t, func->insns); i; i = DLIST_NEXT(MIR_insn_t, i)) each_reg(&f, i, count);
+  for (MIR_insn_t i = DLIST_HEAD(MIR_insn_t, func->insns); i; i = DLIST_NEXT(MIR_insn_t, i)) {
+    each_reg(&f, i, count);
+    for (size_t at = 0; at < i->nops && at < 2; at++)
+      if (is_address(i, at) && takes_index(i, at)) f.regs[i->ops[at].u.mem.base].addressed++;
+  }
   for (MIR_insn_t next, i = DLIST_HEAD(MIR_insn_t, func->insns); i; i = next) {
     next = DLIST_NEXT(MIR_insn_t, i);
-    f.block += i->code == MIR_LABEL;
+    MIR_insn_t target = target_of(i);
+    if (i->code == MIR_LABEL) pass_label(&f, i);
+    if (target && f.labels) label_of(&f, target)->block = f.block;
     fold_constant(&f, i);
     fold_callee(&f, i);
-    if (i->code == MIR_MOV || i->code == MIR_FMOV || i->code == MIR_DMOV) {
-      fold_address(&f, i, 0);
-      fold_address(&f, i, 1);
-    }
+    for (size_t at = 0; at < i->nops && at < 2; at++) fold_address(&f, i, at);
     each_reg(&f, i, note_write);
     note_maker(&f, i);
   }
+  mem_free(alloc, f.labels, sizeof *f.labels * f.label_count);
   mem_free(alloc, f.regs, sizeof *f.regs * (f.count + 1));
 }

@@ -1,4 +1,36 @@
-# quick.sed — what jit/mir/build.sh changes in the copy of MIR that it compiles: the same code comes out of it, sooner.
+# quick.sed — what jit/mir/build.sh changes in the copy of MIR that it compiles: the same code comes out of it, sooner, but for conversions and shifts.
+# a conversion keeps the upper half of its result: it need not wait for what was there before (xorps first)
+s/^  {MIR_I2\([FD]\), "r \([rm0-9]*\)", "\(F[23] X 0F 2A r0 [Rm]1\)", 0},/  {MIR_I2\1, "r \2", "Y 0F 57 r0 R0; \3", 0},/
+# shifts by a register: where the processor has them, those that take any register and leave the flags alone (shlx, sarx, shrx)
+/^static MIR_insn_code_t get_ext_code (/i\
+static int bmi2_p (void) { return __builtin_cpu_supports ("bmi2") != 0; }\
+
+s/^      \/\* We can access only cl as shift register: \*\/$/      if (insn->code != MIR_LSHS \&\& insn->code != MIR_RSHS \&\& insn->code != MIR_URSHS \&\& insn->ops[2].mode == MIR_OP_VAR \&\& bmi2_p ()) break;/
+/^static int pattern_match_p (/,/^}/s/^    case 'r':$/    case 'b':\
+      if (!bmi2_p ()) return FALSE; \/* fall through *\/\
+&/
+/^static int get_max_insn_size (/,/^}/s/^      case 'X':$/      case 'x':\
+        ++p;\
+        size += 3;\
+        opcode0_p = modrm_p = TRUE;\
+        break;\
+&/
+/^static void out_insn (/,/^}/s/^      case 'X':$/      case 'x': {\
+        int to = insn->ops[0].u.var, from = insn->ops[1].u.var, by = insn->ops[2].u.var;\
+        put_byte (gen_ctx, 0xC4);\
+        put_byte (gen_ctx, (to < 8 ? 0x80 : 0) | 0x40 | (from < 8 ? 0x20 : 0) | 2);\
+        put_byte (gen_ctx, 0x80 | (~by \& 15) << 3 | (*++p - '0'));\
+        opcode0 = 0xF7;\
+        setup_reg (NULL, \&reg, to \& 7);\
+        setup_rm (NULL, \&rm, from \& 7);\
+        setup_mod (\&mod, 3);\
+        break;\
+      }\
+&/
+s/^  SHOP (MIR_LSH, .*$/  {MIR_LSH, "r r b", "x1", 0},  \/* shlx r0,r1,r2 *\/\
+  {MIR_RSH, "r r b", "x2", 0},  \/* sarx r0,r1,r2 *\/\
+  {MIR_URSH, "r r b", "x3", 0}, \/* shrx r0,r1,r2 *\/\
+&/
 # level 1 is the only one that is used: what only level 2 does goes
 s/^#define optimize_level gen_ctx->optimize_level$/#define optimize_level 1/
 s/^  optimize_level = .*;$/  ;/
@@ -111,7 +143,7 @@ static void pattern_kinds (struct pattern *pat) {\
   for (int i = 0; i < KINDS; i++) {\
     while (*p == ' ' || *p == '\\t') p++;\
     if (*p == '\\0' || *p == '$') return;\
-    if (*p == 'r' || *p == 't' || *p == 'h') pat->kinds[i] = KIND_VAR;\
+    if (*p == 'r' || *p == 't' || *p == 'h' || *p == 'b') pat->kinds[i] = KIND_VAR;\
     if (*p == 'i' || *p == 'z' || *p == 's' || *p == 'c') pat->kinds[i] = KIND_CONST;\
     if (*p == 'm' && p[1] != 'l') pat->kinds[i] = KIND_MEM;\
     while (*p != '\\0' && *p != ' ' && *p != '\\t') p++;\

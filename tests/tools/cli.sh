@@ -232,6 +232,8 @@ WEFT_LOG=recompiles repl repl-redefined 'a function it relied on was replaced: k
   'for i in 0..60 { f(arange(4.0)) }' '("recompiles", trace.stats(f).recompiles)'
 WEFT_HOT=0 repl repl-ptx '\.visible \.entry.*fma\.rn\.f64|\.visible \.entry.*mul\.rn\.f64.*st\.global\.f64' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':ptx f'
 WEFT_CPU=strip WEFT_HOT=0 repl repl-mir 'dmov.*endfunc' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':mir f'
+# a place that is read and written is an address both times, in a loop whose indices may count from the end
+WEFT_HOT=0 repl repl-mir-places 'i64:\((v[0-9]+), (v[0-9]+), 8\)~.*L[0-9]+:~.*i64:\(\1, \2, 8\), v' 'fn f(a, i, j) { while i < j { (a[i], a[j]) = (a[j], a[i]); i += 1; j -= 1 }; a }' 'f(arange(9), 0, 8)' ':mir f'
 WEFT_CPU=avx2 WEFT_HOT=0 repl repl-asm 'f.*bytes' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':asm f'
 
 # ---- the GPU: what is said without a driver, and when the driver fails (a stand-in that does as it is told)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <weft_mir_abi.h>
 
 #include "jit/loops.h"
 #include "jit/mir_emit.h"
@@ -423,6 +424,40 @@ static void random_functions(void **state) {
   mir_pool_free(pool);
 }
 
+/* ---- instructions that jit/mir/quick.sed teaches MIR ----------------------------------------- */
+
+/* A conversion clears its register first (xorps); a shift by a register takes any where the processor can (shlx). */
+static void taught_instructions(void **state) {
+  (void)state;
+  LoopModule m;
+  parsed(&m, "native f (n: i64, s: i64) -> (f64) { %a = shl n s %c = convert f64 %a return %c }");
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
+  MirCode *code = compiled_all(pool, &m);
+  Frames f;
+  f64 result;
+  u32 cleared = 0, converted = 0, shifts = 0;
+  for (i64 shift = -1; shift < 66; shift++) {
+    frames_init(&f, 7, 2);
+    assert_int_equal(((u32 (*)(LoopCtx *, i64, i64))mir_code_native(code, 0))(&f.ctx, 5, shift), 0);
+    memcpy(&result, f.words, 8);
+    assert_true(result == (shift < 0 || shift > 63 ? 0 : (f64)(i64)((u64)5 << shift)));
+  }
+  for (const u8 *p = mir_code_text(code, 0) + 4, *end = p + 200; p < end; p++) { /* the function is shorter, the mapping longer */
+    shifts += p[0] == 0xC4 && (p[1] & 0x1F) == 2 && (p[2] & 0x83) == 0x81 && p[3] == 0xF7;
+    if (p[0] != 0xF2 || (p[1] & 0xF8) != 0x48 || p[2] != 0x0F || p[3] != 0x2A) continue;
+    converted++;
+    cleared += p[-3] == 0x0F && p[-2] == 0x57 && (p[-1] >> 3 & 7) == (p[4] >> 3 & 7) && (p[-1] & 0xC7) == (0xC0 | (p[4] >> 3 & 7));
+  }
+  assert_int_equal(converted, 1);
+  if (WEFT_MIR_CODE_HOOKS) { /* an installed MIR is as it is */
+    assert_int_equal(cleared, 1);
+    assert_int_equal(shifts, __builtin_cpu_supports("bmi2") ? 1 : 0);
+  }
+  mir_code_free(code);
+  mir_pool_free(pool);
+  loop_module_free(&m);
+}
+
 /* ---- what is refused ----------------------------------------------------------------------- */
 
 static void refusals(void **state) {
@@ -482,6 +517,7 @@ int main(void) {
     cmocka_unit_test(polls_of_counted_loops), cmocka_unit_test_prestate(polls_of_counted_loops, &plain),
     cmocka_unit_test(refusals), cmocka_unit_test(refused_memory), cmocka_unit_test(random_functions),
     cmocka_unit_test_prestate(random_functions, &plain), cmocka_unit_test(dead_stand_in_before_subtraction),
+    cmocka_unit_test(taught_instructions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
