@@ -1,7 +1,7 @@
 /* ptx.c — every kernel that the cases compile, rendered as PTX and assembled by ptxas for each architecture.
  *   build/tests/ptx [--all] [--keep] [FILE…]
- * Kernels that differ in nothing but names and literals are assembled once; one run of ptxas takes them all for an
- * architecture. $WEFT_PTXAS names the assembler; without it, `ptxas` on the path; without one, the test is skipped. A kernel that
+ * Kernels that differ in nothing but names and literals are assembled once; a run of ptxas takes a few hundred of them
+ * (its time grows faster than their number). $WEFT_PTXAS names the assembler; without it, `ptxas` on the path; without one, the test is skipped. A kernel that
  * is refused or does not assemble fails; so does one that needs stack or spills, which only optimised code tells: that of
  * sm_90, with --all that of every architecture. */
 #include <glob.h>
@@ -20,7 +20,10 @@
 #include "tests/support/host.h"
 
 static const char *const architectures[] = {"sm_90", "sm_75", "sm_80", "sm_86", "sm_100", "sm_120"}; /* the first is optimised */
-enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
+enum {
+  ARCHITECTURES = sizeof architectures / sizeof *architectures,
+  MODULE_KERNELS = 128, /* of one run of ptxas */
+};
 static const char entry_name[] = "kernel_of_a_case"; /* all are rendered under it, so that equal ones have equal text */
 
 typedef struct KernelText {
@@ -188,18 +191,38 @@ static void put_once(FILE *f, char **written, const char *text, const char *end)
   free(one);
 }
 
-static bool write_module(const char *path) {
+static bool write_module(const char *path, size_t from, size_t to) {
   FILE *f = fopen(path, "w");
-  char *written = need(calloc(1, 1));
   if (!f) return false;
+  char *written = need(calloc(1, 1));
   fputs(".version 6.4\n.target sm_70\n.address_size 64\n", f);
-  for (size_t i = 0; i < all.count; i++) /* each table and each function once; tables come first */
+  for (size_t i = from; i < to; i++) /* each table and each function once; tables come first */
     for (char *t = strstr(all.texts[i].head, "\n.const"); t; t = strstr(t + 1, "\n.const")) put_once(f, &written, t, "};");
-  for (size_t i = 0; i < all.count; i++)
+  for (size_t i = from; i < to; i++)
     for (char *t = strstr(all.texts[i].head, "\n.func"); t; t = strstr(t + 1, "\n.func")) put_once(f, &written, t, "\n}");
-  for (size_t i = 0; i < all.count; i++) put_entry(f, all.texts[i].entry, i);
+  for (size_t i = from; i < to; i++) put_entry(f, all.texts[i].entry, i);
   free(written);
   return fclose(f) == 0;
+}
+
+/* The modules of all kernels, `folder`/0.ptx and so on; how many, 0 when one cannot be written. */
+static size_t write_modules(const char *folder) {
+  size_t n = 0;
+  for (size_t from = 0; from < all.count; from += MODULE_KERNELS) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%zu.ptx", folder, n++);
+    if (!write_module(path, from, from + MODULE_KERNELS < all.count ? from + MODULE_KERNELS : all.count)) return 0;
+  }
+  return n;
+}
+
+static void remove_modules(const char *folder, size_t modules) {
+  for (size_t i = 0; i < modules; i++) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%zu.ptx", folder, i);
+    unlink(path);
+  }
+  rmdir(folder);
 }
 
 /* Reads what ptxas said: errors, stack, spills. `why` stays empty when all is well; *checked counts the kernels it told of. */
@@ -224,14 +247,14 @@ static void read_log(FILE *log, char *why, size_t size, size_t *checked) {
 }
 
 /* `first` and the architecture behind it at a time. */
-static int assemble_two(const char *ptxas, const char *module, int first, bool optimise_all) {
+static int assemble_two(const char *ptxas, const char *folder, int first, bool optimise_all) {
   FILE *run[2] = {NULL, NULL};
   char command[4096], log_name[256];
   int bad = 0;
   for (int i = 0; i < 2 && first + i < ARCHITECTURES; i++) {
     const char *arch = architectures[first + i];
-    snprintf(command, sizeof command, "'%s' -v %s -arch=%s -o /dev/null '%s' >'%s.%s' 2>&1", ptxas,
-             first + i == 0 || optimise_all ? "-O3" : "-O0", arch, module, module, arch);
+    snprintf(command, sizeof command, "for m in '%s'/*.ptx; do '%s' -v %s -arch=%s -o /dev/null \"$m\" || exit; done >'%s/%s' 2>&1", folder, ptxas,
+             first + i == 0 || optimise_all ? "-O3" : "-O0", arch, folder, arch);
     run[i] = popen(command, "r");
   }
   for (int i = 0; i < 2 && first + i < ARCHITECTURES; i++) {
@@ -239,7 +262,7 @@ static int assemble_two(const char *ptxas, const char *module, int first, bool o
     char why[1200] = "";
     size_t checked = 0;
     int status = run[i] ? pclose(run[i]) : -1;
-    snprintf(log_name, sizeof log_name, "%s.%s", module, arch);
+    snprintf(log_name, sizeof log_name, "%s/%s", folder, arch);
     FILE *log = fopen(log_name, "r");
     if (log) {
       read_log(log, why, sizeof why, &checked);
@@ -284,19 +307,18 @@ int main(int argc, char **argv) {
   else if (!all.count) printf("not ok ptx/render: the cases made no kernel\n"), bad++;
   else printf("ok ptx/render\n");
   fflush(stdout);
-  char module[] = "/tmp/weft-ptx-XXXXXX";
-  int fd = mkstemp(module);
-  if (fd < 0 || !write_module(module)) {
-    printf("not ok ptx/write: %s cannot be written\n", module);
+  char folder[] = "/tmp/weft-ptx-XXXXXX";
+  size_t modules = mkdtemp(folder) ? write_modules(folder) : 0;
+  if (!modules) {
+    printf("not ok ptx/write: %s cannot be written\n", folder);
     return 1;
   }
-  close(fd);
   const char *ptxas = find_ptxas();
   for (int i = 0; i < ARCHITECTURES; i++) {
     if (!ptxas) printf("skip ptx/%s: no ptxas; make cuda-tools fetches it, or WEFT_PTXAS=PATH names it\n", architectures[i]);
-    else if (i % 2 == 0) bad += assemble_two(ptxas, module, i, optimise_all);
+    else if (i % 2 == 0) bad += assemble_two(ptxas, folder, i, optimise_all);
   }
-  if (keep) printf("# %s\n", module);
-  else unlink(module);
+  if (keep) printf("# %s\n", folder);
+  else remove_modules(folder, modules);
   return bad != 0;
 }
