@@ -122,7 +122,11 @@ $(B)/obj/jit/rows%.o: FILE_CFLAGS += -Os
 $(B)/obj/gen/math_base.o: FILE_CFLAGS += -Os
 endif
 
+# Where every edge of the library counts itself, what it calls does nothing, but in the fuzzers, which have their own.
 $(LIB_OBJ): FILE_CFLAGS += $(COVER)
+ifneq ($(COVER),)
+LIB_OBJ  += $(B)/obj/tests/support/cover/none.o
+endif
 
 $(B)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -212,22 +216,19 @@ build/cases/ops.weft: stdlib/missing.def lang/ops.def tests/tools/op-examples.aw
 
 # ---- the same tree with sanitizers, and with the counters that guide the fuzzers -------------------
 
+# One tree for both: calls that do nothing cost the sanitized tests less than a second build of the library.
+# Line numbers are all that a stack trace needs of what -g writes.
 # Instrumented code makes gcc warn of conversions that are not in the source; the plain build looks at those.
 SANITIZE := -fsanitize=address,undefined
 CALM     := -Wall -Wextra -Wno-maybe-uninitialized
-asan:
-	$(Q)$(MAKE) --no-print-directory B=build/asan OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" SMALL= SMALLEST= \
-	  LDFLAGS="$(SANITIZE)" WARN="$(CALM)" WERROR= quick tests
+asan fuzz:
+	$(Q)$(MAKE) --no-print-directory B=build/asan OPT="-O1 -g1 -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" SMALL= SMALLEST= \
+	  LDFLAGS="$(SANITIZE)" COVER=-fsanitize-coverage=trace-pc WARN="$(CALM)" WERROR= $(if $(filter fuzz,$@),build/asan/tests/fuzz,quick tests)
 
 # What threads share, under ThreadSanitizer: the tests of the pool.
 tsan:
 	$(Q)$(MAKE) --no-print-directory B=build/tsan OPT="-O1 -g -fsanitize=thread" SMALL= SMALLEST= LDFLAGS=-fsanitize=thread WARN="$(CALM)" WERROR= \
 	  build/tsan/libweft.so.$(VERSION) build/tsan/tests/test_threads
-
-# Its own tree: every edge of the library counts itself, the fuzzer around it does not.
-fuzz:
-	$(Q)$(MAKE) --no-print-directory B=build/fuzz OPT="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" SMALL= SMALLEST= \
-	  LDFLAGS="$(SANITIZE)" COVER=-fsanitize-coverage=trace-pc WARN="$(CALM)" WERROR= build/fuzz/tests/fuzz
 
 # ---- the same tree with switches that take mechanisms out (lang/mechanisms.def) ---------------------
 
@@ -325,7 +326,7 @@ help:
 ## make lint        proves that folders include each other only downwards through facades
 ## make asan        the same tree under AddressSanitizer and UBSan, in build/asan
 ## make tsan        the tests of the thread pool under ThreadSanitizer, in build/tsan
-## make fuzz        the fuzzers, in build/fuzz
+## make fuzz        the fuzzers alone, in build/asan
 ## make install     into PREFIX (/usr/local), below DESTDIR: weft, weft.h, libweft.a, libweft.so, weft.pc
 ## make setup       installs what is missing (Debian, as root), else prints it
 ## make cuda-tools  ptxas for the tests of generated GPU code

@@ -1,5 +1,5 @@
 /* cases.c — runs tests/cases: every case in every tier, and compares with what the file says and between tiers.
- *   build/tests/cases [--tier NAME]… [--driver PATH] [--exits N] [--points N] [--case NAME] [--prefix TEXT] [FILE…]
+ *   build/tests/cases [--tier NAME]… [--driver PATH] [--exits N] [--points N] [--slow MS] [--part K/N] [--case NAME] [--prefix TEXT] [FILE…]
  * One process per file: a crash fails the case it came from, and the rest of the file runs on in a new one. */
 #include <errno.h>
 #include <glob.h>
@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "jit/jit.h"
@@ -62,10 +63,12 @@ static struct {
   bool wanted[TIERS];
   int exits_every; /* one case in so many runs under forced exits, misses …; 0: none */
   int points;      /* each of them at the first, second … place, up to so many; 0: once, at changing places */
+  double slow_ms; /* runs that take as long are told of; 0: none */
+  int part, parts; /* every N-th case, from the K-th on */
   const char *only_case;
   const char *prefix; /* of the names behind their files', NULL: all */
   const char *driver; /* of the tier ptx */
-} options = {.exits_every = 5};
+} options = {.exits_every = 5, .parts = 1};
 
 /* Shared with the parent: what the child was doing when it died. */
 static volatile struct Progress {
@@ -279,8 +282,11 @@ static HostRun run_in_tier(const Case *c, const struct Tier *t, const char *prog
   if ((limit = case_directive(c, "memory"))) setup.memory = (uint64_t)strtod(limit, NULL);
   if ((limit = case_directive(c, "deadline"))) setup.deadline = strtod(limit, NULL) / 1000;
   alarm(CASE_SECONDS);
+  clock_t began = clock();
   HostRun r = host_run(&setup, "case.weft", program);
   alarm(0);
+  double ms = (double)(clock() - began) * 1000 / CLOCKS_PER_SEC;
+  if (options.slow_ms && ms >= options.slow_ms) printf("# %s: %s: %.0f ms\n", c->name, t->label, ms);
   if (r.value) join_lines(r.value);
   return r;
 }
@@ -332,7 +338,8 @@ static void run_case(const Case *c, int index) {
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-static bool is_chosen(const Case *c) {
+static bool is_chosen(const Case *c, int index) {
+  if (index % options.parts != options.part) return false;
   if (options.only_case && strcmp(options.only_case, c->name) != 0) return false;
   if (!options.prefix) return true;
   const char *slash = strchr(c->name, '/');
@@ -342,7 +349,7 @@ static bool is_chosen(const Case *c) {
 static void run_from(const CaseFile *f, int start) {
   for (int i = start; i < f->count; i++) {
     progress->next = i;
-    if (is_chosen(&f->cases[i])) run_case(&f->cases[i], i);
+    if (is_chosen(&f->cases[i], i)) run_case(&f->cases[i], i);
   }
   progress->next = f->count;
 }
@@ -396,7 +403,7 @@ static void run_file(const char *path) {
 }
 
 static void usage(void) {
-  fprintf(stderr, "cases [--tier NAME]... [--driver PATH] [--exits N] [--points N] [--case NAME] [--prefix TEXT] [FILE...]\n  tiers:");
+  fprintf(stderr, "cases [--tier NAME]... [--driver PATH] [--exits N] [--points N] [--slow MS] [--part K/N] [--case NAME] [--prefix TEXT] [FILE...]\n  tiers:");
   for (int i = 0; i < TIERS; i++)
     if (i == 0 || strcmp(tiers[i].name, tiers[i - 1].name) != 0) fprintf(stderr, " %s", tiers[i].name);
   fprintf(stderr, "\n");
@@ -422,6 +429,10 @@ int main(int argc, char **argv) {
       options.exits_every = atoi(argv[i + 1]);
     } else if (strcmp(argv[i], "--points") == 0) {
       options.points = atoi(argv[i + 1]);
+    } else if (strcmp(argv[i], "--part") == 0) {
+      if (sscanf(argv[i + 1], "%d/%d", &options.part, &options.parts) != 2 || options.part < 0 || options.part >= options.parts) usage();
+    } else if (strcmp(argv[i], "--slow") == 0) { /* so many milliseconds of processor time */
+      options.slow_ms = atof(argv[i + 1]);
     } else if (strcmp(argv[i], "--case") == 0) {
       options.only_case = argv[i + 1];
     } else if (strcmp(argv[i], "--prefix") == 0) {

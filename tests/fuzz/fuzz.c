@@ -1,6 +1,6 @@
 /* fuzz.c — a coverage-guided fuzzer, in one process: mutates inputs, keeps those that reach new edges.
- *   build/fuzz/tests/fuzz TARGET SECONDS [SEED]       targets: source npy csv
- *   build/fuzz/tests/fuzz TARGET --run FILE…          runs files once (a finding, say)
+ *   build/asan/tests/fuzz TARGET SECONDS [SEED]       targets: source npy csv
+ *   build/asan/tests/fuzz TARGET --run FILE…          runs files once (a finding, say)
  * The library is built with -fsanitize-coverage=trace-pc, which calls __sanitizer_cov_trace_pc on every edge, and with
  * AddressSanitizer and UBSan. The parent keeps the input at hand in shared memory, so a finding survives its child:
  * it lies in build/fuzz/TARGET.finding then. tests/fuzz/seeds/TARGET/ holds first inputs and old findings. */
