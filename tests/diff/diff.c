@@ -17,7 +17,7 @@
 #include "tests/diff/hosts.h"
 #include "tests/support/host.h"
 
-enum { BATCH = 10, PROGRAM_SECONDS = 20 };
+enum { BATCH = 10, PROGRAM_SECONDS = 60 };
 
 static const char *const tiers[] = {"interp", "loops", "mir"};
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@
 enum {
   INPUT_MAX = 1 << 14,
   CORPUS_MAX = 1 << 14,
-  RUN_SECONDS = 10, /* longer is a finding: fuel and memory are limited */
+  RUN_SECONDS = 30, /* of processor time; longer is a finding: fuel and memory are limited */
 };
 
 /* ---- coverage ------------------------------------------------------------------------------ */
@@ -147,9 +148,9 @@ static void run_one(const struct Target *t, const char *data, size_t length, uin
   shared->runs++;
   memset(edge_hits, 0, sizeof edge_hits);
   previous_pc = 0;
-  alarm(RUN_SECONDS);
+  setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = RUN_SECONDS}, NULL);
   t->run(shared->input, length, pick);
-  alarm(0);
+  setitimer(ITIMER_PROF, &(struct itimerval){0}, NULL);
   if (merge_coverage()) {
     keep(shared->input, length);
     shared->edges = 0;
@@ -256,7 +257,7 @@ int main(int argc, char **argv) {
   if (status != 0) {
     save_finding(t->name);
     const char *what = shared->complaint[0]                                     ? shared->complaint
-                       : WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "ran too long"
+                       : WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF ? "ran too long"
                        : WIFSIGNALED(status)                                   ? strsignal(WTERMSIG(status))
                                                                                : "a sanitizer's report, above";
     printf("not ok fuzz/%s: %s; the input is in build/fuzz/%s.finding\n", t->name, what, t->name);

@@ -97,7 +97,7 @@ static void run(const char *name, const char *program, HostSetup setup, bool mak
   fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
-    alarm(120);
+    alarm(600); /* ends what hangs */
     exit(run_points(program, setup, making) ? 0 : 1);
   }
   int status = -1;

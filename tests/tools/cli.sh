@@ -127,11 +127,11 @@ interrupt() { # NAME PROGRAM
   sleep 0.7
   kill -INT $pid
   local rc
-  ( sleep 10; kill -KILL $pid 2>/dev/null ) &
+  ( sleep 60; kill -KILL $pid 2>/dev/null ) &
   local killer=$!
   wait $pid
   rc=$?
-  kill $killer 2>/dev/null
+  kill -- -$killer 2>/dev/null
   if [ $rc -eq 130 ]; then echo "ok cli/$1"; else echo "not ok cli/$1: exit status $rc: $(head -c 200 "$1.out")"; fi
 }
 set -m # a background job would ignore SIGINT otherwise
@@ -144,7 +144,7 @@ set +m
 repl() { # NAME PATTERN LINES...
   local name=$1 pattern=$2 out
   shift 2
-  out=$(printf '%s\n' "$@" | HOME=$d timeout 20 "$W" 2>&1)
+  out=$(printf '%s\n' "$@" | HOME=$d timeout 120 "$W" 2>&1)
   if grep -qE -- "$pattern" <<<"$(tr '\n' '~' <<<"$out")"; then echo "ok cli/$name"; else echo "not ok cli/$name: said $(tr '\n' '~' <<<"$out" | head -c 300)"; fi
 }
 repl repl-value '3' '1 + 2'
@@ -224,7 +224,7 @@ expect hot-no-number 2 'WEFT_HOT must be a whole number' env WEFT_HOT=soon "$W" 
 expect hot-negative 2 'WEFT_HOT must be' env WEFT_HOT=-1 "$W" -e 1
 expect threads-negative 2 'WEFT_THREADS must be' env WEFT_THREADS=-3 "$W" -e 1
 # a function that calls itself: calls that are made twice in the program are made once, which 10^16 of them need
-expect calls-made-once 0 '^23416728348467685~' env WEFT_HOT=0 timeout 60 "$W" -e 'fn fib(n) { if n < 2 { n } else { fib(n - 1) + fib(n - 2) } }
+expect calls-made-once 0 '^23416728348467685~' env WEFT_HOT=0 timeout 120 "$W" -e 'fn fib(n) { if n < 2 { n } else { fib(n - 1) + fib(n - 2) } }
 print(fib(80))'
 expect log-unknown 2 'WEFT_LOG is unknown .*: bogus' env WEFT_LOG=graph,bogus "$W" -e 1
 expect output-refused 1 'cannot write to standard output' sh -c '"$0" -e "print(1)" >/dev/full' "$W"

@@ -265,7 +265,7 @@ static void *interrupt_soon(void *vm) {
 
 static void interrupts_stop_shared_loops(void **state) {
   (void)state;
-  WeftVM *vm = make(3, NULL, 0, 20);
+  WeftVM *vm = make(3, NULL, 0, 600); /* it would hang otherwise */
   pthread_t other;
   assert_int_equal(pthread_create(&other, NULL, interrupt_soon, vm), 0);
   assert_int_equal(weft_eval(vm, "let x = arange(400000) * 1.0\nfn f(x) = sin(x) + cos(x) * tan(x)\nwhile true { let y = f(x) }", "test", NULL), WEFT_ERROR);
