@@ -189,6 +189,7 @@ static Outcome settle_returns(Recorder *r, Arm *arms) {
     }
     if (in_loop) {
       Outcome o = rec_return_ask(r, r->loop, a->ret);
+      if (o == OUT_STUCK && r->loop->ret.asked && !r->lacks && !r->noted_types) r->reason = REASON_branch_merge; /* of another kind than other arms: the rarer arm is made cold */
       if (o != OUT_GO) return o;
       a->how = OUT_LEAVE;
       continue;

@@ -59,7 +59,8 @@ Outcome rec_return_ask(Recorder *r, RecLoop *l, Av ret) {
   RecReturn now;
   if (!describe(r, l, ret, &now)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
   if (l->ret.asked && same_return(r, &l->ret, &now, true)) return OUT_GO;
-  if (l->ret.asked && !grows_strong(r, &l->ret, &now)) {
+  bool was_nil = l->ret.asked && l->ret.kind == AV_CONST && now.kind != AV_CONST; /* nil, or a value: the loop carries the value */
+  if (l->ret.asked && !was_nil && !grows_strong(r, &l->ret, &now)) {
     r->noted_types = !l->peeled && same_return(r, &l->ret, &now, false); /* the first trip may settle it */
     return rec_stuck(r, REASON_loop_return, "a loop returns values of several types");
   }
