@@ -160,10 +160,10 @@ static const GraphCase control_graphs[] = {
      "   then () { exit 3 }\n   else () { yield }\n  }\n  %c = add %a %v : f64[]\n  %j = add %k 1 : weak i64[]\n  next %c %j }\n} -> 2 : f64[] weak i64[]\n"
      "out -> 0\nexit 0 return { f: ret = list(%s, %i) }\nexit 1 limit { f pc 0: r0 = %x }\nexit 2 check index { f pc 4: r0 = %a, r1 = %k }\nexit 3 cold arm_output { f pc 6: r0 = %a, r1 = %k, r2 = %z }\nentry -> 1\n",
      RAMP, 0, 1, 0, 0},
-    /* bodies of arrays: steps of the plan */
+    /* bodies of arrays: as numbers for few elements, by kernels that are called for other sizes, or as steps of the plan */
     {X "%y %i = while (%x 0) () {\n cond (%a: f64[n], %k: weak i64[]) { %p = less %k 5 : weak bool[] yield %p }\n"
      " body (%a: f64[n], %k: weak i64[]) {\n  %b = multiply %a 1.5 : f64[n]\n  %c = add %b %k : f64[n]\n  %j = add %k 1 : weak i64[]\n  next %c %j }\n} : f64[n] weak i64[]\n" OUT("list(%y, %i)"),
-     RAMP, 1, 1, 0, 0},
+     RAMP, 1, 2, 0, 0},
     {X "in %w: f64[] = arg1\n%p = greater %w 0.0 : bool[]\n%y = cond %p (%x %w) {\n then (%a: f64[n], %b: f64[]) { %1 = multiply %a %b : f64[n] yield %1 }\n"
      " else (%a: f64[n], %b: f64[]) { yield %a }\n} : f64[n]\n%s = sum %y : f64[]\n" OUT("list(%y, %s)"), RAMP "; f64(-2.5)", 3, 0, 0, 0},
     {XY "%a %b %i = while (%x %y 0) () {\n cond (%a: f64[n], %b: f64[n], %k: weak i64[]) { %p = less %k 3 : weak bool[] yield %p }\n"
@@ -173,7 +173,7 @@ static const GraphCase control_graphs[] = {
     {X "%c %ys = scan (0.0:f64) (%x) () length n {\n body (%a: f64[], %v: f64[]) { %b = add %a %v : f64[] %d = multiply %b 0.5 : f64[] next %b %d }\n} : f64[] f64[n]\n" OUT("list(%c, %ys)"), RAMP, 1, 1, 0, 0},
     {X "%c %ys = scan (0.0:f64) (%x) () length n reverse {\n body (%a: f64[], %v: f64[]) { %b = multiply %a 0.5 : f64[] %d = add %b %v : f64[] next %d %d }\n} : f64[] f64[n]\n" OUT("list(%c, %ys)"), RAMP, 1, 1, 0, 0},
     {SIZE "in %x: f64[n, 2] = arg0\nin %h: f64[2] = arg1\n%c %ys = scan (%h) (%x) () length n {\n body (%a: f64[2], %v: f64[2]) { %b = add %a %v : f64[2] %d = multiply %b 0.5 : f64[2] next %b %d }\n"
-     "} : f64[2] f64[n, 2]\n" OUT("list(%c, %ys)"), "reshape(arange(2.0 * N), (N, 2)); [0.5, 1.5]", 2, 1, 1, 0},
+     "} : f64[2] f64[n, 2]\n" OUT("list(%c, %ys)"), "reshape(arange(2.0 * N), (N, 2)); [0.5, 1.5]", 3, 2, 0, 0},
     /* calls and checkpoints become their bodies */
     {"fn @g (%a: f64[]) { %1 = multiply %a %a : f64[] yield %1 }\nin %x: f64[] = arg0\n%1 = call @g (%x) : f64[]\n%2 = call @g (%1) : f64[]\n" OUT("list(%1, %2)"), "f64(1.5)", 1, 0, 0, 0},
 };
