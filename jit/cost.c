@@ -62,3 +62,22 @@ void loops_cost(const LoopFn *fn, const u64 *args, i64 lo, i64 hi, LoopCost *sum
     }
   }
 }
+
+bool loops_go_down(const LoopFn *fn) {
+  u32 depth = 0, par = fn->body.count ? fn->body.data[0] : 0;
+  for (u32 i = 0; i < fn->body.count; i++) {
+    const LoopNode *n = loop_node(fn, fn->body.data[i]);
+    if (loop_is_head(n)) depth++;
+    else if (n->op == LOOP_END && depth) depth--;
+    bool along = false, down = false;
+    for (u32 k = 0; n->op == LOOP_LOAD && depth > 1 && k < n->count; k++) {
+      const LoopTerm *t = &loop_terms(fn, n)[k];
+      const LoopNode *v = t->var ? loop_node(fn, t->var) : NULL;
+      bool unit = t->coef == 1 && !t->stride[0];
+      if (v && v->op == LOOP_INDEX && v->a == par) along |= unit;
+      else if (v && v->op == LOOP_INDEX) down |= !unit;
+    }
+    if (along && down) return true;
+  }
+  return false;
+}

@@ -13,4 +13,7 @@ typedef struct LoopCost {
 /* The run kernel(args, lo, hi). Adds to *sum. */
 void loops_cost(const LoopFn *fn, const u64 *args, i64 lo, i64 hi, LoopCost *sum);
 
+/* Trips that stand next to each other read what lies next to each other, over and over: columns, down their rows. */
+bool loops_go_down(const LoopFn *fn);
+
 #endif

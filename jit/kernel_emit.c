@@ -118,19 +118,20 @@ static bool takes_passes(const Kern *k, const Task *t, LoopType type) {
   return t->inner_count == 1 && wide && v->kind == TASK_load && size_hint(k->sizes, k->scopes.data[t->inner].trips, &n) && n >= ROW_LEAST;
 }
 
-/* argmin, argmax: (best so far, its number or -1) through the loops of the reduced axes. NaN wins, the first of ties. */
+/* argmin, argmax: (best so far, its number) through the loops of the reduced axes, which are not empty: begun with the identity and 0,
+ * since only the first element can be the answer when none is better. NaN wins, the first of ties. */
 static u32 emit_extreme(Kern *k, u32 id) {
   const Task t = k->tasks.data[id];
   LoopFn *fn = k->out->fn;
   note_by_row(k, t.value);
   if (t.inner_count == 0) return loop_const_i(fn, LT_I64, 0);
   LoopType type = (LoopType)k->tasks.data[t.dep[0]].type;
+  LoopReduce reduce = graph_node_at(k->g, t.value)->op == OP_argmin ? LOOP_REDUCE_MIN : LOOP_REDUCE_MAX;
   if (takes_passes(k, &t, type)) {
-    LoopReduce reduce = graph_node_at(k->g, t.value)->op == OP_argmin ? LOOP_REDUCE_MIN : LOOP_REDUCE_MAX;
     u32 best = emit_pass(k, &t, reduce, type, 0);
     return best ? emit_pass(k, &t, LOOP_REDUCE_MIN, type, best) : 0;
   }
-  u32 heads[TYPE_MAX_RANK], state[2] = {loop_const_i(fn, type, 0), loop_const_i(fn, LT_I64, -1)};
+  u32 heads[TYPE_MAX_RANK], state[2] = {loop_const(fn, type, loop_reduce_identity(reduce, type)), loop_const_i(fn, LT_I64, 0)};
   for (u32 i = 0; i < t.inner_count; i++) {
     u32 scope = t.inner + i;
     heads[i] = loop_begin_for(fn, NULL, dim_ir(k, k->scopes.data[scope].trips), 2, state);
@@ -141,13 +142,12 @@ static u32 emit_extreme(Kern *k, u32 id) {
     emit_scope(k, scope);
   }
   u32 v = k->tasks.data[t.dep[0]].ir, number = k->tasks.data[t.dep[1]].ir;
-  LoopOp before = graph_node_at(k->g, t.value)->op == OP_argmin ? LOOP_LT : LOOP_GT;
+  LoopOp before = reduce == LOOP_REDUCE_MIN ? LOOP_LT : LOOP_GT;
   u32 take = loop_emit(fn, before, LT_VOID, v, state[0], 0);
   if (loop_is_float(type)) {
     u32 nan = loop_emit(fn, LOOP_NE, LT_VOID, v, v, 0), held = loop_emit(fn, LOOP_EQ, LT_VOID, state[0], state[0], 0);
     take = loop_emit(fn, LOOP_OR, LT_VOID, take, loop_emit(fn, LOOP_AND, LT_VOID, nan, held, 0), 0);
   }
-  take = loop_emit(fn, LOOP_OR, LT_VOID, take, loop_emit(fn, LOOP_LT, LT_VOID, state[1], loop_const_i(fn, LT_I64, 0), 0), 0);
   u32 next[2] = {loop_emit(fn, LOOP_SELECT, LT_VOID, take, v, state[0]), loop_emit(fn, LOOP_SELECT, LT_VOID, take, number, state[1])};
   for (u32 i = t.inner_count; i-- > 0;) {
     loop_next(fn, 2, next);

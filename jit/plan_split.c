@@ -42,11 +42,15 @@ u64 plan_kernel_work(const PlanKernel *k, const u64 *words, i64 lo, i64 hi) {
   return cost.bytes / 16; /* one load, one store */
 }
 
-/* What a part is depends on the loop alone. */
+/* What a part is depends on the loop alone. Of columns it is so many that their rows are long enough to be fetched ahead. */
 static Parts split(const Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 work) {
-  i64 per = vm->tunables.parallel_elements / PLAN_PARTS;
+  enum { COLUMNS = 512 };
+  i64 per = vm->tunables.parallel_elements / PLAN_PARTS, step, wide = (hi - lo) / PLAN_PARTS;
   if (per < 1) per = 1;
-  return (Parts){k, words, lo, hi, rounded(k, (i64)((f64)(hi - lo) * (f64)per / (f64)work), per), LOOP_KEY_NONE};
+  step = rounded(k, (i64)((f64)(hi - lo) * (f64)per / (f64)work), per);
+  if (wide > COLUMNS) wide = COLUMNS;
+  if (step < wide && k->self && loops_go_down(k->self)) step = wide;
+  return (Parts){k, words, lo, hi, step, LOOP_KEY_NONE};
 }
 
 bool plan_run_threads(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 work, u64 *key) {

@@ -69,30 +69,29 @@ static bool is_number(const LoopFn *fn, u32 id, i64 v) {
   return n->op == LOOP_CONST && n->type == LT_I64 && (i64)n->imm == v;
 }
 
-/* par i in 0..n0 { %1 %2 = for j in 0..n1 (best, at = -1) { takes x[i*n1 + j] when it is before the best, or the first NaN } store y[i] %2 } */
+/* par i in 0..n0 { %1 %2 = for j in 0..n1 (best = ±inf, at = 0) { takes x[i*n1 + j] when it is before the best, or the first NaN } store y[i] %2 } */
 static bool is_extreme(const LoopFn *fn, LoopType *type, bool *least) {
   Form f = {.fn = fn};
-  u32 par, loop, x, id, before, nan, sound, breaks, either, empty, take, value, where;
+  u32 par, loop, x, id, before, nan, sound, breaks, take, value, where;
   const LoopNode *n = next(&f, LOOP_PAR, &par);
   ask(&f, fn->params.count == 4);
   if (f.other || loop_trips_of(fn, par, 0) != param(fn, 0)) return false;
   n = next(&f, LOOP_FOR, &loop);
   ask(&f, n->a == 1 && n->b == 2);
-  if (f.other || loop_trips_of(fn, loop, 0) != param(fn, 1) || !is_number(fn, loop_init_of(fn, loop, 1), -1)) return false;
+  if (f.other || loop_trips_of(fn, loop, 0) != param(fn, 1) || !is_number(fn, loop_init_of(fn, loop, 1), 0)) return false;
   u32 i = loop_index_of(par, 0), j = loop_index_of(loop, 0), best = loop_carry_of(fn, loop, 0), at = loop_carry_of(fn, loop, 1);
   n = next(&f, LOOP_LOAD, &x);
   *type = (LoopType)n->type;
   ask(&f, n->mem == n->type && is_cell(fn, n, param(fn, 2), i, param(fn, 1), j));
   before = f.at < fn->body.count ? fn->body.data[f.at] : 0;
   *least = before && loop_node(fn, before)->op == LOOP_LT;
+  const LoopNode *start = loop_node(fn, loop_init_of(fn, loop, 0));
+  ask(&f, start->op == LOOP_CONST && start->imm == loop_reduce_identity(*least ? LOOP_REDUCE_MIN : LOOP_REDUCE_MAX, *type));
   ask(&f, is_binary(next(&f, *least ? LOOP_LT : LOOP_GT, &before), x, best));
   ask(&f, is_binary(next(&f, LOOP_NE, &nan), x, x));
   ask(&f, is_binary(next(&f, LOOP_EQ, &sound), best, best));
   ask(&f, is_binary(next(&f, LOOP_AND, &breaks), nan, sound));
-  ask(&f, is_binary(next(&f, LOOP_OR, &either), before, breaks));
-  n = next(&f, LOOP_LT, &empty);
-  ask(&f, n->a == at && is_number(fn, n->b, 0));
-  ask(&f, is_binary(next(&f, LOOP_OR, &take), either, empty));
+  ask(&f, is_binary(next(&f, LOOP_OR, &take), before, breaks));
   n = next(&f, LOOP_SELECT, &value);
   ask(&f, n->a == take && n->b == x && n->c == best);
   n = next(&f, LOOP_SELECT, &where);

@@ -5,7 +5,7 @@
 
 #include "jit/vector_emitter.h"
 
-enum { FRAME_MOST = 1 << 15 };
+enum { FRAME_MOST = 1 << 16 };
 
 static const char *const level_texts[VEC_LEVELS] = {"scalar", "strip", "avx2", "avx512"};
 

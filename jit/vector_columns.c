@@ -2,12 +2,24 @@
  *
  * `par i { reduce rows j { … x[i + j * n] … } store y[i] }`: a few vectors of columns at a time, row by row. A reduction, a loop that
  * carries values and a scan are all in the order of rows then, lane by lane, as ir.md section 10 asks for: sums and products of
- * floats in blocks of 64 rows, scans in segments of 16; what is above the first block lies in the frame (VecRows). */
+ * floats in blocks of 64 rows, scans in segments of 16; what is above the first block lies in the frame (VecRows).
+ *
+ * Many columns of many rows go by strips instead: some rows of all columns of a strip, its accumulators in the frame, then the next rows,
+ * so that memory is read nearly in its order. A strip takes a pass for each loop over rows, and one behind them that stores; what stands
+ * before a loop is computed again in each pass that needs it. */
 #include <string.h>
 
 #include "jit/vector_emitter.h"
 
-enum { COPIES = 4, CARRIED_MOST = 4 };
+enum {
+  COPIES = 4,
+  CARRIED_MOST = 4,
+  STRIP_LOOPS = 4,       /* most loops over rows in one */
+  STRIP_COLUMNS = 128,   /* fewer columns, or fewer rows, go a few vectors at a time */
+  STRIP_ROWS = 32,
+  STRIP_ROOM = 40 << 10, /* bytes of the frame */
+  STRIP_TURN = 8,        /* rows of a strip's columns at a time; divides LOOP_ROW_BLOCK */
+};
 
 typedef struct RowLoop {
   u32 head, first, last; /* positions of its body, without the terminator */
@@ -214,23 +226,33 @@ static void ordered_rows(VecFn *f, RowLoop *r, u32 copies) {
   g_put(f, done);
 }
 
+static RowLoop row_loop_at(const VecFn *f, u32 pos) {
+  const LoopNode *h = vnode(f, body_node(f, pos));
+  RowLoop r = {.head = pos, .first = pos + 1, .last = f->end[pos] - 1, .carried = h->op == LOOP_FOR ? h->b : 1};
+  if (h->op != LOOP_SCAN) r.last--; /* its terminator */
+  if (h->op == LOOP_FOR) return r;
+  r.reduce = (LoopReduce)h->aux;
+  r.op = loop_reduce_op(r.reduce);
+  r.type = loop_type_of(f->fn, loop_result_of(f->fn, body_node(f, pos), 0));
+  r.flags = r.type == LT_I1;
+  if (r.flags) r.type = LT_I32;
+  r.ordered = loop_is_float(r.type) && (r.op == LOOP_ADD || r.op == LOOP_MUL);
+  return r;
+}
+
+static void row_results(VecFn *f, const RowLoop *r, u32 copy) {
+  use_copy(f, copy);
+  for (u32 i = 0; i < r->carried; i++) f->value[loop_result_of(f->fn, body_node(f, r->head), i)] = r->flags ? flags_of_numbers(f, r->acc[copy][i]) : r->acc[copy][i];
+}
+
 static void row_loop(VecFn *f, u32 pos, u32 copies) {
   u32 head = body_node(f, pos), none = g_label(f), done = g_label(f);
   const LoopNode *h = vnode(f, head);
   u32 column = loop_index_of(f->vector_head, 0);
   VReg known[ABREAST_MOST]; /* what a loop that may have no trips computes is nothing behind it */
   for (u32 k = 0; k < copies; k++) known[k] = f->values[k][column];
-  RowLoop r = {.head = pos, .first = pos + 1, .last = f->end[pos] - 1, .carried = h->op == LOOP_FOR ? h->b : 1};
-  if (h->op != LOOP_SCAN) r.last--; /* its terminator */
-  if (h->op != LOOP_FOR) {
-    r.reduce = (LoopReduce)h->aux;
-    r.op = loop_reduce_op(r.reduce);
-    r.type = loop_type_of(f->fn, loop_result_of(f->fn, head, 0));
-    r.flags = r.type == LT_I1;
-    if (r.flags) r.type = LT_I32;
-    r.ordered = loop_is_float(r.type) && (r.op == LOOP_ADD || r.op == LOOP_MUL);
-    if (r.ordered) r.state_at = (u32)frame_room(f, sizeof(VecRows), 64), r.rest = (u32)frame_room(f, 8, 8);
-  }
+  RowLoop r = row_loop_at(f, pos);
+  if (r.ordered) r.state_at = (u32)frame_room(f, sizeof(VecRows), 64), r.rest = (u32)frame_room(f, 8, 8);
   begin_rows(f, &r, copies);
   word_to(f, R14, loop_trips_of(f->fn, head, 0));
   g_alu_imm(f, ALU_CMP, R14, 0);
@@ -243,10 +265,117 @@ static void row_loop(VecFn *f, u32 pos, u32 copies) {
     move_to(f, r.acc[k][0], lower_constant(f, r.type, loop_reduce_empty(r.reduce, r.type)));
   g_put(f, done);
   for (u32 k = 0; k < copies && !f->failed; k++) {
-    use_copy(f, k);
+    row_results(f, &r, k);
     f->value[column] = known[k];
-    for (u32 i = 0; i < r.carried; i++) f->value[loop_result_of(f->fn, head, i)] = r.flags ? flags_of_numbers(f, r.acc[k][i]) : r.acc[k][i];
   }
+}
+
+/* ---- strips -------------------------------------------------------------------------------------- */
+
+typedef enum StripPass { SP_BEGIN, SP_ROWS, SP_END } StripPass;
+
+typedef struct Strips {
+  u32 count, columns;          /* loops over rows; most columns of a strip */
+  u32 heads[STRIP_LOOPS], at[STRIP_LOOPS][CARRIED_MOST]; /* positions; frame: their accumulators */
+  u32 state_at[STRIP_LOOPS];   /* frame: VecStrip of sums and products of floats, whose accumulators are its `value` */
+  u32 low, high, row, left, turn; /* frame: columns of the strip; the first row, rows that are left, rows of this turn */
+  StripPass pass;
+  u32 loop;                    /* the pass is of this loop */
+} Strips;
+
+static LoopType carried_type(const VecFn *f, const RowLoop *r, u32 i) {
+  u32 head = body_node(f, r->head);
+  return vnode(f, head)->op == LOOP_FOR ? loop_type_of(f->fn, loop_carry_of(f->fn, head, i)) : r->type;
+}
+
+static bool loads_from(const VecFn *f, const VLoop *l, u32 buffer) {
+  for (u32 pos = l->first; pos <= l->last; pos++)
+    if (vnode(f, body_node(f, pos))->op == LOOP_LOAD && vnode(f, body_node(f, pos))->a == buffer) return true;
+  return false;
+}
+
+/* Loops without stores, of trips that are known outside; nothing that is stored is read. */
+static bool goes_by_strips(const VecFn *f, const VLoop *l, u32 widest, Strips *s) {
+  u32 room = 0;
+  s->columns = f->level->strip ? f->level->strip : VEC_STRIP_WORDS * 8 / widest;
+  for (u32 pos = l->first; pos <= l->last; pos++) {
+    const LoopNode *n = vnode(f, body_node(f, pos));
+    if (n->op == LOOP_STORE && loads_from(f, l, n->a)) return false;
+    if (!loop_is_head(n)) continue;
+    const LoopNode *t = vnode(f, loop_trips_of(f->fn, body_node(f, pos), 0));
+    if (n->op == LOOP_SCAN || s->count == STRIP_LOOPS || (t->op != LOOP_PARAM && t->op != LOOP_CONST) || (t->op == LOOP_CONST && (i64)t->imm < STRIP_ROWS)) return false;
+    for (u32 k = pos + 1; k < f->end[pos]; k++)
+      if (vnode(f, body_node(f, k))->op == LOOP_STORE) return false;
+    RowLoop r = row_loop_at(f, pos);
+    room += r.ordered ? (u32)sizeof(VecStrip) : r.carried * VEC_STRIP_WORDS * 8;
+    s->heads[s->count++] = pos;
+    pos = f->end[pos];
+  }
+  return room <= STRIP_ROOM;
+}
+
+static void strip_room(VecFn *f, Strips *s) {
+  u32 *slots[] = {&s->low, &s->high, &s->row, &s->left, &s->turn};
+  for (u32 i = 0; i < COUNT_OF(slots); i++) *slots[i] = (u32)frame_room(f, 8, 8);
+  for (u32 p = 0; p < s->count; p++) {
+    RowLoop r = row_loop_at(f, s->heads[p]);
+    if (r.ordered) {
+      s->state_at[p] = (u32)frame_room(f, sizeof(VecStrip), 64);
+      s->at[p][0] = s->state_at[p] + (u32)offsetof(VecStrip, value);
+    } else {
+      for (u32 i = 0; i < r.carried; i++) s->at[p][i] = (u32)frame_room(f, VEC_STRIP_WORDS * 8, 64);
+    }
+  }
+}
+
+/* Accumulators of the columns from R15 on, to the frame or from it. */
+static void strip_values(VecFn *f, const Strips *s, u32 p, RowLoop *r, u32 copies, bool load) {
+  for (u32 i = 0; i < r->carried; i++) {
+    u32 bytes = element_bytes(carried_type(f, r, i));
+    u8 length = f->lanes == 1 ? (u8)L128 : length_of(bytes, f->lanes);
+    g_mov(f, RAX, R15);
+    g_alu_load(f, ALU_SUB, RAX, RSP, (i32)s->low);
+    put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = {.used = true, .base = RSP, .index = RAX, .scale = bytes == 8 ? 3 : 2, .disp = (i32)s->at[p][i]}});
+    for (u32 k = 0; k < copies; k++) {
+      VecMem m = mem_at(RAX, (i32)(k * f->lanes * bytes));
+      if (load) r->acc[k][i] = v_load(f, f->lanes > 1 ? V_MOVUPS : bytes == 8 ? V_MOVSD_FROM : V_MOVSS_FROM, length, m);
+      else v_save(f, f->lanes > 1 ? V_MOVUPS_TO : bytes == 8 ? V_MOVSD_TO : V_MOVSS_TO, length, m, r->acc[k][i]);
+    }
+  }
+}
+
+static void strip_block(VecFn *f, const VLoop *l, const Strips *s, u32 copies) {
+  u32 of = s->pass == SP_END ? s->count : s->loop, last = s->pass == SP_END ? l->last : s->heads[of];
+  for (u32 p = 0; p < s->count; p++) { /* streams begin at the strip's row */
+    if (!p) g_load(f, RAX, RSP, (i32)s->row);
+    g_save(f, RSP, (i32)f->index_slot[loop_index_of(body_node(f, s->heads[p]), 0)], RAX);
+  }
+  begin_streams(f, 8, false);
+  for (u32 k = 0; k < copies; k++) use_copy(f, k), f->value[loop_index_of(l->head, 0)] = 0;
+  for (u32 pos = l->first, p = 0; pos <= last && !f->failed; pos++) {
+    u32 id = body_node(f, pos);
+    const LoopNode *n = vnode(f, id);
+    if (!loop_is_head(n)) {
+      for (u32 k = 0; k < copies && !f->failed && (n->op != LOOP_STORE || s->pass == SP_END); k++) use_copy(f, k), statement(f, id);
+      continue;
+    }
+    RowLoop r = row_loop_at(f, pos);
+    if (p < of) { /* known */
+      strip_values(f, s, p++, &r, copies, true);
+      for (u32 k = 0; k < copies; k++) row_results(f, &r, k);
+      pos = f->end[pos];
+      continue;
+    }
+    if (s->pass == SP_BEGIN) {
+      begin_rows(f, &r, copies);
+    } else {
+      strip_values(f, s, p, &r, copies, true);
+      g_load(f, R14, RSP, (i32)s->turn);
+      rows(f, &r, copies);
+    }
+    strip_values(f, s, p, &r, copies, false);
+  }
+  use_copy(f, 0);
 }
 
 /* ---- columns ------------------------------------------------------------------------------------- */
@@ -272,7 +401,7 @@ static void block(VecFn *f, const VLoop *l, u32 copies) {
 }
 
 /* Blocks as long as they are whole; masked, one more at the end. */
-static void stage(VecFn *f, const VLoop *l, u32 limit, u32 lanes, u32 copies, bool masked) {
+static void stage(VecFn *f, const VLoop *l, const Strips *s, u32 limit, u32 lanes, u32 copies, bool masked) {
   u32 top = g_label(f), done = g_label(f), step = masked ? 1 : lanes * copies, begin = f->ins.count;
   f->lanes = lanes;
   f->tail = masked;
@@ -282,17 +411,108 @@ static void stage(VecFn *f, const VLoop *l, u32 limit, u32 lanes, u32 copies, bo
   g_alu_imm(f, ALU_CMP, RCX, step);
   g_jcc(f, CC_L, done);
   if (masked) put(f, (VIns){.op = G_TAIL});
-  block(f, l, copies);
+  if (s) strip_block(f, l, s, copies);
+  else block(f, l, copies);
   g_alu_imm(f, ALU_ADD, R15, lanes * copies);
   g_jump(f, top);
   end_span(f, begin);
   g_put(f, done);
 }
 
+/* The columns from R15 on; s: those of a strip, for its pass. */
+static void stages(VecFn *f, const VLoop *l, const Strips *s, u32 limit, u32 lanes) {
+  if (s) g_load(f, R15, RSP, (i32)s->low);
+  stage(f, l, s, limit, lanes, f->evex ? COPIES : 2, false);
+  if (!f->evex) stage(f, l, s, limit, lanes, 1, false);
+  stage(f, l, s, limit, f->evex ? lanes : 1, 1, f->evex);
+}
+
+/* All rows of a strip, for one of its loops. */
+static void strip_rows(VecFn *f, const VLoop *l, Strips *s, u32 lanes) {
+  RowLoop r = row_loop_at(f, s->heads[s->loop]);
+  u32 state = s->state_at[s->loop], top = g_label(f), next = g_label(f), done = g_label(f), begin;
+  g_imm(f, RAX, 0);
+  g_save(f, RSP, (i32)s->row, RAX);
+  s->pass = SP_BEGIN;
+  stages(f, l, s, s->high, lanes);
+  s->pass = SP_ROWS;
+  word_to(f, RAX, loop_trips_of(f->fn, body_node(f, r.head), 0));
+  g_save(f, RSP, (i32)s->left, RAX);
+  if (r.ordered) {
+    g_imm(f, RAX, 0);
+    g_save(f, RSP, (i32)(state + offsetof(VecStrip, used)), RAX);
+    g_load(f, RAX, RSP, (i32)s->high);
+    g_alu_load(f, ALU_SUB, RAX, RSP, (i32)s->low);
+    g_save(f, RSP, (i32)(state + offsetof(VecStrip, n)), RAX);
+  }
+  begin = f->ins.count;
+  g_put(f, top);
+  g_load(f, RAX, RSP, (i32)s->left);
+  g_imm(f, RCX, STRIP_TURN);
+  g_alu(f, ALU_CMP, RCX, RAX);
+  put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = RCX, .a = RAX});
+  g_save(f, RSP, (i32)s->turn, RCX);
+  g_alu(f, ALU_SUB, RAX, RCX);
+  g_save(f, RSP, (i32)s->left, RAX);
+  stages(f, l, s, s->high, lanes);
+  g_load(f, RCX, RSP, (i32)s->row);
+  g_alu_load(f, ALU_ADD, RCX, RSP, (i32)s->turn);
+  g_save(f, RSP, (i32)s->row, RCX);
+  if (r.ordered) { /* a block of rows is full, or the last one */
+    g_load(f, RAX, RSP, (i32)s->left);
+    g_alu_imm(f, ALU_CMP, RAX, 0);
+    g_jcc(f, CC_E, done);
+    g_alu_imm(f, ALU_AND, RCX, LOOP_ROW_BLOCK - 1);
+    g_alu_imm(f, ALU_CMP, RCX, 0);
+    g_jcc(f, CC_NE, next);
+    call_words(f, (u64)(uintptr_t)vec_strip_push, state, r.op, r.type);
+    g_put(f, next);
+  }
+  g_load(f, RAX, RSP, (i32)s->left);
+  g_alu_imm(f, ALU_CMP, RAX, 0);
+  g_jcc(f, CC_NE, top);
+  end_span(f, begin);
+  g_put(f, done);
+  if (r.ordered) call_words(f, (u64)(uintptr_t)vec_strip_end, state, r.op, r.type);
+}
+
+static void by_strips(VecFn *f, const VLoop *l, Strips *s, u32 limit, u32 lanes) {
+  u32 plain = g_label(f), top = g_label(f), begin;
+  g_load(f, RAX, RSP, (i32)limit);
+  g_alu(f, ALU_SUB, RAX, R15);
+  g_alu_imm(f, ALU_CMP, RAX, STRIP_COLUMNS);
+  g_jcc(f, CC_L, plain);
+  for (u32 p = 0; p < s->count; p++) {
+    word_to(f, RAX, loop_trips_of(f->fn, body_node(f, s->heads[p]), 0));
+    g_alu_imm(f, ALU_CMP, RAX, STRIP_ROWS);
+    g_jcc(f, CC_L, plain);
+    g_alu_imm(f, ALU_CMP, RAX, VEC_STRIP_ROWS);
+    g_jcc(f, CC_GE, plain);
+  }
+  strip_room(f, s);
+  begin = f->ins.count;
+  g_put(f, top);
+  g_save(f, RSP, (i32)s->low, R15);
+  g_alu_imm(f, ALU_ADD, R15, s->columns);
+  g_load(f, RAX, RSP, (i32)limit);
+  g_alu(f, ALU_CMP, R15, RAX);
+  put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = R15, .a = RAX});
+  g_save(f, RSP, (i32)s->high, R15);
+  for (s->loop = 0; s->loop < s->count && !f->failed; s->loop++) strip_rows(f, l, s, lanes);
+  s->pass = SP_END;
+  stages(f, l, s, s->high, lanes);
+  g_load(f, R15, RSP, (i32)s->high);
+  g_alu_load(f, ALU_CMP, R15, RSP, (i32)limit);
+  g_jcc(f, CC_L, top);
+  end_span(f, begin);
+  g_put(f, plain); /* there: no column is left */
+}
+
 void columns_loop(VecFn *f, VLoop *l) {
   u32 strided = 0, limit = (u32)frame_room(f, 8, 8);
   bool narrow = false;
-  u32 lanes = (f->evex ? 64 : 32) / loop_widest(f, l, &strided, &narrow);
+  u32 widest = loop_widest(f, l, &strided, &narrow), lanes = (f->evex ? 64 : 32) / widest;
+  Strips s = {0};
   loop_bounds(f, l);
   g_save(f, RSP, (i32)limit, R14);
   f->columns = true;
@@ -301,9 +521,8 @@ void columns_loop(VecFn *f, VLoop *l) {
   f->inside_last = l->last;
   for (u32 pos = l->first; pos <= l->last; pos++)
     if (loop_is_head(vnode(f, body_node(f, pos)))) f->index_slot[loop_index_of(body_node(f, pos), 0)] = (u32)frame_room(f, 8, 8);
-  stage(f, l, limit, lanes, f->evex ? COPIES : 2, false);
-  if (!f->evex) stage(f, l, limit, lanes, 1, false);
-  stage(f, l, limit, f->evex ? lanes : 1, 1, f->evex);
+  if (goes_by_strips(f, l, widest, &s)) by_strips(f, l, &s, limit, lanes);
+  stages(f, l, NULL, limit, lanes);
   f->columns = false;
   loop_leave(f);
 }

@@ -325,6 +325,18 @@ typedef struct VecRows {
 } VecRows;
 void vec_rows_push(VecRows *r, u64 op, u64 type); /* a block's result: `value` */
 void vec_rows_end(VecRows *r, u64 op, u64 type);  /* of all of them, to `value` */
+/* The same for all columns of a strip, of fewer than VEC_STRIP_ROWS rows: a quarter of what the levels hold, since the end rounds up. */
+enum { VEC_STRIP_WORDS = 1024, VEC_STRIP_LEVELS = 3, VEC_STRIP_ROWS = 1 << 22 };
+typedef union VecStripRow {
+  f64 d[VEC_STRIP_WORDS];
+  f32 f[VEC_STRIP_WORDS * 2];
+} VecStripRow;
+typedef struct VecStrip {
+  u64 used, n /* columns */, count[VEC_STRIP_LEVELS];
+  VecStripRow value, acc[VEC_STRIP_LEVELS];
+} VecStrip;
+void vec_strip_push(VecStrip *s, u64 op, u64 type); /* `value` begins anew */
+void vec_strip_end(VecStrip *s, u64 op, u64 type);  /* of all blocks and of `value`, the last one, to `value` */
 void vec_scan_push(VecRows *r, u64 op, u64 type); /* a segment's total; gives what the next one stands behind */
 
 #endif

@@ -1,5 +1,7 @@
 /* vector_runtime.c — C functions that emitted vector code calls: the upper levels of float reductions in the order LANES
  * (ir.md section 10). The emitted code adds a block's result to a lane of the first level; the rest is here. */
+#include <string.h>
+
 #include "jit/vector_emitter.h"
 
 #define LANES(T, FIELD, W)                                                                            \
@@ -72,14 +74,26 @@ void vec_lanes_end(VecLanes *l) {
     if (op == LOOP_ADD) for (u64 i = 0; i < n; i++) out[i] = a[i] + b[i];                                                 \
     else for (u64 i = 0; i < n; i++) out[i] = a[i] * b[i];                                                                \
   }                                                                                                                       \
-  static void rows_add_##FIELD(VecRows *r, u64 op, u32 level) {                                                           \
+  static void rows_add_##FIELD(u64 *used, u64 *count, u64 op, u64 n, T *value, T *acc, u64 pitch, u32 level) {            \
     for (;; level++) {                                                                                                    \
-      if (r->used <= level) r->used = level + 1, r->count[level] = 0;                                                     \
-      if (r->count[level]) join_##FIELD(op, r->n, r->acc[level].FIELD, r->acc[level].FIELD, r->value.FIELD);              \
-      else r->acc[level] = r->value;                                                                                      \
-      if (++r->count[level] < LOOP_ROW_BLOCK) return;                                                                     \
-      r->count[level] = 0;                                                                                                \
-      r->value = r->acc[level];                                                                                           \
+      T *own = acc + level * pitch;                                                                                       \
+      if (*used <= level) *used = level + 1, count[level] = 0;                                                            \
+      if (count[level]) join_##FIELD(op, n, own, own, value);                                                             \
+      else memcpy(own, value, n * sizeof *own);                                                                           \
+      if (++count[level] < LOOP_ROW_BLOCK) return;                                                                        \
+      count[level] = 0;                                                                                                   \
+      memcpy(value, own, n * sizeof *own);                                                                                \
+    }                                                                                                                     \
+  }                                                                                                                       \
+  static void rows_end_##FIELD(u64 *used, u64 *count, u64 op, u64 n, T *value, T *acc, u64 pitch) {                       \
+    for (u32 level = 0; level < *used; level++) {                                                                         \
+      bool above = false;                                                                                                 \
+      for (u64 k = level + 1; k < *used; k++) above |= count[k] != 0;                                                     \
+      if (!count[level]) continue;                                                                                        \
+      memcpy(value, acc + level * pitch, n * sizeof *value);                                                              \
+      if (!above) return;                                                                                                 \
+      count[level] = 0;                                                                                                   \
+      rows_add_##FIELD(used, count, op, n, value, acc, pitch, level + 1);                                                 \
     }                                                                                                                     \
   }                                                                                                                       \
   static void scan_add_##FIELD(VecRows *r, u64 op) {                                                                      \
@@ -104,21 +118,33 @@ ROWS(f64, d, 32)
 ROWS(f32, f, 64)
 
 void vec_rows_push(VecRows *r, u64 op, u64 type) {
-  if (type == LT_F64) rows_add_d(r, op, 0);
-  else rows_add_f(r, op, 0);
+  if (type == LT_F64) rows_add_d(&r->used, r->count, op, r->n, r->value.d, r->acc[0].d, COUNT_OF(r->value.d), 0);
+  else rows_add_f(&r->used, r->count, op, r->n, r->value.f, r->acc[0].f, COUNT_OF(r->value.f), 0);
 }
 
 void vec_rows_end(VecRows *r, u64 op, u64 type) {
-  for (u32 level = 0; level < ROW_LEVELS; level++) {
-    bool above = false;
-    for (u64 k = level + 1; k < r->used; k++) above |= r->count[k] != 0;
-    if (!r->count[level]) continue;
-    r->value = r->acc[level];
-    if (!above) return;
-    r->count[level] = 0;
-    if (type == LT_F64) rows_add_d(r, op, level + 1);
-    else rows_add_f(r, op, level + 1);
+  if (type == LT_F64) rows_end_d(&r->used, r->count, op, r->n, r->value.d, r->acc[0].d, COUNT_OF(r->value.d));
+  else rows_end_f(&r->used, r->count, op, r->n, r->value.f, r->acc[0].f, COUNT_OF(r->value.f));
+}
+
+static void strip_add(VecStrip *s, u64 op, u64 type) {
+  if (type == LT_F64) rows_add_d(&s->used, s->count, op, s->n, s->value.d, s->acc[0].d, COUNT_OF(s->value.d), 0);
+  else rows_add_f(&s->used, s->count, op, s->n, s->value.f, s->acc[0].f, COUNT_OF(s->value.f), 0);
+}
+
+void vec_strip_push(VecStrip *s, u64 op, u64 type) {
+  strip_add(s, op, type);
+  for (u64 i = 0; i < s->n; i++) {
+    if (type == LT_F64) s->value.d[i] = op == LOOP_ADD ? -0.0 : 1;
+    else s->value.f[i] = op == LOOP_ADD ? -0.0f : 1;
   }
+}
+
+void vec_strip_end(VecStrip *s, u64 op, u64 type) {
+  if (!s->used) return; /* one block */
+  strip_add(s, op, type);
+  if (type == LT_F64) rows_end_d(&s->used, s->count, op, s->n, s->value.d, s->acc[0].d, COUNT_OF(s->value.d));
+  else rows_end_f(&s->used, s->count, op, s->n, s->value.f, s->acc[0].f, COUNT_OF(s->value.f));
 }
 
 void vec_scan_push(VecRows *r, u64 op, u64 type) {

@@ -142,29 +142,37 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
         for (i64 r = 0; r < rows; r++) out[r] = NAME##_run(x + r * stride, n);                                       \
     }                                                                                                                \
   }                                                                                                                  \
+  /* Some rows of all columns, then the next ones: memory is read nearly in its order, by few streams. */            \
   static inline __attribute__((unused)) void NAME##_columns(T *out, const T *x, i64 n, i64 rows, i64 stride) {       \
-    enum { EACH = REDUCE_VECTOR_BYTES / sizeof(T), WIDE = 4 * EACH };                                                \
-    i64 j = 0;                                                                                                       \
-    for (; j + WIDE <= n; j += WIDE) {                                                                               \
-      const T *at = x + j;                                                                                           \
-      NAME##_vec a = *(const NAME##_vec *)at, b = *(const NAME##_vec *)(at + EACH);                                  \
-      NAME##_vec c = *(const NAME##_vec *)(at + 2 * EACH), d = *(const NAME##_vec *)(at + 3 * EACH);                 \
-      for (i64 r = 1; r < rows; r++) {                                                                               \
-        at += stride;                                                                                                \
-        a = a OP *(const NAME##_vec *)at;                                                                            \
-        b = b OP *(const NAME##_vec *)(at + EACH);                                                                   \
-        c = c OP *(const NAME##_vec *)(at + 2 * EACH);                                                               \
-        d = d OP *(const NAME##_vec *)(at + 3 * EACH);                                                               \
+    enum { EACH = REDUCE_VECTOR_BYTES / sizeof(T), WIDE = 4 * EACH, TURN = 8 };                                      \
+    for (i64 from = 0; from < rows; from += TURN, x += TURN * stride) {                                              \
+      i64 j = 0, turn = rows - from < TURN ? rows - from : TURN;                                                     \
+      for (; j + WIDE <= n; j += WIDE) {                                                                             \
+        const T *at = x + j;                                                                                         \
+        NAME##_vec a = *(const NAME##_vec *)at, b = *(const NAME##_vec *)(at + EACH);                                \
+        NAME##_vec c = *(const NAME##_vec *)(at + 2 * EACH), d = *(const NAME##_vec *)(at + 3 * EACH);               \
+        if (from) {                                                                                                  \
+          a = *(const NAME##_vec *)(out + j) OP a;                                                                   \
+          b = *(const NAME##_vec *)(out + j + EACH) OP b;                                                            \
+          c = *(const NAME##_vec *)(out + j + 2 * EACH) OP c;                                                        \
+          d = *(const NAME##_vec *)(out + j + 3 * EACH) OP d;                                                        \
+        }                                                                                                            \
+        for (i64 r = 1; r < turn; r++) {                                                                             \
+          at += stride;                                                                                              \
+          a = a OP *(const NAME##_vec *)at;                                                                          \
+          b = b OP *(const NAME##_vec *)(at + EACH);                                                                 \
+          c = c OP *(const NAME##_vec *)(at + 2 * EACH);                                                             \
+          d = d OP *(const NAME##_vec *)(at + 3 * EACH);                                                             \
+        }                                                                                                            \
+        *(NAME##_vec *)(out + j) = a;                                                                                \
+        *(NAME##_vec *)(out + j + EACH) = b;                                                                         \
+        *(NAME##_vec *)(out + j + 2 * EACH) = c;                                                                     \
+        *(NAME##_vec *)(out + j + 3 * EACH) = d;                                                                     \
       }                                                                                                              \
-      *(NAME##_vec *)(out + j) = a;                                                                                  \
-      *(NAME##_vec *)(out + j + EACH) = b;                                                                           \
-      *(NAME##_vec *)(out + j + 2 * EACH) = c;                                                                       \
-      *(NAME##_vec *)(out + j + 3 * EACH) = d;                                                                       \
+      for (i64 k = j; k < n; k++) out[k] = from ? (T)(out[k] OP x[k]) : x[k];                                        \
+      for (i64 r = 1; r < turn && j < n; r++)                                                                        \
+        for (i64 k = j; k < n; k++) out[k] = (T)(out[k] OP x[k + r * stride]);                                       \
     }                                                                                                                \
-    if (j == n) return;                                                                                              \
-    for (i64 k = j; k < n; k++) out[k] = x[k];                                                                       \
-    for (i64 r = 1; r < rows; r++)                                                                                   \
-      for (i64 k = j; k < n; k++) out[k] = (T)(out[k] OP x[k + r * stride]);                                         \
   }                                                                                                                  \
   SCAN_ORDER(NAME, T, FN)
 

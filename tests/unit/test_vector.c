@@ -5,9 +5,11 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "jit/cost.h"
 #include "jit/vector.h"
 #include "stdlib/wm.h"
 #include "tests/unit/vector_random.h"
@@ -83,6 +85,7 @@ static void run_one(Settings *s, const LoopFn *fn, u64 seed, bool small) {
     const char *refused;
     if (!s->emitters[l] || !s->tally[l].same) continue;
     s->emitters[l]->unroll = seed % 7 == 0 ? 1 : seed % 7 == 1 ? 3 : 0;
+    s->emitters[l]->strip = seed % 3 == 0 ? 128 : 0;
     codes[l] = vec_compile(s->emitters[l], fn, &refused);
     if (codes[l]) s->tally[l].emitted++, live++;
     else s->tally[l].refused++;
@@ -159,6 +162,75 @@ static void random_kernels_give_the_same_bits(void **state) {
   }
 }
 
+/* Down columns by strips: of sums, the levels above a block of rows; of values that are carried; more than a strip. */
+static const char columns_text[] =
+  "kernel sums (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n"
+  "    %1 = reduce add f64 rows j in 0..k {\n      %2 = load x[i + j*n] f64\n      yield %2\n    }\n"
+  "    store z[i] %1\n  }\n}\n"
+  "kernel products (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n"
+  "    %3 = reduce mul f32 rows j in 0..k {\n      %4 = load y[i + j*n] f32\n      yield %4\n    }\n"
+  "    store w[i] %3\n  }\n}\n"
+  "kernel best (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n"
+  "    %1 %2 = for j in 0..k (%3: f64 = 0.0, %4: f32 = 0.0) {\n      %5 = load x[i + j*n] f64\n      %6 = load y[i + j*n] f32\n"
+  "      %7 = gt %5 %3\n      %8 = select %7 %5 %3\n      %9 = select %7 %6 %4\n      next %8 %9\n    }\n"
+  "    %10 = reduce max f64 rows j in 0..k {\n      %11 = load x[i + j*n] f64\n      %12 = sub %11 %1\n      yield %12\n    }\n"
+  "    store z[i] %10\n    store w[i] %2\n  }\n}\n"
+  "kernel lines (n: i64, k: i64, x: in f64, z: out f64) {\n"
+  "  par i in 0..n grain 1 {\n"
+  "    %1 = reduce add f64 rows j in 0..k {\n      %2 = load x[j + i*k] f64\n      yield %2\n    }\n"
+  "    store z[i] %1\n  }\n}\n";
+
+static void strips_keep_the_order_of_rows(void **state) {
+  (void)state;
+  static const char *const names[] = {"sums", "products", "best"};
+  static const u64 sizes[][2] = {{1100, 70}, {2200, 33}, {130, 4200}, {129, 64 * 64 * 2}, {128, 31}, {7, 500}};
+  enum { MOST = 129 * 64 * 64 * 2, CELLS = 4096 };
+  LoopModule m;
+  Buf why;
+  start(&m);
+  buf_init(&why, m.alloc);
+  if (loops_parse(&m, columns_text, strlen(columns_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  f64 *x = malloc(sizeof *x * MOST), *z[2] = {malloc(sizeof **z * CELLS), malloc(sizeof **z * CELLS)};
+  f32 *y = malloc(sizeof *y * MOST), *w[2] = {malloc(sizeof **w * CELLS), malloc(sizeof **w * CELLS)};
+  assert_true(x && y && z[0] && z[1] && w[0] && w[1]);
+  for (u32 i = 0; i < MOST; i++) x[i] = 1.0 / (1 + i * 7919 % 10007) - 0.001, y[i] = 1 + (f32)(i * 31 % 101) * 1e-6f;
+  for (u32 l = 0; l < LEVELS; l++) {
+    if (!vec_level_runs(levels[l])) continue;
+    VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
+    assert_non_null(e);
+    for (u32 k = 0; k < COUNT_OF(names); k++) {
+      const LoopFn *fn = loop_module_find(&m, names[k]);
+      const char *refused = "";
+      assert_true(loops_go_down(fn));
+      VecCode *code = vec_compile(e, fn, &refused);
+      if (!code) fail_msg("%s", refused);
+      for (u32 i = 0; i < COUNT_OF(sizes); i++) {
+        u64 n = sizes[i][0], key = 0, steps = UINT64_MAX, args[2][6];
+        for (u32 t = 0; t < 2; t++) {
+          const u64 own[6] = {n, sizes[i][1], (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
+          memcpy(args[t], own, sizeof own);
+          memset(z[t], 0, sizeof **z * CELLS);
+          memset(w[t], 0, sizeof **w * CELLS);
+        }
+        assert_int_equal(loops_interp_kernel(fn, args[0], 0, (i64)n, &key, &steps, &why), WEFT_OK);
+        assert_true(vec_code_kernel(code)(args[1], 0, (i64)n) == LOOP_KEY_NONE);
+        assert_memory_equal(z[0], z[1], sizeof **z * CELLS);
+        assert_memory_equal(w[0], w[1], sizeof **w * CELLS);
+      }
+      vec_code_free(code);
+    }
+    vec_emitter_free(e);
+  }
+  assert_false(loops_go_down(loop_module_find(&m, "lines")));
+  free(x), free(y);
+  for (u32 t = 0; t < 2; t++) free(z[t]), free(w[t]);
+  buf_free(&why);
+  loop_module_free(&m);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) {
     u32 count = (u32)atol(argv[1]);
@@ -182,6 +254,7 @@ int main(int argc, char **argv) {
   }
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_kernels_give_the_same_bits),
+    cmocka_unit_test(strips_keep_the_order_of_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

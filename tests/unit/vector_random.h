@@ -5,12 +5,13 @@
 
 #include "tests/unit/loops_random.h"
 
-enum { ROW_PITCH = 300, ROWS_MOST = 9 };
+enum { ROW_PITCH = 300, ROWS_MOST = 9, TALL_PITCH = 9 };
 
 typedef struct VectorRandom {
   RandomFn r;
   u32 palette;  /* 0: everything, 1: lanes of 4 bytes, 2: floats */
   u32 row, at;  /* indices: of the row (0: none), of the loop */
+  i64 pitch;    /* elements from one row to the next */
   bool strides, maths, divides, checks, checked; /* one check: the least key is then the first that fails */
   u32 stored;
 } VectorRandom;
@@ -76,7 +77,7 @@ static u32 vector_load(VectorRandom *v) {
     }
     count++;
   }
-  if (v->row && chance(r, 70)) terms[count++] = (LoopTerm){.coef = ROW_PITCH, .var = v->row};
+  if (v->row && chance(r, 70)) terms[count++] = (LoopTerm){.coef = v->pitch, .var = v->row};
   if (chance(r, 10)) terms[count++] = (LoopTerm){.coef = 1, .var = r->k};
   return loop_load(r->fn, r->in[which], constant, terms, count);
 }
@@ -205,7 +206,7 @@ static void vector_rows(VectorRandom *v) {
   RandomFn *r = &v->r;
   LoopFn *fn = r->fn;
   Scope s;
-  u32 kind = below(r, 3), head, start[2], before = v->row, trips = chance(r, 60) ? r->k : loop_const_i(fn, LT_I64, below(r, chance(r, 50) ? 40 : 300));
+  u32 kind = below(r, 3), head, start[2], before = v->row, trips = chance(r, 40) ? r->k : chance(r, 30) ? r->n : loop_const_i(fn, LT_I64, below(r, chance(r, 40) ? 40 : 300));
   bool tall = trips != r->k;
   LoopType t = vector_type(v);
   if (kind && t == LT_I1) t = v->palette == 1 ? LT_I32 : LT_F64;
@@ -215,7 +216,8 @@ static void vector_rows(VectorRandom *v) {
   else if (kind == 1) head = loop_begin_for(fn, "f", trips, 2, start);
   else head = loop_begin_scan(fn, op, t, 1, &trips);
   save(r, &s);
-  v->row = tall ? 0 : loop_index_of(head, 0);
+  v->row = loop_index_of(head, 0);
+  if (tall) v->pitch = 1 + (i64)below(r, TALL_PITCH); /* rows that overlap */
   if (v->palette != 1 && chance(r, 40)) keep(r, loop_index_of(head, 0));
   for (u32 i = 0; kind == 1 && i < 2; i++) keep(r, loop_carry_of(fn, head, i));
   vector_body(v, 1 + below(r, 6));
@@ -228,6 +230,7 @@ static void vector_rows(VectorRandom *v) {
   else if (kind == 1) loop_next(fn, 2, value);
   loop_end(fn);
   v->row = before;
+  v->pitch = ROW_PITCH;
   restore(r, &s);
   for (u32 i = 0; i < (kind == 1 ? 2u : 1u) && kind < 2; i++) keep(r, loop_result_of(fn, head, i));
 }
@@ -235,7 +238,7 @@ static void vector_rows(VectorRandom *v) {
 /* Parameters as random_function has them; n up to 290. */
 static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
   static const char *const in_names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6"}, *const out_names[] = {"z0", "z1", "z2", "z3", "z4"};
-  VectorRandom v = {.r = {.m = m, .seed = seed * 0x9E3779B97F4A7C15u + 54321, .room = 60}};
+  VectorRandom v = {.pitch = ROW_PITCH, .r = {.m = m, .seed = seed * 0x9E3779B97F4A7C15u + 54321, .room = 60}};
   RandomFn *r = &v.r;
   LoopFn *fn = r->fn = loop_fn_new(m, LOOP_KERNEL, name);
   for (u32 i = 0; i < 5; i++) (void)draw(r);
