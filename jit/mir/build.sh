@@ -29,16 +29,16 @@ else
   ${CC:-gcc} -Werror -mstringop-strategy=libcall -xc -fsyntax-only /dev/null 2>/dev/null && small="$small -mstringop-strategy=libcall"
   rm -rf "$out/new" "$archive" "$out/target"
   mkdir "$out/new"
-  for f in "$headers/mir.c" "$headers"/mir-gen*.c; do
+  for f in "$headers/mir.c" "$headers"/mir-gen*.c "$headers"/mir*.h; do
     sed -f "$here/quick.sed" "$f" >"$out/new/${f##*/}"
   done
   # Each of its lines must find what it changes: some belong together.
-  for f in mir.c:47 mir-gen.c:142 mir-gen-x86_64.c:76; do
+  for f in mir.c:47 mir-gen.c:186 mir-gen-x86_64.c:78 mir-bitmap.h:18 mir-varr.h:18; do
     lines=$(diff "$headers/${f%:*}" "$out/new/${f%:*}" | grep -c '^[<>]') || true
     [ "$lines" = "${f#*:}" ] || { echo "MIR: jit/mir/quick.sed does not fit ${f%:*}: $lines lines differ" >&2; exit 1; }
   done
   # Most of a compilation goes by in the generator.
-  (cd "$out/new" && ${CC:-gcc} $flags $small -I"$headers" -c mir.c -o mir.o && ${CC:-gcc} $flags -O2 -I"$headers" -c mir-gen.c -o mir-gen.o)
+  (cd "$out/new" && ${CC:-gcc} $flags $small -I. -I"$headers" -c mir.c -o mir.o && ${CC:-gcc} $flags -O2 -I. -I"$headers" -c mir-gen.c -o mir-gen.o)
   (cd "$out/new" && ar qcs "$archive" mir.o mir-gen.o)
   rm -rf "$out/new"
 fi

@@ -46,28 +46,31 @@ s/^  bb_wrapper = .*;$/  ;/
 /^void MIR_gen_init (/,/^}/s/^  gen_ctx->ctx = ctx;$/&\
   gen_ctx->idle_bbs = NULL;\
   gen_ctx->idle_bb_insns = NULL;\
-  for (int code = 0; code < MIR_INSN_BOUND; code++) gen_ctx->first_out[code] = first_out_p (ctx, code);/
+  for (int code = 0; code < MIR_INSN_BOUND; code++) gen_ctx->first_out[code] = first_out (ctx, code);/
 /^void MIR_gen_init (/i\
-static int first_out_p (MIR_context_t ctx, int code) {\
+static int first_out (MIR_context_t ctx, int code) {\
   struct MIR_insn insn = {.code = code, .nops = 1};\
   int out_p = FALSE;\
-  if (MIR_call_code_p (code) || code == MIR_UNSPEC || code == MIR_LABEL) return FALSE;\
+  if (MIR_call_code_p (code) || code == MIR_UNSPEC) return OUTS_VARY;\
+  if (code == MIR_LABEL) return FALSE;\
   MIR_insn_op_mode (ctx, \&insn, 0, \&out_p);\
   return out_p;\
 }\
 
 /^static inline int input_insn_var_iterator_next (/i\
+enum { OUTS_VARY = 2 };\
+\
 static inline int operand_out_p (MIR_context_t ctx, MIR_insn_t insn, size_t nop) {\
-  int out_p = FALSE;\
-  if (MIR_call_code_p (insn->code) || insn->code == MIR_UNSPEC) MIR_insn_op_mode (ctx, insn, nop, &out_p);\
-  else if (nop == 0) out_p = (*gen_ctx_loc (ctx))->first_out[insn->code];\
+  int out_p = (*gen_ctx_loc (ctx))->first_out[insn->code];\
+  if (__builtin_expect (out_p == OUTS_VARY, 0)) MIR_insn_op_mode (ctx, insn, nop, \&out_p);\
+  else if (nop != 0) out_p = FALSE;\
   return out_p;\
 }
 /^static inline int input_insn_var_iterator_next (/,$s/^\( *\)MIR_insn_op_mode (\([a-z>_-]*\), \([a-z>_-]*\), \([a-z>_-]*\), &out_p);$/\1out_p = operand_out_p (\2, \3, \4);/
-# what is rarely run is small
-s/^static void \(target_machinize\|machinize_call\|destroy_loop_tree\|add_inout_reloads\) (.*[{,]$/__attribute__((cold)) &/
+# what is rarely run is small; not by `cold`, which makes what leads there small as well
+s/^static void \(target_machinize\|machinize_call\|destroy_loop_tree\|add_inout_reloads\) (.*[{,]$/__attribute__((noinline, optimize ("Os"))) &/
 s/^void MIR_gen_\(init\|finish\) (.*{$/__attribute__((cold)) &/
-s/^static int \(process_loop\|live_con_func_n\|get_spill_mem_loc\) (.*{$/__attribute__((cold)) &/
+s/^static int \(process_loop\|live_con_func_n\|get_spill_mem_loc\) (.*{$/__attribute__((noinline, optimize ("Os"))) &/
 # blocks and instructions of the generator are used again
 /^static bb_insn_t create_bb_insn (/i\
 static bb_insn_t idle_bb_insn (gen_ctx_t gen_ctx) {\
@@ -123,11 +126,11 @@ s/^  if (move_code_p (insn->code) && insn->ops\[1\]\.mode == MIR_OP_VAR$/  if (V
 }
 # patterns of instructions that an operand's kind rules out are not read
 /^struct pattern {$/,/^};/s/^  int max_insn_size;$/&\
-  unsigned char kinds[3]; \/* of the first operands, that fit; 0: any *\//
+  unsigned short unfit; \/* kinds of the first operands that do not fit *\//
 /^static void patterns_init (gen_ctx_t gen_ctx) {$/i\
-enum { KIND_VAR = 1, KIND_MEM = 2, KIND_CONST = 4, KIND_OTHER = 8, KINDS = 3 };\
+enum { KIND_VAR = 1, KIND_MEM = 2, KIND_CONST = 4, KIND_OTHER = 8, KIND_BITS = 4, KINDS = 3 };\
 \
-static inline int op_kind (const MIR_op_t *op) {\
+static inline unsigned op_kind (const MIR_op_t *op) {\
   switch (op->mode) {\
   case MIR_OP_VAR: return KIND_VAR;\
   case MIR_OP_VAR_MEM: return KIND_MEM;\
@@ -141,11 +144,13 @@ static inline int op_kind (const MIR_op_t *op) {\
 static void pattern_kinds (struct pattern *pat) {\
   const char *p = pat->pattern;\
   for (int i = 0; i < KINDS; i++) {\
+    unsigned fit = 0;\
     while (*p == ' ' || *p == '\\t') p++;\
     if (*p == '\\0' || *p == '$') return;\
-    if (*p == 'r' || *p == 't' || *p == 'h' || *p == 'b') pat->kinds[i] = KIND_VAR;\
-    if (*p == 'i' || *p == 'z' || *p == 's' || *p == 'c') pat->kinds[i] = KIND_CONST;\
-    if (*p == 'm' && p[1] != 'l') pat->kinds[i] = KIND_MEM;\
+    if (*p == 'r' || *p == 't' || *p == 'h' || *p == 'b') fit = KIND_VAR;\
+    if (*p == 'i' || *p == 'z' || *p == 's' || *p == 'c') fit = KIND_CONST;\
+    if (*p == 'm' && p[1] != 'l') fit = KIND_MEM;\
+    if (fit != 0) pat->unfit |= (15 ^ fit) << KIND_BITS * i;\
     while (*p != '\\0' && *p != ' ' && *p != '\\t') p++;\
   }\
 }\
@@ -154,12 +159,10 @@ static void pattern_kinds (struct pattern *pat) {\
 &/
 /^static int find_insn_pattern (/,/^}/{
 s/^  const struct pattern \*pat;$/&\
-  int kinds[KINDS], n = insn->nops < KINDS ? (int) insn->nops : KINDS, k;/
-s/^  for (i = 0; i < info.num; i++) {$/  for (k = 0; k < n; k++) kinds[k] = op_kind (\&insn->ops[k]);\
+  unsigned kinds = 0;/
+s/^  for (i = 0; i < info.num; i++) {$/  for (i = 0; i < KINDS \&\& i < (int) insn->nops; i++) kinds |= op_kind (\&insn->ops[i]) << KIND_BITS * i;\
 &/
-s/^    if (pattern_match_p (.*$/    for (k = 0; k < n; k++)\
-      if (pat->kinds[k] != 0 \&\& pat->kinds[k] != kinds[k]) break;\
-    if (k < n) continue;\
+s/^    if (pattern_match_p (.*$/    if ((pat->unfit \& kinds) != 0) continue;\
     if (pat->max_insn_size == 0) patterns[ind].max_insn_size = get_max_insn_size (gen_ctx, pat->replacement);\
 &/
 }
@@ -219,3 +222,77 @@ s/^        free (ret_insn);$/        lay_down_insn (ctx, ret_insn);/
   memset (ctx->idle_insns, 0, sizeof (ctx->idle_insns));/
 /^void MIR_finish (/,/^}/s/^  free (ctx);$/  for (void *block; (block = ctx->insn_blocks) != NULL; free (block)) ctx->insn_blocks = *(void **) block;\
 &/
+# sets of bits: the next one is found at once, and they grow out of line, as vectors do
+s/^static inline void bitmap_expand (/static __attribute__ ((noinline, unused)) void bitmap_expand (/
+/^static inline int bitmap_set_bit_p (/,/^}/s/^  bitmap_expand (bm, nb + 1);$/  if (__builtin_expect (nb >= BITMAP_WORD_BITS * VARR_LENGTH (bitmap_el_t, bm), 0)) bitmap_expand (bm, nb + 1);/
+s/^  \(bitmap_expand (dst, len \* BITMAP_WORD_BITS);\)$/  if (__builtin_expect (VARR_LENGTH (bitmap_el_t, dst) < len, 0)) \1/
+/^static inline int bitmap_iterator_next (/,/^}/{
+s/^      for (el >>= iter->nbit % el_bits_num; .*$/      if ((el >>= iter->nbit % el_bits_num) != 0) {/
+s/^        if (el & 1) {$/        iter->nbit += __builtin_ctzll (el);/
+}
+/^#define VARR_DEFAULT_SIZE 64$/a\
+\
+typedef struct __attribute__ ((may_alias)) {\
+  size_t els_num, size;\
+  void *varr;\
+} varr_any;\
+\
+static __attribute__ ((noinline, unused)) void varr_grow (void *any, size_t size, size_t el_size) {\
+  varr_any *varr = any;\
+  size += size / 2;\
+  varr->varr = realloc (varr->varr, el_size * size);\
+  varr->size = size;\
+}
+/^  static inline int VARR_OP_DEF (T, expand) (/,/^  }/{
+s/if (varr->size < size) { */if (__builtin_expect (varr->size < size, 0)) { /
+/^      size += size/d
+/^      varr->size = size;/d
+s/^      varr->varr = (T \*) realloc (.*$/      varr_grow (varr, size, sizeof (T)); \\/
+}
+# live ranges come many at a time, and where they collide is asked of every point that they hold
+/^static live_range_t create_live_range (/,/^}/s/^    lr = gen_malloc (gen_ctx, sizeof (struct live_range));$/    enum { AT_ONCE = 64 };\
+    lr = gen_malloc_and_mark_to_free (gen_ctx, AT_ONCE * sizeof (struct live_range));\
+    for (int i = 1; i < AT_ONCE; i++) lr[i].next = free_lr_list, free_lr_list = \&lr[i];/
+/^static lr_bb_t create_lr_bb (/,/^}/s/^    lr_bb = gen_malloc (gen_ctx, sizeof (struct lr_bb));$/    enum { AT_ONCE = 64 };\
+    lr_bb = gen_malloc_and_mark_to_free (gen_ctx, AT_ONCE * sizeof (struct lr_bb));\
+    for (int i = 1; i < AT_ONCE; i++) lr_bb[i].next = free_lr_bb_list, free_lr_bb_list = \&lr_bb[i];/
+/^static void finish_lr_bbs (/,/^}/{
+s/^  for (lr_bb_t lr_bb = .*$/  {/
+s/lr_bb->next/NULL/
+/^    free (lr_bb);$/d
+}
+/^static void finish_lrs (/,/^}/{
+s/^  for (live_range_t lr = .*$/  {/
+s/lr->next/NULL/
+/^    free (lr);$/d
+}
+/^static void assign (/i\
+static inline void join_locs (bitmap_t to, bitmap_t from) {\
+  size_t length = VARR_LENGTH (bitmap_el_t, from);\
+  if (length > VARR_LENGTH (bitmap_el_t, to)) {\
+    bitmap_ior (to, to, from);\
+    return;\
+  }\
+  bitmap_el_t *to_addr = VARR_ADDR (bitmap_el_t, to), *from_addr = VARR_ADDR (bitmap_el_t, from);\
+  for (size_t i = 0; i < length; i++) to_addr[i] |= from_addr[i];\
+}\
+
+/^static void assign (/,/^}/s/bitmap_ior (conflict_locs, conflict_locs, used_locs_addr\[j\]);/join_locs (conflict_locs, used_locs_addr[j]);/
+/^static void assign (/,/^}/s/      bitmap_clear (VARR_GET (bitmap_t, used_locs, n));$/      bitmap_zero (VARR_GET (bitmap_t, used_locs, n));/
+/^static void assign (/,/^}/s/^    bitmap_clear (conflict_locs);$/    bitmap_zero (conflict_locs);/
+/^static inline int bitmap_empty_p (/i\
+/* The same with its first word in place. */\
+static inline void bitmap_zero (bitmap_t bm) {\
+  VARR_TRUNC (bitmap_el_t, bm, 0);\
+  VARR_PUSH (bitmap_el_t, bm, 0);\
+}\
+
+# most instructions write no register besides
+/^static void target_get_early_clobbered_hard_regs (/,/^}/s/^  \*hr1 = \*hr2 = MIR_NON_VAR;$/&\
+  _Static_assert (MIR_UDIV > MIR_DIV \&\& MIR_FEQ > MIR_DIV \&\& MIR_LDGE < MIR_JMP \&\& MIR_UMULOS < MIR_JMP, "those that do lie between");\
+  if (code < MIR_DIV || code >= MIR_JMP) return;/
+# the kind of an operand is asked of those that are replaced
+s/^      data_mode = MIR_insn_op_mode (ctx, insn, i, &out_p);$/      out_p = operand_out_p (ctx, insn, i);/
+s/^              && mode2type (data_mode) == MIR_T_I64)$/              \&\& mode2type (MIR_insn_op_mode (ctx, insn, i, \&out_p)) == MIR_T_I64)/
+s/^    data_mode = MIR_insn_op_mode (ctx, insn, i, &out_p);$/    if (op->mode == MIR_OP_VAR \&\& op->u.var > MAX_HARD_REG) data_mode = MIR_insn_op_mode (ctx, insn, i, \&out_p);\
+    else out_p = operand_out_p (ctx, insn, i);/
