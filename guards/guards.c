@@ -60,12 +60,12 @@ static SourceId add_source(GuardSet *g, Source s, const char *name) {
   if (t->items.count == 0 && !vec_push(g->alloc, &t->items, (Source){0})) return refused(g);
   char text[96];
   switch (s.kind) {
-    case SRC_arg: snprintf(text, sizeof text, "arg%u", s.index); break;
-    case SRC_reg: snprintf(text, sizeof text, "reg%u", s.index); break;
-    case SRC_capture0: snprintf(text, sizeof text, "capture%u", s.index); break;
+    case SRC_arg: name_numbered(text, "arg", s.index); break;
+    case SRC_reg: name_numbered(text, "reg", s.index); break;
+    case SRC_capture0: name_numbered(text, "capture", s.index); break;
     case SRC_global: snprintf(text, sizeof text, "global \"%.72s\"", name ? name : "?"); break;
     case SRC_ambient: snprintf(text, sizeof text, "ambient"); break;
-    case SRC_host: snprintf(text, sizeof text, "host%u", s.index); break;
+    case SRC_host: name_numbered(text, "host", s.index); break;
     case SRC_field: {
       bool plain = name && *name && !(*name >= '0' && *name <= '9');
       for (const char *c = name; plain && *c; c++)
@@ -76,7 +76,7 @@ static SourceId add_source(GuardSet *g, Source s, const char *name) {
     case SRC_item: snprintf(text, sizeof text, "[%u]", s.index); break;
     case SRC_capture:
     case SRC_column:
-    case SRC_size: snprintf(text, sizeof text, "%u", s.index); break;
+    case SRC_size: name_numbered(text, "", s.index); break;
     default: text[0] = 0; break;
   }
   s.label = arena_copy(&t->arena, text, strlen(text));

@@ -131,7 +131,7 @@ static bool name_taken(const SizePool *p, const char *name) {
 static Dim new_sym(SizePool *p, const char *name, u32 source, i64 lo, i64 hi, i64 hint, bool unbacked) {
   char text[64];
   if (name && *name) snprintf(text, sizeof text, "%.40s", name);
-  else snprintf(text, sizeof text, "%c%u", unbacked ? 'u' : 'n', p->syms.count);
+  else name_numbered(text, unbacked ? "u" : "n", p->syms.count);
   u32 len = (u32)strlen(text);
   for (u32 i = 2; name_taken(p, text); i++) snprintf(text + len, sizeof text - len, "_%u", i);
   const char *kept = arena_copy(&p->arena, text, strlen(text));

@@ -30,15 +30,25 @@ typedef struct Folder {
   Label *labels; /* NULL: nothing is known of them */
   u32 count, block, label_count;
   i64 first_label; /* numbers go on from function to function */
+  u8 results[MIR_INSN_BOUND]; /* of instructions but calls: 0 not asked yet, 1 none, 2 the first operand */
 } Folder;
 
 static bool is_int(MIR_op_t op) { return op.mode == MIR_OP_INT && op.u.i == (i32)op.u.i; }
 
 /* Only the first operand is a result, except of calls. */
-static bool is_result(const Folder *f, MIR_insn_t insn, size_t at, bool call) {
+static bool is_result(Folder *f, MIR_insn_t insn, size_t at, bool call) {
   int out = 0;
-  if (at == 0 || call) MIR_insn_op_mode(f->ctx, insn, at, &out);
-  return out != 0;
+  if (call) {
+    MIR_insn_op_mode(f->ctx, insn, at, &out);
+    return out != 0;
+  }
+  if (at) return false;
+  u8 *known = &f->results[insn->code];
+  if (!*known) {
+    MIR_insn_op_mode(f->ctx, insn, 0, &out);
+    *known = out ? 2 : 1;
+  }
+  return *known == 2;
 }
 
 /* Each register that an operand reads or writes: of a memory operand, two that are read. */

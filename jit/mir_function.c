@@ -25,12 +25,8 @@ MIR_type_t mir_memory_type(LoopType t) {
 }
 
 static MIR_reg_t new_reg(Emitter *e, LoopType t, const char *prefix, u32 number) {
-  char digits[24], *name = digits + sizeof digits;
-  size_t length = strlen(prefix);
-  *--name = 0;
-  do *--name = (char)('0' + number % 10);
-  while (number /= 10);
-  memcpy(name -= length, prefix, length);
+  char name[NUMBERED_MAX];
+  name_numbered(name, prefix, number);
   return MIR_new_func_reg(e->ctx, e->item->u.func, reg_type(t), name);
 }
 
@@ -494,14 +490,14 @@ static void begin_function(Emitter *e, const char *name) {
   }
   u32 count = e->fn->params.count, first = e->unit->inner ? 3 : 1;
   MIR_var_t *vars = mem_alloc(e->alloc, sizeof *vars * (count + first));
-  char *names = mem_alloc(e->alloc, 16 * (size_t)(count + 1));
+  char *names = mem_alloc(e->alloc, NUMBERED_MAX * (size_t)(count + 1));
   if (!vars || !names) count = 0, e->failed = true;
   MIR_var_t always[3] = {{.type = MIR_T_P, .name = "ctx"}, {.type = MIR_T_I64, .name = "left"}, {.type = MIR_T_I64, .name = "depth"}};
   if (vars) memcpy(vars, always, sizeof *vars * first);
   for (u32 i = 0; i < count; i++) {
     u32 id = e->fn->params.data[i];
-    snprintf(names + 16 * i, 16, "v%u", id);
-    vars[i + first] = (MIR_var_t){.type = mir_argument_type(et(e, id)), .name = names + 16 * i};
+    name_numbered(names + NUMBERED_MAX * i, "v", id);
+    vars[i + first] = (MIR_var_t){.type = mir_argument_type(et(e, id)), .name = names + NUMBERED_MAX * i};
   }
   MIR_type_t types[2];
   u32 results = e->unit->inner ? mir_inner_types(e->fn, types) : 1;
@@ -515,9 +511,9 @@ static void begin_function(Emitter *e, const char *name) {
   }
   for (u32 i = 0; i < count; i++) {
     u32 id = e->fn->params.data[i];
-    e->regs[id] = MIR_reg(e->ctx, names + 16 * i, func);
+    e->regs[id] = MIR_reg(e->ctx, names + NUMBERED_MAX * i, func);
   }
-  mem_free(e->alloc, names, 16 * (size_t)(e->fn->params.count + 1));
+  mem_free(e->alloc, names, NUMBERED_MAX * (size_t)(e->fn->params.count + 1));
   mem_free(e->alloc, vars, sizeof *vars * (e->fn->params.count + first));
 }
 

@@ -31,8 +31,8 @@ NValue *native_value(Native *n, ValueId v) {
 /* ---- parameters -------------------------------------------------------------------------------------- */
 
 static u32 add_param(Native *n, NArg a, LoopType type, u32 dir) {
-  char name[32];
-  snprintf(name, sizeof name, "%c%u", a.kind == NARG_number ? 's' : a.kind == NARG_dim ? 'n' : 'x', n->args.count);
+  char name[NUMBERED_MAX];
+  name_numbered(name, a.kind == NARG_number ? "s" : a.kind == NARG_dim ? "n" : "x", n->args.count);
   a.ir = dir ? loop_param_buffer(n->fn, name, type, (LoopDir)dir) : loop_param(n->fn, name, type);
   if (!vec_push(n->c->alloc, &n->args, a)) native_no_memory(n);
   return a.ir;

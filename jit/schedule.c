@@ -41,6 +41,7 @@ typedef struct ExitLife {
   Block *b;
   u32 when;
   bool unbacked; /* there are sizes that values carry */
+  ValueStack stack, inside; /* of exit_value_lives, for all values of an exit */
 } ExitLife;
 
 /* Does block `b` lie around `inner`, or is it that block? */
@@ -61,10 +62,10 @@ static bool is_stored(Compiler *c, ValueId v, u32 when) {
 static void exit_value_lives(void *ctx, u32 v) {
   ExitLife *e = ctx;
   Compiler *c = e->b->c;
-  ValueStack stack = {0}, inside = {0};
-  if (!vec_push(c->alloc, &stack, v)) compile_no_memory(c);
-  while (stack.count && !compile_stopped(c)) {
-    u32 at = stack.data[--stack.count];
+  e->stack.count = e->inside.count = 0;
+  if (!vec_push(c->alloc, &e->stack, v)) compile_no_memory(c);
+  while (e->stack.count && !compile_stopped(c)) {
+    u32 at = e->stack.data[--e->stack.count];
     ValueInfo *info = value_info(c, at);
     u32 last = info->use.last;
     const GraphValue *x = &c->g->values.data[at];
@@ -75,16 +76,14 @@ static void exit_value_lives(void *ctx, u32 v) {
     info->use.last = e->when;
     info->use.told = e->b->id;
     if (x->origin == GV_const || x->origin == GV_size) continue;
-    if (!around && at != v && !(vec_push(c->alloc, &inside, at) && vec_push(c->alloc, &inside, last))) compile_no_memory(c);
-    if (n && (in == e->b->id ? !is_stored(c, at, e->when) : !around && e->unbacked)) schedule_push_makers(c, &stack, n);
+    if (!around && at != v && !(vec_push(c->alloc, &e->inside, at) && vec_push(c->alloc, &e->inside, last))) compile_no_memory(c);
+    if (n && (in == e->b->id ? !is_stored(c, at, e->when) : !around && e->unbacked)) schedule_push_makers(c, &e->stack, n);
   }
-  for (u32 i = 0; i + 1 < inside.count; i += 2) {
-    ValueUse *use = &value_info(c, inside.data[i])->use;
-    use->last = inside.data[i + 1];
+  for (u32 i = 0; i + 1 < e->inside.count; i += 2) {
+    ValueUse *use = &value_info(c, e->inside.data[i])->use;
+    use->last = e->inside.data[i + 1];
     use->told = 0;
   }
-  vec_free(c->alloc, &stack);
-  vec_free(c->alloc, &inside);
 }
 
 /* What the exit finds in the slots of arrays that the block was lent, by whatever name, lives; in doubt all of them. */
@@ -114,6 +113,8 @@ static void exit_lent_lives(void *ctx, u32 v) {
 static void exit_lives(void *ctx, u32 exit) {
   ExitLife *e = ctx;
   graph_exit_values(e->b->g, exit, exit_value_lives, e);
+  vec_free(e->b->c->alloc, &e->stack);
+  vec_free(e->b->c->alloc, &e->inside);
   if (e->b->lent) graph_exit_values(e->b->g, exit, exit_lent_lives, e);
 }
 
@@ -199,7 +200,7 @@ static void find_lifetimes(Block *b) {
     } else {
       for (u32 i = 0; i < graph_node_at(g, unit->node)->operand_count; i++) live_until(b, node_operand(g, unit->node, i), when);
     }
-    ExitLife e = {b, when, unbacked};
+    ExitLife e = {.b = b, .when = when, .unbacked = unbacked};
     bool leaves_late = false; /* by the block's exit, in the middle of its work */
     if (unit->kind == UNIT_kernel) {
       for (u32 i = 0; i < unit->nodes.count; i++) each_exit_of(g, unit->nodes.data[i], exit_lives, &e);
@@ -218,9 +219,9 @@ static void find_lifetimes(Block *b) {
     if (behind != NO_EXIT) now = behind;
   }
   const GraphBlock *block = &g->blocks.data[b->id];
-  if (b->lent && now != NO_EXIT) graph_exit_values(g, now, exit_lent_lives, &(ExitLife){b, BEFORE(b->part.units.count), unbacked});
+  if (b->lent && now != NO_EXIT) graph_exit_values(g, now, exit_lent_lives, &(ExitLife){.b = b, .when = BEFORE(b->part.units.count), .unbacked = unbacked});
   for (u32 i = 0; i < block->term_count; i++) live_until(b, block_result(g, b->id, i), UINT32_MAX);
-  if (block->term == TERM_exit && block->exit != NO_EXIT) exit_lives(&(ExitLife){b, UINT32_MAX, unbacked}, block->exit);
+  if (block->term == TERM_exit && block->exit != NO_EXIT) exit_lives(&(ExitLife){.b = b, .when = UINT32_MAX, .unbacked = unbacked}, block->exit);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------ */

@@ -75,6 +75,16 @@ void *arena_alloc(Arena *a, size_t n) {
   return p;
 }
 
+void name_numbered(char out[NUMBERED_MAX], const char *before, u32 n) {
+  char digits[10];
+  u32 count = 0;
+  do digits[count++] = (char)('0' + n % 10);
+  while (n /= 10);
+  while (*before) *out++ = *before++;
+  while (count) *out++ = digits[--count];
+  *out = 0;
+}
+
 char *arena_copy(Arena *a, const char *s, size_t n) {
   char *p = arena_alloc(a, n + 1);
   if (p && n) memcpy(p, s, n);

@@ -97,6 +97,9 @@ typedef struct ArenaMark {
 void arena_init(Arena *a, Allocator *alloc);
 void *arena_alloc(Arena *a, size_t n);               /* zeroed; NULL when refused */
 char *arena_copy(Arena *a, const char *s, size_t n); /* NUL-terminated copy; NULL when refused */
+
+enum { NUMBERED_MAX = 24 };
+void name_numbered(char out[NUMBERED_MAX], const char *before, u32 n); /* at most 12 bytes, then n in decimal; compiling names hundreds */
 char *arena_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 ArenaMark arena_mark(const Arena *a);
 void arena_rewind(Arena *a, ArenaMark m); /* frees what came after the mark */
