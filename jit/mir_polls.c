@@ -1,8 +1,8 @@
 /* mir_polls.c — polls: a trip takes one unit of the budget, and asks the VM when there was none.
  *
  * A short counted loop without calls and loops in it pays for as many trips as the budget has when it begins, and asks when they are
- * over: its trips end by comparing the index with the first one that is not paid for. A loop that begins when there is nothing
- * asks behind its first trip. Who leaves such a loop gets back what was paid for the trips that do not come. */
+ * over, at the trip that would ask if each paid for itself: its trips end by comparing the index with the first one that is not paid
+ * for. Who leaves such a loop gets back what was paid for the trips that do not come. */
 #include "jit/mir_emitter.h"
 
 enum { BEFORE_MOST = 12, BODY_MOST = 16 };
@@ -76,12 +76,12 @@ void mir_poll_statement(Emitter *e, u32 id, u32 at) {
   put_label(e, back);
 }
 
-/* Less than all trips: what there was. */
+/* Less than all trips: what there was; nothing: asks before the first. */
 static void pay_some(Emitter *e, const Cold *c) {
   put_label(e, c->label);
   rrr(e, MIR_ADD, c->chunk.limit, c->chunk.limit, e->left);
   ri(e, MIR_MOV, e->left, 0);
-  jump(e, c->back);
+  bri(e, MIR_BNE, c->back, c->chunk.limit, 0);
   put_label(e, c->chunk.again);
   ri(e, MIR_MOV, e->left, -1); /* the trip that comes */
 }
