@@ -224,6 +224,19 @@ static void find_lifetimes(Block *b) {
   if (block->term == TERM_exit && block->exit != NO_EXIT) exit_lives(&(ExitLife){.b = b, .when = UINT32_MAX, .unbacked = unbacked}, block->exit);
 }
 
+/* Appending to the columns of a list: an exit that wants the old list finds it in what is as long, or longer. */
+static void find_written_over(Block *b) {
+  Compiler *c = b->c;
+  for (u32 u = 1; u < b->part.units.count; u++) {
+    const Unit *unit = &b->part.units.data[u];
+    if (unit->kind != UNIT_update) continue;
+    ValueUse *old = &value_info(c, node_operand(b->g, unit->node, 0))->use, *new = &value_info(c, node_result(b->g, unit->node, 0))->use;
+    new->over = old->last > DURING(u) && schedule_writes_behind(c, b->id, unit->node);
+    if (new->over && new->last < old->last) new->last = old->last;
+    if (new->over) old->last = new->last;
+  }
+}
+
 /* ---- kernels ------------------------------------------------------------------------------------------------ */
 
 static bool needs_kernel(const Block *b, const Unit *u) {
@@ -580,7 +593,8 @@ static void index_unit(Block *b) {
   u32 count, first = take_args(c, &count);
   schedule_bind(c, c->exit);
   bool lent = update && is_lent(b, n);
-  if (update && !lent) { /* the old version is given up: where it is still needed, a count of it is */
+  bool over = update && value_info(c, v)->use.over;
+  if (update && !lent && !over) { /* the old version is given up: where it is still needed, a count of it is */
     const ValueInfo *info = value_info(c, base);
     if (!info->owned || info->use.last > DURING(b->unit)) {
       u32 kept = plan_slot_for(c->plan, base);
@@ -591,7 +605,9 @@ static void index_unit(Block *b) {
     }
   }
   bool raw = value_info(c, base)->raw || value_info(c, base)->strides || !update;
-  u32 slot = schedule_new_slot(c, v);
+  u32 slot = over ? from : schedule_new_slot(c, v);
+  value_info(c, v)->slot = slot;
+  value_info(c, v)->owned = true;
   value_info(c, v)->raw = raw && value_type(g, v)->rank > 0;
   PlanStep *s = schedule_step(c, update ? STEP_update : STEP_index, NO_EXIT);
   s->dst = slot;
@@ -774,6 +790,7 @@ void schedule_block(Compiler *c, BlockId id) {
       if (!b.kernel_of) compile_no_memory(c);
       else if (build_kernels(&b, &again)) {
         find_lifetimes(&b);
+        find_written_over(&b);
         find_deaths(&b);
         run_units(&b);
       } else if (again) {

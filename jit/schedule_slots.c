@@ -1,4 +1,5 @@
-/* schedule_slots.c — what the steps of a plan refer to: slots of values, sizes and constants; what exits find where. */
+/* schedule_slots.c — what the steps of a plan refer to: slots of values, sizes and constants; what exits find where; which
+ * updates may lie over the old version, since exits want no more of it than elements before the one that is written. */
 #include "jit/kernel.h"
 
 /* ---- steps, slots ------------------------------------------------------------------------------------ */
@@ -181,6 +182,79 @@ void schedule_bind(Compiler *c, u32 exit) {
   graph_exit_values(c->g, exit, bind_value, &b);
   bind_exit(c, exit, b.binds.data, b.binds.count);
   vec_free(c->alloc, &b.binds);
+}
+
+/* ---- elements that no exit counts --------------------------------------------------------------------------------- */
+
+/* Is `at` the number `count`, or that and some more? */
+static bool is_from(const Graph *g, ValueId at, ValueId count) {
+  for (u32 steps = 0; steps < 8 && at != count; steps++) {
+    NodeId n = value_node(g, at);
+    if (!n || graph_node_at(g, n)->kind != NODE_op || graph_node_at(g, n)->op != OP_add) return false;
+    ValueId x = node_operand(g, n, 0), y = node_operand(g, n, 1);
+    Value k;
+    if (value_const(g, x, &k)) x = y;
+    else if (!value_const(g, y, &k)) return false;
+    if (k.kind != V_NUM || k.dtype != DT_i64 || k.i < 0) return false;
+    at = x;
+  }
+  return at == count;
+}
+
+/* Whatever exits name of v are its elements before `at`. */
+static bool counted_before(const Graph *g, ValueId v, ValueId at) {
+  const ExitTable *t = &g->exits;
+  for (u32 i = 1; i < t->recipes.count; i++) {
+    const Recipe *r = &t->recipes.data[i];
+    if ((r->kind != RCP_value && r->kind != RCP_items) || r->a != v) continue;
+    const Recipe *count = r->kind == RCP_items && r->count ? &t->recipes.data[t->ids.data[r->first]] : NULL;
+    if (!count || count->kind != RCP_value || !is_from(g, at, count->a)) return false;
+  }
+  for (u32 i = 0; i < g->sizes.syms.count; i++)
+    if (g->sizes.syms.data[i].unbacked && g->sizes.syms.data[i].source == v) return false;
+  return true;
+}
+
+/* A parameter of the loop's body, or what another update of it made. */
+static bool is_own(Compiler *c, BlockId b, ValueId v) {
+  const GraphBlock *block = &c->g->blocks.data[b];
+  NodeId n = value_node(c->g, v);
+  const ValueInfo *info = value_info(c, v);
+  if (n) return graph_node_at(c->g, n)->block == b && graph_node_at(c->g, n)->kind == NODE_update && info->where == AT_SLOT && info->wanted;
+  bool carried = false;
+  for (u32 i = 0; i < block->params.count; i++) carried |= block->params.data[i] == v;
+  for (u32 i = 0; i < block->captures.count; i++) carried &= block->captures.data[i].inner != v;
+  return carried && info->owned && block->node && graph_node_at(c->g, block->node)->kind == NODE_while;
+}
+
+bool schedule_writes_behind(Compiler *c, BlockId b, NodeId n) {
+  const Graph *g = c->g;
+  const GraphNode *x = graph_node_at(g, n);
+  const GraphAttr *index = NULL;
+  ValueId base = node_operand(g, n, 0), v = node_result(g, n, 0);
+  u32 unit = value_info(c, v)->unit;
+  for (u32 i = 0; i < x->attr_count; i++)
+    if (node_attr(g, n, i)->kind == ATTR_index) index = node_attr(g, n, i);
+  if (x->op != OP_none || !index || index->count != 1 || index->items[0].kind != INDEX_int || index->items[0].part[0] != PART_operand) return false;
+  if (!is_own(c, b, base) || !value_info(c, v)->wanted) return false;
+  ValueId at = node_operand(g, n, (u32)index->items[0].at[0]);
+  for (ValueId old = base;; old = node_operand(g, value_node(g, old), 0)) {
+    if (!counted_before(g, old, at)) return false;
+    if (!value_node(g, old) || !value_info(c, old)->use.over) break;
+  }
+  for (u32 i = 0; i < g->blocks.data[b].term_count; i++)
+    if (block_result(g, b, i) == base) return false;
+  for (NodeId m = 1; m < g->nodes.count; m++) { /* what else reads it has been stored before */
+    const GraphNode *y = graph_node_at(g, m);
+    bool reads = false;
+    for (u32 i = 0; i < y->operand_count && m != n; i++) reads |= node_operand(g, m, i) == base;
+    if (reads && (y->block != b || !y->result_count)) return false;
+    for (u32 i = 0; i < y->result_count && reads; i++) {
+      const ValueInfo *info = value_info(c, node_result(g, m, i));
+      if (info->where != AT_SLOT || !info->wanted || info->unit >= unit) return false;
+    }
+  }
+  return true;
 }
 
 /* ---- sizes that values carry ----------------------------------------------------------------------------------------- */
