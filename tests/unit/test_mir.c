@@ -336,7 +336,9 @@ static bool same_frames(const Frames *a, const Frames *b) {
 
 static u32 slow; /* functions that the interpreter gave up on */
 
-static void compare_one(MirPool *pool, u64 seed, LoopKind kind, RandomData *one, RandomData *two, RandomData *three) {
+/* A native's budget, and how many times it may go on when that is used up. */
+static void compare_one(MirPool *pool, u64 seed, i64 budget, u32 polls, RandomData *one, RandomData *two, RandomData *three) {
+  LoopKind kind = seed % 3 ? LOOP_KERNEL : LOOP_NATIVE;
   LoopModule m;
   Buf why;
   assert_int_equal(loop_module_init(&m, allocator_system()), WEFT_OK);
@@ -361,8 +363,8 @@ static void compare_one(MirPool *pool, u64 seed, LoopKind kind, RandomData *one,
   u64 key = 0, got = 0;
   u32 exit = 0, code_exit = 0;
   Frames f, g;
-  frames_init(&f, 7, 2);
-  frames_init(&g, 7, 2);
+  frames_init(&f, budget, polls);
+  frames_init(&g, budget, polls);
   WeftStatus status = kind == LOOP_KERNEL ? loops_interp_kernel(fn, one->args, 0, n, &key, &steps, NULL)
                                           : loops_interp_native(fn, &f.ctx, one->args, &exit, &steps, NULL);
   if (status == WEFT_OK) {
@@ -386,7 +388,7 @@ static void compare_one(MirPool *pool, u64 seed, LoopKind kind, RandomData *one,
         (unsigned long long)got, exit, code_exit);
     }
     steps = 4000000; /* the simplified function alone */
-    frames_init(&g, 7, 2);
+    frames_init(&g, budget, polls);
     status = kind == LOOP_KERNEL ? loops_interp_kernel(simple, three->args, 0, n, &got, &steps, NULL)
                                  : loops_interp_native(simple, &g.ctx, three->args, &code_exit, &steps, NULL);
     assert_int_equal(status, WEFT_OK);
@@ -405,8 +407,8 @@ static void compare_one(MirPool *pool, u64 seed, LoopKind kind, RandomData *one,
 
 static u64 setting(const char *name, u64 normal) { return getenv(name) ? strtoull(getenv(name), NULL, 10) : normal; }
 
-/* Kernels and natives in turn; SEED and COUNT choose others. Behind them those that differed once: loops that began when the budget
- * was used up made their first trip for nothing. */
+/* Kernels and natives in turn, with any small budget; SEED and COUNT choose others. Behind them those that differed once: loops that
+ * began when the budget was used up made their first trip for nothing. */
 static void random_functions(void **state) {
   static const u64 further[] = {1233, 700383, 900321};
   bool plain = *state != NULL;
@@ -418,7 +420,8 @@ static void random_functions(void **state) {
   u32 more = getenv("SEED") ? 0 : COUNT_OF(further);
   for (u64 i = 0; i < count + more; i++) {
     u64 seed = i < count ? first + i : further[i - count];
-    compare_one(pool, seed, seed % 3 ? LOOP_KERNEL : LOOP_NATIVE, data, data + 1, data + 2);
+    if (i < count) compare_one(pool, seed, (i64)(seed % 17), (u32)(seed / 17 % 7), data, data + 1, data + 2);
+    else compare_one(pool, seed, 7, 2, data, data + 1, data + 2);
   }
   MirStats s = mir_pool_stats(pool);
   assert_int_equal(s.functions, count + more);
