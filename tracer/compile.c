@@ -5,7 +5,6 @@
 #include "tracer/tier.h"
 
 #include <stdio.h>
-#include <time.h>
 
 static void log_text(Tracer *t, u32 flag, void (*print)(void *ctx, Buf *out), void *ctx) {
   if (!(t->log.words & flag)) return;
@@ -154,7 +153,9 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
   bool had_error = vm->error.raised;
   t->demand.refusal = (Refusal){.reason = REASON_trace_failed};
   t->tracing = p;
-  t->record_until = begin + (rent_applies(t) && p->rent.ahead_ns < time_allowed(t) ? p->rent.ahead_ns + RECORD_LEAST_NS : time_allowed(t));
+  t->record_most = rent_applies(t) && p->rent.ahead_ns < time_allowed(t) ? p->rent.ahead_ns + RECORD_LEAST_NS : time_allowed(t);
+  t->record_until = begin + t->record_most;
+  t->record_worked = tracer_worked(t);
   WeftStatus traced = record_trace(vm, frame, (RecordStart)p->start, name, &rec);
   t->tracing = NULL;
   t->record_until = 0;
@@ -234,17 +235,10 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
   return entry;
 }
 
-/* Processor time of this thread: other programs that run beside do not make compiling dear. */
-static u64 worked(const Tracer *t) {
-  struct timespec now;
-  if (t->clock || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) return tracer_now(t);
-  return (u64)now.tv_sec * 1000000000u + (u64)now.tv_nsec;
-}
-
 GuardEntry *tier_compile_timed(Tracer *t, Frame *frame, Place *p, u32 reason) {
-  u64 wall = tracer_now(t), begin = worked(t);
+  u64 wall = tracer_now(t), begin = tracer_worked(t);
   GuardEntry *e = tier_compile(t, frame, p, reason);
-  u64 spent = worked(t) - begin;
+  u64 spent = tracer_worked(t) - begin;
   t->compiling_ns += spent;
   t->compiling_wall += tracer_now(t) - wall;
   if (e) {

@@ -161,6 +161,7 @@ typedef struct Tracer {
   Watch watches[WATCHES];  /* innermost last */
   u32 watch_count, watch_seed, trial_asked;
   u64 (*clock)(void *context); /* nanoseconds; NULL: vm_clock. For tests (tracer_use_clock) */
+  u64 (*work_clock)(void *context); /* processor time; NULL: the same, or the thread's. For tests */
   void *clock_context;
   u64 began, began_ticks;  /* by that clock, and by the processor's counter */
   u64 compiling_ns;        /* spent on compiling, failures too: processor time */
@@ -172,6 +173,7 @@ typedef struct Tracer {
   u32 slot_top, slot_cap;
   u32 depth;               /* regions running */
   u64 record_until;        /* by the clock; 0: no limit */
+  u64 record_worked, record_most; /* processor time when the recording began, and what it may take of that */
   u64 large_lost_ns;       /* spent on recordings of what works on large arrays that were not compiled */
   LargeRefused large_refused[LARGE_REFUSED];
   u32 large_next, large_until; /* the one to be replaced; where the last graph of that kind ended in its own frame, 0: there was none */
@@ -189,6 +191,7 @@ Tracer *tracer_of(Vm *vm);
 void tracer_use_clock(Tracer *t, u64 (*clock)(void *context), void *context); /* before anything runs */
 void tracer_ignore_clock(Tracer *t); /* what is compiled goes by counts alone */
 u64 tracer_now(const Tracer *t);
+u64 tracer_worked(const Tracer *t); /* processor time of this thread */
 bool tracer_late(const Tracer *t); /* has the recording in progress used up its time? */
 bool tracer_add_backend(Vm *vm, const Backend *b) MUST_USE; /* false: there are too many */
 bool tracer_force(Vm *vm, const char *what); /* for tests (force.h). False: not known */

@@ -148,6 +148,12 @@ static void take(Tracer *t, const Watch *w, u32 end, u64 ns, u64 trips) {
 
 /* ---- watching ------------------------------------------------------------------------------------------- */
 
+/* The clock without what compiles: a visit during which something was compiled says nothing of that in later ones. */
+static u64 watch_now(const Tracer *t) {
+  u64 now = tracer_now(t);
+  return now > t->compiling_wall ? now - t->compiling_wall : 0;
+}
+
 /* A visit without an entry that takes so long has shown that the region wins. */
 static bool is_overlong(const Place *p, u64 spent) {
   u64 most = p->watch.longest;
@@ -166,11 +172,11 @@ bool watch_trial_goes_on(Tracer *t) {
   if (!is_trial(t)) return false;
   if (++t->trial_asked % ASKED_EACH || !MECHANISM(t->vm, trials_end)) return true; /* looking at the clock is to be little of what is timed */
   drop_stale(t);
-  u64 now = tracer_now(t);
+  u64 now = watch_now(t);
   for (u32 i = t->watch_count; i-- > 0;) {
     const Watch *w = &t->watches[i];
     Place *p = w->place;
-    if (!w->eager || w->runs || (w->head && !w->begun) || now - w->begin < TRIAL_NS || !is_overlong(p, now - w->begin)) continue;
+    if (!w->eager || w->runs || now - w->begin < TRIAL_NS || !is_overlong(p, now - w->begin)) continue; /* where the head of a loop was not reached yet, too */
     drop(t, i);
     again(p);
   }
@@ -278,7 +284,7 @@ bool watch_begin(Tracer *t, Place *p, Frame *frame) {
     return false;
   }
   frame->flags |= FRAME_WATCHED;
-  made->begin = tracer_now(t);
+  made->begin = watch_now(t);
   return eager;
 }
 
@@ -307,7 +313,7 @@ static void take_run(Tracer *t, const Watch *w, u64 now) {
 
 void watch_ran(Tracer *t, const Place *p, u32 depth) {
   Watch *w = &t->watches[t->watch_count - 1];
-  if (w->place == p && w->runs && !w->eager && w->depth == depth) w->last = tracer_now(t);
+  if (w->place == p && w->runs && !w->eager && w->depth == depth) w->last = watch_now(t);
 }
 
 /* Another visit behind the break: one that was entered ends here, by its trips; another one ends at the loop's head. */
@@ -329,11 +335,11 @@ bool watch_head(Tracer *t, const Frame *frame) {
     Watch *w = &t->watches[i];
     u64 trips, now;
     if (!w->eager || w->head != frame->pc + 1 || w->depth != depth) continue;
-    now = tracer_now(t);
+    now = watch_now(t);
     if (!w->begun) {
       w->counted = position(frame, &w->at, &w->count);
       w->begun = true;
-      w->begin = tracer_now(t);
+      w->begin = watch_now(t);
       return true;
     }
     Watch done = *w;
@@ -351,7 +357,7 @@ bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
     if (t->watches[i].place == p && !t->watches[i].probe) break;
   if (i == UINT32_MAX) return false;
   Watch *w = &t->watches[i];
-  u64 spent = tracer_now(t) - w->begin;
+  u64 spent = watch_now(t) - w->begin;
   if (w->head) return visit_in_loop(t, i, frame, spent);
   if (w->eager) { /* it would go on for too long: the region wins */
     if (p->watch.end != WATCH_trips && is_overlong(p, spent)) {
@@ -405,7 +411,7 @@ void watch_returns(Vm *vm) {
   Tracer *t = tracer_of(vm);
   u32 depth = vm->frame_count - 1;
   vm->frames[depth].flags &= (u16)~FRAME_WATCHED;
-  u64 at = t->watch_count ? tracer_now(t) : 0;
+  u64 at = t->watch_count ? watch_now(t) : 0;
   while (t->watch_count && t->watches[t->watch_count - 1].depth >= depth) {
     Watch w = t->watches[--t->watch_count];
     if (w.depth == depth && w.probe) rent_returned(t, w.place, rent_now(t) - w.begin, rent_passes(t, w.place) - w.at);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "api/inner.h"
+#include "tracer/explain.h"
 #include "tracer/tier.h"
 
 /* Time passes as the test says: `slow` for each region that was run since the last look at the clock; `step` when none was. */
@@ -318,6 +319,28 @@ static void A20_a_recording_ends_with_its_time(void **state) {
   }
 }
 
+static u64 stands_still(void *context) { return (void)context, 1; }
+
+/* The clock runs on while other programs have the processor: that is no time of the recording. */
+static void A20_a_recording_is_timed_by_the_processor(void **state) {
+  (void)state;
+  static char text[200000];
+  for (u32 busy = 0; busy < 2; busy++) {
+    Clock *c = machine(10000000, 0);
+    c->vm->vm->tunables.watch_percent = 0;
+    c->vm->vm->tunables.compile_ms = 1000000;
+    if (!busy) tracer_of(c->vm->vm)->work_clock = stands_still;
+    int at = sprintf(text, "fn f(x) {\n  let y = x\n");
+    for (int i = 0; i < 1000; i++) at += sprintf(text + at, "  y = y * 0.5 + %d\n", i % 7);
+    sprintf(text + at, "  y\n}\nf\n");
+    WeftValue *f = value(c->vm, text), *x = value(c->vm, "arange(3.0)");
+    for (u32 i = 0; i < 100 && !stat(c, STAT_traces); i++) calls(c->vm, f, x, 1);
+    assert_int_equal(stat(c, STAT_traces), 1);
+    assert_int_equal(stat(c, STAT_trace_failures), busy);
+    end(c);
+  }
+}
+
 /* What is not compiled yet says what it took so far and what it waits for. */
 static void A20_what_waits_says_for_what(void **state) {
   (void)state;
@@ -358,6 +381,77 @@ static void A20_a_trial_ends_when_it_has_shown_enough(void **state) {
   calls(c->vm, f, many, 1);
   assert_true(p->watch.in > 100);
   assert_int_equal(stat(c, STAT_compiles), 2);
+  end(c);
+}
+
+static void resumed(void *context, Place *p) {
+  Place **found = context;
+  if (p->start == RECORD_RESUME && p->cache.entries.count) *found = p;
+}
+
+static void called(Clock *c, WeftValue *f, WeftValue *a, WeftValue *b, WeftValue *n) {
+  WeftValue *args[] = {a, b, n}, *out;
+  if (weft_call(c->vm, f, args, n ? 3 : 2, &out) != WEFT_OK) fail_msg("%s", weft_error_text(c->vm));
+  weft_release(c->vm, out);
+}
+
+/* The same where trips of a loop are to be timed, whose head is reached late or never. */
+static void A20_a_trial_ends_before_the_head_is_reached(void **state) {
+  (void)state;
+  Clock *c = machine(20000, 0);
+  Tunables *tun = &c->vm->vm->tunables;
+  i64 pace = tun->pace_percent, percent = tun->watch_percent;
+  tun->pace_percent = tun->watch_percent = 0;
+  WeftValue *f = value(c->vm, "let x = arange(100.0)\nfn f(n, g, stop) { let s = 0.0; for i in 0..n { s += sum(sqrt(x * x + i)); time(); s += g(i); if i >= stop { return s } }; s }\nf");
+  WeftValue *g = value(c->vm, "fn g(i) = sum(sqrt(x * i + 1))\ng"), *h = value(c->vm, "fn h(n) { let s = 0; for i in 0..30000 { s += i * i % 7 }; s }\nh");
+  WeftValue *trips = value(c->vm, "3000"), *none = value(c->vm, "0");
+  for (u32 i = 0; i < 100; i++) called(c, f, trips, g, none);
+  Tracer *t = tracer_of(c->vm->vm);
+  Place *p = NULL;
+  places_each(&t->places, resumed, &p);
+  assert_non_null(p);
+  p->watch.in = 0;
+  p->watch.end = WATCH_trips;
+  p->watch.times[0] = (WatchTimes){.count = 1, .ns = {1000}};
+  p->watch.times[1] = (WatchTimes){.count = 0};
+  p->watch.longest = 0;
+  tun->pace_percent = pace;
+  tun->watch_percent = percent;
+  u64 compiles = stat(c, STAT_compiles);
+  called(c, f, trips, h, none);
+  assert_int_equal(p->watch.times[1].count, 0);
+  assert_true(p->watch.in > 100);
+  assert_int_equal(stat(c, STAT_compiles), compiles + 1);
+  end(c);
+}
+
+/* Time passes with what is compiled, and nearly none otherwise. */
+static u64 tell_compiling(void *context) {
+  Clock *c = context;
+  return ++c->at + stat(c, STAT_compiles) * 1000000000;
+}
+
+static void A20_compiling_is_no_part_of_an_entry(void **state) {
+  (void)state;
+  Clock *c = machine(0, 0);
+  Tunables *tun = &c->vm->vm->tunables;
+  i64 percent = tun->watch_percent;
+  tun->pace_percent = tun->watch_percent = 0;
+  tracer_use_clock(tracer_of(c->vm->vm), tell_compiling, c);
+  WeftValue *f = value(c->vm, "fn f(x, g) { let a = sum(sqrt(x * x + 1)); time(); g(x) + a }\nf");
+  WeftValue *g = value(c->vm, "fn g(x) = sum(x * x + 1)\ng"), *h = value(c->vm, "fn h(x) { let s = 0; for i in 0..30000 { s += i * i % 7 }; s }\nh"), *x = value(c->vm, "arange(100.0)");
+  for (u32 i = 0; i < 100; i++) called(c, f, x, g, NULL);
+  Place *p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
+  assert_non_null(p);
+  assert_int_equal(p->cache.entries.count, 1);
+  p->watch.in = 0;
+  p->watch.times[0].count = p->watch.times[1].count = 0;
+  tun->watch_percent = percent;
+  u64 compiles = stat(c, STAT_compiles);
+  called(c, f, x, h, NULL);
+  assert_true(stat(c, STAT_compiles) > compiles);
+  assert_int_equal(p->watch.times[0].count, 1);
+  assert_in_range(p->watch.times[0].ns[0], 1, 999999999);
   end(c);
 }
 
@@ -581,8 +675,11 @@ int main(void) {
     cmocka_unit_test(A20_the_first_compilation_waits),
     cmocka_unit_test(A20_what_is_left_at_once_saves_little),
     cmocka_unit_test(A20_a_recording_ends_with_its_time),
+    cmocka_unit_test(A20_a_recording_is_timed_by_the_processor),
     cmocka_unit_test(A20_what_waits_says_for_what),
     cmocka_unit_test(A20_a_trial_ends_when_it_has_shown_enough),
+    cmocka_unit_test(A20_a_trial_ends_before_the_head_is_reached),
+    cmocka_unit_test(A20_compiling_is_no_part_of_an_entry),
     cmocka_unit_test(A20_one_region_is_on_trial),
     cmocka_unit_test(A20_what_passes_in_a_nap_counts),
     cmocka_unit_test(A20_a_loop_that_is_over_is_not_compiled),
