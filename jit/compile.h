@@ -38,7 +38,8 @@ typedef struct ValueUse {
   bool dies;  /* schedule.c: the unit at work is the last that needs it */
   bool lent;  /* schedule.c: the unit at work is a cond, whose arms may write to it */
   bool over;  /* schedule.c: an update that lies in the slot of the old version */
-  u32 last;   /* schedule.c: when it was needed last */
+  u32 last;   /* schedule.c: when it was needed last … */
+  u32 read;   /* … by the block itself, or by exits that make something else of it */
   u32 told;   /* schedule.c: the block that said so, of a value inside of it; 0: another */
 } ValueUse;
 
@@ -235,7 +236,7 @@ PlanStep *schedule_step(Compiler *c, PlanOp op, u32 exit); /* exit NO_EXIT: that
 void schedule_bind(Compiler *c, u32 exit);
 /* The same with some values' slots given, and the others to be found. */
 void schedule_bind_with(Compiler *c, u32 exit, const RegionBind *given, u32 count, const ValueId *others, u32 nothers);
-/* Is the array that an update of the block takes asked for afterwards by exits alone, which count elements before the one written? */
+/* Do exits that name the array that an update of the block takes count elements before the one written, and may it be written? */
 bool schedule_writes_behind(Compiler *c, BlockId b, NodeId n);
 /* Puts value v into slot `to`. `take`: v is not needed any more. */
 void schedule_move(Compiler *c, u32 to, ValueId v, bool take);

@@ -37,6 +37,12 @@ static void live_until(Block *b, ValueId v, u32 when) {
   if (info->use.last < when) info->use.last = when;
 }
 
+static void read_until(Block *b, ValueId v, u32 when) {
+  ValueInfo *info = value_info(b->c, v);
+  live_until(b, v, when);
+  if (info->use.read < when) info->use.read = when;
+}
+
 typedef struct ExitLife {
   Block *b;
   u32 when;
@@ -68,6 +74,7 @@ static void exit_value_lives(void *ctx, u32 v) {
     u32 at = e->stack.data[--e->stack.count];
     ValueInfo *info = value_info(c, at);
     u32 last = info->use.last;
+    if (at != v && info->use.read < e->when) info->use.read = e->when;
     const GraphValue *x = &c->g->values.data[at];
     NodeId n = x->origin == GV_result ? value_node(c->g, at) : 0;
     BlockId in = n ? graph_node_at(c->g, n)->block : x->origin == GV_param ? x->def : 0;
@@ -195,10 +202,10 @@ static void find_lifetimes(Block *b) {
       for (u32 k = b->kernel_of[u]; k < parts; k++) {
         const Kernel *kernel = &b->kernels.data[k];
         for (u32 i = 0; i < kernel->args.count; i++)
-          if (kernel->args.data[i].kind == KA_in || kernel->args.data[i].kind == KA_number) live_until(b, kernel->args.data[i].value, when);
+          if (kernel->args.data[i].kind == KA_in || kernel->args.data[i].kind == KA_number) read_until(b, kernel->args.data[i].value, when);
       }
     } else {
-      for (u32 i = 0; i < graph_node_at(g, unit->node)->operand_count; i++) live_until(b, node_operand(g, unit->node, i), when);
+      for (u32 i = 0; i < graph_node_at(g, unit->node)->operand_count; i++) read_until(b, node_operand(g, unit->node, i), when);
     }
     ExitLife e = {.b = b, .when = when, .unbacked = unbacked};
     bool leaves_late = false; /* by the block's exit, in the middle of its work */
@@ -220,7 +227,7 @@ static void find_lifetimes(Block *b) {
   }
   const GraphBlock *block = &g->blocks.data[b->id];
   if (b->lent && now != NO_EXIT) graph_exit_values(g, now, exit_lent_lives, &(ExitLife){.b = b, .when = BEFORE(b->part.units.count), .unbacked = unbacked});
-  for (u32 i = 0; i < block->term_count; i++) live_until(b, block_result(g, b->id, i), UINT32_MAX);
+  for (u32 i = 0; i < block->term_count; i++) read_until(b, block_result(g, b->id, i), UINT32_MAX);
   if (block->term == TERM_exit && block->exit != NO_EXIT) exit_lives(&(ExitLife){.b = b, .when = UINT32_MAX, .unbacked = unbacked}, block->exit);
 }
 
@@ -231,7 +238,7 @@ static void find_written_over(Block *b) {
     const Unit *unit = &b->part.units.data[u];
     if (unit->kind != UNIT_update) continue;
     ValueUse *old = &value_info(c, node_operand(b->g, unit->node, 0))->use, *new = &value_info(c, node_result(b->g, unit->node, 0))->use;
-    new->over = old->last > DURING(u) && schedule_writes_behind(c, b->id, unit->node);
+    new->over = old->last > DURING(u) && old->read <= DURING(u) && schedule_writes_behind(c, b->id, unit->node);
     if (new->over && new->last < old->last) new->last = old->last;
     if (new->over) old->last = new->last;
   }

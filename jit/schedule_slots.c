@@ -232,7 +232,6 @@ bool schedule_writes_behind(Compiler *c, BlockId b, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);
   const GraphAttr *index = NULL;
   ValueId base = node_operand(g, n, 0), v = node_result(g, n, 0);
-  u32 unit = value_info(c, v)->unit;
   for (u32 i = 0; i < x->attr_count; i++)
     if (node_attr(g, n, i)->kind == ATTR_index) index = node_attr(g, n, i);
   if (x->op != OP_none || !index || index->count != 1 || index->items[0].kind != INDEX_int || index->items[0].part[0] != PART_operand) return false;
@@ -241,18 +240,6 @@ bool schedule_writes_behind(Compiler *c, BlockId b, NodeId n) {
   for (ValueId old = base;; old = node_operand(g, value_node(g, old), 0)) {
     if (!counted_before(g, old, at)) return false;
     if (!value_node(g, old) || !value_info(c, old)->use.over) break;
-  }
-  for (u32 i = 0; i < g->blocks.data[b].term_count; i++)
-    if (block_result(g, b, i) == base) return false;
-  for (NodeId m = 1; m < g->nodes.count; m++) { /* what else reads it has been stored before */
-    const GraphNode *y = graph_node_at(g, m);
-    bool reads = false;
-    for (u32 i = 0; i < y->operand_count && m != n; i++) reads |= node_operand(g, m, i) == base;
-    if (reads && (y->block != b || !y->result_count)) return false;
-    for (u32 i = 0; i < y->result_count && reads; i++) {
-      const ValueInfo *info = value_info(c, node_result(g, m, i));
-      if (info->where != AT_SLOT || !info->wanted || info->unit >= unit) return false;
-    }
   }
   return true;
 }
