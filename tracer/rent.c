@@ -226,7 +226,7 @@ static u64 cost_of(const Tracer *t, const Place *p) {
   if (!t->compilings) cost += (u64)tun->compile_first_ns;
   cost += p->rent.lost_ns;
   cost *= 1 + p->compiles + p->tries + 4 * (u64)p->demoted;
-  return t->compilings ? cost * (t->compilings + 2 * (u64)t->losers) / t->compilings : cost; /* a program that compiling does not suit */
+  return t->compiling_wall ? cost * (100 + 200 * t->losers_ns / t->compiling_wall) / 100 : cost; /* a program that compiling does not suit */
 }
 
 /* The place of the loop around extent `i` in whose favour it stands back: the first one that has no entries. NULL: none. */

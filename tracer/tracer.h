@@ -168,7 +168,7 @@ typedef struct Tracer {
   u64 compiling_wall;      /* the same by the clock */
   u64 cost_percent;        /* what compiling took of what it was expected to; 0: not known */
   u32 compilings;
-  u32 losers;              /* places at which compiled code was not faster */
+  u64 losers_ns;           /* what compiling took at places at which compiled code was not faster */
   u64 *slots;              /* stack of region slots */
   u32 slot_top, slot_cap;
   u32 depth;               /* regions running */

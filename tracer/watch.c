@@ -119,7 +119,7 @@ static void decide(Tracer *t, Place *p) {
   snprintf(text, sizeof text, "entered it took %llu ns, not entered %llu", (unsigned long long)c, (unsigned long long)e);
   w->times[0].count = w->times[1].count = w->won = 0;
   w->in = 0;
-  if (!w->lost && !p->demoted) t->losers++;
+  for (u32 i = 0; i < p->cache.entries.count && !w->lost && !p->demoted; i++) t->losers_ns += ((Region *)p->cache.entries.data[i]->region)->compile_ns;
   if (++w->lost % WATCH_LOST == 0) {
     place_retire(t, p, REASON_no_payback, text);
     return;

@@ -75,6 +75,8 @@ static void A20_a_region_that_is_slower_rests(void **state) {
   Place *p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
   assert_non_null(p);
   assert_int_equal(p->cache.entries.count, 1); /* it is kept */
+  assert_true(tracer_of(c->vm->vm)->losers_ns > 0);
+  assert_int_equal(tracer_of(c->vm->vm)->losers_ns, ((Region *)p->cache.entries.data[0]->region)->compile_ns);
   u64 hits = stat(c, STAT_hits);
   calls(c->vm, f, x, 20);
   assert_int_equal(stat(c, STAT_hits), hits);
@@ -339,6 +341,27 @@ static void A20_a_recording_is_timed_by_the_processor(void **state) {
     assert_int_equal(stat(c, STAT_trace_failures), busy);
     end(c);
   }
+}
+
+/* What lost makes the rest wait by the part of the time for compiling that it took: a small region that lost is little beside a large one that won. */
+static void A20_what_lost_counts_by_what_it_took(void **state) {
+  (void)state;
+  u32 waited[3];
+  for (u32 k = 0; k < 3; k++) {
+    Clock *c = machine(2000, 0);
+    Tracer *t = tracer_of(c->vm->vm);
+    c->vm->vm->tunables.watch_percent = 0;
+    c->at += 1000000000000; /* it has run for long */
+    t->compilings = 2;
+    t->compiling_wall = 1000000;
+    t->losers_ns = k * k * 250000; /* none, a quarter, all of it */
+    WeftValue *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"), *x = value(c->vm, "arange(100.0)");
+    for (waited[k] = 0; waited[k] < 30000 && !stat(c, STAT_compiles); waited[k]++) calls(c->vm, f, x, 1);
+    assert_in_range(waited[k], 50, 29999);
+    end(c);
+  }
+  assert_true(10 * waited[1] < 17 * waited[0]);
+  assert_true(2 * waited[2] > 5 * waited[0]);
 }
 
 /* What is not compiled yet says what it took so far and what it waits for. */
@@ -676,6 +699,7 @@ int main(void) {
     cmocka_unit_test(A20_what_is_left_at_once_saves_little),
     cmocka_unit_test(A20_a_recording_ends_with_its_time),
     cmocka_unit_test(A20_a_recording_is_timed_by_the_processor),
+    cmocka_unit_test(A20_what_lost_counts_by_what_it_took),
     cmocka_unit_test(A20_what_waits_says_for_what),
     cmocka_unit_test(A20_a_trial_ends_when_it_has_shown_enough),
     cmocka_unit_test(A20_a_trial_ends_before_the_head_is_reached),
