@@ -42,10 +42,12 @@ s/^  bb_wrapper = .*;$/  ;/
 /^struct gen_ctx {$/a\
   unsigned char first_out[MIR_INSN_BOUND];\
   struct bb *idle_bbs;\
-  struct bb_insn *idle_bb_insns;
+  struct bb_insn *idle_bb_insns;\
+  struct edge *idle_edges;
 /^void MIR_gen_init (/,/^}/s/^  gen_ctx->ctx = ctx;$/&\
   gen_ctx->idle_bbs = NULL;\
   gen_ctx->idle_bb_insns = NULL;\
+  gen_ctx->idle_edges = NULL;\
   for (int code = 0; code < MIR_INSN_BOUND; code++) gen_ctx->first_out[code] = first_out (ctx, code);/
 /^void MIR_gen_init (/i\
 static int first_out (MIR_context_t ctx, int code) {\
@@ -128,7 +130,7 @@ s/^  if (move_code_p (insn->code) && insn->ops\[1\]\.mode == MIR_OP_VAR$/  if (V
 /^struct pattern {$/,/^};/s/^  int max_insn_size;$/&\
   unsigned short unfit; \/* kinds of the first operands that do not fit *\//
 /^static void patterns_init (gen_ctx_t gen_ctx) {$/i\
-enum { KIND_VAR = 1, KIND_MEM = 2, KIND_CONST = 4, KIND_OTHER = 8, KIND_BITS = 4, KINDS = 3 };\
+enum { KIND_VAR = 1, KIND_MEM = 2, KIND_CONST = 4, KIND_OTHER = 8, KIND_BITS = 4, KINDS = 3, KINDS_KNOWN = 1 << KIND_BITS * KINDS };\
 \
 static inline unsigned op_kind (const MIR_op_t *op) {\
   switch (op->mode) {\
@@ -141,28 +143,29 @@ static inline unsigned op_kind (const MIR_op_t *op) {\
   }\
 }\
 \
-static void pattern_kinds (struct pattern *pat) {\
+static __attribute__ ((noinline)) void pattern_kinds (struct pattern *pat) {\
   const char *p = pat->pattern;\
+  unsigned unfit = KINDS_KNOWN;\
   for (int i = 0; i < KINDS; i++) {\
     unsigned fit = 0;\
     while (*p == ' ' || *p == '\\t') p++;\
-    if (*p == '\\0' || *p == '$') return;\
+    if (*p == '\\0' || *p == '$') break;\
     if (*p == 'r' || *p == 't' || *p == 'h' || *p == 'b') fit = KIND_VAR;\
     if (*p == 'i' || *p == 'z' || *p == 's' || *p == 'c') fit = KIND_CONST;\
     if (*p == 'm' && p[1] != 'l') fit = KIND_MEM;\
-    if (fit != 0) pat->unfit |= (15 ^ fit) << KIND_BITS * i;\
+    if (fit != 0) unfit |= (15 ^ fit) << KIND_BITS * i;\
     while (*p != '\\0' && *p != ' ' && *p != '\\t') p++;\
   }\
+  pat->unfit = unfit;\
 }\
 
-/^static void patterns_init (/,/^}/s/^    VARR_PUSH (int, pattern_indexes, i);$/    pattern_kinds (\&patterns[i]);\
-&/
 /^static int find_insn_pattern (/,/^}/{
 s/^  const struct pattern \*pat;$/&\
   unsigned kinds = 0;/
 s/^  for (i = 0; i < info.num; i++) {$/  for (i = 0; i < KINDS \&\& i < (int) insn->nops; i++) kinds |= op_kind (\&insn->ops[i]) << KIND_BITS * i;\
 &/
-s/^    if (pattern_match_p (.*$/    if ((pat->unfit \& kinds) != 0) continue;\
+s/^    if (pattern_match_p (.*$/    if (pat->unfit == 0) pattern_kinds (\&patterns[ind]);\
+    if ((pat->unfit \& kinds) != 0) continue;\
     if (pat->max_insn_size == 0) patterns[ind].max_insn_size = get_max_insn_size (gen_ctx, pat->replacement);\
 &/
 }
@@ -296,3 +299,56 @@ s/^      data_mode = MIR_insn_op_mode (ctx, insn, i, &out_p);$/      out_p = ope
 s/^              && mode2type (data_mode) == MIR_T_I64)$/              \&\& mode2type (MIR_insn_op_mode (ctx, insn, i, \&out_p)) == MIR_T_I64)/
 s/^    data_mode = MIR_insn_op_mode (ctx, insn, i, &out_p);$/    if (op->mode == MIR_OP_VAR \&\& op->u.var > MAX_HARD_REG) data_mode = MIR_insn_op_mode (ctx, insn, i, \&out_p);\
     else out_p = operand_out_p (ctx, insn, i);/
+# what stays between compilations comes many at a time
+# edges and dead variables come many at a time
+/^static edge_t create_edge (/,/^}/s/^  edge_t e = gen_malloc (gen_ctx, sizeof (struct edge));$/  enum { AT_ONCE = 64 };\
+  edge_t e = gen_ctx->idle_edges;\
+  if (e == NULL) {\
+    e = gen_malloc_and_mark_to_free (gen_ctx, AT_ONCE * sizeof (struct edge));\
+    for (int i = 1; i < AT_ONCE; i++) e[i].in_link.next = gen_ctx->idle_edges, gen_ctx->idle_edges = \&e[i];\
+  } else {\
+    gen_ctx->idle_edges = e->in_link.next;\
+  }/
+s/^static void delete_edge (edge_t e) {$/static void delete_edge (gen_ctx_t gen_ctx, edge_t e) {/
+/^static void delete_edge (/,/^}/s/^  free (e);$/  e->in_link.next = gen_ctx->idle_edges;\
+  gen_ctx->idle_edges = e;/
+s/^\( .*\)delete_edge (\(e\|edge\));$/\1delete_edge (gen_ctx, \2);/
+/^static dead_var_t get_dead_var (/,/^}/{
+s/^  if ((dv = DLIST_HEAD (dead_var_t, free_dead_vars)) == NULL)$/  if ((dv = DLIST_HEAD (dead_var_t, free_dead_vars)) == NULL) {\
+    enum { AT_ONCE = 64 };/
+s/^    return gen_malloc (gen_ctx, sizeof (struct dead_var));$/    dv = gen_malloc_and_mark_to_free (gen_ctx, AT_ONCE * sizeof (struct dead_var));\
+    for (int i = 1; i < AT_ONCE; i++) free_dead_var (gen_ctx, \&dv[i]);\
+    return dv;\
+  }/
+}
+/^static void finish_dead_vars (/,/^}/{
+/^  dead_var_t dv;$/d
+s/^  while ((dv = .*$/  DLIST_INIT (dead_var_t, free_dead_vars);/
+/^    DLIST_REMOVE/d
+/^    free (dv);$/d
+/^  }$/d
+}
+# blocks are nearly in order where they are put in order
+/^static void solve_dataflow (/i\
+static void sort_bbs (bb_t *bbs, size_t n, int forward_p) {\
+  size_t left = 8 * n, at;\
+  for (size_t i = 1; i < n && left >= n; i++) {\
+    bb_t bb = bbs[i];\
+    for (at = i; at > 0 && (forward_p ? bbs[at - 1]->rpost > bb->rpost : bbs[at - 1]->rpost < bb->rpost); at--, left -= left > 0) bbs[at] = bbs[at - 1];\
+    bbs[at] = bb;\
+  }\
+  if (left < n) qsort (bbs, n, sizeof (bb_t), forward_p ? rpost_cmp : post_cmp);\
+}\
+
+/^static void solve_dataflow (/,/^}/{
+s/^    qsort (addr, .*$/    sort_bbs (addr, VARR_LENGTH (bb_t, worklist), forward_p);/
+s/^  for (bb = DLIST_HEAD (bb_t, curr_cfg->bbs); .*$/  for (bb = forward_p ? DLIST_HEAD (bb_t, curr_cfg->bbs) : DLIST_TAIL (bb_t, curr_cfg->bbs); bb != NULL; bb = forward_p ? DLIST_NEXT (bb_t, bb) : DLIST_PREV (bb_t, bb))/
+}
+/^static void build_live_ranges (/,/^}/{
+s/^    for (bb = DLIST_HEAD (bb_t, curr_cfg->bbs); .*$/    for (bb = DLIST_TAIL (bb_t, curr_cfg->bbs); bb != NULL; bb = DLIST_PREV (bb_t, bb))/
+s/^      qsort (VARR_ADDR (bb_t, worklist), .*$/      sort_bbs (VARR_ADDR (bb_t, worklist), VARR_LENGTH (bb_t, worklist), FALSE);/
+}
+# tables begin empty
+s/^    for (i = 0; i < 2 \* size; i++) VARR_PUSH (htab_ind_t, ht->entries, HTAB_EMPTY_IND);  *\\$/    VARR_TAILOR (htab_ind_t, ht->entries, 2 * size); \\\
+    memset (VARR_ADDR (htab_ind_t, ht->entries), 255, 2 * size * sizeof (htab_ind_t)); \\/
+s/^\( *\)for (i = 0; i < size; i++) addr\[i\] = HTAB_EMPTY_IND;  *\\$/\1memset (addr, 255, size * sizeof (htab_ind_t)); \\/
