@@ -10,6 +10,16 @@ typedef struct HostMemory {
   void *context;
 } HostMemory;
 
+/* api/blocks.c: freed blocks, by their size in steps of 16 bytes. */
+enum { BLOCK_CLASSES = 129 };
+typedef struct Blocks {
+  void *free[BLOCK_CLASSES];
+  size_t bytes;
+} Blocks;
+void *blocks_resize(void *context, void *p, size_t old_size, size_t new_size); /* of a Blocks */
+void blocks_free(Blocks *b);                                                   /* what is kept goes back; blocks in use stay */
+void *system_resize(void *context, void *p, size_t old_size, size_t new_size); /* malloc and free; frees what blocks_resize gave as well */
+
 bool api_is_name(const char *name); /* can a program write it as the name of a variable? NULL: no */
 
 struct WeftValue {
@@ -22,6 +32,7 @@ enum { HOST_BACKENDS = 8 };
 
 struct WeftVM {
   HostMemory memory;
+  Blocks blocks; /* unless the host gives memory or limits it */
   Vm *vm;
   struct Module *main;
   void (*output)(void *context, const char *text, size_t length);

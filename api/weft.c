@@ -35,7 +35,7 @@ static void want_huge_pages(void *p, size_t n) {
 #endif
 }
 
-static void *system_resize(void *context, void *p, size_t old_size, size_t new_size) {
+void *system_resize(void *context, void *p, size_t old_size, size_t new_size) {
   (void)context;
   (void)old_size;
   if (new_size) {
@@ -68,6 +68,10 @@ WeftVM *weft_new(const WeftOptions *given) {
   WeftVM *w = memory.resize(memory.context, NULL, 0, sizeof *w);
   if (!w) return NULL;
   *w = (WeftVM){.memory = memory, .output = o.output, .output_context = o.output_context};
+  if (!o.resize && !o.memory) {
+    w->memory.resize = blocks_resize;
+    w->memory.context = &w->blocks;
+  }
   VmOptions options = {.alloc = &w->memory.base, .keep = o.keep};
   options.limits = (VmLimits){.bytes = o.memory, .fuel = o.fuel ? o.fuel : UINT64_MAX, .deadline = o.deadline > 0 ? vm_clock() + o.deadline : 0,
                               .depth = o.depth ? o.depth : 20000, .output = o.output_limit ? o.output_limit : UINT64_MAX,
@@ -102,7 +106,9 @@ void weft_free(WeftVM *w) {
     vm_free(w->vm);
   }
   backends_free(w);
-  w->memory.resize(w->memory.context, w, sizeof *w, 0);
+  blocks_free(&w->blocks);
+  if (w->memory.context == &w->blocks) free(w);
+  else w->memory.resize(w->memory.context, w, sizeof *w, 0);
 }
 
 void weft_interrupt(WeftVM *w) {
@@ -111,6 +117,10 @@ void weft_interrupt(WeftVM *w) {
 
 void weft_set_limits(WeftVM *w, uint64_t memory, uint64_t fuel, double deadline) {
   if (!w) return;
+  if (memory && w->memory.context == &w->blocks) { /* what is kept would not be counted */
+    w->memory.resize = system_resize;
+    blocks_free(&w->blocks);
+  }
   w->vm->limits.bytes = memory;
   w->vm->limits.fuel = fuel ? fuel : UINT64_MAX;
   w->vm->limits.deadline = deadline > 0 ? vm_clock() + deadline : 0;

@@ -138,7 +138,7 @@ static const char *const told[TOLD] = {"compiles", "recompiles", "breaks", "cold
 static double run_time(const char *backend, const char *path, const char *text, Arguments *a, double *compiled, double *compiling, double counts[TOLD], char **printed) {
   double best = 1e9;
   for (int i = 0; i < 3 && (i == 0 || best < 2); i++) {
-    HostSetup setup = {.backend = backend, .hot = -1, .made = give_arguments, .context = a};
+    HostSetup setup = {.backend = backend, .hot = -1, .own_memory = true, .made = give_arguments, .context = a};
     double begin = now();
     HostRun r = host_run(&setup, path, text);
     double spent = now() - begin;

@@ -80,8 +80,10 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
   Text printed = {0};
   append(&printed, "", 0);
   WeftOptions options = WEFT_OPTIONS_INIT;
-  options.resize = resize;
-  options.resize_context = &memory;
+  if (!setup->own_memory) {
+    options.resize = resize;
+    options.resize_context = &memory;
+  }
   options.output = output;
   options.output_context = &printed;
   options.memory = setup->memory;

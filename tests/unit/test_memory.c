@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "api/weft.h"
+#include "api/inner.h"
 #include "tests/unit/programs.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -124,6 +124,50 @@ static void E6_what_nobody_asks_for_again_goes(void **state) {
   assert_int_equal(h.out, 0);
 }
 
+static void E6_small_blocks_serve_the_next_of_their_size(void **state) {
+  (void)state;
+  static Blocks b;
+  char *p = blocks_resize(&b, NULL, 0, 33), *q = blocks_resize(&b, NULL, 0, 2000);
+  strcpy(p, "what is in a block stays there");
+  p = blocks_resize(&b, p, 33, 1000);
+  p = blocks_resize(&b, p, 1000, 5000);
+  p = blocks_resize(&b, p, 5000, 40);
+  assert_string_equal(p, "what is in a block stays there");
+  assert_null(blocks_resize(&b, p, 40, 0));
+  assert_null(blocks_resize(&b, q, 2000, 0));
+  if (KEEPS) {
+    assert_int_equal(b.bytes, 48 + 1008 + 2000);
+    assert_ptr_equal(blocks_resize(&b, NULL, 0, 47), p);
+    assert_ptr_equal(blocks_resize(&b, NULL, 0, 1990), q);
+    assert_int_equal(b.bytes, 1008);
+    (void)blocks_resize(&b, q, 1990, 0);
+    (void)blocks_resize(&b, p, 47, 0);
+  }
+  enum { MANY = 1000 };
+  static void *many[MANY];
+  for (int i = 0; i < MANY; i++) assert_non_null(many[i] = blocks_resize(&b, NULL, 0, 2048));
+  for (int i = 0; i < MANY; i++) (void)blocks_resize(&b, many[i], 2048, 0);
+  assert_in_range(b.bytes, KEEPS ? 200 << 10 : 0, 256 << 10);
+  blocks_free(&b);
+  assert_int_equal(b.bytes, 0);
+}
+
+/* A limit counts what is held: nothing else is kept. */
+static void E6_small_blocks_go_when_memory_is_limited(void **state) {
+  (void)state;
+  WeftVM *vm = weft_new(NULL);
+  assert_non_null(vm);
+  run(vm, "let s = 0\nfor i in 0..300 { s = s + len(str(i)) }\ns");
+  if (KEEPS) assert_true(vm->blocks.bytes > 0);
+  weft_set_limits(vm, 64 * MIB, 0, 0);
+  assert_int_equal(vm->blocks.bytes, 0);
+  run(vm, "s = 0\nfor i in 0..300 { s = s + len(str(i)) }\ns");
+  assert_int_equal(vm->blocks.bytes, 0);
+  weft_set_limits(vm, 0, 0, 0);
+  run(vm, "fn f(x) { x * 2 }\nf(s)");
+  weft_free(vm);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(E6_freed_storage_is_used_again),
@@ -131,6 +175,8 @@ int main(void) {
       cmocka_unit_test(E6_what_is_kept_stays_below_its_limit),
       cmocka_unit_test(E6_kept_storage_goes_before_memory_is_refused),
       cmocka_unit_test(E6_what_nobody_asks_for_again_goes),
+      cmocka_unit_test(E6_small_blocks_serve_the_next_of_their_size),
+      cmocka_unit_test(E6_small_blocks_go_when_memory_is_limited),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
