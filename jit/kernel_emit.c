@@ -4,13 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Two parameters that are always equal cost a parameter; to prove that they are costs more. */
+static bool told_same(SizePool *p, Dim a, Dim b) { return size_resolve(p, a) == size_resolve(p, b); }
+
 static u32 param_of(Kern *k, KernelArg a, LoopType type, LoopDir dir) {
   Kernel *out = k->out;
   if (k->failed) return 0;
   for (u32 i = 0; i < out->args.count; i++) {
     const KernelArg *b = &out->args.data[i];
     if (b->kind != a.kind || b->value != a.value) continue;
-    if (b->dim == a.dim || (a.kind == KA_dim && size_same(&k->c->g->sizes, a.dim, b->dim))) return k->params.data[i];
+    if (b->dim == a.dim || (a.kind == KA_dim && told_same(&k->c->g->sizes, a.dim, b->dim))) return k->params.data[i];
   }
   a.same = true;
   char name[32];
