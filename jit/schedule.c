@@ -240,7 +240,12 @@ static void find_written_over(Block *b) {
     ValueUse *old = &value_info(c, node_operand(b->g, unit->node, 0))->use, *new = &value_info(c, node_result(b->g, unit->node, 0))->use;
     new->over = old->last > DURING(u) && old->read <= DURING(u) && schedule_writes_behind(c, b->id, unit->node);
     if (new->over && new->last < old->last) new->last = old->last;
-    if (new->over) old->last = new->last;
+  }
+  for (u32 u = b->part.units.count; u-- > 1;) { /* one slot, which is given up with the newest version */
+    const Unit *unit = &b->part.units.data[u];
+    if (unit->kind != UNIT_update) continue;
+    const ValueUse *new = &value_info(c, node_result(b->g, unit->node, 0))->use;
+    if (new->over) value_info(c, node_operand(b->g, unit->node, 0))->use.last = new->last;
   }
 }
 
