@@ -13,8 +13,8 @@ bool mir_can_mark(MirMark kind) {
     case MARK_FLOOR:
     case MARK_CEIL:
     case MARK_TRUNC:
-    case MARK_RINT: return __builtin_cpu_supports("sse4.1");
-    case MARK_FMA: return __builtin_cpu_supports("fma");
+    case MARK_RINT: return cpu_has(CPU_SSE41);
+    case MARK_FMA: return cpu_has(CPU_FMA);
     default: return true;
   }
 }

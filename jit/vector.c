@@ -17,15 +17,11 @@ bool vec_level_find(const char *text, VecLevel *out) {
   return false;
 }
 
-/* The compiler's own test asks the processor and, by XGETBV, whether the system keeps the registers. */
 bool vec_level_runs(VecLevel level) {
 #ifdef __x86_64__
-  __builtin_cpu_init();
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  if (level == VEC_AVX2) return avx2;
-  if (level == VEC_AVX512)
-    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl");
+  const u32 avx2 = CPU_AVX2 | CPU_FMA | CPU_BMI2;
+  if (level == VEC_AVX2) return cpu_has(avx2);
+  if (level == VEC_AVX512) return cpu_has(avx2 | CPU_AVX512);
   return true;
 #else
   return level <= VEC_STRIP;

@@ -205,6 +205,12 @@ static inline Span span_join(Span a, Span b) {
   return (Span){a.file, start, end - start};
 }
 
+/* ---- the processor ------------------------------------------------------------------------ */
+
+/* AVX-512 here is F, DQ, BW and VL together. What needs wide registers counts only where the system keeps them. */
+enum { CPU_ASKED = 1, CPU_SSE41 = 2, CPU_FMA = 4, CPU_AVX2 = 8, CPU_BMI2 = 16, CPU_AVX512 = 32 };
+bool cpu_has(u32 features); /* all of them; false where processors are not of the x86-64 kind */
+
 /* An error found before a program runs: parser, scope resolution, compiler. */
 typedef struct Diag {
   Span span;

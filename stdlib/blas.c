@@ -63,9 +63,7 @@ const char *blas_core(void) {
 
 void stdlib_choose_blas_core(void) {
 #ifdef __x86_64__
-  __builtin_cpu_init();
   /* 0.3.21 takes Haswell's kernels on processors that it does not know, 1.6 to 1.9 times slower */
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    (void)setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+  if (cpu_has(CPU_AVX512)) (void)setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
 #endif
 }

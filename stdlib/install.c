@@ -14,12 +14,8 @@ static const EagerFn kernels[OP_COUNT] = {
 
 static bool runs_here(StripLevel level) {
 #ifdef __x86_64__
-  __builtin_cpu_init();
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (level == STRIPS_AVX2) return avx2;
-  if (level == STRIPS_AVX512)
-    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl");
+  if (level == STRIPS_AVX2) return cpu_has(CPU_AVX2 | CPU_FMA);
+  if (level == STRIPS_AVX512) return cpu_has(CPU_AVX2 | CPU_FMA | CPU_AVX512);
 #endif
   return level == STRIPS_BASE;
 }
@@ -30,7 +26,7 @@ static pthread_once_t strips_once = PTHREAD_ONCE_INIT;
 
 static void fill_strips(StripLevel level, const StripEntries *e) {
   strip_tables[level].name = e->name;
-  for (u32 i = 0; i < e->count; i++) memcpy((char *)&strip_tables[level] + e->places[i] * sizeof e->fns[i], &e->fns[i], sizeof e->fns[i]);
+  for (u32 i = 0; i < e->count; i++) memcpy((char *)&strip_tables[level] + strip_places[i] * sizeof e->fns[i], &e->fns[i], sizeof e->fns[i]);
 }
 
 static void fill_all_strips(void) {

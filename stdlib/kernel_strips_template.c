@@ -418,11 +418,13 @@ static void (*const PASTE(strip_fns, STRIPS_NAME)[])(void) = {
 #define ENTRY(member, kernel) (void (*)(void))kernel,
 #include "stdlib/strips_entries.h"
 };
-static const u16 PASTE(strip_places, STRIPS_NAME)[] = {
+#ifdef STRIPS_PLACES /* the same for each build */
+const u16 strip_places[] = {
 #define ENTRY(member, kernel) (u16)(offsetof(StripTable, member) / sizeof(void (*)(void))),
 #include "stdlib/strips_entries.h"
 };
+#endif
 _Static_assert(sizeof(StripTable) / sizeof(void (*)(void)) <= UINT16_MAX, "places are 16 bits");
 
-const StripEntries PASTE(strips, STRIPS_NAME) = {STRIPS_TEXT, PASTE(strip_fns, STRIPS_NAME), PASTE(strip_places, STRIPS_NAME),
-                                                 sizeof PASTE(strip_places, STRIPS_NAME) / sizeof(u16)};
+const StripEntries PASTE(strips, STRIPS_NAME) = {STRIPS_TEXT, PASTE(strip_fns, STRIPS_NAME),
+                                                 sizeof PASTE(strip_fns, STRIPS_NAME) / sizeof(void (*)(void))};

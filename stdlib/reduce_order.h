@@ -81,7 +81,7 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
     memset(t->more, 0, sizeof t->more);                                                                              \
   }                                                                                                                  \
   /* `level` 0: a value of the sequence; the results of its blocks go to the level above. */                         \
-  static inline __attribute__((unused)) void NAME##_push(NAME##_total *t, u32 level, T value) {                      \
+  static __attribute__((noinline, cold, unused)) void NAME##_push(NAME##_total *t, u32 level, T value) {             \
     const i64 W = REDUCE_LANES(T);                                                                                   \
     for (;; level++) {                                                                                               \
       i64 e = t->count[level];                                                                                       \
@@ -98,7 +98,7 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
       value = up;                                                                                                    \
     }                                                                                                                \
   }                                                                                                                  \
-  static inline __attribute__((unused)) T NAME##_finish(NAME##_total *t) {                                           \
+  static __attribute__((noinline, cold, unused)) T NAME##_finish(NAME##_total *t) {                                  \
     const i64 W = REDUCE_LANES(T);                                                                                   \
     if (t->count[0] == 0) return ZERO;                                                                               \
     for (u32 level = 0;; level++) {                                                                                  \

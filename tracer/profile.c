@@ -44,7 +44,7 @@ typedef struct Flops {
 #ifdef __x86_64__
 RATE(rate_512, 8, __attribute__((target("avx512f"))))
 RATE(rate_256, 4, __attribute__((target("avx2"))))
-static u32 vector_bytes(void) { return __builtin_cpu_supports("avx512f") ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16; }
+static u32 vector_bytes(void) { return cpu_has(CPU_AVX512) ? 64 : cpu_has(CPU_AVX2) ? 32 : 16; }
 #else
 static u32 vector_bytes(void) { return 16; }
 #endif

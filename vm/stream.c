@@ -46,7 +46,7 @@ void stream_copy(void *to, const void *from, i64 bytes) {
   memcpy(d, s, (size_t)head);
   d += head, s += head, bytes -= head;
   i64 whole = bytes / LINE * LINE;
-  if (__builtin_cpu_supports("avx512f")) stream_lines(d, s, whole);
+  if (cpu_has(CPU_AVX512)) stream_lines(d, s, whole);
   else
     for (i64 i = 0; i < whole; i += 16) _mm_stream_si128((__m128i *)(d + i), _mm_loadu_si128((const __m128i *)(s + i)));
   memcpy(d + whole, s + whole, (size_t)(bytes - whole));

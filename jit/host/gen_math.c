@@ -259,6 +259,24 @@ static void put_strip(Gen *g, const LoopFn *fn, Buf *b) {
     twin(g, fn, "_rare") ? "rare_" : "", type, fn->params.count, name, type, name, type);
 }
 
+/* convert f32 (math NAME (convert f64 x) ...): the same function in f64, and nothing else. */
+static bool is_narrowed(const LoopFn *fn) {
+  u32 calls = 0;
+  if (fn->math_type != LT_F32) return false;
+  for (u32 i = 1; i < fn->nodes.count; i++) {
+    const LoopNode *n = loop_node(fn, i);
+    if (n->op == LOOP_MATH && n->type == LT_F64 && strcmp(name_text(&fn->module->names, (Name)n->imm), name_of(fn)) == 0) calls++;
+    else if (n->op != LOOP_PARAM && n->op != LOOP_CONVERT && n->op != LOOP_RETURN) return false;
+  }
+  return calls == 1;
+}
+
+/* Such a function goes through f64's strip. */
+static void put_narrowed(const LoopFn *fn, Buf *b) {
+  const char *name = name_of(fn), *y = fn->params.count == 1 ? "xv" : "yv";
+  buf_printf(b, "WM_STRIP(%s, f32) { return strip_narrowed(out, xv, %s, n, WM_STRIP_NAME(%s, f64)); }\n", name, y, name);
+}
+
 /* Without fma in hardware nothing vectorises: the scalar, element by element. */
 static void put_plain_strip(const LoopFn *fn, Buf *b) {
   const char *name = name_of(fn), *type = type_of(fn);
@@ -320,10 +338,41 @@ static const char strip_driver[] =
   "    x += all;\n    y += all;\n    o += all;\n"
   "  }\n"
   "  return 0;\n}\n"
+  "static __attribute__((noinline)) u32 strip_narrowed(void *out, const void *xv, const void *yv, i64 n, u32 (*strip)(void *, const void *, const void *, i64)) {\n"
+  "  const float *x = xv, *y = yv;\n"
+  "  float *o = out;\n"
+  "  for (i64 m; n > 0; n -= m, x += m, y += m, o += m) {\n"
+  "    double a[STRIP_BLOCK], b[STRIP_BLOCK];\n"
+  "    m = n < STRIP_BLOCK ? n : STRIP_BLOCK;\n"
+  "    for (i64 i = 0; i < m; i++) {\n      a[i] = (double)x[i];\n      b[i] = (double)y[i];\n    }\n"
+  "    (void)strip(a, a, b, m);\n"
+  "    for (i64 i = 0; i < m; i++) o[i] = (float)a[i];\n"
+  "  }\n"
+  "  return 0;\n}\n"
   "#define DRIVEN(name, run, type, arity) static __attribute__((noinline, unused)) u32 name##type##_##arity(void *out, const void *xv, const void *yv, i64 n, Core core, "
   "Scalar scalar) { return run(out, xv, yv, n, core, scalar, WM_KIND(type, arity)); }\n"
   "#define DRIVEN_BOTH(type, arity) DRIVEN(strip_, strip_run, type, arity) DRIVEN(strip_rare_, strip_run_rare, type, arity)\n"
   "EACH_KIND(DRIVEN_BOTH)\n";
+
+/* The base build names its functions; of the others their places alone are told, in the same order. */
+static void write_tables(Gen *g, Buf *b) {
+  buf_puts(b, "#ifndef WM_VECTOR\nstatic const LoopMath functions[] = {\n");
+  for (u32 i = 0; i < g->count; i++) {
+    const LoopFn *fn = g->m.fns.data[i];
+    buf_printf(b, "  {\"%s\", \"wm_%s_%s\", LT_%s, %u, (void (*)(void))WM_SYMBOL(%s, %s), NULL},\n", name_of(fn), name_of(fn), type_of(fn),
+      fn->math_type == LT_F64 ? "F64" : "F32", fn->params.count, name_of(fn), type_of(fn));
+  }
+  buf_puts(b, "};\nconst WmLevel WM_LEVEL = {functions, sizeof functions / sizeof functions[0]};\n#else\n#ifdef WM_SCALAR\n");
+  buf_puts(b, "void (*const wm_scalars_fma[])(void) = {\n");
+  for (u32 i = 0; i < g->count; i++) buf_printf(b, "  (void (*)(void))WM_SYMBOL(%s, %s),\n", name_of(g->m.fns.data[i]), type_of(g->m.fns.data[i]));
+  buf_puts(b, "};\n#endif\nconst WmStrip WM_STRIPS[] = {\n");
+  for (u32 i = 0; i < g->count; i++) {
+    const LoopFn *fn = g->m.fns.data[i];
+    if (is_helper(fn)) buf_puts(b, "  NULL,\n");
+    else buf_printf(b, "  WM_STRIP_NAME(%s, %s),\n", name_of(fn), type_of(fn));
+  }
+  buf_puts(b, "};\n#endif\n");
+}
 
 static void write_body(Gen *g) {
   Buf b;
@@ -350,16 +399,8 @@ static void write_body(Gen *g) {
     for (u32 k = 0; k < fn->params.count; k++) buf_puts(&b, args[k]);
     buf_puts(&b, "); }\n");
   }
-  buf_puts(&b, "#endif\n#ifdef WM_VECTOR\n#define WM_STRIP_HERE(name, type) WM_STRIP_NAME(name, type)\n#else\n#define WM_STRIP_HERE(name, type) NULL\n#endif\n");
-  buf_puts(&b, "static const LoopMath functions[] = {\n");
-  for (u32 i = 0; i < g->count; i++) {
-    const LoopFn *fn = g->m.fns.data[i];
-    buf_printf(&b, "  {\"%s\", \"wm_%s_%s\", LT_%s, %u, (void (*)(void))WM_SYMBOL(%s, %s), ", name_of(fn), name_of(fn), type_of(fn),
-      fn->math_type == LT_F64 ? "F64" : "F32", fn->params.count, name_of(fn), type_of(fn));
-    if (is_helper(fn)) buf_puts(&b, "NULL},\n");
-    else buf_printf(&b, "WM_STRIP_HERE(%s, %s)},\n", name_of(fn), type_of(fn));
-  }
-  buf_puts(&b, "};\nconst WmLevel WM_LEVEL = {functions, sizeof functions / sizeof functions[0]};\n");
+  buf_puts(&b, "#endif\n");
+  write_tables(g, &b);
   buf_puts(&b, scalar_driver);
   buf_puts(&b, "#ifdef WM_VECTOR\n");
   buf_puts(&b, strip_driver);
@@ -367,8 +408,11 @@ static void write_body(Gen *g) {
     if (!is_helper(g->m.fns.data[i])) {
       bool rare = is_rare(g->m.fns.data[i]);
       if (rare) put_forward(g->m.fns.data[i], &b);
-      put_core(g, g->m.fns.data[i], &b);
-      put_strip(g, g->m.fns.data[i], &b);
+      if (is_narrowed(g->m.fns.data[i])) put_narrowed(g->m.fns.data[i], &b);
+      else {
+        put_core(g, g->m.fns.data[i], &b);
+        put_strip(g, g->m.fns.data[i], &b);
+      }
       if (rare) buf_puts(&b, "#endif\n");
     }
   buf_puts(&b, "#else\n");
@@ -390,7 +434,7 @@ static void write_level(Gen *g, const char *level, bool scalars, bool vectors) {
   buf_printf(&b, "/* %s — the functions of lang/math.loops, %s build. */\n", file, level);
   if (vectors) buf_puts(&b, "#ifdef __x86_64__\n#define WM_VECTOR\n");
   buf_puts(&b, "#include \"stdlib/wm.h\"\n");
-  buf_printf(&b, "#define WM_LEVEL wm_%s\n%s", level, scalars ? "#define WM_SCALAR\n" : "");
+  buf_printf(&b, "#define %s%s\n%s", vectors ? "WM_STRIPS wm_strips_" : "WM_LEVEL wm_", level, scalars ? "#define WM_SCALAR\n" : "");
   buf_printf(&b, "#define WM_SYMBOL(name, type) wm_##name##_##type%s\n", vectors ? "##_fma" : "");
   buf_printf(&b, "#define WM_STRIP_NAME(name, type) wm_strip_##name##_##type##_%s\n", level);
   buf_printf(&b, "#define WM_STRIP(name, type) u32 wm_strip_##name##_##type##_%s(void *out, const void *xv, const void *yv, i64 n)\n", level);

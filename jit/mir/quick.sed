@@ -3,7 +3,14 @@
 s/^  {MIR_I2\([FD]\), "r \([rm0-9]*\)", "\(F[23] X 0F 2A r0 [Rm]1\)", 0},/  {MIR_I2\1, "r \2", "Y 0F 57 r0 R0; \3", 0},/
 # shifts by a register: where the processor has them, those that take any register and leave the flags alone (shlx, sarx, shrx)
 /^static MIR_insn_code_t get_ext_code (/i\
-static int bmi2_p (void) { return __builtin_cpu_supports ("bmi2") != 0; }\
+#include <cpuid.h>\
+static int bmi2_p (void) { /* asked once: the question is slow */\
+  static int known;\
+  unsigned a, b, c, d;\
+  int has = __atomic_load_n (&known, __ATOMIC_RELAXED);\
+  if (!has) __atomic_store_n (&known, has = __get_cpuid_count (7, 0, &a, &b, &c, &d) && b & bit_BMI2 ? 1 : -1, __ATOMIC_RELAXED);\
+  return has > 0;\
+}\
 
 s/^      \/\* We can access only cl as shift register: \*\/$/      if (insn->code != MIR_LSHS \&\& insn->code != MIR_RSHS \&\& insn->code != MIR_URSHS \&\& insn->ops[2].mode == MIR_OP_VAR \&\& bmi2_p ()) break;/
 /^static int pattern_match_p (/,/^}/s/^    case 'r':$/    case 'b':\

@@ -262,11 +262,31 @@ static void test_numbers_random(void **state) {
   }
 }
 
+/* The compiler asks the same. */
+static void test_cpu(void **state) {
+  (void)state;
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  bool fma = __builtin_cpu_supports("fma"), avx2 = __builtin_cpu_supports("avx2");
+  for (int again = 0; again < 2; again++) {
+    assert_int_equal(cpu_has(CPU_SSE41), __builtin_cpu_supports("sse4.1") != 0);
+    assert_int_equal(cpu_has(CPU_FMA), fma);
+    assert_int_equal(cpu_has(CPU_AVX2), avx2);
+    assert_int_equal(cpu_has(CPU_BMI2), __builtin_cpu_supports("bmi2") != 0);
+    assert_int_equal(cpu_has(CPU_AVX512), wide);
+    assert_int_equal(cpu_has(CPU_AVX512 | CPU_FMA | CPU_AVX2), wide && fma && avx2);
+  }
+#else
+  assert_false(cpu_has(CPU_SSE41));
+#endif
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_arena),    cmocka_unit_test(test_vec),     cmocka_unit_test(test_buf),
       cmocka_unit_test(test_names),    cmocka_unit_test(test_distance), cmocka_unit_test(test_sources),
-      cmocka_unit_test(test_numbers),  cmocka_unit_test(test_numbers_random),
+      cmocka_unit_test(test_numbers),  cmocka_unit_test(test_numbers_random), cmocka_unit_test(test_cpu),
   };
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

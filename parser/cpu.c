@@ -1,0 +1,40 @@
+/* cpu.c — what this processor can do, and the system lets programs use (see base.h). The compiler's own test of this brings the names of all
+ * processors with it: 5 KB. */
+#include "parser/base.h"
+
+#ifdef __x86_64__
+#include <cpuid.h>
+
+/* Bits of registers that CPUID and XGETBV answer in. */
+enum { ECX1_FMA = 1 << 12, ECX1_SSE41 = 1 << 19, ECX1_OSXSAVE = 1 << 27 };
+enum { EBX7_AVX2 = 1 << 5, EBX7_BMI2 = 1 << 8, EBX7_AVX512F = 1 << 16, EBX7_AVX512DQ = 1 << 17, EBX7_AVX512BW = 1 << 30 };
+#define EBX7_AVX512VL (1u << 31)
+enum { XCR0_YMM = 0x6, XCR0_ZMM = 0xe6 };
+
+static u32 ask(void) {
+  const u32 wide = EBX7_AVX512F | EBX7_AVX512DQ | EBX7_AVX512BW | EBX7_AVX512VL;
+  u32 a, b, c, d, kept = 0, top, has = 0;
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
+  if (c & ECX1_SSE41) has |= CPU_SSE41;
+  if (c & ECX1_OSXSAVE) __asm__("xgetbv" : "=a"(kept), "=d"(top) : "c"(0));
+  bool ymm = (kept & XCR0_YMM) == XCR0_YMM, zmm = (kept & XCR0_ZMM) == XCR0_ZMM;
+  if (ymm && c & ECX1_FMA) has |= CPU_FMA;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return has;
+  if (b & EBX7_BMI2) has |= CPU_BMI2;
+  if (ymm && b & EBX7_AVX2) has |= CPU_AVX2;
+  if (zmm && (b & wide) == wide) has |= CPU_AVX512;
+  return has;
+}
+#else
+static u32 ask(void) { return 0; }
+#endif
+
+bool cpu_has(u32 features) {
+  static u32 known; /* asked once: under a hypervisor the question takes microseconds */
+  u32 has = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (!has) {
+    has = ask() | CPU_ASKED;
+    __atomic_store_n(&known, has, __ATOMIC_RELAXED);
+  }
+  return (has & features) == features;
+}
