@@ -99,7 +99,7 @@ $(BRIEF:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(SMALL)
 $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(BRIEF),$(COLD))): FILE_CFLAGS += $(SMALLEST)
 # Structs are copied and cleared by calls: the instructions that do it in fewer bytes take dozens of cycles to begin.
 CALLS    := $(if $(shell $(CC) -Werror -mstringop-strategy=libcall -xc -fsyntax-only /dev/null 2>/dev/null && echo yes),-mstringop-strategy=libcall)
-$(patsubst %.c,$(B)/obj/%.o,$(filter tracer/record% tracer/exits.c tracer/graph% tracer/compile.c jit/mir_% jit/native% jit/loops% jit/schedule.c jit/partition.c jit/compile.c jit/kernel%.c jit/vector_%.c,$(COLD))): FILE_CFLAGS += $(CALLS)
+$(patsubst %.c,$(B)/obj/%.o,$(filter tracer/record% tracer/exits.c tracer/graph% tracer/compile.c jit/mir_% jit/native% jit/loops% jit/schedule.c jit/partition.c jit/compile.c jit/kernel%.c jit/vector_%.c,$(COLD)) tracer/graph_build.c): FILE_CFLAGS += $(CALLS)
 
 # Kernels: compiled for vectorisation; trapping is never used. One build per instruction set by file name. Loops over
 # what is left over stay loops: written out they are a third of the code and gain nothing that shows.

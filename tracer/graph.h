@@ -359,7 +359,7 @@ typedef struct GraphArg {
   u32 count;
   const GraphAttr *attr; /* ARG_attr */
 } GraphArg;
-enum { ARG_hole, ARG_value, ARG_list, ARG_attr };
+enum { ARG_hole /* 0: bind_args clears */, ARG_value, ARG_list, ARG_attr };
 void node_args(const Graph *g, NodeId n, GraphArg out[OP_MAX_PARAMS]);
 void bind_args(u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs, GraphArg out[OP_MAX_PARAMS]);
 /* Whether the kernel takes what stands beside the operands of `op`; graph_infer asks it first. */

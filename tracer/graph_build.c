@@ -54,18 +54,17 @@ u32 op_param(u32 op, const char *name) {
 void bind_args(u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs, GraphArg out[OP_MAX_PARAMS]) {
   const OpInfo *info = op_info(op);
   u32 next = 0;
-  for (u32 p = 0; p < OP_MAX_PARAMS; p++) { /* field by field: as a whole it would be cleared by an instruction that takes longer to begin */
+  for (u32 p = 0; p < OP_MAX_PARAMS; p++) out[p] = (GraphArg){0}; /* holes */
+  for (u32 p = 0; p < info->nparams; p++) {
     GraphArg *o = &out[p];
     const GraphAttr *attr = NULL;
-    o->kind = ARG_hole;
-    o->value = o->count = 0;
-    o->values = NULL;
-    o->attr = NULL;
-    if (p >= info->nparams) continue;
     for (u32 i = 0; i < nattrs && !attr; i++)
       if (attrs[i].param == p && attrs[i].kind != ATTR_index) attr = &attrs[i];
     if (!attr) {
-      if (next >= count) continue;
+      if (next >= count) {
+        if (!nattrs) break;
+        continue;
+      }
       o->kind = ARG_value;
       o->value = operands[next++];
     } else if (attr->kind == ATTR_list) {
