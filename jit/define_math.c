@@ -12,17 +12,17 @@ static bool is_defined(const LoopModule *m, const MathText *t) {
 
 /* Pairs are made of what was there before them, so this ends. */
 static void unpack(u8 byte, Buf *out) {
-  u8 stack[MATH_PAIRS + 1];
+  u8 stack[256 + 1];
   u32 n = 0;
   stack[n++] = byte;
   while (n) {
     u8 b = stack[--n];
-    if (b < 0x80) {
+    if (!math_pairs[b][0]) {
       buf_put(out, (const char *)&b, 1);
       continue;
     }
-    stack[n++] = math_pairs[b - 0x80][1];
-    stack[n++] = math_pairs[b - 0x80][0];
+    stack[n++] = math_pairs[b][1];
+    stack[n++] = math_pairs[b][0];
   }
 }
 

@@ -163,11 +163,15 @@ static u8 *strip_parts(const Part *parts, u32 count, size_t room, size_t *starts
   return bytes;
 }
 
-/* Byte pairs: the pair that is most frequent becomes one byte, and so on. */
-static void pack(u8 *bytes, size_t *len, size_t *starts, u32 count, u8 pairs[MATH_PAIRS][2]) {
+/* Byte pairs: the pair that is most frequent becomes one byte that the text has not, and so on. */
+static void pack(u8 *bytes, size_t *len, size_t *starts, u32 count, u8 pairs[256][2]) {
   static u32 seen[65536];
-  for (u32 p = 0; p < MATH_PAIRS; p++) {
+  bool taken[256] = {true};
+  for (size_t i = 0; i < *len; i++) taken[bytes[i]] = true;
+  memset(pairs, 0, 512);
+  for (u32 p = 0; p < 256; p++) {
     u32 best = 0;
+    if (taken[p]) continue;
     memset(seen, 0, sizeof seen);
     for (size_t i = 0; i + 1 < *len; i++)
       if (bytes[i] && bytes[i + 1]) seen[bytes[i] << 8 | bytes[i + 1]]++;
@@ -180,7 +184,7 @@ static void pack(u8 *bytes, size_t *len, size_t *starts, u32 count, u8 pairs[MAT
     for (size_t i = 0; i < *len; i++) {
       if (part < count && i == starts[part]) starts[part++] = to;
       bool pair = i + 1 < *len && bytes[i] == pairs[p][0] && bytes[i + 1] == pairs[p][1];
-      bytes[to++] = pair ? (u8)(0x80 + p) : bytes[i];
+      bytes[to++] = pair ? (u8)p : bytes[i];
       i += pair;
     }
     *len = to;
@@ -190,7 +194,7 @@ static void pack(u8 *bytes, size_t *len, size_t *starts, u32 count, u8 pairs[MAT
 static void write_text(Gen *g, const char *text) {
   static Part parts[256];
   static size_t starts[256];
-  u8 pairs[MATH_PAIRS][2];
+  u8 pairs[256][2];
   size_t len;
   u32 count = find_parts(g, text, parts, (u32)COUNT_OF(parts));
   u8 *bytes = strip_parts(parts, count, strlen(text) + 1, starts, &len);
@@ -205,8 +209,8 @@ static void write_text(Gen *g, const char *text) {
       if (parts[i].uses[k]) buf_printf(&b, "%u, ", k);
     buf_puts(&b, "0};\n");
   }
-  buf_puts(&b, "\nconst u8 math_pairs[MATH_PAIRS][2] = {");
-  for (u32 i = 0; i < MATH_PAIRS; i++) buf_printf(&b, "{%u, %u},%s", pairs[i][0], pairs[i][1], i % 16 == 15 ? "\n  " : " ");
+  buf_puts(&b, "\nconst u8 math_pairs[256][2] = {");
+  for (u32 i = 0; i < 256; i++) buf_printf(&b, "{%u, %u},%s", pairs[i][0], pairs[i][1], i % 16 == 15 ? "\n  " : " ");
   buf_puts(&b, "};\nconst MathText math_texts[] = {\n");
   for (u32 i = 0; i < count; i++) {
     const Part *p = &parts[i];
