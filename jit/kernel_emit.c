@@ -320,7 +320,7 @@ static void emit_parts(Kern *k) {
   u32 *store = k->store;
   for (u32 part = 0; part < TURN_PARTS; part++) {
     u32 scope = k->turns.scope + part, head = loop_begin_for(k->out->fn, NULL, dim_ir(k, k->scopes.data[scope].trips), 0, NULL);
-    if (!head) return;
+    if (!head) break;
     k->vars.data[k->scopes.data[scope].var].ir = loop_index_of(head, 0);
     k->own = k->turns.own[part];
     k->store = k->turns.store[part];
