@@ -1,5 +1,5 @@
 /* cases.c — runs tests/cases: every case in every tier, and compares with what the file says and between tiers.
- *   build/tests/cases [--tier NAME]… [--driver PATH] [--exits N] [--points N] [--slow MS] [--part K/N] [--case NAME] [--prefix TEXT] [FILE…]
+ *   build/tests/cases [--tier NAME]… [--driver PATH] [--exits N] [--points N] [--slow MS] [--part K/N] [--sample N] [--case NAME] [--prefix TEXT] [FILE…]
  * One process per file: a crash fails the case it came from, and the rest of the file runs on in a new one. */
 #include <errno.h>
 #include <glob.h>
@@ -66,10 +66,11 @@ static struct {
   int points;      /* each of them at the first, second … place, up to so many; 0: once, at changing places */
   double slow_ms; /* runs that take as long are told of; 0: none */
   int part, parts; /* every N-th case, from the K-th on */
+  int sample; /* a case runs in eager, in `mir` as a function, and in one in so many of the other tiers: another one in the next case */
   const char *only_case;
   const char *prefix; /* of the names behind their files', NULL: all */
   const char *driver; /* of the tier ptx */
-} options = {.exits_every = 5, .parts = 1};
+} options = {.exits_every = 5, .parts = 1, .sample = 1};
 
 /* Shared with the parent: what the child was doing when it died. */
 static volatile struct Progress {
@@ -269,7 +270,9 @@ static bool runs_in(const Case *c, int index, int tier) {
   if (case_directive(c, "top") && t->form != AS_IT_STANDS) return false;
   if (strcmp(t->name, "ptx") == 0 && case_directive(c, "cpu")) return false;
   if (t->force && (case_directive(c, "fuel") || case_directive(c, "memory") || case_directive(c, "deadline"))) return false; /* where they strike differs */
-  if (!t->force || strcmp(t->force, "threads") == 0 || case_directive(c, "exits")) return true;
+  bool always = strcmp(t->label, "mir") == 0 || case_directive(c, "exits");
+  if (!t->force || strcmp(t->force, "threads") == 0) return always || (index / options.parts + tier) % options.sample == 0;
+  if (always) return true;
   return options.exits_every && (index + tier) % options.exits_every == 0;
 }
 
@@ -410,7 +413,7 @@ static void run_file(const char *path) {
 }
 
 static void usage(void) {
-  fprintf(stderr, "cases [--tier NAME]... [--driver PATH] [--exits N] [--points N] [--slow MS] [--part K/N] [--case NAME] [--prefix TEXT] [FILE...]\n  tiers:");
+  fprintf(stderr, "cases [--tier NAME]... [--driver PATH] [--exits N] [--points N] [--slow MS] [--part K/N] [--sample N] [--case NAME] [--prefix TEXT] [FILE...]\n  tiers:");
   for (int i = 0; i < TIERS; i++)
     if (i == 0 || strcmp(tiers[i].name, tiers[i - 1].name) != 0) fprintf(stderr, " %s", tiers[i].name);
   fprintf(stderr, "\n");
@@ -438,6 +441,9 @@ int main(int argc, char **argv) {
       options.points = atoi(argv[i + 1]);
     } else if (strcmp(argv[i], "--part") == 0) {
       if (sscanf(argv[i + 1], "%d/%d", &options.part, &options.parts) != 2 || options.part < 0 || options.part >= options.parts) usage();
+    } else if (strcmp(argv[i], "--sample") == 0) {
+      options.sample = atoi(argv[i + 1]);
+      if (options.sample < 1) usage();
     } else if (strcmp(argv[i], "--slow") == 0) { /* so many milliseconds of processor time */
       options.slow_ms = atof(argv[i + 1]);
     } else if (strcmp(argv[i], "--case") == 0) {
