@@ -371,6 +371,7 @@ Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[
   }
   r->lifted_ifs++;
   r->cold_exits += arms[0].cold + arms[1].cold;
+  r->arm_is_cold = arms[0].cold || arms[1].cold;
   for (u32 k = 0; k < 2; k++) {
     u32 passed = 0, times = arms[k].cold ? times_taken(r, base, k, &passed) : 0;
     if (r->left_often < times) r->left_often = times;
@@ -403,6 +404,23 @@ static u32 usual_arm(Recorder *r) {
   return site && __builtin_popcount(f->code->sites[site - 1].taken) < 8 ? 1 : 0;
 }
 
+/* In a trip that is recorded by itself, of a list or in front of a loop: where an arm goes on with the next trip, the arms meet
+ * before it, or each would record all trips that follow. Else `join`. */
+static u32 meets_at(Recorder *r, u32 join) {
+  const RecFrame *f = rec_top(r);
+  const Proto *p = f->code->proto;
+  u32 depth = rec_depth(r), at = 0, loop;
+  for (u32 e = 1; e < p->nextents; e++)
+    if (p->extents[e].kind == EXT_IF && p->extents[e].begin == f->pc) at = e;
+  for (loop = at; loop && loop != UINT32_MAX && p->extents[loop].kind == EXT_IF;) loop = p->extents[loop].parent;
+  if (!loop || loop == UINT32_MAX || (r->loop && r->loop->depth == depth && r->loop->extent == loop)) return join;
+  for (u32 i = 0; i < r->straight.count; i++)
+    if (r->straight.data[i].depth == depth && r->straight.data[i].extent == loop && r->straight.data[i].hopeless) return join;
+  for (u32 pc = f->pc; pc < join; pc++)
+    if (ins_op(p->code[pc]) == BC_jump && ins_x(p->code[pc]) == p->extents[loop].els) return p->extents[loop].els;
+  return join;
+}
+
 Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 when_true, u32 when_false, u32 join) {
   if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "branches nested too deep");
   RecFrame *f = rec_top(r);
@@ -431,7 +449,17 @@ Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 when_true, u32 when
   RecState base;
   if (!rec_save(r, &base)) return OUT_FAIL;
   r->nest++;
-  Outcome o = rec_branch_once(r, s, p, pc, join, -1, &base, 0);
+  Outcome o = OUT_STUCK;
+  u32 meet = meets_at(r, join);
+  if (meet != join) { /* an arm that becomes cold only so is recorded to the join */
+    o = rec_branch_once(r, s, p, pc, meet, -1, &base, 0);
+    if ((o == OUT_GO && r->arm_is_cold) || (o == OUT_STUCK && !r->lacks && !r->widens && !r->noted_types)) {
+      rec_rollback(r, &start);
+      rec_restore(r, &base);
+      meet = join;
+    }
+  }
+  if (meet == join) o = rec_branch_once(r, s, p, pc, join, -1, &base, 0);
   if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->widens && !r->noted_types) {
     char why[sizeof r->why];
     memcpy(why, r->why, sizeof why);
