@@ -220,7 +220,7 @@ WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t co
   if (w->vm->frame_count ? vm_catch_up(w->vm) != WEFT_OK : begin(w) != WEFT_OK) return WEFT_ERROR;
   Value held[CALL_ARGS], v = value_nil();
   for (size_t i = 0; i < count; i++) held[i] = value_keep(args[i]->value);
-  if (vm_call(w->vm, fn->value, held, (u32)count, &v) != WEFT_OK) return WEFT_ERROR;
+  if (vm_call_named(w->vm, fn->value, held, NULL, (u32)count, &v) != WEFT_OK) return WEFT_ERROR;
   if (out) return value_hand_over(w, v, out);
   value_drop(w->vm, v);
   return WEFT_OK;

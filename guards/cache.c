@@ -42,14 +42,13 @@ static void count_failure(Vm *vm, GuardCache *c, u32 kind) {
   c->guard_failures.data[kind]++;
 }
 
-GuardEntry *cache_lookup(Vm *vm, GuardCache *c, Frame *f, u64 *slots, Value *scratch) {
+GuardEntry *cache_look_further(Vm *vm, GuardCache *c, Frame *f, u64 *slots, Value *scratch, u32 failed) {
   u32 first_failed = 0;
   GuardEntry *first = NULL;
-  c->lookups++;
   for (u32 i = 0; i < c->entries.count; i++) {
     GuardEntry *e = c->entries.data[i];
     if (e->invalid) continue;
-    u32 failed = guard_run(vm, f, e->prog, slots, scratch);
+    if (i || failed == GUARD_PASS) failed = guard_run(vm, f, e->prog, slots, scratch);
     if (failed == GUARD_PASS) {
       c->hits++;
       e->hits++;

@@ -249,9 +249,21 @@ typedef struct GuardCache {
 
 void cache_init(GuardCache *c, u32 limit, void (*destroy)(Vm *vm, void *region));
 void cache_free(Vm *vm, GuardCache *c); /* no entry may be running */
+/* cache_lookup behind its first entry, or all of it. `failed`: by which guard that was refused, GUARD_PASS: it was not asked. */
+GuardEntry *cache_look_further(Vm *vm, GuardCache *c, Frame *f, u64 *slots, Value *scratch, u32 failed);
 /* The first entry whose guards pass, moved to the front, inputs in `slots`; NULL on a miss (last_miss is then
  * set when there was an entry). `slots` and `scratch` hold at least need_slots and need_scratch. */
-GuardEntry *cache_lookup(Vm *vm, GuardCache *c, Frame *f, u64 *slots, Value *scratch);
+static inline GuardEntry *cache_lookup(Vm *vm, GuardCache *c, Frame *f, u64 *slots, Value *scratch) {
+  GuardEntry *e = c->entries.count ? c->entries.data[0] : NULL;
+  u32 failed = GUARD_PASS;
+  c->lookups++;
+  if (LIKELY(e && !e->invalid) && LIKELY((failed = guard_run(vm, f, e->prog, slots, scratch)) == GUARD_PASS)) {
+    c->hits++;
+    e->hits++;
+    return e;
+  }
+  return cache_look_further(vm, c, f, slots, scratch, failed);
+}
 /* last_miss as it is now, for the frame whose lookup found nothing. */
 void cache_tell_miss(Vm *vm, GuardCache *c, const Frame *f);
 /* Guards of a set that failed in the cache's entries count those failures as their own: they will be checked first. */

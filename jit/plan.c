@@ -351,7 +351,27 @@ static bool kernel_profile(const Region *r, u32 index, KernelProfile *out) {
   return true;
 }
 
+/* Which kernels may go the short way (plan_run.c). */
+static void find_plain(Plan *p) {
+  for (u32 i = 0; i < p->kernels.count; i++) {
+    PlanKernel *k = &p->kernels.data[i];
+    u64 most = (PLAIN_UNITS - 1) / (k->bytes_per_trip / 8 + 1);
+    k->plain_trips = !k->fn || k->launch || k->reductions ? -1 : k->grain > 1 || most < 1 ? (i64)most : 1; /* each trip of the others may be long */
+  }
+  for (u32 i = 0; i < p->steps.count; i++) {
+    PlanStep *s = &p->steps.data[i];
+    const PlanArg *a = &p->args.data[s->arg];
+    if (s->op != STEP_kernel) continue;
+    s->plain = s->nargs <= PLAIN_WORDS + 2 && a[0].kind == PA_const && a[0].imm == 0;
+    for (u32 k = 1; k < s->nargs; k++) {
+      bool direct = a[k].kind == PA_slot || a[k].kind == PA_const;
+      s->plain &= direct || (k > 1 && (a[k].kind == PA_out || (a[k].kind == PA_data && p->slots.data[a[k].slot].array)));
+    }
+  }
+}
+
 void plan_install(Region *r, Plan *p) {
+  find_plain(p);
   r->code = p;
   r->nslots = p->slots.count;
   r->run = run_region;

@@ -90,6 +90,7 @@ struct PlanKernel {
   u32 partial, rest; /* hidden kernels that threads can share in place of this one (cut.h), when there are */
   u32 reductions;    /* in it: arrays that lie between the two; 0: there are none */
   u32 reduce;        /* head of the first of them, in self */
+  i64 plain_trips;   /* a run of at most so many is too short for polls, threads and blocks; made by plan_install */
   u64 runs, trips, bytes, written, flops, ns; /* counted while VM_LOG_PROFILE is on */
 };
 
@@ -131,6 +132,7 @@ typedef struct PlanStep {
   u32 index;        /* size: Plan.codes; kernel, native: number; index, update: Graph.attrs; effect: Graph.hosts */
   u32 exit;         /* NO_EXIT: the latest exit that is whole (Plan.entry_exit) */
   u32 jump;         /* step number */
+  bool plain;       /* kernel: its arguments are of the usual kinds, from trip 0 on; made by plan_install */
   bool lent;        /* update: of an input that a module variable holds, which the state behind the update sets to the result */
   u32 list, nlist;  /* kernel: Plan.checks; native: result slots in Plan.ids; extern: the same when the operation gives a list (else dst) */
   u64 bits;         /* const */

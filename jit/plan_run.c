@@ -39,7 +39,7 @@ static bool is_borrowed(const Run *r, u32 slot) { return r->p->slots.data[slot].
 static void set_array(Run *r, u32 slot, Array *a) {
   Array *old = array_at(r, slot);
   r->slots[slot] = (u64)(uintptr_t)a;
-  if (old) value_drop(r->vm, array_value(old));
+  if (old && --old->head.refs == 0) value_destroy(r->vm, array_value(old));
 }
 
 /* ---- leaving ---------------------------------------------------------------------------------------- */
@@ -47,24 +47,23 @@ static void set_array(Run *r, u32 slot, Array *a) {
 /* Leaves by an exit: slots that it binds keep their counts, the others are emptied. */
 static Went leave(Run *r, u32 exit, WeftStatus status) {
   const Plan *p = r->p;
+  const PlanSlot *types = p->slots.data;
   const RegionExit *e = exit < r->region->exit_count ? &r->region->exits[exit] : NULL;
-  const RegionBind *binds = e ? r->region->binds + e->bind_first : NULL;
-  u32 nbinds = e ? e->bind_count : 0;
+  const RegionBind *binds = e ? r->region->binds + e->bind_first : NULL, *end = e ? binds + e->bind_count : NULL;
+  u64 *slots = r->slots;
   r->exit = exit;
   r->status = status;
-  for (u32 i = 0; i < nbinds; i++) { /* a borrowed input that is wanted gets a count, once */
-    u32 slot = binds[i].slot;
-    if (slot == BIND_NODE || !p->slots.data[slot].array || !is_borrowed(r, slot) || !r->slots[slot]) continue;
+  for (const RegionBind *b = binds; b < end; b++) { /* a borrowed input that is wanted gets a count, once */
+    if (b->slot == BIND_NODE || !types[b->slot].borrowed || !types[b->slot].array || !slots[b->slot]) continue;
     bool again = false;
-    for (u32 k = 0; k < i && !again; k++) again = binds[k].slot == slot;
-    if (!again) array_at(r, slot)->head.refs++;
+    for (const RegionBind *k = binds; k < b && !again; k++) again = k->slot == b->slot;
+    if (!again) array_at(r, b->slot)->head.refs++;
   }
-  for (u32 i = 0; i < p->owned.count; i++) {
-    u32 slot = p->owned.data[i];
-    if (!r->slots[slot]) continue;
+  for (const u32 *o = p->owned.data, *last = o + p->owned.count; o < last; o++) {
+    if (!slots[*o]) continue;
     bool bound = false;
-    for (u32 k = 0; k < nbinds && !bound; k++) bound = binds[k].slot == slot;
-    if (!bound) set_array(r, slot, NULL);
+    for (const RegionBind *k = binds; k < end && !bound; k++) bound = k->slot == *o;
+    if (!bound) set_array(r, *o, NULL);
   }
   if (exit == NO_EXIT && status == WEFT_OK) {
     r->status = vm_error(r->vm, EK_unsupported, "a compiled region has no way out");
@@ -127,9 +126,11 @@ static bool take_result(Run *r, u32 slot, Value v) {
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
-static bool dims_of(const Run *r, const PlanStep *s, i64 *dims) {
-  if (s->nargs > ARRAY_MAX_RANK) return false;
-  for (u32 d = 0; d < s->nargs; d++) dims[d] = (i64)word_of(r, &r->p->args.data[s->arg + d]);
+static inline bool dims_of(const Run *r, const PlanStep *s, i64 *dims) {
+  const PlanArg *a = &r->p->args.data[s->arg];
+  u32 rank = s->nargs;
+  if (UNLIKELY(rank > ARRAY_MAX_RANK)) return false;
+  for (u32 d = 0; d < rank; d++) dims[d] = (i64)word_of(r, &a[d]);
   return true;
 }
 
@@ -145,13 +146,13 @@ static Went new_array(Run *r, const PlanStep *s, const i64 *dims) {
 /* May the memory of the array in `slot` become an array of this type, nobody else holding it? */
 static bool fits(const Run *r, u32 slot, u32 device, u32 dtype, u32 rank, const i64 *dims) {
   Array *a = array_at(r, slot);
-  if (!a || array_device(a) != device || is_borrowed(r, slot) || array_dtype(a) != dtype || array_rank(a) != rank || !array_dense(a) || a->head.refs != 1) return false;
+  if (!a || a->head.refs != 1 || is_borrowed(r, slot) || array_device(a) != device || array_dtype(a) != dtype || array_rank(a) != rank || !array_dense(a)) return false;
   for (u32 d = 0; d < rank; d++)
     if (array_dims(a)[d] != dims[d]) return false;
   return array_writable(a);
 }
 
-static Went make_array(Run *r, const PlanStep *s) {
+static __attribute__((noinline)) Went make_array(Run *r, const PlanStep *s) {
   i64 dims[ARRAY_MAX_RANK];
   if (!dims_of(r, s, dims)) return leave(r, s->exit, WEFT_OK);
   if (s->op != STEP_alloc && fits(r, s->src, r->p->slots.data[s->dst].device, s->dtype, s->nargs, dims)) {
@@ -224,9 +225,6 @@ static __attribute__((noinline)) Went memory_step(Run *r, const PlanStep *s) {
     if (UNLIKELY(array_device(a) != DEV_CPU)) return device_step(r, s, a);
   }
   switch (s->op) {
-    case STEP_alloc:
-    case STEP_reuse:
-    case STEP_lend: return make_array(r, s);
     case STEP_zero:
       a = array_at(r, s->dst);
       if (a->size) memset(a->data, 0, (size_t)a->size * dtype_bytes(array_dtype(a)));
@@ -374,7 +372,7 @@ static __attribute__((noinline)) bool is_streamed(const Run *r, const PlanStep *
   return pays;
 }
 
-static Went run_kernel(Run *r, const PlanStep *s) {
+static __attribute__((noinline)) Went run_kernel(Run *r, const PlanStep *s) {
   const Plan *p = r->p;
   const PlanKernel *k = &p->kernels.data[s->index];
   const PlanArg *a = &p->args.data[s->arg];
@@ -411,9 +409,43 @@ static Went run_kernel(Run *r, const PlanStep *s) {
   return LIKELY(key == LOOP_KEY_NONE) ? GOES_ON : check_failed(r, s, key);
 }
 
+/* A short run of a kernel, as most are: nothing but its arguments and the call. False: it is not so plain, nothing was done. */
+static inline __attribute__((always_inline)) bool run_plain(Run *r, const PlanStep *s, u64 *key) {
+  const Vm *vm = r->vm;
+  const PlanKernel *k = &r->p->kernels.data[s->index];
+  const PlanArg *args = &r->p->args.data[s->arg], *a = args + 2, *end = args + s->nargs;
+  u64 words[PLAIN_WORDS], *slots = r->slots, *w = words;
+  i64 hi = args[1].kind == PA_slot ? (i64)slots[args[1].slot] : args[1].imm;
+  bool out = false;
+  if (!s->plain || hi > k->plain_trips || vm->tunables.parallel_elements < PLAIN_UNITS || vm->tunables.poll_elements < PLAIN_UNITS || vm->log & VM_LOG_PROFILE) return false;
+  for (; a < end; a++, w++) {
+    u64 *slot = &slots[a->slot];
+    if (a->kind == PA_data) {
+      const Array *x = (const Array *)(uintptr_t)*slot;
+      if (UNLIKELY(array_device(x) != DEV_CPU)) return false;
+      *w = (u64)(uintptr_t)x->data;
+    } else if (a->kind == PA_slot) {
+      *w = *slot;
+    } else if (a->kind == PA_out) {
+      *w = (u64)(uintptr_t)slot;
+      *slot = 0;
+      out = true;
+    } else {
+      *w = (u64)a->imm;
+    }
+  }
+  r->vm->counters.at[STAT_kernel_runs]++;
+  *key = k->fn(words, 0, hi);
+  for (a = args + 2; out && a < end; a++)
+    if (a->kind == PA_out) extend(&slots[a->slot], a->dtype);
+  return true;
+}
+
 enum { NATIVE_CALLS = 1900 }; /* of functions by themselves inside each other: they stand on the C stack */
 
-static Went kernel_step(Run *r, const PlanStep *s) {
+static __attribute__((noinline)) Went kernel_step(Run *r, const PlanStep *s) {
+  u64 key;
+  if (LIKELY(run_plain(r, s, &key))) return LIKELY(key == LOOP_KEY_NONE) ? GOES_ON : check_failed(r, s, key);
   if (LIKELY(!(r->vm->log & VM_LOG_PROFILE))) return run_kernel(r, s);
   f64 begin = vm_clock();
   Went went = run_kernel(r, s);
@@ -812,8 +844,7 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
   Run run = {.vm = vm, .region = region, .p = p, .slots = slots, .exit = NO_EXIT}, *r = &run;
   const PlanStep *steps = p->steps.data;
   i64 n;
-  for (u32 at = 0; at < p->steps.count; at++) {
-    const PlanStep *s = &steps[at];
+  for (const PlanStep *s = steps, *end = steps + p->steps.count; s < end; s++) {
     Went went = GOES_ON;
     switch ((PlanOp)s->op) {
       case STEP_none:
@@ -832,7 +863,7 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
       case STEP_part: {
         bool done = false;
         went = s->op == STEP_part ? part_step(r, s, &done) : counts_step(r, s, &done);
-        if (done) at += 3;
+        if (done) s += 3;
         break;
       }
       case STEP_dim: slots[s->dst] = (u64)((const Array *)(uintptr_t)slots[s->src])->geometry[s->aux]; break;
@@ -842,18 +873,18 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
       case STEP_effect: went = effect_step(r, s); break;
       case STEP_check: went = check_step(r, s); break;
       case STEP_if:
-        if (!slots[s->src]) at = s->jump; /* the step behind its else or end */
+        if (!slots[s->src]) s = &steps[s->jump]; /* the step behind its else or end */
         break;
-      case STEP_else: at = s->jump; break;
+      case STEP_else: s = &steps[s->jump]; break;
       case STEP_while:
-        if (!slots[s->src]) at = s->jump;
+        if (!slots[s->src]) s = &steps[s->jump];
         break;
       case STEP_until:
-        if (slots[s->src]) at = s->jump;
+        if (slots[s->src]) s = &steps[s->jump];
         break;
       case STEP_again:
         if (vm_safepoint(vm) != WEFT_OK) went = leave(r, s->exit, WEFT_ERROR);
-        else at = s->jump;
+        else s = &steps[s->jump];
         break;
       case STEP_poll:
         if (vm_safepoint(vm) != WEFT_OK) went = leave(r, s->exit, WEFT_ERROR);
@@ -863,6 +894,9 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
       case STEP_dense:
         if (UNLIKELY(s->dst != s->src || !array_dense(array_at(r, s->src)))) went = memory_step(r, s);
         break;
+      case STEP_alloc:
+      case STEP_reuse:
+      case STEP_lend: went = make_array(r, s); break;
       default: went = memory_step(r, s);
     }
     if (UNLIKELY(went == GONE)) {

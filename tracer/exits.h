@@ -214,6 +214,8 @@ typedef struct RegionExit {
   u64 taken;
   u64 failures; /* checks: times eager found nothing wrong */
   u8 quick;     /* the tracer's: 1 returns one value that lies in a slot, 2 does not, 0 not looked at yet */
+  u32 slot;     /* quick: that slot, and the value but for its bits */
+  Value returned;
   void *link;   /* the tracer's: continuation entered here */
 } RegionExit;
 

@@ -108,7 +108,7 @@ static bool is_quick(const Region *region, u32 exit) {
   const Exit *e = &t->exits.data[exit];
   const ExitFrame *f = &t->frames.data[e->frame_first];
   const RegionExit *x = &region->exits[exit];
-  if (e->journal || e->frame_count != 1 || f->frame || f->self || f->count != 1 || x->bind_count != 1) return false;
+  if (e->kind != EXIT_return || e->journal || e->frame_count != 1 || f->frame || f->self || f->count != 1 || x->bind_count != 1) return false;
   const Recipe *r = &t->recipes.data[t->regs.data[f->first].recipe];
   const RegionBind *b = &region->binds[x->bind_first];
   return t->regs.data[f->first].reg == REG_RESULT && r->kind == RCP_value && b->value == r->a && b->slot != BIND_NODE;
@@ -121,10 +121,16 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
   const Exit *e = &table->exits.data[exit];
   u32 root = vm->frame_count - 1;
   RegionExit *quick = &region->exits[exit];
-  if (UNLIKELY(!quick->quick)) quick->quick = is_quick(region, exit) ? 1 : 2;
-  if (LIKELY(quick->quick == 1)) {
+  if (UNLIKELY(!quick->quick)) {
     const RegionBind *b = &region->binds[quick->bind_first];
-    vm_return(vm, value_of_slot(g, b->value, slots[b->slot]));
+    quick->quick = is_quick(region, exit) ? 1 : 2;
+    if (quick->quick == 1) {
+      quick->slot = b->slot;
+      quick->returned = value_of_slot(g, b->value, 0);
+    }
+  }
+  if (LIKELY(quick->quick == 1)) {
+    leave_quick(vm, quick, slots);
     *returns = true;
     return WEFT_OK;
   }

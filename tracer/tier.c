@@ -38,12 +38,14 @@ bool tier_slots(Tracer *t, u32 n) {
   return true;
 }
 
+static inline bool has_slots(Tracer *t, u32 n) { return LIKELY(t->slot_cap - t->slot_top >= n) || tier_slots(t, n); }
+
 enum { SCRATCH = 256 };
 
 /* The entry that fits the frame, its inputs in the slots above the stack's top. */
-static GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
+static __attribute__((noinline)) GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
   Value scratch[SCRATCH];
-  if (p->cache.need_scratch > SCRATCH || !tier_slots(t, p->cache.need_slots + 1)) return NULL;
+  if (p->cache.need_scratch > SCRATCH || !has_slots(t, p->cache.need_slots + 1)) return NULL;
   t->vm->counters.at[STAT_lookups]++;
   const GuardProg *refused;
   u32 guard;
@@ -77,37 +79,44 @@ static u64 spent_untimed(Tracer *t, Region *r, u64 begin) {
   return r->last_ns = (u64)((f64)(end - begin) * ((f64)(now - t->began) / (f64)(end - t->began_ticks)));
 }
 
-/* `since`: when the look-up began, 0: not noted. */
-static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 since) {
-  Vm *vm = t->vm;
-  Region *region = entry->region;
-  u32 filled = entry->filled, n = region->nslots > filled ? region->nslots : filled;
-  if (!tier_slots(t, n)) {
-    guard_undonate(frame, entry->prog, t->slots + t->slot_top);
-    return RAN_NOT;
+/* A run of an entry, until its frame is what the exit says. */
+typedef struct Run {
+  Place *p;
+  GuardEntry *entry;
+  Code *code; /* kept: leaving may drop the last function that runs it, and with it the place */
+  u64 *slots;
+  u64 since; /* when the look-up began, 0: not noted */
+  u64 spent;
+  u32 nslots, depth, exit;
+  bool timed;
+} Run;
+
+static inline void passed(Tracer *t, const Run *r, Place *p) {
+  Region *region = r->entry->region;
+  p->spurious = 0;
+  if (UNLIKELY(t->watch_count)) watch_ran(t, p, r->depth);
+  if (UNLIKELY(r->since)) {
+    u64 all = tracer_now(t) - r->since;
+    if (!region->least_ns || all < region->least_ns) region->least_ns = all;
+    if (r->timed && all > r->spent) gate_note(p, all - r->spent, r->spent);
   }
-  u64 *slots = t->slots + t->slot_top;
-  memset(slots + filled, 0, sizeof *slots * (n - filled));
-  Code *code = code_keep(p->code); /* leaving may drop the last function that runs it, and with it this place */
-  t->slot_top += n;
-  t->depth++;
-  entry->running++;
-  region->entered++;
-  if (UNLIKELY(entry->packs)) region->packed += guard_rows_packed(entry->prog, slots);
-  u32 exit = 0, depth = vm->frame_count - 1;
-  bool timed = is_timed(t, region);
-  u64 begin = timed ? tracer_now(t) : region->eager_ns ? 0 : tier_ticks(t);
-  u64 printed = vm->printed;
-  vm->printed = 0;
-  WeftStatus status = region->run(vm, region, slots, &exit);
-  u64 unsettled = vm->printed;
+  place_passed(t, p);
+}
+
+static inline void end_run(Tracer *t, const Run *r) {
+  r->entry->running--;
+  t->depth--;
+  t->slot_top -= r->nslots;
+}
+
+/* Leaves by any exit, whatever happened meanwhile. */
+static __attribute__((noinline)) Ran leave_run(Tracer *t, const Run *r, WeftStatus status, u64 unsettled) {
+  Vm *vm = t->vm;
+  Region *region = r->entry->region;
+  Place *p = r->p;
+  u32 exit = r->exit;
   Hosted hosted = vm->hosted;
   vm->hosted = (Hosted){0};
-  vm->printed = printed;
-  u64 spent = timed ? (region->last_ns = tracer_now(t) - begin) : spent_untimed(t, region, begin);
-  region->run_ns += spent;
-  if (t->depth == 1) vm->counters.at[STAT_compiled_ns] += spent;
-  if (t->log.run_limit) log_run(t, region->id, begin, spent, region->graph->exits.exits.data[exit].kind);
   bool returns = false;
   bool limited = status != WEFT_OK || hosted.raised;
   ErrorState held = {0};
@@ -121,7 +130,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   region->exits[exit].taken++;
   if (kind == EXIT_check && status == WEFT_OK) vm->unseen += unsettled;
   if (t->explain) explain_exit(t, region, exit);
-  WeftStatus restored = hosted.left ? hosted.failed ? WEFT_ERROR : WEFT_OK : region_leave(t, region, exit, slots, &returns);
+  WeftStatus restored = hosted.left ? hosted.failed ? WEFT_ERROR : WEFT_OK : region_leave(t, region, exit, r->slots, &returns);
   if (hosted.failed && !limited && !vm->error.raised) (void)vm_error_memory(vm);
   if (limited) {
     vm_error_clear(vm); /* of restoring: the limit is what counts */
@@ -131,26 +140,20 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   } else {
     status = restored;
   }
-  entry->running--;
-  t->depth--;
-  t->slot_top -= n;
+  end_run(t, r);
   if (kind != EXIT_return) vm->counters.at[STAT_exits]++;
   if (status == WEFT_OK && kind == EXIT_check) {
     vm->counters.at[STAT_check_failures]++;
     place_left_by_check(t, p);
+  } else if (status == WEFT_OK) {
+    passed(t, r, p);
   } else {
     p->spurious = 0;
-    if (UNLIKELY(t->watch_count)) watch_ran(t, p, depth);
-    if (since && status == WEFT_OK) {
-      u64 all = tracer_now(t) - since;
-      if (!region->least_ns || all < region->least_ns) region->least_ns = all;
-      if (timed && all > spent) gate_note(p, all - spent, spent);
-    }
-    if (status == WEFT_OK) place_passed(t, p);
+    if (UNLIKELY(t->watch_count)) watch_ran(t, p, r->depth);
   }
-  code_drop(vm, code);
+  code_drop(vm, r->code);
   bool anew = hosted.misfit || (kind == EXIT_break && e->reason == REASON_host_unknown);
-  if (anew && !entry->running) cache_invalidate(vm, &p->cache, entry); /* more is known now */
+  if (anew && !r->entry->running) cache_invalidate(vm, &p->cache, r->entry); /* more is known now */
   if (hosted.returned && status != WEFT_OK) value_drop(vm, hosted.value);
   if (status != WEFT_OK) return RAN_RAISED;
   if (hosted.returned) return vm_call_done(vm, hosted.value) ? RAN_RETURNED : RAN_CALLED;
@@ -163,6 +166,52 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
     }
   }
   return returns ? RAN_RETURNED : kind == EXIT_break && !rests ? RAN_BREAK : RAN_ON;
+}
+
+/* Nothing but a value comes of the run: what leave_run does then. */
+static inline bool only_returns(const Tracer *t, const Region *region, u32 exit) {
+  const Hosted *h = &t->vm->hosted;
+  return region->exits[exit].quick == 1 && !(h->returned | h->raised | h->left | h->failed | h->misfit) &&
+         !t->explain && !t->demand.strict;
+}
+
+/* `since`: see Run. */
+static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 since) {
+  Vm *vm = t->vm;
+  Region *region = entry->region;
+  u32 filled = entry->filled, n = region->nslots > filled ? region->nslots : filled;
+  u64 *slots;
+  if (UNLIKELY(!has_slots(t, n))) {
+    guard_undonate(frame, entry->prog, t->slots + t->slot_top);
+    return RAN_NOT;
+  }
+  slots = t->slots + t->slot_top;
+  memset(slots + filled, 0, sizeof *slots * (n - filled));
+  Run r = {.p = p, .entry = entry, .code = code_keep(p->code), .slots = slots, .since = since, .nslots = n, .depth = vm->frame_count - 1};
+  t->slot_top += n;
+  t->depth++;
+  entry->running++;
+  region->entered++;
+  if (UNLIKELY(entry->packs)) region->packed += guard_rows_packed(entry->prog, slots);
+  r.timed = is_timed(t, region);
+  u64 begin = r.timed ? tracer_now(t) : region->eager_ns ? 0 : tier_ticks(t);
+  u64 printed = vm->printed;
+  vm->printed = 0;
+  WeftStatus status = region->run(vm, region, slots, &r.exit);
+  u64 unsettled = vm->printed;
+  vm->printed = printed;
+  r.spent = UNLIKELY(r.timed) ? (region->last_ns = tracer_now(t) - begin) : UNLIKELY(begin) ? spent_untimed(t, region, begin) : region->last_ns;
+  region->run_ns += r.spent;
+  if (t->depth == 1) vm->counters.at[STAT_compiled_ns] += r.spent;
+  if (UNLIKELY(t->log.run_limit)) log_run(t, region->id, begin, r.spent, region->graph->exits.exits.data[r.exit].kind);
+  if (UNLIKELY(status != WEFT_OK || !only_returns(t, region, r.exit))) return leave_run(t, &r, status, unsettled);
+  region->exits[r.exit].taken++;
+  leave_quick(vm, &region->exits[r.exit], slots);
+  end_run(t, &r);
+  passed(t, &r, p);
+  if (LIKELY(r.code->leader->head.refs > 1)) r.code->leader->head.refs--;
+  else code_drop(vm, r.code);
+  return RAN_RETURNED;
 }
 
 static PlaceTable *table_of(Tracer *t) { return t->private_places ? t->private_places : &t->places; }
@@ -241,7 +290,7 @@ static bool worth_its_time(Tracer *t, Place *p, Frame *frame, bool had) {
 }
 
 /* Runs what is compiled at the top frame's pc. `*fits`: there is nothing to be compiled, whether it ran or not. */
-static Ran enter_fitting(Tracer *t, Place *p, bool *fits) {
+static inline __attribute__((always_inline)) Ran enter_fitting(Tracer *t, Place *p, bool *fits) {
   Vm *vm = t->vm;
   Frame *frame = &vm->frames[vm->frame_count - 1];
   bool had = p->cache.entries.count > 0;
@@ -374,7 +423,7 @@ static bool near_limit(const Vm *vm) {
   return vm->frame_count + vm->native_depth + LEVELS_FREE > vm->limits.depth || vm->native_depth + LEVELS_FREE > NATIVE_DEPTH;
 }
 
-static bool asleep(const Tracer *t, const Frame *frame) {
+static inline bool asleep(const Tracer *t, const Frame *frame) {
   return !t->backend || t->vm->ambient & AMBIENT_TAPE || frame->flags & FRAME_EAGER || t->depth > 64 || UNLIKELY(near_limit(t->vm));
 }
 
@@ -424,6 +473,7 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
   u32 depth = vm->frame_count;
   bool bottom = frame->flags & FRAME_NATIVE_CALL;
   Ran ran = enter_place(t, p);
+  if (LIKELY(ran == RAN_ON || (ran == RAN_RETURNED && bottom))) return TIER_RAN;
   if (ran != RAN_NOT) return follow(t, ran, depth, bottom);
   if (s->entry == p && p->eager && !p->wakes && !p->cache.entries.count) s->flags |= SITE_COLD;
   return TIER_STAY;
@@ -438,6 +488,7 @@ static TierResult on_start(Vm *vm, Frame *frame, u32 site) {
   u32 depth = vm->frame_count;
   bool bottom = frame->flags & FRAME_NATIVE_CALL, fits;
   Ran ran = enter_fitting(t, p, &fits);
+  if (LIKELY(ran == RAN_ON || (ran == RAN_RETURNED && bottom))) return TIER_RAN;
   if (ran != RAN_NOT) return follow(t, ran, depth, bottom);
   if (!fits && ++p->unfit == START_MISFITS) s->flags &= (u16)~SITE_STARTS;
   return TIER_STAY;

@@ -111,6 +111,11 @@ WeftStatus demand_call(Tracer *t, const char *whole, Value f, const Value *args,
 /* leave.c: makes the frames what the exit says. The frame that entered is the top one; the bound slots are used up.
  * `*returns`: it returned a value. */
 WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *returns) MUST_USE;
+static inline void leave_quick(Vm *vm, const RegionExit *e, const u64 *slots) { /* an exit that is known to be quick */
+  Value v = e->returned;
+  v.bits = slots[e->slot];
+  vm_return(vm, v);
+}
 
 /* budget.c: the backend said no. skip: stays eager, silently; unsupported: with a warning; restart asked for again: counts as a
  * failed trace; fatal: a warning, or, where compiling was asked for, an error with the cause. `late`: time was used up. */

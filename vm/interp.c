@@ -55,7 +55,7 @@ static inline void clear_registers(Vm *vm, Value *base, u32 n) {
     if (base[i].flags & VF_COUNTED) value_drop(vm, base[i]);
 }
 
-void frame_pop(Vm *vm) {
+static inline __attribute__((always_inline)) void pop_frame(Vm *vm) {
   Frame *f = &vm->frames[vm->frame_count - 1];
   Value *base = f->base, self = f->self;
   clear_registers(vm, base, f->code->proto->nregs);
@@ -64,11 +64,13 @@ void frame_pop(Vm *vm) {
   value_drop(vm, self);
 }
 
+void frame_pop(Vm *vm) { pop_frame(vm); }
+
 void vm_return(Vm *vm, Value v) {
   Frame *f = &vm->frames[vm->frame_count - 1];
   u16 result = f->result, flags = f->flags;
   if (UNLIKELY(flags & FRAME_WATCHED)) vm->tier->returns(vm);
-  frame_pop(vm);
+  pop_frame(vm);
   if (flags & FRAME_NATIVE_CALL) {
     vm->native_result = v;
     return;

@@ -28,7 +28,7 @@ static inline Value *stack_take(Vm *vm, u32 n) {
 
 static inline void stack_give_back(Vm *vm, Value *base) {
   vm->stack_top = base;
-  if (UNLIKELY(base == vm->stack)) stack_leave_segment(vm);
+  if (UNLIKELY(base == vm->stack && ((const Segment *)vm->stack_segments)->prev)) stack_leave_segment(vm);
 }
 
 #endif

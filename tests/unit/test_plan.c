@@ -385,6 +385,36 @@ static void long_kernels_poll(void **state) {
   assert_int_equal(most, 1000000);
 }
 
+/* Short runs go the short way, and no others do: what the kernel is given is the same. */
+static void short_runs(void **state) {
+  Fixture *f = *state;
+  arg(f, 0, "[1.0, 2.0]");
+  arg(f, 1, "f64(3.0)");
+  begin(f, HEAD BODY "exit 0 return { f: r0 = %y, r1 = %s }\nentry -> 0\n", false);
+  u32 y = array_slot(f, DT_f64, 1), s = number_slot(f, DT_i32), of_rows = kernel(f, "total", total, 0), short_trips = kernel(f, "scale", scale, 0);
+  f->p->kernels.data[short_trips].grain = 64;
+  alloc_step(f, STEP_alloc, y, 0, DT_f64, plan_arg_slot(2));
+  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_slot(2), plan_arg(PA_data, 0, 0), plan_arg(PA_data, y, 0), plan_arg_slot(1)}, 5)->index = short_trips;
+  PlanArg out = plan_arg(PA_out, s, 0);
+  out.dtype = DT_i32;
+  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_const(1), plan_arg(PA_data, y, 0), out, plan_arg_slot(2)}, 5)->index = of_rows;
+  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_const(1), plan_arg(PA_data, y, 0), out, plan_arg(PA_size, y, 0)}, 5)->index = of_rows;
+  step(f, STEP_exit, 0, 0)->exit = 0;
+  bind_exit(f, 0, (RegionBind[]){{3, y}, {4, s}}, 2);
+  finish(f);
+  const PlanKernel *k = f->p->kernels.data;
+  assert_true(k[short_trips].plain_trips > 1 && k[short_trips].plain_trips < 1024 && k[of_rows].plain_trips == 1);
+  assert_true(f->p->steps.data[1].plain && f->p->steps.data[2].plain && !f->p->steps.data[3].plain);
+  for (u32 round = 0; round < 3; round++) { /* the last ones by the long way: polls as often as that, shared from so many trips on */
+    if (round == 1) f->vm->tunables.poll_elements = 1;
+    if (round == 2) f->vm->tunables.parallel_elements = 1;
+    u64 runs = f->vm->counters.at[STAT_kernel_runs];
+    assert_int_equal(run(f, WEFT_OK), 0);
+    assert_int_equal(f->vm->counters.at[STAT_kernel_runs], runs + 3);
+    expect(f, 0, "[3.0, 6.0] 9");
+  }
+}
+
 /* ---- native functions ----------------------------------------------------------------------------- */
 
 /* counts down from args[0]; leaves by its exit 2 at 13, by its poll's exit 5 */
@@ -533,7 +563,7 @@ static void violations(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(straight_line), TEST(memory_in_place), TEST(control), TEST(long_kernels_poll), TEST(natives),
+      TEST(straight_line), TEST(memory_in_place), TEST(control), TEST(long_kernels_poll), TEST(short_runs), TEST(natives),
       TEST(externs),       TEST(views_and_elements), TEST(violations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
