@@ -87,6 +87,7 @@ void place_retire(Tracer *t, Place *p, u32 reason, const char *text) {
   for (u32 i = p->cache.entries.count; i-- > 0;) {
     t->vm->counters.at[STAT_evictions]++;
     region_totals(p->cache.entries.data[i]->region, &p->past);
+    await_breaks(t, ((Region *)p->cache.entries.data[i]->region)->graph);
     cache_invalidate(t->vm, &p->cache, p->cache.entries.data[i]);
   }
   p->wakes = decay > 0 && p->demoted < 8;
@@ -373,6 +374,7 @@ void place_weigh(Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
   if (p->passes % PACK_EACH == 0 && paced(t) && !t->private_places && MECHANISM(t->vm, payback) && only_packs(t, p)) return;
   if (p->passes % (u64)tun->payback_calls || !MECHANISM(t->vm, payback) || !paced(t) || t->private_places) return;
+  if (p->watch.won && MECHANISM(t->vm, times_tell)) return; /* visits that were timed said so, which tell more than counts of operations */
   u64 eager = 0, compiled = p->cache.misses * (u64)tun->miss_ns;
   for (u32 i = 0; i < p->cache.entries.count; i++) {
     const Region *r = p->cache.entries.data[i]->region;

@@ -172,6 +172,7 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
   Graph *g = rec.graph;
   at = log_phase(phases, PHASE_record, at);
   if (!is_worth_it(t, p, &rec, name)) {
+    await_breaks(t, g);
     graph_free(g);
     return NULL;
   }

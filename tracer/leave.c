@@ -202,7 +202,7 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
       if (replaced) {
         Frame old = vm->frames[root];
         frame_pop(vm);
-        if (!frame_push(vm, self, g->frames.data[f->frame].code, old.result, old.flags & (u16)~FRAME_MODULE)) {
+        if (!frame_push(vm, self, g->frames.data[f->frame].code, old.result, old.flags & (u16)~(FRAME_MODULE | FRAME_AWAITS))) {
           status = WEFT_ERROR;
           break;
         }

@@ -373,12 +373,14 @@ static Ran enter_rest(Tracer *t) {
 }
 
 /* Is the top frame one that was to be asked when a call returns into it? */
-static bool awaits(Vm *vm, u32 returned_from) {
+static bool awaits(Tracer *t, u32 returned_from) {
+  Vm *vm = t->vm;
   if (!vm->frame_count || vm->frame_count >= returned_from) return false;
   Frame *f = &vm->frames[vm->frame_count - 1];
-  if (!(f->flags & FRAME_RESUME)) return false;
+  if (!(f->flags & (FRAME_RESUME | FRAME_AWAITS))) return false;
+  bool once = f->flags & FRAME_RESUME;
   f->flags &= (u16)~FRAME_RESUME;
-  return true;
+  return once || await_here(t, f);
 }
 
 /* Was the top frame entered from C? What is below it belongs to an outer run of the interpreter. */
@@ -395,7 +397,7 @@ static TierResult follow(Tracer *t, Ran ran, u32 depth, bool bottom) {
       case RAN_RAISED: return TIER_RAISED;
       case RAN_CALLED: break;
       case RAN_RETURNED:
-        if (bottom || !awaits(vm, depth)) return TIER_RAN;
+        if (bottom || !awaits(t, depth)) return TIER_RAN;
         break;
       case RAN_BREAK: {
         u32 before = vm->frame_count;
@@ -405,7 +407,7 @@ static TierResult follow(Tracer *t, Ran ran, u32 depth, bool bottom) {
           vm->frames[before - 1].flags |= FRAME_RESUME;
           return TIER_RAN;
         }
-        if (vm->frame_count < before && (last || !awaits(vm, before))) return TIER_RAN;
+        if (vm->frame_count < before && (last || !awaits(t, before))) return TIER_RAN;
         break;
       }
     }
@@ -496,8 +498,9 @@ static TierResult on_start(Vm *vm, Frame *frame, u32 site) {
 
 static TierResult on_resume(Vm *vm, Frame *frame) {
   Tracer *t = tracer_of(vm);
+  bool once = frame->flags & FRAME_RESUME;
   frame->flags &= (u16)~FRAME_RESUME;
-  if (asleep(t, frame)) return TIER_STAY;
+  if ((!once && !await_here(t, frame)) || asleep(t, frame)) return TIER_STAY;
   u32 depth = vm->frame_count;
   bool bottom = frame->flags & FRAME_NATIVE_CALL;
   return follow(t, enter_rest(t), depth, bottom);

@@ -1,4 +1,4 @@
-/* tier.h — inside tracer/: what the files of the tier share (tier.c, compile.c, ahead.c, rent.c, watch.c, places.c, budget.c, leave.c, install.c). */
+/* tier.h — inside tracer/: what the files of the tier share (tier.c, compile.c, await.c, ahead.c, rent.c, watch.c, places.c, budget.c, leave.c, install.c). */
 #ifndef WEFT_TRACER_TIER_H
 #define WEFT_TRACER_TIER_H
 
@@ -83,6 +83,10 @@ bool watch_trial_goes_on(Tracer *t); /* is this visit inside of what runs interp
 /* compile.c: traces and compiles for the frame as it stands; the new entry stands first in the place's cache. NULL: not now. */
 GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason);
 GuardEntry *tier_compile_timed(Tracer *t, Frame *frame, Place *p, u32 reason); /* the same, accounted for */
+
+/* await.c: what stands behind the calls at which a graph broke that is not compiled is asked for when they return. */
+void await_breaks(Tracer *t, const Graph *g);
+bool await_here(Tracer *t, Frame *f); /* a call returned into the frame: is what follows asked for? */
 
 /* tier.c */
 extern const TierHooks tier_hooks;

@@ -32,7 +32,7 @@ static inline Frame *push_frame(Vm *vm, Value self, Code *code, u16 result, u16 
   f->base = base;
   f->pc = 0;
   f->result = result;
-  f->flags = flags;
+  f->flags = UNLIKELY(code->awaited) ? flags | FRAME_AWAITS : flags;
   f->tail_calls = 0;
   f->self = self;
   return f;
@@ -351,7 +351,7 @@ static bool replace_frame(Vm *vm, Value self, Code *code, const Value *params, u
   f->fn = self.fn;
   f->self = self;
   f->pc = 0;
-  f->flags = (u16)((f->flags & ~FRAME_MODULE) | flags);
+  f->flags = (u16)((f->flags & ~(FRAME_MODULE | FRAME_AWAITS)) | flags | (code->awaited ? FRAME_AWAITS : 0));
   f->tail_calls++;
   value_drop(vm, old_self);
   return true;
@@ -883,7 +883,7 @@ returning: /* result goes to the caller */
   }
   LOAD_FRAME();
   set_register(vm, &base[to], result);
-  if (UNLIKELY(f->flags & FRAME_RESUME)) {
+  if (UNLIKELY(f->flags & (FRAME_RESUME | FRAME_AWAITS))) {
     f->pc++;
     switch (vm->tier->resume(vm, f)) {
       case TIER_STAY: LOAD_FRAME(); DISPATCH();

@@ -27,6 +27,7 @@ enum {
   SITE_COLD = 1,     /* never ask the tier again (demoted) */
   SITE_WAS_COLD = 2, /* asked all the same, for one run */
   SITE_STARTS = 4,   /* a loop that is compiled: the tier is asked before the first trip too */
+  SITE_AWAITED = 8,  /* a call: the tier is asked when it returns */
 };
 
 /* A prototype made runnable in one VM: constants as values, side arrays for counters and trace entries. */
@@ -44,6 +45,7 @@ typedef struct Code {
   struct Code **members; /* of the leader of a group: group_size codes; else NULL */
   struct Code *next;  /* all codes of the VM */
   u64 id;
+  u32 awaited;        /* sites marked SITE_AWAITED */
 } Code;
 
 typedef struct Frame {
@@ -63,6 +65,7 @@ enum {
   FRAME_RESUME = 8,      /* when a call returns into it, the tier is asked to go on */
   FRAME_WATCHED = 16,    /* the tier is told when it returns */
   FRAME_PROBED = 32,     /* the tier measures a loop of it */
+  FRAME_AWAITS = 64,     /* the tier is asked at each call that returns into it: its code has sites marked SITE_AWAITED */
 };
 
 /* ---- errors ----------------------------------------------------------------------------------- */
@@ -106,7 +109,7 @@ typedef struct TierHooks {
   TierResult (*site)(Vm *vm, Frame *frame, u32 site);
   /* A `for` loop marked SITE_STARTS is about to begin. */
   TierResult (*start)(Vm *vm, Frame *frame, u32 site);
-  /* A call returned into a frame marked FRAME_RESUME, whose pc stands behind the call. */
+  /* A call returned into a frame marked FRAME_RESUME or FRAME_AWAITS, whose pc stands behind the call. */
   TierResult (*resume)(Vm *vm, Frame *frame);
   /* Eager operations made vm->large_left units of elements since this was asked last; the frame stands behind the last one. */
   TierResult (*large)(Vm *vm, Frame *frame);

@@ -114,6 +114,21 @@ static void A20_a_region_that_is_not_slower_stays(void **state) {
   end(c);
 }
 
+/* What operations are thought to take says that the region loses, what its visits took that it wins. */
+static void A20_what_was_timed_tells_more_than_what_operations_are_thought_to_take(void **state) {
+  (void)state;
+  for (u32 timed = 0; timed < 2; timed++) {
+    Clock *c = machine(1000, 10);
+    c->vm->vm->tunables.pace_percent = 0;
+    c->vm->vm->tunables.payback_percent = 0;
+    if (!timed) c->vm->vm->tunables.watch_percent = 0;
+    WeftValue *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"), *x = value(c->vm, "arange(20.0)");
+    calls(c->vm, f, x, 2000);
+    assert_int_equal(stat(c, STAT_demotions), !timed);
+    end(c);
+  }
+}
+
 /* Time passes with the arrays that are made: here the interpreter's. */
 static u64 tell_arrays(void *context) {
   Clock *c = context;
@@ -683,6 +698,7 @@ int main(void) {
     cmocka_unit_test(A20_a_region_that_is_slower_rests),
     cmocka_unit_test(A20_a_region_that_loses_again_and_again_is_given_up),
     cmocka_unit_test(A20_a_region_that_is_not_slower_stays),
+    cmocka_unit_test(A20_what_was_timed_tells_more_than_what_operations_are_thought_to_take),
     cmocka_unit_test(A20_a_loop_that_is_left_all_the_time_rests),
     cmocka_unit_test(A20_a_long_visit_is_not_made_twice),
     cmocka_unit_test(A20_what_is_packed_is_paid_for),
