@@ -19,6 +19,7 @@ void size_free(SizePool *p) {
   vec_free(p->alloc, &p->facts);
   vec_free(p->alloc, &p->trail);
   mem_free(p->alloc, p->slots, sizeof *p->slots * p->slot_count);
+  mem_free(p->alloc, p->memo, sizeof *p->memo);
   arena_free(&p->arena);
   *p = (SizePool){.alloc = p->alloc, .epoch = 1};
 }
@@ -614,7 +615,7 @@ u32 size_first_symbol(const SizePool *p, u32 sym) {
 /* ---- speculation ---------------------------------------------------------------------------------- */
 
 SizeMark size_mark(const SizePool *p) {
-  return (SizeMark){p->nodes.count, p->terms.count, p->syms.count, p->facts.count, p->trail.count};
+  return (SizeMark){p->nodes.count, p->terms.count, p->syms.count, p->facts.count, p->trail.count, p->known};
 }
 
 void size_rollback(SizePool *p, SizeMark m) {
@@ -632,10 +633,12 @@ void size_rollback(SizePool *p, SizeMark m) {
     while (p->slots[i] != id) i = (i + 1) & (p->slot_count - 1);
     p->slots[i] = 0;
   }
+  if (m.nodes < p->nodes.count) size_forget(p, m.nodes);
   if (m.nodes < p->nodes.count) p->nodes.count = m.nodes ? m.nodes : p->nodes.count ? 1 : 0;
   p->terms.count = m.terms;
   p->syms.count = m.syms;
   p->facts.count = m.facts;
+  p->known = m.known;
 }
 
 #define COPY_VEC(field)                                                                              \

@@ -97,11 +97,14 @@ typedef struct SizePool {
   u32 equated;         /* symbols with same_as */
   u32 epoch;           /* rises when symbols are equated or rolled back */
   u32 proving;         /* proofs under way, one inside the other */
+  u32 known, knowings; /* what is known now, by number: the same again once what was assumed is rolled back; numbers given */
+  u32 proofs;          /* of sizes being equal, that were not remembered */
+  struct SizeMemo *memo; /* NULL: none was made */
   bool failed;         /* memory was refused */
 } SizePool;
 
 typedef struct SizeMark {
-  u32 nodes, terms, syms, facts, trail;
+  u32 nodes, terms, syms, facts, trail, known;
 } SizeMark;
 
 void size_init(SizePool *p, Allocator *alloc); /* allocates nothing */

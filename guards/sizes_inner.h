@@ -28,6 +28,19 @@ static inline i64 floor_mod(i64 a, i64 b) { /* b is not 0; the sign of b */
   return r && (r < 0) != (b < 0) ? r + b : r;
 }
 
+/* Questions whether two sizes are equal, and their answers: most are asked again and again while nothing more is known. */
+enum { SIZE_MEMO = 64 };
+typedef struct SizeMemo {
+  struct SizeAnswer {
+    Dim a, b; /* a < b; a == b: none */
+    u32 known;
+    u8 equal; /* SizeTruth */
+  } answers[SIZE_MEMO];
+  Dim newest; /* no answer is about an expression made after this one */
+} SizeMemo;
+
+void size_forget(SizePool *p, u32 nodes); /* answers about expressions made behind that many */
+
 /* The expression made once more, by the ranges and facts of now: min(1, n) is 1 once n >= 1 is known. */
 Dim size_renew(SizePool *p, Dim d);
 

@@ -245,22 +245,77 @@ static bool prove_cases(SizePool *p, Dim d, CaseProof *c) {
   return ok;
 }
 
+/* ---- what was asked before ------------------------------------------------------------------------ */
+
+static struct SizeAnswer *answer_to(const SizePool *p, Dim a, Dim b) {
+  u64 h = ((u64)a * 0x9E3779B97F4A7C15u + (u64)b) * 0x9E3779B97F4A7C15u;
+  return &p->memo->answers[h >> 58];
+}
+
+/* False: it was not asked while as much was known. */
+static bool remembered(const SizePool *p, Dim a, Dim b, SizeTruth *equal) {
+  if (!p->memo) return false;
+  const struct SizeAnswer *x = answer_to(p, a, b);
+  *equal = (SizeTruth)x->equal;
+  return x->a == a && x->b == b && x->known == p->known;
+}
+
+static void remember(SizePool *p, Dim a, Dim b, SizeTruth equal) {
+  _Static_assert(SIZE_MEMO == 1 << 6, "the upper bits of a hash");
+  if (!p->memo && !(p->memo = mem_alloc_zero(p->alloc, sizeof *p->memo))) return;
+  *answer_to(p, a, b) = (struct SizeAnswer){a, b, p->known, (u8)equal};
+  if (a < p->memo->newest) p->memo->newest = a;
+}
+
+void size_forget(SizePool *p, u32 nodes) {
+  if (!p->memo || -p->memo->newest < (Dim)nodes) return;
+  p->memo->newest = 0;
+  for (u32 i = 0; i < SIZE_MEMO; i++) {
+    struct SizeAnswer *x = &p->memo->answers[i];
+    if (-x->a >= (Dim)nodes) x->a = x->b = 0;
+    else if (x->a < p->memo->newest) p->memo->newest = x->a;
+  }
+}
+
+static void know_more(SizePool *p) { p->known = ++p->knowings; }
+
+static SizeTruth prove_by_cases(SizePool *p, Dim a, Dim b);
+
 /* Facts may hold min and max, whose own making asks for proofs: what nests deeper stays unknown. Only equality is looked
  * at twice and by cases: the makers ask for order alone, so that does not come here again. */
 SizeTruth size_prove(SizePool *p, SizeRel rel, Dim a, Dim b) {
-  enum { PROOFS_NESTED = 3, CASES = 48 };
+  enum { PROOFS_NESTED = 3 };
+  SizeTruth t;
   if (p->proving >= PROOFS_NESTED) return TRUTH_unknown;
+  bool whole = !p->proving && (rel == REL_eq || rel == REL_ne) && a != b && a != DIM_NONE && b != DIM_NONE && (a < 0 || b < 0);
+  if (!whole) {
+    p->proving++;
+    t = prove(p, rel, a, b);
+    p->proving--;
+    return t;
+  }
+  Dim x = a < b ? a : b, y = a < b ? b : a;
+  if (!remembered(p, x, y, &t)) {
+    t = prove_by_cases(p, a, b);
+    p->proofs++;
+    if (!p->failed) remember(p, x, y, t);
+  }
+  return rel == REL_eq || t == TRUTH_unknown ? t : t == TRUTH_always ? TRUTH_never : TRUTH_always;
+}
+
+/* a == b? */
+static SizeTruth prove_by_cases(SizePool *p, Dim a, Dim b) {
+  enum { CASES = 48 };
   p->proving++;
-  SizeTruth t = prove(p, rel, a, b);
+  SizeTruth t = prove(p, REL_eq, a, b);
   p->proving--;
-  if (t != TRUTH_unknown || p->proving || (rel != REL_eq && rel != REL_ne)) return t;
+  if (t != TRUTH_unknown) return t;
   Dim x = size_renew(p, a), y = size_renew(p, b); /* they may be of different age */
   if (x == DIM_NONE || y == DIM_NONE) return t;
   p->proving++;
-  if (x != a || y != b) t = prove(p, rel, x, y);
+  if (x != a || y != b) t = prove(p, REL_eq, x, y);
   CaseProof cases = {.left = CASES};
-  if (t == TRUTH_unknown && prove_cases(p, difference(p, x, y), &cases) && cases.any)
-    t = (cases.said == TRUTH_always) == (rel == REL_eq) ? TRUTH_always : TRUTH_never;
+  if (t == TRUTH_unknown && prove_cases(p, difference(p, x, y), &cases) && cases.any) t = cases.said;
   p->proving--;
   return t;
 }
@@ -280,10 +335,12 @@ static bool change_sym(SizePool *p, u32 sym, i64 lo, i64 hi, Dim same_as) {
   s->lo = lo;
   s->hi = hi;
   s->same_as = same_as;
+  know_more(p);
   return true;
 }
 
 static bool add_fact(SizePool *p, SizeRel rel, Dim diff) {
+  know_more(p);
   if (vec_push(p->alloc, &p->facts, (SizeFact){(u8)rel, diff})) return true;
   p->failed = true;
   return false;

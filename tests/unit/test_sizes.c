@@ -252,6 +252,39 @@ static void rollback(void **state) {
   size_free(&copy);
 }
 
+static void answers(void **state) {
+  Fixture *f = *state;
+  SizePool *p = &f->p;
+  Dim inner = size_max(p, 0, size_sub(p, f->n, 2));
+  assert_int_equal(size_prove(p, REL_eq, inner, f->m), TRUTH_unknown);
+  u32 asked = p->proofs;
+  assert_int_equal(size_prove(p, REL_eq, inner, f->m), TRUTH_unknown); /* remembered, the other way round and denied as well */
+  assert_int_equal(size_prove(p, REL_eq, f->m, inner), TRUTH_unknown);
+  assert_int_equal(size_prove(p, REL_ne, inner, f->m), TRUTH_unknown);
+  assert_int_equal(p->proofs, asked);
+  SizeMark mark = size_mark(p);
+  assert_true(size_assume(p, REL_lt, f->m, inner));
+  assert_int_equal(size_prove(p, REL_eq, inner, f->m), TRUTH_never); /* more is known */
+  assert_int_equal(size_prove(p, REL_ne, f->m, inner), TRUTH_always);
+  size_rollback(p, mark);
+  assert_int_equal(size_prove(p, REL_eq, inner, f->m), TRUTH_unknown); /* not any more */
+  mark = size_mark(p);
+  assert_true(size_assume(p, REL_eq, f->m, size_add(p, inner, 1)));
+  assert_int_equal(size_prove(p, REL_eq, inner, f->m), TRUTH_never); /* not what was known the other time */
+  size_rollback(p, mark);
+  mark = size_mark(p);
+  Dim made = size_add(p, f->n, 77);
+  assert_int_equal(size_prove(p, REL_eq, made, f->n), TRUTH_never);
+  assert_int_equal(size_prove(p, REL_eq, inner, f->m), TRUTH_unknown);
+  size_rollback(p, mark);
+  Dim again = size_mul(p, f->n, 3);
+  assert_true(again == made); /* its number goes to another expression, */
+  assert_int_equal(size_prove(p, REL_eq, again, f->n), TRUTH_unknown); /* which is asked about for the first time */
+  asked = p->proofs;
+  assert_int_equal(size_prove(p, REL_eq, f->n, again), TRUTH_unknown);
+  assert_int_equal(p->proofs, asked);
+}
+
 static void limits(void **state) {
   Fixture *f = *state;
   SizePool *p = &f->p;
@@ -451,6 +484,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(equations_without_symbol, setup, teardown),
       cmocka_unit_test_setup_teardown(narrowing, setup, teardown),
       cmocka_unit_test_setup_teardown(rollback, setup, teardown),
+      cmocka_unit_test_setup_teardown(answers, setup, teardown),
       cmocka_unit_test_setup_teardown(limits, setup, teardown),
       cmocka_unit_test(random_expressions),
       cmocka_unit_test(refused_memory),
