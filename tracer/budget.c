@@ -180,7 +180,7 @@ static bool lasted(const Tunables *tun, const Place *p) {
   return p->count * (gain + (u64)tun->enter_ns) >= cost * (u64)tun->compile_gain;
 }
 
-enum { PACE_NAP = 16, PACE_LONG_NAP = 1024, PACE_PARTS = 100, PACE_SURE = 4 };
+enum { PACE_NAP = 16, PACE_LONG_NAP = 1024, PACE_PARTS = 100, PACE_SURE = 4, PACE_UNLOST = 100 }; /* PACE_UNLOST: percent, where nothing lost by its times yet */
 
 /* Compiling may take so much of the time that the program ran, and a little that is lent at the beginning: then it slows
  * nothing down noticeably, whatever comes of it. What was compiled or tried before at the place has to wait longer. */
@@ -192,7 +192,7 @@ static bool has_time(const Tracer *t, const Place *p, bool had, u64 expected) {
   bool tried = had || p->compiles || p->tries || p->demoted || p->start == RECORD_RESUME;
   u64 percent = (u64)(tried ? tun->pace_percent : tun->pace_first_percent);
   if (rent_applies(t)) { /* what the place itself says was looked at: this is against storms alone */
-    percent = (u64)tun->pace_first_percent;
+    percent = tried || t->losers_ns ? (u64)tun->pace_first_percent : PACE_UNLOST;
     if (p->rent.ahead_ns / PACE_SURE > expected) ran += p->rent.ahead_ns / PACE_SURE * 100 / percent;
   }
   return t->compiling_ns + expected <= (u64)tun->pace_lent_ns + ran * percent / 100;

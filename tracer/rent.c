@@ -407,8 +407,28 @@ static void begin_anew(void *code, Place *p) {
   if (p->code == code) p->rent.passes = p->rent.samples = 0;
 }
 
+static void costs_no_less(Tracer *t, const Code *code, u32 pc, RecordStart start, u64 cost) {
+  Place *p = place_get(t->vm, &t->places, (Code *)code, pc, start);
+  if (p && !p->cache.entries.count && !p->eager && p->rent.cost_ns < cost) p->rent.cost_ns = cost;
+}
+
+/* The loops around it, and the functions that they and it stand in, hold it: they are not recorded only to learn that. */
+static void tell_around(Tracer *t, const Place *p, u64 cost) {
+  const Frame *f = &t->vm->frames[t->vm->frame_count - 1];
+  for (u32 n = 0; n <= FRAMES && n < t->vm->frame_count; n++, f--) {
+    const Code *code = f->code;
+    const Proto *proto = code->proto;
+    if (n && (f[1].flags & FRAME_NATIVE_CALL || f[1].code == code)) return;
+    for (u32 i = innermost(proto, f->pc); i && i < proto->nextents; i = proto->extents[i].parent)
+      if (is_loop(&proto->extents[i]) && code->site_of_pc[proto->extents[i].els]) costs_no_less(t, code, proto->extents[i].head, RECORD_LOOP, cost);
+    if ((n || p->start == RECORD_LOOP) && proto->nsites && proto->sites[0].kind == SITE_ENTRY) costs_no_less(t, code, 0, RECORD_ENTRY, cost);
+  }
+}
+
 void rent_paid(Tracer *t, Place *p, u64 parts, u64 ns) {
   const Tunables *tun = &t->vm->tunables;
+  u64 cost = scaled(t, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns);
+  if (p->start != RECORD_RESUME && rent_applies(t)) tell_around(t, p, cost - cost / SUNK);
   places_each(&t->places, begin_anew, p->code);
   if (p->rent.each_ns) gate_open(p, p->rent.each_ns);
   p->rent = (PlaceRent){.entries = p->passes};

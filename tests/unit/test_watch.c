@@ -253,6 +253,24 @@ static void A20_compiling_takes_a_share_of_the_time(void **state) {
   end(c);
 }
 
+/* As long as nothing lost that is as much as the program ran: each place waited for what it costs. */
+static void A20_what_lost_leaves_less_time_for_compiling(void **state) {
+  (void)state;
+  for (u32 lost = 0; lost < 2; lost++) {
+    Clock *c = machine(400000, 0);
+    Tracer *t = tracer_of(c->vm->vm);
+    c->vm->vm->tunables.watch_percent = 0;
+    t->compilings = 1000;
+    t->compiling_wall = t->compiling_ns = 1000000000;
+    c->at += 3000000000;
+    t->losers_ns = lost;
+    WeftValue *x = value(c->vm, "arange(100.0)"), *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf");
+    calls(c->vm, f, x, 300);
+    assert_int_equal(stat(c, STAT_compiles), !lost);
+    end(c);
+  }
+}
+
 /* What the first compilation sets up is paid for as well. */
 static void A20_the_first_compilation_waits(void **state) {
   (void)state;
@@ -589,6 +607,23 @@ static void A20_a_loop_leaves_it_to_the_one_around_it(void **state) {
   end(c);
 }
 
+/* A loop around one that was compiled, and the function, cost no less than that did: nothing is recorded to learn it. */
+static void A20_what_holds_a_compiled_loop_costs_no_less(void **state) {
+  (void)state;
+  Clock *c = machine(10000, 0);
+  c->vm->vm->tunables.watch_percent = 0;
+  WeftValue *f = value(c->vm, "fn f(n, m) {\n  let s = 0.0\n  for i in 0..n {\n    for j in 0..m { s += i * 0.5 - j }\n  }\n  s\n}\nf(3, 480)\nf");
+  Place *outer = loop_place(c, f, 0), *inner = loop_place(c, f, 1), *entry = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
+  assert_true(outer && inner && entry);
+  assert_int_equal(inner->cache.entries.count, 1);
+  assert_int_equal(stat(c, STAT_traces), 1);
+  u64 cost = rent_cost(tracer_of(c->vm->vm), graph_parts(((Region *)inner->cache.entries.data[0]->region)->graph));
+  assert_in_range(outer->rent.cost_ns, cost / 2, cost);
+  assert_in_range(entry->rent.cost_ns, cost / 2, cost);
+  assert_int_equal(inner->rent.cost_ns, 0);
+  end(c);
+}
+
 /* What a short run says does not hold for the next one: it is asked again soon. */
 static void A20_the_next_run_of_a_loop_may_be_longer(void **state) {
   (void)state;
@@ -711,6 +746,7 @@ int main(void) {
     cmocka_unit_test(A20_a_place_is_compiled_when_its_time_would_pay_for_it),
     cmocka_unit_test(A20_large_arguments_are_looked_at_early),
     cmocka_unit_test(A20_compiling_takes_a_share_of_the_time),
+    cmocka_unit_test(A20_what_lost_leaves_less_time_for_compiling),
     cmocka_unit_test(A20_the_first_compilation_waits),
     cmocka_unit_test(A20_what_is_left_at_once_saves_little),
     cmocka_unit_test(A20_a_recording_ends_with_its_time),
@@ -725,6 +761,7 @@ int main(void) {
     cmocka_unit_test(A20_a_loop_that_is_over_is_not_compiled),
     cmocka_unit_test(A20_inside_a_compiled_loop_little_is_to_come),
     cmocka_unit_test(A20_a_loop_leaves_it_to_the_one_around_it),
+    cmocka_unit_test(A20_what_holds_a_compiled_loop_costs_no_less),
     cmocka_unit_test(A20_the_next_run_of_a_loop_may_be_longer),
     cmocka_unit_test(A20_what_comes_in_and_goes_out_is_paid_for),
   };
