@@ -508,7 +508,7 @@ bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, Guar
       buf_puts(&want, "a list of ");
       if ((u8)x->word == V_HOLE) buf_puts(&want, "short texts");
       else if (rows_mixed((Value){.kind = (u8)x->word, .aux = (u32)(x->word >> 32)})) buf_puts(&want, "numbers of one dtype");
-      else if (x->text) buf_puts(&want, (u8)x->word == V_LIST ? "lists of one kind" : "records of one kind");
+      else if (x->text) buf_puts(&want, (u8)x->word == V_LIST ? "lists of one kind" : (u8)x->word == V_ARRAY ? "arrays of one shape" : "records of one kind");
       else describe_tag(V_NUM, x->word, UINT64_MAX, &want);
       if (there && v.kind == V_LIST) {
         buf_puts(&got, "a list with other items");

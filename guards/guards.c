@@ -353,7 +353,7 @@ bool guard_len(GuardSet *g, SourceId s, SizeRel rel, u64 n, Span because) {
 bool guard_rows(GuardSet *g, SourceId s, Value item, Span because) {
   Guard x = {.kind = GUARD_rows, .source = s, .value_kind = item.kind == V_TEXT ? V_TEXT : V_LIST, .word = value_tag(item), .because = because};
   RowLayout l;
-  if (item.kind == V_LIST || item.kind == V_RECORD || rows_mixed(item)) {
+  if (item.kind == V_LIST || item.kind == V_RECORD || item.kind == V_ARRAY || rows_mixed(item)) {
     if (!rows_layout(item, &l)) return false;
     x.word = l.words[0];
     x.text = (const char *)l.words;

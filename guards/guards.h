@@ -184,6 +184,8 @@ u64 guard_rows_packed(const GuardProg *p, const u64 *slots);
 /* Are these numbers of rank 0 of one kind, or trees of such of one shape? *kind: the first, borrowed. */
 bool rows_kind(Vm *vm, const Value *items, u32 count, Value *kind); /* owned; false: none, or memory was refused */
 /* A number of a kind of which some items are weak and some strong: two columns, the second says which are weak. */
+enum { ROW_RANK = 4, ROW_ARRAY = 64 }; /* arrays in items that are packed: their rank and their elements, at most */
+bool rows_small(Value v); /* such an array */
 static inline bool rows_mixed(Value kind) { return kind.kind == V_NUM && kind.aux; }
 bool rows_widen(Value *kind, Value other); /* so that items of both kinds fit; false: they have too little in common */
 /* A text as a number: its code point, or below 0 the name it is interned as. False: memory was refused, or it has none. */

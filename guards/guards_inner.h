@@ -36,7 +36,7 @@ typedef struct Walk {
 } Walk;
 
 /* What the items of a list have in common, in the order of a walk: a number's first word; of a list or record its kind, with the
- * number of its parts in the upper half, and of a record its keys. */
+ * number of its parts in the upper half, and of a record its keys; of an array its kind and dtype, with its rank there, and its sizes. */
 enum { ROW_WORDS = 40, ROW_DEPTH = 4 };
 #define ROW_MIXED (UINT64_C(1) << 32) /* in the word of a number that is weak in some items: Value.aux */
 #define ROW_FLAGS (UINT64_C(1) << 33) /* in a fill's: the column that says where */
@@ -49,7 +49,7 @@ typedef struct Fill { /* an input's slot */
   u32 from;
   bool donate;
   bool rows; /* packed from the numbers with the first word `tag` that stand at `path` in the items of a list */
-  u8 depth, path[ROW_DEPTH];
+  u8 depth, path[ROW_DEPTH], dims[ROW_RANK]; /* dims: of an array */
   u32 reg;
   u64 tag;
 } Fill;

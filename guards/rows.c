@@ -1,6 +1,6 @@
-/* rows.c — lists of numbers and short texts of one kind, of trees of such, and the code points of texts, packed into arrays with room
- * behind them when a region is entered: one array for each number or text of a tree. A text in a tree is a number of its own
- * (text_number). */
+/* rows.c — lists of numbers, small arrays of one shape and short texts of one kind, of trees of such, and the code points of texts,
+ * packed into arrays with room behind them when a region is entered: one array for each number, array or text of a tree. A text in a
+ * tree is a number of its own (text_number). */
 #include "guards/guards_inner.h"
 
 #include <string.h>
@@ -36,8 +36,21 @@ static bool put_word(RowLayout *l, u64 w) {
   return true;
 }
 
+/* An array that is packed has a shape of its own in the layout: its dtype and rank in the first word, its sizes behind. */
+static u64 array_word(const Array *a) { return V_ARRAY | (u64)array_dtype(a) << 8 | (u64)array_rank(a) << 32; }
+
+bool rows_small(Value v) {
+  return v.kind == V_ARRAY && array_device(v.array) == DEV_CPU && array_rank(v.array) && array_rank(v.array) <= ROW_RANK && v.array->size &&
+         v.array->size <= ROW_ARRAY && array_dtype(v.array) != DT_c128;
+}
+
 static bool put_layout(Value v, u32 depth, RowLayout *l) {
   if (v.kind == V_NUM) return put_word(l, value_tag(v));
+  if (rows_small(v)) {
+    bool ok = put_word(l, array_word(v.array));
+    for (u32 d = 0; d < array_rank(v.array) && ok; d++) ok = put_word(l, (u64)array_dims(v.array)[d]);
+    return ok;
+  }
   if (v.kind == V_HOLE || (v.kind == V_TEXT && text_has_number(v.text))) return put_word(l, value_tag(value_hole()));
   if ((v.kind != V_LIST && v.kind != V_RECORD) || depth == ROW_DEPTH) return false;
   u32 n = v.kind == V_LIST ? v.list->count : v.record->shape->count;
@@ -67,6 +80,12 @@ static bool fits(Value v, const void *layout, u32 *at) {
   u32 kind = (u8)w, n = (u32)(w >> 32);
   if (kind == V_NUM) return w & ROW_MIXED ? (v.kind == V_NUM && v.dtype == (u8)(w >> 8)) : value_tag(v) == w;
   if (kind == V_HOLE) return v.kind == V_HOLE || (v.kind == V_TEXT && text_has_number(v.text));
+  if (kind == V_ARRAY) {
+    bool same = v.kind == V_ARRAY && array_word(v.array) == w && array_device(v.array) == DEV_CPU;
+    for (u32 i = 0; i < n && same; i++) same = (u64)array_dims(v.array)[i] == word_at(layout, *at + i);
+    *at += n;
+    return same;
+  }
   if (v.kind != kind || (kind == V_LIST ? v.list->count : v.record->shape->count) != n) return false;
   for (u32 i = 0; kind == V_RECORD && i < n; i++)
     if (v.record->shape->keys[i] != word_at(layout, (*at)++)) return false;
@@ -92,6 +111,7 @@ bool rows_fit(const Value *items, u32 count, const void *layout) {
 /* What an item looks like, with nothing in it. Depth is bounded: it has a layout. */
 static bool kind_of(Vm *vm, Value v, Value *out) {
   *out = v.kind == V_NUM ? (Value){.kind = V_NUM, .dtype = v.dtype, .flags = v.flags & VF_WEAK, .aux = v.aux} : value_hole();
+  if (v.kind == V_ARRAY) *out = value_keep(v);
   if (v.kind != V_LIST && v.kind != V_RECORD) return true;
   bool list = v.kind == V_LIST, ok = true;
   if (list ? !list_new(vm, v.list->count, out) : !record_new_shape(vm, v.record->shape, out)) return false;
@@ -116,6 +136,7 @@ bool rows_widen(Value *kind, Value other) {
     return true;
   }
   if (kind->kind == V_HOLE) return other.kind == V_HOLE || (other.kind == V_TEXT && text_has_number(other.text));
+  if (kind->kind == V_ARRAY) return rows_take(*kind, other);
   if (kind->kind != other.kind || (kind->kind != V_LIST && kind->kind != V_RECORD)) return false;
   bool list = kind->kind == V_LIST;
   u32 n = list ? kind->list->count : kind->record->shape->count;
@@ -159,6 +180,12 @@ static u32 find_column(const void *layout, u32 *at, u32 left, u32 depth, Fill *o
     if (kind == V_NUM && w & ROW_MIXED && left == 1) out->tag |= ROW_FLAGS;
     return kind == V_NUM && w & ROW_MIXED ? (left < 2 ? UINT32_MAX : left - 2) : left - 1; /* wraps when it was 0 */
   }
+  if (kind == V_ARRAY) {
+    out->tag = w;
+    out->depth = (u8)depth;
+    for (u32 i = 0; i < n; i++) out->dims[i] = (u8)word_at(layout, (*at)++);
+    return left - 1;
+  }
   if (kind == V_RECORD) *at += n;
   for (u32 i = 0; i < n; i++) {
     out->path[depth] = (u8)i;
@@ -179,14 +206,40 @@ static Value leaf_of(Value v, const Fill *f) {
   return v;
 }
 
+static i64 room_of(u64 count) { return 2 * (i64)count + ROWS_ROOM; }
+
+static bool pack_arrays(Vm *vm, const List *list, const Fill *f, u64 *slot) {
+  i64 dims[ROW_RANK + 1] = {room_of(list->count)}, strides[ROW_RANK];
+  u32 dtype = (u8)(f->tag >> 8), rank = (u32)(f->tag >> 32);
+  for (u32 d = 0; d < rank; d++) dims[d + 1] = f->dims[d];
+  bool raised = vm->error.raised;
+  Value out;
+  if (array_new(vm, dtype, rank + 1, dims, &out) != WEFT_OK) {
+    if (!raised) vm_error_clear(vm);
+    return false;
+  }
+  dense_strides(rank, dims + 1, strides);
+  size_t size = (size_t)(dims_size(rank, dims + 1)) * dtype_bytes(dtype);
+  u8 *at = out.array->data;
+  for (u32 i = 0; i < list->count; i++, at += size) {
+    const Array *a = leaf_of(list->items[i], f).array;
+    if (array_dense(a)) memcpy(at, a->data, size);
+    else strided_copy(vm, dtype_bytes(dtype), rank, dims + 1, at, strides, a->data, a->geometry + rank);
+  }
+  memset(at, 0, ((size_t)dims[0] - list->count) * size);
+  *slot = (u64)(uintptr_t)out.array;
+  return true;
+}
+
 /* What lies behind the items is zero, so that two packings of a list are equal. */
 static bool rows_pack(Vm *vm, const List *list, const Fill *f, u64 *slot) {
   Value kind = {0}, out;
   memcpy(&kind, &f->tag, sizeof f->tag);
+  if (kind.kind == V_ARRAY) return pack_arrays(vm, list, f, slot);
   bool texts = kind.kind == V_HOLE, numbered = true, flags = f->tag & ROW_FLAGS;
   if (flags) kind.dtype = DT_bool;
   if (texts) kind.dtype = DT_i64;
-  i64 room = 2 * (i64)list->count + ROWS_ROOM;
+  i64 room = room_of(list->count);
   bool raised = vm->error.raised;
   if (array_new(vm, kind.dtype, 1, &room, &out) != WEFT_OK) {
     if (!raised) vm_error_clear(vm);
@@ -213,7 +266,7 @@ static bool rows_pack(Vm *vm, const List *list, const Fill *f, u64 *slot) {
 
 /* The code points of a text, as rows. */
 static bool points_pack(Vm *vm, const Text *t, u64 *slot) {
-  i64 room = 2 * (i64)t->count + ROWS_ROOM;
+  i64 room = room_of(t->count);
   bool raised = vm->error.raised;
   Value out;
   if (array_new(vm, DT_i64, 1, &room, &out) != WEFT_OK) {

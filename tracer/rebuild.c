@@ -12,6 +12,16 @@ static WeftStatus make_const(Vm *vm, const ExitConst *c, Value *out) {
   }
 }
 
+/* An item that is a view of a small part: an array of its own, which does not hold the whole. */
+static WeftStatus own_item(Vm *vm, Value *item) {
+  Value fresh;
+  if (item->kind != V_ARRAY || array_device(item->array) != DEV_CPU || item->array->size > ROW_ARRAY) return WEFT_OK;
+  WeftStatus status = array_copy(vm, item->array, &fresh);
+  value_drop(vm, *item);
+  *item = status == WEFT_OK ? fresh : value_hole();
+  return status;
+}
+
 /* The first `count` numbers of a dense array behind those of an empty list, at once. False: not so, nothing was done. */
 static bool items_of_numbers(Vm *vm, Value all, u64 count, u32 form, Value *list) {
   if (form == 2 || all.kind != V_ARRAY || array_rank(all.array) != 1 || !array_dense(all.array) || array_device(all.array) != DEV_CPU) return false;
@@ -50,7 +60,7 @@ static WeftStatus make_items(RecipeBuild *b, const Recipe *r, Value *out) {
   if (most >= 0 && (u64)most < count) count = (u64)most;
   if (items_of_numbers(b->vm, all, count, r->constant, out)) goto done;
   for (u64 i = 0; i < count; i++) {
-    if (vm_seq_next(b->vm, all, &pos, &item) != WEFT_OK) goto fail;
+    if (vm_seq_next(b->vm, all, &pos, &item) != WEFT_OK || own_item(b->vm, &item) != WEFT_OK) goto fail;
     if (r->constant == 2 && !text_of_number(b->vm, item.i, &item)) goto fail;
     if (r->constant && item.kind == V_NUM) item.flags |= VF_WEAK;
     if (!list_push(b->vm, out, item)) goto fail;

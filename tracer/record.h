@@ -116,6 +116,7 @@ typedef struct RecLoop {
   VEC(ValueId) was;  /* for each that is weak in the first trip alone: whether it is, when that is not certain; else 0 */
   VEC(u32) free;     /* for each, the axes whose sizes change from trip to trip */
   bool peeled;       /* the first trip stands before it */
+  bool few;          /* trips, and they are known: it can be recorded trip by trip instead */
   bool test_inside;  /* its condition writes: it stands in the body, which breaks */
 } RecLoop;
 
@@ -328,6 +329,7 @@ Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found); /* foun
 Outcome rec_path(Recorder *r, const Desc *d, Av root, const Av *regs, Av *out);
 /* An integer where a rule needs a literal: known while tracing, or a size whose present value a guard then pins. */
 bool rec_literal(Recorder *r, Av a, const char *what, i64 *out);
+bool rec_pin(Recorder *r, Dim d, const char *what, i64 *out); /* the same of a size */
 Outcome rec_text(Recorder *r, Av v, Av spec, Av *out); /* spec: text or nil */
 Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out); /* of texts */
 Av rec_text_part(Recorder *r, Av a); /* read, but a text that another trip changes is not looked at */
@@ -427,6 +429,8 @@ Outcome rec_range_slice(Recorder *r, Av range, Av *parts); /* the slice that sel
 Av rec_new_rows(Recorder *r, Av columns, Av count, Value kind); /* kind: kept by the recorder */
 bool rec_is_text(Recorder *r, Av a);
 bool rec_leaves_few(Value kind); /* of what items look like: numbers and short texts all through, not too many */
+bool rec_is_column(Value kind);  /* a leaf of what items look like: a number, array or text */
+ArrayType rec_column_type(Value kind, Dim room);
 bool rec_item_fits(Recorder *r, Av a, Value kind); /* not of a text */
 /* The code points of a text of known parts, characters among them: numbers into `out` from *count on (each may be NULL), at most 64 in all.
  * False: not such a text. */

@@ -354,11 +354,16 @@ static void look_open(void *ctx, u32 sym) {
 }
 
 bool rec_literal(Recorder *r, Av a, const char *what, i64 *out) {
-  OpenSyms open = {r, false};
   if (av_known_int(r, a, out)) return true;
   ValueId v = av_value(r, a);
   Dim d;
-  if (!v || !value_dim(r->g, v, &d) || d == DIM_NONE || size_is_unbacked(&r->g->sizes, d) || !size_hint(&r->g->sizes, d, out)) return false;
+  return v && value_dim(r->g, v, &d) && rec_pin(r, d, what, out);
+}
+
+bool rec_pin(Recorder *r, Dim d, const char *what, i64 *out) {
+  OpenSyms open = {r, false};
+  if (d != DIM_NONE && size_is_const(&r->g->sizes, d, out)) return true;
+  if (d == DIM_NONE || size_is_unbacked(&r->g->sizes, d) || !size_hint(&r->g->sizes, d, out)) return false;
   if (!r->abstract) size_symbols(&r->g->sizes, d, look_open, &open);
   if (open.any) return false; /* it was another number too often */
   Dim k = size_const(&r->g->sizes, *out);

@@ -11,7 +11,7 @@ static RecipeId columns_recipe(Recorder *r, Av columns, Value kind, RecipeId cou
     RecipeId numbers = recipe_items(t, av_value(r, av_item(r, columns, 0)), 0, count, 0);
     return numbers ? recipe_weak(t, numbers, recipe_items(t, av_value(r, av_item(r, columns, 1)), 0, count, 0)) : 0;
   }
-  if (kind.kind == V_NUM || rec_is_name(kind)) return recipe_items(t, av_value(r, columns), 0, count, kind.kind != V_NUM ? 2 : (kind.flags & VF_WEAK) != 0);
+  if (rec_is_column(kind)) return recipe_items(t, av_value(r, columns), 0, count, rec_is_name(kind) ? 2 : kind.kind == V_NUM && (kind.flags & VF_WEAK));
   u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
   RecipeId ids[ZIP_LEAVES];
@@ -51,7 +51,7 @@ RecipeId rec_recipe(Recorder *r, Av a) {
       RecipeId count = rec_recipe(r, av_item(r, a, 1)), columns = 0;
       if (count && kind.kind == V_TEXT) columns = recipe_items(t, av_value(r, av_item(r, a, 0)), 0, count, 0);
       else if (count) columns = columns_recipe(r, av_item(r, a, 0), kind, count);
-      if (!columns || kind.kind == V_NUM || kind.kind == V_HOLE) return columns;
+      if (!columns || (kind.kind != V_TEXT && rec_is_column(kind))) return columns;
       return kind.kind == V_TEXT ? recipe_text(t, 3, &columns, 1) : recipe_zip(t, columns);
     }
     case AV_LIST:

@@ -294,9 +294,16 @@ static Outcome return_behind(Recorder *r, const Scope *s, const RecLoop *l, Node
 
 enum { LIFT_TRIES = 14 };
 
+/* A loop over few items, however many the recording is in: what it has left is known. */
+static bool few_trips(Recorder *r, const RecFrame *f, const Extent *e) {
+  u32 at = ins_a(f->code->proto->code[e->head]);
+  i64 position, count;
+  return e->kind == EXT_FOR && av_known_int(r, f->regs[at + 1], &position) && av_known_int(r, f->regs[at + 2], &count) && count <= 2 * (i64)r->vm->tunables.unroll_trips;
+}
+
 static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
   const Extent *e = &rec_top(r)->code->proto->extents[extent];
-  RecLoop l = {.depth = rec_depth(r), .extent = extent, .els = e->els, .end = e->end, .peeled = peeled};
+  RecLoop l = {.depth = rec_depth(r), .extent = extent, .els = e->els, .end = e->end, .peeled = peeled, .few = few_trips(r, rec_top(r), e)};
   if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "loops nested too deep");
   if (!MECHANISM(r->vm, loops_are_lifted)) return rec_stuck(r, REASON_loop_body, "a loop");
   Outcome o = rec_collect_locs(r, &l, e);
@@ -369,13 +376,6 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
   vec_free(&r->vm->alloc, &l.weak);
   vec_free(&r->vm->alloc, &l.was);
   return o;
-}
-
-/* A loop over few items, however many the recording is in: what it has left is known. */
-static bool few_trips(Recorder *r, const RecFrame *f, const Extent *e) {
-  u32 at = ins_a(f->code->proto->code[e->head]);
-  i64 position, count;
-  return e->kind == EXT_FOR && av_known_int(r, f->regs[at + 1], &position) && av_known_int(r, f->regs[at + 2], &count) && count <= 2 * (i64)r->vm->tunables.unroll_trips;
 }
 
 Outcome rec_flow(Recorder *r, const Scope *s) {

@@ -1,7 +1,7 @@
 /* record_rows.c — lists that a loop grows or indexes, and texts: columns with room, and how many of their elements count.
  *
- * An AV_ROWS has two items: its columns, and the count, a weak integer. `konst` is what the items look like: a number (one column), a
- * list or record of numbers (a tree of columns), or a text (one column of code points; the rows are a text then, else a list). Elements
+ * An AV_ROWS has two items: its columns, and the count, a weak integer. `konst` is what the items look like: a number (one column), an
+ * array of which the shape counts (one column, with the array's axes behind the first), a list or record of such (a tree of columns), or a text (one column of code points; the rows are a text then, else a list). Elements
  * behind the count are never looked at, so that popping changes the count alone. When the room is used up the region is left before
  * the instruction that appends; the interpreter appends, and the loop is entered again with twice the room. What is read from them
  * and written stands in record_rows_use.c. */
@@ -28,9 +28,9 @@ enum { ITEM_DEPTH = 4 };
 
 static bool same_kind(Value a, Value b) { return a.kind == V_TEXT ? b.kind == V_TEXT : rows_alike(a, b); }
 
-/* At least one number and at most ZIP_LEAVES, no empty parts. */
+/* At least one number or array and at most ZIP_LEAVES, no empty parts. */
 static bool leaves_of(Value kind, u32 depth, u32 *leaves) {
-  if (rec_is_name(kind)) return ++*leaves <= ZIP_LEAVES;
+  if (rec_is_name(kind) || kind.kind == V_ARRAY) return ++*leaves <= ZIP_LEAVES;
   if (kind.kind == V_NUM) return kind.dtype != DT_c128 && (*leaves += 1 + rows_mixed(kind)) <= ZIP_LEAVES;
   if ((kind.kind != V_LIST && kind.kind != V_RECORD) || depth == ITEM_DEPTH) return false;
   u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
@@ -45,6 +45,19 @@ bool rec_leaves_few(Value kind) {
   return leaves_of(kind, 0, &leaves);
 }
 
+/* A small array of a known shape: zeros like it. */
+static bool look_at_array(Recorder *r, const ArrayType *t, Value *out) {
+  i64 dims[ROW_RANK], size = 1;
+  if (t->rank > ROW_RANK || t->device || t->dtype == DT_c128) return false;
+  for (u32 d = 0; d < t->rank; d++, size *= dims[d - 1])
+    if (!rec_pin(r, t->dims[d], "an array in a list", &dims[d]) || dims[d] < 1 || dims[d] > ROW_ARRAY || size > ROW_ARRAY) return false;
+  if (size > ROW_ARRAY) return false;
+  bool raised = r->vm->error.raised;
+  if (array_new_zero(r->vm, t->dtype, t->rank, dims, out) == WEFT_OK) return true;
+  if (!raised) vm_error_clear(r->vm);
+  return !(r->failed = true);
+}
+
 /* *out: owned; false: no numbers all through, or memory was refused. */
 static bool look_at_item(Recorder *r, Av a, u32 depth, Value *out) {
   Vm *vm = r->vm;
@@ -52,8 +65,9 @@ static bool look_at_item(Recorder *r, Av a, u32 depth, Value *out) {
   if (!a || depth > ITEM_DEPTH) return false;
   if (av_is_number(r, a)) {
     const ArrayType *t = value_type(r->g, av_value(r, a));
+    if (t->rank) return look_at_array(r, t, out);
     *out = (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0, .aux = rec_weak_flag(r, av_value(r, a)) != 0};
-    return !t->rank && !t->device;
+    return !t->device;
   }
   if (rec_has_name(r, a)) {
     *out = value_hole();
@@ -89,6 +103,15 @@ bool rec_item_fits(Recorder *r, Av a, Value kind) {
     bool same = t && !t->rank && !t->device && t->dtype == kind.dtype;
     return same && (rows_mixed(kind) || t->weak == ((kind.flags & VF_WEAK) != 0));
   }
+  if (kind.kind == V_ARRAY) {
+    const ArrayType *t = av_is_number(r, a) ? value_type(r->g, av_value(r, a)) : NULL;
+    bool same = t && !t->device && t->dtype == array_dtype(kind.array) && t->rank == array_rank(kind.array);
+    for (u32 d = 0; same && d < t->rank; d++) {
+      i64 n = 0, want = array_dims(kind.array)[d];
+      same = size_same(&r->g->sizes, t->dims[d], want) || (rec_pin(r, t->dims[d], "an array in a list", &n) && n == want);
+    }
+    return same;
+  }
   if (rec_is_name(kind)) return rec_has_name(r, a);
   const AbsVal v = *av_at(r, a);
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
@@ -97,6 +120,15 @@ bool rec_item_fits(Recorder *r, Av a, Value kind) {
   for (u32 i = 0; i < v.count; i++)
     if (!rec_item_fits(r, av_item(r, a, i), items[i])) return false;
   return true;
+}
+
+/* Depth is bounded: it is what an item looks like. */
+static bool has_arrays(Value kind) {
+  u32 n = kind.kind == V_LIST ? kind.list->count : kind.kind == V_RECORD ? kind.record->shape->count : 0;
+  const Value *items = kind.kind == V_LIST ? kind.list->items : kind.kind == V_RECORD ? kind.record->items : NULL;
+  bool any = kind.kind == V_ARRAY;
+  for (u32 i = 0; i < n && !any; i++) any = has_arrays(items[i]);
+  return any;
 }
 
 static bool text_kind(Recorder *r, Value *kind) {
@@ -132,6 +164,16 @@ static bool kind_of_items(Recorder *r, Av list, Value *kind) {
   return ok;
 }
 
+bool rec_is_column(Value kind) { return kind.kind == V_NUM || kind.kind == V_ARRAY || rec_is_name(kind); }
+
+ArrayType rec_column_type(Value kind, Dim room) {
+  ArrayType t = {.dtype = rec_is_name(kind) ? DT_i64 : kind.dtype, .rank = 1, .dims = {room}};
+  if (kind.kind != V_ARRAY) return t;
+  t.dtype = (u8)array_dtype(kind.array);
+  for (u32 d = 0; d < array_rank(kind.array); d++) t.dims[t.rank++] = array_dims(kind.array)[d];
+  return t;
+}
+
 /* A tree like `kind` whose leaves are made one by one. */
 typedef Av (*LeafMaker)(Recorder *r, void *ctx, u32 leaf, Value kind);
 static Av tree_like(Recorder *r, Value kind, u32 *leaf, LeafMaker make, void *ctx) {
@@ -141,7 +183,7 @@ static Av tree_like(Recorder *r, Value kind, u32 *leaf, LeafMaker make, void *ct
     *leaf += 2;
     return both[0] && both[1] ? av_items(r, AV_LIST, both, 2) : 0;
   }
-  if (kind.kind == V_NUM || rec_is_name(kind)) return make(r, ctx, (*leaf)++, kind);
+  if (rec_is_column(kind)) return make(r, ctx, (*leaf)++, kind);
   u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
   Av parts[ZIP_LEAVES];
@@ -149,8 +191,6 @@ static Av tree_like(Recorder *r, Value kind, u32 *leaf, LeafMaker make, void *ct
     if (!(parts[i] = tree_like(r, items[i], leaf, make, ctx))) return 0;
   return kind.kind == V_LIST ? av_items(r, AV_LIST, parts, n) : av_record(r, kind.record->shape->keys, parts, n);
 }
-
-static u32 column_dtype(Value kind) { return rec_is_name(kind) ? DT_i64 : kind.dtype; }
 
 /* ---- which loop has to have them --------------------------------------------------------------------------- */
 
@@ -228,7 +268,7 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   const AbsVal *was = av_at(r, before);
   bool list = was->kind == AV_LIST || (was->kind == AV_OBJECT && was->konst.kind == V_LIST);
   if (rec_is_text(r, now) ? !rec_points(r, now, NULL, NULL) : !list) return false;
-  if (!kind_of_items(r, now, &kind)) return false;
+  if (!kind_of_items(r, now, &kind) || (l->few && has_arrays(kind))) return false;
   loc->kind = kind;
   loc->kind_known = true;
   r->lacks = l;
@@ -266,7 +306,7 @@ static Av packed_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
   g->guards.inputs.data[in].donate = true;
   for (u32 i = 0; i < g->inputs.count; i++)
     if (g->inputs.data[i].input == in) return av_num(r, g->inputs.data[i].value);
-  ArrayType t = {.dtype = (u8)column_dtype(kind), .rank = 1, .dims = {p->room}};
+  ArrayType t = rec_column_type(kind, p->room);
   return av_num(r, graph_input(g, graph_type(g, &t), in));
 }
 
@@ -277,7 +317,8 @@ static Outcome packed_source(Recorder *r, SourceId s, u32 now, Value kind, Av *o
   Dim n;
   u32 leaf = 0;
   if (!count || !av_dim(r, count, &n)) return OUT_FAIL;
-  Packed p = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), kind.kind == V_LIST || kind.kind == V_RECORD || rows_mixed(kind)};
+  bool tree = kind.kind == V_LIST || kind.kind == V_RECORD || kind.kind == V_ARRAY || rows_mixed(kind);
+  Packed p = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), tree};
   if (p.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
   Outcome o = rec_made(r, rec_new_rows(r, tree_like(r, kind, &leaf, packed_column, &p), count, kind), out);
   if (o == OUT_GO) av_at(r, *out)->source = s;
@@ -291,7 +332,7 @@ static Outcome rows_of_source(Recorder *r, SourceId s, const List *list, const V
   bool kept = found && (!want || rows_widen(&kind, *want)) && leaves_of(kind, 0, &leaves) && av_const(r, kind);
   if (found) value_drop(r->vm, kind);
   if (!kept)
-    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list whose items are not numbers or short texts of one kind, or trees of such");
+    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or short texts, all of one kind, or trees of such");
   if (!guard_rows(&r->g->guards, s, kind, rec_here(r))) return OUT_FAIL;
   return packed_source(r, s, list->count, kind, out);
 }
@@ -310,6 +351,7 @@ static bool list_source(const AbsVal *v) {
 static bool item_leaves(Recorder *r, Av item, Value kind, AvVec *out) {
   if (!(item = av_force(r, item))) return false;
   if (rec_is_name(kind)) return vec_push(&r->vm->alloc, out, rec_name_of(r, item));
+  if (kind.kind == V_ARRAY) return vec_push(&r->vm->alloc, out, item);
   if (kind.kind == V_NUM) {
     ValueId v = av_value(r, item), flag = rec_weak_flag(r, v);
     if (!rows_mixed(kind)) return vec_push(&r->vm->alloc, out, item);
@@ -348,7 +390,7 @@ static Av stacked_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
 static Outcome items_stacked(Recorder *r, Av list, Av *out) {
   Value kind;
   u32 leaf = 0;
-  if (!kind_of_items(r, list, &kind)) return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers or short texts of one kind, or trees of such");
+  if (!kind_of_items(r, list, &kind)) return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or short texts, all of one kind, or trees of such");
   Stacked s = {list, kind};
   Av columns = tree_like(r, kind, &leaf, stacked_column, &s);
   if (!columns) return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
@@ -357,7 +399,8 @@ static Outcome items_stacked(Recorder *r, Av list, Av *out) {
 
 static Av zeros_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
   (void)leaf;
-  return av_num(r, graph_full(r->g, column_dtype(kind), 1, ctx, 0));
+  ArrayType t = rec_column_type(kind, *(const Dim *)ctx);
+  return av_num(r, graph_full(r->g, t.dtype, t.rank, t.dims, 0));
 }
 
 /* Items put one by one into new columns. */
@@ -393,7 +436,7 @@ static bool fits_in(Value *kind, Value want) {
 
 /* The columns of a kind with flags where there were none. */
 static Av widened_columns(Recorder *r, Av columns, Value was, Value kind) {
-  if (was.kind == V_NUM || rec_is_name(was)) {
+  if (rec_is_column(was)) {
     if (!rows_mixed(kind) || rows_mixed(was)) return columns;
     ValueId x = av_value(r, columns);
     ValueId flags = graph_full(r->g, DT_bool, 1, &value_type(r->g, x)->dims[0], (was.flags & VF_WEAK) != 0);
@@ -429,7 +472,7 @@ Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   u32 n = v->count;
   if (n == 0 && want) kind = *want;
   else if (!kind_of_items(r, list, &kind) || (want && !fits_in(&kind, *want)))
-    return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers or short texts of one kind, or trees of such");
+    return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or short texts, all of one kind, or trees of such");
   Av *items = arena_alloc(&r->g->arena, sizeof *items * (n + 1));
   if (!items) return OUT_FAIL;
   for (u32 i = 0; i < n; i++) items[i] = av_item(r, list, i);

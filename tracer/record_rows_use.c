@@ -57,8 +57,6 @@ static u32 parts_of(Value kind, const Value **items) {
   return kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
 }
 
-static bool is_leaf(Value kind) { return kind.kind == V_NUM || rec_is_name(kind); }
-
 static Av part_at(Recorder *r, Av columns, Value kind, ValueId at) {
   if (rows_mixed(kind)) {
     const Value strong = {.kind = V_NUM, .dtype = kind.dtype};
@@ -69,12 +67,14 @@ static Av part_at(Recorder *r, Av columns, Value kind, ValueId at) {
     Av item;
     return rec_range_item(r, columns, av_num(r, at), &item) == OUT_GO ? item : 0;
   }
-  if (is_leaf(kind)) {
+  if (rec_is_column(kind)) {
     IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
     ValueId x = av_value(r, columns);
-    ArrayType t = {.dtype = value_type(r->g, x)->dtype, .weak = kind.kind == V_NUM && (kind.flags & VF_WEAK)};
+    ArrayType t = *value_type(r->g, x);
+    memmove(t.dims, t.dims + 1, --t.rank * sizeof t.dims[0]);
+    t.weak = kind.kind == V_NUM && (kind.flags & VF_WEAK);
     Av item = av_num(r, graph_index(r->g, x, &at, 1, &it, 1, graph_type(r->g, &t)));
-    return kind.kind == V_NUM || !item ? item : rec_name(r, av_value(r, item));
+    return !rec_is_name(kind) || !item ? item : rec_name(r, av_value(r, item));
   }
   const Value *kinds;
   Av parts[ZIP_LEAVES];
@@ -119,7 +119,7 @@ static Outcome put_leaf(Recorder *r, Av column, Value kind, ValueId at, Av item,
     return o == OUT_GO ? rec_made(r, rec_with_parts(r, column, parts, 2), out) : o;
   }
   if (flag) o = rec_strong(r, x);
-  return o == OUT_GO ? put_number(r, column, at, graph_convert(r->g, x, rec_is_name(kind) ? DT_i64 : kind.dtype), out) : o;
+  return o == OUT_GO ? put_number(r, column, at, graph_convert(r->g, x, rec_column_type(kind, 0).dtype), out) : o;
 }
 
 Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, Av old, Av *out) {
@@ -132,7 +132,7 @@ Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, A
     return put_leaf(r, columns, kind, at, item, out);
   }
   if (!rec_item_fits(r, item, kind)) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
-  if (kind.kind == V_NUM) return put_leaf(r, columns, kind, at, item, out);
+  if (rec_is_column(kind)) return put_leaf(r, columns, kind, at, item, out);
   const Value *kinds;
   Av parts[ZIP_LEAVES];
   u32 n = parts_of(kind, &kinds);

@@ -1,4 +1,4 @@
-/* generate_lists.c — loops of the random programs that update arrays in arms, and over enumerate and zip. */
+/* generate_lists.c — loops of the random programs that update arrays in arms, over enumerate and zip, and over records that hold arrays. */
 #include "tests/diff/generate_inner.h"
 
 #define PICK(g, list) (list)[gen_below(g, (int)(sizeof(list) / sizeof(list)[0]))]
@@ -86,4 +86,29 @@ void gen_zips(Gen *g) {
   gen_line(g);
   put(g, "print(s$, q$, l$, len(z$))", k);
   if (f) gen_line(g), gen_put(g, "%s += s%d * 0.125", f->name, k);
+}
+
+void gen_bodies(Gen *g) {
+  static const char *const uses[] = {"l$[u$].p += 0.25 * l$[u$ - 1].q", "l$[u$].q = l$[u$].p - l$[0].p", "l$[-1].p[1] -= q$.n", "s$ += sum(q$.p * q$.q)", "a$ = a$ + q$.p", "q$.p[0] = s$; l$[u$] = q$",
+                                     "if q$.p[1] > s$ { l$[u$ - 1] = q$ }", "if u$ == 7 { print(l$[2].p) }", "m$ += ({p: q$.q, n: u$},)", "if sum(l$[u$].q) > 90 { break }", "l$[u$].n += u$ % 3"};
+  static const char *const found[] = {"if h$ == nil or q$.n < h$.n { h$ = q$ }", "if q$.p[0] > 2 { h$ = q$ }", "if h$ != nil and h$.p[0] > q$.p[0] { h$ = nil }", "let w$ = near$(q$, s$); if w$ != nil { s$ += w$.t; h$ = w$.b }",
+                                      "let w$ = near$(q$, 3); if w$ != nil and w$.t > s$ { s$ = w$.t }", "if h$ != nil { s$ += h$.n * 0.125 }", "h$ = if q$.n % 5 == 3 { q$ } else { h$ }"};
+  int k = g->next_name++;
+  if (g->loop_depth || g->bare) {
+    gen_put(g, "let u%d = 0", k);
+    return;
+  }
+  bool guarded = gen_chance(g, 25);
+  put(g, "let near$ = (b, s) => { if b.p[0] + b.q[1] < s { nil } else { {t: b.p[0] - s, b: b} } }", k), gen_line(g);
+  put(g, "let l$ = map(u => {p: [u * 0.5, 2.0 - u], q: [1.0, u * 0.25], n: u}, ", k), gen_put(g, "0..%d)", 3 + gen_below(g, 45)), gen_line(g);
+  put(g, "let m$ = ()", k), gen_line(g);
+  put(g, "let h$ = nil", k), gen_line(g);
+  put(g, "let s$ = 0.0", k), gen_line(g);
+  put(g, "let a$ = [0.0, 0.0]", k), gen_line(g);
+  if (guarded) gen_put(g, "try { ");
+  put(g, "for u$ in 0..len(l$) { let q$ = l$[u$]; ", k);
+  for (int n = 1 + gen_below(g, 4); n > 0; n--) put(g, gen_chance(g, 50) ? PICK(g, uses) : PICK(g, found), k), gen_put(g, n > 1 ? "; " : " }");
+  if (guarded) gen_put(g, " } catch e { print(e.message, e.trace) }");
+  gen_line(g);
+  put(g, "print(s$, a$, h$, len(m$), l$[0], l$[-1])", k);
 }
