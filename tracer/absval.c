@@ -382,6 +382,7 @@ const char *av_kind_text(Recorder *r, Av a) {
     case AV_CLOSURE:
     case AV_TRANSFORM: return "fn";
     case AV_REF: return "ref";
+    case AV_OPTION: return "a value or nil";
     case AV_OBJECT: return value_type_name(v->konst);
     default: return "nothing";
   }
@@ -396,7 +397,7 @@ i32 av_field(const Recorder *r, Av record, Name key) {
 
 /* ---- trees ---------------------------------------------------------------------------------------- */
 
-static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_ROWS || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT || v->kind == AV_TRANSFORM || (v->kind == AV_CLOSURE && v->env == ENV_ITEMS); }
+static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_OPTION || v->kind == AV_ROWS || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT || v->kind == AV_TRANSFORM || (v->kind == AV_CLOSURE && v->env == ENV_ITEMS); }
 
 /* A text has no leaves: that it is carried is no reason to look at it. */
 static bool unread_text(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_LAZY && av_at(r, a)->konst.kind == V_TEXT; }
@@ -498,6 +499,7 @@ bool av_same_tree(Recorder *r, Av a, Av b) {
       if (x->konst.kind != y->konst.kind || (x->konst.kind != V_TEXT && !rows_alike(x->konst, y->konst))) return false;
       break;
     case AV_LIST:
+    case AV_OPTION:
     case AV_RANGE:
     case AV_TEXT:
     case AV_TRANSFORM: break;

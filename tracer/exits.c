@@ -159,6 +159,10 @@ RecipeId recipe_weak_all(ExitTable *t, const RecipeId *ids, u32 count) { return 
 
 RecipeId recipe_zip(ExitTable *t, RecipeId tree) { return with_items(t, (Recipe){.kind = RCP_zip}, &tree, 1); }
 
+RecipeId recipe_option(ExitTable *t, RecipeId value, RecipeId there) {
+  return with_items(t, (Recipe){.kind = RCP_option}, (RecipeId[]){value, there}, 2);
+}
+
 RecipeId recipe_fn(ExitTable *t, struct Code *code, const RecipeId *captures, u32 count) {
   return with_items(t, (Recipe){.kind = RCP_fn, .code = code}, captures, count);
 }

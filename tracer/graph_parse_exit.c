@@ -128,6 +128,7 @@ static RecipeId recipe_list_of(Parser *p, u32 depth, u8 kind, u32 a, u32 b) {
       case RCP_range: r = items.count == 3 ? recipe_range(t, items.data[0], items.data[1], items.data[2]) : 0; break;
       case RCP_text: r = a == 1 || items.count == (a ? 1u : 2u) ? recipe_text(t, a, items.data, items.count) : 0; break;
       case RCP_weak: r = items.count >= 2 ? recipe_weak_all(t, items.data, items.count) : 0; break;
+      case RCP_option: r = items.count == 2 ? recipe_option(t, items.data[0], items.data[1]) : 0; break;
       case RCP_zip: r = items.count == 1 ? recipe_zip(t, items.data[0]) : 0; break;
       case RCP_ref: r = items.count == 1 ? recipe_ref(t, items.data[0]) : 0; break;
       case RCP_fn: r = a ? recipe_group_fn(t, NULL, b, items.data, items.count) : recipe_fn(t, NULL, items.data, items.count); break;
@@ -187,6 +188,8 @@ static RecipeId recipe(Parser *p, u32 depth) {
     return recipe_list_of(p, depth, RCP_zip, 0, 0);
   } else if (read_take_word(p, "weak")) {
     return recipe_list_of(p, depth, RCP_weak, 0, 0);
+  } else if (read_take_word(p, "option")) {
+    return recipe_list_of(p, depth, RCP_option, 0, 0);
   } else if (read_take_word(p, "ref")) {
     return recipe_list_of(p, depth, RCP_ref, 0, 0);
   } else if (read_take_word(p, "fn")) {

@@ -488,6 +488,7 @@ static void put_recipe(const Printer *p, RecipeId id) {
     case RCP_zip: put_items(p, r, "zip"); return;
     case RCP_ref: put_items(p, r, "ref"); return;
     case RCP_weak: put_items(p, r, "weak"); return;
+    case RCP_option: put_items(p, r, "option"); return;
     case RCP_fn:
       snprintf(name, sizeof name, r->a ? "group %u " : "fn ", r->b);
       put_items(p, r, name);

@@ -1,6 +1,8 @@
 /* rebuild.c — what an exit's recipes put together: constants, lists, records, ranges, texts, functions (region.c: what is there already). */
 #include "tracer/graph.h"
 
+#include <string.h>
+
 static WeftStatus make_const(Vm *vm, const ExitConst *c, Value *out) {
   switch (c->kind) {
     case V_NUM: *out = (Value){.kind = V_NUM, .dtype = c->dtype, .flags = c->weak ? VF_WEAK : 0, .bits = c->bits}; return WEFT_OK;
@@ -12,14 +14,14 @@ static WeftStatus make_const(Vm *vm, const ExitConst *c, Value *out) {
   }
 }
 
-/* An item that is a view of a small part: an array of its own, which does not hold the whole. */
-static WeftStatus own_item(Vm *vm, Value *item) {
-  Value fresh;
-  if (item->kind != V_ARRAY || array_device(item->array) != DEV_CPU || item->array->size > ROW_ARRAY) return WEFT_OK;
-  WeftStatus status = array_copy(vm, item->array, &fresh);
-  value_drop(vm, *item);
-  *item = status == WEFT_OK ? fresh : value_hole();
-  return status;
+/* The next item; a small array has its own data and does not hold the whole. */
+static WeftStatus next_item(Vm *vm, Value all, u64 *pos, Value *out) {
+  Array *a = all.kind == V_ARRAY && array_rank(all.array) > 1 ? all.array : NULL;
+  if (!a || !array_dense(a) || array_device(a) != DEV_CPU || a->size / array_dims(a)[0] > ROW_ARRAY) return vm_seq_next(vm, all, pos, out);
+  if (array_new(vm, array_dtype(a), array_rank(a) - 1, array_dims(a) + 1, out) != WEFT_OK) return WEFT_ERROR;
+  size_t bytes = (size_t)out->array->size * dtype_bytes(array_dtype(a));
+  memcpy(out->array->data, (const u8 *)a->data + (*pos)++ * bytes, bytes);
+  return WEFT_OK;
 }
 
 /* The first `count` numbers of a dense array behind those of an empty list, at once. False: not so, nothing was done. */
@@ -60,7 +62,7 @@ static WeftStatus make_items(RecipeBuild *b, const Recipe *r, Value *out) {
   if (most >= 0 && (u64)most < count) count = (u64)most;
   if (items_of_numbers(b->vm, all, count, r->constant, out)) goto done;
   for (u64 i = 0; i < count; i++) {
-    if (vm_seq_next(b->vm, all, &pos, &item) != WEFT_OK || own_item(b->vm, &item) != WEFT_OK) goto fail;
+    if (next_item(b->vm, all, &pos, &item) != WEFT_OK) goto fail;
     if (r->constant == 2 && !text_of_number(b->vm, item.i, &item)) goto fail;
     if (r->constant && item.kind == V_NUM) item.flags |= VF_WEAK;
     if (!list_push(b->vm, out, item)) goto fail;
@@ -142,6 +144,15 @@ static WeftStatus make_zip(RecipeBuild *b, const Recipe *r, Value *out) {
   return status;
 }
 
+static WeftStatus make_option(RecipeBuild *b, const Recipe *r, Value *out) {
+  const RecipeId *parts = &b->graph->exits.ids.data[r->first];
+  if (build_recipe(b, parts[1], out) != WEFT_OK) return WEFT_ERROR;
+  bool there = out->kind == V_NUM && out->i;
+  value_drop(b->vm, *out);
+  *out = value_nil();
+  return there ? build_recipe(b, parts[0], out) : WEFT_OK;
+}
+
 static WeftStatus made(bool ok) { return ok ? WEFT_OK : WEFT_ERROR; }
 
 static WeftStatus make_fn(Vm *vm, const Recipe *r, const Value *parts, Value *out) {
@@ -213,6 +224,7 @@ WeftStatus build_parts(RecipeBuild *b, const Recipe *r, Value *out) {
   if (r->kind == RCP_const) return make_const(vm, &b->graph->exits.consts.data[r->constant], out);
   if (r->kind == RCP_items) return make_items(b, r, out);
   if (r->kind == RCP_zip) return make_zip(b, r, out);
+  if (r->kind == RCP_option) return make_option(b, r, out);
   Value few[8], *parts = r->count <= COUNT_OF(few) ? few : mem_alloc(&vm->alloc, sizeof *parts * r->count);
   WeftStatus status = parts ? WEFT_OK : vm_error_memory(vm);
   u32 n = 0;

@@ -24,7 +24,7 @@ Outcome rec_stuck(Recorder *r, u32 reason, const char *fmt, ...) {
 RecMark rec_mark(Recorder *r) {
   return (RecMark){.graph = graph_mark(r->g), .avs = r->avs.count, .items = r->items.count, .sources = r->source_av.count,
                    .trail = r->trail.count, .cells = r->cells.count, .straight = r->straight.count, .masks = r->masks.count, .anchored = r->anchored.count,
-                   .positions = r->positions.count, .weaks = r->weaks.count, .dynamic = r->dynamic.count, .frames = r->frames.count,
+                   .positions = r->positions.count, .weaks = r->weaks.count, .dynamic = r->dynamic.count, .facts = r->facts.count, .frames = r->frames.count,
                    .safe_exit = r->safe_exit, .settled = r->settled, .lifted_loops = r->lifted_loops, .lifted_ifs = r->lifted_ifs,
                    .cold_exits = r->cold_exits, .left_often = r->left_often, .left_early = r->left_early, .loop = r->loop};
 }
@@ -42,6 +42,7 @@ void rec_rollback(Recorder *r, const RecMark *m) {
   if (r->weaks.count > m->weaks) r->weaks.count = m->weaks;
   if (r->positions.count > m->positions) r->positions.count = m->positions;
   if (r->dynamic.count > m->dynamic) r->dynamic.count = m->dynamic;
+  if (r->facts.count > m->facts) r->facts.count = m->facts;
   while (r->frames.count > m->frames) rec_pop(r);
   r->safe_exit = m->safe_exit;
   r->settled = m->settled;
@@ -647,6 +648,7 @@ void recorder_free(Recorder *r) {
   vec_free(alloc, &r->cells);
   vec_free(alloc, &r->straight);
   vec_free(alloc, &r->masks);
+  vec_free(alloc, &r->facts);
   for (u32 i = 0; i < r->live.count; i++) liveness_free(r->live.data[i].live);
   vec_free(alloc, &r->live);
   vec_free(alloc, &r->anchored);

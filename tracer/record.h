@@ -8,7 +8,7 @@
  *        calls, inlined               record_call.c                   functions that recur         record_recur.c
  *        return out of a loop         record_return.c                 numbers weak on one way      record_weak.c
  *        lists that grow, texts       record_rows.c, record_rows_use.c   texts as numbers             record_names.c
- *        what is written              record_cells.c, record_effects.c
+ *        nil, or a value              record_option.c                 what is written              record_cells.c, record_effects.c
  *        exits                        record_exit.c                   calls on types alone         abstract.c
  *        sizes known at run time      record_sizes.c
  *
@@ -60,6 +60,7 @@ typedef struct RecLoc {
   Av before;      /* value at the loop's entry: the tree that must stay */
   u32 first, count; /* leaves in RecLoop.types */
   u8 rows;          /* 1: a list that is AV_ROWS in the loop; 2: it was tried, its items are not of one kind */
+  bool option;      /* nil or a value in the loop (record_option.c) */
   bool names;       /* its texts are numbers in the loop (record_names.c) */
   bool kind_known;
   Value kind;       /* of its items, kept by the recorder */
@@ -157,6 +158,12 @@ typedef struct RecWeak { /* a number, and the bool that says whether it is weak 
   struct RecLoop *loop;
 } RecWeak;
 
+typedef struct RecFact { /* a bool that is known in a block, and in those inside of it */
+  ValueId value;
+  BlockId block;
+  bool is;
+} RecFact;
+
 typedef struct RecLive { /* liveness of a function that the trace runs, solved once */
   const Proto *proto;
   Liveness *live;
@@ -186,6 +193,8 @@ typedef struct Recorder {
   VEC(RecMask) masks;
   VEC(RecLive) live;    /* of all functions met so far: rollback keeps it */
   VEC(RecWeak) weaks;
+  VEC(RecFact) facts;
+  bool options;         /* there are values that may be nil */
   VEC(u32) anchored;    /* unbacked symbols that have an anchor */
   VEC(RecPosition) positions;
   VEC(RecDynamic) dynamic;
@@ -283,7 +292,7 @@ bool av_same_tree(Recorder *r, Av a, Av b);        /* equal but for the values o
 /* ---- speculation ---- */
 typedef struct RecMark {
   GraphMark graph;
-  u32 avs, items, sources, trail, cells, straight, frames, masks, anchored, positions, weaks, dynamic;
+  u32 avs, items, sources, trail, cells, straight, frames, masks, anchored, positions, weaks, dynamic, facts;
   u32 safe_exit;
   Av settled;
   u32 lifted_loops, lifted_ifs, cold_exits, left_often;
@@ -397,6 +406,17 @@ Outcome rec_strong(Recorder *r, ValueId v); /* leaves here when v is weak */
 /* Before an operation: *flag says whether what it gives is weak (0: as its type says). */
 Outcome rec_weak_operands(Recorder *r, u32 op, const ValueId *operands, u32 n, ValueId *flag);
 
+/* ---- values that are nil on one way only (record_option.c) ---- */
+bool rec_has_option(Recorder *r, Av a);                  /* it, or a part of it */
+void rec_note_truth(Recorder *r, ValueId cond, bool is); /* known from here on in the block that the cursor is in */
+Av rec_sure(Recorder *r, Av a);                          /* forced; of one that is known to be there the value, known not to be nil */
+Outcome rec_there(Recorder *r, Av *a);                   /* the value: checked to be there where that is not known. Others stay */
+bool rec_option_equal(Recorder *r, Av a, Av b, Av *out, Outcome *o); /* false: neither may be nil and something else */
+bool rec_option_meet(Recorder *r, Av *a, Av *b);         /* what two ways leave, alike but for nil: these become one kind in both */
+bool rec_want_option(Recorder *r, RecLoop *l, RecLoc *loc, Av now); /* the loop is lifted again with such a value there */
+Outcome rec_make_option(Recorder *r, const RecLoc *loc, Av *at);
+Outcome rec_into_option(Recorder *r, Av before, Av *now); /* where the loop has one */
+
 /* ---- module variables and refs ---- */
 Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell);
 Outcome rec_cell_ref(Recorder *r, Av ref, u32 *cell);
@@ -429,6 +449,7 @@ Outcome rec_range_slice(Recorder *r, Av range, Av *parts); /* the slice that sel
 Av rec_new_rows(Recorder *r, Av columns, Av count, Value kind); /* kind: kept by the recorder */
 bool rec_is_text(Recorder *r, Av a);
 bool rec_leaves_few(Value kind); /* of what items look like: numbers and short texts all through, not too many */
+bool rec_kind_of(Recorder *r, Av a, Value *out); /* what a value looks like, kept by the recorder; false: not so */
 bool rec_is_column(Value kind);  /* a leaf of what items look like: a number, array or text */
 ArrayType rec_column_type(Value kind, Dim room);
 bool rec_item_fits(Recorder *r, Av a, Value kind); /* not of a text */

@@ -67,6 +67,10 @@ static Outcome merge_place(Recorder *r, Merge *m, Av base, Av *first, Av *second
     a = *first;
     b = *second;
   }
+  if (b && !av_same_tree(r, a, b) && rec_option_meet(r, first, second)) {
+    a = *first;
+    b = *second;
+  }
   if (b && !av_same_tree(r, a, b)) {
     (void)rec_merge_rows(r, base, a, b);
     o = rec_stuck(r, REASON_branch_merge, "the arms give %s and %s", av_kind_text(r, a), av_kind_text(r, b));
@@ -102,13 +106,14 @@ static void drop_merge(Recorder *r, Merge *m) {
 }
 
 /* Records one arm into a block of its own, left open unless it ended. */
-static Outcome record_arm(Recorder *r, const RecState *base, u32 pc, u32 join, bool force_cold, Arm *arm) {
+static Outcome record_arm(Recorder *r, const RecState *base, ValueId cond, bool is, u32 pc, u32 join, bool force_cold, Arm *arm) {
   BlockId parent = r->g->at;
   RecMark mark = rec_mark(r);
   rec_restore(r, base);
   rec_top(r)->pc = pc;
   arm->block = graph_open(r->g);
   if (!arm->block) return OUT_FAIL;
+  rec_note_truth(r, cond, is);
   Outcome o;
   if (force_cold) {
     o = OUT_STUCK;
@@ -345,7 +350,7 @@ Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[
   Meeting j = {.base = base, .p = rec_top(r)->code->proto};
   u32 words = (j.p->nregs + 63) / 64 + 1;
   Outcome o = OUT_GO;
-  for (u32 k = 0; k < 2 && o == OUT_GO; k++) o = k == 0 && ret ? returning_arm(r, base, ret, &arms[k]) : record_arm(r, base, pc[k], join, force_cold == (int)k, &arms[k]);
+  for (u32 k = 0; k < 2 && o == OUT_GO; k++) o = k == 0 && ret ? returning_arm(r, base, ret, &arms[k]) : record_arm(r, base, cond, k == 0, pc[k], join, force_cold == (int)k, &arms[k]);
   if (o == OUT_GO && arms[0].cold && arms[1].cold) o = rec_stuck(r, REASON_branch_merge, "neither arm can be captured");
   if (o != OUT_GO || (o = settle_returns(r, arms)) != OUT_GO) goto done;
   bool open[2] = {is_open(&arms[0]), is_open(&arms[1])};
@@ -369,6 +374,7 @@ Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[
     o = OUT_FAIL;
     goto done;
   }
+  if (any && !both) rec_note_truth(r, cond, which == 0);
   r->lifted_ifs++;
   r->cold_exits += arms[0].cold + arms[1].cold;
   r->arm_is_cold = arms[0].cold || arms[1].cold;

@@ -423,9 +423,21 @@ static Outcome calling_builtin(Recorder *r, u32 op, const Av *params, Av *out) {
 
 Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, bool tail, Av *out, bool *pushed) {
   *pushed = false;
+  Outcome there = rec_there(r, &fn);
+  if (there != OUT_GO) return there;
   fn = av_force(r, fn);
   if (!fn) return OUT_FAIL;
   AbsVal v = *av_at(r, fn);
+  Av sure[OP_MAX_PARAMS];
+  if (r->options && v.kind != AV_CLOSURE) { /* what is not written in Weft takes no value that may be nil */
+    for (u32 i = 0; i < nargs; i++) {
+      if (!rec_has_option(r, args[i])) continue;
+      if (nargs > COUNT_OF(sure)) return rec_stuck(r, REASON_no_rule, "many arguments, and one that may be nil");
+      if (args != sure) args = memcpy(sure, args, nargs * sizeof *args);
+      if ((there = rec_there(r, &sure[i])) != OUT_GO) return there;
+      if (rec_has_option(r, sure[i])) return rec_stuck(r, REASON_no_rule, "a part of an argument may be nil");
+    }
+  }
   if (v.kind == AV_CONST && v.konst.kind == V_FN) {
     Av params[OP_MAX_PARAMS];
     u32 op = v.konst.fn->op;
@@ -511,6 +523,7 @@ Outcome rec_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 narg
     }
   }
   r->loop = loop;
+  if (o == OUT_GO && r->options && rec_has_option(r, av_force(r, *out))) o = rec_stuck(r, REASON_construct_body, "a function that gives nil on one way only");
   if (o == OUT_GO) o = tell_writes(r, &state);
   r->no_exits--;
   r->nest--;

@@ -166,7 +166,7 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
     }
     Av now = *rec_loc_at(r, loc);
     leaves.count = 0;
-    if ((o = back_in_rows(r, l, loc, &now)) != OUT_GO) break;
+    if ((o = back_in_rows(r, l, loc, &now)) != OUT_GO || (o = rec_into_option(r, loc->before, &now)) != OUT_GO) break;
     Av open = loc->before;
     bool alike = av_same_tree(r, open, now), texts = !alike && rec_names_meet(r, &open, &now);
     if (texts && !(alike = av_same_tree(r, loc->before, open)) && rec_want_names(r, l, loc)) {
@@ -174,6 +174,10 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
       break;
     }
     if (!alike) {
+      if (rec_want_option(r, l, loc, now)) {
+        o = rec_stuck(r, REASON_loop_types, "a variable of the loop is nil on one way only");
+        break;
+      }
       if (rec_want_rows(r, l, loc, av_force(r, now))) {
         o = rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind");
         break;

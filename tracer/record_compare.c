@@ -47,6 +47,8 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
   a = av_force(r, a);
   b = av_force(r, b);
   if (!a || !b) return OUT_FAIL;
+  Outcome of_option;
+  if (rec_option_equal(r, a, b, out, &of_option)) return of_option;
   if (!(*out = av_const(r, value_bool(true)))) return OUT_FAIL;
   Av no = av_const(r, value_bool(false)), same;
   bool nx = av_is_number(r, a), ny = av_is_number(r, b);

@@ -70,7 +70,8 @@ static Outcome handle_field(Recorder *r, Av obj, Name name, Av *out) {
 
 Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
   obj = av_force(r, obj);
-  if (!obj) return OUT_FAIL;
+  Outcome there = rec_there(r, &obj);
+  if (!obj || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
   const AbsVal *v = av_at(r, obj);
   const char *text = name_text(&r->vm->names, name);
   if (found) *found = false;
@@ -415,7 +416,8 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     if (o == OUT_FAIL || r->lacks) return o;
   }
   obj = av_force(r, obj);
-  if (!obj) return OUT_FAIL;
+  Outcome there = rec_there(r, &obj);
+  if (!obj || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
   if (av_is_number(r, obj)) return index_array(r, obj, items, count, regs, out);
   const AbsVal v = *av_at(r, obj);
   Value key;
@@ -577,7 +579,8 @@ static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, con
 static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av **regs, Av value, Av *out) {
   if (r->nest > 200) return rec_stuck(r, REASON_graph_size, "a long path");
   obj = av_force(r, obj);
-  if (!obj) return OUT_FAIL;
+  Outcome there = rec_there(r, &obj);
+  if (!obj || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
   const PathStep *s = &d->steps[step];
   bool last = step + 1 == d->step_count;
   Outcome o;
@@ -656,7 +659,8 @@ Outcome rec_path(Recorder *r, const Desc *d, Av root, const Av *regs, Av *out) {
 
 Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
   v = av_force(r, v);
-  if (!v) return OUT_FAIL;
+  Outcome there = rec_there(r, &v);
+  if (!v || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
   if (av_at(r, v)->kind == AV_RECORD && d->name_count) {
     if (d->has_rest) return rec_stuck(r, REASON_no_rule, "the rest of a record pattern");
     for (u32 i = 0; i < d->name_count; i++) {

@@ -45,6 +45,10 @@ RecipeId rec_recipe(Recorder *r, Av a) {
       c->exit = r->exit_number;
       return c->made;
     }
+    case AV_OPTION: {
+      RecipeId value = rec_recipe(r, av_item(r, a, 1));
+      return value ? recipe_option(t, value, rec_recipe(r, av_item(r, a, 0))) : 0;
+    }
     case AV_ROWS: {
       if (v->source) return recipe_source(t, v->source);
       Value kind = v->konst;

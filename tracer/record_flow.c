@@ -18,6 +18,8 @@ Outcome rec_begin_for(Recorder *r, Av seq, u32 a) {
     Outcome o = rec_rows_walk(r, seq, &seq);
     if (o != OUT_GO) return o;
   }
+  Outcome there = rec_there(r, &seq);
+  if (there != OUT_GO) return there;
   if (!(seq = av_force(r, seq))) return OUT_FAIL;
   if (av_at(r, seq)->kind == AV_OBJECT && av_at(r, seq)->konst.kind == V_LIST) { /* long: packed */
     Outcome o = rec_rows_of(r, seq, NULL, &seq);

@@ -64,6 +64,11 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   a = bc == BC_add && a && b ? rec_text_part(r, a) : av_force(r, a);
   b = av_force(r, b);
   if (!a || !b) return OUT_FAIL;
+  if (bc != BC_eq && bc != BC_ne) {
+    Outcome there = rec_there(r, &a);
+    if (there == OUT_GO) there = rec_there(r, &b);
+    if (there != OUT_GO) return there;
+  }
   Value x, y;
   if (av_const_value(r, a, &x) && av_const_value(r, b, &y) && x.kind != V_FN && y.kind != V_FN) {
     Value v;
@@ -106,6 +111,8 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
 Outcome rec_unary(Recorder *r, u32 bc, Av a, Av *out) {
   a = av_force(r, a);
   if (!a) return OUT_FAIL;
+  Outcome there = rec_there(r, &a);
+  if (there != OUT_GO) return there;
   if (bc == BC_not || bc == BC_truth) {
     Av t;
     Outcome o = rec_truth(r, a, &t);

@@ -61,7 +61,7 @@ static bool look_at_array(Recorder *r, const ArrayType *t, Value *out) {
 /* *out: owned; false: no numbers all through, or memory was refused. */
 static bool look_at_item(Recorder *r, Av a, u32 depth, Value *out) {
   Vm *vm = r->vm;
-  a = av_force(r, a);
+  a = rec_sure(r, a);
   if (!a || depth > ITEM_DEPTH) return false;
   if (av_is_number(r, a)) {
     const ArrayType *t = value_type(r->g, av_value(r, a));
@@ -95,8 +95,15 @@ refused:
   return false;
 }
 
+bool rec_kind_of(Recorder *r, Av a, Value *out) {
+  if (!look_at_item(r, a, 0, out)) return false;
+  bool ok = rec_leaves_few(*out) && av_const(r, *out);
+  value_drop(r->vm, *out);
+  return ok;
+}
+
 bool rec_item_fits(Recorder *r, Av a, Value kind) {
-  a = av_force(r, a);
+  a = rec_sure(r, a);
   if (!a) return false;
   if (kind.kind == V_NUM) {
     const ArrayType *t = av_is_number(r, a) ? value_type(r->g, av_value(r, a)) : NULL;
@@ -349,7 +356,7 @@ static bool list_source(const AbsVal *v) {
 
 /* The leaves of an item, as they go into columns. */
 static bool item_leaves(Recorder *r, Av item, Value kind, AvVec *out) {
-  if (!(item = av_force(r, item))) return false;
+  if (!(item = rec_sure(r, item))) return false;
   if (rec_is_name(kind)) return vec_push(&r->vm->alloc, out, rec_name_of(r, item));
   if (kind.kind == V_ARRAY) return vec_push(&r->vm->alloc, out, item);
   if (kind.kind == V_NUM) {
@@ -537,6 +544,11 @@ Outcome rec_make_rows(Recorder *r, RecLoop *l) {
     RecLoc *loc = &l->locs.data[i];
     if (loc->rows != 1) continue;
     Av rows;
+    if (loc->option) {
+      Outcome o = rec_make_option(r, loc, rec_loc_at(r, loc));
+      if (o != OUT_GO) return o;
+      continue;
+    }
     if (loc->names) {
       if (!(rows = rec_names_open(r, *rec_loc_at(r, loc), 0))) return OUT_FAIL;
       *rec_loc_at(r, loc) = rows;

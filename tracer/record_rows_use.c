@@ -123,7 +123,7 @@ static Outcome put_leaf(Recorder *r, Av column, Value kind, ValueId at, Av item,
 }
 
 Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, Av old, Av *out) {
-  item = av_force(r, item);
+  item = rec_sure(r, item);
   if (!item || !at) return OUT_FAIL;
   if (old == item) return rec_made(r, columns, out); /* one that stays */
   if (av_at(r, columns)->kind == AV_RANGE) return rec_stuck(r, REASON_loop_list, "the numbers of a list that counts are changed");
