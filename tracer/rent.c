@@ -297,6 +297,15 @@ static bool sampled(Tracer *t, Place *p, Frame *f) {
   return !t->watch_count || t->watches[t->watch_count - 1].place != p;
 }
 
+/* A loop that may end at any trip goes on for as many as its runs had so far, on average: one with no loop around it in its frame. */
+static u64 trips_per_run(const Place *p, const Frame *f, const Ahead *a) {
+  if (p->start != RECORD_LOOP || a->outer || a->over) return 0;
+  const SiteState *s = &f->code->sites[0];
+  const Place *entry = s->entry;
+  u64 calls = f->flags & FRAME_MODULE ? 1 : entry ? (u64)entry->rent.passes + entry->passes : s->count > 0 ? (u64)s->count : 0;
+  return calls ? p->rent.passes / calls : 0;
+}
+
 bool rent_due(Tracer *t, Place *p, Frame *f) {
   PlaceRent *r = &p->rent;
   r->passes += 1 + r->slept;
@@ -310,7 +319,7 @@ bool rent_due(Tracer *t, Place *p, Frame *f) {
     a.sure = false;
   }
   u64 cost = cost_of(t, p), ahead = times(r->each_ns, a.passes);
-  r->own = a.own;
+  r->own = a.own ? a.own : trips_per_run(p, f, &a);
   ahead /= KNOWN;
   r->ahead_ns = a.sure || ahead > r->used_ns ? ahead : r->used_ns;
   if (r->ahead_ns < cost) {

@@ -58,7 +58,7 @@ typedef struct PlaceRent {
   u64 used_ns, each_ns; /* all since the last compilation, at the speed of the last one that was measured */
   u64 ahead_ns;  /* what is to come, when it was last asked */
   u64 cost_ns;   /* of compiling its graph; 0: not recorded yet */
-  u64 own;       /* trips that were left of the run of its loop then; 0: not known */
+  u64 own;       /* trips that were left of the run of its loop then, or as many as its runs have on average; 0: not known */
   u32 left_often; /* of 16 trips, those on which what was recorded last would be left by a cold arm */
   bool left_early; /* and that would be on the first trips of a loop inside of it */
   u64 lost_ns;   /* spent on what was not compiled in the end */

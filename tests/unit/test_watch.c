@@ -665,6 +665,22 @@ static void A20_what_is_packed_is_paid_for(void **state) {
   end(c);
 }
 
+/* A loop that may end at any trip is entered for as many as its runs have had, and not for a few. */
+static void A20_a_long_run_pays_for_what_is_packed(void **state) {
+  (void)state;
+  for (u32 longer = 0; longer < 2; longer++) {
+    Clock *c = machine(2000, 0);
+    c->vm->vm->tunables.watch_percent = 0;
+    WeftValue *f = value(c->vm, longer ? "let xs = map(i => i * 3 + 0, 0..20000)\nlet stop = 1 << 40\nfn f(n) { let (i, s) = (0, 0); while i < n and xs[i] < stop { s += xs[i] % 7; i += 1 }; s }\nf"
+                                       : "let xs = map(i => i * 3 + 0, 0..20000)\nlet stop = 20\nfn f(n) { let (i, s) = (0, 0); while i < n and xs[i] < stop { s += xs[i] % 7; i += 1 }; s }\nf");
+    WeftValue *n = value(c->vm, "20000");
+    u64 before = stat(c, STAT_compiles);
+    calls(c->vm, f, n, longer ? 1 : 1000);
+    assert_int_equal(stat(c, STAT_compiles), before + longer);
+    end(c);
+  }
+}
+
 static u64 tell_calls(void *context) { return ((Clock *)context)->vm->vm->stats.calls * 100; }
 
 /* Most calls of a recursion are its leaves: they take no time to speak of, its outermost call takes all of it. */
@@ -737,6 +753,7 @@ int main(void) {
     cmocka_unit_test(A20_a_loop_that_is_left_all_the_time_rests),
     cmocka_unit_test(A20_a_long_visit_is_not_made_twice),
     cmocka_unit_test(A20_what_is_packed_is_paid_for),
+    cmocka_unit_test(A20_a_long_run_pays_for_what_is_packed),
     cmocka_unit_test(A20_short_runs_are_not_entered),
     cmocka_unit_test(A20_errors_leave_nothing_timed),
     cmocka_unit_test(A20_what_goes_on_behind_breaks_in_a_module_rests),
