@@ -149,6 +149,45 @@ bool blocks_same_place(const Blocks *b, const u64 *words, u32 word) {
   return true;
 }
 
+/* Trips of the loop whose index `var` is; 0: it is none, or they are not known. */
+static i64 trips_of(const LoopFn *fn, const u64 *words, u32 var) {
+  i64 trips;
+  for (u32 i = 0; i < fn->body.count; i++) {
+    u32 id = fn->body.data[i];
+    const LoopNode *n = loop_node(fn, id);
+    for (u32 a = 0; loop_is_head(n) && (n->op == LOOP_FOR || n->op == LOOP_REDUCE) && a < n->a; a++)
+      if (loop_index_of(id, a) == var) return known(fn, words, loop_trips_of(fn, id, a), &trips) ? trips : 0;
+  }
+  return 0;
+}
+
+bool blocks_own_row(const PlanKernel *k, const u64 *words, u32 count, u32 word, i64 each) {
+  const LoopFn *fn = k->self;
+  u32 par = 0;
+  if (!fn || !k->fn || k->reductions || fn->params.count != count) return false;
+  for (u32 i = 0; i < fn->body.count; i++) {
+    const LoopNode *n = loop_node(fn, fn->body.data[i]);
+    if (n->op == LOOP_CALL) return false;
+    if (n->op == LOOP_PAR) {
+      if (par || n->a != 1) return false;
+      par = fn->body.data[i];
+    }
+    if ((n->op != LOOP_LOAD && n->op != LOOP_STORE) || n->a != fn->params.data[word]) continue;
+    if (n->op == LOOP_STORE || !par) return false;
+    const LoopTerm *t = loop_terms(fn, n), *row = term_of(fn, n, loop_index_of(par, 0));
+    i64 last = (i64)n->imm, offset, trips;
+    if (!row || factor_of(fn, words, row) != each || last < 0 || last >= each) return false;
+    for (u32 x = 0; x < n->count; x++) {
+      i64 factor = factor_of(fn, words, &t[x]), most;
+      if (&t[x] == row) continue;
+      if (is_offset(fn, words, &t[x], &offset)) trips = offset + 1;
+      else trips = trips_of(fn, words, t[x].var);
+      if (factor < 0 || trips < 1 || __builtin_mul_overflow(factor, trips - 1, &most) || __builtin_add_overflow(last, most, &last) || last >= each) return false;
+    }
+  }
+  return par != 0;
+}
+
 /* ---- the run -------------------------------------------------------------------------------------------- */
 
 static void put(const BlockOut *o, const char *from, i64 at, i64 end) {
@@ -163,7 +202,26 @@ static void put(const BlockOut *o, const char *from, i64 at, i64 end) {
   }
 }
 
+/* Both kernels, of so many trips each time that what lies between them fits in the buffer. */
+static __attribute__((noinline)) u64 run_pair(const Blocks *b, const u64 *words, i64 lo, i64 hi) {
+  _Alignas(64) char buffer[BLOCKS_ROWS];
+  u64 own[b->count + 1], next[b->then_count + 1], least = LOOP_KEY_NONE;
+  const BlockOut *o = &b->out[0];
+  mem_copy(own, words, b->count * sizeof *own);
+  mem_copy(next, b->then_words, b->then_count * sizeof *next);
+  for (i64 at = lo, end; at < hi; at = end) {
+    end = hi - at < b->block ? hi : at + b->block;
+    own[o->word] = next[b->then_word] = (u64)(uintptr_t)buffer - (u64)(at * o->each) * o->bytes;
+    u64 key = b->kernel->fn(own, at, end);
+    if (key < least) least = key;
+    key = b->then->fn(next, at, end);
+    if (key < least) least = key;
+  }
+  return least;
+}
+
 u64 blocks_run(const Blocks *b, const u64 *words, i64 lo, i64 hi) {
+  if (b->then) return run_pair(b, words, lo, hi);
   _Alignas(64) char buffer[BLOCKS_OUTS][BLOCKS_BUFFER];
   u64 own[b->count + 1], least = LOOP_KEY_NONE;
   mem_copy(own, words, b->count * sizeof *own);
@@ -208,9 +266,41 @@ static bool is_part(const Plan *p, u32 at) {
   return outs == 1 && !p->kernels.data[k->index].launch && plan_given_up(p, at + 2, a->dst);
 }
 
+/* How often the array in `slot` stands among the step's arguments; not by its address alone: more often than that. */
+static u32 times_in(const Plan *p, const PlanStep *s, u32 slot) {
+  const PlanArg *a = &p->args.data[s->arg];
+  u32 n = 0;
+  for (u32 i = 0; i < s->nargs; i++)
+    if (a[i].kind != PA_const && a[i].slot == slot) n += a[i].kind == PA_data && i > 1 ? 1 : 2;
+  return n;
+}
+
+/* Does the step run a kernel that may be one of a pair? */
+static bool is_of_pair(const Plan *p, const PlanStep *s) {
+  const PlanKernel *k = &p->kernels.data[s->index];
+  const PlanArg *a = &p->args.data[s->arg];
+  if (s->nlist || k->launch || k->grain > 1 || k->flags & PK_INPLACE || a[0].kind != PA_const || a[0].imm) return false;
+  for (u32 i = 2; i < s->nargs; i++)
+    if (a[i].kind == PA_out) return false;
+  return true;
+}
+
+bool blocks_are_pair(const Plan *p, u32 at) {
+  const PlanStep *s = &p->steps.data[at];
+  if (at + 3 >= p->steps.count || s->op != STEP_alloc || s[1].op != STEP_kernel || s[2].op != STEP_alloc || s[3].op != STEP_kernel) return false;
+  const PlanArg *one = &p->args.data[s[1].arg + 1], *two = &p->args.data[s[3].arg + 1];
+  if (one->kind != two->kind || one->kind > PA_const || (one->kind == PA_slot ? one->slot != two->slot : one->imm != two->imm)) return false;
+  u32 between = s->dst, out = s[2].dst; /* `out` is filled before the first kernel runs: that must not have it */
+  return p->slots.data[between].device == DEV_CPU && p->slots.data[out].device == DEV_CPU && is_of_pair(p, &s[1]) && is_of_pair(p, &s[3]) && !times_in(p, &s[2], between) &&
+         times_in(p, &s[1], between) == 1 && !times_in(p, &s[1], out) && times_in(p, &s[3], between) == 1 && times_in(p, &s[3], out) == 1 && plan_given_up(p, at + 3, between);
+}
+
 bool blocks_join(Plan *p) {
   for (u32 i = 0; i < p->steps.count; i++)
-    if (is_part(p, i)) {
+    if (blocks_are_pair(p, i)) {
+      if (!plan_put_before(p, i, STEP_pair)) return false;
+      i += 4;
+    } else if (is_part(p, i)) {
       if (!plan_put_before(p, i, STEP_part)) return false;
       i += 3;
     }

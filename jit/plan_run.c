@@ -730,6 +730,52 @@ static __attribute__((noinline)) Went part_step(Run *r, const PlanStep *s, bool 
   return updated(r, u, base);
 }
 
+enum { PAIR_BYTES = 1 << 19 }; /* of what lies between two kernels, from which it is made and read by rows */
+
+/* Steps behind `s`: alloc, kernel, alloc, kernel. *done: they are not needed any more. The first array is never made as a whole. */
+static __attribute__((noinline)) Went pair_step(Run *r, const PlanStep *s, bool *done) {
+  const PlanStep *one = s + 2, *two = s + 4;
+  const PlanArg *a = &r->p->args.data[one->arg], *c = &r->p->args.data[two->arg];
+  PlanKernel k = r->p->kernels.data[one->index];
+  const PlanKernel *then = &r->p->kernels.data[two->index];
+  u64 words[one->nargs + 1], next[two->nargs + 1], key = LOOP_KEY_NONE, work;
+  i64 hi = (i64)word_of(r, &a[1]), dims[ARRAY_MAX_RANK], size;
+  u32 out = 0, in = 0, made = 0;
+  Blocks b;
+  if (!k.fn || !then->fn || hi < 2 || !dims_of(r, &s[1], dims) || (size = dims_size(s[1].nargs, dims)) < PAIR_BYTES / 8 || UNLIKELY(r->vm->log & VM_LOG_PROFILE)) return GOES_ON;
+  for (u32 i = 2; i < one->nargs; i++) {
+    bool between = a[i].kind == PA_data && a[i].slot == s[1].dst;
+    if (between) out = i - 2;
+    words[i - 2] = 0;
+    if (!between && !words_of(r, &k, &a[i], 1, &words[i - 2])) return GOES_ON;
+  }
+  for (u32 i = 2; i < two->nargs; i++) {
+    bool between = c[i].kind == PA_data && c[i].slot == s[1].dst, result = c[i].kind == PA_data && c[i].slot == s[3].dst;
+    if (between) in = i - 2;
+    if (result) made = i - 2;
+    next[i - 2] = 0;
+    if (!between && !result && !words_of(r, then, &c[i], 1, &next[i - 2])) return GOES_ON;
+  }
+  if (!blocks_of(&b, &k, words, one->nargs - 2) || b.outs != 1 || b.out[0].word != out || b.out[0].each > size / hi) return GOES_ON;
+  const BlockOut *o = &b.out[0];
+  if (size * (i64)o->bytes < PAIR_BYTES || o->each * (i64)o->bytes > BLOCKS_ROWS || !blocks_own_row(then, next, two->nargs - 2, in, o->each)) return GOES_ON;
+  if (make_array(r, &s[3]) == GONE) return GONE;
+  next[made] = (u64)(uintptr_t)array_at(r, s[3].dst)->data;
+  b.block = BLOCKS_ROWS / (o->each * (i64)o->bytes);
+  b.kernel = &r->p->kernels.data[one->index];
+  b.then = then;
+  b.then_words = next;
+  b.then_count = two->nargs - 2;
+  b.then_word = in;
+  k.blocks = &b;
+  k.bytes_per_trip += then->bytes_per_trip;
+  r->vm->counters.at[STAT_kernel_runs] += 2;
+  bool ok = is_parallel(r, one, &k, words, 0, hi, &work) ? plan_run_threads(r->vm, &k, words, 0, hi, work, &key) : plan_run_polled(r->vm, &k, words, 0, hi, &key);
+  if (!ok) return leave(r, s->exit, WEFT_ERROR);
+  *done = true;
+  return GOES_ON;
+}
+
 /* One element of an array that nobody else holds, set to a number of its dtype: without the way through an index that may
  * be anything. False: not so simple, nothing has changed. */
 static bool set_element(Run *r, const PlanStep *s, const GraphAttr *a, AttrRun *x) {
@@ -860,10 +906,11 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
       case STEP_kernel: went = kernel_step(r, s); break;
       case STEP_native: went = native_step(r, s); break;
       case STEP_counts:
-      case STEP_part: {
+      case STEP_part:
+      case STEP_pair: {
         bool done = false;
-        went = s->op == STEP_part ? part_step(r, s, &done) : counts_step(r, s, &done);
-        if (done) s += 3;
+        went = s->op == STEP_pair ? pair_step(r, s, &done) : s->op == STEP_part ? part_step(r, s, &done) : counts_step(r, s, &done);
+        if (done) s += 3 + (s->op == STEP_pair);
         break;
       }
       case STEP_dim: slots[s->dst] = (u64)((const Array *)(uintptr_t)slots[s->src])->geometry[s->aux]; break;
