@@ -37,6 +37,7 @@ enum {
   SLOWER = 3,      /* times the work of a region that going in and out takes, where it is lost for sure */
   KNOWN = 2,       /* of the time that the loops around it announce, this part counts, as not all of it will be gained; or what there was */
   REST = 4,        /* of the interpreter's time, this part is what compiled code takes for the same */
+  BEHIND = 4,      /* behind a call that no region leads to, this part of what is taken there between two breaks: it holds the next call too */
   BEFORE = 3,      /* of a pass, this part comes before a break */
   MOVED = 4,       /* times the operations of a region: with calls, moves, what is read from records and lists, in the interpreter */
   GAIN_LEAST = 10, /* percent */
@@ -214,6 +215,12 @@ u64 rent_cost(const Tracer *t, u64 parts) {
   return scaled(t, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns) + (t->compilings ? 0 : (u64)tun->compile_first_ns);
 }
 
+/* A place behind a call that no region leads to: what is looked at there may well hold the next call too. */
+static bool is_awaited(const Place *p) {
+  u32 site = p->start == RECORD_RESUME && p->pc ? p->code->site_of_pc[p->pc - 1] : 0;
+  return site && p->code->sites[site - 1].flags & SITE_AWAITED;
+}
+
 /* Before it was recorded the length of the code tells, afterwards the graph. */
 static u64 cost_of(const Tracer *t, const Place *p) {
   const Tunables *tun = &t->vm->tunables;
@@ -222,6 +229,7 @@ static u64 cost_of(const Tracer *t, const Place *p) {
   for (u32 i = 1; i < proto->nextents && p->start == RECORD_LOOP; i++)
     if (is_loop(&proto->extents[i]) && proto->extents[i].head == p->pc) length = proto->extents[i].end - proto->extents[i].begin;
   cost = scaled(t, (u64)tun->compile_base_ns + length * (u64)tun->compile_node_ns / 2);
+  if (!p->rent.cost_ns && is_awaited(p)) cost *= BEHIND;
   if (p->rent.cost_ns > cost) cost = p->rent.cost_ns;
   if (!t->compilings) cost += (u64)tun->compile_first_ns;
   cost += p->rent.lost_ns;
@@ -388,7 +396,7 @@ u64 rent_gain(const Tracer *t, const Place *p, const Graph *g, bool broke) {
   u64 each = r->each_ns, spent = (broke ? each - each / BEFORE : each / REST) + around / trips; /* a break leaves most to the interpreter */
   if (each <= spent) return 0;
   u64 gain = (each - spent) * 100 / (each - each / REST), early = p->rent.left_early ? region_early_ns(&t->vm->tunables, g) : broke ? region_eager_ns(&t->vm->tunables, g) : 0;
-  if (!early) return gain;
+  if (!early) return is_awaited(p) && broke ? gain / BEHIND : gain;
   early = early * MOVED > around ? early * MOVED - around : 0; /* it saves no more than what it does */
   return early < each && early * 100 / each < gain ? early * 100 / each : gain;
 }

@@ -129,6 +129,21 @@ static void A20_what_was_timed_tells_more_than_what_operations_are_thought_to_ta
   }
 }
 
+/* What stands behind a call that no region leads to is sampled with the next call: it waits longer than what is measured alone would. */
+static void A19_behind_a_call_that_nothing_leads_to_compiling_waits_longer(void **state) {
+  (void)state;
+  Clock *c = machine(20000, 20000);
+  WeftValue *f = value(c->vm, "fn note(s) = lower(s)\nfn f(x) {\n  note(\"A\")\n  let c = cos(x) * 2\n  let d = sum(c * c + x) - sum(x) / 2 + max(c)\n  note(\"B\")\n  d\n}\nf");
+  WeftValue *x = value(c->vm, "arange(1000.0)");
+  u32 passes = 0;
+  while (!stat(c, STAT_compiles) && passes < 100000) {
+    calls(c->vm, f, x, 1);
+    passes++;
+  }
+  assert_in_range(passes, 100, 2000); /* 34 where that is not thought of */
+  end(c);
+}
+
 /* Time passes with the arrays that are made: here the interpreter's. */
 static u64 tell_arrays(void *context) {
   Clock *c = context;
@@ -750,6 +765,7 @@ int main(void) {
     cmocka_unit_test(A20_a_region_that_loses_again_and_again_is_given_up),
     cmocka_unit_test(A20_a_region_that_is_not_slower_stays),
     cmocka_unit_test(A20_what_was_timed_tells_more_than_what_operations_are_thought_to_take),
+    cmocka_unit_test(A19_behind_a_call_that_nothing_leads_to_compiling_waits_longer),
     cmocka_unit_test(A20_a_loop_that_is_left_all_the_time_rests),
     cmocka_unit_test(A20_a_long_visit_is_not_made_twice),
     cmocka_unit_test(A20_what_is_packed_is_paid_for),
