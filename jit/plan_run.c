@@ -2,50 +2,13 @@
 #include <string.h>
 
 #include "jit/blocks.h"
-#include "jit/counts.h"
-#include "jit/plan_inner.h"
+#include "jit/plan_run.h"
 #include "lang/mechanisms.h"
-
-/* How a step ends. GONE: the run is over, `exit` and `status` say how. */
-typedef enum Went { GOES_ON, GONE } Went;
-
-typedef struct Run {
-  Vm *vm;
-  Region *region;
-  const Plan *p;
-  u64 *slots;
-  u32 exit;
-  WeftStatus status;
-} Run;
-
-static Array *array_at(const Run *r, u32 slot) { return (Array *)(uintptr_t)r->slots[slot]; }
-
-static Value array_value(Array *a) {
-  Value v = value_obj(V_ARRAY, a);
-  v.dtype = (u8)array_dtype(a);
-  return v;
-}
-
-/* A number or array of a slot. Borrowed. */
-static Value slot_value(const Run *r, u32 slot) {
-  const PlanSlot *s = &r->p->slots.data[slot];
-  if (s->array) return array_value(array_at(r, slot));
-  return (Value){.kind = V_NUM, .dtype = s->dtype, .flags = s->weak ? VF_WEAK : 0, .bits = r->slots[slot]};
-}
-
-static bool is_borrowed(const Run *r, u32 slot) { return r->p->slots.data[slot].borrowed; }
-
-/* The slot takes this count; what was in it is given up. */
-static void set_array(Run *r, u32 slot, Array *a) {
-  Array *old = array_at(r, slot);
-  r->slots[slot] = (u64)(uintptr_t)a;
-  if (old && --old->head.refs == 0) value_destroy(r->vm, array_value(old));
-}
 
 /* ---- leaving ---------------------------------------------------------------------------------------- */
 
 /* Leaves by an exit: slots that it binds keep their counts, the others are emptied. */
-static Went leave(Run *r, u32 exit, WeftStatus status) {
+Went plan_leave(Run *r, u32 exit, WeftStatus status) {
   const Plan *p = r->p;
   const PlanSlot *types = p->slots.data;
   const RegionExit *e = exit < r->region->exit_count ? &r->region->exits[exit] : NULL;
@@ -73,30 +36,13 @@ static Went leave(Run *r, u32 exit, WeftStatus status) {
 }
 
 /* An error stands in the VM: one of the program's is raised again by the interpreter, so it only takes the exit. */
-static Went leave_raised(Run *r, u32 exit) {
-  if (!vm_error_catchable(r->vm)) return leave(r, exit, WEFT_ERROR);
+Went plan_leave_raised(Run *r, u32 exit) {
+  if (!vm_error_catchable(r->vm)) return plan_leave(r, exit, WEFT_ERROR);
   vm_error_clear(r->vm);
-  return leave(r, exit, WEFT_OK);
+  return plan_leave(r, exit, WEFT_OK);
 }
 
 /* ---- arguments -------------------------------------------------------------------------------------- */
-
-static u64 word_of_array(const Run *r, const PlanArg *a) {
-  switch (a->kind) {
-    case PA_const: return (u64)a->imm;
-    case PA_data: return r->p->slots.data[a->slot].array ? (u64)(uintptr_t)array_at(r, a->slot)->data : (u64)(uintptr_t)&r->slots[a->slot];
-    case PA_out: return (u64)(uintptr_t)&r->slots[a->slot];
-    case PA_dim: return (u64)array_dims(array_at(r, a->slot))[a->axis];
-    case PA_stride: {
-      Array *x = array_at(r, a->slot);
-      return array_dims(x)[a->axis] == 1 ? 0 : (u64)array_strides(x)[a->axis];
-    }
-    case PA_size: return (u64)array_at(r, a->slot)->size;
-    default: return 0;
-  }
-}
-
-static inline u64 word_of(const Run *r, const PlanArg *a) { return LIKELY(a->kind == PA_slot) ? r->slots[a->slot] : word_of_array(r, a); }
 
 static Value number_of(const Run *r, const PlanArg *a) {
   return a->kind == PA_slot || a->kind == PA_value ? slot_value(r, a->slot) : value_i64((i64)word_of(r, a));
@@ -109,7 +55,7 @@ static void extend(u64 *slot, u32 dtype) {
 }
 
 /* A result of eager code into a slot (consumed). False: it is not what the plan expects. */
-static bool take_result(Run *r, u32 slot, Value v) {
+bool plan_take_result(Run *r, u32 slot, Value v) {
   const PlanSlot *s = &r->p->slots.data[slot];
   if (s->array) {
     if (v.kind == V_ARRAY && array_dtype(v.array) == s->dtype && array_rank(v.array) == s->rank && array_device(v.array) == s->device) {
@@ -126,19 +72,11 @@ static bool take_result(Run *r, u32 slot, Value v) {
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
-static inline bool dims_of(const Run *r, const PlanStep *s, i64 *dims) {
-  const PlanArg *a = &r->p->args.data[s->arg];
-  u32 rank = s->nargs;
-  if (UNLIKELY(rank > ARRAY_MAX_RANK)) return false;
-  for (u32 d = 0; d < rank; d++) dims[d] = (i64)word_of(r, &a[d]);
-  return true;
-}
-
 static Went new_array(Run *r, const PlanStep *s, const i64 *dims) {
   Value v;
   u32 device = r->p->slots.data[s->dst].device;
   WeftStatus status = device ? array_new_on(r->vm, device, s->dtype, s->nargs, dims, &v) : array_new(r->vm, s->dtype, s->nargs, dims, &v);
-  if (status != WEFT_OK) return leave_raised(r, s->exit);
+  if (status != WEFT_OK) return plan_leave_raised(r, s->exit);
   set_array(r, s->dst, v.array);
   return GOES_ON;
 }
@@ -152,9 +90,9 @@ static bool fits(const Run *r, u32 slot, u32 device, u32 dtype, u32 rank, const 
   return array_writable(a);
 }
 
-static __attribute__((noinline)) Went make_array(Run *r, const PlanStep *s) {
+Went plan_make_array(Run *r, const PlanStep *s) {
   i64 dims[ARRAY_MAX_RANK];
-  if (!dims_of(r, s, dims)) return leave(r, s->exit, WEFT_OK);
+  if (!dims_of(r, s, dims)) return plan_leave(r, s->exit, WEFT_OK);
   if (s->op != STEP_alloc && fits(r, s->src, r->p->slots.data[s->dst].device, s->dtype, s->nargs, dims)) {
     Array *a = array_at(r, s->src);
     if (s->op == STEP_reuse) r->slots[s->src] = 0;
@@ -177,7 +115,7 @@ static __attribute__((noinline)) Went make_view(Run *r, const PlanStep *s) {
     dims[d] = (i64)word_of(r, &a[1 + d]);
     strides[d] = (i64)word_of(r, &a[1 + rank + d]);
   }
-  if (array_view(r->vm, array_at(r, s->src), (i64)word_of(r, &a[0]), rank, dims, strides, &v) != WEFT_OK) return leave_raised(r, s->exit);
+  if (array_view(r->vm, array_at(r, s->src), (i64)word_of(r, &a[0]), rank, dims, strides, &v) != WEFT_OK) return plan_leave_raised(r, s->exit);
   set_array(r, s->dst, v.array);
   return GOES_ON;
 }
@@ -196,14 +134,14 @@ static __attribute__((noinline)) Went device_step(Run *r, const PlanStep *s, Arr
   WeftStatus status = WEFT_OK;
   u64 word[2] = {0, 0};
   char *at = a->data;
-  if (!hooks) return leave(r, s->exit, WEFT_OK);
+  if (!hooks) return plan_leave(r, s->exit, WEFT_OK);
   if (s->op == STEP_zero) {
     const char zeros[512] = {0};
     for (size_t left = (size_t)a->size * bytes, n; left && status == WEFT_OK; left -= n, at += n) {
       n = left < sizeof zeros ? left : sizeof zeros;
       status = hooks->from_host(r->vm, zeros, at, n);
     }
-    return status == WEFT_OK ? GOES_ON : leave_raised(r, s->exit);
+    return status == WEFT_OK ? GOES_ON : plan_leave_raised(r, s->exit);
   }
   if (s->op != STEP_unbox) at += element_offset(r, s, a) * (i64)bytes;
   if (s->op == STEP_store) {
@@ -213,7 +151,7 @@ static __attribute__((noinline)) Went device_step(Run *r, const PlanStep *s, Arr
     status = hooks->to_host(r->vm, at, word, bytes);
     r->slots[s->dst] = num_load(word, array_dtype(a)).bits;
   }
-  return status == WEFT_OK ? GOES_ON : leave_raised(r, s->exit);
+  return status == WEFT_OK ? GOES_ON : plan_leave_raised(r, s->exit);
 }
 
 static __attribute__((noinline)) Went memory_step(Run *r, const PlanStep *s) {
@@ -244,12 +182,12 @@ static __attribute__((noinline)) Went memory_step(Run *r, const PlanStep *s) {
     case STEP_unique:
       v = array_value(array_at(r, s->dst));
       if (!MECHANISM(vm, stores_copy_shared) && array_dense(v.array)) return GOES_ON;
-      if (array_make_unique(vm, &v) != WEFT_OK) return leave_raised(r, s->exit);
+      if (array_make_unique(vm, &v) != WEFT_OK) return plan_leave_raised(r, s->exit);
       r->slots[s->dst] = (u64)(uintptr_t)v.array;
       return GOES_ON;
     case STEP_dense:
       a = array_at(r, s->src);
-      if (array_make_dense(vm, array_value(a), &v) != WEFT_OK) return leave_raised(r, s->exit);
+      if (array_make_dense(vm, array_value(a), &v) != WEFT_OK) return plan_leave_raised(r, s->exit);
       set_array(r, s->dst, v.array);
       return GOES_ON;
     case STEP_view: return make_view(r, s);
@@ -262,7 +200,7 @@ static __attribute__((noinline)) Went memory_step(Run *r, const PlanStep *s) {
       num_store((char *)a->data + element_offset(r, s, a) * dtype_bytes(array_dtype(a)), array_dtype(a), slot_value(r, s->src));
       return GOES_ON;
     case STEP_box:
-      if (array_new(vm, s->dtype, 0, NULL, &v) != WEFT_OK) return leave_raised(r, s->exit);
+      if (array_new(vm, s->dtype, 0, NULL, &v) != WEFT_OK) return plan_leave_raised(r, s->exit);
       num_store(v.array->data, s->dtype, slot_value(r, s->src));
       set_array(r, s->dst, v.array);
       return GOES_ON;
@@ -304,7 +242,7 @@ static bool on_device(const Run *r, const PlanArg *a) {
 }
 
 /* The arguments of a kernel; false: code for the processor and an array that lies elsewhere. */
-static bool words_of(Run *r, const PlanKernel *k, const PlanArg *a, u32 count, u64 *words) {
+bool plan_words_of(Run *r, const PlanKernel *k, const PlanArg *a, u32 count, u64 *words) {
   for (u32 i = 0; i < count; i++, a++) switch (a->kind) {
       case PA_slot: words[i] = r->slots[a->slot]; break;
       case PA_out:
@@ -326,7 +264,7 @@ static bool words_of(Run *r, const PlanKernel *k, const PlanArg *a, u32 count, u
 }
 
 /* Enough for threads? An upper bound first, which costs next to nothing: each trip works on one array as a whole. */
-static bool is_parallel(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *work) {
+bool plan_is_parallel(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *work) {
   u64 least = (u64)r->vm->tunables.parallel_elements, most = k->grain > 1 ? 1 : 0;
   if (hi - lo < 2 || !k->fn || k->flags & PK_SERIAL) return false;
   for (u32 i = 2; i < s->nargs && !(k->grain > 1); i++) {
@@ -343,11 +281,9 @@ static bool is_parallel(const Run *r, const PlanStep *s, const PlanKernel *k, co
 static Went check_failed(Run *r, const PlanStep *s, u64 key) {
   r->vm->counters.at[STAT_check_failures]++;
   for (u32 i = 0; i < s->nlist; i++)
-    if (r->p->checks.data[s->list + i].number == key >> 48) return leave(r, r->p->checks.data[s->list + i].exit, WEFT_OK);
-  return leave(r, s->exit, WEFT_OK);
+    if (r->p->checks.data[s->list + i].number == key >> 48) return plan_leave(r, r->p->checks.data[s->list + i].exit, WEFT_OK);
+  return plan_leave(r, s->exit, WEFT_OK);
 }
-
-enum { LONG_UNITS = 1 << 20, DIRECT_ROW = 64 };
 
 /* A long run whose results no cache holds: they are stored past the caches. */
 static __attribute__((noinline)) bool is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 trips, Blocks *b) {
@@ -380,7 +316,7 @@ static __attribute__((noinline)) Went run_kernel(Run *r, const PlanStep *s) {
   Blocks blocks;
   u64 words[s->nargs + 1], key = LOOP_KEY_NONE, work;
   i64 lo = (i64)word_of(r, &a[0]), hi = (i64)word_of(r, &a[1]);
-  if (!words_of(r, k, a + 2, s->nargs - 2, words)) return leave(r, s->exit, WEFT_OK);
+  if (!plan_words_of(r, k, a + 2, s->nargs - 2, words)) return plan_leave(r, s->exit, WEFT_OK);
   bool done = false;
   u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) : 0; /* elements, about */
   r->vm->counters.at[STAT_kernel_runs]++;
@@ -391,18 +327,18 @@ static __attribute__((noinline)) Went run_kernel(Run *r, const PlanStep *s) {
   }
   if (UNLIKELY(r->vm->log & VM_LOG_PROFILE)) plan_count_run(&((Plan *)p)->kernels.data[s->index], words, lo, hi);
   if (k->launch) {
-    if (vm_poll(r->vm, units >> 10) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR);
-    if (launch_kernel(r, s, k, words, lo, hi, &key) != WEFT_OK) return leave(r, s->exit, WEFT_ERROR); /* a device that fails is told */
+    if (vm_poll(r->vm, units >> 10) != WEFT_OK) return plan_leave(r, s->exit, WEFT_ERROR);
+    if (launch_kernel(r, s, k, words, lo, hi, &key) != WEFT_OK) return plan_leave(r, s->exit, WEFT_ERROR); /* a device that fails is told */
   } else if (UNLIKELY(k->reductions) && hi > lo && !plan_run_blocks(r->vm, p, k, words, s->nargs - 2, &key, &done)) {
-    return leave(r, s->exit, WEFT_ERROR);
+    return plan_leave(r, s->exit, WEFT_ERROR);
   } else if (done) {
-  } else if ((k->grain <= 1 || hi - lo >= (i64)r->vm->tunables.parallel_elements) && is_parallel(r, s, k, words, lo, hi, &work)) {
-    if (!plan_run_threads(r->vm, k, words, lo, hi, work, &key)) return leave(r, s->exit, WEFT_ERROR);
+  } else if ((k->grain <= 1 || hi - lo >= (i64)r->vm->tunables.parallel_elements) && plan_is_parallel(r, s, k, words, lo, hi, &work)) {
+    if (!plan_run_threads(r->vm, k, words, lo, hi, work, &key)) return plan_leave(r, s->exit, WEFT_ERROR);
   } else if (units <= (u64)r->vm->tunables.poll_elements) {
     if (units >> 10) spend(r->vm, units >> 10);
     key = call_kernel(r, k, words, lo, hi);
   } else if (!plan_run_polled(r->vm, k, words, lo, hi, &key)) {
-    return leave(r, s->exit, WEFT_ERROR);
+    return plan_leave(r, s->exit, WEFT_ERROR);
   }
   for (u32 i = 2; i < s->nargs; i++)
     if (a[i].kind == PA_out) extend(&r->slots[a[i].slot], a[i].dtype);
@@ -518,7 +454,7 @@ static __attribute__((noinline)) Went native_step(Run *r, const PlanStep *s) {
   NativeRun n = {.r = r, .n = f, .plan_exit = NO_EXIT};
   Vm *vm = r->vm;
   for (u32 i = 0; i < s->nargs; i++) {
-    if (UNLIKELY(on_device(r, &p->args.data[s->arg + i]))) return leave(r, s->exit, WEFT_OK);
+    if (UNLIKELY(on_device(r, &p->args.data[s->arg + i]))) return plan_leave(r, s->exit, WEFT_OK);
     words[i] = word_of(r, &p->args.data[s->arg + i]);
   }
   n.granted = grant(vm);
@@ -534,19 +470,12 @@ static __attribute__((noinline)) Went native_step(Run *r, const PlanStep *s) {
   }
   u32 to = n.plan_exit != NO_EXIT ? n.plan_exit : s->exit;
   if (!n.stopped) vm->counters.at[STAT_check_failures]++;
-  return leave(r, to, n.stopped ? WEFT_ERROR : WEFT_OK);
+  return plan_leave(r, to, n.stopped ? WEFT_ERROR : WEFT_OK);
 }
 
 /* ---- eager code ------------------------------------------------------------------------------------- */
 
-typedef struct AttrRun {
-  Run *r;
-  const PlanAttrSize *sizes;
-  u32 nsizes;
-  const PlanStep *step; /* index, update: operand k is argument k - 1 */
-} AttrRun;
-
-static WeftStatus attr_size(void *ctx, Dim d, u32 position, i64 *out) {
+WeftStatus plan_attr_size(void *ctx, Dim d, u32 position, i64 *out) {
   const AttrRun *x = ctx;
   if (size_is_const(&x->r->p->graph->sizes, d, out)) return WEFT_OK;
   for (u32 i = 0; i < x->nsizes; i++)
@@ -557,14 +486,14 @@ static WeftStatus attr_size(void *ctx, Dim d, u32 position, i64 *out) {
   return vm_error(x->r->vm, EK_unsupported, "a size has no slot");
 }
 
-static WeftStatus attr_operand(void *ctx, u32 number, Value *out) {
+WeftStatus plan_attr_operand(void *ctx, u32 number, Value *out) {
   const AttrRun *x = ctx;
   *out = number_of(x->r, &x->r->p->args.data[x->step->arg + number - 1]);
   return WEFT_OK;
 }
 
 /* One parameter of an extern operation, from argument *at on. *out owned. */
-static WeftStatus parameter(Run *r, const PlanStep *s, u32 *at, Value *out) {
+WeftStatus plan_parameter(Run *r, const PlanStep *s, u32 *at, Value *out) {
   const PlanArg *a = &r->p->args.data[s->arg + (*at)++];
   if (a->kind == PA_hole) {
     *out = value_hole();
@@ -572,7 +501,7 @@ static WeftStatus parameter(Run *r, const PlanStep *s, u32 *at, Value *out) {
   }
   if (a->kind == PA_attr) {
     AttrRun x = {r, r->p->attr_sizes.data + a->slot, a->axis, s};
-    return attr_value(&(AttrSource){r->vm, attr_size, attr_operand, &x}, &r->p->graph->attrs.data[a->imm], out);
+    return attr_value(&(AttrSource){r->vm, plan_attr_size, plan_attr_operand, &x}, &r->p->graph->attrs.data[a->imm], out);
   }
   if (a->kind != PA_list) {
     *out = value_keep(number_of(r, a));
@@ -596,184 +525,16 @@ static __attribute__((noinline)) Went extern_step(Run *r, const PlanStep *s) {
   WeftStatus status = WEFT_OK;
   for (; made < n && status == WEFT_OK; made++) {
     values[made] = value_hole();
-    if (at < s->nargs) status = parameter(r, s, &at, &values[made]);
+    if (at < s->nargs) status = plan_parameter(r, s, &at, &values[made]);
   }
   if (status == WEFT_OK) status = vm_op(vm, s->aux, values, &out);
   for (u32 i = 0; i < made; i++) value_drop(vm, values[i]);
-  if (status != WEFT_OK) return leave_raised(r, s->exit);
-  if (s->nlist == 0) return take_result(r, s->dst, out) ? GOES_ON : leave(r, s->exit, WEFT_OK);
+  if (status != WEFT_OK) return plan_leave_raised(r, s->exit);
+  if (s->nlist == 0) return plan_take_result(r, s->dst, out) ? GOES_ON : plan_leave(r, s->exit, WEFT_OK);
   bool ok = out.kind == V_LIST && out.list->count == s->nlist;
-  for (u32 i = 0; i < s->nlist && ok; i++) ok = take_result(r, r->p->ids.data[s->list + i], value_keep(out.list->items[i]));
+  for (u32 i = 0; i < s->nlist && ok; i++) ok = plan_take_result(r, r->p->ids.data[s->list + i], value_keep(out.list->items[i]));
   value_drop(vm, out);
-  return ok ? GOES_ON : leave(r, s->exit, WEFT_OK);
-}
-
-/* Steps behind `s`: alloc, kernel, bincount. *done: they are not needed any more. */
-static __attribute__((noinline)) Went counts_step(Run *r, const PlanStep *s, bool *done) {
-  const PlanStep *step = s + 2, *e = s + 3;
-  const PlanArg *a = &r->p->args.data[step->arg];
-  const PlanKernel *k = &r->p->kernels.data[step->index];
-  u64 words[step->nargs + 1];
-  u32 at = 2;
-  Value least, out;
-  CountsRun c = {.k = k, .words = words, .count = step->nargs - 2, .trips = (i64)word_of(r, &a[1])};
-  if (k->launch || UNLIKELY(r->vm->log & VM_LOG_PROFILE)) return GOES_ON;
-  if (parameter(r, e, &at, &least) != WEFT_OK) return leave_raised(r, s->exit);
-  bool known = least.kind == V_HOLE || (least.kind == V_NUM && least.dtype == DT_i64 && least.i >= 0);
-  c.least = least.kind == V_NUM ? least.i : 0;
-  value_drop(r->vm, least);
-  for (u32 i = 2; i < step->nargs; i++) {
-    bool counted = a[i].kind == PA_data && a[i].slot == s[1].dst;
-    if (counted) c.out = i - 2;
-    if (counted) words[i - 2] = 0;
-    else if (!words_of(r, k, &a[i], 1, &words[i - 2])) return GOES_ON;
-  }
-  if (!known) return GOES_ON;
-  c.parallel = k->fn && !(k->flags & PK_SERIAL) && pool_threads(r->vm) > 1 && plan_kernel_work(k, words, 0, c.trips) >= (u64)r->vm->tunables.parallel_elements;
-  if (counts_run(r->vm, &c, &out, done) != WEFT_OK) return leave_raised(r, s->exit);
-  if (!*done) return GOES_ON;
-  r->vm->counters.at[STAT_kernel_runs]++;
-  return take_result(r, e->dst, out) ? GOES_ON : leave(r, e->exit, WEFT_OK);
-}
-
-/* May the update write to its array in place? Either nobody else holds it, or a module variable alone does, which is set to the result. */
-static bool may_update(const Run *r, const PlanStep *s, Array *a) {
-  bool mine = !is_borrowed(r, s->src);
-  if (mine && array_writable(a)) return true;
-  if (!s->lent || a->head.refs != 1u + mine) return false;
-  a->head.refs = 1;
-  bool writable = array_writable(a);
-  a->head.refs += mine;
-  return writable;
-}
-
-/* The array of an update, written in place, becomes its result. */
-static Went updated(Run *r, const PlanStep *s, Array *a) {
-  if (is_borrowed(r, s->src)) a->head.refs++;
-  else r->slots[s->src] = 0;
-  set_array(r, s->dst, a);
-  return GOES_ON;
-}
-
-/* Where the update puts what it is given: its rows and how far apart they lie. False: not so simple, or it raises. */
-static bool part_of(Run *r, const PlanStep *alloc, const PlanStep *u, Array *base, BlockOut *o) {
-  const GraphAttr *a = &r->p->graph->attrs.data[u->index];
-  AttrRun x = {r, r->p->attr_sizes.data + u->list, u->nlist, u};
-  u8 items[INDEX_MAX_ITEMS];
-  Value regs[INDEX_MAX_REGS], view;
-  i64 dims[ARRAY_MAX_RANK], row = 1;
-  if (!dims_of(r, alloc, dims)) return false;
-  if (attr_index(&(AttrSource){r->vm, attr_size, attr_operand, &x}, a, items, regs) != WEFT_OK || vm_index(r->vm, array_value(base), items, a->count, regs, &view) != WEFT_OK) {
-    vm_error_clear(r->vm);
-    return false;
-  }
-  Array *v = view.kind == V_ARRAY ? view.array : NULL;
-  u32 rank = v ? array_rank(v) : 0, d = rank;
-  bool fits = v && rank && rank == alloc->nargs && v->size && array_dtype(v) == alloc->dtype && array_dtype(base) == alloc->dtype;
-  fits = fits && memcmp(array_dims(v), dims, rank * sizeof *dims) == 0;
-  while (fits && d > 0 && (dims[d - 1] == 1 || array_strides(v)[d - 1] == row)) row *= dims[--d]; /* these axes lie together */
-  fits = fits && (d == 0 || (d < rank && array_strides(v)[d - 1] > row));
-  for (u32 i = 0; fits && i + 1 < d; i++) fits = dims[i] == 1;
-  if (fits) *o = (BlockOut){.word = o->word, .bytes = o->bytes, .each = o->each, .row = row, .apart = d ? array_strides(v)[d - 1] : row, .to = v->data};
-  value_drop(r->vm, view);
-  return fits;
-}
-
-/* Does the kernel read what it is about to write anywhere but in its place? */
-static bool reads_part(const Run *r, const PlanStep *s, const Blocks *b, const u64 *words, Array *base) {
-  const PlanArg *a = &r->p->args.data[s->arg] + 2;
-  uintptr_t from = (uintptr_t)base->data, end = from + (size_t)base->size * b->out[0].bytes;
-  for (u32 i = 0; i < s->nargs - 2; i++) {
-    if (i == b->out[0].word || a[i].kind != PA_data || !r->p->slots.data[a[i].slot].array) continue;
-    Array *x = array_at(r, a[i].slot);
-    uintptr_t at = (uintptr_t)x->data;
-    if (at >= end || at + (size_t)x->size * dtype_bytes(array_dtype(x)) <= from) continue;
-    if (!blocks_same_place(b, words, i)) return true;
-  }
-  return false;
-}
-
-/* Steps behind `s`: alloc, kernel, update. *done: they are not needed any more. What the kernel makes goes where it belongs. */
-static __attribute__((noinline)) Went part_step(Run *r, const PlanStep *s, bool *done) {
-  const PlanStep *step = s + 2, *u = s + 3;
-  const PlanArg *a = &r->p->args.data[step->arg];
-  PlanKernel k = r->p->kernels.data[step->index];
-  Array *base = array_at(r, u->src);
-  u64 words[step->nargs + 1], key = LOOP_KEY_NONE, work;
-  u32 out = 0;
-  i64 hi = (i64)word_of(r, &a[1]);
-  Blocks b;
-  if (!k.fn || hi < 1 || array_device(base) != DEV_CPU || !array_dense(base) || !may_update(r, u, base) || UNLIKELY(r->vm->log & VM_LOG_PROFILE)) return GOES_ON;
-  for (u32 i = 2; i < step->nargs; i++) {
-    bool is_out = a[i].kind == PA_data && a[i].slot == s[1].dst;
-    if (is_out) out = i - 2;
-    words[i - 2] = 0;
-    if (!is_out && !words_of(r, &k, &a[i], 1, &words[i - 2])) return GOES_ON;
-  }
-  if (!blocks_of(&b, &k, words, step->nargs - 2) || b.outs != 1 || b.out[0].word != out || !part_of(r, &s[1], u, base, &b.out[0])) return GOES_ON;
-  BlockOut *o = &b.out[0];
-  i64 all = hi * o->each;
-  if (all % o->row || (o->row == o->apart && all != o->row) || reads_part(r, step, &b, words, base)) return GOES_ON;
-  b.direct = o->row != o->apart && o->row == o->each && (!b.block || o->row > DIRECT_ROW);
-  if (o->row != o->apart && !b.direct && !b.block) return GOES_ON;
-  bool own = false;
-  for (u32 i = 2; i < step->nargs; i++) own |= a[i].kind == PA_data && r->slots[a[i].slot] == (u64)(uintptr_t)base;
-  o->stream = !own && b.block && b.forward && all >= LONG_UNITS && stream_worth(all * (i64)o->bytes, true);
-  words[out] = (u64)(uintptr_t)o->to;
-  k.flags |= PK_INPLACE;
-  b.kernel = &r->p->kernels.data[step->index];
-  if (o->stream || o->row != o->apart) k.blocks = &b;
-  r->vm->counters.at[STAT_kernel_runs]++;
-  bool ok = is_parallel(r, step, &k, words, 0, hi, &work) ? plan_run_threads(r->vm, &k, words, 0, hi, work, &key) : plan_run_polled(r->vm, &k, words, 0, hi, &key);
-  if (!ok) return leave(r, s->exit, WEFT_ERROR);
-  *done = true;
-  return updated(r, u, base);
-}
-
-enum { PAIR_BYTES = 1 << 19 }; /* of what lies between two kernels, from which it is made and read by rows */
-
-/* Steps behind `s`: alloc, kernel, alloc, kernel. *done: they are not needed any more. The first array is never made as a whole. */
-static __attribute__((noinline)) Went pair_step(Run *r, const PlanStep *s, bool *done) {
-  const PlanStep *one = s + 2, *two = s + 4;
-  const PlanArg *a = &r->p->args.data[one->arg], *c = &r->p->args.data[two->arg];
-  PlanKernel k = r->p->kernels.data[one->index];
-  const PlanKernel *then = &r->p->kernels.data[two->index];
-  u64 words[one->nargs + 1], next[two->nargs + 1], key = LOOP_KEY_NONE, work;
-  i64 hi = (i64)word_of(r, &a[1]), dims[ARRAY_MAX_RANK], size;
-  u32 out = 0, in = 0, made = 0;
-  Blocks b;
-  if (!k.fn || !then->fn || hi < 2 || !dims_of(r, &s[1], dims) || (size = dims_size(s[1].nargs, dims)) < PAIR_BYTES / 8 || UNLIKELY(r->vm->log & VM_LOG_PROFILE)) return GOES_ON;
-  for (u32 i = 2; i < one->nargs; i++) {
-    bool between = a[i].kind == PA_data && a[i].slot == s[1].dst;
-    if (between) out = i - 2;
-    words[i - 2] = 0;
-    if (!between && !words_of(r, &k, &a[i], 1, &words[i - 2])) return GOES_ON;
-  }
-  for (u32 i = 2; i < two->nargs; i++) {
-    bool between = c[i].kind == PA_data && c[i].slot == s[1].dst, result = c[i].kind == PA_data && c[i].slot == s[3].dst;
-    if (between) in = i - 2;
-    if (result) made = i - 2;
-    next[i - 2] = 0;
-    if (!between && !result && !words_of(r, then, &c[i], 1, &next[i - 2])) return GOES_ON;
-  }
-  if (!blocks_of(&b, &k, words, one->nargs - 2) || b.outs != 1 || b.out[0].word != out || b.out[0].each > size / hi) return GOES_ON;
-  const BlockOut *o = &b.out[0];
-  if (size * (i64)o->bytes < PAIR_BYTES || o->each * (i64)o->bytes > BLOCKS_ROWS || !blocks_own_row(then, next, two->nargs - 2, in, o->each)) return GOES_ON;
-  if (make_array(r, &s[3]) == GONE) return GONE;
-  next[made] = (u64)(uintptr_t)array_at(r, s[3].dst)->data;
-  b.block = BLOCKS_ROWS / (o->each * (i64)o->bytes);
-  b.kernel = &r->p->kernels.data[one->index];
-  b.then = then;
-  b.then_words = next;
-  b.then_count = two->nargs - 2;
-  b.then_word = in;
-  k.blocks = &b;
-  k.bytes_per_trip += then->bytes_per_trip;
-  r->vm->counters.at[STAT_kernel_runs] += 2;
-  bool ok = is_parallel(r, one, &k, words, 0, hi, &work) ? plan_run_threads(r->vm, &k, words, 0, hi, work, &key) : plan_run_polled(r->vm, &k, words, 0, hi, &key);
-  if (!ok) return leave(r, s->exit, WEFT_ERROR);
-  *done = true;
-  return GOES_ON;
+  return ok ? GOES_ON : plan_leave(r, s->exit, WEFT_OK);
 }
 
 /* One element of an array that nobody else holds, set to a number of its dtype: without the way through an index that may
@@ -791,11 +552,11 @@ static bool set_element(Run *r, const PlanStep *s, const GraphAttr *a, AttrRun *
     Value n;
     if (it->kind != INDEX_int) return false;
     if (it->part[0] == PART_dim) {
-      if (attr_size(x, it->at[0], 3 * i, &at) != WEFT_OK) {
+      if (plan_attr_size(x, it->at[0], 3 * i, &at) != WEFT_OK) {
         vm_error_clear(r->vm);
         return false;
       }
-    } else if (attr_operand(x, (u32)it->at[0], &n) != WEFT_OK || n.kind != V_NUM || n.dtype != DT_i64) {
+    } else if (plan_attr_operand(x, (u32)it->at[0], &n) != WEFT_OK || n.kind != V_NUM || n.dtype != DT_i64) {
       return false;
     } else {
       at = n.i;
@@ -814,10 +575,10 @@ static __attribute__((noinline)) Went index_step(Run *r, const PlanStep *s) {
   if (s->op == STEP_update && !s->aux && set_element(r, s, a, &x)) return GOES_ON;
   u8 items[INDEX_MAX_ITEMS];
   Value regs[INDEX_MAX_REGS], out;
-  if (attr_index(&(AttrSource){r->vm, attr_size, attr_operand, &x}, a, items, regs) != WEFT_OK) return leave_raised(r, s->exit);
+  if (attr_index(&(AttrSource){r->vm, plan_attr_size, plan_attr_operand, &x}, a, items, regs) != WEFT_OK) return plan_leave_raised(r, s->exit);
   if (s->op == STEP_index) {
-    if (vm_index(r->vm, slot_value(r, s->src), items, a->count, regs, &out) != WEFT_OK) return leave_raised(r, s->exit);
-    return take_result(r, s->dst, out) ? GOES_ON : leave(r, s->exit, WEFT_OK);
+    if (vm_index(r->vm, slot_value(r, s->src), items, a->count, regs, &out) != WEFT_OK) return plan_leave_raised(r, s->exit);
+    return plan_take_result(r, s->dst, out) ? GOES_ON : plan_leave(r, s->exit, WEFT_OK);
   }
   Value base = slot_value(r, s->src), v = value_keep(number_of(r, &r->p->args.data[s->arg + s->nargs - 1]));
   if (is_borrowed(r, s->src)) base = value_keep(base);
@@ -825,9 +586,9 @@ static __attribute__((noinline)) Went index_step(Run *r, const PlanStep *s) {
   if (attr_update(r->vm, s->aux, base, items, a->count, regs, v, &out) != WEFT_OK) {
     if (is_borrowed(r, s->src) || out.kind != V_ARRAY) value_drop(r->vm, out);
     else r->slots[s->src] = (u64)(uintptr_t)out.array; /* as it was */
-    return leave_raised(r, s->exit);
+    return plan_leave_raised(r, s->exit);
   }
-  return take_result(r, s->dst, out) ? GOES_ON : leave(r, s->exit, WEFT_OK);
+  return plan_take_result(r, s->dst, out) ? GOES_ON : plan_leave(r, s->exit, WEFT_OK);
 }
 
 typedef struct StepPending {
@@ -838,15 +599,15 @@ typedef struct StepPending {
 
 static WeftStatus step_leave(Pending *p) {
   const StepPending *x = (const StepPending *)p;
-  leave(x->r, x->exit, WEFT_OK);
+  plan_leave(x->r, x->exit, WEFT_OK);
   return region_leave_early(x->r->vm, x->r->region, x->exit, x->r->slots);
 }
 
 static Went host_step(Run *r, const PlanStep *s, const Value *args) {
   StepPending p = {.base = {.leave = step_leave}, .r = r, .exit = s->exit};
   Value out;
-  if (host_call_in(r->vm, r->region, s->node, &p.base, args, s->nargs, &out) == HOST_CALL_LEAVES) return p.base.left ? GONE : leave(r, s->exit, WEFT_OK);
-  if (r->p->graph->nodes.data[s->node].result_count > 1) return take_result(r, s->dst, out) ? GOES_ON : leave(r, s->exit, WEFT_OK);
+  if (host_call_in(r->vm, r->region, s->node, &p.base, args, s->nargs, &out) == HOST_CALL_LEAVES) return p.base.left ? GONE : plan_leave(r, s->exit, WEFT_OK);
+  if (r->p->graph->nodes.data[s->node].result_count > 1) return plan_take_result(r, s->dst, out) ? GOES_ON : plan_leave(r, s->exit, WEFT_OK);
   value_drop(r->vm, out);
   return GOES_ON;
 }
@@ -856,12 +617,12 @@ static __attribute__((noinline)) Went effect_step(Run *r, const PlanStep *s) {
   for (u32 i = 0; i < s->nargs; i++) args[i] = number_of(r, &r->p->args.data[s->arg + i]);
   const GraphHost *host = &r->p->graph->hosts.data[s->index];
   if (host->kind == HOST_function && host->fn) return host_step(r, s, args);
-  if (host_call(r->vm, r->p->graph, s->index, args, s->nargs, &out) != WEFT_OK) return leave_raised(r, s->exit);
+  if (host_call(r->vm, r->p->graph, s->index, args, s->nargs, &out) != WEFT_OK) return plan_leave_raised(r, s->exit);
   if (r->p->graph->nodes.data[s->node].result_count < 2) {
     value_drop(r->vm, out);
     return GOES_ON;
   }
-  return take_result(r, s->dst, out) ? GOES_ON : leave(r, s->exit, WEFT_OK);
+  return plan_take_result(r, s->dst, out) ? GOES_ON : plan_leave(r, s->exit, WEFT_OK);
 }
 
 static u64 number_step(const Run *r, const PlanStep *s) {
@@ -880,7 +641,7 @@ static Went check_step(Run *r, const PlanStep *s) {
   Value x = number_of(r, &a[0]), y = s->nargs > 1 ? number_of(r, &a[1]) : value_i64(0);
   if (LIKELY(check_holds(s->aux, x, y))) return GOES_ON;
   r->vm->counters.at[STAT_check_failures]++;
-  return leave(r, s->exit, WEFT_OK);
+  return plan_leave(r, s->exit, WEFT_OK);
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------
@@ -898,7 +659,7 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
       case STEP_end: break;
       case STEP_size:
         if (LIKELY(size_run(&p->codes.data[s->index], slots, &n))) slots[s->dst] = (u64)n;
-        else went = leave(r, s->exit, WEFT_OK);
+        else went = plan_leave(r, s->exit, WEFT_OK);
         break;
       case STEP_const: slots[s->dst] = s->bits; break;
       case STEP_copy: slots[s->dst] = slots[s->src]; break;
@@ -909,7 +670,7 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
       case STEP_part:
       case STEP_pair: {
         bool done = false;
-        went = s->op == STEP_pair ? pair_step(r, s, &done) : s->op == STEP_part ? part_step(r, s, &done) : counts_step(r, s, &done);
+        went = s->op == STEP_pair ? plan_pair_step(r, s, &done) : s->op == STEP_part ? plan_part_step(r, s, &done) : plan_counts_step(r, s, &done);
         if (done) s += 3 + (s->op == STEP_pair);
         break;
       }
@@ -930,20 +691,20 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
         if (slots[s->src]) s = &steps[s->jump];
         break;
       case STEP_again:
-        if (vm_safepoint(vm) != WEFT_OK) went = leave(r, s->exit, WEFT_ERROR);
+        if (vm_safepoint(vm) != WEFT_OK) went = plan_leave(r, s->exit, WEFT_ERROR);
         else s = &steps[s->jump];
         break;
       case STEP_poll:
-        if (vm_safepoint(vm) != WEFT_OK) went = leave(r, s->exit, WEFT_ERROR);
+        if (vm_safepoint(vm) != WEFT_OK) went = plan_leave(r, s->exit, WEFT_ERROR);
         break;
-      case STEP_exit: went = leave(r, s->exit, WEFT_OK); break;
+      case STEP_exit: went = plan_leave(r, s->exit, WEFT_OK); break;
       case STEP_free: set_array(r, s->dst, NULL); break;
       case STEP_dense:
         if (UNLIKELY(s->dst != s->src || !array_dense(array_at(r, s->src)))) went = memory_step(r, s);
         break;
       case STEP_alloc:
       case STEP_reuse:
-      case STEP_lend: went = make_array(r, s); break;
+      case STEP_lend: went = plan_make_array(r, s); break;
       default: went = memory_step(r, s);
     }
     if (UNLIKELY(went == GONE)) {
@@ -951,7 +712,7 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
       return r->status;
     }
   }
-  leave(r, p->entry_exit, WEFT_OK);
+  plan_leave(r, p->entry_exit, WEFT_OK);
   *exit = r->exit;
   return r->status;
 }
