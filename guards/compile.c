@@ -36,6 +36,7 @@ static bool makes_safe(const Guard *x, const Source *part) {
       return false;
     case SRC_column: return x->kind == GUARD_rows && x->text;
     case SRC_item: return x->kind == GUARD_len && x->word > part->index;
+    case SRC_total: return x->kind == GUARD_rows && x->text && x->word == ROW_RAGGED;
     case SRC_len: return x->kind == GUARD_len || x->kind == GUARD_rows || (x->kind == GUARD_tag && (x->value_kind == V_LIST || x->value_kind == V_TEXT));
     case SRC_size: return x->kind == GUARD_tag && x->value_kind == V_ARRAY && (u8)(x->word >> 16) > part->index;
     case SRC_value: return x->kind == GUARD_tag && x->value_kind == V_REF;
@@ -508,7 +509,7 @@ bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, Guar
       buf_puts(&want, "a list of ");
       if ((u8)x->word == V_HOLE) buf_puts(&want, "short texts");
       else if (rows_mixed((Value){.kind = (u8)x->word, .aux = (u32)(x->word >> 32)})) buf_puts(&want, "numbers of one dtype");
-      else if (x->text) buf_puts(&want, (u8)x->word == V_LIST ? "lists of one kind" : (u8)x->word == V_ARRAY ? "arrays of one shape" : "records of one kind");
+      else if (x->text) buf_puts(&want, x->word == ROW_RAGGED ? "lists whose items are of one kind" : (u8)x->word == V_LIST ? "lists of one kind" : (u8)x->word == V_ARRAY ? "arrays of one shape" : "records of one kind");
       else describe_tag(V_NUM, x->word, UINT64_MAX, &want);
       if (there && v.kind == V_LIST) {
         buf_puts(&got, "a list with other items");

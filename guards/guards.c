@@ -220,6 +220,12 @@ bool part_read(Vm *vm, SourceKind kind, u32 index, Value of, Value *out) {
       else if (of.kind == V_TEXT) *out = value_weak_i64(of.text->count);
       else return false;
       return true;
+    case SRC_total: {
+      u64 total;
+      if (of.kind != V_LIST || !rows_total(of.list->items, of.list->count, &total)) return false;
+      *out = value_weak_i64((i64)total);
+      return true;
+    }
     case SRC_value:
       if (of.kind != V_REF) return false;
       *out = of.ref->value;

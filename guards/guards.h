@@ -186,6 +186,11 @@ bool rows_kind(Vm *vm, const Value *items, u32 count, Value *kind); /* owned; fa
 /* A number of a kind of which some items are weak and some strong: two columns, the second says which are weak. */
 enum { ROW_RANK = 4, ROW_ARRAY = 64 }; /* arrays in items that are packed: their rank and their elements, at most */
 bool rows_small(Value v); /* such an array */
+/* What lists of any length look like: a list of a nil that no program can make, and an item of theirs. Owned; false: their items are not of
+ * one kind, there are none, or memory was refused. */
+bool rows_ragged_kind(Vm *vm, const Value *items, u32 count, Value *kind);
+bool rows_ragged(Value kind);
+bool rows_total(const Value *items, u32 count, u64 *out); /* how many items lists have; false: not lists alone, or more than ROWS_MOST */
 static inline bool rows_mixed(Value kind) { return kind.kind == V_NUM && kind.aux; }
 bool rows_widen(Value *kind, Value other); /* so that items of both kinds fit; false: they have too little in common */
 /* A text as a number: its code point, or below 0 the name it is interned as. False: memory was refused, or it has none. */

@@ -39,17 +39,21 @@ typedef struct Walk {
  * number of its parts in the upper half, and of a record its keys; of an array its kind and dtype, with its rank there, and its sizes. */
 enum { ROW_WORDS = 40, ROW_DEPTH = 4 };
 #define ROW_MIXED (UINT64_C(1) << 32) /* in the word of a number that is weak in some items: Value.aux */
+#define ROW_RAGGED (V_LIST | UINT64_C(0xffffffff) << 32) /* lists of any length; how their items look follows */
 #define ROW_FLAGS (UINT64_C(1) << 33) /* in a fill's: the column that says where */
 typedef struct RowLayout {
   u64 words[ROW_WORDS];
   u32 count;
 } RowLayout;
 
+typedef enum RowPart { ROW_ALL, ROW_STARTS, ROW_FLAT } RowPart; /* of lists of any length: where each begins, or their items one behind the other */
+
 typedef struct Fill { /* an input's slot */
   u32 from;
   bool donate;
   bool rows; /* packed from the numbers with the first word `tag` that stand at `path` in the items of a list */
   u8 depth, path[ROW_DEPTH], dims[ROW_RANK]; /* dims: of an array */
+  u8 part; /* RowPart */
   u32 reg;
   u64 tag;
 } Fill;

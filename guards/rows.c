@@ -44,7 +44,22 @@ bool rows_small(Value v) {
          v.array->size <= ROW_ARRAY && array_dtype(v.array) != DT_c128;
 }
 
+/* ---- lists of any length ------------------------------------------------------------------------------------ */
+
+enum { RAGGED = 1 }; /* Value.aux of the nil */
+
+bool rows_ragged(Value kind) { return kind.kind == V_LIST && kind.list->count == 2 && kind.list->items[0].kind == V_NIL && kind.list->items[0].aux == RAGGED; }
+
+bool rows_total(const Value *items, u32 count, u64 *out) {
+  bool lists = true;
+  *out = 0;
+  for (u32 i = 0; i < count && lists; i++)
+    if ((lists = items[i].kind == V_LIST)) *out += items[i].list->count;
+  return lists && *out <= ROWS_MOST;
+}
+
 static bool put_layout(Value v, u32 depth, RowLayout *l) {
+  if (rows_ragged(v)) return !depth && put_word(l, ROW_RAGGED) && put_layout(v.list->items[1], 0, l);
   if (v.kind == V_NUM) return put_word(l, value_tag(v));
   if (rows_small(v)) {
     bool ok = put_word(l, array_word(v.array));
@@ -74,6 +89,16 @@ static u64 word_at(const void *layout, u32 i) {
   return w;
 }
 
+static bool fits_ragged(const Value *items, u32 count, const void *layout) {
+  u64 total;
+  const u64 *item = (const u64 *)layout + 1;
+  if (count == 1 && rows_ragged(items[0])) return rows_fit(&items[0].list->items[1], 1, item);
+  if (!rows_total(items, count, &total)) return false;
+  for (u32 i = 0; i < count; i++)
+    if (rows_ragged(items[i]) || !rows_fit(items[i].list->items, items[i].list->count, item)) return false;
+  return true;
+}
+
 /* Depth is bounded by ROW_DEPTH. */
 static bool fits(Value v, const void *layout, u32 *at) {
   u64 w = word_at(layout, (*at)++);
@@ -101,6 +126,7 @@ bool rows_fit(const Value *items, u32 count, const void *layout) {
     for (u32 i = 0; i < count; i++) differ |= value_tag(items[i]) ^ tag;
     return differ == 0;
   }
+  if (tag == ROW_RAGGED) return fits_ragged(items, count, layout);
   for (u32 i = 0; i < count; i++) {
     u32 at = 0;
     if (!fits(items[i], layout, &at)) return false;
@@ -163,6 +189,37 @@ bool rows_kind(Vm *vm, const Value *items, u32 count, Value *kind) {
   return ok;
 }
 
+/* What the items of all these lists have in common; *kind owned, and there. */
+static bool common_kind(Vm *vm, const Value *items, u32 count, Value *kind) {
+  bool found = false, ok = true;
+  RowLayout l;
+  for (u32 i = 0; i < count && ok; i++) {
+    const List *row = items[i].list;
+    Value other;
+    if (!row->count || (found && rows_layout(*kind, &l) && rows_fit(row->items, row->count, l.words))) continue;
+    if (!(ok = rows_kind(vm, row->items, row->count, &other))) break;
+    if (!found) *kind = other;
+    else {
+      ok = rows_widen(kind, other);
+      value_drop(vm, other);
+    }
+    found = true;
+  }
+  if (found && !ok) value_drop(vm, *kind);
+  return found && ok;
+}
+
+bool rows_ragged_kind(Vm *vm, const Value *items, u32 count, Value *kind) {
+  u64 total;
+  Value item, nil = {.kind = V_NIL, .aux = RAGGED};
+  bool raised = vm->error.raised;
+  if (!rows_total(items, count, &total) || !common_kind(vm, items, count, &item)) return false;
+  bool ok = list_from(vm, (Value[]){nil, item}, 2, kind);
+  value_drop(vm, item);
+  if (!ok && !raised) vm_error_clear(vm);
+  return ok;
+}
+
 bool rows_take(Value kind, Value other) {
   RowLayout l;
   return rows_layout(kind, &l) && rows_fit(&other, 1, l.words);
@@ -196,6 +253,12 @@ static u32 find_column(const void *layout, u32 *at, u32 left, u32 depth, Fill *o
 
 bool rows_column(const void *layout, u32 column, Fill *out) {
   u32 at = 0;
+  if (word_at(layout, 0) == ROW_RAGGED) {
+    out->part = column ? ROW_FLAT : ROW_STARTS;
+    if (!column) return true;
+    at = 1;
+    column--;
+  }
   return find_column(layout, &at, column, 0, out) == UINT32_MAX;
 }
 
@@ -280,7 +343,39 @@ static bool points_pack(Vm *vm, const Text *t, u64 *slot) {
   return true;
 }
 
+/* Where each of several lists begins among the items of all of them, and behind them where the next one would. */
+static bool pack_starts(Vm *vm, const List *list, u64 *slot) {
+  i64 room = room_of(list->count), at = 0;
+  bool raised = vm->error.raised;
+  Value out;
+  if (array_new(vm, DT_i64, 1, &room, &out) != WEFT_OK) {
+    if (!raised) vm_error_clear(vm);
+    return false;
+  }
+  i64 *data = (i64 *)(void *)out.array->data;
+  for (u32 i = 0; i < list->count; at += list->items[i++].list->count) data[i] = at;
+  data[list->count] = at;
+  memset(data + list->count + 1, 0, ((size_t)room - list->count - 1) * sizeof *data);
+  *slot = (u64)(uintptr_t)out.array;
+  return true;
+}
+
+/* The items of several lists one behind the other. */
+static bool pack_flat(Vm *vm, const List *list, const Fill *f, u64 *slot) {
+  u64 total = 0, at = 0;
+  if (!rows_total(list->items, list->count, &total)) return false;
+  size_t size = (size_t)(total + 1) * sizeof(Value);
+  List all = {.count = (u32)total, .items = mem_alloc(&vm->alloc, size)};
+  if (!all.items) return false;
+  for (u32 i = 0; i < list->count; at += list->items[i++].list->count)
+    if (list->items[i].list->count) memcpy(all.items + at, list->items[i].list->items, list->items[i].list->count * sizeof(Value));
+  bool ok = rows_pack(vm, &all, f, slot);
+  mem_free(&vm->alloc, all.items, size);
+  return ok;
+}
+
 static bool pack(Vm *vm, Value from, const Fill *f, u64 *slot) {
+  if (f->part) return f->part == ROW_STARTS ? pack_starts(vm, from.list, slot) : pack_flat(vm, from.list, f, slot);
   return from.kind == V_TEXT ? points_pack(vm, from.text, slot) : rows_pack(vm, from.list, f, slot);
 }
 
@@ -303,6 +398,6 @@ void rows_give_back(Vm *vm, u64 *slot) {
 u64 guard_rows_packed(const GuardProg *p, const u64 *slots) {
   u64 n = 0;
   for (u32 i = 0; p->nrows && i < p->nfills; i++)
-    if (p->fills[i].rows && slots[i]) n += (u64)((const Array *)(uintptr_t)slots[i])->size * (p->fills[i].depth ? ROWS_DEEP : 1);
+    if (p->fills[i].rows && slots[i]) n += (u64)((const Array *)(uintptr_t)slots[i])->size * (p->fills[i].depth || p->fills[i].part == ROW_FLAT ? ROWS_DEEP : 1);
   return n;
 }

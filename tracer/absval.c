@@ -107,11 +107,14 @@ static Dim size_symbol(Recorder *r, SourceId s, i64 lo, i64 hi, i64 hint) {
   return d;
 }
 
-Av av_length(Recorder *r, SourceId s, i64 now) {
-  SourceId len = source_step(&r->g->guards, s, SRC_len, 0, NULL);
+static Av length_of(Recorder *r, SourceId s, SourceKind kind, i64 now) {
+  SourceId len = source_step(&r->g->guards, s, kind, 0, NULL);
   Dim d = len ? size_symbol(r, len, 0, ROWS_MOST, now) : DIM_NONE;
   return d == DIM_NONE ? 0 : av_num(r, graph_size(r->g, d));
 }
+
+Av av_length(Recorder *r, SourceId s, i64 now) { return length_of(r, s, SRC_len, now); }
+Av av_total(Recorder *r, SourceId s, i64 now) { return length_of(r, s, SRC_total, now); }
 
 static Av read_number(Recorder *r, SourceId s, Value v) {
   Graph *g = r->g;
@@ -375,6 +378,7 @@ const char *av_kind_text(Recorder *r, Av a) {
     case AV_CONST: return value_type_name(v->konst);
     case AV_NUM: return "array";
     case AV_ROWS: return v->konst.kind == V_TEXT ? "text" : "list";
+    case AV_ROW:
     case AV_LIST: return "list";
     case AV_RECORD: return "record";
     case AV_RANGE: return "range";
@@ -397,7 +401,10 @@ i32 av_field(const Recorder *r, Av record, Name key) {
 
 /* ---- trees ---------------------------------------------------------------------------------------- */
 
-static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_OPTION || v->kind == AV_ROWS || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT || v->kind == AV_TRANSFORM || (v->kind == AV_CLOSURE && v->env == ENV_ITEMS); }
+static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_OPTION || v->kind == AV_ROWS || v->kind == AV_ROW || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT || v->kind == AV_TRANSFORM || (v->kind == AV_CLOSURE && v->env == ENV_ITEMS); }
+
+/* The list that a row is of is no part of it: it is the same as long as the region runs. */
+static u32 first_part(const AbsVal *v) { return v->kind == AV_ROW; }
 
 /* A text has no leaves: that it is carried is no reason to look at it. */
 static bool unread_text(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_LAZY && av_at(r, a)->konst.kind == V_TEXT; }
@@ -412,7 +419,7 @@ bool av_leaves(Recorder *r, Av a, AvVec *out) {
   }
   if (is_tree(av_at(r, a))) {
     u32 n = av_at(r, a)->count;
-    for (u32 i = 0; i < n; i++)
+    for (u32 i = first_part(av_at(r, a)); i < n; i++)
       if (!av_leaves(r, av_item(r, a, i), out)) return false;
   }
   return true;
@@ -451,7 +458,7 @@ Av av_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
   bool same = true;
   for (u32 i = 0; i < n; i++) {
     Av old = av_item(r, a, i);
-    Av item = av_rebuild(r, old, leaves, next);
+    Av item = i < first_part(av_at(r, a)) ? old : av_rebuild(r, old, leaves, next);
     same &= item == old || item == av_force(r, old);
     r->items.data[first + i] = item;
   }
@@ -498,6 +505,11 @@ bool av_same_tree(Recorder *r, Av a, Av b) {
     case AV_ROWS:
       if (x->konst.kind != y->konst.kind || (x->konst.kind != V_TEXT && !rows_alike(x->konst, y->konst))) return false;
       break;
+    case AV_ROW: {
+      SourceId list = av_at(r, av_item(r, a, 0))->source;
+      if (!list || list != av_at(r, av_item(r, b, 0))->source) return false;
+      break;
+    }
     case AV_LIST:
     case AV_OPTION:
     case AV_RANGE:
@@ -506,7 +518,7 @@ bool av_same_tree(Recorder *r, Av a, Av b) {
     default: return false;
   }
   u32 n = x->count;
-  for (u32 i = 0; i < n; i++)
+  for (u32 i = first_part(x); i < n; i++)
     if (!av_same_tree(r, av_item(r, a, i), av_item(r, b, i))) return false;
   return true;
 }

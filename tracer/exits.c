@@ -159,6 +159,8 @@ RecipeId recipe_weak_all(ExitTable *t, const RecipeId *ids, u32 count) { return 
 
 RecipeId recipe_zip(ExitTable *t, RecipeId tree) { return with_items(t, (Recipe){.kind = RCP_zip}, &tree, 1); }
 
+RecipeId recipe_item(ExitTable *t, RecipeId list, RecipeId at) { return with_items(t, (Recipe){.kind = RCP_item}, (RecipeId[]){list, at}, 2); }
+
 RecipeId recipe_option(ExitTable *t, RecipeId value, RecipeId there) {
   return with_items(t, (Recipe){.kind = RCP_option}, (RecipeId[]){value, there}, 2);
 }

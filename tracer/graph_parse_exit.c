@@ -15,7 +15,7 @@ SourceId read_source(Parser *p) {
     const char *name;
     SourceKind kind;
     bool indexed;
-  } steps[] = {{"size", SRC_size, true},   {"capture", SRC_capture, true}, {"len", SRC_len, false}, {"column", SRC_column, true},
+  } steps[] = {{"size", SRC_size, true},   {"capture", SRC_capture, true}, {"len", SRC_len, false}, {"total", SRC_total, false}, {"column", SRC_column, true},
                {"value", SRC_value, false}, {"start", SRC_start, false},    {"stop", SRC_stop, false},
                {"step", SRC_step, false},  {"inner", SRC_inner, false},    {"settings", SRC_settings, false}};
   static const struct {
@@ -130,6 +130,7 @@ static RecipeId recipe_list_of(Parser *p, u32 depth, u8 kind, u32 a, u32 b) {
       case RCP_weak: r = items.count >= 2 ? recipe_weak_all(t, items.data, items.count) : 0; break;
       case RCP_option: r = items.count == 2 ? recipe_option(t, items.data[0], items.data[1]) : 0; break;
       case RCP_zip: r = items.count == 1 ? recipe_zip(t, items.data[0]) : 0; break;
+      case RCP_item: r = items.count == 2 ? recipe_item(t, items.data[0], items.data[1]) : 0; break;
       case RCP_ref: r = items.count == 1 ? recipe_ref(t, items.data[0]) : 0; break;
       case RCP_fn: r = a ? recipe_group_fn(t, NULL, b, items.data, items.count) : recipe_fn(t, NULL, items.data, items.count); break;
       default: r = items.count == 2 ? recipe_transform(t, a, items.data[0], items.data[1]) : 0; break;
@@ -190,6 +191,8 @@ static RecipeId recipe(Parser *p, u32 depth) {
     return recipe_list_of(p, depth, RCP_weak, 0, 0);
   } else if (read_take_word(p, "option")) {
     return recipe_list_of(p, depth, RCP_option, 0, 0);
+  } else if (read_take_word(p, "item")) {
+    return recipe_list_of(p, depth, RCP_item, 0, 0);
   } else if (read_take_word(p, "ref")) {
     return recipe_list_of(p, depth, RCP_ref, 0, 0);
   } else if (read_take_word(p, "fn")) {

@@ -201,6 +201,13 @@ static WeftStatus make_weak(Vm *vm, Value *parts, u32 n, Value *out) {
   return WEFT_OK;
 }
 
+static WeftStatus make_item(Vm *vm, Value list, Value at, Value *out) {
+  i64 i = -1;
+  if (list.kind != V_LIST || !num_as_index(at, &i) || i < 0 || i >= list.list->count) return vm_error(vm, EK_unsupported, "an item that is not there");
+  *out = value_keep(list.list->items[i]);
+  return WEFT_OK;
+}
+
 static WeftStatus put_together(RecipeBuild *b, const Recipe *r, Value *parts, Value *out) {
   Vm *vm = b->vm;
   switch (r->kind) {
@@ -214,6 +221,7 @@ static WeftStatus put_together(RecipeBuild *b, const Recipe *r, Value *parts, Va
       return made(range_new(vm, parts[0].i, parts[1].i, parts[2].i, out));
     case RCP_transform: return made(fn_transform(vm, r->a, value_keep(parts[0]), value_keep(parts[1]), out));
     case RCP_weak: return make_weak(vm, parts, r->count, out);
+    case RCP_item: return make_item(vm, parts[0], parts[1], out);
     case RCP_ref: return made(ref_new(vm, value_keep(parts[0]), out));
     default: return vm_error(vm, EK_unsupported, "an empty recipe");
   }

@@ -270,6 +270,7 @@ Av av_force(Recorder *r, Av a);                    /* reads a LAZY one; else a i
 static inline Av av_item(const Recorder *r, Av a, u32 i) { return r->items.data[av_at(r, a)->first + i]; }
 bool av_is_number(Recorder *r, Av a);              /* forced: AV_NUM or a constant number */
 Av av_length(Recorder *r, SourceId list, i64 now);   /* the length of the list that a source names, as a size */
+Av av_total(Recorder *r, SourceId list, i64 now);    /* of the lists in it, all together */
 ValueId av_value(Recorder *r, Av a);               /* graph value of a number; 0 when it is none */
 bool av_dim(Recorder *r, Av a, Dim *out);          /* integer number as a size; makes an unbacked symbol if need be */
 bool av_value_dim(Recorder *r, ValueId v, Dim *out); /* of a number that is there */
@@ -493,6 +494,11 @@ Outcome rec_rows_item(Recorder *r, Av rows, Av at, Av *out); /* `at` is in bound
 Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, Av old, Av *out);
 Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out);
 Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out); /* more: AV_LIST, or a text */
+Outcome rec_rows_position(Recorder *r, Av rows, Av n, Av at, ValueId *out); /* checked to be one of n, counted from 0 */
+/* Lists of any length, read alone (record_ragged.c). */
+Outcome rec_row_of(Recorder *r, Av rows, ValueId at, Av *out); /* `at` is in bounds */
+Outcome rec_row_item(Recorder *r, Av row, Av at, Av *out);     /* likewise */
+Outcome rec_row_get(Recorder *r, Av row, Av at, Av *out);
 Outcome rec_rows_zip(Recorder *r, const Av *seqs, u32 n, bool numbered, Av *out); /* lists of an item of each, and its number */
 Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out);
 /* `now`, a short list or text (empty: nothing but an empty one), in the columns of `rows`. OUT_STUCK, without a reason: it does not fit. */

@@ -125,6 +125,7 @@ static Outcome of_len(Recorder *r, Av x, Av *out) {
   const AbsVal *v = av_at(r, x);
   if (v->kind == AV_LIST || v->kind == AV_RECORD) return rec_made(r, av_const(r, value_weak_i64(v->count)), out);
   if (v->kind == AV_ROWS) return rec_made(r, av_item(r, x, 1), out);
+  if (v->kind == AV_ROW) return rec_made(r, av_item(r, x, 3), out);
   if (v->kind == AV_OBJECT && (v->konst.kind == V_LIST || v->konst.kind == V_TEXT) && v->source) { /* long, and not taken apart; left open */
     if (!guard_tag(&r->g->guards, v->source, v->konst, false, (Span){0})) return OUT_FAIL;
     return rec_made(r, av_length(r, v->source, v->konst.kind == V_LIST ? v->konst.list->count : v->konst.text->count), out);

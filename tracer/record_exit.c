@@ -52,11 +52,16 @@ RecipeId rec_recipe(Recorder *r, Av a) {
     case AV_ROWS: {
       if (v->source) return recipe_source(t, v->source);
       Value kind = v->konst;
+      if (rows_ragged(kind)) return 0;
       RecipeId count = rec_recipe(r, av_item(r, a, 1)), columns = 0;
       if (count && kind.kind == V_TEXT) columns = recipe_items(t, av_value(r, av_item(r, a, 0)), 0, count, 0);
       else if (count) columns = columns_recipe(r, av_item(r, a, 0), kind, count);
       if (!columns || (kind.kind != V_TEXT && rec_is_column(kind))) return columns;
       return kind.kind == V_TEXT ? recipe_text(t, 3, &columns, 1) : recipe_zip(t, columns);
+    }
+    case AV_ROW: {
+      RecipeId list = rec_recipe(r, av_item(r, a, 0));
+      return list ? recipe_item(t, list, rec_recipe(r, av_item(r, a, 1))) : 0;
     }
     case AV_LIST:
     case AV_RECORD:

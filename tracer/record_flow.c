@@ -28,6 +28,7 @@ Outcome rec_begin_for(Recorder *r, Av seq, u32 a) {
   const AbsVal *v = av_at(r, seq);
   ValueId x = av_value(r, seq);
   if (v->kind == AV_ROWS) count = av_item(r, seq, 1);
+  else if (v->kind == AV_ROW) count = av_item(r, seq, 3);
   else if (v->kind == AV_LIST || v->kind == AV_RECORD) count = av_const(r, value_weak_i64(v->count));
   else if (x && value_type(r->g, x)->rank > 0) count = av_num(r, graph_size(r->g, value_type(r->g, x)->dims[0]));
   else if (v->kind == AV_RANGE) {
@@ -54,7 +55,9 @@ Outcome rec_next_item(Recorder *r, u32 a) {
   Av one = av_const(r, value_weak_i64(1));
   if (!one) return OUT_FAIL;
   u8 kind = av_at(r, seq)->kind;
-  if (kind == AV_ROWS) {
+  if (kind == AV_ROW) {
+    if ((o = rec_row_item(r, seq, pos, &item)) != OUT_GO) return o;
+  } else if (kind == AV_ROWS) {
     if ((o = rec_rows_item(r, seq, pos, &item)) != OUT_GO) return o;
   } else if (kind == AV_LIST || kind == AV_RECORD) {
     if (!av_known_int(r, pos, &known) || known >= av_at(r, seq)->count) return rec_stuck(r, REASON_loop_sequence, "a loop over a list");

@@ -104,7 +104,7 @@ bool rec_kind_of(Recorder *r, Av a, Value *out) {
 
 bool rec_item_fits(Recorder *r, Av a, Value kind) {
   a = rec_sure(r, a);
-  if (!a) return false;
+  if (!a || rows_ragged(kind)) return false;
   if (kind.kind == V_NUM) {
     const ArrayType *t = av_is_number(r, a) ? value_type(r->g, av_value(r, a)) : NULL;
     bool same = t && !t->rank && !t->device && t->dtype == kind.dtype;
@@ -240,7 +240,7 @@ bool rec_want_wider(Recorder *r, Av rows, Av item) {
   RecLoop *l;
   RecLoc *loc = r->loop ? loc_of(r, rows, &l) : NULL;
   Value kind, other, was = av_at(r, rows)->konst;
-  if (!loc || was.kind == V_TEXT || !look_at_item(r, item, 0, &other)) return false;
+  if (!loc || was.kind == V_TEXT || rows_ragged(was) || !look_at_item(r, item, 0, &other)) return false;
   bool ok = rows_kind(r->vm, &was, 1, &kind);
   if (ok) {
     ok = rows_widen(&kind, other) && !rows_alike(kind, was) && av_const(r, kind) && widen_loc(r, l, loc, kind);
@@ -332,12 +332,40 @@ static Outcome packed_source(Recorder *r, SourceId s, u32 now, Value kind, Av *o
   return o;
 }
 
+/* Lists of any length: where each begins, and their items as rows. */
+static Outcome ragged_source(Recorder *r, SourceId s, const List *list, Av *out) {
+  Value kind;
+  u32 leaves = 0, leaf = 0;
+  u64 now;
+  Graph *g = r->g;
+  if (!rows_ragged_kind(r->vm, list->items, list->count, &kind)) return OUT_STUCK;
+  bool kept = leaves_of(kind.list->items[1], 0, &leaves) && av_const(r, kind);
+  value_drop(r->vm, kind);
+  if (!kept || !rows_total(list->items, list->count, &now)) return r->failed ? OUT_FAIL : OUT_STUCK;
+  if (!guard_rows(&g->guards, s, kind, rec_here(r))) return OUT_FAIL;
+  const Value item = kind.list->items[1], number = value_weak_i64(0);
+  Av count = av_length(r, s, list->count), total = av_total(r, s, (i64)now), parts[2];
+  Dim n, all;
+  if (!count || !total || !av_dim(r, count, &n) || !av_dim(r, total, &all)) return OUT_FAIL;
+  Packed starts = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), true}, flat = {s, size_add(&g->sizes, size_mul(&g->sizes, all, 2), ROWS_ROOM), true};
+  if (starts.room == DIM_NONE || flat.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
+  parts[0] = rec_new_rows(r, tree_like(r, number, &leaf, packed_column, &starts), count, number);
+  parts[1] = parts[0] ? rec_new_rows(r, tree_like(r, item, &leaf, packed_column, &flat), total, item) : 0;
+  Outcome o = rec_made(r, parts[1] ? rec_new_rows(r, av_items(r, AV_LIST, parts, 2), count, kind) : 0, out);
+  if (o == OUT_GO) av_at(r, *out)->source = s;
+  return o;
+}
+
 static Outcome rows_of_source(Recorder *r, SourceId s, const List *list, const Value *want, Av *out) {
   Value kind;
   u32 leaves = 0;
   bool found = rows_kind(r->vm, list->items, list->count, &kind);
   bool kept = found && (!want || rows_widen(&kind, *want)) && leaves_of(kind, 0, &leaves) && av_const(r, kind);
   if (found) value_drop(r->vm, kind);
+  if (!kept && !want && !r->failed) {
+    Outcome o = ragged_source(r, s, list, out);
+    if (o != OUT_STUCK) return o;
+  }
   if (!kept)
     return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or short texts, all of one kind, or trees of such");
   if (!guard_rows(&r->g->guards, s, kind, rec_here(r))) return OUT_FAIL;
@@ -436,7 +464,7 @@ static Outcome rows_of_text(Recorder *r, Av text, Av *out) {
 
 /* Do items of one kind fit where those of another one are wanted? They take that. */
 static bool fits_in(Value *kind, Value want) {
-  bool ok = same_kind(*kind, want) || (kind->kind != V_TEXT && want.kind != V_TEXT && rows_take(want, *kind));
+  bool ok = same_kind(*kind, want) || (!rows_ragged(want) && kind->kind != V_TEXT && want.kind != V_TEXT && rows_take(want, *kind));
   if (ok) *kind = want;
   return ok;
 }
@@ -469,6 +497,7 @@ Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   const AbsVal *v = av_at(r, list);
   if (v->kind == AV_ROWS) return want && !same_kind(v->konst, *want) ? widened(r, list, *want, out) : rec_made(r, list, out);
   if (rec_is_text(r, list)) return rows_of_text(r, list, out);
+  if (want && rows_ragged(*want)) return rec_stuck(r, REASON_loop_list, "lists of several lengths");
   Value kind;
   if (list_source(v) && v->konst.list->count) {
     return rows_of_source(r, v->source, v->konst.list, want, out);
@@ -555,6 +584,7 @@ Outcome rec_make_rows(Recorder *r, RecLoop *l) {
       continue;
     }
     Outcome o = rec_rows_of(r, *rec_loc_at(r, loc), loc->kind_known ? &loc->kind : NULL, &rows);
+    if (o == OUT_GO && rows_ragged(av_at(r, rows)->konst)) o = rec_stuck(r, REASON_loop_list, "lists of several lengths that a loop changes");
     if (o == OUT_STUCK) {
       r->lacks = l;
       r->lacks_rows = loc;

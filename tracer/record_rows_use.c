@@ -19,9 +19,8 @@ static Outcome from_front(Recorder *r, Av at, Av n, bool known, Av *out) {
   return rec_op(r, OP_where, params, out);
 }
 
-/* A position as an operand: checked, counted from 0. */
-static Outcome position(Recorder *r, Av rows, Av at, ValueId *out) {
-  Av n = rows_count(r, rows);
+/* A position among n as an operand: checked, counted from 0. */
+Outcome rec_rows_position(Recorder *r, Av rows, Av n, Av at, ValueId *out) {
   ValueId v = av_value(r, at);
   const ArrayType *t = v ? value_type(r->g, v) : NULL;
   if (!t || t->rank || dtype_kind(t->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "%s indexed by %s", av_kind_text(r, rows), av_kind_text(r, at));
@@ -36,6 +35,8 @@ static Outcome position(Recorder *r, Av rows, Av at, ValueId *out) {
   *out = av_value(r, at);
   return *out ? OUT_GO : OUT_FAIL;
 }
+
+static Outcome position(Recorder *r, Av rows, Av at, ValueId *out) { return rec_rows_position(r, rows, rows_count(r, rows), at, out); }
 
 static Av char_of(Recorder *r, Av point) {
   Av a = point ? av_items(r, AV_TEXT, &point, 1) : 0;
@@ -86,6 +87,7 @@ static Av part_at(Recorder *r, Av columns, Value kind, ValueId at) {
 
 static Outcome item_at(Recorder *r, Av rows, ValueId at, Av *out) {
   const Value kind = av_at(r, rows)->konst;
+  if (rows_ragged(kind)) return rec_row_of(r, rows, at, out);
   Av item = part_at(r, rows_columns(r, rows), kind, at);
   if (!item && !r->failed && !r->g->failed) return OUT_STUCK; /* a range of such numbers */
   return rec_made(r, item && kind.kind == V_TEXT ? char_of(r, av_item(r, item, 0)) : item, out); /* of a text */

@@ -65,6 +65,7 @@ void gen_pattern(Gen *g); /* a statement or a few */
 void gen_arms(Gen *g); /* loops that update arrays in arms */
 void gen_zips(Gen *g); /* enumerate and zip */
 void gen_bodies(Gen *g); /* records that hold arrays, searched for one that may not be there */
+void gen_links(Gen *g);  /* lists of lists of several lengths */
 
 /* generate_rows.c */
 void gen_rows(Gen *g); /* loops over rows and slices */

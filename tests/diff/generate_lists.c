@@ -112,3 +112,27 @@ void gen_bodies(Gen *g) {
   gen_line(g);
   put(g, "print(s$, a$, h$, len(m$), l$[0], l$[-1])", k);
 }
+
+/* Lists of lists of several lengths: read, walked, kept, changed. */
+void gen_links(Gen *g) {
+  static const char *const made[] = {"map(k => (i * 3 + k * 5) % 11, 0..i % 4)", "map(k => i * 0.5 - k, 0..i % 3 + 1)", "if i % 3 == 0 { (1, 2.5, i) } else { (i * 0.25,) }", "map(k => i + k, 0..i % 2 * 5)"};
+  static const char *const uses[] = {"for a$ in l$[u$] { s$ += a$ }", "s$ += l$[u$][0]", "s$ += l$[u$][-1] * len(l$[u$])", "q$ = l$[u$ * 7 % len(l$)]", "for a$ in q$ { s$ = s$ * 0.5 + a$; if s$ > 30 { break } }",
+                                     "if u$ == 9 { print(q$, l$[u$]) }", "q$ = if s$ > 2 { l$[0] } else { l$[u$] }", "for k$ in 0..len(q$) { s$ += q$[k$] * l$[u$][k$] }", "if len(l$[u$]) == 0 { continue }", "if u$ == 13 { q$[0] = 7; s$ += q$[0] - l$[u$][0] }",
+                                     "if u$ == 11 { l$[2] = q$ }", "for (h$, a$) in enumerate(l$[u$]) { s$ += a$ * h$ }", "if 3 in l$[u$] { s$ += 1 }", "w$ += (l$[u$],)"};
+  int k = g->next_name++;
+  if (g->loop_depth || g->bare) {
+    gen_put(g, "let u%d = 0", k);
+    return;
+  }
+  bool guarded = gen_chance(g, 40);
+  put(g, "let l$ = map(i => ", k), put(g, PICK(g, made), k), gen_put(g, ", 0..%d)", 3 + gen_below(g, 45)), gen_line(g);
+  put(g, "let q$ = l$[1]", k), gen_line(g);
+  put(g, "let w$ = ()", k), gen_line(g);
+  put(g, "let s$ = 0.0", k), gen_line(g);
+  if (guarded) gen_put(g, "try { ");
+  put(g, gen_chance(g, 75) ? "for u$ in 0..len(l$) { " : "for (u$, r$) in enumerate(l$) { for b$ in r$ { s$ += b$ }; ", k);
+  for (int n = 1 + gen_below(g, 4); n > 0; n--) put(g, PICK(g, uses), k), gen_put(g, n > 1 ? "; " : " }");
+  if (guarded) gen_put(g, " } catch e { print(e.message, e.trace) }");
+  gen_line(g);
+  put(g, "print(s$, q$, len(w$), l$[0], l$[-1])", k);
+}

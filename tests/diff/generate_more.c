@@ -251,7 +251,7 @@ static void mixes(Gen *g) {
 }
 
 void gen_pattern(Gen *g) {
-  static void (*const patterns[])(Gen *) = {host_call, host_call, text_loop, text_loop, things, things, things, texts_among, texts_among, texts_among, inner_recursion, inner_recursion, slices, slices, levels, levels, wraps, many_trips, mixes, mixes, gen_rows, gen_rows, gen_arms, gen_zips, gen_bodies};
+  static void (*const patterns[])(Gen *) = {host_call, host_call, text_loop, text_loop, things, things, things, texts_among, texts_among, texts_among, inner_recursion, inner_recursion, slices, slices, levels, levels, wraps, many_trips, mixes, mixes, gen_rows, gen_rows, gen_arms, gen_zips, gen_bodies, gen_links, gen_links};
   gen_line(g);
   PICK(g, patterns)(g);
 }
