@@ -64,11 +64,10 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   a = bc == BC_add && a && b ? rec_text_part(r, a) : av_force(r, a);
   b = av_force(r, b);
   if (!a || !b) return OUT_FAIL;
-  if (bc != BC_eq && bc != BC_ne) {
-    Outcome there = rec_there(r, &a);
-    if (there == OUT_GO) there = rec_there(r, &b);
-    if (there != OUT_GO) return there;
-  }
+  bool equality = bc == BC_eq || bc == BC_ne;
+  Outcome there = equality ? rec_there_by_element(r, &a, &b) : rec_there(r, &a);
+  if (there == OUT_GO && !equality) there = rec_there(r, &b);
+  if (there != OUT_GO) return there;
   Value x, y;
   if (av_const_value(r, a, &x) && av_const_value(r, b, &y) && x.kind != V_FN && y.kind != V_FN) {
     Value v;
@@ -97,7 +96,7 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   }
   bool whole = ka == AV_OBJECT && av_at(r, a)->konst.kind == V_TEXT && rec_is_text(r, b);
   if (bc == BC_add && (ka == AV_TEXT || kb == AV_TEXT || whole)) return rec_join(r, (Av[]){a, b}, 2, out);
-  if (bc == BC_eq || bc == BC_ne) {
+  if (equality) {
     Av same;
     Outcome o = rec_equal(r, a, b, &same);
     if (o != OUT_GO || bc == BC_eq) return *out = same, o;

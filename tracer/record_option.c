@@ -112,6 +112,21 @@ Outcome rec_there(Recorder *r, Av *a) {
   return r->failed ? OUT_FAIL : OUT_GO;
 }
 
+/* `==` of arrays is by element, and one bool where one of them is nil. */
+Outcome rec_there_by_element(Recorder *r, Av *a, Av *b) {
+  if (!r->options) return OUT_GO;
+  Av *both[2] = {a, b};
+  u32 ranks = 0;
+  for (u32 k = 0; k < 2; k++) {
+    if (!(*both[k] = rec_sure(r, *both[k]))) return OUT_FAIL;
+    Av v = is_option(r, *both[k]) ? av_item(r, *both[k], 1) : *both[k];
+    if (!av_is_number(r, v)) return OUT_GO;
+    ranks += value_type(r->g, av_value(r, v))->rank;
+  }
+  Outcome o = ranks ? rec_there(r, a) : OUT_GO;
+  return ranks && o == OUT_GO ? rec_there(r, b) : o;
+}
+
 bool rec_option_equal(Recorder *r, Av a, Av b, Av *out, Outcome *o) {
   if (!r->options) return false;
   bool pa = is_option(r, a), pb = is_option(r, b);
