@@ -20,7 +20,7 @@ WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) {
     value_drop(w->vm, v);
     v = plain;
   }
-  WeftValue *value = vm_small_alloc(w->vm, sizeof *value);
+  WeftValue *value = value_boxed(w->vm, v) ? vm_small_alloc(w->vm, sizeof *value) : NULL;
   if (!value) {
     value_drop(w->vm, v);
     return vm_error_memory(w->vm);

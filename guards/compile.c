@@ -284,7 +284,8 @@ GuardProg *guard_compile(Vm *vm, const GuardSet *g, const SizePool *sizes, Sourc
   p->fills = arena_alloc(&p->arena, sizeof *p->fills * (g->inputs.count + 1));
   p->codes = arena_alloc(&p->arena, sizeof *p->codes * (2 * (size_t)nguards + 1));
   p->texts = arena_alloc(&p->arena, sizeof *p->texts * (nguards + 1));
-  bool ok = copy_sources(p, g) && c.place && c.done && c.slot_of_sym && by_rank && p->walk && p->fills && p->codes && p->texts;
+  p->packed = arena_alloc(&p->arena, sizeof *p->packed);
+  bool ok = p->packed && copy_sources(p, g) && c.place && c.done && c.slot_of_sym && by_rank && p->walk && p->fills && p->codes && p->texts;
   if (ok) {
     memset(c.slot_of_sym, 0xff, sizeof *c.slot_of_sym * (sizes->syms.count + 1));
     for (u32 i = 0; i < nguards; i++) { /* those that failed most often first, then the cheapest */

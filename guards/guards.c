@@ -192,8 +192,14 @@ bool root_read(Vm *vm, const GuardSet *g, const Source *s, const Frame *f, Value
   }
 }
 
+bool looked_into(Vm *vm, List *l) {
+  bool raised = vm->error.raised;
+  if (list_boxed(vm, l)) return true;
+  if (!raised) vm_error_clear(vm);
+  return false;
+}
+
 bool part_read(Vm *vm, SourceKind kind, u32 index, Value of, Value *out) {
-  (void)vm;
   switch (kind) {
     case SRC_field: {
       const Value *v = value_field(of, index);
@@ -201,7 +207,7 @@ bool part_read(Vm *vm, SourceKind kind, u32 index, Value of, Value *out) {
       return v;
     }
     case SRC_item:
-      if (of.kind != V_LIST || index >= of.list->count) return false;
+      if (of.kind != V_LIST || index >= of.list->count || !looked_into(vm, of.list)) return false;
       *out = of.list->items[index];
       return true;
     case SRC_capture:
@@ -222,7 +228,7 @@ bool part_read(Vm *vm, SourceKind kind, u32 index, Value of, Value *out) {
       return true;
     case SRC_total: {
       u64 total;
-      if (of.kind != V_LIST || !rows_total(of.list->items, of.list->count, &total)) return false;
+      if (of.kind != V_LIST || !looked_into(vm, of.list) || !rows_total(of.list->items, of.list->count, &total)) return false;
       *out = value_weak_i64((i64)total);
       return true;
     }
@@ -274,7 +280,7 @@ bool range_step_sign(GuardSet *g, SizePool *p, Dim step, i64 now, Span because) 
 u32 guard_input(GuardSet *g, SourceId s, InputForm form) {
   for (u32 i = 0; i < g->inputs.count && MECHANISM(g, input_dedup); i++)
     if (g->inputs.data[i].source == s && g->inputs.data[i].form == form) return i;
-  if (!s || !vec_push(g->alloc, &g->inputs, (GuardInput){s, (u8)form, false, UINT32_MAX})) {
+  if (!s || !vec_push(g->alloc, &g->inputs, (GuardInput){.source = s, .form = (u8)form, .sym = UINT32_MAX})) {
     g->failed = true;
     return UINT32_MAX;
   }

@@ -179,8 +179,8 @@ enum { GUARD_PASS = 0 };
  * and donated registers hold V_HOLE while their slots own the count. On a miss nothing has changed.
  * `f`: arguments and registers are f->base, captures those of f->fn. */
 u32 guard_run(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, Value *scratch);
-/* Elements that the walk packed for inputs of form IN_rows, those of trees ROWS_DEEP times; before the region runs. */
-u64 guard_rows_packed(const GuardProg *p, const u64 *slots);
+/* Elements that the last walk packed for inputs of form IN_rows, those of trees ROWS_DEEP times. */
+u64 guard_rows_packed(const GuardProg *p);
 /* Are these numbers of rank 0 of one kind, or trees of such of one shape? *kind: the first, borrowed. */
 bool rows_kind(Vm *vm, const Value *items, u32 count, Value *kind); /* owned; false: none, or memory was refused */
 /* A number of a kind of which some items are weak and some strong: two columns, the second says which are weak. */
@@ -193,10 +193,6 @@ bool rows_ragged(Value kind);
 bool rows_total(const Value *items, u32 count, u64 *out); /* how many items lists have; false: not lists alone, or more than ROWS_MOST */
 static inline bool rows_mixed(Value kind) { return kind.kind == V_NUM && kind.aux; }
 bool rows_widen(Value *kind, Value other); /* so that items of both kinds fit; false: they have too little in common */
-/* A text as a number: its code point, or below 0 the name it is interned as. False: memory was refused, or it has none. */
-bool text_number(Vm *vm, const Text *t, i64 *out);
-bool text_has_number(const Text *t);
-bool text_of_number(Vm *vm, i64 number, Value *out);
 bool rows_alike(Value a, Value b); /* items of one kind */
 bool rows_take(Value kind, Value other); /* items of the other kind fit as well */
 /* Gives donated inputs back to their registers (a region that leaves before it began). */

@@ -96,6 +96,7 @@ struct GuardProg {
   u32 nwalk;
   Fill *fills;
   u32 nfills, ndonated, nrows;
+  u64 *packed; /* elements that the last walk packed */
   GuardStep *steps; /* what runs */
   u32 nsteps;
   u32 *late; /* fills that no step does */
@@ -106,6 +107,7 @@ struct GuardProg {
 };
 
 /* Reads a part of a value if it is there. Borrowed. */
+bool looked_into(Vm *vm, List *l); /* a list that is packed is boxed; false: memory was refused */
 bool part_read(Vm *vm, SourceKind kind, u32 index, Value of, Value *out);
 bool root_read(Vm *vm, const GuardSet *g, const Source *s, const Frame *f, Value *out);
 bool walk_read(Vm *vm, const GuardProg *p, const Frame *f, const Walk *w, Value *scratch); /* a step WALK_READ; false: it is not there */

@@ -1,30 +1,9 @@
 /* rows.c — lists of numbers, small arrays of one shape and short texts of one kind, of trees of such, and the code points of texts,
  * packed into arrays with room behind them when a region is entered: one array for each number, array or text of a tree. A text in a
- * tree is a number of its own (text_number). */
+ * tree is a number of its own (text_number). A list that lies in columns already (vm/packed.h) gives them as they are. */
 #include "guards/guards_inner.h"
 
 #include <string.h>
-
-/* ---- texts as numbers ------------------------------------------------------------------------------------------ */
-
-enum { NUMBERED_MOST = 48, NAMES_MOST = 1 << 20 };
-
-bool text_has_number(const Text *t) { return t->count == 1 || t->len <= NUMBERED_MOST; }
-
-bool text_number(Vm *vm, const Text *t, i64 *out) {
-  if (t->count == 1) text_points(t, out);
-  if (t->count == 1) return true;
-  Name n = t->len > NUMBERED_MOST ? 0 : name_find(&vm->names, t->data, t->len);
-  if (!n && t->len && t->len <= NUMBERED_MOST && vm->names.count < NAMES_MOST) n = name_intern(&vm->names, t->data, t->len);
-  *out = -1 - (i64)n;
-  return n || !t->len;
-}
-
-bool text_of_number(Vm *vm, i64 number, Value *out) {
-  if (number >= 0) return text_of_point(vm, (u32)number, out);
-  Name n = (Name)(-1 - number);
-  return n ? text_new(vm, name_text(&vm->names, n), name_len(&vm->names, n), out) : text_new(vm, "", 0, out);
-}
 
 /* ---- what items have in common ------------------------------------------------------------------------------- */
 
@@ -374,19 +353,56 @@ static bool pack_flat(Vm *vm, const List *list, const Fill *f, u64 *slot) {
   return ok;
 }
 
+/* Leaves in front of the one at `depth` and below of the fill's path, which is *leaf. Depth is that of the path. */
+static u32 leaves_before(Value kind, const Fill *f, u32 depth, bool on_path, Value *leaf) {
+  u32 n = 0;
+  if (kind.kind != V_LIST && kind.kind != V_RECORD) {
+    if (on_path) *leaf = kind;
+    return on_path ? 0 : 1 + rows_mixed(kind);
+  }
+  const Value *parts = kind.kind == V_LIST ? kind.list->items : kind.record->items;
+  u32 count = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
+  for (u32 i = 0; i < count && !(on_path && i > f->path[depth]); i++) n += leaves_before(parts[i], f, depth + 1, on_path && i == f->path[depth], leaf);
+  return n;
+}
+
+/* The column of a packed list. The one that says which numbers are weak is made where they are all weak, or none. */
+static bool column_given(Vm *vm, List *list, const Fill *f, u64 *slot) {
+  Value leaf = value_hole(), out;
+  i64 room = 2 * (i64)list->count + ROWS_ROOM;
+  bool raised = vm->error.raised, flags = f->tag & ROW_FLAGS;
+  u32 at = leaves_before(list->packed->kind, f, 0, true, &leaf);
+  bool given = flags && rows_mixed(leaf);
+  if (flags && !given ? array_new(vm, DT_bool, 1, &room, &out) != WEFT_OK : !packed_column(vm, list, at + given, room, &out)) {
+    if (!raised) vm_error_clear(vm);
+    return false;
+  }
+  if (flags && !given) memset(out.array->data, value_is_weak(leaf), (size_t)room);
+  *slot = (u64)(uintptr_t)out.array;
+  return true;
+}
+
 static bool pack(Vm *vm, Value from, const Fill *f, u64 *slot) {
   if (f->part) return f->part == ROW_STARTS ? pack_starts(vm, from.list, slot) : pack_flat(vm, from.list, f, slot);
+  if (from.kind == V_LIST && from.list->packed) return column_given(vm, from.list, f, slot);
   return from.kind == V_TEXT ? points_pack(vm, from.text, slot) : rows_pack(vm, from.list, f, slot);
 }
 
 bool rows_fill(Vm *vm, const GuardProg *p, const Value *scratch, u64 *slots) {
+  u64 packed = 0;
   for (u32 i = 0; i < p->nfills; i++) {
     if (!p->fills[i].rows) continue;
-    if (pack(vm, scratch[p->fills[i].from], &p->fills[i], &slots[i])) continue;
+    Value from = scratch[p->fills[i].from];
+    if (pack(vm, from, &p->fills[i], &slots[i])) {
+      if (from.kind == V_TEXT || !from.list->packed) packed += (u64)((const Array *)(uintptr_t)slots[i])->size * (p->fills[i].depth || p->fills[i].part == ROW_FLAT ? ROWS_DEEP : 1);
+      continue;
+    }
     while (i-- > 0)
       if (p->fills[i].rows) rows_give_back(vm, &slots[i]);
     return false;
   }
+  *p->packed = packed;
+  vm->counters.at[STAT_packed_elements] += packed;
   return true;
 }
 
@@ -395,9 +411,4 @@ void rows_give_back(Vm *vm, u64 *slot) {
   *slot = 0;
 }
 
-u64 guard_rows_packed(const GuardProg *p, const u64 *slots) {
-  u64 n = 0;
-  for (u32 i = 0; p->nrows && i < p->nfills; i++)
-    if (p->fills[i].rows && slots[i]) n += (u64)((const Array *)(uintptr_t)slots[i])->size * (p->fills[i].depth || p->fills[i].part == ROW_FLAT ? ROWS_DEEP : 1);
-  return n;
-}
+u64 guard_rows_packed(const GuardProg *p) { return *p->packed; }

@@ -121,7 +121,9 @@ static __attribute__((noinline)) bool passes(Vm *vm, const GuardProg *p, const W
     case WALK_ROWS: {
       const Guard *x = &p->set.guards.data[w->guard - 1];
       if (x->value_kind == V_TEXT) return v.kind == V_TEXT && v.text->len == v.text->count;
-      return v.kind == V_LIST && v.list->count <= ROWS_MOST && rows_fit(v.list->items, v.list->count, x->text ? (const void *)x->text : &w->word);
+      if (v.kind != V_LIST || v.list->count > ROWS_MOST || (x->text && x->word == ROW_RAGGED && !looked_into(vm, v.list))) return false;
+      const Packed *packed = v.list->packed;
+      return rows_fit(packed ? &packed->kind : v.list->items, packed ? 1 : v.list->count, x->text ? (const void *)x->text : &w->word);
     }
     case WALK_SHAPE: {
       if (v.kind != V_RECORD) return false;

@@ -155,6 +155,14 @@ static Av opaque(Recorder *r, SourceId s, Value v, Span why) {
   return av_new(r, (AbsVal){.kind = AV_OBJECT, .source = s, .konst = v});
 }
 
+bool rec_look_into(Recorder *r, List *l) {
+  bool raised = r->vm->error.raised;
+  if (list_boxed(r->vm, l)) return true;
+  if (!raised) vm_error_clear(r->vm);
+  r->failed = true;
+  return false;
+}
+
 static Av read_source(Recorder *r, SourceId s, Value v) {
   Graph *g = r->g;
   GuardSet *gs = &g->guards;
@@ -179,7 +187,7 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
     case V_LIST: {
       List *l = v.list;
       if (many(r, l->count) || !MECHANISM(r->vm, containers_taken_apart)) return opaque(r, s, v, why);
-      if (!guard_len(gs, s, REL_eq, l->count, why)) return 0;
+      if (!rec_look_into(r, l) || !guard_len(gs, s, REL_eq, l->count, why)) return 0;
       u32 first = r->items.count;
       for (u32 i = 0; i < l->count; i++)
         if (!vec_push(&r->vm->alloc, &r->items, 0)) return 0;
@@ -429,7 +437,7 @@ bool av_leaves(Recorder *r, Av a, AvVec *out) {
 static u32 parts_in(Value v, u32 most) {
   u32 n = 1, count = v.kind == V_LIST ? v.list->count : v.kind == V_RECORD ? v.record->shape->count : 0;
   const Value *items = v.kind == V_LIST ? v.list->items : v.kind == V_RECORD ? v.record->items : NULL;
-  if (count > LIST_ITEMS_MAX) return n;
+  if (count > LIST_ITEMS_MAX || (v.kind == V_LIST && v.list->packed)) return n;
   for (u32 i = 0; i < count && n < most; i++) n += parts_in(items[i], most - n);
   return n;
 }

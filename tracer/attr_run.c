@@ -186,6 +186,7 @@ static WeftStatus host_build(HostBuild *h, const Graph *g, const GraphHost *host
   for (u32 i = 0; i < x->count && status == WEFT_OK; i++) {
     if (!with) x->args[i] = value_keep(h->args[i]);
     else if ((status = build_recipe(&b, g->exits.ids.data[with->first + i], &x->args[i])) != WEFT_OK) x->args[i] = value_nil();
+    else if (!value_boxed(h->vm, x->args[i])) status = WEFT_ERROR;
   }
   build_free(&b);
   return status;

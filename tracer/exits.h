@@ -130,7 +130,7 @@ void exits_free(ExitTable *t);
 ExitMark exits_mark(const ExitTable *t);
 void exits_rollback(ExitTable *t, ExitMark m);
 
-enum { ZIP_LEAVES = 16 };
+enum { ZIP_LEAVES = ROW_LEAVES };
 enum { RECIPE_MAX_DEPTH = 64, RECIPE_MAX_WEIGHT = 1 << 16 };
 
 /* Recipes: equal const, value, size and source recipes are shared. 0 when memory was refused (`failed`), a part is
@@ -196,6 +196,7 @@ typedef struct RecipeBuild {
   Value *made; /* by Recipe.memo; V_HOLE: not yet */
   Value few[8]; /* `made` of the usual exit */
   u32 count;
+  bool packs; /* what is built now may be a packed list (vm/packed.h) */
 } RecipeBuild;
 WeftStatus build_init(RecipeBuild *b, Vm *vm, const Graph *g, const Frame *f) MUST_USE; /* value, size, ctx are set by the caller */
 void build_free(RecipeBuild *b);

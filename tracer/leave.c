@@ -147,6 +147,7 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
     build.value = leave_value;
     build.size = leave_size;
     build.ctx = &leaving;
+    build.packs = true;
     values = total + depth <= COUNT_OF(few) ? few : mem_alloc(&vm->alloc, sizeof *values * (total + depth));
     if (!path) path = mem_alloc(&vm->alloc, sizeof *path * depth);
     if (!values || !path) status = vm_error_memory(vm);
@@ -168,6 +169,7 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
     for (u32 i = 0; i < depth && status == WEFT_OK; i++) {
       status = build_recipe(&build, table->journal.data[path[i]].value, &values[made]);
       made += status == WEFT_OK;
+      if (status == WEFT_OK && g->guards.sources.items.data[table->journal.data[path[i]].target].kind != SRC_global && !value_boxed(vm, values[made - 1])) status = WEFT_ERROR;
     }
   }
   if (status == WEFT_OK) { /* from here on nothing can fail but pushing frames */

@@ -45,6 +45,86 @@ static bool items_of_numbers(Vm *vm, Value all, u64 count, u32 form, Value *list
   return true;
 }
 
+/* ---- lists that stay in columns ------------------------------------------------------------------------------------------ */
+
+typedef struct Columns {
+  Value column[ROW_LEAVES];
+  u32 count;
+  u64 length; /* items that all of them have */
+} Columns;
+
+/* Are the recipe's leaves the items of columns? Depth is that of the recipe. */
+static bool leaves_columns(const ExitTable *t, RecipeId id, u32 *leaves) {
+  const Recipe *r = &t->recipes.data[id];
+  if (r->kind == RCP_items) return !r->b && ++*leaves <= ROW_LEAVES;
+  if (r->kind == RCP_weak) return r->count == 2 && t->recipes.data[t->ids.data[r->first]].kind == RCP_items && leaves_columns(t, t->ids.data[r->first], leaves) && leaves_columns(t, t->ids.data[r->first + 1], leaves);
+  if ((r->kind != RCP_list && r->kind != RCP_record) || !r->count) return false;
+  for (u32 i = 0; i < r->count; i++)
+    if (!leaves_columns(t, t->ids.data[r->first + i], leaves)) return false;
+  return true;
+}
+
+static WeftStatus take_column(RecipeBuild *b, const Recipe *r, Columns *c, Value *kind) {
+  Value n = value_hole(), *at = &c->column[c->count];
+  i64 most = -1;
+  if (r->count && build_recipe(b, b->graph->exits.ids.data[r->first], &n) != WEFT_OK) return WEFT_ERROR;
+  if (r->count && (!num_as_index(n, &most) || most < 0)) return vm_error(b->vm, EK_unsupported, "a list of an unknown length");
+  if (b->value(b->ctx, r->a, at) != WEFT_OK) return WEFT_ERROR;
+  c->count++;
+  bool plain = at->kind == V_ARRAY && array_rank(at->array) == 1 && array_dense(at->array) && array_device(at->array) == DEV_CPU && dtype_bytes(at->dtype) <= 8;
+  u64 size = plain ? (u64)at->array->size : 0; /* else it is taken as too short to be packed */
+  if (most >= 0 && (u64)most < size) size = (u64)most;
+  if (size < c->length) c->length = size;
+  *kind = r->constant == 2 ? value_hole() : (Value){.kind = V_NUM, .dtype = at->dtype, .flags = r->constant ? VF_WEAK : 0};
+  return WEFT_OK;
+}
+
+/* *kind: what the items look like; a hole on failure. */
+static WeftStatus take_columns(RecipeBuild *b, RecipeId id, Columns *c, Value *kind) {
+  const ExitTable *t = &b->graph->exits;
+  const Recipe *r = &t->recipes.data[id];
+  Vm *vm = b->vm;
+  *kind = value_hole();
+  if (r->kind == RCP_items) return take_column(b, r, c, kind);
+  if (r->kind == RCP_weak) { /* numbers, and which of them are weak */
+    Value flag;
+    if (take_columns(b, t->ids.data[r->first], c, kind) != WEFT_OK || take_columns(b, t->ids.data[r->first + 1], c, &flag) != WEFT_OK) return WEFT_ERROR;
+    kind->aux = 1;
+    return WEFT_OK;
+  }
+  bool record = r->kind == RCP_record, ok = record ? record_new(vm, kind) : list_new(vm, r->count, kind);
+  for (u32 i = 0; i < r->count && ok; i++) {
+    Value part;
+    ok = take_columns(b, t->ids.data[r->first + i], c, &part) == WEFT_OK;
+    if (ok) ok = record ? record_set(vm, kind, t->names.data[r->key_first + i], part) : list_push(vm, kind, part);
+    if (ok) continue;
+    value_drop(vm, *kind);
+    *kind = value_hole();
+  }
+  return ok ? WEFT_OK : WEFT_ERROR;
+}
+
+/* The list that stays in the columns of a tree of them. *done: it is long enough for that. */
+static WeftStatus leave_packed(RecipeBuild *b, RecipeId tree, Value *out, bool *done) {
+  Vm *vm = b->vm;
+  u32 leaves = 0;
+  Columns c = {.length = UINT32_MAX};
+  Value kind = value_hole();
+  *done = false;
+  if (!b->packs || !leaves_columns(&b->graph->exits, tree, &leaves)) return WEFT_OK;
+  WeftStatus status = take_columns(b, tree, &c, &kind);
+  if (status == WEFT_OK && c.length && c.length >= (u64)vm->tunables.packed_items && c.length <= UINT32_MAX / 4) {
+    *done = true;
+    vm->counters.at[STAT_packed_lists]++;
+    return list_of_columns(vm, kind, c.column, c.count, (u32)c.length, out) ? WEFT_OK : WEFT_ERROR;
+  }
+  for (u32 i = 0; i < c.count; i++) value_drop(vm, c.column[i]);
+  value_drop(vm, kind);
+  return status;
+}
+
+/* ---- lists of items ------------------------------------------------------------------------------------------------------ */
+
 /* The items of a stacked value behind those of an earlier list. */
 static WeftStatus make_items(RecipeBuild *b, const Recipe *r, Value *out) {
   Value all = value_hole(), item;
@@ -229,6 +309,12 @@ static WeftStatus put_together(RecipeBuild *b, const Recipe *r, Value *parts, Va
 
 WeftStatus build_parts(RecipeBuild *b, const Recipe *r, Value *out) {
   Vm *vm = b->vm;
+  bool packs = b->packs, done = false;
+  if (packs && (r->kind == RCP_items || r->kind == RCP_zip || r->kind == RCP_weak)) {
+    RecipeId tree = r->kind == RCP_zip ? b->graph->exits.ids.data[r->first] : (RecipeId)(r - b->graph->exits.recipes.data);
+    if (leave_packed(b, tree, out, &done) != WEFT_OK) return WEFT_ERROR;
+    if (done) return WEFT_OK;
+  }
   if (r->kind == RCP_const) return make_const(vm, &b->graph->exits.consts.data[r->constant], out);
   if (r->kind == RCP_items) return make_items(b, r, out);
   if (r->kind == RCP_zip) return make_zip(b, r, out);
@@ -236,7 +322,10 @@ WeftStatus build_parts(RecipeBuild *b, const Recipe *r, Value *out) {
   Value few[8], *parts = r->count <= COUNT_OF(few) ? few : mem_alloc(&vm->alloc, sizeof *parts * r->count);
   WeftStatus status = parts ? WEFT_OK : vm_error_memory(vm);
   u32 n = 0;
+  b->packs = false; /* what is part of another value is not packed */
   for (; n < r->count && status == WEFT_OK; n += status == WEFT_OK) status = build_recipe(b, b->graph->exits.ids.data[r->first + n], &parts[n]);
+  b->packs = packs;
+  if (status == WEFT_OK && !values_boxed(vm, parts, n)) status = WEFT_ERROR;
   if (status == WEFT_OK) status = put_together(b, r, parts, out);
   while (n-- > 0) value_drop(vm, parts[n]);
   if (parts && parts != few) mem_free(&vm->alloc, parts, sizeof *parts * r->count);

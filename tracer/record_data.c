@@ -428,7 +428,7 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
   if (v.kind == AV_ROWS && count == 1 && items[0] == IX_SLICE) return rec_rows_slice(r, obj, regs, out);
   if (one && v.kind == AV_OBJECT && v.konst.kind == V_LIST) {
     if (v.source && av_known_int(r, regs[0], &at) && at >= 0 && at < v.konst.list->count) { /* one item of a long list */
-      if (!guard_len(&r->g->guards, v.source, REL_le, (u64)at + 1, rec_here(r))) return OUT_FAIL;
+      if (!rec_look_into(r, v.konst.list) || !guard_len(&r->g->guards, v.source, REL_le, (u64)at + 1, rec_here(r))) return OUT_FAIL;
       return rec_made(r, av_lazy(r, source_step(&r->g->guards, v.source, SRC_item, (u32)at, NULL), v.konst.list->items[at]), out);
     }
     Outcome o = rec_rows_here(r, obj, &obj);

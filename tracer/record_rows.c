@@ -298,14 +298,14 @@ bool rec_merge_rows(Recorder *r, Av base, Av a, Av b) {
 
 /* ---- made --------------------------------------------------------------------------------------------------- */
 
-typedef struct Packed {
+typedef struct PackedInput {
   SourceId source;
   Dim room;
   bool tree;
-} Packed;
+} PackedInput;
 
-static Av packed_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
-  const Packed *p = ctx;
+static Av input_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
+  const PackedInput *p = ctx;
   Graph *g = r->g;
   SourceId s = p->tree ? source_step(&g->guards, p->source, SRC_column, leaf, NULL) : p->source;
   u32 in = s ? guard_input(&g->guards, s, IN_rows) : UINT32_MAX;
@@ -325,19 +325,20 @@ static Outcome packed_source(Recorder *r, SourceId s, u32 now, Value kind, Av *o
   u32 leaf = 0;
   if (!count || !av_dim(r, count, &n)) return OUT_FAIL;
   bool tree = kind.kind == V_LIST || kind.kind == V_RECORD || kind.kind == V_ARRAY || rows_mixed(kind);
-  Packed p = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), tree};
+  PackedInput p = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), tree};
   if (p.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
-  Outcome o = rec_made(r, rec_new_rows(r, tree_like(r, kind, &leaf, packed_column, &p), count, kind), out);
+  Outcome o = rec_made(r, rec_new_rows(r, tree_like(r, kind, &leaf, input_column, &p), count, kind), out);
   if (o == OUT_GO) av_at(r, *out)->source = s;
   return o;
 }
 
 /* Lists of any length: where each begins, and their items as rows. */
-static Outcome ragged_source(Recorder *r, SourceId s, const List *list, Av *out) {
+static Outcome ragged_source(Recorder *r, SourceId s, List *list, Av *out) {
   Value kind;
   u32 leaves = 0, leaf = 0;
   u64 now;
   Graph *g = r->g;
+  if (!rec_look_into(r, list)) return OUT_FAIL;
   if (!rows_ragged_kind(r->vm, list->items, list->count, &kind)) return OUT_STUCK;
   bool kept = leaves_of(kind.list->items[1], 0, &leaves) && av_const(r, kind);
   value_drop(r->vm, kind);
@@ -347,19 +348,19 @@ static Outcome ragged_source(Recorder *r, SourceId s, const List *list, Av *out)
   Av count = av_length(r, s, list->count), total = av_total(r, s, (i64)now), parts[2];
   Dim n, all;
   if (!count || !total || !av_dim(r, count, &n) || !av_dim(r, total, &all)) return OUT_FAIL;
-  Packed starts = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), true}, flat = {s, size_add(&g->sizes, size_mul(&g->sizes, all, 2), ROWS_ROOM), true};
+  PackedInput starts = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), true}, flat = {s, size_add(&g->sizes, size_mul(&g->sizes, all, 2), ROWS_ROOM), true};
   if (starts.room == DIM_NONE || flat.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
-  parts[0] = rec_new_rows(r, tree_like(r, number, &leaf, packed_column, &starts), count, number);
-  parts[1] = parts[0] ? rec_new_rows(r, tree_like(r, item, &leaf, packed_column, &flat), total, item) : 0;
+  parts[0] = rec_new_rows(r, tree_like(r, number, &leaf, input_column, &starts), count, number);
+  parts[1] = parts[0] ? rec_new_rows(r, tree_like(r, item, &leaf, input_column, &flat), total, item) : 0;
   Outcome o = rec_made(r, parts[1] ? rec_new_rows(r, av_items(r, AV_LIST, parts, 2), count, kind) : 0, out);
   if (o == OUT_GO) av_at(r, *out)->source = s;
   return o;
 }
 
-static Outcome rows_of_source(Recorder *r, SourceId s, const List *list, const Value *want, Av *out) {
+static Outcome rows_of_source(Recorder *r, SourceId s, List *list, const Value *want, Av *out) {
   Value kind;
   u32 leaves = 0;
-  bool found = rows_kind(r->vm, list->items, list->count, &kind);
+  bool found = list->packed ? rows_kind(r->vm, &list->packed->kind, 1, &kind) : rows_kind(r->vm, list->items, list->count, &kind);
   bool kept = found && (!want || rows_widen(&kind, *want)) && leaves_of(kind, 0, &leaves) && av_const(r, kind);
   if (found) value_drop(r->vm, kind);
   if (!kept && !want && !r->failed) {

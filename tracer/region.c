@@ -75,6 +75,7 @@ WeftStatus build_init(RecipeBuild *b, Vm *vm, const Graph *g, const Frame *f) {
   b->graph = g;
   b->frame = f;
   b->count = g->exits.memos;
+  b->packs = false;
   b->made = b->count <= COUNT_OF(b->few) ? b->few : mem_alloc(&vm->alloc, sizeof *b->made * b->count);
   if (!b->made) return vm_error_memory(vm);
   for (u32 i = 0; i < b->count; i++) b->made[i] = value_hole();

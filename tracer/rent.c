@@ -349,7 +349,7 @@ void rent_naps(Place *p, u32 n) {
   r->skip -= n < r->skip ? n : r->skip;
 }
 
-/* Lists and texts are packed at each entry, whole; there is room for as many items again. */
+/* Lists and texts that do not lie in columns are packed at each entry, whole; there is room for as many items again. */
 static u64 packing_ns(const Graph *g) {
   u64 items = 0, lists = 0;
   for (u32 i = 0; i < g->inputs.count; i++) {

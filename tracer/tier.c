@@ -192,7 +192,7 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   t->depth++;
   entry->running++;
   region->entered++;
-  if (UNLIKELY(entry->packs)) region->packed += guard_rows_packed(entry->prog, slots);
+  if (UNLIKELY(entry->packs)) region->packed += guard_rows_packed(entry->prog);
   r.timed = is_timed(t, region);
   u64 begin = r.timed ? tracer_now(t) : region->eager_ns ? 0 : tier_ticks(t);
   u64 printed = vm->printed;

@@ -124,11 +124,25 @@ static bool some_size_overflows(const GraphRun *run) {
   return false;
 }
 
+/* Inputs that were given to the region, where compiled code did not run: those that the exit does not bind. */
+static void drop_given(Vm *vm, const Region *region, u64 *slots, u32 exit) {
+  const GuardSet *g = &region->graph->guards;
+  const RegionExit *e = &region->exits[exit];
+  for (u32 i = 0; i < g->inputs.count; i++) {
+    bool bound = !g->inputs.data[i].donate || !slots[i];
+    for (u32 k = 0; k < e->bind_count && !bound; k++) bound = region->binds[e->bind_first + k].slot == i;
+    if (bound) continue;
+    value_drop(vm, value_obj(V_ARRAY, (void *)(uintptr_t)slots[i]));
+    slots[i] = 0;
+  }
+}
+
 static WeftStatus run_both(Vm *vm, Region *region, GraphRun *run, u64 *slots, u32 *exit) {
   u32 expected = region->graph->entry_exit;
   WeftStatus status = run_root(run, &expected);
   if (status != WEFT_OK) { /* a limit: nothing to compare, and nothing lies where compiled code would have left it */
     if (*exit == NO_EXIT) *exit = expected;
+    drop_given(vm, region, slots, *exit);
     return status;
   }
   Value *copies = copy_inputs(vm, region->graph, slots);

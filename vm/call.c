@@ -97,7 +97,7 @@ WeftStatus bind_closure(Vm *vm, const Proto *p, Args args, Value *params) {
     if (positional < p->npositional) {
       params[positional++] = take(&args.values[i]);
     } else if (p->rest_index >= 0) {
-      if (!list_push(vm, &rest, take(&args.values[i]))) goto fail;
+      if (!value_boxed(vm, args.values[i]) || !list_push(vm, &rest, take(&args.values[i]))) goto fail;
     } else {
       u32 given = 0;
       for (u32 k = 0; k < args.count; k++) given += !(args.names && args.names[k]);
@@ -207,6 +207,10 @@ fail:
 WeftStatus call_builtin(Vm *vm, u32 op, Value *args, u32 count, Value *out) {
   const OpInfo *info = &vm->op_table[op];
   WeftStatus status;
+  if (UNLIKELY(op != OP_len && !values_boxed(vm, args, count))) {
+    drop_run(vm, args, count);
+    return WEFT_ERROR;
+  }
   if (count == info->nparams && !(count && info->params[count - 1].rest)) { /* straight from the window */
     bool plain = true;
     for (u32 k = 0; k < count; k++) plain &= !info->params[k].rest && !info->params[k].keyword_only;
@@ -293,6 +297,10 @@ static WeftStatus call_transform(Vm *vm, Fn *f, Args args, Value *out) {
 
 WeftStatus call_native(Vm *vm, Value fn, Args args, Value *out) {
   WeftStatus status;
+  if (UNLIKELY(!values_boxed(vm, args.values, args.count))) {
+    drop_run(vm, args.values, args.count);
+    return WEFT_ERROR;
+  }
   if (fn.kind == V_DTYPE) return call_dtype(vm, fn.dtype, args, out);
   if (fn.kind != V_FN) {
     status = call_not_function(vm, fn);

@@ -74,6 +74,7 @@ static WeftStatus equal_step(Vm *vm, Pairs *todo, Value a, Value b, bool *out) {
     }
     case V_LIST:
       *out = a.list->count == b.list->count;
+      if (*out && (!list_boxed(vm, a.list) || !list_boxed(vm, b.list))) return WEFT_ERROR;
       for (u32 i = a.list->count; *out && i-- > 0;) /* the first item first; the same list may hold NaN, and differ */
         if (!vec_push(&vm->alloc, todo, (Pair){a.list->items[i], b.list->items[i]})) return vm_error_memory(vm);
       break;
@@ -134,6 +135,7 @@ WeftStatus value_in(Vm *vm, Value item, Value container, bool *out) {
   container = value_untracked(container);
   switch (container.kind) {
     case V_LIST:
+      if (!list_boxed(vm, container.list)) return WEFT_ERROR;
       for (u32 i = 0; i < container.list->count && !*out; i++)
         if (value_equal(vm, item, container.list->items[i], out) != WEFT_OK) return WEFT_ERROR;
       return WEFT_OK;

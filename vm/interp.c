@@ -202,7 +202,7 @@ static WeftStatus shorten_list(Vm *vm, const Frame *f, Ins ins, bool once, Value
   i64 start, count, step;
   if (!gives_up(f, ins, once, l, &slot)) return WEFT_OK;
   if (index_slice(vm, regs + 1, l->count, &start, &count, &step) != WEFT_OK) return WEFT_ERROR;
-  if (step != 1) return WEFT_OK;
+  if (step != 1 || (l->packed && start && count)) return WEFT_OK;
   if (slot) {
     slot->value = value_nil();
     l->head.refs = 1;
@@ -268,9 +268,12 @@ static inline bool set_item(Vm *vm, const Desc *d, const Value *root, Value *key
   if (d->step_count != 1 || d->op != BC_move || d->item_count != 1 || d->items[0] != IX_VALUE || root->kind != V_LIST) return false;
   List *l = root->list;
   if (l->head.refs != 1 || !in_bounds(keys[0], l->count, &i)) return false;
+  if (keys[1].kind == V_LIST && UNLIKELY(keys[1].list->packed != NULL)) return false; /* it is boxed first */
+  if (UNLIKELY(l->packed != NULL) && !packed_set(vm, l, (u32)i, keys[1])) return false;
   Value v = keys[1];
   keys[1] = value_nil();
-  set_register(vm, &l->items[i], v);
+  if (UNLIKELY(l->packed != NULL)) value_drop(vm, v);
+  else set_register(vm, &l->items[i], v);
   return true;
 }
 
@@ -678,14 +681,14 @@ op_array: TRY_NEXT(make_array(vm, base, ins));
 op_list: TRY_NEXT(make_list(vm, base, ins));
 op_append:
   SAVE();
-  if (UNLIKELY(!list_push(vm, A, value_keep(*BK)))) goto raised;
+  if (UNLIKELY(!value_boxed(vm, *BK)) || UNLIKELY(!list_push(vm, A, value_keep(*BK)))) goto raised;
   KILL_NEXT();
 op_extend:
   TRY(make_extend(vm, A, *BK));
   KILL_NEXT();
 op_toarray: {
   Value v;
-  TRY(vm_array_literal(vm, A->list->items, A->list->count, &v));
+  TRY(list_boxed(vm, A->list) ? vm_array_literal(vm, A->list->items, A->list->count, &v) : WEFT_ERROR);
   set_register(vm, A, v);
   NEXT();
 }
@@ -726,7 +729,7 @@ op_index: {
     else set_register(vm, A, array_load(a, at));
     KILL_NEXT();
   }
-  if (x->kind == V_LIST && in_bounds(*y, x->list->count, &i)) {
+  if (x->kind == V_LIST && LIKELY(!x->list->packed) && in_bounds(*y, x->list->count, &i)) {
     set_register(vm, A, value_keep(x->list->items[i]));
     KILL_NEXT();
   }
@@ -1053,6 +1056,11 @@ raised:
   DISPATCH();
 }
 
-WeftStatus vm_run(Vm *vm, u32 floor, Value *out) { return run(vm, floor, false, out); }
+WeftStatus vm_run(Vm *vm, u32 floor, Value *out) {
+  if (run(vm, floor, false, out) != WEFT_OK) return WEFT_ERROR;
+  if (LIKELY(value_boxed(vm, *out))) return WEFT_OK;
+  value_drop(vm, *out);
+  return WEFT_ERROR;
+}
 
 WeftStatus vm_step(Vm *vm) { return run(vm, 0, true, NULL); }

@@ -10,7 +10,7 @@ bool list_new(Vm *vm, u32 cap, Value *out) {
     if (l) obj_free(vm, l, sizeof *l);
     return (void)vm_error_memory(vm), false;
   }
-  *l = (List){{1, 0}, 0, cap, items};
+  *l = (List){.head = {1, 0}, .cap = cap, .items = items};
   *out = value_obj(V_LIST, l);
   return true;
 }
@@ -24,6 +24,7 @@ bool list_from(Vm *vm, const Value *items, u32 count, Value *out) {
 
 bool list_unique(Vm *vm, Value *list) {
   List *l = list->list;
+  if (!list_boxed(vm, l)) return false;
   if (l->head.refs == 1) return true;
   Value copy;
   if (!list_from(vm, l->items, l->count, &copy)) return false;
@@ -45,6 +46,10 @@ static bool reserve(Vm *vm, List *l, u64 need) {
 }
 
 bool list_push(Vm *vm, Value *list, Value item) {
+  if (list->list->packed && packed_extend(vm, list, &item, 1)) {
+    value_drop(vm, item);
+    return true;
+  }
   if (!list_unique(vm, list) || !reserve(vm, list->list, (u64)list->list->count + 1)) {
     value_drop(vm, item);
     return false;
@@ -54,6 +59,7 @@ bool list_push(Vm *vm, Value *list, Value item) {
 }
 
 bool list_extend(Vm *vm, Value *list, const Value *items, u32 count) {
+  if (list->list->packed && packed_extend(vm, list, items, count)) return true;
   if (!list_unique(vm, list)) return false;
   List *l = list->list;
   bool self = items >= l->items && items < l->items + l->count; /* xs + xs: the vector may move */
@@ -67,6 +73,10 @@ bool list_extend(Vm *vm, Value *list, const Value *items, u32 count) {
 
 void list_shorten(Vm *vm, List *l, u32 start, u32 count) {
   u32 was = l->count;
+  if (l->packed) {
+    packed_shorten(vm, l, count);
+    return;
+  }
   for (u32 i = 0; i < start; i++) value_drop(vm, l->items[i]);
   for (u32 i = start + count; i < was; i++) value_drop(vm, l->items[i]);
   if (start && count) memmove(l->items, l->items + start, count * sizeof *l->items);

@@ -16,6 +16,10 @@ static bool make_env(Vm *vm, const Frame *f, const Proto *p, Env **out) {
   if (!e) return false;
   for (u32 i = 0; i < p->ncaptures; i++) {
     const Capture *c = &p->captures[i];
+    if (c->kind == CAP_REGISTER && !value_boxed(vm, f->base[c->index])) {
+      env_drop(vm, e);
+      return false;
+    }
     if (c->kind == CAP_REGISTER) e->slots[i] = value_keep(f->base[c->index]);
     else if (c->kind == CAP_CAPTURE) e->slots[i] = value_keep(f->fn->env->slots[c->index]);
     else {
@@ -76,7 +80,7 @@ WeftStatus make_sibling(Vm *vm, const Frame *f, u32 a, u32 index) {
 WeftStatus make_list(Vm *vm, Value *base, Ins ins) {
   u32 b = ins_b(ins), n = ins_c(ins);
   Value v;
-  if (!list_new(vm, n, &v)) return WEFT_ERROR;
+  if (!values_boxed(vm, base + b, n) || !list_new(vm, n, &v)) return WEFT_ERROR;
   if (n) memcpy(v.list->items, base + b, sizeof(Value) * n);
   if (n) memset(base + b, 0, sizeof(Value) * n);
   v.list->count = n;
@@ -96,6 +100,7 @@ WeftStatus make_record(Vm *vm, const Frame *f, Ins ins) {
   Value *base = f->base, *items = base + ins_b(ins), v;
   u32 desc = ins_c(ins);
   const Desc *d = &f->code->proto->descs[desc];
+  if (!values_boxed(vm, items, d->name_count)) return WEFT_ERROR;
   Shape *shape = code_shape(vm, f->code, desc);
   if (shape) {
     if (!record_new_shape(vm, shape, &v)) return WEFT_ERROR;
@@ -118,7 +123,7 @@ WeftStatus make_put(Vm *vm, Value *rec, Value item, Value key) {
   if (key.kind != V_TEXT) return vm_error(vm, EK_type, "the keys of a record are text, got %s", value_type_name(key));
   Name name = name_intern(&vm->names, key.text->data, key.text->len);
   if (!name && key.text->len) return vm_error_memory(vm);
-  return record_set(vm, rec, name, value_keep(item)) ? WEFT_OK : WEFT_ERROR;
+  return value_boxed(vm, item) && record_set(vm, rec, name, value_keep(item)) ? WEFT_OK : WEFT_ERROR;
 }
 
 WeftStatus make_spread(Vm *vm, Value *rec, Value from) {
@@ -136,14 +141,14 @@ WeftStatus make_spread(Vm *vm, Value *rec, Value from) {
 
 WeftStatus make_extend(Vm *vm, Value *list, Value v) {
   u64 count, pos = 0;
-  if (v.kind == V_LIST) return list_extend(vm, list, v.list->items, v.list->count) ? WEFT_OK : WEFT_ERROR;
+  if (v.kind == V_LIST) return list_boxed(vm, v.list) && list_extend(vm, list, v.list->items, v.list->count) ? WEFT_OK : WEFT_ERROR;
   if (v.kind == V_RECORD) return vm_error(vm, EK_type, "a list takes in items of a list, array, range or text, got record");
   if (vm_seq_open(vm, v, &count) != WEFT_OK) return WEFT_ERROR;
   u32 before = list->list->count;
   while (pos < count) {
     Value item;
     if (vm_seq_next(vm, v, &pos, &item) == WEFT_OK && list_push(vm, list, item)) continue;
-    while (list->list->count > before) value_drop(vm, list->list->items[--list->list->count]);
+    if (list->list->count > before) list_shorten(vm, list->list, 0, before);
     return WEFT_ERROR;
   }
   return WEFT_OK;
@@ -169,6 +174,7 @@ WeftStatus make_range(Vm *vm, Value *base, Ins ins) {
 
 WeftStatus vm_text(Vm *vm, Value v, Value spec, Value *out) {
   if (spec.kind == V_TEXT && spec.text->len) {
+    if (!value_boxed(vm, v)) return WEFT_ERROR;
     if (!vm->format) return vm_error(vm, EK_unsupported, "format specifications are not supported");
     return vm->format(vm, v, spec.text->data, spec.text->len, out);
   }
@@ -176,6 +182,7 @@ WeftStatus vm_text(Vm *vm, Value v, Value spec, Value *out) {
     *out = value_keep(v);
     return WEFT_OK;
   }
+  if (!value_boxed(vm, v)) return WEFT_ERROR;
   Value args[1] = {value_keep(v)};
   WeftStatus status = vm_op(vm, OP_str, args, out);
   value_drop(vm, args[0]);

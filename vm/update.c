@@ -408,6 +408,7 @@ static WeftStatus store_list_part(Walker *w, Value *slot, i64 start, i64 count, 
 
 static WeftStatus step_list(Walker *w, Value *slot, const PathStep *s, bool last, Value **next) {
   Vm *vm = w->vm;
+  if (!list_boxed(vm, slot->list)) return WEFT_ERROR;
   i64 size = slot->list->count, start, count, step;
   const u8 *items = w->d->items + s->item_first;
   if (s->kind == STEP_FIELD) return vm_error(vm, EK_type, "a list has no field '%s'", name_text(&vm->names, s->field));
@@ -445,6 +446,28 @@ static WeftStatus step_array_part(Walker *w, Value *slot, const PathStep *s, u32
   return status;
 }
 
+/* An item of a packed list is made, updated, and put back where it lay, if it still fits. */
+static WeftStatus step_packed(Walker *w, Value *slot, const PathStep *s, u32 index) {
+  Vm *vm = w->vm;
+  Value item, v = w->value;
+  i64 i;
+  if (index_integer(vm, w->keys[0], slot->list->count, "a list", &i) != WEFT_OK || !packed_item(vm, slot->list, (u32)i, &item)) return WEFT_ERROR;
+  bool last = index + 1 == w->d->step_count;
+  w->keys += step_registers(w->d, s);
+  if (last) w->value = value_nil();
+  WeftStatus status = last ? assign_slot(vm, &item, w->d->op, v) : walk(w, &item, index + 1);
+  bool put = status == WEFT_OK && slot->list->packed && packed_set(vm, slot->list, (u32)i, item);
+  if (status == WEFT_OK && !put && !list_unique(vm, slot)) status = WEFT_ERROR;
+  if (status != WEFT_OK || put) {
+    value_drop(vm, item);
+    return status;
+  }
+  v = slot->list->items[i];
+  slot->list->items[i] = item;
+  value_drop(vm, v);
+  return WEFT_OK;
+}
+
 static WeftStatus no_step(Vm *vm, Value v, const PathStep *s) {
   if (v.kind == V_TEXT) return vm_error(vm, EK_type, "text does not change; make a new one");
   if (v.kind == V_MODULE) return vm_error(vm, EK_type, "a module's variables are not assigned from outside");
@@ -468,6 +491,8 @@ static WeftStatus walk(Walker *w, Value *slot, u32 first) { /* recursion: index 
       return vm->tape->update(vm, slot, d, i, w->keys, v);
     }
     if (slot->kind == V_RECORD) status = step_record(w, slot, s, last, &next);
+    else if (slot->kind == V_LIST && slot->list->packed && s->kind == STEP_INDEX && s->item_count == 1 && d->items[s->item_first] == IX_VALUE && w->keys[0].kind != V_RANGE)
+      return step_packed(w, slot, s, i);
     else if (slot->kind == V_LIST) status = step_list(w, slot, s, last, &next);
     else if (value_is_numeric(*slot) && s->kind == STEP_INDEX)
       return last ? update_array(vm, slot, d->items + s->item_first, s->item_count, w->keys, d->op, w->value) : step_array_part(w, slot, s, i);
@@ -506,7 +531,7 @@ static Ref *last_ref(Vm *vm, Value root, const Desc *d, const Value *keys, u32 *
       u32 slot;
       if (!scope_find(&v.module->scope, s->field, &slot) || name_text(&vm->names, s->field)[0] == '_') break;
       v = v.module->slots[slot].value;
-    } else if (v.kind == V_LIST && single) {
+    } else if (v.kind == V_LIST && single && !v.list->packed) {
       i64 at, size = v.list->count;
       if (!num_as_index(keys[0], &at)) break;
       if (at < 0) at += size;
@@ -531,7 +556,9 @@ WeftStatus vm_update(Vm *vm, Value *root, const Desc *d, const Value *keys, Valu
   u32 first = 0;
   Ref *ref = names_value(vm, d) ? last_ref(vm, *root, d, keys, &first, &w.keys) : NULL;
   WeftStatus status;
-  if (ref) {
+  if (!value_boxed(vm, value)) {
+    status = WEFT_ERROR;
+  } else if (ref) {
     Value held = value_keep(value_obj(V_REF, ref));
     status = walk(&w, &ref->value, first);
     value_drop(vm, held);

@@ -66,7 +66,9 @@ static void destroy_all(Vm *vm, u64 dead) {
     switch (kind) {
       case V_LIST: {
         List *l = (List *)obj;
-        for (u32 i = 0; i < l->count; i++) release(vm, &dead, l->items[i]);
+        if (l->packed) packed_free(vm, l->packed);
+        else
+          for (u32 i = 0; i < l->count; i++) release(vm, &dead, l->items[i]);
         items_free(vm, l->items, l->cap);
         obj_free(vm, l, sizeof *l);
         break;

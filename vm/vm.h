@@ -420,6 +420,7 @@ WeftStatus vm_write(Vm *vm, const char *text, size_t len) MUST_USE;
 WeftStatus vm_truth(Vm *vm, Value v, bool *out) MUST_USE;
 
 #include "vm/elsewhere.h"
+#include "vm/packed.h"
 #include "vm/stream.h"
 #include "vm/strided.h"
 

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "api/inner.h"
 #include "tests/diff/generate.h"
 #include "tests/diff/hosts.h"
 #include "tests/support/host.h"
@@ -77,6 +78,12 @@ static void limit(int seconds) {
   setitimer(ITIMER_PROF, &t, NULL);
 }
 
+/* Short lists stay in columns as well. */
+static void made_with_hosts(void *context, WeftVM *w) {
+  define_hosts(context, w);
+  w->vm->tunables.packed_items = 1;
+}
+
 /* In a child. */
 static bool run_program(unsigned long seed) {
   progress->seed = seed;
@@ -93,7 +100,7 @@ static bool run_program(unsigned long seed) {
   for (size_t t = 0; t < sizeof tiers / sizeof tiers[0] && well && !limited; t++) {
     if (only_tier && strcmp(only_tier, tiers[t]) != 0) continue;
     snprintf((char *)progress->tier, sizeof progress->tier, "%s", tiers[t]);
-    setup = (HostSetup){.backend = tiers[t], .hot = hot, .force = exits ? "exits" : threads ? "threads" : large ? "large" : NULL, .memory = 256 << 20, .made = define_hosts};
+    setup = (HostSetup){.backend = tiers[t], .hot = hot, .force = exits ? "exits" : threads ? "threads" : large ? "large" : NULL, .memory = 256 << 20, .made = made_with_hosts};
     HostRun r = host_run(&setup, "diff.weft", program);
     well = agree(&eager, &r);
     host_run_free(&r);
