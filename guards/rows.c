@@ -306,16 +306,19 @@ static bool rows_pack(Vm *vm, const List *list, const Fill *f, u64 *slot) {
   return true;
 }
 
+/* Room for so many integers. NULL: memory was refused, and nothing is told. */
+static i64 *numbers_new(Vm *vm, i64 room, Value *out) {
+  bool raised = vm->error.raised;
+  if (array_new(vm, DT_i64, 1, &room, out) == WEFT_OK) return (i64 *)(void *)out->array->data;
+  if (!raised) vm_error_clear(vm);
+  return NULL;
+}
+
 /* The code points of a text, as rows. */
 static bool points_pack(Vm *vm, const Text *t, u64 *slot) {
-  i64 room = room_of(t->count);
-  bool raised = vm->error.raised;
+  i64 room = room_of(t->count), *data;
   Value out;
-  if (array_new(vm, DT_i64, 1, &room, &out) != WEFT_OK) {
-    if (!raised) vm_error_clear(vm);
-    return false;
-  }
-  i64 *data = (i64 *)(void *)out.array->data;
+  if (!(data = numbers_new(vm, room, &out))) return false;
   text_points(t, data);
   memset(data + t->count, 0, ((size_t)room - t->count) * sizeof *data);
   *slot = (u64)(uintptr_t)out.array;
@@ -324,14 +327,9 @@ static bool points_pack(Vm *vm, const Text *t, u64 *slot) {
 
 /* Where each of several lists begins among the items of all of them, and behind them where the next one would. */
 static bool pack_starts(Vm *vm, const List *list, u64 *slot) {
-  i64 room = room_of(list->count), at = 0;
-  bool raised = vm->error.raised;
+  i64 room = room_of(list->count), at = 0, *data;
   Value out;
-  if (array_new(vm, DT_i64, 1, &room, &out) != WEFT_OK) {
-    if (!raised) vm_error_clear(vm);
-    return false;
-  }
-  i64 *data = (i64 *)(void *)out.array->data;
+  if (!(data = numbers_new(vm, room, &out))) return false;
   for (u32 i = 0; i < list->count; at += list->items[i++].list->count) data[i] = at;
   data[list->count] = at;
   memset(data + list->count + 1, 0, ((size_t)room - list->count - 1) * sizeof *data);
