@@ -113,7 +113,10 @@ static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char
     }
   }
   if (demand_whole_here(t) && !demand_graph(t, g)) return false;
-  if (!usable) return false;
+  if (!usable) {
+    place_failed(t, p, REASON_trace_failed, rec->span, g->defect ? g->defect : "out of memory");
+    return false;
+  }
   if (!t->forced && !t->force.kind && MECHANISM(vm, worth_compiling) && !worth(g, (u32)vm->tunables.worth_nodes)) {
     place_demote(t, p, REASON_nothing_to_compile, "too little to compile");
     return false;

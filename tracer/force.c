@@ -42,6 +42,18 @@ static Outcome exit_here(Recorder *r) {
 static void dump(const Recorder *r, Buf *out) {
   graph_print(r->g, NULL, out);
   guard_set_print(&r->g->guards, &r->g->sizes, NULL, out);
+  for (u32 i = 1; i < r->g->nodes.count; i++) { /* bodies that are being recorded hang on no node yet: they are not printed */
+    const GraphNode *n = &r->g->nodes.data[i];
+    buf_printf(out, "node %u: block %u next %u exit %u operands", i, n->block, n->next, n->exit);
+    for (u32 k = 0; k < n->operand_count; k++) buf_printf(out, " %u", r->g->operands.data[n->operand_first + k]);
+    buf_putc(out, '\n');
+  }
+  for (u32 i = 1; i < r->g->blocks.count; i++) {
+    const GraphBlock *b = &r->g->blocks.data[i];
+    buf_printf(out, "block %u: closed %u last %u parameters %u captures", i, b->closed, b->last, b->params.count);
+    for (u32 k = 0; k < b->captures.count; k++) buf_printf(out, " %u", b->captures.data[k].inner);
+    buf_putc(out, '\n');
+  }
   for (u32 i = 0; i < r->cells.count; i++) {
     const RecCell *c = &r->cells.data[i];
     buf_printf(out, "cell %u: source %u slot %u value %u%s\n", i, c->source, c->slot, c->value, c->dirty ? " written" : "");

@@ -128,6 +128,8 @@ void graph_rollback(Graph *g, GraphMark m) {
   g->before = 0;
   g->origin = m.origin;
   if (g->entry_exit != NO_EXIT && g->entry_exit >= m.exits.exits) g->entry_exit = NO_EXIT;
+  if (m.nodes > 1 && g->nodes.data[m.nodes - 1].exit != NO_EXIT && g->nodes.data[m.nodes - 1].exit >= m.exits.exits)
+    g->nodes.data[m.nodes - 1].exit = NO_EXIT; /* an update gets the exit behind it when the next instruction begins, which may be behind the mark */
 }
 
 /* ---- types ---------------------------------------------------------------------------------------- */

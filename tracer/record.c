@@ -26,7 +26,7 @@ RecMark rec_mark(Recorder *r) {
                    .trail = r->trail.count, .cells = r->cells.count, .straight = r->straight.count, .masks = r->masks.count, .anchored = r->anchored.count,
                    .positions = r->positions.count, .weaks = r->weaks.count, .dynamic = r->dynamic.count, .facts = r->facts.count, .frames = r->frames.count,
                    .safe_exit = r->safe_exit, .settled = r->settled, .lifted_loops = r->lifted_loops, .lifted_ifs = r->lifted_ifs,
-                   .cold_exits = r->cold_exits, .left_often = r->left_often, .left_early = r->left_early, .loop = r->loop};
+                   .cold_exits = r->cold_exits, .left_often = r->left_often, .left_early = r->left_early, .written = r->written, .loop = r->loop};
 }
 
 void rec_rollback(Recorder *r, const RecMark *m) {
@@ -52,6 +52,7 @@ void rec_rollback(Recorder *r, const RecMark *m) {
   r->left_often = m->left_often;
   r->left_early = m->left_early;
   r->loop = m->loop;
+  r->written = m->written;
   graph_rollback(r->g, m->graph);
 }
 

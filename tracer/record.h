@@ -298,6 +298,7 @@ typedef struct RecMark {
   Av settled;
   u32 lifted_loops, lifted_ifs, cold_exits, left_often;
   bool left_early;
+  NodeId written;
   RecLoop *loop;
 } RecMark;
 typedef struct RecState { /* registers of the top frame and all cells */
