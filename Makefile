@@ -50,7 +50,7 @@ ifneq ($(wildcard jit/host/gen_math.c),)
 ifneq ($(INNER),)
 include $(GEN_DIR)/math.mk
 endif
-HOST_SRC := jit/host/gen_math.c $(wildcard parser/base.c jit/loops_*.c jit/loops.c)
+HOST_SRC := jit/host/gen_math.c jit/host/pairs.c $(wildcard parser/base.c jit/loops_*.c jit/loops.c)
 HOST_OBJ := $(HOST_SRC:%.c=build/host/%.o)
 
 build/host/%.o: %.c Makefile
@@ -66,7 +66,16 @@ $(GEN_DIR)/math.mk: build/host/gen_math lang/math.loops
 	$(Q)build/host/gen_math lang/math.loops $(GEN_DIR)
 	@cd $(GEN_DIR) && echo "GEN_SRC += $$(ls math_*.c | sed 's|^|$(GEN_DIR)/|' | tr '\n' ' ')" >math.mk
 $(GEN_DIR)/math_%.c: $(GEN_DIR)/math.mk ;
--include $(HOST_OBJ:.o=.d)
+
+# lang/ops.def → build/gen/op_texts.c: its texts, packed.
+OPS_OBJ  := $(patsubst %.c,build/host/%.o,jit/host/gen_ops.c jit/host/pairs.c parser/base.c)
+GEN_SRC  += $(GEN_DIR)/op_texts.c
+build/host/gen_ops: $(OPS_OBJ)
+	$(Q)$(CC) $(OPS_OBJ) -o $@
+$(GEN_DIR)/op_texts.c: build/host/gen_ops
+	@mkdir -p $(GEN_DIR)
+	$(Q)build/host/gen_ops $@
+-include $(sort $(HOST_OBJ:.o=.d) $(OPS_OBJ:.o=.d))
 endif
 
 # ---- objects --------------------------------------------------------------------------------------
@@ -111,7 +120,7 @@ $(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-threa
 # Strips are long enough that where their loops begin does not show.
 PACKED   := -fno-align-functions -fno-align-loops -fno-align-jumps -fno-align-labels
 $(BUSY:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(PACKED) -fno-inline-small-functions -fno-partial-inlining
-# -O3 makes the same code larger for AVX2, without AVX-512's masks.
+# -O3 makes the same code larger for AVX2, without AVX-512's masks; -Os takes 21 KB less, but then half of the functions are not vectorised.
 $(B)/obj/gen/math_avx2.o $(B)/obj/stdlib/kernel_strips_avx2.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic $(PACKED)
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512

@@ -10,27 +10,11 @@ static bool is_defined(const LoopModule *m, const MathText *t) {
   return false;
 }
 
-/* Pairs are made of what was there before them, so this ends. */
-static void unpack(u8 byte, Buf *out) {
-  u8 stack[256 + 1];
-  u32 n = 0;
-  stack[n++] = byte;
-  while (n) {
-    u8 b = stack[--n];
-    if (!math_pairs[b][0]) {
-      buf_put(out, (const char *)&b, 1);
-      continue;
-    }
-    stack[n++] = math_pairs[b][1];
-    stack[n++] = math_pairs[b][0];
-  }
-}
-
 static WeftStatus define(LoopModule *m, const MathText *t, Buf *why) {
   if (is_defined(m, t)) return WEFT_OK;
   Buf text;
   buf_init(&text, m->alloc);
-  for (const char *c = t->text; *c; c++) unpack((u8)*c, &text);
+  buf_unpack(&text, math_pairs, t->text);
   WeftStatus status = WEFT_ERROR;
   if (!text.failed) status = loops_parse(m, text.data, text.len, why);
   else if (why) buf_puts(why, "out of memory");

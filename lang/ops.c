@@ -10,15 +10,6 @@ static pthread_once_t infos_once = PTHREAD_ONCE_INIT;
 static _Atomic bool infos_filled; /* asked at each operation that is recorded */
 static char shown_names[OP_COUNT][32];
 
-/* The texts of all rows, one behind the other: pointers to each would take three times the room of most. */
-static const char texts[] =
-#define OP(name, signature, family, dtype, shape, checks, effect, agree, lower, deriv, batch, flops, doc) \
-  #name "\0" signature "\0" doc "\0" #lower "\0" #dtype "\0" #shape "\0" checks "\0" #deriv "\0" #batch "\0"
-    OP(none, "()", none, none, none, "", pure, bits, none, none, none, 0, "")
-#include "lang/ops.def"
-#undef OP
-    ;
-
 static const struct {
   u16 flops;
   u8 family, effect, agree;
@@ -77,20 +68,25 @@ static void parse_signature(OpInfo *info) {
   }
 }
 
-static const char *take(const char **texts_left) {
-  const char *s = *texts_left;
-  *texts_left += strlen(s) + 1;
+/* What stands before the next OP_END, which becomes its end. */
+static const char *take(char **left) {
+  char *s = *left, *end = strchr(s, OP_END[0]);
+  *end = 0;
+  *left = end + 1;
   return s;
 }
 
 static void fill_infos(void) {
-  const char *left = texts;
+  char *left = op_unpacked;
+  for (const char *c = op_texts; *c; c++) left += text_unpack(op_pairs, (u8)*c, left);
+  left = op_unpacked;
+  const char *doc = op_docs;
   for (u32 i = 0; i < OP_COUNT; i++) {
     OpInfo *info = &infos[i];
-    *info = (OpInfo){.name = shown_names[i], .family = rows[i].family, .effect = rows[i].effect, .agree = rows[i].agree, .flops = rows[i].flops};
+    *info = (OpInfo){.name = shown_names[i], .doc = doc, .family = rows[i].family, .effect = rows[i].effect, .agree = rows[i].agree, .flops = rows[i].flops};
+    doc += strlen(doc) + 1;
     shown_name(shown_names[i], take(&left));
     info->signature = take(&left);
-    info->doc = take(&left);
     info->lower = (u8)lower_of(take(&left));
     info->dtype_rule = take(&left);
     info->shape_rule = take(&left);

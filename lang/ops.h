@@ -40,13 +40,19 @@ typedef struct OpParam {
 typedef struct OpInfo {
   const char *name;      /* as shown: "linalg.eigh" */
   const char *signature;
-  const char *doc;       /* "what; example == value" */
+  const char *doc;       /* "what; example == value", packed: buf_unpack(b, op_pairs, doc) */
   u8 family, effect, agree, lower;
   const char *dtype_rule, *shape_rule, *checks, *deriv, *batch;
   u32 flops;
   u32 nparams;
   OpParam params[OP_MAX_PARAMS];
 } OpInfo;
+
+/* The texts of all rows, made by the build (jit/host/gen_ops.c). OP_END: between those that are unpacked at once. */
+#define OP_END "\1"
+extern const u8 op_pairs[256][2];
+extern const char op_texts[], op_docs[];
+extern char op_unpacked[];
 
 /* Parsed once from ops.def; read-only afterwards. */
 const OpInfo *op_info(u32 op);

@@ -45,7 +45,9 @@ WeftStatus eager_type(Vm *vm, Value *args, Value *out) {
 
 static void describe_op(u32 op, Buf *b) {
   const OpInfo *info = op_info(op);
-  buf_printf(b, "%s%s\n  %s\n", info->name, info->signature, info->doc);
+  buf_printf(b, "%s%s\n  ", info->name, info->signature);
+  buf_unpack(b, op_pairs, info->doc);
+  buf_putc(b, '\n');
 }
 
 WeftStatus eager_help(Vm *vm, Value *args, Value *out) {

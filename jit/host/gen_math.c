@@ -12,6 +12,7 @@
  *                               math_avx2.c wm_NAME_TYPE_fma
  * stdlib/wm.h declares what they export. The bits are the same from all three: `fma` is explicit, nothing is contracted. */
 #include "jit/define_math.h"
+#include "jit/host/pairs.h"
 #include "jit/loops.h"
 #include "jit/loops_straight.h"
 
@@ -163,34 +164,6 @@ static u8 *strip_parts(const Part *parts, u32 count, size_t room, size_t *starts
   return bytes;
 }
 
-/* Byte pairs: the pair that is most frequent becomes one byte that the text has not, and so on. */
-static void pack(u8 *bytes, size_t *len, size_t *starts, u32 count, u8 pairs[256][2]) {
-  static u32 seen[65536];
-  bool taken[256] = {true};
-  for (size_t i = 0; i < *len; i++) taken[bytes[i]] = true;
-  memset(pairs, 0, 512);
-  for (u32 p = 0; p < 256; p++) {
-    u32 best = 0;
-    if (taken[p]) continue;
-    memset(seen, 0, sizeof seen);
-    for (size_t i = 0; i + 1 < *len; i++)
-      if (bytes[i] && bytes[i + 1]) seen[bytes[i] << 8 | bytes[i + 1]]++;
-    for (u32 k = 1; k < 65536; k++)
-      if (seen[k] > seen[best]) best = k;
-    pairs[p][0] = (u8)(best >> 8);
-    pairs[p][1] = (u8)best;
-    size_t to = 0;
-    u32 part = 0;
-    for (size_t i = 0; i < *len; i++) {
-      if (part < count && i == starts[part]) starts[part++] = to;
-      bool pair = i + 1 < *len && bytes[i] == pairs[p][0] && bytes[i + 1] == pairs[p][1];
-      bytes[to++] = pair ? (u8)p : bytes[i];
-      i += pair;
-    }
-    *len = to;
-  }
-}
-
 static void write_text(Gen *g, const char *text) {
   static Part parts[256];
   static size_t starts[256];
@@ -198,7 +171,7 @@ static void write_text(Gen *g, const char *text) {
   size_t len;
   u32 count = find_parts(g, text, parts, (u32)COUNT_OF(parts));
   u8 *bytes = strip_parts(parts, count, strlen(text) + 1, starts, &len);
-  pack(bytes, &len, starts, count, pairs);
+  pairs_pack(bytes, &len, starts, count, pairs);
   Buf b;
   buf_init(&b, g->m.alloc);
   buf_puts(&b, "/* math_text.c — lang/math.loops, definition by definition. */\n#include \"jit/define_math.h\"\n\n");
@@ -209,19 +182,15 @@ static void write_text(Gen *g, const char *text) {
       if (parts[i].uses[k]) buf_printf(&b, "%u, ", k);
     buf_puts(&b, "0};\n");
   }
-  buf_puts(&b, "\nconst u8 math_pairs[256][2] = {");
-  for (u32 i = 0; i < 256; i++) buf_printf(&b, "{%u, %u},%s", pairs[i][0], pairs[i][1], i % 16 == 15 ? "\n  " : " ");
-  buf_puts(&b, "};\nconst MathText math_texts[] = {\n");
+  buf_putc(&b, '\n');
+  pairs_write(pairs, "math_pairs", &b);
+  buf_puts(&b, "const MathText math_texts[] = {\n");
   for (u32 i = 0; i < count; i++) {
     const Part *p = &parts[i];
     u32 uses = 0;
     for (u32 k = 0; k < i; k++) uses += p->uses[k];
     buf_printf(&b, "  {\"%s\",\n    \"", p->fn ? name_of(p->fn) : p->table);
-    size_t column = 0;
-    for (const u8 *s = bytes + starts[i]; *s; s++, column++) {
-      if (column % 32 == 31) buf_puts(&b, "\"\n    \"");
-      buf_printf(&b, *s >= 32 && *s < 127 && *s != '\\' && *s != '"' && *s != '?' ? "%c" : "\\%03o", *s);
-    }
+    pairs_write_text(bytes + starts[i], strlen((const char *)bytes + starts[i]), &b);
     buf_printf(&b, "\",\n    uses_%u, LT_%s, %u},\n", i, !p->fn ? "VOID" : p->fn->math_type == LT_F64 ? "F64" : "F32", uses);
   }
   buf_puts(&b, "};\nconst u32 math_text_count = COUNT_OF(math_texts);\n");
