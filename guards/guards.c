@@ -33,15 +33,19 @@ GuardMark guards_mark(const GuardSet *g) {
 }
 
 void guards_rollback(GuardSet *g, GuardMark m) {
-  if (!MECHANISM(g, guards_roll_back) && g->guards.count > m.guards && g->guards.data[m.guards].kind == GUARD_tag) {
-    g->guards.count = m.guards + 1; /* with its source */
-    g->inputs.count = m.inputs;
-    return;
-  }
-  g->sources.items.count = m.sources;
-  g->sources.modules.count = m.modules;
-  g->guards.count = m.guards;
+  Source *items = g->sources.items.data;
+  bool stays = !MECHANISM(g, guards_roll_back) && g->guards.count > m.guards && g->guards.data[m.guards].kind == GUARD_tag; /* with its source */
   g->inputs.count = m.inputs;
+  for (; g->guards.count > m.guards + stays; g->guards.count--) {
+    const Guard *x = &g->guards.data[g->guards.count - 1];
+    items[x->source].guards = x->next;
+  }
+  if (stays) return;
+  for (; g->sources.items.count > m.sources && g->sources.items.count > 1; g->sources.items.count--) {
+    const Source *s = &items[g->sources.items.count - 1];
+    items[s->parent].part = s->next;
+  }
+  g->sources.modules.count = m.modules;
 }
 
 static bool refused(GuardSet *g) {
@@ -51,13 +55,15 @@ static bool refused(GuardSet *g) {
 
 /* ---- sources -------------------------------------------------------------------------------------- */
 
+static bool has_none(GuardSet *g) { return g->sources.items.count || vec_push(g->alloc, &g->sources.items, (Source){0}) || refused(g); }
+
 static SourceId add_source(GuardSet *g, Source s, const char *name) {
   SourceTree *t = &g->sources;
-  for (u32 i = 1; i < t->items.count; i++) {
+  if (!has_none(g)) return 0;
+  for (SourceId i = t->items.data[s.parent].part; i; i = t->items.data[i].next) {
     const Source *o = &t->items.data[i];
-    if (o->kind == s.kind && o->parent == s.parent && o->index == s.index && o->module == s.module) return i;
+    if (o->kind == s.kind && o->index == s.index && o->module == s.module) return i;
   }
-  if (t->items.count == 0 && !vec_push(g->alloc, &t->items, (Source){0})) return refused(g);
   char text[96];
   switch (s.kind) {
     case SRC_arg: name_numbered(text, "arg", s.index); break;
@@ -80,8 +86,9 @@ static SourceId add_source(GuardSet *g, Source s, const char *name) {
     default: text[0] = 0; break;
   }
   s.label = arena_copy(&t->arena, text, strlen(text));
+  s.next = t->items.data[s.parent].part;
   if (!s.label || !vec_push(g->alloc, &t->items, s)) return refused(g);
-  return t->items.count - 1;
+  return t->items.data[s.parent].part = t->items.count - 1;
 }
 
 SourceId source_root(GuardSet *g, SourceKind kind, u32 index) {
@@ -302,8 +309,9 @@ static bool same_guard(const Guard *a, const Guard *b) {
 /* Copies what the guard points to into the set's arena. */
 static bool add_guard(GuardSet *g, Guard x) {
   if (g->failed || (x.kind != GUARD_ambient && x.kind != GUARD_size && !x.source)) return false;
-  for (u32 i = 0; i < g->guards.count; i++)
-    if (same_guard(&g->guards.data[i], &x)) return true;
+  if (!has_none(g)) return false;
+  for (u32 i = g->sources.items.data[x.source].guards; i; i = g->guards.data[i - 1].next)
+    if (same_guard(&g->guards.data[i - 1], &x)) return true;
   if (x.text && !(x.text = arena_copy(&g->sources.arena, x.text, x.text_len))) return refused(g);
   if (x.keys) {
     Name *keys = arena_alloc(&g->sources.arena, sizeof *keys * (x.key_count + 1));
@@ -311,7 +319,11 @@ static bool add_guard(GuardSet *g, Guard x) {
     memcpy(keys, x.keys, sizeof *keys * x.key_count);
     x.keys = keys;
   }
-  return vec_push(g->alloc, &g->guards, x) || refused(g);
+  u32 *last = &g->sources.items.data[x.source].guards;
+  x.next = *last;
+  if (!vec_push(g->alloc, &g->guards, x)) return refused(g);
+  *last = g->guards.count;
+  return true;
 }
 
 bool guard_tag(GuardSet *g, SourceId s, Value v, bool layout, Span because) {

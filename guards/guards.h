@@ -32,12 +32,14 @@ typedef struct Source {
   u32 index;       /* argument, register, capture, slot, Name of a field, item, axis, host id */
   u32 module;      /* global: index into SourceTree.modules */
   const char *label; /* of this step: "arg0", ".w", "[2]", "global \"k\"" */
+  SourceId part, next; /* the last step from it; the step from its parent that came before. Roots: steps from entry 0 */
+  u32 guards;      /* 1 + its last guard; 0: none */
 } Source;
 
 typedef struct SourceTree {
   Allocator *alloc;
   Arena arena;
-  VEC(Source) items; /* entry 0 unused */
+  VEC(Source) items; /* entry 0: what has no parent, and guards of no source */
   VEC(struct Module *) modules; /* borrowed: the VM keeps modules; NULL after parsing text */
 } SourceTree;
 
@@ -73,6 +75,7 @@ typedef struct Guard {
   const char *what; /* name of the operation there ("matmul"), or NULL */
   SourceId subject; /* compiled: what a trace may leave open instead of relying on it; 0: none */
   u32 failures;   /* carried over from programs it replaced: orders the checks */
+  u32 next;       /* 1 + the guard of its source that came before; 0: none */
 } Guard;
 
 /* What a source delivers into an input slot (8 bytes). Input i of the set lies in slot i of the region. */

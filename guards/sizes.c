@@ -134,7 +134,8 @@ static Dim new_sym(SizePool *p, const char *name, u32 source, i64 lo, i64 hi, i6
   if (name && *name) snprintf(text, sizeof text, "%.40s", name);
   else name_numbered(text, unbacked ? "u" : "n", p->syms.count);
   u32 len = (u32)strlen(text);
-  for (u32 i = 2; name_taken(p, text); i++) snprintf(text + len, sizeof text - len, "_%u", i);
+  p->named |= name && *name;
+  for (u32 i = 2; p->named && name_taken(p, text); i++) snprintf(text + len, sizeof text - len, "_%u", i);
   const char *kept = arena_copy(&p->arena, text, strlen(text));
   if (!kept) return refused(p);
   u32 index = p->syms.count;
@@ -665,6 +666,7 @@ bool size_clone(SizePool *to, const SizePool *from, Allocator *alloc) {
     if (!to->syms.data[i].name) goto fail;
   }
   to->equated = from->equated;
+  to->named = from->named;
   while (to->slot_count < from->slot_count)
     if (!grow_slots(to)) goto fail;
   return true;

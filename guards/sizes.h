@@ -100,6 +100,7 @@ typedef struct SizePool {
   u32 known, knowings; /* what is known now, by number: the same again once what was assumed is rolled back; numbers given */
   u32 proofs;          /* of sizes being equal, that were not remembered */
   struct SizeMemo *memo; /* NULL: none was made */
+  bool named;          /* symbols were given names */
   bool failed;         /* memory was refused */
 } SizePool;
 

@@ -147,8 +147,22 @@ static Av read_number(Recorder *r, SourceId s, Value v) {
 }
 
 enum { LIST_ITEMS_MAX = 64, SOURCES_MAX = 4096 }; /* longer lists and records are not taken apart, nor more of them */
+enum { TREE_DEPTH = 4, TREE_SOURCES = 64 }; /* nor more than so many, where one stands so deep in others like it: a tree, or a linked list, which is seldom the same again */
 
-static bool many(const Recorder *r, u32 items) { return items > LIST_ITEMS_MAX || r->g->guards.sources.items.count > SOURCES_MAX; }
+static bool in_tree(const Recorder *r, SourceId s, AvKind kind, u32 count, const Shape *shape) {
+  const Source *items = r->g->guards.sources.items.data;
+  u32 depth = 0;
+  while ((s = items[s].parent) && depth < TREE_DEPTH) {
+    const AbsVal *up = s < r->source_av.count ? av_at(r, r->source_av.data[s]) : NULL;
+    depth += up && up->kind == kind && up->count == count && up->shape == shape;
+  }
+  return depth == TREE_DEPTH;
+}
+
+static bool many(const Recorder *r, SourceId s, AvKind kind, u32 items, const Shape *shape) {
+  u32 sources = r->g->guards.sources.items.count;
+  return items > LIST_ITEMS_MAX || sources > SOURCES_MAX || (sources > TREE_SOURCES && in_tree(r, s, kind, items, shape));
+}
 
 static Av opaque(Recorder *r, SourceId s, Value v, Span why) {
   if (!guard_tag(&r->g->guards, s, v, false, why)) return 0;
@@ -186,7 +200,7 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
     }
     case V_LIST: {
       List *l = v.list;
-      if (many(r, l->count) || !MECHANISM(r->vm, containers_taken_apart)) return opaque(r, s, v, why);
+      if (many(r, s, AV_LIST, l->count, NULL) || !MECHANISM(r->vm, containers_taken_apart)) return opaque(r, s, v, why);
       if (!rec_look_into(r, l) || !guard_len(gs, s, REL_eq, l->count, why)) return 0;
       u32 first = r->items.count;
       for (u32 i = 0; i < l->count; i++)
@@ -201,7 +215,7 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
     }
     case V_RECORD: {
       Record *rec = v.record;
-      if (many(r, rec->shape->count) || !MECHANISM(r->vm, containers_taken_apart)) return opaque(r, s, v, why);
+      if (many(r, s, AV_RECORD, rec->shape->count, rec->shape) || !MECHANISM(r->vm, containers_taken_apart)) return opaque(r, s, v, why);
       if (!guard_shape(gs, s, rec, true, 0, why)) return 0;
       u32 first = r->items.count, n = rec->shape->count;
       for (u32 i = 0; i < n; i++)
@@ -264,6 +278,8 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
   }
 }
 
+enum { FORCED_TIMED = 128 };
+
 Av av_force(Recorder *r, Av a) {
   if (!a || av_at(r, a)->kind != AV_LAZY) return a;
   SourceId s = av_at(r, a)->source;
@@ -275,6 +291,7 @@ Av av_force(Recorder *r, Av a) {
       return 0;
     }
   if (r->source_av.data[s] && MECHANISM(r->vm, input_dedup)) return r->source_av.data[s];
+  if (r->trail.count % FORCED_TIMED == FORCED_TIMED - 1 && rec_is_late(r)) return 0;
   Av read = read_source(r, s, now);
   if (!read || !vec_push(&r->vm->alloc, &r->trail, s)) {
     r->failed = true;

@@ -592,6 +592,13 @@ static Outcome once(Recorder *r, const Scope *s) {
 
 enum { STEPS_TIMED = 64 };
 
+bool rec_is_late(Recorder *r) {
+  if (r->abstract || !tracer_late(r->tracer)) return false;
+  (void)rec_stuck(r, REASON_too_long, "recording took longer than it may");
+  r->failed = true;
+  return true;
+}
+
 Outcome rec_run(Recorder *r, const Scope *s) {
   for (;;) {
     RecFrame *f = rec_top(r);
@@ -602,10 +609,7 @@ Outcome rec_run(Recorder *r, const Scope *s) {
       return OUT_FAIL;
     }
     if (r->failed || r->g->failed) return OUT_FAIL;
-    if (r->steps % STEPS_TIMED == 0 && !r->abstract && tracer_late(r->tracer)) {
-      rec_stuck(r, REASON_too_long, "recording took longer than it may");
-      return OUT_FAIL;
-    }
+    if (r->steps % STEPS_TIMED == 0 && rec_is_late(r)) return OUT_FAIL;
     Outcome o = r->force.kind ? force_step(r, s, once) : OUT_GO;
     if (o == OUT_GO) o = once(r, s);
     if (o != OUT_GO) return o;

@@ -267,6 +267,7 @@ Av av_items(Recorder *r, AvKind kind, const Av *items, u32 count);
 Av av_record(Recorder *r, const Name *keys, const Av *items, u32 count);
 Av av_lazy(Recorder *r, SourceId s, Value now);
 Av av_force(Recorder *r, Av a);                    /* reads a LAZY one; else a itself */
+bool rec_is_late(Recorder *r);                     /* its time is used up: it fails */
 static inline Av av_item(const Recorder *r, Av a, u32 i) { return r->items.data[av_at(r, a)->first + i]; }
 bool av_is_number(Recorder *r, Av a);              /* forced: AV_NUM or a constant number */
 Av av_length(Recorder *r, SourceId list, i64 now);   /* the length of the list that a source names, as a size */

@@ -229,6 +229,36 @@ static void A20_a_compilation_ends_with_its_time(void **state) {
   }
 }
 
+/* A single instruction may read thousands of parts. */
+static void A20_reading_parts_ends_with_the_time(void **state) {
+  (void)state;
+  for (u32 late = 0; late < 2; late++) {
+    WeftVM *vm = machine();
+    Clock clock = {.step = late ? 10000000 : 0};
+    tracer_use_clock(tracer_of(vm->vm), tell, &clock);
+    vm->vm->tunables.compile_ms = 1;
+    WeftValue *f = value(vm, "fn f(a, b, c) { let x = if c > 1 { a } else { b }; x[0][1] + x[40][2] }\nf");
+    WeftValue *args[3] = {value(vm, "map(i => (i, i + 1, i + 2, i + 3), 0..60)"), value(vm, "map(i => (i, i, i, i), 0..60)"), value(vm, "2")};
+    u64 traces = stat(vm, STAT_traces), graphs = stat(vm, STAT_graphs);
+    calls(vm, f, args, 3, 50);
+    assert_int_equal(stat(vm, STAT_traces), traces + 1);
+    assert_int_equal(stat(vm, STAT_graphs), graphs + !late);
+    if (late) assert_int_equal(place_find(&tracer_of(vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY)->why, REASON_too_long);
+    weft_free(vm);
+  }
+}
+
+/* All of a tree of records is not what a region relies on. */
+static void A20_trees_are_not_taken_apart(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *args[2] = {value(vm, "fn make(d) = if d == 0 { nil } else { {left: make(d - 1), key: d, right: make(d - 1)} }\nmake(9)"), value(vm, "2")};
+  WeftValue *f = value(vm, "fn f(tree, c) { let x = if c > 1 { tree } else { nil }; if type(x) == \"nil\" { c } else { x.key * c + c * c - c / 2 } }\nf");
+  calls(vm, f, args, 2, 50);
+  const Place *p = place_find(&tracer_of(vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
+  assert_int_equal(p->compiles, 1);
+  assert_in_range(guard_prog_count(p->cache.entries.data[0]->prog), 1, 100);
+}
+
 /* What is inlined counts against the budget of the whole tree. */
 static void A20_one_budget_for_a_tree_of_calls(void **state) {
   WeftVM *vm = *state;
@@ -549,6 +579,8 @@ int main(void) {
     cmocka_unit_test_setup_teardown(A20_what_was_given_up_is_compiled_when_asked_for, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_what_pays_stays, setup, teardown),
     cmocka_unit_test(A20_a_compilation_ends_with_its_time),
+    cmocka_unit_test(A20_reading_parts_ends_with_the_time),
+    cmocka_unit_test_setup_teardown(A20_trees_are_not_taken_apart, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_one_budget_for_a_tree_of_calls, setup, teardown),
     cmocka_unit_test_setup_teardown(B8_ten_thousand_misses_in_a_row_cost_few_look_ups, setup, teardown),
     cmocka_unit_test_setup_teardown(B8_recompiles_wait_longer_each_time, setup, teardown),
