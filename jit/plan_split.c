@@ -27,10 +27,19 @@ static void run_part(void *ctx, i64 part) {
   while (failed < least && !__atomic_compare_exchange_n(&p->key, &least, failed, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 }
 
+/* Of columns so many that their rows are long, unless that is far more work than is done between two polls. */
+static i64 trips_between_polls(const Vm *vm, const PlanKernel *k, i64 trips) {
+  enum { WIDEST = 2048, NARROWEST = 128, POLLS = 16 };
+  if (k->flags & PK_INPLACE) return trips;
+  i64 each = k->bytes_per_trip > 8 ? (i64)(k->bytes_per_trip / 8) : 1, most = vm->tunables.poll_elements / each, step = rounded(k, most, k->grain), wide = WIDEST;
+  if (step >= WIDEST || !k->self || !loops_go_down(k->self)) return step;
+  while (wide > NARROWEST && wide / POLLS > most) wide /= 2;
+  return step < wide ? wide : step;
+}
+
 /* Fuel is what a run in order would use: by poll, each rounded down. */
 static u64 fuel_of(const Vm *vm, const PlanKernel *k, i64 trips) {
-  i64 each = k->bytes_per_trip > 8 ? (i64)(k->bytes_per_trip / 8) : 1;
-  i64 step = k->flags & PK_INPLACE ? trips : rounded(k, vm->tunables.poll_elements / each, k->grain), whole = trips / step;
+  i64 step = trips_between_polls(vm, k, trips), whole = trips / step;
   u64 units = k->bytes_per_trip / 8 + 1;
   return (u64)whole * ((u64)step * units >> 10) + ((u64)(trips - whole * step) * units >> 10);
 }
@@ -88,8 +97,7 @@ u64 plan_run_called(const u64 *words, i64 lo, i64 hi, PlanKernel *k, Vm *vm) {
 }
 
 bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *key) {
-  i64 each = k->bytes_per_trip > 8 ? (i64)(k->bytes_per_trip / 8) : 1;
-  i64 step = k->flags & PK_INPLACE ? hi - lo : rounded(k, vm->tunables.poll_elements / each, k->grain);
+  i64 step = trips_between_polls(vm, k, hi - lo);
   u64 units = k->bytes_per_trip / 8 + 1;
   for (i64 at = lo; at < hi; at += step) {
     i64 end = hi - at < step ? hi : at + step;

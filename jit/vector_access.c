@@ -413,6 +413,11 @@ static VReg load(VecFn *f, const LoopNode *n) {
     next.disp += 64;
     put(f, (VIns){.op = G_FETCH, .mem = next});
   }
+  if (f->ahead && !f->tail && stream_of(f, n)->kind == VA_UNIT && stream_of(f, n)->row && f->copy * f->lanes * loop_type_bytes(mem) % 64 == 0) { /* of the row's next columns */
+    VecMem next = m;
+    next.disp += f->ahead;
+    put(f, (VIns){.op = G_FETCH, .mem = next});
+  }
   if (same || f->lanes == 1) return load_one(f, mem, m, f->lanes > 1);
   if (!index) return load_lanes(f, mem, m);
   u32 bytes = loop_type_bytes(mem);

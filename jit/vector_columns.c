@@ -19,6 +19,7 @@ enum {
   STRIP_ROWS = 32,
   STRIP_ROOM = 40 << 10, /* bytes of the frame */
   STRIP_TURN = 8,        /* rows of a strip's columns at a time; divides LOOP_ROW_BLOCK */
+  STRIP_AHEAD = 512,     /* bytes of each row: every row's part is a page of its own, where nobody fetches ahead yet */
 };
 
 typedef struct RowLoop {
@@ -275,7 +276,7 @@ static void row_loop(VecFn *f, u32 pos, u32 copies) {
 typedef enum StripPass { SP_BEGIN, SP_ROWS, SP_END } StripPass;
 
 typedef struct Strips {
-  u32 count, columns;          /* loops over rows; most columns of a strip */
+  u32 count, columns, wide;    /* loops over rows; most columns of a strip; words of an accumulator in the frame */
   u32 heads[STRIP_LOOPS], at[STRIP_LOOPS][CARRIED_MOST]; /* positions; frame: their accumulators */
   u32 state_at[STRIP_LOOPS];   /* frame: VecStrip of sums and products of floats, whose accumulators are its `value` */
   u32 low, high, row, left, turn; /* frame: columns of the strip; the first row, rows that are left, rows of this turn */
@@ -296,8 +297,7 @@ static bool loads_from(const VecFn *f, const VLoop *l, u32 buffer) {
 
 /* Loops without stores, of trips that are known outside; nothing that is stored is read. */
 static bool goes_by_strips(const VecFn *f, const VLoop *l, u32 widest, Strips *s) {
-  u32 room = 0;
-  s->columns = f->level->strip ? f->level->strip : VEC_STRIP_WORDS * 8 / widest;
+  u32 room = 0, wide = 0;
   for (u32 pos = l->first; pos <= l->last; pos++) {
     const LoopNode *n = vnode(f, body_node(f, pos));
     if (n->op == LOOP_STORE && loads_from(f, l, n->a)) return false;
@@ -308,9 +308,12 @@ static bool goes_by_strips(const VecFn *f, const VLoop *l, u32 widest, Strips *s
       if (vnode(f, body_node(f, k))->op == LOOP_STORE) return false;
     RowLoop r = row_loop_at(f, pos);
     room += r.ordered ? (u32)sizeof(VecStrip) : r.carried * VEC_STRIP_WORDS * 8;
+    wide += r.ordered ? 2 : r.carried;
     s->heads[s->count++] = pos;
     pos = f->end[pos];
   }
+  s->wide = VEC_STRIP_WORDS << (wide == 1); /* the longer the parts of rows are, the nearer to memory's order */
+  s->columns = f->level->strip ? f->level->strip : s->wide * 8 / widest;
   return room <= STRIP_ROOM;
 }
 
@@ -323,7 +326,7 @@ static void strip_room(VecFn *f, Strips *s) {
       s->state_at[p] = (u32)frame_room(f, sizeof(VecStrip), 64);
       s->at[p][0] = s->state_at[p] + (u32)offsetof(VecStrip, value);
     } else {
-      for (u32 i = 0; i < r.carried; i++) s->at[p][i] = (u32)frame_room(f, VEC_STRIP_WORDS * 8, 64);
+      for (u32 i = 0; i < r.carried; i++) s->at[p][i] = (u32)frame_room(f, s->wide * 8, 64);
     }
   }
 }
@@ -371,7 +374,9 @@ static void strip_block(VecFn *f, const VLoop *l, const Strips *s, u32 copies) {
     } else {
       strip_values(f, s, p, &r, copies, true);
       g_load(f, R14, RSP, (i32)s->turn);
+      f->ahead = STRIP_AHEAD;
       rows(f, &r, copies);
+      f->ahead = 0;
     }
     strip_values(f, s, p, &r, copies, false);
   }

@@ -195,6 +195,7 @@ typedef struct VecFn {
   u32 inside_first, inside_last; /* positions of its body */
   bool columns;         /* it holds loops over rows (vector_columns.c) */
   u32 lo_slot, hi_slot; /* of the outermost loop */
+  i32 ahead;            /* what goes along with a loop over rows is fetched so many bytes ahead */
   u32 block_slot;       /* frame: the first trip of the block of the inner loop at hand; 0: all of it */
   VReg rare;            /* mask of the math function that is being expanded */
   u32 math_depth;

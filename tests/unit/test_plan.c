@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "jit/loops.h"
 #include "jit/plan.h"
 #include "stdlib/stdlib.h"
 
@@ -385,6 +386,45 @@ static void long_kernels_poll(void **state) {
   assert_int_equal(most, 1000000);
 }
 
+/* Columns: their rows are long, though that is more work than is done between two polls of what goes along rows; less where there are very many rows. */
+static void columns_poll_later(void **state) {
+  Fixture *f = *state;
+  static const char text[] =
+    "kernel most (n: i64, k: i64, x: in f64, z: out f64) {\n"
+    "  par i in 0..n grain 1 {\n"
+    "    %1 = reduce max f64 rows j in 0..k {\n      %2 = load x[i + j*n] f64\n      yield %2\n    }\n"
+    "    store z[i] %1\n  }\n}\n";
+  LoopModule m;
+  Buf why;
+  assert_int_equal(loop_module_init(&m, &f->vm->alloc), WEFT_OK);
+  buf_init(&why, &f->vm->alloc);
+  if (loops_parse(&m, text, strlen(text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  arg(f, 0, "[1.0]");
+  arg(f, 1, "f64(2.0)");
+  begin(f, HEAD BODY "exit 0 return { f: }\nentry -> 0\n", false);
+  u32 down = kernel(f, "counted", counted, 0);
+  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_const(5000)}, 2)->index = down;
+  step(f, STEP_exit, 0, 0)->exit = 0;
+  bind_exit(f, 0, NULL, 0);
+  finish(f);
+  static const struct {
+    u64 rows;
+    u32 calls, most;
+  } rows[] = {{2000, 3, 2048}, {4000, 5, 1024}, {1000000, 40, 128}, {40, 1, 5000}};
+  PlanKernel *k = &f->p->kernels.data[down];
+  for (u32 i = 0; i < COUNT_OF(rows); i++) {
+    k->bytes_per_trip = 8 * rows[i].rows;
+    k->self = (void *)loop_module_find(&m, "most");
+    calls = most = 0;
+    assert_int_equal(run(f, WEFT_OK), 0);
+    k->self = NULL; /* not the plan's */
+    assert_int_equal(calls, rows[i].calls);
+    assert_int_equal(most, rows[i].most);
+  }
+  buf_free(&why);
+  loop_module_free(&m);
+}
+
 /* Short runs go the short way, and no others do: what the kernel is given is the same. */
 static void short_runs(void **state) {
   Fixture *f = *state;
@@ -563,7 +603,7 @@ static void violations(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(straight_line), TEST(memory_in_place), TEST(control), TEST(long_kernels_poll), TEST(short_runs), TEST(natives),
+      TEST(straight_line), TEST(memory_in_place), TEST(control), TEST(long_kernels_poll), TEST(columns_poll_later), TEST(short_runs), TEST(natives),
       TEST(externs),       TEST(views_and_elements), TEST(violations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,6 +178,10 @@ static const char columns_text[] =
   "      %7 = gt %5 %3\n      %8 = select %7 %5 %3\n      %9 = select %7 %6 %4\n      next %8 %9\n    }\n"
   "    %10 = reduce max f64 rows j in 0..k {\n      %11 = load x[i + j*n] f64\n      %12 = sub %11 %1\n      yield %12\n    }\n"
   "    store z[i] %10\n    store w[i] %2\n  }\n}\n"
+  "kernel most (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n"
+  "    %1 = reduce max f64 rows j in 0..k {\n      %2 = load x[i + j*n] f64\n      yield %2\n    }\n"
+  "    store z[i] %1\n  }\n}\n"
   "kernel lines (n: i64, k: i64, x: in f64, z: out f64) {\n"
   "  par i in 0..n grain 1 {\n"
   "    %1 = reduce add f64 rows j in 0..k {\n      %2 = load x[j + i*k] f64\n      yield %2\n    }\n"
@@ -185,7 +189,7 @@ static const char columns_text[] =
 
 static void strips_keep_the_order_of_rows(void **state) {
   (void)state;
-  static const char *const names[] = {"sums", "products", "best"};
+  static const char *const names[] = {"sums", "products", "best", "most"};
   static const u64 sizes[][2] = {{1100, 70}, {2200, 33}, {130, 4200}, {129, 64 * 64 * 2}, {128, 31}, {7, 500}};
   enum { MOST = 129 * 64 * 64 * 2, CELLS = 4096 };
   LoopModule m;
@@ -207,6 +211,11 @@ static void strips_keep_the_order_of_rows(void **state) {
       assert_true(loops_go_down(fn));
       VecCode *code = vec_compile(e, fn, &refused);
       if (!code) fail_msg("%s", refused);
+      Buf text;
+      buf_init(&text, m.alloc);
+      vec_code_print(code, names[k], &text);
+      assert_non_null(strstr(buf_text(&text), "prefetch")); /* each row of a strip a little ahead */
+      buf_free(&text);
       for (u32 i = 0; i < COUNT_OF(sizes); i++) {
         u64 n = sizes[i][0], key = 0, steps = UINT64_MAX, args[2][6];
         for (u32 t = 0; t < 2; t++) {
