@@ -42,6 +42,7 @@ enum {
   MOVED = 4,       /* times the operations of a region: with calls, moves, what is read from records and lists, in the interpreter */
   GAIN_LEAST = 10, /* percent */
   SUNK = 4,        /* of its cost, this part is spent once it was recorded, and would be spent again the next time */
+  PARTS = 2,       /* of a graph for each instruction that was recorded: a node, and an input, a check or a value that an exit writes */
   FAR = 10,        /* what has taken less than this part of its cost is not told of a whole program */
 };
 
@@ -221,14 +222,22 @@ static bool is_awaited(const Place *p) {
   return site && p->code->sites[site - 1].flags & SITE_AWAITED;
 }
 
-/* Before it was recorded the length of the code tells, afterwards the graph. */
-static u64 cost_of(const Tracer *t, const Place *p) {
-  const Tunables *tun = &t->vm->tunables;
+/* Instructions of its code, without those that only fetch what another one takes. */
+static u32 instructions(const Place *p) {
   const Proto *proto = p->code->proto;
-  u64 length = proto->ncode, cost;
+  u32 pc = 0, end = proto->ncode, n = 0;
   for (u32 i = 1; i < proto->nextents && p->start == RECORD_LOOP; i++)
-    if (is_loop(&proto->extents[i]) && proto->extents[i].head == p->pc) length = proto->extents[i].end - proto->extents[i].begin;
-  cost = scaled(t, (u64)tun->compile_base_ns + length * (u64)tun->compile_node_ns / 2);
+    if (is_loop(&proto->extents[i]) && proto->extents[i].head == p->pc) pc = proto->extents[i].begin, end = proto->extents[i].end;
+  for (; pc < end; pc++) n += ins_op(proto->code[pc]) != BC_move && ins_op(proto->code[pc]) != BC_getmod;
+  return n;
+}
+
+/* Before it was recorded the length of the code tells, afterwards the graph. */
+static u64 cost_of(const Tracer *t, Place *p) {
+  const Tunables *tun = &t->vm->tunables;
+  if (!p->rent.length) p->rent.length = instructions(p) + 1;
+  u64 cost = scaled(t, (u64)tun->compile_base_ns + PARTS * (u64)p->rent.length * (u64)tun->compile_node_ns);
+  cost -= cost / SUNK; /* as little will do once it was recorded */
   if (!p->rent.cost_ns && is_awaited(p)) cost *= BEHIND;
   if (p->rent.cost_ns > cost) cost = p->rent.cost_ns;
   if (!t->compilings) cost += (u64)tun->compile_first_ns;

@@ -63,6 +63,7 @@ typedef struct PlaceRent {
   bool left_early; /* and that would be on the first trips of a loop inside of it */
   u64 lost_ns;   /* spent on what was not compiled in the end */
   u64 begin, at, count; /* of the sample that runs: position and length of a `for` loop */
+  u32 length;    /* of its code, in instructions that are more than moves; 0: not counted yet */
   u32 passes;    /* since the last compilation */
   u32 slept;     /* of these, times that it was let alone, from now on */
   u32 skip;      /* times that it is not looked at from now on, where entries are looked up */
