@@ -6,7 +6,7 @@
  *   by the bytecode   operations up to the first output, those of functions that are called and of loops among them, times the
  *                     elements of the largest array at hand: worth a recording?
  *   by the graph      its operations, by the elements of each and the trips of the loops around them: worth compiling?
- * Either must be twice of what compiling takes. What was recorded for nothing may come to little of the program's time. */
+ * What stands in loops and functions that were compiled before counts for nothing. Either must be twice of what compiling takes. What was recorded for nothing may come to little of the program's time. */
 #include "lang/mechanisms.h"
 #include "tracer/tier.h"
 
@@ -31,9 +31,16 @@ static u64 saved(const Tunables *tun, u64 elements) {
   return elements && each > (u64)GAIN_MOST * 1000 / elements ? GAIN_MOST : elements * each / 1000;
 }
 
+static bool is_compiled(const Place *p) { return p && p->cache.entries.count && !p->eager; }
+
+static bool loop_is_compiled(const Tracer *t, const Code *code, u32 head) {
+  return is_compiled(place_find(&t->places, code, head, RECORD_LOOP)) && MECHANISM(t->vm, large_at_once);
+}
+
 /* ---- by the bytecode -------------------------------------------------------------------------------------- */
 
 typedef struct Scan {
+  const Tracer *t;
   u64 elements; /* of the largest array */
   u64 ops;      /* that stand there */
   u64 work;     /* the same by the trips of the loops around them */
@@ -52,8 +59,10 @@ static u64 trips_of(const Proto *p, const Extent *x, const Frame *f) {
   return count > at ? least(count - at, TRIPS_MOST) : 1;
 }
 
-/* The product of what the loops around pc say, and the pc from which on there are other loops or conditions around. */
-static u64 weight_at(const Proto *p, u32 pc, const Frame *f, u32 *until, bool *certain) {
+/* The product of what the loops around pc say, and the pc from which on there are other loops or conditions around. In loops that are compiled
+ * nothing is left to do. */
+static u64 weight_at(const Scan *s, const Code *code, u32 pc, const Frame *f, u32 *until, bool *certain) {
+  const Proto *p = code->proto;
   u64 weight = 1;
   *until = p->ncode;
   *certain = true;
@@ -62,7 +71,8 @@ static u64 weight_at(const Proto *p, u32 pc, const Frame *f, u32 *until, bool *c
     if (x->begin > pc && x->begin < *until) *until = x->begin;
     if (x->begin > pc || x->end <= pc) continue;
     if (x->end < *until) *until = x->end;
-    if (x->kind == EXT_FOR || x->kind == EXT_WHILE) weight = least(weight * trips_of(p, x, f), TRIPS_MOST);
+    if ((x->kind == EXT_FOR || x->kind == EXT_WHILE) && loop_is_compiled(s->t, code, x->head)) weight = 0;
+    else if (x->kind == EXT_FOR || x->kind == EXT_WHILE) weight = least(weight * trips_of(p, x, f), TRIPS_MOST);
     else if (x->kind != EXT_IF || !f || x->begin >= f->pc) *certain = false;
   }
   return weight;
@@ -79,7 +89,7 @@ static bool scan(Scan *s, const Code *code, const Frame *f, u32 pc, u64 around, 
   for (; pc < p->ncode && s->left; pc++, s->left--) {
     Ins ins = p->code[pc];
     u32 op = ins_op(ins);
-    if (pc >= until) weight = least(around * weight_at(p, pc, f, &until, &certain), TRIPS_MOST);
+    if (pc >= until) weight = least(around * weight_at(s, code, pc, f, &until, &certain), TRIPS_MOST);
     switch (op) {
       case BC_getmod: {
         Value v = code->module->slots[ins_x(ins)].value;
@@ -104,7 +114,7 @@ static bool scan(Scan *s, const Code *code, const Frame *f, u32 pc, u64 around, 
 
 u64 ahead_elements(const Tracer *t, const Frame *f, u64 *gain) {
   const Tunables *tun = &t->vm->tunables;
-  Scan s = {.left = SCAN_MOST};
+  Scan s = {.t = t, .left = SCAN_MOST};
   for (u32 i = 0; i < f->code->proto->nregs; i++) meet(&s, f->base[i]);
   (void)scan(&s, f->code, f, f->pc, 1, 0);
   *gain = least(saved(tun, s.elements) * least(s.work, GAIN_MOST), GAIN_MOST) / SURE;
@@ -190,6 +200,8 @@ static u64 block_gain(const Gain *x, BlockId b) {
       case NODE_scan: trips = size_hint(&x->g->sizes, n->length, &length) && length > 0 ? least((u64)length, TRIPS_MOST) : TRIPS; break;
       default: break;
     }
+    const GraphOrigin *o = &x->g->origins.data[n->origin];
+    if (n->kind == NODE_while && loop_is_compiled(x->t, x->g->frames.data[o->frame].code, o->pc)) continue;
     for (u32 k = 0; k < COUNT_OF(n->sub); k++)
       if (n->sub[k]) each += block_gain(x, n->sub[k]);
     sum = least(sum + least(each, GAIN_MOST) * trips, GAIN_MOST);

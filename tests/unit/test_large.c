@@ -132,6 +132,28 @@ static void A20_a_limit_in_what_a_region_calls_names_its_line(void **state) {
   weft_free(vm);
 }
 
+static u64 step(void *clock) { return ((u64 *)clock)[0] += ((u64 *)clock)[1]; }
+
+/* What is left around a loop that was compiled is not compiled because of what that one does. */
+static void A20_what_is_compiled_counts_for_nothing(void **state) {
+  (void)state;
+  WeftVM *vm = machine("mir");
+  u64 clock[2] = {(u64)1 << 40, 50000};
+  tracer_use_clock(tracer_of(vm->vm), step, clock);
+  const char *first = "fn f(a, n) {\n  let b = zeros((n, n))\n  for i in 1..n {\n    for j in 1..n { b[i, j] = a[i - 1, j] * 0.5 + a[i, j - 1] * 0.25 - 0.125 }\n  }\n  b\n}\nsum(f(ones((150, 150)), 150))";
+  same_as_eager(vm, first);
+  u64 compiles = stat(vm, STAT_compiles), traces = stat(vm, STAT_traces);
+  assert_true(compiles > 0);
+  clock[1] = 1;
+  char *sum = outcome(vm, "let a = ones((120, 120))\nfor t in 0..100 { a = f(a, 120) }\na[7, 7]");
+  assert_string_equal(sum, "-0.4694938659667969");
+  assert_int_equal(stat(vm, STAT_compiles), compiles);
+  assert_int_equal(stat(vm, STAT_traces), traces);
+  assert_true(stat(vm, STAT_hits) >= 100);
+  free(sum);
+  weft_free(vm);
+}
+
 /* Recordings of which nothing comes are few, whatever a program does. */
 static void A20_recordings_for_nothing_are_few(void **state) {
   (void)state;
@@ -153,6 +175,7 @@ int main(void) {
       cmocka_unit_test(A20_what_is_called_behind_a_region_is_compiled_whole),
       cmocka_unit_test(A20_an_error_names_its_line),
       cmocka_unit_test(A20_a_limit_in_what_a_region_calls_names_its_line),
+      cmocka_unit_test(A20_what_is_compiled_counts_for_nothing),
       cmocka_unit_test(A20_recordings_for_nothing_are_few),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
