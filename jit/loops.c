@@ -103,11 +103,11 @@ void loop_module_free(LoopModule *m) {
 LoopFn *loop_module_find(const LoopModule *m, const char *name) {
   Name id = name_find(&m->names, name, strlen(name));
   LoopFn *declared = NULL;
-  for (u32 i = 0; id && i < m->fns.count; i++) {
+  for (u32 i = id ? m->fns.count : 0; i-- > 0;) { /* mathematics stand in front */
     LoopFn *fn = m->fns.data[i];
     if (fn->name != id || fn->kind == LOOP_MATH_FN) continue;
     if (!fn->is_extern) return fn;
-    declared = fn;
+    if (!declared) declared = fn;
   }
   return declared;
 }
