@@ -45,7 +45,7 @@ static void units32(Key k, u64 i, f32 out[2]) {
 
 static WeftStatus arg_key(Vm *vm, u32 op, Value v, Key *out) {
   if (v.kind != V_ARRAY || array_dtype(v.array) != DT_i64 || array_rank(v.array) != 1 || v.array->size != 2 || array_device(v.array) != DEV_CPU)
-    return args_error(vm, op, 0, v, "a key: i64 of shape (2,), as random.key(seed) gives");
+    return args_error(vm, op, 0, v, "a key: i64 of shape (2,), as random.key(seed) gives (rand and randn need none)");
   out->seed = array_load(v.array, 0).u;
   out->stream = array_load(v.array, array_strides(v.array)[0]).u;
   return WEFT_OK;
