@@ -164,6 +164,14 @@ typedef struct Stream {
   MIR_op_t step; /* bytes per trip */
 } Stream;
 
+/* Of two integers where the function begins, in a register that nothing else is written to. */
+typedef struct Product {
+  MIR_reg_t a;
+  i64 b; /* register or constant */
+  bool constant;
+  MIR_reg_t reg;
+} Product;
+
 typedef struct Known {
   u32 stream; /* a mixed one */
   MIR_reg_t reg;
@@ -263,6 +271,7 @@ typedef struct Emitter {
   VEC(OpenHead) open;
   VEC(Stream) streams; /* 0 unused */
   VEC(LoopTerm) stream_terms;
+  VEC(Product) products;
   u32 *access_stream; /* per node */
   u32 mask_of; /* condition that `mask` is made of, as long as `known` holds; 0: of none */
   MIR_reg_t mask;
@@ -330,6 +339,8 @@ typedef struct Move {
 void mir_moves(Emitter *e, Move *moves, u32 count); /* all at once: reads before writes */
 void mir_call(Emitter *e, MirProto proto, void (*fn)(void), u32 nops, const MIR_op_t *ops); /* result first, then arguments */
 Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at); /* with its label; a dummy after a failure */
+MIR_label_t mir_leave_label(Emitter *e, u32 check, u32 at); /* native: where it goes when it fails */
+MIR_label_t mir_known_leave(const Emitter *e, u32 id, u32 paid_by); /* of a check that leaves by the same exit with the same values; NULL: none. paid_by: the loop that paid for more than it did */
 /* A call in cold code that hot code does not feel: fn(a, b), by the thunk; without marks, float registers that live across it
  * go to the frame and back. */
 void mir_leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 count); /* by an exit: puts its values where `tell` reads them */

@@ -8,7 +8,7 @@
 
 #include "jit/mir_emitter.h"
 
-enum { SAVED_MOST = 48 };
+enum { SAVED_MOST = 48, ALIKE_MOST = 16 };
 
 /* ---- registers ----------------------------------------------------------------------------- */
 
@@ -229,6 +229,26 @@ Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at) {
   return &e->no_cold;
 }
 
+/* Does it leave by the exit that node `id` leaves by, with the same values? */
+static bool leaves_alike(const Emitter *e, const Cold *c, u32 id, u32 paid_by) {
+  const LoopNode *a = en(e, id), *b = en(e, c->node);
+  if (c->kind != COLD_LEAVE || b->op != LOOP_CHECK || a->imm != b->imm || a->count != b->count || c->chunk.head != paid_by) return false;
+  return !a->count || memcmp(loop_list(e->fn, a), loop_list(e->fn, b), sizeof(u32) * a->count) == 0;
+}
+
+MIR_label_t mir_known_leave(const Emitter *e, u32 id, u32 paid_by) {
+  for (u32 i = e->cold.count, n = 0; i-- && n < ALIKE_MOST; n++)
+    if (leaves_alike(e, &e->cold.data[i], id, paid_by)) return e->cold.data[i].label;
+  return NULL;
+}
+
+/* Where a failed check goes: many leave alike, as those that a loop begins with. */
+MIR_label_t mir_leave_label(Emitter *e, u32 check, u32 at) {
+  const OpenHead *loop = mir_innermost_loop(e);
+  MIR_label_t known = mir_known_leave(e, check, loop ? loop->chunk.head : 0);
+  return known ? known : mir_cold(e, COLD_LEAVE, check, at)->label;
+}
+
 static void move_saved(Emitter *e, const Cold *c, bool out) {
   if (c->saved_count && !e->save_at) e->save_at = mir_frame_room(e, SAVED_MOST * 8);
   for (u32 i = 0; i < c->saved_count; i++) {
@@ -408,11 +428,14 @@ static void check_fit(Emitter *e, const LoopNode *n, MIR_label_t failed) {
 static void put_check(Emitter *e, u32 id, u32 at) {
   const LoopNode *n = en(e, id);
   if (mir_is_wrapped(e, id, at)) return;
-  Cold *c = mir_cold(e, e->fn->kind == LOOP_KERNEL ? COLD_CHECK : COLD_LEAVE, id, at);
-  MIR_label_t failed = c->label;
+  MIR_label_t failed;
   if (e->fn->kind == LOOP_KERNEL) {
-    OpenHead *loop = mir_innermost_loop(e);
+    const OpenHead *loop = mir_innermost_loop(e);
+    Cold *c = mir_cold(e, COLD_CHECK, id, at);
     c->back = en(e, loop->head)->op == LOOP_WHILE ? loop->done : loop->next;
+    failed = c->label;
+  } else {
+    failed = mir_leave_label(e, id, at);
   }
   switch (n->aux) {
     case LOOP_CHECK_INDEX: ins3(e, MIR_UBGE, L(e, failed), in_reg(e, LT_I64, mir_op(e, n->a)), mir_op(e, n->b)); return;
@@ -624,6 +647,7 @@ WeftStatus mir_function(MirGroup *g, u32 number) {
   vec_free(e.alloc, &e.open);
   vec_free(e.alloc, &e.streams);
   vec_free(e.alloc, &e.stream_terms);
+  vec_free(e.alloc, &e.products);
   vec_free(e.alloc, &e.known);
   vec_free(e.alloc, &e.cold);
   vec_free(e.alloc, &e.cold_open);

@@ -129,5 +129,7 @@ void mir_cold_poll(Emitter *e, const Cold *c) {
   } else {
     bri(e, MIR_BEQ, c->back, answer, 0);
   }
-  mir_leave(e, (u32)n->imm, 0, loop_list(e->fn, n), n->count);
+  MIR_label_t known = mir_known_leave(e, c->node, 0);
+  if (known) put(e, MIR_new_insn(e->ctx, MIR_JMP, L(e, known)));
+  else mir_leave(e, (u32)n->imm, 0, loop_list(e->fn, n), n->count);
 }

@@ -129,14 +129,40 @@ static bool can_step(const Emitter *e, const LoopTerm *terms, u32 count) {
   return true;
 }
 
+static u32 log2_of(u64 v) { return v && !(v & (v - 1)) ? (u32)__builtin_ctzll(v) : 64; }
+
+static MIR_reg_t entry_constant(Emitter *e, MIR_op_t v) {
+  MIR_reg_t r = mir_entry_reg(e, LT_I64, "s");
+  mir_at_entry(e, MIR_new_insn(e->ctx, MIR_MOV, R(e, r), v));
+  return r;
+}
+
+/* A product of integers that is made where the function begins, once. */
+static MIR_reg_t product(Emitter *e, MIR_op_t a, MIR_op_t b) {
+  if (a.mode != MIR_OP_REG) {
+    MIR_op_t first = a;
+    a = b.mode == MIR_OP_REG ? b : R(e, entry_constant(e, b));
+    b = first;
+  }
+  bool constant = b.mode != MIR_OP_REG;
+  i64 by = constant ? b.u.i : (i64)b.u.reg;
+  for (u32 i = 0; i < e->products.count; i++) {
+    const Product *k = &e->products.data[i];
+    if (k->a == a.u.reg && k->b == by && k->constant == constant) return k->reg;
+  }
+  MIR_reg_t r = mir_entry_reg(e, LT_I64, "s");
+  bool shift = constant && log2_of((u64)by) < 64;
+  mir_at_entry(e, MIR_new_insn(e->ctx, shift ? MIR_LSH : MIR_MUL, R(e, r), a, shift ? I(e, log2_of((u64)by)) : b));
+  if (!vec_push(e->alloc, &e->products, ((Product){a.u.reg, by, constant, r}))) e->failed = true;
+  return r;
+}
+
 /* coef * strides * bytes as a register or constant, made where the function begins. */
 static MIR_op_t scale_of(Emitter *e, const LoopTerm *t, u32 bytes) {
   i64 factor = (i64)((u64)t->coef * bytes);
   if (!t->stride[0]) return I(e, factor);
-  MIR_reg_t r = mir_entry_reg(e, LT_I64, "s");
-  mir_at_entry(e, MIR_new_insn(e->ctx, MIR_MUL, R(e, r), mir_op(e, t->stride[0]), I(e, factor)));
-  if (t->stride[1]) mir_at_entry(e, MIR_new_insn(e->ctx, MIR_MUL, R(e, r), R(e, r), mir_op(e, t->stride[1])));
-  return R(e, r);
+  MIR_reg_t r = product(e, mir_op(e, t->stride[0]), I(e, factor));
+  return R(e, t->stride[1] ? product(e, R(e, r), mir_op(e, t->stride[1])) : r);
 }
 
 static u32 stream_of(Emitter *e, u32 buffer, const LoopTerm *terms, u32 count);
@@ -148,11 +174,16 @@ static void make_base(Emitter *e, Stream *s, const LoopTerm *terms) {
   MIR_op_t from = mir_op(e, s->buffer);
   for (u32 i = 0; i < s->count; i++) {
     MIR_op_t scale = scale_of(e, &terms[i], bytes);
-    MIR_reg_t r = mir_entry_reg(e, LT_I64, "s");
-    mir_at_entry(e, MIR_new_insn(e->ctx, MIR_MUL, R(e, r), mir_op(e, terms[i].var), scale));
+    MIR_reg_t r = product(e, mir_op(e, terms[i].var), scale);
     mir_at_entry(e, MIR_new_insn(e->ctx, MIR_ADD, R(e, s->reg), from, R(e, r)));
     from = R(e, s->reg);
   }
+}
+
+static MIR_reg_t entry_sum(Emitter *e, MIR_reg_t a, MIR_op_t b) {
+  MIR_reg_t r = mir_entry_reg(e, LT_I64, "s");
+  mir_at_entry(e, MIR_new_insn(e->ctx, MIR_ADD, R(e, r), R(e, a), b));
+  return r;
 }
 
 /* What one trip adds: the terms of the stream's own index. */
@@ -166,12 +197,12 @@ static void make_step(Emitter *e, Stream *s, const LoopTerm *terms, u32 count) {
     if (scale.mode != MIR_OP_REG) {
       constant = (i64)((u64)constant + (u64)scale.u.i);
     } else if (!sum) {
-      sum = scale.u.reg; /* its own register: nobody else reads it */
+      sum = scale.u.reg;
     } else {
-      mir_at_entry(e, MIR_new_insn(e->ctx, MIR_ADD, R(e, sum), R(e, sum), scale));
+      sum = entry_sum(e, sum, scale);
     }
   }
-  if (sum && constant) mir_at_entry(e, MIR_new_insn(e->ctx, MIR_ADD, R(e, sum), R(e, sum), I(e, constant)));
+  if (sum && constant) sum = entry_sum(e, sum, I(e, constant));
   s->step = sum ? R(e, sum) : I(e, constant);
   s->reg = mir_entry_reg(e, LT_I64, "p");
 }
@@ -237,8 +268,6 @@ bool mir_find_streams(Emitter *e) {
 }
 
 /* ---- code ---------------------------------------------------------------------------------- */
-
-static u32 log2_of(u64 v) { return v && !(v & (v - 1)) ? (u32)__builtin_ctzll(v) : 64; }
 
 static MIR_reg_t in_temp(Emitter *e, i64 v) {
   MIR_reg_t r = mir_temp(e, LT_I64);

@@ -10,7 +10,7 @@ bool mir_wrap(Emitter *e, u32 id) {
   const LoopNode *n = en(e, id);
   MIR_op_t i = mir_op(e, n->c), size = mir_op(e, en(e, check)->b);
   MIR_reg_t r = mir_own(e, id);
-  MIR_label_t failed = mir_cold(e, COLD_LEAVE, check, at + 1)->label;
+  MIR_label_t failed = mir_leave_label(e, check, at + 1);
   Cold *c = mir_cold(e, COLD_WRAP, check, at + 1);
   MIR_label_t wrap = c->label, back = c->back = new_label(e);
   c->failed = failed;
