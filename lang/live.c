@@ -3,6 +3,12 @@
 
 #include <string.h>
 
+/* Of a few letters. */
+static bool does(const char *effects, char effect) {
+  while (*effects && *effects != effect) effects++;
+  return *effects;
+}
+
 /* ---- uses ----------------------------------------------------------------------------------- */
 
 static void read_reg(InsUse *u, u32 r) { u->reads[u->nreads++] = r; }
@@ -25,8 +31,8 @@ void ins_uses(const Proto *p, u32 pc, InsUse *u) {
   u32 op = ins_op(ins), a = ins_a(ins), b = ins_b(ins), c = ins_c(ins);
   const char *form = bc_info[op].form, *effects = bc_info[op].effects;
   *u = (InsUse){0};
-  if (strchr(effects, 'A') && !(form[0] == 'k' && (a & INS_CONST))) read_reg(u, a);
-  if (strchr(effects, 'R')) {
+  if (does(effects, 'A') && !(form[0] == 'k' && (a & INS_CONST))) read_reg(u, a);
+  if (does(effects, 'R')) {
     u->write = a;
     u->write_count = 1;
   }
@@ -115,7 +121,7 @@ static void step_back(const Liveness *l, u32 pc, u64 *bits) {
   const char *effects = bc_info[ins_op(ins)].effects;
   InsUse u;
   ins_uses(p, pc, &u);
-  if (strchr(effects, 'B')) memset(bits, 0, sizeof *bits * l->words);
+  if (does(effects, 'B')) memset(bits, 0, sizeof *bits * l->words);
   for (u32 i = 0; i < u.write_count; i++) clear_bit(bits, u.write + i);
   if (u.write_next) clear_bit(bits, u.write + 2);
   u32 target;
@@ -127,7 +133,7 @@ static void step_back(const Liveness *l, u32 pc, u64 *bits) {
   for (u32 i = 0; u.dims && i < u.dims->rank; i++)
     if (ins_reads_dim(&u, i)) set_bit(bits, u.dims->dim_regs[i]);
   u32 handler = l->handler[l->block_of[pc]];
-  if (handler != UINT32_MAX && strchr(effects, 'E'))
+  if (handler != UINT32_MAX && does(effects, 'E'))
     join(bits, l->in + (size_t)l->block_of[handler] * l->words, l->words);
 }
 
@@ -145,7 +151,7 @@ static void find_blocks(Liveness *l, u8 *is_start) {
     u32 target;
     bool jumps = ins_jumps(p->code[pc], &target);
     if (jumps) is_start[target] = 1;
-    if (jumps || strchr(bc_info[ins_op(p->code[pc])].effects, 'B')) is_start[pc + 1] = 1;
+    if (jumps || does(bc_info[ins_op(p->code[pc])].effects, 'B')) is_start[pc + 1] = 1;
   }
   for (u32 i = 1; i < p->nextents; i++)
     if (p->extents[i].kind == EXT_TRY)
@@ -163,15 +169,31 @@ static void find_handlers(Liveness *l) {
   }
 }
 
-static void solve(Liveness *l) {
+/* When a block was passed last, and when what is live before it changed last. */
+typedef struct Pass {
+  u32 done, changed;
+} Pass;
+
+static bool is_behind(const Liveness *l, const Pass *passes, u32 b) {
+  u32 done = passes[b].done, target, handler = l->handler[b];
+  if (!done || (b + 1 < l->nblocks && passes[b + 1].changed > done)) return true;
+  if (ins_jumps(l->p->code[l->starts[b + 1] - 1], &target) && passes[l->block_of[target]].changed > done) return true;
+  return handler != UINT32_MAX && passes[l->block_of[handler]].changed > done;
+}
+
+static void solve(Liveness *l, Pass *passes) {
+  u32 now = 0;
   for (bool changed = true; changed;) {
     changed = false;
     for (u32 b = l->nblocks; b-- > 0;) {
+      if (!is_behind(l, passes, b)) continue;
+      passes[b].done = ++now;
       load_end(l, b, l->work);
       for (u32 pc = l->starts[b + 1]; pc-- > l->starts[b];) step_back(l, pc, l->work);
       u64 *in = l->in + (size_t)b * l->words;
       if (memcmp(in, l->work, sizeof *in * l->words) != 0) {
         memcpy(in, l->work, sizeof *in * l->words);
+        passes[b].changed = ++now;
         changed = true;
       }
     }
@@ -181,6 +203,7 @@ static void solve(Liveness *l) {
 Liveness *liveness_new(const Proto *p, Allocator *alloc) {
   Liveness *l = mem_alloc_zero(alloc, sizeof *l);
   u8 *is_start = mem_alloc_zero(alloc, (size_t)p->ncode + 1);
+  Pass *passes = NULL;
   if (l) *l = (Liveness){.p = p, .alloc = alloc, .ncode = p->ncode, .words = (p->nregs + 63) / 64 + !p->nregs};
   if (!l || !is_start) goto fail;
   find_blocks(l, is_start);
@@ -190,17 +213,20 @@ Liveness *liveness_new(const Proto *p, Allocator *alloc) {
   l->handler = mem_alloc(alloc, sizeof(u32) * (l->nblocks + 1));
   l->in = mem_alloc_zero(alloc, sizeof(u64) * l->words * (l->nblocks + (size_t)1));
   l->work = mem_alloc(alloc, sizeof(u64) * l->words);
-  if (!l->starts || !l->block_of || !l->handler || !l->in || !l->work) goto fail;
+  passes = mem_alloc_zero(alloc, sizeof *passes * (l->nblocks + 1));
+  if (!l->starts || !l->block_of || !l->handler || !l->in || !l->work || !passes) goto fail;
   u32 block = 0;
   for (u32 pc = 0; pc <= p->ncode; pc++) {
     if (is_start[pc]) l->starts[block++] = pc;
     l->block_of[pc] = block - 1;
   }
   find_handlers(l);
-  solve(l);
+  solve(l, passes);
+  mem_free(alloc, passes, sizeof *passes * (l->nblocks + 1));
   mem_free(alloc, is_start, (size_t)p->ncode + 1);
   return l;
 fail:
+  if (l) mem_free(alloc, passes, sizeof *passes * (l->nblocks + 1));
   mem_free(alloc, is_start, (size_t)p->ncode + 1);
   liveness_free(l);
   return NULL;
@@ -239,7 +265,7 @@ bool liveness_back(LiveWalk *w) {
   u32 pc = --w->pc, target;
   if (l->starts[l->block_of[pc] + 1] == pc + 1) load_end(l, l->block_of[pc], w->bits);
   memcpy(w->after, w->bits, sizeof *w->after * l->words);
-  if (strchr(bc_info[ins_op(l->p->code[pc])].effects, 'B')) memset(w->after, 0, sizeof *w->after * l->words);
+  if (does(bc_info[ins_op(l->p->code[pc])].effects, 'B')) memset(w->after, 0, sizeof *w->after * l->words);
   if (ins_jumps(l->p->code[pc], &target))
     join(w->after, l->in + (size_t)l->block_of[target] * l->words, l->words);
   step_back(l, pc, w->bits);
