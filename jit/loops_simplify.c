@@ -205,6 +205,22 @@ static u32 with_float(Pass *p, const LoopNode *n, u64 bits, u32 *known) {
   return make(p, LOOP_MUL, t, n->a, constant(p, t, (2 * bias - biased) << (wide ? 52 : 23)), known);
 }
 
+/* An index begins at 0 and gains 1 each trip: no loop comes near 2^62. */
+static bool not_negative(const Pass *p, u32 id) {
+  const LoopNode *n = node(p, id);
+  if (n->op == LOOP_ADD && n->type == LT_I64 && is_const(p, n->b) && node(p, n->b)->imm < (u64)1 << 62) n = node(p, n->a);
+  return n->op == LOOP_INDEX || (n->op == LOOP_CONST && n->type == LT_I64 && (i64)n->imm >= 0);
+}
+
+/* (x + c) + d and its like: x and one constant. */
+static u32 sum_with_constant(Pass *p, const LoopNode *n, u64 bits, u32 *known) {
+  LoopType t = (LoopType)n->type;
+  const LoopNode x = *node(p, n->a);
+  if ((x.op != LOOP_ADD && x.op != LOOP_SUB) || !is_const(p, x.b)) return 0;
+  u64 first = node(p, x.b)->imm, sum = loop_normal(t, (x.op == LOOP_ADD ? first : 0 - first) + (n->op == LOOP_ADD ? bits : 0 - bits));
+  return sum ? make(p, LOOP_ADD, t, x.a, constant(p, t, sum), known) : x.a;
+}
+
 /* b is a constant. The value that `a op b` is, or 0. */
 static u32 with_constant(Pass *p, const LoopNode *n, u32 *known) {
   LoopType t = (LoopType)n->type;
@@ -213,7 +229,7 @@ static u32 with_constant(Pass *p, const LoopNode *n, u32 *known) {
   u32 shift = power_of_two(t, bits);
   switch (n->op) {
     case LOOP_ADD:
-    case LOOP_SUB:
+    case LOOP_SUB: return bits == 0 ? n->a : sum_with_constant(p, n, bits, known);
     case LOOP_OR:
     case LOOP_XOR:
     case LOOP_SHL:
@@ -285,6 +301,7 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
     n.b = a;
   }
   u32 same = 0;
+  if (n.op == LOOP_LT && is_const(p, n.b) && node(p, n.b)->imm == 0 && not_negative(p, n.a)) return constant(p, LT_I1, 0);
   if (n.op == LOOP_SELECT && n.type == LT_I1 && (is_const(p, n.b) || is_const(p, n.c))) { /* and, or */
     bool first = is_const(p, n.b), yes = node(p, first ? n.b : n.c)->imm != 0;
     u32 other = first ? n.c : n.b, cond = n.a;
