@@ -273,6 +273,112 @@ static void natives(void **state) {
   mir_pool_free(pool);
 }
 
+static u32 count_of(const char *text, const char *part) {
+  u32 n = 0;
+  for (; (text = strstr(text, part)); text += strlen(part)) n++;
+  return n;
+}
+
+static u32 written(MirCode *code, const char *part) {
+  Buf text;
+  buf_init(&text, allocator_system());
+  mir_code_print(code, 0, &text);
+  u32 n = count_of(buf_text(&text), part);
+  buf_free(&text);
+  return n;
+}
+
+/* Checks that leave by one exit with the same values do so in one place, which is the poll's too; others do not. */
+static void checks_that_leave_alike(void **state) {
+  (void)state;
+  LoopModule m;
+  Frames f;
+  u32 (*fn)(LoopCtx *, i64, i64, i64);
+  parsed(&m, "native f (n: i64, a: i64, b: i64) -> (i64) {\n"
+    "  check index a 10 #1 (n) check index b 10 #1 (n) check zero_div n #1 (n) check index a b #1 (a) check index n 20 #2 (n)\n"
+    "  %r = while (%i: i64 = 0) { %k = add %i a poll #3 (%i) check index %k 50 #3 (%i) %t = add %k 1 check index %t 60 #3 (%i)\n"
+    "    %c = lt %t n if %c { next %t } break %t } return %r }\n");
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
+  MirCode *code = compiled_all(pool, &m);
+  *(void **)&fn = mir_code_native(code, 0);
+  assert_int_equal(written(code, "left_values0, 1\n"), 4);
+  static const struct { i64 n, a, b; u32 exit; i64 value; } cases[] = {{5, 10, 1, 1, 5}, {5, 1, 10, 1, 5}, {0, 1, 2, 1, 0}, {5, 2, 2, 1, 2}, {20, 2, 3, 2, 20}, {19, 2, 3, 0, 21}, {-1, 1, 2, 2, -1}};
+  for (u32 i = 0; i < COUNT_OF(cases); i++) {
+    frames_init(&f, 1000, 0);
+    assert_int_equal(fn(&f.ctx, cases[i].n, cases[i].a, cases[i].b), cases[i].exit);
+    assert_int_equal(cases[i].exit ? (i64)f.frame[0].values[0] : (i64)f.words[0], cases[i].value);
+    assert_int_equal(f.count, cases[i].exit > 0);
+  }
+  frames_init(&f, 2, 0); /* the poll */
+  assert_int_equal(fn(&f.ctx, 19, 2, 3), 3);
+  assert_true(f.count == 1 && f.frame[0].exit == 3 && f.frame[0].values[0] == 6);
+  mir_code_free(code);
+  loop_module_free(&m);
+  mir_pool_free(pool);
+}
+
+/* Products of strides are made once where the function begins; those of constants are shifts. */
+static void products_are_made_once(void **state) {
+  (void)state;
+  LoopModule m;
+  Frames f;
+  u32 (*fn)(LoopCtx *, const f64 *, f64 *, i64, i64);
+  parsed(&m, "native f (x: in f64, y: inout f64, n: i64, s: i64) -> (i64) {\n"
+    "  for i in 0..n { for j in 0..n { %a = load x[i*s + j] f64 %b = load x[i*s + j*s] f64 %c = load x[j*s] f64 %d = add %a %b %e = add %d %c store y[i*s + j] %e } } return n }\n");
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
+  MirCode *code = compiled_all(pool, &m);
+  *(void **)&fn = mir_code_native(code, 0);
+  assert_int_equal(written(code, "\tmul\t"), 0);
+  assert_int_equal(written(code, "\tlsh\t"), 1);
+  f64 x[16], y[16] = {0};
+  for (u32 i = 0; i < 16; i++) x[i] = i * 1.5;
+  frames_init(&f, 1000, 0);
+  assert_int_equal(fn(&f.ctx, x, y, 3, 4), 0);
+  for (u32 i = 0; i < 3; i++)
+    for (u32 j = 0; j < 3; j++) assert_true(y[4 * i + j] == x[4 * i + j] + x[4 * i + 4 * j] + x[4 * j]);
+  mir_code_free(code);
+  loop_module_free(&m);
+  mir_pool_free(pool);
+}
+
+static u32 left_of(const LoopFn *fn, const char *part) {
+  Buf text;
+  buf_init(&text, allocator_system());
+  LoopFn *simple = loops_simplify(fn);
+  assert_non_null(simple);
+  loops_print(simple, &text);
+  u32 n = count_of(buf_text(&text), part);
+  loop_fn_free(simple);
+  buf_free(&text);
+  return n;
+}
+
+/* Constants that are added one after the other are one, an index with one is not negative; what wraps does so as before. */
+static void sums_of_constants(void **state) {
+  (void)state;
+  LoopModule m;
+  parsed(&m, "kernel k (x: in f64, y: out f64, n: i64) { par i in 0..n { %a = add 1 i %b = sub %a 1 %c = lt %b 0 %d = add %b n %e = select %c %d %b\n"
+    "  %v = load x[%e] f64 store y[i] %v } }\n"
+    "kernel w (x: in i32, y: out i32, n: i64) { par i in 0..n { %v = load x[i] i32 %a = add %v 2147483647 %b = add %a 2 %c = sub %b 5 %d = lt %c 0 %e = select %d 1 %c store y[i] %e } }\n"
+    "kernel u (x: in i64, y: out i64, n: i64) { par i in 0..n { %v = load x[i] i64 %a = sub %v 3 %b = add %a 3 %c = lt %b 0 %d = select %c 1 %b store y[i] %d } }\n");
+  assert_int_equal(left_of(m.fns.data[0], "select") + left_of(m.fns.data[0], "add") + left_of(m.fns.data[0], "sub"), 0);
+  assert_int_equal(left_of(m.fns.data[1], "add"), 1);
+  assert_int_equal(left_of(m.fns.data[1], "sub"), 0);
+  assert_int_equal(left_of(m.fns.data[1], "select"), 1);
+  assert_int_equal(left_of(m.fns.data[2], "add") + left_of(m.fns.data[2], "sub"), 0);
+  assert_int_equal(left_of(m.fns.data[2], "select"), 1);
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
+  MirCode *code = compiled_all(pool, &m);
+  i32 x[4] = {2147483647, -2147483647, 3, -2147483640}, y[4], z[4];
+  u64 a[] = {ptr(x), ptr(y), 4}, b[] = {ptr(x), ptr(z), 4}, key;
+  assert_int_equal(loops_interp_kernel(m.fns.data[1], a, 0, 4, &key, NULL, NULL), WEFT_OK);
+  assert_true(mir_code_kernel(code, 1)(b, 0, 4) == LOOP_KEY_NONE);
+  assert_memory_equal(y, z, sizeof y);
+  mir_code_free(code);
+  loop_module_free(&m);
+  mir_pool_free(pool);
+}
+
 /* A rounding that MIR finds dead left its mark alone, and the subtraction behind it became the rounding. */
 static void dead_stand_in_before_subtraction(void **state) {
   (void)state;
@@ -526,7 +632,7 @@ int main(void) {
     cmocka_unit_test(polls_of_counted_loops), cmocka_unit_test_prestate(polls_of_counted_loops, &plain),
     cmocka_unit_test(refusals), cmocka_unit_test(refused_memory), cmocka_unit_test(random_functions),
     cmocka_unit_test_prestate(random_functions, &plain), cmocka_unit_test(dead_stand_in_before_subtraction),
-    cmocka_unit_test(taught_instructions),
+    cmocka_unit_test(taught_instructions), cmocka_unit_test(checks_that_leave_alike), cmocka_unit_test(products_are_made_once), cmocka_unit_test(sums_of_constants),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
