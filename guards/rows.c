@@ -233,10 +233,10 @@ static u32 find_column(const void *layout, u32 *at, u32 left, u32 depth, Fill *o
 bool rows_column(const void *layout, u32 column, Fill *out) {
   u32 at = 0;
   if (word_at(layout, 0) == ROW_RAGGED) {
-    out->part = column ? ROW_FLAT : ROW_STARTS;
-    if (!column) return true;
+    out->part = column == 0 ? ROW_STARTS : column == 1 ? ROW_COUNTS : ROW_FLAT;
+    if (column < 2) return true;
     at = 1;
-    column--;
+    column -= 2;
   }
   return find_column(layout, &at, column, 0, out) == UINT32_MAX;
 }
@@ -325,14 +325,13 @@ static bool points_pack(Vm *vm, const Text *t, u64 *slot) {
   return true;
 }
 
-/* Where each of several lists begins among the items of all of them, and behind them where the next one would. */
-static bool pack_starts(Vm *vm, const List *list, u64 *slot) {
+/* Where each of several lists begins among the items of all of them, or how many it has. */
+static bool pack_places(Vm *vm, const List *list, bool counts, u64 *slot) {
   i64 room = room_of(list->count), at = 0, *data;
   Value out;
   if (!(data = numbers_new(vm, room, &out))) return false;
-  for (u32 i = 0; i < list->count; at += list->items[i++].list->count) data[i] = at;
-  data[list->count] = at;
-  memset(data + list->count + 1, 0, ((size_t)room - list->count - 1) * sizeof *data);
+  for (u32 i = 0; i < list->count; at += list->items[i++].list->count) data[i] = counts ? list->items[i].list->count : at;
+  memset(data + list->count, 0, ((size_t)room - list->count) * sizeof *data);
   *slot = (u64)(uintptr_t)out.array;
   return true;
 }
@@ -381,7 +380,7 @@ static bool column_given(Vm *vm, List *list, const Fill *f, u64 *slot) {
 }
 
 static bool pack(Vm *vm, Value from, const Fill *f, u64 *slot) {
-  if (f->part) return f->part == ROW_STARTS ? pack_starts(vm, from.list, slot) : pack_flat(vm, from.list, f, slot);
+  if (f->part) return f->part == ROW_FLAT ? pack_flat(vm, from.list, f, slot) : pack_places(vm, from.list, f->part == ROW_COUNTS, slot);
   if (from.kind == V_LIST && from.list->packed) return column_given(vm, from.list, f, slot);
   return from.kind == V_TEXT ? points_pack(vm, from.text, slot) : rows_pack(vm, from.list, f, slot);
 }

@@ -161,6 +161,8 @@ RecipeId recipe_zip(ExitTable *t, RecipeId tree) { return with_items(t, (Recipe)
 
 RecipeId recipe_item(ExitTable *t, RecipeId list, RecipeId at) { return with_items(t, (Recipe){.kind = RCP_item}, (RecipeId[]){list, at}, 2); }
 
+RecipeId recipe_split(ExitTable *t, const RecipeId parts[3]) { return with_items(t, (Recipe){.kind = RCP_split}, parts, 3); }
+
 RecipeId recipe_option(ExitTable *t, RecipeId value, RecipeId there) {
   return with_items(t, (Recipe){.kind = RCP_option}, (RecipeId[]){value, there}, 2);
 }

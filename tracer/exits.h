@@ -39,6 +39,7 @@ typedef enum RecipeKind {
   RCP_weak,   /* item 0, a number, weak when each other item is a bool that is true, or an integer that is 0; or lists of such, the flags bools */
   RCP_option, /* item 1, a bool, true: item 0; else nil */
   RCP_item,   /* of item 0, a list, the item whose position (counted from 0, in bounds) item 1 is */
+  RCP_split,  /* lists of item 2, a list: each from the place in item 0 on as many as item 1 says, lists of integers */
   RCP_ref,    /* a ref that the region made; items: its content */
   RCP_arg,    /* of what a host node is given alone: its operand number `a`, the token not counted */
   RCP_COUNT
@@ -148,6 +149,7 @@ RecipeId recipe_weak(ExitTable *t, RecipeId number, RecipeId flag);
 RecipeId recipe_weak_all(ExitTable *t, const RecipeId *ids, u32 count); /* the number, then what has to hold */
 RecipeId recipe_option(ExitTable *t, RecipeId value, RecipeId there);
 RecipeId recipe_item(ExitTable *t, RecipeId list, RecipeId at);
+RecipeId recipe_split(ExitTable *t, const RecipeId parts[3]);
 RecipeId recipe_zip(ExitTable *t, RecipeId tree);
 RecipeId recipe_text(ExitTable *t, u32 how, const RecipeId *items, u32 count);
 RecipeId recipe_fn(ExitTable *t, struct Code *code, const RecipeId *captures, u32 count);

@@ -288,6 +288,24 @@ static WeftStatus make_item(Vm *vm, Value list, Value at, Value *out) {
   return WEFT_OK;
 }
 
+static WeftStatus make_split(Vm *vm, const Value *parts, Value *out) {
+  bool lists = parts[0].kind == V_LIST && parts[1].kind == V_LIST && parts[2].kind == V_LIST && parts[0].list->count == parts[1].list->count;
+  if (!lists) return vm_error(vm, EK_unsupported, "lists of no known lengths");
+  const List *starts = parts[0].list, *counts = parts[1].list, *all = parts[2].list;
+  if (!list_new(vm, starts->count, out)) return WEFT_ERROR;
+  for (u32 i = 0; i < starts->count; i++) {
+    i64 at, n;
+    Value row;
+    bool in = num_as_index(starts->items[i], &at) && num_as_index(counts->items[i], &n) && at >= 0 && n >= 0 && at <= all->count && n <= all->count - at;
+    if (!in) (void)vm_error(vm, EK_unsupported, "a list that is not there");
+    if (!in || !list_from(vm, all->items + at, (u32)n, &row) || !list_push(vm, out, row)) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
+  }
+  return WEFT_OK;
+}
+
 static WeftStatus put_together(RecipeBuild *b, const Recipe *r, Value *parts, Value *out) {
   Vm *vm = b->vm;
   switch (r->kind) {
@@ -301,6 +319,7 @@ static WeftStatus put_together(RecipeBuild *b, const Recipe *r, Value *parts, Va
       return made(range_new(vm, parts[0].i, parts[1].i, parts[2].i, out));
     case RCP_transform: return made(fn_transform(vm, r->a, value_keep(parts[0]), value_keep(parts[1]), out));
     case RCP_weak: return make_weak(vm, parts, r->count, out);
+    case RCP_split: return make_split(vm, parts, out);
     case RCP_item: return make_item(vm, parts[0], parts[1], out);
     case RCP_ref: return made(ref_new(vm, value_keep(parts[0]), out));
     default: return vm_error(vm, EK_unsupported, "an empty recipe");

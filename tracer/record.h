@@ -488,6 +488,7 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now);
 bool rec_merge_rows(Recorder *r, Av base, Av a, Av b); /* two arms made two lists of base */
 bool rec_text_grows(Recorder *r, Av a); /* a text from outside that a loop carries: that is lifted again with rows there */
 bool rec_rows_suit(const Recorder *r, Av list);
+bool rec_lists_suit(const Recorder *r, Av list); /* a list of lists from outside */
 Outcome rec_rows_here(Recorder *r, Av list, Av *out);  /* for a computed position; stuck when its loop is to be lifted again */
 Outcome rec_make_rows(Recorder *r, RecLoop *l);         /* those that it was found to need, before it */
 Outcome rec_rows_walk(Recorder *r, Av seq, Av *out);
@@ -499,10 +500,13 @@ Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, A
 Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out);
 Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out); /* more: AV_LIST, or a text */
 Outcome rec_rows_position(Recorder *r, Av rows, Av n, Av at, ValueId *out); /* checked to be one of n, counted from 0 */
-/* Lists of any length, read alone (record_ragged.c). */
-Outcome rec_row_of(Recorder *r, Av rows, ValueId at, Av *out); /* `at` is in bounds */
+/* Lists of any length (record_ragged.c). */
+Outcome rec_row_of(Recorder *r, Av rows, ValueId at, Av asked, Av *out); /* `at` is in bounds, and what the program has asked for */
 Outcome rec_row_item(Recorder *r, Av row, Av at, Av *out);     /* likewise */
 Outcome rec_row_get(Recorder *r, Av row, Av at, Av *out);
+Outcome rec_row_place(Recorder *r, Av row, Av at, ValueId *place, Av *item); /* checked: where among the items of all lists, and what is there */
+Outcome rec_row_put(Recorder *r, Av rows, ValueId place, Av old, Av item, Av *out);
+Outcome rec_row_swap(Recorder *r, Av rows, Av at, Av item, Av *out); /* a list takes another one's place */
 Outcome rec_rows_zip(Recorder *r, const Av *seqs, u32 n, bool numbered, Av *out); /* lists of an item of each, and its number */
 Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out);
 /* `now`, a short list or text (empty: nothing but an empty one), in the columns of `rows`. OUT_STUCK, without a reason: it does not fit. */

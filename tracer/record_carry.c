@@ -362,6 +362,11 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
     leaves.count = 0;
     loc->before = *rec_loc_at(r, loc);
     if (av_parts(r, loc->before, CARRIED_MOST * 2) == CARRIED_MOST * 2) { /* a tree of records: its sources alone take long */
+      if (!loc->rows && rec_lists_suit(r, loc->before)) {
+        loc->kind_known = false;
+        r->lacks = l;
+        r->lacks_rows = loc;
+      }
       o = rec_stuck(r, REASON_graph_size, "a loop with many variables");
       break;
     }

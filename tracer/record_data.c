@@ -577,6 +577,23 @@ static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, con
   return rec_made(r, av_num(r, after), out);
 }
 
+static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av **regs, Av value, Av *out);
+
+/* An item of one of several lists: step says which list, the one behind it which item. */
+static Outcome path_in_row(Recorder *r, const Desc *d, u32 step, Av rows, const Av *mine, const Av **regs, Av value, Av *out) {
+  const PathStep *s = &d->steps[step], *t = s + 1;
+  bool one = s->item_count == 1 && d->items[s->item_first] == IX_VALUE && t->kind == STEP_INDEX && t->item_count == 1 && d->items[t->item_first] == IX_VALUE;
+  if (!one) return rec_stuck(r, REASON_no_rule, "a list in a list updated by index");
+  Av row, old, next = value;
+  Outcome o = rec_rows_get(r, rows, mine[0], &row);
+  mine = (*regs)++;
+  ValueId at;
+  if (o == OUT_GO) o = rec_row_place(r, row, mine[0], &at, &old);
+  if (o == OUT_GO && step + 2 < d->step_count) o = path_step(r, d, step + 2, old, regs, value, &next);
+  else if (o == OUT_GO && d->op != BC_move) o = rec_binary(r, d->op, old, value, &next);
+  return o == OUT_GO ? rec_row_put(r, rows, at, old, next, out) : o;
+}
+
 static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av **regs, Av value, Av *out) {
   if (r->nest > 200) return rec_stuck(r, REASON_graph_size, "a long path");
   obj = av_force(r, obj);
@@ -621,6 +638,7 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
     return name || !key.text->len ? set_field(r, obj, name, value, out) : OUT_FAIL;
   }
   if (av_is_number(r, obj)) return rec_stuck(r, REASON_no_rule, "a path through an array's element");
+  if (!last && av_at(r, obj)->kind == AV_ROWS && rows_ragged(av_at(r, obj)->konst)) return path_in_row(r, d, step, obj, mine, regs, value, out);
   if ((o = rec_index(r, obj, kinds, s->item_count, mine, &old)) != OUT_GO) return o;
   if (last && d->op == BC_move) next = value;
   else if (last) {

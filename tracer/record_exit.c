@@ -52,7 +52,12 @@ RecipeId rec_recipe(Recorder *r, Av a) {
     case AV_ROWS: {
       if (v->source) return recipe_source(t, v->source);
       Value kind = v->konst;
-      if (rows_ragged(kind)) return 0;
+      if (rows_ragged(kind)) { /* of how many lists counts */
+        Av all = av_item(r, a, 0), starts = av_item(r, av_item(r, all, 0), 0), counts = av_item(r, av_item(r, all, 1), 0);
+        RecipeId n = rec_recipe(r, av_item(r, a, 1));
+        RecipeId parts[3] = {recipe_items(t, av_value(r, starts), 0, n, 1), recipe_items(t, av_value(r, counts), 0, n, 1), rec_recipe(r, av_item(r, all, 2))};
+        return n && parts[2] ? recipe_split(t, parts) : 0;
+      }
       RecipeId count = rec_recipe(r, av_item(r, a, 1)), columns = 0;
       if (count && kind.kind == V_TEXT) columns = recipe_items(t, av_value(r, av_item(r, a, 0)), 0, count, 0);
       else if (count) columns = columns_recipe(r, av_item(r, a, 0), kind, count);

@@ -332,7 +332,7 @@ static Outcome packed_source(Recorder *r, SourceId s, u32 now, Value kind, Av *o
   return o;
 }
 
-/* Lists of any length: where each begins, and their items as rows. */
+/* Lists of any length: where each begins, how many items it has, and their items, as rows. */
 static Outcome ragged_source(Recorder *r, SourceId s, List *list, Av *out) {
   Value kind;
   u32 leaves = 0, leaf = 0;
@@ -345,14 +345,16 @@ static Outcome ragged_source(Recorder *r, SourceId s, List *list, Av *out) {
   if (!kept || !rows_total(list->items, list->count, &now)) return r->failed ? OUT_FAIL : OUT_STUCK;
   if (!guard_rows(&g->guards, s, kind, rec_here(r))) return OUT_FAIL;
   const Value item = kind.list->items[1], number = value_weak_i64(0);
-  Av count = av_length(r, s, list->count), total = av_total(r, s, (i64)now), parts[2];
+  Av count = av_length(r, s, list->count), total = av_total(r, s, (i64)now), parts[3];
   Dim n, all;
   if (!count || !total || !av_dim(r, count, &n) || !av_dim(r, total, &all)) return OUT_FAIL;
   PackedInput starts = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), true}, flat = {s, size_add(&g->sizes, size_mul(&g->sizes, all, 2), ROWS_ROOM), true};
   if (starts.room == DIM_NONE || flat.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
   parts[0] = rec_new_rows(r, tree_like(r, number, &leaf, input_column, &starts), count, number);
-  parts[1] = parts[0] ? rec_new_rows(r, tree_like(r, item, &leaf, input_column, &flat), total, item) : 0;
-  Outcome o = rec_made(r, parts[1] ? rec_new_rows(r, av_items(r, AV_LIST, parts, 2), count, kind) : 0, out);
+  parts[1] = rec_new_rows(r, tree_like(r, number, &leaf, input_column, &starts), count, number);
+  parts[2] = rec_new_rows(r, tree_like(r, item, &leaf, input_column, &flat), total, item);
+  bool made = parts[0] && parts[1] && parts[2];
+  Outcome o = rec_made(r, made ? rec_new_rows(r, av_items(r, AV_LIST, parts, 3), count, kind) : 0, out);
   if (o == OUT_GO) av_at(r, *out)->source = s;
   return o;
 }
@@ -548,6 +550,12 @@ bool rec_rows_suit(const Recorder *r, Av list) {
   return v && v->kind == AV_LAZY && list_source(v) && v->konst.list->count && as_known(r, list) == list;
 }
 
+bool rec_lists_suit(const Recorder *r, Av list) {
+  const AbsVal *v = av_at(r, list);
+  u64 total;
+  return v->kind == AV_LAZY && list_source(v) && v->konst.list->count && !v->konst.list->packed && rows_total(v->konst.list->items, v->konst.list->count, &total);
+}
+
 /* A list inside a loop where its items are asked for by a computed position. */
 Outcome rec_rows_here(Recorder *r, Av list, Av *out) {
   RecLoop *l;
@@ -585,7 +593,6 @@ Outcome rec_make_rows(Recorder *r, RecLoop *l) {
       continue;
     }
     Outcome o = rec_rows_of(r, *rec_loc_at(r, loc), loc->kind_known ? &loc->kind : NULL, &rows);
-    if (o == OUT_GO && rows_ragged(av_at(r, rows)->konst)) o = rec_stuck(r, REASON_loop_list, "lists of several lengths that a loop changes");
     if (o == OUT_STUCK) {
       r->lacks = l;
       r->lacks_rows = loc;

@@ -118,7 +118,7 @@ void gen_links(Gen *g) {
   static const char *const made[] = {"map(k => (i * 3 + k * 5) % 11, 0..i % 4)", "map(k => i * 0.5 - k, 0..i % 3 + 1)", "if i % 3 == 0 { (1, 2.5, i) } else { (i * 0.25,) }", "map(k => i + k, 0..i % 2 * 5)"};
   static const char *const uses[] = {"for a$ in l$[u$] { s$ += a$ }", "s$ += l$[u$][0]", "s$ += l$[u$][-1] * len(l$[u$])", "q$ = l$[u$ * 7 % len(l$)]", "for a$ in q$ { s$ = s$ * 0.5 + a$; if s$ > 30 { break } }",
                                      "if u$ == 9 { print(q$, l$[u$]) }", "q$ = if s$ > 2 { l$[0] } else { l$[u$] }", "for k$ in 0..len(q$) { s$ += q$[k$] * l$[u$][k$] }", "if len(l$[u$]) == 0 { continue }", "if u$ == 13 { q$[0] = 7; s$ += q$[0] - l$[u$][0] }",
-                                     "if u$ == 11 { l$[2] = q$ }", "for (h$, a$) in enumerate(l$[u$]) { s$ += a$ * h$ }", "if 3 in l$[u$] { s$ += 1 }", "w$ += (l$[u$],)"};
+                                     "if u$ == 11 { l$[2] = q$ }", "for (h$, a$) in enumerate(l$[u$]) { s$ += a$ * h$ }", "if 3 in l$[u$] { s$ += 1 }", "w$ += (l$[u$],)", "l$[u$][0] += 0.5", "l$[u$ * 5 % len(l$)][-1] = s$", "(l$[u$], l$[u$ * 3 % len(l$)]) = (l$[u$ * 3 % len(l$)], l$[u$])", "(l$[0], l$[-1]) = (l$[-1], l$[0])", "l$[u$] = l$[0]", "for k$ in 0..len(l$[u$]) { l$[u$][k$] = l$[u$][k$] * 0.5 + l$[0][0] }"};
   int k = g->next_name++;
   if (g->loop_depth || g->bare) {
     gen_put(g, "let u%d = 0", k);
