@@ -15,6 +15,7 @@ Outcome record_while_loop(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_fori_loop(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out);
+Outcome record_map(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_construct_call(Recorder *r, u32 op, const Av *params, Av *out);
 
 #endif

@@ -225,15 +225,42 @@ static void strengthen(Recorder *r, Carry *c, const DTypeVec *dtypes) {
     if (d[i] && value_type(r->g, c->init.data[i])->weak) c->init.data[i] = weak_as(r, c->init.data[i], d[i]);
 }
 
+typedef struct MapSpec {
+  Av f, seq;  /* a range, or rows */
+  Value kind; /* of what f gives */
+} MapSpec;
+
 typedef struct LoopSpec {
   const char *who;
   Av test, body;  /* functions; test 0: counts */
+  const MapSpec *map; /* in place of a body; the state is columns */
   Av tree;        /* state; counted and bounded loops: the list (i, state) */
   ValueId bound;  /* counted: hi; bounded: max_steps */
   bool counted;   /* by the number in front of the state alone */
   bool bounded;   /* by that number as well as by the test */
   RecCellSet *cells; /* carried behind the state */
 } LoopSpec;
+
+/* A call that is made at each trip. */
+static Outcome call_again(Recorder *r, Av f, const Av *args, u32 n, Av *out) {
+  r->repeats++;
+  Outcome o = rec_call(r, f, args, NULL, n, out);
+  r->repeats--;
+  return o;
+}
+
+static Outcome map_item(Recorder *r, const MapSpec *m, Av at, Av *out) {
+  Av item;
+  Outcome o = av_at(r, m->seq)->kind == AV_RANGE ? rec_range_item(r, m->seq, at, &item) : rec_rows_item(r, m->seq, at, &item);
+  return o == OUT_GO ? call_again(r, m->f, &item, 1, out) : o;
+}
+
+/* args: the number of the item, the columns. */
+static Outcome map_step(Recorder *r, const MapSpec *m, const Av *args, Av *out) {
+  Av y;
+  Outcome o = map_item(r, m, args[0], &y);
+  return o == OUT_GO ? rec_rows_put(r, args[1], m->kind, av_value(r, args[0]), y, 0, out) : o;
+}
 
 static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeVec *dtypes, bool *again, Av *out) {
   Graph *g = r->g;
@@ -251,7 +278,7 @@ static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeV
     more = o == OUT_GO ? av_value(r, less) : 0;
   } else {
     Av inner = s->bounded ? av_item(r, state, 1) : state;
-    o = rec_call(r, s->test, &inner, NULL, 1, &result);
+    o = call_again(r, s->test, &inner, 1, &result);
     more = o == OUT_GO ? av_value(r, result) : 0;
     if (o == OUT_GO && (!more || value_type(g, more)->rank || value_type(g, more)->dtype != DT_bool))
       o = rec_stuck(r, REASON_raises, "%s: the condition must be a bool of rank 0", s->who);
@@ -270,12 +297,13 @@ static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeV
   if (!rec_cells_save(r, s->cells)) return OUT_FAIL;
   if (s->counted || s->bounded) {
     Av args[2] = {av_item(r, state, 0), av_item(r, state, 1)}, step, one = av_const(r, value_weak_i64(1));
-    o = s->counted ? rec_call(r, s->body, args, NULL, 2, &result) : rec_call(r, s->body, &args[1], NULL, 1, &result);
+    if (s->map) o = map_step(r, s->map, args, &result);
+    else o = s->counted ? call_again(r, s->body, args, 2, &result) : call_again(r, s->body, &args[1], 1, &result);
     if (o == OUT_GO) o = rec_binary(r, BC_add, args[0], one, &step);
     Av pair[2] = {step, result};
     if (o == OUT_GO && !(result = av_items(r, AV_LIST, pair, 2))) o = OUT_FAIL;
   } else {
-    o = rec_call(r, s->body, &state, NULL, 1, &result);
+    o = call_again(r, s->body, &state, 1, &result);
   }
   bool grown = false;
   if (o == OUT_GO) o = rec_cells_grow(r, s->cells, &grown);
@@ -393,6 +421,56 @@ Outcome record_fori_loop(Recorder *r, u32 op, const Av *params, Av *out) {
   if (!s.tree) return OUT_FAIL;
   Outcome o = record_loop(r, &s, &both);
   return o == OUT_GO ? rec_made(r, av_item(r, both, 1), out) : o;
+}
+
+/* What f gives for an item, found by recording a call of it that is taken back; *kind is kept by the recorder. */
+static Outcome map_kind(Recorder *r, MapSpec *m) {
+  Graph *g = r->g;
+  RecMark mark = rec_mark(r);
+  RecState state;
+  Value kind;
+  Av y;
+  if (!rec_save(r, &state)) return OUT_FAIL;
+  const ArrayType index = {.dtype = DT_i64, .weak = true};
+  BlockId b = graph_open(g);
+  ValueId at = b ? graph_param(g, b, graph_type(g, &index)) : 0;
+  Outcome o = at ? map_item(r, m, av_num(r, at), &y) : OUT_FAIL;
+  bool found = o == OUT_GO && rec_kind_of(r, y, &kind);
+  if (o == OUT_GO && !found) o = r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "map of a function that gives %s", av_kind_text(r, y));
+  if (found) (void)value_keep(kind);
+  u16 reason = r->reason;
+  if (o != OUT_FAIL) {
+    rec_rollback(r, &mark);
+    rec_restore(r, &state);
+  }
+  r->reason = reason;
+  rec_state_free(r, &state);
+  if (!found) return o;
+  if (!av_const(r, m->kind = kind)) o = OUT_FAIL;
+  value_drop(r->vm, kind);
+  return o;
+}
+
+/* Over a sequence that is long, or of no known length: a loop that puts items into columns. */
+Outcome record_map(Recorder *r, u32 op, const Av *params, Av *out) {
+  (void)op;
+  if (r->abstract || r->differentiating) return OUT_STUCK;
+  MapSpec m = {.f = params[0], .seq = params[1]};
+  Av count, both, pair[2] = {av_const(r, value_weak_i64(0)), 0};
+  Dim n, room;
+  Outcome o = OUT_GO;
+  if (av_at(r, m.seq)->kind == AV_RANGE) o = rec_range_count(r, m.seq, &count);
+  else if ((o = rec_rows_of(r, params[1], NULL, &m.seq)) == OUT_GO) count = av_item(r, m.seq, 1);
+  if (o == OUT_GO && rec_is_text(r, m.seq)) o = OUT_STUCK;
+  if (o == OUT_GO) o = rec_size(r, count, &n);
+  if (o == OUT_GO) o = map_kind(r, &m);
+  if (o != OUT_GO) return o;
+  if ((room = size_add(&r->g->sizes, size_mul(&r->g->sizes, n, 2), ROWS_ROOM)) == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
+  pair[1] = rec_columns_new(r, m.kind, room);
+  LoopSpec s = {.who = "map", .map = &m, .bound = av_value(r, count), .counted = true};
+  if (!pair[0] || !pair[1] || !(s.tree = av_items(r, AV_LIST, pair, 2))) return OUT_FAIL;
+  o = record_loop(r, &s, &both);
+  return o == OUT_GO ? rec_made(r, rec_new_rows(r, av_item(r, both, 1), count, m.kind), out) : o;
 }
 
 /* ---- scan -------------------------------------------------------------------------------------------------------- */

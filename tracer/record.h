@@ -220,6 +220,7 @@ typedef struct Recorder {
   u32 nest;             /* C recursion */
   bool pulls;           /* a pullback was recorded: it cannot leave the trace */
   bool no_pulls;        /* so vjp is a break */
+  u32 repeats;          /* > 0: inside the body of a construct that runs it again and again */
   u32 differentiating;  /* > 0: inside a function whose derivative is recorded */
   bool abstract;        /* for types alone: output is passed over, tracked values count as what they stand for */
   bool stop_after_loop; /* the region is a loop: it ends behind it */
@@ -453,6 +454,7 @@ Outcome rec_range_slice(Recorder *r, Av range, Av *parts); /* the slice that sel
 Av rec_new_rows(Recorder *r, Av columns, Av count, Value kind); /* kind: kept by the recorder */
 bool rec_is_text(Recorder *r, Av a);
 bool rec_leaves_few(Value kind); /* of what items look like: numbers and short texts all through, not too many */
+Av rec_columns_new(Recorder *r, Value kind, Dim room); /* zeros */
 bool rec_kind_of(Recorder *r, Av a, Value *out); /* what a value looks like, kept by the recorder; false: not so */
 bool rec_is_column(Value kind);  /* a leaf of what items look like: a number, array or text */
 ArrayType rec_column_type(Value kind, Dim room);

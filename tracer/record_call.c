@@ -177,12 +177,14 @@ static Outcome of_map(Recorder *r, Av f, Av xs, Av *out) {
     return mapped;
   }
   Outcome o = iterate(r, xs, &items);
-  for (u32 i = 0; i < items.count && o == OUT_GO; i++) {
+  bool unrolls = o == OUT_GO || !r->tracer->constructs[OP_map];
+  if (o == OUT_STUCK && !unrolls) o = r->tracer->constructs[OP_map](r, OP_map, (const Av[]){f, xs}, out);
+  for (u32 i = 0; unrolls && i < items.count && o == OUT_GO; i++) {
     Av y;
     o = rec_call(r, f, &items.data[i], NULL, 1, &y);
     if (o == OUT_GO) items.data[i] = y;
   }
-  if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, items.data, items.count), out);
+  if (o == OUT_GO && unrolls) o = rec_made(r, av_items(r, AV_LIST, items.data, items.count), out);
   vec_free(&r->vm->alloc, &items);
   return o;
 }
@@ -336,7 +338,7 @@ static bool made_elsewhere(Recorder *r, u32 op, const Av *params) {
 
 static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   ConstructFn construct = r->tracer->constructs[op];
-  if (construct) return construct(r, op, params, out);
+  if (construct && op != OP_map) return construct(r, op, params, out);
   if (r->abstract && op == OP_print) return rec_made(r, av_const(r, value_nil()), out);
   Outcome of_character;
   if (rec_on_character(r, op, params, out, &of_character)) return of_character;

@@ -441,11 +441,14 @@ static Av zeros_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
   return av_num(r, graph_full(r->g, t.dtype, t.rank, t.dims, 0));
 }
 
+Av rec_columns_new(Recorder *r, Value kind, Dim room) {
+  u32 leaf = 0;
+  return tree_like(r, kind, &leaf, zeros_column, &room);
+}
+
 /* Items put one by one into new columns. */
 static Outcome rows_of_items(Recorder *r, const Av *items, u32 n, Value kind, Av *out) {
-  Dim room = n + ROWS_ROOM;
-  u32 leaf = 0;
-  Av columns = tree_like(r, kind, &leaf, zeros_column, &room);
+  Av columns = rec_columns_new(r, kind, n + ROWS_ROOM);
   for (u32 i = 0; i < n && columns; i++) {
     Outcome o = rec_rows_put(r, columns, kind, graph_const(r->g, value_weak_i64(i)), items[i], 0, &columns);
     if (o != OUT_GO) return o;
@@ -556,10 +559,10 @@ bool rec_lists_suit(const Recorder *r, Av list) {
   return v->kind == AV_LAZY && list_source(v) && v->konst.list->count && !v->konst.list->packed && rows_total(v->konst.list->items, v->konst.list->count, &total);
 }
 
-/* A list inside a loop where its items are asked for by a computed position. */
+/* A list inside a loop, or a body that runs again and again, where its items are asked for by a computed position. */
 Outcome rec_rows_here(Recorder *r, Av list, Av *out) {
   RecLoop *l;
-  if (!r->loop) return rec_stuck(r, REASON_literal_needed, "a list position must be known while tracing");
+  if (!r->loop && !r->repeats) return rec_stuck(r, REASON_literal_needed, "a list position must be known while tracing");
   RecLoc *loc = loc_of(r, list, &l);
   if (!loc) {
     const AbsVal *v = av_at(r, list);
