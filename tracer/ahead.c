@@ -4,7 +4,7 @@
  * frame may then be a region that begins at the next instruction, wherever that is, the body of a module included. Nothing
  * is measured: what compiling saves is told in two steps,
  *   by the bytecode   operations up to the first output, those of functions that are called and of loops among them, times the
- *                     elements of the largest array at hand: worth a recording?
+ *                     elements of the largest array at hand, and items of the range that map is about to walk: worth a recording?
  *   by the graph      its operations, by the elements of each and the trips of the loops around them: worth compiling?
  * What stands in loops and functions that were compiled before counts for nothing. Either must be twice of what compiling takes. What was recorded for nothing may come to little of the program's time. */
 #include "lang/mechanisms.h"
@@ -117,8 +117,9 @@ u64 ahead_elements(const Tracer *t, const Frame *f, u64 *gain) {
   Scan s = {.t = t, .left = SCAN_MOST};
   for (u32 i = 0; i < f->code->proto->nregs; i++) meet(&s, f->base[i]);
   (void)scan(&s, f->code, f, f->pc, 1, 0);
-  *gain = least(saved(tun, s.elements) * least(s.work, GAIN_MOST), GAIN_MOST) / SURE;
-  return *gain >= rent_cost(t, s.ops) ? s.elements : 0;
+  u64 items = least(vm_maps(f->base, f->code->proto->code[f->pc]), GAIN_MOST);
+  *gain = least(saved(tun, s.elements) * least(s.work, GAIN_MOST) + items * (u64)tun->map_item_ns, GAIN_MOST) / SURE;
+  return *gain < rent_cost(t, s.ops) ? 0 : s.elements > items ? s.elements : items;
 }
 
 /* Recordings for nothing are not to slow a program down that gains nothing from any. What did not pay from one instruction on

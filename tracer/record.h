@@ -484,7 +484,7 @@ Outcome rec_key_set(Recorder *r, Av record, Av key, Av got, Av item, Av *out); /
 Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out);
 /* The list that `loc` held at the head of loop l is another one now: l is lifted again with rows there. False: no rows. */
 bool rec_want_names(Recorder *r, RecLoop *l, RecLoc *loc); /* other texts stand there from trip to trip: lifted again */
-bool rec_want_wider(Recorder *r, Av rows, Av item); /* an item goes in that is weak where others are not, or the other way round */
+bool rec_want_wider(Recorder *r, Av *rows, Av item); /* an item goes in that is weak where others are not, or the other way round; *rows: with a column for that, else its loop is lifted again */
 bool rec_look_into(Recorder *r, List *l); /* a list that is packed is boxed; false: memory was refused */
 bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now);
 bool rec_merge_rows(Recorder *r, Av base, Av a, Av b); /* two arms made two lists of base */

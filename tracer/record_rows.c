@@ -236,14 +236,19 @@ static bool widen_loc(Recorder *r, RecLoop *l, RecLoc *loc, Value kind) {
   return true;
 }
 
-bool rec_want_wider(Recorder *r, Av rows, Av item) {
+static Av widened_columns(Recorder *r, Av columns, Value was, Value kind);
+
+bool rec_want_wider(Recorder *r, Av *rows, Av item) {
   RecLoop *l;
-  RecLoc *loc = r->loop ? loc_of(r, rows, &l) : NULL;
-  Value kind, other, was = av_at(r, rows)->konst;
-  if (!loc || was.kind == V_TEXT || rows_ragged(was) || !look_at_item(r, item, 0, &other)) return false;
+  RecLoc *loc = r->loop ? loc_of(r, *rows, &l) : NULL;
+  Value kind, other, was = av_at(r, *rows)->konst;
+  if (was.kind == V_TEXT || rows_ragged(was) || !look_at_item(r, item, 0, &other)) return false;
   bool ok = rows_kind(r->vm, &was, 1, &kind);
   if (ok) {
-    ok = rows_widen(&kind, other) && !rows_alike(kind, was) && av_const(r, kind) && widen_loc(r, l, loc, kind);
+    ok = rows_widen(&kind, other) && !rows_alike(kind, was) && av_const(r, kind);
+    if (ok && loc) (void)widen_loc(r, l, loc, kind);
+    Av wide = ok && !loc ? rec_new_rows(r, widened_columns(r, av_item(r, *rows, 0), was, kind), av_item(r, *rows, 1), kind) : 0;
+    if ((ok = wide != 0)) *rows = wide;
     value_drop(r->vm, kind);
   }
   value_drop(r->vm, other);

@@ -148,13 +148,14 @@ Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, A
 
 Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out) {
   ValueId i;
-  const AbsVal v = *av_at(r, rows);
+  AbsVal v = *av_at(r, rows);
   Av columns;
   if (v.konst.kind == V_TEXT) return rec_stuck(r, REASON_raises, "a text is updated");
   if (rows_ragged(v.konst)) return rec_row_swap(r, rows, at, item, out);
   if (!rec_item_fits(r, item, v.konst)) {
-    (void)rec_want_wider(r, rows, item);
-    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
+    if (!rec_want_wider(r, &rows, item)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
+    v = *av_at(r, rows);
+    old = 0;
   }
   Outcome o = position(r, rows, at, &i);
   if (o == OUT_GO) o = rec_rows_put(r, rows_columns(r, rows), v.konst, i, item, old, &columns);
@@ -182,7 +183,7 @@ static Outcome check_room(Recorder *r, Av columns, Av last, u32 exit) {
 
 Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out) {
   enum { MOST = 32 };
-  const AbsVal v = *av_at(r, rows);
+  AbsVal v = *av_at(r, rows);
   Av items[MOST];
   u32 k = 0;
   if (v.konst.kind == V_TEXT) {
@@ -193,7 +194,7 @@ Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out) {
     if ((k = av_at(r, more)->count) > MOST) return rec_stuck(r, REASON_loop_list, "many items are appended to a list");
     for (u32 i = 0; i < k; i++) {
       items[i] = av_item(r, more, i);
-      if (!rec_item_fits(r, items[i], v.konst)) (void)rec_want_wider(r, rows, items[i]);
+      if (!rec_item_fits(r, items[i], v.konst) && rec_want_wider(r, &rows, items[i])) v = *av_at(r, rows);
       if (!rec_item_fits(r, items[i], v.konst)) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
     }
   }

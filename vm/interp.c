@@ -699,7 +699,10 @@ op_recput:
 op_recspread:
   TRY(make_spread(vm, A, *BK));
   KILL_NEXT();
-op_range: TRY_NEXT(make_range(vm, base, ins));
+op_range:
+  TRY(make_range(vm, base, ins));
+  if (UNLIKELY(ins_op(ip[1]) == BC_call && vm_maps(base, ip[1]) >= (u64)vm->tunables.map_items)) vm->large_left = -1;
+  NEXT_LARGE();
 op_fmt: {
   Value v;
   TRY(vm_text(vm, *BK, *CK, &v));

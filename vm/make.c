@@ -172,6 +172,12 @@ WeftStatus make_range(Vm *vm, Value *base, Ins ins) {
   return WEFT_OK;
 }
 
+u64 vm_maps(const Value *base, Ins call) {
+  const Value *win = base + ins_b(call);
+  bool map = ins_op(call) == BC_call && ins_c(call) == 2 && win->kind == V_FN && win->fn->kind == FN_BUILTIN && win->fn->op == OP_map;
+  return map && win[2].kind == V_RANGE ? range_count(win[2].range) : 0;
+}
+
 WeftStatus vm_text(Vm *vm, Value v, Value spec, Value *out) {
   if (spec.kind == V_TEXT && spec.text->len) {
     if (!value_boxed(vm, v)) return WEFT_ERROR;

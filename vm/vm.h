@@ -111,7 +111,8 @@ typedef struct TierHooks {
   TierResult (*start)(Vm *vm, Frame *frame, u32 site);
   /* A call returned into a frame marked FRAME_RESUME or FRAME_AWAITS, whose pc stands behind the call. */
   TierResult (*resume)(Vm *vm, Frame *frame);
-  /* Eager operations made vm->large_left units of elements since this was asked last; the frame stands behind the last one. */
+  /* Eager operations made vm->large_left units of elements since this was asked last, or map is about to walk a long range; the frame
+   * stands behind the last one. */
   TierResult (*large)(Vm *vm, Frame *frame);
   /* The top frame, marked FRAME_WATCHED, is about to return. */
   void (*returns)(Vm *vm);
@@ -308,6 +309,7 @@ typedef struct VmOptions {
   VmLimits limits;
   u64 keep; /* bytes of freed arrays kept for the next ones; 0: a part of the machine's memory */
 } VmOptions;
+u64 vm_maps(const Value *base, Ins call); /* items of the range that this instruction calls map with; else 0 */
 Vm *vm_new(const VmOptions *options); /* NULL when memory was refused; hooks are empty, ops unsupported */
 void vm_free(Vm *vm);
 /* vm/keep.c: gives freed storage back to the host until that many bytes are kept at most; false: there was nothing to give. */

@@ -86,6 +86,23 @@ static void A20_a_function_on_large_arrays_at_its_first_call(void **state) {
   weft_free(vm);
 }
 
+static void A20_a_map_over_a_long_range_is_compiled_before_it_begins(void **state) {
+  (void)state;
+  static const char text[] = "let n = 200000\nlet a = map(i => i % 7 * 0.5, 0..n)\na[3] = 2.5\nlet s = 0.0\nfor i in 0..n { s += a[i] }\n(s, a[2], a[3], len(a))";
+  WeftVM *vm = machine("mir");
+  same_as_eager(vm, text);
+  assert_int_equal(stat(vm, STAT_compiles), 1);
+  assert_int_equal(stat(vm, STAT_lifted_loops), 1);
+  weft_free(vm);
+  char *few = strdup(text);
+  memcpy(strstr(few, "200000"), "40    ", 6);
+  vm = machine("mir");
+  same_as_eager(vm, few);
+  assert_int_equal(stat(vm, STAT_traces), 0);
+  free(few);
+  weft_free(vm);
+}
+
 /* Functions declared between them end a region; what is called then is compiled from its first instruction, and its caller's rest. */
 static void A20_what_is_called_behind_a_region_is_compiled_whole(void **state) {
   (void)state;
@@ -172,6 +189,7 @@ int main(void) {
       cmocka_unit_test(A20_large_arrays_are_compiled_at_once),
       cmocka_unit_test(A20_small_arrays_are_not),
       cmocka_unit_test(A20_a_function_on_large_arrays_at_its_first_call),
+      cmocka_unit_test(A20_a_map_over_a_long_range_is_compiled_before_it_begins),
       cmocka_unit_test(A20_what_is_called_behind_a_region_is_compiled_whole),
       cmocka_unit_test(A20_an_error_names_its_line),
       cmocka_unit_test(A20_a_limit_in_what_a_region_calls_names_its_line),
