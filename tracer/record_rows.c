@@ -367,8 +367,9 @@ static Outcome ragged_source(Recorder *r, SourceId s, List *list, Av *out) {
 static Outcome rows_of_source(Recorder *r, SourceId s, List *list, const Value *want, Av *out) {
   Value kind;
   u32 leaves = 0;
-  bool found = list->packed ? rows_kind(r->vm, &list->packed->kind, 1, &kind) : rows_kind(r->vm, list->items, list->count, &kind);
-  bool kept = found && (!want || rows_widen(&kind, *want)) && leaves_of(kind, 0, &leaves) && av_const(r, kind);
+  bool empty = !list->count && want;
+  bool found = empty ? rows_kind(r->vm, want, 1, &kind) : list->packed ? rows_kind(r->vm, &list->packed->kind, 1, &kind) : rows_kind(r->vm, list->items, list->count, &kind);
+  bool kept = found && (!want || empty || rows_widen(&kind, *want)) && leaves_of(kind, 0, &leaves) && av_const(r, kind);
   if (found) value_drop(r->vm, kind);
   if (!kept && !want && !r->failed) {
     Outcome o = ragged_source(r, s, list, out);
@@ -510,7 +511,7 @@ Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   if (rec_is_text(r, list)) return rows_of_text(r, list, out);
   if (want && rows_ragged(*want)) return rec_stuck(r, REASON_loop_list, "lists of several lengths");
   Value kind;
-  if (list_source(v) && v->konst.list->count) {
+  if (list_source(v) && (v->konst.list->count || want)) { /* an empty one: what the loop appends tells what it holds when it comes again */
     return rows_of_source(r, v->source, v->konst.list, want, out);
   }
   if (!(list = av_force(r, list))) return OUT_FAIL;
