@@ -430,7 +430,7 @@ enum { PERCENT_LEAST = 20, PERCENT_MOST = 500 };
 
 /* Loops around it and inside of it take another time from now on. */
 static void begin_anew(void *code, Place *p) {
-  if (p->code == code) p->rent.passes = p->rent.samples = 0;
+  if (p->code == code) p->rent.passes = p->rent.samples = 0, p->rent.told = false;
 }
 
 static void costs_no_less(Tracer *t, const Code *code, u32 pc, RecordStart start, u64 cost) {

@@ -634,6 +634,27 @@ static void A20_a_loop_leaves_it_to_the_one_around_it(void **state) {
   end(c);
 }
 
+/* What a loop said of the one around it, which it was left to, holds no longer once it was compiled itself. */
+static void A20_what_was_told_ends_with_a_compilation(void **state) {
+  (void)state;
+  Clock *c = machine(10000, 0);
+  c->vm->vm->tunables.watch_percent = 0;
+  WeftValue *f = value(c->vm, "fn f(n, m) {\n  let s = 0.0\n  for i in 0..n {\n    for j in 0..m { s += i * 0.5 - j }\n  }\n  s\n}\nf(4, 4)\nf");
+  Place *outer = loop_place(c, f, 0), *inner = loop_place(c, f, 1);
+  assert_true(outer && inner);
+  assert_int_equal(stat(c, STAT_compiles), 0);
+  outer->rent.told = true;
+  outer->rent.each_ns = 100000000;
+  outer->sleep = 100; /* it is not asked before */
+  WeftValue *args[2] = {value(c->vm, "2"), value(c->vm, "4800")}, *out;
+  assert_int_equal(weft_call(c->vm, f, args, 2, &out), WEFT_OK);
+  weft_release(c->vm, out);
+  assert_int_equal(inner->cache.entries.count, 1);
+  assert_int_equal(outer->cache.entries.count, 0);
+  assert_false(outer->rent.told);
+  end(c);
+}
+
 /* A loop around one that was compiled, and the function, cost no less than that did: nothing is recorded to learn it. */
 static void A20_what_holds_a_compiled_loop_costs_no_less(void **state) {
   (void)state;
@@ -807,6 +828,7 @@ int main(void) {
     cmocka_unit_test(A20_a_recording_is_not_made_for_nothing),
     cmocka_unit_test(A20_inside_a_compiled_loop_little_is_to_come),
     cmocka_unit_test(A20_a_loop_leaves_it_to_the_one_around_it),
+    cmocka_unit_test(A20_what_was_told_ends_with_a_compilation),
     cmocka_unit_test(A20_what_holds_a_compiled_loop_costs_no_less),
     cmocka_unit_test(A20_the_next_run_of_a_loop_may_be_longer),
     cmocka_unit_test(A20_what_comes_in_and_goes_out_is_paid_for),
