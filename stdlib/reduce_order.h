@@ -189,8 +189,8 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
   }                                                                                                                  \
   /* A segment's total, when it is whole, is the next element of the level above, whose result stands before         \
    * the next segment. */                                                                                            \
-  static inline __attribute__((unused)) void NAME##_scan_up(NAME##_scan *s, T total) {                               \
-    for (u32 level = 0;; level++) { /* totals go up while they complete a segment */                                 \
+  static inline __attribute__((unused)) void NAME##_scan_up(NAME##_scan *s, u32 level, T total) {                    \
+    for (;; level++) { /* totals go up while they complete a segment */                                              \
       s->count[level] = 0;                                                                                           \
       u32 up = level + 1;                                                                                            \
       if (up == SCAN_LEVELS) return;                                                                                 \
@@ -206,7 +206,7 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
     T local = s->count[0] ? FN(s->local[0], x) : x;                                                                  \
     T result = s->has_before[0] ? FN(s->before[0], local) : local;                                                   \
     s->local[0] = local;                                                                                             \
-    if (++s->count[0] == SCAN_SEGMENT) NAME##_scan_up(s, local);                                                     \
+    if (++s->count[0] == SCAN_SEGMENT) NAME##_scan_up(s, 0, local);                                                  \
     return result;                                                                                                   \
   }                                                                                                                  \
   /* A whole segment of consecutive elements, none of it begun; `out` may be `x`. */                                 \
@@ -217,7 +217,30 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
     if (s->has_before[0])                                                                                            \
       _Pragma("GCC unroll 16") for (u32 i = 0; i < SCAN_SEGMENT; i++) out[i] = FN(before, local[i]);                 \
     else memcpy(out, local, sizeof local);                                                                           \
-    NAME##_scan_up(s, local[SCAN_SEGMENT - 1]);                                                                      \
+    NAME##_scan_up(s, 0, local[SCAN_SEGMENT - 1]);                                                                   \
+  }
+
+/* Sixteen whole segments of consecutive elements, which are one of the level above; none of either is begun. What is inside segments needs
+ * nothing of what stands before them: it all comes first. `out` may be `x`. */
+#define SCAN_BLOCK(NAME, T, FN)                                                                                      \
+  static __attribute__((noinline)) void NAME##_scan_block(NAME##_scan *s, T *out, const T *x) {                      \
+    T local[SCAN_SEGMENT * SCAN_SEGMENT], *l = local, total = 0, before = s->before[0];                              \
+    for (u32 g = 0; g < SCAN_SEGMENT; g++, x += SCAN_SEGMENT, l += SCAN_SEGMENT) {                                   \
+      T t = l[0] = x[0];                                                                                             \
+      __asm__ volatile(""); /* no vector of segments: taking them apart costs more than it gives */                  \
+      _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) l[i] = t = FN(t, x[i]);                        \
+    }                                                                                                                \
+    l = local;                                                                                                       \
+    for (u32 g = 0; g < SCAN_SEGMENT; g++, out += SCAN_SEGMENT, l += SCAN_SEGMENT) {                                 \
+      if (g || s->has_before[0])                                                                                     \
+        _Pragma("GCC unroll 16") for (u32 i = 0; i < SCAN_SEGMENT; i++) out[i] = FN(before, l[i]);                   \
+      else memcpy(out, l, sizeof *l * SCAN_SEGMENT);                                                                 \
+      total = g ? FN(total, l[SCAN_SEGMENT - 1]) : l[SCAN_SEGMENT - 1];                                              \
+      before = s->has_before[1] ? FN(s->before[1], total) : total;                                                   \
+    }                                                                                                                \
+    s->before[0] = before;                                                                                           \
+    s->has_before[0] = true;                                                                                         \
+    NAME##_scan_up(s, 1, total);                                                                                     \
   }
 
 #endif

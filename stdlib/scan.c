@@ -8,6 +8,7 @@
 #include "stdlib/walk.h"
 
 enum { COLUMNS = 16 }; /* neighbouring scans that run together, so that rows are read as they lie */
+enum { BLOCK = SCAN_SEGMENT * SCAN_SEGMENT };
 
 /* c <= COLUMNS scans over n elements each, `step` elements apart (negative: from the last on). */
 typedef void (*ScanFn)(void *out, const void *x, i64 n, i64 c, i64 step);
@@ -18,6 +19,8 @@ SCAN_ORDER(add_f32, f32, ADD)
 SCAN_ORDER(add_f64, f64, ADD)
 SCAN_ORDER(mul_f32, f32, MUL)
 SCAN_ORDER(mul_f64, f64, MUL)
+SCAN_BLOCK(add_f32, f32, ADD)
+SCAN_BLOCK(add_f64, f64, ADD)
 
 /* A segment of whole rows: what stands before it, or an exact identity, then row by row. */
 #define ROW_OF_SEGMENT(T, FN, count)                             \
@@ -25,6 +28,9 @@ SCAN_ORDER(mul_f64, f64, MUL)
     local[j] = FN(local[j], p[j]);                               \
     q[j] = FN(before[j], local[j]);                              \
   }
+/* Products are rare: segment by segment. */
+#define BLOCKS_add(NAME) for (; c == 1 && step == 1 && n - i >= BLOCK; i += BLOCK) NAME##_scan_block(&s[0], o + i, x + i);
+#define BLOCKS_mul(NAME)
 #define ORDERED(kind, T, FN, identity)                                                                              \
   static void segment_##kind##_##T(kind##_##T##_scan *s, T *q, const T *p, i64 c, i64 step) {                       \
     T local[COLUMNS], before[COLUMNS];                                                                              \
@@ -33,7 +39,7 @@ SCAN_ORDER(mul_f64, f64, MUL)
       if (c == COLUMNS) ROW_OF_SEGMENT(T, FN, COLUMNS)                                                              \
       else ROW_OF_SEGMENT(T, FN, c)                                                                                 \
     }                                                                                                               \
-    for (i64 j = 0; j < c; j++) kind##_##T##_scan_up(&s[j], local[j]);                                              \
+    for (i64 j = 0; j < c; j++) kind##_##T##_scan_up(&s[j], 0, local[j]);                                           \
   }                                                                                                                 \
   static void scan_##kind##_##T(void *out, const void *xv, i64 n, i64 c, i64 step) {                                \
     T *o = out;                                                                                                     \
@@ -41,6 +47,7 @@ SCAN_ORDER(mul_f64, f64, MUL)
     kind##_##T##_scan s[COLUMNS];                                                                                   \
     for (i64 j = 0; j < c; j++) kind##_##T##_scan_start(&s[j]);                                                     \
     i64 i = 0;                                                                                                      \
+    BLOCKS_##kind(kind##_##T)                                                                                       \
     for (; n - i >= SCAN_SEGMENT; i += SCAN_SEGMENT) {                                                              \
       if (c == 1 && step == 1) kind##_##T##_scan_segment(&s[0], o + i, x + i);                                      \
       else segment_##kind##_##T(s, o + i * step, x + i * step, c, step);                                            \
@@ -50,7 +57,7 @@ SCAN_ORDER(mul_f64, f64, MUL)
   }
 /* One long scan by several threads: parts are taken in order, and are whole blocks of segments. A part adds up its segments, waits for its turn to scan
  * the totals behind those of the parts before it, and then has what stands before each of its segments. */
-enum { BLOCK = SCAN_SEGMENT * SCAN_SEGMENT, LONG_PART = 64 * BLOCK, STREAMED = 512 };
+enum { LONG_PART = 64 * BLOCK, STREAMED = 512 };
 
 typedef struct SharedScan {
   const void *x;
