@@ -450,6 +450,19 @@ static inline WeftStatus binary_fast(Vm *vm, u32 op, u32 row, bool swap, Value *
   return run_elementwise(vm, op, 2, args, out);
 }
 
+PairWent elementwise_pair(Vm *vm, u32 op, const Array *a, const Array *b, Value *out) {
+  enum { FEW = 1024 }; /* from there on operations count as fuel */
+  const Stdlib *s = stdlib_of(vm);
+  u64 tag = a->tag;
+  u32 d = array_dtype(a), r = s->direct[op][d];
+  i64 n = a->size;
+  if (UNLIKELY(tag != b->tag || !r || tag >> 24 != (u64)LAY_DENSE << 8 || n != b->size || n >= FEW)) return PAIR_OTHER;
+  if (array_rank(a) != 1 && (array_rank(a) == 0 || !same_dims((Array *)a, (Array *)b))) return PAIR_OTHER;
+  if (array_new_like(vm, r, a, out) != WEFT_OK) return PAIR_FAILED;
+  (void)s->strips->ops[op][d](out->array->data, a->data, b->data, n); /* none of them fails */
+  return PAIR_DONE;
+}
+
 /* ---- entries ------------------------------------------------------------------------------------- */
 
 #define UNARY(name) \

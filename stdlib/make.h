@@ -42,6 +42,7 @@ WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) MUST_USE;
 /* Runs a built-in on arguments that are consumed (holes for those not given); used where one operation is
  * composed of others. */
 WeftStatus run_op(Vm *vm, u32 op, Value *args, u32 n, Value *out) MUST_USE;
+PairWent elementwise_pair(Vm *vm, u32 op, const Array *a, const Array *b, Value *out); /* Vm.pair */
 
 /* An elementwise operation of one operand that has its row of strips. */
 WeftStatus elementwise_unary(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;

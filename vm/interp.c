@@ -110,7 +110,7 @@ static inline Value take_operand(Value *base, const Value *consts, u32 k, bool d
   return v;
 }
 
-static __attribute__((noinline)) WeftStatus binary_slow(Vm *vm, Ins ins, Value *base, const Value *consts) {
+static __attribute__((noinline)) WeftStatus binary_values(Vm *vm, Ins ins, Value *base, const Value *consts) {
   u32 a = ins_a(ins), b = ins_b(ins), c = ins_c(ins), flags = ins_flags(ins);
   bool b_dies = (flags & INS_B_DIES) || (b == a && b != c); /* what is overwritten is not needed any more */
   bool c_dies = (flags & INS_C_DIES) || (c == a && b != c);
@@ -129,6 +129,22 @@ static __attribute__((noinline)) WeftStatus binary_slow(Vm *vm, Ins ins, Value *
   value_drop(vm, args[0]);
   value_drop(vm, args[1]);
   set_register(vm, &base[a], out);
+  return WEFT_OK;
+}
+
+/* What may be overwritten goes the long way. */
+static inline bool is_pair(const Value *v, bool dies) { return v->kind == V_ARRAY && !(dies && v->obj->refs == 1); }
+
+static __attribute__((noinline)) WeftStatus binary_slow(Vm *vm, Ins ins, Value *base, const Value *consts) {
+  static const u8 pairs[BC_COUNT] = {[BC_add] = OP_add, [BC_sub] = OP_subtract, [BC_mul] = OP_multiply, [BC_div] = OP_divide};
+  u32 a = ins_a(ins), b = ins_b(ins), c = ins_c(ins), flags = ins_flags(ins), op = pairs[ins_op(ins)];
+  if (!op || !vm->pair || ((b | c) & INS_CONST) || !is_pair(&base[b], b == a || (flags & INS_B_DIES)) || !is_pair(&base[c], c == a || (flags & INS_C_DIES)))
+    return binary_values(vm, ins, base, consts);
+  Value out;
+  PairWent went = vm->pair(vm, op, base[b].array, base[c].array, &out);
+  if (UNLIKELY(went != PAIR_DONE)) return went == PAIR_FAILED ? WEFT_ERROR : binary_values(vm, ins, base, consts);
+  set_register(vm, &base[a], out);
+  kill_operands(vm, base, ins);
   return WEFT_OK;
 }
 

@@ -96,6 +96,10 @@ typedef struct OpHook {
   EagerFn eager; /* NULL: "not supported" */
 } OpHook;
 
+/* Two arrays that stay as they are, of an operation whose row of kernels is its own: a + b of few elements, as most are. */
+typedef enum PairWent { PAIR_OTHER, PAIR_DONE, PAIR_FAILED } PairWent; /* PAIR_OTHER: nothing was done */
+typedef PairWent (*PairFn)(Vm *vm, u32 op, const Array *a, const Array *b, Value *out);
+
 /* ---- hook tables (filled by api/ when a VM is made); a NULL table means: off -------------------- */
 
 typedef enum TierResult {
@@ -301,6 +305,7 @@ struct Vm {
   Value *stack_top;     /* first free register of the newest segment */
   Value native_result;  /* what a frame called from C returned through vm_return */
   const OpInfo *op_table; /* op_info(0): rows by OpId */
+  PairFn pair;
 };
 
 /* vm/state.c */

@@ -2,6 +2,7 @@
  * texts, and refused memory. */
 #include "tests/unit/kernels_support.h"
 
+#include "stdlib/make.h"
 #include "stdlib/philox.h"
 #include "stdlib/strips.h"
 #include "stdlib/wm.h"
@@ -438,13 +439,78 @@ static void test_reuse(void **state) {
   }
 }
 
-/* ---- programs: values and error texts ------------------------------------------------------------ */
-
 static Value eval(Vm *vm, struct Module *m, const char *text, bool *failed) {
   Value out = value_nil();
   *failed = vm_eval(vm, m, "<test>", text, strlen(text), false, &out) != WEFT_OK;
   return out;
 }
+
+/* Small arrays of one type and shape, which stay: the short way gives what the long one gives, or does nothing. */
+static void test_pairs(void **state) {
+  Vm *vm = *state;
+  static const u32 ops[] = {OP_add, OP_subtract, OP_multiply, OP_divide};
+  static const i64 shapes[][3] = {{8, 1, 1}, {3, 5, 2}, {0, 4, 1}, {1023, 1, 1}, {1024, 1, 1}};
+  for (u32 i = 0; i < COUNT_OF(ops); i++)
+    for (u32 d = 0; d < COUNT_OF(dtypes); d++)
+      for (u32 l = 0; l < L_COUNT; l++)
+        for (u32 c = 0; c < COUNT_OF(shapes); c++) {
+          u32 rank = shapes[c][2] > 1 ? 3 : shapes[c][1] > 1 ? 2 : 1;
+          Value x = layout_array(vm, dtypes[d], rank, shapes[c], (TestLayout)l, special, 1), y = layout_array(vm, dtypes[d], rank, shapes[c], (TestLayout)l, special, 7), out, want;
+          PairWent went = vm->pair(vm, ops[i], x.array, y.array, &out);
+          bool short_way = array_dense(x.array) && array_dense(y.array) && x.array->size < 1024 && (ops[i] != OP_divide || dtype_kind(dtypes[d]) == DK_FLOAT);
+          if (dtypes[d] == DT_f64) assert_int_equal(went, short_way ? PAIR_DONE : PAIR_OTHER);
+          if (!short_way && !array_dense(x.array)) assert_int_equal(went, PAIR_OTHER);
+          if (went == PAIR_DONE) {
+            want = run_ok(vm, ops[i], x, y, value_hole());
+            assert_int_equal(out.array->tag, want.array->tag);
+            assert_int_equal(out.dtype, want.dtype);
+            assert_memory_equal(out.array->geometry, want.array->geometry, rank * 2 * sizeof(i64));
+            assert_memory_equal(out.array->data, want.array->data, (size_t)out.array->size * dtype_bytes(out.dtype));
+            value_drop(vm, out);
+            value_drop(vm, want);
+          }
+          value_drop(vm, x);
+          value_drop(vm, y);
+        }
+  Value x = ones_like(vm, DT_f64, 4), y = ones_like(vm, DT_f64, 5), z = ones_like(vm, DT_f32, 4), out;
+  assert_int_equal(vm->pair(vm, OP_add, x.array, y.array, &out), PAIR_OTHER);
+  assert_int_equal(vm->pair(vm, OP_add, x.array, z.array, &out), PAIR_OTHER);
+  value_drop(vm, x), value_drop(vm, y), value_drop(vm, z);
+}
+
+static u64 pairs_seen;
+static PairWent counted_pair(Vm *vm, u32 op, const Array *a, const Array *b, Value *out) {
+  pairs_seen++;
+  return elementwise_pair(vm, op, a, b, out);
+}
+
+/* The interpreter asks where no operand may be overwritten; registers hold what they held. */
+static void test_pairs_of_programs(void **state) {
+  Vm *vm = *state;
+  static const struct {
+    const char *text, *want;
+    u64 asked;
+  } rows[] = {
+    {"fn f(a, b) { let c = a + b; let d = a * b; (a, b, c, d) }\nstr(f(arange(3.0), arange(3.0) + 1))", "([0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [1.0, 3.0, 5.0], [0.0, 2.0, 6.0])", 2},
+    {"fn f(a, b) { let e = a; a = a + b; (a, b, e) }\nstr(f(arange(3.0), arange(3.0) + 1))", "([1.0, 3.0, 5.0], [1.0, 2.0, 3.0], [0.0, 1.0, 2.0])", 1},
+    {"fn f(a, b) { let e = b; b = a - b; (a, b, e) }\nstr(f(arange(3.0), arange(3.0) + 1))", "([0.0, 1.0, 2.0], [-1.0, -1.0, -1.0], [1.0, 2.0, 3.0])", 1},
+    {"fn f(a) { let e = a; a = a + a; (a, e, a / a) }\nstr(f(arange(3.0) + 1))", "([2.0, 4.0, 6.0], [1.0, 2.0, 3.0], [1.0, 1.0, 1.0])", 2},
+    {"fn f(a, b) = a + b\nlet x = arange(3.0)\nstr((f(x, x), x))", "([0.0, 2.0, 4.0], [0.0, 1.0, 2.0])", 1},
+  };
+  vm->pair = counted_pair;
+  for (u32 i = 0; i < COUNT_OF(rows); i++) {
+    bool failed;
+    pairs_seen = 0;
+    Value v = eval(vm, module_new(vm, "pairs", ""), rows[i].text, &failed);
+    if (failed || v.kind != V_TEXT) fail_msg("%s", rows[i].text);
+    assert_string_equal(v.text->data, rows[i].want);
+    assert_int_equal(pairs_seen, rows[i].asked);
+    value_drop(vm, v);
+  }
+  vm->pair = elementwise_pair;
+}
+
+/* ---- programs: values and error texts ------------------------------------------------------------ */
 
 static const char *const truths[] = {
 #define TRUE_PROGRAM(text) text,
@@ -575,7 +641,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_binary),   cmocka_unit_test(test_where_clip), cmocka_unit_test(test_levels),         cmocka_unit_test(test_conversion),
       cmocka_unit_test(test_draws),
-      cmocka_unit_test(test_reuse),    cmocka_unit_test(test_programs),   cmocka_unit_test(test_refused_memory), cmocka_unit_test(test_table),
+      cmocka_unit_test(test_reuse), cmocka_unit_test(test_pairs), cmocka_unit_test(test_pairs_of_programs), cmocka_unit_test(test_programs),   cmocka_unit_test(test_refused_memory), cmocka_unit_test(test_table),
   };
   return cmocka_run_group_tests_name("kernels", tests, setup, teardown);
 }
