@@ -63,10 +63,12 @@ typedef enum Ran { RAN_NOT, RAN_ON, RAN_BREAK, RAN_CALLED, RAN_RETURNED, RAN_RAI
 
 /* Reading the clock costs as much as entering a region: what is short is timed now and then, and stands for the rest, but for those of loops that
  * take long. */
-enum { TIMED_FIRST = 16, TIMED_ALL = 1024, TIMED_EACH = 32, TIMED_ALWAYS_NS = 4000 };
+enum { TIMED_FIRST = 16, TIMED_ALL = 1024, TIMED_EACH = 32, TIMED_OFTEN = 1 << 14, TIMED_SELDOM = 128, TIMED_ALWAYS_NS = 4000 };
+
+static inline u64 timed_each(u64 times) { return times < TIMED_OFTEN ? TIMED_EACH : TIMED_SELDOM; }
 
 static bool is_timed(const Tracer *t, const Region *r) {
-  return t->log.run_limit || r->entered <= TIMED_ALL || r->last_ns >= TIMED_ALWAYS_NS || r->entered % TIMED_EACH == 0;
+  return t->log.run_limit || r->entered <= TIMED_ALL || r->last_ns >= TIMED_ALWAYS_NS || r->entered % timed_each(r->entered) == 0;
 }
 
 /* A run that was not timed: loops may take long for once, however short the runs before were. */
@@ -300,7 +302,7 @@ static inline __attribute__((always_inline)) Ran enter_fitting(Tracer *t, Place 
   bool watched = had && UNLIKELY(!p->watch.in--);
   if (watched && watch_begin(t, p, frame)) return RAN_NOT;
   had = p->cache.entries.count > 0;
-  u64 since = had && (p->passes < TIMED_FIRST || p->passes % TIMED_EACH < 2) ? tracer_now(t) : 0; /* two of 32: entries that take turns both come by */
+  u64 since = had && (p->passes < TIMED_FIRST || p->passes % timed_each(p->passes) < 2) ? tracer_now(t) : 0; /* two in a row: entries that take turns both come by */
   GuardEntry *entry = had ? look_up(t, frame, p) : NULL;
   if (LIKELY(entry != NULL)) {
     p->missed = p->nap = 0;

@@ -206,6 +206,22 @@ static void A20_what_pays_stays(void **state) {
   assert_int_equal(stat(vm, STAT_demotions), 0);
 }
 
+static u64 count_reads(void *context) { return ++*(u64 *)context, 1; }
+
+/* What is short and has run thousands of times is timed at one run in 128: reading the clock costs as much as a third of the run. */
+static void A20_what_is_short_is_seldom_timed(void **state) {
+  WeftVM *vm = *state;
+  u64 reads = 0, before;
+  tracer_use_clock(tracer_of(vm->vm), count_reads, &reads);
+  vm->vm->tunables.payback_calls = 0; /* the interpreter is as fast on so little */
+  WeftValue *f = value(vm, "fn f(x) = x * 2 + 1\nf"), *x = value(vm, "arange(8.0)");
+  calls(vm, f, &x, 1, (1 << 14) + 200);
+  assert_true(stat(vm, STAT_hits) > 1 << 14);
+  before = reads;
+  calls(vm, f, &x, 1, 1280);
+  assert_int_equal(reads - before, 60); /* of 128: two runs from the look-up on, one of them within too */
+}
+
 /* Whether it is recording that takes too long, or what follows. */
 static void A20_a_compilation_ends_with_its_time(void **state) {
   (void)state;
@@ -578,6 +594,7 @@ int main(void) {
     cmocka_unit_test(A20_what_only_packs_is_given_up),
     cmocka_unit_test_setup_teardown(A20_what_was_given_up_is_compiled_when_asked_for, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_what_pays_stays, setup, teardown),
+    cmocka_unit_test_setup_teardown(A20_what_is_short_is_seldom_timed, setup, teardown),
     cmocka_unit_test(A20_a_compilation_ends_with_its_time),
     cmocka_unit_test(A20_reading_parts_ends_with_the_time),
     cmocka_unit_test_setup_teardown(A20_trees_are_not_taken_apart, setup, teardown),
