@@ -652,6 +652,7 @@ void recorder_free(Recorder *r) {
   vec_free(alloc, &r->frames);
   vec_free(alloc, &r->cells);
   vec_free(alloc, &r->straight);
+  rec_priors_free(r);
   vec_free(alloc, &r->masks);
   vec_free(alloc, &r->facts);
   for (u32 i = 0; i < r->live.count; i++) liveness_free(r->live.data[i].live);

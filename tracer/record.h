@@ -53,6 +53,8 @@ typedef struct RecCell {
   u64 exit;
 } RecCell;
 
+typedef struct RecPrior RecPrior; /* how a loop was lifted before (record_prior.c) */
+
 /* What a loop carries: a register of its frame, or a cell. */
 typedef struct RecLoc {
   bool cell;
@@ -63,6 +65,7 @@ typedef struct RecLoc {
   bool option;      /* nil or a value in the loop (record_option.c) */
   bool names;       /* its texts are numbers in the loop (record_names.c) */
   bool kind_known;
+  u16 entered;      /* what stood there when it came to the loop's variables: AvKind, and ValueKind */
   Value kind;       /* of its items, kept by the recorder */
 } RecLoc;
 
@@ -119,7 +122,10 @@ typedef struct RecLoop {
   bool peeled;       /* the first trip stands before it */
   bool few;          /* trips, and they are known: it can be recorded trip by trip instead */
   bool test_inside;  /* its condition writes: it stands in the body, which breaks */
+  VEC(u8) entry;     /* for each, its dtype, whether it is an array, and whether it may be weak, when it was tried first */
+  const RecPrior *prior; /* how it was lifted before; NULL: it comes for the first time */
 } RecLoop;
+
 
 typedef struct Scope {
   u32 depth;  /* frame index that the scope belongs to */
@@ -190,6 +196,7 @@ typedef struct Recorder {
   VEC(RecCell) cells;
   u64 exit_number; /* exits made so far, counted from 1 */
   VEC(RecStraight) straight;
+  RecPrior *priors;     /* loops that were lifted, whether or not that was rolled back */
   VEC(RecMask) masks;
   VEC(RecLive) live;    /* of all functions met so far: rollback keeps it */
   VEC(RecWeak) weaks;
@@ -423,6 +430,7 @@ Outcome rec_make_option(Recorder *r, const RecLoc *loc, Av *at);
 Outcome rec_into_option(Recorder *r, Av before, Av *now); /* where the loop has one */
 
 /* ---- module variables and refs ---- */
+void rec_priors_free(Recorder *r);
 Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell);
 Outcome rec_cell_ref(Recorder *r, Av ref, u32 *cell);
 void rec_cell_path(Recorder *r, u32 cell, RecCellPath *path);

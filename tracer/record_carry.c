@@ -265,7 +265,10 @@ Outcome rec_close_loop_block(Recorder *r, RecLoop *l, TermKind term, Av ret) {
 bool rec_add_loc(Recorder *r, RecLoop *l, bool cell, u32 index) {
   for (u32 i = 0; i < l->locs.count; i++)
     if (l->locs.data[i].cell == cell && l->locs.data[i].index == index) return true;
-  return vec_push(&r->vm->alloc, &l->locs, (RecLoc){.cell = cell, .index = index});
+  RecLoc loc = {.cell = cell, .index = index};
+  const AbsVal *v = av_at(r, *rec_loc_at(r, &loc));
+  loc.entered = (u16)(v->kind << 8 | v->konst.kind);
+  return vec_push(&r->vm->alloc, &l->locs, loc);
 }
 
 /* A loop entered in its midst: its position came from a register, and is never negative. */
@@ -350,8 +353,18 @@ bool rec_place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, Dim boun
   return ok;
 }
 
+/* The next leaf of a loop that is tried for the first time at this place. */
+static Outcome carry_as_before(Recorder *r, RecLoop *l, ValueId v) {
+  const ArrayType *t = value_type(r->g, v);
+  u32 at = l->types.count;
+  u8 entry = (u8)(t->dtype << 2 | (t->rank > 0) << 1 | (t->weak || rec_weak_flag(r, v))), how = rec_prior_leaf(l, at, entry);
+  if (!vec_push(&r->vm->alloc, &l->entry, entry)) return OUT_FAIL;
+  return how == CARRY_plain || set_carry(r, l, at, how) ? OUT_GO : OUT_FAIL;
+}
+
 Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
   Graph *g = r->g;
+  bool first_time = !l->entry.count;
   Allocator *alloc = &r->vm->alloc;
   ValueVec flags = {0};
   AvVec leaves = {0};
@@ -376,7 +389,8 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
     loc->count = leaves.count;
     for (u32 k = 0; k < leaves.count && o == OUT_GO; k++) {
       ValueId v = av_value(r, leaves.data[k]), flag;
-      if ((o = first_value(r, l, l->types.count, &v)) != OUT_GO) break;
+      if (first_time) o = carry_as_before(r, l, v);
+      if (o != OUT_GO || (o = first_value(r, l, l->types.count, &v)) != OUT_GO) break;
       flag = carries(l, l->types.count) == CARRY_first ? 0 : rec_weak_flag(r, v);
       if (flag && carries(l, l->types.count) != CARRY_flag && rec_weak_peel(r, flag)) {
         o = rec_stuck(r, REASON_loop_types, "a number is weak in the first trip alone");

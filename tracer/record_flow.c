@@ -312,6 +312,7 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
   if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "loops nested too deep");
   if (!MECHANISM(r->vm, loops_are_lifted)) return rec_stuck(r, REASON_loop_body, "a loop");
   Outcome o = rec_collect_locs(r, &l, e);
+  if (o == OUT_GO) o = rec_prior_use(r, &l);
   r->nest++;
   for (u32 try = 0; o == OUT_GO && try < LIFT_TRIES; try++) {
     RecMark mark = rec_mark(r);
@@ -327,6 +328,7 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
     r->widens = NULL;
     r->lacks_rows = NULL;
     NodeId made = 0;
+    r->vm->counters.at[STAT_loop_tries]++;
     o = rec_make_rows(r, &l);
     if (!l.ret.asked) l.sizes_before = r->g->sizes.nodes.count;
     if (o == OUT_GO && !rec_save(r, &inside)) o = OUT_FAIL;
@@ -374,12 +376,14 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
     rec_state_free(r, &base);
     break;
   }
+  if (o == OUT_GO && !rec_prior_note(r, &l)) o = OUT_FAIL;
   r->nest--;
   vec_free(&r->vm->alloc, &l.locs);
   vec_free(&r->vm->alloc, &l.types);
   vec_free(&r->vm->alloc, &l.free);
   vec_free(&r->vm->alloc, &l.weak);
   vec_free(&r->vm->alloc, &l.was);
+  vec_free(&r->vm->alloc, &l.entry);
   return o;
 }
 

@@ -21,6 +21,12 @@ Outcome rec_want_test_inside(Recorder *r, RecLoop *l);
 /* Ends the cursor's block by the loop's next or break with the present values. ret: break, and return that. */
 Outcome rec_close_loop_block(Recorder *r, RecLoop *l, TermKind term, Av ret);
 
+/* ---- record_prior.c ---- */
+/* A loop that was lifted before is tried as it was then. */
+Outcome rec_prior_use(Recorder *r, RecLoop *l);
+u8 rec_prior_leaf(const RecLoop *l, u32 leaf, u8 entry); /* CARRY_* */
+bool rec_prior_note(Recorder *r, const RecLoop *l);       /* false: memory was refused */
+
 /* ---- record_branch.c ---- */
 /* ret: the first arm returns that, else it begins at pc[0]. force_cold: the arm that is not recorded, or -1. */
 Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[2], u32 join, int force_cold, const RecState *base, Av ret);
