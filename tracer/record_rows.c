@@ -280,7 +280,8 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   const AbsVal *was = av_at(r, before);
   bool list = was->kind == AV_LIST || (was->kind == AV_OBJECT && was->konst.kind == V_LIST);
   if (rec_is_text(r, now) ? !rec_points(r, now, NULL, NULL) : !list) return false;
-  if (!kind_of_items(r, now, &kind) || (l->few && has_arrays(kind))) return false;
+  bool emptied = av_at(r, now)->kind == AV_LIST && !av_at(r, now)->count;
+  if (!kind_of_items(r, emptied ? before : now, &kind) || (l->few && has_arrays(kind))) return false;
   loc->kind = kind;
   loc->kind_known = true;
   r->lacks = l;
@@ -509,7 +510,11 @@ Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   const AbsVal *v = av_at(r, list);
   if (v->kind == AV_ROWS) return want && !same_kind(v->konst, *want) ? widened(r, list, *want, out) : rec_made(r, list, out);
   if (rec_is_text(r, list)) return rows_of_text(r, list, out);
-  if (want && rows_ragged(*want)) return rec_stuck(r, REASON_loop_list, "lists of several lengths");
+  if (want && rows_ragged(*want)) { /* as it comes, or not at all */
+    Outcome o = list_source(v) && v->konst.list->count ? ragged_source(r, v->source, v->konst.list, out) : OUT_STUCK;
+    bool fits = o == OUT_GO && rows_alike(av_at(r, *out)->konst, *want);
+    return fits || o == OUT_FAIL ? o : rec_stuck(r, REASON_loop_list, "lists of several lengths");
+  }
   Value kind;
   if (list_source(v) && (v->konst.list->count || want)) { /* an empty one: what the loop appends tells what it holds when it comes again */
     return rows_of_source(r, v->source, v->konst.list, want, out);

@@ -103,6 +103,18 @@ static void A20_a_map_over_a_long_range_is_compiled_before_it_begins(void **stat
   weft_free(vm);
 }
 
+/* The loop is met hot: neither name of the table was looked into in front of it. */
+static void a_table_under_two_names_is_changed_in_place(void **state) {
+  (void)state;
+  static const char text[] = "fn add(rows) {\n  let best = rows\n  for i in 0..len(rows) - 1 {\n    for j in 0..len(rows[i]) { best[i][j] += best[i + 1][j] }\n  }\n  best[0][0]\n}\n"
+                             "add(map(i => map(j => (i * 37 + j * 59) % 97 * 0.5, 0..i + 1), 0..500))";
+  WeftVM *vm = machine("mir");
+  same_as_eager(vm, text);
+  assert_int_equal(stat(vm, STAT_breaks), 0);
+  assert_true(stat(vm, STAT_compiles) >= 1);
+  weft_free(vm);
+}
+
 /* Functions declared between them end a region; what is called then is compiled from its first instruction, and its caller's rest. */
 static void A20_what_is_called_behind_a_region_is_compiled_whole(void **state) {
   (void)state;
@@ -190,6 +202,7 @@ int main(void) {
       cmocka_unit_test(A20_small_arrays_are_not),
       cmocka_unit_test(A20_a_function_on_large_arrays_at_its_first_call),
       cmocka_unit_test(A20_a_map_over_a_long_range_is_compiled_before_it_begins),
+      cmocka_unit_test(a_table_under_two_names_is_changed_in_place),
       cmocka_unit_test(A20_what_is_called_behind_a_region_is_compiled_whole),
       cmocka_unit_test(A20_an_error_names_its_line),
       cmocka_unit_test(A20_a_limit_in_what_a_region_calls_names_its_line),
