@@ -78,7 +78,13 @@ static const char *take(char **left) {
 
 static void fill_infos(void) {
   char *left = op_unpacked;
-  for (const char *c = op_texts; *c; c++) left += text_unpack(op_pairs, (u8)*c, left);
+  struct { u32 at, len; } known[256] = {0}; /* where a byte was unpacked before */
+  for (const char *c = op_texts; *c; c++) {
+    u32 at = known[(u8)*c].at, len = known[(u8)*c].len;
+    if (len) memcpy(left, op_unpacked + at, len);
+    else len = known[(u8)*c].len = text_unpack(op_pairs, (u8)*c, left), known[(u8)*c].at = (u32)(left - op_unpacked);
+    left += len;
+  }
   left = op_unpacked;
   const char *doc = op_docs;
   for (u32 i = 0; i < OP_COUNT; i++) {
