@@ -21,6 +21,8 @@ enum {
   LOOK_NS = 120,   /* what a look at the clock takes, and the visit with it */
   SPAN = 16,       /* trips that are measured in a row where a single one is short */
   JUMP = 4,        /* times the last sample: a longer one was interrupted, and counts as this */
+  VAIN_FREE = 2,   /* samples that come to no end, as runs have no second trip or others stand between the trips of a recursion, until … */
+  VAIN_MOST = 8,   /* … the loop sleeps, twice as long each time, at most two to this many trips */
   SLEEP_LEAST = 8,
   ASKED_NS = 40000, /* loops whose runs are of known lengths are asked that often, or once a run: a hundred times what it takes */
   SLEEP_MOST = 1 << 16,
@@ -93,15 +95,26 @@ static bool for_at(const Frame *f, u32 pc, u64 *at, u64 *count) {
   return true;
 }
 
+static bool vain(PlaceRent *r) {
+  if (r->vain < VAIN_MOST) r->vain++;
+  return r->vain > VAIN_FREE;
+}
+
 /* True: a loop's sample was begun or is not complete, so that nothing is decided at this visit. */
 static bool sample_loop(Tracer *t, Place *p, Frame *f) {
   PlaceRent *r = &p->rent;
-  u64 now = rent_now(t), at = 0, count = 0;
   u32 depth = t->vm->frame_count;
+  if (r->probing && !(r->depth == depth && f->flags & FRAME_PROBED) && vain(r)) {
+    r->probing = false;
+    p->sleep = r->slept = 1u << r->vain;
+    return true;
+  }
+  u64 now = rent_now(t), at = 0, count = 0;
   bool counted = for_at(f, f->pc, &at, &count);
   if (r->probing && r->depth == depth && f->flags & FRAME_PROBED) {
     u64 trips = counted && at > r->at && count == r->count ? at - r->at : r->span ? r->span : 1, spent = now - r->begin;
     r->probing = false;
+    r->vain = 0;
     took(p, (spent > LOOK_NS ? spent - LOOK_NS : 0) / trips, now);
     if (r->span || spent > SPAN * LOOK_NS) return false;
     r->span = SPAN; /* a single short trip is not measured well */

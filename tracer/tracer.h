@@ -69,7 +69,7 @@ typedef struct PlaceRent {
   u32 skip;      /* times that it is not looked at from now on, where entries are looked up */
   u32 depth, span;
   u32 entries;   /* made before the last compilation */
-  u8 samples, defers; /* defers: times that it was left to the loop around it */
+  u8 samples, defers, vain; /* defers: times that it was left to the loop around it. vain: samples in a row that came to no end */
   bool probing, fresh, told; /* a loop's sample runs; a frame's is there; each_ns was told by the loop inside */
 } PlaceRent;
 

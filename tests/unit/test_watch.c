@@ -87,6 +87,20 @@ static void A20_a_region_that_is_slower_rests(void **state) {
   end(c);
 }
 
+/* A loop whose runs have no second trip, and one whose trips have others of it between them, are not timed at each visit. */
+static void A20_samples_without_an_end_get_rare(void **state) {
+  (void)state;
+  static const char *const programs[] = {"fn f(n) { let s = \"\"\n while len(s) < 1 { s += n }\n s }\nf", "fn f(n) { for i in 0..len(n) { f(n[1:]) }\n n }\nf"};
+  for (u32 k = 0; k < COUNT_OF(programs); k++) {
+    Clock *c = machine(10, 0);
+    WeftValue *f = value(c->vm, programs[k]), *x = value(c->vm, k ? "\"abcdefg\"" : "\"a\"");
+    calls(c->vm, f, x, k ? 1 : 4000);
+    assert_int_equal(stat(c, STAT_traces), 0);
+    assert_in_range(c->at / 10, 1, 500);
+    end(c);
+  }
+}
+
 static void A20_a_region_that_loses_again_and_again_is_given_up(void **state) {
   (void)state;
   Clock *c = machine(10, 100000);
@@ -795,6 +809,7 @@ static void A20_what_gains_nothing_is_not_compiled(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(A20_a_region_that_is_slower_rests),
+    cmocka_unit_test(A20_samples_without_an_end_get_rare),
     cmocka_unit_test(A20_a_region_that_loses_again_and_again_is_given_up),
     cmocka_unit_test(A20_a_region_that_is_not_slower_stays),
     cmocka_unit_test(A20_what_was_timed_tells_more_than_what_operations_are_thought_to_take),
