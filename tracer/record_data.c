@@ -408,7 +408,7 @@ static bool list_position(Recorder *r, Av list, Av at, u32 *out) {
 Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *regs, Av *out) {
   if (rec_text_has(r, obj) && count == 1 && items[0] == IX_VALUE) return rec_text_get(r, obj, regs[0], out);
   bool one = count == 1 && items[0] == IX_VALUE;
-  if (one && r->loop && rec_rows_suit(r, obj)) { /* not taken apart when the position is computed */
+  if (one && (r->loop || r->recur) && rec_rows_suit(r, obj)) { /* not taken apart when the position is computed */
     i64 known;
     Av rows;
     Outcome o = av_known_int(r, regs[0], &known) ? OUT_STUCK : rec_rows_here(r, obj, &rows);

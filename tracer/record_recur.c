@@ -5,7 +5,8 @@
  * exit before the outermost call, and the interpreter does that call again: errors, traces and the limit of depth are its own.
  * What the calls inside give is of the type that the body gives: guessed first, then recorded again with what came out, or with another
  * guess where its arms do not agree.
- * Arguments that are no numbers must be the same in every call. A call in tail position nests like any other here: what nests deeper
+ * Arguments that are no numbers must be the same in every call; lists and texts of which items are asked for by computed positions are packed
+ * once, before the outermost call. A call in tail position nests like any other here: what nests deeper
  * than compiled code may is the interpreter's, which does not. */
 #include "tracer/record.h"
 #include "tracer/tracer.h"
@@ -128,6 +129,7 @@ static Outcome record_body(Recorder *r, RecRecur *e, BlockId *body, Av *ret) {
   u32 cells = r->cells.count;
   r->loop = NULL;
   r->nest++;
+  r->repeats++; /* lists that it is given are packed before the outermost call */
   r->no_exits++;
   e->no_exits = r->no_exits;
   e->outer = r->recur;
@@ -147,6 +149,7 @@ static Outcome record_body(Recorder *r, RecRecur *e, BlockId *body, Av *ret) {
   }
   r->recur = e->outer;
   r->no_exits--;
+  r->repeats--;
   r->nest--;
   r->loop = loop;
   bool writes = r->effects != effects;
