@@ -221,12 +221,13 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
   }
 
 /* Sixteen whole segments of consecutive elements, which are one of the level above; none of either is begun. What is inside segments needs
- * nothing of what stands before them: it all comes first. `out` may be `x`. */
+ * nothing of what stands before them: it all comes first, while the lines of the result are fetched. `out` may be `x`. */
 #define SCAN_BLOCK(NAME, T, FN)                                                                                      \
   static __attribute__((noinline)) void NAME##_scan_block(NAME##_scan *s, T *out, const T *x) {                      \
     T local[SCAN_SEGMENT * SCAN_SEGMENT], *l = local, total = 0, before = s->before[0];                              \
     for (u32 g = 0; g < SCAN_SEGMENT; g++, x += SCAN_SEGMENT, l += SCAN_SEGMENT) {                                   \
       T t = l[0] = x[0];                                                                                             \
+      for (u32 i = 0; i < SCAN_SEGMENT; i += 64 / sizeof(T)) __builtin_prefetch(out + g * SCAN_SEGMENT + i, 1);      \
       __asm__ volatile(""); /* no vector of segments: taking them apart costs more than it gives */                  \
       _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) l[i] = t = FN(t, x[i]);                        \
     }                                                                                                                \
