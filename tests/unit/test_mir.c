@@ -330,8 +330,8 @@ static void products_are_made_once(void **state) {
   *(void **)&fn = mir_code_native(code, 0);
   assert_int_equal(written(code, "\tmul\t"), 0);
   assert_int_equal(written(code, "\tlsh\t"), 1);
-  f64 x[16], y[16] = {0};
-  for (u32 i = 0; i < 16; i++) x[i] = i * 1.5;
+  f64 x[17], y[16] = {0};
+  for (u32 i = 0; i < 17; i++) x[i] = i * 1.5;
   frames_init(&f, 1000, 0);
   assert_int_equal(fn(&f.ctx, x, y, 3, 4), 0);
   for (u32 i = 0; i < 3; i++)
