@@ -289,20 +289,20 @@ STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
     PASTE(product_##T, STRIPS_NAME) acc[COUNT];                                                         \
     _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) acc[v] = zero;                              \
     for (i64 p = 0; p < k; p++, from += apart) {                                                        \
-      const PASTE(product_##T, STRIPS_NAME) f = x[p] - (PASTE(product_##T, STRIPS_NAME)){0};            \
+      const PASTE(product_##T, STRIPS_NAME) f = x[p * along] - (PASTE(product_##T, STRIPS_NAME)){0};            \
       _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) acc[v] = FMA_##T(f, ((const PASTE(product_##T, STRIPS_NAME) *)from)[v], acc[v]); \
     }                                                                                                   \
     _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) ((PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] = acc[v]; \
   }
 #define PRODUCT(T, fma)                                                                                 \
-  static void HERE(strip_product_##T)(void *out, const void *xv, const void *yv, i64 n, i64 k, i64 apart) { \
+  static void HERE(strip_product_##T)(void *out, const void *xv, const void *yv, i64 n, i64 k, i64 along, i64 apart) { \
     const T *x = xv, *y = yv;                                                                           \
     T *o = out;                                                                                         \
     i64 j = 0;                                                                                          \
     PRODUCT_TILES(T)                                                                                    \
     for (; j < n; j++) {                                                                                \
       T sum = (T)-0.0;                                                                                  \
-      for (i64 p = 0; p < k; p++) sum = fma(x[p], y[p * apart + j], sum);                               \
+      for (i64 p = 0; p < k; p++) sum = fma(x[p * along], y[p * apart + j], sum);                          \
       o[j] = sum;                                                                                       \
     }                                                                                                   \
   }
@@ -318,6 +318,70 @@ typedef f32 PASTE(product_f32, STRIPS_NAME) __attribute__((vector_size(PRODUCT_B
 #endif
 PRODUCT(f32, __builtin_fmaf)
 PRODUCT(f64, __builtin_fma)
+
+/* Rows of x by two vectors of columns in registers; the last columns by masks. */
+#if PRODUCT_BYTES == 64
+#define LANES_f64(count) (__mmask8)((1u << (count)) - 1)
+#define LANES_f32(count) (__mmask16)((1u << (count)) - 1)
+#define PART_f64(lanes, from) _mm512_maskz_loadu_pd(lanes, from)
+#define PART_f32(lanes, from) _mm512_maskz_loadu_ps(lanes, from)
+#define PUT_f64(to, lanes, v) _mm512_mask_storeu_pd(to, lanes, (__m512d)(v))
+#define PUT_f32(to, lanes, v) _mm512_mask_storeu_ps(to, lanes, (__m512)(v))
+#elif PRODUCT_BYTES == 32
+#define LANES_f64(count) _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3))
+#define LANES_f32(count) _mm256_cmpgt_epi32(_mm256_set1_epi32((i32)(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+#define PART_f64(lanes, from) _mm256_maskload_pd(from, lanes)
+#define PART_f32(lanes, from) _mm256_maskload_ps(from, lanes)
+#define PUT_f64(to, lanes, v) _mm256_maskstore_pd(to, lanes, (__m256d)(v))
+#define PUT_f32(to, lanes, v) _mm256_maskstore_ps(to, lanes, (__m256)(v))
+#endif
+#if PRODUCT_BYTES == 64
+#define MATRIX_WIDE(T) MATRIX_TILE(T, 8) /* 32 registers */
+#else
+#define MATRIX_WIDE(T)
+#endif
+#define MATRIX_TILE(T, ROWS)                                                                            \
+  for (; i + ROWS <= m; i += ROWS)                                                                      \
+    for (i64 j = 0; j < n; j += 2 * W) {                                                                \
+      const i64 left = n - j;                                                                           \
+      const __auto_type low = LANES_##T(left < W ? left : W);                                           \
+      const __auto_type high = LANES_##T(left < W ? 0 : left < 2 * W ? left - W : W);                   \
+      const T *from = y + j, *f = x + i * row;                                                          \
+      PASTE(product_##T, STRIPS_NAME) acc[ROWS][2];                                                     \
+      _Pragma("GCC unroll 8") for (u32 r = 0; r < ROWS; r++) acc[r][0] = acc[r][1] = zero;              \
+      for (i64 p = 0; p < k; p++, from += apart, f += along) {                                          \
+        const __auto_type a = PART_##T(low, from);                                                      \
+        const __auto_type b = PART_##T(high, from + W);                                                 \
+        _Pragma("GCC unroll 8") for (u32 r = 0; r < ROWS; r++) {                                        \
+          PASTE(product_##T, STRIPS_NAME) g = f[r * row] - (PASTE(product_##T, STRIPS_NAME)){0};  \
+          __asm__("" : "+v"(g)); /* one load, not one for each product */                              \
+          acc[r][0] = FMA_##T(g, a, acc[r][0]);                                                         \
+          acc[r][1] = FMA_##T(g, b, acc[r][1]);                                                         \
+        }                                                                                               \
+      }                                                                                                 \
+      _Pragma("GCC unroll 8") for (u32 r = 0; r < ROWS; r++) {                                          \
+        PUT_##T(o + (i + r) * n + j, low, acc[r][0]);                                                   \
+        PUT_##T(o + (i + r) * n + j + W, high, acc[r][1]);                                              \
+      }                                                                                                 \
+    }
+#if PRODUCT_BYTES > 8
+#define MATRIX_TILES(T)                                                                                 \
+  enum { W = PRODUCT_BYTES / sizeof(T) };                                                               \
+  const PASTE(product_##T, STRIPS_NAME) zero = (T)-0.0 - (PASTE(product_##T, STRIPS_NAME)){0};          \
+  MATRIX_WIDE(T) MATRIX_TILE(T, 4)
+#else
+#define MATRIX_TILES(T)
+#endif
+#define MATRIX(T)                                                                                       \
+  static void HERE(strip_matrix_##T)(void *out, const void *xv, const void *yv, i64 m, i64 n, i64 k, i64 row, i64 along, i64 apart) { \
+    const T *x = xv, *y = yv;                                                                           \
+    T *o = out;                                                                                         \
+    i64 i = 0;                                                                                          \
+    MATRIX_TILES(T)                                                                                     \
+    for (; i < m; i++) HERE(strip_product_##T)(o + i * n, x + i * row, y, n, k, along, apart);          \
+  }
+MATRIX(f32)
+MATRIX(f64)
 
 /* ---- random numbers -------------------------------------------------------------------------------- */
 

@@ -10,8 +10,10 @@
 #include <string.h>
 
 enum {
-  SMALL_PRODUCT = 512,      /* multiplications below which a library call costs more than it saves */
-  ROW_PRODUCT = 128 * 128,  /* the same for a single row and a matrix that stays in the caches */
+  SMALL_PRODUCT = 512,        /* multiplications up to which compiled loops have the product inline: plain sums of products */
+  OWN_PRODUCT = 96 * 96 * 96, /* multiplications below which the library is not asked: it is as fast from there on, and takes 5 ms to load */
+  OWN_VECTOR = 128 * 64,      /* the same for a matrix and a vector, */
+  ROW_PRODUCT = 128 * 128,    /* and for a single row and a matrix that stays in the caches */
 };
 
 /* One matrix of an operand as the library takes it: its memory, whether rows or columns lie together, and how far
@@ -77,11 +79,20 @@ static WeftStatus side_make(Vm *vm, u32 op, Value v, u32 dtype, bool as_row, boo
 /* Its elements lie together. */
 static bool row_together(const Side *x) { return x->rows == 1 && (!x->transposed || x->apart == 1); }
 
+/* Is a product of floats made here, in the one order that StripMatrix has? By its size alone: the same product has the same bits. */
+static bool is_own(i64 m, i64 n, i64 k, i64 work) {
+  return work > SMALL_PRODUCT && (m == 1 ? n * k <= ROW_PRODUCT : work <= (n == 1 ? OWN_VECTOR : OWN_PRODUCT));
+}
+
 /* c (dense rows) = x @ y. The library takes columns, so it is given c^T = y^T @ x^T. */
-static void product(Vm *vm, const Lapack *lib, u32 dtype, const Side *x, const char *xd, const Side *y, const char *yd, void *c) {
+static void product(Vm *vm, bool own, const Lapack *lib, u32 dtype, const Side *x, const char *xd, const Side *y, const char *yd, void *c) {
   i64 m = x->rows, n = y->cols, k = x->cols;
-  if (row_together(x) && !y->transposed && n * k <= ROW_PRODUCT && n * k > SMALL_PRODUCT && (dtype == DT_f64 || dtype == DT_f32)) {
-    stdlib_of(vm)->strips->product[dtype](c, xd, yd, n, k, y->apart);
+  const StripTable *strips = stdlib_of(vm)->strips;
+  if (own) {
+    i64 along = x->transposed ? x->apart : 1;
+    if (m == 1 && !y->transposed) strips->product[dtype](c, xd, yd, n, k, along, y->apart);
+    else if (m == 1) strips->matrix[dtype](c, yd, xd, n, 1, k, y->apart, 1, along);
+    else strips->matrix[dtype](c, xd, yd, m, n, k, x->transposed ? 1 : x->apart, along, y->apart);
     return;
   }
   if (!lib) {
@@ -162,13 +173,15 @@ static bool plain_matmul(Vm *vm, Value xv, Value yv, Value *out, WeftStatus *sta
   Side x, y;
   i64 work;
   if (__builtin_mul_overflow(m * n, k, &work)) return false;
-  const Lapack *lib = work > SMALL_PRODUCT ? blas_load(dtype == DT_f64) : NULL;
-  if (!plain_side(xv, dtype, lib == NULL, &x) || !plain_side(yv, dtype, lib == NULL, &y)) return false;
+  bool own = is_own(m, n, k, work), small = work <= SMALL_PRODUCT;
+  const Lapack *lib = own || small ? NULL : blas_load(dtype == DT_f64);
+  own |= !lib && !small;
+  if (!plain_side(xv, dtype, small, &x) || !plain_side(yv, dtype, small, &y) || (own && y.transposed && m > 1)) return false;
   *status = kernel_poll(vm, work / 16);
   if (*status == WEFT_OK) *status = array_new(vm, dtype, 2, (i64[2]){m, n}, out);
   if (*status != WEFT_OK) return true;
   if (lib) blas_use_threads(stdlib_of(vm)->blas_threads);
-  product(vm, lib, dtype, &x, x.data, &y, y.data, out->array->data);
+  product(vm, own, lib, dtype, &x, x.data, &y, y.data, out->array->data);
   return true;
 }
 
@@ -193,18 +206,21 @@ static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
   i64 m = xt.rank >= 2 ? xt.dims[xt.rank - 2] : 1, k = xt.dims[xt.rank - 1], n = yt.rank >= 2 ? yt.dims[yt.rank - 1] : 1;
   i64 work;
   if (__builtin_mul_overflow(m, n, &work) || __builtin_mul_overflow(work, k, &work)) work = INT64_MAX; /* the result will not be made */
-  bool small = work <= SMALL_PRODUCT;
   TRY(kernel_poll(vm, work / 16));
   if (floats && xt.rank == 1 && yt.rank == 1 && xt.dtype == yt.dtype) return inner(vm, xv.array, yv.array, k, out);
-  bool fits = m < INT_MAX && n < INT_MAX && k < INT_MAX;
-  const Lapack *lib = floats && !small && fits ? blas_load(dtype == DT_f64) : NULL;
+  bool own = floats && is_own(m, n, k, work), small = work <= SMALL_PRODUCT, fits = m < INT_MAX && n < INT_MAX && k < INT_MAX;
+  const Lapack *lib = floats && !own && !small && fits ? blas_load(dtype == DT_f64) : NULL;
   if (lib) blas_use_threads(stdlib_of(vm)->blas_threads);
-  TRY(side_make(vm, op, xv, dtype, true, lib == NULL, batch_rank, &x));
-  if (side_make(vm, op, yv, dtype, false, lib == NULL, batch_rank, &y) != WEFT_OK) {
+  own |= floats && !lib && !small;
+  TRY(side_make(vm, op, xv, dtype, true, !own && !lib, batch_rank, &x));
+  if (side_make(vm, op, yv, dtype, false, own ? m > 1 : !lib, batch_rank, &y) != WEFT_OK) {
     value_drop(vm, x.dense);
     return WEFT_ERROR;
   }
-  if (x.apart >= INT_MAX || y.apart >= INT_MAX) lib = NULL;
+  if (lib && (x.apart >= INT_MAX || y.apart >= INT_MAX)) {
+    lib = NULL;
+    own = !y.transposed || m == 1;
+  }
   status = result_new(vm, dtype, &shape, out, &data);
   if (status == WEFT_OK && k == 0) memset(data, 0, (size_t)out->array->size * bytes);
   if (status == WEFT_OK && k > 0) {
@@ -212,7 +228,7 @@ static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
     const char *xd = x.data, *yd = y.data;
     char *c = data;
     for (i64 b = 0; b < batches; b++, c += m * n * bytes) {
-      product(vm, lib, dtype, &x, xd, &y, yd, c);
+      product(vm, own, lib, dtype, &x, xd, &y, yd, c);
       for (u32 d = batch_rank; d-- > 0;) {
         xd += x.batch[d] * bytes;
         yd += y.batch[d] * bytes;

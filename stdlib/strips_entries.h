@@ -50,6 +50,8 @@ REDUCTION_OF(rows, ADD, bool, REST(strip_rows_count_bool))
 
 ENTRY(product[DT_f32], HERE(strip_product_f32))
 ENTRY(product[DT_f64], HERE(strip_product_f64))
+ENTRY(matrix[DT_f32], HERE(strip_matrix_f32))
+ENTRY(matrix[DT_f64], HERE(strip_matrix_f64))
 ENTRY(uniform, HERE(strip_uniform))
 ENTRY(normal, HERE(strip_normal))
 ENTRY(ramp[DT_i64], REST(strip_ramp_i64))
