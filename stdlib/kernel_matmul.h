@@ -1,4 +1,4 @@
-/* kernel_matmul.h — matrix products of our own: for integers, small matrices, and where no OpenBLAS is installed. */
+/* kernel_matmul.h — matrix products as plain sums: of integers, and of floats so few that compiled loops have them inline. */
 #ifndef WEFT_STDLIB_KERNEL_MATMUL_H
 #define WEFT_STDLIB_KERNEL_MATMUL_H
 

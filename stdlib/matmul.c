@@ -11,7 +11,7 @@
 
 enum {
   SMALL_PRODUCT = 512,        /* multiplications up to which compiled loops have the product inline: plain sums of products */
-  OWN_PRODUCT = 96 * 96 * 96, /* multiplications below which the library is not asked: it is as fast from there on, and takes 5 ms to load */
+  OWN_PRODUCT = 96 * 96 * 96, /* multiplications up to which the library is not asked: it is no faster, and takes 5 ms to load */
   OWN_VECTOR = 128 * 64,      /* the same for a matrix and a vector, */
   ROW_PRODUCT = 128 * 128,    /* and for a single row and a matrix that stays in the caches */
 };
