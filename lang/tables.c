@@ -28,44 +28,36 @@ int reason_by_name(const char *s, size_t len) {
 
 /* ---- counters ------------------------------------------------------------------------------------- */
 
-static const struct {
-  const char *name, *unit, *doc;
-} stats[STAT_COUNT] = {
-#define STAT(name, unit, doc) {#name, #unit, doc},
+static const char *const stats[STAT_COUNT] = {
+#define STAT(name, unit, doc) #name,
 #include "lang/stats.def"
 };
 
-const char *stat_name(u32 s) { return s < STAT_COUNT ? stats[s].name : "?"; }
-const char *stat_unit(u32 s) { return s < STAT_COUNT ? stats[s].unit : "?"; }
-const char *stat_doc(u32 s) { return s < STAT_COUNT ? stats[s].doc : "?"; }
+const char *stat_name(u32 s) { return s < STAT_COUNT ? stats[s] : "?"; }
 
 int stat_by_name(const char *s, size_t len) {
   for (u32 i = 0; i < STAT_COUNT; i++)
-    if (strlen(stats[i].name) == len && memcmp(stats[i].name, s, len) == 0) return (int)i;
+    if (strlen(stats[i]) == len && memcmp(stats[i], s, len) == 0) return (int)i;
   return -1;
 }
 
 /* ---- tunables ------------------------------------------------------------------------------------- */
 
-const TunableInfo tunable_info[] = {
-#define TUNABLE(name, value, env, why) {#name, env, why, value, offsetof(Tunables, name)},
+static const Tunables defaults = {
+#define TUNABLE(name, value, env, why) .name = value,
 #include "lang/tunables.def"
 };
-const u32 tunable_count = COUNT_OF(tunable_info);
 
-static i64 *at(Tunables *t, u32 i) { return (i64 *)(void *)((char *)t + tunable_info[i].offset); }
+void tunables_default(Tunables *t) { *t = defaults; }
 
-void tunables_default(Tunables *t) {
-  for (u32 i = 0; i < tunable_count; i++) *at(t, i) = tunable_info[i].value;
+static void take(i64 *to, const char *text) {
+  if (!text || *text < '0' || *text > '9') return;
+  char *end;
+  long long v = strtoll(text, &end, 10);
+  if (*end == 0 && v >= 0 && v < INT64_MAX) *to = v;
 }
 
 void tunables_environment(Tunables *t, const char *(*get)(const char *name)) {
-  for (u32 i = 0; i < tunable_count; i++) {
-    if (!tunable_info[i].env[0]) continue;
-    const char *text = get(tunable_info[i].env);
-    if (!text || *text < '0' || *text > '9') continue;
-    char *end;
-    long long v = strtoll(text, &end, 10);
-    if (*end == 0 && v >= 0 && v < INT64_MAX) *at(t, i) = v;
-  }
+#define TUNABLE(name, value, env, why) if (env[0]) take(&t->name, get(env));
+#include "lang/tunables.def"
 }

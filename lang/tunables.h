@@ -9,14 +9,6 @@ typedef struct Tunables {
 #include "lang/tunables.def"
 } Tunables;
 
-typedef struct TunableInfo {
-  const char *name, *env, *why;
-  i64 value;      /* default */
-  size_t offset;  /* in Tunables */
-} TunableInfo;
-
-extern const TunableInfo tunable_info[];
-extern const u32 tunable_count;
 void tunables_default(Tunables *t);
 /* Sets those that the environment names (a non-negative decimal number; anything else is ignored). */
 void tunables_environment(Tunables *t, const char *(*get)(const char *name));

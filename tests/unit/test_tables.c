@@ -23,15 +23,30 @@ static void reasons(void **state) {
   assert_string_equal(reason_text(REASON_effect_output), "output");
 }
 
+static const char *const units[] = {
+#define STAT(name, unit, doc) #unit,
+#include "lang/stats.def"
+}, *const docs[] = {
+#define STAT(name, unit, doc) doc,
+#include "lang/stats.def"
+};
+
 static void counters(void **state) {
   (void)state;
   for (u32 i = 0; i < STAT_COUNT; i++) {
     assert_int_equal(stat_by_name(stat_name(i), strlen(stat_name(i))), i);
-    assert_true(strlen(stat_doc(i)) > 3);
-    assert_true(strcmp(stat_unit(i), "count") == 0 || strcmp(stat_unit(i), "ns") == 0 || strcmp(stat_unit(i), "bytes") == 0);
+    assert_true(strlen(docs[i]) > 3);
+    assert_true(strcmp(units[i], "count") == 0 || strcmp(units[i], "ns") == 0 || strcmp(units[i], "bytes") == 0);
   }
   assert_int_equal(stat_by_name("kernel", 6), -1);
 }
+
+static const struct {
+  const char *name, *why;
+} tunables[] = {
+#define TUNABLE(name, value, env, why) {#name, why},
+#include "lang/tunables.def"
+};
 
 static const char *hot;
 static const char *environment(const char *name) { return strcmp(name, "WEFT_HOT") == 0 ? hot : NULL; }
@@ -42,9 +57,9 @@ static void thresholds(void **state) {
   tunables_default(&t);
   assert_int_equal(t.hot_calls, 30);
   assert_int_equal(t.hot_trips, 60);
-  for (u32 i = 0; i < tunable_count; i++) {
-    assert_true(strlen(tunable_info[i].why) > 10);
-    for (u32 k = 0; k < i; k++) assert_string_not_equal(tunable_info[i].name, tunable_info[k].name);
+  for (u32 i = 0; i < COUNT_OF(tunables); i++) {
+    assert_true(strlen(tunables[i].why) > 10);
+    for (u32 k = 0; k < i; k++) assert_string_not_equal(tunables[i].name, tunables[k].name);
   }
   static const struct {
     const char *text;
