@@ -82,11 +82,20 @@ static bool is_square(u32 op, const Value *args, const u8 *dtypes) {
   return dtype_kind(dtypes[0]) == DK_FLOAT && num_as_f64(args[1]) == 2;
 }
 
+/* A part of a large result, made in a buffer and stored past the caches. */
+static __attribute__((noinline)) u32 step_streamed(const Step *s, void *out, const void *const *in, u32 n_in, i64 n, u32 bytes) {
+  _Alignas(64) char buffer[STRIP * 16];
+  u32 failed = step_run(s, buffer, in, n_in, n);
+  stream_copy(out, buffer, n * bytes);
+  return failed;
+}
+
 /* All of it, for several threads: each part reads on from its own place. */
 typedef struct Shared {
   const Step *step;
   const Reader *readers;
   u32 n, result_bytes;
+  bool stream;
   i64 total, each, most; /* elements: of all, of a part, of a step */
   char *out;
   u32 failed;
@@ -105,8 +114,10 @@ static void run_part(void *ctx, i64 part) {
     const void *in[MAX_OPERANDS];
     n = end - at < s->most ? end - at : s->most;
     for (u32 i = 0; i < s->n; i++) in[i] = reader_next(&readers[i], n);
-    failed |= step_run(s->step, s->out + at * s->result_bytes, in, s->n, n);
+    char *o = s->out + at * s->result_bytes;
+    failed |= s->stream ? step_streamed(s->step, o, in, s->n, n, s->result_bytes) : step_run(s->step, o, in, s->n, n);
   }
+  if (s->stream) stream_done();
   if (failed) __atomic_store_n(&s->failed, failed, __ATOMIC_RELAXED);
 }
 
@@ -247,17 +258,19 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
     TRY(run_across(vm, op, step, n, args, readers, shape, result, result_bytes, in_place, &done));
     if (done) return WEFT_OK;
   }
-  i64 most = whole ? in_place ? total : POLL_ELEMENTS : STRIP;
+  bool stream = !in_place && stream_worth(total * result_bytes, false);
+  i64 most = !whole ? STRIP : in_place ? total : stream ? STRIP : POLL_ELEMENTS;
   if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1)
-    return run_shared(vm, op, &(Shared){.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .total = total, .most = most, .out = result}, in_place);
+    return run_shared(vm, op, &(Shared){.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .stream = stream, .total = total, .most = most, .out = result}, in_place);
   char *o = result;
   for (i64 done = 0, polled = 0; done < total;) {
     const void *in[MAX_OPERANDS];
     i64 part = total - done < most ? total - done : most;
     for (u32 i = 0; i < n; i++) in[i] = reader_next(&readers[i], part);
-    if (UNLIKELY(step_run(step, o, in, n, part))) return check_failed(vm, op);
+    if (UNLIKELY(stream ? step_streamed(step, o, in, n, part, result_bytes) : step_run(step, o, in, n, part))) return check_failed(vm, op);
     o += part * result_bytes;
     done += part;
+    if (stream && done == total) stream_done();
     if (done - polled >= POLL_ELEMENTS && !in_place) { /* once begun over a live value it runs to its end */
       TRY(kernel_poll(vm, done - polled));
       polled = done;
