@@ -43,8 +43,74 @@ s/^#define optimize_level gen_ctx->optimize_level$/#define optimize_level 1/
 s/^  optimize_level = .*;$/  ;/
 # no code is made block by block as it is reached
 s/^  bb_wrapper = .*;$/  ;/
-# registers stand in the order of their numbers
-/^static reg_desc_t \*find_rd_by_reg/,/^}/s/^  rd\.reg = reg;$/  if (reg < VARR_LENGTH (reg_desc_t, func_regs->reg_descs) \&\& VARR_ADDR (reg_desc_t, func_regs->reg_descs)[reg].reg == reg)\n    return \&VARR_ADDR (reg_desc_t, func_regs->reg_descs)[reg];\n&/
+# registers stand in the order of their numbers: no table tells which has a number or a name, and names are asked of arguments alone
+/^static void func_regs_\(init\|finish\) (/,/^}/{
+/^  HTAB_\(CREATE\|DESTROY\) (size_t, func_regs->/d
+}
+/^static MIR_reg_t create_func_reg (/i\
+static char *keep_name (MIR_context_t ctx, const char *name) {\
+  enum { AT_ONCE = 1024 };\
+  size_t len = strlen (name) + 1;\
+  if (ctx->names_left < len) {\
+    size_t size = len < AT_ONCE ? AT_ONCE : len;\
+    char *block = malloc (sizeof (void *) + size);\
+    if (block == NULL) MIR_get_error_func (ctx) (MIR_alloc_error, "Not enough memory for names");\
+    *(void **) block = ctx->insn_blocks;\
+    ctx->insn_blocks = block;\
+    ctx->names = block + sizeof (void *);\
+    ctx->names_left = size;\
+  }\
+  char *res = memcpy (ctx->names, name, len);\
+  ctx->names += len;\
+  ctx->names_left -= len;\
+  return res;\
+}\
+
+/^static MIR_reg_t create_func_reg (/,/^}/c\
+static MIR_reg_t create_func_reg (MIR_context_t ctx, MIR_func_t func, const char *name, const char *hard_reg_name,\
+                                  MIR_reg_t reg, MIR_type_t type, int any_p, char **name_ptr) {\
+  func_regs_t func_regs = func->internal;\
+  reg_desc_t rd = {type, reg, keep_name (ctx, name), NULL};\
+  if (VARR_LENGTH (reg_desc_t, func_regs->reg_descs) != reg)\
+    MIR_get_error_func (ctx) (MIR_repeated_decl_error, "reg %s out of its order", name);\
+  VARR_PUSH (reg_desc_t, func_regs->reg_descs, rd);\
+  *name_ptr = rd.name;\
+  return reg;\
+}
+/^static reg_desc_t \*find_rd_by_name (/,/^}/c\
+static reg_desc_t *find_rd_by_name (MIR_context_t ctx, const char *name, MIR_func_t func) {\
+  reg_desc_t *rds = VARR_ADDR (reg_desc_t, ((func_regs_t) func->internal)->reg_descs);\
+  for (size_t i = 1; i <= func->nargs; i++)\
+    if (strcmp (rds[i].name, name) == 0) return \&rds[i];\
+  return NULL;\
+}
+/^static reg_desc_t \*find_rd_by_reg (/,/^}/c\
+static reg_desc_t *find_rd_by_reg (MIR_context_t ctx, MIR_reg_t reg, MIR_func_t func) {\
+  func_regs_t func_regs = func->internal;\
+  if (reg >= VARR_LENGTH (reg_desc_t, func_regs->reg_descs))\
+    MIR_get_error_func (ctx) (MIR_undeclared_func_reg_error, "undeclared reg %u of func %s", reg, func->name);\
+  return \&VARR_ADDR (reg_desc_t, func_regs->reg_descs)[reg];\
+}
+/^static MIR_reg_t new_temp_reg (/,/^}/{
+/^    sprintf (reg_name, /d
+/^    if (find_rd_by_name (/d
+s/MIR_new_func_reg (ctx, func, type, reg_name)/MIR_new_func_reg (ctx, func, type, TEMP_REG_NAME_PREFIX)/
+}
+/^void _MIR_restore_func_insns (/,/^}/{
+/^    reg_desc_t \*rd;$/d
+/^    int res_p = TRUE;$/d
+/^    size_t rdn, tab_rdn;$/d
+/^    rd = find_rd_by_name (/d
+/^    mir_assert (rd != NULL);$/d
+/^    rdn = rd - /d
+/^    res_p &= HTAB_DO (size_t, func_regs->name2rdn_tab, /d
+/^    mir_assert (res_p);$/d
+s/^    MIR_var_t var = VARR_POP (MIR_var_t, func->vars);$/    VARR_POP (MIR_var_t, func->vars);/
+s/^    res_p &= HTAB_DO (size_t, func_regs->reg2rdn_tab, .*$/    VARR_POP (reg_desc_t, func_regs->reg_descs);/
+}
+/^static void output_vars (/,/^}/s/ = MIR_reg (ctx, var\.name, func);$/ = i + start + 1;/
+/^static void rename_regs (/,/^}/s/^    old_reg = MIR_reg (ctx, var\.name, called_func);$/    old_reg = i + 1;/
+s/^    update_max_var (gen_ctx, MIR_reg (ctx, mir_var\.name, func) + MAX_HARD_REG);$/    update_max_var (gen_ctx, i + 1 + MAX_HARD_REG);/
 # only the first operand is a result, except of calls, and whether it is stands in a table
 /^struct gen_ctx {$/a\
   unsigned char first_out[MIR_INSN_BOUND];\
@@ -189,7 +255,9 @@ s/^  qsort (VARR_ADDR (int, pattern_indexes), n, .*$/  int at[MIR_INSN_BOUND + 1
 # instructions are used again
 /^struct MIR_context {$/,/^};/s/^  struct machine_code_ctx \*machine_code_ctx;$/&\
   MIR_insn_t idle_insns[8]; \/* by their operands *\/\
-  void *insn_blocks;/
+  void *insn_blocks;\
+  char *names;\
+  size_t names_left;/
 /^static MIR_insn_t create_insn (/i\
 static MIR_insn_t idle_insn (MIR_context_t ctx, size_t nops) {\
   enum { AT_ONCE = 32 };\
@@ -229,6 +297,7 @@ static void lay_down_insn (MIR_context_t ctx, MIR_insn_t insn) {\
 s/^        free (ret_insn);$/        lay_down_insn (ctx, ret_insn);/
 /^MIR_context_t _MIR_init (/,/^}/s/^  ctx->interp_ctx = NULL;$/&\
   ctx->insn_blocks = NULL;\
+  ctx->names_left = 0;\
   memset (ctx->idle_insns, 0, sizeof (ctx->idle_insns));/
 /^void MIR_finish (/,/^}/s/^  free (ctx);$/  for (void *block; (block = ctx->insn_blocks) != NULL; free (block)) ctx->insn_blocks = *(void **) block;\
 &/
@@ -370,3 +439,21 @@ s/\b\(LDOP\|LDEQ\|LDCMP\|LDBCMPS\{0,1\}\|CMPS\|SBCMPS\{0,1\}\) ([^)]*)//g
 /^  *IOP (MIR_ADDO, /d
 /^  *IMULL (MIR_MULO, /d
 }
+# an instruction without memory has nothing that could go to a register, whether it fits or not
+/^static void make_io_dup_op_insns (/,/^}/s/^    if (target_insn_ok_p (gen_ctx, insn)) continue;$/    for (i = 0; i < insn->nops \&\& insn->ops[i].mode != MIR_OP_VAR_MEM; i++);\
+    if (i == insn->nops) continue;\
+&/
+# what combining asks of hard registers alone lies in one word
+/^static int combine_substitute (/,/^}/s/^  bitmap_clear (vars_bitmap);$/  bitmap_zero (vars_bitmap);/
+# few texts, few values: their tables begin small
+s/^  HTAB_CREATE (string_t, \*str_tab, 1000, /  HTAB_CREATE (string_t, *str_tab, 64, /
+# no register is tied to one of the processor's
+/^static void simplify_op (MIR_context_t ctx, MIR_item_t func_item, MIR_insn_t insn, int nop,$/i\
+#define MIR_reg_hard_reg_name(ctx, reg, func) NULL
+/^static inline gen_ctx_t \*gen_ctx_loc (/i\
+#define MIR_reg_hard_reg_name(ctx, reg, func) NULL
+# operands behind the first are results of those instructions alone of which that varies
+/^static inline int output_insn_var_iterator_next (/,/^}/s/^  while (iter->op_num < iter->nops) {$/&\
+    if (iter->op_num != 0 \&\& gen_ctx->first_out[iter->insn->code] != OUTS_VARY) break;/
+# what is asked of each operand
+s/^MIR_op_mode_t MIR_insn_op_mode (/__attribute__ ((optimize ("O2"))) &/
