@@ -6,10 +6,18 @@
 
 bool rec_is_name(Value kind) { return kind.kind == V_HOLE || kind.kind == V_TEXT; }
 
-static Av name_text_of(Recorder *r, Av number) {
+static Av text_with(Recorder *r, Av number, u8 op) {
   Av a = number ? av_items(r, AV_TEXT, &number, 1) : 0;
-  if (a) av_at(r, a)->op = 4;
+  if (a) av_at(r, a)->op = op;
   return a;
+}
+
+static Av name_text_of(Recorder *r, Av number) { return text_with(r, number, 4); }
+static Av one_of(Recorder *r, Av point) { return text_with(r, point, 2); } /* whose number is its code point */
+
+static bool is_one(Recorder *r, Av a) {
+  Value v;
+  return av_at(r, a)->kind == AV_TEXT ? av_at(r, a)->op == 2 : av_const_value(r, a, &v) && v.kind == V_TEXT && v.text->count == 1;
 }
 
 Av rec_name(Recorder *r, ValueId number) { return name_text_of(r, av_num(r, number)); }
@@ -41,7 +49,7 @@ static Av opened(Recorder *r, Av a, Av b, u32 depth, bool *any) {
   if (text) {
     Av number = rec_name_of(r, a);
     *any = true;
-    return number && rec_name_of(r, b) ? name_text_of(r, number) : 0;
+    return number && rec_name_of(r, b) ? (is_one(r, a) && is_one(r, b) ? one_of : name_text_of)(r, number) : 0;
   }
   if (!alike(r, a, b)) return 0;
   Av parts[ZIP_LEAVES];
@@ -116,7 +124,8 @@ static Outcome choose(Recorder *r, ValueId cond, Av a, Av b, u32 depth, Av *out)
   if (rec_has_name(r, a) && rec_has_name(r, b)) {
     ValueId made;
     Outcome o = where(r, cond, av_value(r, rec_name_of(r, a)), av_value(r, rec_name_of(r, b)), &made);
-    return o == OUT_GO ? rec_made(r, rec_name(r, made), out) : o;
+    bool one = is_one(r, a) && is_one(r, b);
+    return o == OUT_GO ? rec_made(r, (one ? one_of : name_text_of)(r, av_num(r, made)), out) : o;
   }
   if (na || nb || depth > 4 || !alike(r, a, b)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_branch_merge, "fields of different kinds at a computed key");
   Av parts[ZIP_LEAVES];
@@ -227,9 +236,7 @@ static Outcome character_of(Recorder *r, Av a, Av *out) {
   ValueId in_range = graph_op2(r->g, OP_logical_and, graph_convert(r->g, av_value(r, low), DT_bool), graph_convert(r->g, av_value(r, high), DT_bool));
   if (!in_range) return OUT_FAIL;
   if ((o = rec_check(r, CHECK_assertion, &in_range, 1)) != OUT_GO) return o;
-  Av made = av_items(r, AV_TEXT, &a, 1);
-  if (made) av_at(r, made)->op = 2;
-  return rec_made(r, made, out);
+  return rec_made(r, one_of(r, a), out);
 }
 
 bool rec_on_character(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {

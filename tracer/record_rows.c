@@ -620,10 +620,14 @@ Outcome rec_make_rows(Recorder *r, RecLoop *l) {
 /* A `for` counts the bytes of a text, rows count code points: where these are the same. */
 static Outcome walk_text(Recorder *r, Av text, Av *out) {
   const AbsVal v = *av_at(r, text);
-  if (v.kind == AV_ROWS && v.source) return rec_made(r, text, out);
+  if (v.kind == AV_ROWS && (v.source || v.op)) return rec_made(r, text, out);
   if (v.kind == AV_ROWS || v.kind == AV_TEXT) return rec_stuck(r, REASON_loop_sequence, "a loop over a text that was made here");
   if (v.konst.text->len != v.konst.text->count) return rec_stuck(r, REASON_loop_sequence, "a loop over a text that is not ASCII alone");
-  if (!v.source) return rows_of_text(r, text, out);
+  if (!v.source) {
+    Outcome o = rows_of_text(r, text, out);
+    if (o == OUT_GO) av_at(r, *out)->op = 1; /* ASCII alone: its loop may come by here again */
+    return o;
+  }
   return guard_rows(&r->g->guards, v.source, v.konst, rec_here(r)) ? rec_rows_of_text(r, v.source, v.konst, out) : OUT_FAIL;
 }
 
