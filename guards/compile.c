@@ -34,7 +34,7 @@ static bool makes_safe(const Guard *x, const Source *part) {
       for (u32 i = 0; i < x->key_count; i++)
         if (x->keys[i] == part->index) return true;
       return false;
-    case SRC_column: return x->kind == GUARD_rows && x->text;
+    case SRC_column: return x->kind == GUARD_rows && (x->text || x->value_kind == V_RECORD);
     case SRC_item: return x->kind == GUARD_len && x->word > part->index;
     case SRC_total: return x->kind == GUARD_rows && x->text && x->word == ROW_RAGGED;
     case SRC_len: return x->kind == GUARD_len || x->kind == GUARD_rows || (x->kind == GUARD_tag && (x->value_kind == V_LIST || x->value_kind == V_TEXT));
@@ -258,6 +258,12 @@ static bool fill_rows(GuardProg *p, const GuardSet *g, SourceId s) {
   for (u32 i = 0; i < g->guards.count && !f->rows; i++) {
     const Guard *x = &g->guards.data[i];
     if (x->source != (column ? from->parent : s) || (x->kind != GUARD_rows && x->value_kind != V_TEXT)) continue;
+    if (column && x->value_kind == V_RECORD) {
+      f->rows = true;
+      f->part = (u8)(ROW_KEY_ORDER + from->index);
+      f->tag = x->word;
+      break;
+    }
     f->rows = column ? x->text && x->kind == GUARD_rows && rows_column(x->text, from->index, f) : true;
     if (!column) f->tag = x->word;
   }
@@ -505,6 +511,10 @@ bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, Guar
     case GUARD_rows:
       if (x->value_kind == V_TEXT) {
         buf_puts(&want, "a text of ASCII alone");
+        break;
+      }
+      if (x->value_kind == V_RECORD) {
+        buf_puts(&want, "a record of numbers of one kind by character");
         break;
       }
       buf_puts(&want, "a list of ");

@@ -225,12 +225,13 @@ bool part_read(Vm *vm, SourceKind kind, u32 index, Value of, Value *out) {
       if (of.kind != V_ARRAY || index >= array_rank(of.array)) return false;
       *out = value_weak_i64(of.array->geometry[index]);
       return true;
-    case SRC_column: /* of the whole list: told apart when it is packed */
+    case SRC_column: /* of the whole list or record: told apart when it is packed */
       *out = of;
-      return of.kind == V_LIST;
+      return of.kind == V_LIST || of.kind == V_RECORD;
     case SRC_len:
       if (of.kind == V_LIST) *out = value_weak_i64(of.list->count);
       else if (of.kind == V_TEXT) *out = value_weak_i64(of.text->count);
+      else if (of.kind == V_RECORD) *out = value_weak_i64(of.record->shape->count);
       else return false;
       return true;
     case SRC_total: {
@@ -375,7 +376,7 @@ bool guard_len(GuardSet *g, SourceId s, SizeRel rel, u64 n, Span because) {
 }
 
 bool guard_rows(GuardSet *g, SourceId s, Value item, Span because) {
-  Guard x = {.kind = GUARD_rows, .source = s, .value_kind = item.kind == V_TEXT ? V_TEXT : V_LIST, .word = value_tag(item), .because = because};
+  Guard x = {.kind = GUARD_rows, .source = s, .value_kind = item.kind == V_TEXT ? V_TEXT : rows_keyed(item) ? V_RECORD : V_LIST, .word = value_tag(item), .because = because};
   RowLayout l;
   if (item.kind == V_LIST || item.kind == V_RECORD || item.kind == V_ARRAY || rows_mixed(item)) {
     if (!rows_layout(item, &l)) return false;

@@ -193,6 +193,12 @@ bool rows_small(Value v); /* such an array */
  * one kind, there are none, or memory was refused. */
 bool rows_ragged_kind(Vm *vm, const Value *items, u32 count, Value *kind);
 bool rows_ragged(Value kind);
+/* Records of numbers of one kind whose keys are single characters of ASCII: three columns (tracer/record_keyed.c). */
+enum { KEYS_ROOM = 0x80 + 1 };
+static inline Value rows_keyed_of(u32 dtype, bool weak) { return (Value){.kind = V_DTYPE, .dtype = (u8)dtype, .flags = weak ? VF_WEAK : 0}; }
+static inline bool rows_keyed(Value kind) { return kind.kind == V_DTYPE; }
+bool rows_keyed_kind(const Vm *vm, const Record *r, Value *kind); /* false: no such record, or one without keys */
+bool rows_keyed_fit(const Vm *vm, const Record *r, Value kind);
 bool rows_total(const Value *items, u32 count, u64 *out); /* how many items lists have; false: not lists alone, or more than ROWS_MOST */
 static inline bool rows_mixed(Value kind) { return kind.kind == V_NUM && kind.aux; }
 bool rows_widen(Value *kind, Value other); /* so that items of both kinds fit; false: they have too little in common */

@@ -46,7 +46,7 @@ typedef struct RowLayout {
   u32 count;
 } RowLayout;
 
-typedef enum RowPart { ROW_ALL, ROW_STARTS, ROW_COUNTS, ROW_FLAT } RowPart; /* of lists of any length: where each begins, how many items it has, or their items one behind the other */
+typedef enum RowPart { ROW_ALL, ROW_STARTS, ROW_COUNTS, ROW_FLAT, ROW_KEY_ORDER, ROW_KEY_THERE, ROW_KEY_NUMBER } RowPart; /* the last three: of a record; of lists of any length: where each begins, how many items it has, or their items one behind the other */
 
 typedef struct Fill { /* an input's slot */
   u32 from;

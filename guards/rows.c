@@ -38,6 +38,7 @@ bool rows_total(const Value *items, u32 count, u64 *out) {
 }
 
 static bool put_layout(Value v, u32 depth, RowLayout *l) {
+  if (rows_keyed(v)) return !depth && put_word(l, value_tag(v));
   if (rows_ragged(v)) return !depth && put_word(l, ROW_RAGGED) && put_layout(v.list->items[1], 0, l);
   if (v.kind == V_NUM) return put_word(l, value_tag(v));
   if (rows_small(v)) {
@@ -105,6 +106,7 @@ bool rows_fit(const Value *items, u32 count, const void *layout) {
     for (u32 i = 0; i < count; i++) differ |= value_tag(items[i]) ^ tag;
     return differ == 0;
   }
+  if ((u8)tag == V_DTYPE) return count == 1 && value_tag(items[0]) == tag;
   if (tag == ROW_RAGGED) return fits_ragged(items, count, layout);
   for (u32 i = 0; i < count; i++) {
     u32 at = 0;
@@ -379,7 +381,46 @@ static bool column_given(Vm *vm, List *list, const Fill *f, u64 *slot) {
   return true;
 }
 
+/* ---- records by character ------------------------------------------------------------------------------------------ */
+
+bool rows_keyed_fit(const Vm *vm, const Record *r, Value kind) {
+  const Value number = {.kind = V_NUM, .dtype = kind.dtype, .flags = kind.flags};
+  for (u32 i = 0; i < r->shape->count; i++) {
+    Name key = r->shape->keys[i];
+    if (value_tag(r->items[i]) != value_tag(number) || name_len(&vm->names, key) != 1 || (u8)name_text(&vm->names, key)[0] >= 0x80) return false;
+  }
+  return true;
+}
+
+bool rows_keyed_kind(const Vm *vm, const Record *r, Value *kind) {
+  if (!r->shape->count || r->items[0].kind != V_NUM || r->items[0].dtype == DT_c128) return false;
+  *kind = rows_keyed_of(r->items[0].dtype, value_is_weak(r->items[0]));
+  return rows_keyed_fit(vm, r, *kind);
+}
+
+static bool pack_keyed(Vm *vm, const Record *r, const Fill *f, u64 *slot) {
+  Value kind = {0}, out;
+  i64 room = KEYS_ROOM;
+  memcpy(&kind, &f->tag, sizeof f->tag);
+  u32 dtype = f->part == ROW_KEY_ORDER ? DT_i64 : f->part == ROW_KEY_THERE ? DT_bool : kind.dtype;
+  bool raised = vm->error.raised;
+  if (array_new_zero(vm, dtype, 1, &room, &out) != WEFT_OK) {
+    if (!raised) vm_error_clear(vm);
+    return false;
+  }
+  u8 *data = out.array->data;
+  for (u32 i = 0; i < r->shape->count; i++) {
+    u8 point = (u8)name_text(&vm->names, r->shape->keys[i])[0];
+    if (f->part == ROW_KEY_ORDER) ((i64 *)(void *)data)[i] = point;
+    else if (f->part == ROW_KEY_THERE) data[point] = 1;
+    else num_store(data + point * dtype_bytes(dtype), dtype, r->items[i]);
+  }
+  *slot = (u64)(uintptr_t)out.array;
+  return true;
+}
+
 static bool pack(Vm *vm, Value from, const Fill *f, u64 *slot) {
+  if (f->part >= ROW_KEY_ORDER) return pack_keyed(vm, from.record, f, slot);
   if (f->part) return f->part == ROW_FLAT ? pack_flat(vm, from.list, f, slot) : pack_places(vm, from.list, f->part == ROW_COUNTS, slot);
   if (from.kind == V_LIST && from.list->packed) return column_given(vm, from.list, f, slot);
   return from.kind == V_TEXT ? points_pack(vm, from.text, slot) : rows_pack(vm, from.list, f, slot);
@@ -391,7 +432,7 @@ bool rows_fill(Vm *vm, const GuardProg *p, const Value *scratch, u64 *slots) {
     if (!p->fills[i].rows) continue;
     Value from = scratch[p->fills[i].from];
     if (pack(vm, from, &p->fills[i], &slots[i])) {
-      if (from.kind == V_TEXT || !from.list->packed) packed += (u64)((const Array *)(uintptr_t)slots[i])->size * (p->fills[i].depth || p->fills[i].part == ROW_FLAT ? ROWS_DEEP : 1);
+      if (from.kind != V_LIST || !from.list->packed) packed += (u64)((const Array *)(uintptr_t)slots[i])->size * (p->fills[i].depth || p->fills[i].part == ROW_FLAT ? ROWS_DEEP : 1);
       continue;
     }
     while (i-- > 0)

@@ -121,6 +121,11 @@ static __attribute__((noinline)) bool passes(Vm *vm, const GuardProg *p, const W
     case WALK_ROWS: {
       const Guard *x = &p->set.guards.data[w->guard - 1];
       if (x->value_kind == V_TEXT) return v.kind == V_TEXT && v.text->len == v.text->count;
+      if (x->value_kind == V_RECORD) {
+        Value kind = {0};
+        memcpy(&kind, &w->word, sizeof w->word);
+        return v.kind == V_RECORD && rows_keyed_fit(vm, v.record, kind);
+      }
       if (v.kind != V_LIST || v.list->count > ROWS_MOST || (x->text && x->word == ROW_RAGGED && !looked_into(vm, v.list))) return false;
       const Packed *packed = v.list->packed;
       return rows_fit(packed ? &packed->kind : v.list->items, packed ? 1 : v.list->count, x->text ? (const void *)x->text : &w->word);

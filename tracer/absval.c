@@ -227,7 +227,7 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
         r->items.data[first + i] = item;
       }
       if (!keep(r, v)) return 0;
-      return av_new(r, (AbsVal){.kind = AV_RECORD, .first = first, .count = n, .shape = rec->shape, .source = s});
+      return av_new(r, (AbsVal){.kind = AV_RECORD, .first = first, .count = n, .shape = rec->shape, .source = s, .konst = v});
     }
     case V_RANGE: {
       if (!guard_tag(gs, s, v, false, why)) return 0;
@@ -402,7 +402,7 @@ const char *av_kind_text(Recorder *r, Av a) {
   switch (v->kind) {
     case AV_CONST: return value_type_name(v->konst);
     case AV_NUM: return "array";
-    case AV_ROWS: return v->konst.kind == V_TEXT ? "text" : "list";
+    case AV_ROWS: return v->konst.kind == V_TEXT ? "text" : rows_keyed(v->konst) ? "record" : "list";
     case AV_ROW:
     case AV_LIST: return "list";
     case AV_RECORD: return "record";

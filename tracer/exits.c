@@ -163,6 +163,8 @@ RecipeId recipe_item(ExitTable *t, RecipeId list, RecipeId at) { return with_ite
 
 RecipeId recipe_split(ExitTable *t, const RecipeId parts[3]) { return with_items(t, (Recipe){.kind = RCP_split}, parts, 3); }
 
+RecipeId recipe_keyed(ExitTable *t, const RecipeId parts[2]) { return with_items(t, (Recipe){.kind = RCP_keyed}, parts, 2); }
+
 RecipeId recipe_option(ExitTable *t, RecipeId value, RecipeId there) {
   return with_items(t, (Recipe){.kind = RCP_option}, (RecipeId[]){value, there}, 2);
 }

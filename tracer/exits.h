@@ -40,6 +40,7 @@ typedef enum RecipeKind {
   RCP_option, /* item 1, a bool, true: item 0; else nil */
   RCP_item,   /* of item 0, a list, the item whose position (counted from 0, in bounds) item 1 is */
   RCP_split,  /* lists of item 2, a list: each from the place in item 0 on as many as item 1 says, lists of integers */
+  RCP_keyed,  /* a record: its keys are the characters whose code points item 0 lists, its items those of item 1, a list, at these places */
   RCP_ref,    /* a ref that the region made; items: its content */
   RCP_arg,    /* of what a host node is given alone: its operand number `a`, the token not counted */
   RCP_COUNT
@@ -150,6 +151,7 @@ RecipeId recipe_weak_all(ExitTable *t, const RecipeId *ids, u32 count); /* the n
 RecipeId recipe_option(ExitTable *t, RecipeId value, RecipeId there);
 RecipeId recipe_item(ExitTable *t, RecipeId list, RecipeId at);
 RecipeId recipe_split(ExitTable *t, const RecipeId parts[3]);
+RecipeId recipe_keyed(ExitTable *t, const RecipeId parts[2]);
 RecipeId recipe_zip(ExitTable *t, RecipeId tree);
 RecipeId recipe_text(ExitTable *t, u32 how, const RecipeId *items, u32 count);
 RecipeId recipe_fn(ExitTable *t, struct Code *code, const RecipeId *captures, u32 count);

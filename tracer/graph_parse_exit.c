@@ -132,6 +132,7 @@ static RecipeId recipe_list_of(Parser *p, u32 depth, u8 kind, u32 a, u32 b) {
       case RCP_zip: r = items.count == 1 ? recipe_zip(t, items.data[0]) : 0; break;
       case RCP_item: r = items.count == 2 ? recipe_item(t, items.data[0], items.data[1]) : 0; break;
       case RCP_split: r = items.count == 3 ? recipe_split(t, items.data) : 0; break;
+      case RCP_keyed: r = items.count == 2 ? recipe_keyed(t, items.data) : 0; break;
       case RCP_ref: r = items.count == 1 ? recipe_ref(t, items.data[0]) : 0; break;
       case RCP_fn: r = a ? recipe_group_fn(t, NULL, b, items.data, items.count) : recipe_fn(t, NULL, items.data, items.count); break;
       default: r = items.count == 2 ? recipe_transform(t, a, items.data[0], items.data[1]) : 0; break;
@@ -194,6 +195,8 @@ static RecipeId recipe(Parser *p, u32 depth) {
     return recipe_list_of(p, depth, RCP_option, 0, 0);
   } else if (read_take_word(p, "item")) {
     return recipe_list_of(p, depth, RCP_item, 0, 0);
+  } else if (read_take_word(p, "keyed")) {
+    return recipe_list_of(p, depth, RCP_keyed, 0, 0);
   } else if (read_take_word(p, "split")) {
     return recipe_list_of(p, depth, RCP_split, 0, 0);
   } else if (read_take_word(p, "ref")) {

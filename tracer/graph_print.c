@@ -487,6 +487,7 @@ static void put_recipe(const Printer *p, RecipeId id) {
     case RCP_text: put_items(p, r, text_forms[r->a]); return;
     case RCP_zip: put_items(p, r, "zip"); return;
     case RCP_split: put_items(p, r, "split"); return;
+    case RCP_keyed: put_items(p, r, "keyed"); return;
     case RCP_item: put_items(p, r, "item"); return;
     case RCP_ref: put_items(p, r, "ref"); return;
     case RCP_weak: put_items(p, r, "weak"); return;

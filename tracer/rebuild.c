@@ -306,6 +306,25 @@ static WeftStatus make_split(Vm *vm, const Value *parts, Value *out) {
   return WEFT_OK;
 }
 
+static WeftStatus make_keyed(Vm *vm, const Value *parts, Value *out) {
+  if (parts[0].kind != V_LIST || parts[1].kind != V_LIST) return vm_error(vm, EK_unsupported, "a record without its numbers");
+  const List *order = parts[0].list, *numbers = parts[1].list;
+  if (!record_new(vm, out)) return WEFT_ERROR;
+  for (u32 i = 0; i < order->count; i++) {
+    i64 point = -1;
+    bool in = num_as_index(order->items[i], &point) && point >= 0 && point < 0x80 && point < numbers->count;
+    const char key = (char)point;
+    Name name = in ? name_intern(&vm->names, &key, 1) : 0;
+    if (!in) (void)vm_error(vm, EK_unsupported, "a key that is not there");
+    else if (!name) (void)vm_error_memory(vm);
+    if (!name || !record_set(vm, out, name, value_keep(numbers->items[point]))) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
+  }
+  return WEFT_OK;
+}
+
 static WeftStatus put_together(RecipeBuild *b, const Recipe *r, Value *parts, Value *out) {
   Vm *vm = b->vm;
   switch (r->kind) {
@@ -320,6 +339,7 @@ static WeftStatus put_together(RecipeBuild *b, const Recipe *r, Value *parts, Va
     case RCP_transform: return made(fn_transform(vm, r->a, value_keep(parts[0]), value_keep(parts[1]), out));
     case RCP_weak: return make_weak(vm, parts, r->count, out);
     case RCP_split: return make_split(vm, parts, out);
+    case RCP_keyed: return make_keyed(vm, parts, out);
     case RCP_item: return make_item(vm, parts[0], parts[1], out);
     case RCP_ref: return made(ref_new(vm, value_keep(parts[0]), out));
     default: return vm_error(vm, EK_unsupported, "an empty recipe");

@@ -8,6 +8,7 @@
  *        calls, inlined               record_call.c                   functions that recur         record_recur.c
  *        return out of a loop         record_return.c                 numbers weak on one way      record_weak.c
  *        lists that grow, texts       record_rows.c, record_rows_use.c   texts as numbers             record_names.c
+ *        records by character         record_keyed.c
  *        nil, or a value              record_option.c                 what is written              record_cells.c, record_effects.c
  *        exits                        record_exit.c                   calls on types alone         abstract.c
  *        sizes known at run time      record_sizes.c
@@ -517,6 +518,17 @@ Outcome rec_row_get(Recorder *r, Av row, Av at, Av *out);
 Outcome rec_row_place(Recorder *r, Av row, Av at, ValueId *place, Av *item); /* checked: where among the items of all lists, and what is there */
 Outcome rec_row_put(Recorder *r, Av rows, ValueId place, Av old, Av item, Av *out);
 Outcome rec_row_swap(Recorder *r, Av rows, Av at, Av item, Av *out); /* a list takes another one's place */
+/* Records of numbers by character (record_keyed.c). */
+bool rec_is_keyed(const Recorder *r, Av a);
+Outcome rec_keyed_of(Recorder *r, Av record, Value kind, Av *out);
+Outcome rec_keyed_store(Recorder *r, Av record, Av key, Av value); /* stuck: its loop is to be lifted again with such a record; value: a new one, or 0 */
+Outcome rec_keyed_read(Recorder *r, Av record, Av key, Av *out);   /* likewise; *out: the record as such, or 0 */
+Outcome rec_keyed_in(Recorder *r, Av key, Av rows, Av *out);
+Outcome rec_keyed_get(Recorder *r, Av rows, Av key, Av *out);
+Outcome rec_keyed_set(Recorder *r, Av rows, Av key, Av item, bool known, Av *out); /* known: the key is there */
+Outcome rec_keyed_item(Recorder *r, Av rows, ValueId at, Av *out);
+RecipeId rec_keyed_recipe(Recorder *r, Av rows);
+bool rec_rows_ask(Recorder *r, Av now, const Value *kind); /* what stands there in a loop is to be rows of that kind, NULL: none; false: in no loop, or it was tried */
 Outcome rec_rows_zip(Recorder *r, const Av *seqs, u32 n, bool numbered, Av *out); /* lists of an item of each, and its number */
 Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out);
 /* `now`, a short list or text (empty: nothing but an empty one), in the columns of `rows`. OUT_STUCK, without a reason: it does not fit. */

@@ -245,6 +245,7 @@ Outcome rec_member(Recorder *r, Av a, Av b, Av *out) {
     return in_items(r, a, items, v.count, out);
   }
   if (v.kind == AV_RANGE) return in_range(r, a, b, out);
+  if (rec_is_keyed(r, b)) return rec_keyed_in(r, a, b, out);
   bool outside = v.kind == AV_OBJECT && v.konst.kind == V_LIST && r->loop;
   if (outside || (v.kind == AV_ROWS && v.konst.kind != V_TEXT)) {
     Outcome o = outside ? rec_rows_here(r, b, &b) : OUT_GO;
@@ -252,6 +253,12 @@ Outcome rec_member(Recorder *r, Av a, Av b, Av *out) {
   }
   bool character = av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 2, name = rec_key_computed(r, b, a);
   if (character && rec_is_text(r, b)) return in_text(r, a, b, out);
+  if (character && ((v.kind == AV_OBJECT && v.konst.kind == V_RECORD) || (v.kind == AV_RECORD && v.count > MEMBERS_MOST))) {
+    Av rows;
+    Outcome o = rec_keyed_read(r, b, a, &rows);
+    if (o != OUT_GO) return o;
+    if (rows) return rec_keyed_in(r, a, rows, out);
+  }
   if ((character || name) && v.kind == AV_RECORD) return in_keys(r, a, v.shape, out);
   return rec_stuck(r, REASON_no_rule, "`in` of %s and %s", av_kind_text(r, a), av_kind_text(r, b));
 }

@@ -464,6 +464,12 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     return rec_stuck(r, REASON_raises, "record has no key \"%s\"", key.text->data);
   }
   if (one && rec_key_computed(r, obj, regs[0])) return rec_key_get(r, obj, regs[0], out);
+  if (one && (v.kind == AV_RECORD || (v.kind == AV_OBJECT && v.konst.kind == V_RECORD))) {
+    Av rows;
+    Outcome o = rec_keyed_read(r, obj, regs[0], &rows);
+    if (o != OUT_GO) return o;
+    if (rows) return rec_keyed_get(r, rows, regs[0], out);
+  }
   if (v.kind == AV_CONST && v.konst.kind == V_TEXT && one && !av_known_int(r, regs[0], &at) && av_is_number(r, regs[0])) {
     Av rows;
     Outcome o = rec_text_stacked(r, obj, &rows);
@@ -639,6 +645,10 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
   }
   if (av_is_number(r, obj)) return rec_stuck(r, REASON_no_rule, "a path through an array's element");
   if (!last && av_at(r, obj)->kind == AV_ROWS && rows_ragged(av_at(r, obj)->konst)) return path_in_row(r, d, step, obj, mine, regs, value, out);
+  if (last && s->item_count == 1 && kinds[0] == IX_VALUE) { /* a record that is counted up by characters */
+    if (d->op == BC_move && rec_is_keyed(r, obj)) return rec_keyed_set(r, obj, mine[0], value, false, out);
+    if ((o = rec_keyed_store(r, obj, mine[0], d->op == BC_move ? value : 0)) != OUT_GO) return o;
+  }
   if ((o = rec_index(r, obj, kinds, s->item_count, mine, &old)) != OUT_GO) return o;
   if (last && d->op == BC_move) next = value;
   else if (last) {

@@ -52,6 +52,7 @@ RecipeId rec_recipe(Recorder *r, Av a) {
     case AV_ROWS: {
       if (v->source) return recipe_source(t, v->source);
       Value kind = v->konst;
+      if (rows_keyed(kind)) return rec_keyed_recipe(r, a);
       if (rows_ragged(kind)) { /* of how many lists counts */
         Av all = av_item(r, a, 0), starts = av_item(r, av_item(r, all, 0), 0), counts = av_item(r, av_item(r, all, 1), 0);
         RecipeId n = rec_recipe(r, av_item(r, a, 1));

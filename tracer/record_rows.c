@@ -274,6 +274,7 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   if (!loc->before) return false;
   Av before = av_force(r, loc->before);
   Value kind;
+  if (now && !loc->rows && rec_is_keyed(r, now)) return rec_rows_ask(r, now, &av_at(r, now)->konst);
   if (before && now && av_at(r, before)->kind == AV_ROWS && av_at(r, now)->kind == AV_ROWS) return widen_loc(r, l, loc, av_at(r, now)->konst);
   if (loc->rows) return false;
   if (!before || strcmp(av_kind_text(r, before), av_kind_text(r, now)) != 0 || av_at(r, before)->kind == AV_ROWS) return false;
@@ -510,6 +511,7 @@ Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   const AbsVal *v = av_at(r, list);
   if (v->kind == AV_ROWS) return want && !same_kind(v->konst, *want) ? widened(r, list, *want, out) : rec_made(r, list, out);
   if (rec_is_text(r, list)) return rows_of_text(r, list, out);
+  if (want && rows_keyed(*want)) return rec_keyed_of(r, list, *want, out);
   if (want && rows_ragged(*want)) { /* as it comes, or not at all */
     Outcome o = list_source(v) && v->konst.list->count ? ragged_source(r, v->source, v->konst.list, out) : OUT_STUCK;
     bool fits = o == OUT_GO && rows_alike(av_at(r, *out)->konst, *want);
@@ -554,6 +556,18 @@ bool rec_text_grows(Recorder *r, Av a) {
   r->lacks = l;
   r->lacks_rows = loc;
   (void)rec_stuck(r, REASON_loop_list, "a text of the loop grows");
+  return true;
+}
+
+bool rec_rows_ask(Recorder *r, Av now, const Value *kind) {
+  RecLoop *l;
+  RecLoc *loc = r->loop ? loc_of(r, now, &l) : NULL;
+  if (!loc || (kind && loc->rows)) return false;
+  if (kind) loc->kind = *kind;
+  loc->kind_known = kind != NULL;
+  loc->names = false;
+  r->lacks = l;
+  r->lacks_rows = loc;
   return true;
 }
 

@@ -87,6 +87,7 @@ static Av part_at(Recorder *r, Av columns, Value kind, ValueId at) {
 
 static Outcome item_at(Recorder *r, Av rows, ValueId at, Av *out) {
   const Value kind = av_at(r, rows)->konst;
+  if (rows_keyed(kind)) return rec_keyed_item(r, rows, at, out);
   if (rows_ragged(kind)) return rec_row_of(r, rows, at, av_num(r, at), out);
   Av item = part_at(r, rows_columns(r, rows), kind, at);
   if (!item && !r->failed && !r->g->failed) return OUT_STUCK; /* a range of such numbers */
@@ -98,6 +99,7 @@ Outcome rec_rows_item(Recorder *r, Av rows, Av at, Av *out) { return item_at(r, 
 
 Outcome rec_rows_get(Recorder *r, Av rows, Av at, Av *out) {
   ValueId i;
+  if (rec_is_keyed(r, rows)) return rec_keyed_get(r, rows, at, out);
   Outcome o = position(r, rows, at, &i);
   if (o == OUT_GO && rows_ragged(av_at(r, rows)->konst)) return rec_row_of(r, rows, i, at, out);
   return o == OUT_GO ? item_at(r, rows, i, out) : o;
@@ -151,6 +153,7 @@ Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out) {
   AbsVal v = *av_at(r, rows);
   Av columns;
   if (v.konst.kind == V_TEXT) return rec_stuck(r, REASON_raises, "a text is updated");
+  if (rows_keyed(v.konst)) return rec_keyed_set(r, rows, at, item, true, out);
   if (rows_ragged(v.konst)) return rec_row_swap(r, rows, at, item, out);
   if (!rec_item_fits(r, item, v.konst)) {
     if (!rec_want_wider(r, &rows, item)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
@@ -239,7 +242,7 @@ Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   Value v;
   bool from_start = av_const_value(r, parts[0], &v) && (v.kind == V_NIL || (v.kind == V_NUM && v.i == 0 && dtype_kind(v.dtype) == DK_INT));
   bool by_one = av_const_value(r, parts[2], &v) && v.kind == V_NIL;
-  if (rows_ragged(av_at(r, rows)->konst)) return rec_stuck(r, REASON_loop_list, "a slice of a list of lists");
+  if (rows_ragged(av_at(r, rows)->konst) || rec_is_keyed(r, rows)) return rec_stuck(r, REASON_loop_list, "a slice of a list of lists");
   if (!from_start || !by_one) return rec_stuck(r, REASON_loop_list, "a slice of a list that does not begin with its first item");
   Av n = rows_count(r, rows), stop = parts[1], zero = av_const(r, value_weak_i64(0));
   if (av_const_value(r, stop, &v) && v.kind == V_NIL) return rec_made(r, rows, out);
