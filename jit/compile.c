@@ -221,6 +221,10 @@ static void make_plan(Compiler *c) {
   place_inputs(c);
   place_unbacked(c);
   schedule_bind(c, g->entry_exit);
+  if (native_region(c)) {
+    schedule_step(c, STEP_exit, g->entry_exit); /* it leaves itself */
+    return;
+  }
   schedule_block(c, 1);
   if (compile_stopped(c)) return;
   const GraphBlock *root = &g->blocks.data[1];

@@ -241,12 +241,14 @@ bool schedule_writes_behind(Compiler *c, BlockId b, NodeId n);
 /* Puts value v into slot `to`. `take`: v is not needed any more. */
 void schedule_move(Compiler *c, u32 to, ValueId v, bool take);
 
-/* ---- control.c, native.c ------------------------------------------------------------------------------- */
+/* ---- control.c, native_make.c ------------------------------------------------------------------------------- */
 
 /* cond, while: as steps of the plan. */
 void control_steps(Compiler *c, NodeId n);
 /* As one native function. False: it does not fit (nothing was added). */
 bool native_control(Compiler *c, NodeId n);
+/* All of the graph as one, its exits included. False: it does not fit (arrays that it reads may have been laid out row by row). */
+bool native_region(Compiler *c);
 
 /* ---- compile.c ------------------------------------------------------------------------------------------ */
 

@@ -674,7 +674,14 @@ static bool is_shared(Native *n, u32 i) {
   return false;
 }
 
-static bool emit_function(Native *n) {
+/* The region's own block, up to the exit that ends it. */
+static bool whole(Native *n, bool *goes_on) {
+  Flow f = native_block(n, 1);
+  *goes_on = false;
+  return f == FLOW_GONE || (f == FLOW_ON && native_terminator(n, 1, 0, NULL));
+}
+
+bool native_function(Native *n) {
   Graph *g = n->g;
   const GraphNode *x = graph_node_at(g, n->node);
   u32 *out = arena_alloc(&n->c->arena, sizeof *out * (x->result_count + 1)), count = 0;
@@ -699,7 +706,10 @@ static bool emit_function(Native *n) {
     n->own[i] = n->buffers.count;
     if (!b.from_stays) *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = b.version};
   }
-  bool ok = x->kind == NODE_while ? emit_while(n, n->node) : x->kind == NODE_recur ? native_recur(n, n->node) : native_cond(n, n->node, &goes_on);
+  bool ok = false;
+  if (!n->node) ok = whole(n, &goes_on);
+  else if (x->kind == NODE_while) ok = emit_while(n, n->node);
+  else ok = x->kind == NODE_recur ? native_recur(n, n->node) : native_cond(n, n->node, &goes_on);
   if (!ok || n->why) return false;
   x = graph_node_at(g, n->node);
   for (u32 i = 0; i < x->result_count; i++) {
@@ -718,16 +728,6 @@ static bool emit_function(Native *n) {
   if (!ok) native_bail(n, why.len ? arena_copy(&n->c->arena, why.data, why.len) : "a malformed function");
   buf_free(&why);
   return ok;
-}
-
-/* Arrays whose sizes change from trip to trip, or depend on the arm. */
-static bool sizes_change(Compiler *c, NodeId node) {
-  const GraphNode *x = graph_node_at(c->g, node);
-  for (u32 i = 0; c->carriers && i < c->sym_count; i++) {
-    const SizeSym *s = &c->g->sizes.syms.data[i];
-    if (s->unbacked && s->source && s->source - x->result_first < x->result_count && value_type(c->g, s->source)->rank) return true;
-  }
-  return false;
 }
 
 bool native_body(Native *n, BlockId b) {
@@ -750,73 +750,4 @@ void native_release(Native *n) {
     vec_free(alloc, &n->exits.data[i].outer);
   }
   vec_free(alloc, &n->exits);
-}
-
-typedef enum Made { MADE_not, MADE_not_few, MADE } Made; /* not_few: with carried arrays as numbers it does not fit */
-
-typedef struct Making {
-  bool small, in_memory, rows;
-  u32 picks;    /* at most */
-  bool crowded; /* out: it took more */
-} Making;
-
-static Made native_make(Compiler *c, NodeId node, Making *how) {
-  Native n = {.c = c, .g = c->g, .node = node, .values = c->native_values, .done = c->native_done, .stamp = ++c->native_stamp, .small = how->small, .in_memory = how->in_memory, .rows = how->rows, .picks_most = how->picks, .now = NO_EXIT};
-  n.block = graph_node_at(c->g, node)->block;
-  n.home = n.block;
-  u32 fns = c->code->module.fns.count;
-  char name[32];
-  snprintf(name, sizeof name, "w%u", ++c->names);
-  n.fn = loop_fn_new(&c->code->module, LOOP_NATIVE, name);
-  bool ok = n.fn != NULL;
-  if (!ok) compile_no_memory(c);
-  if (ok) {
-    n.fn->tag = c->names;
-    ok = emit_function(&n);
-  }
-  if (ok && !compile_stopped(c)) native_steps(&n);
-  if (!ok) {
-    loop_module_truncate(&c->code->module, fns, c->code->module.tables.count);
-    c->names--;
-  }
-  native_release(&n);
-  how->crowded |= n.picks > n.picks_most;
-  return ok ? MADE : n.carries_few && !how->in_memory ? MADE_not_few : MADE_not;
-}
-
-/* With arrays of few elements as numbers, those that the loop carries too, or in memory. */
-static Made make_small(Compiler *c, NodeId node, Making *how) {
-  *how = (Making){.small = true, .picks = how->picks};
-  Made made = native_make(c, node, how);
-  how->in_memory = true;
-  return made == MADE_not_few && !compile_stopped(c) ? native_make(c, node, how) : made;
-}
-
-bool native_make_rows(Compiler *c, NodeId node) {
-  return c->device == DEV_CPU && !sizes_change(c, node) && native_make(c, node, &(Making){.rows = true, .picks = UINT32_MAX}) == MADE;
-}
-
-bool native_control(Compiler *c, NodeId node) {
-  u8 kind = graph_node_at(c->g, node)->kind;
-  if (kind != NODE_while && kind != NODE_cond && kind != NODE_recur) return false;
-  if (!c->native_values) {
-    c->native_values = arena_alloc(&c->arena, sizeof *c->native_values * (c->g->values.count + 1));
-    c->native_done = arena_alloc(&c->arena, sizeof *c->native_done * (c->g->nodes.count + 1));
-    if (!c->native_values || !c->native_done) {
-      compile_no_memory(c);
-      return false;
-    }
-  }
-  bool change = sizes_change(c, node);
-  if (!change && native_make(c, node, &(Making){.picks = UINT32_MAX}) == MADE) return true;
-  if (kind != NODE_while || compile_stopped(c)) return false;
-  bool rows = c->device == DEV_CPU && !change;
-  Making few = {.picks = rows ? PICKS_MOST : UINT32_MAX};
-  Made made = make_small(c, node, &few);
-  if (made != MADE && !compile_stopped(c) && native_make_rows(c, node)) made = MADE;
-  if (made != MADE && !compile_stopped(c) && few.crowded) {
-    few.picks = UINT32_MAX;
-    made = make_small(c, node, &few);
-  }
-  return made == MADE;
 }

@@ -74,8 +74,8 @@ typedef struct NValue NValue;
 typedef struct Native {
   Compiler *c;
   Graph *g;
-  NodeId node;
-  BlockId block, home; /* present; the one around the construct */
+  NodeId node; /* the construct; 0: all of the region */
+  BlockId block, home; /* present; the one around the construct, 0: none */
   LoopFn *fn;
   NValue *values;
   u32 *done;   /* by NodeId: stamp, of checks made */
@@ -150,7 +150,10 @@ u32 native_index(Native *n, ValueId v, u32 size); /* i64, counted from the end w
 /* What `x[…] op= value` stores for one element; `old` as the array has it. 0: it may fail. */
 u32 native_stored(Native *n, NodeId update, const ArrayType *array, u32 old, u32 value);
 
-/* native.c. A `while` of arrays of any sizes, by kernels that the function calls; its steps are in the plan. */
+/* The function of n->node; of 0: of the region. False: `why`, or memory was refused. */
+bool native_function(Native *n);
+
+/* native_make.c. A `while` of arrays of any sizes, by kernels that the function calls; its steps are in the plan. */
 bool native_make_rows(Compiler *c, NodeId node);
 
 /* native_steps.c */

@@ -8,6 +8,7 @@ bool native_outside(Native *n, ValueId v) {
   BlockId b = value_block(n->g, v);
   NodeId holder = n->node;
   if (b == n->home) return true;
+  if (!holder) return n->g->values.data[v].origin == GV_param && b == 1; /* all of the region: its inputs stand outside */
   while (b && b != n->home) {
     NodeId node = n->g->blocks.data[b].node;
     if (node == holder) return false;

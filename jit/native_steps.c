@@ -151,16 +151,17 @@ void native_steps(Native *n) {
     if (value_type(g, v)->rank == 0) results[count++] = twice ? value_info(c, v)->slot : schedule_new_slot(c, v);
   }
   PlanNative made = {.self = n->fn, .nresults = count, .name = name_text(&n->fn->module->names, n->fn->name)};
-  u32 number = plan_native(p, &made, exits, n->exits.count, &n->node, 1);
+  const NodeId node = n->node ? n->node : block_first(g, 1);
+  u32 number = plan_native(p, &made, exits, n->exits.count, &node, 1);
   for (u32 i = 0; i < n->callees.count; i++) { /* compiled with it; no step calls them */
     LoopFn *f = n->callees.data[i];
     PlanNative callee = {.self = f, .nresults = f->results.count, .name = name_text(&f->module->names, f->name)};
-    (void)plan_native(p, &callee, NULL, 0, &n->node, 1);
+    (void)plan_native(p, &callee, NULL, 0, &node, 1);
   }
   for (u32 i = 0; i < n->kernels.count; i++) {
     LoopFn *f = n->kernels.data[i];
     PlanKernel kernel = {.self = f, .grain = 1, .flags = PK_CALLED, .name = name_text(&f->module->names, f->name)};
-    (void)plan_kernel(p, &kernel, &n->node, 1);
+    (void)plan_kernel(p, &kernel, &node, 1);
   }
   u32 first = plan_args(p, args, n->args.count), list = plan_ids(p, results, count);
   PlanStep *s = schedule_step(c, STEP_native, NO_EXIT);
@@ -169,7 +170,7 @@ void native_steps(Native *n) {
   s->nargs = n->args.count;
   s->list = list;
   s->nlist = count;
-  s->node = n->node;
+  s->node = node;
   for (u32 i = 0; i < n->kept.count; i++) schedule_step(c, STEP_free, NO_EXIT)->dst = n->kept.data[i].slot;
   for (u32 i = 0; i < n->buffers.count; i++)
     if (n->buffers.data[i].temp && !n->buffers.data[i].cell) schedule_step(c, STEP_free, NO_EXIT)->dst = n->buffers.data[i].slot;

@@ -279,7 +279,6 @@ bool plan_is_parallel(const Run *r, const PlanStep *s, const PlanKernel *k, cons
 }
 
 static Went check_failed(Run *r, const PlanStep *s, u64 key) {
-  r->vm->counters.at[STAT_check_failures]++;
   for (u32 i = 0; i < s->nlist; i++)
     if (r->p->checks.data[s->list + i].number == key >> 48) return plan_leave(r, r->p->checks.data[s->list + i].exit, WEFT_OK);
   return plan_leave(r, s->exit, WEFT_OK);
@@ -469,7 +468,6 @@ static __attribute__((noinline)) Went native_step(Run *r, const PlanStep *s) {
     return GOES_ON;
   }
   u32 to = n.plan_exit != NO_EXIT ? n.plan_exit : s->exit;
-  if (!n.stopped) vm->counters.at[STAT_check_failures]++;
   return plan_leave(r, to, n.stopped ? WEFT_ERROR : WEFT_OK);
 }
 
@@ -640,7 +638,6 @@ static Went check_step(Run *r, const PlanStep *s) {
   const PlanArg *a = &r->p->args.data[s->arg];
   Value x = number_of(r, &a[0]), y = s->nargs > 1 ? number_of(r, &a[1]) : value_i64(0);
   if (LIKELY(check_holds(s->aux, x, y))) return GOES_ON;
-  r->vm->counters.at[STAT_check_failures]++;
   return plan_leave(r, s->exit, WEFT_OK);
 }
 

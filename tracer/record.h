@@ -123,6 +123,7 @@ typedef struct RecLoop {
   bool peeled;       /* the first trip stands before it */
   bool few;          /* trips, and they are known: it can be recorded trip by trip instead */
   bool test_inside;  /* its condition writes: it stands in the body, which breaks */
+  bool endless;      /* its condition is the constant true, and nothing breaks: it ends by returning from the function */
   VEC(u8) entry;     /* for each, its dtype, whether it is an array, and whether it may be weak, when it was tried first */
   const RecPrior *prior; /* how it was lifted before; NULL: it comes for the first time */
 } RecLoop;

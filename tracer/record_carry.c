@@ -255,6 +255,7 @@ Outcome rec_want_test_inside(Recorder *r, RecLoop *l) {
 Outcome rec_close_loop_block(Recorder *r, RecLoop *l, TermKind term, Av ret) {
   ValueVec values = {0};
   if (!l->body) return rec_want_test_inside(r, l);
+  l->endless &= term == TERM_next || ret;
   Outcome o = carried_values(r, l, ret != 0, &values);
   if (o == OUT_GO) o = rec_return_values(r, l, ret, &values);
   if (o == OUT_GO && !graph_close(r->g, term, values.data, values.count, 0)) o = OUT_FAIL;

@@ -192,6 +192,8 @@ static Outcome lift_cond(Recorder *r, Lift *x, BlockId *cond) {
   } else if (o == OUT_GO) {
     o = lift_test(r, x);
   }
+  Value known;
+  x->loop->endless = o == OUT_GO && value_const(r->g, r->cond, &known) && known.dtype == DT_bool && known.bits;
   if (o == OUT_GO && !graph_close(r->g, TERM_yield, &r->cond, 1, 0)) o = OUT_FAIL;
   return o;
 }
@@ -285,7 +287,9 @@ static Outcome return_behind(Recorder *r, const Scope *s, const RecLoop *l, Node
   Av ret = rec_return_result(r, l, loop, &flag);
   const u32 pc[2] = {l->end, l->end};
   RecState base;
-  if (!ret || !rec_save(r, &base)) return OUT_FAIL;
+  if (!ret) return OUT_FAIL;
+  if (l->endless) return rec_do_return(r, s, ret);
+  if (!rec_save(r, &base)) return OUT_FAIL;
   RecMark start = rec_mark(r);
   Outcome o = rec_branch_once(r, s, flag, pc, l->end, -1, &base, ret);
   if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->widens && !r->noted_types) {
