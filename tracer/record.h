@@ -76,6 +76,8 @@ typedef struct RecReturn {
   u8 kind;    /* AV_NUM, AV_LIST, AV_RECORD, AV_CONST */
   u32 count;
   ArrayType types[8];
+  u32 loc[8], leaf[8]; /* an array that the loop carries anyhow: RecLoop.locs + 1, and which leaf of it; 0: it is carried besides, … */
+  u32 besides;         /* … and stays so: returns did not agree */
   struct Shape *shape;
   Value konst; /* held by r->kept */
 } RecReturn;

@@ -193,7 +193,10 @@ static Outcome settle_returns(Recorder *r, Arm *arms) {
       continue;
     }
     if (in_loop) {
+      BlockId parent = r->g->at;
+      go_into(r, a); /* what the loop carries is as the arm leaves it */
       Outcome o = rec_return_ask(r, r->loop, a->ret);
+      graph_at_end(r->g, parent);
       if (o == OUT_STUCK && r->loop->ret.asked && !r->lacks && !r->noted_types) r->reason = REASON_branch_merge; /* of another kind than other arms: the rarer arm is made cold */
       if (o != OUT_GO) return o;
       a->how = OUT_LEAVE;

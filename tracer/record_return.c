@@ -12,9 +12,32 @@ static bool same_leaf(const Recorder *r, const ArrayType *a, const ArrayType *b,
   return true;
 }
 
+/* The leaf of a variable that the loop carries, as it is now; 0: it has another tree, or type. */
+static ValueId carried_now(Recorder *r, const RecLoop *l, u32 loc, u32 leaf) {
+  const RecLoc *x = &l->locs.data[loc];
+  Av now = *rec_loc_at(r, x);
+  AvVec leaves = {0};
+  ValueId v = 0;
+  if (now && x->before && leaf < x->count && x->first + x->count <= l->types.count && av_same_tree(r, x->before, now) && av_leaves(r, now, &leaves) && leaves.count == x->count)
+    v = av_value(r, leaves.data[leaf]);
+  vec_free(&r->vm->alloc, &leaves);
+  return v && r->g->values.data[v].type == l->types.data[x->first + leaf] ? v : 0;
+}
+
+/* An array that is returned as the loop carries it: a second one besides would be made, and copied, at each run of the loop. */
+static void find_carried(Recorder *r, const RecLoop *l, ValueId v, u32 i, RecReturn *out) {
+  for (u32 k = 0; k < l->locs.count && value_type(r->g, v)->rank; k++)
+    for (u32 leaf = 0; leaf < l->locs.data[k].count; leaf++) {
+      if (carried_now(r, l, k, leaf) != v) continue;
+      out->loc[i] = k + 1;
+      out->leaf[i] = leaf;
+      return;
+    }
+}
+
 /* False: a tree that is not carried, or with a size of the loop's inside, which is not there before it. */
 static bool describe(Recorder *r, const RecLoop *l, Av ret, RecReturn *out) {
-  *out = (RecReturn){.asked = true};
+  *out = (RecReturn){.asked = true, .besides = l->ret.besides};
   ret = av_force(r, ret);
   if (!ret) return false;
   const AbsVal *v = av_at(r, ret);
@@ -30,6 +53,7 @@ static bool describe(Recorder *r, const RecLoop *l, Av ret, RecReturn *out) {
     ValueId x = av_is_number(r, leaf) ? av_value(r, leaf) : 0;
     if (!x) return false;
     out->types[i] = *value_type(r->g, x);
+    if (!(out->besides >> i & 1)) find_carried(r, l, x, i, out);
     for (u32 d = 0; d < out->types[i].rank; d++)
       if (out->types[i].dims[d] < 0 && (u32)-out->types[i].dims[d] >= l->sizes_before) return false;
   }
@@ -44,7 +68,7 @@ static bool same_return(Recorder *r, const RecReturn *a, const RecReturn *b, boo
     return false;
   }
   for (u32 i = 0; i < a->count; i++)
-    if (!same_leaf(r, &a->types[i], &b->types[i], weakness) || (a->kind == AV_RECORD && a->shape->keys[i] != b->shape->keys[i])) return false;
+    if (!same_leaf(r, &a->types[i], &b->types[i], weakness) || a->loc[i] != b->loc[i] || a->leaf[i] != b->leaf[i] || (a->kind == AV_RECORD && a->shape->keys[i] != b->shape->keys[i])) return false;
   return true;
 }
 
@@ -55,13 +79,25 @@ static bool grows_strong(Recorder *r, const RecReturn *a, const RecReturn *b) {
   return never_back && same_return(r, a, b, false);
 }
 
+/* Returns that do not agree on which variable it is: it is carried besides. */
+static bool part(RecReturn *now, RecReturn *was) {
+  bool parted = false;
+  for (u32 i = 0; was->asked && i < now->count && now->count == was->count; i++) {
+    if (now->loc[i] == was->loc[i] && now->leaf[i] == was->leaf[i]) continue;
+    parted = true;
+    now->besides |= 1u << i;
+    now->loc[i] = now->leaf[i] = was->loc[i] = was->leaf[i] = 0;
+  }
+  return parted;
+}
+
 Outcome rec_return_ask(Recorder *r, RecLoop *l, Av ret) {
-  RecReturn now;
+  RecReturn now, was = l->ret;
   if (!describe(r, l, ret, &now)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
-  if (l->ret.asked && same_return(r, &l->ret, &now, true)) return OUT_GO;
-  bool was_nil = l->ret.asked && l->ret.kind == AV_CONST && now.kind != AV_CONST; /* nil, or a value: the loop carries the value */
-  if (l->ret.asked && !was_nil && !grows_strong(r, &l->ret, &now)) {
-    r->noted_types = !l->peeled && same_return(r, &l->ret, &now, false); /* the first trip may settle it */
+  if (!part(&now, &was) && was.asked && same_return(r, &was, &now, true)) return OUT_GO;
+  bool was_nil = was.asked && was.kind == AV_CONST && now.kind != AV_CONST; /* nil, or a value: the loop carries the value */
+  if (was.asked && !was_nil && !grows_strong(r, &was, &now)) {
+    r->noted_types = !l->peeled && same_return(r, &was, &now, false); /* the first trip may settle it */
     return rec_stuck(r, REASON_loop_return, "a loop returns values of several types");
   }
   l->ret = now;
@@ -78,6 +114,7 @@ Outcome rec_return_carry(Recorder *r, RecLoop *l, ValueVec *init) {
   if (!flag || !vec_push(alloc, init, flag) || !vec_push(alloc, &l->types, g->values.data[flag].type)) return OUT_FAIL;
   for (u32 i = 0; i < l->ret.count; i++) {
     const ArrayType *t = &l->ret.types[i];
+    if (l->ret.loc[i]) continue;
     ValueId zero = t->rank ? graph_full(g, t->dtype, t->rank, t->dims, 0)
                            : graph_const(g, (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0});
     if (!zero || !same_leaf(r, value_type(g, zero), t, true)) return g->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
@@ -89,10 +126,11 @@ Outcome rec_return_carry(Recorder *r, RecLoop *l, ValueVec *init) {
 Outcome rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
+  u32 at = 0;
   if (!l->ret.asked) return OUT_GO;
   if (!ret) { /* as at the loop's head: not set */
     for (u32 i = 0; i <= l->ret.count; i++)
-      if (!vec_push(alloc, out, g->blocks.data[l->body].params.data[l->ret_at + i])) return OUT_FAIL;
+      if ((!i || !l->ret.loc[i - 1]) && !vec_push(alloc, out, g->blocks.data[l->body].params.data[l->ret_at + at++])) return OUT_FAIL;
     return OUT_GO;
   }
   ret = av_force(r, ret);
@@ -100,6 +138,7 @@ Outcome rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out) 
   for (u32 i = 0; i < l->ret.count; i++) {
     ValueId v = av_value(r, l->ret.kind == AV_NUM ? ret : av_item(r, ret, i));
     if (!v) return OUT_FAIL;
+    if (l->ret.loc[i]) continue; /* among what is carried */
     Outcome o = rec_strong(r, v);
     if (o == OUT_GO && !vec_push(alloc, out, v)) o = OUT_FAIL;
     if (o != OUT_GO) return o;
@@ -109,9 +148,12 @@ Outcome rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out) 
 
 Av rec_return_result(Recorder *r, const RecLoop *l, NodeId loop, ValueId *flag) {
   Av leaves[COUNT_OF(l->ret.types)];
-  *flag = node_result(r->g, loop, l->ret_at);
-  for (u32 i = 0; i < l->ret.count; i++)
-    if (!(leaves[i] = av_num(r, node_result(r->g, loop, l->ret_at + 1 + i)))) return 0;
+  u32 at = l->ret_at;
+  *flag = node_result(r->g, loop, at);
+  for (u32 i = 0; i < l->ret.count; i++) {
+    u32 loc = l->ret.loc[i], k = loc ? l->locs.data[loc - 1].first + l->ret.leaf[i] : ++at;
+    if (!(leaves[i] = av_num(r, node_result(r->g, loop, k)))) return 0;
+  }
   switch (l->ret.kind) {
     case AV_NUM: return leaves[0];
     case AV_LIST: return av_items(r, AV_LIST, leaves, l->ret.count);
