@@ -674,8 +674,31 @@ static bool is_shared(Native *n, u32 i) {
   return false;
 }
 
+/* An array that the function writes to, which begins as another one. NULL: memory was refused. */
+static NBuffer *own_buffer(Native *n, ValueId v, ValueId from, ArrayType t) {
+  NBuffer b = {.value = v, .from = from, .written = true, .elem = loop_type_of_dtype(t.dtype), .type = t};
+  b.slot = plan_slot_for(n->c->plan, v);
+  b.version = ++n->versions;
+  b.ir = add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, b.elem, LOOP_INOUT);
+  if (vec_push(n->c->alloc, &n->buffers, b)) return &n->buffers.data[n->buffers.count - 1];
+  native_no_memory(n);
+  return NULL;
+}
+
 /* The region's own block, up to the exit that ends it. */
 static bool whole(Native *n, bool *goes_on) {
+  Graph *g = n->g;
+  for (NodeId k = block_first(g, 1); k; k = node_next(g, k)) { /* arrays that come in and are written are its own */
+    const GraphNode *x = graph_node_at(g, k);
+    for (u32 i = 0; x->kind == NODE_while ? i < x->carried : x->kind == NODE_update && !i; i++) {
+      ValueId v = node_operand(g, k, i);
+      if (g->values.data[v].origin != GV_param || is_number(n, v) || native_value(n, v)->buffer) continue;
+      const ArrayType *t = value_type(g, v);
+      if (!dtype_in_loops(t->dtype)) return native_bail(n, "a dtype outside the loop IR");
+      if (!own_buffer(n, v, v, *t)) return false;
+      *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = n->versions};
+    }
+  }
   Flow f = native_block(n, 1);
   *goes_on = false;
   return f == FLOW_GONE || (f == FLOW_ON && native_terminator(n, 1, 0, NULL));
@@ -697,14 +720,11 @@ bool native_function(Native *n) {
     bool few = n->small && native_is_small(n, v);
     n->carries_few |= few;
     if (few && !n->in_memory) continue;
-    NBuffer b = {.value = node_result(g, n->node, i), .from = v, .written = true, .elem = loop_type_of_dtype(t->dtype), .type = *t};
-    b.slot = plan_slot_for(n->c->plan, b.value);
-    b.version = ++n->versions;
-    b.ir = add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, b.elem, LOOP_INOUT);
-    b.from_stays = is_shared(n, i); /* it is read as it was: the loop has a copy */
-    if (!vec_push(n->c->alloc, &n->buffers, b)) return native_no_memory(n);
+    NBuffer *b = own_buffer(n, node_result(g, n->node, i), v, *t);
+    if (!b) return false;
+    b->from_stays = is_shared(n, i); /* it is read as it was: the loop has a copy */
     n->own[i] = n->buffers.count;
-    if (!b.from_stays) *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = b.version};
+    if (!b->from_stays) *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = b->version};
   }
   bool ok = false;
   if (!n->node) ok = whole(n, &goes_on);

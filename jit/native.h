@@ -14,7 +14,7 @@ typedef struct NArg { /* a parameter */
 } NArg;
 
 typedef struct NBuffer {
-  ValueId value, from; /* written: the result that it becomes, and what it begins as */
+  ValueId value, from; /* written: the result that it becomes, and what it begins as; of a region as a whole, this twice */
   u32 slot, ir, version;
   bool written;
   bool result; /* what the function gives, as elements: made before the call, written at its end */

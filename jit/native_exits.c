@@ -123,7 +123,7 @@ u32 native_exit(Native *n, u32 graph_exit, u32 **values, u32 *count) {
   e = &n->exits.data[number - 1];
   *count = 0;
   *values = NULL;
-  if (graph_exit != NO_EXIT && graph_exit != n->c->exit) {
+  if (graph_exit != NO_EXIT && (graph_exit != n->c->exit || !n->node)) { /* the region as a whole may have taken what the plan's exit names */
     ExitWalk w = {.n = n, .exit = e, .first = first};
     graph_exit_values(n->g, graph_exit, exit_value, &w);
     if (w.failed || n->why) return native_bail(n, "an exit needs a value that is not there any more"), 0;
@@ -161,6 +161,6 @@ static void exit_ready(void *ctx, u32 v) {
 
 bool native_exit_ready(Native *n, u32 graph_exit) {
   ReadyWalk w = {n, true};
-  if (graph_exit != NO_EXIT && graph_exit != n->c->exit) exit_values(&n->g->exits, graph_exit, exit_ready, &w);
+  if (graph_exit != NO_EXIT && (graph_exit != n->c->exit || !n->node)) exit_values(&n->g->exits, graph_exit, exit_ready, &w);
   return w.ready;
 }

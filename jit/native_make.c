@@ -71,37 +71,46 @@ static bool leaves(const Graph *g, const GraphNode *cond) {
   return g->blocks.data[cond->sub[0]].term == TERM_exit || g->blocks.data[cond->sub[1]].term == TERM_exit;
 }
 
-/* Constructs, and what stands around them: operations on numbers, elements of arrays. More than one step in a plan. */
+/* A number, or (of what writes) an array. */
+static bool is_plain(const Graph *g, ValueId v, bool array) { return !value_is_token(g, v) && (!value_type(g, v)->rank || array); }
+
+/* Constructs on numbers, and what stands around them: operations, elements of arrays that are read and written. More than one step in a
+ * plan. Where it may return before it writes, an array that others hold would be copied for nothing. */
 static bool is_scalar(const Graph *g, BlockId b) {
-  u32 constructs = 0, others = 0, loops = 0, leaving = 0;
+  u32 constructs = 0, others = 0, loops = 0, leaving = 0, writes = 0;
   for (NodeId k = block_first(g, b); k; k = node_next(g, k)) {
     const GraphNode *x = graph_node_at(g, k);
     bool construct = x->kind == NODE_cond || x->kind == NODE_while || x->kind == NODE_recur;
-    if (!construct && x->kind != NODE_op && x->kind != NODE_index && x->kind != NODE_check) return false;
+    if (!construct && x->kind != NODE_op && x->kind != NODE_index && x->kind != NODE_check && x->kind != NODE_update) return false;
+    bool wrote = x->kind == NODE_update;
     for (u32 i = 0; i < x->result_count; i++) {
       ValueId v = node_result(g, k, i);
-      if (value_is_token(g, v) || value_type(g, v)->rank) return false;
+      if (!is_plain(g, v, x->kind == NODE_update || x->kind == NODE_while)) return false;
+      wrote |= value_type(g, v)->rank > 0;
     }
     for (u32 i = 0; i < x->operand_count; i++) {
       ValueId v = node_operand(g, k, i);
       if (!v && x->kind == NODE_op) continue;
-      if (value_is_token(g, v) || (value_type(g, v)->rank && !construct && (x->kind != NODE_index || i))) return false;
+      if (!is_plain(g, v, construct || (!i && (x->kind == NODE_index || x->kind == NODE_update)))) return false;
     }
     *(construct ? &constructs : &others) += 1;
     loops += x->kind == NODE_while;
     leaving += x->kind == NODE_cond && leaves(g, x);
+    writes += wrote;
   }
-  return constructs && constructs + others > 1 && (leaving || loops < LOOPS_APART);
+  return (constructs || writes) && constructs + others > 1 && (leaving ? !writes : loops < LOOPS_APART);
 }
 
 /* A region of constructs on numbers: one function, not a step of the plan for each. */
 bool native_region(Compiler *c) {
   Graph *g = c->g;
   if (c->device || g->blocks.data[1].term != TERM_exit || !is_scalar(g, 1) || !has_tables(c)) return false;
-  for (NodeId k = block_first(g, 1); k; k = node_next(g, k)) /* arrays are inputs */
+  for (NodeId k = block_first(g, 1); k; k = node_next(g, k))
     for (u32 i = 0; i < graph_node_at(g, k)->operand_count; i++) {
       ValueId v = node_operand(g, k, i);
-      if (v && value_type(g, v)->rank) (void)schedule_dense(c, v);
+      if (!v || !value_type(g, v)->rank || value_info(c, v)->slot == NO_SLOT) continue; /* an input */
+      (void)schedule_dense(c, v);
+      value_info(c, v)->use.dies = true;
     }
   return !compile_stopped(c) && native_make(c, 0, &(Making){.picks = UINT32_MAX}) == MADE;
 }

@@ -48,7 +48,7 @@ static void own_exits(Native *n, bool twice) {
   Compiler *c = n->c;
   for (u32 i = 0; i < n->exits.count; i++) {
     NExit *e = &n->exits.data[i];
-    if (e->exit == NO_EXIT || e->exit == c->exit || (!twice && !(c->bound.data[e->exit] && e->binds.count))) continue;
+    if (e->exit == NO_EXIT || (e->exit == c->exit && n->node) || (!twice && !(c->bound.data[e->exit] && e->binds.count))) continue;
     e->exit = exit_copy(&n->g->exits, e->exit);
     while (e->exit != NO_EXIT && c->bound.count <= e->exit && !c->failed)
       if (!vec_push(c->alloc, &c->bound, 0)) compile_no_memory(c);
@@ -98,7 +98,7 @@ static void plan_exits(Native *n, PlanNativeExit *exits) {
     NExit *e = &n->exits.data[i];
     exits[i] = (PlanNativeExit){.tag = n->fn->tag, .exit = i + 1, .plan_exit = e->exit, .slot_count = e->slots.count};
     exits[i].slot_first = plan_ids(c->plan, e->slots.data, e->slots.count);
-    if (e->exit == NO_EXIT || e->exit == c->exit) continue;
+    if (e->exit == NO_EXIT || (e->exit == c->exit && n->node)) continue;
     schedule_bind_with(c, e->exit, e->binds.data, e->binds.count, e->outer.data, e->outer.count);
   }
 }
@@ -108,7 +108,7 @@ static void plan_results(Native *n, bool twice) {
   Compiler *c = n->c;
   for (u32 i = 0; i < n->buffers.count; i++) {
     const NBuffer *b = &n->buffers.data[i];
-    if ((!b->written && !b->result) || b->temp) continue;
+    if ((!b->written && !b->result) || b->temp || b->value == b->from) continue; /* the last: nothing in the plan follows */
     ValueInfo *info = value_info(c, b->value);
     if (twice) {
       PlanStep *s = schedule_step(c, STEP_move, NO_EXIT);
