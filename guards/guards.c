@@ -57,6 +57,16 @@ static bool refused(GuardSet *g) {
 
 static bool has_none(GuardSet *g) { return g->sources.items.count || vec_push(g->alloc, &g->sources.items, (Source){0}) || refused(g); }
 
+enum { SAID_MOST = 72 }; /* letters of a name */
+
+static void say_name(char *out, const char *before, const char *name, const char *behind) {
+  if (!name) name = "?";
+  size_t first = strlen(before), len = strnlen(name, SAID_MOST);
+  memcpy(out, before, first);
+  memcpy(out + first, name, len);
+  strcpy(out + first + len, behind);
+}
+
 static SourceId add_source(GuardSet *g, Source s, const char *name) {
   SourceTree *t = &g->sources;
   if (!has_none(g)) return 0;
@@ -69,14 +79,14 @@ static SourceId add_source(GuardSet *g, Source s, const char *name) {
     case SRC_arg: name_numbered(text, "arg", s.index); break;
     case SRC_reg: name_numbered(text, "reg", s.index); break;
     case SRC_capture0: name_numbered(text, "capture", s.index); break;
-    case SRC_global: snprintf(text, sizeof text, "global \"%.72s\"", name ? name : "?"); break;
-    case SRC_ambient: snprintf(text, sizeof text, "ambient"); break;
+    case SRC_global: say_name(text, "global \"", name, "\""); break;
+    case SRC_ambient: memcpy(text, "ambient", 8); break;
     case SRC_host: name_numbered(text, "host", s.index); break;
     case SRC_field: {
       bool plain = name && *name && !(*name >= '0' && *name <= '9');
       for (const char *c = name; plain && *c; c++)
         plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_';
-      snprintf(text, sizeof text, plain ? ".%.72s" : "[\"%.72s\"]", name ? name : "?");
+      say_name(text, plain ? "." : "[\"", name, plain ? "" : "\"]");
       break;
     }
     case SRC_item: snprintf(text, sizeof text, "[%u]", s.index); break;
@@ -521,7 +531,9 @@ void guard_describe(const GuardSet *g, const SizePool *p, const Guard *x, const 
   switch (x->kind) {
     case GUARD_size:
       size_print_named(p, x->a, by_source, &n, out);
-      buf_printf(out, " %s ", rel_text(x->rel));
+      buf_putc(out, ' ');
+      buf_puts(out, rel_text(x->rel));
+      buf_putc(out, ' ');
       size_print_named(p, x->b, by_source, &n, out);
       return;
     case GUARD_ambient: buf_puts(out, "ambient"); return;
@@ -546,7 +558,8 @@ void guard_describe(const GuardSet *g, const SizePool *p, const Guard *x, const 
       }
       return;
     default:
-      buf_printf(out, "%s(", g->code && said[x->kind] ? said[x->kind] : kinds[x->kind].name);
+      buf_puts(out, g->code && said[x->kind] ? said[x->kind] : kinds[x->kind].name);
+      buf_putc(out, '(');
       source_say(g, x->source, out);
       buf_puts(out, ")");
   }

@@ -663,8 +663,8 @@ static bool parse_statement(Parser *p) {
   if (named && !expect(p, "=")) return false;
   if (is(p, "}")) return named ? error_here(p, "expected an operation, not") : close_block(p);
   u32 op = LOOP_OP_COUNT;
-  for (u32 i = LOOP_ADD; p->tok.kind == T_NAME && i < LOOP_OP_COUNT; i++)
-    if (is(p, loop_op_text((LoopOp)i))) op = i;
+  for (u32 i = LOOP_ADD; p->tok.kind == T_NAME && i < LOOP_OP_COUNT && op == LOOP_OP_COUNT; i++)
+    if (*loop_op_text((LoopOp)i) == *p->tok.at && is(p, loop_op_text((LoopOp)i))) op = i;
   if (op == LOOP_OP_COUNT || op == LOOP_ELSE || op == LOOP_END) return error_here(p, "not an operation:");
   advance(p);
   if (op >= LOOP_PAR && op <= LOOP_SCAN) return op == LOOP_IF ? parse_if(p, names, at) : parse_head(p, (LoopOp)op, names, at);

@@ -120,6 +120,7 @@ static bool same_value(const Pass *p, const LoopNode *x, const LoopNode *y) {
 
 static bool grow_table(Pass *p) {
   u32 old = p->table_size, size = old ? old * 2 : 64;
+  while (!old && size < p->old->nodes.count) size *= 2;
   Entry *was = p->table, *table = mem_alloc_zero(p->alloc, sizeof *table * size);
   if (!table) return false;
   for (u32 i = 0; i < old; i++) {

@@ -52,7 +52,7 @@ static bool is_result(Folder *f, MIR_insn_t insn, size_t at, bool call) {
 }
 
 /* Each register that an operand reads or writes: of a memory operand, two that are read. */
-static void each_reg(Folder *f, MIR_insn_t insn, void (*visit)(Folder *f, MIR_reg_t reg, bool written)) {
+static inline __attribute__((always_inline)) void each_reg(Folder *f, MIR_insn_t insn, void (*visit)(Folder *f, MIR_reg_t reg, bool written)) {
   bool call = MIR_call_code_p(insn->code) || insn->code == MIR_UNSPEC;
   for (size_t i = 0; i < insn->nops; i++) { /* reads first */
     const MIR_op_t *op = &insn->ops[i];
@@ -67,11 +67,6 @@ static void each_reg(Folder *f, MIR_insn_t insn, void (*visit)(Folder *f, MIR_re
     if (insn->ops[i].mode == MIR_OP_REG && is_result(f, insn, i, call)) visit(f, insn->ops[i].u.reg, true);
 }
 
-static void find_most(Folder *f, MIR_reg_t reg, bool written) {
-  (void)written;
-  if (reg >= f->count) f->count = reg + 1;
-}
-
 static void count(Folder *f, MIR_reg_t reg, bool written) {
   if (written) f->regs[reg].defs++;
   else f->regs[reg].uses++;
@@ -79,6 +74,11 @@ static void count(Folder *f, MIR_reg_t reg, bool written) {
 
 static void note_write(Folder *f, MIR_reg_t reg, bool written) {
   if (written) f->regs[reg].version++;
+}
+
+static void note_writes(Folder *f, MIR_insn_t insn) {
+  if (MIR_call_code_p(insn->code) || insn->code == MIR_UNSPEC) each_reg(f, insn, note_write);
+  else if (insn->nops && insn->ops[0].mode == MIR_OP_REG && is_result(f, insn, 0, false)) f->regs[insn->ops[0].u.reg].version++;
 }
 
 /* A float that is stored needs a register of its own where all are in memory. */
@@ -247,7 +247,7 @@ static void find_labels(Folder *f, Allocator *alloc) {
 static void pass_label(Folder *f, MIR_insn_t label) {
   const Label *l = f->labels ? label_of(f, label) : NULL;
   if (l && l->refs == 1 && l->rare && label_of(f, l->rare)->refs == 1 && label_of(f, l->rare)->block == f->block) {
-    for (MIR_insn_t i = l->rare; i != l->jump; i = DLIST_NEXT(MIR_insn_t, i)) each_reg(f, i, note_write);
+    for (MIR_insn_t i = l->rare; i != l->jump; i = DLIST_NEXT(MIR_insn_t, i)) note_writes(f, i);
   } else {
     f->block++;
   }
@@ -256,7 +256,7 @@ static void pass_label(Folder *f, MIR_insn_t label) {
 void mir_fold(MIR_context_t ctx, MIR_item_t item, Allocator *alloc) {
   Folder f = {.ctx = ctx, .item = item, .block = 1 /* 0: of no block */};
   MIR_func_t func = item->u.func;
-  for (MIR_insn_t i = DLIST_HEAD(MIR_insn_t, func->insns); i; i = DLIST_NEXT(MIR_insn_t, i)) each_reg(&f, i, find_most);
+  f.count = (u32)VARR_LENGTH(MIR_var_t, func->vars) + 1; /* from 1 on */
   f.regs = mem_alloc_zero(alloc, sizeof *f.regs * (f.count + 1));
   if (!f.regs) return; /* the code is right as it is */
   find_labels(&f, alloc);
@@ -277,7 +277,7 @@ void mir_fold(MIR_context_t ctx, MIR_item_t item, Allocator *alloc) {
     fold_constant(&f, i);
     fold_callee(&f, i);
     for (size_t at = 0; at < i->nops && at < 2; at++) fold_address(&f, i, at);
-    each_reg(&f, i, note_write);
+    note_writes(&f, i);
     note_maker(&f, i);
   }
   mem_free(alloc, f.labels, sizeof *f.labels * f.label_count);

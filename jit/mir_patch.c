@@ -80,6 +80,12 @@ typedef struct Mark {
   u32 number;
 } Mark;
 
+/* Where the next one may begin. */
+static size_t next_store(const u8 *code, size_t at, size_t limit) {
+  const u8 *p = memchr(code + at, 0xC7, limit - at);
+  return p ? (size_t)(p - code) : limit;
+}
+
 /* mov dword [base + disp], MIR_MARK | kind << 12 | number */
 static bool find_mark(const u8 *code, size_t at, size_t limit, Mark *m) {
   if (limit - at < 10 || code[at] != 0xC7 || code[at + 1] >> 6 == 3 || (code[at + 1] >> 3 & 7) != 0) return false;
@@ -94,7 +100,7 @@ static bool find_mark(const u8 *code, size_t at, size_t limit, Mark *m) {
 
 size_t mir_code_end(const u8 *code, size_t limit, u32 number) {
   Mark m;
-  for (size_t at = 0; at + 16 < limit; at++) {
+  for (size_t at = 0; at < limit && (at = next_store(code, at, limit)) + 16 < limit; at++) {
     if (!find_mark(code, at, limit, &m)) continue;
     at += m.length - 1;
     if (m.kind == MARK_END && m.number == (number & 0xFFF)) return at + 1;
@@ -300,7 +306,7 @@ static size_t replace(const Place *place, const Mark *m, u64 *patched) {
 bool mir_patch(u8 *bytes, size_t length, const u8 *address, const MirThunks *thunks, u64 *patched) {
   Place place = {bytes, length, address, thunks};
   Mark m;
-  for (size_t at = 0; at < length;) {
+  for (size_t at = 0; (at = next_store(bytes, at, length)) < length;) {
     if (!find_mark(bytes, at, length, &m)) {
       at++;
       continue;

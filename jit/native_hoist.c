@@ -315,8 +315,8 @@ bool native_hoist(Native *n) {
   if (!h || !words || !dropped) return false;
   memset(words, 0, sizeof *words * 4 * nodes);
   memset(dropped, 0, nodes);
-  memset(h, 0, sizeof *h);
   h->fn = fn;
+  h->count = 0;
   h->nodes = nodes;
   h->where = words, h->end = words + nodes, h->poll = words + 2 * nodes, h->dropped = dropped;
   u32 *open = words + 3 * nodes, *old = words + 4 * nodes;

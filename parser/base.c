@@ -155,13 +155,16 @@ void buf_puts(Buf *b, const char *s) { buf_put(b, s, strlen(s)); }
 void buf_putc(Buf *b, char c) { buf_put(b, &c, 1); }
 
 void buf_vprintf(Buf *b, const char *fmt, va_list ap) {
+  enum { SHORT = 32 }; /* most are: they are written at once */
+  if (!buf_reserve(b, SHORT)) return;
   va_list again;
   va_copy(again, ap);
-  int n = vsnprintf(NULL, 0, fmt, ap);
-  if (n >= 0 && buf_reserve(b, (size_t)n)) {
-    vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
-    b->len += (size_t)n;
-  }
+  size_t room = b->cap - b->len;
+  int n = vsnprintf(b->data + b->len, room, fmt, ap);
+  bool fits = n >= 0 && (size_t)n < room;
+  if (!fits) b->data[b->len] = 0;
+  if (!fits && n >= 0 && buf_reserve(b, (size_t)n)) fits = vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again) == n;
+  if (fits) b->len += (size_t)n;
   va_end(again);
 }
 

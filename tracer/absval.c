@@ -280,6 +280,9 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
 
 enum { FORCED_TIMED = 128 };
 
+/* What was read already, mostly. */
+static inline __attribute__((always_inline)) Av forced(Recorder *r, Av a) { return !a || av_at(r, a)->kind != AV_LAZY ? a : av_force(r, a); }
+
 Av av_force(Recorder *r, Av a) {
   if (!a || av_at(r, a)->kind != AV_LAZY) return a;
   SourceId s = av_at(r, a)->source;
@@ -304,13 +307,13 @@ Av av_force(Recorder *r, Av a) {
 /* ---- looking at them ----------------------------------------------------------------------------- */
 
 bool av_is_number(Recorder *r, Av a) {
-  a = av_force(r, a);
+  a = forced(r, a);
   const AbsVal *v = av_at(r, a);
   return v->kind == AV_NUM || (v->kind == AV_CONST && v->konst.kind == V_NUM);
 }
 
 ValueId av_value(Recorder *r, Av a) {
-  a = av_force(r, a);
+  a = forced(r, a);
   const AbsVal *v = av_at(r, a);
   if (v->kind == AV_NUM) return v->value;
   if (v->kind == AV_CONST && v->konst.kind == V_NUM) return graph_const(r->g, v->konst);
@@ -318,7 +321,7 @@ ValueId av_value(Recorder *r, Av a) {
 }
 
 bool av_const_value(Recorder *r, Av a, Value *out) {
-  a = av_force(r, a);
+  a = forced(r, a);
   const AbsVal *v = av_at(r, a);
   if (v->kind == AV_CONST) {
     *out = v->konst;
@@ -392,12 +395,12 @@ bool av_dim(Recorder *r, Av a, Dim *out) {
     *out = known >= 0 ? known : size_const(&r->g->sizes, known);
     return *out != DIM_NONE;
   }
-  a = av_force(r, a);
+  a = forced(r, a);
   return av_at(r, a)->kind == AV_NUM && av_value_dim(r, av_at(r, a)->value, out);
 }
 
 const char *av_kind_text(Recorder *r, Av a) {
-  a = av_force(r, a);
+  a = forced(r, a);
   const AbsVal *v = av_at(r, a);
   switch (v->kind) {
     case AV_CONST: return value_type_name(v->konst);
@@ -436,7 +439,7 @@ static bool unread_text(const Recorder *r, Av a) { return av_at(r, a)->kind == A
 
 bool av_leaves(Recorder *r, Av a, AvVec *out) {
   if (!a || unread_text(r, a)) return true;
-  a = av_force(r, a);
+  a = forced(r, a);
   if (!a) return false;
   if (av_is_number(r, a)) {
     if (!vec_push(&r->vm->alloc, out, a)) r->failed = true;
@@ -470,7 +473,7 @@ u32 av_parts(const Recorder *r, Av a, u32 most) {
 Av av_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
   if (!a) return 0;
   if (unread_text(r, a)) return a;
-  a = av_force(r, a);
+  a = forced(r, a);
   if (av_is_number(r, a)) return leaves[(*next)++];
   if (!is_tree(av_at(r, a))) return a;
   u32 n = av_at(r, a)->count;
@@ -497,7 +500,7 @@ Av av_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
 bool av_same_tree(Recorder *r, Av a, Av b) {
   if (a == b) return true;
   if (!a || !b) return false;
-  a = av_force(r, a);
+  a = forced(r, a);
   b = av_force(r, b);
   if (a == b) return true;
   bool na = av_is_number(r, a), nb = av_is_number(r, b);

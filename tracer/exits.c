@@ -128,7 +128,11 @@ RecipeId recipe_const(ExitTable *t, Value v) {
 }
 
 RecipeId recipe_value(ExitTable *t, u32 value) { return value ? leaf(t, (Recipe){.kind = RCP_value, .a = value}) : 0; }
-RecipeId recipe_size(ExitTable *t, Dim d) { return d == DIM_NONE ? 0 : leaf(t, (Recipe){.kind = RCP_size, .dim = d}); }
+RecipeId recipe_size(ExitTable *t, Dim d) {
+  if (d == DIM_NONE) return 0;
+  t->sized = true;
+  return leaf(t, (Recipe){.kind = RCP_size, .dim = d});
+}
 RecipeId recipe_arg(ExitTable *t, u32 number) { return leaf(t, (Recipe){.kind = RCP_arg, .a = number}); }
 RecipeId recipe_source(ExitTable *t, SourceId s) { return s ? leaf(t, (Recipe){.kind = RCP_source, .a = s}) : 0; }
 
@@ -287,17 +291,28 @@ static void visit(const Visit *v, RecipeId r) {
   for (u32 i = 0; i < x->count; i++) visit(v, v->t->ids.data[x->first + i]);
 }
 
+/* Most are leaves. */
+static inline __attribute__((always_inline)) void visit_any(const Visit *v, RecipeId r) {
+  const Recipe *x = &v->t->recipes.data[r];
+  if (!r) return;
+  if (x->kind == RCP_value) {
+    if (v->value) v->value(v->ctx, x->a);
+  } else if (x->count || x->kind == RCP_size || x->kind == RCP_items) {
+    visit(v, r);
+  }
+}
+
 static void visit_exit(const Visit *v, u32 exit) {
   const ExitTable *t = v->t;
   const Exit *e = &t->exits.data[exit];
   for (u32 i = 0; i < e->frame_count; i++) {
     const ExitFrame *f = &t->frames.data[e->frame_first + i];
-    visit(v, f->self);
-    for (u32 k = 0; k < f->count; k++) visit(v, t->regs.data[f->first + k].recipe);
+    visit_any(v, f->self);
+    for (u32 k = 0; k < f->count; k++) visit_any(v, t->regs.data[f->first + k].recipe);
   }
   for (JournalId j = e->journal; j; j = t->journal.data[j].parent) {
-    visit(v, t->journal.data[j].value);
-    visit(v, t->journal.data[j].ref);
+    visit_any(v, t->journal.data[j].value);
+    visit_any(v, t->journal.data[j].ref);
   }
 }
 
@@ -308,7 +323,7 @@ void exit_values(const ExitTable *t, u32 exit, void (*each)(void *ctx, u32 value
 
 void exit_sizes(const ExitTable *t, u32 exit, void (*each)(void *ctx, Dim d), void *ctx) {
   Visit v = {t, NULL, each, ctx};
-  visit_exit(&v, exit);
+  if (t->sized) visit_exit(&v, exit);
 }
 
 /* ---- renaming ------------------------------------------------------------------------------------- */

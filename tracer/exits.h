@@ -120,6 +120,7 @@ typedef struct ExitTable {
   VEC(ExitConst) consts;
   u32 memos;                 /* recipes that are built once per exit, at most */
   u32 leaves[EXIT_LEAVES];   /* recipes by what they are, the last of each slot; may be gone */
+  bool sized;  /* there has been a recipe of a size */
   bool failed; /* memory was refused */
 } ExitTable;
 

@@ -304,13 +304,10 @@ void graph_at(Graph *g, NodeId before) {
   g->before = before;
 }
 
-u32 node_subs(const Graph *g, NodeId n) {
-  static const u8 subs[NODE_COUNT] = {
+const u8 node_kind_subs[NODE_COUNT] = {
 #define NODE(name, subs, meaning) subs,
 #include "tracer/graph.def"
-  };
-  return subs[g->nodes.data[n].kind];
-}
+};
 
 u32 node_captures(const Graph *g, NodeId n, u32 *first) {
   const GraphNode *x = &g->nodes.data[n];

@@ -347,7 +347,8 @@ static inline NodeId block_first(const Graph *g, BlockId b) { return g->blocks.d
 static inline NodeId node_next(const Graph *g, NodeId n) { return g->nodes.data[n].next; }
 static inline NodeId value_node(const Graph *g, ValueId v) { return g->values.data[v].origin == GV_result ? g->values.data[v].def : 0; }
 static inline ValueId block_result(const Graph *g, BlockId b, u32 i) { return g->operands.data[g->blocks.data[b].term_first + i]; }
-u32 node_subs(const Graph *g, NodeId n); /* number of blocks it holds */
+extern const u8 node_kind_subs[NODE_COUNT];
+static inline u32 node_subs(const Graph *g, NodeId n) { return node_kind_subs[g->nodes.data[n].kind]; } /* number of blocks it holds */
 u32 node_captures(const Graph *g, NodeId n, u32 *first); /* number of capture operands and the first of them */
 bool node_is_effect(const Graph *g, NodeId n); /* takes the token: never dropped, never moved across another */
 

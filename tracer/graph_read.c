@@ -20,26 +20,27 @@ NodeId node_recur_around(const Graph *g, NodeId self) {
 
 /* ---- walking -------------------------------------------------------------------------------------- */
 
-static BlockId own_sub(const Graph *g, NodeId n, u32 i) {
+/* How many blocks of its own a node has; most have none. */
+static inline __attribute__((always_inline)) u32 own_subs(const Graph *g, NodeId n) {
   const GraphNode *x = &g->nodes.data[n];
-  return x->kind != NODE_call && i < node_subs(g, n) ? x->sub[i] : 0;
+  return x->kind != NODE_call ? node_subs(g, n) : 0;
 }
 
 /* What comes after node n once its own blocks are done, or its blocks when `inside`. */
 static NodeId after(const Graph *g, BlockId root, NodeId n, bool inside) {
-  if (inside)
-    for (u32 i = 0; own_sub(g, n, i); i++)
-      if (g->blocks.data[own_sub(g, n, i)].first) return g->blocks.data[own_sub(g, n, i)].first;
+  for (u32 i = 0, subs = inside ? own_subs(g, n) : 0; i < subs && g->nodes.data[n].sub[i]; i++)
+    if (g->blocks.data[g->nodes.data[n].sub[i]].first) return g->blocks.data[g->nodes.data[n].sub[i]].first;
   for (;;) {
     if (g->nodes.data[n].next) return g->nodes.data[n].next;
     BlockId b = g->nodes.data[n].block;
     if (b == root) return 0;
     NodeId holder = g->blocks.data[b].node;
     if (!holder) return 0;
-    u32 i = 0;
-    while (own_sub(g, holder, i) && own_sub(g, holder, i) != b) i++;
-    for (i++; own_sub(g, holder, i); i++)
-      if (g->blocks.data[own_sub(g, holder, i)].first) return g->blocks.data[own_sub(g, holder, i)].first;
+    const BlockId *own = g->nodes.data[holder].sub;
+    u32 i = 0, subs = own_subs(g, holder);
+    while (i < subs && own[i] && own[i] != b) i++;
+    for (i++; i < subs && own[i]; i++)
+      if (g->blocks.data[own[i]].first) return g->blocks.data[own[i]].first;
     n = holder;
   }
 }
@@ -78,7 +79,7 @@ bool graph_blocks(const Graph *g, Allocator *a, u32 **out, u32 *count) {
   add_block(&l, 1);
   for (u32 i = 0; i < l.ids.count && !l.failed; i++) /* the list grows while it is gone through */
     for (NodeId n = g->blocks.data[l.ids.data[i]].first; n; n = g->nodes.data[n].next)
-      for (u32 s = 0; s < node_subs(g, n); s++) add_block(&l, g->nodes.data[n].sub[s]);
+      for (u32 s = 0, subs = node_subs(g, n); s < subs; s++) add_block(&l, g->nodes.data[n].sub[s]);
   mem_free(a, l.seen, g->blocks.count);
   if (l.failed) {
     vec_free(a, &l.ids);
