@@ -246,7 +246,10 @@ bool part_read(Vm *vm, SourceKind kind, u32 index, Value of, Value *out) {
       return true;
     case SRC_total: {
       u64 total;
-      if (of.kind != V_LIST || !looked_into(vm, of.list) || !rows_total(of.list->items, of.list->count, &total)) return false;
+      if (of.kind != V_LIST || !looked_into(vm, of.list)) return false;
+      const Packed *given = rows_given(of.list, true);
+      if (given) total = given->reads;
+      else if (!rows_total(of.list->items, of.list->count, &total)) return false;
       *out = value_weak_i64((i64)total);
       return true;
     }

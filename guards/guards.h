@@ -93,6 +93,7 @@ typedef struct GuardInput {
   SourceId source;
   u8 form;     /* InputForm */
   bool donate; /* roots arg and reg: the register dies here, so its count moves into the slot. rows: always */
+  bool given;  /* rows: they lay in columns when this was recorded */
   u32 sym;     /* IN_size: the symbol it feeds (SizeSym index), else UINT32_MAX */
 } GuardInput;
 
@@ -199,6 +200,10 @@ static inline Value rows_keyed_of(u32 dtype, bool weak) { return (Value){.kind =
 static inline bool rows_keyed(Value kind) { return kind.kind == V_DTYPE; }
 bool rows_keyed_kind(const Vm *vm, const Record *r, Value *kind); /* false: no such record, or one without keys */
 bool rows_keyed_fit(const Vm *vm, const Record *r, Value kind);
+/* The columns of a list, packed or beside its items, if these look like that: lists of any length or not. NULL: it has none. */
+struct Packed *rows_given(const List *l, bool ragged);
+/* The same; a long list whose items are of one kind then keeps columns, of which none is made yet. */
+struct Packed *rows_known(Vm *vm, List *l, bool ragged);
 bool rows_total(const Value *items, u32 count, u64 *out); /* how many items lists have; false: not lists alone, or more than ROWS_MOST */
 static inline bool rows_mixed(Value kind) { return kind.kind == V_NUM && kind.aux; }
 bool rows_widen(Value *kind, Value other); /* so that items of both kinds fit; false: they have too little in common */

@@ -29,6 +29,8 @@ enum { RAGGED = 1 }; /* Value.aux of the nil */
 
 bool rows_ragged(Value kind) { return kind.kind == V_LIST && kind.list->count == 2 && kind.list->items[0].kind == V_NIL && kind.list->items[0].aux == RAGGED; }
 
+Packed *rows_given(const List *l, bool ragged) { return l->packed && rows_ragged(l->packed->kind) == ragged ? l->packed : NULL; }
+
 bool rows_total(const Value *items, u32 count, u64 *out) {
   bool lists = true;
   *out = 0;
@@ -365,20 +367,55 @@ static u32 leaves_before(Value kind, const Fill *f, u32 depth, bool on_path, Val
   return n;
 }
 
-/* The column of a packed list. The one that says which numbers are weak is made where they are all weak, or none. */
-static bool column_given(Vm *vm, List *list, const Fill *f, u64 *slot) {
+static bool pack_new(Vm *vm, const List *list, const Fill *f, u64 *slot) {
+  if (!f->part) return rows_pack(vm, list, f, slot);
+  return f->part == ROW_FLAT ? pack_flat(vm, list, f, slot) : pack_places(vm, list, f->part == ROW_COUNTS, slot);
+}
+
+/* The column of a list that has some. The one that says which numbers are weak is made where they are all weak, or none; one that
+ * was not asked for before is made, as *made says, and kept. */
+static bool column_given(Vm *vm, List *list, const Fill *f, u64 *slot, bool *made) {
+  Packed *p = list->packed;
   Value leaf = value_hole(), out;
-  i64 room = 2 * (i64)list->count + ROWS_ROOM;
-  bool raised = vm->error.raised, flags = f->tag & ROW_FLAGS;
-  u32 at = leaves_before(list->packed->kind, f, 0, true, &leaf);
-  bool given = flags && rows_mixed(leaf);
-  if (flags && !given ? array_new(vm, DT_bool, 1, &room, &out) != WEFT_OK : !packed_column(vm, list, at + given, room, &out)) {
+  i64 room = room_of(f->part == ROW_FLAT ? p->reads : list->count);
+  bool raised = vm->error.raised, flags = f->tag & ROW_FLAGS, ragged = rows_ragged(p->kind);
+  u32 at = f->part == ROW_STARTS ? 0 : f->part == ROW_COUNTS ? 1 : 2 * ragged + leaves_before(ragged ? p->kind.list->items[1] : p->kind, f, 0, true, &leaf);
+  bool given = flags && rows_mixed(leaf), constant = flags && !given;
+  if (!constant && p->column[at + given].kind == V_NIL) {
+    *made = true;
+    if (!pack_new(vm, list, f, slot)) return false;
+    p->column[at + given] = value_keep(value_obj(V_ARRAY, (void *)(uintptr_t)*slot));
+    return true;
+  }
+  if (constant ? array_new(vm, DT_bool, 1, &room, &out) != WEFT_OK : !packed_column(vm, list, at + given, room, &out)) {
     if (!raised) vm_error_clear(vm);
     return false;
   }
-  if (flags && !given) memset(out.array->data, value_is_weak(leaf), (size_t)room);
+  if (constant) memset(out.array->data, value_is_weak(leaf), (size_t)room);
   *slot = (u64)(uintptr_t)out.array;
   return true;
+}
+
+/* Depth is bounded: it has a layout. */
+static u32 columns_of(Value kind, bool *arrays) {
+  u32 n = kind.kind == V_LIST ? kind.list->count : kind.kind == V_RECORD ? kind.record->shape->count : 0, sum = 0;
+  const Value *items = kind.kind == V_LIST ? kind.list->items : kind.kind == V_RECORD ? kind.record->items : NULL;
+  *arrays |= kind.kind == V_ARRAY;
+  for (u32 i = 0; i < n; i++) sum += columns_of(items[i], arrays);
+  return items ? sum : rows_mixed(kind) ? 2 : 1;
+}
+
+Packed *rows_known(Vm *vm, List *l, bool ragged) {
+  Value kind;
+  u64 total = 0;
+  bool arrays = false;
+  if (l->packed || l->count < (u64)vm->tunables.packed_items) return rows_given(l, ragged);
+  if (ragged && !rows_total(l->items, l->count, &total)) return NULL;
+  if (!(ragged ? rows_ragged_kind(vm, l->items, l->count, &kind) : rows_kind(vm, l->items, l->count, &kind))) return NULL;
+  u32 columns = ragged ? 2 + columns_of(kind.list->items[1], &arrays) : columns_of(kind, &arrays);
+  if (arrays) value_drop(vm, kind);
+  else if (list_keep(vm, l, kind, columns)) l->packed->reads = (u32)total;
+  return rows_given(l, ragged);
 }
 
 /* ---- records by character ------------------------------------------------------------------------------------------ */
@@ -419,11 +456,13 @@ static bool pack_keyed(Vm *vm, const Record *r, const Fill *f, u64 *slot) {
   return true;
 }
 
-static bool pack(Vm *vm, Value from, const Fill *f, u64 *slot) {
+static bool pack(Vm *vm, Value from, const Fill *f, u64 *slot, bool *made) {
+  *made = true;
   if (f->part >= ROW_KEY_ORDER) return pack_keyed(vm, from.record, f, slot);
-  if (f->part) return f->part == ROW_FLAT ? pack_flat(vm, from.list, f, slot) : pack_places(vm, from.list, f->part == ROW_COUNTS, slot);
-  if (from.kind == V_LIST && from.list->packed) return column_given(vm, from.list, f, slot);
-  return from.kind == V_TEXT ? points_pack(vm, from.text, slot) : rows_pack(vm, from.list, f, slot);
+  if (from.kind == V_TEXT) return points_pack(vm, from.text, slot);
+  if (!rows_given(from.list, f->part != ROW_ALL)) return pack_new(vm, from.list, f, slot);
+  *made = false;
+  return column_given(vm, from.list, f, slot, made);
 }
 
 bool rows_fill(Vm *vm, const GuardProg *p, const Value *scratch, u64 *slots) {
@@ -431,8 +470,9 @@ bool rows_fill(Vm *vm, const GuardProg *p, const Value *scratch, u64 *slots) {
   for (u32 i = 0; i < p->nfills; i++) {
     if (!p->fills[i].rows) continue;
     Value from = scratch[p->fills[i].from];
-    if (pack(vm, from, &p->fills[i], &slots[i])) {
-      if (from.kind != V_LIST || !from.list->packed) packed += (u64)((const Array *)(uintptr_t)slots[i])->size * (p->fills[i].depth || p->fills[i].part == ROW_FLAT ? ROWS_DEEP : 1);
+    bool made;
+    if (pack(vm, from, &p->fills[i], &slots[i], &made)) {
+      if (made) packed += (u64)((const Array *)(uintptr_t)slots[i])->size * (p->fills[i].depth || p->fills[i].part == ROW_FLAT ? ROWS_DEEP : 1);
       continue;
     }
     while (i-- > 0)

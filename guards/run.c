@@ -127,7 +127,7 @@ static __attribute__((noinline)) bool passes(Vm *vm, const GuardProg *p, const W
         return v.kind == V_RECORD && rows_keyed_fit(vm, v.record, kind);
       }
       if (v.kind != V_LIST || v.list->count > ROWS_MOST || (x->text && x->word == ROW_RAGGED && !looked_into(vm, v.list))) return false;
-      const Packed *packed = v.list->packed;
+      const Packed *packed = rows_known(vm, v.list, x->text && x->word == ROW_RAGGED);
       return rows_fit(packed ? &packed->kind : v.list->items, packed ? 1 : v.list->count, x->text ? (const void *)x->text : &w->word);
     }
     case WALK_SHAPE: {

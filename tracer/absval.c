@@ -457,7 +457,7 @@ bool av_leaves(Recorder *r, Av a, AvVec *out) {
 static u32 parts_in(Value v, u32 most) {
   u32 n = 1, count = v.kind == V_LIST ? v.list->count : v.kind == V_RECORD ? v.record->shape->count : 0;
   const Value *items = v.kind == V_LIST ? v.list->items : v.kind == V_RECORD ? v.record->items : NULL;
-  if (count > LIST_ITEMS_MAX || (v.kind == V_LIST && v.list->packed)) return n;
+  if (count > LIST_ITEMS_MAX || (v.kind == V_LIST && list_is_packed(v.list))) return n;
   for (u32 i = 0; i < count && n < most; i++) n += parts_in(items[i], most - n);
   return n;
 }

@@ -308,7 +308,7 @@ bool rec_merge_rows(Recorder *r, Av base, Av a, Av b) {
 typedef struct PackedInput {
   SourceId source;
   Dim room;
-  bool tree;
+  bool tree, given;
 } PackedInput;
 
 static Av input_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
@@ -318,21 +318,24 @@ static Av input_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
   u32 in = s ? guard_input(&g->guards, s, IN_rows) : UINT32_MAX;
   if (in == UINT32_MAX) return 0;
   g->guards.inputs.data[in].donate = true;
+  g->guards.inputs.data[in].given = p->given;
   for (u32 i = 0; i < g->inputs.count; i++)
     if (g->inputs.data[i].input == in) return av_num(r, g->inputs.data[i].value);
   ArrayType t = rec_column_type(kind, p->room);
   return av_num(r, graph_input(g, graph_type(g, &t), in));
 }
 
+static bool are_made(const Packed *given) { return given && given->column[0].kind == V_ARRAY; }
+
 /* The inputs that pack what a source names, a list or text of so many items. */
-static Outcome packed_source(Recorder *r, SourceId s, u32 now, Value kind, Av *out) {
+static Outcome packed_source(Recorder *r, SourceId s, u32 now, Value kind, bool given, Av *out) {
   Graph *g = r->g;
   Av count = av_length(r, s, now);
   Dim n;
   u32 leaf = 0;
   if (!count || !av_dim(r, count, &n)) return OUT_FAIL;
   bool tree = kind.kind == V_LIST || kind.kind == V_RECORD || kind.kind == V_ARRAY || rows_mixed(kind);
-  PackedInput p = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), tree};
+  PackedInput p = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), tree, given};
   if (p.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
   Outcome o = rec_made(r, rec_new_rows(r, tree_like(r, kind, &leaf, input_column, &p), count, kind), out);
   if (o == OUT_GO) av_at(r, *out)->source = s;
@@ -346,7 +349,9 @@ static Outcome ragged_source(Recorder *r, SourceId s, List *list, Av *out) {
   u64 now;
   Graph *g = r->g;
   if (!rec_look_into(r, list)) return OUT_FAIL;
-  if (!rows_ragged_kind(r->vm, list->items, list->count, &kind)) return OUT_STUCK;
+  const Packed *given = rows_known(r->vm, list, true);
+  if (given) kind = value_keep(given->kind);
+  else if (!rows_ragged_kind(r->vm, list->items, list->count, &kind)) return OUT_STUCK;
   bool kept = leaves_of(kind.list->items[1], 0, &leaves) && av_const(r, kind);
   value_drop(r->vm, kind);
   if (!kept || !rows_total(list->items, list->count, &now)) return r->failed ? OUT_FAIL : OUT_STUCK;
@@ -355,7 +360,8 @@ static Outcome ragged_source(Recorder *r, SourceId s, List *list, Av *out) {
   Av count = av_length(r, s, list->count), total = av_total(r, s, (i64)now), parts[3];
   Dim n, all;
   if (!count || !total || !av_dim(r, count, &n) || !av_dim(r, total, &all)) return OUT_FAIL;
-  PackedInput starts = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), true}, flat = {s, size_add(&g->sizes, size_mul(&g->sizes, all, 2), ROWS_ROOM), true};
+  PackedInput starts = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), true, are_made(given)};
+  PackedInput flat = {s, size_add(&g->sizes, size_mul(&g->sizes, all, 2), ROWS_ROOM), true, are_made(given)};
   if (starts.room == DIM_NONE || flat.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
   parts[0] = rec_new_rows(r, tree_like(r, number, &leaf, input_column, &starts), count, number);
   parts[1] = rec_new_rows(r, tree_like(r, number, &leaf, input_column, &starts), count, number);
@@ -370,7 +376,8 @@ static Outcome rows_of_source(Recorder *r, SourceId s, List *list, const Value *
   Value kind;
   u32 leaves = 0;
   bool empty = !list->count && want;
-  bool found = empty ? rows_kind(r->vm, want, 1, &kind) : list->packed ? rows_kind(r->vm, &list->packed->kind, 1, &kind) : rows_kind(r->vm, list->items, list->count, &kind);
+  const Packed *given = rows_known(r->vm, list, false);
+  bool found = empty ? rows_kind(r->vm, want, 1, &kind) : given ? rows_kind(r->vm, &given->kind, 1, &kind) : rows_kind(r->vm, list->items, list->count, &kind);
   bool kept = found && (!want || empty || rows_widen(&kind, *want)) && leaves_of(kind, 0, &leaves) && av_const(r, kind);
   if (found) value_drop(r->vm, kind);
   if (!kept && !want && !r->failed) {
@@ -380,13 +387,13 @@ static Outcome rows_of_source(Recorder *r, SourceId s, List *list, const Value *
   if (!kept)
     return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or short texts, all of one kind, or trees of such");
   if (!guard_rows(&r->g->guards, s, kind, rec_here(r))) return OUT_FAIL;
-  return packed_source(r, s, list->count, kind, out);
+  return packed_source(r, s, list->count, kind, are_made(given), out);
 }
 
 Outcome rec_rows_of_text(Recorder *r, SourceId s, const Value text, Av *out) {
   Value kind;
   if (!text_kind(r, &kind) || !guard_tag(&r->g->guards, s, text, false, rec_here(r))) return OUT_FAIL;
-  return packed_source(r, s, text.text->count, kind, out);
+  return packed_source(r, s, text.text->count, kind, false, out);
 }
 
 static bool list_source(const AbsVal *v) {
@@ -581,7 +588,7 @@ bool rec_rows_suit(const Recorder *r, Av list) {
 bool rec_lists_suit(const Recorder *r, Av list) {
   const AbsVal *v = av_at(r, list);
   u64 total;
-  return v->kind == AV_LAZY && list_source(v) && v->konst.list->count && !v->konst.list->packed && rows_total(v->konst.list->items, v->konst.list->count, &total);
+  return v->kind == AV_LAZY && list_source(v) && v->konst.list->count && !list_is_packed(v->konst.list) && rows_total(v->konst.list->items, v->konst.list->count, &total);
 }
 
 /* A list inside a loop, or a body that runs again and again, where its items are asked for by a computed position. */

@@ -371,13 +371,13 @@ void rent_naps(Place *p, u32 n) {
   r->skip -= n < r->skip ? n : r->skip;
 }
 
-/* Lists and texts that do not lie in columns are packed at each entry, whole; there is room for as many items again. */
+/* Lists and texts that did not lie in columns are packed at each entry, whole; there is room for as many items again. */
 static u64 packing_ns(const Graph *g) {
   u64 items = 0, lists = 0;
   for (u32 i = 0; i < g->inputs.count; i++) {
     const GraphInput *x = &g->inputs.data[i];
     i64 room;
-    if (x->input == UINT32_MAX || g->guards.inputs.data[x->input].form != IN_rows) continue;
+    if (x->input == UINT32_MAX || g->guards.inputs.data[x->input].form != IN_rows || g->guards.inputs.data[x->input].given) continue;
     lists++;
     bool column = g->guards.sources.items.data[g->guards.inputs.data[x->input].source].kind == SRC_column;
     if (size_hint(&g->sizes, value_type(g, x->value)->dims[0], &room) && room > ROWS_ROOM) items += (u64)(room - ROWS_ROOM) / 2 * (column ? ROWS_DEEP : 1);

@@ -512,7 +512,7 @@ static WeftStatus index_sequence(Vm *vm, Value obj, const u8 *items, const Value
     index_range(regs[0].range, size, &start, &count, &step);
   } else if (items[0] == IX_VALUE) {
     if (index_integer(vm, regs[0], size, what, &i) != WEFT_OK) return WEFT_ERROR;
-    if (obj.kind == V_LIST && obj.list->packed) return packed_item(vm, obj.list, (u32)i, out) ? WEFT_OK : WEFT_ERROR;
+    if (obj.kind == V_LIST && list_is_packed(obj.list)) return packed_item(vm, obj.list, (u32)i, out) ? WEFT_OK : WEFT_ERROR;
     if (obj.kind == V_LIST) *out = value_keep(obj.list->items[i]);
     else if (obj.kind == V_RANGE) *out = value_weak_i64((i64)((u64)obj.range->start + (u64)i * (u64)obj.range->step));
     else return text_slice(vm, obj, i, i + 1, 1, out) ? WEFT_OK : WEFT_ERROR;

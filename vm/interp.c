@@ -218,7 +218,7 @@ static WeftStatus shorten_list(Vm *vm, const Frame *f, Ins ins, bool once, Value
   i64 start, count, step;
   if (!gives_up(f, ins, once, l, &slot)) return WEFT_OK;
   if (index_slice(vm, regs + 1, l->count, &start, &count, &step) != WEFT_OK) return WEFT_ERROR;
-  if (step != 1 || (l->packed && start && count)) return WEFT_OK;
+  if (step != 1 || (list_is_packed(l) && start && count)) return WEFT_OK;
   if (slot) {
     slot->value = value_nil();
     l->head.refs = 1;
@@ -284,12 +284,17 @@ static inline bool set_item(Vm *vm, const Desc *d, const Value *root, Value *key
   if (d->step_count != 1 || d->op != BC_move || d->item_count != 1 || d->items[0] != IX_VALUE || root->kind != V_LIST) return false;
   List *l = root->list;
   if (l->head.refs != 1 || !in_bounds(keys[0], l->count, &i)) return false;
-  if (keys[1].kind == V_LIST && UNLIKELY(keys[1].list->packed != NULL)) return false; /* it is boxed first */
-  if (UNLIKELY(l->packed != NULL) && !packed_set(vm, l, (u32)i, keys[1])) return false;
+  if (keys[1].kind == V_LIST && UNLIKELY(list_is_packed(keys[1].list))) return false; /* it is boxed first */
+  bool packed = UNLIKELY(list_is_packed(l));
+  if (packed && !packed_set(vm, l, (u32)i, keys[1])) return false;
   Value v = keys[1];
   keys[1] = value_nil();
-  if (UNLIKELY(l->packed != NULL)) value_drop(vm, v);
-  else set_register(vm, &l->items[i], v);
+  if (packed) {
+    value_drop(vm, v);
+    return true;
+  }
+  list_forget(vm, l);
+  set_register(vm, &l->items[i], v);
   return true;
 }
 
@@ -748,7 +753,7 @@ op_index: {
     else set_register(vm, A, array_load(a, at));
     KILL_NEXT();
   }
-  if (x->kind == V_LIST && LIKELY(!x->list->packed) && in_bounds(*y, x->list->count, &i)) {
+  if (x->kind == V_LIST && LIKELY(x->list->items != NULL) && in_bounds(*y, x->list->count, &i)) {
     set_register(vm, A, value_keep(x->list->items[i]));
     KILL_NEXT();
   }

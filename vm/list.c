@@ -25,7 +25,10 @@ bool list_from(Vm *vm, const Value *items, u32 count, Value *out) {
 bool list_unique(Vm *vm, Value *list) {
   List *l = list->list;
   if (!list_boxed(vm, l)) return false;
-  if (l->head.refs == 1) return true;
+  if (l->head.refs == 1) {
+    list_forget(vm, l);
+    return true;
+  }
   Value copy;
   if (!list_from(vm, l->items, l->count, &copy)) return false;
   l->head.refs--;
@@ -46,7 +49,7 @@ static bool reserve(Vm *vm, List *l, u64 need) {
 }
 
 bool list_push(Vm *vm, Value *list, Value item) {
-  if (list->list->packed && packed_extend(vm, list, &item, 1)) {
+  if (list_is_packed(list->list) && packed_extend(vm, list, &item, 1)) {
     value_drop(vm, item);
     return true;
   }
@@ -59,7 +62,7 @@ bool list_push(Vm *vm, Value *list, Value item) {
 }
 
 bool list_extend(Vm *vm, Value *list, const Value *items, u32 count) {
-  if (list->list->packed && packed_extend(vm, list, items, count)) return true;
+  if (list_is_packed(list->list) && packed_extend(vm, list, items, count)) return true;
   if (!list_unique(vm, list)) return false;
   List *l = list->list;
   bool self = items >= l->items && items < l->items + l->count; /* xs + xs: the vector may move */
@@ -73,10 +76,11 @@ bool list_extend(Vm *vm, Value *list, const Value *items, u32 count) {
 
 void list_shorten(Vm *vm, List *l, u32 start, u32 count) {
   u32 was = l->count;
-  if (l->packed) {
+  if (list_is_packed(l)) {
     packed_shorten(vm, l, count);
     return;
   }
+  list_forget(vm, l);
   for (u32 i = 0; i < start; i++) value_drop(vm, l->items[i]);
   for (u32 i = start + count; i < was; i++) value_drop(vm, l->items[i]);
   if (start && count) memmove(l->items, l->items + start, count * sizeof *l->items);

@@ -113,8 +113,8 @@ static WeftStatus join_lists(Vm *vm, Value *args, Value *out) {
   u64 need = (u64)a->count + b->count;
   if (need > UINT32_MAX / 2) return vm_error(vm, EK_limit, "a list of %llu items is too long", (unsigned long long)need);
   Value made;
-  if (a->packed ? !packed_copy(vm, a, &made) : !list_new(vm, (u32)need, &made)) return WEFT_ERROR;
-  if ((!a->packed && !list_extend(vm, &made, a->items, a->count)) || !list_extend(vm, &made, b->items, b->count)) {
+  if (list_is_packed(a) ? !packed_copy(vm, a, &made) : !list_new(vm, (u32)need, &made)) return WEFT_ERROR;
+  if ((!list_is_packed(a) && !list_extend(vm, &made, a->items, a->count)) || !list_extend(vm, &made, b->items, b->count)) {
     value_drop(vm, made);
     return WEFT_ERROR;
   }

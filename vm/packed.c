@@ -91,6 +91,9 @@ static bool make_item(Vm *vm, const Packed *p, Value kind, u32 *leaf, u32 at, Va
   return true;
 }
 
+/* What is kept for later stays as long as its list: not where memory may run short for that. */
+static bool may_keep(const Vm *vm) { return !vm->limits.bytes || vm->stats.bytes_now < vm->limits.bytes / 2; }
+
 bool list_box(Vm *vm, List *l) {
   Packed *p = l->packed;
   Value *items = l->count ? items_resize(vm, NULL, 0, l->count) : NULL;
@@ -105,9 +108,25 @@ bool list_box(Vm *vm, List *l) {
   vm->counters.at[STAT_boxed_items] += l->count;
   l->items = items;
   l->cap = l->count;
-  l->packed = NULL;
-  packed_free(vm, p);
+  if (!items || !may_keep(vm)) list_forget_slow(vm, l);
   return true;
+}
+
+bool list_keep(Vm *vm, List *l, Value kind, u32 columns) {
+  Packed *p = l->items && columns <= ROW_LEAVES + 2 && may_keep(vm) ? obj_alloc(vm, packed_bytes(columns)) : NULL;
+  if (!p) {
+    value_drop(vm, kind);
+    return false;
+  }
+  *p = (Packed){.kind = kind, .columns = columns};
+  for (u32 i = 0; i < columns; i++) p->column[i] = value_nil();
+  l->packed = p;
+  return true;
+}
+
+void list_forget_slow(Vm *vm, List *l) {
+  packed_free(vm, l->packed);
+  l->packed = NULL;
 }
 
 bool packed_item(Vm *vm, List *l, u32 at, Value *out) {

@@ -105,7 +105,7 @@ static void visit_value(Collector *c, Visit visit, Value v) {
 static void visit_children(Collector *c, Visit visit, u32 kind, Obj *obj) {
   switch (kind) {
     case V_LIST:
-      for (u32 i = 0; !((List *)obj)->packed && i < ((List *)obj)->count; i++) visit_value(c, visit, ((List *)obj)->items[i]);
+      for (u32 i = 0; !list_is_packed((List *)obj) && i < ((List *)obj)->count; i++) visit_value(c, visit, ((List *)obj)->items[i]);
       break;
     case V_RECORD:
       for (u32 i = 0; i < ((Record *)obj)->shape->count; i++) visit_value(c, visit, ((Record *)obj)->items[i]);

@@ -36,7 +36,7 @@ WeftStatus vm_seq_next(Vm *vm, Value seq, u64 *pos, Value *out) {
   u64 i = (*pos)++;
   switch (seq.kind) {
     case V_LIST:
-      if (seq.list->packed) return packed_item(vm, seq.list, (u32)i, out) ? WEFT_OK : WEFT_ERROR;
+      if (list_is_packed(seq.list)) return packed_item(vm, seq.list, (u32)i, out) ? WEFT_OK : WEFT_ERROR;
       *out = value_keep(seq.list->items[i]);
       return WEFT_OK;
     case V_RANGE: *out = value_weak_i64((i64)((u64)seq.range->start + i * (u64)seq.range->step)); return WEFT_OK;

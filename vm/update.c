@@ -456,7 +456,7 @@ static WeftStatus step_packed(Walker *w, Value *slot, const PathStep *s, u32 ind
   w->keys += step_registers(w->d, s);
   if (last) w->value = value_nil();
   WeftStatus status = last ? assign_slot(vm, &item, w->d->op, v) : walk(w, &item, index + 1);
-  bool put = status == WEFT_OK && slot->list->packed && packed_set(vm, slot->list, (u32)i, item);
+  bool put = status == WEFT_OK && list_is_packed(slot->list) && packed_set(vm, slot->list, (u32)i, item);
   if (status == WEFT_OK && !put && !list_unique(vm, slot)) status = WEFT_ERROR;
   if (status != WEFT_OK || put) {
     value_drop(vm, item);
@@ -491,7 +491,7 @@ static WeftStatus walk(Walker *w, Value *slot, u32 first) { /* recursion: index 
       return vm->tape->update(vm, slot, d, i, w->keys, v);
     }
     if (slot->kind == V_RECORD) status = step_record(w, slot, s, last, &next);
-    else if (slot->kind == V_LIST && slot->list->packed && s->kind == STEP_INDEX && s->item_count == 1 && d->items[s->item_first] == IX_VALUE && w->keys[0].kind != V_RANGE)
+    else if (slot->kind == V_LIST && list_is_packed(slot->list) && s->kind == STEP_INDEX && s->item_count == 1 && d->items[s->item_first] == IX_VALUE && w->keys[0].kind != V_RANGE)
       return step_packed(w, slot, s, i);
     else if (slot->kind == V_LIST) status = step_list(w, slot, s, last, &next);
     else if (value_is_numeric(*slot) && s->kind == STEP_INDEX)
@@ -531,7 +531,7 @@ static Ref *last_ref(Vm *vm, Value root, const Desc *d, const Value *keys, u32 *
       u32 slot;
       if (!scope_find(&v.module->scope, s->field, &slot) || name_text(&vm->names, s->field)[0] == '_') break;
       v = v.module->slots[slot].value;
-    } else if (v.kind == V_LIST && single && !v.list->packed) {
+    } else if (v.kind == V_LIST && single && !list_is_packed(v.list)) {
       i64 at, size = v.list->count;
       if (!num_as_index(keys[0], &at)) break;
       if (at < 0) at += size;

@@ -66,9 +66,9 @@ static void destroy_all(Vm *vm, u64 dead) {
     switch (kind) {
       case V_LIST: {
         List *l = (List *)obj;
-        if (l->packed) packed_free(vm, l->packed);
-        else
+        if (!list_is_packed(l))
           for (u32 i = 0; i < l->count; i++) release(vm, &dead, l->items[i]);
+        if (l->packed) packed_free(vm, l->packed);
         items_free(vm, l->items, l->cap);
         obj_free(vm, l, sizeof *l);
         break;

@@ -121,7 +121,7 @@ typedef struct List {
   Obj head;
   u32 count, cap;
   Value *items;
-  struct Packed *packed; /* not NULL: the items lie there, and `items` is NULL (packed.h) */
+  struct Packed *packed; /* not NULL: the items lie there; `items` is NULL, or has them as well, boxed (packed.h) */
 } List;
 
 /* The keys of a record. Interned shapes are shared by all records with these keys in this order;
