@@ -65,6 +65,30 @@ static bool list_less(const void *ctx, i64 a, i64 b) {
   return p < q;
 }
 
+/* Integers alone, or floats alone, are ordered as an array of them is. *done: they are. */
+static WeftStatus order_numbers(Vm *vm, const List *keys, bool descending, Value *positions, bool *done) {
+  i64 n = keys->count;
+  bool floats = n && dtype_kind(keys->items[0].dtype) == DK_FLOAT;
+  *done = false;
+  for (i64 i = 0; i < n; i++)
+    if (keys->items[i].kind != V_NUM || (dtype_kind(keys->items[i].dtype) == DK_FLOAT) != floats) return WEFT_OK;
+  Value x;
+  TRY(array_new(vm, floats ? DT_f64 : DT_i64, 1, &n, &x));
+  WeftStatus status = array_new(vm, DT_i64, 1, &n, positions);
+  if (status == WEFT_OK) {
+    void *data = x.array->data;
+    for (i64 i = 0; i < n; i++) {
+      if (floats) ((f64 *)data)[i] = num_as_f64(keys->items[i]);
+      else ((i64 *)data)[i] = keys->items[i].i;
+    }
+    status = sort_lanes(vm, x.array, 0, descending, true, positions->array->data);
+    if (status != WEFT_OK) value_drop(vm, *positions);
+  }
+  value_drop(vm, x);
+  *done = status == WEFT_OK;
+  return status;
+}
+
 static WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descending, Value *positions) {
   u32 n = list.list->count;
   Value keys = value_keep(list);
@@ -90,10 +114,12 @@ static WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descend
       status = vm_error(vm, EK_type, "%s: a list of both numbers and text has no order", op_name(op));
   }
   i64 count = n;
+  bool done = false;
   Value spare = value_hole();
-  if (status == WEFT_OK) status = array_new(vm, DT_i64, 1, &count, &spare);
-  if (status == WEFT_OK) status = array_new(vm, DT_i64, 1, &count, positions);
-  if (status == WEFT_OK) {
+  if (status == WEFT_OK) status = order_numbers(vm, keys.list, descending, positions, &done);
+  if (status == WEFT_OK && !done) status = array_new(vm, DT_i64, 1, &count, &spare);
+  if (status == WEFT_OK && !done) status = array_new(vm, DT_i64, 1, &count, positions);
+  if (status == WEFT_OK && !done) {
     i64 *at = positions->array->data;
     ListOrder order = {keys.list->items, descending};
     for (i64 i = 0; i < count; i++) at[i] = i;
