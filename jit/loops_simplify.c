@@ -320,7 +320,7 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
   } else if (n.b && is_const(p, n.b) && loop_op_form((LoopOp)n.op) == LOOP_FORM_BINARY) {
     same = with_constant(p, &n, known);
   } else if (n.op == LOOP_AND || n.op == LOOP_OR) {
-    same = join_zero_tests(p, &n, known);
+    same = n.a == n.b ? n.a : join_zero_tests(p, &n, known);
   }
   return same ? same : place_value(p, n, known);
 }

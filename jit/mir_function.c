@@ -438,7 +438,12 @@ static void put_check(Emitter *e, u32 id, u32 at) {
     failed = mir_leave_label(e, id, at);
   }
   switch (n->aux) {
-    case LOOP_CHECK_INDEX: ins3(e, MIR_UBGE, L(e, failed), in_reg(e, LT_I64, mir_op(e, n->a)), mir_op(e, n->b)); return;
+    case LOOP_CHECK_INDEX: {
+      MIR_op_t most = mir_op(e, n->b);
+      bool sign = most.mode == MIR_OP_INT && most.u.i == INT64_MIN; /* alone is asked for */
+      ins3(e, sign ? MIR_BLT : MIR_UBGE, L(e, failed), in_reg(e, LT_I64, mir_op(e, n->a)), sign ? I(e, 0) : most);
+      return;
+    }
     case LOOP_CHECK_ZERO_DIV: ins3(e, MIR_BEQ, L(e, failed), in_reg(e, LT_I64, mir_op(e, n->a)), I(e, 0)); return;
     case LOOP_CHECK_ASSERT: mir_branch_unless(e, n->a, failed); return;
     default: check_fit(e, n, failed);

@@ -290,19 +290,27 @@ static const Compare compares[] = {
   {MIR_BGE, MIR_FBGE, MIR_DBGE, MIR_UBGE, MIR_GE, MIR_FGE, MIR_DGE, MIR_UGE},
 };
 static const u8 opposite[] = {1, 0, 5, 4, 3, 2}; /* of integer comparisons, and of EQ and NE on floats */
+static const u8 mirrored[] = {0, 1, 4, 5, 2, 3}; /* the same with its operands exchanged */
+
+/* The operands of a comparison: the first in a register, and of integers a constant as the second. */
+static const Compare *compare_ops(Emitter *e, const LoopNode *n, u32 which, MIR_op_t *a, MIR_op_t *b) {
+  LoopType t = et(e, n->a);
+  *a = mir_op(e, n->a), *b = mir_op(e, n->b);
+  if (!loop_is_float(t) && a->mode == MIR_OP_INT && b->mode == MIR_OP_REG) {
+    MIR_op_t other = *a;
+    *a = *b, *b = other;
+    which = mirrored[which];
+  }
+  *a = R(e, in_reg(e, t, *a));
+  if (loop_is_float(t)) *b = R(e, in_reg(e, t, *b));
+  return &compares[which];
+}
 
 static void branch_compare(Emitter *e, const LoopNode *n, u32 which, MIR_label_t to) {
-  const Compare *c = &compares[which];
   LoopType t = et(e, n->a);
-  MIR_op_t a = mir_op(e, n->a), b = mir_op(e, n->b);
-  if (!loop_is_float(t)) {
-    if (a.mode != MIR_OP_REG) a = R(e, in_reg(e, t, a));
-    ins3(e, t == LT_U64 ? c->branch_u : c->branch, L(e, to), a, b);
-    return;
-  }
-  a = R(e, in_reg(e, t, a));
-  b = R(e, in_reg(e, t, b));
-  ins3(e, t == LT_F64 ? c->branch_d : c->branch_f, L(e, to), a, b);
+  MIR_op_t a, b;
+  const Compare *c = compare_ops(e, n, which, &a, &b);
+  ins3(e, t == LT_F64 ? c->branch_d : t == LT_F32 ? c->branch_f : t == LT_U64 ? c->branch_u : c->branch, L(e, to), a, b);
 }
 
 static void branch(Emitter *e, u32 id, MIR_label_t to, bool when);
@@ -356,9 +364,9 @@ void mir_branch_if(Emitter *e, u32 id, MIR_label_t yes) { branch(e, id, yes, tru
 void mir_branch_unless(Emitter *e, u32 id, MIR_label_t no) { branch(e, id, no, false); }
 
 static void compare(Emitter *e, u32 id, const LoopNode *n) {
-  const Compare *c = &compares[n->op - LOOP_EQ];
   LoopType t = et(e, n->a);
-  MIR_op_t a = R(e, in_reg(e, t, mir_op(e, n->a))), b = R(e, in_reg(e, t, mir_op(e, n->b)));
+  MIR_op_t a, b;
+  const Compare *c = compare_ops(e, n, n->op - LOOP_EQ, &a, &b);
   ins3(e, t == LT_F64 ? c->value_d : t == LT_F32 ? c->value_f : t == LT_U64 ? c->value_u : c->value, R(e, mir_reg(e, id)), a, b);
 }
 

@@ -92,9 +92,12 @@ static reg_desc_t *find_rd_by_reg (MIR_context_t ctx, MIR_reg_t reg, MIR_func_t 
   return \&VARR_ADDR (reg_desc_t, func_regs->reg_descs)[reg];\
 }
 /^static MIR_reg_t new_temp_reg (/,/^}/{
-/^    sprintf (reg_name, /d
+s/^    sprintf (reg_name, .*$/    char *at = reg_name + sizeof (reg_name) - 1;\
+    *at = '\\0';\
+    for (unsigned n = func->last_temp_num; n != 0; n \/= 10) *--at = '0' + n % 10;\
+    *--at = TEMP_REG_NAME_PREFIX[0];/
 /^    if (find_rd_by_name (/d
-s/MIR_new_func_reg (ctx, func, type, reg_name)/MIR_new_func_reg (ctx, func, type, TEMP_REG_NAME_PREFIX)/
+s/MIR_new_func_reg (ctx, func, type, reg_name)/MIR_new_func_reg (ctx, func, type, at)/
 }
 /^void _MIR_restore_func_insns (/,/^}/{
 /^    reg_desc_t \*rd;$/d
@@ -194,8 +197,8 @@ s/^  if (optimize_level != 0) update_bb_pressure (gen_ctx);$//
 /^static int combine_substitute (/,/^}/{
 /^  VARR_TRUNC (MIR_op_t, last_right_ops, 0);$/d
 /^  for (i = 0; i < nops; i++) VARR_PUSH (MIR_op_t, last_right_ops, insn->ops\[i\]);$/d
-s/^  if (move_code_p (insn->code) && insn->ops\[1\]\.mode == MIR_OP_VAR$/  if (VARR_LENGTH (MIR_reg_t, insn_vars) == 0) return FALSE;\
-  VARR_TRUNC (MIR_op_t, last_right_ops, 0);\
+s/^  if (move_code_p (insn->code) && insn->ops\[1\]\.mode == MIR_OP_VAR$/  VARR_TRUNC (MIR_op_t, last_right_ops, 0);\
+  if (VARR_LENGTH (MIR_reg_t, insn_vars) == 0) return FALSE;\
   for (i = 0; i < nops; i++) VARR_PUSH (MIR_op_t, last_right_ops, insn->ops[i]);\
 &/
 }
@@ -445,6 +448,8 @@ s/\b\(LDOP\|LDEQ\|LDCMP\|LDBCMPS\{0,1\}\|CMPS\|SBCMPS\{0,1\}\) ([^)]*)//g
 &/
 # what combining asks of hard registers alone lies in one word
 /^static int combine_substitute (/,/^}/s/^  bitmap_clear (vars_bitmap);$/  bitmap_zero (vars_bitmap);/
+# where no operand can be replaced none can in another order
+/^static void combine (/,/^}/s/^          } else if (!change_p$/          } else if (VARR_LENGTH (MIR_op_t, last_right_ops) != 0/
 # few texts, few values: their tables begin small
 s/^  HTAB_CREATE (string_t, \*str_tab, 1000, /  HTAB_CREATE (string_t, *str_tab, 64, /
 # no register is tied to one of the processor's
@@ -455,5 +460,8 @@ s/^  HTAB_CREATE (string_t, \*str_tab, 1000, /  HTAB_CREATE (string_t, *str_tab,
 # operands behind the first are results of those instructions alone of which that varies
 /^static inline int output_insn_var_iterator_next (/,/^}/s/^  while (iter->op_num < iter->nops) {$/&\
     if (iter->op_num != 0 \&\& gen_ctx->first_out[iter->insn->code] != OUTS_VARY) break;/
+# operands are copied at once
+/^MIR_insn_t MIR_new_insn_arr (/,/^}/s/^  for (i = 0; i < nops; i++) insn->ops\[i\] = ops\[i\];$/  if (nops != 0) memcpy (insn->ops, ops, nops * sizeof (MIR_op_t));/
+s/^static MIR_insn_t new_insn (/__attribute__ ((optimize ("O2"))) &/
 # what is asked of each operand
 s/^MIR_op_mode_t MIR_insn_op_mode (/__attribute__ ((optimize ("O2"))) &/
