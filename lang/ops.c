@@ -23,12 +23,13 @@ static const struct {
 
 const char *const op_modules[OP_MODULE_COUNT] = {"linalg", "nn", "fft", "random", "optim", "plot", "trace"};
 
+/* No module has a _ in its name. */
 static void shown_name(char *out, const char *name) {
   strcpy(out, name);
-  for (u32 m = 0; m < OP_MODULE_COUNT; m++) {
-    size_t n = strlen(op_modules[m]);
-    if (strncmp(name, op_modules[m], n) == 0 && name[n] == '_') out[n] = '.';
-  }
+  char *end = strchr(out, '_');
+  size_t n = end ? (size_t)(end - out) : 0;
+  for (u32 m = 0; n && m < OP_MODULE_COUNT; m++)
+    if (*op_modules[m] == *name && strncmp(name, op_modules[m], n) == 0 && !op_modules[m][n]) *end = '.';
 }
 
 static OpLower lower_of(const char *s) {
