@@ -253,13 +253,36 @@ static WeftStatus make_record(Vm *vm, const Name *keys, const Value *parts, u32 
   return WEFT_OK;
 }
 
+static WeftStatus make_points(Vm *vm, const List *list, Value *out) {
+  size_t size = sizeof(i64) * ((size_t)list->count + 1);
+  i64 *points = mem_alloc(&vm->alloc, size);
+  if (!points) return vm_error_memory(vm);
+  for (u32 i = 0; i < list->count; i++) points[i] = list->items[i].i;
+  bool ok = text_of_points(vm, points, list->count, out);
+  mem_free(&vm->alloc, points, size);
+  return made(ok);
+}
+
+/* A text whose code points lie in a column. *done: so it is. */
+static WeftStatus text_of_column(RecipeBuild *b, const Recipe *items, Value *out, bool *done) {
+  Columns c = {.length = UINT32_MAX};
+  Value kind;
+  if (items->kind != RCP_items || items->b) return WEFT_OK;
+  WeftStatus status = take_column(b, items, &c, &kind);
+  const Array *a = status == WEFT_OK && c.column[0].kind == V_ARRAY ? c.column[0].array : NULL;
+  *done = a && array_rank(a) == 1 && array_dtype(a) == DT_i64 && array_dense(a) && array_device(a) == DEV_CPU;
+  if (*done) status = made(text_of_points(b->vm, (const i64 *)(const void *)a->data, (u32)c.length, out));
+  for (u32 i = 0; i < c.count; i++) value_drop(b->vm, c.column[i]);
+  return status;
+}
+
 static WeftStatus make_text(Vm *vm, const Recipe *r, const Value *parts, Value *out) {
   for (u32 i = 0; i < r->count; i++)
     if (r->a && parts[i].kind != (r->a == 3 ? V_LIST : r->a == 2 || r->a == 4 ? V_NUM : V_TEXT)) return vm_error(vm, EK_unsupported, "what is joined is no text");
   switch (r->a) {
     case 0: return vm_text(vm, parts[0], parts[1], out);
     case 2: return made(text_of_point(vm, (u32)parts[0].i, out));
-    case 3: return made(text_of_points(vm, parts[0].list->items, parts[0].list->count, out));
+    case 3: return make_points(vm, parts[0].list, out);
     case 4: return made(text_of_number(vm, parts[0].i, out));
     default: return made(text_concat(vm, parts, r->count, out));
   }
@@ -353,6 +376,10 @@ WeftStatus build_parts(RecipeBuild *b, const Recipe *r, Value *out) {
     RecipeId tree = r->kind == RCP_zip ? b->graph->exits.ids.data[r->first] : (RecipeId)(r - b->graph->exits.recipes.data);
     if (leave_packed(b, tree, out, &done) != WEFT_OK) return WEFT_ERROR;
     if (done) return WEFT_OK;
+  }
+  if (r->kind == RCP_text && r->a == 3) {
+    WeftStatus status = text_of_column(b, &b->graph->exits.recipes.data[b->graph->exits.ids.data[r->first]], out, &done);
+    if (done || status != WEFT_OK) return status;
   }
   if (r->kind == RCP_const) return make_const(vm, &b->graph->exits.consts.data[r->constant], out);
   if (r->kind == RCP_items) return make_items(b, r, out);

@@ -239,9 +239,23 @@ static Outcome character_of(Recorder *r, Av a, Av *out) {
   return rec_made(r, one_of(r, a), out);
 }
 
+/* The code points of a text that lies in a column, or is to be packed; false: it is no such text. */
+static bool codes_of_rows(Recorder *r, Av text, Av *out, Outcome *o) {
+  const AbsVal v = *av_at(r, text);
+  const u8 slice = IX_SLICE;
+  bool outside = v.source && v.konst.kind == V_TEXT && (v.kind == AV_LAZY || v.kind == AV_OBJECT);
+  bool known = !outside && v.kind == AV_CONST && v.konst.kind == V_TEXT;
+  if (!outside && !known && (v.kind != AV_ROWS || v.konst.kind != V_TEXT)) return false;
+  *o = outside ? rec_rows_of_text(r, v.source, v.konst, &text) : known ? rec_text_stacked(r, text, &text) : OUT_GO;
+  Av nil = av_const(r, value_nil()), ends[3] = {nil, *o == OUT_GO ? av_item(r, text, 1) : 0, nil};
+  if (*o == OUT_GO) *o = nil ? rec_index(r, av_item(r, text, 0), &slice, 1, ends, out) : OUT_FAIL;
+  return true;
+}
+
 bool rec_on_character(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
   Value text;
   if (op != OP_find && op != OP_codes && op != OP_text) return false;
+  if (op == OP_codes && codes_of_rows(r, params[0], out, o)) return true;
   Av a = av_force(r, params[0]), b = op == OP_find ? av_force(r, params[1]) : 0;
   if (!a || av_at(r, a)->kind == AV_CONST) {
     if (op != OP_find || !is_character(r, b) || !av_const_value(r, a, &text) || text.kind != V_TEXT || text.text->count > FIND_MOST) return false;

@@ -83,7 +83,8 @@ static u32 point_bytes(u8 first) { return first < 0x80 ? 1 : first < 0xE0 ? 2 : 
 
 void text_points(const Text *t, i64 *out) {
   const u8 *p = (const u8 *)t->data;
-  for (u32 i = 0; i < t->count; i++) {
+  for (u32 i = 0; t->len == t->count && i < t->count; i++) out[i] = p[i];
+  for (u32 i = 0; t->len != t->count && i < t->count; i++) {
     u32 n = point_bytes(*p), point = n == 1 ? *p : *p & (0x7Fu >> n);
     p++;
     while (--n > 0) point = point << 6 | (*p++ & 0x3Fu);
@@ -104,14 +105,17 @@ bool text_of_point(Vm *vm, u32 point, Value *out) {
   return text_new(vm, s, put_point(s, point), out);
 }
 
-bool text_of_points(Vm *vm, const Value *points, u32 count, Value *out) {
-  size_t room = 4 * (size_t)count + 1, len = 0;
-  char *s = mem_alloc(&vm->alloc, room);
-  if (!s) return (void)vm_error_memory(vm), false;
-  for (u32 i = 0; i < count; i++) len += put_point(s + len, (u32)points[i].i);
-  bool made = text_new(vm, s, len, out);
-  mem_free(&vm->alloc, s, room);
-  return made;
+bool text_of_points(Vm *vm, const i64 *points, u32 count, Value *out) {
+  size_t len = count;
+  char *s;
+  for (u32 i = 0; i < count; i++) len += (points[i] >= 0x80) + (points[i] >= 0x800) + (points[i] >= 0x10000);
+  Text *t = text_room(vm, len, out);
+  if (!t) return false;
+  s = t->data;
+  for (u32 i = 0; len == count && i < count; i++) s[i] = (char)points[i];
+  for (u32 i = 0; len != count && i < count; i++) s += put_point(s, (u32)points[i]);
+  t->count = count;
+  return true;
 }
 
 bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) {

@@ -237,7 +237,7 @@ bool text_new(Vm *vm, const char *s, size_t len, Value *out) MUST_USE; /* must b
 bool text_valid(const char *s, size_t len); /* well-formed UTF-8 */
 void text_points(const Text *t, i64 *out); /* the code points, t->count of them */
 bool text_of_point(Vm *vm, u32 point, Value *out) MUST_USE; /* the text of one code point */
-bool text_of_points(Vm *vm, const Value *points, u32 count, Value *out) MUST_USE; /* i64s: code points */
+bool text_of_points(Vm *vm, const i64 *points, u32 count, Value *out) MUST_USE;
 u32 text_offset(const Text *t, u32 index);  /* byte offset of code point `index` (<= count) */
 bool text_concat(Vm *vm, const Value *parts, u32 count, Value *out) MUST_USE; /* texts, borrowed */
 bool text_append(Vm *vm, Value *text, const Text *more) MUST_USE; /* *text is replaced; in place when large and unique */
