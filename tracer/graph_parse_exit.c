@@ -126,7 +126,7 @@ static RecipeId recipe_list_of(Parser *p, u32 depth, u8 kind, u32 a, u32 b) {
       case RCP_list: r = recipe_list(t, items.data, items.count); break;
       case RCP_record: r = recipe_record(t, keys.data, items.data, items.count); break;
       case RCP_range: r = items.count == 3 ? recipe_range(t, items.data[0], items.data[1], items.data[2]) : 0; break;
-      case RCP_text: r = a == 1 || items.count == (a ? 1u : 2u) ? recipe_text(t, a, items.data, items.count) : 0; break;
+      case RCP_text: r = a == 1 || items.count == (a == 5 ? 3u : a ? 1u : 2u) ? recipe_text(t, a, items.data, items.count) : 0; break;
       case RCP_weak: r = items.count >= 2 ? recipe_weak_all(t, items.data, items.count) : 0; break;
       case RCP_option: r = items.count == 2 ? recipe_option(t, items.data[0], items.data[1]) : 0; break;
       case RCP_zip: r = items.count == 1 ? recipe_zip(t, items.data[0]) : 0; break;
@@ -187,6 +187,8 @@ static RecipeId recipe(Parser *p, u32 depth) {
     return recipe_list_of(p, depth, RCP_text, 3, 0);
   } else if (read_take_word(p, "name")) {
     return recipe_list_of(p, depth, RCP_text, 4, 0);
+  } else if (read_take_word(p, "part")) {
+    return recipe_list_of(p, depth, RCP_text, 5, 0);
   } else if (read_take_word(p, "zip")) {
     return recipe_list_of(p, depth, RCP_zip, 0, 0);
   } else if (read_take_word(p, "weak")) {

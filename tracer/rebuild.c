@@ -278,12 +278,15 @@ static WeftStatus text_of_column(RecipeBuild *b, const Recipe *items, Value *out
 
 static WeftStatus make_text(Vm *vm, const Recipe *r, const Value *parts, Value *out) {
   for (u32 i = 0; i < r->count; i++)
-    if (r->a && parts[i].kind != (r->a == 3 ? V_LIST : r->a == 2 || r->a == 4 ? V_NUM : V_TEXT)) return vm_error(vm, EK_unsupported, "what is joined is no text");
+    if (r->a && parts[i].kind != (r->a == 3 ? V_LIST : r->a == 2 || r->a == 4 || (r->a == 5 && i) ? V_NUM : V_TEXT)) return vm_error(vm, EK_unsupported, "what is joined is no text");
   switch (r->a) {
     case 0: return vm_text(vm, parts[0], parts[1], out);
     case 2: return made(text_of_point(vm, (u32)parts[0].i, out));
     case 3: return make_points(vm, parts[0].list, out);
     case 4: return made(text_of_number(vm, parts[0].i, out));
+    case 5:
+      if (parts[1].i < 0 || parts[2].i < 0 || parts[1].i > parts[0].text->count || parts[2].i > parts[0].text->count - parts[1].i) return vm_error(vm, EK_unsupported, "a part of a text that is not there");
+      return made(text_slice(vm, parts[0], parts[1].i, parts[1].i + parts[2].i, 1, out));
     default: return made(text_concat(vm, parts, r->count, out));
   }
 }

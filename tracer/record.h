@@ -8,7 +8,7 @@
  *        calls, inlined               record_call.c                   functions that recur         record_recur.c
  *        return out of a loop         record_return.c                 numbers weak on one way      record_weak.c
  *        lists that grow, texts       record_rows.c, record_rows_use.c   texts as numbers             record_names.c
- *        records by character         record_keyed.c
+ *        records by character         record_keyed.c                  parts of texts               record_slice.c
  *        nil, or a value              record_option.c                 what is written              record_cells.c, record_effects.c
  *        exits                        record_exit.c                   calls on types alone         abstract.c
  *        sizes known at run time      record_sizes.c
@@ -521,6 +521,13 @@ Outcome rec_row_get(Recorder *r, Av row, Av at, Av *out);
 Outcome rec_row_place(Recorder *r, Av row, Av at, ValueId *place, Av *item); /* checked: where among the items of all lists, and what is there */
 Outcome rec_row_put(Recorder *r, Av rows, ValueId place, Av old, Av item, Av *out);
 Outcome rec_row_swap(Recorder *r, Av rows, Av at, Av item, Av *out); /* a list takes another one's place */
+/* Parts of texts (record_slice.c). */
+bool rec_is_slice(const Recorder *r, Av a);
+Outcome rec_text_slice(Recorder *r, Av rows, const Av *parts, Av *out); /* parts: start, stop, step */
+Av rec_slice_count(const Recorder *r, Av slice);
+Outcome rec_slice_get(Recorder *r, Av slice, Av at, Av *out);
+Outcome rec_slice_same(Recorder *r, Av a, Av b, Av *out); /* one of them is a slice */
+bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o); /* parse_int, parse_float of a slice or a character; false: not so */
 /* Records of numbers by character (record_keyed.c). */
 bool rec_is_keyed(const Recorder *r, Av a);
 Outcome rec_keyed_of(Recorder *r, Av record, Value kind, Av *out);

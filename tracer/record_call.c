@@ -126,6 +126,7 @@ static Outcome of_len(Recorder *r, Av x, Av *out) {
   if (v->kind == AV_LIST || v->kind == AV_RECORD) return rec_made(r, av_const(r, value_weak_i64(v->count)), out);
   if (v->kind == AV_ROWS) return rec_made(r, av_item(r, x, 1), out);
   if (v->kind == AV_ROW) return rec_made(r, av_item(r, x, 3), out);
+  if (rec_is_slice(r, x)) return rec_made(r, rec_slice_count(r, x), out);
   if (v->kind == AV_OBJECT && (v->konst.kind == V_LIST || v->konst.kind == V_TEXT) && v->source) { /* long, and not taken apart; left open */
     if (!guard_tag(&r->g->guards, v->source, v->konst, false, (Span){0})) return OUT_FAIL;
     return rec_made(r, av_length(r, v->source, v->konst.kind == V_LIST ? v->konst.list->count : v->konst.text->count), out);
@@ -341,7 +342,7 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   if (construct && op != OP_map) return construct(r, op, params, out);
   if (r->abstract && op == OP_print) return rec_made(r, av_const(r, value_nil()), out);
   Outcome of_character;
-  if (rec_on_character(r, op, params, out, &of_character)) return of_character;
+  if (rec_on_character(r, op, params, out, &of_character) || rec_number_of_text(r, op, params, out, &of_character)) return of_character;
   switch (op) {
     case OP_len: return of_len(r, params[0], out);
     case OP_map: return of_map(r, params[0], params[1], out);

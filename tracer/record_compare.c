@@ -73,6 +73,7 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
     }
     return rec_made(r, av_const(r, value_bool(equal)), out);
   }
+  if (rec_is_text(r, a) && (rec_is_slice(r, a) || rec_is_slice(r, b))) return rec_slice_same(r, a, b, out);
   if (rec_is_text(r, a) && (ka == AV_ROWS) != (kb == AV_ROWS)) return rec_text_same(r, ka == AV_ROWS ? a : b, ka == AV_ROWS ? b : a, out);
   if (ka == AV_TEXT || kb == AV_TEXT) {
     Av x1 = number_of(r, a), y1 = number_of(r, b);

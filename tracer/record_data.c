@@ -407,6 +407,11 @@ static bool list_position(Recorder *r, Av list, Av at, u32 *out) {
 
 Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *regs, Av *out) {
   if (rec_text_has(r, obj) && count == 1 && items[0] == IX_VALUE) return rec_text_get(r, obj, regs[0], out);
+  if (rec_text_has(r, obj) && count == 1 && items[0] == IX_SLICE) {
+    Av rows;
+    Outcome o = rec_rows_of_text(r, av_at(r, obj)->source, av_at(r, obj)->konst, &rows);
+    return o == OUT_GO ? rec_text_slice(r, rows, regs, out) : o;
+  }
   bool one = count == 1 && items[0] == IX_VALUE;
   if (one && (r->loop || r->recur) && rec_rows_suit(r, obj)) { /* not taken apart when the position is computed */
     i64 known;
@@ -425,6 +430,7 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
   i64 at;
   if (v.kind == AV_ROWS && one) return rec_rows_get(r, obj, regs[0], out);
   if (v.kind == AV_ROW && one) return rec_row_get(r, obj, regs[0], out);
+  if (one && rec_is_slice(r, obj)) return rec_slice_get(r, obj, regs[0], out);
   if (v.kind == AV_ROWS && count == 1 && items[0] == IX_SLICE) return rec_rows_slice(r, obj, regs, out);
   if (one && v.kind == AV_OBJECT && v.konst.kind == V_LIST) {
     if (v.source && av_known_int(r, regs[0], &at) && at >= 0 && at < v.konst.list->count) { /* one item of a long list */

@@ -243,6 +243,7 @@ Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   bool from_start = av_const_value(r, parts[0], &v) && (v.kind == V_NIL || (v.kind == V_NUM && v.i == 0 && dtype_kind(v.dtype) == DK_INT));
   bool by_one = av_const_value(r, parts[2], &v) && v.kind == V_NIL;
   if (rows_ragged(av_at(r, rows)->konst) || rec_is_keyed(r, rows)) return rec_stuck(r, REASON_loop_list, "a slice of a list of lists");
+  if (av_at(r, rows)->konst.kind == V_TEXT && av_at(r, rows)->source) return rec_text_slice(r, rows, parts, out);
   if (!from_start || !by_one) return rec_stuck(r, REASON_loop_list, "a slice of a list that does not begin with its first item");
   Av n = rows_count(r, rows), stop = parts[1], zero = av_const(r, value_weak_i64(0));
   if (av_const_value(r, stop, &v) && v.kind == V_NIL) return rec_made(r, rows, out);
@@ -340,7 +341,7 @@ bool rec_points(Recorder *r, Av text, Av *out, u32 *count) {
       if (out && !(out[*n] = av_const(r, value_i64(points[i])))) return false;
     return true;
   }
-  if (v.kind != AV_TEXT || v.op == 0 || v.op == 4) return false;
+  if (v.kind != AV_TEXT || v.op == 0 || v.op >= 4) return false;
   if (v.op == 2) {
     if (*n == MOST) return false;
     if (out) out[*n] = av_item(r, text, 0);
