@@ -379,6 +379,35 @@ static void sums_of_constants(void **state) {
   mir_pool_free(pool);
 }
 
+/* Constants are compared with as they are, on either side; an index is asked for its sign by one instruction; `x and x` is x. */
+static void comparisons_take_constants(void **state) {
+  (void)state;
+  LoopModule m;
+  Frames f;
+  u32 (*fn)(LoopCtx *, i64);
+  parsed(&m, "native f (a: i64) -> (i64) {\n"
+    "  check index a -9223372036854775808 #1 (a)\n"
+    "  %c = lt 3 a %d = le a 7 %e = ne 5 a %f = and %e %e %x = convert i64 %c %y = convert i64 %d %z = convert i64 %f\n"
+    "  %s = mul %x 4 %t = mul %y 2 %u = add %s %t %v = add %u %z return %v }\n");
+  assert_int_equal(left_of(m.fns.data[0], "and"), 0);
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
+  MirCode *code = compiled_all(pool, &m);
+  *(void **)&fn = mir_code_native(code, 0);
+  assert_int_equal(written(code, "\tblt\t"), 1);
+  assert_int_equal(written(code, "\tubge\t"), 0);
+  assert_int_equal(written(code, "\tgt\tv") + written(code, "\tle\tv") + written(code, "\tne\tv"), 3);
+  assert_int_equal(written(code, ", 3\n") + written(code, ", 7\n") + written(code, ", 5\n"), 3);
+  for (i64 a = -2; a < 12; a++) {
+    frames_init(&f, 1000, 0);
+    assert_int_equal(fn(&f.ctx, a), a < 0);
+    if (a < 0) assert_true((i64)f.frame[0].values[0] == a);
+    else assert_true((i64)f.words[0] == 4 * (3 < a) + 2 * (a <= 7) + (a != 5));
+  }
+  mir_code_free(code);
+  loop_module_free(&m);
+  mir_pool_free(pool);
+}
+
 /* A rounding that MIR finds dead left its mark alone, and the subtraction behind it became the rounding. */
 static void dead_stand_in_before_subtraction(void **state) {
   (void)state;
@@ -633,6 +662,7 @@ int main(void) {
     cmocka_unit_test(refusals), cmocka_unit_test(refused_memory), cmocka_unit_test(random_functions),
     cmocka_unit_test_prestate(random_functions, &plain), cmocka_unit_test(dead_stand_in_before_subtraction),
     cmocka_unit_test(taught_instructions), cmocka_unit_test(checks_that_leave_alike), cmocka_unit_test(products_are_made_once), cmocka_unit_test(sums_of_constants),
+    cmocka_unit_test(comparisons_take_constants),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
