@@ -264,14 +264,34 @@ void rec_was_written(Recorder *r, NodeId cond) {
   r->ins_effects = r->effects;
 }
 
+static bool holds(const Recorder *r, Av a, ValueId v) {
+  const AbsVal *x = a ? av_at(r, a) : NULL;
+  if (!x || x->kind == AV_NUM) return x && x->value == v;
+  bool found = false;
+  for (u32 i = 0; (x->kind == AV_LIST || x->kind == AV_RECORD) && i < x->count && !found; i++) found = holds(r, av_item(r, a, i), v);
+  return found;
+}
+
+/* In `q = put(q, x)` the variable q keeps the old array until the call is over. */
+static bool is_held(const Recorder *r, NodeId n) {
+  for (u32 i = 0; i < graph_node_at(r->g, n)->operand_count; i++) {
+    ValueId v = node_operand(r->g, n, i);
+    if (!v || value_is_token(r->g, v) || !value_type(r->g, v)->rank) continue;
+    for (u32 c = 0; c < r->cells.count; c++)
+      if (holds(r, r->cells.data[c].value, v)) return true;
+  }
+  return false;
+}
+
 /* In a loop the update, or the cond around it, itself names the exit behind it: what comes later in the trip and has no exit of its own (memory, a limit,
- * code that is not compiled) leaves by that one, and the array is changed in place. Not among effects, which have settles. */
+ * code that is not compiled) leaves by that one, and the array is changed in place. Not among effects, which have settles; nor as long as a
+ * variable of the module holds the array as it was, which an exit here would need beside the new one: the next check has one. */
 void rec_behind_update(Recorder *r) {
   NodeId n = r->written;
   r->written = 0;
   if (!n || !r->loop || r->tokens || r->pulls || r->no_exits || r->abstract || r->ins_depth != rec_depth(r) || n + 1 != r->g->nodes.count) return;
   const GraphNode *node = graph_node_at(r->g, n);
-  if (node->exit != NO_EXIT || node->block != r->g->at) return; /* in front of the loop: its body has made no node yet */
+  if (node->exit != NO_EXIT || node->block != r->g->at || is_held(r, n)) return; /* in front of the loop: its body has made no node yet */
   RecFrame *f = rec_top(r);
   u32 exit = rec_exit(r, EXIT_check, CHECK_none, f->code->proto->spans[f->pc]);
   if (exit == UINT32_MAX) return;
