@@ -37,6 +37,7 @@ typedef struct ValueUse {
   u32 check_block, check_unit; /* the last check of it as an index */
   bool dies;  /* schedule.c: the unit at work is the last that needs it */
   bool lent;  /* schedule.c: the unit at work is a cond, whose arms may write to it */
+  u32 variable; /* schedule.c: the unit at work is a loop, behind which nothing but this module variable (a SourceId) holds it; 0 */
   bool over;  /* schedule.c: an update that lies in the slot of the old version */
   u32 last;   /* schedule.c: when it was needed last … */
   u32 read;   /* … by the block itself, or by exits that make something else of it */

@@ -74,6 +74,20 @@ static void alloc_temps(Native *n) {
   }
 }
 
+/* Does every state that the function may be left in set the module variable that `source` is in? */
+static bool exits_set(const Native *n, SourceId source) {
+  const ExitTable *t = &n->g->exits;
+  const Source *items = n->g->guards.sources.items.data;
+  SourceId root = source;
+  if (n->c->limits && n->c->limits->exact) return false; /* inputs are compared afterwards */
+  while (items[root].parent) root = items[root].parent;
+  for (u32 i = 0; i < n->exits.count && source; i++) {
+    u32 exit = n->exits.data[i].exit;
+    if (exit == NO_EXIT || !journal_last(t, t->exits.data[exit].journal, root)) return false;
+  }
+  return source;
+}
+
 static void plan_arrays(Native *n) {
   Compiler *c = n->c;
   alloc_temps(n);
@@ -85,10 +99,13 @@ static void plan_arrays(Native *n) {
       const NBuffer *b = &n->buffers.data[i];
       if (!b->written || b->temp) continue;
       const ValueInfo *from = value_info(c, b->from);
-      bool take = MECHANISM(c->vm, stores_in_place) && from->owned && from->use.dies && !b->from_stays && !from->raw && !from->strides;
-      if (take && pass == 0) schedule_step(c, STEP_unique, NO_EXIT)->dst = from->slot;
+      bool dies = MECHANISM(c->vm, stores_in_place) && from->use.dies && !b->from_stays && !from->raw && !from->strides, take = dies && from->owned;
       if (take == pass) schedule_move(c, b->slot, b->from, take);
-      if (!take && pass == 0) schedule_step(c, STEP_unique, NO_EXIT)->dst = b->slot;
+      if (pass) continue;
+      PlanStep *s = schedule_step(c, STEP_unique, NO_EXIT);
+      s->dst = take ? from->slot : b->slot;
+      s->lent = dies && exits_set(n, from->use.variable);
+      s->index = s->lent ? from->use.variable : 0;
     }
 }
 

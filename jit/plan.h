@@ -133,7 +133,8 @@ typedef struct PlanStep {
   u32 exit;         /* NO_EXIT: the latest exit that is whole (Plan.entry_exit) */
   u32 jump;         /* step number */
   bool plain;       /* kernel: its arguments are of the usual kinds, from trip 0 on; made by plan_install */
-  bool lent;        /* update: of an input that a module variable holds, which the state behind the update sets to the result */
+  bool lent;        /* update: of an input that a module variable holds, which the state behind the update sets to the result; unique: such an input,
+                     * which every state from here on sets */
   u32 list, nlist;  /* kernel: Plan.checks; native: result slots in Plan.ids; extern: the same when the operation gives a list (else dst) */
   u64 bits;         /* const */
   NodeId node;      /* of the graph: for dumps and profiles */

@@ -154,6 +154,23 @@ static __attribute__((noinline)) Went device_step(Run *r, const PlanStep *s, Arr
   return status == WEFT_OK ? GOES_ON : plan_leave_raised(r, s->exit);
 }
 
+/* Of an input that a slot counts: does nobody else hold it but a module variable, or lists and records that only that variable holds, and
+ * may it be written? */
+static bool held_by_variable(const Run *r, SourceId source, Array *a) {
+  const GuardSet *g = &r->p->graph->guards;
+  if (a->head.refs != 2 || !array_dense(a)) return false;
+  a->head.refs = 1;
+  bool alone = array_writable(a);
+  a->head.refs = 2;
+  for (const Source *s; source && alone; source = s->parent) {
+    Value v;
+    s = &g->sources.items.data[source];
+    if (s->kind == SRC_column) continue;
+    alone = source_read(r->vm, g, NULL, source, &v) && (v.kind == V_ARRAY || (v.obj->refs == 1 && (v.kind == V_RECORD || (v.kind == V_LIST && list_is_packed(v.list)))));
+  }
+  return alone;
+}
+
 static __attribute__((noinline)) Went memory_step(Run *r, const PlanStep *s) {
   Vm *vm = r->vm;
   Value v;
@@ -182,6 +199,7 @@ static __attribute__((noinline)) Went memory_step(Run *r, const PlanStep *s) {
     case STEP_unique:
       v = array_value(array_at(r, s->dst));
       if (!MECHANISM(vm, stores_copy_shared) && array_dense(v.array)) return GOES_ON;
+      if (s->lent && held_by_variable(r, s->index, v.array)) return GOES_ON;
       if (array_make_unique(vm, &v) != WEFT_OK) return plan_leave_raised(r, s->exit);
       r->slots[s->dst] = (u64)(uintptr_t)v.array;
       return GOES_ON;

@@ -570,27 +570,38 @@ static u32 index_attr(const Graph *g, NodeId n) {
 
 static bool leaves_no_more(Block *b);
 
-/* Is the array one that only a module variable names, which every state behind the update holds the update's result? Then it may
- * be written in place, though the variable counts it. */
-static bool is_lent(Block *b, NodeId n) {
-  Graph *g = b->g;
-  const ExitTable *t = &g->exits;
-  ValueId base = node_operand(g, n, 0), v = node_result(g, n, 0);
-  u32 exit = exit_behind(b, b->unit);
-  if (exit == NO_EXIT) exit = g->blocks.data[b->id].term == TERM_exit ? g->blocks.data[b->id].exit : NO_EXIT;
-  if (b->id != 1 || exit == NO_EXIT || value_info(b->c, base)->use.last > DURING(b->unit) || !leaves_no_more(b)) return false;
+/* What the value was read from, when that is a module variable, or lies in what one holds, of which no exit but by the journal tells; 0. */
+static SourceId variable_of(const Graph *g, ValueId v, SourceId *root) {
   SourceId source = 0;
   for (u32 i = 0; i < g->inputs.count; i++)
-    if (g->inputs.data[i].value == base && g->inputs.data[i].input != UINT32_MAX) source = g->guards.inputs.data[g->inputs.data[i].input].source;
-  if (!source || g->guards.sources.items.data[source].kind != SRC_global) return false;
-  for (u32 i = 1; i < t->recipes.count; i++)
-    if (t->recipes.data[i].kind == RCP_source && t->recipes.data[i].a == source) return false;
-  for (JournalId j = t->exits.data[exit].journal; j; j = t->journal.data[j].parent) {
-    if (t->journal.data[j].target != source) continue;
-    const Recipe *r = &t->recipes.data[t->journal.data[j].value];
-    return r->kind == RCP_value && r->a == v;
-  }
-  return false;
+    if (g->inputs.data[i].value == v && g->inputs.data[i].input != UINT32_MAX) source = g->guards.inputs.data[g->inputs.data[i].input].source;
+  const Source *items = g->guards.sources.items.data;
+  for (*root = source; items[*root].parent; *root = items[*root].parent)
+    if (items[*root].kind != SRC_field && items[*root].kind != SRC_item && items[*root].kind != SRC_column) return 0;
+  if (!source || items[*root].kind != SRC_global) return 0;
+  for (SourceId s = source; s; s = items[s].parent)
+    if (exits_read(&g->exits, s)) return 0;
+  return source;
+}
+
+/* Is `base` an array that only a module variable names, or what it holds, and that every state behind the unit sets? Then it may be
+ * written in place, though it is counted there. *value: the recipe of what is set. */
+static SourceId lent_by(Block *b, ValueId base, const Recipe **value) {
+  Graph *g = b->g;
+  const ExitTable *t = &g->exits;
+  u32 exit = exit_behind(b, b->unit);
+  if (exit == NO_EXIT) exit = g->blocks.data[b->id].term == TERM_exit ? g->blocks.data[b->id].exit : NO_EXIT;
+  if (b->id != 1 || exit == NO_EXIT || value_info(b->c, base)->use.last > DURING(b->unit) || !leaves_no_more(b)) return 0;
+  SourceId root, source = variable_of(g, base, &root);
+  JournalId j = source ? journal_last(t, t->exits.data[exit].journal, root) : 0;
+  if (!j) return 0;
+  *value = &t->recipes.data[t->journal.data[j].value];
+  return source;
+}
+
+static bool is_lent(Block *b, NodeId n) {
+  const Recipe *r;
+  return lent_by(b, node_operand(b->g, n, 0), &r) && r->kind == RCP_value && r->a == node_result(b->g, n, 0);
 }
 
 static void index_unit(Block *b) {
@@ -665,7 +676,9 @@ static void control_unit(Block *b) {
     if (value_is_token(b->g, v)) continue;
     (void)(value_type(b->g, v)->rank ? schedule_dense(c, v) : schedule_slot(c, v));
     value_info(c, v)->use.dies = value_info(c, v)->use.last <= DURING(b->unit);
+    const Recipe *r;
     value_info(c, v)->use.lent = value_type(b->g, v)->rank && may_lend(b, n, v);
+    value_info(c, v)->use.variable = value_type(b->g, v)->rank ? lent_by(b, v, &r) : 0;
   }
   if (compile_stopped(c) || native_control(c, n)) return;
   if (!compile_stopped(c)) control_steps(c, n);

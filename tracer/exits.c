@@ -218,6 +218,11 @@ u32 journal_depth(const ExitTable *t, JournalId at) {
   return n;
 }
 
+JournalId journal_last(const ExitTable *t, JournalId at, SourceId target) {
+  while (at && t->journal.data[at].target != target) at = t->journal.data[at].parent;
+  return at;
+}
+
 void journal_path(const ExitTable *t, JournalId at, JournalId *out) {
   u32 n = journal_depth(t, at);
   for (; at; at = t->journal.data[at].parent) out[--n] = at;
@@ -269,6 +274,7 @@ typedef struct Visit {
   void (*value)(void *ctx, u32 value);
   void (*size)(void *ctx, Dim d);
   void *ctx;
+  void (*source)(void *ctx, SourceId source);
 } Visit;
 
 /* Depth and weight of recipes are bounded. */
@@ -281,6 +287,9 @@ static void visit(const Visit *v, RecipeId r) {
       return;
     case RCP_size:
       if (v->size) v->size(v->ctx, x->dim);
+      return;
+    case RCP_source:
+      if (v->source) v->source(v->ctx, x->a);
       return;
     case RCP_items:
       if (v->value) v->value(v->ctx, x->a);
@@ -297,7 +306,7 @@ static inline __attribute__((always_inline)) void visit_any(const Visit *v, Reci
   if (!r) return;
   if (x->kind == RCP_value) {
     if (v->value) v->value(v->ctx, x->a);
-  } else if (x->count || x->kind == RCP_size || x->kind == RCP_items) {
+  } else if (x->count || x->kind == RCP_size || x->kind == RCP_items || x->kind == RCP_source) {
     visit(v, r);
   }
 }
@@ -317,13 +326,30 @@ static void visit_exit(const Visit *v, u32 exit) {
 }
 
 void exit_values(const ExitTable *t, u32 exit, void (*each)(void *ctx, u32 value), void *ctx) {
-  Visit v = {t, each, NULL, ctx};
+  Visit v = {.t = t, .value = each, .ctx = ctx};
   visit_exit(&v, exit);
 }
 
 void exit_sizes(const ExitTable *t, u32 exit, void (*each)(void *ctx, Dim d), void *ctx) {
-  Visit v = {t, NULL, each, ctx};
+  Visit v = {.t = t, .size = each, .ctx = ctx};
   if (t->sized) visit_exit(&v, exit);
+}
+
+typedef struct Reads {
+  SourceId source;
+  bool found;
+} Reads;
+
+static void find_source(void *ctx, SourceId source) {
+  Reads *r = ctx;
+  r->found |= source == r->source;
+}
+
+bool exits_read(const ExitTable *t, SourceId source) {
+  Reads r = {.source = source};
+  Visit v = {.t = t, .source = find_source, .ctx = &r};
+  for (u32 i = 0; i < t->exits.count && !r.found; i++) visit_exit(&v, i);
+  return r.found;
 }
 
 /* ---- renaming ------------------------------------------------------------------------------------- */

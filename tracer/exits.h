@@ -167,6 +167,8 @@ JournalId journal_write(ExitTable *t, JournalId parent, SourceId target, RecipeI
 /* Entries from the root to `at`, oldest first, into `out` (room for journal_depth). */
 u32 journal_depth(const ExitTable *t, JournalId at);
 void journal_path(const ExitTable *t, JournalId at, JournalId *out);
+/* The entry that says what is written to the target; 0: none. */
+JournalId journal_last(const ExitTable *t, JournalId at, SourceId target);
 
 /* Exits: begin, then one frame after the other outermost first, each with its registers; a new exit_begin ends the
  * one before. exit_begin gives the number, NO_EXIT when memory was refused; the others are false then, when they are
@@ -179,6 +181,8 @@ bool exit_reg(ExitTable *t, u32 exit, u16 reg, RecipeId recipe); /* of the frame
 void exit_values(const ExitTable *t, u32 exit, void (*each)(void *ctx, u32 value), void *ctx);
 /* Every size expression likewise. */
 void exit_sizes(const ExitTable *t, u32 exit, void (*each)(void *ctx, Dim d), void *ctx);
+/* Does some exit read the source anew? */
+bool exits_read(const ExitTable *t, SourceId source);
 /* A copy of an exit with values renamed by map (map[v] == 0: v stays); the exit itself when none of its values
  * are renamed. UINT32_MAX when memory was refused. */
 u32 exit_clone_sized(ExitTable *t, u32 exit, const u32 *map, u32 count, Dim (*size)(void *ctx, Dim d), void *ctx);
