@@ -93,7 +93,7 @@ typedef struct GuardInput {
   SourceId source;
   u8 form;     /* InputForm */
   bool donate; /* roots arg and reg: the register dies here, so its count moves into the slot. rows: always */
-  bool given;  /* rows: they lay in columns when this was recorded */
+  bool given, keeps; /* rows: they lay in columns when this was recorded; of a list that keeps them once they are made */
   u32 sym;     /* IN_size: the symbol it feeds (SizeSym index), else UINT32_MAX */
 } GuardInput;
 

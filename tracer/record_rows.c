@@ -308,7 +308,7 @@ bool rec_merge_rows(Recorder *r, Av base, Av a, Av b) {
 typedef struct PackedInput {
   SourceId source;
   Dim room;
-  bool tree, given;
+  bool tree, given, keeps;
 } PackedInput;
 
 static Av input_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
@@ -319,6 +319,7 @@ static Av input_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
   if (in == UINT32_MAX) return 0;
   g->guards.inputs.data[in].donate = true;
   g->guards.inputs.data[in].given = p->given;
+  g->guards.inputs.data[in].keeps = p->keeps;
   for (u32 i = 0; i < g->inputs.count; i++)
     if (g->inputs.data[i].input == in) return av_num(r, g->inputs.data[i].value);
   ArrayType t = rec_column_type(kind, p->room);
@@ -328,14 +329,14 @@ static Av input_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
 static bool are_made(const Packed *given) { return given && given->column[0].kind == V_ARRAY; }
 
 /* The inputs that pack what a source names, a list or text of so many items. */
-static Outcome packed_source(Recorder *r, SourceId s, u32 now, Value kind, bool given, Av *out) {
+static Outcome packed_source(Recorder *r, SourceId s, u32 now, Value kind, const Packed *given, Av *out) {
   Graph *g = r->g;
   Av count = av_length(r, s, now);
   Dim n;
   u32 leaf = 0;
   if (!count || !av_dim(r, count, &n)) return OUT_FAIL;
   bool tree = kind.kind == V_LIST || kind.kind == V_RECORD || kind.kind == V_ARRAY || rows_mixed(kind);
-  PackedInput p = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), tree, given};
+  PackedInput p = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), tree, are_made(given), given != NULL};
   if (p.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
   Outcome o = rec_made(r, rec_new_rows(r, tree_like(r, kind, &leaf, input_column, &p), count, kind), out);
   if (o == OUT_GO) av_at(r, *out)->source = s;
@@ -360,8 +361,8 @@ static Outcome ragged_source(Recorder *r, SourceId s, List *list, Av *out) {
   Av count = av_length(r, s, list->count), total = av_total(r, s, (i64)now), parts[3];
   Dim n, all;
   if (!count || !total || !av_dim(r, count, &n) || !av_dim(r, total, &all)) return OUT_FAIL;
-  PackedInput starts = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), true, are_made(given)};
-  PackedInput flat = {s, size_add(&g->sizes, size_mul(&g->sizes, all, 2), ROWS_ROOM), true, are_made(given)};
+  PackedInput starts = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), true, are_made(given), given != NULL};
+  PackedInput flat = {s, size_add(&g->sizes, size_mul(&g->sizes, all, 2), ROWS_ROOM), true, are_made(given), given != NULL};
   if (starts.room == DIM_NONE || flat.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
   parts[0] = rec_new_rows(r, tree_like(r, number, &leaf, input_column, &starts), count, number);
   parts[1] = rec_new_rows(r, tree_like(r, number, &leaf, input_column, &starts), count, number);
@@ -387,13 +388,13 @@ static Outcome rows_of_source(Recorder *r, SourceId s, List *list, const Value *
   if (!kept)
     return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or short texts, all of one kind, or trees of such");
   if (!guard_rows(&r->g->guards, s, kind, rec_here(r))) return OUT_FAIL;
-  return packed_source(r, s, list->count, kind, are_made(given), out);
+  return packed_source(r, s, list->count, kind, given, out);
 }
 
 Outcome rec_rows_of_text(Recorder *r, SourceId s, const Value text, Av *out) {
   Value kind;
   if (!text_kind(r, &kind) || !guard_tag(&r->g->guards, s, text, false, rec_here(r))) return OUT_FAIL;
-  return packed_source(r, s, text.text->count, kind, false, out);
+  return packed_source(r, s, text.text->count, kind, NULL, out);
 }
 
 static bool list_source(const AbsVal *v) {

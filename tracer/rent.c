@@ -371,13 +371,14 @@ void rent_naps(Place *p, u32 n) {
   r->skip -= n < r->skip ? n : r->skip;
 }
 
-/* Lists and texts that did not lie in columns are packed at each entry, whole; there is room for as many items again. */
-static u64 packing_ns(const Graph *g) {
+/* Lists and texts that did not lie in columns are packed at each entry, whole; there is room for as many items again. Those that
+ * keep their columns are so only where the region is left often; if they are others each time, that shows soon (only_packs). */
+static u64 packing_ns(const Graph *g, bool often) {
   u64 items = 0, lists = 0;
   for (u32 i = 0; i < g->inputs.count; i++) {
     const GraphInput *x = &g->inputs.data[i];
     i64 room;
-    if (x->input == UINT32_MAX || g->guards.inputs.data[x->input].form != IN_rows || g->guards.inputs.data[x->input].given) continue;
+    if (x->input == UINT32_MAX || g->guards.inputs.data[x->input].form != IN_rows || g->guards.inputs.data[x->input].given || (!often && g->guards.inputs.data[x->input].keeps)) continue;
     lists++;
     bool column = g->guards.sources.items.data[g->guards.inputs.data[x->input].source].kind == SRC_column;
     if (size_hint(&g->sizes, value_type(g, x->value)->dims[0], &room) && room > ROWS_ROOM) items += (u64)(room - ROWS_ROOM) / 2 * (column ? ROWS_DEEP : 1);
@@ -388,7 +389,7 @@ static u64 packing_ns(const Graph *g) {
 /* Do going in and out take longer than what is done in between does in the interpreter? */
 bool rent_is_lost(const Tracer *t, const Place *p, const Graph *g, bool broke) {
   const Tunables *tun = &t->vm->tunables;
-  u64 eager = region_eager_ns(tun, g), around = (u64)tun->enter_ns + PART_NS * (u64)(g->inputs.count + g->exits.recipes.count) + (broke ? BREAK_NS : 0) + packing_ns(g);
+  u64 eager = region_eager_ns(tun, g), around = (u64)tun->enter_ns + PART_NS * (u64)(g->inputs.count + g->exits.recipes.count) + (broke ? BREAK_NS : 0) + packing_ns(g, true);
   if (!eager || !rent_applies(t)) return false;
   return SLOWER * eager < around || (p->start == RECORD_ENTRY && !broke && p->rent.each_ns < around);
 }
@@ -414,7 +415,7 @@ u64 rent_gain(const Tracer *t, const Place *p, const Graph *g, bool broke) {
   const PlaceRent *r = &p->rent;
   u64 trips = p->start == RECORD_LOOP && !broke ? r->own ? r->own : SPAN : 1, parts = g->inputs.count + written(&g->exits, broke ? 1u << EXIT_break : ~(1u << EXIT_check));
   if (r->left_often && trips > 16 / r->left_often) trips = 16 / r->left_often;
-  u64 around = (u64)t->vm->tunables.enter_ns + PART_NS * parts + (broke ? BREAK_NS : 0) + packing_ns(g);
+  u64 around = (u64)t->vm->tunables.enter_ns + PART_NS * parts + (broke ? BREAK_NS : 0) + packing_ns(g, broke || r->left_often);
   u64 each = r->each_ns, spent = (broke ? each - each / BEFORE : each / REST) + around / trips; /* a break leaves most to the interpreter */
   if (each <= spent) return 0;
   u64 gain = (each - spent) * 100 / (each - each / REST), early = p->rent.left_early ? region_early_ns(&t->vm->tunables, g) : broke ? region_eager_ns(&t->vm->tunables, g) : 0;
