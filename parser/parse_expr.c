@@ -269,6 +269,10 @@ static u32 fail_operand(Parser *p) {
   case TOK_FLOOR: return fail_expected(p, "a value", "'//' divides; a comment begins with '#'");
   case TOK_STAR: return fail_expected(p, "a value", "arguments are spread by '...xs'");
   case TOK_DOTS: return fail_expected(p, "a value", "a range has two ends: 0..n");
+  case TOK_ASSIGN:
+  case TOK_LT:
+    if (p->tok > p->tokens.data && p->tok[-1].kind == TOK_DOTS) return fail_expected(p, "a value", "a range ends before its end: write 0..n + 1");
+    break;
   case TOK_ELLIPSIS: return fail_expected(p, "a value", "'...' spreads in calls, lists and records only");
   case TOK_BAR: return fail_expected(p, "a value", "a function is written x => …");
   case TOK_CATCH: return fail_expected(p, "a value", "'catch' belongs right behind the block of its try");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parser/parser.h"
 #include "vm/module.h"
 
 Name record_nearest(const Vm *vm, const Record *r, Name name) {
@@ -124,7 +125,8 @@ WeftStatus field_no_method(Vm *vm, Value obj, Name name) {
   bool property = name == known[KN_shape] || name == known[KN_dtype] || name == known[KN_ndim] || name == known[KN_size] ||
                   name == known[KN_T] || name == known[KN_device];
   if (property && value_is_numeric(v)) return vm_error(vm, EK_type, "'%s' is a property: write .%s without parentheses", text, text);
-  return vm_error(vm, EK_name, "there is no function '%s', and %s has no such field", text, value_type_name(v));
+  const char *foreign = parser_foreign_word(text, strlen(text));
+  return vm_error(vm, EK_name, "there is no function '%s', and %s has no such field%s%s%s", text, value_type_name(v), foreign ? "; write '" : "", foreign ? foreign : "", foreign ? "'" : "");
 }
 
 WeftStatus field_method(Vm *vm, Value obj, Name name, bool *found, Value *out) {

@@ -191,6 +191,8 @@ static const struct {
     {"1 by 2", 1, 3, 2, "expected ';' or a new line after the statement, found 'by'"},
     {"0..", 1, 4, 0, "expected a value, found the end of the text"},
     {"..5", 1, 1, 2, "expected a value, found '..'; a range has two ends: 0..n"},
+    {"0..=5", 1, 4, 1, "expected a value, found '='; a range ends before its end: write 0..n + 1"},
+    {"0..<5", 1, 4, 1, "expected a value, found '<'; a range ends before its end: write 0..n + 1"},
     {"5 = x", 1, 1, 1, "a literal cannot be assigned to"},
     {"a + b = c", 1, 1, 5, "only a variable, or an item or field of one, can be assigned to"},
     {"f(x) = 1", 1, 1, 4, "a call cannot be assigned to; a function is written fn f(x) = …"},
