@@ -224,10 +224,37 @@ static bool fits(const OpParam *p, bool shape, const Value *v) {
   return !shape || (v->kind == V_NUM && v->dtype != DT_bool);
 }
 
+/* What the array was stacked from just now along its first axis, and of how many; 0: it was not. */
+static u32 stacked_from(const Graph *g, ValueId x, GraphArg *list) {
+  NodeId made = value_node(g, x);
+  GraphArg args[OP_MAX_PARAMS];
+  i64 axis;
+  if (!made || graph_node_at(g, made)->kind != NODE_op || graph_node_at(g, made)->op != OP_stack) return 0;
+  node_args(g, made, args);
+  if (args[0].kind != ARG_list || !arg_int(&args[1], 0, &axis) || axis != 0) return 0;
+  *list = args[0];
+  return list->count;
+}
+
+/* A shape that is written as an array of integers, `zeros([n, m])`: the list of them. */
+static Av listed(Recorder *r, Av a) {
+  const Graph *g = r->g;
+  GraphArg list;
+  Av items[TYPE_MAX_RANK];
+  u32 n = av_at(r, a)->kind == AV_NUM ? stacked_from(g, av_value(r, a), &list) : 0;
+  if (n == 0 || n > TYPE_MAX_RANK || value_type(g, av_value(r, a))->rank != 1) return a;
+  for (u32 i = 0; i < n; i++)
+    if (dtype_kind(value_type(g, list.values[i])->dtype) != DK_INT) return a;
+  for (u32 i = 0; i < n; i++)
+    if (!(items[i] = av_num(r, list.values[i]))) return 0;
+  return av_items(r, AV_LIST, items, n);
+}
+
 static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   const OpParam *p = &op_info(op)->params[param];
   bool shape = named(p, "shape") || named(p, "reps");
   a = av_force(r, a);
+  if (a && shape) a = listed(r, a);
   if (!a) return OUT_FAIL;
   if (av_at(r, a)->kind == AV_LIST) return list_setting(r, op, param, a, shape, needs_literal(p), out);
   Value v;
@@ -479,17 +506,12 @@ static Outcome take(Recorder *r, const Av *params, Av *out) {
 /* The rows of an array that was just stacked, as `concat([a, b])` does, are what it was stacked from: it need not be made. */
 static bool stacked_rows(Recorder *r, ValueId x, Av *items, u32 count) {
   const Graph *g = r->g;
-  NodeId made = value_node(g, x);
-  GraphArg args[OP_MAX_PARAMS];
-  i64 axis;
-  if (!made || graph_node_at(g, made)->kind != NODE_op || graph_node_at(g, made)->op != OP_stack) return false;
-  node_args(g, made, args);
-  if (args[0].kind != ARG_list || args[0].count != count || !arg_int(&args[1], 0, &axis) || axis != 0) return false;
+  GraphArg list;
+  if (stacked_from(g, x, &list) != count) return false;
   for (u32 i = 0; i < count; i++)
-    if (value_type(g, args[0].values[i])->dtype != value_type(g, x)->dtype || value_type(g, args[0].values[i])->weak) return false;
-  for (u32 i = 0; i < count; i++) {
-    if (!(items[i] = av_num(r, args[0].values[i]))) return false;
-  }
+    if (value_type(g, list.values[i])->dtype != value_type(g, x)->dtype || value_type(g, list.values[i])->weak) return false;
+  for (u32 i = 0; i < count; i++)
+    if (!(items[i] = av_num(r, list.values[i]))) return false;
   return true;
 }
 
