@@ -166,6 +166,12 @@ WeftStatus operate_unary(Vm *vm, u32 bc, Value *args, Value *out) {
 }
 
 WeftStatus vm_binary(Vm *vm, u32 bc, Value a, Value b, Value *out) {
+  if (bc == BC_in) {
+    bool found = false;
+    WeftStatus asked = value_in(vm, a, b, &found);
+    *out = value_bool(found);
+    return asked;
+  }
   Value args[2] = {value_keep(a), value_keep(b)};
   WeftStatus status = bc == BC_neg || bc == BC_pos || bc == BC_bnot ? operate_unary(vm, bc, args, out)
                                                                    : operate_binary(vm, bc, args, out);
