@@ -494,6 +494,12 @@ bool rec_key_computed(Recorder *r, Av record, Av key);
 Outcome rec_key_get(Recorder *r, Av record, Av key, Av *out);
 Outcome rec_key_set(Recorder *r, Av record, Av key, Av got, Av item, Av *out); /* got: what rec_key_get gave, or 0 */
 Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out);
+/* record_listed.c */
+bool rec_is_listed(const Recorder *r, Av a); /* a list in columns, or from outside */
+Outcome rec_rows_array(Recorder *r, Av list, Av *out);
+Outcome rec_rows_joined(Recorder *r, u32 op, const Av *params, Av *out); /* stack and concat */
+Outcome rec_rows_sorted(Recorder *r, const Av *params, u32 count, Av *out);
+Outcome rec_rows_part(Recorder *r, Av rows, const Av *parts, Av *out); /* any slice */
 /* The list that `loc` held at the head of loop l is another one now: l is lifted again with rows there. False: no rows. */
 bool rec_want_names(Recorder *r, RecLoop *l, RecLoc *loc); /* other texts stand there from trip to trip: lifted again */
 bool rec_want_wider(Recorder *r, Av *rows, Av item); /* an item goes in that is weak where others are not, or the other way round; *rows: with a column for that, else its loop is lifted again */

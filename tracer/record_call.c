@@ -261,41 +261,6 @@ static Outcome of_zip(Recorder *r, const Av *given, u32 n, bool numbered, Av *ou
   return o;
 }
 
-/* The first `count` of a column. */
-static Outcome first_of(Recorder *r, Av column, Av count, Av *out) {
-  const u8 slice = IX_SLICE;
-  Av nil = av_const(r, value_nil()), ends[3] = {nil, count, nil};
-  return nil ? rec_index(r, column, &slice, 1, ends, out) : OUT_FAIL;
-}
-
-static bool is_plain(Value kind) { return kind.kind == V_NUM && !rows_mixed(kind); }
-
-/* The items of a list in columns: numbers of one kind, arrays of one shape, or tuples of such numbers. An empty one is of f64, whatever
- * its column. */
-static Outcome array_of_rows(Recorder *r, Av list, Av *out) {
-  enum { TUPLE = 8 };
-  Av rows, parts[TUPLE], zero = av_const(r, value_weak_i64(0)), some;
-  Outcome o = rec_rows_of(r, list, NULL, &rows);
-  if (o != OUT_GO) return o;
-  Value kind = av_at(r, rows)->konst;
-  Av columns = av_item(r, rows, 0), count = av_item(r, rows, 1);
-  u32 n = kind.kind == V_LIST ? kind.list->count : 0;
-  bool fits = kind.kind == V_LIST ? n > 0 && n <= TUPLE : kind.kind == V_ARRAY || is_plain(kind);
-  for (u32 i = 0; i < n && fits; i++) fits = is_plain(kind.list->items[i]) && kind.list->items[i].dtype == kind.list->items[0].dtype;
-  if (!fits) return rec_stuck(r, REASON_no_rule, "an array of a list of lists or records");
-  if (!is_plain(kind) || kind.dtype != DT_f64) {
-    if (!zero || (o = rec_binary(r, BC_gt, count, zero, &some)) != OUT_GO) return zero ? o : OUT_FAIL;
-    ValueId is = graph_convert(r->g, av_value(r, some), DT_bool);
-    if (!is) return OUT_FAIL;
-    if ((o = rec_check(r, CHECK_assertion, &is, 1)) != OUT_GO) return o;
-  }
-  if (!n) return first_of(r, columns, count, out);
-  for (u32 i = 0; i < n && o == OUT_GO; i++) o = first_of(r, av_item(r, columns, i), count, &parts[i]);
-  Av params[OP_MAX_PARAMS] = {o == OUT_GO ? av_items(r, AV_LIST, parts, n) : 0, av_const(r, value_weak_i64(1))};
-  if (o != OUT_GO) return o;
-  return params[0] && params[1] ? rec_op(r, OP_stack, params, out) : OUT_FAIL;
-}
-
 /* `leaf`: items of a list are numbers on their way into `dtype`, and integers must fit it. */
 static Outcome of_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
   x = av_force(r, x);
@@ -318,7 +283,7 @@ static Outcome of_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
     Outcome o = rec_op(r, OP_arange, params, &got);
     if (o != OUT_GO) return o;
   } else if (!leaf && (av_at(r, x)->kind == AV_ROWS || av_at(r, x)->kind == AV_OBJECT) && av_at(r, x)->konst.kind != V_TEXT) {
-    Outcome o = array_of_rows(r, x, &got);
+    Outcome o = rec_rows_array(r, x, &got);
     if (o != OUT_GO) return o;
   } else if (!av_is_number(r, x)) {
     return rec_stuck(r, REASON_no_rule, "an array of %s", av_kind_text(r, x));

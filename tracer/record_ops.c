@@ -598,6 +598,8 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   }
   params = forced;
   if ((op == OP_random_split || op == OP_random_permutation) && (folded = drawn_count(r, op, &forced[1])) != OUT_GO) return folded;
+  if ((op == OP_concat || op == OP_stack) && rec_is_listed(r, forced[0])) return rec_rows_joined(r, op, forced, out);
+  if (op == OP_sort && rec_is_listed(r, forced[0]) && !is_given(r, forced[3])) return rec_rows_sorted(r, forced, info->nparams, out);
   if ((op == OP_concat || op == OP_stack) && forced[0] && av_is_number(r, forced[0])) {
     Outcome o = rows(r, op, forced[0], &forced[0]);
     if (o != OUT_GO) return o;

@@ -244,7 +244,7 @@ Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   bool by_one = av_const_value(r, parts[2], &v) && v.kind == V_NIL;
   if (rows_ragged(av_at(r, rows)->konst) || rec_is_keyed(r, rows)) return rec_stuck(r, REASON_loop_list, "a slice of a list of lists");
   if (av_at(r, rows)->konst.kind == V_TEXT && av_at(r, rows)->source) return rec_text_slice(r, rows, parts, out);
-  if (!from_start || !by_one) return rec_stuck(r, REASON_loop_list, "a slice of a list that does not begin with its first item");
+  if (!from_start || !by_one) return rec_rows_part(r, rows, parts, out);
   Av n = rows_count(r, rows), stop = parts[1], zero = av_const(r, value_weak_i64(0));
   if (av_const_value(r, stop, &v) && v.kind == V_NIL) return rec_made(r, rows, out);
   ValueId x = av_value(r, stop);
