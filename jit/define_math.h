@@ -7,7 +7,7 @@
 /* One function or table of lang/math.loops; made by the build (jit/host/gen_math.c), in the file's order. */
 typedef struct MathText {
   const char *name;
-  const char *text; /* loop IR, as loops_parse takes it; a byte that math_pairs has a row for stands for two others */
+  const char *text; /* loop IR; values by distance, not by name, and a byte that math_pairs has a row for stands for two others */
   const u16 *uses;  /* everything that must be defined before, in order */
   u8 type;          /* LoopType; tables: VOID */
   u8 use_count;

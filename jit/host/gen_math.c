@@ -16,6 +16,7 @@
 #include "jit/loops.h"
 #include "jit/loops_straight.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,24 +145,64 @@ static void scan_uses(Gen *g, Part *parts, u32 self) {
   }
 }
 
-/* All definitions without indentation, each ended by 0; `starts`: where each begins. */
-static u8 *strip_parts(const Part *parts, u32 count, size_t room, size_t *starts, size_t *len) {
-  u8 *bytes = malloc(room + count);
-  if (!bytes) die("math_text.c", "out of memory");
-  *len = 0;
+/* A value that is defined: its name without %. */
+typedef struct Defined {
+  const char *name;
+  size_t len;
+} Defined;
+
+/* One definition in the way jit/define_math.c reads: `@` begins a statement instead of `%name =`, `%` and letters say how many
+ * definitions back a value was defined (base 26), `$` stands before names that are kept. */
+static void relative_names(const char *text, size_t len, Buf *out) {
+  static Defined defined[1024];
+  u32 count = 0;
+  const char *end = text + len;
+  while (text < end) {
+    size_t word = 0;
+    if (*text == '%')
+      while (isalnum((unsigned char)text[1 + word]) || text[1 + word] == '_') word++;
+    const char *after = text + 1 + word;
+    after += strspn(after, " ");
+    if (!word) {
+      if (*text != ' ' || out->data[out->len - 1] != ' ') buf_putc(out, *text);
+      text++;
+    } else if (*after == '=') {
+      if (count == COUNT_OF(defined)) die("math_text.c", "a definition has too many values");
+      defined[count++] = (Defined){text + 1, word};
+      while (out->data[out->len - 1] == ' ' || out->data[out->len - 1] == '\n') out->len--;
+      buf_putc(out, '@');
+      text = after + 2;
+    } else {
+      u32 back = 0;
+      while (back < count && (defined[count - 1 - back].len != word || memcmp(defined[count - 1 - back].name, text + 1, word) != 0)) back++;
+      if (back >= 26 * 26) die("math_text.c", "a value is used too far from where it is defined");
+      buf_putc(out, back < count ? '%' : '$');
+      if (back == count) buf_printf(out, "%.*s", (int)word, text + 1);
+      else if (back < 26) buf_putc(out, (char)('a' + back));
+      else buf_printf(out, "%c%c", (int)('a' + back / 26), (int)('a' + back % 26));
+      text = text + 1 + word;
+    }
+  }
+}
+
+/* All definitions without indentation and names, each ended by 0; `starts`: where each begins. */
+static void strip_parts(Gen *g, const Part *parts, u32 count, size_t *starts, Buf *out) {
   for (u32 i = 0; i < count; i++) {
-    starts[i] = *len;
+    Buf lines;
+    buf_init(&lines, g->m.alloc);
     for (const char *s = parts[i].text; s < parts[i].text + parts[i].len;) {
       const char *line;
       size_t n;
       s = next_line(s, &line, &n);
-      memcpy(bytes + *len, line, n);
-      *len += n;
-      bytes[(*len)++] = '\n';
+      buf_put(&lines, line, n);
+      buf_putc(&lines, '\n');
     }
-    bytes[(*len)++] = 0;
+    starts[i] = out->len;
+    relative_names(buf_text(&lines), lines.len, out);
+    buf_putc(out, 0);
+    buf_free(&lines);
   }
-  return bytes;
+  if (out->failed) die("math_text.c", "out of memory");
 }
 
 static void write_text(Gen *g, const char *text) {
@@ -170,7 +211,11 @@ static void write_text(Gen *g, const char *text) {
   u8 pairs[256][2];
   size_t len;
   u32 count = find_parts(g, text, parts, (u32)COUNT_OF(parts));
-  u8 *bytes = strip_parts(parts, count, strlen(text) + 1, starts, &len);
+  Buf stripped;
+  buf_init(&stripped, g->m.alloc);
+  strip_parts(g, parts, count, starts, &stripped);
+  u8 *bytes = (u8 *)stripped.data;
+  len = stripped.len;
   pairs_pack(bytes, &len, starts, count, pairs);
   Buf b;
   buf_init(&b, g->m.alloc);
@@ -194,7 +239,7 @@ static void write_text(Gen *g, const char *text) {
     buf_printf(&b, "\",\n    uses_%u, LT_%s, %u},\n", i, !p->fn ? "VOID" : p->fn->math_type == LT_F64 ? "F64" : "F32", uses);
   }
   buf_puts(&b, "};\nconst u32 math_text_count = COUNT_OF(math_texts);\n");
-  free(bytes);
+  buf_free(&stripped);
   write_file(g, "math_text.c", &b);
 }
 
