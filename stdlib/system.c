@@ -40,7 +40,10 @@ WeftStatus eager_print(Vm *vm, Value *args, Value *out) {
 
 WeftStatus eager_type(Vm *vm, Value *args, Value *out) {
   const char *s = value_type_name(args[0]);
-  return text_new(vm, s, strlen(s), out) ? WEFT_OK : WEFT_ERROR;
+  if (!text_new(vm, s, strlen(s), out)) return WEFT_ERROR;
+  Value *once = args[0].kind < COUNT_OF(vm->types) ? &vm->types[args[0].kind] : NULL;
+  if (once && !once->kind) *once = value_keep(*out);
+  return WEFT_OK;
 }
 
 static void describe_op(u32 op, Buf *b) {

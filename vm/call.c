@@ -204,6 +204,17 @@ fail:
   return WEFT_ERROR;
 }
 
+static inline bool is_plain(Vm *vm, u32 op) {
+  OpHook *h = &vm->ops[op];
+  const OpInfo *info = &vm->op_table[op];
+  if (UNLIKELY(!h->plain)) {
+    h->plain = 1;
+    for (u32 k = 0; k < info->nparams; k++)
+      if (info->params[k].rest || info->params[k].keyword_only) h->plain = 2;
+  }
+  return h->plain == 1;
+}
+
 WeftStatus call_builtin(Vm *vm, u32 op, Value *args, u32 count, Value *out) {
   const OpInfo *info = &vm->op_table[op];
   WeftStatus status;
@@ -211,14 +222,10 @@ WeftStatus call_builtin(Vm *vm, u32 op, Value *args, u32 count, Value *out) {
     drop_run(vm, args, count);
     return WEFT_ERROR;
   }
-  if (count == info->nparams && !(count && info->params[count - 1].rest)) { /* straight from the window */
-    bool plain = true;
-    for (u32 k = 0; k < count; k++) plain &= !info->params[k].rest && !info->params[k].keyword_only;
-    if (plain) {
-      status = op_called(vm, op, args, out);
-      drop_run(vm, args, count);
-      return status;
-    }
+  if (count == info->nparams && LIKELY(is_plain(vm, op))) { /* straight from the window */
+    status = op_called(vm, op, args, out);
+    drop_run(vm, args, count);
+    return status;
   }
   Value params[OP_MAX_PARAMS];
   if (bind_builtin(vm, op, (Args){args, NULL, count}, params) != WEFT_OK) return WEFT_ERROR;

@@ -137,7 +137,15 @@ static inline bool is_pair(const Value *v, bool dies) { return v->kind == V_ARRA
 
 static __attribute__((noinline)) WeftStatus binary_slow(Vm *vm, Ins ins, Value *base, const Value *consts) {
   static const u8 pairs[BC_COUNT] = {[BC_add] = OP_add, [BC_sub] = OP_subtract, [BC_mul] = OP_multiply, [BC_div] = OP_divide};
-  u32 a = ins_a(ins), b = ins_b(ins), c = ins_c(ins), flags = ins_flags(ins), op = pairs[ins_op(ins)];
+  u32 a = ins_a(ins), b = ins_b(ins), c = ins_c(ins), flags = ins_flags(ins), bc = ins_op(ins), op = pairs[bc];
+  if (bc == BC_eq || bc == BC_ne) { /* with nil: no value of another kind is it */
+    u32 x = operand(base, consts, b)->kind, y = operand(base, consts, c)->kind;
+    if (x == V_NIL || y == V_NIL) {
+      set_register(vm, &base[a], value_bool((x == y) == (bc == BC_eq)));
+      kill_operands(vm, base, ins);
+      return WEFT_OK;
+    }
+  }
   if (!op || !vm->pair || ((b | c) & INS_CONST) || !is_pair(&base[b], b == a || (flags & INS_B_DIES)) || !is_pair(&base[c], c == a || (flags & INS_C_DIES)))
     return binary_values(vm, ins, base, consts);
   Value out;
@@ -338,6 +346,22 @@ static __attribute__((noinline)) WeftStatus for_item(Vm *vm, Value *at) {
 
 /* ---- calls ------------------------------------------------------------------------------------ */
 
+/* len and type of what neither a tape nor another device has a say in. False: the usual way. */
+static inline bool asks_shape(Vm *vm, u32 op, Value v, Value *out) {
+  if (v.kind == V_ARRAY && array_device(v.array) != DEV_CPU) return false;
+  if (op == OP_len) {
+    if (v.kind == V_LIST) *out = value_weak_i64(v.list->count);
+    else if (v.kind == V_TEXT) *out = value_weak_i64(v.text->count);
+    else if (v.kind == V_RECORD) *out = value_weak_i64(v.record->shape->count);
+    else if (v.kind == V_ARRAY && array_rank(v.array)) *out = value_weak_i64(array_dims(v.array)[0]);
+    else return false;
+    return true;
+  }
+  if (op != OP_type || v.kind >= V_TRACKED || vm->types[v.kind].kind == V_NIL) return false;
+  *out = value_keep(vm->types[v.kind]);
+  return true;
+}
+
 /* Replaces eager(f) by f; the frame then runs eagerly. */
 static Value unwrap_eager(Vm *vm, Value fn, u16 *flags) {
   while (fn.kind == V_FN && fn.fn->kind == FN_TRANSFORM && fn.fn->transform == TF_eager) {
@@ -467,6 +491,7 @@ static bool unwind(Vm *vm, u32 floor) {
 #define TAG_I64 TAG_NUM(DT_i64)
 #define TAG_F64 TAG_NUM(DT_f64)
 #define TAG_BOOL TAG_NUM(DT_bool)
+#define TAG_TEXT ((u64)V_TEXT | (u64)VF_COUNTED << 16)
 
 static inline void put_bits(Vm *vm, Value *at, u64 tag, u64 bits) {
   if (UNLIKELY(at->flags & VF_COUNTED)) value_drop(vm, *at);
@@ -477,6 +502,10 @@ static inline u64 float_bits(f64 f) {
   u64 u;
   memcpy(&u, &f, 8);
   return u;
+}
+
+static inline bool text_same(const Text *x, const Text *y) {
+  return x == y || (x->len == y->len && x->data[0] == y->data[0] && memcmp(x->data, y->data, x->len) == 0);
 }
 
 /* Both operands as f64 when one is f64 and the other f64 or i64. */
@@ -646,7 +675,7 @@ op_bxor:
 op_shl:
 op_shr: TRY_LARGE(binary_slow(vm, ins, base, consts));
 
-#define COMPARISON(name, OPERATOR)                                                         \
+#define COMPARISON(name, OPERATOR, TEXTS)                                                  \
   op_##name: {                                                                             \
     const Value *x = BK, *y = CK;                                                          \
     u64 tx = value_tag(*x), ty = value_tag(*y);                                            \
@@ -655,16 +684,20 @@ op_shr: TRY_LARGE(binary_slow(vm, ins, base, consts));
     if (((tx | TAG_WEAK) == (TAG_I64 | TAG_WEAK)) & ((ty | TAG_WEAK) == (TAG_I64 | TAG_WEAK))) \
       r = x->i OPERATOR y->i;                                                              \
     else if (as_floats(x, y, tx, ty, &fx, &fy)) r = fx OPERATOR fy;                        \
+    else if (tx == TAG_TEXT && ty == TAG_TEXT) {                                           \
+      put_bits(vm, A, TAG_BOOL, TEXTS);                                                    \
+      KILL_NEXT();                                                                         \
+    }                                                                                      \
     else TRY_LARGE(binary_slow(vm, ins, base, consts));                                     \
     put_bits(vm, A, TAG_BOOL | (tx & ty & TAG_WEAK), r);                                   \
     NEXT();                                                                                \
   }
-  COMPARISON(eq, ==)
-  COMPARISON(ne, !=)
-  COMPARISON(lt, <)
-  COMPARISON(le, <=)
-  COMPARISON(gt, >)
-  COMPARISON(ge, >=)
+  COMPARISON(eq, ==, text_same(x->text, y->text))
+  COMPARISON(ne, !=, !text_same(x->text, y->text))
+  COMPARISON(lt, <, text_order(x->text, y->text) < 0)
+  COMPARISON(le, <=, text_order(x->text, y->text) <= 0)
+  COMPARISON(gt, >, text_order(x->text, y->text) > 0)
+  COMPARISON(ge, >=, text_order(x->text, y->text) >= 0)
 
 op_in: {
   bool found;
@@ -699,7 +732,22 @@ op_truth: {
 
   /* ---- making values ---- */
 op_array: TRY_NEXT(make_array(vm, base, ins));
-op_list: TRY_NEXT(make_list(vm, base, ins));
+op_list: {
+  u32 to = ins_a(ip[1]);
+  /* xs += (x,): no list of one item is made for it. */
+  if (ins_c(ins) == 1 && ins_op(ip[1]) == BC_add && ins_b(ip[1]) == to && ins_c(ip[1]) == ins_a(ins) && ins_flags(ip[1]) & INS_C_DIES &&
+      base[to].kind == V_LIST && base[to].list->head.refs == 1 && to != ins_a(ins) && !once) {
+    Value *at = &base[ins_b(ins)], item = *at;
+    SAVE();
+    if (UNLIKELY(!value_boxed(vm, item))) goto raised;
+    *at = value_nil();
+    set_register(vm, A, value_nil());
+    if (UNLIKELY(!list_push(vm, &base[to], item))) goto raised;
+    ip++;
+    NEXT();
+  }
+  TRY_NEXT(make_list(vm, base, ins));
+}
 op_append:
   SAVE();
   if (UNLIKELY(!value_boxed(vm, *BK)) || UNLIKELY(!list_push(vm, A, value_keep(*BK)))) goto raised;
@@ -823,6 +871,11 @@ op_call: {
         goto entered;
       }
     } else if (fn.fn->kind == FN_BUILTIN) {
+      if (argc == 1 && asks_shape(vm, fn.fn->op, win[1], &result)) {
+        drop_run(vm, win, 2);
+        set_register(vm, A, result);
+        NEXT();
+      }
       if (UNLIKELY(call_builtin(vm, fn.fn->op, win + 1, argc, &result) != WEFT_OK)) goto raised;
       f = &vm->frames[vm->frame_count - 1];
       win[0] = value_nil();
@@ -1043,6 +1096,10 @@ op_fornext: {
     const Range *r = at[0].range;
     put_bits(vm, &at[3], TAG_I64 | TAG_WEAK, (u64)r->start + at[1].u * (u64)r->step);
     at[1].u++;
+    NEXT();
+  }
+  if (at[0].kind == V_LIST && LIKELY(at[0].list->items != NULL)) {
+    set_register(vm, &at[3], value_keep(at[0].list->items[at[1].u++]));
     NEXT();
   }
   TRY_NEXT(for_item(vm, at));

@@ -121,9 +121,8 @@ WeftStatus make_record(Vm *vm, const Frame *f, Ins ins) {
 
 WeftStatus make_put(Vm *vm, Value *rec, Value item, Value key) {
   if (key.kind != V_TEXT) return vm_error(vm, EK_type, "the keys of a record are text, got %s", value_type_name(key));
-  Name name = name_intern(&vm->names, key.text->data, key.text->len);
-  if (!name && key.text->len) return vm_error_memory(vm);
-  return value_boxed(vm, item) && record_set(vm, rec, name, value_keep(item)) ? WEFT_OK : WEFT_ERROR;
+  Name name;
+  return text_name_of(vm, key.text, &name) && value_boxed(vm, item) && record_set(vm, rec, name, value_keep(item)) ? WEFT_OK : WEFT_ERROR;
 }
 
 WeftStatus make_spread(Vm *vm, Value *rec, Value from) {
@@ -210,6 +209,13 @@ WeftStatus unpack_sequence(Vm *vm, const Frame *f, Ins ins, Value v) {
     return vm_error(vm, EK_value, "a pattern of %u parts%s does not fit %llu items", fixed, d->has_rest ? " and a rest" : "",
                     (unsigned long long)count);
   u32 total = fixed + d->has_rest;
+  if (v.kind == V_LIST && v.list->items && !d->has_rest) {
+    value_keep(v); /* one of the registers may be where v lies */
+    kill_operands(vm, f->base, ins);
+    for (u32 k = 0; k < total; k++) set_register(vm, &to[k], value_keep(v.list->items[k]));
+    value_drop(vm, v);
+    return WEFT_OK;
+  }
   if (!list_new(vm, total, &parts)) return WEFT_ERROR;
   for (u32 k = 0; k < total; k++) {
     bool ok = true;

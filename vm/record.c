@@ -172,9 +172,17 @@ Value *record_find(const Record *r, Name key) {
   return at < 0 ? NULL : &r->items[at];
 }
 
-Value *record_at(Vm *vm, const Record *r, const Text *key) {
-  Name name;
-  return name_known(&vm->names, key->data, key->len, &name) ? record_find(r, name) : NULL;
+Value *record_at(Vm *vm, const Record *r, Text *key) {
+  Name name = key->head.flags;
+  if (!name && !name_known(&vm->names, key->data, key->len, &name)) return NULL;
+  key->head.flags = name;
+  return record_find(r, name);
+}
+
+bool text_name_of(Vm *vm, Text *t, Name *out) {
+  if (!t->head.flags) t->head.flags = name_intern(&vm->names, t->data, t->len);
+  *out = t->head.flags;
+  return *out || !t->len || ((void)vm_error_memory(vm), false);
 }
 
 bool record_unique(Vm *vm, Value *rec) {

@@ -85,6 +85,8 @@ void vm_free(Vm *vm) {
   modules_free(vm);
   ref_clear_all(vm);
   for (u32 i = 0; i < OP_COUNT; i++) value_drop(vm, vm->builtins[i]);
+  for (u32 i = 0; i < COUNT_OF(vm->letters); i++) value_drop(vm, vm->letters[i]);
+  for (u32 i = 0; i < COUNT_OF(vm->types); i++) value_drop(vm, vm->types[i]);
   if (vm->tier && vm->tier->vm_freed) vm->tier->vm_freed(vm);
   mem_free(&vm->alloc, vm->shapes, sizeof *vm->shapes * vm->shape_slots);
   stack_free(vm);

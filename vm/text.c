@@ -30,8 +30,14 @@ static Text *text_room(Vm *vm, size_t len, Value *out) {
 }
 
 bool text_new(Vm *vm, const char *s, size_t len, Value *out) {
+  Value *once = len == 1 && (u8)*s < COUNT_OF(vm->letters) ? &vm->letters[(u8)*s] : NULL;
+  if (once && once->kind) {
+    *out = value_keep(*once);
+    return true;
+  }
   Text *t = text_room(vm, len, out);
   if (!t) return false;
+  if (once) *once = value_keep(*out);
   if (len) memcpy(t->data, s, len);
   t->count = count_points(t->data, len);
   return true;
@@ -158,10 +164,17 @@ bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) {
   return made != NULL;
 }
 
-/* Large texts grow where they lie, so that building one piece by piece does not copy it each time. */
+/* Large texts grow where they lie, so that building one piece by piece does not copy it each time; small ones in the rest of their step. */
 bool text_append(Vm *vm, Value *text, const Text *more) {
   Text *t = text->text;
-  size_t old = sizeof *t + t->len + 1, len = (size_t)t->len + more->len;
+  size_t old = sizeof *t + t->len + 1, len = (size_t)t->len + more->len, room = (old + SMALL_STEP - 1) / SMALL_STEP * SMALL_STEP;
+  if (t->head.refs == 1 && old <= SMALL_MAX && sizeof *t + len < room && t != more) {
+    t->head.flags = 0;
+    memcpy(t->data + t->len, more->data, (size_t)more->len + 1);
+    t->len = (u32)len;
+    t->count += more->count;
+    return true;
+  }
   if (t->head.refs != 1 || old <= SMALL_MAX || old < TEXT_GROWS || len >= UINT32_MAX - 64 || t == more) {
     Value parts[2] = {*text, {.kind = V_TEXT, .text = (Text *)more}}, joined;
     if (!text_concat(vm, parts, 2, &joined)) return false;
@@ -171,6 +184,7 @@ bool text_append(Vm *vm, Value *text, const Text *more) {
   }
   Text *grown = mem_resize(&vm->alloc, t, old, sizeof *t + len + 1);
   if (!grown) return (void)vm_error_memory(vm), false;
+  grown->head.flags = 0;
   memcpy(grown->data + grown->len, more->data, (size_t)more->len + 1);
   grown->len = (u32)len;
   grown->count += more->count;

@@ -354,9 +354,7 @@ static WeftStatus key_of_step(Vm *vm, const Desc *d, const PathStep *s, const Va
   if (s->item_count != 1 || d->items[s->item_first] != IX_VALUE || keys[0].kind != V_TEXT)
     return vm_error(vm, EK_type, "the keys of a record are text%s%s", s->item_count == 1 && d->items[s->item_first] == IX_VALUE ? ", got " : "",
                     s->item_count == 1 && d->items[s->item_first] == IX_VALUE ? value_type_name(keys[0]) : "");
-  *out = name_intern(&vm->names, keys[0].text->data, keys[0].text->len);
-  if (!*out && keys[0].text->len) return vm_error_memory(vm);
-  return WEFT_OK;
+  return text_name_of(vm, keys[0].text, out) ? WEFT_OK : WEFT_ERROR;
 }
 
 static WeftStatus step_record(Walker *w, Value *slot, const PathStep *s, bool last, Value **next) {

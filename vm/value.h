@@ -111,7 +111,7 @@ static inline bool value_unique(Value v) { return (v.flags & VF_COUNTED) && v.ob
 /* ---- heap objects --------------------------------------------------------------------------- */
 
 typedef struct Text { /* immutable UTF-8 */
-  Obj head;
+  Obj head;  /* flags: its name, once it was asked for; or 0 */
   u32 len;   /* bytes */
   u32 count; /* code points; len == count means ASCII: indexing is direct */
   char data[]; /* NUL-terminated */
@@ -255,7 +255,8 @@ bool record_set(Vm *vm, Value *rec, Name key, Value item) MUST_USE; /* consumes 
 bool record_unique(Vm *vm, Value *rec) MUST_USE;
 bool record_remove(Vm *vm, Value *rec, Name key, bool *found) MUST_USE;
 Value *record_find(const Record *r, Name key); /* NULL when absent; borrowed */
-Value *record_at(Vm *vm, const Record *r, const Text *key); /* the same for a text that need be nobody's name yet */
+Value *record_at(Vm *vm, const Record *r, Text *key); /* the same for a text that need be nobody's name yet */
+bool text_name_of(Vm *vm, Text *t, Name *out) MUST_USE; /* the name that it is; made where it was none */
 Shape *shape_intern(Vm *vm, const Name *keys, u32 count); /* owned; NULL when refused (error raised) or count > SHAPE_SHARED_MAX */
 i64 shape_find(const Shape *s, Name key); /* position, -1 when absent */
 void shape_drop(Vm *vm, Shape *s);

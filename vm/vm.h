@@ -94,6 +94,7 @@ typedef struct ErrorState {
 typedef WeftStatus (*EagerFn)(Vm *vm, Value *args, Value *out);
 typedef struct OpHook {
   EagerFn eager; /* NULL: "not supported" */
+  u8 plain;      /* its parameters take arguments as they stand: 1 yes, 2 no, 0 not looked at yet */
 } OpHook;
 
 /* Two arrays that stay as they are, of an operation whose row of kernels is its own: a + b of few elements, as most are. */
@@ -270,6 +271,8 @@ struct Vm {
   Name known[KN_COUNT];
   Name *op_params;       /* OP_COUNT rows of OP_MAX_PARAMS names, made when a keyword is first given to a built-in */
   Value builtins[OP_COUNT]; /* the function value of each operation, nil until first asked for */
+  Value letters[128];       /* the text of each ASCII character, nil until one is first made */
+  Value types[V_HOLE];      /* what type() says of each kind, nil until first asked for */
   TransformFn transforms[TF_COUNT]; /* NULL: "not supported" (TF_eager is the VM's own) */
   FormatFn format;
   void (*on_copy)(Vm *vm); /* told of every copy made because a value was shared; may be NULL */

@@ -113,6 +113,64 @@ static void dictionaries(void **state) { /* many keys: found, kept in order, rem
   value_drop(vm, copy);
 }
 
+static void letters_are_made_once(void **state) {
+  Vm *vm = *state;
+  Value t, u, part;
+  assert_true(text_new(vm, "x", 1, &t) && text_new(vm, "wxyz", 4, &u) && text_slice(vm, u, 1, 2, 1, &part));
+  assert_ptr_equal(t.text, part.text);
+  assert_true(text_append(vm, &part, u.text)); /* which never is the only one */
+  assert_string_equal(part.text->data, "xwxyz");
+  assert_string_equal(t.text->data, "x");
+  value_drop(vm, t);
+  value_drop(vm, u);
+  value_drop(vm, part);
+}
+
+static void small_texts_grow_in_their_step(void **state) {
+  Vm *vm = *state;
+  Value t, more, held;
+  assert_true(text_new(vm, "ab", 2, &t) && text_new(vm, "\xC3\xA4z", 3, &more));
+  const Text *was = t.text;
+  assert_true(text_append(vm, &t, more.text));
+  assert_int_equal(t.text->count, 4);
+  assert_int_equal(t.text->len, 5);
+#ifndef __SANITIZE_ADDRESS__
+  assert_ptr_equal(t.text, was);
+#else
+  (void)was;
+#endif
+  held = value_keep(t);
+  assert_true(text_append(vm, &t, more.text)); /* shared: the other one stays */
+  assert_string_equal(held.text->data, "ab\xC3\xA4z");
+  for (int i = 0; i < 500; i++) {
+    u32 len = t.text->len;
+    assert_true(text_append(vm, &t, more.text));
+    assert_int_equal(t.text->len, len + 3);
+    assert_int_equal(t.text->data[len + 3], 0);
+    assert_memory_equal(t.text->data + len, "\xC3\xA4z", 3);
+  }
+  value_drop(vm, held);
+  value_drop(vm, t);
+  value_drop(vm, more);
+}
+
+static void texts_know_their_names(void **state) {
+  Vm *vm = *state;
+  Value r, t, more;
+  assert_true(record_new(vm, &r) && record_set(vm, &r, name_of(vm, 1), value_i64(7)));
+  assert_true(text_new(vm, "k1", 2, &t) && text_new(vm, "2", 1, &more));
+  assert_int_equal(t.text->head.flags, 0);
+  assert_int_equal(record_at(vm, r.record, t.text)->i, 7);
+  assert_int_equal(t.text->head.flags, name_of(vm, 1));
+  assert_true(text_append(vm, &t, more.text)); /* it is another one then */
+  assert_null(record_at(vm, r.record, t.text));
+  assert_true(record_set(vm, &r, name_of(vm, 12), value_i64(8)));
+  assert_int_equal(record_at(vm, r.record, t.text)->i, 8);
+  value_drop(vm, t);
+  value_drop(vm, r);
+  value_drop(vm, more);
+}
+
 static void ranges(void **state) {
   (void)state;
   assert_int_equal(range_count(&(Range){.start = 0, .stop = 10, .step = 3}), 4);
@@ -204,6 +262,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(lists_grow_in_place, begin, end),
       cmocka_unit_test_setup_teardown(shapes_are_shared, begin, end),
       cmocka_unit_test_setup_teardown(dictionaries, begin, end),
+      cmocka_unit_test_setup_teardown(letters_are_made_once, begin, end),
+      cmocka_unit_test_setup_teardown(small_texts_grow_in_their_step, begin, end),
+      cmocka_unit_test_setup_teardown(texts_know_their_names, begin, end),
       cmocka_unit_test(ranges),
       cmocka_unit_test_setup_teardown(utf8, begin, end),
       cmocka_unit_test_setup_teardown(cycles, begin, end),
