@@ -477,7 +477,7 @@ static Outcome step(Recorder *r, const Scope *s) {
     case BC_unpackrec: {
       const Desc *d = &p->descs[ins_c(i)];
       Av parts[64];
-      u32 n = op == BC_unpack ? d->before + d->after + d->has_rest : d->name_count;
+      u32 n = (op == BC_unpack ? d->before + d->after : d->name_count) + d->has_rest;
       if (n > COUNT_OF(parts)) return rec_stuck(r, REASON_graph_size, "a long pattern");
       o = rec_unpack(r, operand(r, ins_b(i)), d, parts);
       if (o != OUT_GO) return o;

@@ -346,6 +346,7 @@ Outcome rec_member(Recorder *r, Av a, Av b, Av *out);
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out); /* params by signature; 0 or AV_HOLE: not given */
 /* Parameters that are never operands: they say how, not on what. */
 bool rec_is_setting(u32 op, u32 param);
+Av rec_listed(Recorder *r, Av a); /* an array that was just stacked of integers as the list of them; 0: out of memory */
 Outcome rec_parts(Recorder *r, u32 op, const Av *params, Av *out); /* those that give a list of arrays (record_parts.c) */
 Outcome rec_truth(Recorder *r, Av a, Av *out);                  /* a constant bool or a bool[] number */
 Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *regs, Av *out);
@@ -534,6 +535,9 @@ Av rec_slice_count(const Recorder *r, Av slice);
 Outcome rec_slice_get(Recorder *r, Av slice, Av at, Av *out);
 Outcome rec_slice_same(Recorder *r, Av a, Av b, Av *out); /* one of them is a slice */
 bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o); /* parse_int, parse_float of a slice or a character; false: not so */
+/* record_known.c */
+bool rec_of_known(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o); /* texts and records known while tracing; false: not so */
+Outcome rec_without(Recorder *r, Av record, const Name *names, u32 count, Av *out); /* the record without these fields */
 /* Records of numbers by character (record_keyed.c). */
 bool rec_is_keyed(const Recorder *r, Av a);
 Outcome rec_keyed_of(Recorder *r, Av record, Value kind, Av *out);

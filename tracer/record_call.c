@@ -345,7 +345,7 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   if (construct && op != OP_map) return construct(r, op, params, out);
   if (r->abstract && op == OP_print) return rec_made(r, av_const(r, value_nil()), out);
   Outcome of_character;
-  if (rec_on_character(r, op, params, out, &of_character) || rec_number_of_text(r, op, params, out, &of_character)) return of_character;
+  if (rec_on_character(r, op, params, out, &of_character) || rec_number_of_text(r, op, params, out, &of_character) || rec_of_known(r, op, params, out, &of_character)) return of_character;
   switch (op) {
     case OP_len: return of_len(r, params[0], out);
     case OP_map: return of_map(r, params[0], params[1], out);

@@ -697,13 +697,12 @@ Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
   Outcome there = rec_there(r, &v);
   if (!v || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
   if (av_at(r, v)->kind == AV_RECORD && d->name_count) {
-    if (d->has_rest) return rec_stuck(r, REASON_no_rule, "the rest of a record pattern");
     for (u32 i = 0; i < d->name_count; i++) {
       i32 at = av_field(r, v, d->names[i]);
       if (at < 0) return rec_stuck(r, REASON_raises, "record has no field %s", name_text(&r->vm->names, d->names[i]));
       out[i] = av_item(r, v, (u32)at);
     }
-    return OUT_GO;
+    return d->has_rest ? rec_without(r, v, d->names, d->name_count, &out[d->name_count]) : OUT_GO;
   }
   u32 want = d->before + d->after;
   if (av_at(r, v)->kind == AV_LIST) {

@@ -201,6 +201,12 @@ static Outcome list_setting(Recorder *r, u32 op, u32 param, Av a, bool shape, bo
       continue;
     }
     if (pairs) return rec_stuck(r, REASON_data_dependent_shape, "a list of sizes holds %s", av_kind_text(r, item));
+    i64 now;
+    if (op == OP_reshape && av_known_int(r, item, &now) && now == -1) {
+      dims[i] = DIM_INFER;
+      known = false;
+      continue;
+    }
     if (shape) {
       Outcome o = rec_size(r, item, &dims[i]);
       if (o != OUT_GO) return o;
@@ -236,8 +242,8 @@ static u32 stacked_from(const Graph *g, ValueId x, GraphArg *list) {
   return list->count;
 }
 
-/* A shape that is written as an array of integers, `zeros([n, m])`: the list of them. */
-static Av listed(Recorder *r, Av a) {
+/* A shape or axes that are written as an array of integers, `zeros([n, m])`: the list of them. */
+Av rec_listed(Recorder *r, Av a) {
   const Graph *g = r->g;
   GraphArg list;
   Av items[TYPE_MAX_RANK];
@@ -245,8 +251,10 @@ static Av listed(Recorder *r, Av a) {
   if (n == 0 || n > TYPE_MAX_RANK || value_type(g, av_value(r, a))->rank != 1) return a;
   for (u32 i = 0; i < n; i++)
     if (dtype_kind(value_type(g, list.values[i])->dtype) != DK_INT) return a;
-  for (u32 i = 0; i < n; i++)
-    if (!(items[i] = av_num(r, list.values[i]))) return 0;
+  for (u32 i = 0; i < n; i++) {
+    Value known;
+    if (!(items[i] = value_const(g, list.values[i], &known) ? av_const(r, known) : av_num(r, list.values[i]))) return 0;
+  }
   return av_items(r, AV_LIST, items, n);
 }
 
@@ -254,7 +262,7 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   const OpParam *p = &op_info(op)->params[param];
   bool shape = named(p, "shape") || named(p, "reps");
   a = av_force(r, a);
-  if (a && shape) a = listed(r, a);
+  if (a) a = rec_listed(r, a);
   if (!a) return OUT_FAIL;
   if (av_at(r, a)->kind == AV_LIST) return list_setting(r, op, param, a, shape, needs_literal(p), out);
   Value v;
@@ -285,6 +293,8 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   }
   if (!is_flag(p) && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0 && av_dim(r, a, &d)) {
     if (shape) {
+      i64 now;
+      if (op == OP_reshape && av_known_int(r, a, &now) && now == -1) d = DIM_INFER;
       if (refused_size(r, op, a)) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
       *out = attr_dims(r->g, param, &d, 1);
       return r->g->failed ? OUT_FAIL : OUT_GO;

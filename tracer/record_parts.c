@@ -88,14 +88,15 @@ static Outcome split(Recorder *r, Av x, Av parts, Av axis_given, Av *out) {
   parts = parts ? av_force(r, parts) : 0;
   if (!parts) return rec_stuck(r, REASON_raises, "split: parts is missing");
   if (rec_literal(r, parts, "split", &count)) return equal_parts(r, x, axis, count, out);
+  if (!(parts = rec_listed(r, parts))) return OUT_FAIL;
   const AbsVal cuts = *av_at(r, parts);
   if (cuts.kind != AV_LIST) return rec_stuck(r, REASON_literal_needed, "split: the parts must be known");
   if (cuts.count >= PARTS_LIMIT) return rec_stuck(r, REASON_graph_size, "split: %u parts", cuts.count);
   Av items[PARTS_LIMIT], ends[2] = {av_const(r, value_nil()), 0};
   for (u32 i = 0; i <= cuts.count; i++) { /* as slices clamp */
-    i64 at;
-    if (i < cuts.count && !av_known_int(r, av_item(r, parts, i), &at)) return rec_stuck(r, REASON_literal_needed, "split: the positions must be known");
-    ends[1] = i < cuts.count ? av_const(r, value_weak_i64(at)) : av_const(r, value_nil());
+    ends[1] = i < cuts.count ? av_force(r, av_item(r, parts, i)) : av_const(r, value_nil());
+    const ArrayType *at = i < cuts.count && ends[1] && av_is_number(r, ends[1]) ? value_type(r->g, av_value(r, ends[1])) : NULL;
+    if (i < cuts.count && (!at || at->rank || dtype_kind(at->dtype) != DK_INT)) return rec_stuck(r, REASON_raises, "split: a position is no integer");
     if (!ends[0] || !ends[1]) return OUT_FAIL;
     if ((o = at_axis(r, x, axis, IX_SLICE, ends, &items[i])) != OUT_GO) return o;
     ends[0] = ends[1];
