@@ -70,7 +70,7 @@ bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count) {
   const LoopFn *fn = k->self;
   i64 around[DEPTH] = {1}, made[BLOCKS_OUTS] = {0}, each, trips;
   u32 par = 0, depth = 0;
-  *b = (Blocks){.kernel = k, .count = count, .forward = true};
+  *b = (Blocks){.kernel = k, .count = count};
   if (!fn || !k->fn || k->reductions || fn->params.count != count) return false;
   for (u32 i = 0; i < fn->body.count; i++) {
     u32 id = fn->body.data[i];
@@ -89,8 +89,6 @@ bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count) {
       return false;
     } else if (n->op == LOOP_LOAD) {
       if (loop_node(fn, n->a)->aux == LOOP_OUT) return false;
-      const LoopTerm *t = par ? term_of(fn, n, loop_index_of(par, 0)) : NULL;
-      if (t && factor_of(fn, words, t) < 0) b->forward = false;
     } else if (n->op == LOOP_STORE) {
       BlockOut *o = par && depth ? out_of(b, fn, n->a) : NULL;
       if (!o || !store_of(fn, words, n, par, around[depth], &each) || (o->each && o->each != each)) return false;

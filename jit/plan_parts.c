@@ -97,7 +97,7 @@ Went plan_part_step(Run *r, const PlanStep *s, bool *done) {
   if (o->row != o->apart && !b.direct && !b.block) return GOES_ON;
   bool own = false;
   for (u32 i = 2; i < step->nargs; i++) own |= a[i].kind == PA_data && r->slots[a[i].slot] == (u64)(uintptr_t)base;
-  o->stream = !own && b.block && b.forward && all >= LONG_UNITS && stream_worth(all * (i64)o->bytes, true);
+  o->stream = !own && b.block && all >= LONG_UNITS && stream_worth(all * (i64)o->bytes, true);
   words[out] = (u64)(uintptr_t)o->to;
   k.flags |= PK_INPLACE;
   b.kernel = &r->p->kernels.data[step->index];

@@ -308,7 +308,7 @@ static __attribute__((noinline)) bool is_streamed(const Run *r, const PlanStep *
   i64 most = 0;
   for (u32 i = 0; i < s->nargs - 2; i++)
     if (a[i].kind == PA_data && r->p->slots.data[a[i].slot].array && array_at(r, a[i].slot)->size > most) most = array_at(r, a[i].slot)->size;
-  if (most < LONG_UNITS || !blocks_of(b, k, words, s->nargs - 2) || !b->block || !b->forward) return false;
+  if (most < LONG_UNITS || !blocks_of(b, k, words, s->nargs - 2) || !b->block) return false;
   bool pays = false;
   for (u32 i = 0; i < b->outs; i++) {
     BlockOut *o = &b->out[i];

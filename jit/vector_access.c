@@ -113,7 +113,8 @@ VAccess access_kind(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 
     const LoopNode *v = vnode(f, t->var);
     if (v->op == LOOP_INDEX) {
       if (v->a != head || several) continue;
-      kind = kind != VA_SAME ? VA_GATHER : t->coef == 1 && !t->stride[0] && !t->stride[1] ? VA_UNIT : VA_STRIDED;
+      bool near = !t->stride[0] && !t->stride[1];
+      kind = kind != VA_SAME ? VA_GATHER : near && t->coef == 1 ? VA_UNIT : near && t->coef == -1 && n->op == LOOP_LOAD ? VA_BACK : VA_STRIDED;
     } else if (v->op != LOOP_PARAM && v->op != LOOP_CONST && v->op != LOOP_RESULT && v->op != LOOP_CARRY && f->where[t->var] >= first && f->where[t->var] <= last) {
       kind = VA_GATHER;
       break;
@@ -173,12 +174,19 @@ static void find_rows(VecFn *f, VStream *s, u32 bytes) {
   }
 }
 
+static VReg lane_numbers(VecFn *f, u32 bytes, bool back) {
+  u32 numbers[16] = {0};
+  for (u32 k = 0; k < f->lanes; k++) numbers[k * bytes / 4] = back ? f->lanes - 1 - k : k;
+  return new_pool(f, numbers);
+}
+
 static void add_stream(VecFn *f, const LoopNode *n, u32 registers) {
   if (stream_of(f, n)) return;
   VStream s = {.buffer = n->a, .terms = loop_terms(f->fn, n), .count = n->count};
   s.kind = (u8)access_kind(f, n, f->vector_head, f->inside_first, f->inside_last);
   address(f, n, outer_term);
   if (s.kind == VA_STRIDED) find_step(f, &s, loop_type_bytes((LoopType)n->mem));
+  if (s.kind == VA_BACK && f->lanes > 1) s.index = lane_numbers(f, element_bytes(loop_value_type((LoopType)n->mem)), true);
   if (f->columns) find_rows(f, &s, loop_type_bytes((LoopType)n->mem));
   if (f->streams.count < registers) {
     s.reg = stream_regs[f->streams.count];
@@ -335,12 +343,26 @@ static VReg load_one(VecFn *f, LoopType mem, VecMem m, bool all) {
   return mem == LT_I1 ? flags_of_numbers(f, v) : v;
 }
 
-static VReg load_lanes(VecFn *f, LoopType mem, VecMem m) {
+/* The lanes in the other order. Of a tail only those of K7, which hold what was loaded from behind its last element on. */
+static VReg turned(VecFn *f, LoopType t, VReg from, VReg v) {
+  u32 bytes = element_bytes(t);
+  u8 length = length_of(bytes, f->lanes * bytes < 32 ? 32 / bytes : f->lanes);
+  if (bytes == 8 && !f->evex) return v_rmi(f, V_PERMQ_I, length, v, 0x1B);
+  if (f->tail) {
+    VReg last = new_vec(f);
+    put(f, (VIns){.op = V_MOVQ_GPR, .length = L128, .dst = last, .x = RDX});
+    from = v_rvm(f, by_width(t, V_PSUBD), length, v_rm(f, by_width(t, V_BROADCASTD), length, last), lane_numbers(f, bytes, false));
+  }
+  return v_rvm(f, by_width(t, V_PERMD), length, from, v);
+}
+
+static VReg load_lanes(VecFn *f, LoopType mem, VecMem m, VReg back) {
   u32 bytes = loop_type_bytes(mem);
   u8 length = vlength(f, loop_value_type(mem));
   VecOp op = bytes == 8 ? V_MOVUPD : bytes == 4 ? V_MOVUPS : bytes == 1 ? V_PMOVZXBD : mem == LT_F16 ? V_CVTPH2PS : V_PMOVZXWD;
   VReg v = new_vec(f);
   put(f, (VIns){.op = (u16)op, .length = length, .dst = v, .mem = m, .flags = f->tail ? VI_TAIL | VI_ZERO : 0});
+  if (back) v = turned(f, loop_value_type(mem), back, v);
   if (mem == LT_BF16) return widen_half(f, mem, v);
   return mem == LT_I1 ? flags_of_numbers(f, v) : v;
 }
@@ -352,6 +374,25 @@ static u32 base_of(VecFn *f, const VStream *s) {
 }
 
 static u8 scale_of(u32 bytes) { return bytes == 8 ? 3 : bytes == 4 ? 2 : bytes == 2 ? 1 : 0; }
+
+/* Where a vector of VA_BACK begins: its index, and bytes beside; of a tail RDX is the number of its last lane. */
+static i64 place_back(VecFn *f, VecMem *m, u32 bytes) {
+  m->index = RCX;
+  m->scale = scale_of(bytes);
+  if (!f->tail || f->lanes == 1) {
+    put(f, (VIns){.op = G_IMUL_IMM, .dst = RCX, .a = R15, .x = ~(u64)0});
+    return -(i64)((f->copy * f->lanes + f->lanes - 1) * bytes);
+  }
+  g_mov(f, RDX, R14);
+  g_alu(f, ALU_SUB, RDX, R15);
+  g_imm(f, RCX, f->lanes);
+  g_alu(f, ALU_CMP, RDX, RCX);
+  put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = RDX, .a = RCX});
+  g_alu_imm(f, ALU_SUB, RDX, 1);
+  put(f, (VIns){.op = G_LEA, .dst = RCX, .mem = {.used = true, .base = R15, .index = RDX}});
+  put(f, (VIns){.op = G_IMUL_IMM, .dst = RCX, .a = RCX, .x = ~(u64)0});
+  return -(i64)(f->copy * f->lanes * bytes);
+}
 
 static bool fits(const VecFn *f, i64 v) { return v == (i32)v || (refuse((VecFn *)(uintptr_t)f, "a constant index that is too large"), false); }
 
@@ -388,6 +429,7 @@ static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
     m.index = R15;
     m.scale = scale_of(bytes);
   }
+  if (s->kind == VA_BACK) constant += place_back(f, &m, bytes);
   if (s->kind == VA_GATHER) *index = gather_index(f, n);
   if (s->kind == VA_STRIDED && f->lanes > 1) *index = s->index;
   m.base = (u8)base_of(f, s);
@@ -419,7 +461,7 @@ static VReg load(VecFn *f, const LoopNode *n) {
     put(f, (VIns){.op = G_FETCH, .mem = next});
   }
   if (same || f->lanes == 1) return load_one(f, mem, m, f->lanes > 1);
-  if (!index) return load_lanes(f, mem, m);
+  if (!index) return load_lanes(f, mem, m, stream_of(f, n)->kind == VA_BACK ? stream_of(f, n)->index : 0);
   u32 bytes = loop_type_bytes(mem);
   if (bytes < 4) return refuse(f, "elements of fewer than 4 bytes with strides"), 0;
   VReg d = new_vec(f);

@@ -136,7 +136,7 @@ typedef struct VFail { /* a check that failed, behind the function's end: RAX ha
   bool vector;
 } VFail;
 
-typedef enum VAccess { VA_UNIT, VA_SAME, VA_STRIDED, VA_GATHER } VAccess;
+typedef enum VAccess { VA_UNIT, VA_SAME, VA_STRIDED, VA_GATHER, VA_BACK /* a load of what lies together, the last element first */ } VAccess;
 
 typedef struct VStream { /* addresses of a vector loop that differ by constants */
   u32 buffer;
@@ -145,7 +145,7 @@ typedef struct VStream { /* addresses of a vector loop that differ by constants 
   u8 kind; /* VAccess */
   u8 reg;  /* RSP: in the frame at `slot` */
   i32 slot;
-  VReg index; /* STRIDED: lane numbers times stride */
+  VReg index; /* STRIDED: lane numbers times stride; BACK: lane numbers from the last on */
   i32 step;   /* STRIDED: slot of the bytes per trip of one vector */
   i64 coef;   /* STRIDED: of the loop's index, with its stride parameters */
   u32 stride[2];

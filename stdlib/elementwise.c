@@ -259,7 +259,7 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
     if (done) return WEFT_OK;
   }
   bool stream = !in_place && stream_worth(total * result_bytes, false);
-  i64 most = !whole ? STRIP : in_place ? total : stream ? STRIP : POLL_ELEMENTS;
+  i64 most = !whole ? STRIP : in_place ? total : stream ? STRIP / 2 : POLL_ELEMENTS;
   if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1)
     return run_shared(vm, op, &(Shared){.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .stream = stream, .total = total, .most = most, .out = result}, in_place);
   char *o = result;

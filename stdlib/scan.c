@@ -57,7 +57,7 @@ SCAN_BLOCK(add_f64, f64, ADD)
   }
 /* One long scan by several threads: parts are taken in order, and are whole blocks of segments. A part adds up its segments, waits for its turn to scan
  * the totals behind those of the parts before it, and then has what stands before each of its segments. */
-enum { LONG_PART = 64 * BLOCK, STREAMED = 512 };
+enum { LONG_PART = 64 * BLOCK, STREAMED = 256 };
 
 typedef struct SharedScan {
   const void *x;

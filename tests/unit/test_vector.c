@@ -240,6 +240,62 @@ static void strips_keep_the_order_of_rows(void **state) {
   loop_module_free(&m);
 }
 
+/* What lies together is read by vectors from its end on, too, and its lanes are turned. */
+static const char back_text[] =
+  "kernel back (n: i64, x: in f64, y: in f32, k: in i1, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n"
+  "    %1 = load x[n - i + 3] f64\n    %2 = load y[n - i] f32\n    %3 = load k[n - i + 1] i1\n"
+  "    %4 = select %3 %2 1.5\n    store z[i] %1\n    store w[i] %4\n  }\n}\n"
+  "kernel narrow (n: i64, x: in f64, y: in f32, k: in i1, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n"
+  "    %1 = load y[n - i] f32\n    %2 = load k[n - i + 1] i1\n    %3 = select %2 %1 1.5\n    store w[i] %3\n  }\n}\n";
+
+static void backwards_by_vectors(void **state) {
+  (void)state;
+  enum { MOST = 300 };
+  static f64 x[MOST + 8], z[2][MOST];
+  static f32 y[MOST + 8], w[2][MOST];
+  static u8 k[MOST + 8];
+  static const char *const names[] = {"back", "narrow"};
+  LoopModule m;
+  Buf why;
+  start(&m);
+  buf_init(&why, m.alloc);
+  if (loops_parse(&m, back_text, strlen(back_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  for (u32 i = 0; i < MOST + 8; i++) x[i] = i * 0.5, y[i] = (f32)i, k[i] = i % 3 != 0;
+  for (u32 l = 0; l < LEVELS * COUNT_OF(names); l++) {
+    const char *name = names[l % COUNT_OF(names)], *refused = "";
+    VecLevel level = levels[l / COUNT_OF(names)];
+    if (!vec_level_runs(level)) continue;
+    const LoopFn *fn = loop_module_find(&m, name);
+    VecEmitter *e = vec_emitter_new(allocator_system(), level, NULL);
+    VecCode *code = vec_compile(e, fn, &refused);
+    if (!code) fail_msg("%s", refused);
+    Buf text;
+    buf_init(&text, m.alloc);
+    vec_code_print(code, name, &text);
+    assert_non_null(strstr(buf_text(&text), "vperm"));
+    buf_free(&text);
+    for (u64 n = 0; n < MOST; n += 1 + n / 70) {
+      u64 key = 0, steps = UINT64_MAX, args[2][6];
+      for (u32 t = 0; t < 2; t++) {
+        const u64 own[6] = {n, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)k, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
+        memcpy(args[t], own, sizeof own);
+        memset(z[t], 0, sizeof z[t]);
+        memset(w[t], 0, sizeof w[t]);
+      }
+      assert_int_equal(loops_interp_kernel(fn, args[0], 0, (i64)n, &key, &steps, &why), WEFT_OK);
+      assert_true(vec_code_kernel(code)(args[1], 0, (i64)n) == LOOP_KEY_NONE);
+      assert_memory_equal(z[0], z[1], sizeof z[0]);
+      assert_memory_equal(w[0], w[1], sizeof w[0]);
+    }
+    vec_code_free(code);
+    vec_emitter_free(e);
+  }
+  buf_free(&why);
+  loop_module_free(&m);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) {
     u32 count = (u32)atol(argv[1]);
@@ -264,6 +320,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_kernels_give_the_same_bits),
     cmocka_unit_test(strips_keep_the_order_of_rows),
+    cmocka_unit_test(backwards_by_vectors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

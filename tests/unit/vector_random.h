@@ -5,13 +5,14 @@
 
 #include "tests/unit/loops_random.h"
 
-enum { ROW_PITCH = 300, ROWS_MOST = 9, TALL_PITCH = 9 };
+enum { ROW_PITCH = 300, ROWS_MOST = 9, TALL_PITCH = 9, LONGEST = 3900 };
 
 typedef struct VectorRandom {
   RandomFn r;
   u32 palette;  /* 0: everything, 1: lanes of 4 bytes, 2: floats */
   u32 row, at;  /* indices: of the row (0: none), of the loop */
   i64 pitch;    /* elements from one row to the next */
+  i64 turn;     /* no less than the loop's index, for what is read backwards; 0: nothing is */
   bool strides, maths, divides, checks, checked; /* one check: the least key is then the first that fails */
   u32 stored;
 } VectorRandom;
@@ -74,6 +75,9 @@ static u32 vector_load(VectorRandom *v) {
     if (v->strides && wide && chance(r, 30)) {
       if (chance(r, 50)) terms[count].coef = 2 + (i64)below(r, 2);
       else terms[count].stride[0] = r->stride;
+    } else if (v->turn && chance(r, 12)) {
+      terms[count].coef = -1;
+      constant += v->turn;
     }
     count++;
   }
@@ -166,7 +170,9 @@ static void vector_fold(VectorRandom *v, u32 trips) {
   save(r, &s);
   v->at = loop_index_of(head, 0);
   bool big = loop_node(fn, trips)->op == LOOP_CONST && loop_node(fn, trips)->imm > ROW_PITCH, strides = v->strides;
+  i64 turn = v->turn;
   if (big) v->strides = false;
+  if (big && turn) v->turn = LONGEST;
   if (v->palette != 1 && chance(r, 30)) keep(r, v->at);
   vector_body(v, 1 + below(r, 8));
   if (chance(r, 20) && !v->row && !big) vector_store(v);
@@ -175,6 +181,7 @@ static void vector_fold(VectorRandom *v, u32 trips) {
   loop_end(fn);
   v->at = before;
   v->strides = strides;
+  v->turn = turn;
   restore(r, &s);
   keep(r, loop_result_of(fn, head, 0));
 }
@@ -182,7 +189,7 @@ static void vector_fold(VectorRandom *v, u32 trips) {
 /* Some next to each other, over the same elements. */
 static void vector_folds(VectorRandom *v) {
   RandomFn *r = &v->r;
-  u32 trips = chance(r, 80) ? r->n : loop_const_i(r->fn, LT_I64, v->row ? below(r, 40) : below(r, 3900));
+  u32 trips = chance(r, 80) ? r->n : loop_const_i(r->fn, LT_I64, v->row ? below(r, 40) : below(r, LONGEST));
   u32 count = chance(r, 40) ? 1 + below(r, 5) : 1;
   for (u32 i = 0; i < count; i++) vector_fold(v, trips);
 }
@@ -238,7 +245,7 @@ static void vector_rows(VectorRandom *v) {
 /* Parameters as random_function has them; n up to 290. */
 static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
   static const char *const in_names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6"}, *const out_names[] = {"z0", "z1", "z2", "z3", "z4"};
-  VectorRandom v = {.pitch = ROW_PITCH, .r = {.m = m, .seed = seed * 0x9E3779B97F4A7C15u + 54321, .room = 60}};
+  VectorRandom v = {.pitch = ROW_PITCH, .turn = ROW_PITCH, .r = {.m = m, .seed = seed * 0x9E3779B97F4A7C15u + 54321, .room = 60}};
   RandomFn *r = &v.r;
   LoopFn *fn = r->fn = loop_fn_new(m, LOOP_KERNEL, name);
   for (u32 i = 0; i < 5; i++) (void)draw(r);
@@ -262,7 +269,7 @@ static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
     v.at = loop_index_of(par, 0);
     if (v.palette != 1 && chance(r, 30)) keep(r, v.at);
     bool columns = chance(r, 30);
-    if (columns) v.strides = v.checks = false;
+    if (columns) v.strides = v.checks = false, v.turn = 0;
     for (u32 i = columns ? 1 + below(r, 2) : 0; i > 0; i--) vector_rows(&v);
     vector_body(&v, 1 + below(r, columns ? 6 : 25));
     for (u32 i = 0; i < RANDOM_OUT; i++) vector_store(&v);
