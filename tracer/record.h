@@ -67,6 +67,7 @@ typedef struct RecLoc {
   bool names;       /* its texts are numbers in the loop (record_names.c) */
   bool kind_known;
   u16 entered;      /* what stood there when it came to the loop's variables: AvKind, and ValueKind */
+  u8 depth, path[3]; /* of a list inside of it (record_inner.c): the items on the way */
   Value kind;       /* of its items, kept by the recorder */
 } RecLoc;
 
@@ -113,6 +114,8 @@ typedef struct RecLoop {
   u32 els, end;   /* pcs of its back-edge and behind it */
   u32 made_before; /* cells that stood before its body */
   VEC(RecLoc) locs;
+  RecLoc inner[8];   /* lists inside of these that are AV_ROWS */
+  u32 inner_count;
   VEC(TypeId) types; /* of the carried leaves */
   BlockId body;
   u32 sizes_before;  /* size expressions that stood before the loop */
@@ -511,6 +514,7 @@ bool rec_text_grows(Recorder *r, Av a); /* a text from outside that a loop carri
 bool rec_rows_suit(const Recorder *r, Av list);
 bool rec_lists_suit(const Recorder *r, Av list); /* a list of lists from outside */
 Outcome rec_rows_here(Recorder *r, Av list, Av *out);  /* for a computed position; stuck when its loop is to be lifted again */
+RecLoc *rec_inner_of(Recorder *r, Av list, RecLoop **loop); /* of a list inside of a variable of a loop (record_inner.c) */
 Outcome rec_make_rows(Recorder *r, RecLoop *l);         /* those that it was found to need, before it */
 Outcome rec_rows_walk(Recorder *r, Av seq, Av *out);
 Av *rec_loc_at(Recorder *r, const RecLoc *l);

@@ -49,8 +49,13 @@ static Outcome merge_weak(Recorder *r, Merge *m, ValueId v, ValueId w) {
 
 /* Rows in one arm and an empty list or text in the other, which takes their columns as they were before. */
 static Outcome empty_in_rows(Recorder *r, Av base, Av *a, Av *b) {
-  if (!base || av_at(r, base)->kind != AV_ROWS) return OUT_GO;
-  if (!(*a = av_force(r, *a)) || !(*b = av_force(r, *b))) return OUT_FAIL;
+  if (!base || !(*a = av_force(r, *a)) || !(*b = av_force(r, *b))) return base ? OUT_FAIL : OUT_GO;
+  if (av_at(r, base)->kind == AV_RECORD) {
+    Outcome o = rec_inner_back(r, base, true, a);
+    if (o != OUT_FAIL) o = rec_inner_back(r, base, true, b);
+    return o == OUT_STUCK ? OUT_GO : o;
+  }
+  if (av_at(r, base)->kind != AV_ROWS) return OUT_GO;
   Av *other = av_at(r, *a)->kind == AV_ROWS ? b : a;
   if (av_at(r, *a)->kind == av_at(r, *b)->kind) return OUT_GO;
   Outcome o = rec_rows_like(r, base, *other, true, other);
@@ -72,7 +77,9 @@ static Outcome merge_place(Recorder *r, Merge *m, Av base, Av *first, Av *second
     b = *second;
   }
   if (b && !av_same_tree(r, a, b)) {
-    (void)rec_merge_rows(r, base, a, b);
+    Av was = base, p = a, q = b;
+    if (base) (void)rec_inner_part(r, &was, &p, &q);
+    (void)rec_merge_rows(r, was, p, q);
     o = rec_stuck(r, REASON_branch_merge, "the arms give %s and %s", av_kind_text(r, a), av_kind_text(r, b));
   } else if (!av_leaves(r, a, &x) || (b && !av_leaves(r, b, &y))) {
     o = OUT_FAIL;

@@ -119,7 +119,9 @@ static bool changes_weakness(const Recorder *r, const RecLoop *l, TypeId before,
 
 /* Where the loop has rows and a short list or text took their place: into the columns of the head. */
 static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av *now) {
-  if (!loc->before || !*now || av_at(r, loc->before)->kind != AV_ROWS) return OUT_GO;
+  bool inside = false;
+  for (u32 i = 0; i < l->inner_count; i++) inside |= l->inner[i].rows == 1 && l->inner[i].cell == loc->cell && l->inner[i].index == loc->index;
+  if (!loc->before || !*now || (av_at(r, loc->before)->kind != AV_ROWS && !inside)) return OUT_GO;
   if (!(*now = av_force(r, *now))) return OUT_FAIL;
   if (av_at(r, *now)->kind == AV_ROWS) return OUT_GO;
   AvVec leaves = {0};
@@ -130,7 +132,7 @@ static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av
   Av head = o == OUT_GO ? av_rebuild(r, loc->before, leaves.data, &next) : 0;
   vec_free(&r->vm->alloc, &leaves);
   if (!head) return OUT_FAIL;
-  o = rec_rows_like(r, head, *now, false, now);
+  o = rec_inner_back(r, head, false, now);
   return o == OUT_STUCK ? OUT_GO : o; /* said below */
 }
 
@@ -178,7 +180,7 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
         o = rec_stuck(r, REASON_loop_types, "a variable of the loop is nil on one way only");
         break;
       }
-      if (rec_want_rows(r, l, loc, av_force(r, now))) {
+      if (rec_want_rows(r, l, loc, av_force(r, now)) || rec_want_inner(r, l, loc, now)) {
         o = rec_stuck(r, REASON_loop_list, "a list whose items are not numbers of one kind");
         break;
       }

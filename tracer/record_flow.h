@@ -21,6 +21,14 @@ Outcome rec_want_test_inside(Recorder *r, RecLoop *l);
 /* Ends the cursor's block by the loop's next or break with the present values. ret: break, and return that. */
 Outcome rec_close_loop_block(Recorder *r, RecLoop *l, TermKind term, Av ret);
 
+/* ---- record_inner.c ---- */
+bool rec_want_inner(Recorder *r, RecLoop *l, const RecLoc *loc, Av now); /* a list inside of it has to be rows; false: none */
+Outcome rec_make_inner(Recorder *r, RecLoop *l);
+bool rec_inner_part(Recorder *r, Av *base, Av *a, Av *b); /* the first parts in which two trees of one form differ */
+/* Short lists in a tree whose `head` has rows there: into their columns. empty: lists without items alone. */
+Outcome rec_inner_back(Recorder *r, Av head, bool empty, Av *now);
+void rec_inner_note(RecLoop *l, const RecLoc *root, const RecLoc *prior); /* as it was in a loop that was lifted before */
+
 /* ---- record_prior.c ---- */
 /* A loop that was lifted before is tried as it was then. */
 Outcome rec_prior_use(Recorder *r, RecLoop *l);

@@ -62,6 +62,10 @@ Outcome rec_prior_use(Recorder *r, RecLoop *l) {
       loc = &l->locs.data[l->locs.count - 1];
     }
     if (!loc || loc->entered != x->loc.entered) continue;
+    if (x->loc.depth) {
+      rec_inner_note(l, loc, &x->loc);
+      continue;
+    }
     loc->rows = x->loc.rows;
     loc->option = x->loc.option;
     loc->names = x->loc.names;
@@ -79,10 +83,11 @@ u8 rec_prior_leaf(const RecLoop *l, u32 leaf, u8 entry) {
 bool rec_prior_note(Recorder *r, const RecLoop *l) {
   if (!MECHANISM(r->vm, loops_are_remembered) || find(r, l)) return true;
   u32 nleaves = l->entry.count;
-  RecPrior *p = mem_alloc_zero(&r->vm->alloc, size_of(l->locs.count, nleaves));
+  u32 nlocs = l->locs.count + l->inner_count;
+  RecPrior *p = mem_alloc_zero(&r->vm->alloc, size_of(nlocs, nleaves));
   if (!p) return false;
   *p = (RecPrior){.next = r->priors, .proto = r->frames.data[l->depth].code->proto, .extent = l->extent, .peeled = l->peeled,
-                  .test_inside = l->test_inside, .nlocs = l->locs.count, .nleaves = nleaves};
+                  .test_inside = l->test_inside, .nlocs = nlocs, .nleaves = nleaves};
   p->how = (u8 *)(p->locs + p->nlocs);
   p->entry = p->how + nleaves;
   for (u32 i = 0; i < nleaves; i++) {
@@ -90,7 +95,7 @@ bool rec_prior_note(Recorder *r, const RecLoop *l) {
     p->entry[i] = l->entry.data[i];
   }
   for (u32 i = 0; i < p->nlocs; i++) {
-    const RecLoc *loc = &l->locs.data[i];
+    const RecLoc *loc = i < l->locs.count ? &l->locs.data[i] : &l->inner[i - l->locs.count];
     const RecCell *c = loc->cell ? &r->cells.data[loc->index] : NULL;
     p->locs[i] = (PriorLoc){.loc = *loc, .module = c ? c->module : NULL, .slot = c ? c->slot : 0};
   }

@@ -5,7 +5,7 @@
  * behind the count are never looked at, so that popping changes the count alone. When the room is used up the region is left before
  * the instruction that appends; the interpreter appends, and the loop is entered again with twice the room. What is read from them
  * and written stands in record_rows_use.c. */
-#include "tracer/record.h"
+#include "tracer/record_flow.h"
 
 #include <string.h>
 
@@ -218,7 +218,7 @@ static RecLoc *loc_of(Recorder *r, Av list, RecLoop **loop) {
       *loop = l;
       return loc;
     }
-  return NULL;
+  return rec_inner_of(r, list, loop);
 }
 
 /* The loop is lifted again with wider rows there. */
@@ -597,8 +597,8 @@ Outcome rec_rows_here(Recorder *r, Av list, Av *out) {
   RecLoop *l;
   if (!r->loop && !r->repeats) return rec_stuck(r, REASON_literal_needed, "a list position must be known while tracing");
   RecLoc *loc = loc_of(r, list, &l);
-  if (!loc) {
-    const AbsVal *v = av_at(r, list);
+  const AbsVal *v = av_at(r, list);
+  if (!loc || (loc->depth && list_source(v))) { /* or inside of a variable, which is told when it changed */
     Outcome o = v->kind == AV_LIST && !list_source(v) ? items_stacked(r, list, out) : OUT_STUCK;
     if (o == OUT_STUCK) o = rec_rows_of(r, list, NULL, out);
     if (o == OUT_STUCK) r->reason = REASON_literal_needed;
@@ -636,7 +636,7 @@ Outcome rec_make_rows(Recorder *r, RecLoop *l) {
     if (o != OUT_GO) return o;
     *rec_loc_at(r, loc) = rows;
   }
-  return OUT_GO;
+  return rec_make_inner(r, l);
 }
 
 /* A `for` counts the bytes of a text, rows count code points: where these are the same. */
