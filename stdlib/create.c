@@ -130,6 +130,11 @@ static WeftStatus nest_fill(Nest *n, Value v, u32 dtype, char **at) {
     default: {
       NumBox box;
       if (v.kind == V_NUM) TRY(num_fit(n->vm, OP_array, v, v.dtype == DT_bool || dtype_kind(v.dtype) == DK_INT ? dtype : v.dtype, &v));
+      if (v.kind == V_NUM && v.dtype == dtype) {
+        num_store(*at, dtype, v);
+        *at += bytes;
+        return WEFT_OK;
+      }
       Array *a = array_of(v, &box);
       if (copy_dense(n->vm, a, array_rank(a), array_dims(a), dtype, *at))
         return vm_error(n->vm, EK_value, "array: a %s that is NaN or out of range does not fit %s", dtype_name(array_dtype(a)), dtype_name(dtype));

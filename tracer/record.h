@@ -514,6 +514,10 @@ bool rec_text_grows(Recorder *r, Av a); /* a text from outside that a loop carri
 bool rec_rows_suit(const Recorder *r, Av list);
 bool rec_lists_suit(const Recorder *r, Av list); /* a list of lists from outside */
 Outcome rec_rows_here(Recorder *r, Av list, Av *out);  /* for a computed position; stuck when its loop is to be lifted again */
+bool rec_is_carried(Recorder *r, Av list); /* by a loop around */
+bool rec_is_in_columns(const Recorder *r, Av list);
+Outcome rec_list_slice(Recorder *r, Av list, const Av *parts, Av *out);
+Outcome rec_rows_concat(Recorder *r, Av a, Av b, Av *out); /* a + b */
 RecLoc *rec_inner_of(Recorder *r, Av list, RecLoop **loop); /* of a list inside of a variable of a loop (record_inner.c) */
 Outcome rec_make_rows(Recorder *r, RecLoop *l);         /* those that it was found to need, before it */
 Outcome rec_rows_walk(Recorder *r, Av seq, Av *out);

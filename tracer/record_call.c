@@ -117,9 +117,22 @@ static Outcome text_length(Recorder *r, Av x, Av *out) {
   return guard_tag(&r->g->guards, v.source, v.konst, false, rec_here(r)) ? rec_made(r, av_length(r, v.source, v.konst.text->count), out) : OUT_FAIL;
 }
 
+/* A list of data that nobody has looked into yet, as rec_index takes it: its length is left open. A short one is data where a loop asks. */
+static bool is_data(const Recorder *r, Av x) {
+  if (!rec_rows_suit(r, x) || r->g->guards.sources.items.data[av_at(r, x)->source].kind == SRC_global) return false;
+  const List *l = av_at(r, x)->konst.list;
+  bool numbers = r->loop && !list_is_packed(l);
+  for (u32 i = 0; i < l->count && numbers; i++) numbers = l->items[i].kind == V_NUM && l->items[i].dtype == l->items[0].dtype;
+  return numbers || l->count > 2 * (u32)r->vm->tunables.unroll_trips;
+}
+
 static Outcome of_len(Recorder *r, Av x, Av *out) {
   Outcome o = text_length(r, x, out);
   if (o != OUT_STUCK) return o;
+  if (is_data(r, x)) {
+    const AbsVal v = *av_at(r, x);
+    return guard_tag(&r->g->guards, v.source, v.konst, false, rec_here(r)) ? rec_made(r, av_length(r, v.source, v.konst.list->count), out) : OUT_FAIL;
+  }
   x = av_force(r, x);
   if (!x) return OUT_FAIL;
   const AbsVal *v = av_at(r, x);

@@ -420,6 +420,7 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     if (o == OUT_GO) return rec_rows_get(r, rows, regs[0], out);
     if (o == OUT_FAIL || r->lacks) return o;
   }
+  if (count == 1 && items[0] == IX_SLICE && rec_rows_suit(r, obj) && rec_is_in_columns(r, obj)) return rec_list_slice(r, obj, regs, out);
   obj = av_force(r, obj);
   Outcome there = rec_there(r, &obj);
   if (!obj || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
@@ -440,6 +441,7 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     Outcome o = rec_rows_here(r, obj, &obj);
     return o == OUT_GO ? rec_rows_get(r, obj, regs[0], out) : o;
   }
+  if (count == 1 && items[0] == IX_SLICE && v.kind == AV_OBJECT && v.konst.kind == V_LIST) return rec_list_slice(r, obj, regs, out);
   if (v.kind == AV_LIST && one) {
     if (list_position(r, obj, regs[0], &i)) return rec_made(r, av_item(r, obj, i), out);
     if (av_known_int(r, regs[0], &at)) return rec_stuck(r, REASON_raises, "a list position out of range");
@@ -459,7 +461,7 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
       if (k > n) k = n;
       *(p == 0 ? &start : &stop) = k;
     }
-    if (!known) return rec_stuck(r, REASON_literal_needed, "bounds of a list slice must be known while tracing");
+    if (!known) return rec_list_slice(r, obj, regs, out);
     AbsVal sub = {.kind = AV_LIST, .first = v.first + (u32)start, .count = stop > start ? (u32)(stop - start) : 0};
     return rec_made(r, av_new(r, sub), out);
   }

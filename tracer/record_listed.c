@@ -105,6 +105,56 @@ static Outcome part_of(Recorder *r, Av columns, Av n, const Av *parts, Av *count
   return rec_made(r, v.kind == AV_LIST ? av_items(r, AV_LIST, made, v.count) : av_record(r, v.shape->keys, made, v.count), out);
 }
 
+/* A list from outside that lies in columns here already. */
+bool rec_is_in_columns(const Recorder *r, Av list) {
+  const AbsVal *v = av_at(r, list);
+  const Graph *g = r->g;
+  for (u32 i = 0; v->source && i < g->inputs.count; i++) {
+    const GuardInput *in = g->inputs.data[i].input == UINT32_MAX ? NULL : &g->guards.inputs.data[g->inputs.data[i].input];
+    if (!in || in->form != IN_rows) continue;
+    const Source *s = &g->guards.sources.items.data[in->source];
+    if (in->source == v->source || (s->kind == SRC_column && s->parent == v->source)) return true;
+  }
+  return false;
+}
+
+/* A part of a list that may have any length: of one that a loop only reads, or that lies in columns. */
+Outcome rec_list_slice(Recorder *r, Av list, const Av *parts, Av *out) {
+  Av rows = list;
+  if (r->loop ? rec_is_carried(r, list) : !rec_is_in_columns(r, list)) return rec_stuck(r, REASON_literal_needed, "bounds of a list slice must be known while tracing");
+  Outcome o = r->loop ? rec_rows_here(r, list, &rows) : rec_rows_of(r, list, NULL, &rows);
+  return o == OUT_GO ? rec_rows_slice(r, rows, parts, out) : o;
+}
+
+/* The items of two lists of one kind, in columns of their own. */
+static Outcome both_of(Recorder *r, Av a, Av n, Av b, Av m, Value kind, Av *out) {
+  const AbsVal v = *av_at(r, a);
+  if (v.kind == AV_NUM) {
+    Av ends[2];
+    Outcome o = first_of(r, a, n, &ends[0]);
+    if (o == OUT_GO) o = first_of(r, b, m, &ends[1]);
+    Av params[OP_MAX_PARAMS] = {o == OUT_GO ? av_items(r, AV_LIST, ends, 2) : 0, av_const(r, value_weak_i64(0))};
+    if (o != OUT_GO) return o;
+    return params[0] && params[1] ? rec_op(r, OP_concat, params, out) : OUT_FAIL;
+  }
+  Av made[TUPLE];
+  if ((v.kind != AV_LIST && v.kind != AV_RECORD) || v.count > TUPLE || av_at(r, b)->kind != v.kind || av_at(r, b)->count != v.count) return rec_stuck(r, REASON_loop_list, "lists of large items are joined");
+  for (u32 i = 0; i < v.count; i++) {
+    Outcome o = both_of(r, av_item(r, a, i), n, av_item(r, b, i), m, kind, &made[i]);
+    if (o != OUT_GO) return o;
+  }
+  return rec_made(r, rec_with_parts(r, a, made, v.count), out);
+}
+
+Outcome rec_rows_concat(Recorder *r, Av a, Av b, Av *out) {
+  Value kind = av_at(r, a)->konst;
+  Av columns, count, n = av_item(r, a, 1), m = av_item(r, b, 1);
+  if (rows_ragged(kind) || rec_is_keyed(r, a) || kind.kind == V_TEXT || !rows_alike(kind, av_at(r, b)->konst)) return rec_stuck(r, REASON_loop_list, "lists of different kinds are joined");
+  Outcome o = both_of(r, av_item(r, a, 0), n, av_item(r, b, 0), m, kind, &columns);
+  if (o == OUT_GO) o = rec_binary(r, BC_add, n, m, &count);
+  return o == OUT_GO ? rec_made(r, rec_new_rows(r, columns, count, kind), out) : o;
+}
+
 /* list[start:stop:step] in general: columns of their own. */
 Outcome rec_rows_part(Recorder *r, Av rows, const Av *parts, Av *out) {
   Av columns, count = 0;

@@ -221,6 +221,11 @@ static RecLoc *loc_of(Recorder *r, Av list, RecLoop **loop) {
   return rec_inner_of(r, list, loop);
 }
 
+bool rec_is_carried(Recorder *r, Av list) {
+  RecLoop *l;
+  return r->loop && loc_of(r, list, &l);
+}
+
 /* The loop is lifted again with wider rows there. */
 static bool widen_loc(Recorder *r, RecLoop *l, RecLoc *loc, Value kind) {
   u32 leaves = 0;

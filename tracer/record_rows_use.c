@@ -237,6 +237,23 @@ Outcome rec_rows_like(Recorder *r, Av rows, Av now, bool empty, Av *out) {
   return rec_made(r, rec_new_rows(r, columns, av_const(r, value_weak_i64(n)), v.konst), out);
 }
 
+/* An end of a list slice: from 0 to n. */
+static Outcome clamped(Recorder *r, Av end, Av n, Av *out) {
+  ValueId x = av_value(r, end);
+  if (!x || value_type(r->g, x)->rank || value_type(r->g, x)->dtype != DT_i64) return rec_stuck(r, REASON_loop_list, "the end of a list slice");
+  i64 known = 0;
+  bool fixed = av_known_int(r, end, &known);
+  Outcome o = OUT_GO;
+  if (!fixed || known < 0) {
+    if ((o = from_front(r, end, n, fixed, &end)) != OUT_GO) return o;
+    Av at_least[OP_MAX_PARAMS] = {end, av_const(r, value_weak_i64(0))};
+    if ((o = rec_op(r, OP_maximum, at_least, &end)) != OUT_GO) return o;
+  }
+  Av at_most[OP_MAX_PARAMS] = {end, n};
+  if ((o = rec_op(r, OP_minimum, at_most, out)) != OUT_GO) return o;
+  return value_type(r->g, av_value(r, *out))->weak ? OUT_GO : rec_stuck(r, REASON_loop_list, "the end of a list slice is a strong integer");
+}
+
 /* The first items: what is left when the last ones are popped. */
 Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   Value v;
@@ -244,23 +261,12 @@ Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   bool by_one = av_const_value(r, parts[2], &v) && v.kind == V_NIL;
   if (rows_ragged(av_at(r, rows)->konst) || rec_is_keyed(r, rows)) return rec_stuck(r, REASON_loop_list, "a slice of a list of lists");
   if (av_at(r, rows)->konst.kind == V_TEXT && av_at(r, rows)->source) return rec_text_slice(r, rows, parts, out);
+  bool to_end = av_const_value(r, parts[1], &v) && v.kind == V_NIL;
   if (!from_start || !by_one) return rec_rows_part(r, rows, parts, out);
-  Av n = rows_count(r, rows), stop = parts[1], zero = av_const(r, value_weak_i64(0));
-  if (av_const_value(r, stop, &v) && v.kind == V_NIL) return rec_made(r, rows, out);
-  ValueId x = av_value(r, stop);
-  if (!x || value_type(r->g, x)->rank || value_type(r->g, x)->dtype != DT_i64) return rec_stuck(r, REASON_loop_list, "the end of a list slice");
-  i64 known = 0;
-  bool fixed = av_known_int(r, stop, &known);
-  Outcome o = OUT_GO;
-  if (!fixed || known < 0) {
-    if ((o = from_front(r, stop, n, fixed, &stop)) != OUT_GO) return o;
-    Av at_least[OP_MAX_PARAMS] = {stop, zero};
-    if ((o = rec_op(r, OP_maximum, at_least, &stop)) != OUT_GO) return o;
-  }
-  Av at_most[OP_MAX_PARAMS] = {stop, n};
-  if ((o = rec_op(r, OP_minimum, at_most, &stop)) != OUT_GO) return o;
-  const ArrayType *t = value_type(r->g, av_value(r, stop));
-  if (!t->weak) return rec_stuck(r, REASON_loop_list, "the end of a list slice is a strong integer");
+  if (to_end) return rec_made(r, rows, out);
+  Av stop;
+  Outcome o = clamped(r, parts[1], rows_count(r, rows), &stop);
+  if (o != OUT_GO) return o;
   return rec_made(r, rec_new_rows(r, rows_columns(r, rows), stop, av_at(r, rows)->konst), out);
 }
 
