@@ -490,6 +490,19 @@ static bool infer_select(Infer *c) {
       if (!x || x->rank != 1 || dtype_kind(x->dtype) > DK_INT || (given(c, 1) && (!y || y->rank != 1))) return no_rule(c);
       *out = (ArrayType){.dtype = y ? (y->dtype == DT_f32 ? DT_f32 : DT_f64) : DT_i64, .rank = 1, .dims = {DIM_FRESH}};
       return !y || dim_equal(c->dims, x->dims[0], y->dims[0]) || fail(c, EK_shape, "the weights have another size");
+    case OP_histogram: {
+      const ArrayType *edges = type_arg(c, 1);
+      bool ends = c->args[2].kind == ARG_list && c->args[2].count == 2;
+      for (u32 i = 0; i < 2 && ends; i++) ends = value_type(c->g, c->args[2].values[i])->rank == 0;
+      if (!x || c->capacity < 2 || (given(c, 2) && !ends)) return no_rule(c);
+      if (edges && edges->rank == 1) n = size_sub(&c->g->sizes, edges->dims[0], 1);
+      else if (!dim_of_arg(c, 1, 10, &n)) return no_rule(c);
+      if (n == DIM_NONE || size_prove(&c->g->sizes, REL_lt, 0, n) != TRUTH_always) return no_rule(c);
+      *out = (ArrayType){.dtype = given(c, 3) ? DT_f64 : DT_i64, .rank = 1, .dims = {n}};
+      out[1] = (ArrayType){.dtype = DT_f64, .rank = 1, .dims = {size_add(&c->g->sizes, n, 1)}};
+      c->count = 2;
+      return out[1].dims[0] != DIM_NONE || no_rule(c);
+    }
     case OP_unique: return infer_unique(c, x);
     case OP_sort:
     case OP_argsort:
@@ -526,6 +539,41 @@ static bool infer_select(Infer *c) {
       return same_as(c, x);
     default: return no_rule(c);
   }
+}
+
+/* Orthogonal factors of m by n: Q and R; U, S and Vh; S alone. */
+static bool infer_factors(Infer *c, const ArrayType *x) {
+  ArrayType *out = c->out;
+  bool full = c->op == OP_linalg_svd && arg_bool(&c->args[1], true);
+  if (c->capacity < 3 || !shape_matrix(x, c->err)) return no_rule(c);
+  if (c->op == OP_linalg_qr && given(c, 1)) {
+    const GraphArg *mode = &c->args[1];
+    if (mode->kind != ARG_attr || mode->attr->kind != ATTR_text) return no_rule(c);
+    full = mode->attr->count == 8 && memcmp(mode->attr->text, "complete", 8) == 0;
+    if (!full && (mode->attr->count != 7 || memcmp(mode->attr->text, "reduced", 7) != 0)) return no_rule(c);
+  }
+  u32 rows = x->rank - 2u, cols = x->rank - 1u;
+  Dim m = x->dims[rows], n = x->dims[cols], least = size_min(&c->g->sizes, m, n);
+  if (least == DIM_NONE) return no_rule(c);
+  same_as(c, x);
+  if (!result_dtype(c, &x, 1)) return false;
+  if (c->op == OP_linalg_svdvals) {
+    out->rank--;
+    out->dims[rows] = least;
+    return true;
+  }
+  out[1] = out[2] = out[0];
+  out[0].dims[cols] = full ? m : least; /* Q, U */
+  if (c->op == OP_linalg_qr) {
+    out[1].dims[rows] = full ? m : least;
+    c->count = 2;
+    return true;
+  }
+  out[1].rank--;
+  out[1].dims[rows] = least;
+  out[2].dims[rows] = full ? n : least;
+  c->count = 3;
+  return true;
 }
 
 static bool infer_linalg(Infer *c) {
@@ -571,30 +619,63 @@ static bool infer_linalg(Infer *c) {
       if (!shape_einsum(c->dims, spec->attr->text, spec->attr->count, n, xs, &plan, out, c->err)) return false;
       break;
     }
+    case OP_linalg_trace:
+    case OP_linalg_diagonal:
+      if (!int_of_arg(c, 1, 0, &axis) || !shape_diagonal(c->dims, x, axis, out, c->err)) return no_rule(c);
+      out->rank = (u8)(out->rank - (c->op == OP_linalg_trace));
+      break;
+    case OP_linalg_kron:
+      if (!y || x->rank > TYPE_MAX_RANK / 2 || y->rank > TYPE_MAX_RANK / 2) return no_rule(c);
+      if (!shape_kron(c->dims, x, y, out, c->err)) return false;
+      break;
+    case OP_linalg_cross:
+      if (!y || !int_of_arg(c, 2, -1, &axis)) return no_rule(c);
+      if (!shape_cross(c->dims, x, y, axis, out, c->err)) return false;
+      break;
     case OP_linalg_solve:
       if (!y || !shape_solve(c->dims, x, y, out, c->err)) return y ? false : no_rule(c);
       break;
+    case OP_linalg_matrix_power:
     case OP_linalg_inv:
-    case OP_linalg_cholesky:
+    case OP_linalg_cholesky: /* a negative power of integers is of floats */
+      if (c->op == OP_linalg_matrix_power && (!int_of_arg(c, 1, 0, &axis) || (axis < 0 && dtype_kind(x->dtype) < DK_FLOAT))) return no_rule(c);
       if (!shape_square(c->dims, x, c->err)) return false;
       memcpy(out->dims, x->dims, sizeof out->dims);
       out->rank = x->rank;
       break;
+    case OP_linalg_eigvalsh:
     case OP_linalg_det:
       if (!shape_square(c->dims, x, c->err)) return false;
       memcpy(out->dims, x->dims, sizeof out->dims);
-      out->rank = (u8)(x->rank - 2);
+      out->rank = (u8)(x->rank - (c->op == OP_linalg_det ? 2 : 1));
       break;
+    case OP_linalg_slogdet:
     case OP_linalg_eigh:
       if (c->capacity < 2 || !shape_square(c->dims, x, c->err)) return c->capacity < 2 ? no_rule(c) : false;
       memcpy(out->dims, x->dims, sizeof out->dims);
-      out->rank = (u8)(x->rank - 1);
+      out->rank = (u8)(x->rank - (c->op == OP_linalg_eigh ? 1 : 2));
       if (!result_dtype(c, xs, n)) return false;
       out[1] = out[0];
-      out[1].rank = x->rank;
-      memcpy(out[1].dims, x->dims, sizeof out->dims);
+      if (c->op == OP_linalg_eigh) out[1].rank = x->rank;
       c->count = 2;
       return true;
+    case OP_linalg_svdvals:
+    case OP_linalg_svd:
+    case OP_linalg_qr: return infer_factors(c, x);
+    case OP_linalg_lstsq:
+      if (!y || x->rank != 2 || y->rank < 1 || y->rank > 2 || !dim_equal(c->dims, x->dims[0], y->dims[0])) return no_rule(c);
+      *out = *y;
+      out->dims[0] = x->dims[1];
+      break;
+    case OP_linalg_pinv:
+    case OP_linalg_matrix_norm:
+    case OP_linalg_matrix_rank:
+      if (!shape_matrix(x, c->err)) return false;
+      *out = *x;
+      out->rank = (u8)(x->rank - (c->op == OP_linalg_pinv ? 0 : 2));
+      if (c->op == OP_linalg_pinv) out->dims[x->rank - 2] = x->dims[x->rank - 1];
+      if (c->op == OP_linalg_pinv) out->dims[x->rank - 1] = x->dims[x->rank - 2];
+      break;
     default: return no_rule(c);
   }
   if (!result_dtype(c, xs, n)) return false;

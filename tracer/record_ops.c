@@ -268,7 +268,7 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   if (av_at(r, a)->kind == AV_LIST) return list_setting(r, op, param, a, shape, needs_literal(p), out);
   Value v;
   Dim d;
-  bool size = shape || named(p, "num") || named(p, "size") || named(p, "minlength") || named(p, "n") || named(p, "m") || named(p, "window") || (named(p, "k") && op == OP_topk);
+  bool size = shape || named(p, "num") || named(p, "size") || named(p, "minlength") || (named(p, "n") && op != OP_linalg_matrix_power) || named(p, "m") || named(p, "window") || (named(p, "k") && op == OP_topk);
   if (av_const_value(r, a, &v)) {
     i64 known;
     if (size && av_known_int(r, a, &known) && known < (i64)named(p, "window") && op != OP_reshape)
@@ -628,7 +628,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
       attrs[na++] = attr_hole(i);
       continue;
     }
-    bool counts = op == OP_repeat && i == 1 && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank > 0;
+    bool counts = (op == OP_repeat || op == OP_histogram) && i == 1 && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank > 0;
     if (rec_is_setting(op, i) && !counts) {
       Outcome o = setting(r, op, i, a, &attrs[na++]);
       if (o != OUT_GO) return o;
@@ -636,7 +636,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     }
     if (av_at(r, a)->kind == AV_LIST) {
       u32 count = av_at(r, a)->count;
-      bool joins = op == OP_concat || op == OP_stack || p->rest;
+      bool joins = op == OP_concat || op == OP_stack || p->rest || (op == OP_histogram && i == 2);
       if (!joins || count > COUNT_OF(operands) - n - OP_MAX_PARAMS)
         return rec_stuck(r, joins ? REASON_graph_size : REASON_raises, "%s of a list", op_name(op));
       attrs[na++] = attr_list(i, count);
