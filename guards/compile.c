@@ -145,11 +145,20 @@ static bool emit_size(Compiler *c, const Guard *x, Walk *w) {
   return true;
 }
 
+/* The type of a number of which the value is checked, with its type. */
+static bool is_implied(const GuardSet *g, const Guard *x) {
+  if (x->kind != GUARD_tag || x->value_kind != V_NUM) return false;
+  for (u32 i = g->sources.items.data[x->source].guards; i; i = g->guards.data[i - 1].next)
+    if (g->guards.data[i - 1].kind == GUARD_const) return true;
+  return false;
+}
+
 static bool emit_guard(Compiler *c, u32 index) {
   const Guard *x = &c->g->guards.data[index];
   GuardProg *p = c->p;
   Walk w = {0};
   c->done[index] = true; /* before its reads: a tag guard is asked for by the reads of its own parts only */
+  if (is_implied(c->g, x)) return true;
   if (x->kind == GUARD_size) {
     NeedSyms n = {c, true};
     size_symbols(c->sizes, x->a, need_sym, &n);

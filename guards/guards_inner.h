@@ -68,6 +68,10 @@ typedef enum RunOp {
   RUN_relation,       /* kind = SizeRel; from, second: two numbers */
   RUN_relation_const, /* the same of a number and word */
   RUN_ambient,        /* word */
+  RUN_item,           /* scratch[to] = item `second` of the list scratch[from], which is as long as that */
+  RUN_item_value,     /* the same, a value with word */
+  RUN_item_const,     /* the same, the value of mask and word */
+  RUN_length,         /* scratch[from] is a list of `word` items */
   RUN_walk,           /* what stands at `from` of the walk */
   RUN_end,
 } RunOp;

@@ -43,7 +43,22 @@ static u32 fuse(const GuardProg *p, u32 at, GuardStep *s) {
     s->guard = next->guard;
     return 2;
   }
-  if (w->op == WALK_SIZE || w->op == WALK_SIZE_CONST) {
+  if (w->op == WALK_READ && w->kind == SRC_item) {
+    s->op = RUN_item;
+    s->second = w->index;
+    s->from = value_at(w->from);
+    s->to = value_at(w->to);
+    if (!next || next->from != w->to || (next->op != WALK_TAG && next->op != WALK_CONST)) return 1;
+    s->op = next->op == WALK_TAG ? RUN_item_value : RUN_item_const;
+    s->guard = next->guard;
+    s->word = next->word;
+    s->mask = next->mask;
+    return 2;
+  }
+  if (w->op == WALK_LEN && w->kind == REL_eq) {
+    s->op = RUN_length;
+    s->from = value_at(w->from);
+  } else if (w->op == WALK_SIZE || w->op == WALK_SIZE_CONST) {
     s->op = w->op == WALK_SIZE ? RUN_relation : RUN_relation_const;
     s->kind = w->kind;
     s->from = word_at(w->from);
@@ -245,6 +260,23 @@ u32 guard_run(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, Value *scratch) 
       case RUN_ambient:
         if (UNLIKELY(vm->ambient != s->word)) return s->guard;
         continue;
+      case RUN_item:
+      case RUN_item_value:
+      case RUN_item_const: {
+        Value *of = (Value *)words_in(scratch, s->from);
+        if (UNLIKELY(list_is_packed(of->list)) && !looked_into(vm, of->list)) return guard_behind(p, 0);
+        at = (u64 *)(void *)&of->list->items[s->second];
+        head = at[0];
+        bits = at[1];
+        if (s->op == RUN_item) break;
+        if (UNLIKELY(head != (s->op == RUN_item_value ? s->word : s->mask)) || UNLIKELY(s->op == RUN_item_const && bits != s->word)) return s->guard;
+        break;
+      }
+      case RUN_length: {
+        const Value *of = (const Value *)words_in(scratch, s->from);
+        if (UNLIKELY(of->kind != V_LIST) || UNLIKELY(of->list->count != s->word)) return s->guard;
+        continue;
+      }
       case RUN_walk: {
         const Walk *w = &p->walk[s->from];
         if (w->op == WALK_READ) {

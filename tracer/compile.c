@@ -70,7 +70,8 @@ static u64 time_left(const Tracer *t, u64 begin) { /* 1: none */
   return budget > spent ? budget - spent : 1;
 }
 
-enum { RECORD_LEAST_NS = 500000 };
+/* Recording is a fourth of a compilation: what takes twice as long is a graph that the place could not pay. */
+enum { RECORD_LEAST_NS = 300000, RECORD_PART = 2, RECORD_DEAR = 8 };
 
 /* A backend asked for another trace: calls end it instead of being inlined. Once; the next refusal counts. */
 static GuardEntry *compile_smaller(Tracer *t, Frame *frame, Place *p, u32 reason) {
@@ -156,7 +157,7 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
   bool had_error = vm->error.raised;
   t->demand.refusal = (Refusal){.reason = REASON_trace_failed};
   t->tracing = p;
-  t->record_most = rent_applies(t) && p->rent.ahead_ns < time_allowed(t) ? p->rent.ahead_ns + RECORD_LEAST_NS : time_allowed(t);
+  t->record_most = rent_applies(t) && p->rent.ahead_ns < time_allowed(t) ? p->rent.ahead_ns / RECORD_PART + RECORD_LEAST_NS : time_allowed(t);
   t->record_until = begin + t->record_most;
   t->record_worked = tracer_worked(t);
   WeftStatus traced = record_trace(vm, frame, (RecordStart)p->start, name, &rec);
@@ -168,6 +169,7 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
       return NULL;
     }
     if (vm->error.raised && !had_error) vm_error_clear(vm);
+    if (rec.reason == REASON_too_long) rent_wasted(p, (RECORD_DEAR - 1) * t->record_most); /* the whole would have taken as much again, and more */
     if (rec.reason == REASON_too_long && time_left(t, begin) == 1) place_demote(t, p, rec.reason, rec.why);
     else place_failed(t, p, rec.reason, rec.span, rec.why);
     return NULL;

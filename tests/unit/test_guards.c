@@ -456,6 +456,41 @@ static void reads_and_checks_are_one_step(void **state) {
   guard_prog_free(f->vm, p);
 }
 
+/* The same of the items of a list, whose numbers are checked with their types. */
+static void items_are_one_step(void **state) {
+  Fixture *f = *state;
+  GuardSet *g = &f->set;
+  arg(f, 0, "(1, (2.5, 3), nil)");
+  SourceId list = at(f, 0), one = source_step(g, list, SRC_item, 0, NULL), inner = source_step(g, list, SRC_item, 1, NULL), x = source_step(g, inner, SRC_item, 0, NULL),
+           y = source_step(g, inner, SRC_item, 1, NULL);
+  const List *l = f->regs[0].list, *in = l->items[1].list;
+  assert_true(guard_len(g, list, REL_eq, 3, (Span){0}) && guard_len(g, inner, REL_eq, 2, (Span){0}));
+  assert_true(guard_tag(g, one, l->items[0], false, (Span){0}) && guard_const(g, one, l->items[0], (Span){0}) && guard_tag(g, x, in->items[0], false, (Span){0}));
+  u32 a = guard_input(g, x, IN_scalar), b = guard_input(g, y, IN_scalar), c = guard_input(g, one, IN_scalar);
+  assert_true(guard_tag(g, y, in->items[1], false, (Span){0}));
+  GuardProg *p = compile(f);
+  assert_int_equal(p->nsteps, 1 + 1 + 1 + 1 + 1 + 1 + 1); /* the register, two lengths, the list inside, three numbers */
+  assert_int_equal(p->nlate, 0);
+  u64 slots[4] = {0};
+  f64 half = 2.5;
+  assert_int_equal(run(f, p, slots), GUARD_PASS);
+  assert_true(memcmp(&slots[a], &half, sizeof half) == 0 && slots[b] == 3 && slots[c] == 1);
+  arg(f, 0, "(1, (4.5, 9), 0)");
+  assert_int_equal(run(f, p, slots), GUARD_PASS);
+  assert_int_equal(slots[b], 9);
+  arg(f, 0, "(2, (4.5, 9), 0)");
+  expect_miss(f, p, "const(arg0[0])   wanted 1, got 2");
+  arg(f, 0, "(1.0, (4.5, 9), 0)");
+  expect_miss(f, p, "const(arg0[0])   wanted 1, got 1.0");
+  arg(f, 0, "(1, (4, 9), 0)");
+  expect_miss(f, p, "tag(arg0[1][0])   wanted weak f64, got weak i64");
+  arg(f, 0, "(1, (4.5, 9, 1), 0)");
+  expect_miss(f, p, "len(arg0[1]) == 2   wanted 2, got 3");
+  arg(f, 0, "(1, 7, 0)");
+  expect_miss(f, p, "len(arg0[1]) == 2   wanted 2, got 7");
+  guard_prog_free(f->vm, p);
+}
+
 static void unsafe_reads_are_refused(void **state) {
   Fixture *f = *state;
   SourceId bad, w = field(f, at(f, 0), "w");
@@ -589,7 +624,7 @@ int main(void) {
       TEST(ambient_and_identity), TEST(host_checks), TEST(size_relations),     TEST(broadcasting),
       TEST(inputs),        TEST(unsafe_reads_are_refused), TEST(rollback),     TEST(cache),
       TEST(cache_of_general_entries),
-      TEST(refused_memory), TEST(reads_and_checks_are_one_step),
+      TEST(refused_memory), TEST(reads_and_checks_are_one_step), TEST(items_are_one_step),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -387,6 +387,35 @@ static void A20_a_recording_ends_with_its_time(void **state) {
   }
 }
 
+/* One that takes more than what compiling would be worth leaves off at half of that, and is not made again before the place took many times as long. */
+static void A20_a_recording_that_cannot_pay_ends_early(void **state) {
+  (void)state;
+  static char text[200000];
+  Clock *c = machine(1000000, 0);
+  Tracer *t = tracer_of(c->vm->vm);
+  c->vm->vm->tunables.watch_percent = 0;
+  int at = sprintf(text, "fn f(x) {\n  let y = x\n");
+  for (int i = 0; i < 1500; i++) at += sprintf(text + at, "  y = y * 0.5 + %d\n", i % 7);
+  sprintf(text + at, "  y\n}\nf\n");
+  WeftValue *f = value(c->vm, text), *x = value(c->vm, "arange(3.0)");
+  Place *p = NULL;
+  for (u32 k = 0; k < 3000 && (!p || !p->tries); k++) {
+    calls(c->vm, f, x, 1);
+    p = place_find(&t->places, f->value.fn->code, 0, RECORD_ENTRY);
+  }
+  assert_non_null(p);
+  assert_int_equal(p->tries, 1);
+  assert_int_equal(t->record_most, p->rent.ahead_ns / 2 + 300000);
+  assert_true(p->rent.lost_ns >= 8 * t->record_most);
+  u64 used = p->rent.used_ns, last = used;
+  for (u32 k = 0; k < 100000 && p->tries == 1 && !p->cache.entries.count; k++) {
+    last = p->rent.used_ns;
+    calls(c->vm, f, x, 1);
+  }
+  assert_true(last > 4 * used);
+  end(c);
+}
+
 static u64 stands_still(void *context) { return (void)context, 1; }
 
 /* The clock runs on while other programs have the processor: that is no time of the recording. */
@@ -835,6 +864,7 @@ int main(void) {
     cmocka_unit_test(A20_the_first_compilation_waits),
     cmocka_unit_test(A20_what_is_left_at_once_saves_little),
     cmocka_unit_test(A20_a_recording_ends_with_its_time),
+      cmocka_unit_test(A20_a_recording_that_cannot_pay_ends_early),
     cmocka_unit_test(A20_a_recording_is_timed_by_the_processor),
     cmocka_unit_test(A20_what_lost_counts_by_what_it_took),
     cmocka_unit_test(A20_what_waits_says_for_what),
