@@ -395,6 +395,17 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
       vec_free(&r->vm->alloc, &leaves);
       return o;
     }
+    case OP_tree_reduce: {
+      AvVec leaves = {0};
+      Av step[2] = {params[2]};
+      Outcome o = av_leaves(r, params[1], &leaves) ? OUT_GO : OUT_FAIL;
+      for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
+        step[1] = leaves.data[i];
+        o = rec_call(r, params[0], step, NULL, 2, &step[0]);
+      }
+      vec_free(&r->vm->alloc, &leaves);
+      return o == OUT_GO ? rec_made(r, step[0], out) : o;
+    }
     case OP_ref: {
       RecCell cell = {.value = params[0]};
       if (!vec_push(&r->vm->alloc, &r->cells, cell)) return OUT_FAIL;
@@ -417,13 +428,13 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
 
 /* What it calls is recorded as it would be run, once for each call: output may stand in it. */
 static bool runs_in_order(u32 op) {
-  return op == OP_cond || op == OP_while_loop || op == OP_fori_loop || op == OP_scan || op == OP_call || op == OP_map || op == OP_tree_map;
+  return op == OP_cond || op == OP_while_loop || op == OP_fori_loop || op == OP_scan || op == OP_call || op == OP_map || op == OP_tree_map || op == OP_tree_reduce;
 }
 
 /* A built-in that calls functions: one that gets stuck inside leaves nothing behind, since the interpreter runs all of
  * it again. */
 static Outcome calling_builtin(Recorder *r, u32 op, const Av *params, Av *out) {
-  if (!r->tracer->constructs[op] && op != OP_map && op != OP_tree_map) return builtin(r, op, params, out);
+  if (!r->tracer->constructs[op] && op != OP_map && op != OP_tree_map && op != OP_tree_reduce) return builtin(r, op, params, out);
   RecMark mark = rec_mark(r);
   RecState state;
   u32 prints = r->prints;

@@ -483,15 +483,24 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     Outcome o = rec_text_stacked(r, obj, &rows);
     return o == OUT_GO ? rec_rows_get(r, rows, regs[0], out) : o;
   }
-  if (v.kind == AV_CONST && one && av_const_value(r, regs[0], &key)) {
+  bool slice = v.kind == AV_CONST && v.konst.kind == V_TEXT && count == 1 && items[0] == IX_SLICE;
+  Value parts[3];
+  u32 known = 0, needed = slice ? 3 : 1;
+  while (v.kind == AV_CONST && (one || slice) && known < needed && av_const_value(r, regs[known], &parts[known])) known++;
+  if (known == needed) {
     Value got;
-    if (vm_index(r->vm, v.konst, items, count, &key, &got) != WEFT_OK) {
+    if (vm_index(r->vm, v.konst, items, count, parts, &got) != WEFT_OK) {
       vm_error_clear(r->vm);
       return rec_stuck(r, REASON_raises, "the index raises an error");
     }
     Av c = av_const(r, got);
     value_drop(r->vm, got);
     return rec_made(r, c, out);
+  }
+  if (slice) {
+    Av rows;
+    Outcome o = rec_text_stacked(r, obj, &rows);
+    return o == OUT_GO ? rec_text_slice(r, rows, regs, out) : o;
   }
   return rec_stuck(r, REASON_no_rule, "%s indexed", av_kind_text(r, obj));
 }
