@@ -130,13 +130,13 @@ static WeftStatus run_shared(Vm *vm, u32 op, Shared *s, bool in_place) {
 
 /* ---- transposed operands ------------------------------------------------------------------------- */
 
-enum { LINE = 64, TILE_COLUMNS = 128, BAND_ROWS = 1024, SMALLEST_ACROSS = 1 << 14 };
+enum { LINE = 64, TILE_BYTES = 20 << 10, TILE_COLUMNS = 128, LARGE_ROWS = 32, LARGE_COLUMNS = 64 /* of a tile that goes past the caches */, BAND_ROWS = 1024, SMALLEST_ACROSS = 1 << 14 };
 
-/* Two axes, along the first of which some operand lies together: the result is made in tiles, a line of that operand by TILE_COLUMNS;
+/* Two axes, along the first of which some operand lies together: the result is made in tiles, a line of that operand or some by a number of columns;
  * operands that do not lie along the second are gathered for each. Parts are bands of the result's rows. */
 typedef struct Across {
   const Step *step;
-  u32 n, bytes, tall; /* operands; of an element of the result; rows of a tile */
+  u32 n, bytes, tall, wide, lead; /* operands; of an element of the result; rows and columns of a tile, columns that it has again of the one before: lines are stored as wholes */
   bool stream;
   i64 dims[ARRAY_MAX_RANK], strides[MAX_OPERANDS][ARRAY_MAX_RANK];
   const char *data[MAX_OPERANDS];
@@ -147,32 +147,44 @@ typedef struct Across {
   u32 failed;
 } Across;
 
-static u32 across_tile(const Across *a, i64 row, i64 rows, i64 column, i64 columns) {
-  _Alignas(64) char tile[MAX_OPERANDS][LINE * (TILE_COLUMNS + LINE)], one[MAX_OPERANDS + 1][TILE_COLUMNS * 8];
+static i64 past_line(const void *p) { return (i64)((uintptr_t)p & (LINE - 1)); }
+
+/* Several rows at a time where all that is read was gathered. */
+static u32 across_tile(const Across *a, i64 row, i64 rows, i64 column, i64 columns, i64 lead) {
+  _Alignas(64) char tile[MAX_OPERANDS][TILE_BYTES], one[MAX_OPERANDS + 1][STRIP * 8];
   const char *at[MAX_OPERANDS];
-  i64 apart[MAX_OPERANDS];
+  i64 apart[MAX_OPERANDS], most = a->stream ? STRIP / columns : 1;
   u32 failed = 0;
   for (u32 k = 0; k < a->n; k++) {
     const i64 *strides = a->strides[k];
     if (a->constant[k]) continue;
     at[k] = a->data[k] + (row * strides[0] + column * strides[1]) * a->from[k];
     apart[k] = strides[0];
-    if (strides[1] == 1) continue;
-    apart[k] = TILE_COLUMNS + LINE / a->from[k];
+    if (strides[1] == 1) {
+      most = 1;
+      continue;
+    }
+    apart[k] = a->stream ? columns : a->wide + LINE / a->from[k];
     strided_copy(NULL, a->from[k], 2, (i64[2]){rows, columns}, tile[k], (i64[2]){apart[k], 1}, at[k], strides);
     at[k] = tile[k];
   }
-  for (i64 r = 0; r < rows; r++) {
+  for (i64 r = 0, n; r < rows; r += n) {
+    n = rows - r < most ? rows - r : most;
     char *out = a->out + ((row + r) * a->dims[1] + column) * a->bytes;
+    const char *made = one[MAX_OPERANDS];
     const void *in[MAX_OPERANDS];
     for (u32 k = 0; k < a->n; k++) {
       in[k] = a->constant[k] ? a->constant[k]->strip : at[k] + r * apart[k] * a->from[k];
       if (!a->convert[k]) continue;
-      failed |= a->convert[k](one[k], in[k], in[k], columns);
+      failed |= a->convert[k](one[k], in[k], in[k], n * columns);
       in[k] = one[k];
     }
-    failed |= step_run(a->step, a->stream ? one[MAX_OPERANDS] : out, in, a->n, columns);
-    if (a->stream) stream_copy(out, one[MAX_OPERANDS], columns * a->bytes);
+    failed |= step_run(a->step, a->stream ? one[MAX_OPERANDS] : out, in, a->n, n * columns);
+    for (i64 i = 0; i < n && a->stream; i++, out += a->dims[1] * a->bytes, made += columns * a->bytes) {
+      i64 end = columns * a->bytes, from = lead ? lead * a->bytes - past_line(out + lead * a->bytes) : 0;
+      if (a->lead && column + columns < a->dims[1]) end -= past_line(out + end);
+      stream_copy(out + from, made + from, end - from);
+    }
   }
   return failed;
 }
@@ -181,16 +193,16 @@ static void across_band(void *ctx, i64 part) {
   Across *a = ctx;
   i64 begin = part * BAND_ROWS, end = a->dims[0] - begin < BAND_ROWS ? a->dims[0] : begin + BAND_ROWS;
   u32 failed = 0;
-  for (i64 c = 0; c < a->dims[1]; c += TILE_COLUMNS)
+  for (i64 c = 0, lead = 0; c < a->dims[1]; c += a->wide, lead = a->lead)
     for (i64 r = begin; r < end; r += a->tall)
-      failed |= across_tile(a, r, end - r < a->tall ? end - r : a->tall, c, a->dims[1] - c < TILE_COLUMNS ? a->dims[1] - c : TILE_COLUMNS);
+      failed |= across_tile(a, r, end - r < a->tall ? end - r : a->tall, c - lead, (a->dims[1] - c < a->wide ? a->dims[1] - c : a->wide) + lead, lead);
   if (a->stream) stream_done();
   if (failed) __atomic_store_n(&a->failed, failed, __ATOMIC_RELAXED);
 }
 
 /* *done false: it is not of this form. */
 static WeftStatus run_across(Vm *vm, u32 op, const Step *step, u32 n, const Value *args, const Reader *readers, const ArrayType *shape, void *out, u32 bytes, bool in_place, bool *done) {
-  Across a = {.step = step, .n = n, .bytes = bytes, .tall = LINE, .out = out};
+  Across a = {.step = step, .n = n, .bytes = bytes, .tall = LINE, .wide = TILE_COLUMNS, .out = out};
   bool across = false;
   i64 total = dims_size(shape->rank, shape->dims);
   *done = false;
@@ -216,6 +228,7 @@ static WeftStatus run_across(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   if (!across || a.dims[0] < a.tall || a.dims[1] < TILE_COLUMNS) return WEFT_OK;
   *done = true;
   a.stream = stream_worth(total * bytes, false);
+  if (a.stream) a.tall = LARGE_ROWS, a.wide = LARGE_COLUMNS, a.lead = bytes >= 4 && a.dims[1] * bytes % LINE ? LINE / bytes : 0;
   i64 parts = (a.dims[0] + BAND_ROWS - 1) / BAND_ROWS;
   if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1) {
     if (!in_place) TRY(kernel_poll(vm, total / POLL_ELEMENTS * POLL_ELEMENTS));

@@ -2,6 +2,9 @@
 #include "vm/vm.h"
 
 #include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 /* A walk over all but the innermost axis. Axes of size 1 are dropped and neighbours that run on in both
  * places are joined, so that `inner` is as long as it can be. */
@@ -92,31 +95,57 @@ static void copy_rows(u32 bytes, Walk w, void *dst, const void *src, bool stream
   } while (walk_next(&w));
 }
 
-/* Transposed: what lies in a line of the source, of some hundred bytes' worth of rows, goes through a buffer, from which parts of the
+/* Transposed: what lies in a line of the source, or two, of some hundred bytes' worth of rows, goes through a buffer, from which parts of the
  * result's rows are stored whole. Rows of the buffer are a line apart more than they are long: else they would share places in the cache. */
-enum { LINE = 64, TILE_ROW = 512, TILE_BYTES = 8192 };
+enum { LINE = 64, TILE_ROW = 512, TILE_BYTES = 8192, SMALL_BYTES = 20 << 10 /* no buffer for so few */ };
 
 static void copy_bytes(void *to, const void *from, i64 bytes) { memcpy(to, from, (size_t)bytes); }
 
+#ifdef __x86_64__
+/* Eight elements of eight bytes from each of eight rows; what lies `next` further on is fetched. */
+__attribute__((target("avx512f"))) static void turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) {
+  __m512d r[8], a[8], b[8];
+  for (u32 i = 0; i < 8; i++) r[i] = _mm512_loadu_pd((const double *)from + i * apart), __builtin_prefetch((const double *)from + i * apart + next);
+  for (u32 i = 0; i < 4; i++) a[2 * i] = _mm512_unpacklo_pd(r[2 * i], r[2 * i + 1]), a[2 * i + 1] = _mm512_unpackhi_pd(r[2 * i], r[2 * i + 1]);
+  for (u32 i = 0; i < 8; i += 4)
+    for (u32 j = 0; j < 2; j++) b[i + j] = _mm512_shuffle_f64x2(a[i + j], a[i + 2 + j], 0x88), b[i + 2 + j] = _mm512_shuffle_f64x2(a[i + j], a[i + 2 + j], 0xDD);
+  for (u32 j = 0; j < 4; j++) {
+    _mm512_storeu_pd((double *)to + j * pitch, _mm512_shuffle_f64x2(b[j], b[4 + j], 0x88));
+    _mm512_storeu_pd((double *)to + (4 + j) * pitch, _mm512_shuffle_f64x2(b[j], b[4 + j], 0xDD));
+  }
+}
+#else
+static void turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) { (void)to, (void)pitch, (void)from, (void)apart, (void)next; }
+#endif
+
+/* Bytes from the beginning of its line. */
+static i64 past_line(const void *p) { return (i64)((uintptr_t)p & (LINE - 1)); }
+
 #define TILE(T)                                                                                         \
   {                                                                                                     \
-    enum { WIDE = LINE / sizeof(T), MOST = TILE_BYTES / LINE > TILE_ROW / sizeof(T) ? TILE_ROW / sizeof(T) : TILE_BYTES / LINE, APART = MOST + WIDE }; \
-    _Alignas(LINE) T tile[WIDE * APART];                                                                \
-    i64 pitch = small ? apart : APART;                                                                  \
-    for (i64 i = 0; i < w.inner; i += MOST)                                                             \
-      for (i64 j = 0; j < rows; j += WIDE) {                                                            \
-        i64 n = w.inner - i < MOST ? w.inner - i : MOST, wide = rows - j < WIDE ? rows - j : WIDE;      \
-        const T *s = (const T *)src + w.s + i * w.inner_ss + j;                                         \
-        T *d = (T *)dst + w.d + j * apart + i;                                                          \
+    enum { WIDE = LINE / sizeof(T), MOST = TILE_BYTES / LINE > TILE_ROW / sizeof(T) ? TILE_ROW / sizeof(T) : TILE_BYTES / LINE, APART = MOST + 2 * WIDE }; \
+    _Alignas(LINE) T tile[2 * WIDE * APART];                                                            \
+    i64 pitch = small ? apart : APART, most = squares ? 2 * WIDE : WIDE, lead = 0;                      \
+    for (i64 i = 0; i < w.inner; i += MOST, lead = whole ? WIDE : 0)                                    \
+      for (i64 j = 0; j < rows; j += most) {                                                            \
+        i64 n = (w.inner - i < MOST ? w.inner - i : MOST) + lead, wide = rows - j < most ? rows - j : most; \
+        const T *s = (const T *)src + w.s + (i - lead) * w.inner_ss + j;                                \
+        T *d = (T *)dst + w.d + j * apart + i - lead;                                                   \
         T *to = small ? d : tile;                                                                       \
-        for (i64 k = 0; k < n; k++, s += w.inner_ss) {                                                  \
+        i64 k = 0;                                                                                      \
+        for (; squares && wide % 8 == 0 && k + 8 <= n; k += 8, s += 8 * w.inner_ss)                     \
+          for (i64 l = 0; l < wide; l += 8) turn_square(to + l * pitch + k, pitch, s + l, w.inner_ss, most); \
+        for (; k < n; k++, s += w.inner_ss) {                                                           \
           __builtin_prefetch(s + 2 * WIDE);                                                             \
           if (wide == WIDE)                                                                             \
             _Pragma("GCC unroll 8") for (i64 l = 0; l < WIDE; l++) to[l * pitch + k] = s[l];            \
           else                                                                                          \
             for (i64 l = 0; l < wide; l++) to[l * pitch + k] = s[l];                                    \
         }                                                                                               \
-        for (i64 l = 0; l < wide && !small; l++) put(d + l * apart, tile + l * APART, n * (i64)sizeof(T)); \
+        for (i64 l = 0; l < wide && !small; l++, d += apart) {                                          \
+          i64 from = lead ? lead - past_line(d + lead) / (i64)sizeof(T) : 0, end = whole && i + MOST < w.inner ? n - past_line(d + n) / (i64)sizeof(T) : n; \
+          put(d + from, tile + l * APART + from, (end - from) * (i64)sizeof(T));                        \
+        }                                                                                               \
       }                                                                                                 \
   }
 
@@ -125,7 +154,7 @@ static void copy_across(u32 bytes, Walk w, void *dst, const void *src, bool stre
   u32 last = --w.rank;
   i64 rows = w.dims[last], apart = w.ds[last];
   i64 all = rows * w.inner * (i64)bytes;
-  bool small = all <= TILE_BYTES;
+  bool small = all <= SMALL_BYTES, whole = stream && (past_line(dst) || apart * (i64)bytes % LINE) /* lines go as wholes, though rows begin within one: a tile has what the one before left */, squares = (small || stream) && bytes == 8 && cpu_has(CPU_AVX512);
   void (*put)(void *, const void *, i64) = stream ? stream_copy : copy_bytes;
   do {
     switch (bytes) {

@@ -196,6 +196,28 @@ static void every_width(void **state) { /* strided copies and fills against a lo
   }
 }
 
+/* Transposes of all sorts of sizes, into rows that begin anywhere; the largest go past the caches. */
+static void transposed_copies(void **state) {
+  (void)state;
+  static const i64 sizes[][3] = {{8, 3, 40}, {8, 40, 64}, {8, 33, 77}, {8, 16, 200}, {8, 131, 90}, {8, 1501, 1103}, {8, 1600, 1000}, {4, 67, 45}, {4, 70, 129}, {4, 2201, 1503}, {1, 50, 300}, {1, 4001, 3303}};
+  for (u32 k = 0; k < COUNT_OF(sizes); k++)
+    for (i64 shift = 0; shift < 2; shift++) {
+      i64 bytes = sizes[k][0], r = sizes[k][1], c = sizes[k][2], pitch = c + 3 * shift;
+      u8 *from = malloc((size_t)(r * c * bytes)), *room = calloc((size_t)(r * pitch + 80), (size_t)bytes), *to = room + shift * bytes;
+      assert_true(from && room);
+      for (i64 i = 0; i < r * c * bytes; i++) from[i] = (u8)(i * 131 + (i >> 8) * 7);
+      strided_copy(NULL, (u32)bytes, 2, (i64[]){r, c}, to, (i64[]){pitch, 1}, from, (i64[]){1, r});
+      bool same = true;
+      for (i64 i = 0; i < r; i++) {
+        for (i64 j = 0; j < c; j++) same &= memcmp(to + (i * pitch + j) * bytes, from + (i + j * r) * bytes, (size_t)bytes) == 0;
+        for (i64 j = c; j < pitch; j++) same &= to[(i * pitch + j) * bytes] == 0; /* between the rows */
+      }
+      assert_true(same);
+      free(from);
+      free(room);
+    }
+}
+
 static void conversions(void **state) {
   (void)state;
   assert_int_equal(num_convert_unchecked(value_i64(-1), DT_u8).i, 255);
@@ -266,7 +288,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(copies_are_counted, begin, end),
       cmocka_unit_test_setup_teardown(lent_memory, begin, end),
       cmocka_unit_test_setup_teardown(dense_versions, begin, end),
-      cmocka_unit_test(every_width),
+      cmocka_unit_test(every_width), cmocka_unit_test(transposed_copies),
       cmocka_unit_test(conversions),
       cmocka_unit_test_setup_teardown(of_the_shape_of_another, begin, end),
       cmocka_unit_test_setup_teardown(the_limit, begin, end),
