@@ -39,7 +39,7 @@ static bool is_known(const Cut *c, u32 id) { return node(c, id)->op == LOOP_PARA
 static bool fits_first(const Cut *c, u32 head) {
   const LoopNode *n = node(c, head);
   LoopType t = loop_type_of(c->fn, loop_result_of(c->fn, head, 0));
-  if (c->count == CUT_MOST || n->mem != LOOP_ORDER_LANES || t == LT_I1 || n->b) return false;
+  if (c->count == CUT_MOST || n->mem != LOOP_ORDER_LANES || n->b) return false;
   for (u32 i = 0; i < n->a; i++) {
     if (!is_known(c, loop_trips_of(c->fn, head, i))) return false;
     if (c->count && (n->a != c->axes || loop_trips_of(c->fn, head, i) != loop_trips_of(c->fn, c->reduce[0], i))) return false;

@@ -123,6 +123,23 @@ static void reductions_are_the_same_bits(void **state) {
   free(eager);
 }
 
+/* One kernel, which ends in a truth value. */
+static void truths_are_shared(void **state) {
+  (void)state;
+  static const char *const made = "let k = arange(3000001)\nlet p = k % 3 == 0\nlet q = k % 7 == 5\nfn f(p, q) = any(p & q)\nfn g(p, q) = all(p | ~q)\n(f(p, q), g(p, q), f(p, ~p), g(p, p), f(p[:2], p[1:3]))";
+  WeftVM *vm = make(2, NULL, 0, 0);
+  for (uint32_t i = 0; i < 3; i++) {
+    static const char *const texts[] = {made, "f(p, ~p)", "g(p, p)"}, *const shown[] = {"(true, false, false, true, false)", "false", "true"};
+    WeftValue *v = NULL;
+    double runs = stat(vm, "kernel_runs"), shared = stat(vm, "parallel");
+    assert_int_equal(weft_eval(vm, texts[i], "test", &v), WEFT_OK);
+    assert_string_equal(weft_show(vm, v), shown[i]);
+    weft_release(vm, v);
+    if (i) assert_true(stat(vm, "kernel_runs") == runs + 1 && stat(vm, "parallel") - shared >= 1);
+  }
+  weft_free(vm);
+}
+
 static const char *const operations =
     "let n = 300007\n"
     "let x = sin(arange(n) * 0.37)\n"
@@ -367,6 +384,7 @@ int main(void) {
       cmocka_unit_test(results_are_the_same_bits),
       cmocka_unit_test(kernels_of_native_loops_are_shared),
       cmocka_unit_test(reductions_are_the_same_bits),
+      cmocka_unit_test(truths_are_shared),
       cmocka_unit_test(eager_operations_are_the_same_bits),
       cmocka_unit_test(what_moves_is_shared),
       cmocka_unit_test(scans_are_the_same_bits),
