@@ -23,6 +23,25 @@ static int shortest(f64 x, bool single, char *digits, size_t cap) {
   return snprintf(digits, cap, "%.*e", most - 1, x);
 }
 
+/* A number of at most fifteen digits is the only such one that reads back, and m / 10^k, rounded once, is what it reads as. */
+static bool few_digits(f64 x, Buf *out) {
+  f64 a = fabs(x), scale = 1, m;
+  u32 places = 0;
+  if (!(a >= 1e-3 && a < 1e9)) return false;
+  while ((m = rint(a * scale)) / scale != a) {
+    if (++places > 6) return false;
+    scale *= 10;
+  }
+  char digits[NUMBER_DIGITS];
+  if (x < 0) buf_putc(out, '-');
+  buf_put(out, digits, number_digits(value_i64((i64)(m / scale)), digits));
+  u32 n = number_digits(value_i64((i64)m % (i64)scale + (i64)scale), digits); /* a 1 before them keeps their zeros */
+  buf_putc(out, '.');
+  if (places) buf_put(out, digits + 1, n - 1);
+  else buf_putc(out, '0');
+  return true;
+}
+
 void format_f64(f64 x, bool single, Buf *out) {
   if (isnan(x)) {
     buf_puts(out, "nan");
@@ -32,6 +51,7 @@ void format_f64(f64 x, bool single, Buf *out) {
     buf_puts(out, x < 0 ? "-inf" : "inf");
     return;
   }
+  if (!single && few_digits(x, out)) return;
   char text[48], digits[32];
   shortest(x, single, text, sizeof text);
   number_point(text);
@@ -71,8 +91,10 @@ void format_number(Value v, Buf *out) {
     case DT_bool: buf_puts(out, v.i ? "true" : "false"); break;
     case DT_f32: format_f64((f64)v.s, true, out); break;
     case DT_f64: format_f64(v.f, false, out); break;
-    case DT_u64: buf_printf(out, "%llu", (unsigned long long)v.u); break;
-    default: buf_printf(out, "%lld", (long long)v.i);
+    default: {
+      char digits[NUMBER_DIGITS];
+      buf_put(out, digits, number_digits(v, digits));
+    }
   }
 }
 

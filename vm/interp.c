@@ -306,12 +306,33 @@ static inline bool set_item(Vm *vm, const Desc *d, const Value *root, Value *key
   return true;
 }
 
+/* r.name = v, r[key] = v, and the same with op= of numbers, where there is such a key in a record that nobody else holds. */
+static inline bool set_field(Vm *vm, const Desc *d, const Value *root, Value *keys) {
+  if (root->kind != V_RECORD || d->step_count != 1 || root->record->head.refs != 1 || d->root == ROOT_FIXED) return false;
+  bool named = d->steps[0].kind == STEP_FIELD;
+  if (!named && (d->steps[0].kind != STEP_INDEX || d->item_count != 1 || d->items[0] != IX_VALUE || keys[0].kind != V_TEXT)) return false;
+  Value *at = named ? record_find(root->record, d->steps[0].field) : record_at(vm, root->record, keys[0].text), *from = keys + !named;
+  if (!at) return false;
+  if (d->op != BC_move) {
+    Value r;
+    if (at->kind != V_NUM || from->kind != V_NUM || !num_binary(d->op, *at, *from, &r)) return false;
+    *at = r;
+  } else {
+    if (from->kind == V_LIST && UNLIKELY(list_is_packed(from->list))) return false; /* it is boxed first */
+    Value v = *from;
+    *from = value_nil();
+    set_register(vm, at, v);
+  }
+  if (!named) drop_run(vm, keys, 1);
+  return true;
+}
+
 static WeftStatus set_path(Vm *vm, const Frame *f, Ins ins) {
   const Desc *d = &f->code->proto->descs[ins_c(ins)];
   Value *keys = f->base + ins_b(ins);
   Value *root = d->root == ROOT_MODULE ? &f->code->module->slots[d->root_slot].value : &f->base[ins_a(ins)];
   if (LIKELY(set_element(d, root, keys))) return WEFT_OK; /* keys and value are numbers: nothing to drop */
-  if (set_item(vm, d, root, keys)) return WEFT_OK;
+  if (set_item(vm, d, root, keys) || set_field(vm, d, root, keys)) return WEFT_OK;
   if (root->kind == V_HOLE) return unassigned(vm, f->code, d->root_slot);
   u32 n = desc_registers(d);
   Value value = keys[n];
@@ -502,6 +523,12 @@ static inline u64 float_bits(f64 f) {
   u64 u;
   memcpy(&u, &f, 8);
   return u;
+}
+
+/* The text of the ASCII character at this byte; NULL: it is none, or was not made yet. */
+static inline const Value *letter_at(const Vm *vm, const Text *t, u64 at) {
+  u8 c = (u8)t->data[at];
+  return c < COUNT_OF(vm->letters) && vm->letters[c].kind ? &vm->letters[c] : NULL;
 }
 
 static inline bool text_same(const Text *x, const Text *y) {
@@ -701,7 +728,8 @@ op_shr: TRY_LARGE(binary_slow(vm, ins, base, consts));
 
 op_in: {
   bool found;
-  TRY(value_in(vm, *BK, *CK, &found));
+  if (CK->kind == V_RECORD && BK->kind == V_TEXT) found = record_at(vm, CK->record, BK->text) != NULL;
+  else TRY(value_in(vm, *BK, *CK, &found));
   set_register(vm, A, value_bool(found)); /* when a is b or c, the operand goes with it */
   KILL_NEXT();
 }
@@ -804,6 +832,20 @@ op_index: {
   if (x->kind == V_LIST && LIKELY(x->list->items != NULL) && in_bounds(*y, x->list->count, &i)) {
     set_register(vm, A, value_keep(x->list->items[i]));
     KILL_NEXT();
+  }
+  if (x->kind == V_TEXT && x->text->len == x->text->count && in_bounds(*y, x->text->len, &i)) {
+    const Value *letter = letter_at(vm, x->text, (u64)i);
+    if (LIKELY(letter)) {
+      set_register(vm, A, value_keep(*letter));
+      KILL_NEXT();
+    }
+  }
+  if (x->kind == V_RECORD && y->kind == V_TEXT) {
+    const Value *at = record_at(vm, x->record, y->text);
+    if (LIKELY(at)) {
+      set_register(vm, A, value_keep(*at));
+      KILL_NEXT();
+    }
   }
   TRY(index_one(vm, base, ins, *x, *y));
   KILL_NEXT();
@@ -1101,6 +1143,14 @@ op_fornext: {
   if (at[0].kind == V_LIST && LIKELY(at[0].list->items != NULL)) {
     set_register(vm, &at[3], value_keep(at[0].list->items[at[1].u++]));
     NEXT();
+  }
+  if (at[0].kind == V_TEXT) {
+    const Value *letter = letter_at(vm, at[0].text, at[1].u);
+    if (LIKELY(letter)) {
+      at[1].u++;
+      set_register(vm, &at[3], value_keep(*letter));
+      NEXT();
+    }
   }
   TRY_NEXT(for_item(vm, at));
 }

@@ -187,6 +187,10 @@ WeftStatus vm_text(Vm *vm, Value v, Value spec, Value *out) {
     *out = value_keep(v);
     return WEFT_OK;
   }
+  if (v.kind == V_NUM && dtype_kind(v.dtype) == DK_INT) {
+    char digits[NUMBER_DIGITS];
+    return text_new(vm, digits, number_digits(v, digits), out) ? WEFT_OK : WEFT_ERROR;
+  }
   if (!value_boxed(vm, v)) return WEFT_ERROR;
   Value args[1] = {value_keep(v)};
   WeftStatus status = vm_op(vm, OP_str, args, out);

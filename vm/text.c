@@ -43,6 +43,19 @@ bool text_new(Vm *vm, const char *s, size_t len, Value *out) {
   return true;
 }
 
+u32 number_digits(Value v, char *out) {
+  char digits[20];
+  u32 at = sizeof digits;
+  u64 u = v.u;
+  bool negative = v.i < 0 && v.dtype != DT_u64;
+  if (negative) u = 0 - u;
+  do digits[--at] = (char)('0' + u % 10);
+  while (u /= 10);
+  *out = '-';
+  memcpy(out + negative, digits + at, sizeof digits - at);
+  return (u32)sizeof digits - at + negative;
+}
+
 bool text_printf(Vm *vm, Value *out, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);

@@ -241,6 +241,8 @@ bool text_of_points(Vm *vm, const i64 *points, u32 count, Value *out) MUST_USE;
 u32 text_offset(const Text *t, u32 index);  /* byte offset of code point `index` (<= count) */
 bool text_concat(Vm *vm, const Value *parts, u32 count, Value *out) MUST_USE; /* texts, borrowed */
 bool text_append(Vm *vm, Value *text, const Text *more) MUST_USE; /* *text is replaced; in place when large and unique */
+enum { NUMBER_DIGITS = 21 };
+u32 number_digits(Value v, char *out); /* of an integer, into out[NUMBER_DIGITS]; how many */
 bool text_printf(Vm *vm, Value *out, const char *fmt, ...) PRINTF_LIKE(3, 4) MUST_USE;
 bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) MUST_USE; /* code points, clamped by caller */
 bool list_new(Vm *vm, u32 cap, Value *out) MUST_USE; /* empty, with room for cap items */
