@@ -195,6 +195,11 @@ static inline u32 exit_original(const ExitTable *t, u32 exit) {
 /* Renames the values of all recipes (passes that replace values); map[v] == 0 leaves v. */
 void exits_remap(ExitTable *t, const u32 *map, u32 count);
 
+typedef struct RecipeMade {
+  Value value;
+  u32 memo;
+} RecipeMade;
+
 /* Builds values from recipes after a region was left: each recipe once, graph values through `value`. */
 typedef struct RecipeBuild {
   Vm *vm;
@@ -203,9 +208,9 @@ typedef struct RecipeBuild {
   WeftStatus (*value)(void *ctx, u32 value, Value *out); /* owned. For a host node: operand number `value` */
   WeftStatus (*size)(void *ctx, Dim d, i64 *out);
   void *ctx;
-  Value *made; /* by Recipe.memo; V_HOLE: not yet */
-  Value few[8]; /* `made` of the usual exit */
-  u32 count;
+  RecipeMade few[12]; /* what was made, in an exit that makes no more */
+  u32 used;
+  Value *made;        /* else of all recipes of the graph, by Recipe.memo; V_HOLE: not yet */
   bool packs; /* what is built now may be a packed list (vm/packed.h) */
 } RecipeBuild;
 WeftStatus build_init(RecipeBuild *b, Vm *vm, const Graph *g, const Frame *f) MUST_USE; /* value, size, ctx are set by the caller */

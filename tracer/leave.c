@@ -21,6 +21,43 @@ static const u64 *bound_slot(const Leaving *l, u32 value) {
   return NULL;
 }
 
+enum { SYMBOLS_FEW = 64 };
+
+typedef struct Symbols {
+  const Leaving *leaving;
+  i64 known[SYMBOLS_FEW];
+  bool all;
+} Symbols;
+
+/* A symbol that is an input of its own, or the size of what lies in a slot. */
+static void find_symbol(void *ctx, u32 sym) {
+  Symbols *s = ctx;
+  const Leaving *l = s->leaving;
+  const Graph *g = l->region->graph;
+  const SizeSym *x = &g->sizes.syms.data[sym];
+  if (!s->all || sym >= SYMBOLS_FEW) {
+    s->all = false;
+    return;
+  }
+  for (u32 i = 0; i < g->guards.inputs.count; i++)
+    if (g->guards.inputs.data[i].form == IN_size && g->guards.inputs.data[i].sym == sym) {
+      s->known[sym] = (i64)l->slots[i];
+      return;
+    }
+  const u64 *slot = x->unbacked ? bound_slot(l, x->source) : NULL;
+  Value v = slot ? value_of_slot(g, x->source, *slot) : value_hole();
+  s->all = v.kind == V_NUM || (v.kind == V_ARRAY && v.array && x->axis < array_rank(v.array));
+  if (s->all) s->known[sym] = v.kind == V_NUM ? v.i : v.array->geometry[x->axis];
+}
+
+/* Most sizes are told without the graph interpreter. */
+static bool size_at_once(const Leaving *l, Dim d, i64 *out) {
+  Symbols s = {.leaving = l, .all = true};
+  const SizePool *sizes = &l->region->graph->sizes;
+  size_symbols(sizes, d, find_symbol, &s);
+  return s.all && size_eval_wrapped(sizes, d, s.known, out);
+}
+
 static WeftStatus start_run(Leaving *l) {
   if (l->running) return WEFT_OK;
   const Graph *g = l->region->graph;
@@ -48,11 +85,13 @@ static WeftStatus leave_value(void *ctx, u32 value, Value *out) {
     *out = value_keep(v);
     return WEFT_OK;
   }
-  if (start_run(l) != WEFT_OK) return WEFT_ERROR;
-  if (g->values.data[value].origin == GV_size) {
+  bool size = g->values.data[value].origin == GV_size;
+  i64 n;
+  bool known = size && size_at_once(l, g->values.data[value].dim, &n);
+  if (!known && start_run(l) != WEFT_OK) return WEFT_ERROR;
+  if (size) {
     const ArrayType *t = value_type(g, value);
-    i64 n;
-    if (run_size(&l->run, g->values.data[value].dim, &n) != WEFT_OK) return WEFT_ERROR;
+    if (!known && run_size(&l->run, g->values.data[value].dim, &n) != WEFT_OK) return WEFT_ERROR;
     *out = t->weak ? value_weak_i64(n) : value_i64(n);
     return WEFT_OK;
   }
@@ -63,6 +102,7 @@ static WeftStatus leave_value(void *ctx, u32 value, Value *out) {
 
 static WeftStatus leave_size(void *ctx, Dim d, i64 *out) {
   Leaving *l = ctx;
+  if (size_at_once(l, d, out)) return WEFT_OK;
   return start_run(l) == WEFT_OK ? run_size(&l->run, d, out) : WEFT_ERROR;
 }
 

@@ -71,22 +71,45 @@ Value value_of_slot(const Graph *g, ValueId v, u64 slot) {
 /* ---- recipes --------------------------------------------------------------------------------------- */
 
 WeftStatus build_init(RecipeBuild *b, Vm *vm, const Graph *g, const Frame *f) {
-  b->vm = vm; /* one by one: `few` is filled in below, as far as it is used, and this is done at each call of a host */
+  b->vm = vm; /* one by one: `few` is filled in as far as it is used, and this is done at each call of a host */
   b->graph = g;
   b->frame = f;
-  b->count = g->exits.memos;
+  b->made = NULL;
+  b->used = 0;
   b->packs = false;
-  b->made = b->count <= COUNT_OF(b->few) ? b->few : mem_alloc(&vm->alloc, sizeof *b->made * b->count);
-  if (!b->made) return vm_error_memory(vm);
-  for (u32 i = 0; i < b->count; i++) b->made[i] = value_hole();
   return WEFT_OK;
 }
 
 void build_free(RecipeBuild *b) {
-  if (!b->made) return;
-  for (u32 i = 0; i < b->count; i++) value_drop(b->vm, b->made[i]);
-  if (b->made != b->few) mem_free(&b->vm->alloc, b->made, sizeof *b->made * b->count);
+  u32 count = b->graph->exits.memos;
+  for (u32 i = 0; i < b->used; i++) value_drop(b->vm, b->few[i].value);
+  for (u32 i = 0; i < count && b->made; i++) value_drop(b->vm, b->made[i]);
+  mem_free(&b->vm->alloc, b->made, sizeof *b->made * count);
   b->made = NULL;
+  b->used = 0;
+}
+
+/* Consumes the value. A graph may have a thousand recipes, most exits make a few of them. */
+static WeftStatus keep_made(RecipeBuild *b, u32 memo, Value v) {
+  u32 count = b->graph->exits.memos;
+  if (!b->made && b->used < COUNT_OF(b->few)) {
+    b->few[b->used++] = (RecipeMade){v, memo};
+    return WEFT_OK;
+  }
+  if (!b->made) {
+    b->made = mem_alloc(&b->vm->alloc, sizeof *b->made * count);
+    if (!b->made) {
+      value_drop(b->vm, v);
+      return vm_error_memory(b->vm);
+    }
+    for (u32 i = 0; i < count; i++) b->made[i] = value_hole();
+    while (b->used > 0) {
+      RecipeMade *m = &b->few[--b->used];
+      b->made[m->memo - 1] = m->value;
+    }
+  }
+  b->made[memo - 1] = v;
+  return WEFT_OK;
 }
 
 static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
@@ -112,13 +135,16 @@ WeftStatus build_recipe(RecipeBuild *b, RecipeId id, Value *out) {
   if (!id || id >= b->graph->exits.recipes.count) return vm_error(b->vm, EK_unsupported, "an empty recipe");
   const Recipe *r = &b->graph->exits.recipes.data[id];
   if (!r->memo || !MECHANISM(b->vm, built_once)) return make(b, r, out);
-  Value *made = &b->made[r->memo - 1];
-  if (made->kind == V_HOLE) {
-    WeftStatus status = make(b, r, made);
-    if (status != WEFT_OK) {
-      *made = value_hole();
-      return status;
-    }
+  const Value *made = b->made ? &b->made[r->memo - 1] : NULL;
+  for (u32 i = 0; i < b->used && !made; i++)
+    if (b->few[i].memo == r->memo) made = &b->few[i].value;
+  if (!made || made->kind == V_HOLE) {
+    Value v;
+    if (make(b, r, &v) != WEFT_OK) return WEFT_ERROR;
+    *out = value_keep(v);
+    if (keep_made(b, r->memo, v) == WEFT_OK) return WEFT_OK;
+    value_drop(b->vm, v);
+    return WEFT_ERROR;
   }
   *out = value_keep(*made);
   return WEFT_OK;
