@@ -719,7 +719,7 @@ bool native_function(Native *n) {
     if (!dtype_in_loops(t->dtype)) return native_bail(n, "a dtype outside the loop IR");
     bool few = n->small && native_is_small(n, v);
     n->carries_few |= few;
-    if (few && !n->in_memory) continue;
+    if (few && !(n->in_memory && native_carried_stays(n, n->node, i))) continue;
     NBuffer *b = own_buffer(n, node_result(g, n->node, i), v, *t);
     if (!b) return false;
     b->from_stays = is_shared(n, i); /* it is read as it was: the loop has a copy */

@@ -164,6 +164,9 @@ enum { SMALL_ELEMENTS = 256, SMALL_CARRIED = 64, SMALL_NODES = 4000 };
 bool native_dim(Native *n, Dim d, i64 *out); /* the size is known while the function is made, or small and assumed */
 bool native_dim_known(Native *n, Dim d, i64 *out); /* nothing more is assumed */
 bool native_is_small(Native *n, ValueId v);  /* an array that is, or can be, split */
+/* Updates and arms lead from value `from`, or from an array in memory that the function writes when it is 0, to v: it lies where that lay. */
+bool native_stays(Native *n, ValueId v, ValueId from);
+bool native_carried_stays(Native *n, NodeId loop, u32 i); /* in every trip */
 const NSplit *native_split(Native *n, ValueId v); /* numbers too; NULL: it cannot be had here */
 NSplit *native_split_new(Native *n, u32 rank, const i64 *dims); /* without elements; NULL: too many, or no memory */
 bool native_split_set(Native *n, ValueId v, const NSplit *s); /* rank 0: a number */

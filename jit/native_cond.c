@@ -102,7 +102,7 @@ static bool emit_count(Native *n, NodeId node, u32 c) {
 static const NSplit *cond_shape(Native *n, NodeId node, u32 i) {
   const GraphNode *x = graph_node_at(n->g, node);
   const ArrayType t = *value_type(n->g, node_result(n->g, node, i));
-  if (!n->small || !t.rank) return NULL;
+  if (!n->small || !t.rank || native_stays(n, node_result(n->g, node, i), 0)) return NULL;
   for (u32 arm = 0; arm < 2; arm++) { /* one that was there before */
     const GraphBlock *b = &n->g->blocks.data[x->sub[arm]];
     const NSplit *s = b->term == TERM_yield ? native_value(n, block_result(n->g, x->sub[arm], i))->split : NULL;

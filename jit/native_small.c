@@ -104,6 +104,66 @@ bool native_is_small(Native *n, ValueId v) {
   return t.rank > 0 && t.device == DEV_CPU && dtype_in_loops(t.dtype) && native_outside(n, v) && type_dims(n, &t, dims, &count, SMALL_CARRIED);
 }
 
+/* ---- what stays in memory -------------------------------------------------------------------------------------- */
+
+enum { STAYS_STEPS = 512 }; /* what has more of them is taken to stay: then it is refused where it does not */
+
+static bool loop_stays(Native *n, NodeId loop, u32 i, u32 *steps);
+
+static bool stays(Native *n, ValueId v, ValueId from, u32 *steps) {
+  const Graph *g = n->g;
+  while (++*steps < STAYS_STEPS) {
+    const NValue *x = native_value(n, v);
+    if (from ? v == from : x->buffer && n->buffers.data[x->buffer - 1].written) return true;
+    const GraphBlock *b = g->values.data[v].origin == GV_param ? &g->blocks.data[value_block(g, v)] : NULL;
+    NodeId d = b ? b->node : value_node(g, v);
+    if (!d) return false;
+    const GraphNode *node = graph_node_at(g, d);
+    u32 first, count = b ? node_captures(g, d, &first) : 0, k = 0;
+    if (b) {
+      while (k < count && k < b->captures.count && b->captures.data[k].inner != v) k++;
+      if (k < count && k < b->captures.count) v = node_operand(g, d, first + k);
+      else {
+        for (k = 0; node->kind == NODE_while && k < node->carried && b->params.data[k] != v;) k++;
+        if (node->kind != NODE_while || k == node->carried) return false;
+        v = node_operand(g, d, k);
+      }
+    } else if (node->kind == NODE_update || node->kind == NODE_hook) {
+      v = node_operand(g, d, 0);
+    } else if (node->kind == NODE_while) {
+      k = v - node->result_first;
+      if (k >= node->carried || !loop_stays(n, d, k, steps)) return false;
+      v = node_operand(g, d, k);
+    } else if (node->kind == NODE_cond) {
+      for (u32 arm = 0; arm < 2; arm++)
+        if (g->blocks.data[node->sub[arm]].term == TERM_yield && !stays(n, block_result(g, node->sub[arm], v - node->result_first), from, steps)) return false;
+      return true;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* The loop that a block's next or break belongs to. */
+static NodeId loop_around(const Graph *g, BlockId b) {
+  while (b && g->blocks.data[b].node && graph_node_at(g, g->blocks.data[b].node)->kind == NODE_cond) b = g->blocks.data[b].parent;
+  return b ? g->blocks.data[b].node : 0;
+}
+
+static bool loop_stays(Native *n, NodeId loop, u32 i, u32 *steps) {
+  const Graph *g = n->g;
+  ValueId p = g->blocks.data[graph_node_at(g, loop)->sub[1]].params.data[i];
+  for (BlockId b = 1; b < g->blocks.count; b++) {
+    u8 term = g->blocks.data[b].term;
+    if ((term == TERM_next || term == TERM_break) && loop_around(g, b) == loop && !stays(n, block_result(g, b, i), p, steps)) return false;
+  }
+  return true;
+}
+
+bool native_stays(Native *n, ValueId v, ValueId from) { return stays(n, v, from, &(u32){0}); }
+bool native_carried_stays(Native *n, NodeId loop, u32 i) { return loop_stays(n, loop, i, &(u32){0}); }
+
 const NSplit *native_split(Native *n, ValueId v) {
   const NValue *x = native_value(n, v);
   if (x->split) return x->split;
