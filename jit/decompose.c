@@ -189,6 +189,15 @@ static ValueId inner(Rewrite *r, u32 op, const GraphArg *args) {
   return reduced(r, OP_sum, op2(r, OP_multiply, args[0].value, args[1].value), 1u << (x.rank - 1), false);
 }
 
+/* Of two vectors: a column times a row. */
+static ValueId outer(Rewrite *r, const GraphArg *args) {
+  if (args[1].kind != ARG_value || value_is_token(r->g, args[1].value)) return 0;
+  ArrayType column = *value_type(r->g, args[0].value);
+  column.rank = 2;
+  column.dims[1] = 1;
+  return op2(r, OP_multiply, graph_index(r->g, args[0].value, NULL, 0, (IndexItem[2]){{.kind = INDEX_slice}, {.kind = INDEX_newaxis}}, 2, graph_type(r->g, &column)), args[1].value);
+}
+
 static ValueId formula(Rewrite *r, NodeId n) {
   Graph *g = r->g;
   GraphArg args[OP_MAX_PARAMS];
@@ -199,6 +208,7 @@ static ValueId formula(Rewrite *r, NodeId n) {
   const ArrayType t = *value_type(g, x);
   if (!dtype_in_loops(t.dtype) || (t.device != DEV_CPU && !t.rank)) return 0;
   if (op == OP_dot || op == OP_matmul || op == OP_vecdot) return inner(r, op, args);
+  if (op == OP_outer) return outer(r, args);
   u32 axis = op_param(op, "axis"), keepdims = op_param(op, "keepdims");
   bool keep = keepdims != UINT32_MAX && arg_bool(&args[keepdims], false);
   bool last = op == OP_nn_softmax || op == OP_nn_log_softmax || op == OP_nn_layer_norm;
@@ -415,6 +425,7 @@ static bool wants_rewrite(const Graph *g, NodeId n) {
     case OP_dot:
     case OP_matmul:
     case OP_vecdot:
+    case OP_outer:
     case OP_unstack:
     case OP_split:
     case OP_broadcast_arrays: return true;

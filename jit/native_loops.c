@@ -131,10 +131,6 @@ static u32 operation(Maker *m, const NRow *r, const u32 *ix, u32 depth) {
   LoopType to = native_type(n, v);
   if (op == OP_zeros || op == OP_empty || op == OP_zeros_like) return loop_const(m->fn, to, 0);
   if (op == OP_ones || op == OP_ones_like) return to == LT_I1 ? loop_const(m->fn, to, 1) : loop_const_i(m->fn, to, 1);
-  if (op == OP_outer) {
-    u32 a = element(m, node_operand(g, r->node, 0), ix, depth), b = element(m, node_operand(g, r->node, 1), ix + 1, depth);
-    return a && b ? loop_emit(m->fn, LOOP_MUL, LT_VOID, a, b, 0) : 0;
-  }
   u32 count = element_operands(g, r->node, operands);
   if (!element_lowers(n->c, r->node, &compute)) return native_bail(n, "an operation that does not lower"), 0;
   LoopType t = loop_type_of_dtype(compute);
@@ -211,7 +207,7 @@ static Overlap overlap(Native *n, const NRow *to, ValueId v, u32 from, u32 depth
   for (u32 i = 0; i < x->operand_count && most != OVERLAPS; i++) {
     ValueId o = node_operand(n->g, r->node, i);
     u32 rank = value_type(n->g, o)->rank;
-    Overlap one = !rank ? APART : overlap(n, to, o, x->op == OP_outer ? from + i : from + r->rank - rank, depth + 1);
+    Overlap one = !rank ? APART : overlap(n, to, o, from + r->rank - rank, depth + 1);
     if (one > most) most = one;
   }
   return most;
@@ -353,7 +349,7 @@ static bool all_thin(Native *n, const NRow *to, ValueId v, u32 from, Thin *t, u3
   for (u32 i = 0; i < x->operand_count; i++) {
     ValueId o = node_operand(n->g, r->node, i);
     u32 rank = value_type(n->g, o)->rank;
-    if (rank && !all_thin(n, to, o, x->op == OP_outer ? from + i : from + r->rank - rank, t, depth + 1)) return false;
+    if (rank && !all_thin(n, to, o, from + r->rank - rank, t, depth + 1)) return false;
   }
   return true;
 }

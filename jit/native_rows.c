@@ -271,9 +271,8 @@ static bool bounds(Native *n, NodeId node, NRow *r) {
     }
     const NRow *o = native_row(n, v);
     if (!o) return false;
-    for (u32 d = 0; d < o->rank && x->op != OP_outer; d++)
+    for (u32 d = 0; d < o->rank; d++)
       if (!dim_is(n->c, o->dims[d], 1)) r->bound[r->rank - o->rank + d] = o->bound[d];
-    if (x->op == OP_outer) r->bound[i] = o->bound[0];
   }
   return true;
 }
@@ -282,13 +281,8 @@ static bool made_row(Native *n, NodeId node) {
   ValueId v = node_result(n->g, node, 0);
   const ArrayType t = *value_type(n->g, v);
   u32 compute, op = graph_node_at(n->g, node)->op;
-  bool fill = op == OP_zeros || op == OP_ones || op == OP_empty || op == OP_zeros_like || op == OP_ones_like, outer = op == OP_outer;
-  if (outer) {
-    const ArrayType *a = value_type(n->g, node_operand(n->g, node, 0)), *b = value_type(n->g, node_operand(n->g, node, 1));
-    if (graph_node_at(n->g, node)->operand_count != 2 || a->rank != 1 || b->rank != 1 || a->dtype != b->dtype || a->dtype != t.dtype || t.dtype == DT_bool) return native_bail(n, "a product that does not lower");
-  } else if (!fill && !element_lowers(n->c, node, &compute)) {
-    return native_bail(n, "an operation that does not lower");
-  }
+  bool fill = op == OP_zeros || op == OP_ones || op == OP_empty || op == OP_zeros_like || op == OP_ones_like;
+  if (!fill && !element_lowers(n->c, node, &compute)) return native_bail(n, "an operation that does not lower");
   NRow *r = row_new(n, &t);
   if (!r) return false;
   r->node = node;

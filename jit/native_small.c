@@ -377,18 +377,6 @@ static bool matmul(Native *n, NodeId node) {
   return native_split_set(n, v, converted(n, s, t, native_type(n, v)));
 }
 
-static bool outer(Native *n, NodeId node) {
-  Graph *g = n->g;
-  LoopType t;
-  ValueId v = node_result(g, node, 0);
-  if (!product_types(n, node, OP_multiply, &t)) return false;
-  const NSplit *x = operand_as(n, node_operand(g, node, 0), t), *y = operand_as(n, node_operand(g, node, 1), t);
-  if (!x || !y) return false;
-  NSplit *s = native_split_new(n, 2, (i64[2]){x->count, y->count});
-  for (u32 e = 0; s && e < s->count; e++) s->ir[e] = binary(n, LOOP_MUL, x->ir[e / y->count], y->ir[e % y->count]);
-  return native_split_set(n, v, converted(n, s, t, native_type(n, v)));
-}
-
 /* ---- operations ---------------------------------------------------------------------------------------------------- */
 
 bool native_small_op(Native *n, NodeId node) {
@@ -403,7 +391,6 @@ bool native_small_op(Native *n, NodeId node) {
   bool known = false;
   switch (x->op) {
     case OP_matmul: return matmul(n, node);
-    case OP_outer: return outer(n, node);
     case OP_concat:
     case OP_stack: return native_small_view(n, node);
     default: break;
