@@ -198,12 +198,17 @@ static void fold_abreast(VecFn *f, const VLoop *l, VFold *r, u32 copy, u32 count
 }
 
 /* What is left on masked vectors: absent lanes take the identity. */
-static void fold_masked(VecFn *f, const VLoop *l, VFold *r, u32 acc) {
+static VReg masked(VecFn *f, const VLoop *l, const VFold *r) {
   emit_copy(f, l, 0);
-  if (f->failed) return;
+  if (f->failed) return 0;
   VReg v = element(f, r), d = new_vec(f);
   put(f, (VIns){.op = by_width(r->type, V_BLENDMPS), .length = vlength(f, r->type), .dst = d, .a = identity(f, r), .b = v, .flags = VI_TAIL});
-  update(f, r->acc[acc], lower_op(f, r->op, r->type, r->acc[acc], d, 0));
+  return d;
+}
+
+static void fold_masked(VecFn *f, const VLoop *l, VFold *r, u32 acc) {
+  VReg d = masked(f, l, r);
+  if (!f->failed) update(f, r->acc[acc], lower_op(f, r->op, r->type, r->acc[acc], d, 0));
 }
 
 static VecOp load_op(u32 bytes, u32 lanes) { return lanes > 1 ? (bytes == 8 ? V_MOVUPD : V_MOVUPS) : bytes == 8 ? V_MOVSD_FROM : V_MOVSS_FROM; }
@@ -462,8 +467,31 @@ static void answer(VecFn *f, const VFold *r, VReg result, VReg v) {
   copy_to(f, result, v);
 }
 
+/* As few elements as a vector holds: each is a lane of its own, and what the others hold is exact. Many short rows spend little else. */
+static void one_vector(VecFn *f, const VLoop *l, u32 lanes, const VFold *r, VReg result, u32 done) {
+  VLoop one = *l;
+  VFold own = *r;
+  u32 longer = g_label(f);
+  if (!f->evex || vnode(f, l->head)->a > 1 || effort(f, l) > CHEAP) return;
+  g_mov(f, RCX, R14);
+  g_alu(f, ALU_SUB, RCX, R15);
+  g_alu_imm(f, ALU_CMP, RCX, lanes);
+  g_jcc(f, CC_G, longer);
+  one.lanes = lanes;
+  one.copies = 1;
+  enter(f, &one, lanes, true);
+  put(f, (VIns){.op = G_TAIL});
+  own.acc[0] = masked(f, l, r);
+  if (f->failed) return;
+  answer(f, r, result, combine_lanes(f, &one, &own));
+  g_jump(f, done);
+  g_put(f, longer);
+}
+
 static void ordered_blocks(VecFn *f, VLoop *l, VFold *r, VReg result) {
   u32 bytes = element_bytes(r->type), block = g_label(f), more = g_label(f), done = g_label(f);
+  one_vector(f, l, l->lanes / 2, r, result, done);
+  one_vector(f, l, l->lanes, r, result, done);
   r->state_at = (u32)frame_room(f, sizeof(VecLanes), 64);
   r->end_slot = (u32)frame_room(f, 8, 8);
   g_save(f, RSP, (i32)r->end_slot, R14);

@@ -296,6 +296,65 @@ static void backwards_by_vectors(void **state) {
   loop_module_free(&m);
 }
 
+/* Rows of few elements: as many as half a vector holds, a vector, and more. */
+static const char rows_text[] =
+  "kernel sums (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n"
+  "    %1 = reduce add f64 j in 0..k {\n      %2 = load x[i + j] f64\n      yield %2\n    }\n"
+  "    store z[i] %1\n  }\n}\n"
+  "kernel products (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n"
+  "    %3 = reduce mul f32 j in 0..k {\n      %4 = load y[i + j] f32\n      yield %4\n    }\n"
+  "    store w[i] %3\n  }\n}\n";
+
+static void rows_of_few_elements_take_one_vector(void **state) {
+  (void)state;
+  enum { ROWS = 40, MOST = 70 };
+  static const char *const names[] = {"sums", "products"}, *const halves[] = {"vblendmpd ymm", "vblendmps ymm"};
+  LoopModule m;
+  Buf why;
+  start(&m);
+  buf_init(&why, m.alloc);
+  if (loops_parse(&m, rows_text, strlen(rows_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  f64 x[ROWS + MOST], z[2][ROWS];
+  f32 y[ROWS + MOST], w[2][ROWS];
+  for (u32 i = 0; i < COUNT_OF(x); i++) x[i] = i % 5 == 0 ? -0.0 : 1.0 / (1 + i * 7919 % 10007) - 0.001, y[i] = i % 7 == 0 ? -1 : 1 + (f32)(i * 31 % 101) * 1e-3f;
+  x[1] = -0.0;
+  for (u32 l = 0; l < LEVELS; l++) {
+    if (!vec_level_runs(levels[l])) continue;
+    VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
+    assert_non_null(e);
+    for (u32 f = 0; f < COUNT_OF(names); f++) {
+      const LoopFn *fn = loop_module_find(&m, names[f]);
+      const char *refused = "";
+      VecCode *code = vec_compile(e, fn, &refused);
+      if (!code) fail_msg("%s", refused);
+      Buf text;
+      buf_init(&text, m.alloc);
+      vec_code_print(code, names[f], &text);
+      if (levels[l] == VEC_AVX512) assert_non_null(strstr(buf_text(&text), halves[f]));
+      buf_free(&text);
+      for (u64 k = 0; k <= MOST; k++) {
+        u64 key = 0, steps = UINT64_MAX, args[2][6];
+        for (u32 t = 0; t < 2; t++) {
+          const u64 own[6] = {ROWS, k, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
+          memcpy(args[t], own, sizeof own);
+          memset(z[t], 0, sizeof *z);
+          memset(w[t], 0, sizeof *w);
+        }
+        assert_int_equal(loops_interp_kernel(fn, args[0], 0, ROWS, &key, &steps, &why), WEFT_OK);
+        assert_true(vec_code_kernel(code)(args[1], 0, ROWS) == LOOP_KEY_NONE);
+        assert_memory_equal(z[0], z[1], sizeof *z);
+        assert_memory_equal(w[0], w[1], sizeof *w);
+      }
+      vec_code_free(code);
+    }
+    vec_emitter_free(e);
+  }
+  buf_free(&why);
+  loop_module_free(&m);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) {
     u32 count = (u32)atol(argv[1]);
@@ -321,6 +380,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(random_kernels_give_the_same_bits),
     cmocka_unit_test(strips_keep_the_order_of_rows),
     cmocka_unit_test(backwards_by_vectors),
+    cmocka_unit_test(rows_of_few_elements_take_one_vector),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
