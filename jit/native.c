@@ -738,8 +738,9 @@ bool native_function(Native *n) {
       if (native_value(n, v)->split ? !give_elements(n, v) : x->kind == NODE_cond) return native_bail(n, "arms that give arrays");
       continue;
     }
-    loop_result(n->fn, native_type(n, v));
-    out[count++] = native_value(n, v)->ir;
+    LoopType t = native_type(n, v);
+    loop_result(n->fn, t);
+    out[count++] = value_info(n->c, v)->use.last ? native_value(n, v)->ir : loop_const(n->fn, t, 0); /* what only a value needs that nobody reads is not computed */
   }
   if (goes_on) loop_return(n->fn, count, out);
   Buf why;

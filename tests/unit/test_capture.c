@@ -183,6 +183,30 @@ static void B2_a_text_that_decides_is_guarded_and_the_reason_names_it(void **sta
   weft_free(vm);
 }
 
+/* The index behind the last one is a result of the loop in the graph: where nobody reads it, no trip computes it. */
+static void what_nobody_reads_behind_a_loop_is_not_carried(void **state) {
+  (void)state;
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  o.hot = 0;
+  o.backend = "mir";
+  WeftVM *vm = weft_new(&o);
+  WeftValue *v = NULL;
+  tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
+  run(vm, "fn f(n) {\n let s = 0\n for i in 0..n { if i & 3 == 1 { s += i * i } }\n s\n}");
+  run(vm, "f(9)");
+  run(vm, "f(9)");
+  assert_int_equal(weft_get_global(vm, "f", &v), WEFT_OK);
+  const char *loops = weft_dump(vm, v, "loops"), *end = strstr(loops, "  return %");
+  assert_non_null(strstr(loops, ") -> (i64, i64) {"));
+  assert_non_null(end);
+  assert_memory_equal(end + strcspn(end, "\n") - 2, " 0\n", 3);
+  weft_release(vm, v);
+  assert_int_equal(weft_eval(vm, "f(10)", "test", &v), WEFT_OK);
+  assert_string_equal(weft_show(vm, v), "107");
+  weft_release(vm, v);
+  weft_free(vm);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(A8_a_source_read_twice_is_one_input, setup, teardown),
@@ -193,6 +217,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(A12_a_dead_argument_is_no_input, setup, teardown),
       cmocka_unit_test(A14_jit_of_a_function_that_breaks_leaves_the_heat_of_its_caller),
       cmocka_unit_test_setup_teardown(A13_a_mode_is_one_recompile_and_back_is_a_hit, setup, teardown),
+      cmocka_unit_test(what_nobody_reads_behind_a_loop_is_not_carried),
       cmocka_unit_test(B2_a_text_that_decides_is_guarded_and_the_reason_names_it),
       cmocka_unit_test(A3_a_step_that_is_undone_leaves_nothing),
   };
