@@ -279,6 +279,26 @@ TRANSPOSE(transpose_8_streamed, 8, 64, stream)
 TRANSPOSE(transpose_16, 16, 64, memcpy)
 TRANSPOSE(transpose_16_streamed, 16, 64, stream)
 
+/* The same in bands: so many rows from their beginning to their end, what comes next in each fetched. */
+static void transpose_bands(Part *p) {
+  enum { WIDE = 16, TALL = 64 };
+  const Data *d = p->d;
+  const size_t rows = d->n / SIDE, share = (rows / p->threads + TALL - 1) / TALL * TALL;
+  const size_t first = share * p->index < rows ? share * p->index : rows, last = p->index + 1 == p->threads || first + share > rows ? rows : first + share;
+  double buffer[WIDE][TALL + 8] __attribute__((aligned(64)));
+  for (size_t r = first; r < last; r += TALL)
+    for (size_t c = 0; c < SIDE; c += WIDE) {
+      const size_t tall = last - r < TALL ? last - r : TALL;
+      for (size_t i = 0; i < tall; i++) {
+        const double *from = d->a + (r + i) * SIDE + c;
+        __builtin_prefetch(from + WIDE);
+        __builtin_prefetch(from + WIDE + 8);
+        _Pragma("GCC unroll 16") for (size_t j = 0; j < WIDE; j++) buffer[j][i] = from[j] + 0.0;
+      }
+      for (size_t j = 0; j < WIDE; j++) stream(d->to + (c + j) * rows + r, buffer[j], tall * sizeof(double));
+    }
+}
+
 typedef struct Way {
   const char *name;
   void (*run)(Part *);
@@ -292,6 +312,7 @@ static const Way ways[] = {
     {"sum", sum_plain}, {"sum_f32", sum_f32_plain}, {"max", max_plain}, {"argmax", argmax_blocks}, {"sum_rows", sum_rows_plain},
     {"sum_columns", sum_columns_plain}, {"cumsum", cumsum_plain}, {"cumsum", cumsum_streamed}, {"count", count_plain}, {"any", any_plain},
     {"transpose", transpose_8}, {"transpose", transpose_8_streamed}, {"transpose", transpose_16}, {"transpose", transpose_16_streamed},
+    {"transpose", transpose_bands},
 };
 enum { WAYS_COUNT = sizeof ways / sizeof *ways };
 
