@@ -91,7 +91,7 @@ static bool goes(u32 op, u32 length, bool evex) {
   if (length == L512 && (!evex || vec_op_info[op].enc == VE_V)) return false;
   if (is_half(op)) return length == L128;
   if (op == V_EXTRACT4X64) return length == L512;
-  if (op == V_EXTRACT4X32 || op == V_EXTRACT128 || op == V_PERMQ_I) return length != L128;
+  if (op == V_EXTRACT4X32 || op == V_EXTRACT128 || op == V_PERMQ_I || op == V_PERMQ || op == V_PERMD) return length != L128; /* there is no shorter form */
   return true;
 }
 
