@@ -571,6 +571,7 @@ static WeftStatus run(Vm *vm, u32 floor, bool once, Value *out) {
   const Ins *code, *ip;
   Ins ins;
   Value result;
+  const Value *found;
 
 #define LOAD_FRAME()                                              \
   (f = &vm->frames[vm->frame_count - 1], base = f->base,          \
@@ -727,10 +728,10 @@ op_shr: TRY_LARGE(binary_slow(vm, ins, base, consts));
   COMPARISON(ge, >=, text_order(x->text, y->text) >= 0)
 
 op_in: {
-  bool found;
-  if (CK->kind == V_RECORD && BK->kind == V_TEXT) found = record_at(vm, CK->record, BK->text) != NULL;
-  else TRY(value_in(vm, *BK, *CK, &found));
-  set_register(vm, A, value_bool(found)); /* when a is b or c, the operand goes with it */
+  bool is_in;
+  if (CK->kind == V_RECORD && BK->kind == V_TEXT) is_in = record_at(vm, CK->record, BK->text) != NULL;
+  else TRY(value_in(vm, *BK, *CK, &is_in));
+  set_register(vm, A, value_bool(is_in)); /* when a is b or c, the operand goes with it */
   KILL_NEXT();
 }
 op_neg: {
@@ -830,22 +831,13 @@ op_index: {
     KILL_NEXT();
   }
   if (x->kind == V_LIST && LIKELY(x->list->items != NULL) && in_bounds(*y, x->list->count, &i)) {
-    set_register(vm, A, value_keep(x->list->items[i]));
-    KILL_NEXT();
+    found = &x->list->items[i];
+    goto found_one;
   }
   if (x->kind == V_TEXT && x->text->len == x->text->count && in_bounds(*y, x->text->len, &i)) {
-    const Value *letter = letter_at(vm, x->text, (u64)i);
-    if (LIKELY(letter)) {
-      set_register(vm, A, value_keep(*letter));
-      KILL_NEXT();
-    }
-  }
-  if (x->kind == V_RECORD && y->kind == V_TEXT) {
-    const Value *at = record_at(vm, x->record, y->text);
-    if (LIKELY(at)) {
-      set_register(vm, A, value_keep(*at));
-      KILL_NEXT();
-    }
+    if (LIKELY((found = letter_at(vm, x->text, (u64)i)) != NULL)) goto found_one;
+  } else if (x->kind == V_RECORD && y->kind == V_TEXT) {
+    if (LIKELY((found = record_at(vm, x->record, y->text)) != NULL)) goto found_one;
   }
   TRY(index_one(vm, base, ins, *x, *y));
   KILL_NEXT();
@@ -856,22 +848,21 @@ op_field: {
   Name name = f->code->proto->descs[ins_c(ins)].name;
   Value v;
   if (x->kind == V_RECORD) {
-    const Value *at = record_find(x->record, name);
-    if (LIKELY(at)) {
-      set_register(vm, A, value_keep(*at));
-      KILL_NEXT();
-    }
+    if (LIKELY((found = record_find(x->record, name)) != NULL)) goto found_one;
   }
   TRY(vm_field(vm, *x, name, &v));
   set_register(vm, A, v);
   KILL_NEXT();
 }
+found_one:
+  set_register(vm, A, value_keep(*found));
+  KILL_NEXT();
 op_method: {
   Value *at = A, v;
-  bool found;
+  bool has;
   Name name = f->code->proto->descs[ins_b(ins)].name;
-  TRY(field_method(vm, at[1], name, &found, &v));
-  if (found) {
+  TRY(field_method(vm, at[1], name, &has, &v));
+  if (has) {
     set_register(vm, &at[0], v);
     set_register(vm, &at[1], value_hole());
   } else if (UNLIKELY(at[0].kind == V_NIL)) {
@@ -1140,17 +1131,11 @@ op_fornext: {
     at[1].u++;
     NEXT();
   }
-  if (at[0].kind == V_LIST && LIKELY(at[0].list->items != NULL)) {
-    set_register(vm, &at[3], value_keep(at[0].list->items[at[1].u++]));
+  found = at[0].kind == V_LIST && LIKELY(at[0].list->items != NULL) ? &at[0].list->items[at[1].u] : at[0].kind == V_TEXT ? letter_at(vm, at[0].text, at[1].u) : NULL;
+  if (LIKELY(found != NULL)) {
+    at[1].u++;
+    set_register(vm, &at[3], value_keep(*found));
     NEXT();
-  }
-  if (at[0].kind == V_TEXT) {
-    const Value *letter = letter_at(vm, at[0].text, at[1].u);
-    if (LIKELY(letter)) {
-      at[1].u++;
-      set_register(vm, &at[3], value_keep(*letter));
-      NEXT();
-    }
   }
   TRY_NEXT(for_item(vm, at));
 }

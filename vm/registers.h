@@ -20,16 +20,19 @@ static inline void drop_run(Vm *vm, Value *values, u32 count) {
   }
 }
 
+static inline void kill_one(Vm *vm, Value *base, Ins ins, u32 k) {
+  if ((k & INS_CONST) || k == ins_a(ins)) return;
+  Value v = base[k];
+  if (!(v.flags & VF_COUNTED)) return;
+  base[k] = value_nil();
+  value_drop(vm, v);
+}
+
 /* Empties the registers of operands that die; the one that was written is spared. */
-static inline void kill_slow(Vm *vm, Value *base, Ins ins) {
-  u32 flags = ins_flags(ins), k[2] = {ins_b(ins), ins_c(ins)};
-  for (u32 i = 0; i < 2; i++) {
-    if (!(flags & (i ? INS_C_DIES : INS_B_DIES)) || (k[i] & INS_CONST) || k[i] == ins_a(ins)) continue;
-    Value v = base[k[i]];
-    if (!(v.flags & VF_COUNTED)) continue;
-    base[k[i]] = value_nil();
-    value_drop(vm, v);
-  }
+static __attribute__((noinline, unused)) void kill_slow(Vm *vm, Value *base, Ins ins) {
+  u32 flags = ins_flags(ins);
+  if (flags & INS_B_DIES) kill_one(vm, base, ins, ins_b(ins));
+  if (flags & INS_C_DIES) kill_one(vm, base, ins, ins_c(ins));
 }
 static inline void kill_operands(Vm *vm, Value *base, Ins ins) {
   if (ins_flags(ins) & (INS_B_DIES | INS_C_DIES)) kill_slow(vm, base, ins);
