@@ -70,6 +70,16 @@ void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text) 
   else tracer_event(t, EVENT_failure, reason, span, 0, "%s", text);
 }
 
+/* A recording that took longer than the place was worth by then says nothing against it: what it took is added to its cost, so that the next one
+ * may take longer. */
+void place_cut(Tracer *t, Place *p, Span span, const char *text) {
+  t->vm->counters.at[STAT_trace_failures]++;
+  p->count = 0;
+  p->why = REASON_too_long;
+  demand_refused(t, REASON_too_long, span, text);
+  tracer_event(t, EVENT_failure, REASON_too_long, span, 0, "%s", text);
+}
+
 void region_totals(const Region *r, RegionTotals *sum) {
   sum->entered += r->entered;
   sum->kernels += r->kernels;

@@ -171,6 +171,7 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
     if (vm->error.raised && !had_error) vm_error_clear(vm);
     if (rec.reason == REASON_too_long) rent_wasted(p, (RECORD_DEAR - 1) * t->record_most); /* the whole would have taken as much again, and more */
     if (rec.reason == REASON_too_long && time_left(t, begin) == 1) place_demote(t, p, rec.reason, rec.why);
+    else if (rec.reason == REASON_too_long) place_cut(t, p, rec.span, rec.why);
     else place_failed(t, p, rec.reason, rec.span, rec.why);
     return NULL;
   }

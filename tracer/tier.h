@@ -14,6 +14,7 @@ void place_free(Vm *vm, Place *p);
 /* budget.c */
 void place_demote(Tracer *t, Place *p, u32 reason, const char *text); /* nothing is compiled there any more; its entries stay */
 void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text); /* a trace; after some it is demoted */
+void place_cut(Tracer *t, Place *p, Span span, const char *text);
 bool place_slept(const Tracer *t, Place *p); /* of one that sleeps: it is not asked this time */
 static inline bool place_sleeps(const Tracer *t, Place *p) { return UNLIKELY(p->sleep) && place_slept(t, p); }
 bool place_recompiles(Tracer *t, Place *p, const Frame *frame); /* no entry fits the frame: is it compiled once more? */
