@@ -71,6 +71,7 @@ static WeftStatus nest_measure(Nest *n, Value v, u32 depth, bool first) {
   u32 rank = 0;
   u32 dtype = DT_NONE;
   bool weak = false;
+  if (v.kind == V_NUM && n->any && depth == n->shape.rank && v.dtype == n->dtype && value_is_weak(v) == n->weak) return WEFT_OK; /* as the one before */
   switch (v.kind) {
     case V_NUM:
       dtype = v.dtype;

@@ -47,25 +47,33 @@ Outcome rec_rows_array(Recorder *r, Av list, Av *out) {
   return params[0] && params[1] ? rec_op(r, OP_stack, params, out) : OUT_FAIL;
 }
 
-/* stack and concat along the first axis: the array of the list; for concat its first two axes become one. */
+/* stack and concat: the array of the list, its first axis moved to where the others meet; for concat that one and the next become one. */
 Outcome rec_rows_joined(Recorder *r, u32 op, const Av *params, Av *out) {
   Av all, axis = params[1] && av_at(r, params[1])->kind != AV_HOLE ? av_force(r, params[1]) : 0, rows;
   i64 along = 0;
-  if (axis && (!av_known_int(r, axis, &along) || along != 0)) return rec_stuck(r, REASON_no_rule, "%s of a list along another axis", op_name(op));
+  if (axis && !av_known_int(r, axis, &along)) return rec_stuck(r, REASON_literal_needed, "%s of a list along a computed axis", op_name(op));
   Outcome o = rec_rows_of(r, params[0], NULL, &rows);
   if (o != OUT_GO) return o;
   Value kind = av_at(r, rows)->kind == AV_ROWS ? av_at(r, rows)->konst : value_nil();
   if (kind.kind != V_ARRAY && (op == OP_concat || !is_plain(kind))) return rec_stuck(r, REASON_no_rule, "%s of a list that does not hold arrays", op_name(op));
+  const i64 axes = (kind.kind == V_ARRAY ? array_rank(kind.array) : 0) + (op == OP_stack);
+  if (along < 0) along += axes;
+  if (along < 0 || along >= axes) return rec_stuck(r, REASON_raises, "%s along an axis that is not there", op_name(op));
   if ((o = not_empty(r, av_item(r, rows, 1))) != OUT_GO) return o;
-  if ((o = rec_rows_array(r, rows, &all)) != OUT_GO || op == OP_stack) return *out = all, o;
+  if ((o = rec_rows_array(r, rows, &all)) != OUT_GO) return o;
+  Av move[OP_MAX_PARAMS] = {all, av_const(r, value_weak_i64(0)), av_const(r, value_weak_i64(along))};
+  if (along && (!move[1] || !move[2] || (o = rec_op(r, OP_moveaxis, move, &all)) != OUT_GO)) return o == OUT_GO ? OUT_FAIL : o;
+  if (op == OP_stack) return rec_made(r, all, out);
   const ArrayType t = *value_type(r->g, av_value(r, all));
   Av dims[TYPE_MAX_RANK];
-  for (u32 i = 1; i < t.rank; i++) {
-    Dim d = i == 1 ? size_mul(&r->g->sizes, t.dims[0], t.dims[1]) : t.dims[i];
+  u32 n = 0;
+  for (u32 i = 0; i < t.rank; i++) {
+    if (i == (u32)along + 1) continue;
+    Dim d = i == (u32)along ? size_mul(&r->g->sizes, t.dims[i], t.dims[i + 1]) : t.dims[i];
     ValueId size = d == DIM_NONE ? 0 : graph_size(r->g, d);
-    if (!size || !(dims[i - 1] = av_num(r, size))) return r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_size_expression, "the size of what is joined");
+    if (!size || !(dims[n++] = av_num(r, size))) return r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_size_expression, "the size of what is joined");
   }
-  Av to[OP_MAX_PARAMS] = {all, av_items(r, AV_LIST, dims, t.rank - 1)};
+  Av to[OP_MAX_PARAMS] = {all, av_items(r, AV_LIST, dims, n)};
   return to[1] ? rec_op(r, OP_reshape, to, out) : OUT_FAIL;
 }
 
