@@ -434,6 +434,9 @@ static void A20_a_recording_is_timed_by_the_processor(void **state) {
     for (u32 i = 0; i < 100 && !stat(c, STAT_traces); i++) calls(c->vm, f, x, 1);
     assert_int_equal(stat(c, STAT_traces), 1);
     assert_int_equal(stat(c, STAT_trace_failures), busy);
+    const Place *p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
+    assert_int_equal(p->tries, 0); /* being cut off is no trace that failed: its time is added to the place's cost */
+    assert_true(!busy || p->rent.lost_ns > 0);
     end(c);
   }
 }
