@@ -186,7 +186,12 @@ WeftStatus eager_map(Vm *vm, Value *args, Value *out) {
     return status;
   }
   if (status == WEFT_OK && (args[1].kind == V_ARRAY || args[1].kind == V_TRACKED)) { /* results of an array stack again */
-    status = vm_array_literal(vm, list.list->items, list.list->count, out);
+    for (u32 i = 0; i < list.list->count && status == WEFT_OK; i++) {
+      Value y = list.list->items[i];
+      if (y.kind != V_NUM && y.kind != V_ARRAY && y.kind != V_TRACKED)
+        status = vm_error(vm, EK_type, "map: over an array its results are stacked, and result %u is %s; map over unstack(xs) to have a list of them", i, value_type_name(y));
+    }
+    if (status == WEFT_OK) status = vm_array_literal(vm, list.list->items, list.list->count, out);
     value_drop(vm, list);
     return status;
   }
