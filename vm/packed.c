@@ -131,6 +131,15 @@ void list_forget_slow(Vm *vm, List *l) {
 
 bool packed_item(Vm *vm, List *l, u32 at, Value *out) {
   u32 leaf = 0;
+  const Packed *p = l->packed;
+  u32 dtype = p->kind.dtype;
+  if (p->kind.kind == V_NUM && (dtype == DT_i64 || dtype == DT_f64 || dtype == DT_bool) && !p->kind.aux && p->reads < l->count) {
+    const void *data = p->column[0].array->data;
+    l->packed->reads++;
+    *out = p->kind; /* weak or not */
+    out->u = dtype == DT_bool ? ((const u8 *)data)[at] : ((const u64 *)data)[at];
+    return true;
+  }
   if (++l->packed->reads <= l->count) return make_item(vm, l->packed, l->packed->kind, &leaf, at, out);
   if (!list_box(vm, l)) return false;
   *out = value_keep(l->items[at]);
@@ -203,8 +212,20 @@ static bool reserve(Vm *vm, List *l, u64 need) {
   return true;
 }
 
+/* A number behind numbers of one kind, where there is room. */
+static bool push_number(List *l, Value v) {
+  const Packed *p = l->packed;
+  if (p->kind.kind != V_NUM || p->kind.aux || value_tag(v) != value_tag(p->kind) || l->head.refs != 1) return false;
+  Array *a = p->column[0].array;
+  u32 bytes = dtype_bytes(v.dtype);
+  if (!array_writable(a) || capacity(a) <= l->count || l->count >= UINT32_MAX / 4) return false;
+  num_store((u8 *)a->data + (size_t)l->count++ * bytes, v.dtype, v);
+  return true;
+}
+
 bool packed_extend(Vm *vm, Value *list, const Value *items, u32 n) {
   List *l = list->list;
+  if (n == 1 && push_number(l, *items)) return true;
   u64 count = (u64)l->count + n;
   bool raised = vm->error.raised;
   if (count > UINT32_MAX / 4) return false;
