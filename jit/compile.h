@@ -221,6 +221,7 @@ void schedule_block(Compiler *c, BlockId b);
 u32 schedule_slot(Compiler *c, ValueId v);
 u32 schedule_new_slot(Compiler *c, ValueId v); /* for a value that is about to be computed */
 u32 schedule_dense(Compiler *c, ValueId v); /* an array, row-major without gaps */
+SourceId schedule_variable(const Compiler *c, ValueId v); /* of an array that a module variable holds and every end of the region sets; 0: not so */
 PlanArg schedule_dim(Compiler *c, Dim d);
 void schedule_symbols(Compiler *c, ValueId v); /* sizes that v carries are known from here on */
 /* Everything cached since the mark lies in slots that only this path fills. */

@@ -111,6 +111,7 @@ bool native_region(Compiler *c) {
       if (!v || !value_type(g, v)->rank || value_info(c, v)->slot == NO_SLOT) continue; /* an input */
       (void)schedule_dense(c, v);
       value_info(c, v)->use.dies = true;
+      value_info(c, v)->use.variable = schedule_variable(c, v);
     }
   return !compile_stopped(c) && native_make(c, 0, &(Making){.picks = UINT32_MAX}) == MADE;
 }

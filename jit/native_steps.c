@@ -74,8 +74,47 @@ static void alloc_temps(Native *n) {
   }
 }
 
-/* Does every state that the function may be left in set the module variable that `source` is in? */
-static bool exits_set(const Native *n, SourceId source) {
+static bool leaves_by(const Graph *g, BlockId b, u32 exit) {
+  bool leaves = g->blocks.data[b].term == TERM_exit && g->blocks.data[b].exit == exit;
+  for (NodeId k = block_first(g, b); k && !leaves; k = node_next(g, k)) {
+    const GraphNode *x = graph_node_at(g, k);
+    leaves = x->exit == exit;
+    for (u32 i = 0; i < COUNT_OF(x->sub) && !leaves; i++) leaves = x->sub[i] && leaves_by(g, x->sub[i], exit);
+  }
+  return leaves;
+}
+
+/* Is an exit of a region taken by checks alone that stand in front of everything that writes? */
+static bool precedes_writes(const Graph *g, u32 exit) {
+  bool found = false, wrote = false;
+  for (NodeId k = block_first(g, 1); k; k = node_next(g, k)) {
+    const GraphNode *x = graph_node_at(g, k);
+    if (x->kind == NODE_check && x->exit == exit) {
+      if (wrote) return false;
+      found = true;
+    } else if (x->exit == exit) {
+      return false;
+    }
+    for (u32 i = 0; i < COUNT_OF(x->sub); i++)
+      if (x->sub[i] && leaves_by(g, x->sub[i], exit)) return false;
+    for (u32 i = 0; i < x->result_count; i++) wrote |= !value_is_token(g, node_result(g, k, i)) && value_type(g, node_result(g, k, i))->rank > 0;
+  }
+  return found;
+}
+
+typedef struct Needed {
+  ValueId value;
+  bool found;
+} Needed;
+
+static void needed(void *ctx, u32 value) {
+  Needed *n = ctx;
+  n->found |= value == n->value;
+}
+
+/* Does every state that the function may be left in set the module variable that `source` is in? Of a whole region also: those behind
+ * its writes, and none of them wants the array as it was. */
+static bool exits_set(const Native *n, ValueId array, SourceId source) {
   const ExitTable *t = &n->g->exits;
   const Source *items = n->g->guards.sources.items.data;
   SourceId root = source;
@@ -83,7 +122,11 @@ static bool exits_set(const Native *n, SourceId source) {
   while (items[root].parent) root = items[root].parent;
   for (u32 i = 0; i < n->exits.count && source; i++) {
     u32 exit = n->exits.data[i].exit;
-    if (exit == NO_EXIT || !journal_last(t, t->exits.data[exit].journal, root)) return false;
+    if (exit == NO_EXIT) return false;
+    if (!n->node && precedes_writes(n->g, exit)) continue;
+    Needed old = {array, false};
+    if (!n->node) graph_exit_values(n->g, exit, needed, &old);
+    if (old.found || !journal_last(t, t->exits.data[exit].journal, root)) return false;
   }
   return source;
 }
@@ -104,7 +147,7 @@ static void plan_arrays(Native *n) {
       if (pass) continue;
       PlanStep *s = schedule_step(c, STEP_unique, NO_EXIT);
       s->dst = take ? from->slot : b->slot;
-      s->lent = dies && exits_set(n, from->use.variable);
+      s->lent = dies && exits_set(n, b->from, from->use.variable);
       s->index = s->lent ? from->use.variable : 0;
     }
 }

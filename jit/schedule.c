@@ -584,6 +584,12 @@ static SourceId variable_of(const Graph *g, ValueId v, SourceId *root) {
   return source;
 }
 
+SourceId schedule_variable(const Compiler *c, ValueId v) {
+  const ExitTable *t = &c->g->exits;
+  SourceId root, source = variable_of(c->g, v, &root);
+  return source && journal_last(t, t->exits.data[c->g->blocks.data[1].exit].journal, root) ? source : 0;
+}
+
 /* Is `base` an array that only a module variable names, or what it holds, and that every state behind the unit sets? Then it may be
  * written in place, though it is counted there. *value: the recipe of what is set. */
 static SourceId lent_by(Block *b, ValueId base, const Recipe **value) {
