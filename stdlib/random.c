@@ -5,7 +5,6 @@
  * a 64-bit one words 2 (i mod 2) and the next of block i / 2, the low word first. */
 #include "stdlib/make.h"
 #include "stdlib/philox.h"
-#include "stdlib/wm.h"
 
 #include <string.h>
 
@@ -151,10 +150,18 @@ static WeftStatus normal(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, Va
     f64 *x = out->array->data;
     for (i64 i = 0; i < n; i += STRIP) strips->normal(x + i, k.seed, k.stream, (u64)i, n - i < STRIP ? n - i : STRIP);
   } else {
-    f32 *x = out->array->data, u[2];
-    for (i64 i = 0; i < n; i++) {
-      units32(k, (u64)i, u);
-      x[i] = __builtin_sqrtf(-2.0f * wm_log_f32(1.0f - u[0])) * wm_cos_f32(6.2831855f * u[1]);
+    f32 *x = out->array->data, u[STRIP], v[STRIP];
+    for (i64 i = 0, m; i < n; i += m, x += m) {
+      m = n - i < STRIP ? n - i : STRIP;
+      for (i64 j = 0; j < m; j++) {
+        f32 both[2];
+        units32(k, (u64)(i + j), both);
+        u[j] = 1.0f - both[0];
+        v[j] = 6.2831855f * both[1];
+      }
+      (void)strips->ops[OP_log][DT_f32](u, u, u, m);
+      (void)strips->ops[OP_cos][DT_f32](v, v, v, m);
+      for (i64 j = 0; j < m; j++) x[j] = __builtin_sqrtf(-2.0f * u[j]) * v[j];
     }
   }
   *out = array_finish(vm, *out);
@@ -300,9 +307,20 @@ WeftStatus eager_random_exponential(Vm *vm, Value *args, Value *out) {
   TRY(args_dtype(vm, OP_random_exponential, 2, args[2], &dtype));
   TRY(need_float(vm, OP_random_exponential, dtype));
   TRY(array_new(vm, dtype, rank, dims, out));
-  for (i64 i = 0; i < out->array->size; i++) {
-    if (dtype == DT_f64) ((f64 *)out->array->data)[i] = -wm_log_f64(1.0 - unit64(k, (u64)i));
-    else ((f32 *)out->array->data)[i] = -wm_log_f32(1.0f - unit32(k, (u64)i));
+  StripFn logs = stdlib_of(vm)->strips->ops[OP_log][dtype];
+  for (i64 i = 0, m, n = out->array->size; i < n; i += m) {
+    m = n - i < STRIP ? n - i : STRIP;
+    if (dtype == DT_f64) {
+      f64 *x = (f64 *)out->array->data + i;
+      for (i64 j = 0; j < m; j++) x[j] = 1.0 - unit64(k, (u64)(i + j));
+      (void)logs(x, x, x, m);
+      for (i64 j = 0; j < m; j++) x[j] = -x[j];
+    } else {
+      f32 *x = (f32 *)out->array->data + i;
+      for (i64 j = 0; j < m; j++) x[j] = 1.0f - unit32(k, (u64)(i + j));
+      (void)logs(x, x, x, m);
+      for (i64 j = 0; j < m; j++) x[j] = -x[j];
+    }
   }
   *out = array_finish(vm, *out);
   return WEFT_OK;

@@ -8,11 +8,12 @@
  *   math_body.h                 every definition as C, and a strip kernel for each MATH
  *   math_errors.h               MATH_ERROR(name, f64, f32) for each line `; | name | f64 | f32 |`: largest errors in ulp
  *   math_text.c                 the text itself, packed by pairs of bytes, for the emitters that expand definitions
- *   math_base.c math_avx2.c math_avx512.c   math_body.h once for each instruction set; math_base.c holds the scalars wm_NAME_TYPE,
- *                               math_avx2.c wm_NAME_TYPE_fma
+ *   math_base.c math_avx2.c math_avx512.c   math_body.h once for each instruction set; math_base.c holds the scalars wm_NAME_TYPE
+ *                               (on x86-64 they are steps for an interpreter, math_code.h), math_avx2.c wm_NAME_TYPE_fma
  * stdlib/wm.h declares what they export. The bits are the same from all three: `fma` is explicit, nothing is contracted. */
 #include "jit/define_math.h"
 #include "jit/host/pairs.h"
+#include "jit/host/steps.h"
 #include "jit/loops.h"
 #include "jit/loops_straight.h"
 
@@ -295,6 +296,19 @@ static void put_narrowed(const LoopFn *fn, Buf *b) {
   buf_printf(b, "WM_STRIP(%s, f32) { return strip_narrowed(out, xv, %s, n, WM_STRIP_NAME(%s, f64)); }\n", name, y, name);
 }
 
+/* The scalar as steps of math_steps.h. */
+static void put_steps(const LoopFn *fn, u32 number, Buf *b) {
+  static const char *const calls[] = {"(lw_%s a) { return wm_run_%s(a, a, a, %u); }\n", "(lw_%s a, lw_%s b) { return wm_run_%s(a, b, b, %u); }\n",
+    "(lw_%s a, lw_%s b, lw_%s c) { return wm_run_%s(a, b, c, %u); }\n"};
+  const char *type = type_of(fn);
+  buf_printf(b, "lw_%s WM_SYMBOL(%s, %s)", type, name_of(fn), type);
+  switch (fn->params.count) {
+    case 1: buf_printf(b, calls[0], type, type, number); break;
+    case 2: buf_printf(b, calls[1], type, type, type, number); break;
+    default: buf_printf(b, calls[2], type, type, type, type, number); break;
+  }
+}
+
 /* Without fma in hardware nothing vectorises: the scalar, element by element. */
 static void put_plain_strip(const LoopFn *fn, Buf *b) {
   const char *name = name_of(fn), *type = type_of(fn);
@@ -392,11 +406,21 @@ static void write_tables(Gen *g, Buf *b) {
   buf_puts(b, "};\n#endif\n");
 }
 
+static void write_steps(Gen *g) {
+  Buf b;
+  buf_init(&b, g->m.alloc);
+  buf_puts(&b, "/* math_code.h — lang/math.loops for the interpreter of jit/math_steps.h. */\n#include \"jit/math_steps.h\"\n");
+  const char *failed = steps_write(&g->m, g->count, &b);
+  if (failed) die("math_code.h", failed);
+  write_file(g, "math_code.h", &b);
+}
+
 static void write_body(Gen *g) {
   Buf b;
   buf_init(&b, g->m.alloc);
   buf_puts(&b, "/* math_body.h — made from lang/math.loops by jit/host/gen_math.c; included once for each instruction set. */\n");
   loops_c_prelude(&b);
+  buf_puts(&b, "#ifndef WM_STEPS\n");
   buf_puts(&b, "#pragma GCC diagnostic ignored \"-Wconversion\"\n#pragma GCC diagnostic ignored \"-Wshadow\"\n");
   loops_c_tables(&g->m, &b);
   /* Vector loops inline every definition they use; the scalars share them. wm_NAME_TYPE is the symbol of the scalar function. */
@@ -417,6 +441,8 @@ static void write_body(Gen *g) {
     for (u32 k = 0; k < fn->params.count; k++) buf_puts(&b, args[k]);
     buf_puts(&b, "); }\n");
   }
+  buf_puts(&b, "#endif\n#else\n");
+  for (u32 i = 0; i < g->count; i++) put_steps(g->m.fns.data[i], i, &b);
   buf_puts(&b, "#endif\n");
   write_tables(g, &b);
   buf_puts(&b, scalar_driver);
@@ -457,6 +483,7 @@ static void write_level(Gen *g, const char *level, bool scalars, bool vectors) {
   buf_printf(&b, "#define WM_STRIP_NAME(name, type) wm_strip_##name##_##type##_%s\n", level);
   buf_printf(&b, "#define WM_STRIP(name, type) u32 wm_strip_##name##_##type##_%s(void *out, const void *xv, const void *yv, i64 n)\n", level);
   if (vectors && !scalars) buf_puts(&b, "#define WM_FORWARD(name, type) wm_strip_##name##_##type##_avx2\n");
+  if (!vectors) buf_puts(&b, "#ifdef __x86_64__\n#define WM_STEPS\n#include \"math_code.h\"\n#endif\n");
   buf_puts(&b, "#include \"math_body.h\"\n");
   if (vectors) buf_puts(&b, "#endif\n");
   write_file(g, file, &b);
@@ -480,6 +507,7 @@ int main(int argc, char **argv) {
   write_list(&g);
   write_errors(&g, buf_text(&text));
   write_text(&g, buf_text(&text));
+  write_steps(&g);
   write_body(&g);
   write_level(&g, "base", true, false);
   write_level(&g, "avx2", true, true);
