@@ -38,9 +38,51 @@ static void put_behind(Graph *g, NodeId n, NodeId at) {
   y->next = n;
 }
 
+/* Symbols of a check, each beside the last one for the same number that is found equal to nothing. */
+enum { TWINS = 16 };
+typedef struct Twins {
+  const SizePool *p;
+  u32 from[TWINS], count;
+  Dim to[TWINS];
+} Twins;
+
+static void last_twin(void *ctx, u32 sym) {
+  Twins *t = ctx;
+  const SizeSym *s = &t->p->syms.data[sym];
+  for (u32 i = 0; i < t->count && i < TWINS; i++)
+    if (t->from[i] == sym) return;
+  for (u32 i = t->p->syms.count; s->unbacked && s->source && i-- > sym;) {
+    const SizeSym *o = &t->p->syms.data[i];
+    if (!o->unbacked || o->source != s->source || o->axis != s->axis || o->same_as != DIM_NONE) continue;
+    if (t->count < TWINS) t->from[t->count] = sym, t->to[t->count] = o->dim;
+    t->count++;
+    return;
+  }
+}
+
+/* Both sides turned out to be one formula of the same values: symbols whose sources have become one speak of one number. */
+static bool always_holds(Graph *g, NodeId n) {
+  const GraphNode *x = graph_node_at(g, n);
+  Dim a, b;
+  Twins t = {.p = &g->sizes};
+  if (x->kind != NODE_check || x->op != CHECK_size || !size_operand(g, n, 0, &a) || !size_operand(g, n, 1, &b) || a == b) return false;
+  size_symbols(&g->sizes, a, last_twin, &t);
+  size_symbols(&g->sizes, b, last_twin, &t);
+  if (!t.count || t.count > TWINS) return false;
+  a = size_substitute(&g->sizes, a, t.from, t.to, t.count);
+  return a != DIM_NONE && a == size_substitute(&g->sizes, b, t.from, t.to, t.count);
+}
+
 bool graph_asserts(Graph *g, const u32 *blocks, u32 count, bool *changed) {
   u32 *anchors = NULL, nsyms = g->sizes.syms.count, sym;
   bool anchor, any = false;
+  for (u32 i = 0; i < count; i++)
+    for (NodeId n = block_first(g, blocks[i]), next; n; n = next) {
+      next = node_next(g, n);
+      if (!always_holds(g, n)) continue;
+      graph_unlink(g, n);
+      *changed = true;
+    }
   for (u32 i = 0; i < count; i++)
     for (NodeId n = block_first(g, blocks[i]); n; n = node_next(g, n)) {
       if (!last_symbol(g, n, &sym, &anchor) || !anchor) continue;
