@@ -106,6 +106,15 @@ bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count) {
   return b->outs != 0;
 }
 
+LoopKernelFn blocks_past(const Blocks *b) {
+  enum { LONG_ROW = 512 /* elements: each row has a line at its ends that is not stored whole */ };
+  PlanKernel *k = (PlanKernel *)(uintptr_t)b->kernel;
+  const BlockOut *o = &b->out[0];
+  if (b->outs != 1 || o->row < LONG_ROW || o->row % o->each || (o->each > 1 && o->each < LONG_ROW)) return NULL;
+  if (k->make_past) k->make_past(k);
+  return k->past;
+}
+
 /* Does the trip load, of the array at `base`, just what it stores? Loops around the two are the same. */
 static bool loads_own(const Blocks *b, const u64 *words, const LoopNode *load, const char *base) {
   const LoopFn *fn = b->kernel->self;
@@ -223,9 +232,12 @@ u64 blocks_run(const Blocks *b, const u64 *words, i64 lo, i64 hi) {
   _Alignas(64) char buffer[BLOCKS_OUTS][BLOCKS_BUFFER];
   u64 own[b->count + 1], least = LOOP_KEY_NONE;
   mem_copy(own, words, b->count * sizeof *own);
-  for (const BlockOut *o = &b->out[0]; b->direct && lo < hi; lo++) {
-    own[o->word] = (u64)(uintptr_t)o->to + (u64)(lo * (o->apart - o->row)) * o->bytes;
-    u64 key = b->kernel->fn(own, lo, lo + 1);
+  const BlockOut *to = &b->out[0];
+  for (i64 per = to->row / to->each, end; (b->direct || b->past) && lo < hi; lo = end) { /* row by row */
+    i64 row = lo / per;
+    end = hi < (row + 1) * per ? hi : (row + 1) * per;
+    own[to->word] = (u64)(uintptr_t)to->to + (u64)(row * (to->apart - to->row)) * to->bytes;
+    u64 key = (b->past ? b->past : b->kernel->fn)(own, lo, end);
     if (key < least) least = key;
   }
   for (i64 at = lo, end; at < hi; at = end) {

@@ -18,6 +18,7 @@ typedef struct Linked {
   bool *called;      /* per function: others call it, it must be where they are */
   bool waits;        /* PART_LATER is still to be compiled */
   VecCode **vectors; /* per kernel; NULL entries went through MIR */
+  VecCode **past;    /* per kernel: PlanKernel.past */
   const char **refused; /* per kernel: why it is not vector code */
   u32 *in_mir;       /* per function: its number there; NOWHERE: it is written in C */
   CodeMemory *memory;
@@ -74,11 +75,13 @@ static bool fits_call(const LoopFn *fn) { return fn->params.count <= STACK_WORDS
 
 static void free_linked(Vm *vm, Linked *l) {
   for (u32 i = 0; l->vectors && i < l->kernels; i++) vec_code_free(l->vectors[i]);
+  for (u32 i = 0; l->past && i < l->kernels; i++) vec_code_free(l->past[i]);
   for (u32 i = 0; i < PARTS; i++) mir_code_free(l->code[i]);
   if (l->gates) code_memory_give(l->memory, l->gates, GATE * (size_t)l->kernels);
   mem_free(&vm->alloc, l->part, sizeof *l->part * l->count);
   mem_free(&vm->alloc, l->called, sizeof *l->called * l->count);
   mem_free(&vm->alloc, l->vectors, sizeof *l->vectors * l->kernels);
+  mem_free(&vm->alloc, l->past, sizeof *l->past * l->kernels);
   mem_free(&vm->alloc, l->refused, sizeof *l->refused * l->kernels);
   mem_free(&vm->alloc, l->in_mir, sizeof *l->in_mir * l->count);
   mem_free(&vm->alloc, l, sizeof *l);
@@ -100,8 +103,9 @@ static Linked *new_linked(Vm *vm, const Plan *plan) {
   l->part = mem_alloc_zero(&vm->alloc, sizeof *l->part * l->count);
   l->called = mem_alloc_zero(&vm->alloc, sizeof *l->called * l->count);
   if (l->kernels) l->vectors = mem_alloc_zero(&vm->alloc, sizeof *l->vectors * l->kernels);
+  if (l->kernels) l->past = mem_alloc_zero(&vm->alloc, sizeof *l->past * l->kernels);
   if (l->kernels) l->refused = mem_alloc_zero(&vm->alloc, sizeof *l->refused * l->kernels);
-  if (l->in_mir && l->part && l->called && ((l->vectors && l->refused) || !l->kernels)) return l;
+  if (l->in_mir && l->part && l->called && ((l->vectors && l->past && l->refused) || !l->kernels)) return l;
   free_linked(vm, l);
   return NULL;
 }
@@ -208,6 +212,21 @@ static void link_gates(Vm *vm, Linked *l, Plan *plan, CodeMemory *memory) {
   l->gates = NULL;
 }
 
+/* Code for results that no cache holds, when the first of them comes. */
+static void make_past(PlanKernel *k) {
+  JitCode *code = (JitCode *)((char *)((const LoopFn *)k->self)->module - offsetof(JitCode, module));
+  VecEmitter *e = code->state->vector;
+  VecCode **made = &((Linked *)code->linked)->past[k - code->plan->kernels.data];
+  const char *refused;
+  k->make_past = NULL;
+  e->past = true;
+  *made = vec_compile(e, k->self, &refused);
+  e->past = false;
+  if (!*made) return;
+  k->past = vec_code_kernel(*made);
+  code->bytes += vec_code_bytes(*made);
+}
+
 static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
   JitState *state = code->state;
   if (state->cpu < VEC_AVX2) return;
@@ -223,6 +242,7 @@ static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
     l->vectors[i] = vec_compile(state->vector, k->self, &l->refused[i]);
     if (!l->vectors[i]) continue;
     k->fn = vec_code_kernel(l->vectors[i]);
+    if (state->cpu == VEC_AVX512) k->make_past = make_past;
     LoopFn *fn = k->self;
     if (!fn->address) fn->address = (void *)k->fn;
     code->bytes += vec_code_bytes(l->vectors[i]);

@@ -77,6 +77,8 @@ struct PlanKernel {
   u64 (*call)(const PlanKernel *k, Vm *vm, const u64 *args, i64 lo, i64 hi); /* interpreted, or on a device */
   void *self;
   const struct Blocks *blocks; /* of a run: fn by blocks (blocks.h); else NULL */
+  LoopKernelFn past; /* as fn, but what it stores goes past the caches; NULL: there is none (yet) */
+  void (*make_past)(PlanKernel *k); /* to be asked once for it; NULL: it was, or there is none */
   /* On a device, instead: arrays[i] is the array that word i points into, NULL where it is a number or points to a slot. Raises an
    * error when it fails. */
   WeftStatus (*launch)(const PlanKernel *k, Vm *vm, const u64 *words, Array *const *arrays, u32 count, i64 lo, i64 hi, u64 *key);

@@ -97,10 +97,13 @@ Went plan_part_step(Run *r, const PlanStep *s, bool *done) {
   if (o->row != o->apart && !b.direct && !b.block) return GOES_ON;
   bool own = false;
   for (u32 i = 2; i < step->nargs; i++) own |= a[i].kind == PA_data && r->slots[a[i].slot] == (u64)(uintptr_t)base;
-  o->stream = !own && b.block && all >= LONG_UNITS && stream_worth(all * (i64)o->bytes, true);
+  o->stream = !own && all >= LONG_UNITS && stream_worth(all * (i64)o->bytes, true);
   words[out] = (u64)(uintptr_t)o->to;
   k.flags |= PK_INPLACE;
   b.kernel = &r->p->kernels.data[step->index];
+  if (o->stream) b.past = blocks_past(&b);
+  r->vm->counters.at[STAT_past] += b.past != NULL;
+  o->stream = o->stream && (b.block || b.past);
   if (o->stream || o->row != o->apart) k.blocks = &b;
   r->vm->counters.at[STAT_kernel_runs]++;
   bool ok = plan_is_parallel(r, step, &k, words, 0, hi, &work) ? plan_run_threads(r->vm, &k, words, 0, hi, work, &key) : plan_run_polled(r->vm, &k, words, 0, hi, &key);

@@ -308,7 +308,7 @@ static __attribute__((noinline)) bool is_streamed(const Run *r, const PlanStep *
   i64 most = 0;
   for (u32 i = 0; i < s->nargs - 2; i++)
     if (a[i].kind == PA_data && r->p->slots.data[a[i].slot].array && array_at(r, a[i].slot)->size > most) most = array_at(r, a[i].slot)->size;
-  if (most < LONG_UNITS || !blocks_of(b, k, words, s->nargs - 2) || !b->block) return false;
+  if (most < LONG_UNITS || !blocks_of(b, k, words, s->nargs - 2)) return false;
   bool pays = false;
   for (u32 i = 0; i < b->outs; i++) {
     BlockOut *o = &b->out[i];
@@ -322,7 +322,9 @@ static __attribute__((noinline)) bool is_streamed(const Run *r, const PlanStep *
     o->stream = stream_worth(size * (i64)o->bytes, true);
     pays |= o->stream;
   }
-  return pays;
+  if (pays) b->past = blocks_past(b);
+  r->vm->counters.at[STAT_past] += b->past != NULL;
+  return pays && (b->past || b->block);
 }
 
 static __attribute__((noinline)) Went run_kernel(Run *r, const PlanStep *s) {

@@ -444,6 +444,8 @@ static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
   return m;
 }
 
+enum { PAST_AHEAD = 2048 /* bytes that are fetched ahead where stores go past the caches */ };
+
 static VReg load(VecFn *f, const LoopNode *n) {
   LoopType mem = (LoopType)n->mem;
   VReg index;
@@ -453,6 +455,11 @@ static VReg load(VecFn *f, const LoopNode *n) {
   if (f->block_slot && f->vector_head && f->lanes == 1 && stream_of(f, n)->kind == VA_STRIDED) { /* what the next trips of the loop around it need */
     VecMem next = m;
     next.disp += 64;
+    put(f, (VIns){.op = G_FETCH, .mem = next});
+  }
+  if (f->past && stream_of(f, n)->kind == VA_UNIT && f->copy * f->lanes * loop_type_bytes(mem) % 64 == 0) {
+    VecMem next = m;
+    next.disp += PAST_AHEAD;
     put(f, (VIns){.op = G_FETCH, .mem = next});
   }
   if (f->ahead && !f->tail && stream_of(f, n)->kind == VA_UNIT && stream_of(f, n)->row && f->copy * f->lanes * loop_type_bytes(mem) % 64 == 0) { /* of the row's next columns */
@@ -520,7 +527,14 @@ static void store_lanes(VecFn *f, LoopType mem, VecMem m, VReg v) {
   }
   if (mem == LT_BF16) v = half_of(f, mem, v);
   VecOp op = bytes == 8 ? V_MOVUPD_TO : bytes == 4 ? V_MOVUPS_TO : bytes == 1 ? V_PMOVDB : mem == LT_F16 ? V_CVTPS2PH : V_PMOVDW;
+  if (f->past) op = bytes == 8 ? V_MOVNTPD_TO : V_MOVNTPS_TO;
   put(f, (VIns){.op = (u16)op, .length = length, .a = v, .mem = m, .flags = flags});
+}
+
+void store_address(VecFn *f, const LoopNode *n) {
+  VReg index;
+  VecMem m = place_of(f, n, &index);
+  put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = m});
 }
 
 static void store(VecFn *f, const LoopNode *n) {

@@ -56,6 +56,7 @@ enum {
   G_IMUL_IMM,      /* dst a x */
   G_IMUL_LOAD,     /* dst mem */
   G_SHL,           /* dst x */
+  G_SHR,           /* dst x */
   G_CMOV,          /* imm dst a */
   G_JCC,           /* imm x */
   G_JUMP,          /* x */
@@ -190,6 +191,7 @@ typedef struct VecFn {
   u32 save_label;
   u32 lanes;            /* 1 outside vector loops */
   bool tail;            /* stores and loads are masked by K7 */
+  bool past, passes;    /* stores go past the caches; some do */
   u32 copy;             /* number of the unrolled copy at hand */
   u32 vector_head;      /* head of the vector loop at hand; 0 none */
   u32 inside_first, inside_last; /* positions of its body */
@@ -272,6 +274,7 @@ VReg operand(VecFn *f, u32 id);     /* in the scope at hand */
 void word_to(VecFn *f, u32 reg, u32 id); /* an i64 of one lane to a general register; RAX RCX RDX only */
 void begin_streams(VecFn *f, u32 registers, bool more); /* before the loop: addresses in at most so many registers, what is broadcast; more: beside those there are */
 void step_streams(VecFn *f);
+void store_address(VecFn *f, const LoopNode *n); /* RAX: of the trip R15 of the vector loop at hand */
 void step_rows(VecFn *f, u32 head); /* to the next row */
 VAccess access_kind(const VecFn *f, const LoopNode *access, u32 head, u32 first, u32 last);
 void call_words(VecFn *f, u64 fn, u32 state, u64 second, u64 third); /* fn(frame + state, second, third) */

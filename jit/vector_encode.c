@@ -252,7 +252,8 @@ static void general(VecFn *f, const VIns *i) {
     case G_IMUL: asm_imul(a, i->dst, i->a); return;
     case G_IMUL_IMM: asm_imul_imm(a, i->dst, i->a, (i32)i->x); return;
     case G_IMUL_LOAD: asm_imul_load(a, i->dst, i->mem.base, i->mem.disp); return;
-    case G_SHL: asm_shift(a, true, i->dst, (u32)i->x); return;
+    case G_SHL:
+    case G_SHR: asm_shift(a, i->op == G_SHL, i->dst, (u32)i->x); return;
     case G_CMOV: asm_cmov(a, i->imm, i->dst, i->a); return;
     case G_JCC: asm_jcc(a, i->imm, (u32)i->x); return;
     case G_JUMP: asm_jump(a, (u32)i->x); return;

@@ -421,6 +421,46 @@ void loop_bounds(VecFn *f, const VLoop *l) {
   }
 }
 
+/* The only store of a kernel whose loop may store past the caches: whole vectors, one behind the other; NULL: it may not. */
+static const LoopNode *past_store(const VecFn *f, const VLoop *l) {
+  const LoopNode *s = NULL;
+  if (!f->level->past || !f->evex || l->lanes == 1 || f->block_slot || f->head_count > 1) return NULL;
+  for (u32 pos = 0; pos < f->fn->body.count; pos++) {
+    const LoopNode *n = vnode(f, body_node(f, pos));
+    if (n->op != LOOP_STORE) continue;
+    if (s || pos < l->first || pos > l->last) return NULL;
+    s = n;
+  }
+  u32 bytes = s ? loop_type_bytes((LoopType)s->mem) : 0;
+  return bytes >= 4 && bytes * l->lanes >= 32 && access_kind(f, s, l->head, l->first, l->last) == VA_UNIT ? s : NULL;
+}
+
+/* The trips before the first one whose vector is whole where it is stored, masked; R15 is that trip's then. */
+static void until_whole(VecFn *f, const VLoop *l, const LoopNode *s) {
+  u32 bytes = loop_type_bytes((LoopType)s->mem), whole = g_label(f);
+  i32 end = frame_room(f, 8, 8);
+  if (!begin_vector(f, l, false)) return;
+  store_address(f, s);
+  g_imm(f, RCX, 0);
+  g_alu(f, ALU_SUB, RCX, RAX);
+  g_alu_imm(f, ALU_AND, RCX, bytes * l->lanes - 1);
+  g_jcc(f, CC_E, whole);
+  put(f, (VIns){.op = G_SHR, .dst = RCX, .x = bytes == 8 ? 3 : 2});
+  g_save(f, RSP, end, R14);
+  g_alu(f, ALU_ADD, RCX, R15);
+  g_alu(f, ALU_CMP, R14, RCX);
+  put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = R14, .a = RCX});
+  g_mov(f, RCX, R14);
+  g_alu(f, ALU_SUB, RCX, R15);
+  enter(f, l, l->lanes, true);
+  put(f, (VIns){.op = G_TAIL});
+  emit_copy(f, l, 0);
+  g_mov(f, R15, R14);
+  g_load(f, R14, RSP, end);
+  g_put(f, whole);
+  loop_leave(f);
+}
+
 static void vector_loop(VecFn *f, VLoop *l) {
   u32 done = g_label(f);
   if (vnode(f, l->head)->op == LOOP_FOR && !is_free_of_order(f, l->first, l->last)) {
@@ -431,8 +471,12 @@ static void vector_loop(VecFn *f, VLoop *l) {
   loop_bounds(f, l);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_GE, done);
-  if (!begin_vector(f, l, false)) return;
+  const LoopNode *past = past_store(f, l);
+  if (past) until_whole(f, l, past);
+  if (f->failed || !begin_vector(f, l, false)) return;
+  f->passes |= f->past = past != NULL;
   main_loop(f, l, NULL, 1);
+  f->past = false;
   rest_loop(f, l, NULL);
   loop_leave(f);
   g_put(f, done);

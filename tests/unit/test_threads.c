@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "api/inner.h"
+#include "jit/vector.h"
 #include "tests/unit/programs.h"
 #include "tracer/tracer.h"
 
@@ -138,6 +139,30 @@ static void truths_are_shared(void **state) {
     if (i) assert_true(stat(vm, "kernel_runs") == runs + 1 && stat(vm, "parallel") - shared >= 1);
   }
   weft_free(vm);
+}
+
+/* Results that no cache holds: whole ones, rows that are no whole lines, and parts of an array. */
+static void large_results_go_past_the_caches(void **state) {
+  (void)state;
+  static const char *const program =
+      "let n = 3300003\nlet a = sin(arange(n) * 0.37)\nlet m = reshape(a[:3300000], [1500, 2200])\nlet c = zeros(n)\nlet o = zeros([1500, 2202])\n"
+      "fn apart(a) = a[1:] - a[:-1] * 0.5\nfn rows(m) = m[:, 1:-1] * 2.0 + m[0, 2:]\nfn narrow(a) = f32(a) * f32(0.1)\n"
+      "fn part(b) { c[1:-1] = b[1:-1] * 0.5 - 1.0 }\nfn inside(m) { o[:, 1:-1] = m * 0.5 + 1.0 }\n"
+      "fn of(x) = (sum(x), sum(f64(x[1::7])), x[0], x[-1])\n"
+      "let d = apart(a)\nlet r = reshape(rows(m), [-1])\nlet s = narrow(concat([a, a, a]))\npart(a)\ninside(m)\n(of(d), of(r), of(s), of(c), of(reshape(o, [-1])))";
+  double shared;
+  same_with_any(NULL, 0, program, true);
+  char *eager = outcome(0, NULL, 0, program, &shared);
+  for (uint32_t threads = 1; threads < 3; threads++) {
+    WeftVM *vm = make(threads, NULL, 0, 0);
+    WeftValue *v = NULL;
+    assert_int_equal(weft_eval(vm, program, "test", &v), WEFT_OK);
+    assert_string_equal(weft_show(vm, v), eager);
+    weft_release(vm, v);
+    if (vec_level_runs(VEC_AVX512) && !getenv("WEFT_CPU")) assert_true(stat(vm, "past") == 5);
+    weft_free(vm);
+  }
+  free(eager);
 }
 
 static const char *const operations =
@@ -385,6 +410,7 @@ int main(void) {
       cmocka_unit_test(kernels_of_native_loops_are_shared),
       cmocka_unit_test(reductions_are_the_same_bits),
       cmocka_unit_test(truths_are_shared),
+      cmocka_unit_test(large_results_go_past_the_caches),
       cmocka_unit_test(eager_operations_are_the_same_bits),
       cmocka_unit_test(what_moves_is_shared),
       cmocka_unit_test(scans_are_the_same_bits),

@@ -355,6 +355,74 @@ static void rows_of_few_elements_take_one_vector(void **state) {
   loop_module_free(&m);
 }
 
+/* What goes past the caches: wherever a row begins, nothing beside it is written. */
+static const char past_text[] =
+  "kernel flat (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n    %1 = load x[i + 1] f64\n    %2 = load x[i] f64\n    %3 = sub %1 %2\n    store z[i] %3\n  }\n}\n"
+  "kernel narrow (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = convert f32 %1\n    %3 = load y[i] f32\n    %4 = add %2 %3\n    store w[i] %4\n  }\n}\n"
+  "kernel single (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n    %1 = load y[i] f32\n    %2 = load y[i + 3] f32\n    %3 = mul %1 %2\n    store w[i] %3\n  }\n}\n"
+  "kernel back (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n    %1 = load x[1000 - i] f64\n    %2 = load y[i] f32\n    %3 = convert f64 %2\n    %4 = add %1 %3\n    store z[i] %4\n  }\n}\n"
+  "kernel rows (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n    for j in 0..37 {\n      %1 = load x[i*39 + j + 1] f64\n      %2 = load x[i] f64\n      %3 = add %1 %2\n      store z[i*37 + j] %3\n    }\n  }\n}\n"
+  "kernel two (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = convert f32 %1\n    store z[i] %1\n    store w[i] %2\n  }\n}\n";
+
+static void stores_past_the_caches(void **state) {
+  (void)state;
+  enum { MOST = 1200, TRIPS = 300, ROWS = 25, SHIFTS = 17 };
+  static f64 x[MOST], z[2][MOST];
+  static f32 y[MOST], w[2][MOST];
+  static const char *const names[] = {"flat", "narrow", "single", "back", "rows"};
+  LoopModule m;
+  Buf why;
+  start(&m);
+  buf_init(&why, m.alloc);
+  if (loops_parse(&m, past_text, strlen(past_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  for (u32 i = 0; i < MOST; i++) x[i] = (i * 7919 % 1009) * 0.37, y[i] = (f32)(i * 31 % 517) * 0.7f;
+  for (u32 l = 0; l < LEVELS; l++) {
+    if (!vec_level_runs(levels[l])) continue;
+    VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
+    const char *refused = "";
+    e->past = true;
+    assert_null(vec_compile(e, loop_module_find(&m, "two"), &refused)); /* which of the two stores may begin a line? */
+    for (u32 k = 0; k < COUNT_OF(names); k++) {
+      const LoopFn *fn = loop_module_find(&m, names[k]);
+      VecCode *code = vec_compile(e, fn, &refused);
+      if (levels[l] != VEC_AVX512) {
+        assert_null(code);
+        continue;
+      }
+      if (!code) fail_msg("%s: %s", names[k], refused);
+      Buf text;
+      buf_init(&text, m.alloc);
+      vec_code_print(code, names[k], &text);
+      assert_non_null(strstr(buf_text(&text), strchr("fbr", names[k][0]) ? "vmovntpd" : "vmovntps"));
+      buf_free(&text);
+      for (u32 shift = 0; shift < SHIFTS; shift++)
+        for (i64 lo = 0, hi = shift; hi <= (k == 4 ? ROWS : TRIPS); hi += 1 + hi / 9, lo = hi * (shift % 3) / 4) {
+          u64 key = 0, steps = UINT64_MAX, args[2][5];
+          for (u32 t = 0; t < 2; t++) {
+            const u64 own[5] = {(u64)hi, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)(z[t] + 1 + shift), (u64)(uintptr_t)(w[t] + 1 + shift)};
+            memcpy(args[t], own, sizeof own);
+            memset(z[t], 0, sizeof z[t]);
+            memset(w[t], 0, sizeof w[t]);
+          }
+          assert_int_equal(loops_interp_kernel(fn, args[0], lo, hi, &key, &steps, &why), WEFT_OK);
+          assert_true(vec_code_kernel(code)(args[1], lo, hi) == LOOP_KEY_NONE);
+          assert_memory_equal(z[0], z[1], sizeof z[0]);
+          assert_memory_equal(w[0], w[1], sizeof w[0]);
+        }
+      vec_code_free(code);
+    }
+    vec_emitter_free(e);
+  }
+  buf_free(&why);
+  loop_module_free(&m);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) {
     u32 count = (u32)atol(argv[1]);
@@ -381,6 +449,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(strips_keep_the_order_of_rows),
     cmocka_unit_test(backwards_by_vectors),
     cmocka_unit_test(rows_of_few_elements_take_one_vector),
+    cmocka_unit_test(stores_past_the_caches),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
