@@ -3,6 +3,8 @@
 #ifndef WEFT_STDLIB_ARGS_H
 #define WEFT_STDLIB_ARGS_H
 
+#include <math.h>
+
 #include "vm/vm.h"
 
 /* Leaves with the error of a fallible call that needs no clean-up. */
@@ -14,6 +16,9 @@
   do {                              \
     if (!(call)) return vm_error_rule(vm, op, err); \
   } while (0)
+
+/* A number for the text of an error: the sign of a NaN is nobody's. */
+static inline f64 args_shown(f64 x) { return x == x ? x : (f64)NAN; }
 
 static inline bool args_given(Value v) { return v.kind != V_HOLE && v.kind != V_NIL; }
 

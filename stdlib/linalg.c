@@ -114,6 +114,14 @@ static WeftStatus new_result(Call *c, u32 kept, i64 a, i64 b, u32 more, Value *o
 
 static WeftStatus failed(const Call *c, const char *what) { return vm_error(c->vm, EK_value, "%s: %s", op_name(c->op), what); }
 
+/* The library prints complaints about NaN, and with infinities some of its loops do not end. lower: of a symmetric matrix, as much as is read. */
+static WeftStatus all_finite(const Call *c, const void *matrix, i64 rows, i64 cols, bool lower) {
+  for (i64 i = 0; i < rows; i++)
+    for (i64 j = 0; j < cols && (!lower || j <= i); j++)
+      if (!isfinite(load_f64(c, matrix, i * cols + j))) return failed(c, "a matrix holds NaN or an infinity");
+  return WEFT_OK;
+}
+
 /* x of the call as the result, where the factor took its place. */
 static void result_in_place(Call *c, Value *out) {
   *out = c->x;
@@ -137,6 +145,7 @@ static WeftStatus symmetric(Call *c, bool vectors, Value *values) {
     WeftStatus status = work_space(c, float_bytes + (size_t)liwork * sizeof(int), &work);
     for (i64 b = 0; b < c->batches && status == WEFT_OK; b++) {
       char *w = (char *)values->array->data + b * c->rows * c->bytes;
+      if ((status = all_finite(c, matrix_at(c, b), c->rows, c->cols, true)) != WEFT_OK) break;
       c->lib->syevd(job, "U", &n, matrix_at(c, b), &n, w, work, &lwork, (int *)(work + float_bytes), &liwork, &info, 1, 1);
       if (info != 0) status = failed(c, "the eigenvalues did not converge");
     }
@@ -486,8 +495,9 @@ static WeftStatus svd(Call *c, bool vectors, bool full, Value *u, Value *s, Valu
     for (i64 b = 0; b < c->batches && status == WEFT_OK; b++) {
       char *ub = vectors ? (char *)u->array->data + b * m * uw * c->bytes : (char *)none, *vb = vectors ? (char *)vh->array->data + b * vw * n * c->bytes : (char *)none;
       char *sb = (char *)s->array->data + b * k * c->bytes;
+      if ((status = all_finite(c, matrix_at(c, b), m, n, false)) != WEFT_OK) break;
       c->lib->gesdd(job, &ni, &mi, matrix_at(c, b), &ni, sb, vb, &ldu, ub, &ldvt, work, &lwork, (int *)(work + float_bytes), &info, 1);
-      if (info != 0) status = failed(c, info < 0 ? "the matrix holds NaN" : "the singular values did not converge");
+      if (info != 0) status = failed(c, "the singular values did not converge");
     }
   }
   if (status != WEFT_OK) {
@@ -553,6 +563,11 @@ WeftStatus eager_linalg_lstsq(Vm *vm, Value *args, Value *out) {
     return status;
   }
   status = array_new_zero(vm, r.compute, bt.rank, dims, out);
+  if (status == WEFT_OK && least > 0 && k > 0) {
+    status = all_finite(&c, matrix_at(&c, 0), m, n, false);
+    if (status == WEFT_OK) status = all_finite(&c, b.array->data, m, k, false);
+    if (status != WEFT_OK) value_drop(vm, *out);
+  }
   if (status == WEFT_OK && least > 0 && k > 0) {
     int mi = (int)m, ni = (int)n, ki = (int)k, ld = (int)tall, rank = 0, lwork = -1, iquery = 0, info = 0;
     f64 query = 0, rcond64 = 0x1p-52 * (f64)tall;

@@ -107,7 +107,7 @@ WeftStatus eager_linalg_matrix_norm(Vm *vm, Value *args, Value *out) {
   else TRY(args_f64(vm, OP_linalg_matrix_norm, 1, args[1], &ord));
   bool by_word = args[1].kind == V_TEXT || !args_given(args[1]);
   if (!by_word && fabs(ord) != 1 && fabs(ord) != 2 && !isinf(ord))
-    return vm_error(vm, EK_value, "linalg.matrix_norm: ord must be \"fro\", \"nuc\", 1, -1, 2, -2, inf or -inf, got %g", ord);
+    return vm_error(vm, EK_value, "linalg.matrix_norm: ord must be \"fro\", \"nuc\", 1, -1, 2, -2, inf or -inf, got %g", args_shown(ord));
   TRY(convert_value(vm, OP_linalg_matrix_norm, args[0], dtype_float_of(type.dtype), out));
   if (by_word && word == 0) {
     Value axes;

@@ -555,7 +555,7 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
       status = extent(vm, x, &lo, &hi);
     }
     if (status == WEFT_OK && !(lo <= hi && hi - lo < INFINITY))
-      status = vm_error(vm, EK_value, "histogram: the range from %g to %g cannot be cut into bins", lo, hi);
+      status = vm_error(vm, EK_value, "histogram: the range from %g to %g cannot be cut into bins", args_shown(lo), args_shown(hi));
     if (lo == hi) {
       lo -= 0.5;
       hi += 0.5;

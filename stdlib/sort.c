@@ -543,7 +543,7 @@ WeftStatus eager_quantile(Vm *vm, Value *args, Value *out) {
   const f64 *p = q.array->data;
   WeftStatus status = WEFT_OK;
   for (i64 i = 0; i < q.array->size && status == WEFT_OK; i++)
-    if (!(p[i] >= 0 && p[i] <= 1)) status = vm_error(vm, EK_value, "quantile: q holds %g, needs 0 to 1", p[i]);
+    if (!(p[i] >= 0 && p[i] <= 1)) status = vm_error(vm, EK_value, "quantile: q holds %g, needs 0 to 1", args_shown(p[i]));
   rule_reduce(&type, mask, keep, &reduced);
   shape.rank = (u8)(q_type.rank + reduced.rank);
   if (status == WEFT_OK && shape.rank > ARRAY_MAX_RANK) status = vm_error(vm, EK_shape, "quantile: the result has rank %u; the limit is %d", shape.rank, ARRAY_MAX_RANK);

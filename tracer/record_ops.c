@@ -263,7 +263,7 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   const OpParam *p = &op_info(op)->params[param];
   bool shape = named(p, "shape") || named(p, "reps");
   a = av_force(r, a);
-  if (a) a = rec_listed(r, a);
+  if (a && op != OP_min && op != OP_max) a = rec_listed(r, a); /* of those it is a second operand, which is an error */
   if (!a) return OUT_FAIL;
   if (av_at(r, a)->kind == AV_LIST) return list_setting(r, op, param, a, shape, needs_literal(p), out);
   Value v;

@@ -61,6 +61,19 @@ static Outcome unstack(Recorder *r, Av x, Av axis_given, Av *out) {
   return each_at(r, x, axis, (u32)count, out);
 }
 
+/* Is the axis `count` parts of the size `one`? Where another size may be 0 the number of elements, which reshape compares, does not tell. */
+static bool divides(Recorder *r, const ArrayType *t, u32 axis, Dim one, i64 count) {
+  SizePool *sizes = &r->g->sizes;
+  bool counted = true;
+  i64 whole, parts;
+  for (u32 d = 0; d < t->rank; d++) counted = counted && (d == axis || size_prove(sizes, REL_lt, 0, t->dims[d]) == TRUTH_always);
+  if (counted) return true;
+  Dim all = size_mul(sizes, one, count);
+  if (all == DIM_NONE || size_is_unbacked(sizes, t->dims[axis]) || !size_hint(sizes, t->dims[axis], &whole)) return false;
+  if (!size_hint(sizes, all, &parts) || parts != whole) return false;
+  return guard_relation(&r->g->guards, sizes, REL_eq, all, t->dims[axis], "split", rec_here(r));
+}
+
 /* Equal parts: x with the axis in two, one item of the first of them each. */
 static Outcome equal_parts(Recorder *r, Av x, u32 axis, i64 count, Av *out) {
   const ArrayType t = *value_type(r->g, av_value(r, x));
@@ -69,6 +82,7 @@ static Outcome equal_parts(Recorder *r, Av x, u32 axis, i64 count, Av *out) {
   if (count > PARTS_LIMIT || t.rank == TYPE_MAX_RANK) return rec_stuck(r, REASON_graph_size, "split: %lld parts", (long long)count);
   Dim one = size_floordiv(&r->g->sizes, t.dims[axis], count);
   if (one == DIM_NONE) return rec_stuck(r, REASON_size_expression, "split");
+  if (!divides(r, &t, axis, one, count)) return rec_stuck(r, REASON_raises, "split: equal parts");
   for (u32 d = 0, k = 0; d < t.rank; d++) {
     if (d == axis) dims[k++] = av_const(r, value_weak_i64(count));
     dims[k++] = av_num(r, graph_size(r->g, d == axis ? one : t.dims[d]));
