@@ -139,6 +139,7 @@ static void count_compiled(Stats *stats, const Place *p, const Region *region, c
   stats->at[STAT_compile_ns] += region->compile_ns;
   stats->at[STAT_kernels] += region->kernels;
   stats->at[STAT_natives] += region->natives;
+  stats->at[STAT_externs] += region->externs;
   stats->at[STAT_code_bytes] += region->bytes;
   if (p->start == RECORD_RESUME && reason != REASON_large_arrays) stats->at[STAT_continuations]++;
   if (reason == REASON_guard_missed || reason == REASON_code_gone) stats->at[STAT_recompiles]++;
