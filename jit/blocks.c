@@ -305,6 +305,18 @@ bool blocks_are_pair(const Plan *p, u32 at) {
          times_in(p, &s[1], between) == 1 && !times_in(p, &s[1], out) && times_in(p, &s[3], between) == 1 && times_in(p, &s[3], out) == 1 && plan_given_up(p, at + 3, between);
 }
 
+/* A copy that lies together, for the kernel behind it alone, which may write over it. */
+static bool is_turn(const Plan *p, u32 at) {
+  const PlanStep *d = &p->steps.data[at], *l = d + 1, *s = d + 2;
+  if (at + 2 >= p->steps.count || d->op != STEP_dense || l->op != STEP_lend || s->op != STEP_kernel || l->src != d->dst || l->nargs != 2) return false;
+  const PlanKernel *k = &p->kernels.data[s->index];
+  const PlanArg *a = &p->args.data[s->arg];
+  for (u32 i = 2; i < s->nargs; i++)
+    if (a[i].kind == PA_out) return false;
+  if (s->nlist || k->launch || a[0].kind != PA_const || a[0].imm || p->slots.data[d->src].device != DEV_CPU || p->slots.data[l->dst].device != DEV_CPU) return false;
+  return times_in(p, s, d->dst) == 1 && times_in(p, s, l->dst) == 1 && !times_in(p, l, d->dst) && plan_given_up(p, at + 2, d->dst);
+}
+
 bool blocks_join(Plan *p) {
   for (u32 i = 0; i < p->steps.count; i++)
     if (blocks_are_pair(p, i)) {
@@ -312,6 +324,9 @@ bool blocks_join(Plan *p) {
       i += 4;
     } else if (is_part(p, i)) {
       if (!plan_put_before(p, i, STEP_part)) return false;
+      i += 3;
+    } else if (is_turn(p, i)) {
+      if (!plan_put_before(p, i, STEP_turn)) return false;
       i += 3;
     }
   return true;

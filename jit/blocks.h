@@ -40,7 +40,7 @@ u64 blocks_run(const Blocks *b, const u64 *words, i64 lo, i64 hi); /* the key */
 
 /* Is `at` an alloc, kernel, alloc and kernel of as many trips that follow each other, the first array read by the second kernel alone? */
 bool blocks_are_pair(const Plan *p, u32 at);
-/* Puts a `pair` step before each four of that kind, and a `part` step before each alloc, kernel and update of a part that follow each other, where nobody else reads what the kernel
+/* Puts a `pair` step before each four of that kind, a `turn` step before each dense, lend and kernel, and a `part` step before each alloc, kernel and update of a part that follow each other, where nobody else reads what the kernel
  * makes. Before the plan is finished. False: memory was refused. */
 bool blocks_join(Plan *p) MUST_USE;
 

@@ -685,9 +685,10 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
       case STEP_native: went = native_step(r, s); break;
       case STEP_counts:
       case STEP_part:
-      case STEP_pair: {
+      case STEP_pair:
+      case STEP_turn: {
         bool done = false;
-        went = s->op == STEP_pair ? plan_pair_step(r, s, &done) : s->op == STEP_part ? plan_part_step(r, s, &done) : plan_counts_step(r, s, &done);
+        went = s->op == STEP_pair ? plan_pair_step(r, s, &done) : s->op == STEP_part ? plan_part_step(r, s, &done) : s->op == STEP_turn ? plan_turn_step(r, s, &done) : plan_counts_step(r, s, &done);
         if (done) s += 3 + (s->op == STEP_pair);
         break;
       }

@@ -116,5 +116,6 @@ static inline Went updated(Run *r, const PlanStep *s, Array *a) {
 Went plan_counts_step(Run *r, const PlanStep *s, bool *done);
 Went plan_part_step(Run *r, const PlanStep *s, bool *done);
 Went plan_pair_step(Run *r, const PlanStep *s, bool *done);
+Went plan_turn_step(Run *r, const PlanStep *s, bool *done);
 
 #endif

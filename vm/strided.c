@@ -144,17 +144,18 @@ static i64 past_line(const void *p) { return (i64)((uintptr_t)p & (LINE - 1)); }
         }                                                                                               \
         for (i64 l = 0; l < wide && !small; l++, d += apart) {                                          \
           i64 from = lead ? lead - past_line(d + lead) / (i64)sizeof(T) : 0, end = whole && i + MOST < w.inner ? n - past_line(d + n) / (i64)sizeof(T) : n; \
+          if (then) then->run(then->ctx, tile + l * APART + from, d + from - (T *)dst, end - from);     \
           put(d + from, tile + l * APART + from, (end - from) * (i64)sizeof(T));                        \
         }                                                                                               \
       }                                                                                                 \
   }
 
 /* The innermost of the outer axes is one along which the source lies together. */
-static void copy_across(u32 bytes, Walk w, void *dst, const void *src, bool stream) {
+static void copy_across(u32 bytes, Walk w, void *dst, const void *src, bool stream, const StridedThen *then) {
   u32 last = --w.rank;
   i64 rows = w.dims[last], apart = w.ds[last];
   i64 all = rows * w.inner * (i64)bytes;
-  bool small = all <= SMALL_BYTES, whole = stream && (past_line(dst) || apart * (i64)bytes % LINE) /* lines go as wholes, though rows begin within one: a tile has what the one before left */, squares = (small || stream) && bytes == 8 && cpu_has(CPU_AVX512);
+  bool small = all <= SMALL_BYTES && !then, whole = stream && (past_line(dst) || apart * (i64)bytes % LINE) /* lines go as wholes, though rows begin within one: a tile has what the one before left */, squares = (small || stream) && bytes == 8 && cpu_has(CPU_AVX512);
   void (*put)(void *, const void *, i64) = stream ? stream_copy : copy_bytes;
   do {
     switch (bytes) {
@@ -177,6 +178,7 @@ typedef struct Copy {
   i64 count, each; /* of the axis: all of it, and a part's */
   void *dst;
   const void *src;
+  const StridedThen *then;
 } Copy;
 
 static void copy_some(void *ctx, i64 part) {
@@ -190,29 +192,39 @@ static void copy_some(void *ctx, i64 part) {
     w.d = first * w.ds[c->axis], w.s = first * w.ss[c->axis];
     w.dims[c->axis] = n;
   }
-  if (c->across) copy_across(c->bytes, w, c->dst, c->src, c->stream);
+  if (c->across) copy_across(c->bytes, w, c->dst, c->src, c->stream, c->then);
   else copy_rows(c->bytes, w, c->dst, c->src, c->stream);
   if (c->stream) stream_done();
 }
 
-void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src, const i64 *src_strides) {
+static bool copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src, const i64 *src_strides, const StridedThen *then) {
   enum { PARTS = 64, LINES = 64 /* elements that are whole lines, whatever they are */ };
-  Copy c = {.bytes = bytes, .dst = dst, .src = src};
-  if (!walk_start(&c.w, rank, dims, dst_strides, src_strides)) return;
+  Copy c = {.bytes = bytes, .dst = dst, .src = src, .then = then};
+  if (!walk_start(&c.w, rank, dims, dst_strides, src_strides)) return false;
   i64 total = c.count = c.w.inner;
   c.axis = c.w.rank;
   for (u32 k = c.w.rank; k-- > 0; total *= c.w.dims[k])
     if (c.w.dims[k] >= c.count) c.axis = k, c.count = c.w.dims[k];
   c.across = goes_across(bytes, &c.w);
+  if (then && !c.across) return false;
   c.stream = stream_worth(total * bytes, !c.across);
   c.each = c.count;
   if (vm && total >= vm->tunables.parallel_elements && pool_threads(vm) > 1) {
     c.each = c.count / PARTS + 1;
     if (c.each >= LINES / 4) c.each = (c.each + LINES - 1) / LINES * LINES;
     (void)!pool_run(vm, (c.count + c.each - 1) / c.each, true, copy_some, &c); /* whole: nothing is polled, so nothing is raised */
-    return;
+    return true;
   }
   copy_some(&c, 0);
+  return true;
+}
+
+void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src, const i64 *src_strides) {
+  (void)copy(vm, bytes, rank, dims, dst, dst_strides, src, src_strides, NULL);
+}
+
+bool strided_turn(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides, const StridedThen *then) {
+  return copy(vm, bytes, 2, dims, dst, (i64[2]){dims[1], 1}, src, src_strides, then);
 }
 
 #define FILL_ROW(T)                                                                   \

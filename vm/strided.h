@@ -8,6 +8,14 @@
  * `vm` share them; NULL: they do not. */
 void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src, const i64 *src_strides);
 
+/* Of a large result that lies together (but for a source that lies otherwise than transposed: false, nothing is done): parts of its rows, before
+ * they are stored. `run` gets `n` elements at `at`, which are the result's from number `first` on, and changes them in their place; any thread. */
+typedef struct StridedThen {
+  void (*run)(void *ctx, void *at, i64 first, i64 n);
+  void *ctx;
+} StridedThen;
+bool strided_turn(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides, const StridedThen *then);
+
 /* The same with conversion of numbers; for float to integer the caller has checked the range. */
 void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,
                      const void *src, const i64 *src_strides);

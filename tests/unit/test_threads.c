@@ -165,6 +165,33 @@ static void large_results_go_past_the_caches(void **state) {
   free(eager);
 }
 
+/* Shapes whose rows are whole lines and such that are not; those that stay in the caches are copied first. */
+static void kernels_run_on_tiles_of_transposed_arrays(void **state) {
+  (void)state;
+  static const char *const program =
+      "fn one(a) = a.T * 2.0 + 1.0\nfn two(a, b) = sqrt(abs(a.T * b - 0.5))\nfn three(a) = f32(3) * a.T\nlet bad = 0\n"
+      "for s in [[1504, 2304], [1501, 1603], [700, 513], [40, 60000], [40001, 60]] {\n"
+      "  let (r, c) = (s[0], s[1])\n  let a = reshape((arange(r * c) * 7919) % 10007 * 0.37, [r, c])\n  let b = reshape((arange(r * c) * 31) % 517 * 0.7, [c, r])\n"
+      "  let place = expand_dims(arange(c), 1) + c * expand_dims(arange(r), 0)\n  let t = (place * 7919) % 10007 * 0.37\n"
+      "  if any(one(a) != t * 2.0 + 1.0) or any(two(a, b) != sqrt(abs(t * b - 0.5))) or any(three(f32(a)) != f32(3) * f32(t)) { bad += 1 }\n}\nbad";
+  static const char *const texts[] = {"fn one(a) = a.T * 2.0 + 1.0\nlet a = reshape(arange(2400000) * 0.5, [1500, 1600])\nlet x = one(a)\nx[3, 7]", "x = one(a)\nx[1599, 1499]"};
+  double shared;
+  same_with_any(NULL, 0, program, true);
+  char *eager = outcome(0, NULL, 0, program, &shared);
+  assert_string_equal(eager, "0");
+  free(eager);
+  WeftVM *vm = make(1, NULL, 0, 0);
+  for (uint32_t i = 0; i < 2; i++) {
+    WeftValue *v = NULL;
+    double runs = stat(vm, "kernel_runs"), reused = stat(vm, "reused");
+    assert_int_equal(weft_eval(vm, texts[i], "test", &v), WEFT_OK);
+    assert_string_equal(weft_show(vm, v), i ? "2400000.0" : "11204.0");
+    weft_release(vm, v);
+    if (i && stream_worth(2400000 * 8, false)) assert_true(stat(vm, "kernel_runs") == runs + 1 && stat(vm, "reused") == reused); /* no copy whose memory it would be */
+  }
+  weft_free(vm);
+}
+
 static const char *const operations =
     "let n = 300007\n"
     "let x = sin(arange(n) * 0.37)\n"
@@ -411,6 +438,7 @@ int main(void) {
       cmocka_unit_test(reductions_are_the_same_bits),
       cmocka_unit_test(truths_are_shared),
       cmocka_unit_test(large_results_go_past_the_caches),
+      cmocka_unit_test(kernels_run_on_tiles_of_transposed_arrays),
       cmocka_unit_test(eager_operations_are_the_same_bits),
       cmocka_unit_test(what_moves_is_shared),
       cmocka_unit_test(scans_are_the_same_bits),
