@@ -90,9 +90,11 @@ void region_totals(const Region *r, RegionTotals *sum) {
     if (r->graph->exits.exits.data[e].kind != EXIT_return) sum->exits += r->exits[e].taken;
 }
 
-/* What it works on may be another thing by then. */
+/* What it works on may be another thing by then; but where what fits no entry was found not to be worth it, nothing is tried again. */
 void place_retire(Tracer *t, Place *p, u32 reason, const char *text) {
   i64 decay = t->vm->tunables.decay_calls;
+  bool again = !p->eager && decay > 0 && p->demoted < 8;
+  p->eager = false; /* this reason is told too */
   place_demote(t, p, reason, text);
   for (u32 i = p->cache.entries.count; i-- > 0;) {
     t->vm->counters.at[STAT_evictions]++;
@@ -100,8 +102,8 @@ void place_retire(Tracer *t, Place *p, u32 reason, const char *text) {
     await_breaks(t, ((Region *)p->cache.entries.data[i]->region)->graph);
     cache_invalidate(t->vm, &p->cache, p->cache.entries.data[i]);
   }
-  p->wakes = decay > 0 && p->demoted < 8;
-  if (p->wakes) p->sleep = (u32)(decay < UINT32_MAX >> 8 ? decay << p->demoted : UINT32_MAX);
+  p->wakes = again;
+  p->sleep = !again ? 0 : (u32)(decay < UINT32_MAX >> 8 ? decay << p->demoted : UINT32_MAX);
   p->demoted++;
   if (p->cache.limit > 1) p->cache.limit /= 2; /* the next time fewer kinds will do */
   p->cache.misses = 0;

@@ -3,7 +3,8 @@
  *
  *   a `for` loop that nothing leaves early   is entered with more trips than that left; else none of its run is asked again
  *   any other                                is entered once so many trips of its run were interpreted: it takes at most twice what it
- *                                            would have if its length had been known. At once while most of its runs are long
+ *                                            would have if its length had been known. At once while most of its runs are long; where many in a
+ *                                            row were short, only some of them are looked at
  *
  * One run of a loop is told from the next by counters of the interpreter: of its function's calls, and of the loops around it. */
 #include "lang/mechanisms.h"
@@ -19,6 +20,9 @@ enum {
   RUNS = 16,    /* that are looked at until it is decided how long they are */
   LONG = 12,    /* of these, so many are when they are entered at once */
   DULL_MOST = 5,
+  BRIEF = 8,    /* runs one after the other that were over too soon, until fewer are looked at: of twice as many, twice as few */
+  SKIP_MOST = 64, /* trips of one that is interpreted to be timed, and … */
+  SKIP_NS = 6400, /* … the time that these may take: beside longer ones being asked is little */
 };
 
 static bool is_loop(const Extent *x) { return x->kind == EXT_FOR || x->kind == EXT_WHILE; }
@@ -92,12 +96,28 @@ static bool pass(const Tracer *t, PlaceGate *g, SiteState *s, u64 trips) {
   return true;
 }
 
+void gate_skip(const Tracer *t, Place *p, const Frame *f) {
+  Ins ins = f->code->proto->code[f->pc];
+  SiteState *s = p->gate.loop && ins_op(ins) == BC_fornext ? site_of(p->code, &p->code->proto->extents[p->gate.loop]) : NULL;
+  if (!s || !MECHANISM(t->vm, trials_ask_seldom)) return;
+  u64 at = f->base[ins_a(ins) + 1].u, count = f->base[ins_a(ins) + 2].u, left = count > at ? count - at : 0, most = SKIP_NS / (p->gate.trip_ns + 1);
+  if (most > SKIP_MOST) most = SKIP_MOST;
+  if (most > 1) pass(t, &p->gate, s, left < most ? left : most);
+}
+
+void gate_wake(const Tracer *t, Place *p) {
+  SiteState *s = p->gate.passing ? site_of(p->code, &p->code->proto->extents[p->gate.loop]) : NULL;
+  if (!s || s->count >= t->vm->tunables.warm_trips) return;
+  s->count = (i32)t->vm->tunables.warm_trips;
+  p->gate.passing = false;
+}
+
 /* A run of which nothing is known. */
 static bool is_waiting(const Tracer *t, Place *p, const Frame *f, SiteState *s, u64 need) {
   PlaceGate *g = &p->gate;
   if (g->quick) return false;
   u32 run = gate_run(p, f);
-  bool same = g->waits && g->run == run;
+  bool same = g->waits && g->run == run, missed = g->waits && !same;
   g->reached += same;
   if (++g->seen >= (u32)RUNS << g->rushed) {
     g->quick = g->reached >= (u32)LONG << g->rushed;
@@ -105,7 +125,18 @@ static bool is_waiting(const Tracer *t, Place *p, const Frame *f, SiteState *s, 
   }
   g->waits = !same;
   g->run = run;
-  return !same && pass(t, g, s, need);
+  if (same) {
+    g->brief = 0;
+    return false;
+  }
+  if (missed && ++g->brief >= BRIEF && MECHANISM(t->vm, short_runs_are_let_be)) { /* the next trips are let be, then another run is looked at */
+    g->waits = false;
+    u32 times = 0;
+    while (times < (u32)DULL_MOST && g->brief >> times >= 2 * BRIEF) times++;
+    if (g->brief >= (u32)BRIEF << (DULL_MOST + 1)) g->brief--;
+    return pass(t, g, s, need << times);
+  }
+  return pass(t, g, s, need);
 }
 
 bool gate_closed(const Tracer *t, Place *p, const Frame *f) {

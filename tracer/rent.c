@@ -38,6 +38,7 @@ enum {
   BREAK_NS = 500,  /* of a break: making frames, finding the continuation */
   SLOWER = 3,      /* times the work of a region that going in and out takes, where it is lost for sure */
   KNOWN = 2,       /* of the time that the loops around it announce, this part counts, as not all of it will be gained; or what there was */
+  SELF = 2,        /* of what a region with copies of the function that it stands in saves, this part: below them the interpreter goes on */
   REST = 4,        /* of the interpreter's time, this part is what compiled code takes for the same */
   BEHIND = 4,      /* behind a call that no region leads to, this part of what is taken there between two breaks: it holds the next call too */
   BEFORE = 3,      /* of a pass, this part comes before a break */
@@ -409,6 +410,13 @@ static u64 written(const ExitTable *x, u32 kinds) {
   return most;
 }
 
+/* Some levels of calls that the function makes of itself stand in the graph, and it is no native recursion. */
+static bool holds_itself(const Place *p, const Graph *g) {
+  for (u32 i = 1; i < g->frames.count; i++)
+    if (g->frames.data[i].code == p->code) return true;
+  return false;
+}
+
 /* Of the time of its passes, the part that the region is expected to save, in percent of what the best do. */
 u64 rent_gain(const Tracer *t, const Place *p, const Graph *g, bool broke) {
   if (graph_recurs(g) || !MECHANISM(t->vm, gains_count)) return 100; /* one entry for all calls inside */
@@ -418,7 +426,9 @@ u64 rent_gain(const Tracer *t, const Place *p, const Graph *g, bool broke) {
   u64 around = (u64)t->vm->tunables.enter_ns + PART_NS * parts + (broke ? BREAK_NS : 0) + packing_ns(g, broke || r->left_often);
   u64 each = r->each_ns, spent = (broke ? each - each / BEFORE : each / REST) + around / trips; /* a break leaves most to the interpreter */
   if (each <= spent) return 0;
-  u64 gain = (each - spent) * 100 / (each - each / REST), early = p->rent.left_early ? region_early_ns(&t->vm->tunables, g) : broke ? region_eager_ns(&t->vm->tunables, g) : 0;
+  u64 gain = (each - spent) * 100 / (each - each / REST);
+  if (holds_itself(p, g) && MECHANISM(t->vm, copies_gain_less)) gain /= SELF;
+  u64 early = p->rent.left_early ? region_early_ns(&t->vm->tunables, g) : broke ? region_eager_ns(&t->vm->tunables, g) : 0;
   if (!early) return is_awaited(p) && broke ? gain / BEHIND : gain;
   early = early * MOVED > around ? early * MOVED - around : 0; /* it saves no more than what it does */
   return early < each && early * 100 / each < gain ? early * 100 / each : gain;

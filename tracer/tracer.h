@@ -80,7 +80,8 @@ typedef struct PlaceGate {
   u32 around_ns; /* of an entry, beside its run */
   u32 run;       /* that waits */
   u32 seen, reached; /* runs that were looked at, and that were long */
-  u32 samples, dull, rushed; /* short runs one after the other; times that they were entered at once in vain */
+  u32 samples, dull, rushed; /* dull: short runs one after the other; rushed: times that they were entered at once in vain */
+  u32 brief;     /* runs one after the other of which nothing was known and that were over while they were waited for */
   bool through;  /* nothing leaves it early */
   bool waits, passing, quick; /* passing: the interpreter counts trips that are not asked; quick: runs are entered at once */
 } PlaceGate;

@@ -9,14 +9,14 @@
  * An entry says which of them it is; the visits without an entry that follow end likewise. Times are kept in two small rings,
  * their means compared with outliers cut, and a place at which the interpreter wins rests for a while, longer each time, until it is given up (budget.c). A
  * visit without an entry that takes much longer than the entries did is ended where it is, in favour of the region: at the
- * next visit, or where a place inside of it asks whether it is to be compiled. Nothing else is on trial meanwhile. */
+ * next visit that is asked (being asked at each trip would be a part of what is timed, and speak for the region), or where a place inside of it asks whether it is to be compiled. Nothing else is on trial meanwhile. */
 #include "lang/mechanisms.h"
 #include "tracer/tier.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, LONG_NS = 5000000, WATCH_LOST = 5, RECURS = 4, LONG_TRIPS = 64, UNEVEN = 6, ASKED_EACH = 16, TRIAL_NS = 1000000 };
+enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, LONG_NS = 5000000, WATCH_LOST = 5, RECURS = 4, LONG_TRIPS = 64, UNEVEN = 6, ASKED_EACH = 16, TRIAL_NS = 1000000, ASK_NS = 40 }; /* ASK_NS: of a trip, being asked at its end, at least */
 
 /* The position in the sequence of a `for` loop whose head stands at pc; false: another loop. */
 static bool position_at(const Frame *f, u32 pc, u64 *at, u64 *count) {
@@ -138,12 +138,14 @@ static void take(Tracer *t, const Watch *w, u32 end, u64 ns, u64 trips) {
     p->watch.times[0].count = p->watch.times[1].count = 0;
   }
   if (w->eager && p->watch.end != end) return;
+  if (w->eager && p->gate.loop) gate_wake(t, p);
   if (w->eager && end == WATCH_trips && p->gate.loop) gate_trip(p, ns / (trips ? trips : 1));
   WatchTimes *times = &p->watch.times[w->eager];
   u64 each = ns / (trips ? trips : 1);
   if (times->count < WATCH_TIMES) times->ns[times->count++] = each;
   else times->ns[p->watch.next++ % WATCH_TIMES] = each;
-  if (p->cache.entries.count && !p->eager) decide(t, p);
+  bool timed = !p->eager || (p->why != REASON_cache_limit && MECHANISM(t->vm, demoted_are_timed)); /* where there are too many kinds, those interpreted are of others */
+  if (p->cache.entries.count && timed) decide(t, p);
 }
 
 /* ---- watching ------------------------------------------------------------------------------------------- */
@@ -178,6 +180,7 @@ bool watch_trial_goes_on(Tracer *t) {
     Place *p = w->place;
     if (!w->eager || w->runs || now - w->begin < TRIAL_NS || !is_overlong(p, now - w->begin)) continue; /* where the head of a loop was not reached yet, too */
     drop(t, i);
+    if (p->gate.loop) gate_wake(t, p);
     again(p);
   }
   return is_trial(t);
@@ -284,6 +287,7 @@ bool watch_begin(Tracer *t, Place *p, Frame *frame) {
     return false;
   }
   frame->flags |= FRAME_WATCHED;
+  if (eager && made->counted && w->end != WATCH_trips) gate_skip(t, p, frame);
   made->begin = watch_now(t);
   return eager;
 }
@@ -304,7 +308,8 @@ static bool trips_since(const Watch *w, const Frame *f, u64 *trips) {
 
 /* One run of a loop whose trips cannot be counted, as far as it was seen: its last trip was not. */
 static void take_run(Tracer *t, const Watch *w, u64 now) {
-  u64 spent = (w->last ? w->last : now) - w->begin;
+  u64 spent = (w->last ? w->last : now) - w->begin, asked = w->trips * (u64)ASK_NS;
+  if (w->eager && MECHANISM(t->vm, trials_ask_seldom)) spent -= asked < spent / 2 ? asked : spent / 2;
   if (w->eager && w->trips) gate_trip(w->place, spent / w->trips);
   if (w->eager && w->last) spent = w->trips ? spent + spent / w->trips : spent;
   if (w->eager && !w->trips && w->place->gate.trip_ns < spent) spent = w->place->gate.trip_ns;
@@ -370,6 +375,7 @@ bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
         return false;
       }
       drop(t, i);
+      if (p->gate.loop) gate_wake(t, p);
       if (own) again(p);
       else p->watch.in = 8;
       return false;
@@ -400,7 +406,10 @@ bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
     else take(t, &done, !counted || on ? WATCH_trips : WATCH_run, spent, on ? at - done.at : 1);
     return false;
   }
-  if (p->watch.end == WATCH_trips ? !on && counted : p->watch.end != WATCH_run || on) return true;
+  if (p->watch.end == WATCH_trips ? !on && counted : p->watch.end != WATCH_run || on) {
+    if (on && p->watch.end != WATCH_trips) gate_skip(t, p, frame);
+    return true;
+  }
   Watch done = *w;
   drop(t, i);
   take(t, &done, p->watch.end, spent, on ? at - done.at : 1);

@@ -842,6 +842,94 @@ static void A20_what_gains_nothing_is_not_compiled(void **state) {
   }
 }
 
+/* Where it would not be compiled any more, an entry that is there is timed as any other, and goes for good when it loses. */
+static void A20_an_entry_of_a_demoted_place_is_timed(void **state) {
+  (void)state;
+  Clock *c = machine(10, 100000);
+  Tunables *tun = &c->vm->vm->tunables;
+  tun->pace_percent = 0;
+  tun->watch_rest = 1;
+  tun->decay_calls = 16;
+  WeftValue *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"), *x = value(c->vm, "arange(100.0)");
+  calls(c->vm, f, x, 31);
+  Place *p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
+  assert_true(p && p->cache.entries.count == 1);
+  place_demote(tracer_of(c->vm->vm), p, REASON_nothing_to_compile, "too little to compile");
+  calls(c->vm, f, x, 8000);
+  assert_int_equal(stat(c, STAT_rests), 4);
+  assert_int_equal(stat(c, STAT_demotions), 2);
+  assert_int_equal(p->cache.entries.count, 0);
+  assert_int_equal(p->why, REASON_no_payback);
+  assert_true(p->eager && !p->wakes);
+  assert_int_equal(stat(c, STAT_compiles), 1);
+  end(c);
+}
+
+/* A loop that is interpreted to be timed is not asked at each trip: that would be timed too, and speak for the region. */
+static void A20_a_trial_of_a_loop_is_asked_seldom(void **state) {
+  (void)state;
+  Clock *c = machine(1000, 100000);
+  c->vm->vm->tunables.warm_calls = c->vm->vm->tunables.hot_calls = 1 << 20; /* the loop alone */
+  WeftValue *f = value(c->vm, "fn f(n) {\n  let s = 0.0\n  for i in 0..n { s = s + i * 0.5 }\n  s\n}\nf"), *n = value(c->vm, "4000");
+  calls(c->vm, f, n, 1000);
+  Place *p = loop_place(c, f, 0);
+  assert_true(p && p->compiles);
+  p->gate.trip_ns = 99; /* its runs are long enough */
+  calls(c->vm, f, n, 3000);
+  assert_true(p->watch.lost > 0 || p->demoted);
+  assert_true(stat(c, STAT_rests) > 0);
+  end(c);
+}
+
+/* Runs of a loop whose length nobody knows: where many in a row were short, few of them are waited for; a long one is entered nevertheless. */
+static void A20_short_runs_are_let_be(void **state) {
+  (void)state;
+  Clock *c = machine(20000, 100000);
+  c->vm->vm->tunables.watch_percent = 0;
+  c->vm->vm->tunables.warm_calls = c->vm->vm->tunables.hot_calls = 1 << 20;
+  WeftValue *f = value(c->vm, "fn f(n) {\n  let (s, i) = (0, 0)\n  while i < n { s += i * 3 % 7; i += 1 }\n  s\n}\nf"), *many = value(c->vm, "4000"), *few = value(c->vm, "3");
+  calls(c->vm, f, many, 20);
+  const Code *code = f->value.fn->code;
+  const Proto *proto = code->proto;
+  Place *p = NULL;
+  u32 site = 0;
+  for (u32 i = 1; i < proto->nextents; i++)
+    if (proto->extents[i].kind == EXT_WHILE) {
+      p = place_find(&tracer_of(c->vm->vm)->places, code, proto->extents[i].head, RECORD_LOOP);
+      site = code->site_of_pc[proto->extents[i].els];
+    }
+  assert_true(p && p->compiles && site);
+  p->gate = (PlaceGate){.loop = p->gate.loop, .trip_ns = 100, .around_ns = 600, .samples = 4}; /* what going in and out takes is eight trips */
+  i32 least = 0;
+  for (u32 k = 0; k < 4000; k++) {
+    calls(c->vm, f, few, 1);
+    if (code->sites[site - 1].count < least) least = code->sites[site - 1].count;
+  }
+  assert_in_range(-least, 100, 400);
+  u64 hits = stat(c, STAT_hits);
+  calls(c->vm, f, many, 20);
+  assert_true(stat(c, STAT_hits) > hits);
+  end(c);
+}
+
+/* A function that calls itself, of which some levels are inlined, goes on in the interpreter below them: that saves half of what it might. */
+static void A20_levels_of_a_recursion_gain_less(void **state) {
+  (void)state;
+  static const char *const programs[] = {"fn f(x) { let s = x[0]; for i in 0..3 { if s > 8 { s += x[i] * 2 } else { s -= x[i] } }; s }\njit(f)((1, 2, 3))\nf",
+                                         "fn f(x) { let s = x[0]; for i in 0..3 { if s < 8 { x[i] += 1; s += f(x) } }; s }\njit(f)((1, 2, 3))\nf"};
+  for (u32 self = 0; self < COUNT_OF(programs); self++) {
+    Clock *c = machine(10, 0);
+    WeftValue *f = value(c->vm, programs[self]);
+    Place *p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
+    assert_true(p && p->cache.entries.count);
+    p->rent.each_ns = 100000000;
+    u64 gain = rent_gain(tracer_of(c->vm->vm), p, ((Region *)p->cache.entries.data[0]->region)->graph, false);
+    if (self) assert_in_range(gain, 1, 50);
+    else assert_in_range(gain, 90, 100);
+    end(c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(A20_a_region_that_is_slower_rests),
@@ -855,6 +943,10 @@ int main(void) {
     cmocka_unit_test(A20_what_is_packed_is_paid_for),
     cmocka_unit_test(A20_a_long_run_pays_for_what_is_packed),
     cmocka_unit_test(A20_short_runs_are_not_entered),
+    cmocka_unit_test(A20_an_entry_of_a_demoted_place_is_timed),
+    cmocka_unit_test(A20_a_trial_of_a_loop_is_asked_seldom),
+    cmocka_unit_test(A20_short_runs_are_let_be),
+    cmocka_unit_test(A20_levels_of_a_recursion_gain_less),
     cmocka_unit_test(A20_errors_leave_nothing_timed),
     cmocka_unit_test(A20_what_goes_on_behind_breaks_in_a_module_rests),
     cmocka_unit_test(A20_what_gains_nothing_is_not_compiled),
