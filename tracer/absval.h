@@ -27,7 +27,7 @@ typedef enum AvKind {
   AV_TRANSFORM, /* `op` = TransformKind; items: inner, settings */
   AV_OBJECT,    /* ref, module, handle, host function: known by its source, or a module by `konst` */
   AV_REF,       /* a ref that the trace made; `value` = its number in Recorder.cells */
-  AV_TEXT,      /* a text that will be made: op 0: of items 0 by the format spec items 1 (text or nil), op 1: items joined, op 2: of the code point item 0, op 5: a part (record_slice.c) */
+  AV_TEXT,      /* a text that will be made: op 0: of items 0 by the format spec items 1 (text or nil), op 1: items joined, op 2: of the code point item 0, op 5: a part, 6: from its end (record_slice.c) */
   AV_OPTION,    /* nil, or a value (record_option.c); items: a bool that says whether it is there, the value */
   AV_LAZY,      /* not read yet: `source`, `konst` = the value it has now (borrowed) */
   AV_HOLE,      /* an argument that was not given */

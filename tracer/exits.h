@@ -36,7 +36,7 @@ typedef enum RecipeKind {
                  them count (absent: all). constant = 1: the numbers are weak, 2: they are those of texts */
   RCP_text,   /* `a` = 0: the text of item 0 by the format spec item 1 (text or nil); 1: the items, texts, joined;
               * 2: of the code point that item 0 is; 3: of the code points in item 0, a list; 4: the text whose number item 0 is;
-              * 5: of the text item 0 the part from character item 1 on, of item 2 characters */
+              * 5: of the text item 0 the part from character item 1 on, of item 2 characters; 6: the text item 0 from its end */
   RCP_weak,   /* item 0, a number, weak when each other item is a bool that is true, or an integer that is 0; or lists of such, the flags bools */
   RCP_option, /* item 1, a bool, true: item 0; else nil */
   RCP_item,   /* of item 0, a list, the item whose position (counted from 0, in bounds) item 1 is */

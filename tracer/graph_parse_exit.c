@@ -189,6 +189,8 @@ static RecipeId recipe(Parser *p, u32 depth) {
     return recipe_list_of(p, depth, RCP_text, 4, 0);
   } else if (read_take_word(p, "part")) {
     return recipe_list_of(p, depth, RCP_text, 5, 0);
+  } else if (read_take_word(p, "back")) {
+    return recipe_list_of(p, depth, RCP_text, 6, 0);
   } else if (read_take_word(p, "zip")) {
     return recipe_list_of(p, depth, RCP_zip, 0, 0);
   } else if (read_take_word(p, "weak")) {

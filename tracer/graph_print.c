@@ -449,7 +449,7 @@ static const char *const transforms[TF_COUNT] = {
     [TF_jacrev] = "jacrev", [TF_hessian] = "hessian",                [TF_strict] = "strict",
 };
 
-static const char *const text_forms[] = {"text", "join", "char", "points", "name", "part"};
+static const char *const text_forms[] = {"text", "join", "char", "points", "name", "part", "back"};
 
 /* Depth is bounded by RECIPE_MAX_DEPTH. */
 static void put_recipe(const Printer *p, RecipeId id) {

@@ -287,6 +287,7 @@ static WeftStatus make_text(Vm *vm, const Recipe *r, const Value *parts, Value *
     case 5:
       if (parts[1].i < 0 || parts[2].i < 0 || parts[1].i > parts[0].text->count || parts[2].i > parts[0].text->count - parts[1].i) return vm_error(vm, EK_unsupported, "a part of a text that is not there");
       return made(text_slice(vm, parts[0], parts[1].i, parts[1].i + parts[2].i, 1, out));
+    case 6: return made(text_slice(vm, parts[0], (i64)parts[0].text->count - 1, -1, -1, out));
     default: return made(text_concat(vm, parts, r->count, out));
   }
 }

@@ -246,6 +246,7 @@ typedef struct Recorder {
   RecLoop *lacks;       /* a loop that has to carry `lacks_cell` as well */
   RecCellPath lacks_cell;
   bool lacks_return;    /* not a cell, but what it returns */
+  ValueId powers;       /* of ten, if it is still there (record_digits.c) */
   RecLoc *lacks_rows;   /* of `lacks`: what has to be AV_ROWS there */
   u32 lifted_loops, lifted_ifs, cold_exits;
   bool left_early;      /* a cold arm in a loop, before which none is complete, is taken so often that the loop is left on its first trips */
@@ -536,12 +537,27 @@ Outcome rec_row_get(Recorder *r, Av row, Av at, Av *out);
 Outcome rec_row_place(Recorder *r, Av row, Av at, ValueId *place, Av *item); /* checked: where among the items of all lists, and what is there */
 Outcome rec_row_put(Recorder *r, Av rows, ValueId place, Av old, Av item, Av *out);
 Outcome rec_row_swap(Recorder *r, Av rows, Av at, Av item, Av *out); /* a list takes another one's place */
-/* Parts of texts (record_slice.c). */
-bool rec_is_slice(const Recorder *r, Av a);
+/* Texts that are read and not made (record_slice.c). */
+bool rec_is_read(Recorder *r, Av a);
+bool rec_is_of_digits(Recorder *r, Av a); /* of which all is the text of an integer, so ASCII */
 Outcome rec_text_slice(Recorder *r, Av rows, const Av *parts, Av *out); /* parts: start, stop, step */
-Av rec_slice_count(const Recorder *r, Av slice);
-Outcome rec_slice_get(Recorder *r, Av slice, Av at, Av *out);
-Outcome rec_slice_same(Recorder *r, Av a, Av b, Av *out); /* one of them is a slice */
+Outcome rec_read_count(Recorder *r, Av text, Av *out);
+Outcome rec_read_at(Recorder *r, Av text, Av at, Av *out); /* in bounds */
+Outcome rec_read_get(Recorder *r, Av text, Av at, Av *out);
+Outcome rec_read_same(Recorder *r, Av a, Av b, Av *out); /* one of them is such a text */
+Outcome rec_read_has(Recorder *r, Av text, Av point, Av *out);
+bool rec_text_parts(Recorder *r, Av text); /* can it be put into a column, and counted? Short ones alone: of digits, of known characters, and joined of such */
+Outcome rec_text_count(Recorder *r, Av text, Av *out);
+Outcome rec_text_put(Recorder *r, Av text, Av *column, Av *at); /* from *at on, which is moved behind it; there is room */
+Outcome rec_text_move(Recorder *r, Av count, Av by, Av *column); /* so many of its characters, further back */
+Outcome rec_text_join(Recorder *r, Av rows, Av more, bool front, Av *out);
+/* The text of an integer (record_digits.c). */
+bool rec_is_digits(Recorder *r, Av a);
+ValueId rec_digits_number(Recorder *r, Av text);
+Outcome rec_digits_of(Recorder *r, Av text, Av *out); /* with what is computed once for all its digits */
+Outcome rec_digits_count(Recorder *r, Av text, Av *out);
+Outcome rec_digits_at(Recorder *r, Av text, Av place, Av *out);
+Outcome rec_digits_same(Recorder *r, Av text, Av other, Av *out);
 bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o); /* parse_int, parse_float of a slice or a character; false: not so */
 /* record_known.c */
 bool rec_of_known(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o); /* texts and records known while tracing; false: not so */

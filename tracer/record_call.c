@@ -139,12 +139,11 @@ static Outcome of_len(Recorder *r, Av x, Av *out) {
   if (v->kind == AV_LIST || v->kind == AV_RECORD) return rec_made(r, av_const(r, value_weak_i64(v->count)), out);
   if (v->kind == AV_ROWS) return rec_made(r, av_item(r, x, 1), out);
   if (v->kind == AV_ROW) return rec_made(r, av_item(r, x, 3), out);
-  if (rec_is_slice(r, x)) return rec_made(r, rec_slice_count(r, x), out);
+  if (rec_is_read(r, x) || (v->kind == AV_TEXT && rec_text_parts(r, x))) return rec_text_count(r, x, out);
   if (v->kind == AV_OBJECT && (v->konst.kind == V_LIST || v->konst.kind == V_TEXT) && v->source) { /* long, and not taken apart; left open */
     if (!guard_tag(&r->g->guards, v->source, v->konst, false, (Span){0})) return OUT_FAIL;
     return rec_made(r, av_length(r, v->source, v->konst.kind == V_LIST ? v->konst.list->count : v->konst.text->count), out);
   }
-  if (v->kind == AV_TEXT && v->op == 2) return rec_made(r, av_const(r, value_weak_i64(1)), out);
   if (v->kind == AV_CONST && v->konst.kind == V_TEXT) return rec_made(r, av_const(r, value_weak_i64(v->konst.text->count)), out);
   ValueId n = av_value(r, x);
   if (n && value_type(r->g, n)->rank > 0) return rec_made(r, av_num(r, graph_size(r->g, value_type(r->g, n)->dims[0])), out);

@@ -73,7 +73,7 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
     }
     return rec_made(r, av_const(r, value_bool(equal)), out);
   }
-  if (rec_is_text(r, a) && (rec_is_slice(r, a) || rec_is_slice(r, b))) return rec_slice_same(r, a, b, out);
+  if (rec_is_text(r, a) && (rec_is_read(r, a) || rec_is_read(r, b))) return rec_read_same(r, a, b, out);
   if (rec_is_text(r, a) && (ka == AV_ROWS) != (kb == AV_ROWS)) return rec_text_same(r, ka == AV_ROWS ? a : b, ka == AV_ROWS ? b : a, out);
   if (ka == AV_TEXT || kb == AV_TEXT) {
     Av x1 = number_of(r, a), y1 = number_of(r, b);
@@ -253,6 +253,11 @@ Outcome rec_member(Recorder *r, Av a, Av b, Av *out) {
     return o == OUT_GO ? in_rows(r, a, b, out) : o;
   }
   bool character = av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 2, name = rec_key_computed(r, b, a);
+  if (rec_is_text(r, a) && rec_is_read(r, b)) {
+    Av point = point_of(r, a);
+    bool one = point && (!av_const_value(r, a, &key) || key.text->count == 1);
+    return one ? rec_read_has(r, b, point, out) : r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "`in` of text and text");
+  }
   if (character && rec_is_text(r, b)) return in_text(r, a, b, out);
   if (character && ((v.kind == AV_OBJECT && v.konst.kind == V_RECORD) || (v.kind == AV_RECORD && v.count > MEMBERS_MOST))) {
     Av rows;

@@ -431,7 +431,7 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
   i64 at;
   if (v.kind == AV_ROWS && one) return rec_rows_get(r, obj, regs[0], out);
   if (v.kind == AV_ROW && one) return rec_row_get(r, obj, regs[0], out);
-  if (one && rec_is_slice(r, obj)) return rec_slice_get(r, obj, regs[0], out);
+  if (rec_is_read(r, obj) && count == 1 && (one || items[0] == IX_SLICE)) return one ? rec_read_get(r, obj, regs[0], out) : rec_text_slice(r, obj, regs, out);
   if (v.kind == AV_ROWS && count == 1 && items[0] == IX_SLICE) return rec_rows_slice(r, obj, regs, out);
   if (one && v.kind == AV_OBJECT && v.konst.kind == V_LIST) {
     if (v.source && av_known_int(r, regs[0], &at) && at >= 0 && at < v.konst.list->count) { /* one item of a long list */

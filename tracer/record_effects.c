@@ -90,7 +90,7 @@ static RecipeId tree_of(Template *t, Av a, u32 depth) {
   switch (v.kind) {
     case AV_LIST: return recipe_list(x, ids, v.count);
     case AV_RECORD: return recipe_record(x, v.shape->keys, ids, v.count);
-    case AV_TEXT: return recipe_text(x, v.op, ids, v.count);
+    case AV_TEXT: return recipe_text(x, v.op, ids, v.op ? v.count : 2);
     case AV_RANGE: return recipe_range(x, ids[0], ids[1], ids[2]);
     default: return recipe_fn(x, v.code, ids, v.count);
   }

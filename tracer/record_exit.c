@@ -77,7 +77,7 @@ RecipeId rec_recipe(Recorder *r, Av a) {
     case AV_CLOSURE: {
       if (v->source) return recipe_source(t, v->source);
       if (v->kind == AV_TRANSFORM && v->op == TF_pullback) return 0; /* its nodes are here */
-      u32 n = v->count;
+      u32 n = v->kind == AV_TEXT && v->op == 0 ? 2 : v->count;
       RecipeId inline_ids[16], *ids = inline_ids;
       Allocator *alloc = &r->vm->alloc;
       AbsVal copy = *v;

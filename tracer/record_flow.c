@@ -29,6 +29,10 @@ Outcome rec_begin_for(Recorder *r, Av seq, u32 a) {
   ValueId x = av_value(r, seq);
   if (v->kind == AV_ROWS) count = av_item(r, seq, 1);
   else if (v->kind == AV_ROW) count = av_item(r, seq, 3);
+  else if (v->kind == AV_TEXT) {
+    Outcome o = rec_read_count(r, seq, &count);
+    if (o != OUT_GO) return o;
+  }
   else if (v->kind == AV_LIST || v->kind == AV_RECORD) count = av_const(r, value_weak_i64(v->count));
   else if (x && value_type(r->g, x)->rank > 0) count = av_num(r, graph_size(r->g, value_type(r->g, x)->dims[0]));
   else if (v->kind == AV_RANGE) {
@@ -57,6 +61,8 @@ Outcome rec_next_item(Recorder *r, u32 a) {
   u8 kind = av_at(r, seq)->kind;
   if (kind == AV_ROW) {
     if ((o = rec_row_item(r, seq, pos, &item)) != OUT_GO) return o;
+  } else if (kind == AV_TEXT) {
+    if ((o = rec_read_at(r, seq, pos, &item)) != OUT_GO) return o;
   } else if (kind == AV_ROWS) {
     if ((o = rec_rows_item(r, seq, pos, &item)) != OUT_GO) return o;
   } else if (kind == AV_LIST || kind == AV_RECORD) {

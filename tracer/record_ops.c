@@ -60,7 +60,7 @@ static Outcome join_lists(Recorder *r, Av a, Av b, Av *out) {
 }
 
 Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
-  if (bc == BC_add && rec_text_grows(r, a)) return OUT_STUCK;
+  if (bc == BC_add && (rec_text_grows(r, a) || (a && b && rec_is_text(r, a) && rec_text_parts(r, a) && rec_text_grows(r, b)))) return OUT_STUCK;
   a = bc == BC_add && a && b ? rec_text_part(r, a) : av_force(r, a);
   b = av_force(r, b);
   if (!a || !b) return OUT_FAIL;
@@ -89,6 +89,7 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
   if (bc == BC_add && ka == AV_LIST && kb == AV_LIST) return join_lists(r, a, b, out);
   if (bc == BC_add && ka == AV_ROWS && rec_is_text(r, a) && rec_is_text(r, b)) return rec_rows_join(r, a, b, out);
+  if (bc == BC_add && kb == AV_ROWS && rec_is_text(r, a) && rec_is_text(r, b) && !r->no_exits && rec_is_carried(r, b) && rec_text_parts(r, a)) return rec_text_join(r, b, a, true, out);
   if (bc == BC_add && ka == AV_ROWS && kb == AV_ROWS && !rec_is_text(r, a) && !rec_is_text(r, b)) return rec_rows_concat(r, a, b, out);
   bool grows = bc == BC_add && kb == AV_LIST && !rec_is_text(r, a), outside = ka == AV_OBJECT && av_at(r, a)->konst.kind == V_LIST;
   if (grows && (ka == AV_ROWS || outside)) {

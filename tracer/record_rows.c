@@ -285,7 +285,7 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   if (!before || strcmp(av_kind_text(r, before), av_kind_text(r, now)) != 0 || av_at(r, before)->kind == AV_ROWS) return false;
   const AbsVal *was = av_at(r, before);
   bool list = was->kind == AV_LIST || (was->kind == AV_OBJECT && was->konst.kind == V_LIST);
-  if (rec_is_text(r, now) ? !rec_points(r, now, NULL, NULL) : !list) return false;
+  if (rec_is_text(r, now) ? !rec_text_parts(r, now) : !list) return false;
   bool emptied = av_at(r, now)->kind == AV_LIST && !av_at(r, now)->count;
   if (!kind_of_items(r, emptied ? before : now, &kind) || (l->few && has_arrays(kind))) return false;
   loc->kind = kind;
@@ -485,6 +485,11 @@ static Outcome rows_of_text(Recorder *r, Av text, Av *out) {
   u32 n = 0;
   const AbsVal v = *av_at(r, text);
   if (v.source && v.konst.kind == V_TEXT) return rec_rows_of_text(r, v.source, v.konst, out);
+  if (rec_is_of_digits(r, text)) {
+    Av at = av_const(r, value_weak_i64(0)), column = text_kind(r, &kind) ? rec_columns_new(r, kind, ROWS_ROOM) : 0;
+    Outcome o = at && column ? rec_text_put(r, text, &column, &at) : OUT_FAIL;
+    return o == OUT_GO ? rec_made(r, rec_new_rows(r, column, at, kind), out) : o;
+  }
   if (!rec_points(r, text, points, &n)) return rec_stuck(r, REASON_loop_list, "a text that is not made of characters");
   return text_kind(r, &kind) ? rows_of_items(r, points, n, kind, out) : OUT_FAIL;
 }
@@ -648,6 +653,7 @@ Outcome rec_make_rows(Recorder *r, RecLoop *l) {
 static Outcome walk_text(Recorder *r, Av text, Av *out) {
   const AbsVal v = *av_at(r, text);
   if (v.kind == AV_ROWS && (v.source || v.op)) return rec_made(r, text, out);
+  if (rec_is_of_digits(r, text)) return rec_is_digits(r, text) ? rec_digits_of(r, text, out) : rec_made(r, text, out);
   if (v.kind == AV_ROWS || v.kind == AV_TEXT) return rec_stuck(r, REASON_loop_sequence, "a loop over a text that was made here");
   if (v.konst.text->len != v.konst.text->count) return rec_stuck(r, REASON_loop_sequence, "a loop over a text that is not ASCII alone");
   if (!v.source) {

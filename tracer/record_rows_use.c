@@ -184,6 +184,23 @@ static Outcome check_room(Recorder *r, Av columns, Av last, u32 exit) {
   return o;
 }
 
+/* A short text, whose length is computed, is put behind rows of text, or in front of them. */
+Outcome rec_text_join(Recorder *r, Av rows, Av more, bool front, Av *out) {
+  const Value kind = av_at(r, rows)->konst;
+  if (!rec_text_parts(r, more)) return rec_stuck(r, REASON_text_value, "a text that is not made of characters is joined");
+  if (r->no_exits) return rec_stuck(r, REASON_construct_body, "a list that grows in the body of a construct");
+  u32 exit = rec_exit(r, EXIT_cold, REASON_list_room, rec_here(r));
+  if (exit == UINT32_MAX) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list that cannot be rebuilt");
+  Av n = rows_count(r, rows), column = rows_columns(r, rows), k, all, last, at = front ? av_const(r, value_weak_i64(0)) : n;
+  Outcome o = rec_text_count(r, more, &k);
+  if (o == OUT_GO) o = rec_binary(r, BC_add, n, k, &all);
+  if (o == OUT_GO) o = rec_binary(r, BC_sub, all, av_const(r, value_weak_i64(1)), &last);
+  if (o == OUT_GO) o = check_room(r, column, last, exit);
+  if (o == OUT_GO && front) o = rec_text_move(r, n, k, &column);
+  if (o == OUT_GO) o = rec_text_put(r, more, &column, &at);
+  return o == OUT_GO ? rec_made(r, rec_new_rows(r, column, all, kind), out) : o;
+}
+
 Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out) {
   enum { MOST = 32 };
   AbsVal v = *av_at(r, rows);
@@ -191,7 +208,7 @@ Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out) {
   u32 k = 0;
   if (v.konst.kind == V_TEXT) {
     u32 all = 0;
-    if (!rec_points(r, more, NULL, &all) || all > MOST) return rec_stuck(r, REASON_text_value, "a text that is not made of characters is joined");
+    if (!rec_points(r, more, NULL, &all) || all > MOST) return rec_text_join(r, rows, more, false, out);
     (void)rec_points(r, more, items, &k);
   } else {
     if ((k = av_at(r, more)->count) > MOST) return rec_stuck(r, REASON_loop_list, "many items are appended to a list");
@@ -222,7 +239,13 @@ Outcome rec_rows_like(Recorder *r, Av rows, Av now, bool empty, Av *out) {
   u32 n = 0;
   if (v.konst.kind == V_TEXT) {
     u32 all = 0;
-    if (!rec_is_text(r, now) || !rec_points(r, now, NULL, &all) || all > ROWS_ROOM) return OUT_STUCK;
+    if (!rec_is_text(r, now)) return OUT_STUCK;
+    if (rec_is_of_digits(r, now) && !empty) { /* of 20 characters at most */
+      Av at = av_const(r, value_weak_i64(0));
+      Outcome o = at ? rec_text_put(r, now, &columns, &at) : OUT_FAIL;
+      return o == OUT_GO ? rec_made(r, rec_new_rows(r, columns, at, v.konst), out) : o;
+    }
+    if (!rec_points(r, now, NULL, &all) || all > ROWS_ROOM) return OUT_STUCK;
     (void)rec_points(r, now, items, &n);
   } else {
     if (av_at(r, now)->kind != AV_LIST || (n = av_at(r, now)->count) > ROWS_ROOM) return OUT_STUCK;

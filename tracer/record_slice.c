@@ -1,10 +1,19 @@
-/* record_slice.c — parts of a text that is packed, `text[i:j]`: an AV_TEXT of op 5, whose items are the rows of the text, where the part
- * begins and how many characters it has. Its length, its characters, `==`, and the number that it says. */
+/* record_slice.c — texts that are read character by character without being made: the text of an integer (record_digits.c); a part of
+ * such a text or of one that is packed, `text[i:j]`, an AV_TEXT of op 5, whose items are the text, where the part begins and how many
+ * characters it has; one from its end, `text[::-1]`, of op 6. Their length, characters, `==`, `in`, and the number that they say. */
 #include "tracer/record.h"
 
 enum { SLICE_ROWS, SLICE_START, SLICE_COUNT, SLICE_PARTS, SAME_MOST = 16, STATES_MOST = 4 };
 
-bool rec_is_slice(const Recorder *r, Av a) { return a && av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 5; }
+static bool is_slice(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 5; }
+static bool is_turned(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 6; }
+
+bool rec_is_read(Recorder *r, Av a) { return a && (is_slice(r, a) || is_turned(r, a) || rec_is_digits(r, a)); }
+
+bool rec_is_of_digits(Recorder *r, Av a) {
+  while (a && (is_slice(r, a) || is_turned(r, a))) a = av_item(r, a, SLICE_ROWS);
+  return rec_is_digits(r, a);
+}
 
 static Av integer(Recorder *r, i64 i) { return av_const(r, value_i64(i)); }
 
@@ -44,42 +53,66 @@ static Outcome clamped(Recorder *r, Av part, Av n, Av none, Av *out) {
   return o == OUT_GO ? op2(r, OP_minimum, part, n, out) : o;
 }
 
+static Av text_of(Recorder *r, const Av *items, u32 n, u16 op) {
+  Av a = av_items(r, AV_TEXT, items, n);
+  if (a) av_at(r, a)->op = op;
+  return a;
+}
+
 Outcome rec_text_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   Value v;
-  Av n = av_item(r, rows, 1), made[SLICE_PARTS] = {rows}, stop, zero = av_const(r, value_weak_i64(0));
-  if (!av_at(r, rows)->source || !av_const_value(r, parts[2], &v) || v.kind != V_NIL) return rec_stuck(r, REASON_no_rule, "a slice of a text");
-  Outcome o = clamped(r, parts[0], n, zero, &made[SLICE_START]);
+  Av n, made[SLICE_PARTS] = {rows}, stop, zero = av_const(r, value_weak_i64(0));
+  bool plain = av_const_value(r, parts[2], &v) && v.kind == V_NIL, back = !plain && v.kind == V_NUM && v.dtype == DT_i64 && v.i == -1;
+  for (u32 i = 0; i < 2 && back; i++) back = av_const_value(r, parts[i], &v) && v.kind == V_NIL;
+  if (back) return rec_made(r, text_of(r, made, 1, 6), out);
+  if ((!rec_is_read(r, rows) && !av_at(r, rows)->source) || !plain) return rec_stuck(r, REASON_no_rule, "a slice of a text");
+  Outcome o = rec_read_count(r, rows, &n);
+  if (o == OUT_GO) o = clamped(r, parts[0], n, zero, &made[SLICE_START]);
   if (o == OUT_GO) o = clamped(r, parts[1], n, n, &stop);
   if (o == OUT_GO) o = rec_binary(r, BC_sub, stop, made[SLICE_START], &made[SLICE_COUNT]);
   if (o == OUT_GO) o = op2(r, OP_maximum, made[SLICE_COUNT], zero, &made[SLICE_COUNT]);
   if (o != OUT_GO) return o;
-  Av a = av_items(r, AV_TEXT, made, SLICE_PARTS);
-  if (a) av_at(r, a)->op = 5;
-  return rec_made(r, a, out);
+  return rec_made(r, text_of(r, made, SLICE_PARTS, 5), out);
 }
 
 /* ---- used -------------------------------------------------------------------------------------------------------- */
 
-Av rec_slice_count(const Recorder *r, Av slice) { return av_item(r, slice, SLICE_COUNT); }
+Outcome rec_read_count(Recorder *r, Av text, Av *out) {
+  while (is_turned(r, text)) text = av_item(r, text, 0);
+  if (rec_is_digits(r, text)) return rec_digits_count(r, text, out);
+  return rec_made(r, av_item(r, text, is_slice(r, text) ? SLICE_COUNT : 1), out);
+}
 
 /* The code point at a place that may lie behind its end, where there is room. */
 static Outcome point_at(Recorder *r, Av text, Av at, Av *out) {
-  bool slice = rec_is_slice(r, text);
   Av item;
-  Outcome o = slice ? rec_binary(r, BC_add, av_item(r, text, SLICE_START), at, &at) : OUT_GO;
-  if (o == OUT_GO) o = rec_rows_item(r, slice ? av_item(r, text, SLICE_ROWS) : text, at, &item);
+  Outcome o = OUT_GO;
+  for (; is_slice(r, text) || is_turned(r, text); text = av_item(r, text, SLICE_ROWS)) {
+    if (is_slice(r, text)) o = rec_binary(r, BC_add, av_item(r, text, SLICE_START), at, &at);
+    else if ((o = rec_read_count(r, text, &item)) == OUT_GO && (o = rec_binary(r, BC_sub, item, at, &at)) == OUT_GO) {
+      if ((o = rec_binary(r, BC_sub, at, integer(r, 1), &at)) == OUT_GO) o = op2(r, OP_maximum, at, integer(r, 0), &at);
+    }
+    if (o != OUT_GO) return o;
+  }
+  if (rec_is_digits(r, text)) return rec_digits_at(r, text, at, out);
+  o = rec_rows_item(r, text, at, &item);
   return o == OUT_GO ? rec_made(r, av_item(r, item, 0), out) : o;
 }
 
-Outcome rec_slice_get(Recorder *r, Av slice, Av at, Av *out) {
-  ValueId i;
-  Av place;
-  Outcome o = rec_rows_position(r, slice, rec_slice_count(r, slice), at, &i);
-  if (o == OUT_GO) o = rec_binary(r, BC_add, av_item(r, slice, SLICE_START), av_num(r, i), &place);
-  return o == OUT_GO ? rec_rows_item(r, av_item(r, slice, SLICE_ROWS), place, out) : o;
+Outcome rec_read_at(Recorder *r, Av text, Av at, Av *out) {
+  Outcome o = point_at(r, text, at, out);
+  return o == OUT_GO ? rec_made(r, text_of(r, out, 1, 2), out) : o;
 }
 
-/* What is done at each place below `count`: the states, numbers, are changed. */
+Outcome rec_read_get(Recorder *r, Av text, Av at, Av *out) {
+  ValueId i;
+  Av n;
+  Outcome o = rec_read_count(r, text, &n);
+  if (o == OUT_GO) o = rec_rows_position(r, text, n, at, &i);
+  return o == OUT_GO ? rec_read_at(r, text, av_num(r, i), out) : o;
+}
+
+/* What is done at each place below `count`: the states are changed. A number alone is a bool: whether to go on. */
 typedef Outcome (*Step)(Recorder *r, const Av *texts, Av at, Av *state);
 
 static Outcome each(Recorder *r, Av count, const Av *texts, Av *state, u32 n, Step step) {
@@ -98,6 +131,7 @@ static Outcome each(Recorder *r, Av count, const Av *texts, Av *state, u32 n, St
     if (b == 0) {
       o = rec_binary(r, BC_lt, params[0], count, &params[0]);
       if (o == OUT_GO) o = strong_bool(r, &params[0]);
+      if (o == OUT_GO && n == 1 && !value_type(g, init[1])->rank) o = op2(r, OP_logical_and, params[0], params[1], &params[0]);
       next[0] = o == OUT_GO ? av_value(r, params[0]) : 0;
     } else {
       if ((o = step(r, texts, params[0], params + 1)) == OUT_GO) o = rec_binary(r, BC_add, params[0], one, &params[0]);
@@ -119,26 +153,36 @@ static Outcome compare_step(Recorder *r, const Av *texts, Av at, Av *state) {
   return o == OUT_GO ? op2(r, OP_logical_and, state[0], same, &state[0]) : o;
 }
 
-static Av count_of(const Recorder *r, Av text) { return rec_is_slice(r, text) ? rec_slice_count(r, text) : av_item(r, text, 1); }
-
-/* Is a slice the same text as another one, of known parts or that is packed? */
-Outcome rec_slice_same(Recorder *r, Av a, Av b, Av *out) {
-  Av points[64], one, same;
+/* Is such a text the same as another one, of known parts, that is packed, or that is read like it? */
+Outcome rec_read_same(Recorder *r, Av a, Av b, Av *out) {
+  Av points[64], one, same, count;
   u32 n = 0;
-  if (!rec_is_slice(r, a)) {
+  if (!rec_is_read(r, a) || rec_is_digits(r, b)) {
     one = a, a = b, b = one;
   }
-  if (rec_is_slice(r, b) || av_at(r, b)->kind == AV_ROWS) {
-    const Av texts[2] = {a, b};
-    Av params[OP_MAX_PARAMS] = {0, count_of(r, a), av_const(r, value_weak_i64(0))};
-    Outcome o = rec_binary(r, BC_eq, count_of(r, a), count_of(r, b), &same);
+  Outcome o = rec_is_digits(r, a) ? rec_digits_same(r, a, b, out) : OUT_STUCK;
+  if (o != OUT_STUCK) return o;
+  if (av_at(r, b)->kind == AV_OBJECT && av_at(r, b)->source && (o = rec_rows_of(r, b, NULL, &b)) != OUT_GO) return o;
+  if (is_turned(r, b) && !is_turned(r, a)) {
+    one = a, a = b, b = one;
+  }
+  if (rec_is_read(r, b) || av_at(r, b)->kind == AV_ROWS) {
+    Av whole = is_turned(r, a) ? av_item(r, a, 0) : 0;
+    bool own = whole && (whole == b || (rec_is_digits(r, whole) && rec_is_digits(r, b) && av_value(r, av_item(r, whole, 0)) == av_value(r, av_item(r, b, 0))));
+    if (rec_is_digits(r, b) && (o = rec_digits_of(r, b, &b)) != OUT_GO) return o;
+    if (own) a = text_of(r, &b, 1, 6);
+    Av texts[2] = {a, b}, params[OP_MAX_PARAMS] = {0, 0, av_const(r, value_weak_i64(0))};
+    if (!a || (o = rec_read_count(r, a, &params[1])) != OUT_GO || (o = rec_read_count(r, b, &count)) != OUT_GO) return a ? o : OUT_FAIL;
+    o = rec_binary(r, BC_eq, params[1], count, &same);
     if (o == OUT_GO) o = strong_bool(r, &same);
+    if (o == OUT_GO && own) /* a palindrome: its first half says it */
+      o = op2(r, OP_floor_divide, count, integer(r, 2), &params[1]);
     params[0] = same;
     if (o == OUT_GO) o = rec_op(r, OP_where, params, &one);
     return o == OUT_GO && (o = each(r, one, texts, &same, 1, compare_step)) == OUT_GO ? rec_made(r, same, out) : o;
   }
   if (!rec_points(r, b, points, &n) || n > SAME_MOST) return rec_stuck(r, REASON_no_rule, "`==` of texts");
-  Outcome o = rec_binary(r, BC_eq, rec_slice_count(r, a), av_const(r, value_weak_i64(n)), &same);
+  if ((o = rec_read_count(r, a, &count)) == OUT_GO) o = rec_binary(r, BC_eq, count, av_const(r, value_weak_i64(n)), &same);
   if (o == OUT_GO) o = strong_bool(r, &same);
   for (u32 i = 0; i < n && o == OUT_GO; i++) {
     if ((o = point_at(r, a, av_const(r, value_weak_i64(i)), &one)) == OUT_GO) o = rec_binary(r, BC_eq, one, points[i], &one);
@@ -146,6 +190,89 @@ Outcome rec_slice_same(Recorder *r, Av a, Av b, Av *out) {
     if (o == OUT_GO) o = op2(r, OP_logical_and, same, one, &same);
   }
   return o == OUT_GO ? rec_made(r, same, out) : o;
+}
+
+static Outcome other_step(Recorder *r, const Av *texts, Av at, Av *state) {
+  Av point, other;
+  Outcome o = point_at(r, texts[0], at, &point);
+  if (o == OUT_GO) o = rec_binary(r, BC_ne, point, texts[1], &other);
+  return o == OUT_GO ? rec_made(r, other, &state[0]) : o;
+}
+
+/* Is a character, by its code point, one of such a text? */
+Outcome rec_read_has(Recorder *r, Av text, Av point, Av *out) {
+  Av count, none = av_const(r, value_bool(true));
+  Outcome o = OUT_GO;
+  if (rec_is_digits(r, text)) o = rec_digits_of(r, text, &text);
+  if (o == OUT_GO) o = rec_read_count(r, text, &count);
+  const Av texts[2] = {text, point};
+  if (o == OUT_GO) o = none ? each(r, count, texts, &none, 1, other_step) : OUT_FAIL;
+  return o == OUT_GO ? rec_unary(r, BC_not, none, out) : o;
+}
+
+/* ---- put into columns ---------------------------------------------------------------------------------------------- */
+
+bool rec_text_parts(Recorder *r, Av text) {
+  if (rec_is_of_digits(r, text) || rec_points(r, text, NULL, NULL)) return true;
+  u32 n = av_at(r, text)->kind == AV_TEXT && av_at(r, text)->op == 1 ? av_at(r, text)->count : 0;
+  bool all = n > 0;
+  for (u32 i = 0; i < n && all; i++) all = rec_text_parts(r, av_item(r, text, i));
+  return all;
+}
+
+Outcome rec_text_count(Recorder *r, Av text, Av *out) {
+  u32 n = 0;
+  if (rec_is_read(r, text)) return rec_read_count(r, text, out);
+  if (rec_points(r, text, NULL, &n)) return rec_made(r, av_const(r, value_weak_i64(n)), out);
+  Outcome o = rec_made(r, av_const(r, value_weak_i64(0)), out);
+  for (u32 i = 0; i < av_at(r, text)->count && o == OUT_GO; i++) {
+    Av more;
+    if ((o = rec_text_count(r, av_item(r, text, i), &more)) == OUT_GO) o = rec_binary(r, BC_add, *out, more, out);
+  }
+  return o;
+}
+
+static Outcome put_point(Recorder *r, Av *column, Av at, Av point) { return rec_rows_put(r, *column, value_hole(), av_value(r, at), point, 0, column); }
+
+static Outcome put_step(Recorder *r, const Av *texts, Av at, Av *state) {
+  Av point;
+  Outcome o = point_at(r, texts[0], at, &point);
+  if (o == OUT_GO) o = rec_binary(r, BC_add, at, texts[1], &at);
+  return o == OUT_GO ? put_point(r, state, at, point) : o;
+}
+
+Outcome rec_text_put(Recorder *r, Av text, Av *column, Av *at) {
+  Av points[64], texts[2] = {text, *at}, count, one = av_const(r, value_weak_i64(1));
+  u32 n = 0;
+  Outcome o = OUT_GO;
+  if (rec_is_read(r, text)) {
+    if (rec_is_digits(r, text)) o = rec_digits_of(r, text, &texts[0]);
+    if (o == OUT_GO) o = rec_read_count(r, texts[0], &count);
+    if (o == OUT_GO) o = each(r, count, texts, column, 1, put_step);
+    return o == OUT_GO ? rec_binary(r, BC_add, *at, count, at) : o;
+  }
+  if (rec_points(r, text, points, &n)) {
+    for (u32 i = 0; i < n && o == OUT_GO; i++)
+      if ((o = put_point(r, column, *at, points[i])) == OUT_GO) o = rec_binary(r, BC_add, *at, one, at);
+    return o;
+  }
+  for (u32 i = 0; i < av_at(r, text)->count && o == OUT_GO; i++) o = rec_text_put(r, av_item(r, text, i), column, at);
+  return o;
+}
+
+static Outcome move_step(Recorder *r, const Av *texts, Av at, Av *state) {
+  Av from, to, point, rows;
+  Outcome o = rec_binary(r, BC_sub, texts[0], at, &from);
+  if (o == OUT_GO) o = rec_binary(r, BC_sub, from, integer(r, 1), &from);
+  if (o == OUT_GO) o = rec_binary(r, BC_add, from, texts[1], &to);
+  if (o == OUT_GO) o = rec_made(r, rec_new_rows(r, state[0], texts[0], value_hole()), &rows);
+  if (o == OUT_GO) o = rec_rows_item(r, rows, from, &point);
+  return o == OUT_GO ? put_point(r, state, to, av_item(r, point, 0)) : o;
+}
+
+Outcome rec_text_move(Recorder *r, Av count, Av by, Av *column) {
+  const Av texts[2] = {count, by};
+  return each(r, count, texts, column, 1, move_step);
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------- */
@@ -187,7 +314,8 @@ static Outcome decimal_step(Recorder *r, const Av *texts, Av at, Av *state) {
   if (o != OUT_GO) return o;
   params[0] = state[NUMBER_FRACTION], params[1] = next, params[2] = state[NUMBER_SCALE]; /* a second point is no good anyway */
   if ((o = rec_op(r, OP_where, params, &state[NUMBER_SCALE])) != OUT_GO) return o;
-  if ((o = op2(r, OP_greater, at, integer(r, 0), &good)) == OUT_GO) o = rec_binary(r, BC_sub, rec_slice_count(r, texts[0]), integer(r, 1), &last);
+  if ((o = rec_read_count(r, texts[0], &last)) == OUT_GO) o = rec_binary(r, BC_sub, last, integer(r, 1), &last);
+  if (o == OUT_GO) o = op2(r, OP_greater, at, integer(r, 0), &good);
   if (o == OUT_GO) o = op2(r, OP_less, at, last, &last);
   if (o == OUT_GO) o = op2(r, OP_logical_and, good, last, &good);
   if (o == OUT_GO) o = op2(r, OP_greater, dot, state[NUMBER_FRACTION], &last); /* the first one */
@@ -199,10 +327,11 @@ static Outcome decimal_step(Recorder *r, const Av *texts, Av at, Av *state) {
 
 static Outcome number_of_slice(Recorder *r, Av slice, bool decimal, Av *out) {
   const i64 digits = decimal ? 15 : 18;
-  Av low, high, count = rec_slice_count(r, slice), state[STATES_MOST] = {integer(r, 0), av_const(r, value_bool(true)), av_const(r, value_f64(1)), av_const(r, value_bool(false))};
+  Av low, high, count, state[STATES_MOST] = {integer(r, 0), av_const(r, value_bool(true)), av_const(r, value_f64(1)), av_const(r, value_bool(false))};
   for (u32 i = 0; i < STATES_MOST; i++)
     if (!state[i]) return OUT_FAIL;
-  Outcome o = op2(r, OP_greater, count, integer(r, 0), &low); /* others are left to the interpreter */
+  Outcome o = rec_read_count(r, slice, &count);
+  if (o == OUT_GO) o = op2(r, OP_greater, count, integer(r, 0), &low); /* others are left to the interpreter */
   if (o == OUT_GO) o = op2(r, OP_less_equal, count, integer(r, digits), &high);
   if (o == OUT_GO) o = op2(r, OP_logical_and, low, high, &low);
   if (o == OUT_GO) o = check(r, low);
@@ -219,7 +348,12 @@ bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome 
   if ((op != OP_parse_int && op != OP_parse_float) || !text || av_at(r, text)->kind != AV_TEXT) return false;
   bool plain = op == OP_parse_float || !params[1] || av_at(r, params[1])->kind == AV_HOLE || (av_const_value(r, params[1], &base) && base.kind == V_NUM && base.dtype == DT_i64 && base.i == 10);
   bool character = av_at(r, text)->op == 2;
-  if (!plain || (!character && !rec_is_slice(r, text))) return false;
+  if (!plain || (!character && !rec_is_read(r, text))) return false;
+  if (rec_is_digits(r, text)) {
+    ValueId n = rec_digits_number(r, text);
+    *o = rec_made(r, n ? av_num(r, op == OP_parse_float ? graph_convert(r->g, n, DT_f64) : n) : 0, out);
+    return true;
+  }
   if (!character) {
     *o = number_of_slice(r, text, op == OP_parse_float, out);
     return true;

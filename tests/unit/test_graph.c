@@ -326,7 +326,7 @@ static void everything_in_text(void **state) {
       "!21 %22 = host \"emit\" !4 %5 -> 2 : ! f64[]\n"
       "out %20 %22 -> 0\n"
       "exit 0 return { all: ret = record(a: list(%20, 1, 0.5, true), \"b c\": range(0, <n + 1>, 1), c: items %22 after list()) }\n"
-      "exit 1 check index { all pc 7: r0 = =arg0, r1 = option(list(%19, 1), false), r2 = nil, r3 = item(=arg0, =total(arg1)), r4 = split(list(0, 2), list(2, 1), =arg0), r6 = keyed(list(98, 97), list(1, 2)), r7 = part(=arg0, 1, 2) | inner/1 pc 2 -> r5 flags 4 tail 2 self =arg1: r0 = <n + 1>, r1 = "
+      "exit 1 check index { all pc 7: r0 = =arg0, r1 = option(list(%19, 1), false), r2 = nil, r3 = item(=arg0, =total(arg1)), r4 = split(list(0, 2), list(2, 1), =arg0), r6 = keyed(list(98, 97), list(1, 2)), r7 = part(=arg0, 1, 2), r8 = back(=arg0) | inner/1 pc 2 -> r5 flags 4 tail 2 self =arg1: r0 = <n + 1>, r1 = "
       "\"a\\nb\", r2 = dtype f32, r3 = builtin linalg.eigh, r4 = _ } write [=global \"k\": %3, ref(1): %5]\n"
       "exit 2 limit limit_memory { all pc 9: r0 = fn (%1, group 1 (2.5:f32)), r1 = transform grad (=capture1, nil) }\n"
       "exit 3 cold arm_output { all pc 0: }\n"
