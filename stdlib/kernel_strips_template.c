@@ -385,10 +385,11 @@ MATRIX(f64)
 
 /* ---- random numbers -------------------------------------------------------------------------------- */
 
-/* The two numbers of [0, 1) of each block, apart. Writes whole vectors, STRIP of each at most. */
+/* The two numbers of [0, 1) of each block, apart. Writes DRAWN of each at a time, STRIP of each at most: a round waits for its
+ * products, so that several vectors go side by side. */
 #ifdef __FMA__
-enum { DRAW_LANES = REDUCE_VECTOR_BYTES / 8 };
-_Static_assert(STRIP % DRAW_LANES == 0, "strips are whole vectors");
+enum { DRAW_LANES = REDUCE_VECTOR_BYTES / 8, DRAW_VECTORS = REDUCE_VECTOR_BYTES / 16, DRAWN = DRAW_LANES * DRAW_VECTORS };
+_Static_assert(STRIP % DRAWN == 0, "strips are whole groups of vectors");
 typedef u64 PASTE(words, STRIPS_NAME) __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(8), may_alias));
 typedef f64 PASTE(reals, STRIPS_NAME) __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(8), may_alias));
 #if REDUCE_VECTOR_BYTES == 64
@@ -396,31 +397,48 @@ typedef f64 PASTE(reals, STRIPS_NAME) __attribute__((vector_size(REDUCE_VECTOR_B
 #else
 #define LOW_PRODUCT(a, b) (W)_mm256_mul_epu32((__m256i)(a), (__m256i)(b))
 #endif
+#define EACH_VECTOR _Pragma("GCC unroll 4") for (u32 v = 0; v < DRAW_VECTORS; v++)
 static void HERE(draw)(f64 *first, f64 *second, u64 seed, u64 stream, u64 block, i64 n) {
   typedef PASTE(words, STRIPS_NAME) W;
   typedef PASTE(reals, STRIPS_NAME) R;
   const W none = {0}, a = none + 0xD2511F53u, b = none + 0xCD9E8D57u;
+  u64 keys[10][2];
+  for (u32 round = 0; round < 10; round++) {
+    keys[round][0] = (u32)((u32)seed + round * 0x9E3779B9u);
+    keys[round][1] = (u32)((u32)(seed >> 32) + round * 0xBB67AE85u);
+  }
   W at = none + block;
   for (u32 l = 0; l < DRAW_LANES; l++) at[l] += l;
-  for (i64 i = 0; i < n; i += DRAW_LANES, at += DRAW_LANES) {
-    W c0 = at, c1 = at >> 32, c2 = none + stream, c3 = none + (stream >> 32);
-    u32 k0 = (u32)seed, k1 = (u32)(seed >> 32);
-    for (u32 round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-      W p = LOW_PRODUCT(a, c0), q = LOW_PRODUCT(b, c2);
-      c0 = q >> 32 ^ c1 ^ k0;
-      c2 = p >> 32 ^ c3 ^ k1;
-      c1 = q;
-      c3 = p;
+  for (i64 i = 0; i < n; i += DRAWN, at += DRAWN) {
+    W c0[DRAW_VECTORS], c1[DRAW_VECTORS], c2[DRAW_VECTORS], c3[DRAW_VECTORS];
+    EACH_VECTOR {
+      c0[v] = at + v * DRAW_LANES;
+      c1[v] = c0[v] >> 32;
+      c2[v] = none + stream;
+      c3[v] = none + (stream >> 32);
+    }
+    for (u32 round = 0; round < 10; round++) {
+      const W k0 = none + keys[round][0], k1 = none + keys[round][1];
+      EACH_VECTOR {
+        W p = LOW_PRODUCT(a, c0[v]), q = LOW_PRODUCT(b, c2[v]);
+        c0[v] = q >> 32 ^ c1[v] ^ k0;
+        c2[v] = p >> 32 ^ c3[v] ^ k1;
+        c1[v] = q;
+        c3[v] = p;
+      }
     }
     /* (low | high << 32) >> 11: both parts become floats, exactly, by the exponent that is put above them. */
     const W exponent = none + 0x4330000000000000;
-    for (u32 k = 0; k < 2; k++) {
-      W lo = k ? c2 : c0, hi = k ? c3 : c1;
-      R below = (R)((lo & 0xFFFFFFFF) >> 11 | exponent) - 0x1p52, above = (R)((hi & 0xFFFFFFFF) | exponent) - 0x1p52;
-      *(R *)((k ? second : first) + i) = (above * 0x1p21 + below) * 0x1p-53;
+    EACH_VECTOR {
+      for (u32 k = 0; k < 2; k++) {
+        W lo = k ? c2[v] : c0[v], hi = k ? c3[v] : c1[v];
+        R below = (R)((lo & 0xFFFFFFFF) >> 11 | exponent) - 0x1p52, above = (R)((hi & 0xFFFFFFFF) | exponent) - 0x1p52;
+        *(R *)((k ? second : first) + i + v * DRAW_LANES) = (above * 0x1p21 + below) * 0x1p-53;
+      }
     }
   }
 }
+#undef EACH_VECTOR
 #undef LOW_PRODUCT
 #else
 static void HERE(draw)(f64 *first, f64 *second, u64 seed, u64 stream, u64 block, i64 n) {
