@@ -3,7 +3,8 @@
  * Before a trip has done anything the loop's poll can leave, and to leave early is always right: the interpreter finds what is wrong
  * where it is wrong. So a check that each trip makes, whose operands the loop does not change, is made before the loop, and one of
  * an index that counts with the loop is made for the first and the last trip; if it fails, the function leaves as the first trip's
- * poll would. Loops without trips check nothing. What only some trips check, or what stands behind a way out of the loop, stays. */
+ * poll would. Loops without trips check nothing. What only some trips check, or what stands behind a way out of the loop, stays.
+ * In `while c < limit { … c += step }` and in `while c > limit { … c -= step }` c lies between its first value and the limit. */
 #include "jit/native.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ typedef struct Sum { /* modulo 2^64 */
   u64 constant;
 } Sum;
 
-typedef struct Hoisted { /* x < y, unsigned, where each of `trips` is not 0 */
+typedef struct Hoisted { /* x < y, unsigned, where each of `trips` is not 0: counts of trips, the condition of a `while` */
   Sum x, y;
   u32 trips[HOIST_LOOPS], loops;
   u32 head; /* the loop that it is made before; 0: it has gone further out */
@@ -247,6 +248,94 @@ static void hoist_from(Hoist *h, u32 loop) {
     if (h->checks[i].head && h->where[h->checks[i].head] > begin && h->where[h->checks[i].head] < end && implied(h, &h->checks[i], loop)) h->checks[i].head = 0;
 }
 
+/* ---- while loops ------------------------------------------------------------------------------ */
+
+/* `while (c) { poll; if c < limit { … next } break }`, or c > limit. */
+typedef struct Bounded {
+  u32 carry, number; /* c; of the carried values */
+  u32 limit;
+  bool up, closed; /* closed: c may be the limit */
+} Bounded;
+
+static bool bounded_by(const Hoist *h, u32 loop, u32 cond, Bounded *b) {
+  const LoopNode *n = at(h, cond);
+  bool less = n->op == LOOP_LT || n->op == LOOP_LE, more = n->op == LOOP_GT || n->op == LOOP_GE;
+  if ((!less && !more) || loop_type_of(h->fn, n->a) != LT_I64) return false;
+  bool turned = at(h, n->b)->op == LOOP_CARRY && at(h, n->b)->a == loop;
+  const LoopNode *carry = at(h, turned ? n->b : n->a);
+  *b = (Bounded){.carry = turned ? n->b : n->a, .number = carry->b, .limit = turned ? n->a : n->b, .up = less != turned, .closed = n->op == LOOP_LE || n->op == LOOP_GE};
+  return carry->op == LOOP_CARRY && carry->a == loop && known(h, b->limit, loop, false, HOIST_DEPTH);
+}
+
+/* An index c + constant is right in the first trip and at the limit: then it is in between, for c only steps towards the limit; sizes and steps below
+ * 2^62 do not wrap. A limit that the loop need not come to, for it has a way out, is not looked at: it must be right whatever it is. */
+static bool move_out_bounded(Hoist *h, Hoisted c, u32 size, u32 loop, u32 cond, const Bounded *b, bool all) {
+  Sum rest = c.x, last = {0}, room = {0};
+  if (!without_index(&rest, b->carry) || rest.pluses || rest.minuses || rest.constant + (1 << 30) > (u64)1 << 31 || !sum_known(h, &c.y, loop)) return false;
+  last.constant = rest.constant + (b->closed ? 0 : b->up ? (u64)-1 : 1);
+  if (!add_value(h, &last, b->limit, false, 3)) return false;
+  room = last;
+  bool sure = b->up ? add_value(h, &room, size, true, 3) && !room.pluses && !room.minuses && room.constant >> 63 : is_positive(h, &last);
+  if (!sure && !all) return false;
+  c.trips[c.loops++] = cond;
+  c.head = loop;
+  u32 was = h->count;
+  Hoisted at_limit = c;
+  at_limit.x = last;
+  bool ok = note(h, &c) && (sure || note(h, &at_limit));
+  for (u32 pos = h->where[loop] + 1; pos < h->end[loop] && ok; pos++) {
+    const LoopNode *n = at(h, h->fn->body.data[pos]);
+    if (n->op != LOOP_NEXT || n->a != loop) continue;
+    Hoisted step = c;
+    step.x = (Sum){0};
+    step.y = (Sum){.constant = (u64)1 << 62};
+    ok = add_value(h, &step.x, loop_list(h->fn, n)[b->number], !b->up, 3) && add_value(h, &step.x, b->carry, b->up, 0) && sum_known(h, &step.x, loop);
+    ok = ok && (is_positive(h, &step.x) || (all && step.x.pluses + step.x.minuses && note(h, &step)));
+  }
+  if (!ok) h->count = was;
+  return ok;
+}
+
+/* Any of conditions that hold together. */
+static bool move_out_any(Hoist *h, const Hoisted *c, u32 size, u32 loop, u32 whole, u32 cond, bool all, u32 depth) {
+  const LoopNode *n = at(h, cond);
+  Bounded b;
+  Hoisted same = *c;
+  same.trips[same.loops++] = whole;
+  same.head = loop;
+  if (sum_known(h, &c->x, loop)) return sum_known(h, &c->y, loop) && note(h, &same);
+  if (n->op == LOOP_AND && depth) return move_out_any(h, c, size, loop, whole, n->a, all, depth - 1) || move_out_any(h, c, size, loop, whole, n->b, all, depth - 1);
+  return bounded_by(h, loop, cond, &b) && move_out_bounded(h, *c, size, loop, whole, &b, all);
+}
+
+static bool ends_arm(const LoopNode *n, u32 head) { return (n->op == LOOP_END || n->op == LOOP_ELSE) && n->a == head; }
+
+static void hoist_while(Hoist *h, u32 loop) {
+  const u32 *body = h->fn->body.data;
+  u32 begin = h->where[h->poll[loop]] + 1, depth = 0, end;
+  while (is_pure(at(h, body[begin]))) begin++;
+  u32 chosen = body[begin++];
+  if (at(h, chosen)->op != LOOP_IF) return;
+  u32 cond = loop_cond_of(h->fn, chosen);
+  if (!known(h, cond, loop, true, HOIST_DEPTH)) return;
+  bool all = false, out = false;
+  for (end = begin; !out && !ends_arm(at(h, body[end]), chosen); end += !out) {
+    const LoopNode *n = at(h, body[end]);
+    out = n->op == LOOP_RETURN || n->op == LOOP_EXIT || ((n->op == LOOP_BREAK || n->op == LOOP_NEXT) && n->a == loop);
+    all = out && n->op == LOOP_NEXT && ends_arm(at(h, body[end + 1]), chosen);
+  }
+  for (u32 pos = begin; pos < end; pos++) {
+    u32 id = body[pos];
+    const LoopNode *n = at(h, id);
+    if (n->op == LOOP_END) depth--;
+    if (depth == 0 && n->op == LOOP_CHECK && n->aux == LOOP_CHECK_INDEX) {
+      Hoisted c = {.head = 0};
+      if (add_value(h, &c.x, n->a, false, 3) && add_value(h, &c.y, n->b, false, 0)) h->dropped[id] = move_out_any(h, &c, n->b, loop, cond, cond, all, 3);
+    }
+    if (loop_is_head(n)) depth++;
+  }
+}
+
 /* ---- writing -------------------------------------------------------------------------------- */
 
 /* A value before the loop, as its first trip has it. */
@@ -277,7 +366,8 @@ static void put_checks(Hoist *h, u32 loop, Arena *arena) {
     if (first.head != loop) continue;
     u32 some = 0;
     for (u32 k = 0; k < first.loops; k++) {
-      u32 c = loop_emit(fn, LOOP_NE, LT_VOID, value_before(h, first.trips[k], loop), loop_const_i(fn, LT_I64, 0), 0);
+      u32 c = value_before(h, first.trips[k], loop);
+      if (loop_type_of(fn, c) != LT_I1) c = loop_emit(fn, LOOP_NE, LT_VOID, c, loop_const_i(fn, LT_I64, 0), 0);
       some = some ? loop_emit(fn, LOOP_AND, LT_VOID, some, c, 0) : c;
     }
     if (some) loop_begin_if(fn, some, 0, NULL);
@@ -327,14 +417,16 @@ bool native_hoist(Native *n) {
     if (loop_is_head(x)) open[depth++] = id;
     if (x->op == LOOP_END) h->end[open[--depth]] = pos;
     checks += x->op == LOOP_CHECK;
-    loops += x->op == LOOP_FOR;
+    loops += x->op == LOOP_FOR || x->op == LOOP_WHILE;
   }
   if (!checks || !loops) return true;
   for (u32 pos = 0; pos < count; pos++) { /* inner loops end first */
     u32 loop = at(h, old[pos])->a;
-    if (at(h, old[pos])->op != LOOP_END || at(h, loop)->op != LOOP_FOR || at(h, loop)->a != 1) continue;
+    bool counts = at(h, loop)->op == LOOP_FOR && at(h, loop)->a == 1;
+    if (at(h, old[pos])->op != LOOP_END || (!counts && at(h, loop)->op != LOOP_WHILE)) continue;
     h->poll[loop] = find_poll(h, loop);
-    if (h->poll[loop]) hoist_from(h, loop);
+    if (h->poll[loop] && counts) hoist_from(h, loop);
+    else if (h->poll[loop]) hoist_while(h, loop);
   }
   if (h->count) write_body(h, arena, old, count);
   return !fn->failed;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "jit/loops.h"
+#include "jit/native.h"
 #include "tests/unit/loops_texts.h"
 #include "tests/unit/memory.h"
 
@@ -638,12 +639,78 @@ static void c_agrees(void **state) {
   loop_module_free(&m);
 }
 
+/* ---- checks before loops ---------------------------------------------------------------------- */
+
+#define UP(CONDITION, BODY, STEP)                                                                                                             \
+  "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n" CONDITION "    if %c {\n" BODY STEP "    }\n" \
+  "    break %j\n  }\n  return %r\n}\n"
+#define NEXT(STEP) "      %k = " STEP "\n      next %k\n"
+#define CHECK "      check index %j n #2 (%j)\n      store x[%j] 0\n"
+#define MOVED(CONDITION, CHECKS, BODY, STEP)                                                                                                          \
+  "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n" CHECKS "  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n" CONDITION "    if %c {\n" BODY STEP \
+  "    }\n    break %j\n  }\n  return %r\n}\n"
+
+static void checks_before_loops(void **state) {
+  (void)state;
+  static const struct Row {
+    const char *what, *text, *wanted; /* NULL: nothing is moved */
+  } rows[] = {
+      {"counts to the size", UP("    %c = lt %j n\n", CHECK, NEXT("add %j 3")),
+       MOVED("    %c = lt %j n\n", "  %b = lt s n\n  if %b {\n    check index s n #1 (s)\n  }\n", "      store x[%j] 0\n", NEXT("add %j 3"))},
+      {"counts to something else", UP("    %c = lt %j m\n", CHECK, NEXT("add %j 3")),
+       MOVED("    %c = lt %j m\n", "  %b = lt s m\n  if %b {\n    check index s n #1 (s)\n    %d = add m -1\n    check index %d n #1 (s)\n  }\n", "      store x[%j] 0\n", NEXT("add %j 3"))},
+      {"and may reach it", UP("    %c = ge n %j\n", CHECK, NEXT("add %j 3")),
+       MOVED("    %c = ge n %j\n", "  %b = ge n s\n  if %b {\n    check index s n #1 (s)\n    check index n n #1 (s)\n  }\n", "      store x[%j] 0\n", NEXT("add %j 3"))},
+      {"by a number that may be negative", UP("    %c = lt %j n\n", CHECK, NEXT("add %j m")),
+       MOVED("    %c = lt %j n\n", "  %b = lt s n\n  if %b {\n    check index s n #1 (s)\n    check index m 4611686018427387904 #1 (s)\n  }\n", "      store x[%j] 0\n", NEXT("add %j m"))},
+      {"down to 0", UP("    %c = ge %j 0\n", CHECK, NEXT("sub %j 1")),
+       MOVED("    %c = ge %j 0\n", "  %b = ge s 0\n  if %b {\n    check index s n #1 (s)\n  }\n", "      store x[%j] 0\n", NEXT("sub %j 1"))},
+      {"down to 1, the one before", UP("    %c = gt %j 0\n", "      %i = sub %j 1\n      check index %i n #2 (%j)\n", NEXT("sub %j 1")),
+       MOVED("    %c = gt %j 0\n", "  %b = gt s 0\n  if %b {\n    %d = add s -1\n    check index %d n #1 (s)\n  }\n", "      %i = sub %j 1\n", NEXT("sub %j 1"))},
+      {"two conditions", UP("    %e = ne m 3\n    %f = lt %j n\n    %c = and %e %f\n", CHECK, NEXT("add %j 1")),
+       MOVED("    %e = ne m 3\n    %f = lt %j n\n    %c = and %e %f\n", "  %g = ne m 3\n  %h = lt s n\n  %b = and %g %h\n  if %b {\n    check index s n #1 (s)\n  }\n", "      store x[%j] 0\n",
+             NEXT("add %j 1"))},
+      {"the same in each trip", UP("    %c = ne %j 9\n", "      check index m n #2 (%j)\n", NEXT("add %j 1")),
+       MOVED("    %c = ne %j 9\n", "  %b = ne s 9\n  if %b {\n    check index m n #1 (s)\n  }\n", "", NEXT("add %j 1"))},
+      {"a way out, to the size", UP("    %c = lt %j n\n", CHECK "      %v = load x[%j] i64\n      %o = eq %v m\n      if %o {\n        break %j\n      }\n", NEXT("add %j 1")),
+       MOVED("    %c = lt %j n\n", "  %b = lt s n\n  if %b {\n    check index s n #1 (s)\n  }\n",
+             "      store x[%j] 0\n      %v = load x[%j] i64\n      %o = eq %v m\n      if %o {\n        break %j\n      }\n", NEXT("add %j 1"))},
+      {"a way out, to something else", UP("    %c = lt %j m\n", CHECK "      %v = load x[%j] i64\n      %o = eq %v m\n      if %o {\n        break %j\n      }\n", NEXT("add %j 1")), NULL},
+      {"behind a way out", UP("    %c = lt %j n\n", "      %o = eq %j m\n      if %o {\n        break %j\n      }\n" CHECK, NEXT("add %j 1")), NULL},
+      {"in some trips", UP("    %c = lt %j n\n", "      %o = eq %j m\n      if %o {\n        check index %j n #2 (%j)\n      }\n", NEXT("add %j 1")), NULL},
+      {"counts the other way", UP("    %c = lt %j n\n", CHECK, NEXT("sub %j 1")), NULL},
+      {"does not count", UP("    %c = lt %j n\n", CHECK, NEXT("mul %j 2")), NULL},
+      {"one of two steps does not", UP("    %c = lt %j n\n", CHECK "      %o = eq %j m\n      if %o {\n        %p = mul %j 5\n        next %p\n      }\n", NEXT("add %j 1")), NULL},
+      {"another sign", UP("    %c = ne %j n\n", CHECK, NEXT("add %j 1")), NULL},
+      {"a product of it", UP("    %c = lt %j n\n", "      %i = mul %j 2\n      check index %i n #2 (%j)\n", NEXT("add %j 1")), NULL},
+  };
+  for (u32 i = 0; i < COUNT_OF(rows); i++) {
+    const struct Row *r = &rows[i];
+    LoopModule m, w;
+    Compiler c = {.alloc = allocator_system()};
+    Buf got, wanted, why;
+    parsed(&m, r->text);
+    parsed(&w, r->wanted ? r->wanted : r->text);
+    buf_init(&got, m.alloc), buf_init(&wanted, m.alloc), buf_init(&why, m.alloc);
+    arena_init(&c.arena, c.alloc);
+    Native n = {.c = &c, .fn = m.fns.data[0]};
+    assert_true(native_hoist(&n));
+    if (loops_verify(n.fn, &why) != WEFT_OK) fail_msg("%s: %s", r->what, buf_text(&why));
+    loops_print(n.fn, &got), loops_print(w.fns.data[0], &wanted);
+    if (strcmp(buf_text(&got), buf_text(&wanted)) != 0) fail_msg("%s:\n%s\nnot\n%s", r->what, buf_text(&got), buf_text(&wanted));
+    arena_free(&c.arena);
+    buf_free(&got), buf_free(&wanted), buf_free(&why);
+    loop_module_free(&m), loop_module_free(&w);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(round_trips),    cmocka_unit_test(print_is_stable), cmocka_unit_test(parse_errors),
     cmocka_unit_test(verifier_sees_misbuilt), cmocka_unit_test(operations), cmocka_unit_test(fold_orders),
     cmocka_unit_test(kernel_checks),  cmocka_unit_test(natives),         cmocka_unit_test(math_functions),
     cmocka_unit_test(refused_memory), cmocka_unit_test(c_agrees),
+    cmocka_unit_test(checks_before_loops),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
