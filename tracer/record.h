@@ -507,6 +507,8 @@ Outcome rec_rows_sorted(Recorder *r, const Av *params, u32 count, Av *out);
 Outcome rec_rows_part(Recorder *r, Av rows, const Av *parts, Av *out); /* any slice */
 /* The list that `loc` held at the head of loop l is another one now: l is lifted again with rows there. False: no rows. */
 bool rec_want_names(Recorder *r, RecLoop *l, RecLoc *loc); /* other texts stand there from trip to trip: lifted again */
+bool rec_item_mixed(Recorder *r, Av a, Value kind);                      /* an item that fits, but for a number in it that may be weak */
+bool rec_rows_meet(Recorder *r, Av a, Av b, Value *kind);                /* two lists of different kinds: of one that both can have */
 bool rec_want_wider(Recorder *r, Av *rows, Av item); /* an item goes in that is weak where others are not, or the other way round; *rows: with a column for that, else its loop is lifted again */
 bool rec_look_into(Recorder *r, List *l); /* a list that is packed is boxed; false: memory was refused */
 bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now);

@@ -20,6 +20,7 @@ typedef struct Merge {
   VEC(u32) free; /* for each, the axes whose sizes the arms do not share */
   VEC(u32) mixed; /* those that are weak in one arm only … */
   ValueVec flags[2]; /* … and whether they are, in each */
+  BlockId arms[2];   /* in which each is made */
 } Merge;
 
 /* *free: the axes of which the sizes may differ. */
@@ -62,12 +63,30 @@ static Outcome empty_in_rows(Recorder *r, Av base, Av *a, Av *b) {
   return o == OUT_STUCK ? OUT_GO : o;
 }
 
+/* Lists of which the numbers of one are weak, or may be, and of the other not: both get flags. */
+static Outcome rows_meet(Recorder *r, const Merge *m, Av *first, Av *second) {
+  Value kind;
+  Av *both[2] = {first, second};
+  Outcome o = OUT_GO;
+  if (!rec_rows_meet(r, *first, *second, &kind)) return r->failed ? OUT_FAIL : OUT_GO;
+  BlockId parent = r->g->at;
+  for (u32 k = 0; k < 2 && o == OUT_GO; k++) {
+    graph_at_end(r->g, m->arms[k]);
+    o = rec_rows_of(r, *both[k], &kind, both[k]);
+  }
+  graph_at_end(r->g, parent);
+  return o == OUT_STUCK ? OUT_GO : o; /* said below */
+}
+
 /* Collects the leaves of a value that both arms left in one place (second NULL, or 0: only one arm did). */
 static Outcome merge_place(Recorder *r, Merge *m, Av base, Av *first, Av *second) {
   AvVec x = {0}, y = {0};
   Outcome o = second && *second ? empty_in_rows(r, base, first, second) : OUT_GO;
   Av a = *first, b = second ? *second : 0;
   if (o != OUT_GO) return o;
+  if (b && (o = rows_meet(r, m, first, second)) != OUT_GO) return o;
+  a = *first;
+  b = second ? *second : 0;
   if (b && !av_same_tree(r, a, b) && rec_names_meet(r, first, second)) {
     a = *first;
     b = *second;
@@ -367,6 +386,8 @@ Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[
   u32 which = open[0] ? 0 : 1;
   bool both = open[0] && open[1], any = open[0] || open[1];
   const u32 open_index[2] = {0, both ? 1 : 0};
+  merge.arms[0] = arms[which].block;
+  merge.arms[1] = arms[1].block;
   j.x = &arms[which].state;
   j.y = both ? &arms[1].state : NULL;
   j.returns = any && arms[which].how == OUT_RETURN;

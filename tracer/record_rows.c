@@ -243,21 +243,45 @@ static bool widen_loc(Recorder *r, RecLoop *l, RecLoc *loc, Value kind) {
 
 static Av widened_columns(Recorder *r, Av columns, Value was, Value kind);
 
+/* What items of both kinds look like; *kind is kept by the recorder. */
+static bool widest_kind(Recorder *r, Value a, Value b, Value *kind) {
+  if (!rows_kind(r->vm, &a, 1, kind)) return false;
+  bool ok = rows_widen(kind, b) && av_const(r, *kind);
+  value_drop(r->vm, *kind);
+  return ok;
+}
+
 bool rec_want_wider(Recorder *r, Av *rows, Av item) {
   RecLoop *l;
   RecLoc *loc = r->loop ? loc_of(r, *rows, &l) : NULL;
   Value kind, other, was = av_at(r, *rows)->konst;
   if (was.kind == V_TEXT || rows_ragged(was) || !look_at_item(r, item, 0, &other)) return false;
-  bool ok = rows_kind(r->vm, &was, 1, &kind);
-  if (ok) {
-    ok = rows_widen(&kind, other) && !rows_alike(kind, was) && av_const(r, kind);
-    if (ok && loc) (void)widen_loc(r, l, loc, kind);
-    Av wide = ok && !loc ? rec_new_rows(r, widened_columns(r, av_item(r, *rows, 0), was, kind), av_item(r, *rows, 1), kind) : 0;
-    if ((ok = wide != 0)) *rows = wide;
-    value_drop(r->vm, kind);
-  }
+  bool ok = widest_kind(r, was, other, &kind) && !rows_alike(kind, was);
   value_drop(r->vm, other);
-  return ok;
+  if (ok && loc) (void)widen_loc(r, l, loc, kind);
+  Av wide = ok && !loc ? rec_new_rows(r, widened_columns(r, av_item(r, *rows, 0), was, kind), av_item(r, *rows, 1), kind) : 0;
+  if (wide) *rows = wide;
+  return wide != 0;
+}
+
+/* Depth is bounded: the item fits. */
+bool rec_item_mixed(Recorder *r, Av a, Value kind) {
+  a = rec_sure(r, a);
+  if (!a) return false;
+  if (kind.kind == V_NUM) return !rows_mixed(kind) && rec_weak_flag(r, av_value(r, a));
+  if (kind.kind != V_LIST && kind.kind != V_RECORD) return false;
+  const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
+  bool mixed = false;
+  for (u32 i = 0, n = av_at(r, a)->count; i < n && !mixed; i++) mixed = rec_item_mixed(r, av_item(r, a, i), items[i]);
+  return mixed;
+}
+
+bool rec_rows_meet(Recorder *r, Av a, Av b, Value *kind) {
+  const AbsVal *x = av_at(r, a), *y = av_at(r, b);
+  if (x->kind != AV_ROWS || y->kind != AV_ROWS) return false;
+  const Value p = x->konst, q = y->konst;
+  if (p.kind == V_TEXT || q.kind == V_TEXT || rows_ragged(p) || rows_ragged(q) || rows_keyed(p) || rows_keyed(q) || rows_alike(p, q)) return false;
+  return widest_kind(r, p, q, kind) && rec_leaves_few(*kind);
 }
 
 bool rec_want_names(Recorder *r, RecLoop *l, RecLoc *loc) {

@@ -148,6 +148,15 @@ Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, A
   return rec_made(r, rec_with_parts(r, columns, parts, n), out);
 }
 
+/* An item that is weak where others are not, or that may be, makes the rows wider. */
+static Outcome make_fit(Recorder *r, Av *rows, Av item) {
+  Value kind = av_at(r, *rows)->konst;
+  bool fits = rec_item_fits(r, item, kind);
+  if ((fits && !rec_item_mixed(r, item, kind)) || rec_want_wider(r, rows, item)) return OUT_GO;
+  if (r->failed) return OUT_FAIL;
+  return fits && !r->lacks ? OUT_GO : rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
+}
+
 Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out) {
   ValueId i;
   AbsVal v = *av_at(r, rows);
@@ -155,12 +164,12 @@ Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out) {
   if (v.konst.kind == V_TEXT) return rec_stuck(r, REASON_raises, "a text is updated");
   if (rows_keyed(v.konst)) return rec_keyed_set(r, rows, at, item, true, out);
   if (rows_ragged(v.konst)) return rec_row_swap(r, rows, at, item, out);
-  if (!rec_item_fits(r, item, v.konst)) {
-    if (!rec_want_wider(r, &rows, item)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
-    v = *av_at(r, rows);
-    old = 0;
-  }
-  Outcome o = position(r, rows, at, &i);
+  const Av before = rows;
+  Outcome o = make_fit(r, &rows, item);
+  if (o != OUT_GO) return o;
+  v = *av_at(r, rows);
+  if (rows != before) old = 0;
+  o = position(r, rows, at, &i);
   if (o == OUT_GO) o = rec_rows_put(r, rows_columns(r, rows), v.konst, i, item, old, &columns);
   return o == OUT_GO ? rec_made(r, rec_new_rows(r, columns, rows_count(r, rows), v.konst), out) : o;
 }
@@ -214,9 +223,10 @@ Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out) {
     if ((k = av_at(r, more)->count) > MOST) return rec_stuck(r, REASON_loop_list, "many items are appended to a list");
     for (u32 i = 0; i < k; i++) {
       items[i] = av_item(r, more, i);
-      if (!rec_item_fits(r, items[i], v.konst) && rec_want_wider(r, &rows, items[i])) v = *av_at(r, rows);
-      if (!rec_item_fits(r, items[i], v.konst)) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
+      Outcome o = make_fit(r, &rows, items[i]);
+      if (o != OUT_GO) return o;
     }
+    v = *av_at(r, rows);
   }
   if (k == 0) return rec_made(r, rows, out);
   if (r->no_exits) return rec_stuck(r, REASON_construct_body, "a list that grows in the body of a construct");
