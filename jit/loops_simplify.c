@@ -206,11 +206,54 @@ static u32 with_float(Pass *p, const LoopNode *n, u64 bits, u32 *known) {
   return make(p, LOOP_MUL, t, n->a, constant(p, t, (2 * bias - biased) << (wide ? 52 : 23)), known);
 }
 
-/* An index begins at 0 and gains 1 each trip: no loop comes near 2^62. */
-static bool not_negative(const Pass *p, u32 id) {
+typedef struct Range { /* of an i64 value; what reaches 2^62 either way may be anything */
+  i64 least, most;
+} Range;
+enum { RANGE_DEPTH = 5 };
+static const i64 far = (i64)1 << 62; /* no loop comes near it */
+
+static Range range_of(const Pass *p, u32 id, u32 depth) {
   const LoopNode *n = node(p, id);
-  if (n->op == LOOP_ADD && n->type == LT_I64 && is_const(p, n->b) && node(p, n->b)->imm < (u64)1 << 62) n = node(p, n->a);
-  return n->op == LOOP_INDEX || (n->op == LOOP_CONST && n->type == LT_I64 && (i64)n->imm >= 0);
+  const Range any = {INT64_MIN, INT64_MAX};
+  Range r = any, a, b;
+  if (n->op == LOOP_CONST) r = (Range){(i64)n->imm, (i64)n->imm};
+  if (n->op == LOOP_INDEX) {
+    u32 trips = loop_trips_of(p->fn, n->a, n->b);
+    bool few = is_const(p, trips) && node(p, trips)->imm - 1 < (u64)far;
+    r = (Range){0, few ? (i64)node(p, trips)->imm - 1 : far - 1};
+  }
+  bool both = n->op == LOOP_ADD || n->op == LOOP_SUB || n->op == LOOP_MAX || n->op == LOOP_MIN;
+  if (!both || n->type != LT_I64 || depth == 0) return r;
+  a = range_of(p, n->a, depth - 1);
+  b = range_of(p, n->b, depth - 1);
+  if (n->op == LOOP_MAX) return (Range){a.least > b.least ? a.least : b.least, a.most > b.most ? a.most : b.most};
+  if (n->op == LOOP_MIN) return (Range){a.least < b.least ? a.least : b.least, a.most < b.most ? a.most : b.most};
+  if (a.least <= -far || a.most >= far || b.least <= -far || b.most >= far) return any;
+  return n->op == LOOP_ADD ? (Range){a.least + b.least, a.most + b.most} : (Range){a.least - b.most, a.most - b.least};
+}
+
+/* What follows from the ranges of both: a comparison, the greater, the less. */
+static u32 by_range(Pass *p, const LoopNode *n) {
+  if (n->op == LOOP_SELECT) { /* 0 < x ? x : 0 */
+    const LoopNode *cond = node(p, n->a);
+    bool above = cond->op == LOOP_LT && cond->b == n->b && is_const(p, cond->a) && node(p, cond->a)->imm == 0 && is_const(p, n->c) && node(p, n->c)->imm == 0;
+    return above && n->type == LT_I64 && range_of(p, n->b, RANGE_DEPTH).least >= 0 ? n->b : 0;
+  }
+  bool most = n->op == LOOP_MAX || n->op == LOOP_MIN;
+  if ((!most && (n->op < LOOP_EQ || n->op > LOOP_GE)) || loop_type_of(p->fn, n->a) != LT_I64) return 0;
+  Range a = range_of(p, n->a, RANGE_DEPTH), b = range_of(p, n->b, RANGE_DEPTH);
+  bool less = a.most < b.least, more = a.least > b.most, not_more = a.most <= b.least, not_less = a.least >= b.most;
+  switch (n->op) {
+    case LOOP_MAX: return not_less ? n->a : not_more ? n->b : 0;
+    case LOOP_MIN: return not_more ? n->a : not_less ? n->b : 0;
+    case LOOP_LT: return less || not_less ? constant(p, LT_I1, less) : 0;
+    case LOOP_LE: return not_more || more ? constant(p, LT_I1, not_more) : 0;
+    case LOOP_GT: return more || not_more ? constant(p, LT_I1, more) : 0;
+    case LOOP_GE: return not_less || less ? constant(p, LT_I1, not_less) : 0;
+    case LOOP_EQ:
+    case LOOP_NE: return less || more ? constant(p, LT_I1, n->op == LOOP_NE) : 0;
+    default: return 0;
+  }
 }
 
 /* (x + c) + d and its like: x and one constant. */
@@ -301,8 +344,8 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
     n.a = n.b;
     n.b = a;
   }
-  u32 same = 0;
-  if (n.op == LOOP_LT && is_const(p, n.b) && node(p, n.b)->imm == 0 && not_negative(p, n.a)) return constant(p, LT_I1, 0);
+  u32 same = by_range(p, &n);
+  if (same) return same;
   if (n.op == LOOP_SELECT && n.type == LT_I1 && (is_const(p, n.b) || is_const(p, n.c))) { /* and, or */
     bool first = is_const(p, n.b), yes = node(p, first ? n.b : n.c)->imm != 0;
     u32 other = first ? n.c : n.b, cond = n.a;

@@ -353,6 +353,43 @@ static u32 left_of(const LoopFn *fn, const char *part) {
   return n;
 }
 
+/* What the ranges of indices decide is decided before the loop; what they do not is left. */
+static void ranges_of_indices(void **state) {
+  (void)state;
+  static const struct {
+    const char *expression, *op;
+    u32 left;
+  } rows[] = {
+      {"%a = add i 1 %e = max %a 5", "max", 0},      {"%a = add i 2 %e = max %a 5", "max", 1},     {"%e = min i 4", "min", 0},
+      {"%e = min i 3", "min", 1},                    {"%e = min i n", "min", 1},                   {"%a = sub 4 i %e = max %a 0", "max", 0},
+      {"%a = sub 3 i %e = max %a 0", "max", 1},      {"%c = lt i 5 %e = select %c i 9", "select", 0}, {"%c = lt i 4 %e = select %c i 9", "select", 1},
+      {"%c = le i 4 %e = select %c i 9", "select", 0}, {"%c = gt i 4 %e = select %c i 9", "select", 0}, {"%c = gt i 3 %e = select %c i 9", "select", 1},
+      {"%c = ge i 0 %e = select %c i 9", "select", 0}, {"%c = ge i 1 %e = select %c i 9", "select", 1}, {"%c = eq i 5 %e = select %c i 9", "select", 0},
+      {"%c = ne i 7 %e = select %c i 9", "select", 0}, {"%c = eq i 4 %e = select %c i 9", "select", 1},
+      {"%a = sub 4 i %c = lt 0 %a %e = select %c %a 0", "select", 0}, {"%a = sub 3 i %c = lt 0 %a %e = select %c %a 0", "select", 1},
+      {"%a = sub 4 i %c = lt 0 %a %e = select %c %a 1", "select", 1},
+      {"%a = add i 9223372036854775806 %e = max %a 5", "max", 1}, {"%a = sub i n %c = lt %a 5 %e = select %c %a 0", "select", 1},
+  };
+  for (u32 i = 0; i < COUNT_OF(rows); i++) {
+    LoopModule m;
+    char text[300];
+    snprintf(text, sizeof text, "kernel k (y: out i64, n: i64) { par o in 0..n { for i in 0..5 { %s store y[i] %%e } } }\n", rows[i].expression);
+    parsed(&m, text);
+    if (left_of(m.fns.data[0], rows[i].op) != rows[i].left) fail_msg("%s", rows[i].expression);
+    i64 y[5], z[5];
+    u64 args[2] = {(u64)(uintptr_t)y, 1}, key, steps = 1000;
+    assert_int_equal(loops_interp_kernel(m.fns.data[0], args, 0, 1, &key, &steps, NULL), WEFT_OK);
+    MirPool *pool = mir_pool_new(allocator_system(), NULL);
+    MirCode *code = compiled_all(pool, &m);
+    args[0] = (u64)(uintptr_t)z;
+    mir_code_kernel(code, 0)(args, 0, 1);
+    assert_memory_equal(y, z, sizeof y);
+    mir_code_free(code);
+    mir_pool_free(pool);
+    loop_module_free(&m);
+  }
+}
+
 /* Constants that are added one after the other are one, an index with one is not negative; what wraps does so as before. */
 static void sums_of_constants(void **state) {
   (void)state;
@@ -661,7 +698,7 @@ int main(void) {
     cmocka_unit_test(polls_of_counted_loops), cmocka_unit_test_prestate(polls_of_counted_loops, &plain),
     cmocka_unit_test(refusals), cmocka_unit_test(refused_memory), cmocka_unit_test(random_functions),
     cmocka_unit_test_prestate(random_functions, &plain), cmocka_unit_test(dead_stand_in_before_subtraction),
-    cmocka_unit_test(taught_instructions), cmocka_unit_test(checks_that_leave_alike), cmocka_unit_test(products_are_made_once), cmocka_unit_test(sums_of_constants),
+    cmocka_unit_test(taught_instructions), cmocka_unit_test(checks_that_leave_alike), cmocka_unit_test(products_are_made_once), cmocka_unit_test(sums_of_constants), cmocka_unit_test(ranges_of_indices),
     cmocka_unit_test(comparisons_take_constants),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
