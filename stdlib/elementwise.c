@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MAX_OPERANDS = 3, POLL_ELEMENTS = 1 << 18 };
+enum { MAX_OPERANDS = 3, POLL_ELEMENTS = 1 << 18, LINE = 64 };
 
 /* What is done to a strip: a kernel, or one of the two operations that are more than a kernel. */
 typedef struct Step {
@@ -82,11 +82,18 @@ static bool is_square(u32 op, const Value *args, const u8 *dtypes) {
   return dtype_kind(dtypes[0]) == DK_FLOAT && num_as_f64(args[1]) == 2;
 }
 
+/* What is read behind the step at hand. */
+static const void *ahead_of(const Reader *readers, u32 n) {
+  for (u32 i = 0; i < n; i++)
+    if (!readers[i].constant) return readers[i].at;
+  return NULL;
+}
+
 /* A part of a large result, made in a buffer and stored past the caches. */
-static __attribute__((noinline)) u32 step_streamed(const Step *s, void *out, const void *const *in, u32 n_in, i64 n, u32 bytes) {
+static __attribute__((noinline)) u32 step_streamed(const Step *s, void *out, const void *const *in, u32 n_in, i64 n, u32 bytes, const void *next) {
   _Alignas(64) char buffer[STRIP * 16];
   u32 failed = step_run(s, buffer, in, n_in, n);
-  stream_copy(out, buffer, n * bytes);
+  stream_copy_ahead(out, buffer, n * bytes, next, LINE);
   return failed;
 }
 
@@ -115,7 +122,7 @@ static void run_part(void *ctx, i64 part) {
     n = end - at < s->most ? end - at : s->most;
     for (u32 i = 0; i < s->n; i++) in[i] = reader_next(&readers[i], n);
     char *o = s->out + at * s->result_bytes;
-    failed |= s->stream ? step_streamed(s->step, o, in, s->n, n, s->result_bytes) : step_run(s->step, o, in, s->n, n);
+    failed |= s->stream ? step_streamed(s->step, o, in, s->n, n, s->result_bytes, ahead_of(readers, s->n)) : step_run(s->step, o, in, s->n, n);
   }
   if (s->stream) stream_done();
   if (failed) __atomic_store_n(&s->failed, failed, __ATOMIC_RELAXED);
@@ -130,7 +137,7 @@ static WeftStatus run_shared(Vm *vm, u32 op, Shared *s, bool in_place) {
 
 /* ---- transposed operands ------------------------------------------------------------------------- */
 
-enum { LINE = 64, TILE_BYTES = 20 << 10, TILE_COLUMNS = 128, LARGE_ROWS = 32, LARGE_COLUMNS = 64 /* of a tile that goes past the caches */, BAND_ROWS = 1024, SMALLEST_ACROSS = 1 << 14 };
+enum { TILE_BYTES = 20 << 10, TILE_COLUMNS = 128, LARGE_ROWS = 32, LARGE_COLUMNS = 64 /* of a tile that goes past the caches */, BAND_ROWS = 1024, SMALLEST_ACROSS = 1 << 14 };
 
 /* Two axes, along the first of which some operand lies together: the result is made in tiles, a line of that operand or some by a number of columns;
  * operands that do not lie along the second are gathered for each. Parts are bands of the result's rows. */
@@ -272,7 +279,7 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
     if (done) return WEFT_OK;
   }
   bool stream = !in_place && stream_worth(total * result_bytes, false);
-  i64 most = !whole ? STRIP : in_place ? total : stream ? STRIP / 2 : POLL_ELEMENTS;
+  i64 most = stream ? STRIP / 2 : !whole ? STRIP : in_place ? total : POLL_ELEMENTS;
   if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1)
     return run_shared(vm, op, &(Shared){.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .stream = stream, .total = total, .most = most, .out = result}, in_place);
   char *o = result;
@@ -280,7 +287,7 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
     const void *in[MAX_OPERANDS];
     i64 part = total - done < most ? total - done : most;
     for (u32 i = 0; i < n; i++) in[i] = reader_next(&readers[i], part);
-    if (UNLIKELY(stream ? step_streamed(step, o, in, n, part, result_bytes) : step_run(step, o, in, n, part))) return check_failed(vm, op);
+    if (UNLIKELY(stream ? step_streamed(step, o, in, n, part, result_bytes, ahead_of(readers, n)) : step_run(step, o, in, n, part))) return check_failed(vm, op);
     o += part * result_bytes;
     done += part;
     if (stream && done == total) stream_done();

@@ -63,6 +63,7 @@ typedef struct SharedScan {
   const void *x;
   void *out, *totals; /* the scan of the segments' totals, and the last of its results */
   i64 n, each, turn;  /* elements, of a part; the part whose turn it is */
+  i64 next;           /* elements from a part to the one that its thread is likely to take next */
   bool stream;
 } SharedScan;
 
@@ -116,7 +117,7 @@ static void wait_for(const i64 *turn, i64 part) {
           to[e + i] = plain ? local[i] : FN(b, local[i]);                                                           \
         }                                                                                                           \
       }                                                                                                             \
-      if (stream) stream_copy(o + at, buffer, STREAMED * sizeof(T));                                                \
+      if (stream) stream_copy_ahead(o + at, buffer, STREAMED * sizeof(T), x + s->next + at, 64);                    \
     }                                                                                                               \
     if (s->stream) stream_done();                                                                                   \
   }                                                                                                                 \
@@ -224,7 +225,8 @@ static WeftStatus cumulative(Vm *vm, u32 op, ReduceKind kind, Value *args, Value
     }
     i64 step = reverse ? -inner : inner, least = vm->tunables.parallel_elements;
     ShareFn share = step == 1 && n > BLOCK && n >= least && pool_threads(vm) > 1 ? shares[kind][r.compute] : NULL;
-    if (share) share(vm, &(SharedScan){.x = x0, .out = o0, .n = n, .each = least < LONG_PART ? BLOCK : LONG_PART, .stream = stream_worth(n * bytes, true)});
+    i64 each = least < LONG_PART ? BLOCK : LONG_PART;
+    if (share) share(vm, &(SharedScan){.x = x0, .out = o0, .n = n, .each = each, .next = each * pool_threads(vm), .stream = stream_worth(n * bytes, true)});
     for (i64 j = 0; j < inner && !share; j += COLUMNS) fn(o0 + j * bytes, x0 + j * bytes, n, inner - j < COLUMNS ? inner - j : COLUMNS, step);
     from += in_rows * inner * bytes;
     to += out_rows * inner * bytes;

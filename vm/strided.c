@@ -201,17 +201,18 @@ static bool copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const 
   enum { PARTS = 64, LINES = 64 /* elements that are whole lines, whatever they are */ };
   Copy c = {.bytes = bytes, .dst = dst, .src = src, .then = then};
   if (!walk_start(&c.w, rank, dims, dst_strides, src_strides)) return false;
+  c.across = goes_across(bytes, &c.w);
+  bool bands = vm && c.across && c.w.inner >= (i64)pool_threads(vm) * 2 * LINES; /* of whole rows of the source, of some lines of the result's each */
   i64 total = c.count = c.w.inner;
   c.axis = c.w.rank;
   for (u32 k = c.w.rank; k-- > 0; total *= c.w.dims[k])
-    if (c.w.dims[k] >= c.count) c.axis = k, c.count = c.w.dims[k];
-  c.across = goes_across(bytes, &c.w);
+    if (c.w.dims[k] >= c.count && !bands) c.axis = k, c.count = c.w.dims[k];
   if (then && !c.across) return false;
   c.stream = stream_worth(total * bytes, !c.across);
   c.each = c.count;
   if (vm && total >= vm->tunables.parallel_elements && pool_threads(vm) > 1) {
     c.each = c.count / PARTS + 1;
-    if (c.each >= LINES / 4) c.each = (c.each + LINES - 1) / LINES * LINES;
+    if (c.each >= LINES / 4 || bands) c.each = (c.each + LINES - 1) / LINES * LINES;
     (void)!pool_run(vm, (c.count + c.each - 1) / c.each, true, copy_some, &c); /* whole: nothing is polled, so nothing is raised */
     return true;
   }

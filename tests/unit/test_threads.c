@@ -192,6 +192,63 @@ static void kernels_run_on_tiles_of_transposed_arrays(void **state) {
   weft_free(vm);
 }
 
+/* Each thread reads whole rows of the source: it is done with a band of them before it begins another. */
+enum { TURNED_ROWS = 1200, TURNED_COLUMNS = 1000, BAND = 64 };
+
+typedef struct Bands {
+  uint32_t calls, broken;
+} Bands;
+
+static void seen(void *ctx, void *at, int64_t first, int64_t n) {
+  static _Thread_local int64_t band, rows;
+  Bands *b = ctx;
+  int64_t now = first % TURNED_COLUMNS / BAND;
+  if (now != band && rows % TURNED_ROWS) __atomic_store_n(&b->broken, 1, __ATOMIC_RELAXED);
+  band = now;
+  rows++;
+  __atomic_fetch_add(&b->calls, 1, __ATOMIC_RELAXED);
+  for (int64_t i = 0; i < n; i++) ((double *)at)[i] += 1;
+}
+
+static void threads_that_turn_take_bands_of_the_source(void **state) {
+  static double from[TURNED_COLUMNS][TURNED_ROWS], to[TURNED_ROWS][TURNED_COLUMNS];
+  (void)state;
+  for (int64_t i = 0; i < TURNED_COLUMNS; i++)
+    for (int64_t j = 0; j < TURNED_ROWS; j++) from[i][j] = (double)(i * TURNED_ROWS + j);
+  for (uint32_t threads = 1; threads < 4; threads++) {
+    WeftVM *vm = make(threads, NULL, 0, 0);
+    Bands b = {0};
+    double shared = stat(vm, "parallel");
+    memset(to, 0, sizeof to);
+    assert_true(strided_turn(weft_vm_of(vm), 8, (i64[2]){TURNED_ROWS, TURNED_COLUMNS}, to, from, (i64[2]){1, TURNED_ROWS}, &(StridedThen){seen, &b}));
+    assert_int_equal(b.broken, 0);
+    assert_int_equal(b.calls, TURNED_ROWS * ((TURNED_COLUMNS + BAND - 1) / BAND));
+    assert_true(stat(vm, "parallel") == shared + (threads > 1));
+    bool same = true;
+    for (int64_t i = 0; i < TURNED_ROWS; i++)
+      for (int64_t j = 0; j < TURNED_COLUMNS; j++) same &= to[i][j] == from[j][i] + 1;
+    assert_true(same);
+    weft_free(vm);
+  }
+}
+
+/* Every place within a line, before and behind it nothing is written; what is fetched ahead need not be anybody's. */
+static void stores_past_the_caches_copy(void **state) {
+  _Alignas(64) static char from[2048], to[2048];
+  (void)state;
+  for (int i = 0; i < 2048; i++) from[i] = (char)(i * 7 + 1);
+  for (int at = 0; at < 70; at++)
+    for (int n = 0; n < 800; n += n < 140 ? 1 : 53) {
+      memset(to, 0, sizeof to);
+      if (n & 1) stream_copy(to + at, from + n % 9, n);
+      else stream_copy_ahead(to + at, from + n % 9, n, n & 2 ? NULL : from, 64);
+      stream_done();
+      assert_memory_equal(to + at, from + n % 9, (size_t)n);
+      for (int i = 0; i < at; i++) assert_true(to[i] == 0);
+      for (int i = at + n; i < at + n + 200; i++) assert_true(to[i] == 0);
+    }
+}
+
 static const char *const operations =
     "let n = 300007\n"
     "let x = sin(arange(n) * 0.37)\n"
@@ -233,6 +290,25 @@ static void what_moves_is_shared(void **state) {
     char *alone = outcome(0, NULL, 0, text, &shared);
     assert_true(alone[0] == '(');
     free(alone);
+  }
+  backend = NULL;
+}
+
+static void truths_are_counted_by_threads(void **state) {
+  static const char *const counts[][2] = {{"sum(t)", "909092"}, {"sum(t[3:-5])", "909089"}, {"sum(reshape(t[:2400002], [2, 1200001]), axis=1)", "[436364, 436364]"}};
+  (void)state;
+  backend = "eager";
+  for (uint32_t threads = 1; threads < 4; threads++) {
+    WeftVM *vm = make(threads, NULL, 0, 0);
+    for (unsigned i = 0; i < 4; i++) {
+      WeftValue *v = NULL;
+      double shared = stat(vm, "parallel");
+      assert_int_equal(weft_eval(vm, i ? counts[i - 1][0] : "let t = arange(2500003) * 7 % 11 < 4\n0", "test", &v), WEFT_OK);
+      if (i) assert_string_equal(weft_show(vm, v), counts[i - 1][1]);
+      if (i) assert_true(stat(vm, "parallel") == shared + (threads > 1 ? i == 3 ? 2 : 1 : 0));
+      weft_release(vm, v);
+    }
+    weft_free(vm);
   }
   backend = NULL;
 }
@@ -439,6 +515,9 @@ int main(void) {
       cmocka_unit_test(truths_are_shared),
       cmocka_unit_test(large_results_go_past_the_caches),
       cmocka_unit_test(kernels_run_on_tiles_of_transposed_arrays),
+      cmocka_unit_test(truths_are_counted_by_threads),
+      cmocka_unit_test(threads_that_turn_take_bands_of_the_source),
+      cmocka_unit_test(stores_past_the_caches_copy),
       cmocka_unit_test(eager_operations_are_the_same_bits),
       cmocka_unit_test(what_moves_is_shared),
       cmocka_unit_test(scans_are_the_same_bits),
