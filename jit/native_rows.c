@@ -106,6 +106,7 @@ typedef struct Later {
   u32 reads[READS], count;
   ValueId made[MADE_OF]; /* the value, and what is computed from it later */
   u32 values;
+  u64 bits; /* of made, by their last digits: most values are none */
   bool dirty, need, named;
 } Later;
 
@@ -149,7 +150,13 @@ static bool touches(const Later *l, ValueId v) {
   return x->buffer ? reads(l, x->buffer - 1) : !x->row;
 }
 
+static void make(Later *l, ValueId v) {
+  l->made[l->values++] = v;
+  l->bits |= (u64)1 << (v & 63);
+}
+
 static bool is_made(const Later *l, ValueId v) {
+  if (!(l->bits >> (v & 63) & 1)) return false;
   for (u32 i = 0; i < l->values; i++)
     if (l->made[i] == v) return true;
   return false;
@@ -178,7 +185,7 @@ static void look(Later *l, NodeId k) {
       ValueId v = node_result(n->g, k, i);
       if (value_is_token(n->g, v) || !value_type(n->g, v)->rank) continue;
       if (l->values == MADE_OF) l->need = true;
-      else l->made[l->values++] = v;
+      else make(l, v);
     }
   if (l->dirty && x->exit != NO_EXIT) {
     graph_exit_values(n->g, x->exit, names, l);
@@ -188,7 +195,8 @@ static void look(Later *l, NodeId k) {
 
 /* Row v, of this node, stays what is computed later, or is computed now. */
 static bool decide(Native *n, NodeId node, ValueId v) {
-  Later l = {.n = n, .made = {v}, .values = 1};
+  Later l = {.n = n};
+  make(&l, v);
   gather(&l, v, 0);
   for (NodeId k = node_next(n->g, node); k && !l.need; k = node_next(n->g, k)) look(&l, k);
   const GraphBlock *b = &n->g->blocks.data[graph_node_at(n->g, node)->block];

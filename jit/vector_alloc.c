@@ -127,18 +127,24 @@ void g_jump(VecFn *f, u32 label) { put(f, (VIns){.op = G_JUMP, .x = label}); }
 
 static bool has_vregs(const VIns *i) { return i->op < V_COUNT || i->op >= P_FMA; }
 
+static void use(VecFn *f, const VIns *i, u32 more) {
+  VInfo *r = f->regs.data;
+  r[i->a].weight += more;
+  r[i->b].weight += more;
+  r[i->c].weight += more;
+  r[i->mask].weight += more;
+}
+
 /* Drops what nothing uses: comparisons that became a minimum, conditions that were not needed narrow. */
 static void drop_unused(VecFn *f) {
-  for (u32 back = 0; back < 2; back++)
-    for (u32 k = 0; k < f->ins.count; k++) {
-      VIns *i = &f->ins.data[back ? f->ins.count - 1 - k : k];
-      if (!has_vregs(i)) continue;
-      bool drop = back && i->dst && i->op != P_RARE && !f->regs.data[i->dst].weight;
-      if (back && !drop) continue;
-      const VReg used[4] = {i->a, i->b, i->c, i->mask};
-      for (u32 u = 0; u < 4; u++) f->regs.data[used[u]].weight += drop ? UINT32_MAX : 1;
-      if (drop) *i = (VIns){.op = G_NOTHING};
-    }
+  for (u32 k = 0; k < f->ins.count; k++)
+    if (has_vregs(&f->ins.data[k])) use(f, &f->ins.data[k], 1);
+  for (u32 k = f->ins.count; k-- > 0;) {
+    VIns *i = &f->ins.data[k];
+    if (!has_vregs(i) || !i->dst || i->op == P_RARE || f->regs.data[i->dst].weight) continue;
+    use(f, i, UINT32_MAX);
+    *i = (VIns){.op = G_NOTHING};
+  }
   for (VReg v = 0; v < f->regs.count; v++) f->regs.data[v].weight = 0;
 }
 
@@ -151,15 +157,12 @@ static void mention(VecFn *f, VReg r, u32 at, u32 weight) {
 }
 
 static void find_lives(VecFn *f) {
-  u32 open = 0, weight = 1, depth = 0;
-  (void)open;
   for (u32 i = 0; i < f->ins.count; i++) {
     const VIns *v = &f->ins.data[i];
-    /* spans lie in the order of their ends; count those around i */
-    depth = 0;
-    for (u32 s = 0; s < f->spans.count; s++) depth += f->spans.data[s].first <= i && i <= f->spans.data[s].last;
-    weight = depth == 0 ? 1 : depth == 1 ? 10 : 100;
     if (!has_vregs(v)) continue;
+    u32 depth = 0; /* spans around i */
+    for (u32 s = 0; s < f->spans.count; s++) depth += i - f->spans.data[s].first <= f->spans.data[s].last - f->spans.data[s].first;
+    u32 weight = depth == 0 ? 1 : depth == 1 ? 10 : 100;
     mention(f, v->a, i, weight);
     mention(f, v->b, i, weight);
     mention(f, v->c, i, weight);
@@ -229,19 +232,25 @@ static void give(VecFn *f, Pool *p, const VIns *i, u32 at) {
 
 /* Registers nobody got keep the constants that loops use most. */
 static void keep_constants(VecFn *f, Pool *p) {
-  for (u32 r = p->first; r < p->first + p->count; r++) {
+  VReg most[COUNT_OF(p->owner)]; /* in falling order of their weights */
+  u32 count = 0, room = 0;
+  for (u32 r = p->first; r < p->first + p->count; r++) room += !p->used[r];
+  for (VReg v = 1; v < f->regs.count && room; v++) {
+    const VInfo *i = &f->regs.data[v];
+    if (i->place != VP_POOL || i->weight < 20 || i->first == UINT32_MAX) continue;
+    if (count == room && f->regs.data[most[count - 1]].weight >= i->weight) continue;
+    u32 at = count < room ? count++ : count - 1;
+    for (; at && f->regs.data[most[at - 1]].weight < i->weight; at--) most[at] = most[at - 1];
+    most[at] = v;
+  }
+  for (u32 r = p->first, k = 0; k < count; r++) {
     if (p->used[r]) continue;
-    VReg best = 0;
-    for (VReg v = 1; v < f->regs.count; v++) {
-      const VInfo *i = &f->regs.data[v];
-      if (i->place == VP_POOL && i->weight >= 20 && i->first != UINT32_MAX && (!best || i->weight > f->regs.data[best].weight)) best = v;
-    }
-    if (!best) return;
-    f->regs.data[best].place = VP_REG;
-    f->regs.data[best].phys = (u8)r;
-    f->regs.data[best].first = 0; /* marks it: encode loads it at the beginning */
+    VInfo *i = &f->regs.data[most[k]];
+    i->place = VP_REG;
+    i->phys = (u8)r;
+    i->first = 0; /* marks it: encode loads it at the beginning */
     p->used[r] = true;
-    if (!vec_push(f->alloc, &f->kept, best)) refuse(f, "out of memory");
+    if (!vec_push(f->alloc, &f->kept, most[k++])) refuse(f, "out of memory");
   }
 }
 

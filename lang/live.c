@@ -244,6 +244,10 @@ void liveness_free(Liveness *l) {
 
 void liveness_at(const Liveness *l, u32 pc, u64 *bits) {
   u32 block = l->block_of[pc];
+  if (block < l->nblocks && pc == l->starts[block]) {
+    memcpy(bits, l->in + (size_t)block * l->words, sizeof *bits * l->words);
+    return;
+  }
   load_end(l, block, bits);
   for (u32 at = l->starts[block + 1]; at-- > pc;) step_back(l, at, bits);
 }

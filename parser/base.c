@@ -51,7 +51,8 @@ struct ArenaChunk {
 };
 _Static_assert(sizeof(ArenaChunk) % 16 == 0, "chunk payload must stay 16-aligned");
 
-enum { ARENA_CHUNK = 16 * 1024 };
+/* Bytes of the first chunk with its head, and of those that follow at most: most arenas hold little, and every region has several. */
+enum { ARENA_LEAST = 1024, ARENA_GROWS = 4, ARENA_CHUNK = 16 * 1024 };
 
 void arena_init(Arena *a, Allocator *alloc) { *a = (Arena){.alloc = alloc}; }
 
@@ -59,7 +60,9 @@ void *arena_alloc(Arena *a, size_t n) {
   if (n > SIZE_MAX / 4) return NULL;
   n = (n + 15) & ~(size_t)15;
   if (!a->chunk || a->chunk->size - a->used < n) {
-    size_t size = n > ARENA_CHUNK ? n : ARENA_CHUNK;
+    size_t size = a->chunk ? ARENA_GROWS * a->chunk->size : ARENA_LEAST - sizeof(ArenaChunk);
+    if (size > ARENA_CHUNK) size = ARENA_CHUNK;
+    if (size < n) size = n;
     ArenaChunk *c = mem_alloc(a->alloc, sizeof *c + size);
     if (!c) return NULL;
     c->older = a->chunk;
@@ -207,13 +210,15 @@ static u32 hash_bytes(const char *s, size_t len) { /* FNV-1a, 32 bits */
   return h;
 }
 
+enum { NAMES_LEAST = 32 }; /* a module of loops has no more */
+
 WeftStatus names_init(Names *n, Allocator *alloc) {
   *n = (Names){.alloc = alloc};
   arena_init(&n->arena, alloc);
-  if (!vec_reserve(alloc, (void **)&n->entries, &n->cap, 256, sizeof *n->entries)) return WEFT_ERROR;
+  if (!vec_reserve(alloc, (void **)&n->entries, &n->cap, NAMES_LEAST, sizeof *n->entries)) return WEFT_ERROR;
   n->entries[0] = (NameEntry){"", 0, 0};
   n->count = 1;
-  n->slot_count = 512;
+  n->slot_count = 2 * NAMES_LEAST;
   n->slots = mem_alloc_zero(alloc, sizeof *n->slots * n->slot_count);
   if (!n->slots) {
     names_free(n);

@@ -85,6 +85,7 @@ GraphMark graph_mark(const Graph *g) {
 }
 
 void graph_rollback(Graph *g, GraphMark m) {
+  if (g->types.count > m.types) graph_infer_anew(g);
   for (u32 i = m.blocks; i < g->blocks.count; i++) free_block(g, &g->blocks.data[i]);
   g->blocks.count = m.blocks;
   for (u32 i = 1; i < m.blocks; i++) {

@@ -181,6 +181,16 @@ typedef struct GraphInput {
   bool explicit_arg; /* an argument, for export */
 } GraphInput;
 
+/* What an operation by element gave for operands of these types, all of one shape or numbers: the same again. */
+enum { INFERRED_OPERANDS = 3, INFERRED_PLACES = 32 };
+typedef struct Inferred {
+  u16 op; /* 0: nothing */
+  u8 count, shaped; /* which operand has the result's shape; count: none */
+  u8 dtype, device;
+  bool weak;
+  TypeId types[INFERRED_OPERANDS];
+} Inferred;
+
 struct Graph {
   Allocator *alloc;
   Arena arena; /* attributes, types, names */
@@ -202,6 +212,7 @@ struct Graph {
   VEC(GraphHost) hosts;
   VEC(GraphInput) inputs;
   VEC(u32) consts;   /* ValueIds of constants and sizes, for sharing */
+  Inferred inferred[INFERRED_PLACES]; /* by a hash of operation and types */
   BlockId at;        /* cursor: builder calls append here … */
   NodeId before;     /* … or insert before this node of it */
   OriginId origin;   /* given to new nodes */
@@ -440,6 +451,7 @@ BlockId graph_clone_block(Graph *g, BlockId from, ValueMap *map);
 
 /* Result types of an operation node from its operands and attributes, by the rules of lang/ops. `dims`
  * decides what is not proved. False: the rule said no (err filled) or memory was refused (g->failed). */
+void graph_infer_anew(Graph *g); /* forgets what was inferred: types are gone, or each is to be looked at */
 bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
                  ArrayType *results, u32 *nresults, RuleError *err);
 bool graph_infer_index(Graph *g, DimCtx *dims, ValueId x, const ValueId *operands, u32 count, const IndexItem *items,

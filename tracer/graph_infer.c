@@ -770,6 +770,34 @@ static bool infer(Infer *c) {
   }
 }
 
+void graph_infer_anew(Graph *g) { memset(g->inferred, 0, sizeof g->inferred); }
+
+/* Where the result for operands of these types is noted. */
+static Inferred *inferred_at(Graph *g, u32 op, const ValueId *operands, u32 count, Inferred *key) {
+  *key = (Inferred){.op = (u16)op, .count = (u8)count};
+  u32 hash = op;
+  for (u32 i = 0; i < count; i++) hash = hash * 31 + (key->types[i] = g->values.data[operands[i]].type);
+  return &g->inferred[hash * 0x9E3779B1u / (UINT32_MAX / INFERRED_PLACES + 1)];
+}
+
+static bool is_same(const Inferred *a, const Inferred *b) { return a->op == b->op && a->count == b->count && memcmp(a->types, b->types, sizeof a->types) == 0; }
+
+/* Notes it if sizes were not compared for it: nothing was assumed on the way. */
+static void note_inferred(Graph *g, Inferred *to, Inferred key, const ArrayType *result) {
+  key.shaped = key.count;
+  for (u32 i = 0; i < key.count; i++) {
+    const ArrayType *t = type_of(g, key.types[i]);
+    if (!t->rank) continue;
+    if (t->rank != result->rank || memcmp(t->dims, result->dims, sizeof *t->dims * t->rank) != 0) return;
+    key.shaped = (u8)i;
+  }
+  if (key.shaped == key.count && result->rank) return;
+  key.dtype = result->dtype;
+  key.device = result->device;
+  key.weak = result->weak;
+  *to = key;
+}
+
 bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
                  ArrayType *results, u32 *nresults, RuleError *err) {
   RuleError own;
@@ -783,6 +811,16 @@ bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 co
   c.err = err ? err : &own;
   if (*nresults == 0) return false;
   c.err->text[0] = 0;
+  Inferred key, *seen = !op || nattrs || count > INFERRED_OPERANDS ? NULL : inferred_at(g, op, operands, count, &key);
+  if (seen && is_same(seen, &key)) {
+    if (seen->shaped < count) *results = *type_of(g, key.types[seen->shaped]);
+    else *results = (ArrayType){0};
+    results->dtype = seen->dtype;
+    results->device = seen->device;
+    results->weak = seen->weak;
+    *nresults = 1;
+    return true;
+  }
   *results = (ArrayType){0}; /* others are written as a whole */
   bind_args(op, operands, count, attrs, nattrs, c.args);
   if (!graph_args_fit(g, dims, op, c.args)) return no_rule(&c);
@@ -793,6 +831,7 @@ bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 co
     for (u32 d = 0; d < results[i].rank; d++)
       if (results[i].dims[d] == DIM_NONE) return fail(&c, EK_unsupported, "a size expression got too large");
   *nresults = c.count;
+  if (seen && op_info(op)->family == FAM_elementwise && c.count == 1) note_inferred(g, seen, key, results);
   return true;
 }
 

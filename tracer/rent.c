@@ -390,8 +390,9 @@ static u64 packing_ns(const Graph *g, bool often) {
 /* Do going in and out take longer than what is done in between does in the interpreter? */
 bool rent_is_lost(const Tracer *t, const Place *p, const Graph *g, bool broke) {
   const Tunables *tun = &t->vm->tunables;
+  if (!rent_applies(t)) return false;
   u64 eager = region_eager_ns(tun, g), around = (u64)tun->enter_ns + PART_NS * (u64)(g->inputs.count + g->exits.recipes.count) + (broke ? BREAK_NS : 0) + packing_ns(g, true);
-  if (!eager || !rent_applies(t)) return false;
+  if (!eager) return false;
   return SLOWER * eager < around || (p->start == RECORD_ENTRY && !broke && p->rent.each_ns < around);
 }
 

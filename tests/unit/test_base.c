@@ -49,6 +49,7 @@ static void test_arena(void **state) {
   char *small = arena_alloc(&a, 3), *next = arena_alloc(&a, 1);
   assert_int_equal((uintptr_t)small % 16, 0);
   assert_int_equal(next - small, 16);
+  assert_true(a.total <= 1024); /* most hold no more */
   ArenaMark m = arena_mark(&a);
   memset(arena_alloc(&a, 100), 0xff, 100);
   char *big = arena_alloc(&a, 100000);
@@ -108,11 +109,31 @@ static void test_buf(void **state) {
   assert_int_equal(c.bytes, 0);
 }
 
+/* Much comes in few pieces, none of which is a great part unused. */
+static void test_arena_grows(void **state) {
+  (void)state;
+  Checking c = checking(UINT64_MAX);
+  Arena a;
+  arena_init(&a, &c.base);
+  size_t before = 0;
+  u32 chunks = 0;
+  for (u32 i = 0; i < 10000; i++) {
+    assert_non_null(arena_alloc(&a, 16));
+    chunks += a.total != before;
+    before = a.total;
+    assert_true(a.total <= 6 * 16 * (i + 1) + 1024);
+  }
+  assert_true(chunks <= 13);
+  arena_free(&a);
+  assert_int_equal(c.bytes, 0);
+}
+
 static void test_names(void **state) {
   (void)state;
   Checking c = checking(UINT64_MAX);
   Names n;
   assert_int_equal(names_init(&n, &c.base), WEFT_OK);
+  assert_true(c.bytes <= 1024); /* modules of loops hold few */
   Name ids[2000];
   char text[16];
   for (u32 i = 0; i < 2000; i++) {
@@ -284,7 +305,7 @@ static void test_cpu(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_arena),    cmocka_unit_test(test_vec),     cmocka_unit_test(test_buf),
+      cmocka_unit_test(test_arena), cmocka_unit_test(test_arena_grows),    cmocka_unit_test(test_vec),     cmocka_unit_test(test_buf),
       cmocka_unit_test(test_names),    cmocka_unit_test(test_distance), cmocka_unit_test(test_sources),
       cmocka_unit_test(test_numbers),  cmocka_unit_test(test_numbers_random), cmocka_unit_test(test_cpu),
   };

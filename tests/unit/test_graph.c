@@ -491,6 +491,36 @@ static void A6_an_operand_of_another_block_is_reported(void **state) {
 
 /* ---- speculation ---------------------------------------------------------------------------------- */
 
+static u32 inferred(const Graph *g, u32 op) {
+  u32 n = 0;
+  for (u32 i = 0; i < INFERRED_PLACES; i++) n += g->inferred[i].op == op;
+  return n;
+}
+
+/* A result's type is worked out once for each kind of operands; a type that is undone takes what was noted of it along. */
+static void types_are_inferred_once(void **state) {
+  (void)state;
+  Basic b = basic();
+  ValueId y = graph_op2(b.g, OP_add, b.x, b.x), half = graph_const(b.g, value_weak_f64(0.5));
+  assert_int_equal(inferred(b.g, OP_add), 1);
+  assert_int_equal(b.g->values.data[graph_op2(b.g, OP_add, b.x, y)].type, b.g->values.data[y].type);
+  assert_int_equal(inferred(b.g, OP_add), 1);
+  ValueId z = graph_op2(b.g, OP_add, half, y), again = graph_op2(b.g, OP_add, half, z);
+  assert_int_equal(inferred(b.g, OP_add), 2);
+  assert_int_equal(value_type(b.g, again)->rank, 1);
+  assert_int_equal(value_type(b.g, again)->dims[0], b.n);
+  for (u32 i = 0; i < 2; i++) assert_true(value_type(b.g, graph_op2(b.g, OP_multiply, half, half))->weak);
+  GraphMark mark = graph_mark(b.g);
+  ValueId narrow = graph_convert(b.g, b.x, DT_f32);
+  TypeId type = b.g->values.data[narrow].type;
+  assert_int_equal(value_type(b.g, graph_op2(b.g, OP_add, narrow, narrow))->dtype, DT_f32);
+  graph_rollback(b.g, mark);
+  ValueId whole = graph_convert(b.g, b.x, DT_i64);
+  assert_int_equal(b.g->values.data[whole].type, type);
+  for (u32 i = 0; i < 2; i++) assert_int_equal(value_type(b.g, graph_op2(b.g, OP_add, whole, whole))->dtype, DT_i64);
+  graph_free(b.g);
+}
+
 static void rollback(void **state) {
   (void)state;
   Basic b = basic();
@@ -699,7 +729,7 @@ int main(void) {
       cmocka_unit_test(loops),             cmocka_unit_test(shared_blocks),
       cmocka_unit_test(everything_in_text), cmocka_unit_test(sample_of_the_reference),
       cmocka_unit_test(bad_text),          cmocka_unit_test(truncated_text),
-      cmocka_unit_test(violations), cmocka_unit_test(A6_an_operand_of_another_block_is_reported),       cmocka_unit_test(rollback),
+      cmocka_unit_test(violations), cmocka_unit_test(A6_an_operand_of_another_block_is_reported),       cmocka_unit_test(rollback), cmocka_unit_test(types_are_inferred_once),
       cmocka_unit_test(cloning),           cmocka_unit_test(walking),
       cmocka_unit_test(refused_memory),
   };
