@@ -407,6 +407,7 @@ const char *av_kind_text(Recorder *r, Av a) {
     case AV_NUM: return "array";
     case AV_ROWS: return v->konst.kind == V_TEXT ? "text" : rows_keyed(v->konst) ? "record" : "list";
     case AV_ROW:
+    case AV_QUEUE:
     case AV_LIST: return "list";
     case AV_RECORD: return "record";
     case AV_RANGE: return "range";
@@ -429,7 +430,7 @@ i32 av_field(const Recorder *r, Av record, Name key) {
 
 /* ---- trees ---------------------------------------------------------------------------------------- */
 
-static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_OPTION || v->kind == AV_ROWS || v->kind == AV_ROW || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT || v->kind == AV_TRANSFORM || (v->kind == AV_CLOSURE && v->env == ENV_ITEMS); }
+static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_OPTION || v->kind == AV_ROWS || v->kind == AV_QUEUE || v->kind == AV_ROW || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT || v->kind == AV_TRANSFORM || (v->kind == AV_CLOSURE && v->env == ENV_ITEMS); }
 
 /* The list that a row is of is no part of it: it is the same as long as the region runs. */
 static u32 first_part(const AbsVal *v) { return v->kind == AV_ROW; }
@@ -539,6 +540,7 @@ bool av_same_tree(Recorder *r, Av a, Av b) {
       break;
     }
     case AV_LIST:
+    case AV_QUEUE:
     case AV_OPTION:
     case AV_RANGE:
     case AV_TEXT:

@@ -20,6 +20,7 @@ typedef enum AvKind {
   AV_NUM,       /* `value` of the graph */
   AV_LIST,      /* items */
   AV_ROWS,      /* a list of numbers of one kind, or of trees of such, or a text in a loop (record_rows.c); items: columns, count; `konst`: an item; `op` 1: a known text, of ASCII alone */
+  AV_QUEUE,     /* a list that a loop cuts off at its head (record_queue.c); items: the AV_ROWS, where it begins, count */
   AV_ROW,       /* a list among lists of any length (record_ragged.c); items: the AV_ROWS that has them, the number of this one, where it begins, count, the number as the program has it */
   AV_RECORD,    /* items, keys in `shape` */
   AV_RANGE,     /* items: start, stop, step */

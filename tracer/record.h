@@ -64,6 +64,7 @@ typedef struct RecLoc {
   u32 first, count; /* leaves in RecLoop.types */
   u8 rows;          /* 1: a list that is AV_ROWS in the loop; 2: it was tried, its items are not of one kind */
   bool option;      /* nil or a value in the loop (record_option.c) */
+  bool queue;       /* it is cut off at its head in the loop (record_queue.c) */
   bool names;       /* its texts are numbers in the loop (record_names.c) */
   bool kind_known;
   u16 entered;      /* what stood there when it came to the loop's variables: AvKind, and ValueKind */
@@ -531,6 +532,7 @@ Outcome rec_rows_item(Recorder *r, Av rows, Av at, Av *out); /* `at` is in bound
 Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, Av old, Av *out);
 Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out);
 Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out); /* more: AV_LIST, or a text */
+Outcome rec_rows_append(Recorder *r, Av *rows, Av *start, Av more); /* start: where they begin, 0: with their first; items in front of that may go */
 Outcome rec_rows_position(Recorder *r, Av rows, Av n, Av at, ValueId *out); /* checked to be one of n, counted from 0 */
 /* Lists of any length (record_ragged.c). */
 Outcome rec_row_of(Recorder *r, Av rows, ValueId at, Av asked, Av *out); /* `at` is in bounds, and what the program has asked for */
@@ -578,6 +580,24 @@ bool rec_rows_ask(Recorder *r, Av now, const Value *kind); /* what stands there 
 Outcome rec_rows_zip(Recorder *r, const Av *seqs, u32 n, bool numbered, Av *out); /* lists of an item of each, and its number */
 Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out);
 /* `now`, a short list or text (empty: nothing but an empty one), in the columns of `rows`. OUT_STUCK, without a reason: it does not fit. */
+/* What is done at each place below `count`: the states, numbers and columns, are changed. A number alone is a bool: whether to go on. */
+enum { RECORD_STATES = 4 };
+typedef Outcome (*RecStep)(Recorder *r, const Av *with, Av at, Av *state);
+Outcome rec_each(Recorder *r, Av count, const Av *with, Av *state, u32 n, RecStep step);
+
+/* ---- record_queue.c ---- */
+bool rec_is_queue(const Recorder *r, Av a);
+Av rec_queue_count(const Recorder *r, Av queue);
+Outcome rec_queue_rows(Recorder *r, Av queue, Av *out); /* in columns of its own */
+Outcome rec_queue_get(Recorder *r, Av queue, Av at, Av *out);
+bool rec_queue_asks(Recorder *r, const Av *parts); /* list[k:], k known */
+bool rec_queue_cuts(Recorder *r, Av list, const Av *parts); /* does that slice make a queue? */
+Outcome rec_queue_cut(Recorder *r, Av list, const Av *parts, Av *out);
+Outcome rec_queue_join(Recorder *r, Av queue, Av more, Av *out);
+/* How many items in front of `start` go so that k more have room, and the others moved there; *gone 0: never any. */
+Outcome rec_queue_gone(Recorder *r, Av columns, Av n, Av start, u32 k, Av *gone);
+Outcome rec_queue_move(Recorder *r, Av *columns, Av *n, Av *start, Av gone);
+RecipeId rec_queue_recipe(Recorder *r, Av queue);
 Outcome rec_rows_like(Recorder *r, Av rows, Av now, bool empty, Av *out);
 
 /* ---- functions that call themselves (record_recur.c) ---- */

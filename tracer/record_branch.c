@@ -56,6 +56,11 @@ static Outcome empty_in_rows(Recorder *r, Av base, Av *a, Av *b) {
     if (o != OUT_FAIL) o = rec_inner_back(r, base, true, b);
     return o == OUT_STUCK ? OUT_GO : o;
   }
+  if (rec_is_queue(r, base)) {
+    Outcome o = rec_queue_like(r, base, true, a);
+    if (o != OUT_FAIL) o = rec_queue_like(r, base, true, b);
+    return o == OUT_STUCK ? OUT_GO : o;
+  }
   if (av_at(r, base)->kind != AV_ROWS) return OUT_GO;
   Av *other = av_at(r, *a)->kind == AV_ROWS ? b : a;
   if (av_at(r, *a)->kind == av_at(r, *b)->kind) return OUT_GO;

@@ -139,6 +139,7 @@ static Outcome of_len(Recorder *r, Av x, Av *out) {
   if (v->kind == AV_LIST || v->kind == AV_RECORD) return rec_made(r, av_const(r, value_weak_i64(v->count)), out);
   if (v->kind == AV_ROWS) return rec_made(r, av_item(r, x, 1), out);
   if (v->kind == AV_ROW) return rec_made(r, av_item(r, x, 3), out);
+  if (v->kind == AV_QUEUE) return rec_made(r, rec_queue_count(r, x), out);
   if (rec_is_read(r, x) || (v->kind == AV_TEXT && rec_text_parts(r, x))) return rec_text_count(r, x, out);
   if (v->kind == AV_OBJECT && (v->konst.kind == V_LIST || v->konst.kind == V_TEXT) && v->source) { /* long, and not taken apart; left open */
     if (!guard_tag(&r->g->guards, v->source, v->konst, false, (Span){0})) return OUT_FAIL;
@@ -294,7 +295,7 @@ static Outcome of_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
     Av params[OP_MAX_PARAMS] = {av_item(r, x, 0), av_item(r, x, 1), av_item(r, x, 2)};
     Outcome o = rec_op(r, OP_arange, params, &got);
     if (o != OUT_GO) return o;
-  } else if (!leaf && (av_at(r, x)->kind == AV_ROWS || av_at(r, x)->kind == AV_OBJECT) && av_at(r, x)->konst.kind != V_TEXT) {
+  } else if (!leaf && (av_at(r, x)->kind == AV_ROWS || av_at(r, x)->kind == AV_QUEUE || av_at(r, x)->kind == AV_OBJECT) && av_at(r, x)->konst.kind != V_TEXT) {
     Outcome o = rec_rows_array(r, x, &got);
     if (o != OUT_GO) return o;
   } else if (!av_is_number(r, x)) {

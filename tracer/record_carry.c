@@ -119,11 +119,11 @@ static bool changes_weakness(const Recorder *r, const RecLoop *l, TypeId before,
 
 /* Where the loop has rows and a short list or text took their place: into the columns of the head. */
 static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av *now) {
-  bool inside = false;
+  bool inside = false, queue = rec_is_queue(r, loc->before);
   for (u32 i = 0; i < l->inner_count; i++) inside |= l->inner[i].rows == 1 && l->inner[i].cell == loc->cell && l->inner[i].index == loc->index;
-  if (!loc->before || !*now || (av_at(r, loc->before)->kind != AV_ROWS && !inside)) return OUT_GO;
+  if (!loc->before || !*now || (av_at(r, loc->before)->kind != AV_ROWS && !inside && !queue)) return OUT_GO;
   if (!(*now = av_force(r, *now))) return OUT_FAIL;
-  if (av_at(r, *now)->kind == AV_ROWS) return OUT_GO;
+  if (av_at(r, *now)->kind == (queue ? AV_QUEUE : AV_ROWS)) return OUT_GO;
   AvVec leaves = {0};
   u32 next = 0;
   Outcome o = OUT_GO;
@@ -132,7 +132,7 @@ static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av
   Av head = o == OUT_GO ? av_rebuild(r, loc->before, leaves.data, &next) : 0;
   vec_free(&r->vm->alloc, &leaves);
   if (!head) return OUT_FAIL;
-  o = rec_inner_back(r, head, false, now);
+  o = queue ? rec_queue_like(r, head, false, now) : rec_inner_back(r, head, false, now);
   return o == OUT_STUCK ? OUT_GO : o; /* said below */
 }
 

@@ -41,6 +41,14 @@ static Av number_of(Recorder *r, Av a) {
 /* A number to programs, of which nothing is known here. */
 static bool on_tape(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_OBJECT && av_at(r, a)->konst.kind == V_TRACKED; }
 
+static bool is_empty_list(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_LIST && !av_at(r, a)->count; }
+
+/* Of a list in columns. */
+static Av count_of(const Recorder *r, Av a) {
+  const AbsVal *v = av_at(r, a);
+  return v->kind == AV_ROWS ? av_item(r, a, 1) : v->kind == AV_QUEUE ? rec_queue_count(r, a) : 0;
+}
+
 /* The structural equality of vm/compare.c. */
 Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
   Value x, y;
@@ -82,8 +90,10 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
   }
   bool list = ka == AV_LIST && kb == AV_LIST, record = ka == AV_RECORD && kb == AV_RECORD;
   u8 whole = ka == AV_OBJECT ? av_at(r, a)->konst.kind : V_NIL; /* what is not looked into may hold NaN */
-  bool holds = ka == AV_ROWS || whole == V_LIST || whole == V_RECORD || whole == V_TRACKED;
+  bool holds = ka == AV_ROWS || ka == AV_QUEUE || whole == V_LIST || whole == V_RECORD || whole == V_TRACKED;
   if (a == b && !list && !record && !holds) return OUT_GO; /* one function, ref, range … */
+  Av count = is_empty_list(r, b) ? count_of(r, a) : is_empty_list(r, a) ? count_of(r, b) : 0;
+  if (count && !list) return rec_binary(r, BC_eq, count, av_const(r, value_weak_i64(0)), out);
   if (!list && !record) return rec_stuck(r, REASON_no_rule, "`==` of %s and %s", av_kind_text(r, a), av_kind_text(r, b));
   u32 n = av_at(r, a)->count;
   if (n != av_at(r, b)->count) return rec_made(r, no, out);
@@ -248,8 +258,8 @@ Outcome rec_member(Recorder *r, Av a, Av b, Av *out) {
   if (v.kind == AV_RANGE) return in_range(r, a, b, out);
   if (rec_is_keyed(r, b)) return rec_keyed_in(r, a, b, out);
   bool outside = v.kind == AV_OBJECT && v.konst.kind == V_LIST && r->loop;
-  if (outside || (v.kind == AV_ROWS && v.konst.kind != V_TEXT)) {
-    Outcome o = outside ? rec_rows_here(r, b, &b) : OUT_GO;
+  if (outside || v.kind == AV_QUEUE || (v.kind == AV_ROWS && v.konst.kind != V_TEXT)) {
+    Outcome o = outside ? rec_rows_here(r, b, &b) : v.kind == AV_QUEUE ? rec_queue_rows(r, b, &b) : OUT_GO;
     return o == OUT_GO ? in_rows(r, a, b, out) : o;
   }
   bool character = av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 2, name = rec_key_computed(r, b, a);

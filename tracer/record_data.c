@@ -431,6 +431,12 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
   i64 at;
   if (v.kind == AV_ROWS && one) return rec_rows_get(r, obj, regs[0], out);
   if (v.kind == AV_ROW && one) return rec_row_get(r, obj, regs[0], out);
+  if (count == 1 && items[0] == IX_SLICE && rec_queue_cuts(r, obj, regs)) return rec_queue_cut(r, obj, regs, out);
+  if (v.kind == AV_QUEUE && one) return rec_queue_get(r, obj, regs[0], out);
+  if (v.kind == AV_QUEUE && count == 1 && items[0] == IX_SLICE) {
+    Outcome o = rec_queue_rows(r, obj, &obj);
+    return o == OUT_GO ? rec_rows_slice(r, obj, regs, out) : o;
+  }
   if (rec_is_read(r, obj) && count == 1 && (one || items[0] == IX_SLICE)) return one ? rec_read_get(r, obj, regs[0], out) : rec_text_slice(r, obj, regs, out);
   if (v.kind == AV_ROWS && count == 1 && items[0] == IX_SLICE) return rec_rows_slice(r, obj, regs, out);
   if (one && v.kind == AV_OBJECT && v.konst.kind == V_LIST) {

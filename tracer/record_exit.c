@@ -65,6 +65,7 @@ RecipeId rec_recipe(Recorder *r, Av a) {
       if (!columns || (kind.kind != V_TEXT && rec_is_column(kind))) return columns;
       return kind.kind == V_TEXT ? recipe_text(t, 3, &columns, 1) : recipe_zip(t, columns);
     }
+    case AV_QUEUE: return rec_queue_recipe(r, a);
     case AV_ROW: {
       RecipeId list = rec_recipe(r, av_item(r, a, 0));
       return list ? recipe_item(t, list, rec_recipe(r, av_item(r, a, 1))) : 0;

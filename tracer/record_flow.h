@@ -29,6 +29,11 @@ bool rec_inner_part(Recorder *r, Av *base, Av *a, Av *b); /* the first parts in 
 Outcome rec_inner_back(Recorder *r, Av head, bool empty, Av *now);
 void rec_inner_note(RecLoop *l, const RecLoc *root, const RecLoc *prior); /* as it was in a loop that was lifted before */
 
+/* ---- record_queue.c ---- */
+Outcome rec_queue_new(Recorder *r, Av rows, Av *out);
+Outcome rec_queue_like(Recorder *r, Av queue, bool empty, Av *now); /* stuck: it cannot be */
+bool rec_want_queue(Recorder *r, RecLoop *l, RecLoc *loc, Av now);
+
 /* ---- record_prior.c ---- */
 /* A loop that was lifted before is tried as it was then. */
 Outcome rec_prior_use(Recorder *r, RecLoop *l);

@@ -24,7 +24,7 @@ static Outcome not_empty(Recorder *r, Av count) {
 
 bool rec_is_listed(const Recorder *r, Av a) {
   const AbsVal *v = a ? av_at(r, a) : NULL;
-  return v && (v->kind == AV_ROWS ? v->konst.kind != V_TEXT : v->kind == AV_OBJECT && v->konst.kind == V_LIST);
+  return v && (v->kind == AV_QUEUE || v->kind == AV_ROWS ? v->konst.kind != V_TEXT : v->kind == AV_OBJECT && v->konst.kind == V_LIST);
 }
 
 /* Numbers of one kind, arrays of one shape, or tuples of such numbers. An empty list is one of f64, whatever its column. */
@@ -129,6 +129,7 @@ bool rec_is_in_columns(const Recorder *r, Av list) {
 /* A part of a list that may have any length: of one that a loop only reads, or that lies in columns. */
 Outcome rec_list_slice(Recorder *r, Av list, const Av *parts, Av *out) {
   Av rows = list;
+  if (r->loop && rec_queue_asks(r, parts) && rec_is_carried(r, list)) return rec_rows_here(r, list, out);
   if (r->loop ? rec_is_carried(r, list) : !rec_is_in_columns(r, list)) return rec_stuck(r, REASON_literal_needed, "bounds of a list slice must be known while tracing");
   Outcome o = r->loop ? rec_rows_here(r, list, &rows) : rec_rows_of(r, list, NULL, &rows);
   return o == OUT_GO ? rec_rows_slice(r, rows, parts, out) : o;

@@ -91,6 +91,7 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   if (bc == BC_add && ka == AV_ROWS && rec_is_text(r, a) && rec_is_text(r, b)) return rec_rows_join(r, a, b, out);
   if (bc == BC_add && kb == AV_ROWS && rec_is_text(r, a) && rec_is_text(r, b) && !r->no_exits && rec_is_carried(r, b) && rec_text_parts(r, a)) return rec_text_join(r, b, a, true, out);
   if (bc == BC_add && ka == AV_ROWS && kb == AV_ROWS && !rec_is_text(r, a) && !rec_is_text(r, b)) return rec_rows_concat(r, a, b, out);
+  if (bc == BC_add && ka == AV_QUEUE && kb == AV_LIST) return rec_queue_join(r, a, b, out);
   bool grows = bc == BC_add && kb == AV_LIST && !rec_is_text(r, a), outside = ka == AV_OBJECT && av_at(r, a)->konst.kind == V_LIST;
   if (grows && (ka == AV_ROWS || outside)) {
     Outcome o = ka == AV_ROWS ? OUT_GO : rec_rows_here(r, a, &a);

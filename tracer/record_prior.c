@@ -69,6 +69,7 @@ Outcome rec_prior_use(Recorder *r, RecLoop *l) {
     loc->rows = x->loc.rows;
     loc->option = x->loc.option;
     loc->names = x->loc.names;
+    loc->queue = x->loc.queue;
     loc->kind_known = x->loc.kind_known;
     loc->kind = x->loc.kind;
   }

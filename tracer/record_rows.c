@@ -303,6 +303,7 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   if (!loc->before) return false;
   Av before = av_force(r, loc->before);
   Value kind;
+  if (rec_is_queue(r, now)) return rec_want_queue(r, l, loc, now);
   if (now && !loc->rows && rec_is_keyed(r, now)) return rec_rows_ask(r, now, &av_at(r, now)->konst);
   if (before && now && av_at(r, before)->kind == AV_ROWS && av_at(r, now)->kind == AV_ROWS) return widen_loc(r, l, loc, av_at(r, now)->konst);
   if (loc->rows) return false;
@@ -329,7 +330,7 @@ bool rec_merge_rows(Recorder *r, Av base, Av a, Av b) {
   b = av_force(r, b);
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
   bool first = x->kind == AV_ROWS || (y->kind != AV_ROWS && (rec_is_text(r, a) ? x->kind == AV_TEXT : x->count > y->count));
-  return rec_want_rows(r, l, loc, first ? a : b);
+  return rec_want_rows(r, l, loc, rec_is_queue(r, a) || (first && !rec_is_queue(r, b)) ? a : b);
 }
 
 /* ---- made --------------------------------------------------------------------------------------------------- */
@@ -551,6 +552,10 @@ static Outcome widened(Recorder *r, Av rows, Value want, Av *out) {
 
 Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   const AbsVal *v = av_at(r, list);
+  if (v->kind == AV_QUEUE) {
+    Outcome o = rec_queue_rows(r, list, out);
+    return o == OUT_GO && want ? rec_rows_of(r, *out, want, out) : o;
+  }
   if (v->kind == AV_ROWS) return want && !same_kind(v->konst, *want) ? widened(r, list, *want, out) : rec_made(r, list, out);
   if (rec_is_text(r, list)) return rows_of_text(r, list, out);
   if (want && rows_keyed(*want)) return rec_keyed_of(r, list, *want, out);
@@ -667,6 +672,7 @@ Outcome rec_make_rows(Recorder *r, RecLoop *l) {
       r->lacks = l;
       r->lacks_rows = loc;
     }
+    if (o == OUT_GO && loc->queue) o = rec_queue_new(r, rows, &rows);
     if (o != OUT_GO) return o;
     *rec_loc_at(r, loc) = rows;
   }
@@ -694,6 +700,7 @@ Outcome rec_rows_walk(Recorder *r, Av seq, Av *out) {
   const AbsVal *v = av_at(r, seq);
   Outcome o = OUT_STUCK;
   if (rec_is_text(r, seq)) return walk_text(r, seq, out);
+  if (rec_is_queue(r, seq)) return rec_queue_rows(r, seq, out);
   if (list_source(v) && v->konst.list->count > most) o = rec_rows_of(r, seq, NULL, out);
   if (o != OUT_STUCK) return o;
   if (!(*out = seq = av_force(r, seq))) return OUT_FAIL;

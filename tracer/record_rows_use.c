@@ -211,13 +211,19 @@ Outcome rec_text_join(Recorder *r, Av rows, Av more, bool front, Av *out) {
 }
 
 Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out) {
+  *out = rows;
+  return rec_rows_append(r, out, NULL, more);
+}
+
+Outcome rec_rows_append(Recorder *r, Av *into, Av *start, Av more) {
   enum { MOST = 32 };
+  Av rows = *into;
   AbsVal v = *av_at(r, rows);
   Av items[MOST];
   u32 k = 0;
   if (v.konst.kind == V_TEXT) {
     u32 all = 0;
-    if (!rec_points(r, more, NULL, &all) || all > MOST) return rec_text_join(r, rows, more, false, out);
+    if (!rec_points(r, more, NULL, &all) || all > MOST) return rec_text_join(r, rows, more, false, into);
     (void)rec_points(r, more, items, &k);
   } else {
     if ((k = av_at(r, more)->count) > MOST) return rec_stuck(r, REASON_loop_list, "many items are appended to a list");
@@ -228,18 +234,21 @@ Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out) {
     }
     v = *av_at(r, rows);
   }
-  if (k == 0) return rec_made(r, rows, out);
+  if (k == 0) return OUT_GO;
   if (r->no_exits) return rec_stuck(r, REASON_construct_body, "a list that grows in the body of a construct");
   u32 exit = rec_exit(r, EXIT_cold, REASON_list_room, rec_here(r));
   if (exit == UINT32_MAX) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list that cannot be rebuilt");
-  Av n = rows_count(r, rows), last = n, columns = rows_columns(r, rows);
-  Outcome o = k > 1 ? rec_binary(r, BC_add, n, av_const(r, value_weak_i64(k - 1)), &last) : OUT_GO;
+  Av n = rows_count(r, rows), last = n, columns = rows_columns(r, rows), gone = 0;
+  Outcome o = start ? rec_queue_gone(r, columns, n, *start, k, &gone) : OUT_GO;
+  if (gone && o == OUT_GO) o = rec_binary(r, BC_sub, n, gone, &last);
+  if (k > 1 && o == OUT_GO) o = rec_binary(r, BC_add, last, av_const(r, value_weak_i64(k - 1)), &last);
   if (o == OUT_GO) o = check_room(r, columns, last, exit);
+  if (gone && o == OUT_GO) o = rec_queue_move(r, &columns, &n, start, gone);
   for (u32 i = 0; i < k && o == OUT_GO; i++) {
     if ((o = rec_rows_put(r, columns, v.konst, av_value(r, n), items[i], 0, &columns)) != OUT_GO) break;
     o = rec_binary(r, BC_add, n, av_const(r, value_weak_i64(1)), &n);
   }
-  return o == OUT_GO ? rec_made(r, rec_new_rows(r, columns, n, v.konst), out) : o;
+  return o == OUT_GO ? rec_made(r, rec_new_rows(r, columns, n, v.konst), into) : o;
 }
 
 /* A short list or text takes the place of rows, whose columns it is put into: they have room for ROWS_ROOM at least. */

@@ -3,7 +3,7 @@
  * characters it has; one from its end, `text[::-1]`, of op 6. Their length, characters, `==`, `in`, and the number that they say. */
 #include "tracer/record.h"
 
-enum { SLICE_ROWS, SLICE_START, SLICE_COUNT, SLICE_PARTS, SAME_MOST = 16, STATES_MOST = 4 };
+enum { SLICE_ROWS, SLICE_START, SLICE_COUNT, SLICE_PARTS, SAME_MOST = 16 };
 
 static bool is_slice(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 5; }
 static bool is_turned(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 6; }
@@ -112,17 +112,14 @@ Outcome rec_read_get(Recorder *r, Av text, Av at, Av *out) {
   return o == OUT_GO ? rec_read_at(r, text, av_num(r, i), out) : o;
 }
 
-/* What is done at each place below `count`: the states are changed. A number alone is a bool: whether to go on. */
-typedef Outcome (*Step)(Recorder *r, const Av *texts, Av at, Av *state);
-
-static Outcome each(Recorder *r, Av count, const Av *texts, Av *state, u32 n, Step step) {
+Outcome rec_each(Recorder *r, Av count, const Av *texts, Av *state, u32 n, RecStep step) {
   Graph *g = r->g;
-  ValueId init[STATES_MOST + 1] = {graph_const(g, value_i64(0))}, next[STATES_MOST + 1];
+  ValueId init[RECORD_STATES + 1] = {graph_const(g, value_i64(0))}, next[RECORD_STATES + 1];
   BlockId blocks[2];
   Outcome o = OUT_GO;
   for (u32 i = 0; i < n; i++) init[i + 1] = av_value(r, state[i]);
   for (u32 b = 0; b < 2 && o == OUT_GO; b++) {
-    Av params[STATES_MOST + 1], one = integer(r, 1);
+    Av params[RECORD_STATES + 1], one = integer(r, 1);
     blocks[b] = graph_open(g);
     for (u32 i = 0; i <= n; i++) {
       ValueId v = blocks[b] && init[i] ? graph_param(g, blocks[b], g->values.data[init[i]].type) : 0;
@@ -179,7 +176,7 @@ Outcome rec_read_same(Recorder *r, Av a, Av b, Av *out) {
       o = op2(r, OP_floor_divide, count, integer(r, 2), &params[1]);
     params[0] = same;
     if (o == OUT_GO) o = rec_op(r, OP_where, params, &one);
-    return o == OUT_GO && (o = each(r, one, texts, &same, 1, compare_step)) == OUT_GO ? rec_made(r, same, out) : o;
+    return o == OUT_GO && (o = rec_each(r, one, texts, &same, 1, compare_step)) == OUT_GO ? rec_made(r, same, out) : o;
   }
   if (!rec_points(r, b, points, &n) || n > SAME_MOST) return rec_stuck(r, REASON_no_rule, "`==` of texts");
   if ((o = rec_read_count(r, a, &count)) == OUT_GO) o = rec_binary(r, BC_eq, count, av_const(r, value_weak_i64(n)), &same);
@@ -206,7 +203,7 @@ Outcome rec_read_has(Recorder *r, Av text, Av point, Av *out) {
   if (rec_is_digits(r, text)) o = rec_digits_of(r, text, &text);
   if (o == OUT_GO) o = rec_read_count(r, text, &count);
   const Av texts[2] = {text, point};
-  if (o == OUT_GO) o = none ? each(r, count, texts, &none, 1, other_step) : OUT_FAIL;
+  if (o == OUT_GO) o = none ? rec_each(r, count, texts, &none, 1, other_step) : OUT_FAIL;
   return o == OUT_GO ? rec_unary(r, BC_not, none, out) : o;
 }
 
@@ -248,7 +245,7 @@ Outcome rec_text_put(Recorder *r, Av text, Av *column, Av *at) {
   if (rec_is_read(r, text)) {
     if (rec_is_digits(r, text)) o = rec_digits_of(r, text, &texts[0]);
     if (o == OUT_GO) o = rec_read_count(r, texts[0], &count);
-    if (o == OUT_GO) o = each(r, count, texts, column, 1, put_step);
+    if (o == OUT_GO) o = rec_each(r, count, texts, column, 1, put_step);
     return o == OUT_GO ? rec_binary(r, BC_add, *at, count, at) : o;
   }
   if (rec_points(r, text, points, &n)) {
@@ -272,7 +269,7 @@ static Outcome move_step(Recorder *r, const Av *texts, Av at, Av *state) {
 
 Outcome rec_text_move(Recorder *r, Av count, Av by, Av *column) {
   const Av texts[2] = {count, by};
-  return each(r, count, texts, column, 1, move_step);
+  return rec_each(r, count, texts, column, 1, move_step);
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------- */
@@ -327,15 +324,15 @@ static Outcome decimal_step(Recorder *r, const Av *texts, Av at, Av *state) {
 
 static Outcome number_of_slice(Recorder *r, Av slice, bool decimal, Av *out) {
   const i64 digits = decimal ? 15 : 18;
-  Av low, high, count, state[STATES_MOST] = {integer(r, 0), av_const(r, value_bool(true)), av_const(r, value_f64(1)), av_const(r, value_bool(false))};
-  for (u32 i = 0; i < STATES_MOST; i++)
+  Av low, high, count, state[RECORD_STATES] = {integer(r, 0), av_const(r, value_bool(true)), av_const(r, value_f64(1)), av_const(r, value_bool(false))};
+  for (u32 i = 0; i < RECORD_STATES; i++)
     if (!state[i]) return OUT_FAIL;
   Outcome o = rec_read_count(r, slice, &count);
   if (o == OUT_GO) o = op2(r, OP_greater, count, integer(r, 0), &low); /* others are left to the interpreter */
   if (o == OUT_GO) o = op2(r, OP_less_equal, count, integer(r, digits), &high);
   if (o == OUT_GO) o = op2(r, OP_logical_and, low, high, &low);
   if (o == OUT_GO) o = check(r, low);
-  if (o == OUT_GO) o = each(r, count, &slice, state, decimal ? STATES_MOST : NUMBER_SCALE, decimal ? decimal_step : digit_step);
+  if (o == OUT_GO) o = rec_each(r, count, &slice, state, decimal ? RECORD_STATES : NUMBER_SCALE, decimal ? decimal_step : digit_step);
   if (o == OUT_GO) o = check(r, state[NUMBER_GOOD]);
   if (o != OUT_GO || !decimal) return o == OUT_GO ? rec_made(r, state[NUMBER_SO_FAR], out) : o;
   ValueId exact = graph_convert(r->g, av_value(r, state[NUMBER_SO_FAR]), DT_f64); /* below 2^53, over a power of 10 that is a float: rounded once */
