@@ -107,10 +107,12 @@ bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count) {
 }
 
 LoopKernelFn blocks_past(const Blocks *b) {
-  enum { LONG_ROW = 512 /* elements: each row has a line at its ends that is not stored whole */ };
+  enum { LINE = 64, LONG_ROW = 512 /* elements: each row has a line at its ends that is not stored whole */ };
   PlanKernel *k = (PlanKernel *)(uintptr_t)b->kernel;
   const BlockOut *o = &b->out[0];
-  if (b->outs != 1 || o->row < LONG_ROW || o->row % o->each || (o->each > 1 && o->each < LONG_ROW)) return NULL;
+  if (o->row < LONG_ROW || o->row % o->each || (o->each > 1 && o->each < LONG_ROW)) return NULL;
+  for (u32 i = 1; i < b->outs; i++) /* where one has whole lines the others have */
+    if (o[i].bytes != o->bytes || o[i].each != o->each || o[i].row != o->row || o[i].apart != o->row || o->apart != o->row || (o[i].to - o->to) % LINE) return NULL;
   if (k->make_past) k->make_past(k);
   return k->past;
 }
@@ -236,7 +238,7 @@ u64 blocks_run(const Blocks *b, const u64 *words, i64 lo, i64 hi) {
   for (i64 per = to->row / to->each, end; (b->direct || b->past) && lo < hi; lo = end) { /* row by row */
     i64 row = lo / per;
     end = hi < (row + 1) * per ? hi : (row + 1) * per;
-    own[to->word] = (u64)(uintptr_t)to->to + (u64)(row * (to->apart - to->row)) * to->bytes;
+    own[to->word] = (u64)(uintptr_t)to->to + (u64)(row * (to->apart - to->row)) * to->bytes; /* of several arrays rows are the whole: they stay */
     u64 key = (b->past ? b->past : b->kernel->fn)(own, lo, end);
     if (key < least) least = key;
   }

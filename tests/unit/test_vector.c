@@ -367,15 +367,21 @@ static const char past_text[] =
   "  par i in 0..n grain 1 {\n    %1 = load x[1000 - i] f64\n    %2 = load y[i] f32\n    %3 = convert f64 %2\n    %4 = add %1 %3\n    store z[i] %4\n  }\n}\n"
   "kernel rows (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
   "  par i in 0..n grain 1 {\n    for j in 0..37 {\n      %1 = load x[i*39 + j + 1] f64\n      %2 = load x[i] f64\n      %3 = add %1 %2\n      store z[i*37 + j] %3\n    }\n  }\n}\n"
+  "kernel fork (n: i64, x: in f64, y: in f32, z: out f64, w: out f64) {\n"
+  "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = load x[i + 1] f64\n    %3 = add %1 %2\n    store z[i] %3\n    %4 = sub %1 %2\n    store w[i] %4\n  }\n}\n"
+  "kernel same (n: i64, x: in f64, y: in f32, z: out f64, w: out f64) {\n"
+  "  par i in 0..n grain 1 {\n    for j in 0..37 {\n      %1 = load x[i*39 + j + 1] f64\n      store z[i*74 + j] %1\n      %2 = add %1 %1\n      store z[i*74 + j + 37] %2\n    }\n  }\n}\n"
   "kernel two (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
   "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = convert f32 %1\n    store z[i] %1\n    store w[i] %2\n  }\n}\n";
 
 static void stores_past_the_caches(void **state) {
   (void)state;
   enum { MOST = 1200, TRIPS = 300, ROWS = 25, SHIFTS = 17 };
-  static f64 x[MOST], z[2][MOST];
-  static f32 y[MOST], w[2][MOST];
-  static const char *const names[] = {"flat", "narrow", "single", "back", "rows"};
+  static f64 x[MOST];
+  static f32 y[MOST];
+  static _Alignas(64) f64 z[2][MOST];
+  static _Alignas(64) f32 w[2][MOST];
+  static const char *const names[] = {"flat", "narrow", "single", "back", "rows", "fork"};
   LoopModule m;
   Buf why;
   start(&m);
@@ -388,6 +394,7 @@ static void stores_past_the_caches(void **state) {
     const char *refused = "";
     e->past = true;
     assert_null(vec_compile(e, loop_module_find(&m, "two"), &refused)); /* which of the two stores may begin a line? */
+    assert_null(vec_compile(e, loop_module_find(&m, "same"), &refused));
     for (u32 k = 0; k < COUNT_OF(names); k++) {
       const LoopFn *fn = loop_module_find(&m, names[k]);
       VecCode *code = vec_compile(e, fn, &refused);
@@ -405,7 +412,7 @@ static void stores_past_the_caches(void **state) {
         for (i64 lo = 0, hi = shift; hi <= (k == 4 ? ROWS : TRIPS); hi += 1 + hi / 9, lo = hi * (shift % 3) / 4) {
           u64 key = 0, steps = UINT64_MAX, args[2][5];
           for (u32 t = 0; t < 2; t++) {
-            const u64 own[5] = {(u64)hi, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)(z[t] + 1 + shift), (u64)(uintptr_t)(w[t] + 1 + shift)};
+            const u64 own[5] = {(u64)hi, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)(z[t] + 1 + shift), k == 5 ? (u64)(uintptr_t)((f64 *)w[t] + 1 + shift) : (u64)(uintptr_t)(w[t] + 1 + shift)}; /* fork: as far from a line's beginning as z */
             memcpy(args[t], own, sizeof own);
             memset(z[t], 0, sizeof z[t]);
             memset(w[t], 0, sizeof w[t]);
