@@ -241,6 +241,8 @@ static Outcome character_of(Recorder *r, Av a, Av *out) {
 
 /* The code points of a text that lies in a column, or is to be packed; false: it is no such text. */
 static bool codes_of_rows(Recorder *r, Av text, Av *out, Outcome *o) {
+  bool digits = rec_is_of_digits(r, text);
+  if (digits && (*o = rec_rows_of(r, text, NULL, &text)) != OUT_GO) return true;
   const AbsVal v = *av_at(r, text);
   const u8 slice = IX_SLICE;
   bool outside = v.source && v.konst.kind == V_TEXT && (v.kind == AV_LAZY || v.kind == AV_OBJECT);

@@ -75,6 +75,7 @@ static Av part_at(Recorder *r, Av columns, Value kind, ValueId at) {
     memmove(t.dims, t.dims + 1, --t.rank * sizeof t.dims[0]);
     t.weak = kind.kind == V_NUM && (kind.flags & VF_WEAK);
     Av item = av_num(r, graph_index(r->g, x, &at, 1, &it, 1, graph_type(r->g, &t)));
+    if (kind.kind == V_TEXT) return char_of(r, item); /* of a text */
     return !rec_is_name(kind) || !item ? item : rec_name(r, av_value(r, item));
   }
   const Value *kinds;
@@ -91,7 +92,7 @@ static Outcome item_at(Recorder *r, Av rows, ValueId at, Av *out) {
   if (rows_ragged(kind)) return rec_row_of(r, rows, at, av_num(r, at), out);
   Av item = part_at(r, rows_columns(r, rows), kind, at);
   if (!item && !r->failed && !r->g->failed) return OUT_STUCK; /* a range of such numbers */
-  return rec_made(r, item && kind.kind == V_TEXT ? char_of(r, av_item(r, item, 0)) : item, out); /* of a text */
+  return rec_made(r, item, out);
 }
 
 /* The item that a `for` is at: in bounds by construction. */
@@ -331,7 +332,7 @@ static Outcome column_of(Recorder *r, Av seq, Av *column, Av *count, Value *kind
   if (o != OUT_GO) return o;
   *column = rows_columns(r, rows);
   *count = rows_count(r, rows);
-  *kind = rec_is_text(r, rows) ? value_hole() : av_at(r, rows)->konst;
+  *kind = av_at(r, rows)->konst;
   return OUT_GO;
 }
 
