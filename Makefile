@@ -98,7 +98,7 @@ TINY     := -Oz -fno-tree-sra -fno-caller-saves -fno-tree-dominator-opts -fno-mo
 SMALLEST := $(if $(shell $(CC) -Werror $(TINY) -xc -fsyntax-only /dev/null 2>/dev/null && echo yes),$(TINY),$(SMALL))
 # What compiling goes through most is small where that costs little time.
 BUSY     := tracer/graph.c tracer/graph_build.c tracer/graph_read.c tracer/graph_fits.c tracer/absval.c tracer/exits.c lang/live.c guards/sizes.c \
-              guards/sizes_prove.c jit/mir_lives.c jit/mir_fold.c jit/mir_patch.c api/blocks.c
+              guards/sizes_prove.c jit/mir_lives.c jit/mir_fold.c jit/mir_patch.c jit/vector_alloc.c api/blocks.c
 COLD     := $(filter-out $(BUSY) parser/base.c lang/rules%.c tracer/tier.c tracer/places.c jit/plan_run.c jit/mir_runtime.c,\
               $(filter parser/% lang/% tracer/% hop/% jit/% gpu/% api/% $(addprefix stdlib/,blas.c csv.c compose.c create.c data.c \
                 files.c format.c install.c join.c linalg.c linalg_compose.c matmul.c npy.c order.c shape.c system.c text.c trace.c walk.c) \

@@ -187,9 +187,10 @@ static bool compiler_init(Compiler *c) {
   c->values.count = g->values.count;
   for (u32 v = 0; v < c->values.count; v++) c->values.data[v] = (ValueInfo){.slot = NO_SLOT};
   c->classes = arena_alloc(&c->arena, g->nodes.count + 1);
+  c->lowers = arena_alloc(&c->arena, g->nodes.count + 1);
   c->sym_count = g->sizes.syms.count;
   c->sym_slot = arena_alloc(&c->arena, sizeof *c->sym_slot * (c->sym_count + 1));
-  if (!c->classes || !c->sym_slot || !vec_push(c->alloc, &c->strides, 0)) return false;
+  if (!c->classes || !c->lowers || !c->sym_slot || !vec_push(c->alloc, &c->strides, 0)) return false;
   for (u32 i = 0; i < c->sym_count; i++) c->sym_slot[i] = NO_SLOT;
   u32 exits = g->exits.exits.count;
   if (!vec_reserve(c->alloc, (void **)&c->bound.data, &c->bound.cap, exits + 1, 1)) return false;

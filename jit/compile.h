@@ -68,6 +68,7 @@ typedef struct Compiler {
   Buf *why;
   VEC(ValueInfo) values; /* by ValueId: as many as the graph has when code is made */
   u8 *classes;           /* by NodeId, of partition.c */
+  u8 *lowers;            /* by NodeId, of element.c: 1 + the dtype it computes with; 0: not asked yet, or it does not lower */
   VEC(Dim) strides;      /* entry 0 unused */
   u32 *sym_slot;         /* by symbol; NO_SLOT */
   u32 sym_count;

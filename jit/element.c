@@ -291,7 +291,7 @@ static bool gelu_is_exact(const Graph *g, NodeId n) {
   return args[1].kind == ARG_hole || (args[1].kind == ARG_attr && args[1].attr->kind == ATTR_nil);
 }
 
-bool element_lowers(Compiler *c, NodeId n, u32 *compute) {
+static bool lowers(Compiler *c, NodeId n, u32 *compute) {
   const Graph *g = c->g;
   const GraphNode *x = graph_node_at(g, n);
   if (x->kind != NODE_op || x->result_count != 1) return false;
@@ -324,6 +324,14 @@ bool element_lowers(Compiler *c, NodeId n, u32 *compute) {
   for (u32 i = 0; i < count; i++)
     if (operands[i] && !(x->op == OP_where && i == 0) && !element_weak_fits(c, operands[i], r.compute)) return false;
   return element_op_lowers(c, x->op, r.compute);
+}
+
+/* Asked several times of each node; the graph stays as it is once the tables are there. */
+bool element_lowers(Compiler *c, NodeId n, u32 *compute) {
+  if (c->lowers && c->lowers[n]) return *compute = c->lowers[n] - 1u, true;
+  if (!lowers(c, n, compute)) return false;
+  if (c->lowers) c->lowers[n] = (u8)(*compute + 1);
+  return true;
 }
 
 bool element_op_lowers(Compiler *c, u32 op, u32 compute) {
