@@ -112,7 +112,7 @@ LoopKernelFn blocks_past(const Blocks *b) {
   const BlockOut *o = &b->out[0];
   if (o->row < LONG_ROW || o->row % o->each || (o->each > 1 && o->each < LONG_ROW)) return NULL;
   for (u32 i = 1; i < b->outs; i++) /* where one has whole lines the others have */
-    if (o[i].bytes != o->bytes || o[i].each != o->each || o[i].row != o->row || o[i].apart != o->row || o->apart != o->row || (o[i].to - o->to) % LINE) return NULL;
+    if (o[i].bytes != o->bytes || o[i].each != o->each || o[i].row != o->row || o[i].apart != o->row || o->apart != o->row || ((uintptr_t)o[i].to ^ (uintptr_t)o->to) % LINE) return NULL;
   if (k->make_past) k->make_past(k);
   return k->past;
 }

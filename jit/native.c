@@ -740,7 +740,8 @@ bool native_function(Native *n) {
     }
     LoopType t = native_type(n, v);
     loop_result(n->fn, t);
-    out[count++] = value_info(n->c, v)->use.last ? native_value(n, v)->ir : loop_const(n->fn, t, 0); /* what only a value needs that nobody reads is not computed */
+    const ValueInfo *info = value_info(n->c, v);
+    out[count++] = info->use.last || info->use.forced ? native_value(n, v)->ir : loop_const(n->fn, t, 0); /* what only a value needs that nobody reads, not as a size either, is not computed */
   }
   if (goes_on) loop_return(n->fn, count, out);
   Buf why;

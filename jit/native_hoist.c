@@ -275,7 +275,7 @@ static bool move_out_bounded(Hoist *h, Hoisted c, u32 size, u32 loop, u32 cond, 
   last.constant = rest.constant + (b->closed ? 0 : b->up ? (u64)-1 : 1);
   if (!add_value(h, &last, b->limit, false, 3)) return false;
   room = last;
-  bool sure = b->up ? add_value(h, &room, size, true, 3) && !room.pluses && !room.minuses && room.constant >> 63 : is_positive(h, &last);
+  bool sure = b->up ? add_value(h, &room, size, true, 3) && !room.pluses && !room.minuses && room.constant >> 32 == UINT32_MAX /* a little below */ : is_positive(h, &last);
   if (!sure && !all) return false;
   c.trips[c.loops++] = cond;
   c.head = loop;
@@ -308,6 +308,26 @@ static bool move_out_any(Hoist *h, const Hoisted *c, u32 size, u32 loop, u32 who
   return bounded_by(h, loop, cond, &b) && move_out_bounded(h, *c, size, loop, whole, &b, all);
 }
 
+/* The loop ends where `chosen` is not taken: its other arm goes on with no trip, and behind it stands a break, or another `if` that asks
+ * for what the other arm gives then, false. */
+static bool ends_unless(const Hoist *h, u32 loop, u32 chosen) {
+  const u32 *body = h->fn->body.data;
+  u32 end = h->end[chosen], other = end, next = end + 1;
+  u64 no;
+  for (u32 pos = h->where[chosen]; pos < end && other == end; pos++)
+    if (at(h, body[pos])->op == LOOP_ELSE && at(h, body[pos])->a == chosen) other = pos + 1;
+  for (u32 pos = other; pos < end; pos++)
+    if (at(h, body[pos])->op == LOOP_NEXT && at(h, body[pos])->a == loop) return false;
+  while (is_pure(at(h, body[next]))) next++;
+  const LoopNode *after = at(h, body[next]), *gives = at(h, body[other]);
+  if (after->op == LOOP_BREAK) return after->a == loop;
+  if (after->op != LOOP_IF || gives->op != LOOP_YIELD) return false;
+  const LoopNode *asked = at(h, loop_cond_of(h->fn, body[next]));
+  if (asked->op != LOOP_RESULT || asked->a != chosen) return false;
+  u32 value = loop_list(h->fn, gives)[asked->b];
+  return (value == loop_cond_of(h->fn, chosen) || (constant(h, value, 0, &no) && no == 0)) && ends_unless(h, loop, body[next]);
+}
+
 static bool ends_arm(const LoopNode *n, u32 head) { return (n->op == LOOP_END || n->op == LOOP_ELSE) && n->a == head; }
 
 static void hoist_while(Hoist *h, u32 loop) {
@@ -317,7 +337,7 @@ static void hoist_while(Hoist *h, u32 loop) {
   u32 chosen = body[begin++];
   if (at(h, chosen)->op != LOOP_IF) return;
   u32 cond = loop_cond_of(h->fn, chosen);
-  if (!known(h, cond, loop, true, HOIST_DEPTH)) return;
+  if (!known(h, cond, loop, true, HOIST_DEPTH) || !ends_unless(h, loop, chosen)) return;
   bool all = false, out = false;
   for (end = begin; !out && !ends_arm(at(h, body[end]), chosen); end += !out) {
     const LoopNode *n = at(h, body[end]);

@@ -51,7 +51,7 @@ struct ArenaChunk {
 };
 _Static_assert(sizeof(ArenaChunk) % 16 == 0, "chunk payload must stay 16-aligned");
 
-/* Bytes of the first chunk with its head, and of those that follow at most: most arenas hold little, and every region has several. */
+/* Bytes of the first chunk with its head, and of what those that follow hold at most: most arenas hold little, and every region has several. */
 enum { ARENA_LEAST = 1024, ARENA_GROWS = 4, ARENA_CHUNK = 16 * 1024 };
 
 void arena_init(Arena *a, Allocator *alloc) { *a = (Arena){.alloc = alloc}; }

@@ -83,14 +83,14 @@ static bool is_square(u32 op, const Value *args, const u8 *dtypes) {
 }
 
 /* What is read behind the step at hand. */
-static const void *ahead_of(const Reader *readers, u32 n) {
+static uintptr_t ahead_of(const Reader *readers, u32 n) {
   for (u32 i = 0; i < n; i++)
-    if (!readers[i].constant) return readers[i].at;
-  return NULL;
+    if (!readers[i].constant) return (uintptr_t)readers[i].at;
+  return 0;
 }
 
 /* A part of a large result, made in a buffer and stored past the caches. */
-static __attribute__((noinline)) u32 step_streamed(const Step *s, void *out, const void *const *in, u32 n_in, i64 n, u32 bytes, const void *next) {
+static __attribute__((noinline)) u32 step_streamed(const Step *s, void *out, const void *const *in, u32 n_in, i64 n, u32 bytes, uintptr_t next) {
   _Alignas(64) char buffer[STRIP * 16];
   u32 failed = step_run(s, buffer, in, n_in, n);
   stream_copy_ahead(out, buffer, n * bytes, next, LINE);

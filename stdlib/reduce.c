@@ -332,7 +332,7 @@ static void count_part(void *ctx, i64 part) {
 static WeftStatus count_true(Job *j, i64 *out) {
   enum { FAST = 4 /* times as many are counted in the time of other operations */ };
   i64 n = j->s.count, part = 0;
-  Counted c = {.j = j, .x = j->a->data, .n = n, .each = j->vm->tunables.parallel_elements};
+  Counted c = {.j = j, .x = j->a->data, .n = n, .each = j->vm->tunables.parallel_elements > 0 ? j->vm->tunables.parallel_elements : 1};
   bool shared = is_long(j, n / FAST);
   for (i64 r = 0; r < j->s.results; r++, out++, c.x += n) {
     c.sum = 0;

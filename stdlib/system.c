@@ -147,12 +147,18 @@ WeftStatus eager_error(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
+/* What comes from outside need not be UTF-8. */
+static WeftStatus outer_text(Vm *vm, ErrorKind kind, const char *what, const char *s, size_t n, Value *out) {
+  if (!utf8_valid(s, n)) return vm_error(vm, kind, "%s is not UTF-8", what);
+  return text_new(vm, s, n, out) ? WEFT_OK : WEFT_ERROR;
+}
+
 WeftStatus eager_args(Vm *vm, Value *args, Value *out) {
   (void)args;
   if (!list_new(vm, (u32)vm->argc, out)) return WEFT_ERROR;
   for (int i = 0; i < vm->argc; i++) {
     Value t;
-    if (!text_new(vm, vm->argv[i], strlen(vm->argv[i]), &t) || !list_push(vm, out, t)) {
+    if (outer_text(vm, EK_value, "args: an argument", vm->argv[i], strlen(vm->argv[i]), &t) != WEFT_OK || !list_push(vm, out, t)) {
       value_drop(vm, *out);
       return WEFT_ERROR;
     }
@@ -164,7 +170,7 @@ WeftStatus eager_env(Vm *vm, Value *args, Value *out) {
   if (args[0].kind != V_TEXT) return args_error(vm, OP_env, 0, args[0], "a text");
   if (!vm->limits.allow_env) return vm_error(vm, EK_limit, "env: the host does not allow reading the environment");
   const char *s = getenv(args[0].text->data);
-  if (s) return text_new(vm, s, strlen(s), out) ? WEFT_OK : WEFT_ERROR;
+  if (s) return outer_text(vm, EK_value, "env: the variable", s, strlen(s), out);
   *out = args[1].kind == V_HOLE ? value_nil() : value_keep(args[1]);
   return WEFT_OK;
 }
@@ -189,7 +195,7 @@ WeftStatus eager_read_line(Vm *vm, Value *args, Value *out) {
   } else {
     if (n && line[n - 1] == '\n') n--;
     if (n && line[n - 1] == '\r') n--;
-    if (!text_new(vm, line, (size_t)n, out)) status = WEFT_ERROR;
+    status = outer_text(vm, EK_io, "read_line: the line", line, (size_t)n, out);
   }
   free(line);
   return status;

@@ -22,6 +22,7 @@ static WeftStatus ints_value(Vm *vm, const GraphAttr *a, Value *out) {
   return WEFT_OK;
 fail:
   value_drop(vm, *out);
+  *out = value_hole();
   return WEFT_ERROR;
 }
 
@@ -53,6 +54,7 @@ WeftStatus attr_value(const AttrSource *s, const GraphAttr *a, Value *out) {
   }
 fail:
   value_drop(vm, *out);
+  *out = value_hole();
   return WEFT_ERROR;
 }
 

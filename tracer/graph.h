@@ -449,9 +449,10 @@ BlockId graph_clone_block(Graph *g, BlockId from, ValueMap *map);
 
 /* ---- rules --------------------------------------------------------------------------------------- */
 
+/* Forgets what was inferred: types are gone, or each is to be looked at. */
+void graph_infer_anew(Graph *g);
 /* Result types of an operation node from its operands and attributes, by the rules of lang/ops. `dims`
  * decides what is not proved. False: the rule said no (err filled) or memory was refused (g->failed). */
-void graph_infer_anew(Graph *g); /* forgets what was inferred: types are gone, or each is to be looked at */
 bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
                  ArrayType *results, u32 *nresults, RuleError *err);
 bool graph_infer_index(Graph *g, DimCtx *dims, ValueId x, const ValueId *operands, u32 count, const IndexItem *items,

@@ -798,6 +798,14 @@ static void note_inferred(Graph *g, Inferred *to, Inferred key, const ArrayType 
   *to = key;
 }
 
+/* Known sizes that no array has: nobody may read it, but to make it is an error. */
+static bool never_fits(Graph *g, const ArrayType *t) {
+  i64 dims[TYPE_MAX_RANK];
+  for (u32 d = 0; d < t->rank; d++)
+    if (t->dims[d] == DIM_FRESH || !size_is_const(&g->sizes, t->dims[d], &dims[d])) return false;
+  return dims_size(t->rank, dims) < 0;
+}
+
 bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
                  ArrayType *results, u32 *nresults, RuleError *err) {
   RuleError own;
@@ -830,6 +838,8 @@ bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 co
   for (u32 i = 0; i < c.count; i++)
     for (u32 d = 0; d < results[i].rank; d++)
       if (results[i].dims[d] == DIM_NONE) return fail(&c, EK_unsupported, "a size expression got too large");
+  for (u32 i = 0; i < c.count; i++)
+    if (never_fits(g, &results[i])) return fail(&c, EK_value, "an array has fewer than 2 ** 62 elements");
   *nresults = c.count;
   if (seen && op_info(op)->family == FAM_elementwise && c.count == 1) note_inferred(g, seen, key, results);
   return true;
@@ -876,6 +886,7 @@ bool graph_infer_index(Graph *g, DimCtx *dims, ValueId x, const ValueId *operand
   for (u32 i = 0; i < nitems; i++) {
     if (items[i].kind == INDEX_mask) return fail(&c, EK_unsupported, "the length is known only at run time");
     used += items[i].kind == INDEX_int || items[i].kind == INDEX_slice || items[i].kind == INDEX_array;
+    if (items[i].kind == INDEX_ellipsis && ellipsis) return fail(&c, EK_index, "an index holds … twice");
     ellipsis |= items[i].kind == INDEX_ellipsis;
   }
   if (used > from.rank) return fail(&c, EK_index, "too many indices");

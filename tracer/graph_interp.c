@@ -187,6 +187,7 @@ static WeftStatus arg_value(GraphRun *r, const GraphArg *a, Value *out) {
       for (u32 i = 0; i < a->count; i++)
         if (value_at(r, a->values[i], &v) != WEFT_OK || !list_push(r->vm, out, value_keep(v))) {
           value_drop(r->vm, *out);
+          *out = value_hole();
           return WEFT_ERROR;
         }
       return WEFT_OK;

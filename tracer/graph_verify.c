@@ -503,7 +503,7 @@ static void check_block(Verifier *v, BlockId id) {
 bool graph_verify(Graph *g, Buf *out) {
   Verifier v = {.g = g, .out = out};
   u32 *blocks, count;
-  graph_infer_anew(g); /* each kind of operation is looked at by itself */
+  graph_infer_anew(g); /* nothing is taken from when the graph was built */
   v.defined = mem_alloc_zero(g->alloc, g->values.count);
   v.spent = mem_alloc_zero(g->alloc, g->values.count);
   bool ok = v.defined && v.spent && graph_blocks(g, g->alloc, &blocks, &count);

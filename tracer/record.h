@@ -580,6 +580,9 @@ bool rec_rows_ask(Recorder *r, Av now, const Value *kind); /* what stands there 
 Outcome rec_rows_zip(Recorder *r, const Av *seqs, u32 n, bool numbered, Av *out); /* lists of an item of each, and its number */
 Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out);
 /* `now`, a short list or text (empty: nothing but an empty one), in the columns of `rows`. OUT_STUCK, without a reason: it does not fit. */
+Outcome rec_rows_like(Recorder *r, Av rows, Av now, bool empty, Av *out);
+
+/* ---- record_slice.c ---- */
 /* What is done at each place below `count`: the states, numbers and columns, are changed. A number alone is a bool: whether to go on. */
 enum { RECORD_STATES = 4 };
 typedef Outcome (*RecStep)(Recorder *r, const Av *with, Av at, Av *state);
@@ -598,7 +601,6 @@ Outcome rec_queue_join(Recorder *r, Av queue, Av more, Av *out);
 Outcome rec_queue_gone(Recorder *r, Av columns, Av n, Av start, u32 k, Av *gone);
 Outcome rec_queue_move(Recorder *r, Av *columns, Av *n, Av *start, Av gone);
 RecipeId rec_queue_recipe(Recorder *r, Av queue);
-Outcome rec_rows_like(Recorder *r, Av rows, Av now, bool empty, Av *out);
 
 /* ---- functions that call themselves (record_recur.c) ---- */
 /* A call of `code`, of which frames stand already; params: one for each parameter, bound. *done: it is a node of the graph, *out what it gives;

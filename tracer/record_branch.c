@@ -87,11 +87,9 @@ static Outcome rows_meet(Recorder *r, const Merge *m, Av *first, Av *second) {
 static Outcome merge_place(Recorder *r, Merge *m, Av base, Av *first, Av *second) {
   AvVec x = {0}, y = {0};
   Outcome o = second && *second ? empty_in_rows(r, base, first, second) : OUT_GO;
-  Av a = *first, b = second ? *second : 0;
+  if (o == OUT_GO && second && *second) o = rows_meet(r, m, first, second);
   if (o != OUT_GO) return o;
-  if (b && (o = rows_meet(r, m, first, second)) != OUT_GO) return o;
-  a = *first;
-  b = second ? *second : 0;
+  Av a = *first, b = second ? *second : 0;
   if (b && !av_same_tree(r, a, b) && rec_names_meet(r, first, second)) {
     a = *first;
     b = *second;

@@ -112,7 +112,7 @@ Outcome rec_read_get(Recorder *r, Av text, Av at, Av *out) {
   return o == OUT_GO ? rec_read_at(r, text, av_num(r, i), out) : o;
 }
 
-Outcome rec_each(Recorder *r, Av count, const Av *texts, Av *state, u32 n, RecStep step) {
+Outcome rec_each(Recorder *r, Av count, const Av *with, Av *state, u32 n, RecStep step) {
   Graph *g = r->g;
   ValueId init[RECORD_STATES + 1] = {graph_const(g, value_i64(0))}, next[RECORD_STATES + 1];
   BlockId blocks[2];
@@ -131,7 +131,7 @@ Outcome rec_each(Recorder *r, Av count, const Av *texts, Av *state, u32 n, RecSt
       if (o == OUT_GO && n == 1 && !value_type(g, init[1])->rank) o = op2(r, OP_logical_and, params[0], params[1], &params[0]);
       next[0] = o == OUT_GO ? av_value(r, params[0]) : 0;
     } else {
-      if ((o = step(r, texts, params[0], params + 1)) == OUT_GO) o = rec_binary(r, BC_add, params[0], one, &params[0]);
+      if ((o = step(r, with, params[0], params + 1)) == OUT_GO) o = rec_binary(r, BC_add, params[0], one, &params[0]);
       for (u32 i = 0; i <= n && o == OUT_GO; i++) next[i] = av_value(r, params[i]);
     }
     if (o == OUT_GO && !graph_close(g, b ? TERM_next : TERM_yield, next, b ? n + 1 : 1, 0)) o = OUT_FAIL;

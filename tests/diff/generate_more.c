@@ -250,8 +250,34 @@ static void mixes(Gen *g) {
   }
 }
 
+/* Arrays whose size was chosen or computed. */
+static void sizes(Gen *g) {
+  static const char *const uses[] = {"%s += sum(arange(u%d) * 0.5)", "%s += zeros((u%d, 2)).size", "%s += sum(ones(u%d))", "%s += sum(linspace(0.0, 1.0, u%d + 1))", "%s += sum(tile([1.0, 2.0], u%d))", "%s += sum(repeat([1.0, 3.0], u%d))",
+    "%s += sum(array(0..u%d))", "%s += sum(eye(u%d + 1))", "%s += sum(sum(full((u%d, 3), 0.25), axis=0))", "%s += sum(cumsum(arange(u%d)))", "%s += sum(rand(u%d))"};
+  const Var *f = target(g, FLOAT), *x = gen_pick_var(g, FLOATS, false);
+  int k = g->next_name++, loop = gen_chance(g, 40);
+  if (!f || g->bare) return;
+  if (loop) gen_put(g, "for v%d in 0..%d { ", k, 2 + gen_below(g, 6));
+  gen_put(g, "let u%d = ", k);
+  switch (gen_below(g, 7)) {
+  case 0: gen_put(g, "if "), gen_expr(g, BOOL, 1), gen_put(g, " { %d } else { %d }", gen_below(g, 6), gen_below(g, 6)); break;
+  case 1: gen_put(g, "if ("), gen_expr(g, INT, 1), gen_put(g, ") %% 3 == %s { %d } else { p %% 4 }", loop ? "1" : "0", gen_below(g, 6)); break;
+  case 2: gen_put(g, "cond("), gen_expr(g, BOOL, 1), gen_put(g, ", () => %d, () => %d)", gen_below(g, 6), gen_below(g, 6)); break;
+  case 3: gen_put(g, "minimum(("), gen_expr(g, INT, 1), gen_put(g, ") %% 7, %d)", gen_below(g, 6)); break;
+  case 4: gen_put(g, "[3, 1, 4][("), gen_expr(g, INT, 1), gen_put(g, ") %% 3]"); break;
+  case 5: gen_put(g, "{ let w = 0; while w * w < ("), gen_expr(g, INT, 1), gen_put(g, ") %% 30 { w += 1 }; w }"); break;
+  default: gen_put(g, "len(%s) - (if ", x ? x->name : "(1, 2)"), gen_expr(g, BOOL, 1), gen_put(g, " { 0 } else { 1 })"); break;
+  }
+  if (loop) gen_put(g, "; ");
+  else gen_line(g);
+  gen_put(g, PICK(g, uses), f->name, k);
+  if (gen_chance(g, 40)) gen_put(g, "; "), gen_put(g, PICK(g, uses), f->name, k);
+  if (gen_chance(g, 20)) gen_put(g, "; print(u%d, arange(u%d))", k, k);
+  if (loop) gen_put(g, " }");
+}
+
 void gen_pattern(Gen *g) {
-  static void (*const patterns[])(Gen *) = {host_call, host_call, text_loop, text_loop, things, things, things, texts_among, texts_among, texts_among, inner_recursion, inner_recursion, slices, slices, levels, levels, wraps, many_trips, mixes, mixes, gen_rows, gen_rows, gen_arms, gen_zips, gen_bodies, gen_links, gen_links};
+  static void (*const patterns[])(Gen *) = {host_call, host_call, text_loop, text_loop, things, things, things, texts_among, texts_among, texts_among, inner_recursion, inner_recursion, slices, slices, levels, levels, wraps, many_trips, mixes, mixes, gen_rows, gen_rows, gen_arms, gen_zips, gen_bodies, gen_links, gen_links, sizes, sizes};
   gen_line(g);
   PICK(g, patterns)(g);
 }

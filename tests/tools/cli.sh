@@ -226,6 +226,10 @@ expect threads-negative 2 'WEFT_THREADS must be' env WEFT_THREADS=-3 "$W" -e 1
 # a function that calls itself: calls that are made twice in the program are made once, which 10^16 of them need
 expect calls-made-once 0 '^23416728348467685~' env WEFT_HOT=0 timeout 120 "$W" -e 'fn fib(n) { if n < 2 { n } else { fib(n - 1) + fib(n - 2) } }
 print(fib(80))'
+expect read-line-not-utf8 1 'io error: read_line: the line is not UTF-8|read_line: the line is not UTF-8' sh -c 'printf "a\377b\n" | "$0" -e "codes(read_line())"' "$W"
+expect read-line-utf8 0 '^\[228\]~' sh -c 'printf "\303\244\n" | "$0" -e "codes(read_line())"' "$W"
+expect env-not-utf8 1 'env: the variable is not UTF-8' sh -c 'X=$(printf "\370\370") exec "$0" -e "codes(env(\"X\"))"' "$W"
+expect args-not-utf8 1 'args: an argument is not UTF-8' sh -c 'echo "print(len(args()))" >args.weft; exec "$0" args.weft ok "$(printf "\200\200")"' "$W"
 expect log-unknown 2 'WEFT_LOG is unknown .*: bogus' env WEFT_LOG=graph,bogus "$W" -e 1
 expect output-refused 1 'cannot write to standard output' sh -c '"$0" -e "print(1)" >/dev/full' "$W"
 WEFT_LOG=recompiles repl repl-redefined 'a function it relied on was replaced: k.*recompiles.*1' 'fn k(x) = x + 1' 'fn f(x) = sum(k(x) * 2)' 'for i in 0..60 { f(arange(4.0)) }' 'fn k(x) = x + 10' \

@@ -682,6 +682,18 @@ static void checks_before_loops(void **state) {
       {"does not count", UP("    %c = lt %j n\n", CHECK, NEXT("mul %j 2")), NULL},
       {"one of two steps does not", UP("    %c = lt %j n\n", CHECK "      %o = eq %j m\n      if %o {\n        %p = mul %j 5\n        next %p\n      }\n", NEXT("add %j 1")), NULL},
       {"another sign", UP("    %c = ne %j n\n", CHECK, NEXT("add %j 1")), NULL},
+      {"the loop goes on where the first condition does not hold",
+       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n    %c = gt %j 0\n    %o = if %c -> (i1) {\n"
+       "      check index m n #2 (%j)\n      %v = load x[0] i64\n      %w = gt %v 5\n      yield %w\n    } else {\n      yield true\n    }\n    if %o {\n" NEXT("add %j 1") "    }\n    break %j\n  }\n  return %r\n}\n", NULL},
+      {"and does not",
+       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n    %c = gt %j 0\n    %o = if %c -> (i1) {\n"
+       "      check index m n #2 (%j)\n      %v = load x[0] i64\n      %w = gt %v 5\n      yield %w\n    } else {\n      yield false\n    }\n    if %o {\n" NEXT("add %j 1") "    }\n    break %j\n  }\n  return %r\n}\n",
+       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %b = gt s 0\n  if %b {\n    check index m n #1 (s)\n  }\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n    %c = gt %j 0\n    %o = if %c -> (i1) {\n"
+       "      %v = load x[0] i64\n      %w = gt %v 5\n      yield %w\n    } else {\n      yield false\n    }\n    if %o {\n" NEXT("add %j 1") "    }\n    break %j\n  }\n  return %r\n}\n"},
+      {"the other arm goes on itself",
+       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n    %c = gt %j 0\n    if %c {\n      check index m n #2 (%j)\n      store x[%j] 0\n    } else {\n"
+       NEXT("add %j 1") "    }\n    break %j\n  }\n  return %r\n}\n", NULL},
+      {"a limit that wraps", UP("    %l = add n 9223372036854775797\n    %c = lt %j %l\n", "      %i = add %j 12\n      check index %i n #2 (%j)\n      %v = load x[%j] i64\n      %o = eq %v m\n      if %o {\n        break %j\n      }\n", NEXT("add %j 1")), NULL},
       {"a product of it", UP("    %c = lt %j n\n", "      %i = mul %j 2\n      check index %i n #2 (%j)\n", NEXT("add %j 1")), NULL},
   };
   for (u32 i = 0; i < COUNT_OF(rows); i++) {
