@@ -70,4 +70,7 @@ void gen_links(Gen *g);  /* lists of lists of several lengths */
 /* generate_rows.c */
 void gen_rows(Gen *g); /* loops over rows and slices */
 
+/* generate_kits.c */
+void gen_kit(Gen *g); /* queues, memos, functions in lists, rows that grow, walks over texts, ends, computed sizes */
+
 #endif

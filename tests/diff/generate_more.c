@@ -277,7 +277,8 @@ static void sizes(Gen *g) {
 }
 
 void gen_pattern(Gen *g) {
-  static void (*const patterns[])(Gen *) = {host_call, host_call, text_loop, text_loop, things, things, things, texts_among, texts_among, texts_among, inner_recursion, inner_recursion, slices, slices, levels, levels, wraps, many_trips, mixes, mixes, gen_rows, gen_rows, gen_arms, gen_zips, gen_bodies, gen_links, gen_links, sizes, sizes};
+  static void (*const patterns[])(Gen *) = {host_call, host_call, text_loop, text_loop, things, things, things, texts_among, texts_among, texts_among, inner_recursion, inner_recursion, slices, slices, levels, levels, wraps, many_trips, mixes, mixes, gen_rows, gen_rows, gen_arms, gen_zips, gen_bodies, gen_links, gen_links, sizes, sizes,
+                                             gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit};
   gen_line(g);
   PICK(g, patterns)(g);
 }
