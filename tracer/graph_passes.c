@@ -369,14 +369,19 @@ static void cse(Pass *p) {
 
 /* ---- dce --------------------------------------------------------------------------------------------- */
 
-/* May its kernel refuse numbers that nothing else looks at? How often `repeat` repeats is known unless it is an operand. */
-static bool may_raise(const Graph *g, NodeId n) {
+/* May its kernel refuse numbers that nothing else looks at, sizes too? How often `repeat` repeats is known unless it is an operand. */
+static bool may_raise(Graph *g, NodeId n) {
   const GraphNode *x = &g->nodes.data[n];
+  for (u32 k = 0; k < x->result_count; k++) {
+    const ArrayType *t = value_type(g, x->result_first + k);
+    for (u32 d = 0; d < t->rank; d++)
+      if (size_is_unbacked(&g->sizes, t->dims[d]) && size_prove(&g->sizes, REL_le, 0, t->dims[d]) != TRUTH_always) return true;
+  }
   return op_info(x->op)->effect == EFF_raises && (x->op != OP_repeat || x->operand_count > 1);
 }
 
 /* Nothing in it can leave, fail a check, do something, or go on for ever. */
-static bool removable(const Graph *g, NodeId n) {
+static bool removable(Graph *g, NodeId n) {
   const GraphNode *x = &g->nodes.data[n];
   if (node_is_effect(g, n)) return false;
   switch (x->kind) {

@@ -389,12 +389,14 @@ Outcome rec_size_from(Recorder *r, Av a, i64 least, Dim *out) {
 }
 
 Outcome rec_size(Recorder *r, Av a, Dim *out) {
+  SizePool *p = &r->g->sizes;
   u32 sym;
   if (!av_dim(r, a, out)) return rec_stuck(r, REASON_data_dependent_shape, "a size is %s", av_kind_text(r, a));
-  if (!size_is_unbacked(&r->g->sizes, *out)) return not_below(r, *out, 0);
-  if (!size_is_sym(&r->g->sizes, *out, &sym) || !size_is_unbacked(&r->g->sizes, *out) || r->g->sizes.syms.data[sym].lo >= 0) return OUT_GO;
+  if (!size_is_unbacked(p, *out)) return not_below(r, *out, 0);
+  if (size_prove(p, REL_le, 0, *out) == TRUTH_always) return OUT_GO;
   if (r->safe_exit == UINT32_MAX) return OUT_GO; /* the eager kernel looks */
   ValueId n = graph_size(r->g, *out);
   Outcome o = n ? rec_check(r, CHECK_nonneg, &n, 1) : OUT_FAIL;
-  return o != OUT_GO || size_assume(&r->g->sizes, REL_le, 0, *out) ? o : OUT_FAIL;
+  bool everywhere = size_is_sym(p, *out, &sym) && value_block(r->g, p->syms.data[sym].source) == r->g->at; /* an arm says nothing of what is beside it */
+  return o != OUT_GO || !everywhere || size_assume(p, REL_le, 0, *out) ? o : OUT_FAIL;
 }
