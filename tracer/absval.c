@@ -8,6 +8,7 @@
 Av av_new(Recorder *r, AbsVal v) {
   if (r->avs.count == 0 && !vec_push(&r->vm->alloc, &r->avs, (AbsVal){0})) goto refused;
   v.parts = 1;
+  if (v.kind == AV_CLOSURE) v.value = 0;
   if (v.kind == AV_LIST || v.kind == AV_RECORD || v.kind == AV_CLOSURE)
     for (u32 i = 0; i < v.count && v.parts <= PARTS_MAX; i++) v.parts += r->avs.data[r->items.data[v.first + i]].parts;
   if (v.parts > PARTS_MAX) v.parts = PARTS_MAX + 1;

@@ -43,7 +43,7 @@ typedef struct AbsVal {
   u8 kind;
   u8 env;        /* EnvKind */
   u16 op;        /* TransformKind */
-  ValueId value;
+  ValueId value; /* CLOSURE of items: its recipe in the exit that konst.bits counts */
   SourceId source; /* what this value is, unchanged; 0: none */
   SourceId env_source; /* ENV_SOURCE: the function whose captures these are */
   u32 first, count; /* Recorder.items */

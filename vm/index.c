@@ -529,11 +529,7 @@ static WeftStatus index_sequence(Vm *vm, Value obj, const u8 *items, const Value
 static WeftStatus index_record(Vm *vm, Value obj, Value key, Value *out) {
   if (key.kind != V_TEXT) return vm_error(vm, EK_type, "the keys of a record are text, got %s", value_type_name(key));
   Value *at = record_at(vm, obj.record, key.text);
-  if (!at) {
-    Name name = name_find(&vm->names, key.text->data, key.text->len);
-    if (name) return field_missing(vm, obj.record, name);
-    return vm_error(vm, EK_key, "the record has no key '%s'", key.text->data);
-  }
+  if (!at) return vm_error(vm, EK_key, "the record has no key '%s'", key.text->data);
   *out = value_keep(*at);
   return WEFT_OK;
 }
