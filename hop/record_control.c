@@ -207,8 +207,9 @@ static Outcome carry_next(Recorder *r, const char *who, Av before, Av after, Car
       *again = true;
       continue;
     }
-    if (b.weak && dtype_kind(b.dtype) <= dtype_kind(a.dtype)) next->data[i] = graph_convert(r->g, next->data[i], a.dtype);
-    else return differ(r, who, &a, &b);
+    if (!b.weak || dtype_kind(b.dtype) > dtype_kind(a.dtype)) return differ(r, who, &a, &b);
+    next->data[i] = graph_convert(r->g, next->data[i], a.dtype);
+    if (a.weak) next->data[i] = graph_weaken(r->g, next->data[i]);
   }
   return o;
 }

@@ -394,7 +394,8 @@ static Outcome step(Recorder *r, const Scope *s) {
       o = rec_cell_global(r, f->code->module, ins_x(i), &cell);
       if (o != OUT_GO) return o;
       Av v = r->cells.data[cell].value;
-      if (now.kind == V_HOLE && !r->cells.data[cell].dirty) {
+      if (now.kind == V_HOLE && !(v = av_force(r, v))) return OUT_FAIL; /* a loop that assigns it on some way may have carried it */
+      if (now.kind == V_HOLE && av_at(r, v)->kind == AV_HOLE) {
         if (!(ins_flags(i) & INS_METHOD)) return rec_stuck(r, REASON_raises, "a variable without a value");
         v = av_const(r, value_nil());
       }

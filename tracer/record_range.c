@@ -38,6 +38,20 @@ static ValueId weak_end(Recorder *r, ValueId v) {
   return value_dim(r->g, v, &d) && d != DIM_NONE ? graph_size(r->g, d) : graph_weaken(r->g, graph_convert(r->g, v, DT_i64));
 }
 
+/* A range is made with fewer items than sizes reach: known now, and guarded where an end may be another one later. */
+static Outcome few_items(Recorder *r, const Av *parts) {
+  SizePool *p = &r->g->sizes;
+  i64 now[3];
+  Dim d[3];
+  for (u32 k = 0; k < 3; k++)
+    if (!value_dim(r->g, av_value(r, parts[k]), &d[k]) || d[k] == DIM_NONE || size_is_unbacked(p, d[k]) || !size_hint(p, d[k], &now[k])) return OUT_GO;
+  Range probe = {.start = now[0], .stop = now[1], .step = now[2]};
+  if (range_count(&probe) >= (u64)SIZE_LIMIT) return rec_stuck(r, REASON_raises, "a range of 2 ** 62 items");
+  for (u32 k = 0; k < 2; k++)
+    if (size_range(p, d[k]).hi >= SIZE_LIMIT && now[k] < SIZE_LIMIT && !guard_relation(&r->g->guards, p, REL_lt, d[k], size_const(p, SIZE_LIMIT), "range", rec_here(r))) return OUT_FAIL;
+  return OUT_GO;
+}
+
 Outcome rec_make_range(Recorder *r, Av start, Av stop, Av by, Av *out) {
   Av parts[3] = {start, stop, by};
   Step step;
@@ -48,6 +62,7 @@ Outcome rec_make_range(Recorder *r, Av start, Av stop, Av by, Av *out) {
     if (!(parts[k] = av_num(r, weak_end(r, v)))) return OUT_FAIL;
   }
   Outcome o = step_of(r, parts[2], &step);
+  if (o == OUT_GO) o = few_items(r, parts);
   return o == OUT_GO ? rec_made(r, av_items(r, AV_RANGE, parts, 3), out) : o;
 }
 
