@@ -454,7 +454,10 @@ static bool decide(GuardDims *d, SizeRel rel, Dim a, Dim b) {
   if (!d->set) return false;
   a = size_resolve(d->sizes, a);
   b = size_resolve(d->sizes, b);
-  if (size_is_unbacked(d->sizes, a) || size_is_unbacked(d->sizes, b)) {
+  bool late = size_is_unbacked(d->sizes, a) || size_is_unbacked(d->sizes, b);
+  Dim rest = late ? size_sub(d->sizes, a, b) : DIM_NONE;
+  if (rest != DIM_NONE && !size_is_unbacked(d->sizes, rest)) a = rest, b = 0, late = false; /* on entry it is asked of the rest of both */
+  if (late) {
     if (a == 1 || b == 1) { /* a size that is not known is not taken for 1 */
       d->unknown |= d->exact;
       return false;
