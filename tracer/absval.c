@@ -343,7 +343,7 @@ bool av_value_dim(Recorder *r, ValueId v, Dim *out) {
   if (value_dim(r->g, v, out)) return *out != DIM_NONE;
   for (u32 i = 0; i < p->syms.count; i++) {
     const SizeSym *s = &p->syms.data[i];
-    if (s->unbacked && s->source == v) return (*out = size_resolve(p, s->dim)) != DIM_NONE;
+    if (s->unbacked && s->source == v && rec_spoken_of(r, i)) return (*out = size_resolve(p, s->dim)) != DIM_NONE;
   }
   SizeRange range = rec_range(r, v);
   *out = size_unbacked(p, NULL, v, range.lo, range.hi);

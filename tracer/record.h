@@ -150,6 +150,11 @@ typedef struct RecStraight { /* loops that are recorded trip by trip */
   char why[160];
 } RecStraight;
 
+typedef struct RecAnchor { /* an unbacked symbol, and the block where it was first spoken of: what is said of it holds there */
+  u32 sym;
+  BlockId block;
+} RecAnchor;
+
 typedef struct RecMask { /* a mask and its places: results of one node */
   ValueId mask;
   NodeId node;
@@ -210,7 +215,7 @@ typedef struct Recorder {
   VEC(RecWeak) weaks;
   VEC(RecFact) facts;
   bool options;         /* there are values that may be nil */
-  VEC(u32) anchored;    /* unbacked symbols that have an anchor */
+  VEC(RecAnchor) anchored;
   VEC(RecPosition) positions;
   VEC(RecDynamic) dynamic;
   RecLoop *loop;        /* innermost loop being lifted */
@@ -394,6 +399,7 @@ void rec_dims_init(Recorder *r, GuardDims *d, const char *what);
 Outcome rec_dims_no(Recorder *r, const GuardDims *d, const char *what, const RuleError *err);
 void rec_carry(Recorder *r, Dim d, ValueId carrier, u32 axis);
 Outcome rec_anchor(Recorder *r, Dim d); /* marks where checks of an unbacked symbol will stand */
+bool rec_spoken_of(const Recorder *r, u32 sym); /* where what checks say of it holds: what is made in an arm is another symbol beside the arm */
 /* DIM_FRESH among the dimensions of an operation's results becomes one new size, *d (0: there was none). The anchor comes when the
  * node stands: rec_freshen, graph_node, rec_settle. */
 Outcome rec_freshen(Recorder *r, ArrayType *results, u32 count, Dim *d);

@@ -9,7 +9,7 @@
 
 static bool has_anchor(const Recorder *r, u32 sym) {
   for (u32 i = 0; i < r->anchored.count; i++)
-    if (r->anchored.data[i] == sym) return true;
+    if (r->anchored.data[i].sym == sym) return true;
   return false;
 }
 
@@ -75,7 +75,7 @@ Outcome rec_anchor(Recorder *r, Dim d) {
   if (r->safe_exit == UINT32_MAX || !size_is_sym(&r->g->sizes, d, &sym) || has_anchor(r, sym)) return OUT_GO;
   ValueId operands[2] = {graph_size(r->g, d), graph_size(r->g, d)};
   if (!operands[0] || rec_check(r, CHECK_size, operands, 2) != OUT_GO) return OUT_FAIL;
-  return vec_push(&r->vm->alloc, &r->anchored, sym) ? OUT_GO : OUT_FAIL;
+  return vec_push(&r->vm->alloc, &r->anchored, (RecAnchor){sym, r->g->at}) ? OUT_GO : OUT_FAIL;
 }
 
 void rec_carry(Recorder *r, Dim d, ValueId carrier, u32 axis) {
@@ -117,6 +117,12 @@ static bool encloses(const Graph *g, BlockId outer) {
   for (BlockId b = g->at; b; b = g->blocks.data[b].parent)
     if (b == outer) return true;
   return false;
+}
+
+bool rec_spoken_of(const Recorder *r, u32 sym) {
+  for (u32 i = 0; i < r->anchored.count; i++)
+    if (r->anchored.data[i].sym == sym) return encloses(r->g, r->anchored.data[i].block);
+  return true;
 }
 
 typedef struct Scoped {
