@@ -98,7 +98,7 @@ WeftStatus weft_float(WeftVM *w, double f, WeftValue **out) { return w && out ? 
 WeftStatus weft_text(WeftVM *w, const char *utf8, size_t length, WeftValue **out) {
   if (!w || !out || (!utf8 && length)) return WEFT_MISUSE;
   Value v;
-  if (!utf8_valid(utf8, length)) return vm_error_at(w->vm, EK_value, (Span){0}, "the host's text is not UTF-8");
+  if (!utf8_valid(utf8, length)) return vm_error(w->vm, EK_value, "the host's text is not UTF-8");
   if (!text_new(w->vm, utf8 ? utf8 : "", length, &v)) return WEFT_ERROR;
   return value_hand_over(w, v, out);
 }
@@ -134,9 +134,9 @@ WeftStatus weft_record(WeftVM *w, const char *const *keys, WeftValue *const *ite
 
 static WeftStatus wrong(WeftVM *w, const char *needs, Value v) {
   if (v.kind == V_TRACKED)
-    return vm_error_at(w->vm, EK_unsupported, (Span){0}, "not supported: a host function reads a value while a derivative is taken of it; stop_gradient(x) "
+    return vm_error(w->vm, EK_unsupported, "not supported: a host function reads a value while a derivative is taken of it; stop_gradient(x) "
                        "says that it has none, custom_vjp gives a rule");
-  return vm_error_at(w->vm, EK_type, (Span){0}, "the host needs %s, got %s", needs, value_type_name(v));
+  return vm_error(w->vm, EK_type, "the host needs %s, got %s", needs, value_type_name(v));
 }
 
 WeftStatus weft_as_int(WeftVM *w, WeftValue *value, int64_t *out) {
@@ -191,7 +191,7 @@ WeftStatus weft_field(WeftVM *w, WeftValue *value, const char *key, WeftValue **
   if (value->value.kind != V_RECORD) return wrong(w, "a record", value->value);
   Name name;
   Value *v = name_known(&w->vm->names, key, strlen(key), &name) ? record_find(value->value.record, name) : NULL;
-  if (!v) return vm_error_at(w->vm, EK_key, (Span){0}, "the record has no key \"%s\"", key);
+  if (!v) return vm_error(w->vm, EK_key, "the record has no key \"%s\"", key);
   return value_hand_over(w, value_keep(*v), out);
 }
 
@@ -231,7 +231,7 @@ WeftStatus weft_array_lend(WeftVM *w, WeftDType dtype, int rank, const int64_t *
   u32 bytes = dtype_bytes(dtype), unit = bytes < 8 ? bytes : 8;
   if ((uintptr_t)data % unit) return WEFT_MISUSE;
   i64 size = dims_size((u32)rank, shape), strides[WEFT_MAX_RANK];
-  if (size < 0) return vm_error_at(w->vm, EK_shape, (Span){0}, "the lent array is too large");
+  if (size < 0) return vm_error(w->vm, EK_shape, "the lent array is too large");
   /* Nothing may fail behind array_external: the memory would have been given back although the call failed. */
   WeftValue *value = NULL;
   if (value_hand_over(w, value_nil(), &value) != WEFT_OK) return WEFT_ERROR;

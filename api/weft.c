@@ -232,7 +232,7 @@ WeftStatus weft_get_global(WeftVM *w, const char *name, WeftValue **out) {
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
   Name n = name_find(&w->vm->names, name, strlen(name));
   Value *v = n ? module_var(w->vm, w->main, n) : NULL;
-  if (!v) return vm_error_at(w->vm, EK_name, (Span){0}, "%s is not declared", name);
+  if (!v) return vm_error(w->vm, EK_name, "%s is not declared", name);
   return value_hand_over(w, value_keep(*v), out);
 }
 

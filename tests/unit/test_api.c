@@ -145,6 +145,24 @@ static void host_functions(void **state) {
   fails(vm, "fn f(x) { let s = 0.0; for i in 0..1000 { s += x; if i == 500 { bad() } }; s }; f(1.0)", "host", "bad");
 }
 
+static WeftStatus wants_a_number(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  double x;
+  (void)context, (void)count;
+  return weft_as_float(vm, args[0], &x) == WEFT_OK ? weft_float(vm, x, result) : WEFT_ERROR;
+}
+
+/* An argument of the wrong type stands where the host function is called. */
+static void errors_of_reading_have_a_place(void **state) {
+  WeftVM *vm = *state;
+  int line, column;
+  assert_int_equal(weft_define(vm, "half", wants_a_number, NULL, NULL), WEFT_OK);
+  fails(vm, "fn f(x) {\n  1 + half(x)\n}\nf(\"a\")", "type", "the host needs a number, got text");
+  weft_error_position(vm, &line, &column);
+  assert_int_equal(line, 2);
+  assert_int_equal(column, 7);
+  assert_non_null(strstr(weft_error_text(vm), "in f, called at test:4:1"));
+}
+
 static void limits_come_and_go(void **state) {
   WeftVM *vm = *state;
   weft_set_limits(vm, 0, 1000, 0);
@@ -256,6 +274,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(wrong_arguments, setup, teardown),
       cmocka_unit_test_setup_teardown(wrong_arrays, setup, teardown),
       cmocka_unit_test_setup_teardown(host_functions, setup, teardown),
+      cmocka_unit_test_setup_teardown(errors_of_reading_have_a_place, setup, teardown),
       cmocka_unit_test_setup_teardown(limits_come_and_go, setup, teardown),
       cmocka_unit_test(texts_without_a_vm),
       cmocka_unit_test(a_failed_call_gives_nothing_back),
