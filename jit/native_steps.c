@@ -43,12 +43,27 @@ static bool plan_otherwise(Native *n) {
   return true;
 }
 
+/* Does a check or a block outside leave by it, too? */
+static bool leaves_outside(const Native *n, u32 exit) {
+  const Graph *g = n->g;
+  u32 nodes = g->nodes.count;
+  bool outside = false;
+  for (u32 k = 1; n->node && k < nodes + g->blocks.count && !outside; k++) {
+    BlockId b = k < nodes ? g->nodes.data[k].block : k - nodes;
+    if (k < nodes ? g->nodes.data[k].exit != exit : g->blocks.data[b].term != TERM_exit || g->blocks.data[b].exit != exit) continue;
+    while (b && g->blocks.data[b].node != n->node) b = g->blocks.data[b].parent;
+    outside = !b;
+  }
+  return outside;
+}
+
 /* Exits that are taken elsewhere, too, with their values in other slots: all of a loop that is there twice. */
 static void own_exits(Native *n, bool twice) {
   Compiler *c = n->c;
   for (u32 i = 0; i < n->exits.count; i++) {
     NExit *e = &n->exits.data[i];
-    if (e->exit == NO_EXIT || (e->exit == c->exit && n->node) || (!twice && !(c->bound.data[e->exit] && e->binds.count))) continue;
+    if (e->exit == NO_EXIT || (e->exit == c->exit && n->node)) continue;
+    if (!twice && !(e->binds.count && (c->bound.data[e->exit] || leaves_outside(n, e->exit)))) continue;
     e->exit = exit_copy(&n->g->exits, e->exit);
     while (e->exit != NO_EXIT && c->bound.count <= e->exit && !c->failed)
       if (!vec_push(c->alloc, &c->bound, 0)) compile_no_memory(c);

@@ -1,7 +1,8 @@
 /* graph_asserts.c — a check of sizes stands where its last symbol becomes known: what it makes equal is equal everywhere.
  *
  * `check size u u` is the anchor of symbol u, left by the recorder where u was made: nothing before it speaks of u. Other size checks
- * whose last unbacked symbol is u move behind it and leave by its exit. Then anchors go. What had no anchor stays where it is. */
+ * whose last unbacked symbol is u move behind it and leave by its exit. Then anchors go. What had no anchor stays where it is. A number
+ * that is first a size in an arm has another symbol, and another anchor, beside the arm: a check moves to the first that is around it. */
 #include "tracer/graph.h"
 
 static bool size_operand(const Graph *g, NodeId n, u32 i, Dim *d) {
@@ -23,6 +24,23 @@ static bool last_symbol(const Graph *g, NodeId n, u32 *sym, bool *anchor) {
   *sym = !in_a || (in_b && k > i) ? k : i;
   *anchor = a == b && size_is_sym(&g->sizes, a, &i); /* i is another number then: *sym stands */
   return in_a || in_b;
+}
+
+typedef struct Anchor {
+  u32 sym;
+  NodeId node;
+} Anchor;
+typedef VEC(Anchor) AnchorVec;
+
+/* The first anchor of `sym` whose block is that of n, or around it. 0: there is none. */
+static NodeId anchor_around(const Graph *g, const AnchorVec *anchors, u32 sym, NodeId n) {
+  for (u32 i = 0; i < anchors->count; i++) {
+    const Anchor *a = &anchors->data[i];
+    BlockId b = a->sym == sym ? graph_node_at(g, n)->block : 0, outer = graph_node_at(g, a->node)->block;
+    while (b && b != outer) b = g->blocks.data[b].parent;
+    if (b) return a->node;
+  }
+  return 0;
 }
 
 static void put_behind(Graph *g, NodeId n, NodeId at) {
@@ -74,8 +92,10 @@ static bool always_holds(Graph *g, NodeId n) {
 }
 
 bool graph_asserts(Graph *g, const u32 *blocks, u32 count, bool *changed) {
-  u32 *anchors = NULL, nsyms = g->sizes.syms.count, sym;
-  bool anchor, any = false;
+  AnchorVec anchors = {0};
+  NodeId at;
+  u32 sym;
+  bool anchor;
   for (u32 i = 0; i < count; i++)
     for (NodeId n = block_first(g, blocks[i]), next; n; n = next) {
       next = node_next(g, n);
@@ -86,16 +106,16 @@ bool graph_asserts(Graph *g, const u32 *blocks, u32 count, bool *changed) {
   for (u32 i = 0; i < count; i++)
     for (NodeId n = block_first(g, blocks[i]); n; n = node_next(g, n)) {
       if (!last_symbol(g, n, &sym, &anchor) || !anchor) continue;
-      if (!anchors && !(anchors = mem_alloc_zero(g->alloc, sizeof *anchors * (nsyms + 1)))) return false;
-      if (!anchors[sym]) anchors[sym] = n;
-      any = true;
+      if (vec_push(g->alloc, &anchors, (Anchor){sym, n})) continue;
+      vec_free(g->alloc, &anchors);
+      return false;
     }
-  if (!any) return true;
+  if (!anchors.count) return true;
   for (u32 i = 0; i < count; i++)
     for (NodeId n = block_first(g, blocks[i]), next; n; n = next) {
       next = node_next(g, n);
-      if (!last_symbol(g, n, &sym, &anchor) || anchor || !anchors[sym]) continue;
-      put_behind(g, n, anchors[sym]);
+      if (!last_symbol(g, n, &sym, &anchor) || anchor || !(at = anchor_around(g, &anchors, sym, n))) continue;
+      put_behind(g, n, at);
       *changed = true;
     }
   for (u32 i = 0; i < count; i++)
@@ -105,6 +125,6 @@ bool graph_asserts(Graph *g, const u32 *blocks, u32 count, bool *changed) {
       graph_unlink(g, n);
       *changed = true;
     }
-  mem_free(g->alloc, anchors, sizeof *anchors * (nsyms + 1));
+  vec_free(g->alloc, &anchors);
   return true;
 }
