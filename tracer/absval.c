@@ -167,7 +167,7 @@ static bool many(const Recorder *r, SourceId s, AvKind kind, u32 items, const Sh
 
 static Av opaque(Recorder *r, SourceId s, Value v, Span why) {
   if (!guard_tag(&r->g->guards, s, v, false, why)) return 0;
-  return av_new(r, (AbsVal){.kind = AV_OBJECT, .source = s, .konst = v});
+  return av_new(r, (AbsVal){.kind = AV_OBJECT, .op = v.kind == V_FN, .source = s, .konst = v});
 }
 
 bool rec_look_into(Recorder *r, List *l) {

@@ -26,7 +26,7 @@ typedef enum AvKind {
   AV_RANGE,     /* items: start, stop, step */
   AV_CLOSURE,   /* `code`; captures: items, or read through `env` */
   AV_TRANSFORM, /* `op` = TransformKind; items: inner, settings */
-  AV_OBJECT,    /* ref, module, handle, host function: known by its source, or a module by `konst` */
+  AV_OBJECT,    /* ref, module, handle, host function: known by its source, or a module by `konst`; `op` 1: a function, which one is not asked */
   AV_REF,       /* a ref that the trace made; `value` = its number in Recorder.cells */
   AV_TEXT,      /* a text that will be made: op 0: of items 0 by the format spec items 1 (text or nil), op 1: items joined, op 2: of the code point item 0, op 5: a part, 6: from its end (record_slice.c) */
   AV_OPTION,    /* nil, or a value (record_option.c); items: a bool that says whether it is there, the value */
@@ -43,7 +43,7 @@ typedef struct AbsVal {
   u8 kind;
   u8 env;        /* EnvKind */
   u16 op;        /* TransformKind */
-  ValueId value; /* CLOSURE of items: its recipe in the exit that konst.bits counts */
+  ValueId value; /* CLOSURE of items, TRANSFORM: its recipe in the exit that konst.bits counts */
   SourceId source; /* what this value is, unchanged; 0: none */
   SourceId env_source; /* ENV_SOURCE: the function whose captures these are */
   u32 first, count; /* Recorder.items */

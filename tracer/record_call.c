@@ -488,14 +488,16 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
     r->prints = prints;
     return o;
   }
-  const Value rule = v.kind == AV_OBJECT && v.konst.kind == V_FN && v.konst.fn->kind == FN_HOST ? v.konst.fn->host->rule : value_nil();
+  bool other = v.kind == AV_OBJECT && v.konst.kind == V_FN, host = other && !v.op && v.konst.fn->kind == FN_HOST;
+  const Value rule = host ? v.konst.fn->host->rule : value_nil();
   if (rule.kind == V_FN && rule.fn->kind == FN_CLOSURE && (!rule.fn->env || !rule.fn->env->count)) { /* what the host says it does */
     fn = av_new(r, (AbsVal){.kind = AV_CLOSURE, .env = ENV_ITEMS, .code = rule.fn->code});
     if (!fn) return OUT_FAIL;
     v = *av_at(r, fn);
+    host = other = false;
   }
-  if (v.kind == AV_OBJECT && v.konst.kind == V_FN) 
-    return v.konst.fn->kind == FN_HOST ? rec_host(r, fn, args, names, nargs, out) : rec_stuck(r, REASON_dynamic_call, "it is another function again and again");
+  if (host) return rec_host(r, fn, args, names, nargs, out);
+  if (other) return rec_stuck(r, REASON_dynamic_call, "it is another function again and again");
   if (v.kind != AV_CLOSURE) return rec_stuck(r, REASON_raises, "%s is called", av_kind_text(r, fn));
   if (!MECHANISM(r->vm, inlining)) return rec_stuck(r, REASON_dynamic_call, "a function");
   u32 same = 0;

@@ -268,6 +268,32 @@ static void B9_calls_back_into_the_program(void **state) {
   }
 }
 
+static WeftStatus half(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  double x;
+  (void)context;
+  if (count != 1 || weft_as_float(vm, args[0], &x) != WEFT_OK) return weft_fail(vm, "type", "half: one number");
+  return weft_float(vm, x * 0.5, result);
+}
+
+/* Behind an exit before the call, an entry for a host function is not one for other functions. */
+static void B9_a_host_function_among_others(void **state) {
+  (void)state;
+  for (int b = 0; b < BACKENDS; b++) {
+    WeftOptions o = WEFT_OPTIONS_INIT;
+    o.backend = backends[b];
+    o.hot = 0;
+    o.force = "exits 7";
+    WeftVM *vm = weft_new(&o);
+    assert_non_null(vm);
+    assert_int_equal(weft_define(vm, "half", half, NULL, NULL), WEFT_OK);
+    gives(vm, "fn f(x) {\n  let w = f64(2)\n  let o = (z => z * 0.5, z => z + w, half, (z, y=2) => z - y)\n  let s = 1\n"
+              "  for (u, y) in enumerate(x) { s += sum(array(map(q => q(y), o))) }\n  s\n}\n"
+              "let out = (f(arange(3)),)\nout += (f(arange(6) * 1.0),)\nout",
+          "(10.0, 46.0)");
+    weft_free(vm);
+  }
+}
+
 static void B9_results_that_change_their_kind(void **state) {
   (void)state;
   for (int b = 0; b < BACKENDS; b++) {
@@ -453,6 +479,7 @@ int main(void) {
       cmocka_unit_test(B9_a_counter_called_in_a_hot_loop_stays_compiled),
       cmocka_unit_test(B9_errors_in_the_middle_of_a_loop),
       cmocka_unit_test(B9_calls_back_into_the_program),
+      cmocka_unit_test(B9_a_host_function_among_others),
       cmocka_unit_test(B9_results_that_change_their_kind),
       cmocka_unit_test(B9_arrays_go_out_and_come_in),
       cmocka_unit_test(B9_objects_that_change_under_the_program),
