@@ -8,7 +8,7 @@
 Av av_new(Recorder *r, AbsVal v) {
   if (r->avs.count == 0 && !vec_push(&r->vm->alloc, &r->avs, (AbsVal){0})) goto refused;
   v.parts = 1;
-  if (v.kind == AV_CLOSURE) v.value = 0;
+  if (v.kind == AV_CLOSURE || v.kind == AV_TRANSFORM) v.value = 0;
   if (v.kind == AV_LIST || v.kind == AV_RECORD || v.kind == AV_CLOSURE)
     for (u32 i = 0; i < v.count && v.parts <= PARTS_MAX; i++) v.parts += r->avs.data[r->items.data[v.first + i]].parts;
   if (v.parts > PARTS_MAX) v.parts = PARTS_MAX + 1;
@@ -431,7 +431,7 @@ i32 av_field(const Recorder *r, Av record, Name key) {
 
 /* ---- trees ---------------------------------------------------------------------------------------- */
 
-static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_OPTION || v->kind == AV_ROWS || v->kind == AV_QUEUE || v->kind == AV_ROW || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT || v->kind == AV_TRANSFORM || (v->kind == AV_CLOSURE && v->env == ENV_ITEMS); }
+static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_OPTION || v->kind == AV_ROWS || v->kind == AV_QUEUE || v->kind == AV_ROW || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT; }
 
 /* The list that a row is of is no part of it: it is the same as long as the region runs. */
 static u32 first_part(const AbsVal *v) { return v->kind == AV_ROW; }
@@ -515,10 +515,6 @@ bool av_same_tree(Recorder *r, Av a, Av b) {
         for (u32 i = 0; i < x->count; i++)
           if (x->shape->keys[i] != y->shape->keys[i]) return false;
       break;
-    case AV_CLOSURE:
-      if (x->code != y->code || x->env != y->env) return false;
-      if (x->env != ENV_ITEMS) return x->env_source == y->env_source;
-      break;
     case AV_CONST: {
       if (x->konst.kind != y->konst.kind) return false;
       bool equal = false;
@@ -529,6 +525,8 @@ bool av_same_tree(Recorder *r, Av a, Av b) {
       }
       return equal;
     }
+    case AV_TRANSFORM:
+    case AV_CLOSURE: /* a function is the same where it is itself: its captures are no leaves */
     case AV_OBJECT: return x->source && x->source == y->source;
     case AV_REF: return x->value == y->value;
     case AV_HOLE: return true;
@@ -544,8 +542,7 @@ bool av_same_tree(Recorder *r, Av a, Av b) {
     case AV_QUEUE:
     case AV_OPTION:
     case AV_RANGE:
-    case AV_TEXT:
-    case AV_TRANSFORM: break;
+    case AV_TEXT: break;
     default: return false;
   }
   u32 n = x->count;

@@ -17,6 +17,7 @@ typedef struct Arm {
 
 typedef struct Merge {
   ValueVec yields[2];
+  u32 since; /* abstract values from here on are of the arms */
   VEC(u32) free; /* for each, the axes whose sizes the arms do not share */
   VEC(u32) mixed; /* those that are weak in one arm only … */
   ValueVec flags[2]; /* … and whether they are, in each */
@@ -83,6 +84,15 @@ static Outcome rows_meet(Recorder *r, const Merge *m, Av *first, Av *second) {
   return o == OUT_STUCK ? OUT_GO : o; /* said below */
 }
 
+/* A function that the arms made, whose captures are theirs: it is not there behind them. */
+static bool has_made(const Recorder *r, Av a, u32 since) {
+  const AbsVal *v = av_at(r, a);
+  if (v->kind == AV_CLOSURE || v->kind == AV_TRANSFORM) return a >= since && !v->source && v->count;
+  for (u32 i = 0; i < v->count; i++)
+    if (has_made(r, av_item(r, a, i), since)) return true;
+  return false;
+}
+
 /* Collects the leaves of a value that both arms left in one place (second NULL, or 0: only one arm did). */
 static Outcome merge_place(Recorder *r, Merge *m, Av base, Av *first, Av *second) {
   AvVec x = {0}, y = {0};
@@ -98,7 +108,7 @@ static Outcome merge_place(Recorder *r, Merge *m, Av base, Av *first, Av *second
     a = *first;
     b = *second;
   }
-  if (b && !av_same_tree(r, a, b)) {
+  if ((b && !av_same_tree(r, a, b)) || has_made(r, a, m->since)) {
     Av was = base, p = a, q = b;
     if (base) (void)rec_inner_part(r, &was, &p, &q);
     (void)rec_merge_rows(r, was, p, q);
@@ -377,7 +387,7 @@ static bool is_inside(const Recorder *r) {
 
 Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[2], u32 join, int force_cold, const RecState *base, Av ret) {
   Arm arms[2] = {{0}, {0}};
-  Merge merge = {0};
+  Merge merge = {.since = r->avs.count};
   Allocator *alloc = &r->vm->alloc;
   Meeting j = {.base = base, .p = rec_top(r)->code->proto};
   u32 words = (j.p->nregs + 63) / 64 + 1;

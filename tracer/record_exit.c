@@ -77,7 +77,7 @@ RecipeId rec_recipe(Recorder *r, Av a) {
     case AV_TRANSFORM:
     case AV_CLOSURE: {
       if (v->source) return recipe_source(t, v->source);
-      if (v->value && v->kind == AV_CLOSURE && v->konst.bits == r->exit_number) return v->value; /* one function, wherever it stands */
+      if (v->value && v->konst.bits == r->exit_number) return v->value; /* one function, wherever it stands */
       if (v->kind == AV_TRANSFORM && v->op == TF_pullback) return 0; /* its nodes are here */
       u32 n = v->kind == AV_TEXT && v->op == 0 ? 2 : v->count;
       RecipeId inline_ids[16], *ids = inline_ids;
@@ -105,7 +105,7 @@ RecipeId rec_recipe(Recorder *r, Av a) {
             made = copy.op ? recipe_group_fn(t, copy.code, copy.op - 1u, ids, n) : recipe_fn(t, copy.code, ids, n);
         }
       if (ids != inline_ids) mem_free(alloc, ids, n * sizeof *ids);
-      if (copy.kind == AV_CLOSURE && !sourced) {
+      if ((copy.kind == AV_CLOSURE && !sourced) || copy.kind == AV_TRANSFORM) {
         AbsVal *closure = &r->avs.data[a];
         closure->value = made;
         closure->konst.bits = r->exit_number;
