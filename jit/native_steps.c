@@ -43,16 +43,16 @@ static bool plan_otherwise(Native *n) {
   return true;
 }
 
-/* Does a check or a block outside leave by it, too? */
+/* Does a check or a block outside leave by it, too? What was unlinked is in no block. */
 static bool leaves_outside(const Native *n, u32 exit) {
   const Graph *g = n->g;
   u32 nodes = g->nodes.count;
   bool outside = false;
   for (u32 k = 1; n->node && k < nodes + g->blocks.count && !outside; k++) {
     BlockId b = k < nodes ? g->nodes.data[k].block : k - nodes;
-    if (k < nodes ? g->nodes.data[k].exit != exit : g->blocks.data[b].term != TERM_exit || g->blocks.data[b].exit != exit) continue;
-    while (b && g->blocks.data[b].node != n->node) b = g->blocks.data[b].parent;
-    outside = !b;
+    if (k < nodes ? k == n->node || g->nodes.data[k].exit != exit : g->blocks.data[b].term != TERM_exit || g->blocks.data[b].exit != exit) continue;
+    while (b > 1 && g->blocks.data[b].node != n->node) b = g->nodes.data[g->blocks.data[b].node].block;
+    outside = b == 1;
   }
   return outside;
 }
