@@ -73,4 +73,7 @@ void gen_rows(Gen *g); /* loops over rows and slices */
 /* generate_kits.c */
 void gen_kit(Gen *g); /* queues, memos, functions in lists, rows that grow, walks over texts, ends, computed sizes */
 
+/* generate_sizes.c */
+void gen_sizes(Gen *g); /* a whole program: functions of numbers that become sizes */
+
 #endif
