@@ -292,6 +292,7 @@ bool rec_want_names(Recorder *r, RecLoop *l, RecLoc *loc) {
   return true;
 }
 
+enum { ROW_MOST = 4 };
 bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   if (loc->names && rec_is_text(r, loc->before) && rec_is_text(r, now)) { /* one that grows as well */
     loc->names = loc->kind_known = false;
@@ -312,7 +313,7 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   bool list = was->kind == AV_LIST || (was->kind == AV_OBJECT && was->konst.kind == V_LIST);
   if (rec_is_text(r, now) ? !rec_text_parts(r, now) : !list) return false;
   bool emptied = av_at(r, now)->kind == AV_LIST && !av_at(r, now)->count;
-  if (!kind_of_items(r, emptied ? before : now, &kind) || (l->few && has_arrays(kind))) return false;
+  if (!kind_of_items(r, emptied ? before : now, &kind) || (l->few && (has_arrays(kind) || (l->few <= ROW_MOST && was->kind == AV_LIST && !emptied && !rec_is_text(r, now))))) return false;
   loc->kind = kind;
   loc->kind_known = true;
   r->lacks = l;
