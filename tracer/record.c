@@ -75,6 +75,10 @@ bool rec_save(Recorder *r, RecState *s) {
 
 void rec_restore(Recorder *r, const RecState *s) {
   while (rec_depth(r) > s->depth) rec_pop(r);
+  if (rec_depth(r) != s->depth) { /* its frame has gone */
+    r->failed = true;
+    return;
+  }
   RecFrame *f = rec_top(r);
   f->pc = s->pc;
   f->tail_calls = s->tail_calls;

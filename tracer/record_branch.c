@@ -503,7 +503,8 @@ Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 when_true, u32 when
   u32 meet = meets_at(r, join);
   if (meet != join) { /* an arm that becomes cold only so is recorded to the join */
     o = rec_branch_once(r, s, p, pc, meet, -1, &base, 0);
-    if ((o == OUT_GO && r->arm_is_cold) || (o == OUT_STUCK && !r->lacks && !r->widens && !r->noted_types)) {
+    bool here = rec_depth(r) == base.depth; /* what has returned from its frame stays as it was recorded */
+    if ((o == OUT_GO && r->arm_is_cold && here) || (o == OUT_STUCK && !r->lacks && !r->widens && !r->noted_types)) {
       rec_rollback(r, &start);
       rec_restore(r, &base);
       meet = join;
