@@ -133,7 +133,7 @@ typedef struct Scoped {
 static void made_inside(void *ctx, u32 sym) {
   Scoped *s = ctx;
   const SizeSym *x = &s->r->g->sizes.syms.data[sym];
-  if (x->unbacked && x->source) s->inside |= !encloses(s->r->g, value_block(s->r->g, x->source));
+  if (x->unbacked && x->source) s->inside |= !encloses(s->r->g, value_block(s->r->g, x->source)) || !rec_spoken_of(s->r, sym);
 }
 
 bool rec_inner_size(Recorder *r, ValueId v) {
