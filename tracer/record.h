@@ -127,7 +127,7 @@ typedef struct RecLoop {
   VEC(ValueId) was;  /* for each that is weak in the first trip alone: whether it is, when that is not certain; else 0 */
   VEC(u32) free;     /* for each, the axes whose sizes change from trip to trip */
   bool peeled;       /* the first trip stands before it */
-  u32 few;           /* trips, and they are known: it can be recorded trip by trip instead */
+  u32 few;           /* 1 + its trips, where they are few and known: it can be recorded trip by trip instead; else 0 */
   bool test_inside;  /* its condition writes: it stands in the body, which breaks */
   bool endless;      /* its condition is the constant true, and nothing breaks: it ends by returning from the function */
   VEC(u8) entry;     /* for each, its dtype, whether it is an array, and whether it may be weak, when it was tried first */

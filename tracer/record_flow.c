@@ -314,7 +314,7 @@ static u32 few_trips(Recorder *r, const RecFrame *f, const Extent *e) {
   u32 at = ins_a(f->code->proto->code[e->head]);
   i64 position, count;
   bool known = e->kind == EXT_FOR && av_known_int(r, f->regs[at + 1], &position) && av_known_int(r, f->regs[at + 2], &count);
-  return known && count <= 2 * (i64)r->vm->tunables.unroll_trips ? (u32)count : 0;
+  return known && count <= 2 * (i64)r->vm->tunables.unroll_trips ? 1 + (u32)count : 0;
 }
 
 static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {

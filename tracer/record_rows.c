@@ -292,7 +292,8 @@ bool rec_want_names(Recorder *r, RecLoop *l, RecLoc *loc) {
   return true;
 }
 
-enum { ROW_MOST = 4 };
+enum { UNROLLED_MOST = 4 }; /* trips of a loop that grows a list: so few are recorded one by one */
+
 bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   if (loc->names && rec_is_text(r, loc->before) && rec_is_text(r, now)) { /* one that grows as well */
     loc->names = loc->kind_known = false;
@@ -310,10 +311,11 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   if (loc->rows) return false;
   if (!before || strcmp(av_kind_text(r, before), av_kind_text(r, now)) != 0 || av_at(r, before)->kind == AV_ROWS) return false;
   const AbsVal *was = av_at(r, before);
-  bool list = was->kind == AV_LIST || (was->kind == AV_OBJECT && was->konst.kind == V_LIST);
-  if (rec_is_text(r, now) ? !rec_text_parts(r, now) : !list) return false;
+  bool known = was->kind == AV_LIST, list = known || (was->kind == AV_OBJECT && was->konst.kind == V_LIST), text = rec_is_text(r, now);
+  if (text ? !rec_text_parts(r, now) : !list) return false;
   bool emptied = av_at(r, now)->kind == AV_LIST && !av_at(r, now)->count;
-  if (!kind_of_items(r, emptied ? before : now, &kind) || (l->few && (has_arrays(kind) || (l->few <= ROW_MOST && was->kind == AV_LIST && !emptied && !rec_is_text(r, now))))) return false;
+  bool unrolls = l->few && l->few - 1 <= UNROLLED_MOST && known && !emptied && !text;
+  if (!kind_of_items(r, emptied ? before : now, &kind) || unrolls || (l->few && has_arrays(kind))) return false;
   loc->kind = kind;
   loc->kind_known = true;
   r->lacks = l;
