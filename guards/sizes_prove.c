@@ -400,9 +400,12 @@ static bool equate(SizePool *p, Dim diff) {
     }
   }
   if (best == UINT32_MAX) return add_fact(p, REL_eq, diff);
-  /* A size that is there on entry is said everywhere, a number known at run time only where it was made. */
-  for (u32 i = 0; i < q.n; i++)
-    if (!p->syms.data[best_sym].unbacked && size_is_unbacked(p, q.t[i].of)) return add_fact(p, REL_eq, diff);
+  /* A size that is there on entry is said everywhere, a number known at run time only where it was made: not where an earlier one is,
+   * which may stand around the loop or the arm of this. */
+  for (u32 i = 0; i < q.n; i++) {
+    u32 last;
+    if (i != best && size_last_unbacked(p, q.t[i].of, &last) && (!p->syms.data[best_sym].unbacked || last > best_sym)) return add_fact(p, REL_eq, diff);
+  }
   i64 sign = q.t[best].coef;
   SizePoly rest = {.c = 0};
   if (__builtin_mul_overflow(q.c, -sign, &rest.c)) return add_fact(p, REL_eq, diff);
