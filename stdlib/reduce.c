@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { BLOCK_BYTES = REDUCE_LANE_BYTES * REDUCE_BLOCK_ROWS, POLL_ELEMENTS = 1 << 18 };
-enum { CHUNK = 256, GATHER_CHUNK = 64 }; /* columns reduced at a time: from memory as it lies, and gathered */
+enum { CHUNK = 1024, GATHER_CHUNK = 64 }; /* columns reduced at a time: from memory as it lies, and gathered */
 
 static const u16 combine_op[REDUCE_KINDS] = {OP_add, OP_multiply, OP_minimum, OP_maximum};
 

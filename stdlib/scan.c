@@ -117,7 +117,7 @@ static void wait_for(const i64 *turn, i64 part) {
           to[e + i] = plain ? local[i] : FN(b, local[i]);                                                           \
         }                                                                                                           \
       }                                                                                                             \
-      if (stream) stream_copy_ahead(o + at, buffer, STREAMED * sizeof(T), (uintptr_t)x + (u64)(s->next + at) * sizeof(T), 64);                    \
+      if (stream) stream_copy_ahead(o + at, buffer, STREAMED * sizeof(T), (uintptr_t)x + (u64)(s->next + at) * sizeof(T), 1);                     \
     }                                                                                                               \
     if (s->stream) stream_done();                                                                                   \
   }                                                                                                                 \

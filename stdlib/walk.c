@@ -96,7 +96,9 @@ static i64 part_of(Vm *vm, i64 n) {
 
 void fill_dense(Vm *vm, void *out, const void *element, i64 n, u32 bytes) {
   if (n <= 0) return;
-  Fill f = {out, element, n, part_of(vm, n), bytes, stream_worth(n * bytes, false)};
+  Fill f = {out, element, n, part_of(vm, n), bytes, false};
+  bool shared = f.each < n; /* several threads fill the last cache faster than one stores past it */
+  f.stream = stream_worth(shared ? n * bytes / 4 * 3 : n * bytes, shared);
   (void)!pool_run(vm, (n + f.each - 1) / f.each, true, fill_part, &f); /* whole: nothing is raised */
 }
 

@@ -32,32 +32,32 @@ bool stream_worth(i64 bytes, bool in_order) {
 
 #ifdef __x86_64__
 /* Whole lines: a fifth faster than by quarters. */
-__attribute__((target("avx512f"))) static void stream_lines(char *d, const char *s, i64 bytes, uintptr_t next, i64 step) {
-  for (i64 i = 0; i < bytes; i += LINE, next += (u64)step) {
-    __builtin_prefetch((const void *)next);
+__attribute__((target("avx512f"))) static void stream_lines(char *d, const char *s, i64 bytes, uintptr_t next, u32 lines) {
+  for (i64 i = 0; i < bytes; i += LINE) {
+    for (u32 k = 0; k < lines; k++, next += LINE) __builtin_prefetch((const void *)next);
     _mm512_stream_si512((void *)(d + i), _mm512_loadu_si512(s + i));
   }
 }
 #endif
 
-void stream_copy_ahead(void *to, const void *from, i64 bytes, uintptr_t next, i64 step) {
+void stream_copy_ahead(void *to, const void *from, i64 bytes, uintptr_t next, u32 lines) {
 #ifdef __x86_64__
   char *d = to;
   const char *s = from;
   i64 head = (i64)(-(uintptr_t)d & (LINE - 1));
   if (head > bytes) head = bytes;
-  memcpy(d, s, (size_t)head);
+  if (head) memcpy(d, s, (size_t)head);
   d += head, s += head, bytes -= head;
   i64 whole = bytes / LINE * LINE;
-  if (cpu_has(CPU_AVX512)) stream_lines(d, s, whole, next, step);
+  if (cpu_has(CPU_AVX512)) stream_lines(d, s, whole, next, lines);
   else
-    for (i64 i = 0; i < whole; i += LINE, next += (u64)step) {
-      __builtin_prefetch((const void *)next);
+    for (i64 i = 0; i < whole; i += LINE) {
+      for (u32 k = 0; k < lines; k++, next += LINE) __builtin_prefetch((const void *)next);
       for (i64 k = i; k < i + LINE; k += 16) _mm_stream_si128((__m128i *)(d + k), _mm_loadu_si128((const __m128i *)(s + k)));
     }
-  memcpy(d + whole, s + whole, (size_t)(bytes - whole));
+  if (bytes > whole) memcpy(d + whole, s + whole, (size_t)(bytes - whole));
 #else
-  (void)next, (void)step;
+  (void)next, (void)lines;
   memcpy(to, from, (size_t)bytes);
 #endif
 }

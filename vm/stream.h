@@ -9,8 +9,8 @@
 bool stream_worth(i64 bytes, bool in_order);
 /* memcpy by such stores; `stream_done` comes before anybody reads what was written. */
 void stream_copy(void *to, const void *from, i64 bytes);
-/* The same; meanwhile what is read next is fetched: for each line that is stored the one at `next`, which moves on by `step` bytes. Any number will do. */
-void stream_copy_ahead(void *to, const void *from, i64 bytes, uintptr_t next, i64 step);
+/* The same; meanwhile what is read next is fetched: for each line that is stored so many lines, from `next` on, which may be any number. */
+void stream_copy_ahead(void *to, const void *from, i64 bytes, uintptr_t next, u32 lines);
 void stream_done(void);
 
 #endif
