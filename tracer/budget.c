@@ -278,13 +278,13 @@ bool source_is_open(const Tracer *t, const GuardSet *g, SourceId s) {
 
 /* ---- does it pay? --------------------------------------------------------------------------------------- */
 
-static u64 elements_of(const Graph *g, ValueId v) {
+u64 graph_elements(const Graph *g, ValueId v) {
   const ArrayType *t = value_type(g, v);
   u64 n = 1;
   for (u32 d = 0; t && d < t->rank; d++) {
     i64 size;
     if (!size_hint(&g->sizes, t->dims[d], &size)) return UINT64_MAX;
-    if (size > 0 && n < 1u << 20) n *= (u64)size;
+    if (size > 0 && n < GRAPH_MANY) n *= (u64)size;
   }
   return n;
 }
@@ -304,7 +304,7 @@ static u64 eager_cost(const Tunables *tun, const Graph *g, NodeId id) {
   for (u32 i = 0; i < n->operand_count + n->result_count; i++) {
     ValueId v = i < n->operand_count ? node_operand(g, id, i) : node_result(g, id, i - n->operand_count);
     if (value_is_token(g, v) || !value_type(g, v)) continue;
-    u64 elements = elements_of(g, v);
+    u64 elements = graph_elements(g, v);
     array |= value_type(g, v)->rank > 0;
     if (elements > most) most = elements;
   }

@@ -29,6 +29,7 @@ static bool worth(const Graph *g, u32 least) {
     const GraphNode *node = graph_node_at(g, w.node);
     if (node->kind == NODE_while || node->kind == NODE_scan || node->kind == NODE_ascan || node->kind == NODE_recur) return true;
     n += node->kind == NODE_op || node->kind == NODE_index || node->kind == NODE_update;
+    n += node->kind == NODE_op && op_info(node->op)->lower == LOWER_math && graph_elements(g, node_result(g, w.node, 0)) - GRAPH_MANY < UINT64_MAX / 2; /* its strips are stored a second time */
     n += node->kind == NODE_op && node->op == OP_concat; /* of a list of arrays, which the interpreter stacks first */
     if (n >= least) return true;
   }

@@ -12,6 +12,8 @@ Place *place_get(Vm *vm, PlaceTable *t, Code *code, u32 pc, RecordStart start); 
 void place_free(Vm *vm, Place *p);
 
 /* budget.c */
+enum { GRAPH_MANY = 1 << 20 };
+u64 graph_elements(const Graph *g, ValueId v); /* of a value, by the hints; not told exactly from GRAPH_MANY on, UINT64_MAX: not known */
 void place_demote(Tracer *t, Place *p, u32 reason, const char *text); /* nothing is compiled there any more; its entries stay */
 void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text); /* a trace; after some it is demoted */
 void place_cut(Tracer *t, Place *p, Span span, const char *text);

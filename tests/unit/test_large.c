@@ -196,6 +196,25 @@ static void A20_recordings_for_nothing_are_few(void **state) {
   weft_free(vm);
 }
 
+/* A function whose strips would be stored a second time, alone, is worth a kernel where there are many elements; a sum of two arrays is not. */
+static void A20_a_single_function_of_many_elements_is_compiled(void **state) {
+  (void)state;
+  const char *bodies[] = {"tanh(x)", "tanh(x)", "x + x"};
+  for (u32 i = 0; i < 3; i++) {
+    WeftVM *vm = machine("mir");
+    vm->vm->tunables.hot_calls = 2;
+    vm->vm->tunables.pace_percent = 0;
+    char text[256];
+    snprintf(text, sizeof text, "let x = linspace(0, 1, %d)\nfn f(x) = %s\nx[1]", i == 1 ? 4096 : 1 << 21, bodies[i]);
+    free(outcome(vm, text));
+    u64 before = stat(vm, STAT_kernel_runs);
+    for (u32 k = 0; k < 8; k++) free(outcome(vm, "f(x)"));
+    same_as_eager(vm, text);
+    assert_int_equal(stat(vm, STAT_kernel_runs) > before, i == 0);
+    weft_free(vm);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(A20_large_arrays_are_compiled_at_once),
@@ -208,6 +227,7 @@ int main(void) {
       cmocka_unit_test(A20_a_limit_in_what_a_region_calls_names_its_line),
       cmocka_unit_test(A20_what_is_compiled_counts_for_nothing),
       cmocka_unit_test(A20_recordings_for_nothing_are_few),
+      cmocka_unit_test(A20_a_single_function_of_many_elements_is_compiled),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
