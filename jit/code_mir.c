@@ -160,6 +160,7 @@ static bool inner_trips(const LoopFn *fn, u32 *words, u32 *count, u64 *constant)
     u32 id = fn->body.data[i];
     const LoopNode *n = loop_node(fn, id);
     bool outer = n->op == LOOP_PAR;
+    if (n->op == LOOP_STORE && n->count && loop_terms(fn, n)[n->count - 1].stride[0]) *constant *= 8; /* lines, not elements */
     if (!outer && n->op != LOOP_FOR && n->op != LOOP_REDUCE && n->op != LOOP_SCAN) continue;
     for (u32 k = 0; k < n->a; k++) {
       const LoopNode *trips = loop_node(fn, loop_trips_of(fn, id, k));

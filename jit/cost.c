@@ -40,6 +40,20 @@ static u64 operations(const LoopNode *n) {
   }
 }
 
+/* Elements that lie between the places of two trips, of the axis where they are nearest; 8 is a line. */
+static u64 apart(const LoopFn *fn, const u64 *args, const LoopNode *n) {
+  u64 least = 0;
+  for (u32 k = 0; k < n->count; k++) {
+    const LoopTerm *t = &loop_terms(fn, n)[k];
+    if (!t->var || loop_node(fn, t->var)->op != LOOP_INDEX) continue;
+    u64 step = (u64)t->coef;
+    for (u32 i = 0; i < 2; i++) step *= t->stride[i] ? known(fn, args, t->stride[i]) : 1;
+    if ((i64)step < 0) step = -step;
+    if (!least || step < least) least = step;
+  }
+  return least > 8 ? 8 : least ? least : 1;
+}
+
 void loops_cost(const LoopFn *fn, const u64 *args, i64 lo, i64 hi, LoopCost *sum) {
   u64 around[COST_DEPTH], now = 1;
   u32 depth = 0;
@@ -56,6 +70,7 @@ void loops_cost(const LoopFn *fn, const u64 *args, i64 lo, i64 hi, LoopCost *sum
     } else if (n->op == LOOP_LOAD || n->op == LOOP_STORE) {
       u64 bytes = times(now, loop_type_bytes(n->mem));
       sum->bytes += bytes;
+      sum->moved += times(bytes, apart(fn, args, n));
       if (n->op == LOOP_STORE) sum->written += bytes;
     } else {
       sum->flops += times(now, operations(n));

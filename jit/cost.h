@@ -7,6 +7,7 @@
 typedef struct LoopCost {
   u64 written; /* of the bytes */
   u64 bytes; /* loaded and stored, each access as often as it is made */
+  u64 moved; /* bytes of lines: places that lie apart have a line each */
   u64 flops; /* operations on floats; fma is two, a `math` function one; of a `while` one trip, of an `if` both arms */
 } LoopCost;
 

@@ -48,7 +48,7 @@ u64 plan_kernel_work(const PlanKernel *k, const u64 *words, i64 lo, i64 hi) {
   if (k->grain > 1 || !k->self) return (u64)(hi - lo) * (k->bytes_per_trip > 8 ? k->bytes_per_trip / 8 : 1);
   LoopCost cost = {0};
   loops_cost(k->self, words, lo, hi, &cost);
-  return cost.bytes / 16; /* one load, one store */
+  return cost.moved / 16; /* one load, one store */
 }
 
 /* What a part is depends on the loop alone. Of columns it is so many that their rows are long enough to be fetched ahead. */

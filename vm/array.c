@@ -83,11 +83,13 @@ static WeftStatus bad_dims(Vm *vm, u32 rank, const i64 *dims) {
   return vm_error(vm, EK_limit, "an array of this size is too large");
 }
 
+/* Large arrays begin at different places of a page: a load seems to need an earlier store whose address has the same low 12 bits. */
 static Storage *new_storage(Vm *vm, size_t bytes) {
-  size_t whole;
-  Storage *s = keep_alloc(vm, sizeof(Storage) + STORAGE_ALIGN + bytes, &whole);
+  enum { PAGE = 4096, APART = 17 * STORAGE_ALIGN };
+  size_t whole, large = bytes >= KEEP_LEAST;
+  Storage *s = keep_alloc(vm, sizeof(Storage) + STORAGE_ALIGN + large * PAGE + bytes, &whole);
   if (!s) return NULL;
-  uintptr_t data = ((uintptr_t)(s + 1) + STORAGE_ALIGN - 1) & ~(uintptr_t)(STORAGE_ALIGN - 1);
+  uintptr_t data = ((uintptr_t)(s + 1) + large * (vm->kept.now * APART % PAGE) + STORAGE_ALIGN - 1) & ~(uintptr_t)(STORAGE_ALIGN - 1);
   *s = (Storage){.head = {1, 0}, .bytes = whole, .data = (void *)data, .device = DEV_CPU};
   return s;
 }

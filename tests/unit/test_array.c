@@ -70,6 +70,24 @@ static void inline_and_stored(void **state) {
   value_drop(vm, b);
 }
 
+static void large_ones_begin_at_different_places_of_a_page(void **state) {
+#ifndef __SANITIZE_ADDRESS__ /* nothing is kept, so nothing is counted */
+  Vm *vm = *state;
+  i64 large[] = {1 << 17};
+  Value v[8];
+  for (u32 i = 0; i < 8; i++) v[i] = count_up(vm, 1, large);
+  for (u32 i = 0; i < 8; i++) {
+    const char *data = v[i].array->data;
+    assert_int_equal((uintptr_t)data % STORAGE_ALIGN, 0);
+    assert_true(data - (const char *)v[i].array->owner <= 4096 + 2 * STORAGE_ALIGN);
+    if (i) assert_true((data - (const char *)v[i].array->owner) / STORAGE_ALIGN != ((const char *)v[i - 1].array->data - (const char *)v[i - 1].array->owner) / STORAGE_ALIGN);
+  }
+  for (u32 i = 0; i < 8; i++) value_drop(vm, v[i]);
+#else
+  (void)state;
+#endif
+}
+
 static void wrong_shapes(void **state) {
   Vm *vm = *state;
   i64 negative[] = {-1}, huge[] = {(i64)1 << 50, 2}, many[20] = {0};
@@ -282,6 +300,7 @@ int main(void) {
       cmocka_unit_test(sizes),
       cmocka_unit_test(layouts),
       cmocka_unit_test_setup_teardown(inline_and_stored, begin, end),
+      cmocka_unit_test_setup_teardown(large_ones_begin_at_different_places_of_a_page, begin, end),
       cmocka_unit_test_setup_teardown(wrong_shapes, begin, end),
       cmocka_unit_test_setup_teardown(views_pin, begin, end),
       cmocka_unit_test_setup_teardown(windows_are_never_written, begin, end),

@@ -187,6 +187,28 @@ static const char columns_text[] =
   "    %1 = reduce add f64 rows j in 0..k {\n      %2 = load x[j + i*k] f64\n      yield %2\n    }\n"
   "    store z[i] %1\n  }\n}\n";
 
+/* What lies apart has a line each, along whichever axis it is nearest. */
+static void work_is_lines(void **state) {
+  (void)state;
+  static const char text[] = "kernel apart (n: i64, s: i64, t: i64, x: in f64, z: out f64) {\n"
+    "  par i in 0..n grain 1 {\n    for j in 0..n {\n      %1 = load x[i*s + j*t + n] f64\n      store z[i*n + j] %1\n    }\n  }\n}\n";
+  static const u64 strides[][3] = {{1, 100, 1}, {100, 1, 1}, {700, 7, 7}, {8000, 80, 8}, {8000, (u64)-80, 8}, {8000, (u64)-1, 1}, {0, 0, 1}};
+  LoopModule m;
+  Buf why;
+  start(&m);
+  buf_init(&why, m.alloc);
+  if (loops_parse(&m, text, strlen(text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  for (u32 i = 0; i < COUNT_OF(strides); i++) {
+    u64 args[] = {10, strides[i][0], strides[i][1], 0, 0};
+    LoopCost cost = {0};
+    loops_cost(loop_module_find(&m, "apart"), args, 0, 10, &cost);
+    assert_true(cost.bytes == 1600);
+    assert_true(cost.moved == 800 * (1 + strides[i][2]));
+  }
+  buf_free(&why);
+  loop_module_free(&m);
+}
+
 static void strips_keep_the_order_of_rows(void **state) {
   (void)state;
   static const char *const names[] = {"sums", "products", "best", "most"};
@@ -453,6 +475,7 @@ int main(int argc, char **argv) {
   }
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_kernels_give_the_same_bits),
+    cmocka_unit_test(work_is_lines),
     cmocka_unit_test(strips_keep_the_order_of_rows),
     cmocka_unit_test(backwards_by_vectors),
     cmocka_unit_test(rows_of_few_elements_take_one_vector),
