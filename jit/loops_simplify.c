@@ -17,7 +17,7 @@ typedef struct Frame { /* an open head of the old function */
   u32 head;   /* in the new function */
   u32 block;  /* of the body or arm being read */
   u32 outer;  /* block that the head stands in */
-  u32 before; /* link: the entry that new invariants of this loop go behind */
+  u32 before; /* link: the entry that new invariants of this loop go behind; in an arm of an `if`, what is ready when it begins */
   u32 joins_at; /* old position of the yield behind which the next `if` goes on in here, and of the END; 0: none */
   u32 joins_end;
   bool loop;
@@ -147,6 +147,12 @@ static bool visible(const Pass *p, u32 id) { return !p->closed.data[p->place.dat
 
 /* ---- placing ------------------------------------------------------------------------------- */
 
+/* In an arm, a float made of one that stands before it alone: comes first in the arm, as it would wait behind what waits for others. */
+static bool ready(const Pass *p, const LoopNode *n) {
+  return p->frames.count && !p->frames.data[p->frames.count - 1].loop && loop_is_float((LoopType)n->type) && n->op == LOOP_ADD && n->a == n->b &&
+         p->place.data[n->a].block != current_block(p);
+}
+
 /* A pure operation: found, or new and as far out as its operands allow. */
 static u32 place_value(Pass *p, LoopNode n, u32 *known) {
   bool load = n.op == LOOP_LOAD;
@@ -158,13 +164,14 @@ static u32 place_value(Pass *p, LoopNode n, u32 *known) {
   for (u32 i = 0; !load && i < 3; i++)
     if (operands[i] && p->place.data[operands[i]].depth > depth) depth = p->place.data[operands[i]].depth;
   bool move = !load && n.op != LOOP_PREFIX && depth < p->loops.count;
-  u32 frame = move ? p->loops.data[depth] : 0; /* the outermost loop that does not change it */
+  u32 frame = move ? p->loops.data[depth] : p->frames.count - 1; /* the outermost loop that does not change it */
   Place at = move ? (Place){p->frames.data[frame].outer, depth} : here(p);
   u32 id = new_node(p, n, at);
   if (!id) return 0;
-  if (move) {
-    u32 link = link_behind(p, p->frames.data[frame].before, id);
+  if (move || ready(p, &n)) {
+    u32 was = p->frames.data[frame].before, link = link_behind(p, was, id);
     p->frames.data[frame].before = link;
+    if (p->last == was) p->last = link;
   } else {
     append(p, id);
   }
@@ -402,6 +409,7 @@ static void copy_head(Pass *p, u32 id, const LoopNode *from) {
   Place outside = here(p), inside = {f.block, p->loops.count + loop};
   u32 head = f.head = new_node(p, n, outside);
   append(p, head);
+  if (!loop) f.before = p->last;
   u32 leaves = n.a + n.b + n.c;
   for (u32 i = 0; i < leaves; i++) {
     LoopNode leaf = *loop_node(p->old, id + 1 + i);
@@ -422,6 +430,7 @@ static void copy_mark(Pass *p, const LoopNode *from) {
   if (from->op == LOOP_ELSE) {
     f->otherwise = true;
     f->block = new_block(p);
+    f->before = p->last;
     return;
   }
   if (f->loop) p->loops.count--;
@@ -605,13 +614,14 @@ static u32 choose(Pass *p, u32 at, u32 *known) {
 
 /* ---- short loops --------------------------------------------------------------------------- */
 
-enum { UNROLL_TRIPS = 8, UNROLL_STATEMENTS = 100, UNROLL_CARRIED = 16 };
+enum { UNROLL_TRIPS = 8, UNROLL_STATEMENTS = 100, UNROLL_CARRIED = 16, UNROLL_STORES = 4 };
 
 /* The position of the END of a loop of a few trips, known in number, and a short body that holds no loop and only its end goes on to the
- * next trip; 0: it is no such loop. Polls in it are not needed. */
+ * next trip; 0: it is no such loop. Polls in it are not needed. Many stores stay a loop: a load elsewhere that finds what now this one, now
+ * that one of them wrote waits for the wrong one, since processors foresee that by addresses of instructions. */
 static u32 short_loop(const Pass *p, u32 at, u64 *trips) {
   const LoopFn *old = p->old;
-  u32 id = old->body.data[at], depth = 0;
+  u32 id = old->body.data[at], depth = 0, stores = 0;
   const LoopNode *n = loop_node(old, id);
   if (old->kind != LOOP_NATIVE || n->op != LOOP_FOR || n->a != 1 || n->b > UNROLL_CARRIED) return 0;
   u32 count = mapped(p, loop_trips_of(old, id, 0));
@@ -626,7 +636,7 @@ static u32 short_loop(const Pass *p, u32 at, u64 *trips) {
       if (depth-- == 0) return pos;
     } else if ((x->op == LOOP_NEXT || x->op == LOOP_BREAK) && (depth || x->op == LOOP_BREAK)) {
       return 0;
-    } else if (x->op == LOOP_CALL || x->op == LOOP_EXIT || x->op == LOOP_RETURN) {
+    } else if (x->op == LOOP_CALL || x->op == LOOP_EXIT || x->op == LOOP_RETURN || (x->op == LOOP_STORE && ++stores * *trips > UNROLL_STORES)) {
       return 0;
     }
   }
