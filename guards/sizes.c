@@ -139,7 +139,7 @@ static Dim new_sym(SizePool *p, const char *name, u32 source, i64 lo, i64 hi, i6
   const char *kept = arena_copy(&p->arena, text, strlen(text));
   if (!kept) return refused(p);
   u32 index = p->syms.count;
-  if (!vec_push(p->alloc, &p->syms, (SizeSym){kept, source, unbacked, lo, hi, hint, DIM_NONE, DIM_NONE, 0}))
+  if (!vec_push(p->alloc, &p->syms, (SizeSym){kept, source, unbacked, lo, hi, hint, DIM_NONE, DIM_NONE, 0, 0}))
     return refused(p);
   Dim d = intern(p, SK_sym, index, NULL, 0);
   if (d == DIM_NONE) p->syms.count--;

@@ -71,6 +71,7 @@ typedef struct SizeSym {
   Dim same_as; /* what it was found equal to, or DIM_NONE */
   Dim dim;     /* the expression that is this symbol alone */
   u8 axis;     /* unbacked, carried by an array: its axis of that size */
+  u32 anchor;  /* the recorder's: where its check stands in a list, 1 up; what stands there may be another's */
 } SizeSym;
 
 typedef struct SizeFact { /* known to hold, beyond ranges and same_as: diff rel 0 */

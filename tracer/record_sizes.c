@@ -7,10 +7,10 @@
 
 /* ---- symbols and their checks ------------------------------------------------------------------------- */
 
-static bool has_anchor(const Recorder *r, u32 sym) {
-  for (u32 i = 0; i < r->anchored.count; i++)
-    if (r->anchored.data[i].sym == sym) return true;
-  return false;
+/* NULL: it has none. */
+static const RecAnchor *anchor_of(const Recorder *r, u32 sym) {
+  u32 at = sym < r->g->sizes.syms.count ? r->g->sizes.syms.data[sym].anchor : 0;
+  return at && at <= r->anchored.count && r->anchored.data[at - 1].sym == sym ? &r->anchored.data[at - 1] : NULL;
 }
 
 enum { TWINS = 16 };
@@ -46,7 +46,7 @@ static bool emit_size_check(void *ctx, Dim a, Dim b) {
   u32 x = 0, y = 0;
   if (r->safe_exit == UINT32_MAX) return false;
   bool in_a = size_last_unbacked(p, a, &x), in_b = size_last_unbacked(p, b, &y);
-  if (!has_anchor(r, !in_a || (in_b && y > x) ? y : x)) return false;
+  if (!anchor_of(r, !in_a || (in_b && y > x) ? y : x)) return false;
   Twins t = {.p = p};
   size_symbols(p, a, twin, &t);
   size_symbols(p, b, twin, &t);
@@ -72,10 +72,12 @@ Outcome rec_dims_no(Recorder *r, const GuardDims *d, const char *what, const Rul
 
 Outcome rec_anchor(Recorder *r, Dim d) {
   u32 sym;
-  if (r->safe_exit == UINT32_MAX || !size_is_sym(&r->g->sizes, d, &sym) || has_anchor(r, sym)) return OUT_GO;
+  if (r->safe_exit == UINT32_MAX || !size_is_sym(&r->g->sizes, d, &sym) || anchor_of(r, sym)) return OUT_GO;
   ValueId operands[2] = {graph_size(r->g, d), graph_size(r->g, d)};
   if (!operands[0] || rec_check(r, CHECK_size, operands, 2) != OUT_GO) return OUT_FAIL;
-  return vec_push(&r->vm->alloc, &r->anchored, (RecAnchor){sym, r->g->at}) ? OUT_GO : OUT_FAIL;
+  if (!vec_push(&r->vm->alloc, &r->anchored, (RecAnchor){sym, r->g->at})) return OUT_FAIL;
+  r->g->sizes.syms.data[sym].anchor = r->anchored.count;
+  return OUT_GO;
 }
 
 void rec_carry(Recorder *r, Dim d, ValueId carrier, u32 axis) {
@@ -120,9 +122,8 @@ static bool encloses(const Graph *g, BlockId outer) {
 }
 
 bool rec_spoken_of(const Recorder *r, u32 sym) {
-  for (u32 i = 0; i < r->anchored.count; i++)
-    if (r->anchored.data[i].sym == sym) return encloses(r->g, r->anchored.data[i].block);
-  return true;
+  const RecAnchor *a = anchor_of(r, sym);
+  return !a || encloses(r->g, a->block);
 }
 
 typedef struct Scoped {
