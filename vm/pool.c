@@ -14,7 +14,8 @@
 
 #include "vm/fp.h"
 
-enum { POOL_MAX = 64, POOL_STACK = 1 << 20 };
+/* SPINS: loops often come one behind the other, and to wake a thread takes tens of microseconds. */
+enum { POOL_MAX = 64, POOL_STACK = 1 << 20, SPINS = 1000 };
 
 typedef struct Pool {
   pthread_mutex_t lock; /* of all but `next` */
@@ -24,6 +25,7 @@ typedef struct Pool {
   u32 users;  /* VMs that used it and are not freed */
   bool busy, stop;
   bool forks; /* fork is looked after */
+  u32 spins;  /* looks at what a thread waits for, before it sleeps */
   u32 places; /* workers that may still join the loop */
   u32 inside; /* workers that did, and are not through */
   PoolFn fn;
@@ -67,22 +69,34 @@ static void work(Pool *p, PoolFn fn, void *ctx, i64 parts) {
   for (i64 part; (part = __atomic_fetch_add(&p->next, 1, __ATOMIC_RELAXED)) < parts;) fn(ctx, part);
 }
 
+/* Looks for a while whether a number is 0, or is not any more. */
+static void await(const Pool *p, const u32 *number, bool zero) {
+  for (u32 i = __atomic_load_n(&p->spins, __ATOMIC_RELAXED); i > 0 && (__atomic_load_n(number, __ATOMIC_RELAXED) == 0) != zero; i--) {
+#ifdef __x86_64__
+    __builtin_ia32_pause();
+#endif
+  }
+}
+
 static void *worker(void *ctx) {
   Pool *p = ctx;
   fp_write(FP_STATE);
-  pthread_mutex_lock(&p->lock);
   for (;;) {
+    await(p, &p->places, false);
+    pthread_mutex_lock(&p->lock);
     while (!p->stop && !p->places) pthread_cond_wait(&p->wake, &p->lock);
     if (p->stop) break;
-    p->places--;
-    p->inside++;
+    __atomic_store_n(&p->places, p->places - 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&p->inside, p->inside + 1, __ATOMIC_RELAXED);
     PoolFn fn = p->fn;
     void *to = p->ctx;
     i64 parts = p->parts;
     pthread_mutex_unlock(&p->lock);
     work(p, fn, to, parts);
     pthread_mutex_lock(&p->lock);
-    if (--p->inside == 0) pthread_cond_signal(&p->done);
+    __atomic_store_n(&p->inside, p->inside - 1, __ATOMIC_RELAXED);
+    if (!p->inside) pthread_cond_signal(&p->done);
+    pthread_mutex_unlock(&p->lock);
   }
   pthread_mutex_unlock(&p->lock);
   return NULL;
@@ -93,6 +107,7 @@ static void start(Pool *p, u32 count) {
   pthread_attr_t attr;
   sigset_t all, before;
   if (!p->forks) p->forks = pthread_atfork(NULL, NULL, forked) == 0;
+  if (p->count < count) __atomic_store_n(&p->spins, count < processors() ? SPINS : 0, __ATOMIC_RELAXED);
   if (!p->forks || p->count >= count || pthread_attr_init(&attr) != 0) return;
   (void)pthread_attr_setstacksize(&attr, POOL_STACK);
   sigfillset(&all);
@@ -120,7 +135,7 @@ static bool open_loop(Vm *vm, Pool *p, i64 parts, PoolFn fn, void *ctx) {
     p->fn = fn;
     p->ctx = ctx;
     p->parts = parts;
-    p->places = others;
+    __atomic_store_n(&p->places, others, __ATOMIC_RELAXED);
     __atomic_store_n(&p->next, 0, __ATOMIC_RELAXED);
     if (others == 1) pthread_cond_signal(&p->wake);
     else pthread_cond_broadcast(&p->wake);
@@ -131,7 +146,10 @@ static bool open_loop(Vm *vm, Pool *p, i64 parts, PoolFn fn, void *ctx) {
 
 static void close_loop(Pool *p) {
   pthread_mutex_lock(&p->lock);
-  p->places = 0;
+  __atomic_store_n(&p->places, 0, __ATOMIC_RELAXED);
+  pthread_mutex_unlock(&p->lock);
+  await(p, &p->inside, true);
+  pthread_mutex_lock(&p->lock);
   while (p->inside) pthread_cond_wait(&p->done, &p->lock);
   p->busy = false;
   pthread_mutex_unlock(&p->lock);
