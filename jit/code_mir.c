@@ -213,7 +213,7 @@ static void link_gates(Vm *vm, Linked *l, Plan *plan, CodeMemory *memory) {
   l->gates = NULL;
 }
 
-/* Code for results that no cache holds, when the first of them comes. */
+/* Code for what no cache holds, when the first of it comes. */
 static void make_past(PlanKernel *k) {
   JitCode *code = (JitCode *)((char *)((const LoopFn *)k->self)->module - offsetof(JitCode, module));
   VecEmitter *e = code->state->vector;
@@ -224,7 +224,8 @@ static void make_past(PlanKernel *k) {
   *made = vec_compile(e, k->self, &refused);
   e->past = false;
   if (!*made) return;
-  k->past = vec_code_kernel(*made);
+  if (e->passes) k->past = vec_code_kernel(*made);
+  if (e->fetches) k->ahead = vec_code_kernel(*made);
   code->bytes += vec_code_bytes(*made);
 }
 
@@ -243,7 +244,8 @@ static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
     l->vectors[i] = vec_compile(state->vector, k->self, &l->refused[i]);
     if (!l->vectors[i]) continue;
     k->fn = vec_code_kernel(l->vectors[i]);
-    if (state->cpu == VEC_AVX512) k->make_past = make_past;
+    k->make_past = make_past;
+    if (state->vector->reduces) k->flags |= PK_REDUCES;
     LoopFn *fn = k->self;
     if (!fn->address) fn->address = (void *)k->fn;
     code->bytes += vec_code_bytes(l->vectors[i]);

@@ -118,7 +118,7 @@ enum { PAIR_BYTES = 1 << 19 }; /* of what lies between two kernels, from which i
 Went plan_pair_step(Run *r, const PlanStep *s, bool *done) {
   const PlanStep *one = s + 2, *two = s + 4;
   const PlanArg *a = &r->p->args.data[one->arg], *c = &r->p->args.data[two->arg];
-  PlanKernel k = r->p->kernels.data[one->index];
+  PlanKernel k = r->p->kernels.data[one->index], ahead;
   const PlanKernel *then = &r->p->kernels.data[two->index];
   u64 words[one->nargs + 1], next[two->nargs + 1], key = LOOP_KEY_NONE, work;
   i64 hi = (i64)word_of(r, &a[1]), dims[ARRAY_MAX_RANK], size;
@@ -145,6 +145,7 @@ Went plan_pair_step(Run *r, const PlanStep *s, bool *done) {
   next[made] = (u64)(uintptr_t)array_at(r, s[3].dst)->data;
   b.block = BLOCKS_ROWS / (o->each * (i64)o->bytes);
   b.kernel = &r->p->kernels.data[one->index];
+  if (size >= LONG_UNITS / 4) b.kernel = plan_long(r->vm, b.kernel, &ahead);
   b.then = then;
   b.then_words = next;
   b.then_count = two->nargs - 2;

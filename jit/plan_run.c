@@ -302,13 +302,19 @@ static Went check_failed(Run *r, const PlanStep *s, u64 key) {
   return plan_leave(r, s->exit, WEFT_OK);
 }
 
-/* A long run whose results no cache holds: they are stored past the caches. */
-static __attribute__((noinline)) bool is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 trips, Blocks *b) {
+/* Elements of the longest array. */
+static i64 longest(const Run *r, const PlanStep *s) {
   const PlanArg *a = &r->p->args.data[s->arg] + 2;
   i64 most = 0;
   for (u32 i = 0; i < s->nargs - 2; i++)
     if (a[i].kind == PA_data && r->p->slots.data[a[i].slot].array && array_at(r, a[i].slot)->size > most) most = array_at(r, a[i].slot)->size;
-  if (most < LONG_UNITS || !blocks_of(b, k, words, s->nargs - 2)) return false;
+  return most;
+}
+
+/* A long run whose results no cache holds: they are stored past the caches. */
+static __attribute__((noinline)) bool is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 trips, Blocks *b) {
+  const PlanArg *a = &r->p->args.data[s->arg] + 2;
+  if (longest(r, s) < LONG_UNITS || !blocks_of(b, k, words, s->nargs - 2)) return false;
   bool pays = false;
   for (u32 i = 0; i < b->outs; i++) {
     BlockOut *o = &b->out[i];
@@ -331,7 +337,7 @@ static __attribute__((noinline)) Went run_kernel(Run *r, const PlanStep *s) {
   const Plan *p = r->p;
   const PlanKernel *k = &p->kernels.data[s->index];
   const PlanArg *a = &p->args.data[s->arg];
-  PlanKernel streamed;
+  PlanKernel streamed, ahead;
   Blocks blocks;
   u64 words[s->nargs + 1], key = LOOP_KEY_NONE, work;
   i64 lo = (i64)word_of(r, &a[0]), hi = (i64)word_of(r, &a[1]);
@@ -340,9 +346,12 @@ static __attribute__((noinline)) Went run_kernel(Run *r, const PlanStep *s) {
   u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) : 0; /* elements, about */
   r->vm->counters.at[STAT_kernel_runs]++;
   if (UNLIKELY(units >= LONG_UNITS || (k->grain == 1 && hi > 1)) && !lo && k->fn && is_streamed(r, s, k, words, hi, &blocks)) {
+    if (!blocks.past) blocks.kernel = plan_long(r->vm, k, &ahead);
     streamed = *k;
     streamed.blocks = &blocks;
     k = &streamed;
+  } else if (units >= LONG_UNITS / 4 && k->flags & PK_REDUCES && longest(r, s) >= LONG_UNITS / 4) {
+    k = plan_long(r->vm, k, &streamed);
   }
   if (UNLIKELY(r->vm->log & VM_LOG_PROFILE)) plan_count_run(&((Plan *)p)->kernels.data[s->index], words, lo, hi);
   if (k->launch) {

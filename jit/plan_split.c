@@ -108,6 +108,17 @@ bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 
   return true;
 }
 
+const PlanKernel *plan_long(Vm *vm, const PlanKernel *k, PlanKernel *own) {
+  PlanKernel *asked = (PlanKernel *)(uintptr_t)k;
+  if (!(k->flags & PK_REDUCES)) return k;
+  if (k->make_past) k->make_past(asked);
+  if (!k->ahead) return k;
+  *own = *k;
+  own->fn = k->ahead;
+  vm->counters.at[STAT_fetched]++;
+  return own;
+}
+
 bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *words, u32 count, u64 *key, bool *done) {
   u32 block;
   i64 per = vm->tunables.parallel_elements / PLAN_PARTS;
@@ -120,7 +131,8 @@ bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *w
   for (u32 i = 0; i < k->reductions; i++) more[count + i] = (u64)(uintptr_t)(arrays + i * blocks);
   more[count + k->reductions] = blocks;
   *done = true;
-  Parts p = {&plan->kernels.data[k->partial], more, 0, (i64)blocks, per > block ? per / block : 1, LOOP_KEY_NONE};
+  PlanKernel own;
+  Parts p = {plan_long(vm, &plan->kernels.data[k->partial], &own), more, 0, (i64)blocks, per > block ? per / block : 1, LOOP_KEY_NONE};
   bool ok = vm_poll(vm, (k->bytes_per_trip / 8 + 1) >> 10) == WEFT_OK && pool_run(vm, (p.hi + p.step - 1) / p.step, false, run_part, &p) == WEFT_OK;
   *key = p.key;
   if (ok && p.key == LOOP_KEY_NONE) *key = plan->kernels.data[k->rest].fn(more, 0, 1);

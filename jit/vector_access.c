@@ -444,7 +444,18 @@ static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
   return m;
 }
 
-enum { PAST_AHEAD = 2048 /* bytes that are fetched ahead where stores go past the caches */ };
+enum { FETCH_AHEAD = 4096 /* bytes that long runs fetch ahead: the processor itself fetches within a page alone */ };
+
+/* Of each array once for each vector: others' places of it come, or came. */
+static bool fetches_ahead(VecFn *f, const LoopNode *n) {
+  if (f->past || !f->fetch) return f->past;
+  u32 own = n->a << 4 | f->copy;
+  for (u32 i = 0; i < f->fetched_count; i++)
+    if (f->fetched[i] == own) return false;
+  if (f->fetched_count == COUNT_OF(f->fetched)) return false;
+  f->fetched[f->fetched_count++] = own;
+  return f->fetches = true;
+}
 
 static VReg load(VecFn *f, const LoopNode *n) {
   LoopType mem = (LoopType)n->mem;
@@ -457,9 +468,9 @@ static VReg load(VecFn *f, const LoopNode *n) {
     next.disp += 64;
     put(f, (VIns){.op = G_FETCH, .mem = next});
   }
-  if (f->past && stream_of(f, n)->kind == VA_UNIT && f->copy * f->lanes * loop_type_bytes(mem) % 64 == 0) {
+  if ((f->past || f->fetch) && stream_of(f, n)->kind == VA_UNIT && f->copy * f->lanes * loop_type_bytes(mem) % 64 == 0 && fetches_ahead(f, n)) {
     VecMem next = m;
-    next.disp += PAST_AHEAD;
+    next.disp += FETCH_AHEAD;
     put(f, (VIns){.op = G_FETCH, .mem = next});
   }
   if (f->ahead && !f->tail && stream_of(f, n)->kind == VA_UNIT && stream_of(f, n)->row && f->copy * f->lanes * loop_type_bytes(mem) % 64 == 0) { /* of the row's next columns */

@@ -308,6 +308,9 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
   u32 begin = f->ins.count;
   g_put(f, top);
   for (u32 k = 0, side; k < l->copies; k += side) {
+    f->fetch = r && f->level->past;
+    f->reduces |= r != NULL;
+    f->fetched_count = 0;
     side = l->abreast < l->copies - k ? l->abreast : l->copies - k;
     for (u32 i = 1; i < count; i++) use_loop(f, &l[i]), fold_copy(f, &l[i], &r[i], k);
     if (count > 1) use_loop(f, l);
@@ -317,6 +320,7 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
     else emit_copy(f, l, k);
     if (l->abreast == 1) step_streams(f);
   }
+  f->fetch = false;
   g_alu_imm(f, ALU_ADD, R15, step);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_L, top);

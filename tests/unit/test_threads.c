@@ -166,6 +166,34 @@ static void large_results_go_past_the_caches(void **state) {
   free(eager);
 }
 
+/* Reductions of what the nearer caches do not hold: whole arrays, by blocks where threads share them, rows, and rows that another kernel goes on with. */
+static void long_reductions_fetch_ahead(void **state) {
+  (void)state;
+  static const char *const program =
+      "let n = 1200000\nlet a = sin(arange(n) * 0.37)\nlet m = reshape(a, [1000, 1200])\nlet few = a[:1000]\n"
+      "fn squares(a) = sum(a * a)\nfn most(a) = max(a - 0.25)\nfn rows(m) = sum(m * 0.5, axis=1)\nfn soft(m) { let e = exp(m - max(m, axis=1, keepdims=true)); e / sum(e, axis=1, keepdims=true) }\n"
+      "(squares(a), most(a), sum(rows(m)), sum(soft(m)), soft(m)[999, 1199], squares(few), most(few))";
+  double shared;
+  same_with_any(NULL, 0, program, true);
+  char *eager = outcome(0, NULL, 0, program, &shared);
+  for (uint32_t threads = 1; threads < 3; threads++) {
+    WeftVM *vm = make(threads, NULL, 0, 0);
+    WeftValue *v = NULL;
+    assert_int_equal(weft_eval(vm, program, "test", &v), WEFT_OK);
+    assert_string_equal(weft_show(vm, v), eager);
+    weft_release(vm, v);
+    if (vec_level_runs(VEC_AVX2) && !getenv("WEFT_CPU")) {
+      double seen = stat(vm, "fetched");
+      if (seen < 4) fail_msg("%u threads: %g", threads, seen);
+      assert_int_equal(weft_eval(vm, "squares(few) + most(few)", "test", &v), WEFT_OK);
+      weft_release(vm, v);
+      assert_true(stat(vm, "fetched") == seen);
+    }
+    weft_free(vm);
+  }
+  free(eager);
+}
+
 /* Shapes whose rows are whole lines and such that are not; those that stay in the caches are copied first. */
 static void kernels_run_on_tiles_of_transposed_arrays(void **state) {
   (void)state;
@@ -515,6 +543,7 @@ int main(void) {
       cmocka_unit_test(reductions_are_the_same_bits),
       cmocka_unit_test(truths_are_shared),
       cmocka_unit_test(large_results_go_past_the_caches),
+    cmocka_unit_test(long_reductions_fetch_ahead),
       cmocka_unit_test(kernels_run_on_tiles_of_transposed_arrays),
       cmocka_unit_test(truths_are_counted_by_threads),
       cmocka_unit_test(threads_that_turn_take_bands_of_the_source),

@@ -452,6 +452,69 @@ static void stores_past_the_caches(void **state) {
   loop_module_free(&m);
 }
 
+/* Sums over what is long: their code for long runs fetches ahead, each array once for each vector, and gives the same. */
+static const char long_text[] =
+  "kernel squares (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n"
+  "    %1 = reduce add f64 j in 0..k {\n      %2 = load x[i*k + j] f64\n      %3 = load x[i*k + j] f64\n      %4 = mul %2 %3\n      yield %4\n    }\n"
+  "    store z[i] %1\n  }\n}\n"
+  "kernel two (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+  "  par i in 0..n grain 1 {\n"
+  "    %1 = reduce add f32 j in 0..k {\n      %2 = load y[i*k + j] f32\n      yield %2\n    }\n"
+  "    %3 = reduce max f32 j in 0..k {\n      %4 = load y[i*k + j] f32\n      yield %4\n    }\n"
+  "    %5 = add %1 %3\n    store w[i] %5\n  }\n}\n";
+
+static void long_runs_fetch_ahead(void **state) {
+  (void)state;
+  enum { ROWS = 3, MOST = 700 };
+  static const char *const names[] = {"squares", "two"};
+  static f64 x[ROWS * MOST], z[2][ROWS];
+  static f32 y[ROWS * MOST], w[2][ROWS];
+  LoopModule m;
+  Buf why;
+  start(&m);
+  buf_init(&why, m.alloc);
+  if (loops_parse(&m, long_text, strlen(long_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  for (u32 i = 0; i < COUNT_OF(x); i++) x[i] = 1.0 / (1 + i * 7919 % 10007) - 0.001, y[i] = (f32)(i * 31 % 101) * 1e-3f - 0.02f;
+  for (u32 l = 0; l < LEVELS; l++) {
+    if (!vec_level_runs(levels[l])) continue;
+    VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
+    const char *refused = "";
+    for (u32 name = 0; name < COUNT_OF(names); name++)
+      for (u32 ahead = 0; ahead < 2; ahead++) {
+        const LoopFn *fn = loop_module_find(&m, names[name]);
+        e->past = ahead;
+        VecCode *code = vec_compile(e, fn, &refused);
+        if (!code) fail_msg("%s: %s", names[name], refused);
+        assert_true(e->reduces && e->fetches == ahead && !e->passes);
+        Buf text;
+        u32 fetches = 0;
+        buf_init(&text, m.alloc);
+        vec_code_print(code, names[name], &text);
+        for (const char *at = buf_text(&text); (at = strstr(at, "prefetch")) != NULL; at++) fetches++;
+        assert_true(ahead ? fetches >= 4 && fetches <= 16 : fetches == 0);
+        buf_free(&text);
+        for (u64 k = 0; k < MOST; k += 1 + k / 20) {
+          u64 key = 0, steps = UINT64_MAX, args[2][6];
+          for (u32 t = 0; t < 2; t++) {
+            const u64 own[6] = {ROWS, k, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
+            memcpy(args[t], own, sizeof own);
+            memset(z[t], 0, sizeof z[t]);
+            memset(w[t], 0, sizeof w[t]);
+          }
+          assert_int_equal(loops_interp_kernel(fn, args[0], 0, ROWS, &key, &steps, &why), WEFT_OK);
+          assert_true(vec_code_kernel(code)(args[1], 0, ROWS) == LOOP_KEY_NONE);
+          assert_memory_equal(z[0], z[1], sizeof z[0]);
+          assert_memory_equal(w[0], w[1], sizeof w[0]);
+        }
+        vec_code_free(code);
+      }
+    vec_emitter_free(e);
+  }
+  buf_free(&why);
+  loop_module_free(&m);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) {
     u32 count = (u32)atol(argv[1]);
@@ -476,6 +539,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_kernels_give_the_same_bits),
     cmocka_unit_test(work_is_lines),
+    cmocka_unit_test(long_runs_fetch_ahead),
     cmocka_unit_test(strips_keep_the_order_of_rows),
     cmocka_unit_test(backwards_by_vectors),
     cmocka_unit_test(rows_of_few_elements_take_one_vector),
