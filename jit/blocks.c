@@ -147,6 +147,11 @@ static bool loads_own(const Blocks *b, const u64 *words, const LoopNode *load, c
   return store && loop_type_bytes(load->mem) == o->bytes && vars == store->count && base + offset * (i64)o->bytes == o->to;
 }
 
+typedef struct BlockIndex {
+  const LoopFn *fn;
+  bool used;
+} BlockIndex;
+
 bool blocks_same_place(const Blocks *b, const u64 *words, u32 word) {
   const LoopFn *fn = b->kernel->self;
   const char *base = (const char *)(uintptr_t)words[word];
@@ -156,6 +161,23 @@ bool blocks_same_place(const Blocks *b, const u64 *words, u32 word) {
     if (n->op == LOOP_LOAD && n->a == fn->params.data[word] && !loads_own(b, words, n, base)) return false;
   }
   return true;
+}
+
+static void see_index(void *ctx, u32 id) {
+  BlockIndex *x = ctx;
+  x->used |= loop_node(x->fn, id)->op == LOOP_INDEX;
+}
+
+bool blocks_anywhere(const Blocks *b, u32 word) {
+  BlockIndex x = {.fn = b->kernel->self};
+  for (u32 i = 0; i < x.fn->body.count && !x.used; i++) {
+    const LoopNode *n = loop_node(x.fn, x.fn->body.data[i]);
+    if (n->op == LOOP_LOAD) x.used = n->a != x.fn->params.data[word];
+    else if (n->op == LOOP_STORE) see_index(&x, n->b);
+    else if (loop_is_head(n)) x.used = n->op != LOOP_PAR;
+    else loop_each_operand(x.fn, n, see_index, &x);
+  }
+  return !x.used;
 }
 
 /* Trips of the loop whose index `var` is; 0: it is none, or they are not known. */

@@ -34,6 +34,8 @@ bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count);
 LoopKernelFn blocks_past(const Blocks *b);
 /* Is `word`, the address of an array that the kernel reads, read only where out[0] is stored by the same trip? */
 bool blocks_same_place(const Blocks *b, const u64 *words, u32 word);
+/* Is what the kernel stores made of the element of `word` alone, wherever that stands? Nothing else is read, and no number of a trip. */
+bool blocks_anywhere(const Blocks *b, u32 word);
 /* Does each trip of the kernel read of the array at `word` only the `each` elements that belong to it? */
 bool blocks_own_row(const PlanKernel *k, const u64 *words, u32 count, u32 word, i64 each);
 u64 blocks_run(const Blocks *b, const u64 *words, i64 lo, i64 hi); /* the key */

@@ -199,7 +199,7 @@ Went plan_turn_step(Run *r, const PlanStep *s, bool *done) {
   if (!blocks_same_place(&b, words, t.in)) return GOES_ON;
   if (plan_make_array(r, lend) == GONE) return GONE;
   if (vm_poll(r->vm, (u64)hi * (k->bytes_per_trip / 8 + 1) >> 10) != WEFT_OK) return plan_leave(r, s->exit, WEFT_ERROR);
-  *done = strided_turn(k->flags & PK_SERIAL ? NULL : r->vm, t.bytes, dims, array_at(r, lend->dst)->data, x->data, array_strides(x), &(StridedThen){run_turned, &t});
+  *done = strided_turn(k->flags & PK_SERIAL ? NULL : r->vm, t.bytes, dims, array_at(r, lend->dst)->data, x->data, array_strides(x), &(StridedThen){run_turned, &t, blocks_anywhere(&b, t.in)});
   r->vm->counters.at[STAT_kernel_runs] += *done;
   return GOES_ON;
 }

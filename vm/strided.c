@@ -125,6 +125,7 @@ static i64 past_line(const void *p) { return (i64)((uintptr_t)p & (LINE - 1)); }
   {                                                                                                     \
     enum { WIDE = LINE / sizeof(T), MOST = TILE_BYTES / LINE > TILE_ROW / sizeof(T) ? TILE_ROW / sizeof(T) : TILE_BYTES / LINE, APART = MOST + 2 * WIDE }; \
     _Alignas(LINE) T tile[2 * WIDE * APART];                                                            \
+    if (then && then->anywhere) memset(tile, 0, sizeof tile);                                           \
     i64 pitch = small ? apart : APART, most = squares ? 2 * WIDE : WIDE, lead = 0;                      \
     for (i64 i = 0; i < w.inner; i += MOST, lead = whole ? WIDE : 0)                                    \
       for (i64 j = 0; j < rows; j += most) {                                                            \
@@ -142,9 +143,10 @@ static i64 past_line(const void *p) { return (i64)((uintptr_t)p & (LINE - 1)); }
           else                                                                                          \
             for (i64 l = 0; l < wide; l++) to[l * pitch + k] = s[l];                                    \
         }                                                                                               \
+        if (then && then->anywhere) then->run(then->ctx, tile, 0, wide * APART);                       \
         for (i64 l = 0; l < wide && !small; l++, d += apart) {                                          \
           i64 from = lead ? lead - past_line(d + lead) / (i64)sizeof(T) : 0, end = whole && i + MOST < w.inner ? n - past_line(d + n) / (i64)sizeof(T) : n; \
-          if (then) then->run(then->ctx, tile + l * APART + from, d + from - (T *)dst, end - from);     \
+          if (then && !then->anywhere) then->run(then->ctx, tile + l * APART + from, d + from - (T *)dst, end - from);     \
           put(d + from, tile + l * APART + from, (end - from) * (i64)sizeof(T));                        \
         }                                                                                               \
       }                                                                                                 \

@@ -13,6 +13,7 @@ void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const
 typedef struct StridedThen {
   void (*run)(void *ctx, void *at, i64 first, i64 n);
   void *ctx;
+  bool anywhere; /* the elements' numbers do not matter: `first` is 0, and other elements may lie between those of a part */
 } StridedThen;
 bool strided_turn(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides, const StridedThen *then);
 

@@ -198,11 +198,11 @@ static void long_reductions_fetch_ahead(void **state) {
 static void kernels_run_on_tiles_of_transposed_arrays(void **state) {
   (void)state;
   static const char *const program =
-      "fn one(a) = a.T * 2.0 + 1.0\nfn two(a, b) = sqrt(abs(a.T * b - 0.5))\nfn three(a) = f32(3) * a.T\nlet bad = 0\n"
+      "fn one(a) = a.T * 2.0 + 1.0\nfn two(a, b) = sqrt(abs(a.T * b - 0.5))\nfn three(a) = f32(3) * a.T\nfn four(a, c, r) = a.T * 0.5 + reshape(arange(c * r), [c, r])\nlet bad = 0\n"
       "for s in [[1504, 2304], [1501, 1603], [700, 513], [40, 60000], [40001, 60]] {\n"
       "  let (r, c) = (s[0], s[1])\n  let a = reshape((arange(r * c) * 7919) % 10007 * 0.37, [r, c])\n  let b = reshape((arange(r * c) * 31) % 517 * 0.7, [c, r])\n"
       "  let place = expand_dims(arange(c), 1) + c * expand_dims(arange(r), 0)\n  let t = (place * 7919) % 10007 * 0.37\n"
-      "  if any(one(a) != t * 2.0 + 1.0) or any(two(a, b) != sqrt(abs(t * b - 0.5))) or any(three(f32(a)) != f32(3) * f32(t)) { bad += 1 }\n}\nbad";
+      "  if any(one(a) != t * 2.0 + 1.0) or any(two(a, b) != sqrt(abs(t * b - 0.5))) or any(three(f32(a)) != f32(3) * f32(t)) or any(four(a, c, r) != t * 0.5 + (expand_dims(arange(c), 1) * r + arange(r))) { bad += 1 }\n}\nbad";
   static const char *const texts[] = {"fn one(a) = a.T * 2.0 + 1.0\nlet a = reshape(arange(2400000) * 0.5, [1500, 1600])\nlet x = one(a)\nx[3, 7]", "x = one(a)\nx[1599, 1499]"};
   double shared;
   same_with_any(NULL, 0, program, true);
@@ -249,7 +249,7 @@ static void threads_that_turn_take_bands_of_the_source(void **state) {
     Bands b = {0};
     double shared = stat(vm, "parallel");
     memset(to, 0, sizeof to);
-    assert_true(strided_turn(weft_vm_of(vm), 8, (i64[2]){TURNED_ROWS, TURNED_COLUMNS}, to, from, (i64[2]){1, TURNED_ROWS}, &(StridedThen){seen, &b}));
+    assert_true(strided_turn(weft_vm_of(vm), 8, (i64[2]){TURNED_ROWS, TURNED_COLUMNS}, to, from, (i64[2]){1, TURNED_ROWS}, &(StridedThen){seen, &b, false}));
     assert_int_equal(b.broken, 0);
     assert_int_equal(b.calls, TURNED_ROWS * ((TURNED_COLUMNS + BAND - 1) / BAND));
     assert_true(stat(vm, "parallel") == shared + (threads > 1));
