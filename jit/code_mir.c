@@ -18,7 +18,7 @@ typedef struct Linked {
   bool *called;      /* per function: others call it, it must be where they are */
   bool waits;        /* PART_LATER is still to be compiled */
   VecCode **vectors; /* per kernel; NULL entries went through MIR */
-  VecCode **past;    /* per kernel: PlanKernel.past */
+  VecCode **longer;  /* per kernel: PlanKernel.past, then all .ahead */
   const char **refused; /* per kernel: why it is not vector code */
   u32 *in_mir;       /* per function: its number there; NOWHERE: it is written in C */
   CodeMemory *memory;
@@ -75,13 +75,13 @@ static bool fits_call(const LoopFn *fn) { return fn->params.count <= STACK_WORDS
 
 static void free_linked(Vm *vm, Linked *l) {
   for (u32 i = 0; l->vectors && i < l->kernels; i++) vec_code_free(l->vectors[i]);
-  for (u32 i = 0; l->past && i < l->kernels; i++) vec_code_free(l->past[i]);
+  for (u32 i = 0; l->longer && i < 2 * l->kernels; i++) vec_code_free(l->longer[i]);
   for (u32 i = 0; i < PARTS; i++) mir_code_free(l->code[i]);
   if (l->gates) code_memory_give(l->memory, l->gates, GATE * (size_t)l->kernels);
   mem_free(&vm->alloc, l->part, sizeof *l->part * l->count);
   mem_free(&vm->alloc, l->called, sizeof *l->called * l->count);
   mem_free(&vm->alloc, l->vectors, sizeof *l->vectors * l->kernels);
-  mem_free(&vm->alloc, l->past, sizeof *l->past * l->kernels);
+  mem_free(&vm->alloc, l->longer, 2 * sizeof *l->longer * l->kernels);
   mem_free(&vm->alloc, l->refused, sizeof *l->refused * l->kernels);
   mem_free(&vm->alloc, l->in_mir, sizeof *l->in_mir * l->count);
   mem_free(&vm->alloc, l, sizeof *l);
@@ -103,9 +103,9 @@ static Linked *new_linked(Vm *vm, const Plan *plan) {
   l->part = mem_alloc_zero(&vm->alloc, sizeof *l->part * l->count);
   l->called = mem_alloc_zero(&vm->alloc, sizeof *l->called * l->count);
   if (l->kernels) l->vectors = mem_alloc_zero(&vm->alloc, sizeof *l->vectors * l->kernels);
-  if (l->kernels) l->past = mem_alloc_zero(&vm->alloc, sizeof *l->past * l->kernels);
+  if (l->kernels) l->longer = mem_alloc_zero(&vm->alloc, 2 * sizeof *l->longer * l->kernels);
   if (l->kernels) l->refused = mem_alloc_zero(&vm->alloc, sizeof *l->refused * l->kernels);
-  if (l->in_mir && l->part && l->called && ((l->vectors && l->past && l->refused) || !l->kernels)) return l;
+  if (l->in_mir && l->part && l->called && ((l->vectors && l->longer && l->refused) || !l->kernels)) return l;
   free_linked(vm, l);
   return NULL;
 }
@@ -214,19 +214,26 @@ static void link_gates(Vm *vm, Linked *l, Plan *plan, CodeMemory *memory) {
 }
 
 /* Code for what no cache holds, when the first of it comes. */
-static void make_past(PlanKernel *k) {
+static LoopKernelFn make_longer(const PlanKernel *k, bool ahead) {
   JitCode *code = (JitCode *)((char *)((const LoopFn *)k->self)->module - offsetof(JitCode, module));
+  Linked *l = code->linked;
   VecEmitter *e = code->state->vector;
-  VecCode **made = &((Linked *)code->linked)->past[k - code->plan->kernels.data];
+  VecCode **made = &l->longer[(ahead ? l->kernels : 0) + (u32)(k - code->plan->kernels.data)];
   const char *refused;
-  k->make_past = NULL;
-  e->past = true;
+  e->past = !ahead, e->ahead = ahead;
   *made = vec_compile(e, k->self, &refused);
-  e->past = false;
-  if (!*made) return;
-  if (e->passes) k->past = vec_code_kernel(*made);
-  if (e->fetches) k->ahead = vec_code_kernel(*made);
+  e->past = e->ahead = false;
+  if (!*made) return NULL;
   code->bytes += vec_code_bytes(*made);
+  return vec_code_kernel(*made);
+}
+static void make_past(PlanKernel *k) {
+  k->make_past = NULL;
+  k->past = make_longer(k, false);
+}
+static void make_ahead(PlanKernel *k) {
+  k->make_ahead = NULL;
+  k->ahead = make_longer(k, true);
 }
 
 static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
@@ -244,8 +251,8 @@ static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
     l->vectors[i] = vec_compile(state->vector, k->self, &l->refused[i]);
     if (!l->vectors[i]) continue;
     k->fn = vec_code_kernel(l->vectors[i]);
-    k->make_past = make_past;
-    if (state->vector->reduces) k->flags |= PK_REDUCES;
+    if (state->cpu == VEC_AVX512) k->make_past = make_past;
+    if (state->vector->reads) k->make_ahead = make_ahead;
     LoopFn *fn = k->self;
     if (!fn->address) fn->address = (void *)k->fn;
     code->bytes += vec_code_bytes(l->vectors[i]);

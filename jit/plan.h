@@ -68,7 +68,7 @@ typedef struct PlanSlot {
   u32 value; /* ValueId it holds at some time, for dumps; 0 */
 } PlanSlot;
 
-enum { PK_INPLACE = 1, PK_SERIAL = 2 /* not to be split over threads */, PK_COLD = 4 /* of steps for sizes that are others than while tracing */, PK_CALLED = 8 /* by native functions, by its name; no step runs it */, PK_REDUCES = 16 /* what it reads may be worth fetching ahead */ };
+enum { PK_INPLACE = 1, PK_SERIAL = 2 /* not to be split over threads */, PK_COLD = 4 /* of steps for sizes that are others than while tracing */, PK_CALLED = 8 /* by native functions, by its name; no step runs it */ };
 
 typedef struct PlanKernel PlanKernel;
 struct PlanKernel {
@@ -78,8 +78,8 @@ struct PlanKernel {
   void *self;
   const struct Blocks *blocks; /* of a run: fn by blocks (blocks.h); else NULL */
   LoopKernelFn past;  /* as fn, but what it stores goes past the caches; NULL: there is none (yet) */
-  LoopKernelFn ahead; /* as fn, but what its reductions read is fetched ahead; may be the same */
-  void (*make_past)(PlanKernel *k); /* to be asked once for them; NULL: it was, or there are none */
+  LoopKernelFn ahead; /* as fn, but what it reads is fetched ahead */
+  void (*make_past)(PlanKernel *k), (*make_ahead)(PlanKernel *k); /* to be asked once for them; NULL: it was, or there are none */
   /* On a device, instead: arrays[i] is the array that word i points into, NULL where it is a number or points to a slot. Raises an
    * error when it fails. */
   WeftStatus (*launch)(const PlanKernel *k, Vm *vm, const u64 *words, Array *const *arrays, u32 count, i64 lo, i64 hi, u64 *key);

@@ -350,7 +350,7 @@ static __attribute__((noinline)) Went run_kernel(Run *r, const PlanStep *s) {
     streamed = *k;
     streamed.blocks = &blocks;
     k = &streamed;
-  } else if (units >= LONG_UNITS / 4 && k->flags & PK_REDUCES && longest(r, s) >= LONG_UNITS / 4) {
+  } else if (units >= LONG_UNITS / 4 && (k->make_ahead || k->ahead) && longest(r, s) >= LONG_UNITS / 4) {
     k = plan_long(r->vm, k, &streamed);
   }
   if (UNLIKELY(r->vm->log & VM_LOG_PROFILE)) plan_count_run(&((Plan *)p)->kernels.data[s->index], words, lo, hi);

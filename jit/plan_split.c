@@ -110,8 +110,7 @@ bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 
 
 const PlanKernel *plan_long(Vm *vm, const PlanKernel *k, PlanKernel *own) {
   PlanKernel *asked = (PlanKernel *)(uintptr_t)k;
-  if (!(k->flags & PK_REDUCES)) return k;
-  if (k->make_past) k->make_past(asked);
+  if (k->make_ahead) k->make_ahead(asked);
   if (!k->ahead) return k;
   *own = *k;
   own->fn = k->ahead;

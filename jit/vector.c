@@ -179,10 +179,8 @@ VecCode *vec_compile(VecEmitter *e, const LoopFn *source, const char **why) {
   asm_init(&f.as, e->alloc, f.evex);
   if (!begin(&f, nodes, body)) refuse(&f, "out of memory");
   else emit(&f);
-  if (e->past && !f.passes && !f.fetches) refuse(&f, "nothing goes past the caches");
-  e->passes = f.passes;
-  e->fetches = f.fetches;
-  e->reduces = f.reduces;
+  if ((e->past && !f.passes) || (e->ahead && !f.fetches)) refuse(&f, "nothing that is long");
+  e->reads = f.reads && (f.folds || !f.may_pass);
   if (!f.failed && f.as.failed) refuse(&f, "out of memory");
   if (!f.failed && give_registers(&f)) {
     if (f.frame >= FRAME_MOST) refuse(&f, "a frame that is too large");

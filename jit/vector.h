@@ -27,10 +27,10 @@ typedef struct VecEmitter {
   bool own_memory;
   u32 unroll; /* vectors per trip of cheap loops; 0: by the loop's size */
   u32 strip;  /* most columns that go down together, a multiple of 128; 0: what the frame has room for */
-  /* For long runs: what the loop stores goes past the caches (AVX-512), and what reductions read is fetched ahead; kernels of which neither can be
-   * said are refused. */
-  bool past;
-  bool passes, fetches, reduces; /* the kernel that was compiled last: which of the two it does; could it do the second */
+  /* For long runs; kernels of which that cannot be said are refused. */
+  bool past;  /* what the loop stores goes past the caches, what it reads is fetched ahead. AVX-512 */
+  bool ahead; /* what is read is fetched ahead */
+  bool reads; /* the kernel that was compiled last: may `ahead` be worth it */
 } VecEmitter;
 
 /* NULL when refused; level AVX2 or AVX512. Code goes to `memory`, which outlives the emitter; NULL: to memory of its own. */

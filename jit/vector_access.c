@@ -446,14 +446,15 @@ static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
 
 enum { FETCH_AHEAD = 4096 /* bytes that long runs fetch ahead: the processor itself fetches within a page alone */ };
 
-/* Of each array once for each vector: others' places of it come, or came. */
+/* Once for each vector, though several reductions side by side read it. */
 static bool fetches_ahead(VecFn *f, const LoopNode *n) {
-  if (f->past || !f->fetch) return f->past;
-  u32 own = n->a << 4 | f->copy;
-  for (u32 i = 0; i < f->fetched_count; i++)
-    if (f->fetched[i] == own) return false;
-  if (f->fetched_count == COUNT_OF(f->fetched)) return false;
-  f->fetched[f->fetched_count++] = own;
+  f->reads = true;
+  if (!f->level->ahead) return f->past;
+  for (u32 i = 0; i < f->fetched_count; i++) {
+    const LoopNode *m = vnode(f, f->fetched[i] >> 4);
+    if ((f->fetched[i] & 15) == f->copy && m->a == n->a && m->imm == n->imm && m->count == n->count && memcmp(loop_terms(f->fn, m), loop_terms(f->fn, n), n->count * sizeof(LoopTerm)) == 0) return false;
+  }
+  if (f->fetched_count < COUNT_OF(f->fetched)) f->fetched[f->fetched_count++] = (u32)(n - vnode(f, 0)) << 4 | f->copy;
   return f->fetches = true;
 }
 
@@ -468,7 +469,7 @@ static VReg load(VecFn *f, const LoopNode *n) {
     next.disp += 64;
     put(f, (VIns){.op = G_FETCH, .mem = next});
   }
-  if ((f->past || f->fetch) && stream_of(f, n)->kind == VA_UNIT && f->copy * f->lanes * loop_type_bytes(mem) % 64 == 0 && fetches_ahead(f, n)) {
+  if ((f->past || f->whole) && stream_of(f, n)->kind == VA_UNIT && f->copy * f->lanes * loop_type_bytes(mem) % 64 == 0 && fetches_ahead(f, n)) {
     VecMem next = m;
     next.disp += FETCH_AHEAD;
     put(f, (VIns){.op = G_FETCH, .mem = next});

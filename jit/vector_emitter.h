@@ -191,10 +191,10 @@ typedef struct VecFn {
   u32 save_label;
   u32 lanes;            /* 1 outside vector loops */
   bool tail;            /* stores and loads are masked by K7 */
-  bool past, passes;    /* stores go past the caches; some do */
-  bool fetch, fetches;  /* what is read is fetched ahead; some is */
-  bool reduces;         /* a vector loop does, whose operands could be */
-  u32 fetched[8], fetched_count; /* arrays and copies of which that is done */
+  bool past, passes, may_pass; /* stores go past the caches; some do; some could */
+  bool whole;           /* whole vectors: a loop but for its rest */
+  bool fetches, reads, folds; /* something is fetched ahead; could be; for reductions */
+  u32 fetched[8], fetched_count; /* loads of which that is done, in the copies at hand */
   u32 copy;             /* number of the unrolled copy at hand */
   u32 vector_head;      /* head of the vector loop at hand; 0 none */
   u32 inside_first, inside_last; /* positions of its body */

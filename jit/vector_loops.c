@@ -308,8 +308,8 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
   u32 begin = f->ins.count;
   g_put(f, top);
   for (u32 k = 0, side; k < l->copies; k += side) {
-    f->fetch = r && f->level->past;
-    f->reduces |= r != NULL;
+    f->whole = true;
+    f->folds |= r != NULL;
     f->fetched_count = 0;
     side = l->abreast < l->copies - k ? l->abreast : l->copies - k;
     for (u32 i = 1; i < count; i++) use_loop(f, &l[i]), fold_copy(f, &l[i], &r[i], k);
@@ -320,7 +320,7 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
     else emit_copy(f, l, k);
     if (l->abreast == 1) step_streams(f);
   }
-  f->fetch = false;
+  f->whole = false;
   g_alu_imm(f, ALU_ADD, R15, step);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_L, top);
@@ -429,7 +429,7 @@ void loop_bounds(VecFn *f, const VLoop *l) {
  * that begin as far from the beginning of a line (blocks_past). NULL: it may not. */
 static const LoopNode *past_store(const VecFn *f, const VLoop *l) {
   const LoopNode *s = NULL, *first = NULL;
-  if (!f->level->past || !f->evex || l->lanes == 1 || f->block_slot || f->head_count > 1) return NULL;
+  if (!f->evex || l->lanes == 1 || f->block_slot || f->head_count > 1) return NULL;
   for (u32 pos = 0; pos < f->fn->body.count; pos++) {
     const LoopNode *n = vnode(f, body_node(f, pos));
     if (n->op != LOOP_STORE) continue;
@@ -479,6 +479,8 @@ static void vector_loop(VecFn *f, VLoop *l) {
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_GE, done);
   const LoopNode *past = past_store(f, l);
+  f->may_pass |= past != NULL;
+  if (!f->level->past) past = NULL;
   if (past) until_whole(f, l, past);
   if (f->failed || !begin_vector(f, l, false)) return;
   f->passes |= f->past = past != NULL;
