@@ -224,9 +224,10 @@ static WeftStatus cumulative(Vm *vm, u32 op, ReduceKind kind, Value *args, Value
       if (!reverse) o0 += inner * bytes;
     }
     i64 step = reverse ? -inner : inner, least = vm->tunables.parallel_elements;
-    ShareFn share = step == 1 && n > BLOCK && n >= least && pool_threads(vm) > 1 ? shares[kind][r.compute] : NULL;
+    bool stream = stream_worth(n * bytes, true);
+    ShareFn share = step == 1 && n > BLOCK && n >= least && (stream || pool_threads(vm) > 1) ? shares[kind][r.compute] : NULL;
     i64 each = least < LONG_PART ? BLOCK : LONG_PART;
-    if (share) share(vm, &(SharedScan){.x = x0, .out = o0, .n = n, .each = each, .next = each * pool_threads(vm), .stream = stream_worth(n * bytes, true)});
+    if (share) share(vm, &(SharedScan){.x = x0, .out = o0, .n = n, .each = each, .next = each * pool_threads(vm), .stream = stream});
     for (i64 j = 0; j < inner && !share; j += COLUMNS) fn(o0 + j * bytes, x0 + j * bytes, n, inner - j < COLUMNS ? inner - j : COLUMNS, step);
     from += in_rows * inner * bytes;
     to += out_rows * inner * bytes;

@@ -58,7 +58,7 @@ static bool walk_next(Walk *w) {
   return false;
 }
 
-enum { LONG_ROW = 512 /* elements that are worth stores past the caches */, FEW = 32 };
+enum { LONG_ROW = 512 /* elements that are worth stores past the caches */, AHEAD = 4096 /* bytes that are fetched ahead of them */, FEW = 32 };
 
 typedef struct Wide {
   u64 half[2];
@@ -78,7 +78,8 @@ static void copy_rows(u32 bytes, Walk w, void *dst, const void *src, bool stream
   stream = stream && w.inner_ds == 1 && w.inner_ss == 1 && w.inner >= LONG_ROW;
   do {
     if (stream) {
-      stream_copy((char *)dst + w.d * (i64)bytes, (const char *)src + w.s * (i64)bytes, w.inner * bytes);
+      const char *from = (const char *)src + w.s * (i64)bytes;
+      stream_copy_ahead((char *)dst + w.d * (i64)bytes, from, w.inner * bytes, (uintptr_t)from + AHEAD, 1);
       continue;
     }
     if (w.inner_ds == 1 && w.inner_ss == 1 && w.inner > 8) {
