@@ -227,10 +227,12 @@ static LoopKernelFn make_longer(const PlanKernel *k, bool ahead) {
   code->bytes += vec_code_bytes(*made);
   return vec_code_kernel(*made);
 }
+
 static void make_past(PlanKernel *k) {
   k->make_past = NULL;
   k->past = make_longer(k, false);
 }
+
 static void make_ahead(PlanKernel *k) {
   k->make_ahead = NULL;
   k->ahead = make_longer(k, true);
