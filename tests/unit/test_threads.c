@@ -141,6 +141,38 @@ static void truths_are_shared(void **state) {
   weft_free(vm);
 }
 
+/* The program shows the same whatever runs it; with one thread and with two the machine is looked at afterwards. */
+static void same_then(const char *program, void (*look)(WeftVM *vm)) {
+  double shared;
+  same_with_any(NULL, 0, program, true);
+  char *eager = outcome(0, NULL, 0, program, &shared);
+  for (uint32_t threads = 1; threads < 3; threads++) {
+    WeftVM *vm = make(threads, NULL, 0, 0);
+    WeftValue *v = NULL;
+    assert_int_equal(weft_eval(vm, program, "test", &v), WEFT_OK);
+    assert_string_equal(weft_show(vm, v), eager);
+    weft_release(vm, v);
+    look(vm);
+    weft_free(vm);
+  }
+  free(eager);
+}
+
+static void six_went_past(WeftVM *vm) {
+  if (vec_level_runs(VEC_AVX512) && !getenv("WEFT_CPU")) assert_true(stat(vm, "past") == 6); /* not what makes elements of two sizes */
+}
+
+/* And short ones do not. */
+static void long_ones_fetched(WeftVM *vm) {
+  WeftValue *v = NULL;
+  double seen = stat(vm, "fetched");
+  if (!vec_level_runs(VEC_AVX2) || getenv("WEFT_CPU")) return;
+  assert_true(seen >= 4);
+  assert_int_equal(weft_eval(vm, "squares(few) + most(few)", "test", &v), WEFT_OK);
+  weft_release(vm, v);
+  assert_true(stat(vm, "fetched") == seen);
+}
+
 /* Results that no cache holds: whole ones, rows that are no whole lines, and parts of an array. */
 static void large_results_go_past_the_caches(void **state) {
   (void)state;
@@ -151,19 +183,7 @@ static void large_results_go_past_the_caches(void **state) {
       "fn both(a) = (a * 2.0 + 1.0, a - 0.5)\nfn mixed(a) = (a * 3.0, f32(a))\n"
       "fn of(x) = (sum(x), sum(f64(x[1::7])), x[0], x[-1])\n"
       "let d = apart(a)\nlet r = reshape(rows(m), [-1])\nlet s = narrow(concat([a, a, a]))\npart(a)\ninside(m)\nlet (u, v) = both(a)\nlet (w, x) = mixed(a)\n(of(u), of(v), of(w), of(x), of(d), of(r), of(s), of(c), of(reshape(o, [-1])))";
-  double shared;
-  same_with_any(NULL, 0, program, true);
-  char *eager = outcome(0, NULL, 0, program, &shared);
-  for (uint32_t threads = 1; threads < 3; threads++) {
-    WeftVM *vm = make(threads, NULL, 0, 0);
-    WeftValue *v = NULL;
-    assert_int_equal(weft_eval(vm, program, "test", &v), WEFT_OK);
-    assert_string_equal(weft_show(vm, v), eager);
-    weft_release(vm, v);
-    if (vec_level_runs(VEC_AVX512) && !getenv("WEFT_CPU")) assert_true(stat(vm, "past") == 6); /* not what makes elements of two sizes */
-    weft_free(vm);
-  }
-  free(eager);
+  same_then(program, six_went_past);
 }
 
 /* Reductions of what the nearer caches do not hold: whole arrays, by blocks where threads share them, rows, and rows that another kernel goes on with. */
@@ -173,25 +193,7 @@ static void long_reductions_fetch_ahead(void **state) {
       "let n = 1200000\nlet a = sin(arange(n) * 0.37)\nlet m = reshape(a, [1000, 1200])\nlet few = a[:1000]\n"
       "fn squares(a) = sum(a * a)\nfn most(a) = max(a - 0.25)\nfn rows(m) = sum(m * 0.5, axis=1)\nfn soft(m) { let e = exp(m - max(m, axis=1, keepdims=true)); e / sum(e, axis=1, keepdims=true) }\n"
       "(squares(a), most(a), sum(rows(m)), sum(soft(m)), soft(m)[999, 1199], squares(few), most(few))";
-  double shared;
-  same_with_any(NULL, 0, program, true);
-  char *eager = outcome(0, NULL, 0, program, &shared);
-  for (uint32_t threads = 1; threads < 3; threads++) {
-    WeftVM *vm = make(threads, NULL, 0, 0);
-    WeftValue *v = NULL;
-    assert_int_equal(weft_eval(vm, program, "test", &v), WEFT_OK);
-    assert_string_equal(weft_show(vm, v), eager);
-    weft_release(vm, v);
-    if (vec_level_runs(VEC_AVX2) && !getenv("WEFT_CPU")) {
-      double seen = stat(vm, "fetched");
-      if (seen < 4) fail_msg("%u threads: %g", threads, seen);
-      assert_int_equal(weft_eval(vm, "squares(few) + most(few)", "test", &v), WEFT_OK);
-      weft_release(vm, v);
-      assert_true(stat(vm, "fetched") == seen);
-    }
-    weft_free(vm);
-  }
-  free(eager);
+  same_then(program, long_ones_fetched);
 }
 
 /* Shapes whose rows are whole lines and such that are not; those that stay in the caches are copied first. */
