@@ -83,12 +83,14 @@ static inline i64 el_bit_count_i64(i64 p) { return __builtin_popcountll((u64)p);
   static inline T_##dt el_divide_##dt(T_##dt p, T_##dt q) { return p / q; }                                        \
   /* equal values differ in bits only as -0 and +0 do, which and/or settle */                                      \
   static inline T_##dt el_minimum_##dt(T_##dt p, T_##dt q) {                                                       \
-    T_##dt same = of_bits_##dt(bits_of_##dt(p) | bits_of_##dt(q));                                                 \
-    return p < q ? p : q < p ? q : p == q ? same : p + q;                                                          \
+    T_##dt best = p < q ? p : q;                                                                                   \
+    best = of_bits_##dt(bits_of_##dt(best) | (bits_of_##dt(p) & -(U_##dt)(p == q)));                               \
+    return __builtin_isunordered(p, q) ? p + q : best;                                                             \
   }                                                                                                                \
   static inline T_##dt el_maximum_##dt(T_##dt p, T_##dt q) {                                                       \
-    T_##dt same = of_bits_##dt(bits_of_##dt(p) & bits_of_##dt(q));                                                 \
-    return p > q ? p : q > p ? q : p == q ? same : p + q;                                                          \
+    T_##dt best = p > q ? p : q;                                                                                   \
+    best = of_bits_##dt(bits_of_##dt(best) & (bits_of_##dt(p) | -(U_##dt)(p != q)));                               \
+    return __builtin_isunordered(p, q) ? p + q : best;                                                             \
   }                                                                                                                \
   static inline T_##dt el_negative_##dt(T_##dt p) { return -p; }                                                   \
   static inline T_##dt el_abs_##dt(T_##dt p) { return of_bits_##dt(bits_of_##dt(p) & ~sign_bit); }                 \

@@ -174,6 +174,7 @@ ORDERED(mul, f64)
 #define BEST_maximum_f32(p, q) _mm256_max_ps((__m256)(p), (__m256)(q))
 #define BEST_minimum_f64(p, q) _mm256_min_pd((__m256d)(p), (__m256d)(q))
 #define BEST_maximum_f64(p, q) _mm256_max_pd((__m256d)(p), (__m256d)(q))
+enum { ROWS_AHEAD = 4096 };
 #define ROWS_FLOAT(kind, dt, I, BEFORE, JOIN)                                                \
   STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
     typedef T_##dt vec __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(sizeof(T_##dt)), may_alias)); \
@@ -200,6 +201,8 @@ ORDERED(mul, f64)
             signs[v] = signs[v] JOIN (ints)p;                                              \
             bad |= p != p;                                                                 \
           }                                                                                \
+          __builtin_prefetch((const char *)(x + i) + ROWS_AHEAD);                        \
+          __builtin_prefetch((const char *)(x + i) + ROWS_AHEAD + 64);                   \
         }                                                                                  \
         for (u32 v = 0; v < W; v++) {                                                      \
           T_##dt p = best[v / EACH][v % EACH];                                             \

@@ -512,8 +512,6 @@ static i64 best_block(const Extremes *e, const char *x, i64 begin, i64 end, u64 
   i64 block = begin;
   for (i64 i = begin; i < end; i += BLOCK_ELEMENTS) {
     u64 own = 0;
-    if (end - i >= 2 * BLOCK_ELEMENTS)
-      for (i64 k = 0; k < BLOCK_ELEMENTS * e->bytes; k += 64) __builtin_prefetch(x + (i + BLOCK_ELEMENTS) * e->bytes + k);
     e->rows(&own, x + i * e->bytes, end - i < BLOCK_ELEMENTS ? end - i : BLOCK_ELEMENTS, 1, 0);
     if (i == begin) *best = own;
     e->fn(&own, 1, i, best, &block);

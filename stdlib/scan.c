@@ -1,6 +1,9 @@
 /* scan.c — cumulative operations: cumsum cumprod cummax cummin (order: reduce_order.h), and diff. */
 #include <sched.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 #include "stdlib/element.h"
 #include "stdlib/make.h"
@@ -55,17 +58,64 @@ SCAN_BLOCK(add_f64, f64, ADD)
     for (; i < n; i++)                                                                                              \
       for (i64 j = 0; j < c; j++) o[i * step + j] = kind##_##T##_scan_next(&s[j], x[i * step + j]);                 \
   }
-/* One long scan by several threads: parts are taken in order, and are whole blocks of segments. A part adds up its segments, waits for its turn to scan
- * the totals behind those of the parts before it, and then has what stands before each of its segments. */
-enum { LONG_PART = 64 * BLOCK, STREAMED = 256 };
+/* One long scan, by several threads or past the caches: pieces are taken in order, and are whole blocks of segments. Each is scanned within its segments,
+ * waits for its turn to scan the totals behind those of the pieces before it, and then has what stands before each of its segments. A thread alone takes short
+ * pieces, so that reading and storing take turns. */
+enum { LONG_PART = 32 * BLOCK, STREAMED = 256, AHEAD = 1024 /* elements that are fetched ahead */ };
 
 typedef struct SharedScan {
   const void *x;
   void *out, *totals; /* the scan of the segments' totals, and the last of its results */
-  i64 n, each, turn;  /* elements, of a part; the part whose turn it is */
-  i64 next;           /* elements from a part to the one that its thread is likely to take next */
+  i64 n, each, piece, turn; /* elements; of a part, of a piece of it; the piece whose turn it is */
   bool stream;
 } SharedScan;
+
+/* What is inside of segments, each by itself; and that behind what stands before each. */
+#define LOCALS(T, FN)                                                                                     \
+  static void locals_##T(T *to, const T *x, i64 segments) {                                               \
+    for (; segments > 0; segments--, to += SCAN_SEGMENT, x += SCAN_SEGMENT) {                             \
+      for (u32 i = 0; i < SCAN_SEGMENT; i += 64 / sizeof(T)) __builtin_prefetch(x + AHEAD + i);           \
+      to[0] = x[0];                                                                                       \
+      _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) to[i] = FN(to[i - 1], x[i]);        \
+    }                                                                                                     \
+  }                                                                                                       \
+  static void join_##T(T *restrict to, const T *restrict before, const T *restrict local, i64 segments) { \
+    for (; segments > 0; segments--, to += SCAN_SEGMENT, local += SCAN_SEGMENT, before++)                 \
+      _Pragma("GCC unroll 16") for (u32 i = 0; i < SCAN_SEGMENT; i++) to[i] = FN(*before, local[i]);      \
+  }
+LOCALS(f32, ADD)
+LOCALS(f64, ADD)
+#ifdef __x86_64__
+/* Eight segments side by side, half of each at a time. */
+__attribute__((target("avx512f"))) static void locals_f64_avx512(f64 *to, const f64 *x, i64 segments) {
+  enum { SIDE = 8 };
+  for (; segments >= SIDE; segments -= SIDE, to += SIDE * SCAN_SEGMENT, x += SIDE * SCAN_SEGMENT) {
+    __m512d rows[SCAN_SEGMENT];
+    for (u32 half = 0; half < SCAN_SEGMENT; half += SIDE) {
+      strided_turn_square(rows + half, SIDE, x + half, SCAN_SEGMENT, AHEAD);
+      _Pragma("GCC unroll 8") for (u32 i = half; i < half + SIDE; i++)
+        if (i) rows[i] += rows[i - 1];
+      strided_turn_square(to + half, SCAN_SEGMENT, rows + half, SIDE, 0);
+    }
+  }
+  locals_f64(to, x, segments);
+}
+__attribute__((target("avx512f"))) static void join_past(f64 *to, const f64 *before, const f64 *local, i64 segments) {
+  for (; segments > 0; segments--, before++)
+    for (u32 i = 0; i < SCAN_SEGMENT; i += 8, to += 8, local += 8) _mm512_stream_pd(to, _mm512_set1_pd(*before) + _mm512_loadu_pd(local));
+}
+static bool past_f64(f64 *to, const f64 *before, const f64 *local, i64 segments) {
+  if (!cpu_has(CPU_AVX512) || (uintptr_t)to % 64) return false;
+  join_past(to, before, local, segments);
+  return true;
+}
+static void inside_f64(f64 *to, const f64 *x, i64 segments) { (cpu_has(CPU_AVX512) ? locals_f64_avx512 : locals_f64)(to, x, segments); }
+#else
+#define inside_f64 locals_f64
+#define past_f64(...) false
+#endif
+#define inside_f32 locals_f32
+#define past_f32(...) false
 
 static void wait_for(const i64 *turn, i64 part) {
   enum { SPINS = 4096 };
@@ -73,58 +123,46 @@ static void wait_for(const i64 *turn, i64 part) {
     if (++spins > SPINS) sched_yield();
 }
 
-#define SHARED(kind, T, FN)                                                                                         \
-  typedef struct kind##_##T##_totals {                                                                              \
-    kind##_##T##_scan scan;                                                                                         \
-    T last;                                                                                                         \
-  } kind##_##T##_totals;                                                                                            \
-  static void shared_##kind##_##T(void *ctx, i64 part) {                                                            \
-    SharedScan *s = ctx;                                                                                            \
-    kind##_##T##_totals *t = s->totals;                                                                             \
-    i64 first = part * s->each, n = s->n - first < s->each ? s->n - first : s->each, segments = n / SCAN_SEGMENT;   \
-    const T *x = (const T *)s->x + first;                                                                           \
-    T *o = (T *)s->out + first, before[LONG_PART / SCAN_SEGMENT + 1], total[LONG_PART / SCAN_SEGMENT];              \
-    _Alignas(64) T buffer[STREAMED];                                                                                \
-    for (i64 g = 0; g < segments; g++) {                                                                            \
-      T l = x[g * SCAN_SEGMENT];                                                                                    \
-      _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) l = FN(l, x[g * SCAN_SEGMENT + i]);           \
-      total[g] = l;                                                                                                 \
-    }                                                                                                               \
-    wait_for(&s->turn, part);                                                                                       \
-    i64 g = 0;                                                                                                      \
-    before[0] = t->last;                                                                                            \
+#define SHARED(kind, T, FN)                                                                                           \
+  typedef struct kind##_##T##_totals {                                                                                \
+    kind##_##T##_scan scan;                                                                                           \
+    T last;                                                                                                           \
+  } kind##_##T##_totals;                                                                                              \
+  static void piece_##kind##_##T(SharedScan *s, i64 piece) {                                                          \
+    kind##_##T##_totals *t = s->totals;                                                                               \
+    i64 first = piece * s->piece, n = s->n - first < s->piece ? s->n - first : s->piece, segments = n / SCAN_SEGMENT, g = 0; \
+    const T *x = (const T *)s->x + first;                                                                             \
+    T *o = (T *)s->out + first, before[LONG_PART / SCAN_SEGMENT + 1], local[LONG_PART], total[LONG_PART / SCAN_SEGMENT]; \
+    _Alignas(64) T buffer[STREAMED];                                                                                  \
+    inside_##T(local, x, segments);                                                                                   \
+    for (i64 i = segments * SCAN_SEGMENT; i < n; i++) local[i] = i % SCAN_SEGMENT ? FN(local[i - 1], x[i]) : x[i];    \
+    for (i64 i = 0; i < segments; i++) total[i] = local[i * SCAN_SEGMENT + SCAN_SEGMENT - 1];                         \
+    wait_for(&s->turn, piece);                                                                                        \
+    before[0] = t->last;                                                                                              \
     for (; segments - g >= SCAN_SEGMENT; g += SCAN_SEGMENT) kind##_##T##_scan_segment(&t->scan, before + g + 1, total + g); \
-    for (; g < segments; g++) before[g + 1] = kind##_##T##_scan_next(&t->scan, total[g]);                           \
-    t->last = before[segments];                                                                                     \
-    __atomic_store_n(&s->turn, part + 1, __ATOMIC_RELEASE);                                                         \
-    for (i64 at = 0, many; at < n; at += many) {                                                                    \
-      many = s->stream && n - at > STREAMED ? STREAMED : n - at;                                                    \
-      bool stream = s->stream && many == STREAMED;                                                                  \
-      T *to = stream ? buffer : o + at;                                                                             \
-      for (i64 e = 0; e < many; e += SCAN_SEGMENT) {                                                                \
-        T local[SCAN_SEGMENT], b = before[(at + e) / SCAN_SEGMENT];                                                 \
-        const T *from = x + at + e;                                                                                 \
-        u32 m = many - e < SCAN_SEGMENT ? (u32)(many - e) : SCAN_SEGMENT;                                           \
-        bool plain = !part && at + e == 0; /* nothing stands before it */                                           \
-        if (m == SCAN_SEGMENT && !plain) {                                                                          \
-          local[0] = from[0];                                                                                       \
-          _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) local[i] = FN(local[i - 1], from[i]);     \
-          _Pragma("GCC unroll 16") for (u32 i = 0; i < SCAN_SEGMENT; i++) to[e + i] = FN(b, local[i]);              \
-          continue;                                                                                                 \
-        }                                                                                                           \
-        for (u32 i = 0; i < m; i++) {                                                                               \
-          local[i] = i ? FN(local[i - 1], from[i]) : from[i];                                                       \
-          to[e + i] = plain ? local[i] : FN(b, local[i]);                                                           \
-        }                                                                                                           \
-      }                                                                                                             \
-      if (stream) stream_copy_ahead(o + at, buffer, STREAMED * sizeof(T), (uintptr_t)x + (u64)(s->next + at) * sizeof(T), 1);                     \
-    }                                                                                                               \
-    if (s->stream) stream_done();                                                                                   \
-  }                                                                                                                 \
-  static void share_##kind##_##T(Vm *vm, SharedScan *s) {                                                           \
-    kind##_##T##_totals t = {.last = 0};                                                                            \
-    kind##_##T##_scan_start(&t.scan);                                                                               \
-    s->totals = &t;                                                                                                 \
+    for (; g < segments; g++) before[g + 1] = kind##_##T##_scan_next(&t->scan, total[g]);                             \
+    t->last = before[segments];                                                                                       \
+    __atomic_store_n(&s->turn, piece + 1, __ATOMIC_RELEASE);                                                          \
+    i64 at = s->stream && past_##T(o, before, local, segments) ? segments * SCAN_SEGMENT : 0;                         \
+    for (i64 many; at < n; at += many) {                                                                              \
+      many = s->stream && n - at > STREAMED ? STREAMED : n - at;                                                      \
+      bool stream = s->stream && many == STREAMED;                                                                    \
+      T *to = stream ? buffer : o + at;                                                                               \
+      join_##T(to, before + at / SCAN_SEGMENT, local + at, many / SCAN_SEGMENT);                                      \
+      for (i64 e = many / SCAN_SEGMENT * SCAN_SEGMENT; e < many; e++) to[e] = FN(before[segments], local[at + e]);    \
+      if (stream) stream_copy(o + at, buffer, STREAMED * sizeof(T));                                                  \
+    }                                                                                                                 \
+  }                                                                                                                   \
+  static void shared_##kind##_##T(void *ctx, i64 part) {                                                              \
+    SharedScan *s = ctx;                                                                                              \
+    i64 of_each = s->each / s->piece, end = (part + 1) * of_each, all = (s->n + s->piece - 1) / s->piece;             \
+    for (i64 k = part * of_each; k < end && k < all; k++) piece_##kind##_##T(s, k);                                   \
+    if (s->stream) stream_done();                                                                                     \
+  }                                                                                                                   \
+  static void share_##kind##_##T(Vm *vm, SharedScan *s) {                                                             \
+    kind##_##T##_totals t = {.last = -0.0}; /* which changes nothing */                                               \
+    kind##_##T##_scan_start(&t.scan);                                                                                 \
+    s->totals = &t;                                                                                                   \
     (void)!pool_run(vm, (s->n + s->each - 1) / s->each, true, shared_##kind##_##T, s); /* whole: nothing is raised */ \
   }
 SHARED(add, f32, ADD)
@@ -226,8 +264,10 @@ static WeftStatus cumulative(Vm *vm, u32 op, ReduceKind kind, Value *args, Value
     i64 step = reverse ? -inner : inner, least = vm->tunables.parallel_elements;
     bool stream = stream_worth(n * bytes, true);
     ShareFn share = step == 1 && n > BLOCK && n >= least && (stream || pool_threads(vm) > 1) ? shares[kind][r.compute] : NULL;
-    i64 each = least < LONG_PART ? BLOCK : LONG_PART;
-    if (share) share(vm, &(SharedScan){.x = x0, .out = o0, .n = n, .each = each, .next = each * pool_threads(vm), .stream = stream});
+    bool alone = pool_threads(vm) < 2;
+    i64 piece = least < LONG_PART || alone ? BLOCK : LONG_PART;
+    SharedScan scan = {.x = x0, .out = o0, .n = n, .each = alone ? n / BLOCK * BLOCK + BLOCK : piece, .piece = piece, .stream = stream};
+    if (share) share(vm, &scan);
     for (i64 j = 0; j < inner && !share; j += COLUMNS) fn(o0 + j * bytes, x0 + j * bytes, n, inner - j < COLUMNS ? inner - j : COLUMNS, step);
     from += in_rows * inner * bytes;
     to += out_rows * inner * bytes;

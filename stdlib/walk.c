@@ -76,14 +76,18 @@ static void fill_part(void *ctx, i64 part) {
   const Fill *f = ctx;
   i64 first = part * f->each, n = f->n - first < f->each ? f->n - first : f->each, all = n * f->bytes;
   char *out = f->out + first * f->bytes;
-  if (!f->stream) {
+  _Alignas(64) char pattern[PATTERN];
+  if (all <= PATTERN) {
     strip_fill(out, f->element, n, f->bytes);
     return;
   }
-  _Alignas(64) char pattern[PATTERN];
   strip_fill(pattern, f->element, PATTERN / f->bytes, f->bytes);
-  for (i64 at = 0; at < all; at += PATTERN) stream_copy(out + at, pattern, all - at < PATTERN ? all - at : PATTERN);
-  stream_done();
+  for (i64 at = 0, some; at < all; at += some) {
+    some = all - at < PATTERN ? all - at : PATTERN;
+    if (f->stream) stream_copy(out + at, pattern, some);
+    else memcpy(out + at, pattern, (size_t)some);
+  }
+  if (f->stream) stream_done();
 }
 
 /* Elements of a part, of n that are moved; whole lines where the parts are long. */

@@ -103,8 +103,7 @@ enum { LINE = 64, TILE_ROW = 512, TILE_BYTES = 8192, SMALL_BYTES = 20 << 10 /* n
 static void copy_bytes(void *to, const void *from, i64 bytes) { memcpy(to, from, (size_t)bytes); }
 
 #ifdef __x86_64__
-/* Eight elements of eight bytes from each of eight rows; what lies `next` further on is fetched. */
-__attribute__((target("avx512f"))) static void turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) {
+__attribute__((target("avx512f"))) void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) {
   __m512d r[8], a[8], b[8];
   _Pragma("GCC unroll 8") for (u32 i = 0; i < 8; i++) r[i] = _mm512_loadu_pd((const double *)from + i * apart), __builtin_prefetch((const double *)from + i * apart + next);
   _Pragma("GCC unroll 4") for (u32 i = 0; i < 4; i++) a[2 * i] = _mm512_unpacklo_pd(r[2 * i], r[2 * i + 1]), a[2 * i + 1] = _mm512_unpackhi_pd(r[2 * i], r[2 * i + 1]);
@@ -116,7 +115,7 @@ __attribute__((target("avx512f"))) static void turn_square(void *to, i64 pitch, 
   }
 }
 #else
-static void turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) { (void)to, (void)pitch, (void)from, (void)apart, (void)next; }
+void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) { (void)to, (void)pitch, (void)from, (void)apart, (void)next; }
 #endif
 
 /* Bytes from the beginning of its line. */
@@ -136,7 +135,7 @@ static i64 past_line(const void *p) { return (i64)((uintptr_t)p & (LINE - 1)); }
         T *to = small ? d : tile;                                                                       \
         i64 k = 0;                                                                                      \
         for (; squares && wide % 8 == 0 && k + 8 <= n; k += 8, s += 8 * w.inner_ss)                     \
-          for (i64 l = 0; l < wide; l += 8) turn_square(to + l * pitch + k, pitch, s + l, w.inner_ss, most); \
+          for (i64 l = 0; l < wide; l += 8) strided_turn_square(to + l * pitch + k, pitch, s + l, w.inner_ss, most); \
         for (; k < n; k++, s += w.inner_ss) {                                                           \
           __builtin_prefetch(s + 2 * WIDE);                                                             \
           if (wide == WIDE)                                                                             \
@@ -255,24 +254,57 @@ void strided_fill(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *ds
   } while (walk_next(&w));
 }
 
-#define CONVERT_ROW(D, S)                                                                 \
-  {                                                                                       \
-    D *d = (D *)dst + w.d;                                                                \
-    const S *s = (const S *)src + w.s;                                                    \
-    for (i64 i = 0; i < w.inner; i++) d[i * w.inner_ds] = (D)s[i * w.inner_ss];           \
+/* Some elements of a row on their way: integers as i64, those of u64 as they are, floats as f64; each holds what it came from. */
+enum { ON_THE_WAY = 64, WHOLE = 0, NATURAL = 32, REAL = 64 /* which of them, beside a dtype */ };
+typedef union Middle {
+  i64 whole[ON_THE_WAY];
+  u64 natural[ON_THE_WAY];
+  f64 real[ON_THE_WAY];
+} Middle;
+
+#define READ(S, TO)                                                      \
+  for (i64 i = 0; i < n; i++) m->TO[i] = ((const S *)src)[i * step];     \
+  break;
+static void middle_read(Middle *m, u32 dtype, const void *src, i64 step, i64 n) {
+  switch (dtype) {
+    case DT_bool:
+    case DT_u8: READ(u8, whole)
+    case DT_i32: READ(i32, whole)
+    case DT_u32: READ(u32, whole)
+    case DT_i64:
+    case DT_u64: READ(i64, whole)
+    case DT_f32: READ(f32, real)
+    case DT_f64: READ(f64, real)
+    default: break;
   }
-#define CONVERT_FROM(D)                                   \
-  switch (src_dtype) {                                    \
-    case DT_bool:                                         \
-    case DT_u8: CONVERT_ROW(D, u8) break;                 \
-    case DT_i32: CONVERT_ROW(D, i32) break;               \
-    case DT_i64: CONVERT_ROW(D, i64) break;               \
-    case DT_u32: CONVERT_ROW(D, u32) break;               \
-    case DT_u64: CONVERT_ROW(D, u64) break;               \
-    case DT_f32: CONVERT_ROW(D, f32) break;               \
-    case DT_f64: CONVERT_ROW(D, f64) break;               \
-    default: break;                                       \
+}
+
+#define WRITE(D, FROM)                                                   \
+  for (i64 i = 0; i < n; i++) ((D *)dst)[i * step] = (D)m->FROM[i];      \
+  break;
+static void middle_write(const Middle *m, u32 which, u32 dtype, void *dst, i64 step, i64 n) {
+  switch (dtype_kind(dtype) != DK_FLOAT && which == NATURAL ? dtype : which + dtype) {
+    case DT_bool: WRITE(bool, whole)
+    case DT_u8: WRITE(u8, whole)
+    case DT_i32:
+    case DT_u32: WRITE(u32, whole)
+    case DT_i64:
+    case DT_u64: WRITE(i64, whole)
+    case DT_f32: WRITE(f32, whole)
+    case DT_f64: WRITE(f64, whole)
+    case NATURAL + DT_f32: WRITE(f32, natural)
+    case NATURAL + DT_f64: WRITE(f64, natural)
+    case REAL + DT_bool: WRITE(bool, real)
+    case REAL + DT_u8: WRITE(u8, real)
+    case REAL + DT_i32: WRITE(i32, real)
+    case REAL + DT_u32: WRITE(u32, real)
+    case REAL + DT_i64: WRITE(i64, real)
+    case REAL + DT_u64: WRITE(u64, real)
+    case REAL + DT_f32: WRITE(f32, real)
+    case REAL + DT_f64: WRITE(f64, real)
+    default: break;
   }
+}
 
 void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,
                      const void *src, const i64 *src_strides) {
@@ -281,18 +313,15 @@ void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const 
     return;
   }
   Walk w;
+  Middle m;
+  u32 which = dtype_kind(src_dtype) == DK_FLOAT ? REAL : src_dtype == DT_u64 ? NATURAL : WHOLE;
+  i64 to = dtype_bytes(dst_dtype), from = dtype_bytes(src_dtype);
   if (!walk_start(&w, rank, dims, dst_strides, src_strides)) return;
   do {
-    switch (dst_dtype) {
-      case DT_bool: CONVERT_FROM(bool) break;
-      case DT_u8: CONVERT_FROM(u8) break;
-      case DT_i32: CONVERT_FROM(i32) break;
-      case DT_i64: CONVERT_FROM(i64) break;
-      case DT_u32: CONVERT_FROM(u32) break;
-      case DT_u64: CONVERT_FROM(u64) break;
-      case DT_f32: CONVERT_FROM(f32) break;
-      case DT_f64: CONVERT_FROM(f64) break;
-      default: break;
+    for (i64 at = 0, n; at < w.inner; at += n) {
+      n = w.inner - at < ON_THE_WAY ? w.inner - at : ON_THE_WAY;
+      middle_read(&m, src_dtype, (const char *)src + (w.s + at * w.inner_ss) * from, w.inner_ss, n);
+      middle_write(&m, which, dst_dtype, (char *)dst + (w.d + at * w.inner_ds) * to, w.inner_ds, n);
     }
   } while (walk_next(&w));
 }

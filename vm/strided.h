@@ -17,6 +17,9 @@ typedef struct StridedThen {
 } StridedThen;
 bool strided_turn(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides, const StridedThen *then);
 
+/* 8 × 8 elements of 8 bytes, transposed, by a processor that has AVX-512: rows `apart` and `pitch` elements from each other; what lies `next` further on is fetched. */
+void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next);
+
 /* The same with conversion of numbers; for float to integer the caller has checked the range. */
 void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,
                      const void *src, const i64 *src_strides);

@@ -364,6 +364,21 @@ static void scans_are_the_same_bits(void **state) {
   backend = NULL;
 }
 
+/* Whole, and of rows that begin within a line of memory, past the caches: what a short scan of its beginning gives. */
+static void long_scans_are_the_same_bits(void **state) {
+  static const char program[] =
+      "let a = sin(arange(3300003) * 0.37)\na[0] = -0.0\nlet m = reshape(concat([a[:3300000], a[:3300000]]), [2, 3300000])\nlet f = f32(concat([a, a]))\n"
+      "fn same(long, short) = all(long[:short.size] == short)\nlet c = cumsum(a)\nlet d = cumsum(m[:, 1:], axis=1)\nlet e = cumsum(f)\nlet out = ()\n"
+      "for n in (1, 15, 4097, 250000) { out += (same(c, cumsum(a[:n])), same(d[1], cumsum(a[1:n + 1])), same(e, cumsum(f[:n]))) }\n"
+      "(out, 1 / c[0], sum(c), c[-1], sum(d), sum(e))";
+  (void)state;
+  same_with_any(NULL, 0, program, true);
+  double shared;
+  char *alone = outcome(0, NULL, 0, program, &shared);
+  assert_non_null(strstr(alone, "((true, true, true, true, true, true, true, true, true, true, true, true), -inf, "));
+  free(alone);
+}
+
 static void errors_are_the_same(void **state) {
   (void)state;
   same_with_any(NULL, 0, "let x = linspace(0.0, 1.0, 700000)\nx[650000] = nan\ni64(x)", true);
@@ -553,6 +568,7 @@ int main(void) {
       cmocka_unit_test(eager_operations_are_the_same_bits),
       cmocka_unit_test(what_moves_is_shared),
       cmocka_unit_test(scans_are_the_same_bits),
+      cmocka_unit_test(long_scans_are_the_same_bits),
       cmocka_unit_test(errors_are_the_same),
       cmocka_unit_test(fuel_is_the_same),
       cmocka_unit_test(memory_may_be_refused),
