@@ -136,6 +136,20 @@ static bool turn_is_eager(Compiler *c, NodeId n) {
   return true;
 }
 
+enum { JOINED_LARGE = 1 << 20 };
+
+/* Arrays that are there already, put into a large one: copied one after another, past the caches. */
+static bool join_is_eager(Compiler *c, NodeId n) {
+  Graph *g = c->g;
+  const GraphNode *x = graph_node_at(g, n);
+  const ArrayType *t = value_type(g, node_result(g, n, 0));
+  i64 size;
+  if (x->op != OP_concat || c->code->target != &target_mir || c->device || !size_hint(&g->sizes, dims_total(c, t), &size) || size < JOINED_LARGE) return false;
+  for (u32 i = 0; i < x->operand_count; i++)
+    if (value_node(g, node_operand(g, n, i)) || value_type(g, node_operand(g, n, i))->dtype != t->dtype) return false;
+  return true;
+}
+
 static bool index_lowers(Compiler *c, NodeId n) {
   IndexMap m;
   Graph *g = c->g;
@@ -160,7 +174,7 @@ static NodeClass classify(Compiler *c, NodeId n) {
     case NODE_op: break;
     default: return CLASS_control;
   }
-  if (node_is_eager(c, n) || x->result_count != 1 || roll_is_eager(c, n) || turn_is_eager(c, n)) return CLASS_extern;
+  if (node_is_eager(c, n) || x->result_count != 1 || roll_is_eager(c, n) || turn_is_eager(c, n) || join_is_eager(c, n)) return CLASS_extern;
   bool maker = view_maps(g, n);
   if (!loop_dtypes(c, n)) return CLASS_extern;
   if (maker) return CLASS_point;

@@ -258,6 +258,7 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   Step by = *step;
   by.bytes = dtype_bytes(dtypes[0]);
   bool whole = true; /* every operand is dense, or nothing has to be cut */
+  u32 arrays = 0;
   for (u32 i = 0; i < n; i++) {
     if (args[i].kind == V_NUM) {
       Value v;
@@ -266,6 +267,7 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
       if (i == 1 && step->fn) by.divisor = divisor_of(op, dtypes[i], v);
     } else {
       reader_start(&readers[i], strips, args[i].array, shape->rank, shape->dims, dtypes[i]);
+      arrays++;
     }
     whole &= reader_any_length(&readers[i]);
   }
@@ -276,7 +278,7 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
     if (done) return WEFT_OK;
   }
   bool stream = !in_place && stream_worth(total * result_bytes, false);
-  i64 most = stream ? (whole && n == 1 ? STREAMED / result_bytes : STRIP / 2) : !whole ? STRIP : in_place ? total : POLL_ELEMENTS;
+  i64 most = stream ? (whole && n == 1 ? STREAMED / result_bytes : arrays == 1 ? STRIP : STRIP / 2) : !whole ? STRIP : in_place ? total : POLL_ELEMENTS;
   if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1)
     return run_shared(vm, op, &(Shared){.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .stream = stream, .total = total, .most = most, .out = result}, in_place);
   char *o = result;

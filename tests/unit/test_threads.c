@@ -364,6 +364,16 @@ static void scans_are_the_same_bits(void **state) {
   backend = NULL;
 }
 
+static void nothing_is_compiled(WeftVM *vm) { assert_true(stat(vm, "kernels") == 0); }
+
+/* Arrays that are there are copied into a large one, in all or row by row. */
+static void large_arrays_are_joined(void **state) {
+  static const char program[] = "let a = linspace(0.0, 1.0, 1800000)\nlet b = reshape(a, [1000, 1800])\nfn ends(a) = concat([a, a])\nfn sides(b) = concat([b, b], axis=1)\n"
+                                "let c = ends(a)\nlet d = sides(b)\n(c.shape, c[1800000], c[1799999], c[7], d.shape, d[3, 1801] == b[3, 1], sum(d) == sum(d[::-1]), all(c[:1800000] == a), all(d[:, 1800:] == b))";
+  (void)state;
+  same_then(program, nothing_is_compiled);
+}
+
 /* Whole, and of rows that begin within a line of memory, past the caches: what a short scan of its beginning gives. */
 static void long_scans_are_the_same_bits(void **state) {
   static const char program[] =
@@ -568,6 +578,7 @@ int main(void) {
       cmocka_unit_test(eager_operations_are_the_same_bits),
       cmocka_unit_test(what_moves_is_shared),
       cmocka_unit_test(scans_are_the_same_bits),
+      cmocka_unit_test(large_arrays_are_joined),
       cmocka_unit_test(long_scans_are_the_same_bits),
       cmocka_unit_test(errors_are_the_same),
       cmocka_unit_test(fuel_is_the_same),
