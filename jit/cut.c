@@ -248,9 +248,9 @@ static u32 open_reduce(Cut *c, u32 head, u32 trips) {
   return loop_begin_reduce(c->to, (LoopReduce)node(c, head)->aux, t, LOOP_ORDER_LANES, 1, &trips);
 }
 
-/* All but what needs results. */
+/* All but what needs results, which are stored when all are there: reductions next to each other read memory once. */
 static void write_partial(Cut *c) {
-  u32 trips = 0, made = 0;
+  u32 trips = 0, made = 0, results[CUT_MOST];
   for (u32 i = 0; i < c->fn->body.count; i++) {
     u32 id = c->fn->body.data[i];
     const LoopNode *n = node(c, id);
@@ -262,10 +262,10 @@ static void write_partial(Cut *c) {
       c->head = id;
       c->number = 0;
     } else if (n->op == LOOP_END) {
-      loop_end(c->to);
-      if (!c->head) continue;
       LoopTerm at = {.coef = 1, .var = c->block};
-      loop_store(c->to, c->arrays[which(c, c->head)], 0, &at, 1, loop_result_of(c->to, made, 0));
+      for (u32 k = 0; k < c->count && !c->head; k++) loop_store(c->to, c->arrays[k], 0, &at, 1, results[k]);
+      loop_end(c->to);
+      if (c->head) results[which(c, c->head)] = loop_result_of(c->to, made, 0);
       c->head = 0;
     } else if (n->op == LOOP_YIELD) {
       u32 v = copied(c, loop_list(c->fn, n)[0]);
