@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-enum { MAX_OPERANDS = 3, POLL_ELEMENTS = 1 << 18, LINE = 64, STREAMED = 2048 /* bytes of a result that are made at a time, of one operand */ };
+enum { MAX_OPERANDS = 3, POLL_ELEMENTS = 1 << 18, LINE = 64, STREAMED = 2048 /* bytes of a result that are made at a time, of one operand */,
+  AHEAD = 16 << 10 /* bytes: what is read further on is fetched; a step away alone, the next would wait for it */ };
 
 /* What is done to a strip: a kernel, or one of the two operations that are more than a kernel. */
 typedef struct Step {
@@ -83,14 +84,14 @@ static bool is_square(u32 op, const Value *args, const u8 *dtypes) {
 }
 
 /* A part of a large result, made in a buffer and stored past the caches; meanwhile what is read behind it is fetched: of several operands the
- * first that takes as many bytes as the result (a mask beside numbers comes by itself). */
-static __attribute__((noinline)) u32 step_streamed(const Step *s, void *out, const void *const *in, const Reader *readers, u32 n_in, i64 n, u32 bytes) {
+ * first that takes as many bytes as the result (a mask beside numbers comes by itself). `left`: elements that are read here behind these. */
+static __attribute__((noinline)) u32 step_streamed(const Step *s, void *out, const void *const *in, const Reader *readers, u32 n_in, i64 n, u32 bytes, i64 left) {
   _Alignas(64) char buffer[STRIP * 16];
   const Reader *next = &readers[0];
   u32 failed = step_run(s, buffer, in, n_in, n);
   for (u32 i = 1; i < n_in && (next->constant || next->bytes < bytes); i++)
     if (!readers[i].constant) next = &readers[i];
-  stream_copy_ahead(out, buffer, n * bytes, (uintptr_t)next->at, (next->bytes + bytes - 1) / bytes);
+  stream_copy_ahead(out, buffer, n * bytes, (uintptr_t)next->at + AHEAD, left * next->bytes > AHEAD ? (next->bytes + bytes - 1) / bytes : 0);
   return failed;
 }
 
@@ -119,7 +120,7 @@ static void run_part(void *ctx, i64 part) {
     n = end - at < s->most ? end - at : s->most;
     for (u32 i = 0; i < s->n; i++) in[i] = reader_next(&readers[i], n);
     char *o = s->out + at * s->result_bytes;
-    failed |= s->stream ? step_streamed(s->step, o, in, readers, s->n, n, s->result_bytes) : step_run(s->step, o, in, s->n, n);
+    failed |= s->stream ? step_streamed(s->step, o, in, readers, s->n, n, s->result_bytes, end - at - n) : step_run(s->step, o, in, s->n, n);
   }
   if (s->stream) stream_done();
   if (failed) __atomic_store_n(&s->failed, failed, __ATOMIC_RELAXED);
@@ -286,7 +287,7 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
     const void *in[MAX_OPERANDS];
     i64 part = total - done < most ? total - done : most;
     for (u32 i = 0; i < n; i++) in[i] = reader_next(&readers[i], part);
-    if (UNLIKELY(stream ? step_streamed(step, o, in, readers, n, part, result_bytes) : step_run(step, o, in, n, part))) return check_failed(vm, op);
+    if (UNLIKELY(stream ? step_streamed(step, o, in, readers, n, part, result_bytes, total - done - part) : step_run(step, o, in, n, part))) return check_failed(vm, op);
     o += part * result_bytes;
     done += part;
     if (stream && done == total) stream_done();

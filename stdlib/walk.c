@@ -261,19 +261,24 @@ typedef struct Converted {
 } Converted;
 
 static void convert_part(void *ctx, i64 part) {
+  enum { FAR = 1 << 18 /* elements that the nearer caches do not hold */, AHEAD = 16 << 10 /* bytes: fetched so far ahead */, LINE = 64 };
   Converted *c = ctx;
   i64 at = part * c->each, end = c->n - at < c->each ? c->n : at + c->each;
   Reader r = *c->from;
   reader_seek(&r, at);
   char *o = c->out + at * r.to_bytes;
-  if (r.direct && !c->stream) {
-    r.bad |= r.convert(o, r.at, r.at, end - at);
-    at = end;
-  }
+  i64 most = !r.direct || c->stream || c->n >= FAR ? STRIP : end - at;
   for (i64 n; at < end; at += n, o += n * r.to_bytes) {
-    n = end - at < STRIP ? end - at : STRIP;
+    n = end - at < most ? end - at : most;
+    bool ahead = c->n >= FAR && (end - at - n) * r.bytes > AHEAD;
+    if (r.direct && !c->stream) {
+      for (i64 k = 0; ahead && k < n * r.bytes; k += LINE) __builtin_prefetch(r.at + AHEAD + k);
+      r.bad |= r.convert(o, r.at, r.at, n);
+      r.at += n * r.bytes;
+      continue;
+    }
     const void *x = reader_next(&r, n);
-    if (c->stream) stream_copy(o, x, n * r.to_bytes);
+    if (c->stream) stream_copy_ahead(o, x, n * r.to_bytes, (uintptr_t)r.at + AHEAD, ahead ? (r.bytes + r.to_bytes - 1) / r.to_bytes : 0);
     else memcpy(o, x, (size_t)n * r.to_bytes);
   }
   if (c->stream) stream_done();
