@@ -248,7 +248,7 @@ static u32 open_reduce(Cut *c, u32 head, u32 trips) {
   return loop_begin_reduce(c->to, (LoopReduce)node(c, head)->aux, t, LOOP_ORDER_LANES, 1, &trips);
 }
 
-/* All but what needs results, which are stored when all are there: reductions next to each other read memory once. */
+/* All but what needs results. Those are stored at the end of a block, when all are there: reductions next to each other then read memory once. */
 static void write_partial(Cut *c) {
   u32 trips = 0, made = 0, results[CUT_MOST];
   for (u32 i = 0; i < c->fn->body.count; i++) {

@@ -136,17 +136,25 @@ static bool turn_is_eager(Compiler *c, NodeId n) {
   return true;
 }
 
-enum { JOINED_LARGE = 1 << 20 };
+enum { JOINED_LARGE = 1 << 20, JOINED_RUN = 512 };
 
-/* Arrays that are there already, put into a large one: copied one after another, past the caches. */
+/* Arrays that are there already, put into a large one in long runs: copied one after another, past the caches. A kernel is faster with short rows. */
 static bool join_is_eager(Compiler *c, NodeId n) {
   Graph *g = c->g;
   const GraphNode *x = graph_node_at(g, n);
   const ArrayType *t = value_type(g, node_result(g, n, 0));
-  i64 size;
+  GraphArg args[OP_MAX_PARAMS];
+  i64 size, axis;
   if (x->op != OP_concat || c->code->target != &target_mir || c->device || !size_hint(&g->sizes, dims_total(c, t), &size) || size < JOINED_LARGE) return false;
-  for (u32 i = 0; i < x->operand_count; i++)
-    if (value_node(g, node_operand(g, n, i)) || value_type(g, node_operand(g, n, i))->dtype != t->dtype) return false;
+  node_args(g, n, args);
+  if (!arg_int(&args[1], 0, &axis)) return false;
+  for (u32 i = 0; i < x->operand_count; i++) {
+    ValueId v = node_operand(g, n, i);
+    const ArrayType *of = value_type(g, v);
+    i64 run = 1, dim;
+    for (i64 d = axis < 0 ? axis + of->rank : axis; d < of->rank; d++) run = size_hint(&g->sizes, of->dims[d], &dim) ? run * dim : 0;
+    if (value_node(g, v) || of->dtype != t->dtype || run < JOINED_RUN) return false;
+  }
   return true;
 }
 

@@ -81,7 +81,7 @@ static inline i64 el_bit_count_i64(i64 p) { return __builtin_popcountll((u64)p);
   static inline T_##dt el_subtract_##dt(T_##dt p, T_##dt q) { return p - q; }                                      \
   static inline T_##dt el_multiply_##dt(T_##dt p, T_##dt q) { return p * q; }                                      \
   static inline T_##dt el_divide_##dt(T_##dt p, T_##dt q) { return p / q; }                                        \
-  /* equal values differ in bits only as -0 and +0 do, which and/or settle */                                      \
+  /* equal values differ in bits only as -0 and +0 do, which and/or settle; by a mask, since gcc threads the branches of a choice and then needs twice the instructions */                                      \
   static inline T_##dt el_minimum_##dt(T_##dt p, T_##dt q) {                                                       \
     T_##dt best = p < q ? p : q;                                                                                   \
     best = of_bits_##dt(bits_of_##dt(best) | (bits_of_##dt(p) & -(U_##dt)(p == q)));                               \

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-enum { MAX_OPERANDS = 3, POLL_ELEMENTS = 1 << 18, LINE = 64, STREAMED = 2048 /* bytes of a result that are made at a time, of one operand */,
-  AHEAD = 16 << 10 /* bytes: what is read further on is fetched; a step away alone, the next would wait for it */ };
+enum { MAX_OPERANDS = 3, POLL_ELEMENTS = 1 << 18, LINE = 64, STREAMED = 2048 /* bytes of a result that are made at a time, of one operand */ };
 
 /* What is done to a strip: a kernel, or one of the two operations that are more than a kernel. */
 typedef struct Step {
@@ -83,15 +82,16 @@ static bool is_square(u32 op, const Value *args, const u8 *dtypes) {
   return dtype_kind(dtypes[0]) == DK_FLOAT && num_as_f64(args[1]) == 2;
 }
 
-/* A part of a large result, made in a buffer and stored past the caches; meanwhile what is read behind it is fetched: of several operands the
- * first that takes as many bytes as the result (a mask beside numbers comes by itself). `left`: elements that are read here behind these. */
+/* A part of a large result, made in a buffer and stored past the caches; meanwhile what is read further on is fetched: of several operands that lie
+ * together the first that takes as many bytes as the result (a mask beside numbers comes by itself). `left`: elements that are read here behind these. */
 static __attribute__((noinline)) u32 step_streamed(const Step *s, void *out, const void *const *in, const Reader *readers, u32 n_in, i64 n, u32 bytes, i64 left) {
   _Alignas(64) char buffer[STRIP * 16];
-  const Reader *next = &readers[0];
+  const Reader *next = NULL;
   u32 failed = step_run(s, buffer, in, n_in, n);
-  for (u32 i = 1; i < n_in && (next->constant || next->bytes < bytes); i++)
-    if (!readers[i].constant) next = &readers[i];
-  stream_copy_ahead(out, buffer, n * bytes, (uintptr_t)next->at + AHEAD, left * next->bytes > AHEAD ? (next->bytes + bytes - 1) / bytes : 0);
+  for (u32 i = 0; i < n_in; i++)
+    if (readers[i].direct && !readers[i].constant && (!next || next->bytes < bytes)) next = &readers[i];
+  if (next && left * next->bytes > FETCHED_AHEAD) stream_copy_ahead(out, buffer, n * bytes, (uintptr_t)next->at + FETCHED_AHEAD, (next->bytes + bytes - 1) / bytes);
+  else stream_copy(out, buffer, n * bytes);
   return failed;
 }
 

@@ -147,6 +147,7 @@ ORDERED(mul, f64)
 #endif
 
 /* Integers, the least and the greatest do not depend on the order: lanes as the compiler likes them. */
+enum { ROWS_AHEAD = 4096 /* bytes that are fetched ahead: by itself the processor stops at the end of a page */ };
 #define ROWS_INT(kind, dt)                                                                   \
   STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
     enum { W = REDUCE_LANE_BYTES / sizeof(T_##dt) };                                       \
@@ -158,8 +159,10 @@ ORDERED(mul, f64)
       if (n >= 2 * W) {                                                                    \
         T_##dt lane[W];                                                                    \
         for (i64 l = 0; l < W; l++) lane[l] = x[l];                                        \
-        for (i = W; i + W <= n; i += W)                                                    \
+        for (i = W; i + W <= n; i += W) {                                                  \
+          for (u32 k = 0; k < REDUCE_LANE_BYTES; k += 64) __builtin_prefetch((const char *)(x + i) + ROWS_AHEAD + k); \
           for (i64 l = 0; l < W; l++) lane[l] = el_##kind##_##dt(lane[l], x[i + l]);       \
+        }                                                                                  \
         all = lane[0];                                                                     \
         for (i64 l = 1; l < W; l++) all = el_##kind##_##dt(all, lane[l]);                  \
       }                                                                                    \
@@ -174,7 +177,6 @@ ORDERED(mul, f64)
 #define BEST_maximum_f32(p, q) _mm256_max_ps((__m256)(p), (__m256)(q))
 #define BEST_minimum_f64(p, q) _mm256_min_pd((__m256d)(p), (__m256d)(q))
 #define BEST_maximum_f64(p, q) _mm256_max_pd((__m256d)(p), (__m256d)(q))
-enum { ROWS_AHEAD = 4096 };
 #define ROWS_FLOAT(kind, dt, I, BEFORE, JOIN)                                                \
   STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
     typedef T_##dt vec __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(sizeof(T_##dt)), may_alias)); \

@@ -61,12 +61,13 @@ SCAN_BLOCK(add_f64, f64, ADD)
 /* One long scan, by several threads or past the caches: pieces are taken in order, and are whole blocks of segments. Each is scanned within its segments,
  * waits for its turn to scan the totals behind those of the pieces before it, and then has what stands before each of its segments. A thread alone takes short
  * pieces, so that reading and storing take turns. */
-enum { LONG_PART = 32 * BLOCK, STREAMED = 256, AHEAD = 1024 /* elements that are fetched ahead */ };
+enum { LONG_PART = 32 * BLOCK, STREAMED = 256, ELEMENTS_AHEAD = 1024 /* that are fetched */ };
 
 typedef struct SharedScan {
   const void *x;
   void *out, *totals; /* the scan of the segments' totals, and the last of its results */
-  i64 n, each, piece, turn; /* elements; of a part, of a piece of it; the piece whose turn it is */
+  i64 n, each, piece; /* elements: of all, of what a thread takes, of the pieces of that */
+  i64 turn;           /* the piece whose turn it is */
   bool stream;
 } SharedScan;
 
@@ -74,7 +75,7 @@ typedef struct SharedScan {
 #define LOCALS(T, FN)                                                                                     \
   static void locals_##T(T *to, const T *x, i64 segments) {                                               \
     for (; segments > 0; segments--, to += SCAN_SEGMENT, x += SCAN_SEGMENT) {                             \
-      for (u32 i = 0; i < SCAN_SEGMENT; i += 64 / sizeof(T)) __builtin_prefetch(x + AHEAD + i);           \
+      for (u32 i = 0; i < SCAN_SEGMENT; i += 64 / sizeof(T)) __builtin_prefetch(x + ELEMENTS_AHEAD + i);  \
       to[0] = x[0];                                                                                       \
       _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) to[i] = FN(to[i - 1], x[i]);        \
     }                                                                                                     \
@@ -92,7 +93,7 @@ __attribute__((target("avx512f"))) static void locals_f64_avx512(f64 *to, const 
   for (; segments >= SIDE; segments -= SIDE, to += SIDE * SCAN_SEGMENT, x += SIDE * SCAN_SEGMENT) {
     __m512d rows[SCAN_SEGMENT];
     for (u32 half = 0; half < SCAN_SEGMENT; half += SIDE) {
-      strided_turn_square(rows + half, SIDE, x + half, SCAN_SEGMENT, AHEAD);
+      strided_turn_square(rows + half, SIDE, x + half, SCAN_SEGMENT, ELEMENTS_AHEAD);
       _Pragma("GCC unroll 8") for (u32 i = half; i < half + SIDE; i++)
         if (i) rows[i] += rows[i - 1];
       strided_turn_square(to + half, SCAN_SEGMENT, rows + half, SIDE, 0);
@@ -160,7 +161,7 @@ static void wait_for(const i64 *turn, i64 part) {
     if (s->stream) stream_done();                                                                                     \
   }                                                                                                                   \
   static void share_##kind##_##T(Vm *vm, SharedScan *s) {                                                             \
-    kind##_##T##_totals t = {.last = -0.0}; /* which changes nothing */                                               \
+    kind##_##T##_totals t = {.last = -0.0}; /* a sum with which is the other term */                                  \
     kind##_##T##_scan_start(&t.scan);                                                                                 \
     s->totals = &t;                                                                                                   \
     (void)!pool_run(vm, (s->n + s->each - 1) / s->each, true, shared_##kind##_##T, s); /* whole: nothing is raised */ \

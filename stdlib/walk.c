@@ -261,7 +261,7 @@ typedef struct Converted {
 } Converted;
 
 static void convert_part(void *ctx, i64 part) {
-  enum { FAR = 1 << 18 /* elements that the nearer caches do not hold */, AHEAD = 16 << 10 /* bytes: fetched so far ahead */, LINE = 64 };
+  enum { FAR = 1 << 18 /* elements that the nearer caches do not hold */, LINE = 64 };
   Converted *c = ctx;
   i64 at = part * c->each, end = c->n - at < c->each ? c->n : at + c->each;
   Reader r = *c->from;
@@ -270,15 +270,15 @@ static void convert_part(void *ctx, i64 part) {
   i64 most = !r.direct || c->stream || c->n >= FAR ? STRIP : end - at;
   for (i64 n; at < end; at += n, o += n * r.to_bytes) {
     n = end - at < most ? end - at : most;
-    bool ahead = c->n >= FAR && (end - at - n) * r.bytes > AHEAD;
+    bool ahead = r.direct && c->n >= FAR && (end - at - n) * r.bytes > FETCHED_AHEAD; /* not beyond the part: another thread reads that */
     if (r.direct && !c->stream) {
-      for (i64 k = 0; ahead && k < n * r.bytes; k += LINE) __builtin_prefetch(r.at + AHEAD + k);
+      for (i64 k = 0; ahead && k < n * r.bytes; k += LINE) __builtin_prefetch(r.at + FETCHED_AHEAD + k);
       r.bad |= r.convert(o, r.at, r.at, n);
       r.at += n * r.bytes;
       continue;
     }
     const void *x = reader_next(&r, n);
-    if (c->stream) stream_copy_ahead(o, x, n * r.to_bytes, (uintptr_t)r.at + AHEAD, ahead ? (r.bytes + r.to_bytes - 1) / r.to_bytes : 0);
+    if (c->stream) stream_copy_ahead(o, x, n * r.to_bytes, (uintptr_t)r.at + FETCHED_AHEAD, ahead ? (r.bytes + r.to_bytes - 1) / r.to_bytes : 0);
     else memcpy(o, x, (size_t)n * r.to_bytes);
   }
   if (c->stream) stream_done();

@@ -29,6 +29,8 @@ void reader_seek(Reader *r, i64 at); /* from the first element to element number
 /* The next n elements (n <= STRIP unless r->direct and there is no conversion). Valid until the next call. */
 const void *reader_next(Reader *r, i64 n);
 void reader_read(Reader *r, void *out, i64 n); /* the next n, whatever n is, into `out` */
+/* Bytes: of what lies together so far ahead is fetched; one step ahead alone, the next step would wait for it. */
+enum { FETCHED_AHEAD = 16 << 10 };
 static inline bool reader_any_length(const Reader *r) { return r->direct && !r->convert; }
 
 /* Axes of one or several arrays over the same dims, joined where all lie together; sizes 1 dropped. Result: the new

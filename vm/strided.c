@@ -115,7 +115,7 @@ __attribute__((target("avx512f"))) void strided_turn_square(void *to, i64 pitch,
   }
 }
 #else
-void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) { (void)to, (void)pitch, (void)from, (void)apart, (void)next; }
+static void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) { (void)to, (void)pitch, (void)from, (void)apart, (void)next; } /* never called */
 #endif
 
 /* Bytes from the beginning of its line. */
@@ -254,54 +254,56 @@ void strided_fill(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *ds
   } while (walk_next(&w));
 }
 
-/* Some elements of a row on their way: integers as i64, those of u64 as they are, floats as f64; each holds what it came from. */
-enum { ON_THE_WAY = 64, WHOLE = 0, NATURAL = 32, REAL = 64 /* which of them, beside a dtype */ };
+bool strided_converts(u32 dtype) { return dtype != DT_f16 && dtype != DT_bf16 && dtype_kind(dtype) != DK_COMPLEX; }
+
+/* Some elements of a row between two conversions: integers as i64, those of u64 as u64, floats as f64, of which none loses anything. One of WHOLE, NATURAL
+ * and REAL tells which it is; added to the dtype that is written it chooses the second conversion. */
+enum { ON_THE_WAY = 64, WHOLE = 0, NATURAL = 32, REAL = 64 };
+_Static_assert((int)DT_COUNT <= (int)NATURAL, "dtypes and what is added to them are told apart");
 typedef union Middle {
   i64 whole[ON_THE_WAY];
   u64 natural[ON_THE_WAY];
   f64 real[ON_THE_WAY];
 } Middle;
 
-#define READ(S, TO)                                                      \
-  for (i64 i = 0; i < n; i++) m->TO[i] = ((const S *)src)[i * step];     \
-  break;
+#define READ(S, TO) \
+  for (i64 i = 0; i < n; i++) m->TO[i] = ((const S *)src)[i * step];
 static void middle_read(Middle *m, u32 dtype, const void *src, i64 step, i64 n) {
   switch (dtype) {
     case DT_bool:
-    case DT_u8: READ(u8, whole)
-    case DT_i32: READ(i32, whole)
-    case DT_u32: READ(u32, whole)
-    case DT_i64:
-    case DT_u64: READ(i64, whole)
-    case DT_f32: READ(f32, real)
-    case DT_f64: READ(f64, real)
+    case DT_u8: READ(u8, whole) break;
+    case DT_i32: READ(i32, whole) break;
+    case DT_u32: READ(u32, whole) break;
+    case DT_i64: READ(i64, whole) break;
+    case DT_u64: READ(u64, natural) break;
+    case DT_f32: READ(f32, real) break;
+    case DT_f64: READ(f64, real) break;
     default: break;
   }
 }
 
-#define WRITE(D, FROM)                                                   \
-  for (i64 i = 0; i < n; i++) ((D *)dst)[i * step] = (D)m->FROM[i];      \
-  break;
+#define WRITE(D, FROM) \
+  for (i64 i = 0; i < n; i++) ((D *)dst)[i * step] = (D)m->FROM[i];
 static void middle_write(const Middle *m, u32 which, u32 dtype, void *dst, i64 step, i64 n) {
-  switch (dtype_kind(dtype) != DK_FLOAT && which == NATURAL ? dtype : which + dtype) {
-    case DT_bool: WRITE(bool, whole)
-    case DT_u8: WRITE(u8, whole)
+  switch (dtype_kind(dtype) != DK_FLOAT && which == NATURAL ? WHOLE + dtype : which + dtype) { /* integers take the bits of u64 as they are */
+    case DT_bool: WRITE(bool, whole) break;
+    case DT_u8: WRITE(u8, whole) break;
     case DT_i32:
-    case DT_u32: WRITE(u32, whole)
+    case DT_u32: WRITE(u32, whole) break;
     case DT_i64:
-    case DT_u64: WRITE(i64, whole)
-    case DT_f32: WRITE(f32, whole)
-    case DT_f64: WRITE(f64, whole)
-    case NATURAL + DT_f32: WRITE(f32, natural)
-    case NATURAL + DT_f64: WRITE(f64, natural)
-    case REAL + DT_bool: WRITE(bool, real)
-    case REAL + DT_u8: WRITE(u8, real)
-    case REAL + DT_i32: WRITE(i32, real)
-    case REAL + DT_u32: WRITE(u32, real)
-    case REAL + DT_i64: WRITE(i64, real)
-    case REAL + DT_u64: WRITE(u64, real)
-    case REAL + DT_f32: WRITE(f32, real)
-    case REAL + DT_f64: WRITE(f64, real)
+    case DT_u64: WRITE(i64, whole) break;
+    case DT_f32: WRITE(f32, whole) break;
+    case DT_f64: WRITE(f64, whole) break;
+    case NATURAL + DT_f32: WRITE(f32, natural) break;
+    case NATURAL + DT_f64: WRITE(f64, natural) break;
+    case REAL + DT_bool: WRITE(bool, real) break;
+    case REAL + DT_u8: WRITE(u8, real) break;
+    case REAL + DT_i32: WRITE(i32, real) break;
+    case REAL + DT_u32: WRITE(u32, real) break;
+    case REAL + DT_i64: WRITE(i64, real) break;
+    case REAL + DT_u64: WRITE(u64, real) break;
+    case REAL + DT_f32: WRITE(f32, real) break;
+    case REAL + DT_f64: WRITE(f64, real) break;
     default: break;
   }
 }

@@ -17,10 +17,14 @@ typedef struct StridedThen {
 } StridedThen;
 bool strided_turn(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides, const StridedThen *then);
 
-/* 8 × 8 elements of 8 bytes, transposed, by a processor that has AVX-512: rows `apart` and `pitch` elements from each other; what lies `next` further on is fetched. */
+#ifdef __x86_64__
+/* 8 × 8 elements of 8 bytes, transposed, for processors with AVX-512: rows of `from` begin `apart` elements from each other, those of `to` `pitch`; what lies
+ * `next` elements behind each row that is read is fetched. */
 void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next);
+#endif
 
-/* The same with conversion of numbers; for float to integer the caller has checked the range. */
+/* The same with conversion of numbers, for dtypes that are converted; for float to integer the caller has checked the range. */
+bool strided_converts(u32 dtype); /* not the floats of two bytes, not complex numbers */
 void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,
                      const void *src, const i64 *src_strides);
 

@@ -16,6 +16,8 @@ WeftStatus store_check(Vm *vm, u32 dtype, Value value) {
   if (dtype_kind(value.dtype) > dtype_kind(dtype))
     return vm_error(vm, EK_dtype, "a store keeps the array's dtype: %s does not go into %s; convert one of them", dtype_name(value.dtype),
                     dtype_name(dtype));
+  if (value.dtype != dtype && !(strided_converts(value.dtype) && strided_converts(dtype)))
+    return vm_error(vm, EK_unsupported, "a store of %s into an array of %s is not supported", dtype_name(value.dtype), dtype_name(dtype));
   if (value.kind == V_NUM && value_is_weak(value) && !num_fits(value, dtype))
     return vm_error(vm, EK_value, "%lld does not fit %s", (long long)value.i, dtype_name(dtype));
   if (value.kind == V_ARRAY && array_device(value.array) != DEV_CPU)

@@ -110,6 +110,15 @@ static void wrong_arrays(void **state) {
   assert_string_equal(weft_show(vm, v), "[2.0, 3.0]");
   assert_int_equal(weft_array_view(vm, v, NULL), WEFT_MISUSE);
   weft_release(vm, v);
+  assert_int_equal(weft_array(vm, WEFT_F16, 1, two, data, &v), WEFT_OK); /* held, but not converted */
+  assert_int_equal(weft_set_global(vm, "half", v), WEFT_OK);
+  weft_release(vm, v);
+  v = NULL;
+  assert_int_equal(weft_eval(vm, "let whole = [7.0, 7.0]\nwhole[:] = half", "test", &v), WEFT_ERROR);
+  assert_non_null(strstr(weft_error_message(vm), "a store of f16 into an array of f64 is not supported"));
+  assert_int_equal(weft_eval(vm, "whole", "test", &v), WEFT_OK);
+  assert_string_equal(weft_show(vm, v), "[7.0, 7.0]");
+  weft_release(vm, v);
 }
 
 static WeftStatus says_nothing(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {

@@ -255,6 +255,34 @@ static void conversions(void **state) {
   }
 }
 
+/* Rows of more elements than are converted at a time, backwards and some elements apart; u64 beyond i64 too. */
+static void conversions_between_places(void **state) {
+  enum { ROWS = 3, N = 150, APART = 2 };
+  static u64 from[ROWS * N], to[ROWS * N * APART];
+  (void)state;
+  for (u32 s = DT_bool; s <= DT_c128; s++)
+    for (u32 d = DT_bool; d <= DT_c128; d++) {
+      if (!strided_converts(s) || !strided_converts(d)) continue;
+      i64 fb = dtype_bytes(s), tb = dtype_bytes(d);
+      bool huge = s == DT_u64 && (d == DT_u64 || dtype_kind(d) == DK_FLOAT);
+      memset(to, 0, sizeof to);
+      for (i64 i = 0; i < ROWS * N; i++) {
+        Value v = num_convert_unchecked(value_i64(dtype_kind(s) == DK_BOOL ? i % 2 : i % 251), s);
+        if (huge) v.i = (i64)(0x8000000000000401u + (u64)i * 977);
+        num_store((char *)from + i * fb, s, v);
+      }
+      strided_convert(2, (i64[]){ROWS, N}, d, to, (i64[]){N * APART, APART}, s, (char *)from + (N - 1) * fb, (i64[]){N, -1});
+      for (i64 i = 0; i < ROWS * N; i++) {
+        Value want = num_convert_unchecked(num_load((char *)from + (i / N * N + N - 1 - i % N) * fb, s), d);
+        assert_true(num_load((char *)to + i * APART * tb, d).bits == want.bits);
+        u64 between = 0;
+        assert_memory_equal((char *)to + (i * APART + 1) * tb, &between, (size_t)tb);
+      }
+    }
+  assert_false(strided_converts(DT_f16));
+  assert_false(strided_converts(DT_c128));
+}
+
 /* A new array takes a shape, not a layout: of views, of what has no elements, of what has too many to lie inside. */
 static void of_the_shape_of_another(void **state) {
   Vm *vm = *state;
@@ -309,6 +337,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(dense_versions, begin, end),
       cmocka_unit_test(every_width), cmocka_unit_test(transposed_copies),
       cmocka_unit_test(conversions),
+      cmocka_unit_test(conversions_between_places),
       cmocka_unit_test_setup_teardown(of_the_shape_of_another, begin, end),
       cmocka_unit_test_setup_teardown(the_limit, begin, end),
   };

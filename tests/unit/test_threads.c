@@ -364,7 +364,15 @@ static void scans_are_the_same_bits(void **state) {
   backend = NULL;
 }
 
-static void nothing_is_compiled(WeftVM *vm) { assert_true(stat(vm, "kernels") == 0); }
+/* But short rows are. */
+static void nothing_is_compiled(WeftVM *vm) {
+  WeftValue *v = NULL;
+  assert_true(stat(vm, "kernels") == 0);
+  assert_int_equal(weft_eval(vm, "let e = reshape(a, [180000, 10])\nfn short(b) = concat([b, b], axis=1)\nshort(e).shape", "test", &v), WEFT_OK);
+  assert_string_equal(weft_show(vm, v), "(180000, 20)");
+  weft_release(vm, v);
+  assert_true(stat(vm, "kernels") == 1);
+}
 
 /* Arrays that are there are copied into a large one, in all or row by row. */
 static void large_arrays_are_joined(void **state) {
