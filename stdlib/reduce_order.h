@@ -144,7 +144,7 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
   }                                                                                                                  \
   /* Some rows of all columns, then the next ones: memory is read nearly in its order, by few streams. */            \
   static inline __attribute__((unused)) void NAME##_columns(T *out, const T *x, i64 n, i64 rows, i64 stride) {       \
-    enum { EACH = REDUCE_VECTOR_BYTES / sizeof(T), WIDE = 4 * EACH, TURN = 8 };                                      \
+    enum { EACH = REDUCE_VECTOR_BYTES / sizeof(T), WIDE = 4 * EACH, TURN = 16 };                                      \
     for (i64 from = 0; from < rows; from += TURN, x += TURN * stride) {                                              \
       i64 j = 0, turn = rows - from < TURN ? rows - from : TURN;                                                     \
       for (; j + WIDE <= n; j += WIDE) {                                                                             \
