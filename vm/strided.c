@@ -96,46 +96,92 @@ static void copy_rows(u32 bytes, Walk w, void *dst, const void *src, bool stream
   } while (walk_next(&w));
 }
 
-/* Transposed: what lies in a line of the source, or two, of some hundred bytes' worth of rows, goes through a buffer, from which parts of the
- * result's rows are stored whole. Rows of the buffer are a line apart more than they are long: else they would share places in the cache. */
-enum { LINE = 64, TILE_ROW = 512, TILE_BYTES = 8192, SMALL_BYTES = 20 << 10 /* no buffer for so few */ };
+/* Transposed: a line of each of so many rows of the source goes through a buffer, from which parts of the result's rows are stored whole. Of elements of 8
+ * bytes the next lines are read while those are stored: reading, storing and fetching ahead that spread evenly take as long as a copy, by turns a fifth
+ * longer. Rows of the buffer are two lines apart more than they are long: else they would share places in the cache. */
+enum { LINE = 64, TILE_ROW = 512, TILE_BYTES = 8192, SMALL_BYTES = 20 << 10 /* no buffer for so few */, SHORT_ROW = 48 };
 
 static void copy_bytes(void *to, const void *from, i64 bytes) { memcpy(to, from, (size_t)bytes); }
 
 #ifdef __x86_64__
-__attribute__((target("avx512f"))) void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) {
-  __m512d r[8], a[8], b[8];
-  _Pragma("GCC unroll 8") for (u32 i = 0; i < 8; i++) r[i] = _mm512_loadu_pd((const double *)from + i * apart), __builtin_prefetch((const double *)from + i * apart + next);
-  _Pragma("GCC unroll 4") for (u32 i = 0; i < 4; i++) a[2 * i] = _mm512_unpacklo_pd(r[2 * i], r[2 * i + 1]), a[2 * i + 1] = _mm512_unpackhi_pd(r[2 * i], r[2 * i + 1]);
-  _Pragma("GCC unroll 2") for (u32 i = 0; i < 8; i += 4)
-    _Pragma("GCC unroll 2") for (u32 j = 0; j < 2; j++) b[i + j] = _mm512_shuffle_f64x2(a[i + j], a[i + 2 + j], 0x88), b[i + 2 + j] = _mm512_shuffle_f64x2(a[i + j], a[i + 2 + j], 0xDD);
-  _Pragma("GCC unroll 4") for (u32 j = 0; j < 4; j++) {
-    _mm512_storeu_pd((double *)to + j * pitch, _mm512_shuffle_f64x2(b[j], b[4 + j], 0x88));
-    _mm512_storeu_pd((double *)to + (4 + j) * pitch, _mm512_shuffle_f64x2(b[j], b[4 + j], 0xDD));
+#define FOR_AVX512 __attribute__((target("avx512f,avx512dq")))
+/* Pairs of columns: four pairs of elements become a vector while they are loaded, so that one operation each is left to do. */
+FOR_AVX512 void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) {
+  double *d = to;
+  const double *s = from;
+#define PAIR(ROW) _mm_loadu_pd(s + (ROW) * apart + k)
+#define AND_PAIR(V, MASK, ROW) _mm512_mask_broadcast_f64x2(V, MASK, PAIR(ROW))
+#define EVERY_OTHER(ROW) AND_PAIR(AND_PAIR(AND_PAIR(_mm512_castpd128_pd512(PAIR(ROW)), 0x0C, ROW + 2), 0x30, ROW + 4), 0xC0, ROW + 6)
+  _Pragma("GCC unroll 4") for (u32 k = 0; k < 8; k += 2) {
+    __m512d even = EVERY_OTHER(0), odd = EVERY_OTHER(1);
+    __builtin_prefetch(s + k * apart + next);
+    __builtin_prefetch(s + (k + 1) * apart + next);
+    _mm512_storeu_pd(d + k * pitch, _mm512_unpacklo_pd(even, odd));
+    _mm512_storeu_pd(d + (k + 1) * pitch, _mm512_unpackhi_pd(even, odd));
+  }
+}
+
+/* Fills a buffer with a line of each of so many rows that one of its rows is full, and stores the `left` rows of the buffer before meanwhile. */
+FOR_AVX512 static void turn_and_put(double *to, i64 pitch, const double *from, i64 apart, i64 next, char *put, const char *before, i64 put_apart, i64 left) {
+  for (u32 i = 0; i < TILE_ROW / 8; i += 8, from += 8 * apart, before += pitch * 8, put += put_apart) {
+    strided_turn_square(to + i, pitch, from, apart, next);
+    if (left-- > 0)
+      _Pragma("GCC unroll 1") for (u32 k = 0; k < TILE_ROW; k += LINE) _mm512_stream_si512((void *)(put + k), _mm512_load_si512(before + k));
   }
 }
 #else
 static void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) { (void)to, (void)pitch, (void)from, (void)apart, (void)next; } /* never called */
+static void turn_and_put(void *to, i64 pitch, const void *from, i64 apart, i64 next, char *put, const char *before, i64 put_apart, i64 left) { (void)to, (void)pitch, (void)from, (void)apart, (void)next, (void)put, (void)before, (void)put_apart, (void)left; }
 #endif
 
 /* Bytes from the beginning of its line. */
 static i64 past_line(const void *p) { return (i64)((uintptr_t)p & (LINE - 1)); }
 
+/* Rows of a buffer that have to be stored yet; but for `left` in bytes. */
+typedef struct Turned {
+  const StridedThen *then;
+  void (*put)(void *, const void *, i64);
+  const char *dst;
+  i64 size, pitch, apart; /* of an element; from row to row of the buffer, and of the result */
+  char *from, *to;
+  i64 lead, n, left;
+  bool more; /* what is behind the last whole line goes with the next buffer */
+} Turned;
+
+static __attribute__((noinline)) void put_rows(Turned *t, i64 most) {
+  for (; t->left && most; t->from += t->pitch, t->to += t->apart, t->left--, most--) {
+    i64 from = t->lead ? t->lead - past_line(t->to + t->lead) : 0, end = t->more ? t->n - past_line(t->to + t->n) : t->n;
+    if (t->then && !t->then->anywhere) t->then->run(t->then->ctx, t->from + from, (t->to + from - t->dst) / t->size, (end - from) / t->size);
+    t->put(t->to + from, t->from + from, end - from);
+  }
+}
+
 #define TILE(T)                                                                                         \
   {                                                                                                     \
     enum { WIDE = LINE / sizeof(T), MOST = TILE_BYTES / LINE > TILE_ROW / sizeof(T) ? TILE_ROW / sizeof(T) : TILE_BYTES / LINE, APART = MOST + 2 * WIDE }; \
-    _Alignas(LINE) T tile[2 * WIDE * APART];                                                            \
-    if (then && then->anywhere) memset(tile, 0, sizeof tile);                                           \
-    i64 pitch = small ? apart : APART, most = squares ? 2 * WIDE : WIDE, lead = 0;                      \
+    _Alignas(LINE) T tiles[2][WIDE * APART];                                                            \
+    if (then && then->anywhere) memset(tiles, 0, sizeof tiles);                                         \
+    i64 pitch = small ? apart : APART, next = rows < SHORT_ROW ? WIDE : 2 * WIDE, lead = 0;             \
+    u32 turn = 0;                                                                                       \
+    t.pitch = APART * sizeof(T);                                                                        \
     for (i64 i = 0; i < w.inner; i += MOST, lead = whole ? WIDE : 0)                                    \
-      for (i64 j = 0; j < rows; j += most) {                                                            \
-        i64 n = (w.inner - i < MOST ? w.inner - i : MOST) + lead, wide = rows - j < most ? rows - j : most; \
+      for (i64 j = 0; j < rows; j += WIDE, turn ^= 1) {                                                 \
+        i64 n = (w.inner - i < MOST ? w.inner - i : MOST) + lead, wide = rows - j < WIDE ? rows - j : WIDE, k = 0; \
         const T *s = (const T *)src + w.s + (i - lead) * w.inner_ss + j;                                \
         T *d = (T *)dst + w.d + j * apart + i - lead;                                                   \
-        T *to = small ? d : tile;                                                                       \
-        i64 k = 0;                                                                                      \
-        for (; squares && wide % 8 == 0 && k + 8 <= n; k += 8, s += 8 * w.inner_ss)                     \
-          for (i64 l = 0; l < wide; l += 8) strided_turn_square(to + l * pitch + k, pitch, s + l, w.inner_ss, most); \
+        T *to = small ? d : tiles[turn];                                                                \
+        if (sizeof(T) == 8 && squares) {                                                                \
+          /* A row that ends within a line is read into the next one. */                                \
+          i64 most = wide == WIDE ? n : small || w.inner_ss != rows ? 0 : n - (i + MOST >= w.inner);    \
+          if (directly && most >= MOST && t.n == TILE_ROW && t.left) {                                  \
+            turn_and_put((void *)to, APART, (const void *)s, w.inner_ss, next, t.to, t.from, t.apart, t.left); \
+            t.left = 0, k = n, s += n * w.inner_ss;                                                     \
+          }                                                                                             \
+          for (; k + 8 <= most; k += 8, s += 8 * w.inner_ss) {                                          \
+            strided_turn_square(to + k, pitch, s, w.inner_ss, next);                                    \
+            put_rows(&t, 1);                                                                            \
+          }                                                                                             \
+        }                                                                                               \
         for (; k < n; k++, s += w.inner_ss) {                                                           \
           __builtin_prefetch(s + 2 * WIDE);                                                             \
           if (wide == WIDE)                                                                             \
@@ -143,13 +189,14 @@ static i64 past_line(const void *p) { return (i64)((uintptr_t)p & (LINE - 1)); }
           else                                                                                          \
             for (i64 l = 0; l < wide; l++) to[l * pitch + k] = s[l];                                    \
         }                                                                                               \
-        if (then && then->anywhere) then->run(then->ctx, tile, 0, wide * APART);                       \
-        for (i64 l = 0; l < wide && !small; l++, d += apart) {                                          \
-          i64 from = lead ? lead - past_line(d + lead) / (i64)sizeof(T) : 0, end = whole && i + MOST < w.inner ? n - past_line(d + n) / (i64)sizeof(T) : n; \
-          if (then && !then->anywhere) then->run(then->ctx, tile + l * APART + from, d + from - (T *)dst, end - from);     \
-          put(d + from, tile + l * APART + from, (end - from) * (i64)sizeof(T));                        \
-        }                                                                                               \
+        put_rows(&t, WIDE);                                                                             \
+        if (small) continue;                                                                            \
+        if (then && then->anywhere) then->run(then->ctx, to, 0, wide * APART);                          \
+        t.from = (char *)to, t.to = (char *)d, t.left = wide;                                           \
+        t.n = n * (i64)sizeof(T), t.lead = lead * (i64)sizeof(T), t.more = whole && i + MOST < w.inner; \
+        if (!squares) put_rows(&t, WIDE);                                                               \
       }                                                                                                 \
+    put_rows(&t, WIDE);                                                                                 \
   }
 
 /* The innermost of the outer axes is one along which the source lies together. */
@@ -157,8 +204,9 @@ static void copy_across(u32 bytes, Walk w, void *dst, const void *src, bool stre
   u32 last = --w.rank;
   i64 rows = w.dims[last], apart = w.ds[last];
   i64 all = rows * w.inner * (i64)bytes;
-  bool small = all <= SMALL_BYTES && !then, whole = stream && (past_line(dst) || apart * (i64)bytes % LINE) /* lines go as wholes, though rows begin within one: a tile has what the one before left */, squares = (small || stream) && bytes == 8 && cpu_has(CPU_AVX512);
-  void (*put)(void *, const void *, i64) = stream ? stream_copy : copy_bytes;
+  bool small = all <= SMALL_BYTES && !then, whole = stream && (past_line(dst) || apart * (i64)bytes % LINE) /* lines go as wholes, though rows begin within one: a tile has what the one before left */, squares = bytes == 8 && w.inner_ss >= 8 && cpu_has(CPU_AVX512);
+  bool directly = squares && stream && !whole && (!then || then->anywhere);
+  Turned t = {.then = then, .put = stream ? stream_copy : copy_bytes, .dst = dst, .size = bytes, .apart = apart * (i64)bytes};
   do {
     switch (bytes) {
       case 1: TILE(u8) break;

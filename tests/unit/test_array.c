@@ -217,17 +217,17 @@ static void every_width(void **state) { /* strided copies and fills against a lo
 /* Transposes of all sorts of sizes, into rows that begin anywhere; the largest go past the caches. */
 static void transposed_copies(void **state) {
   (void)state;
-  static const i64 sizes[][3] = {{8, 3, 40}, {8, 40, 64}, {8, 33, 77}, {8, 16, 200}, {8, 131, 90}, {8, 1501, 1103}, {8, 1600, 1000}, {4, 67, 45}, {4, 70, 129}, {4, 2201, 1503}, {1, 50, 300}, {1, 4001, 3303}};
+  static const i64 sizes[][3] = {{8, 3, 40}, {8, 40, 64}, {8, 33, 77}, {8, 16, 200}, {8, 131, 90}, {8, 1501, 1103}, {8, 1600, 1000}, {8, 1508, 1088}, {8, 8, 200000}, {8, 12, 131072}, {8, 20, 80009}, {4, 67, 45}, {4, 70, 129}, {4, 2201, 1503}, {1, 50, 300}, {1, 4001, 3303}};
   for (u32 k = 0; k < COUNT_OF(sizes); k++)
     for (i64 shift = 0; shift < 2; shift++) {
-      i64 bytes = sizes[k][0], r = sizes[k][1], c = sizes[k][2], pitch = c + 3 * shift;
-      u8 *from = malloc((size_t)(r * c * bytes)), *room = calloc((size_t)(r * pitch + 80), (size_t)bytes), *to = room + shift * bytes;
+      i64 bytes = sizes[k][0], r = sizes[k][1], c = sizes[k][2], pitch = c + 3 * shift, apart = r + 5 * shift, all = ((c - 1) * apart + r) * bytes;
+      u8 *from = malloc((size_t)all), *room = calloc((size_t)(r * pitch + 80), (size_t)bytes), *to = room + shift * bytes;
       assert_true(from && room);
-      for (i64 i = 0; i < r * c * bytes; i++) from[i] = (u8)(i * 131 + (i >> 8) * 7);
-      strided_copy(NULL, (u32)bytes, 2, (i64[]){r, c}, to, (i64[]){pitch, 1}, from, (i64[]){1, r});
+      for (i64 i = 0; i < all; i++) from[i] = (u8)(i * 131 + (i >> 8) * 7);
+      strided_copy(NULL, (u32)bytes, 2, (i64[]){r, c}, to, (i64[]){pitch, 1}, from, (i64[]){1, apart});
       bool same = true;
       for (i64 i = 0; i < r; i++) {
-        for (i64 j = 0; j < c; j++) same &= memcmp(to + (i * pitch + j) * bytes, from + (i + j * r) * bytes, (size_t)bytes) == 0;
+        for (i64 j = 0; j < c; j++) same &= memcmp(to + (i * pitch + j) * bytes, from + (i + j * apart) * bytes, (size_t)bytes) == 0;
         for (i64 j = c; j < pitch; j++) same &= to[(i * pitch + j) * bytes] == 0; /* between the rows */
       }
       assert_true(same);
