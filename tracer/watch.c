@@ -156,12 +156,23 @@ static u64 watch_now(const Tracer *t) {
   return now > t->compiling_wall ? now - t->compiling_wall : 0;
 }
 
+/* Of the visits with an entry. */
+static u64 longest(const PlaceWatch *w) {
+  u64 most = w->longest;
+  for (u32 k = 0; k < w->times[0].count; k++)
+    if (w->times[0].ns[k] > most) most = w->times[0].ns[k];
+  return most;
+}
+
 /* A visit without an entry that takes so long has shown that the region wins. */
-static bool is_overlong(const Place *p, u64 spent) {
-  u64 most = p->watch.longest;
-  for (u32 k = 0; k < p->watch.times[0].count; k++)
-    if (p->watch.times[0].ns[k] > most) most = p->watch.times[0].ns[k];
-  return spent > LONGER * most + SHORT_NS;
+static bool is_overlong(const Place *p, u64 spent) { return spent > LONGER * longest(&p->watch) + SHORT_NS; }
+
+/* Whole runs of a loop of so many trips, whose trips took so long in the interpreter that one more such run would be dear: the first trial can be spared. */
+static bool is_clear(const Place *p, const Watch *made) {
+  const PlaceWatch *w = &p->watch;
+  if (w->won || !made->counted || !p->gate.loop || w->end == WATCH_trips || made->count < made->at) return false;
+  u64 trips = made->count - made->at, spent = trips <= UINT32_MAX ? trips * p->gate.trip_ns : 0;
+  return spent > TRIAL_NS && spent > CLEAR * longest(w);
 }
 
 static bool is_trial(const Tracer *t) {
@@ -280,6 +291,11 @@ bool watch_begin(Tracer *t, Place *p, Frame *frame) {
   made->counted = p->start == RECORD_LOOP && position(frame, &made->at, &made->count);
   made->runs = p->start == RECORD_LOOP && !made->counted && w->lifted && p->gate.loop;
   if (made->runs) made->run = gate_run(p, frame);
+  if (eager && is_clear(p, made)) {
+    t->watch_count--;
+    again(p);
+    return false;
+  }
   const Extent *loop = MECHANISM(t->vm, loops_of_breaks) ? timed_loop(p, frame) : NULL;
   if (loop && !ask_head(t->vm, made, frame, loop)) {
     t->watch_count--;
