@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The programs of bench/arrays.weft and bench/networks.weft in Python: arrays.py PEER NAME ROUNDS
+"""The programs of bench/arrays.weft and bench/networks.weft in Python: arrays.py PEER NAME ROUNDS [turns]
 
-Prints a check sum and the least seconds of a call. Ends with status 3, silent, when the peer is not installed or has no such
+Prints a check sum and the least seconds of a call. With `turns`, before that, for each line of its input, which is a number of
+calls, the least seconds of one. Ends with status 3, silent, when the peer is not installed or has no such
 program. PEER: numpy numexpr numba jax torch. Compilation is not timed. Threads: OMP_NUM_THREADS and the like.
 """
 import importlib.util
@@ -19,15 +20,24 @@ import numpy as np  # noqa: E402
 THREADS = int(os.environ.get("WEFT_THREADS", "0")) or os.cpu_count()
 
 
-def least(f, settle=lambda r: r):
-    settle(f())
+def calls(f, settle, rounds):
     best, begin = math.inf, time.perf_counter()
-    for i in range(ROUNDS):
+    for i in range(rounds):
         t = time.perf_counter()
         if i > 1 and t - begin > SECONDS:
             break
         r = settle(f())
         best = min(best, time.perf_counter() - t)
+    return r, best
+
+
+def least(f, settle=lambda r: r):
+    r, best = settle(f()), 0.0
+    if sys.argv[4:] != ["turns"]:
+        return calls(f, settle, ROUNDS)
+    for line in sys.stdin:
+        r, best = calls(f, settle, int(line))
+        print(best, flush=True)
     return r, best
 
 

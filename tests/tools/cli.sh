@@ -227,6 +227,8 @@ expect threads-negative 2 'WEFT_THREADS must be' env WEFT_THREADS=-3 "$W" -e 1
 expect calls-made-once 0 '^23416728348467685~' env WEFT_HOT=0 timeout 120 "$W" -e 'fn fib(n) { if n < 2 { n } else { fib(n - 1) + fib(n - 2) } }
 print(fib(80))'
 expect read-line-not-utf8 1 'io error: read_line: the line is not UTF-8|read_line: the line is not UTF-8' sh -c 'printf "a\377b\n" | "$0" -e "codes(read_line())"' "$W"
+mkfifo asked answered
+expect read-line-shows-first 0 '^you~' bash -c '"$0" -e "print(\"name?\"); print(read_line())" <answered >asked & exec 3>answered 4<asked; read -r -t 10 question <&4 && [ "$question" = "name?" ] && echo you >&3 && read -r -t 10 answer <&4 && echo "$answer"' "$W"
 expect read-line-utf8 0 '^\[228\]~' sh -c 'printf "\303\244\n" | "$0" -e "codes(read_line())"' "$W"
 expect env-not-utf8 1 'env: the variable is not UTF-8' sh -c 'X=$(printf "\370\370") exec "$0" -e "codes(env(\"X\"))"' "$W"
 expect args-not-utf8 1 'args: an argument is not UTF-8' sh -c 'echo "print(len(args()))" >args.weft; exec "$0" args.weft ok "$(printf "\200\200")"' "$W"
