@@ -169,7 +169,7 @@ static const char *unknown_word(const char *words) {
 
 int main(int argc, char **argv) {
   WeftOptions o = WEFT_OPTIONS_INIT;
-  (void)setvbuf(stdout, NULL, _IOLBF, 1 << 16); /* print flushes at the end of a line, wherever it goes */
+  (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* print flushes at the end of a line, wherever it goes */
   keep_freed_memory();
   stdlib_choose_blas_core(); /* before any library is loaded: the environment is the program's own */
   o.allow_files = o.allow_env = o.allow_imports = o.allow_gpu = true;

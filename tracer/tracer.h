@@ -44,6 +44,7 @@ typedef struct PlaceWatch {
   WatchTimes times[2];
   u64 sum[2];  /* the same of some rounds, where runs of a loop are of any length */
   u64 longest; /* entry of these */
+  u64 entered_trips; /* that were left of the loop at the last entry that was timed */
   u32 rounds;
   u32 in;      /* look-ups until the next one that is timed */
   u32 next;

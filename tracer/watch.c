@@ -168,11 +168,11 @@ static u64 longest(const PlaceWatch *w) {
 static bool is_overlong(const Place *p, u64 spent) { return spent > LONGER * longest(&p->watch) + SHORT_NS; }
 
 /* Whole runs of a loop of so many trips, whose trips took so long in the interpreter that one more such run would be dear: the first trial can be spared. */
-static bool is_clear(const Place *p, const Watch *made) {
+static bool is_clear(const Tracer *t, const Place *p, const Watch *made) {
   const PlaceWatch *w = &p->watch;
-  if (w->won || !made->counted || !p->gate.loop || w->end == WATCH_trips || made->count < made->at) return false;
+  if (w->won || w->lost || !MECHANISM(t->vm, trials_end) || !made->counted || !p->gate.loop || w->end == WATCH_trips || made->count < made->at) return false;
   u64 trips = made->count - made->at, spent = trips <= UINT32_MAX ? trips * p->gate.trip_ns : 0;
-  return spent > TRIAL_NS && spent > CLEAR * longest(w);
+  return spent > TRIAL_NS && spent > CLEAR * longest(w) && trips <= 2 * w->entered_trips;
 }
 
 static bool is_trial(const Tracer *t) {
@@ -289,9 +289,10 @@ bool watch_begin(Tracer *t, Place *p, Frame *frame) {
   Watch *made = &t->watches[t->watch_count++];
   *made = (Watch){.place = p, .depth = depth, .eager = eager};
   made->counted = p->start == RECORD_LOOP && position(frame, &made->at, &made->count);
+  if (!eager) p->watch.entered_trips = made->counted && made->count > made->at ? made->count - made->at : 0;
   made->runs = p->start == RECORD_LOOP && !made->counted && w->lifted && p->gate.loop;
   if (made->runs) made->run = gate_run(p, frame);
-  if (eager && is_clear(p, made)) {
+  if (eager && is_clear(t, p, made)) {
     t->watch_count--;
     again(p);
     return false;

@@ -99,7 +99,7 @@ static void copy_rows(u32 bytes, Walk w, void *dst, const void *src, bool stream
 /* Transposed: a line of each of so many rows of the source goes through a buffer, from which parts of the result's rows are stored whole. Of elements of 8
  * bytes the next lines are read while those are stored: reading, storing and fetching ahead that spread evenly take as long as a copy, by turns a fifth
  * longer. Rows of the buffer are two lines apart more than they are long: else they would share places in the cache. */
-enum { LINE = 64, TILE_ROW = 512, TILE_BYTES = 8192, SMALL_BYTES = 20 << 10 /* no buffer for so few */, SHORT_ROW = 48 };
+enum { LINE = 64, TILE_ROW = 512, TILE_BYTES = 8192, SMALL_BYTES = 20 << 10 /* no buffer for so few */, SHORT_ROW = 48 /* the line after the next would belong to another tile */ };
 
 static void copy_bytes(void *to, const void *from, i64 bytes) { memcpy(to, from, (size_t)bytes); }
 
@@ -216,7 +216,9 @@ static void copy_across(u32 bytes, Walk w, void *dst, const void *src, bool stre
   u32 last = --w.rank;
   i64 rows = w.dims[last], apart = w.ds[last];
   i64 all = rows * w.inner * (i64)bytes;
-  bool small = all <= SMALL_BYTES && !then, whole = stream && (past_line(dst) || apart * (i64)bytes % LINE) /* lines go as wholes, though rows begin within one: a tile has what the one before left */, squares = bytes == 8 && w.inner_ss >= 8 && cpu_has(CPU_AVX512);
+  i64 past = past_line(dst) | w.d * (i64)bytes % LINE | apart * (i64)bytes % LINE;
+  for (u32 k = 0; k < w.rank; k++) past |= w.ds[k] * (i64)bytes % LINE;
+  bool small = all <= SMALL_BYTES && !then, whole = stream && past /* lines go as wholes, though rows begin within one: a tile has what the one before left */, squares = bytes == 8 && w.inner_ss >= 8 && cpu_has(CPU_AVX512);
   bool directly = squares && stream && !whole && (!then || then->anywhere);
   Turned t = {.then = then, .put = stream ? stream_copy : copy_bytes, .dst = dst, .size = bytes, .apart = apart * (i64)bytes};
   do {

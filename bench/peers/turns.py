@@ -3,8 +3,8 @@
 
 Both processes live side by side and are asked by turns for some calls each (`turns` as their last argument: a number of calls a line, answered
 by the least seconds of one), so that what a machine does that others use too, for seconds or minutes, meets both alike. Prints the median of
-the ratios, the medians of the seconds of Weft and of the peer, and both check sums. Ends with status 3, silent, when the peer is not installed
-or has no such program.
+the ratios, the medians of the seconds of Weft and of the peer, and both check sums. Ends with status 3, silent, when the peer is not installed,
+has no such program or fails in it; with 1 when Weft fails.
 """
 import os
 import statistics
@@ -21,7 +21,7 @@ TIMEOUT = 300
 
 def pause(blas):
     """Seconds until threads that look for more work have gone to sleep: those of OpenBLAS take long."""
-    return 0.25 if blas and NAME in ("mlp", "train", "recurrent") else 0.03
+    return 0.25 if blas and NAME in ("mlp", "train", "recurrent", "kmeans") else 0.03
 
 
 class Side:
@@ -74,8 +74,10 @@ def main():
     times = []
     for _ in range(PAIRS):
         some, mine, theirs = pair()
-        if theirs is None or not some:
+        if theirs is None:
             sys.exit(3)
+        if mine is None or not some:
+            sys.exit(f"{NAME}: Weft failed beside {PEER}")
         times += some
     middle = statistics.median
     print(middle(w / p for w, p in times), middle(w for w, _ in times), middle(p for _, p in times), mine, theirs)

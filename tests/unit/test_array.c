@@ -221,8 +221,9 @@ static void transposed_copies(void **state) {
   for (u32 k = 0; k < COUNT_OF(sizes); k++)
     for (i64 shift = 0; shift < 2; shift++) {
       i64 bytes = sizes[k][0], r = sizes[k][1], c = sizes[k][2], pitch = c + 3 * shift, apart = r + 5 * shift, all = ((c - 1) * apart + r) * bytes;
-      u8 *from = malloc((size_t)all), *room = calloc((size_t)(r * pitch + 80), (size_t)bytes), *to = room + shift * bytes;
+      u8 *from = malloc((size_t)all), *room = aligned_alloc(64, (size_t)((r * pitch + 80) * bytes + 63) / 64 * 64), *to = room + shift * bytes;
       assert_true(from && room);
+      memset(room, 0, (size_t)((r * pitch + 80) * bytes));
       for (i64 i = 0; i < all; i++) from[i] = (u8)(i * 131 + (i >> 8) * 7);
       strided_copy(NULL, (u32)bytes, 2, (i64[]){r, c}, to, (i64[]){pitch, 1}, from, (i64[]){1, apart});
       bool same = true;
@@ -234,6 +235,26 @@ static void transposed_copies(void **state) {
       free(from);
       free(room);
     }
+}
+
+/* Two transposes side by side in each row of the result, of which the second begins within a line: many rows, past the caches. */
+static void transposed_copies_side_by_side(void **state) {
+  (void)state;
+  enum { ROWS = 8000 };
+  for (i64 c = 96; c <= 104; c += 4) {
+    i64 n = 2 * ROWS * c;
+    f64 *from = malloc((size_t)n * sizeof *from), *to = aligned_alloc(64, (size_t)n * sizeof *to);
+    assert_true(from && to);
+    for (i64 i = 0; i < n; i++) from[i] = (f64)i;
+    strided_copy(NULL, 8, 3, (i64[]){2, ROWS, c}, to, (i64[]){c, 2 * c, 1}, from, (i64[]){ROWS * c, 1, ROWS});
+    bool same = true;
+    for (i64 k = 0; k < 2; k++)
+      for (i64 i = 0; i < ROWS; i++)
+        for (i64 j = 0; j < c; j++) same &= to[k * c + i * 2 * c + j] == from[k * ROWS * c + i + j * ROWS];
+    assert_true(same);
+    free(from);
+    free(to);
+  }
 }
 
 static void conversions(void **state) {
@@ -336,6 +357,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(lent_memory, begin, end),
       cmocka_unit_test_setup_teardown(dense_versions, begin, end),
       cmocka_unit_test(every_width), cmocka_unit_test(transposed_copies),
+      cmocka_unit_test(transposed_copies_side_by_side),
       cmocka_unit_test(conversions),
       cmocka_unit_test(conversions_between_places),
       cmocka_unit_test_setup_teardown(of_the_shape_of_another, begin, end),
