@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "jit/plan_inner.h"
+
 typedef struct Cut {
   const LoopFn *fn;
   LoopFn *to;
@@ -14,6 +16,8 @@ typedef struct Cut {
   u32 axes;
   u32 arrays[CUT_MOST], blocks; /* of to: parameters behind fn's */
   u32 head;   /* of fn: the reduction whose body is being copied; 0: none */
+  u32 loads, work; /* in its bodies; operations, FAR for one that does not run beside another */
+  u32 pair[2]; /* of to: indices of the blocks of a trip */
   u32 block, base, inner, number; /* of to: index of the block, its first element; of an element: in the block, among all (0: not made yet) */
   bool failed;
 } Cut;
@@ -101,14 +105,27 @@ static void is_index(void *ctx, u32 id) {
   if (n->op == LOOP_INDEX && node(c, n->a)->op == LOOP_REDUCE) c->late[0] = 1;
 }
 
+enum { NEAR = 8, FAR = 100 }; /* bodies of so many operations have room for as many again beside them */
+
+static bool takes_long(const Cut *c, u32 head, const LoopNode *n) {
+  const LoopTerm *t = loop_terms(c->fn, n);
+  if (n->op != LOOP_LOAD) return n->op == LOOP_CHECK || n->op == LOOP_MATH || n->op == LOOP_DIV || n->op == LOOP_SQRT;
+  for (u32 i = 0; i < n->count; i++)
+    if (t[i].var == loop_index_of(head, c->axes - 1) && t[i].coef == 1 && !t[i].stride[0]) return false;
+  return true;
+}
+
 /* In the body of a reduction. */
 static bool body_fits(Cut *c, u32 head, const LoopNode *n) {
   if (n->op == LOOP_YIELD) return !c->late[loop_list(c->fn, n)[0]];
   if (needs_result(c, n)) return false;
+  c->loads += n->op == LOOP_LOAD;
+  c->work += takes_long(c, head, n) ? FAR : 1;
   if (reads_input(c, n)) return is_linear(c, head, n);
   if (!simple_form(n) && (n->op != LOOP_CHECK || n->count)) return false;
   c->late[0] = 0;
   loop_each_operand(c->fn, n, is_index, c);
+  c->work += c->late[0] ? FAR : 0;
   return c->axes == 1 || !c->late[0];
 }
 
@@ -225,10 +242,14 @@ static bool begin(Cut *c, LoopModule *m, const char *suffix, LoopDir dir) {
 static u32 block_of(const Cut *c) { return loop_lanes(loop_type_of(c->fn, loop_result_of(c->fn, c->reduce[0], 0))) * LOOP_BLOCK_TRIPS; }
 
 /* At the head of the loop over blocks: how many elements this one has. */
-static u32 open_block(Cut *c) {
+static u32 open_block(Cut *c, bool pairs) {
   LoopFn *to = c->to;
   u32 size = loop_const_i(to, LT_I64, block_of(c)), all = 0;
-  c->block = loop_index_of(loop_begin_par(to, NULL, c->blocks, 1), 0);
+  c->block = c->pair[0] = loop_index_of(loop_begin_par(to, NULL, c->blocks, 1), 0);
+  if (pairs) {
+    c->pair[1] = loop_emit(to, LOOP_ADD, LT_I64, c->block, c->blocks, 0);
+    return size;
+  }
   c->base = loop_emit(to, LOOP_MUL, LT_I64, c->block, size, 0);
   for (u32 i = 0; i < c->axes; i++) {
     u32 trips = copied(c, loop_trips_of(c->fn, c->reduce[0], i));
@@ -248,29 +269,55 @@ static u32 open_reduce(Cut *c, u32 head, u32 trips) {
   return loop_begin_reduce(c->to, (LoopReduce)node(c, head)->aux, t, LOOP_ORDER_LANES, 1, &trips);
 }
 
-/* All but what needs results. Those are stored at the end of a block, when all are there: reductions next to each other then read memory once. */
-static void write_partial(Cut *c) {
-  u32 trips = 0, made = 0, results[CUT_MOST];
+/* The reduction of the block at hand. *at: of its head in fn's body; behind that, of its end. The result. */
+static u32 copy_reduction(Cut *c, u32 *at, u32 trips) {
+  u32 head = c->fn->body.data[*at], made = open_reduce(c, head, trips);
+  c->inner = loop_index_of(made, 0);
+  c->head = head;
+  c->number = 0;
+  for (;;) {
+    u32 id = c->fn->body.data[++*at];
+    const LoopNode *n = node(c, id);
+    if (n->op == LOOP_END) break;
+    if (n->op == LOOP_YIELD) {
+      u32 v = copied(c, loop_list(c->fn, n)[0]);
+      loop_yield(c->to, 1, &v);
+    } else {
+      copy_node(c, id);
+    }
+  }
+  loop_end(c->to);
+  c->head = 0;
+  return loop_result_of(c->to, made, 0);
+}
+
+static void store_results(Cut *c, u32 block, const u32 *results) {
+  LoopTerm at = {.coef = 1, .var = block};
+  for (u32 k = 0; k < c->count; k++) loop_store(c->to, c->arrays[k], 0, &at, 1, results[k]);
+}
+
+/* All but what needs results. Those are stored at the end of a block, when all are there: reductions next to each other then read memory once. In
+ * pairs, a block and the one `blocks` behind it stand next to each other. */
+static void write_partial(Cut *c, bool pairs) {
+  u32 trips = 0, results[CUT_MOST], second = 0;
   for (u32 i = 0; i < c->fn->body.count; i++) {
     u32 id = c->fn->body.data[i];
     const LoopNode *n = node(c, id);
     if (n->op == LOOP_PAR) {
-      trips = open_block(c);
+      trips = open_block(c, pairs);
     } else if (n->op == LOOP_REDUCE) {
-      made = open_reduce(c, id, trips);
-      c->inner = loop_index_of(made, 0);
-      c->head = id;
-      c->number = 0;
+      u32 at = i;
+      results[which(c, id)] = copy_reduction(c, &at, trips);
+      if (pairs) {
+        c->block = c->pair[1];
+        second = copy_reduction(c, &i, trips);
+      }
+      i = at;
     } else if (n->op == LOOP_END) {
-      LoopTerm at = {.coef = 1, .var = c->block};
-      for (u32 k = 0; k < c->count && !c->head; k++) loop_store(c->to, c->arrays[k], 0, &at, 1, results[k]);
+      store_results(c, c->pair[0], results);
+      if (pairs) store_results(c, c->pair[1], &second);
       loop_end(c->to);
-      if (c->head) results[which(c, c->head)] = loop_result_of(c->to, made, 0);
-      c->head = 0;
-    } else if (n->op == LOOP_YIELD) {
-      u32 v = copied(c, loop_list(c->fn, n)[0]);
-      loop_yield(c->to, 1, &v);
-    } else if (c->head || (n->op != LOOP_STORE && !c->late[id])) {
+    } else if (n->op != LOOP_STORE && !c->late[id]) {
       copy_node(c, id);
     }
   }
@@ -315,28 +362,35 @@ static u32 finish(Cut *c, Plan *p, LoopModule *m, const PlanKernel *of, u32 fns)
   return 0;
 }
 
-static bool cut_kernel(Plan *p, LoopModule *m, u32 at) {
+static bool cut_kernel(Plan *p, LoopModule *m, u32 at, bool threads, bool abreast) {
   PlanKernel k = p->kernels.data[at];
   Cut c = {.fn = k.self};
   u32 nodes = c.fn->nodes.count, fns = m->fns.count;
   c.map = mem_alloc(p->alloc, sizeof *c.map * nodes);
   c.late = mem_alloc_zero(p->alloc, nodes);
   bool ok = c.map && c.late;
-  if (ok && qualifies(&c)) {
-    u32 made[2] = {0, 0}, kernels = p->kernels.count;
+  if (ok && qualifies(&c) && (abreast = abreast && c.count == 1 && c.loads == 1 && c.work <= NEAR, threads || abreast)) {
+    u32 made[3] = {0, 0, 0}, kernels = p->kernels.count;
     ok = begin(&c, m, "_parts", LOOP_OUT);
-    if (ok) write_partial(&c);
+    if (ok) write_partial(&c, false);
     if (ok) made[0] = finish(&c, p, m, &k, fns);
     if (ok && made[0]) {
       ok = begin(&c, m, "_rest", LOOP_IN);
       if (ok) write_rest(&c);
       if (ok) made[1] = finish(&c, p, m, &k, fns);
     }
-    if (ok && !made[1]) p->kernels.count = kernels;
-    if (ok && made[1]) {
-      p->hidden += 2;
+    if (ok && made[1] && abreast) {
+      ok = begin(&c, m, "_pairs", LOOP_OUT);
+      if (ok) write_partial(&c, true);
+      if (ok) made[2] = finish(&c, p, m, &k, fns);
+    }
+    if (ok && (c.failed || !made[1])) {
+      p->kernels.count = kernels;
+    } else if (ok) {
+      p->hidden += 2 + (made[2] > 0);
       p->kernels.data[at].partial = made[0] - 1;
       p->kernels.data[at].rest = made[1] - 1;
+      p->kernels.data[at].pairs = made[2] ? made[2] - 1 : 0;
       p->kernels.data[at].reductions = c.count;
       p->kernels.data[at].reduce = c.reduce[0];
     }
@@ -346,10 +400,11 @@ static bool cut_kernel(Plan *p, LoopModule *m, u32 at) {
   return ok && !p->failed;
 }
 
-bool plan_cut(Vm *vm, Plan *p, LoopModule *m) {
-  u64 least = (u64)vm->tunables.parallel_elements / 4;
-  for (u32 i = 0, count = p->kernels.count; i < count; i++)
-    if (p->kernels.data[i].bytes_per_trip / 8 > least && pool_threads(vm) > 1 && !cut_kernel(p, m, i)) return false;
+bool plan_cut(Vm *vm, Plan *p, LoopModule *m, bool abreast) {
+  bool threads = pool_threads(vm) > 1;
+  u64 least = threads ? (u64)vm->tunables.parallel_elements / 4 : LONG_UNITS;
+  for (u32 i = 0, count = p->kernels.count; i < count && (threads || abreast); i++)
+    if (p->kernels.data[i].bytes_per_trip / 8 > least && !cut_kernel(p, m, i, threads, abreast)) return false;
   return true;
 }
 

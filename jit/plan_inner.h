@@ -8,6 +8,8 @@ enum { PLAN_MAX_WORDS = 1024 }; /* arguments or results of one step: they lie on
 
 enum { PLAIN_WORDS = 16, PLAIN_UNITS = 1 << 10 }; /* arguments, and elements, of a run that goes the short way */
 
+enum { LONG_UNITS = 1 << 20 }; /* about as many elements as no cache holds */
+
 enum { PLAN_PARTS = 4 }; /* parts that the least run for several threads is cut into */
 
 /* plan_split.c. About how many elements the run works on. */

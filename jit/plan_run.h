@@ -6,8 +6,6 @@
 
 #include "jit/plan_inner.h"
 
-enum { LONG_UNITS = 1 << 20 }; /* about as many elements as no cache holds */
-
 /* How a step ends. GONE: the run is over, `exit` and `status` say how. */
 typedef enum Went { GOES_ON, GONE } Went;
 

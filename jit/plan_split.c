@@ -118,23 +118,34 @@ const PlanKernel *plan_long(Vm *vm, const PlanKernel *k, PlanKernel *own) {
   return own;
 }
 
+/* Trips of k by the threads, `step` at a time. False: a poll raised. */
+static bool run_trips(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, i64 step, u64 *key) {
+  Parts p = {k, words, lo, hi, step, *key};
+  bool ok = lo >= hi || pool_run(vm, (hi - lo + step - 1) / step, false, run_part, &p) == WEFT_OK;
+  *key = p.key;
+  return ok;
+}
+
 bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *words, u32 count, u64 *key, bool *done) {
   u32 block;
-  i64 per = vm->tunables.parallel_elements / PLAN_PARTS;
   u64 elements = cut_elements(k, words, &block), blocks = (elements + block - 1) / block, more[count + CUT_MOST + 1];
+  u64 pairs = k->pairs && elements >= LONG_UNITS * 2 ? elements / block / 2 : 0;
+  i64 per = vm->tunables.parallel_elements / PLAN_PARTS, step = per > block ? per / block : 1;
   *done = false;
-  if (elements < (u64)vm->tunables.parallel_elements || blocks < 2 || pool_threads(vm) < 2) return true;
+  if (!pairs && (elements < (u64)vm->tunables.parallel_elements || blocks < 2 || pool_threads(vm) < 2)) return true;
   u64 *arrays = mem_alloc(&vm->alloc, sizeof *arrays * blocks * k->reductions);
   if (!arrays) return true; /* in one go, then */
   mem_copy(more, words, sizeof *words * count);
   for (u32 i = 0; i < k->reductions; i++) more[count + i] = (u64)(uintptr_t)(arrays + i * blocks);
-  more[count + k->reductions] = blocks;
   *done = true;
   PlanKernel own;
-  Parts p = {plan_long(vm, &plan->kernels.data[k->partial], &own), more, 0, (i64)blocks, per > block ? per / block : 1, LOOP_KEY_NONE};
-  bool ok = vm_poll(vm, (k->bytes_per_trip / 8 + 1) >> 10) == WEFT_OK && pool_run(vm, (p.hi + p.step - 1) / p.step, false, run_part, &p) == WEFT_OK;
-  *key = p.key;
-  if (ok && p.key == LOOP_KEY_NONE) *key = plan->kernels.data[k->rest].fn(more, 0, 1);
+  const PlanKernel *parts = plan_long(vm, &plan->kernels.data[k->partial], &own);
+  vm->counters.at[STAT_paired] += pairs > 0;
+  more[count + k->reductions] = pairs;
+  bool ok = vm_poll(vm, (k->bytes_per_trip / 8 + 1) >> 10) == WEFT_OK && run_trips(vm, &plan->kernels.data[k->pairs], more, 0, (i64)pairs, step, key);
+  more[count + k->reductions] = blocks;
+  ok = ok && run_trips(vm, parts, more, (i64)pairs * 2, (i64)blocks, step, key);
+  if (ok && *key == LOOP_KEY_NONE) *key = plan->kernels.data[k->rest].fn(more, 0, 1);
   mem_free(&vm->alloc, arrays, sizeof *arrays * blocks * k->reductions);
   return ok;
 }

@@ -290,6 +290,8 @@ def with_numba():
 
 def with_jax():
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    if THREADS < os.cpu_count():  # it takes as many threads as the process may use processors
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-THREADS:])
     import jax
 
     jax.config.update("jax_enable_x64", True)

@@ -196,6 +196,27 @@ static void long_reductions_fetch_ahead(void **state) {
   same_then(program, long_ones_fetched);
 }
 
+/* Not less than twice 2^20 elements, nor where two arrays are read, nor what takes long. */
+static void pairs_were_run(WeftVM *vm) {
+  WeftValue *v = NULL;
+  double seen = stat(vm, "paired");
+  if (!vec_level_runs(VEC_AVX512) || getenv("WEFT_CPU")) return;
+  assert_true(seen == 4 * 6);
+  assert_int_equal(weft_eval(vm, "squares(a[:2097151]) + both(a, a + 1.0) + long(a)", "test", &v), WEFT_OK);
+  weft_release(vm, v);
+  assert_true(stat(vm, "paired") == seen);
+}
+
+/* Reductions of one array read two of its blocks, far from each other, at once: an even and an odd number of whole blocks, and none but whole ones. */
+static void long_reductions_run_in_pairs(void **state) {
+  (void)state;
+  static const char *const program =
+      "fn squares(a) = sum(a * a)\nfn most(a) = max(a * 3 - 2)\nfn product(a) = prod(a * a)\nfn rows(m) = sum(m * 2 + 1)\nfn both(a, b) = sum(a * b)\nfn long(a) = sum(exp(a))\n"
+      "let a = sin(arange(2101250) * 0.37) * 0.2 + 1.0\nlet out = ()\nfor n in (2097152, 2099200, 2101249) {\n"
+      "  for t in (f64, f32) {\n    let x = t(a[:n])\n    out += (squares(x), most(x), product(x / x[::-1]), rows(reshape(x[:n // 2 * 2], [2, n // 2])))\n  }\n}\nout";
+  same_then(program, pairs_were_run);
+}
+
 /* Shapes whose rows are whole lines and such that are not; those that stay in the caches are copied first. */
 static void kernels_run_on_tiles_of_transposed_arrays(void **state) {
   (void)state;
@@ -579,6 +600,7 @@ int main(void) {
       cmocka_unit_test(truths_are_shared),
       cmocka_unit_test(large_results_go_past_the_caches),
     cmocka_unit_test(long_reductions_fetch_ahead),
+    cmocka_unit_test(long_reductions_run_in_pairs),
       cmocka_unit_test(kernels_run_on_tiles_of_transposed_arrays),
       cmocka_unit_test(truths_are_counted_by_threads),
       cmocka_unit_test(threads_that_turn_take_bands_of_the_source),
