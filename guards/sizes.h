@@ -188,6 +188,7 @@ const char *size_parse(SizePool *p, const char *text, const char *end, Dim *out)
 typedef struct SizeCode {
   const i64 *words;
   u32 count;
+  u32 slots; /* it reads such below this alone */
 } SizeCode;
 /* slot_of[sym] is the slot that holds the symbol's value. False when memory was refused, a symbol has no slot
  * (UINT32_MAX), or the expression needs more than SIZE_STACK. Equated symbols are not replaced: the guard that

@@ -275,7 +275,7 @@ typedef struct Emit {
   const SizePool *p;
   const u32 *slot_of;
   i64 *words; /* NULL while counting */
-  u32 count, stack, most;
+  u32 count, stack, most, slots;
   bool missing;
 } Emit;
 
@@ -301,6 +301,7 @@ static void emit(Emit *e, Dim d) {
   if (x->kind == SK_sym) {
     u32 slot = e->slot_of[x->value];
     e->missing |= slot == UINT32_MAX;
+    if (slot >= e->slots) e->slots = slot + 1;
     put(e, CODE_SLOT | (i64)slot << 8);
     push(e);
     return;
@@ -323,7 +324,7 @@ static void emit(Emit *e, Dim d) {
 }
 
 bool size_compile(const SizePool *p, Dim d, const u32 *slot_of, Arena *arena, SizeCode *out) {
-  *out = (SizeCode){NULL, 0};
+  *out = (SizeCode){0};
   if (d == DIM_NONE) return false;
   Emit e = {.p = p, .slot_of = slot_of};
   emit(&e, d);
@@ -332,7 +333,7 @@ bool size_compile(const SizePool *p, Dim d, const u32 *slot_of, Arena *arena, Si
   if (!words) return false;
   e = (Emit){.p = p, .slot_of = slot_of, .words = words};
   emit(&e, d);
-  *out = (SizeCode){words, e.count};
+  *out = (SizeCode){words, e.count, e.slots};
   return true;
 }
 

@@ -300,8 +300,27 @@ static bool set_jumps(Plan *p, Buf *why) {
   return n == 0;
 }
 
+/* Sizes of the inputs stand before the outermost loop, not in it. */
+static void hoist_sizes(Plan *p) {
+  u32 depth = 0, loop = UINT32_MAX;
+  for (u32 i = 0; i < p->steps.count; i++) {
+    PlanStep *s = &p->steps.data[i], put = *s;
+    if (s->op == STEP_loop || s->op == STEP_if) {
+      if (depth++ == 0) loop = s->op == STEP_loop ? i : UINT32_MAX;
+    } else if (s->op == STEP_end) {
+      depth--;
+    } else if (s->op == STEP_size && depth && loop != UINT32_MAX && p->codes.data[s->index].slots <= p->inputs) {
+      put.exit = p->steps.data[loop].exit;
+      memmove(&p->steps.data[loop + 1], &p->steps.data[loop], sizeof put * (i - loop));
+      p->steps.data[loop++] = put;
+    }
+  }
+}
+
 bool plan_finish(Plan *p, Buf *why) {
-  if (p->failed || !set_jumps(p, why)) return false;
+  if (p->failed) return false;
+  hoist_sizes(p);
+  if (!set_jumps(p, why)) return false;
   p->owned.count = 0;
   for (u32 i = 0; i < p->slots.count; i++) {
     PlanSlot *s = &p->slots.data[i];
