@@ -14,7 +14,7 @@ static struct {
   Lapack routines[2];
   const char *(*corename)(void);
   void (*set_threads)(int count);
-  u32 threads; /* as it was told last; 0: never */
+  u32 threads, own; /* as it has been told; as it began */
 } library = {.once = PTHREAD_ONCE_INIT};
 
 static void load(void) {
@@ -43,6 +43,10 @@ static void load(void) {
     }
   *(void **)&library.corename = dlsym(handle, "openblas_get_corename");
   *(void **)&library.set_threads = dlsym(handle, "openblas_set_num_threads");
+  int (*get_threads)(void);
+  *(void **)&get_threads = dlsym(handle, "openblas_get_num_threads");
+  if (!get_threads) library.set_threads = NULL;
+  else library.threads = library.own = (u32)get_threads();
   library.there = all;
 }
 
@@ -51,9 +55,11 @@ const Lapack *blas_load(bool f64_wanted) {
   return library.there ? &library.routines[f64_wanted] : NULL;
 }
 
-void blas_use_threads(u32 count) {
-  if (!count || !library.set_threads || __atomic_load_n(&library.threads, __ATOMIC_RELAXED) == count) return;
+bool blas_use_threads(u32 count) {
+  if (!library.set_threads) return false;
+  if (!count) count = library.own;
   if (__atomic_exchange_n(&library.threads, count, __ATOMIC_RELAXED) != count) library.set_threads((int)count);
+  return true;
 }
 
 const char *blas_core(void) {

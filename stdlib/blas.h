@@ -29,8 +29,8 @@ typedef struct Lapack {
 
 /* The routines for f32 or f64; NULL when no OpenBLAS is installed. All of them are there, or none. */
 const Lapack *blas_load(bool f64_wanted);
-/* From here on it works with that many threads; 0: as it likes. The process has one number. */
-void blas_use_threads(u32 count);
+/* From here on it works with that many threads; 0: as many as it began with. The process has one number. False: it cannot be told. */
+bool blas_use_threads(u32 count);
 /* Name of the kernels that OpenBLAS chose; NULL when there is none. */
 const char *blas_core(void);
 

@@ -46,7 +46,7 @@ static WeftStatus call_start_as(Vm *vm, u32 op, u32 param, Value v, u32 dtype, C
   c->batches = dims_size(c->type.rank - 2, c->type.dims);
   if (c->rows >= INT_MAX / 4 || c->cols >= INT_MAX / 4) return vm_error(vm, EK_limit, "%s: shape %s is too large", op_name(op), shape_text(&c->type).s);
   c->lib = blas_load(dtype == DT_f64);
-  if (c->lib) blas_use_threads(stdlib_of(vm)->blas_threads);
+  if (c->lib) (void)blas_use_threads(stdlib_of(vm)->blas_threads);
   if (!c->lib) return vm_error(vm, EK_unsupported, "%s: not supported: OpenBLAS (libopenblas.so.0) is not installed", op_name(op));
   TRY(kernel_poll(vm, v.kind == V_ARRAY ? v.array->size : 1));
   return own_floats(vm, op, v, dtype, &c->x);

@@ -14,6 +14,7 @@ enum {
   OWN_PRODUCT = 96 * 96 * 96, /* multiplications up to which the library is not asked: it is no faster, and takes 5 ms to load */
   OWN_VECTOR = 128 * 64,      /* the same for a matrix and a vector, */
   ROW_PRODUCT = 128 * 128,    /* and for a single row and a matrix that stays in the caches */
+  SHARED_PRODUCT = 1 << 25,   /* multiplications from which the pool's threads share a product: below, to wake them takes too long */
 };
 
 /* One matrix of an operand as the library takes it: its memory, whether rows or columns lie together, and how far
@@ -84,6 +85,49 @@ static bool is_own(i64 m, i64 n, i64 k, i64 work) {
   return work > SMALL_PRODUCT && (m == 1 ? n * k <= ROW_PRODUCT : work <= (n == 1 ? OWN_VECTOR : OWN_PRODUCT));
 }
 
+typedef struct Product { /* c (dense rows) = x @ y, in down * across parts */
+  const Lapack *lib;
+  const Side *x, *y;
+  const char *xd, *yd;
+  char *c;
+  i64 down, across;
+  u32 dtype;
+} Product;
+
+static i64 part_at(i64 n, i64 parts, i64 i) { return i == parts ? n : n * i / parts & ~(i64)15; }
+
+static void product_part(void *ctx, i64 part) {
+  const Product *p = ctx;
+  const Side *x = p->x, *y = p->y;
+  i64 i = part / p->across, j = part % p->across, bytes = dtype_bytes(p->dtype);
+  i64 row = part_at(x->rows, p->down, i), rows = part_at(x->rows, p->down, i + 1) - row, col = part_at(y->cols, p->across, j), cols = part_at(y->cols, p->across, j + 1) - col;
+  int mi = (int)rows, ni = (int)cols, ki = (int)x->cols, lx = (int)x->apart, ly = (int)y->apart, lc = (int)y->cols;
+  f64 one64 = 1, zero64 = 0;
+  f32 one32 = 1, zero32 = 0;
+  bool wide = p->dtype == DT_f64;
+  const void *alpha = wide ? (const void *)&one64 : &one32, *beta = wide ? (const void *)&zero64 : &zero32;
+  const char *xd = p->xd + row * (x->transposed ? 1 : x->apart) * bytes, *yd = p->yd + col * (y->transposed ? y->apart : 1) * bytes;
+  if (rows && cols) p->lib->gemm(y->transposed ? "T" : "N", x->transposed ? "T" : "N", &ni, &mi, &ki, alpha, yd, &ly, xd, &lx, beta, p->c + (row * y->cols + col) * bytes, &lc, 1, 1);
+}
+
+/* Large ones by the threads of the pool, each a part as square as can be: the library's own would wait for more beside them while kernels run. */
+static void product_by_threads(Vm *vm, Product *p) {
+  i64 threads = pool_threads(vm), m = p->x->rows, n = p->y->cols, least = 0;
+  p->down = p->across = 1;
+  if (threads > 1 && m * n >= SHARED_PRODUCT / p->x->cols && blas_use_threads(1)) {
+    for (i64 down = 1; down <= threads; down++) {
+      i64 across = threads / down, longer = m / down > n / across ? m / down : n / across;
+      if (down * across != threads || (least && longer >= least)) continue;
+      least = longer;
+      p->down = down;
+      p->across = across;
+    }
+  } else {
+    (void)blas_use_threads(stdlib_of(vm)->blas_threads);
+  }
+  (void)!pool_run(vm, p->down * p->across, true, product_part, p); /* whole: nothing is polled, so nothing is raised */
+}
+
 /* c (dense rows) = x @ y. The library takes columns, so it is given c^T = y^T @ x^T. */
 static void product(Vm *vm, bool own, const Lapack *lib, u32 dtype, const Side *x, const char *xd, const Side *y, const char *yd, void *c) {
   i64 m = x->rows, n = y->cols, k = x->cols;
@@ -100,21 +144,23 @@ static void product(Vm *vm, bool own, const Lapack *lib, u32 dtype, const Side *
     return;
   }
   int mi = (int)m, ni = (int)n, ki = (int)k, lx = (int)x->apart, ly = (int)y->apart, one = 1;
+  bool column = n == 1 && !y->transposed && y->apart == 1; /* a matrix and a vector that lies together */
+  if (!column && !row_together(x)) {
+    Product p = {.lib = lib, .x = x, .y = y, .xd = xd, .yd = yd, .c = c, .dtype = dtype};
+    product_by_threads(vm, &p);
+    return;
+  }
+  (void)blas_use_threads(stdlib_of(vm)->blas_threads);
   f64 one64 = 1, zero64 = 0;
   f32 one32 = 1, zero32 = 0;
   const void *alpha = dtype == DT_f64 ? (const void *)&one64 : &one32, *beta = dtype == DT_f64 ? (const void *)&zero64 : &zero32;
-  const char *tx = x->transposed ? "T" : "N", *ty = y->transposed ? "T" : "N";
-  if (n == 1 && !y->transposed && y->apart == 1) { /* a matrix and a vector that lies together */
+  if (column) {
     int rows = x->transposed ? mi : ki, cols = x->transposed ? ki : mi;
     lib->gemv(x->transposed ? "N" : "T", &rows, &cols, alpha, xd, &lx, yd, &one, beta, c, &one, 1);
     return;
   }
-  if (row_together(x)) {
-    int rows = y->transposed ? ki : ni, cols = y->transposed ? ni : ki;
-    lib->gemv(ty, &rows, &cols, alpha, yd, &ly, xd, &one, beta, c, &one, 1);
-    return;
-  }
-  lib->gemm(ty, tx, &ni, &mi, &ki, alpha, yd, &ly, xd, &lx, beta, c, &ni, 1, 1);
+  int rows = y->transposed ? ki : ni, cols = y->transposed ? ni : ki;
+  lib->gemv(y->transposed ? "T" : "N", &rows, &cols, alpha, yd, &ly, xd, &one, beta, c, &one, 1);
 }
 
 /* Two vectors of n floats each: the sum of their products in the order of sums, block by block. */
@@ -180,7 +226,6 @@ static bool plain_matmul(Vm *vm, Value xv, Value yv, Value *out, WeftStatus *sta
   *status = kernel_poll(vm, work / 16);
   if (*status == WEFT_OK) *status = array_new(vm, dtype, 2, (i64[2]){m, n}, out);
   if (*status != WEFT_OK) return true;
-  if (lib) blas_use_threads(stdlib_of(vm)->blas_threads);
   product(vm, own, lib, dtype, &x, x.data, &y, y.data, out->array->data);
   return true;
 }
@@ -210,7 +255,6 @@ static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
   if (floats && xt.rank == 1 && yt.rank == 1 && xt.dtype == yt.dtype) return inner(vm, xv.array, yv.array, k, out);
   bool own = floats && is_own(m, n, k, work), small = work <= SMALL_PRODUCT, fits = m < INT_MAX && n < INT_MAX && k < INT_MAX;
   const Lapack *lib = floats && !own && !small && fits ? blas_load(dtype == DT_f64) : NULL;
-  if (lib) blas_use_threads(stdlib_of(vm)->blas_threads);
   own |= floats && !lib && !small;
   TRY(side_make(vm, op, xv, dtype, true, !own && !lib, batch_rank, &x));
   if (side_make(vm, op, yv, dtype, false, own ? m > 1 : !lib, batch_rank, &y) != WEFT_OK) {

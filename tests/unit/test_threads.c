@@ -14,6 +14,7 @@
 
 #include "api/inner.h"
 #include "jit/vector.h"
+#include "stdlib/blas.h"
 #include "tests/unit/programs.h"
 #include "tracer/tracer.h"
 
@@ -215,6 +216,32 @@ static void long_reductions_run_in_pairs(void **state) {
       "let a = sin(arange(2101250) * 0.37) * 0.2 + 1.0\nlet out = ()\nfor n in (2097152, 2099200, 2101249) {\n"
       "  for t in (f64, f32) {\n    let x = t(a[:n])\n    out += (squares(x), most(x), product(x / x[::-1]), rows(reshape(x[:n // 2 * 2], [2, n // 2])))\n  }\n}\nout";
   same_then(program, pairs_were_run);
+}
+
+/* Large products by the threads, in parts of rows and of columns, of operands that lie either way or apart; the numbers are exact, so that those of
+ * integers say what is right. */
+static void products_are_shared(void **state) {
+  (void)state;
+  static const char *const program =
+      "fn made(r, c) = reshape((arange(r * c) * 7919) % 7 - 3, [r, c])\nlet bad = 0\n"
+      "fn compare(a, b) { let right = a @ b\n  for t in (f64, f32) { if any(i64(t(a) @ t(b)) != right) { bad += 1 } } }\n"
+      "for s in ((401, 333, 300), (20, 70001, 30), (70001, 30, 20), (17, 15, 140000)) {\n  let (m, n, k) = s\n"
+      "  compare(made(m, k), made(k, n))\n  compare(made(k, m).T, made(k, n))\n  compare(made(m, k), made(n, k).T)\n"
+      "  let (a, b) = (made(m, k + 5), made(n, k + 5).T)\n  let right = a[:, 3:-2] @ b[2:-3]\n"
+      "  for t in (f64, f32) { if any(i64(t(a)[:, 3:-2] @ t(b)[2:-3]) != right) { bad += 1 } }\n}\nbad";
+  for (uint32_t threads = 2; threads <= 6; threads += 4) {
+    WeftVM *vm = make(threads, NULL, 0, 0);
+    WeftValue *v = NULL;
+    assert_int_equal(weft_eval(vm, program, "test", &v), WEFT_OK);
+    assert_string_equal(weft_show(vm, v), "0");
+    weft_release(vm, v);
+    assert_int_equal(weft_eval(vm, "let a = f64(made(401, 300))\nlet b = f64(made(300, 333))", "test", NULL), WEFT_OK);
+    double shared = stat(vm, "parallel");
+    assert_int_equal(weft_eval(vm, "a @ b", "test", &v), WEFT_OK);
+    weft_release(vm, v);
+    if (blas_core()) assert_true(stat(vm, "parallel") == shared + 1);
+    weft_free(vm);
+  }
 }
 
 /* Shapes whose rows are whole lines and such that are not; those that stay in the caches are copied first. */
@@ -601,6 +628,7 @@ int main(void) {
       cmocka_unit_test(large_results_go_past_the_caches),
     cmocka_unit_test(long_reductions_fetch_ahead),
     cmocka_unit_test(long_reductions_run_in_pairs),
+    cmocka_unit_test(products_are_shared),
       cmocka_unit_test(kernels_run_on_tiles_of_transposed_arrays),
       cmocka_unit_test(truths_are_counted_by_threads),
       cmocka_unit_test(threads_that_turn_take_bands_of_the_source),
