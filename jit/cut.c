@@ -107,6 +107,7 @@ static void is_index(void *ctx, u32 id) {
 
 enum { NEAR = 8, FAR = 100 }; /* bodies of so many operations have room for as many again beside them */
 
+/* Is it none that a loop over whole vectors, which follow each other in memory, does at once? */
 static bool takes_long(const Cut *c, u32 head, const LoopNode *n) {
   const LoopTerm *t = loop_terms(c->fn, n);
   if (n->op != LOOP_LOAD) return n->op == LOOP_CHECK || n->op == LOOP_MATH || n->op == LOOP_DIV || n->op == LOOP_SQRT;
@@ -368,8 +369,9 @@ static bool cut_kernel(Plan *p, LoopModule *m, u32 at, bool threads, bool abreas
   u32 nodes = c.fn->nodes.count, fns = m->fns.count;
   c.map = mem_alloc(p->alloc, sizeof *c.map * nodes);
   c.late = mem_alloc_zero(p->alloc, nodes);
-  bool ok = c.map && c.late;
-  if (ok && qualifies(&c) && (abreast = abreast && c.count == 1 && c.loads == 1 && c.work <= NEAR, threads || abreast)) {
+  bool ok = c.map && c.late, fits = ok && qualifies(&c);
+  abreast = abreast && c.count == 1 && c.loads == 1 && c.work <= NEAR;
+  if (fits && (threads || abreast)) {
     u32 made[3] = {0, 0, 0}, kernels = p->kernels.count;
     ok = begin(&c, m, "_parts", LOOP_OUT);
     if (ok) write_partial(&c, false);

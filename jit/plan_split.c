@@ -139,7 +139,8 @@ bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *w
   for (u32 i = 0; i < k->reductions; i++) more[count + i] = (u64)(uintptr_t)(arrays + i * blocks);
   *done = true;
   PlanKernel own;
-  const PlanKernel *parts = plan_long(vm, &plan->kernels.data[k->partial], &own);
+  const PlanKernel *parts = &plan->kernels.data[k->partial];
+  if (!pairs) parts = plan_long(vm, parts, &own);
   vm->counters.at[STAT_paired] += pairs > 0;
   more[count + k->reductions] = pairs;
   bool ok = vm_poll(vm, (k->bytes_per_trip / 8 + 1) >> 10) == WEFT_OK && run_trips(vm, &plan->kernels.data[k->pairs], more, 0, (i64)pairs, step, key);
