@@ -130,7 +130,7 @@ typedef struct WeftOptions {
   const char *cuda_driver; /* path of the CUDA driver, which is loaded when it is first needed; must live as long as the VM. NULL: libcuda.so.1 */
   uint64_t keep; /* bytes of freed arrays that are kept for the next ones (fresh pages are slow), below `memory` and given back before it
                     is refused; 0: an eighth of the machine's memory, at most 2 GiB; 1: none */
-  uint32_t threads; /* that share long loops over arrays, the VM's own among them; results do not depend on it. 0: one per processor */
+  uint32_t threads; /* that share long loops over arrays, the VM's own among them; results do not depend on it, but the last bits of large matrix products do. 0: one per processor */
   const WeftBackend *backends; /* the host's */
   size_t backend_count;        /* at most 8 */
   const WeftDevice *own_device; /* the host's, or NULL */

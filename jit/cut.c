@@ -384,9 +384,9 @@ static bool cut_kernel(Plan *p, LoopModule *m, u32 at, bool threads, bool abreas
     if (ok && made[1] && abreast) {
       ok = begin(&c, m, "_pairs", LOOP_OUT);
       if (ok) write_partial(&c, true);
-      if (ok) made[2] = finish(&c, p, m, &k, fns);
+      if (ok) made[2] = finish(&c, p, m, &k, fns + 2);
     }
-    if (ok && (c.failed || !made[1])) {
+    if (ok && !made[1]) {
       p->kernels.count = kernels;
     } else if (ok) {
       p->hidden += 2 + (made[2] > 0);

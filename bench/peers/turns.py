@@ -3,8 +3,8 @@
 
 Both processes live side by side and are asked by turns for some calls each (`turns` as their last argument: a number of calls a line, answered
 by the least seconds of one), so that what a machine does that others use too, for seconds or minutes, meets both alike. Prints the median of
-the ratios, the medians of the seconds of Weft and of the peer, and both check sums. Ends with status 3, silent, when the peer is not installed,
-has no such program or fails in it; with 1 when Weft fails.
+the ratios, the medians of the seconds of Weft and of the peer, and both check sums. Ends with status 3, silent, when the peer is not installed
+or has no such program; with 1 when it fails, or Weft does.
 """
 import os
 import statistics
@@ -46,7 +46,7 @@ class Side:
         return seconds
 
     def end(self):
-        """The check sum; None: it failed."""
+        """The check sum; None: it failed, or is not there."""
         try:
             rest = self.process.communicate()[0].split()
         except (BrokenPipeError, ValueError):
@@ -68,15 +68,15 @@ def pair():
             times.append((w, p))
         if i > 1 and time.monotonic() - begin > PAIR_SECONDS:
             break
-    return times, weft.end(), peer.end()
+    return times, weft.end(), peer.end(), peer.process.returncode
 
 
 def main():
     times = []
     for _ in range(PAIRS):
-        some, mine, theirs = pair()
+        some, mine, theirs, status = pair()
         if theirs is None:
-            sys.exit(3)
+            sys.exit(3 if status == 3 else f"{PEER} failed")
         if mine is None or not some:
             sys.exit(f"{NAME}: Weft failed beside {PEER}")
         times += some
