@@ -14,6 +14,7 @@ enum {
   OWN_PRODUCT = 96 * 96 * 96, /* multiplications up to which the library is not asked: it is no faster, and takes 5 ms to load */
   OWN_VECTOR = 128 * 64,      /* the same for a matrix and a vector, */
   ROW_PRODUCT = 128 * 128,    /* and for a single row and a matrix that stays in the caches */
+  ROWS_EACH = 128,            /* of a part: the other matrix is arranged anew for each, which takes as long as a product of some rows */
   SHARED_PRODUCT = 1 << 25,   /* multiplications from which the pool's threads share a product: below, to wake them takes too long */
 };
 
@@ -110,14 +111,15 @@ static void product_part(void *ctx, i64 part) {
   if (rows && cols) p->lib->gemm(y->transposed ? "T" : "N", x->transposed ? "T" : "N", &ni, &mi, &ki, alpha, yd, &ly, xd, &lx, beta, p->c + (row * y->cols + col) * bytes, &lc, 1, 1);
 }
 
-/* Large ones by the threads of the pool, each a part as square as can be: the library's own would wait for more beside them while kernels run. */
+/* Large ones by the threads of the pool: the library's own would wait for more beside them while kernels run. Each takes some rows, or where that
+ * would be few a part as square as can be. */
 static void product_by_threads(Vm *vm, Product *p) {
   i64 threads = pool_threads(vm), m = p->x->rows, n = p->y->cols, least = 0;
   p->down = p->across = 1;
   if (threads > 1 && m * n >= SHARED_PRODUCT / p->x->cols && blas_use_threads(1)) {
-    for (i64 down = 1; down <= threads; down++) {
+    for (i64 down = m >= threads * ROWS_EACH ? threads : 1; down <= threads; down++) {
       i64 across = threads / down, longer = m / down > n / across ? m / down : n / across;
-      if (down * across != threads || (least && longer >= least)) continue;
+      if (down * across != threads || (least && longer > least)) continue;
       least = longer;
       p->down = down;
       p->across = across;
