@@ -86,6 +86,11 @@ static bool is_own(i64 m, i64 n, i64 k, i64 work) {
   return work > SMALL_PRODUCT && (m == 1 ? n * k <= ROW_PRODUCT : work <= (n == 1 ? OWN_VECTOR : OWN_PRODUCT));
 }
 
+static const f64 one64 = 1, zero64 = 0;
+static const f32 one32 = 1, zero32 = 0;
+static const void *one_of(u32 dtype) { return dtype == DT_f64 ? (const void *)&one64 : &one32; }
+static const void *zero_of(u32 dtype) { return dtype == DT_f64 ? (const void *)&zero64 : &zero32; }
+
 typedef struct Product { /* c (dense rows) = x @ y, in down * across parts */
   const Lapack *lib;
   const Side *x, *y;
@@ -103,12 +108,8 @@ static void product_part(void *ctx, i64 part) {
   i64 i = part / p->across, j = part % p->across, bytes = dtype_bytes(p->dtype);
   i64 row = part_at(x->rows, p->down, i), rows = part_at(x->rows, p->down, i + 1) - row, col = part_at(y->cols, p->across, j), cols = part_at(y->cols, p->across, j + 1) - col;
   int mi = (int)rows, ni = (int)cols, ki = (int)x->cols, lx = (int)x->apart, ly = (int)y->apart, lc = (int)y->cols;
-  f64 one64 = 1, zero64 = 0;
-  f32 one32 = 1, zero32 = 0;
-  bool wide = p->dtype == DT_f64;
-  const void *alpha = wide ? (const void *)&one64 : &one32, *beta = wide ? (const void *)&zero64 : &zero32;
   const char *xd = p->xd + row * (x->transposed ? 1 : x->apart) * bytes, *yd = p->yd + col * (y->transposed ? y->apart : 1) * bytes;
-  if (rows && cols) p->lib->gemm(y->transposed ? "T" : "N", x->transposed ? "T" : "N", &ni, &mi, &ki, alpha, yd, &ly, xd, &lx, beta, p->c + (row * y->cols + col) * bytes, &lc, 1, 1);
+  if (rows && cols) p->lib->gemm(y->transposed ? "T" : "N", x->transposed ? "T" : "N", &ni, &mi, &ki, one_of(p->dtype), yd, &ly, xd, &lx, zero_of(p->dtype), p->c + (row * y->cols + col) * bytes, &lc, 1, 1);
 }
 
 /* Large ones by the threads of the pool: the library's own would wait for more beside them while kernels run. Each takes some rows, or where that
@@ -153,9 +154,7 @@ static void product(Vm *vm, bool own, const Lapack *lib, u32 dtype, const Side *
     return;
   }
   (void)blas_use_threads(stdlib_of(vm)->blas_threads);
-  f64 one64 = 1, zero64 = 0;
-  f32 one32 = 1, zero32 = 0;
-  const void *alpha = dtype == DT_f64 ? (const void *)&one64 : &one32, *beta = dtype == DT_f64 ? (const void *)&zero64 : &zero32;
+  const void *alpha = one_of(dtype), *beta = zero_of(dtype);
   if (column) {
     int rows = x->transposed ? mi : ki, cols = x->transposed ? ki : mi;
     lib->gemv(x->transposed ? "N" : "T", &rows, &cols, alpha, xd, &lx, yd, &one, beta, c, &one, 1);

@@ -600,11 +600,59 @@ static void violations(void **state) {
   buf_free(&why);
 }
 
+/* Those of the inputs alone, out of an `if` in the loop too; not what the loop makes, and not out of an `if` alone. */
+static void sizes_stand_before_loops(void **state) {
+  Fixture *f = *state;
+  arg(f, 0, "[1.0, 2.0, 3.0]");
+  arg(f, 1, "f64(2.0)");
+  begin(f, HEAD BODY "exit 0 return { f: r0 = %y }\nexit 1 check { f pc 3: r0 = %x }\n", false);
+  u32 y = array_slot(f, DT_f64, 1), a = number_slot(f, DT_i64), b = number_slot(f, DT_i64), c = number_slot(f, DT_i64), d = number_slot(f, DT_i64);
+  SizePool *p = &f->g->sizes;
+  Dim n = p->syms.data[0].dim, made = size_sym(p, "s", 0, -1000, 1000, 1);
+  u32 slot_of[2] = {2, a}, twice = plan_code(f->p, size_mul(p, n, 2), slot_of), more = plan_code(f->p, size_add(p, made, 1), slot_of);
+  f->p->entry_exit = 1;
+  step(f, STEP_keep, y, 0);
+  step(f, STEP_if, 0, 2);
+  step(f, STEP_size, d, 0)->index = twice;
+  step(f, STEP_end, 0, 0);
+  step(f, STEP_copy, a, 2);
+  step(f, STEP_loop, 0, 0)->exit = 1;
+  step(f, STEP_size, b, 0)->index = more;
+  step(f, STEP_until, 0, b);
+  step(f, STEP_if, 0, b);
+  step(f, STEP_size, c, 0)->index = twice;
+  step(f, STEP_end, 0, 0);
+  step(f, STEP_again, 0, 0)->exit = 1;
+  step(f, STEP_end, 0, 0);
+  step(f, STEP_exit, 0, 0)->exit = 0;
+  bind_exit(f, 0, (RegionBind[]){{3, y}, {4, b}, {0, c}}, 3);
+  bind_exit(f, 1, (RegionBind[]){{3, y}}, 1);
+  finish(f);
+  expect_text(f,
+              "plan f  slots 8  inputs 3\n"
+              "  keep s3 = s0\n"
+              "  if s2\n"
+              "    size s7 = 2*n -> exit 1\n"
+              "  end\n"
+              "  copy s4 = s2\n"
+              "  size s6 = 2*n -> exit 1\n"
+              "  loop\n"
+              "    size s5 = s + 1 -> exit 1\n"
+              "    until s5\n"
+              "    if s5\n"
+              "    end\n"
+              "    again -> exit 1\n"
+              "  end\n"
+              "  exit 0\n");
+  assert_int_equal(run(f, WEFT_OK), 0);
+  expect(f, 0, "[1.0, 2.0, 3.0] 4 6");
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
       TEST(straight_line), TEST(memory_in_place), TEST(control), TEST(long_kernels_poll), TEST(columns_poll_later), TEST(short_runs), TEST(natives),
-      TEST(externs),       TEST(views_and_elements), TEST(violations),
+      TEST(externs),       TEST(views_and_elements), TEST(violations), TEST(sizes_stand_before_loops),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
