@@ -82,16 +82,25 @@ static bool is_square(u32 op, const Value *args, const u8 *dtypes) {
   return dtype_kind(dtypes[0]) == DK_FLOAT && num_as_f64(args[1]) == 2;
 }
 
-/* A part of a large result, made in a buffer and stored past the caches; meanwhile what is read further on is fetched: of several operands that lie
- * together the first that takes as many bytes as the result (a mask beside numbers comes by itself). `left`: elements that are read here behind these. */
-static __attribute__((noinline)) u32 step_streamed(const Step *s, void *out, const void *const *in, const Reader *readers, u32 n_in, i64 n, u32 bytes, i64 left) {
+static bool reads_on(const Reader *r) { return r->direct && !r->constant; }
+
+/* A part of a result that is stored past the caches (`stream`) or much smaller than what it is made from; meanwhile what is read further on is fetched.
+ * With the lines stored: of several operands that lie together the first that takes as many bytes as the result (a mask beside numbers comes by itself).
+ * Where the result is narrower, evenly before: some lines with each that is stored stand in the way of those waited for. `left`: elements read behind. */
+static __attribute__((noinline)) u32 step_far(const Step *s, void *out, const void *const *in, const Reader *readers, u32 n_in, i64 n, u32 bytes, i64 left, bool stream) {
   _Alignas(64) char buffer[STRIP * 16];
   const Reader *next = NULL;
-  u32 failed = step_run(s, buffer, in, n_in, n);
-  for (u32 i = 0; i < n_in; i++)
-    if (readers[i].direct && !readers[i].constant && (!next || next->bytes < bytes)) next = &readers[i];
-  if (next && left * next->bytes > FETCHED_AHEAD) stream_copy_ahead(out, buffer, n * bytes, (uintptr_t)next->at + FETCHED_AHEAD, (next->bytes + bytes - 1) / bytes);
-  else stream_copy(out, buffer, n * bytes);
+  bool narrower = false; /* the result, than something read */
+  for (u32 i = 0; i < n_in; i++) {
+    if (!reads_on(&readers[i])) continue;
+    if (!next || next->bytes < bytes) next = &readers[i];
+    narrower |= readers[i].bytes > bytes;
+  }
+  if (next && left * next->bytes <= FETCHED_AHEAD) next = NULL;
+  for (u32 i = 0; next && narrower && i < n_in; i++)
+    for (i64 k = 0; reads_on(&readers[i]) && k < n * readers[i].bytes; k += LINE) __builtin_prefetch(readers[i].at + FETCHED_AHEAD + k);
+  u32 failed = step_run(s, stream ? buffer : out, in, n_in, n);
+  if (stream) stream_copy_ahead(out, buffer, n * bytes, (uintptr_t)(next ? next->at : NULL) + FETCHED_AHEAD, next && !narrower);
   return failed;
 }
 
@@ -100,7 +109,7 @@ typedef struct Shared {
   const Step *step;
   const Reader *readers;
   u32 n, result_bytes;
-  bool stream;
+  bool stream, far; /* see step_far */
   i64 total, each, most; /* elements: of all, of a part, of a step */
   char *out;
   u32 failed;
@@ -120,7 +129,7 @@ static void run_part(void *ctx, i64 part) {
     n = end - at < s->most ? end - at : s->most;
     for (u32 i = 0; i < s->n; i++) in[i] = reader_next(&readers[i], n);
     char *o = s->out + at * s->result_bytes;
-    failed |= s->stream ? step_streamed(s->step, o, in, readers, s->n, n, s->result_bytes, end - at - n) : step_run(s->step, o, in, s->n, n);
+    failed |= s->far ? step_far(s->step, o, in, readers, s->n, n, s->result_bytes, end - at - n, s->stream) : step_run(s->step, o, in, s->n, n);
   }
   if (s->stream) stream_done();
   if (failed) __atomic_store_n(&s->failed, failed, __ATOMIC_RELAXED);
@@ -259,7 +268,7 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   Step by = *step;
   by.bytes = dtype_bytes(dtypes[0]);
   bool whole = true; /* every operand is dense, or nothing has to be cut */
-  u32 arrays = 0;
+  u32 arrays = 0, from = 0; /* bytes of an element of the array */
   for (u32 i = 0; i < n; i++) {
     if (args[i].kind == V_NUM) {
       Value v;
@@ -268,6 +277,7 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
       if (i == 1 && step->fn) by.divisor = divisor_of(op, dtypes[i], v);
     } else {
       reader_start(&readers[i], strips, args[i].array, shape->rank, shape->dims, dtypes[i]);
+      if (reads_on(&readers[i])) from = readers[i].bytes;
       arrays++;
     }
     whole &= reader_any_length(&readers[i]);
@@ -279,15 +289,16 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
     if (done) return WEFT_OK;
   }
   bool stream = !in_place && stream_worth(total * result_bytes, false);
-  i64 most = stream ? (whole && n == 1 ? STREAMED / result_bytes : arrays == 1 ? STRIP : STRIP / 2) : !whole ? STRIP : in_place ? total : POLL_ELEMENTS;
+  bool far = stream || (!in_place && arrays == 1 && from > result_bytes && stream_worth(total * from, true));
+  i64 most = far ? (whole && n == 1 ? STREAMED / result_bytes : arrays == 1 ? STRIP : STRIP / 2) : !whole ? STRIP : in_place ? total : POLL_ELEMENTS;
   if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1)
-    return run_shared(vm, op, &(Shared){.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .stream = stream, .total = total, .most = most, .out = result}, in_place);
+    return run_shared(vm, op, &(Shared){.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .stream = stream, .far = far, .total = total, .most = most, .out = result}, in_place);
   char *o = result;
   for (i64 done = 0, polled = 0; done < total;) {
     const void *in[MAX_OPERANDS];
     i64 part = total - done < most ? total - done : most;
     for (u32 i = 0; i < n; i++) in[i] = reader_next(&readers[i], part);
-    if (UNLIKELY(stream ? step_streamed(step, o, in, readers, n, part, result_bytes, total - done - part) : step_run(step, o, in, n, part))) return check_failed(vm, op);
+    if (UNLIKELY(far ? step_far(step, o, in, readers, n, part, result_bytes, total - done - part, stream) : step_run(step, o, in, n, part))) return check_failed(vm, op);
     o += part * result_bytes;
     done += part;
     if (stream && done == total) stream_done();

@@ -271,14 +271,15 @@ static void convert_part(void *ctx, i64 part) {
   for (i64 n; at < end; at += n, o += n * r.to_bytes) {
     n = end - at < most ? end - at : most;
     bool ahead = r.direct && c->n >= FAR && (end - at - n) * r.bytes > FETCHED_AHEAD; /* not beyond the part: another thread reads that */
+    bool first = ahead && (!c->stream || r.bytes > r.to_bytes); /* evenly, so not some lines with each that is stored */
+    for (i64 k = 0; first && k < n * r.bytes; k += LINE) __builtin_prefetch(r.at + FETCHED_AHEAD + k);
     if (r.direct && !c->stream) {
-      for (i64 k = 0; ahead && k < n * r.bytes; k += LINE) __builtin_prefetch(r.at + FETCHED_AHEAD + k);
       r.bad |= r.convert(o, r.at, r.at, n);
       r.at += n * r.bytes;
       continue;
     }
     const void *x = reader_next(&r, n);
-    if (c->stream) stream_copy_ahead(o, x, n * r.to_bytes, (uintptr_t)r.at + FETCHED_AHEAD, ahead ? (r.bytes + r.to_bytes - 1) / r.to_bytes : 0);
+    if (c->stream) stream_copy_ahead(o, x, n * r.to_bytes, (uintptr_t)r.at + FETCHED_AHEAD, ahead && !first);
     else memcpy(o, x, (size_t)n * r.to_bytes);
   }
   if (c->stream) stream_done();

@@ -339,6 +339,26 @@ static const char *const operations =
     "for a in out { s += (sum(a), a[7], a[-3], sum(abs(a) * 3)) }\n"
     "(s, t)";
 
+/* Results narrower than what they are made from, whose sizes pass the caches or whose operands alone do: each thousand as the first, and what is left. */
+static void large_comparisons_are_right(void **state) {
+  (void)state;
+  static const char *const program =
+      "fn bad(x, row) = sum(reshape(x[:len(x) // 1000 * 1000], [-1, 1000]) != row) + sum(x[len(x) // 1000 * 1000:] != row[:len(x) % 1000])\n"
+      "let r = arange(1000)\nlet (small, out) = ((r - 5) * 0.5, 0)\n"
+      "for n in (3300003, 13000007) {\n  let k = arange(n) % 1000\n  let a = (k - 5) * 0.5\n  let w = f32(a)\n"
+      "  out += bad(a > 100.25, r > 205) + bad(100 <= a, r >= 205) + bad(a == a[::1], r >= 0) + bad(w < f32(3), r < 11) + bad(k < a, r < -5) + bad(isnan(a), r < 0)\n"
+      "  out += bad(f32(k), f32(r)) + bad(u8(k // 4), u8(r // 4)) + bad(i32(a * 2.0), i32(r - 5)) + bad(bool(k // 999), r == 999)\n}\nout";
+  for (uint32_t threads = 1; threads < 3; threads++) {
+    double shared;
+    backend = "eager";
+    char *seen = outcome(threads, NULL, 0, program, &shared);
+    backend = NULL;
+    assert_string_equal(seen, "0");
+    assert_true(threads == 1 || shared > 0);
+    free(seen);
+  }
+}
+
 static void eager_operations_are_the_same_bits(void **state) {
   (void)state;
   backend = "eager";
@@ -626,13 +646,14 @@ int main(void) {
       cmocka_unit_test(reductions_are_the_same_bits),
       cmocka_unit_test(truths_are_shared),
       cmocka_unit_test(large_results_go_past_the_caches),
-    cmocka_unit_test(long_reductions_fetch_ahead),
-    cmocka_unit_test(long_reductions_run_in_pairs),
-    cmocka_unit_test(products_are_shared),
+      cmocka_unit_test(long_reductions_fetch_ahead),
+      cmocka_unit_test(long_reductions_run_in_pairs),
+      cmocka_unit_test(products_are_shared),
       cmocka_unit_test(kernels_run_on_tiles_of_transposed_arrays),
       cmocka_unit_test(truths_are_counted_by_threads),
       cmocka_unit_test(threads_that_turn_take_bands_of_the_source),
       cmocka_unit_test(stores_past_the_caches_copy),
+      cmocka_unit_test(large_comparisons_are_right),
       cmocka_unit_test(eager_operations_are_the_same_bits),
       cmocka_unit_test(what_moves_is_shared),
       cmocka_unit_test(scans_are_the_same_bits),
