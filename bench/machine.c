@@ -1,25 +1,30 @@
 /* machine.c — what the machine can do, as a peer for bench/run:
- *   machine copy ELEMENTS THREADS     bytes a second, read and written, of copies of f64
- *   machine matmul f64|f32 N ROUNDS   an element of the product and the least seconds: OpenBLAS, with the kernels that fit the processor */
+ *   machine beside ELEMENTS THREADS COMMAND…   runs the command; for each of its lines that is "copy" it is told the bytes a second, read and written, of
+ *                                              copies of f64 made then, the other lines are printed; ends as the command does
+ *   machine matmul f64|f32 N ROUNDS            an element of the product and the least seconds: OpenBLAS, with the kernels that fit the processor */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "bench/clock.h"
+
+enum { MOST_THREADS = 64, COPIES = 3 /* of which the fastest counts */ };
 
 typedef struct Part {
   char *to, *from;
   size_t bytes;
-  int rounds;
   pthread_barrier_t *barrier;
   double best;
 } Part;
 
 static void *copy_part(void *ctx) {
   Part *p = ctx;
-  for (int i = 0; i < p->rounds; i++) {
+  for (int i = 0; i < COPIES; i++) {
     pthread_barrier_wait(p->barrier);
     double begin = seconds();
     memcpy(p->to, p->from, p->bytes);
@@ -30,22 +35,47 @@ static void *copy_part(void *ctx) {
   return NULL;
 }
 
-static void copy(size_t bytes, unsigned threads) {
-  enum { MOST = 64 };
-  pthread_t ids[MOST];
-  Part parts[MOST];
+/* Bytes a second. */
+static double copy(char *to, char *from, size_t bytes, unsigned threads) {
+  pthread_t ids[MOST_THREADS];
+  Part parts[MOST_THREADS];
   pthread_barrier_t barrier;
-  if (threads > MOST) threads = MOST;
-  char *to = memory(bytes, 1), *from = memory(bytes, 1);
   pthread_barrier_init(&barrier, NULL, threads);
   for (unsigned i = 0; i < threads; i++) {
     size_t at = bytes / threads * i;
-    parts[i] = (Part){to + at, from + at, bytes / threads, 12, &barrier, 1e9};
+    parts[i] = (Part){to + at, from + at, bytes / threads, &barrier, 1e9};
     if (i && pthread_create(&ids[i], NULL, copy_part, &parts[i]) != 0) exit(1);
   }
   copy_part(&parts[0]);
   for (unsigned i = 1; i < threads; i++) pthread_join(ids[i], NULL);
-  printf("%.0f\n", 2.0 * (double)bytes / parts[0].best);
+  pthread_barrier_destroy(&barrier);
+  return 2.0 * (double)bytes / parts[0].best;
+}
+
+static int beside(size_t bytes, unsigned threads, char **command) {
+  int out[2], in[2], status;
+  char *to = memory(bytes, 1), *from = memory(bytes, 1), line[256];
+  if (threads < 1 || threads > MOST_THREADS || pipe(out) != 0 || pipe(in) != 0) return 2;
+  signal(SIGPIPE, SIG_IGN);
+  pid_t child = fork();
+  if (child < 0) return 1;
+  if (!child) {
+    signal(SIGPIPE, SIG_DFL);
+    dup2(in[0], 0);
+    dup2(out[1], 1);
+    close(in[0]), close(in[1]), close(out[0]), close(out[1]);
+    execvp(command[0], command);
+    perror(command[0]);
+    _exit(127);
+  }
+  close(in[0]), close(out[1]);
+  FILE *reads = fdopen(out[0], "r"), *writes = fdopen(in[1], "w");
+  if (!reads || !writes) return 1;
+  while (fgets(line, sizeof line, reads)) {
+    if (strcmp(line, "copy\n") != 0) fputs(line, stdout);
+    else fprintf(writes, "%.0f\n", copy(to, from, bytes, threads)), fflush(writes);
+  }
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
 typedef void Gemm(const char *, const char *, const int *, const int *, const int *, const void *, const void *, const int *, const void *, const int *, const void *,
@@ -76,7 +106,7 @@ static int matmul(int wide, int n, int rounds) {
 }
 
 int main(int argc, char **argv) {
-  if (argc == 4 && strcmp(argv[1], "copy") == 0) return copy(8 * (size_t)atoll(argv[2]), (unsigned)atoi(argv[3])), 0;
+  if (argc > 4 && strcmp(argv[1], "beside") == 0) return beside(8 * (size_t)atoll(argv[2]), (unsigned)atoi(argv[3]), argv + 4);
   if (argc == 5 && strcmp(argv[1], "matmul") == 0) {
 #ifdef __x86_64__
     __builtin_cpu_init();
