@@ -59,23 +59,28 @@ SCAN_BLOCK(add_f64, f64, ADD)
       for (i64 j = 0; j < c; j++) o[i * step + j] = kind##_##T##_scan_next(&s[j], x[i * step + j]);                 \
   }
 /* One long scan, by several threads or past the caches: pieces are taken in order, and are whole blocks of segments. Each is scanned within its segments,
- * waits for its turn to scan the totals behind those of the pieces before it, and then has what stands before each of its segments. A thread alone takes short
- * pieces, so that reading and storing take turns. */
-enum { LONG_PART = 32 * BLOCK, STREAMED = 256, ELEMENTS_AHEAD = 1024 /* that are fetched */ };
+ * waits for its turn to scan the totals behind those of the pieces before it, and then has what stands before each of its segments. That is joined with what
+ * is inside by steps, between which a thread scans those of the piece that it takes next: reading and storing take turns so often that memory does both. */
+enum { LONG_PART = 32 * BLOCK, ELEMENTS_AHEAD = 1024 /* that are fetched */, MOST_SHARING = 64 /* threads */ };
 
 typedef struct SharedScan {
   const void *x;
   void *out, *totals; /* the scan of the segments' totals, and the last of its results */
-  i64 n, each, piece; /* elements: of all, of what a thread takes, of the pieces of that */
+  i64 n, piece;       /* elements: of all, of a piece */
   i64 turn;           /* the piece whose turn it is */
+  i64 taken;          /* pieces: only who has the turn takes some, for itself and for those that came since; a locked instruction would wait for the stores */
+  u32 came, served;   /* threads */
+  i64 first[MOST_SHARING]; /* of each thread, 0: none yet */
+  char *scratch;      /* what is inside of the pieces of each thread, two by turns */
+  size_t of_thread;   /* its bytes */
   bool stream;
 } SharedScan;
 
 /* What is inside of segments, each by itself; and that behind what stands before each. */
 #define LOCALS(T, FN)                                                                                     \
-  static void locals_##T(T *to, const T *x, i64 segments) {                                               \
+  static void locals_##T(T *to, const T *x, i64 segments, i64 ahead) {                                    \
     for (; segments > 0; segments--, to += SCAN_SEGMENT, x += SCAN_SEGMENT) {                             \
-      for (u32 i = 0; i < SCAN_SEGMENT; i += 64 / sizeof(T)) __builtin_prefetch(x + ELEMENTS_AHEAD + i);  \
+      for (u32 i = 0; i < SCAN_SEGMENT && ahead; i += 64 / sizeof(T)) __builtin_prefetch(x + ahead + i);    \
       to[0] = x[0];                                                                                       \
       _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) to[i] = FN(to[i - 1], x[i]);        \
     }                                                                                                     \
@@ -88,18 +93,18 @@ LOCALS(f32, ADD)
 LOCALS(f64, ADD)
 #ifdef __x86_64__
 /* Eight segments side by side, half of each at a time. */
-__attribute__((target("avx512f"))) static void locals_f64_avx512(f64 *to, const f64 *x, i64 segments) {
+__attribute__((target("avx512f"))) static void locals_f64_avx512(f64 *to, const f64 *x, i64 segments, i64 ahead) {
   enum { SIDE = 8 };
   for (; segments >= SIDE; segments -= SIDE, to += SIDE * SCAN_SEGMENT, x += SIDE * SCAN_SEGMENT) {
     __m512d rows[SCAN_SEGMENT];
     for (u32 half = 0; half < SCAN_SEGMENT; half += SIDE) {
-      strided_turn_square(rows + half, SIDE, x + half, SCAN_SEGMENT, ELEMENTS_AHEAD);
+      strided_turn_square(rows + half, SIDE, x + half, SCAN_SEGMENT, ahead);
       _Pragma("GCC unroll 8") for (u32 i = half; i < half + SIDE; i++)
         if (i) rows[i] += rows[i - 1];
       strided_turn_square(to + half, SCAN_SEGMENT, rows + half, SIDE, 0);
     }
   }
-  locals_f64(to, x, segments);
+  locals_f64(to, x, segments, ahead);
 }
 __attribute__((target("avx512f"))) static void join_past(f64 *to, const f64 *before, const f64 *local, i64 segments) {
   for (; segments > 0; segments--, before++)
@@ -110,7 +115,7 @@ static bool past_f64(f64 *to, const f64 *before, const f64 *local, i64 segments)
   join_past(to, before, local, segments);
   return true;
 }
-static void inside_f64(f64 *to, const f64 *x, i64 segments) { (cpu_has(CPU_AVX512) ? locals_f64_avx512 : locals_f64)(to, x, segments); }
+static void inside_f64(f64 *to, const f64 *x, i64 segments, i64 ahead) { (cpu_has(CPU_AVX512) ? locals_f64_avx512 : locals_f64)(to, x, segments, ahead); }
 #else
 #define inside_f64 locals_f64
 #define past_f64(...) false
@@ -118,57 +123,105 @@ static void inside_f64(f64 *to, const f64 *x, i64 segments) { (cpu_has(CPU_AVX51
 #define inside_f32 locals_f32
 #define past_f32(...) false
 
+enum { SPINS = 4096 };
 static void wait_for(const i64 *turn, i64 part) {
-  enum { SPINS = 4096 };
   for (u32 spins = 0; __atomic_load_n(turn, __ATOMIC_ACQUIRE) != part;)
     if (++spins > SPINS) sched_yield();
 }
 
-#define SHARED(kind, T, FN)                                                                                           \
-  typedef struct kind##_##T##_totals {                                                                                \
-    kind##_##T##_scan scan;                                                                                           \
-    T last;                                                                                                           \
-  } kind##_##T##_totals;                                                                                              \
-  static void piece_##kind##_##T(SharedScan *s, i64 piece) {                                                          \
-    kind##_##T##_totals *t = s->totals;                                                                               \
-    i64 first = piece * s->piece, n = s->n - first < s->piece ? s->n - first : s->piece, segments = n / SCAN_SEGMENT, g = 0; \
-    const T *x = (const T *)s->x + first;                                                                             \
-    T *o = (T *)s->out + first, before[LONG_PART / SCAN_SEGMENT + 1], local[LONG_PART], total[LONG_PART / SCAN_SEGMENT]; \
-    _Alignas(64) T buffer[STREAMED];                                                                                  \
-    inside_##T(local, x, segments);                                                                                   \
-    for (i64 i = segments * SCAN_SEGMENT; i < n; i++) local[i] = i % SCAN_SEGMENT ? FN(local[i - 1], x[i]) : x[i];    \
-    for (i64 i = 0; i < segments; i++) total[i] = local[i * SCAN_SEGMENT + SCAN_SEGMENT - 1];                         \
-    wait_for(&s->turn, piece);                                                                                        \
-    before[0] = t->last;                                                                                              \
-    for (; segments - g >= SCAN_SEGMENT; g += SCAN_SEGMENT) kind##_##T##_scan_segment(&t->scan, before + g + 1, total + g); \
-    for (; g < segments; g++) before[g + 1] = kind##_##T##_scan_next(&t->scan, total[g]);                             \
-    t->last = before[segments];                                                                                       \
-    __atomic_store_n(&s->turn, piece + 1, __ATOMIC_RELEASE);                                                          \
-    i64 at = s->stream && past_##T(o, before, local, segments) ? segments * SCAN_SEGMENT : 0;                         \
-    for (i64 many; at < n; at += many) {                                                                              \
-      many = s->stream && n - at > STREAMED ? STREAMED : n - at;                                                      \
-      bool stream = s->stream && many == STREAMED;                                                                    \
-      T *to = stream ? buffer : o + at;                                                                               \
-      join_##T(to, before + at / SCAN_SEGMENT, local + at, many / SCAN_SEGMENT);                                      \
-      for (i64 e = many / SCAN_SEGMENT * SCAN_SEGMENT; e < many; e++) to[e] = FN(before[segments], local[at + e]);    \
-      if (stream) stream_copy(o + at, buffer, STREAMED * sizeof(T));                                                  \
-    }                                                                                                                 \
-  }                                                                                                                   \
-  static void shared_##kind##_##T(void *ctx, i64 part) {                                                              \
-    SharedScan *s = ctx;                                                                                              \
-    i64 of_each = s->each / s->piece, end = (part + 1) * of_each, all = (s->n + s->piece - 1) / s->piece;             \
-    for (i64 k = part * of_each; k < end && k < all; k++) piece_##kind##_##T(s, k);                                   \
-    if (s->stream) stream_done();                                                                                     \
-  }                                                                                                                   \
-  static void share_##kind##_##T(Vm *vm, SharedScan *s) {                                                             \
-    kind##_##T##_totals t = {.last = -0.0}; /* a sum with which is the other term */                                  \
-    kind##_##T##_scan_start(&t.scan);                                                                                 \
-    s->totals = &t;                                                                                                   \
-    (void)!pool_run(vm, (s->n + s->each - 1) / s->each, true, shared_##kind##_##T, s); /* whole: nothing is raised */ \
+static i64 piece_size(const SharedScan *s, i64 piece) {
+  i64 left = s->n - piece * s->piece;
+  return left < s->piece ? left : s->piece;
+}
+
+/* The first piece of thread number `me`; that behind the last: it came too late. */
+static i64 first_piece(SharedScan *s, u32 me) {
+  i64 all = (s->n + s->piece - 1) / s->piece, given = 0;
+  u32 spins = 0;
+  if (!me || me >= MOST_SHARING) return me ? all : 0;
+  while (!(given = __atomic_load_n(&s->first[me], __ATOMIC_ACQUIRE)) && __atomic_load_n(&s->turn, __ATOMIC_ACQUIRE) < all)
+    if (++spins > SPINS) sched_yield();
+  return given ? given : all;
+}
+
+/* By who has the turn. */
+static i64 next_piece(SharedScan *s) {
+  u32 came = __atomic_load_n(&s->came, __ATOMIC_RELAXED);
+  i64 next = s->taken++;
+  for (; s->served < came && s->served < MOST_SHARING; s->served++) __atomic_store_n(&s->first[s->served], s->taken++, __ATOMIC_RELEASE);
+  return next;
+}
+
+#define SHARED(kind, T, FN)                                                                                                                             \
+  typedef struct kind##_##T##_totals {                                                                                                                  \
+    kind##_##T##_scan scan;                                                                                                                             \
+    T last;                                                                                                                                             \
+  } kind##_##T##_totals;                                                                                                                                \
+  /* A step of what is inside of a piece of n elements at x. */                                                                                         \
+  static void inside_step_##T(T *local, const T *x, i64 at, i64 n) {                                                                                    \
+    i64 end = n - at < BLOCK ? n : at + BLOCK, whole = at < n ? at + (end - at) / SCAN_SEGMENT * SCAN_SEGMENT : n;                                      \
+    if (at < whole) inside_##T(local + at, x + at, (whole - at) / SCAN_SEGMENT, n - at >= BLOCK + ELEMENTS_AHEAD || n <= BLOCK ? ELEMENTS_AHEAD : 0);   \
+    for (i64 i = whole; i < end; i++) local[i] = i % SCAN_SEGMENT ? FN(local[i - 1], x[i]) : x[i];                                                      \
+  }                                                                                                                                                     \
+  static void join_step_##T(const SharedScan *s, T *o, const T *before, const T *local, i64 at, i64 n) {                                                \
+    _Alignas(64) T buffer[BLOCK];                                                                                                                       \
+    i64 many = n - at < BLOCK ? n - at : BLOCK, segments = many / SCAN_SEGMENT;                                                                         \
+    bool stream = s->stream && many == BLOCK;                                                                                                           \
+    before += at / SCAN_SEGMENT;                                                                                                                        \
+    if (stream && past_##T(o + at, before, local + at, segments)) return;                                                                               \
+    T *to = stream ? buffer : o + at;                                                                                                                   \
+    join_##T(to, before, local + at, segments);                                                                                                         \
+    for (i64 e = segments * SCAN_SEGMENT; e < many; e++) to[e] = FN(before[segments], local[at + e]);                                                   \
+    if (stream) stream_copy(o + at, buffer, BLOCK * sizeof(T));                                                                                         \
+  }                                                                                                                                                     \
+  static i64 turn_##kind##_##T(SharedScan *s, i64 piece, i64 segments, T *before, const T *local) {                                                     \
+    kind##_##T##_totals *t = s->totals;                                                                                                                 \
+    T total[LONG_PART / SCAN_SEGMENT];                                                                                                                  \
+    i64 g = 0, next;                                                                                                                                    \
+    for (i64 i = 0; i < segments; i++) total[i] = local[i * SCAN_SEGMENT + SCAN_SEGMENT - 1];                                                           \
+    wait_for(&s->turn, piece);                                                                                                                          \
+    before[0] = t->last;                                                                                                                                \
+    for (; segments - g >= SCAN_SEGMENT; g += SCAN_SEGMENT) kind##_##T##_scan_segment(&t->scan, before + g + 1, total + g);                             \
+    for (; g < segments; g++) before[g + 1] = kind##_##T##_scan_next(&t->scan, total[g]);                                                               \
+    t->last = before[segments];                                                                                                                         \
+    next = next_piece(s);                                                                                                                               \
+    __atomic_store_n(&s->turn, piece + 1, __ATOMIC_RELEASE);                                                                                            \
+    return next;                                                                                                                                        \
+  }                                                                                                                                                     \
+  static void shared_##kind##_##T(void *ctx, i64 part) {                                                                                                \
+    SharedScan *s = ctx;                                                                                                                                \
+    u32 me = __atomic_fetch_add(&s->came, 1, __ATOMIC_RELAXED);                                                                                         \
+    i64 piece = first_piece(s, me), size = piece_size(s, piece);                                                                                        \
+    T before[LONG_PART / SCAN_SEGMENT + 1], *locals[2] = {(T *)(void *)(s->scratch + (size < 0 ? 0 : me) * s->of_thread)};                              \
+    locals[1] = locals[0] + s->piece + BLOCK; /* not at the same place of a page: a load would wait for the store there */                              \
+    (void)part;                                                                                                                                         \
+    for (i64 at = 0; at < size; at += BLOCK) inside_step_##T(locals[0], (const T *)s->x + piece * s->piece, at, size);                                  \
+    for (u32 k = 0; size > 0; k = !k) {                                                                                                                 \
+      i64 next = turn_##kind##_##T(s, piece, size / SCAN_SEGMENT, before, locals[k]);                                                                   \
+      i64 next_size = piece_size(s, next);                                                                                                              \
+      for (i64 at = 0; at < size || at < next_size; at += BLOCK) {                                                                                      \
+        if (at < next_size) inside_step_##T(locals[!k], (const T *)s->x + next * s->piece, at, next_size);                                              \
+        if (at < size) join_step_##T(s, (T *)s->out + piece * s->piece, before, locals[k], at, size);                                                   \
+      }                                                                                                                                                 \
+      piece = next, size = next_size;                                                                                                                   \
+    }                                                                                                                                                   \
+    if (s->stream) stream_done();                                                                                                                       \
+  }                                                                                                                                                     \
+  static bool share_##kind##_##T(Vm *vm, SharedScan *s) {                                                                                               \
+    kind##_##T##_totals t = {.last = -0.0}; /* a sum with which is the other term */                                                                    \
+    size_t threads = pool_threads(vm) < MOST_SHARING ? pool_threads(vm) : MOST_SHARING;                                                                 \
+    s->of_thread = 2 * (size_t)(s->piece + BLOCK) * sizeof(T);                                                                                          \
+    s->scratch = mem_alloc(&vm->alloc, threads * s->of_thread);                                                                                         \
+    if (!s->scratch) return false;                                                                                                                      \
+    kind##_##T##_scan_start(&t.scan);                                                                                                                   \
+    s->totals = &t;                                                                                                                                     \
+    (void)!pool_run(vm, (i64)threads, true, shared_##kind##_##T, s); /* whole: nothing is raised */                                                     \
+    mem_free(&vm->alloc, s->scratch, threads * s->of_thread);                                                                                           \
+    return true;                                                                                                                                        \
   }
 SHARED(add, f32, ADD)
 SHARED(add, f64, ADD)
-typedef void (*ShareFn)(Vm *vm, SharedScan *s);
+typedef bool (*ShareFn)(Vm *vm, SharedScan *s); /* false: there is no room */
 static const ShareFn shares[REDUCE_KINDS][DT_COUNT] = {{[DT_f32] = share_add_f32, [DT_f64] = share_add_f64}};
 
 ORDERED(add, f32, ADD, -0.0f)
@@ -267,9 +320,9 @@ static WeftStatus cumulative(Vm *vm, u32 op, ReduceKind kind, Value *args, Value
     ShareFn share = step == 1 && n > BLOCK && n >= least && (stream || pool_threads(vm) > 1) ? shares[kind][r.compute] : NULL;
     bool alone = pool_threads(vm) < 2;
     i64 piece = least < LONG_PART || alone ? BLOCK : LONG_PART;
-    SharedScan scan = {.x = x0, .out = o0, .n = n, .each = alone ? n / BLOCK * BLOCK + BLOCK : piece, .piece = piece, .stream = stream};
-    if (share) share(vm, &scan);
-    for (i64 j = 0; j < inner && !share; j += COLUMNS) fn(o0 + j * bytes, x0 + j * bytes, n, inner - j < COLUMNS ? inner - j : COLUMNS, step);
+    SharedScan scan = {.x = x0, .out = o0, .n = n, .piece = piece, .taken = 1, .served = 1, .stream = stream};
+    bool done = share && share(vm, &scan);
+    for (i64 j = 0; j < inner && !done; j += COLUMNS) fn(o0 + j * bytes, x0 + j * bytes, n, inner - j < COLUMNS ? inner - j : COLUMNS, step);
     from += in_rows * inner * bytes;
     to += out_rows * inner * bytes;
     if (outer > 1 || k == 0) status = kernel_poll(vm, n * inner);
