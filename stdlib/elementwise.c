@@ -84,7 +84,7 @@ static bool is_square(u32 op, const Value *args, const u8 *dtypes) {
 
 static bool reads_on(const Reader *r) { return r->direct && !r->constant; }
 
-/* A part of a result that is stored past the caches (`stream`) or much smaller than what it is made from; meanwhile what is read further on is fetched.
+/* A part of a result that is stored past the caches (`stream`) or made from a wider operand that the caches do not hold; meanwhile what is read further on is fetched.
  * With the lines stored: of several operands that lie together the first that takes as many bytes as the result (a mask beside numbers comes by itself).
  * Where the result is narrower, evenly before: some lines with each that is stored stand in the way of those waited for. `left`: elements read behind. */
 static __attribute__((noinline)) u32 step_far(const Step *s, void *out, const void *const *in, const Reader *readers, u32 n_in, i64 n, u32 bytes, i64 left, bool stream) {
