@@ -59,13 +59,13 @@ SCAN_BLOCK(add_f64, f64, ADD)
       for (i64 j = 0; j < c; j++) o[i * step + j] = kind##_##T##_scan_next(&s[j], x[i * step + j]);                 \
   }
 /* One long scan, by several threads or past the caches: pieces are taken in order, and are whole blocks of segments. Each is scanned within its segments,
- * waits for its turn to scan the totals behind those of the pieces before it, and then has what stands before each of its segments. That is joined with what
- * is inside by steps, between which a thread scans those of the piece that it takes next: reading and storing take turns so often that memory does both. */
-enum { LONG_PART = 32 * BLOCK, ELEMENTS_AHEAD = 1024 /* that are fetched */, MOST_SHARING = 64 /* threads */ };
+ * and so are these segments' totals; it waits for its turn to scan the blocks' totals behind those of the pieces before it, and then has what stands before
+ * each of its segments. That is joined with what is inside by steps, between which a thread scans those of the piece that it takes next: reading and storing take turns so often that memory does both. */
+enum { LONG_PART = 64 * BLOCK, ELEMENTS_AHEAD = 1024 /* that are fetched */, MOST_SHARING = 64 /* threads */ };
 
 typedef struct SharedScan {
   const void *x;
-  void *out, *totals; /* the scan of the segments' totals, and the last of its results */
+  void *out, *totals; /* the scan of the blocks' totals, and the last of its results */
   i64 n, piece;       /* elements: of all, of a piece */
   i64 turn;           /* the piece whose turn it is */
   i64 taken;          /* pieces: only who has the turn takes some, for itself and for those that came since; a locked instruction would wait for the stores */
@@ -152,72 +152,80 @@ static i64 next_piece(SharedScan *s) {
   return next;
 }
 
-#define SHARED(kind, T, FN)                                                                                                                             \
-  typedef struct kind##_##T##_totals {                                                                                                                  \
-    kind##_##T##_scan scan;                                                                                                                             \
-    T last;                                                                                                                                             \
-  } kind##_##T##_totals;                                                                                                                                \
-  /* A step of what is inside of a piece of n elements at x. */                                                                                         \
-  static void inside_step_##T(T *local, const T *x, i64 at, i64 n) {                                                                                    \
-    i64 end = n - at < BLOCK ? n : at + BLOCK, whole = at < n ? at + (end - at) / SCAN_SEGMENT * SCAN_SEGMENT : n;                                      \
-    if (at < whole) inside_##T(local + at, x + at, (whole - at) / SCAN_SEGMENT, n - at >= BLOCK + ELEMENTS_AHEAD || n <= BLOCK ? ELEMENTS_AHEAD : 0);   \
-    for (i64 i = whole; i < end; i++) local[i] = i % SCAN_SEGMENT ? FN(local[i - 1], x[i]) : x[i];                                                      \
-  }                                                                                                                                                     \
-  static void join_step_##T(const SharedScan *s, T *o, const T *before, const T *local, i64 at, i64 n) {                                                \
-    _Alignas(64) T buffer[BLOCK];                                                                                                                       \
-    i64 many = n - at < BLOCK ? n - at : BLOCK, segments = many / SCAN_SEGMENT;                                                                         \
-    bool stream = s->stream && many == BLOCK;                                                                                                           \
-    before += at / SCAN_SEGMENT;                                                                                                                        \
-    if (stream && past_##T(o + at, before, local + at, segments)) return;                                                                               \
-    T *to = stream ? buffer : o + at;                                                                                                                   \
-    join_##T(to, before, local + at, segments);                                                                                                         \
-    for (i64 e = segments * SCAN_SEGMENT; e < many; e++) to[e] = FN(before[segments], local[at + e]);                                                   \
-    if (stream) stream_copy(o + at, buffer, BLOCK * sizeof(T));                                                                                         \
-  }                                                                                                                                                     \
-  static i64 turn_##kind##_##T(SharedScan *s, i64 piece, i64 segments, T *before, const T *local) {                                                     \
-    kind##_##T##_totals *t = s->totals;                                                                                                                 \
-    T total[LONG_PART / SCAN_SEGMENT];                                                                                                                  \
-    i64 g = 0, next;                                                                                                                                    \
-    for (i64 i = 0; i < segments; i++) total[i] = local[i * SCAN_SEGMENT + SCAN_SEGMENT - 1];                                                           \
-    wait_for(&s->turn, piece);                                                                                                                          \
-    before[0] = t->last;                                                                                                                                \
-    for (; segments - g >= SCAN_SEGMENT; g += SCAN_SEGMENT) kind##_##T##_scan_segment(&t->scan, before + g + 1, total + g);                             \
-    for (; g < segments; g++) before[g + 1] = kind##_##T##_scan_next(&t->scan, total[g]);                                                               \
-    t->last = before[segments];                                                                                                                         \
-    next = next_piece(s);                                                                                                                               \
-    __atomic_store_n(&s->turn, piece + 1, __ATOMIC_RELEASE);                                                                                            \
-    return next;                                                                                                                                        \
-  }                                                                                                                                                     \
-  static void shared_##kind##_##T(void *ctx, i64 part) {                                                                                                \
-    SharedScan *s = ctx;                                                                                                                                \
-    u32 me = __atomic_fetch_add(&s->came, 1, __ATOMIC_RELAXED);                                                                                         \
-    i64 piece = first_piece(s, me), size = piece_size(s, piece);                                                                                        \
-    T before[LONG_PART / SCAN_SEGMENT + 1], *locals[2] = {(T *)(void *)(s->scratch + (size < 0 ? 0 : me) * s->of_thread)};                              \
-    locals[1] = locals[0] + s->piece + BLOCK; /* not at the same place of a page: a load would wait for the store there */                              \
-    (void)part;                                                                                                                                         \
-    for (i64 at = 0; at < size; at += BLOCK) inside_step_##T(locals[0], (const T *)s->x + piece * s->piece, at, size);                                  \
-    for (u32 k = 0; size > 0; k = !k) {                                                                                                                 \
-      i64 next = turn_##kind##_##T(s, piece, size / SCAN_SEGMENT, before, locals[k]);                                                                   \
-      i64 next_size = piece_size(s, next);                                                                                                              \
-      for (i64 at = 0; at < size || at < next_size; at += BLOCK) {                                                                                      \
-        if (at < next_size) inside_step_##T(locals[!k], (const T *)s->x + next * s->piece, at, next_size);                                              \
-        if (at < size) join_step_##T(s, (T *)s->out + piece * s->piece, before, locals[k], at, size);                                                   \
-      }                                                                                                                                                 \
-      piece = next, size = next_size;                                                                                                                   \
-    }                                                                                                                                                   \
-    if (s->stream) stream_done();                                                                                                                       \
-  }                                                                                                                                                     \
-  static bool share_##kind##_##T(Vm *vm, SharedScan *s) {                                                                                               \
-    kind##_##T##_totals t = {.last = -0.0}; /* a sum with which is the other term */                                                                    \
-    size_t threads = pool_threads(vm) < MOST_SHARING ? pool_threads(vm) : MOST_SHARING;                                                                 \
-    s->of_thread = 2 * (size_t)(s->piece + BLOCK) * sizeof(T);                                                                                          \
-    s->scratch = mem_alloc(&vm->alloc, threads * s->of_thread);                                                                                         \
-    if (!s->scratch) return false;                                                                                                                      \
-    kind##_##T##_scan_start(&t.scan);                                                                                                                   \
-    s->totals = &t;                                                                                                                                     \
-    (void)!pool_run(vm, (i64)threads, true, shared_##kind##_##T, s); /* whole: nothing is raised */                                                     \
-    mem_free(&vm->alloc, s->scratch, threads * s->of_thread);                                                                                           \
-    return true;                                                                                                                                        \
+#define SHARED(kind, T, FN)                                                                                                                                   \
+  typedef struct kind##_##T##_totals {                                                                                                                        \
+    kind##_##T##_scan scan; /* of the blocks' totals */                                                                                                       \
+    T block, segment;       /* what stands before the next block, and before its first segment */                                                             \
+  } kind##_##T##_totals;                                                                                                                                      \
+  /* A step of what is inside of a piece of n elements at x. What comes behind it is fetched `jump` elements later: where this thread's next piece begins. */ \
+  static void inside_step_##T(T *local, const T *x, i64 at, i64 n, i64 jump) {                                                                                \
+    i64 end = n - at < BLOCK ? n : at + BLOCK, whole = at < n ? at + (end - at) / SCAN_SEGMENT * SCAN_SEGMENT : n;                                            \
+    if (at < whole) inside_##T(local + at, x + at, (whole - at) / SCAN_SEGMENT, ELEMENTS_AHEAD + (n - at > ELEMENTS_AHEAD ? 0 : jump));                       \
+    for (i64 i = whole; i < end; i++) local[i] = i % SCAN_SEGMENT ? FN(local[i - 1], x[i]) : x[i];                                                            \
+  }                                                                                                                                                           \
+  static void join_step_##T(const SharedScan *s, T *o, const T *before, const T *local, i64 at, i64 n) {                                                      \
+    _Alignas(64) T buffer[BLOCK];                                                                                                                             \
+    i64 many = n - at < BLOCK ? n - at : BLOCK, segments = many / SCAN_SEGMENT;                                                                               \
+    bool stream = s->stream && many == BLOCK;                                                                                                                 \
+    before += at / SCAN_SEGMENT;                                                                                                                              \
+    if (stream && past_##T(o + at, before, local + at, segments)) return;                                                                                     \
+    T *to = stream ? buffer : o + at;                                                                                                                         \
+    join_##T(to, before, local + at, segments);                                                                                                               \
+    for (i64 e = segments * SCAN_SEGMENT; e < many; e++) to[e] = FN(before[segments], local[at + e]);                                                         \
+    if (stream) stream_copy(o + at, buffer, BLOCK * sizeof(T));                                                                                               \
+  }                                                                                                                                                           \
+  /* Puts what stands before each segment into `before`. What is inside of the blocks of their totals needs no turn. */                                       \
+  static i64 turn_##kind##_##T(SharedScan *s, i64 piece, i64 segments, T *before, const T *local) {                                                           \
+    kind##_##T##_totals *t = s->totals;                                                                                                                       \
+    T block[LONG_PART / BLOCK + 1], last = 0;                                                                                                                 \
+    i64 next, blocks = segments / SCAN_SEGMENT;                                                                                                               \
+    for (i64 i = 0; i < segments; i++) {                                                                                                                      \
+      T total = local[i * SCAN_SEGMENT + SCAN_SEGMENT - 1];                                                                                                   \
+      before[i + 1] = last = i % SCAN_SEGMENT ? FN(last, total) : total;                                                                                      \
+    }                                                                                                                                                         \
+    wait_for(&s->turn, piece);                                                                                                                                \
+    before[0] = t->segment;                                                                                                                                   \
+    block[0] = t->block;                                                                                                                                      \
+    for (i64 b = 0; b < blocks; b++) block[b + 1] = kind##_##T##_scan_next(&t->scan, before[b * SCAN_SEGMENT + SCAN_SEGMENT]);                                \
+    t->block = block[blocks];                                                                                                                                 \
+    if (blocks) t->segment = FN(block[blocks - 1], before[segments]);                                                                                         \
+    next = next_piece(s);                                                                                                                                     \
+    __atomic_store_n(&s->turn, piece + 1, __ATOMIC_RELEASE);                                                                                                  \
+    for (i64 i = 0; i < segments; i++) before[i + 1] = FN(block[i / SCAN_SEGMENT], before[i + 1]);                                                            \
+    return next;                                                                                                                                              \
+  }                                                                                                                                                           \
+  static void shared_##kind##_##T(void *ctx, i64 part) {                                                                                                      \
+    SharedScan *s = ctx;                                                                                                                                      \
+    u32 me = __atomic_fetch_add(&s->came, 1, __ATOMIC_RELAXED);                                                                                               \
+    i64 piece = first_piece(s, me), size = piece_size(s, piece);                                                                                              \
+    T before[LONG_PART / SCAN_SEGMENT + 1], *locals[2] = {(T *)(void *)(s->scratch + (size < 0 ? 0 : me) * s->of_thread)};                                    \
+    locals[1] = locals[0] + s->piece + BLOCK; /* not at the same place of a page: a load would wait for the store there */                                    \
+    (void)part;                                                                                                                                               \
+    for (i64 at = 0; at < size; at += BLOCK) inside_step_##T(locals[0], (const T *)s->x + piece * s->piece, at, size, 0);                                     \
+    for (u32 k = 0; size > 0; k = !k) {                                                                                                                       \
+      i64 next = turn_##kind##_##T(s, piece, size / SCAN_SEGMENT, before, locals[k]);                                                                         \
+      i64 next_size = piece_size(s, next), jump = (next - piece - 1) * s->piece;                                                                              \
+      for (i64 at = 0; at < size || at < next_size; at += BLOCK) {                                                                                            \
+        if (at < next_size) inside_step_##T(locals[!k], (const T *)s->x + next * s->piece, at, next_size, jump);                                              \
+        if (at < size) join_step_##T(s, (T *)s->out + piece * s->piece, before, locals[k], at, size);                                                         \
+      }                                                                                                                                                       \
+      piece = next, size = next_size;                                                                                                                         \
+    }                                                                                                                                                         \
+    if (s->stream) stream_done();                                                                                                                             \
+  }                                                                                                                                                           \
+  static bool share_##kind##_##T(Vm *vm, SharedScan *s) {                                                                                                     \
+    kind##_##T##_totals t = {.block = -0.0, .segment = -0.0}; /* a sum with which is the other term */                                                        \
+    i64 pieces = (s->n + s->piece - 1) / s->piece;                                                                                                            \
+    size_t threads = pool_threads(vm) < MOST_SHARING ? pool_threads(vm) : MOST_SHARING;                                                                       \
+    if (threads > (size_t)pieces) threads = (size_t)pieces;                                                                                                   \
+    s->of_thread = 2 * (size_t)(s->piece + BLOCK) * sizeof(T);                                                                                                \
+    s->scratch = mem_alloc(&vm->alloc, threads * s->of_thread);                                                                                               \
+    if (!s->scratch) return false;                                                                                                                            \
+    kind##_##T##_scan_start(&t.scan);                                                                                                                         \
+    s->totals = &t;                                                                                                                                           \
+    (void)!pool_run(vm, (i64)threads, true, shared_##kind##_##T, s); /* whole: nothing is raised */                                                           \
+    mem_free(&vm->alloc, s->scratch, threads * s->of_thread);                                                                                                 \
+    return true;                                                                                                                                              \
   }
 SHARED(add, f32, ADD)
 SHARED(add, f64, ADD)

@@ -482,12 +482,18 @@ static void fuel_is_the_same(void **state) {
 typedef struct Heap {
   size_t out;
   long asked, refuse;
+  size_t from, to; /* sizes that are refused; 0, 0: none */
+  long too_large;  /* such */
 } Heap;
 
 static void *heap_resize(void *context, void *p, size_t old_size, size_t new_size) {
   Heap *h = context;
   void *q = NULL;
   if (new_size > old_size && ++h->asked == h->refuse) return NULL;
+  if (new_size >= h->from && new_size < h->to) {
+    h->too_large++;
+    return NULL;
+  }
   if (new_size) q = realloc(p, new_size);
   else free(p);
   h->out += new_size - old_size;
@@ -527,6 +533,34 @@ static void memory_may_be_refused(void **state) {
     refused = !n || h.asked >= h.refuse;
   }
   free(want);
+}
+
+/* Without room for what is inside of the pieces of a shared scan, one thread does it element by element. */
+static void scans_need_no_room(void **state) {
+  static const char program[] = "let a = sin(arange(3300003) * 0.37)\nlet c = cumsum(a)\nlet e = cumsum(f32(a))\n(sum(c), sum(e), c[-1], e[-1], c[262143], e[262144])";
+  char *shown[2] = {NULL, NULL};
+  (void)state;
+  for (unsigned k = 0; k < 2; k++) {
+    Heap h = {.refuse = 0};
+    WeftOptions o = WEFT_OPTIONS_INIT;
+    o.resize = heap_resize;
+    o.resize_context = &h;
+    o.threads = 3;
+    o.backend = "eager";
+    WeftVM *vm = weft_new(&o);
+    WeftValue *v = NULL;
+    assert_non_null(vm);
+    if (k) h.from = 100000, h.to = 2000000;
+    assert_int_equal(weft_eval(vm, program, "test", &v), WEFT_OK);
+    shown[k] = strdup(weft_show(vm, v));
+    assert_int_equal(h.too_large, k ? 2 : 0);
+    weft_release(vm, v);
+    weft_free(vm);
+    assert_int_equal(h.out, 0);
+  }
+  assert_string_equal(shown[0], shown[1]);
+  free(shown[0]);
+  free(shown[1]);
 }
 
 static void deadlines_stop_shared_loops(void **state) {
@@ -662,6 +696,7 @@ int main(void) {
       cmocka_unit_test(errors_are_the_same),
       cmocka_unit_test(fuel_is_the_same),
       cmocka_unit_test(memory_may_be_refused),
+      cmocka_unit_test(scans_need_no_room),
       cmocka_unit_test(deadlines_stop_shared_loops),
       cmocka_unit_test(interrupts_stop_shared_loops),
       cmocka_unit_test(VMs_share_the_pool),
