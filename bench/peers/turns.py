@@ -16,7 +16,7 @@ WEFT, PROGRAM, PEER, NAME, ROUNDS, PAIRS = *sys.argv[1:5], int(sys.argv[5]), int
 TURNS = 6  # of each pair of processes; the first two are not counted
 TURN_SECONDS = 0.05
 PAIR_SECONDS = 6
-FAR = 0.7  # of a median: more pairs would not change who is faster
+FAR, NEAR = 0.7, 0.97  # of a median: more pairs would not change who is faster; they may, so three times as many are asked
 TIMEOUT = 300
 
 
@@ -72,18 +72,19 @@ def pair():
 
 
 def main():
-    times = []
-    for _ in range(PAIRS):
+    middle = statistics.median
+    times, ratio = [], 1
+    for i in range(3 * PAIRS):
         some, mine, theirs, status = pair()
         if theirs is None:
             sys.exit(3 if status == 3 else f"{PEER} failed")
         if mine is None or not some:
             sys.exit(f"{NAME}: Weft failed beside {PEER}")
         times += some
-        if statistics.median(w / p for w, p in times) < FAR:
+        ratio = middle(w / p for w, p in times)
+        if ratio < FAR or i + 1 >= PAIRS and ratio < NEAR:
             break
-    middle = statistics.median
-    print(middle(w / p for w, p in times), middle(w for w, _ in times), middle(p for _, p in times), mine, theirs)
+    print(ratio, middle(w for w, _ in times), middle(p for _, p in times), mine, theirs)
 
 
 main()
