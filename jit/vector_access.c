@@ -359,6 +359,7 @@ static VReg turned(VecFn *f, LoopType t, VReg from, VReg v) {
 static VReg load_lanes(VecFn *f, LoopType mem, VecMem m, VReg back) {
   u32 bytes = loop_type_bytes(mem);
   u8 length = vlength(f, loop_value_type(mem));
+  if (f->packed) return v_load(f, V_MOVUPS, length, m);
   VecOp op = bytes == 8 ? V_MOVUPD : bytes == 4 ? V_MOVUPS : bytes == 1 ? V_PMOVZXBD : mem == LT_F16 ? V_CVTPH2PS : V_PMOVZXWD;
   VReg v = new_vec(f);
   put(f, (VIns){.op = (u16)op, .length = length, .dst = v, .mem = m, .flags = f->tail ? VI_TAIL | VI_ZERO : 0});
@@ -528,6 +529,10 @@ static void store_bytes(VecFn *f, VecMem m, VReg v) {
 static void store_lanes(VecFn *f, LoopType mem, VecMem m, VReg v) {
   u32 bytes = loop_type_bytes(mem);
   u8 length = vlength(f, loop_value_type(mem)), flags = f->tail ? VI_TAIL : 0;
+  if (f->packed) {
+    v_save(f, V_MOVUPS_TO, length, m, v);
+    return;
+  }
   if (mem == LT_I1) v = numbers_of_flags(f, v);
   if (bytes == 1 && !f->evex) {
     store_bytes(f, m, v);

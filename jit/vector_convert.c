@@ -39,7 +39,7 @@ VReg numbers_of_flags(VecFn *f, VReg cond) {
 }
 
 VReg lower_logic(VecFn *f, LoopOp op, VReg a, VReg b) {
-  if (f->evex) {
+  if (f->evex && !f->packed) {
     switch (op) {
       case LOOP_AND: return v_mask_op(f, K_KAND, a, b);
       case LOOP_OR: return v_mask_op(f, K_KOR, a, b);
@@ -50,7 +50,7 @@ VReg lower_logic(VecFn *f, LoopOp op, VReg a, VReg b) {
       default: refuse(f, "an operation on conditions"); return 0;
     }
   }
-  VReg ones = new_const(f, UINT32_MAX, 4);
+  VReg ones = new_const(f, f->packed ? BYTES_OF_ONE : UINT32_MAX, 4);
   switch (op) {
     case LOOP_AND: return logic_4(f, V_ANDPS, a, b);
     case LOOP_OR: return logic_4(f, V_ORPS, a, b);

@@ -18,7 +18,7 @@
  *
  * Scopes. Outside a vector loop a value is one lane (128-bit instructions; what the other lanes hold means nothing). Inside,
  * a value has `lanes` lanes of 4 or 8 bytes (u8 and i1 of AVX2 in 4); an i1 is a mask register with AVX-512, else lanes of 4
- * bytes, all ones or 0. */
+ * bytes, all ones or 0; where `packed` is set, a byte of four times as many lanes. */
 #ifndef WEFT_JIT_VECTOR_EMITTER_H
 #define WEFT_JIT_VECTOR_EMITTER_H
 
@@ -158,6 +158,7 @@ typedef struct VLoop {
   u32 head, first, last; /* positions of the body */
   u32 lanes, copies;
   u32 tail_lanes;        /* of what is left: `lanes` masked, 1, or 0: nothing is left */
+  bool packed;           /* conditions that are read and stored, nothing else: a vector of bytes, 0 or 1, instead of four copies */
   u32 abreast;           /* long bodies: so many copies side by side, statement by statement, since one is mostly waiting for itself; 1: none */
 } VLoop;
 
@@ -193,6 +194,7 @@ typedef struct VecFn {
   bool tail;            /* stores and loads are masked by K7 */
   bool past, passes, may_pass; /* stores go past the caches; some do; some could */
   bool whole;           /* whole vectors: a loop but for its rest */
+  bool packed;          /* an i1 is a byte, 0 or 1 */
   bool fetches, reads, folds; /* something is fetched ahead; could be; for reductions */
   u32 fetched[8], fetched_count; /* loads of which that is done, in the copies at hand */
   u32 copy;             /* number of the unrolled copy at hand */
@@ -292,6 +294,7 @@ bool is_short(const VecFn *f, u32 head, u32 first, u32 last);
 void serial_loop(VecFn *f, u32 head, u32 first, u32 last);
 
 /* vector_loops.c */
+enum { BYTES_OF_ONE = 0x01010101 };
 bool is_straight(const VecFn *f, u32 first, u32 last);
 void end_span(VecFn *f, u32 first); /* a loop of the machine code, from that instruction to here */
 void emit_body(VecFn *f, u32 first, u32 last);

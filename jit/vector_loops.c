@@ -95,6 +95,31 @@ static u32 effort(const VecFn *f, const VLoop *l) {
   return n;
 }
 
+static bool is_flag_of(const VecFn *f, const VLoop *l, u32 id) {
+  u32 at = f->where[id];
+  return at >= l->first && at <= l->last && body_node(f, at) == id && vnode(f, id)->type == LT_I1;
+}
+
+static bool is_packed(const VecFn *f, const VLoop *l) {
+  for (u32 pos = l->first; pos <= l->last; pos++) {
+    const LoopNode *n = vnode(f, body_node(f, pos));
+    switch (n->op) {
+      case LOOP_LOAD:
+      case LOOP_STORE:
+        if (n->mem != LT_I1 || access_kind(f, n, l->head, l->first, l->last) != VA_UNIT || (n->op == LOOP_STORE && !is_flag_of(f, l, n->b))) return false;
+        break;
+      case LOOP_AND: case LOOP_OR: case LOOP_XOR: case LOOP_NOT: case LOOP_EQ: case LOOP_NE:
+        if (!is_flag_of(f, l, n->a) || (n->op != LOOP_NOT && !is_flag_of(f, l, n->b))) return false;
+        break;
+      case LOOP_YIELD:
+        if (!is_flag_of(f, l, loop_list(f->fn, n)[0])) return false;
+        break;
+      default: return false;
+    }
+  }
+  return true;
+}
+
 /* A gather takes three times as long as its elements one by one, more where they come from memory: the loop runs on vectors when
  * there is enough to do beside. Sums keep their lanes. */
 static bool shape_of(VecFn *f, VLoop *l, bool folds) {
@@ -107,6 +132,8 @@ static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   l->abreast = strided || cost <= MIDDLE ? 1 : cost > LONG && f->evex ? 4 : 2;
   if (l->copies == 1) l->copies = l->abreast;
   l->tail_lanes = f->evex ? l->lanes : 1;
+  l->packed = !strided && is_packed(f, l);
+  if (l->packed) l->copies = 4, l->abreast = 1;
   if (strided && (!f->evex || narrow || (!folds && cost < STRIDED_WORK * strided))) l->lanes = l->copies = 1, l->tail_lanes = 0, l->abreast = 1;
   return !f->failed;
 }
@@ -156,7 +183,7 @@ static void enter(VecFn *f, const VLoop *l, u32 lanes, bool tail) {
 /* ---- reductions ------------------------------------------------------------------------------ */
 
 static u64 identity_of(const VFold *r) {
-  if (r->flags) return r->reduce == LOOP_REDUCE_AND;
+  if (r->flags) return r->reduce == LOOP_REDUCE_AND ? BYTES_OF_ONE : 0;
   return loop_reduce_identity(r->reduce, r->type);
 }
 
@@ -173,7 +200,7 @@ static void update(VecFn *f, VReg to, VReg v) {
 
 static VReg element(VecFn *f, const VFold *r) {
   VReg v = operand(f, r->yield);
-  return r->flags ? numbers_of_flags(f, v) : v;
+  return r->flags && !f->packed ? numbers_of_flags(f, v) : v;
 }
 
 static void begin_block(VecFn *f, const VLoop *l, VFold *r) {
@@ -300,18 +327,19 @@ static void use_loop(VecFn *f, const VLoop *l) {
 
 /* R15 goes on to R14, `copies` vectors a trip, then what is left. Of `count` reductions side by side each takes every vector. */
 static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
-  u32 step = l->lanes * l->copies, top = g_label(f), rest = g_label(f);
+  u32 step = l->lanes * l->copies, top = g_label(f), rest = g_label(f), copies = l->packed ? 1 : l->copies;
   enter(f, l, l->lanes, false);
+  f->packed = l->packed;
   if (step > 1) g_alu_imm(f, ALU_SUB, R14, step - 1);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_GE, rest);
   u32 begin = f->ins.count;
   g_put(f, top);
-  for (u32 k = 0, side; k < l->copies; k += side) {
+  for (u32 k = 0, side; k < copies; k += side) {
     f->whole = true;
     f->folds |= r != NULL;
     f->fetched_count = 0;
-    side = l->abreast < l->copies - k ? l->abreast : l->copies - k;
+    side = l->abreast < copies - k ? l->abreast : copies - k;
     for (u32 i = 1; i < count; i++) use_loop(f, &l[i]), fold_copy(f, &l[i], &r[i], k);
     if (count > 1) use_loop(f, l);
     if (side > 1 && r) fold_abreast(f, l, r, k, side);
@@ -320,12 +348,13 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
     else emit_copy(f, l, k);
     if (l->abreast == 1) step_streams(f);
   }
-  f->whole = false;
+  f->whole = f->packed = false;
   g_alu_imm(f, ALU_ADD, R15, step);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_L, top);
   end_span(f, begin);
   g_put(f, rest);
+  if (l->packed && r && r->op == LOOP_AND) copy_to(f, r->acc[0], numbers_of_flags(f, lower_compare(f, LOOP_EQ, LT_I32, r->acc[0], new_const(f, BYTES_OF_ONE, 4))));
   if (step > 1) g_alu_imm(f, ALU_ADD, R14, step - 1);
 }
 
@@ -769,6 +798,7 @@ static void reduce_group(VecFn *f, VLoop *group, u32 count) {
   for (u32 i = 0; i < count; i++) {
     if (f->failed || !shape_of(f, &group[i], true) || !fold_of(f, &group[i], &r[i])) return;
     fold_shape(f, &group[i], &r[i]);
+    group[i].packed = false;
     if (r[i].ordered) bytes = element_bytes(r[i].type);
     results[i] = new_vec(f);
   }
