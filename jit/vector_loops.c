@@ -101,6 +101,8 @@ static bool is_flag_of(const VecFn *f, const VLoop *l, u32 id) {
 }
 
 static bool is_packed(const VecFn *f, const VLoop *l) {
+  const LoopNode *h = vnode(f, l->head);
+  if (h->op == LOOP_REDUCE && h->aux != LOOP_REDUCE_AND && h->aux != LOOP_REDUCE_OR) return false;
   for (u32 pos = l->first; pos <= l->last; pos++) {
     const LoopNode *n = vnode(f, body_node(f, pos));
     switch (n->op) {

@@ -9,7 +9,7 @@ enum { ROW_PITCH = 300, ROWS_MOST = 9, TALL_PITCH = 9, LONGEST = 3900 };
 
 typedef struct VectorRandom {
   RandomFn r;
-  u32 palette;  /* 0: everything, 1: lanes of 4 bytes, 2: floats */
+  u32 palette;  /* 0: everything, 1: lanes of 4 bytes, 2: floats, CONDITIONS */
   u32 row, at;  /* indices: of the row (0: none), of the loop */
   i64 pitch;    /* elements from one row to the next */
   i64 turn;     /* no less than the loop's index, for what is read backwards; 0: nothing is */
@@ -17,7 +17,12 @@ typedef struct VectorRandom {
   u32 stored;
 } VectorRandom;
 
+/* Every buffer holds conditions, and hardly anything else is computed. */
+enum { CONDITIONS = 3 };
+static bool of_conditions(u64 seed) { return seed % 9 == 7; }
+
 static LoopType vector_type(VectorRandom *v) {
+  if (v->palette == CONDITIONS) return chance(&v->r, 97) ? LT_I1 : LT_I32;
   static const LoopType narrow[] = {LT_F32, LT_F32, LT_F32, LT_I32, LT_U32, LT_U8, LT_I1}, floats[] = {LT_F64, LT_F64, LT_F64, LT_F32, LT_I1};
   if (v->palette == 1) return narrow[below(&v->r, COUNT_OF(narrow))];
   if (v->palette == 2) return floats[below(&v->r, COUNT_OF(floats))];
@@ -66,7 +71,7 @@ static u32 vector_load(VectorRandom *v) {
   if (v->palette == 1) which = (u32[]){1, 3, 4, 6}[below(r, 4)];
   if (v->palette == 2) which = below(r, 2);
   i64 constant = (i64)below(r, 8);
-  bool wide = loop_type_bytes(random_in_types[which]) >= 4;
+  bool wide = v->palette != CONDITIONS && loop_type_bytes(random_in_types[which]) >= 4;
   if (v->strides && wide && r->counts[LT_I64] && chance(r, 20)) { /* a place that is computed */
     u32 at = loop_emit(r->fn, LOOP_AND, LT_I64, any(r, LT_I64), loop_const_i(r->fn, LT_I64, 1023), 0);
     terms[count++] = (LoopTerm){.coef = 1 + (i64)below(r, 2), .var = at};
@@ -115,7 +120,7 @@ static void vector_store(VectorRandom *v) {
   RandomFn *r = &v->r;
   if (v->stored == RANDOM_OUT) return;
   u32 which = v->stored++;
-  LoopType t = loop_value_type(random_out_types[which]);
+  LoopType t = v->palette == CONDITIONS ? LT_I1 : loop_value_type(random_out_types[which]);
   if (v->palette == 1 && (t == LT_F64 || t == LT_I64)) return;
   if (v->palette == 2 && t != LT_F64 && t != LT_F32) return;
   LoopTerm terms[2];
@@ -250,12 +255,13 @@ static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
   LoopFn *fn = r->fn = loop_fn_new(m, LOOP_KERNEL, name);
   for (u32 i = 0; i < 5; i++) (void)draw(r);
   v.palette = below(r, 3);
+  if (of_conditions(seed)) v.palette = CONDITIONS;
   v.strides = v.palette == 0 && chance(r, 40);
   v.maths = chance(r, 30);
   v.divides = seed % 7 == 3;
-  v.checks = chance(r, 25);
-  for (u32 i = 0; i < RANDOM_IN; i++) r->in[i] = loop_param_buffer(fn, in_names[i], random_in_types[i], LOOP_IN);
-  for (u32 i = 0; i < RANDOM_OUT; i++) r->out[i] = loop_param_buffer(fn, out_names[i], random_out_types[i], LOOP_INOUT);
+  v.checks = v.palette != CONDITIONS && chance(r, 25);
+  for (u32 i = 0; i < RANDOM_IN; i++) r->in[i] = loop_param_buffer(fn, in_names[i], v.palette == CONDITIONS ? LT_I1 : random_in_types[i], LOOP_IN);
+  for (u32 i = 0; i < RANDOM_OUT; i++) r->out[i] = loop_param_buffer(fn, out_names[i], v.palette == CONDITIONS ? LT_I1 : random_out_types[i], LOOP_INOUT);
   r->n = loop_param(fn, "n", LT_I64);
   r->k = loop_param(fn, "k", LT_I64);
   r->stride = loop_param(fn, "stride", LT_I64);
@@ -287,9 +293,11 @@ static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
   return fn;
 }
 
-static void vector_data(RandomData *d, u64 seed) {
+static void vector_data(RandomData *d, u64 seed, bool conditions) {
   static const u32 sizes[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 128, 129, 200, 256, 257, 290};
   random_data(d, seed);
+  for (u32 b = 0; b < RANDOM_IN && conditions; b++)
+    for (u32 i = 0; i < RANDOM_CELLS; i++) d->in[b][i] = seed % 2 ? d->in[b][i] & 1 : (seed / 2 + b) % 2 ^ (d->in[b][i] == 77); /* or nearly all the same */
   u64 *s = d->args + RANDOM_IN + RANDOM_OUT;
   s[0] = sizes[seed % COUNT_OF(sizes)];
   s[1] = seed / 31 % (ROWS_MOST + 1);
