@@ -219,7 +219,7 @@ typedef struct WeftArray { /* a look at an array: valid while the value is held 
   const void *data;               /* element (0, …, 0) */
 } WeftArray;
 
-/* A copy of dense row-major data. */
+/* A copy of dense row-major data. An element of WEFT_BOOL is a byte, 0 or 1 (C's bool). */
 WEFT_API WeftStatus weft_array(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape, const void *data, WeftValue **out);
 /* Lends the host's memory without copying: it is aligned for its elements, must not be written while lent, is never
  * updated in place, and `release` (may be NULL) is called once when the last view of it has gone. When the call fails, `release` is
