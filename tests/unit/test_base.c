@@ -210,6 +210,20 @@ static void test_sources(void **state) {
   b.len = 0;
   sources_show(&s, (Span){f, 21, 0}, &b);
   assert_string_equal(buf_text(&b), "  --> a.weft:4:4\n  |\n4 | end\n  |    ^\n");
+  char text[600];
+  for (u32 i = 0; i + 1 < sizeof text; i += 2) memcpy(text + i, "ä", 2); /* of a long line what is near */
+  f = sources_add(&s, "b.weft", text, sizeof text);
+  static const struct { u32 start, len, before, shown, carets, left, right; } near[] = {{0, 2, 0, 100, 1, 0, 1}, {300, 4, 40, 100, 2, 1, 1}, {590, 600, 40, 45, 5, 1, 0}, {300, 300, 40, 100, 60, 1, 1}};
+  for (u32 i = 0; i < COUNT_OF(near); i++) {
+    b.len = 0;
+    sources_show(&s, (Span){f, near[i].start, near[i].len}, &b);
+    const char *row = strstr(buf_text(&b), "1 | ") + 4, *end = strchr(row, '\n'), *marks = strchr(end, '|') + 2;
+    assert_int_equal((u64)(end - row), 2 * near[i].shown + 3 * (near[i].left + near[i].right));
+    assert_int_equal(strncmp(row, "…", 3) == 0, near[i].left);
+    assert_int_equal(strncmp(end - 3, "…", 3) == 0, near[i].right);
+    assert_int_equal(strspn(marks, " "), near[i].before + near[i].left);
+    assert_int_equal(strspn(marks + strspn(marks, " "), "^"), near[i].carets);
+  }
   buf_free(&b);
   Span joined = span_join((Span){f, 10, 5}, (Span){f, 2, 3});
   assert_int_equal(joined.start, 2);
