@@ -328,8 +328,7 @@ static WeftStatus cumulative(Vm *vm, u32 op, ReduceKind kind, Value *args, Value
     ShareFn share = step == 1 && n > BLOCK && n >= least && (stream || pool_threads(vm) > 1) ? shares[kind][r.compute] : NULL;
     bool alone = pool_threads(vm) < 2;
     i64 piece = least < LONG_PART || alone ? BLOCK : LONG_PART;
-    SharedScan scan = {.x = x0, .out = o0, .n = n, .piece = piece, .taken = 1, .served = 1, .stream = stream};
-    bool done = share && share(vm, &scan);
+    bool done = share && share(vm, &(SharedScan){.x = x0, .out = o0, .n = n, .piece = piece, .taken = 1, .served = 1, .stream = stream});
     for (i64 j = 0; j < inner && !done; j += COLUMNS) fn(o0 + j * bytes, x0 + j * bytes, n, inner - j < COLUMNS ? inner - j : COLUMNS, step);
     from += in_rows * inner * bytes;
     to += out_rows * inner * bytes;
