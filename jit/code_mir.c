@@ -253,8 +253,8 @@ static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
     l->vectors[i] = vec_compile(state->vector, k->self, &l->refused[i]);
     if (!l->vectors[i]) continue;
     k->fn = vec_code_kernel(l->vectors[i]);
-    if (state->cpu == VEC_AVX512) k->make_past = make_past;
-    if (state->vector->reads) k->make_ahead = make_ahead;
+    k->make_past = make_past;
+    if (state->vector->reads && cpu_has(CPU_FETCH)) k->make_ahead = make_ahead;
     LoopFn *fn = k->self;
     if (!fn->address) fn->address = (void *)k->fn;
     code->bytes += vec_code_bytes(l->vectors[i]);

@@ -450,7 +450,7 @@ enum { FETCH_AHEAD = 4096 /* bytes that long runs fetch ahead: the processor its
 /* Once for each vector, though several reductions side by side read it. */
 static bool fetches_ahead(VecFn *f, const LoopNode *n) {
   f->reads = true;
-  if (!f->level->ahead) return f->past;
+  if (!f->level->ahead) return f->past && cpu_has(CPU_FETCH);
   for (u32 i = 0; i < f->fetched_count; i++) {
     const LoopNode *m = vnode(f, f->fetched[i] >> 4);
     if ((f->fetched[i] & 15) == f->copy && m->a == n->a && m->imm == n->imm && m->count == n->count && memcmp(loop_terms(f->fn, m), loop_terms(f->fn, n), n->count * sizeof(LoopTerm)) == 0) return false;

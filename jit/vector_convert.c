@@ -199,7 +199,27 @@ static u64 float_bits(LoopType t, f64 v) {
 
 static VReg float_const(VecFn *f, LoopType t, f64 v) { return new_const(f, float_bits(t, v), element_bytes(t)); }
 
+/* AVX2: a double within the range of 64 bits, with a sign or without, as two halves, each of which a sum with 2^52 has in its low bits. */
+static VReg double_to_long(VecFn *f, VReg a) {
+  enum { ROUND_DOWN = 9, ROUND_CUT = 11 };
+  u8 length = vlength(f, LT_F64);
+  VReg whole = v_rmi(f, V_ROUNDPD, length, a, ROUND_CUT);
+  VReg high = v_rmi(f, V_ROUNDPD, length, v_rvm(f, V_MULPD, length, whole, float_const(f, LT_F64, 0x1p-32)), ROUND_DOWN);
+  VReg low = v_rvm(f, V_SUBPD, length, whole, v_rvm(f, V_MULPD, length, high, float_const(f, LT_F64, 0x1p32)));
+  high = v_rvm(f, V_PSLLVQ, length, v_rvm(f, V_ADDPD, length, high, float_const(f, LT_F64, 0x1.8p52)), new_const(f, 32, 8));
+  low = v_rvm(f, V_ANDPD, length, v_rvm(f, V_ADDPD, length, low, float_const(f, LT_F64, 0x1p52)), new_const(f, UINT32_MAX, 8));
+  return v_rvm(f, V_ORPD, length, high, low);
+}
+
 static VReg float_to_int(VecFn *f, LoopType to, LoopType from, VReg a) {
+  if (!f->evex && element_bytes(to) == 8) {
+    VReg least = float_const(f, LT_F64, loop_is_signed(to) ? -0x1p63 : 0);
+    if (from == LT_F32) a = v_rm(f, V_CVTPS2PD, vlength(f, LT_F64), a), from = LT_F64;
+    VReg r = double_to_long(f, v_rvm(f, V_MAXPD, vlength(f, from), a, least)); /* of a NaN and a number: the second */
+    VReg above = lower_compare(f, LOOP_GE, from, a, float_const(f, from, loop_is_signed(to) ? 0x1p63 : 0x1p64));
+    r = lower_select(f, to, above, new_const(f, loop_is_signed(to) ? (u64)INT64_MAX : UINT64_MAX, 8), r);
+    return loop_is_signed(to) ? lower_select(f, to, lower_compare(f, LOOP_EQ, from, a, a), r, new_const(f, 0, 8)) : r;
+  }
   bool d = from == LT_F64;
   u8 source = vlength(f, from), length = element_bytes(to) == 8 ? vlength(f, to) : source;
   if (!loop_is_signed(to)) { /* of a NaN and a number: the second */
@@ -209,7 +229,6 @@ static VReg float_to_int(VecFn *f, LoopType to, LoopType from, VReg a) {
     if (to == LT_U32) return v_rm(f, d ? V_CVTTPD2UDQ : V_CVTTPS2UDQ, length, a); /* out of range: all ones */
     return v_rm(f, d ? V_CVTTPD2UQQ : V_CVTTPS2UQQ, length, a);
   }
-  if (to == LT_I64 && !f->evex) return refuse(f, "a conversion of float to this type"), 0;
   VReg r = to == LT_I32 ? v_rm(f, d ? V_CVTTPD2DQ : V_CVTTPS2DQ, length, a) : v_rm(f, d ? V_CVTTPD2QQ : V_CVTTPS2QQ, length, a); /* out of range: the least */
   VReg above = lower_compare(f, LOOP_GE, from, a, float_const(f, from, to == LT_I32 ? 0x1p31 : 0x1p63));
   VReg number = lower_compare(f, LOOP_EQ, from, a, a);

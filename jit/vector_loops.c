@@ -460,12 +460,12 @@ void loop_bounds(VecFn *f, const VLoop *l) {
  * that begin as far from the beginning of a line (blocks_past). NULL: it may not. */
 static const LoopNode *past_store(const VecFn *f, const VLoop *l) {
   const LoopNode *s = NULL, *first = NULL;
-  if (!f->evex || l->lanes == 1 || f->block_slot || f->head_count > 1) return NULL;
+  if (l->lanes == 1 || f->block_slot || f->head_count > 1) return NULL;
   for (u32 pos = 0; pos < f->fn->body.count; pos++) {
     const LoopNode *n = vnode(f, body_node(f, pos));
     if (n->op != LOOP_STORE) continue;
     u32 bytes = loop_type_bytes((LoopType)n->mem);
-    if (pos < l->first || pos > l->last || bytes < 4 || bytes * l->lanes < 32 || access_kind(f, n, l->head, l->first, l->last) != VA_UNIT) return NULL;
+    if (pos < l->first || pos > l->last || bytes < 4 || bytes * l->lanes < (f->evex ? 32u : 16u) || access_kind(f, n, l->head, l->first, l->last) != VA_UNIT) return NULL;
     if (s && (s != first || n->a == s->a || bytes != loop_type_bytes((LoopType)s->mem))) return NULL;
     s = n;
     if (!first) first = n;
@@ -473,7 +473,7 @@ static const LoopNode *past_store(const VecFn *f, const VLoop *l) {
   return first;
 }
 
-/* The trips before the first one whose vector is whole where it is stored, masked; R15 is that trip's then. */
+/* The trips before the first one whose vector is whole where it is stored, masked (AVX2: one by one); R15 is that trip's then. */
 static void until_whole(VecFn *f, const VLoop *l, const LoopNode *s) {
   u32 bytes = loop_type_bytes((LoopType)s->mem), whole = g_label(f);
   i32 end = frame_room(f, 8, 8);
@@ -488,12 +488,16 @@ static void until_whole(VecFn *f, const VLoop *l, const LoopNode *s) {
   g_alu(f, ALU_ADD, RCX, R15);
   g_alu(f, ALU_CMP, R14, RCX);
   put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = R14, .a = RCX});
-  g_mov(f, RCX, R14);
-  g_alu(f, ALU_SUB, RCX, R15);
-  enter(f, l, l->lanes, true);
-  put(f, (VIns){.op = G_TAIL});
-  emit_copy(f, l, 0);
-  g_mov(f, R15, R14);
+  if (f->evex) {
+    g_mov(f, RCX, R14);
+    g_alu(f, ALU_SUB, RCX, R15);
+    enter(f, l, l->lanes, true);
+    put(f, (VIns){.op = G_TAIL});
+    emit_copy(f, l, 0);
+    g_mov(f, R15, R14);
+  } else {
+    rest_loop(f, l, NULL);
+  }
   g_load(f, R14, RSP, end);
   g_put(f, whole);
   loop_leave(f);

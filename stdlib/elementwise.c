@@ -96,7 +96,7 @@ static __attribute__((noinline)) u32 step_far(const Step *s, void *out, const vo
     if (!next || next->bytes < bytes) next = &readers[i];
     narrower |= readers[i].bytes > bytes;
   }
-  if (next && left * next->bytes <= FETCHED_AHEAD) next = NULL;
+  if (next && (left * next->bytes <= FETCHED_AHEAD || !cpu_has(CPU_FETCH))) next = NULL;
   for (u32 i = 0; next && narrower && i < n_in; i++)
     for (i64 k = 0; reads_on(&readers[i]) && k < n * readers[i].bytes; k += LINE) __builtin_prefetch(readers[i].at + FETCHED_AHEAD + k);
   u32 failed = step_run(s, stream ? buffer : out, in, n_in, n);

@@ -89,7 +89,57 @@ typedef _Bool bool;
   X(i32, bool, 1, p != 0) X(i32, u8, 1, p) X(i32, i64, 1, p) X(i32, f32, 1, p) X(i32, f64, 1, p)       \
   X(i64, bool, 1, p != 0) X(i64, u8, 1, p) X(i64, i32, 1, p)                                           \
   X(bool, u8, 1, p) X(bool, i32, 1, p) X(bool, i64, 1, p) X(bool, f32, 1, p) X(bool, f64, 1, p)
+#if REDUCE_VECTOR_BYTES == 32
+/* AVX2 has none for 64 bits: halves of them are what a sum with 2^52 has in its low bits, or what stands there (jit/vector_convert.c). */
+static inline __m256d doubles_of(__m256i x) {
+  __m256i low = _mm256_blend_epi32(x, _mm256_set1_epi64x(0x4330000000000000), 0xAA);
+  __m256i high = _mm256_xor_si256(_mm256_srli_epi64(x, 32), _mm256_set1_epi64x(0x4530000080000000));
+  return _mm256_add_pd(_mm256_sub_pd((__m256d)high, _mm256_set1_pd(0x1p84 + 0x1p63 + 0x1p52)), (__m256d)low);
+}
+static inline __m256i wholes_of(__m256d x) {
+  __m256d whole = _mm256_round_pd(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  __m256d high = _mm256_floor_pd(_mm256_mul_pd(whole, _mm256_set1_pd(0x1p-32)));
+  __m256d low = _mm256_fnmadd_pd(high, _mm256_set1_pd(0x1p32), whole);
+  __m256i top = _mm256_slli_epi64((__m256i)_mm256_add_pd(high, _mm256_set1_pd(0x1.8p52)), 32);
+  return _mm256_blend_epi32((__m256i)_mm256_add_pd(low, _mm256_set1_pd(0x1p52)), top, 0xAA);
+}
+STRIPS_LINKAGE u32 HERE(strip_i64_to_f64)(STRIP_PARAMS) {
+  const i64 *x = xv;
+  f64 *o = out;
+  i64 i = 0;
+  (void)yv;
+  for (; i + 4 <= n; i += 4) _mm256_storeu_pd(o + i, doubles_of(_mm256_loadu_si256((const __m256i *)(x + i))));
+  for (; i < n; i++) o[i] = (f64)x[i];
+  return 0;
+}
+#define TO_WHOLES(from, LOAD)                                                                                  \
+  STRIPS_LINKAGE u32 HERE(strip_##from##_to_i64)(STRIP_PARAMS) {                                               \
+    const T_##from *x = xv;                                                                                    \
+    i64 *o = out, i = 0;                                                                                       \
+    u32 bad = 0;                                                                                               \
+    __m256d all = _mm256_castsi256_pd(_mm256_set1_epi64x(-1));                                                 \
+    (void)yv;                                                                                                  \
+    for (; i + 4 <= n; i += 4) {                                                                               \
+      __m256d p = LOAD(x + i), least = _mm256_set1_pd(-0x1p63), most = _mm256_set1_pd(0x1p63);                 \
+      __m256d good = _mm256_and_pd(_mm256_cmp_pd(p, least, _CMP_GE_OQ), _mm256_cmp_pd(p, most, _CMP_LT_OQ));   \
+      all = _mm256_and_pd(all, good);                                                                          \
+      _mm256_storeu_si256((__m256i *)(o + i), _mm256_and_si256(wholes_of(p), (__m256i)good));                  \
+    }                                                                                                          \
+    bad = _mm256_movemask_pd(all) != 15;                                                                       \
+    for (; i < n; i++) {                                                                                       \
+      bool good = x[i] >= -0x1p63 && x[i] < 0x1p63;                                                            \
+      bad |= !good;                                                                                            \
+      o[i] = good ? (i64)x[i] : 0;                                                                             \
+    }                                                                                                          \
+    return bad;                                                                                                \
+  }
+#define WIDENED(at) _mm256_cvtps_pd(_mm_loadu_ps(at))
+TO_WHOLES(f64, _mm256_loadu_pd)
+TO_WHOLES(f32, WIDENED)
+CONVERT(i64, f32, 1, p)
+#else
 WIDE(CONVERT)
+#endif
 #ifdef STRIPS_REST
 #define DECLARED(from, to, check, expr) u32 REST(strip_##from##_to_##to)(STRIP_PARAMS);
 NARROW(DECLARED)

@@ -270,7 +270,7 @@ static void convert_part(void *ctx, i64 part) {
   i64 most = !r.direct || c->stream || c->n >= FAR ? STRIP : end - at;
   for (i64 n; at < end; at += n, o += n * r.to_bytes) {
     n = end - at < most ? end - at : most;
-    bool ahead = r.direct && c->n >= FAR && (end - at - n) * r.bytes > FETCHED_AHEAD; /* not beyond the part: another thread reads that */
+    bool ahead = r.direct && c->n >= FAR && cpu_has(CPU_FETCH) && (end - at - n) * r.bytes > FETCHED_AHEAD; /* not beyond the part: another thread reads that */
     bool first = ahead && (!c->stream || r.bytes > r.to_bytes); /* evenly, so not some lines with each that is stored */
     for (i64 k = 0; first && k < n * r.bytes; k += LINE) __builtin_prefetch(r.at + FETCHED_AHEAD + k);
     if (r.direct && !c->stream) {

@@ -38,6 +38,11 @@ __attribute__((target("avx512f"))) static void stream_lines(char *d, const char 
     _mm512_stream_si512((void *)(d + i), _mm512_loadu_si512(s + i));
   }
 }
+
+__attribute__((target("avx"))) static void stream_halves(char *d, const char *s, i64 bytes) {
+  for (i64 i = 0; i < bytes; i += LINE)
+    for (i64 k = i; k < i + LINE; k += LINE / 2) _mm256_stream_si256((__m256i *)(d + k), _mm256_loadu_si256((const __m256i *)(s + k)));
+}
 #endif
 
 void stream_copy_ahead(void *to, const void *from, i64 bytes, uintptr_t next, u32 lines) {
@@ -49,7 +54,9 @@ void stream_copy_ahead(void *to, const void *from, i64 bytes, uintptr_t next, u3
   if (head) memcpy(d, s, (size_t)head);
   d += head, s += head, bytes -= head;
   i64 whole = bytes / LINE * LINE;
+  if (!cpu_has(CPU_FETCH)) lines = 0;
   if (cpu_has(CPU_AVX512)) stream_lines(d, s, whole, next, lines);
+  else if (!lines && cpu_has(CPU_AVX2)) stream_halves(d, s, whole);
   else
     for (i64 i = 0; i < whole; i += LINE) {
       for (u32 k = 0; k < lines; k++, next += LINE) __builtin_prefetch((const void *)next);
