@@ -20,6 +20,9 @@ typedef struct VFold {
   u32 state_at;  /* frame: VecLanes */
   u32 end_slot, off_slot;
   u32 sum_slot;  /* frame: of a group: what the blocks so far give, or the result */
+  bool in_frame; /* what is left finds the accumulators there */
+  u32 beside;    /* accumulators behind those of the copies (extreme_beside): 2, or 0 */
+  VReg even;     /* the element of the copy before, of an even number */
   VReg acc[COPIES_MOST];
 } VFold;
 
@@ -193,6 +196,17 @@ static VReg identity(VecFn *f, const VFold *r) { return lower_constant(f, r->typ
 
 static void copy_to(VecFn *f, VReg to, VReg from) { put(f, (VIns){.op = P_COPY, .dst = to, .a = from}); }
 
+/* AVX2: of floats VMAXPS knows neither NaN nor -0, and what makes up for it takes four times as long. So the best of each copy is what compares
+ * so; beside it are kept the lanes where there was a NaN, asked of two copies at once, and the signs of all joined: when the best is a zero, the
+ * others have the sign of what loses, and so they are those of the zeros. */
+enum { BESIDE_NAN, BESIDE_SIGNS, BESIDE, CMP_UNORDERED = 3, CMP_OTHER = 4, CMP_SAME = 0 };
+
+static bool keeps_beside(const VecFn *f, const VLoop *l, const VFold *r) {
+  return !f->evex && !r->ordered && loop_is_float(r->type) && (r->op == LOOP_MAX || r->op == LOOP_MIN) && l->copies % 2 == 0 && l->copies + BESIDE <= COPIES_MOST && l->abreast == 1 && !l->packed;
+}
+
+static VReg lanes_of(VecFn *f, const VFold *r, VecOp op, VReg a, VReg b) { return v_rvm(f, by_width(r->type, op), vlength(f, r->type), a, b); }
+
 /* to = v, by the instruction that made v where it may write there. */
 static void update(VecFn *f, VReg to, VReg v) {
   VIns *last = f->ins.count ? &f->ins.data[f->ins.count - 1] : NULL;
@@ -205,16 +219,50 @@ static VReg element(VecFn *f, const VFold *r) {
   return r->flags && !f->packed ? numbers_of_flags(f, v) : v;
 }
 
+static void new_accumulators(VecFn *f, const VLoop *l, VFold *r) {
+  for (u32 k = 0; k < l->copies + r->beside; k++) r->acc[k] = new_vec(f);
+}
+
 static void begin_block(VecFn *f, const VLoop *l, VFold *r) {
   for (u32 k = 0; k < l->copies; k++) {
     if (!r->acc[k]) r->acc[k] = new_vec(f);
     copy_to(f, r->acc[k], identity(f, r));
   }
+  for (u32 k = 0; k < r->beside; k++) {
+    VReg *v = &r->acc[l->copies + k];
+    if (!*v) *v = new_vec(f);
+    copy_to(f, *v, lower_constant(f, LT_I32, k == BESIDE_SIGNS && r->op == LOOP_MAX ? UINT32_MAX : 0));
+  }
+}
+
+static void fold_beside(VecFn *f, const VLoop *l, VFold *r, u32 copy, VReg v) {
+  VReg *nan = &r->acc[l->copies + BESIDE_NAN], *signs = &r->acc[l->copies + BESIDE_SIGNS];
+  update(f, r->acc[copy], lanes_of(f, r, r->op == LOOP_MAX ? V_MAXPS : V_MINPS, v, r->acc[copy])); /* of a NaN and a number: the second */
+  update(f, *signs, lanes_of(f, r, r->op == LOOP_MAX ? V_ANDPS : V_ORPS, *signs, v));
+  if (copy % 2 == 0) r->even = v;
+  else update(f, *nan, lanes_of(f, r, V_ORPS, *nan, v_rvmi(f, by_width(r->type, V_CMPPS), vlength(f, r->type), r->even, v, CMP_UNORDERED)));
+}
+
+/* What was kept beside goes into the copies, which are then as if each step had known all. */
+static void settle_beside(VecFn *f, const VLoop *l, VFold *r) {
+  if (!r->beside || f->failed) return;
+  VReg nan = r->acc[l->copies + BESIDE_NAN], signs = r->acc[l->copies + BESIDE_SIGNS], none = lower_constant(f, r->type, 0);
+  f->lanes = l->lanes;
+  for (u32 k = 0; k < l->copies; k++) {
+    bool max = r->op == LOOP_MAX;
+    VReg v = r->acc[k], zero = v_rvmi(f, by_width(r->type, V_CMPPS), vlength(f, r->type), v, none, max ? CMP_OTHER : CMP_SAME);
+    if (max) v = lanes_of(f, r, V_ANDPS, v, lanes_of(f, r, V_ORPS, signs, zero));
+    else v = lanes_of(f, r, V_ORPS, v, lanes_of(f, r, V_ANDPS, lanes_of(f, r, V_ANDPS, signs, zero), lower_constant(f, r->type, loop_type_bytes(r->type) == 8 ? (u64)1 << 63 : (u64)1 << 31)));
+    if (!k) v = lanes_of(f, r, V_ORPS, v, nan);
+    update(f, r->acc[k], v);
+  }
+  r->beside = 0;
 }
 
 static void fold_copy(VecFn *f, const VLoop *l, VFold *r, u32 copy) {
   emit_copy(f, l, copy);
-  if (!f->failed) update(f, r->acc[copy], lower_op(f, r->op, r->type, r->acc[copy], element(f, r), 0));
+  if (!f->failed && r->beside) fold_beside(f, l, r, copy, element(f, r));
+  else if (!f->failed) update(f, r->acc[copy], lower_op(f, r->op, r->type, r->acc[copy], element(f, r), 0));
 }
 
 static void fold_abreast(VecFn *f, const VLoop *l, VFold *r, u32 copy, u32 count) {
@@ -246,7 +294,7 @@ static VecOp save_op(u32 bytes, u32 lanes) { return lanes > 1 ? (bytes == 8 ? V_
 static void move_accumulators(VecFn *f, const VLoop *l, VFold *r, bool back) {
   u32 bytes = element_bytes(r->type);
   u8 length = length_of(bytes, l->lanes);
-  for (u32 k = 0; k < l->copies; k++) {
+  for (u32 k = 0; k < l->copies + r->beside; k++) {
     VecMem m = mem_at(RSP, (i32)(r->lanes_at + k * l->lanes * bytes));
     if (!back) v_save(f, V_MOVUPS_TO, length, m, r->acc[k]);
     else put(f, (VIns){.op = V_MOVUPS, .length = length, .dst = r->acc[k], .mem = m});
@@ -378,21 +426,49 @@ static void rest_in_registers(VecFn *f, const VLoop *l, VFold *r) {
   g_put(f, done);
 }
 
+/* AVX2: what is left of a trip of several vectors, while it fills one; each joins the accumulator that its place in the trip has. */
+static void rest_by_vectors(VecFn *f, const VLoop *l, VFold *r) {
+  u32 top = g_label(f), rest = g_label(f);
+  enter(f, l, l->lanes, false);
+  g_alu_imm(f, ALU_SUB, R14, l->lanes - 1);
+  g_alu(f, ALU_CMP, R15, R14);
+  g_jcc(f, CC_GE, rest);
+  u32 begin = f->ins.count;
+  g_put(f, top);
+  if (r) fold_in_frame(f, l, r);
+  else emit_copy(f, l, 0);
+  g_alu_imm(f, ALU_ADD, R15, l->lanes);
+  g_alu(f, ALU_CMP, R15, R14);
+  g_jcc(f, CC_L, top);
+  end_span(f, begin);
+  g_put(f, rest);
+  g_alu_imm(f, ALU_ADD, R14, l->lanes - 1);
+}
+
 static void rest_loop(VecFn *f, const VLoop *l, VFold *r) {
-  if (!l->tail_lanes) return;
+  if (!l->tail_lanes) {
+    if (r && r->in_frame) move_accumulators(f, l, r, true);
+    return;
+  }
   if (r && r->ordered && f->evex && l->copies <= 4 && effort(f, l) <= CHEAP) {
     rest_in_registers(f, l, r);
     return;
   }
-  u32 top = g_label(f), done = g_label(f);
-  bool masked = f->evex, framed = r && (r->ordered || !masked);
+  u32 top = g_label(f), single = g_label(f), done = g_label(f);
+  bool masked = f->evex, framed = r && (r->ordered || !masked), in_frame = r && r->in_frame;
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_GE, done);
   enter(f, l, l->tail_lanes, masked);
   if (framed) {
-    move_accumulators(f, l, r, false);
+    if (!in_frame) move_accumulators(f, l, r, false);
     g_imm(f, RAX, 0);
     g_save(f, RSP, (i32)r->off_slot, RAX);
+  }
+  if (!masked && l->copies > 1) {
+    rest_by_vectors(f, l, r);
+    g_alu(f, ALU_CMP, R15, R14);
+    g_jcc(f, CC_GE, single);
+    enter(f, l, l->tail_lanes, false);
   }
   u32 begin = f->ins.count;
   g_put(f, top);
@@ -409,11 +485,13 @@ static void rest_loop(VecFn *f, const VLoop *l, VFold *r) {
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_L, top);
   end_span(f, begin);
+  g_put(f, single);
+  if (in_frame) g_put(f, done);
   if (framed) {
     enter(f, l, l->lanes, false);
     move_accumulators(f, l, r, true);
   }
-  g_put(f, done);
+  if (!in_frame) g_put(f, done);
 }
 
 /* `more`: another loop goes on in the same registers. */
@@ -496,7 +574,9 @@ static void until_whole(VecFn *f, const VLoop *l, const LoopNode *s) {
     emit_copy(f, l, 0);
     g_mov(f, R15, R14);
   } else {
-    rest_loop(f, l, NULL);
+    VLoop fewer = *l; /* than a vector has lanes */
+    fewer.copies = 1;
+    rest_loop(f, &fewer, NULL);
   }
   g_load(f, R14, RSP, end);
   g_put(f, whole);
@@ -548,6 +628,7 @@ static void fold_shape(VecFn *f, VLoop *l, VFold *r) {
   if (r->ordered) l->copies = LANE_BYTES / bytes / l->lanes;
   else l->copies = l->lanes == 1 ? 1 : l->copies < 4 ? 2 : 4;
   if (l->copies > COPIES_MOST || (l->lanes == 1 && r->ordered)) refuse(f, "more lanes than registers");
+  if (keeps_beside(f, l, r)) r->beside = BESIDE;
 }
 
 static void answer(VecFn *f, const VFold *r, VReg result, VReg v) {
@@ -630,6 +711,7 @@ static void reduce_loop(VecFn *f, VLoop *l) {
   } else {
     begin_block(f, l, &r);
     main_loop(f, l, &r, 1);
+    settle_beside(f, l, &r);
     rest_loop(f, l, &r);
     answer(f, &r, result, combine_lanes(f, l, &r));
   }
@@ -645,7 +727,7 @@ static void reduce_loop(VecFn *f, VLoop *l) {
 
 /* Several reductions over the same elements that do not use each other: each takes a block of the elements, then the next one does,
  * so that they are read from memory once; those whose accumulators all find registers run side by side. */
-enum { GROUP_MOST = 8, FOLDS_MOST = 16 };
+enum { GROUP_MOST = 8, FOLDS_MOST = 16, TURN_TRIPS = 8 };
 
 typedef struct Uses {
   const VecFn *f;
@@ -797,6 +879,53 @@ static void blocks_in_turn(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, 
   }
 }
 
+/* The same by turns of some trips, so that the memory of the next ones comes meanwhile: of a whole block it would come in the first reduction's turn alone. */
+static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, i32 end, u32 elements) {
+  i32 some = frame_room(f, 8, 8), before = frame_room(f, 8, 8);
+  u32 turn = g_label(f);
+  block_bounds(f, at, end, elements);
+  g_save(f, RSP, before, R14);
+  g_save(f, RSP, some, R15);
+  for (u32 i = 0; i < count && !f->failed; i++) {
+    enter(f, &group[i], group[i].lanes, false);
+    new_accumulators(f, &group[i], &r[i]);
+    begin_block(f, &group[i], &r[i]);
+    move_accumulators(f, &group[i], &r[i], false);
+    r[i].end_slot = (u32)frame_room(f, 8, 8);
+  }
+  u32 begin = f->ins.count;
+  g_put(f, turn);
+  for (u32 i = 0; i < count && !f->failed; i++) {
+    block_bounds(f, some, before, elements / LOOP_BLOCK_TRIPS * TURN_TRIPS);
+    if (!begin_vector(f, &group[i], false)) return;
+    new_accumulators(f, &group[i], &r[i]);
+    move_accumulators(f, &group[i], &r[i], true);
+    main_loop(f, &group[i], &r[i], 1);
+    move_accumulators(f, &group[i], &r[i], false);
+    g_save(f, RSP, (i32)r[i].end_slot, R15);
+    loop_leave(f);
+  }
+  g_load(f, RAX, RSP, some);
+  g_alu_imm(f, ALU_ADD, RAX, elements / LOOP_BLOCK_TRIPS * TURN_TRIPS);
+  g_save(f, RSP, some, RAX);
+  g_alu_load(f, ALU_CMP, RAX, RSP, before);
+  g_jcc(f, CC_L, turn);
+  end_span(f, begin);
+  for (u32 i = 0; i < count && !f->failed; i++) {
+    g_load(f, R15, RSP, (i32)r[i].end_slot);
+    g_load(f, R14, RSP, before);
+    if (!begin_vector(f, &group[i], false)) return;
+    new_accumulators(f, &group[i], &r[i]);
+    r[i].in_frame = !r[i].beside;
+    if (r[i].beside) move_accumulators(f, &group[i], &r[i], true);
+    settle_beside(f, &group[i], &r[i]);
+    rest_loop(f, &group[i], &r[i]);
+    VReg v = combine_lanes(f, &group[i], &r[i]);
+    loop_leave(f);
+    end_block(f, &r[i], v, end);
+  }
+}
+
 static void reduce_group(VecFn *f, VLoop *group, u32 count) {
   VFold r[GROUP_MOST] = {0};
   VReg results[GROUP_MOST];
@@ -818,6 +947,7 @@ static void reduce_group(VecFn *f, VLoop *group, u32 count) {
   u32 begin = f->ins.count;
   g_put(f, block);
   if (runs_abreast(f, group, count)) blocks_abreast(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
+  else if (!f->evex) blocks_in_short_turns(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
   else blocks_in_turn(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
   g_save(f, RSP, at, R15);
   g_alu_load(f, ALU_CMP, R15, RSP, end);
