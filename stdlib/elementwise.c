@@ -268,7 +268,7 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   Step by = *step;
   by.bytes = dtype_bytes(dtypes[0]);
   bool whole = true; /* every operand is dense, or nothing has to be cut */
-  u32 arrays = 0, from = 0; /* bytes of an element of the array */
+  u32 arrays = 0, from = 0, widest = result_bytes; /* bytes of an element of the array; of the widest */
   for (u32 i = 0; i < n; i++) {
     if (args[i].kind == V_NUM) {
       Value v;
@@ -278,6 +278,7 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
     } else {
       reader_start(&readers[i], strips, args[i].array, shape->rank, shape->dims, dtypes[i]);
       if (reads_on(&readers[i])) from = readers[i].bytes;
+      if (readers[i].bytes > widest) widest = readers[i].bytes;
       arrays++;
     }
     whole &= reader_any_length(&readers[i]);
@@ -290,7 +291,8 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   }
   bool stream = !in_place && stream_worth(total * result_bytes, false);
   bool far = stream || (!in_place && arrays == 1 && from > result_bytes && stream_worth(total * from, true));
-  i64 most = far ? (whole && n == 1 ? STREAMED / result_bytes : arrays == 1 ? STRIP : STRIP / 2) : !whole ? STRIP : in_place ? total : POLL_ELEMENTS;
+  i64 some = whole ? STREAMED / (n == 1 ? result_bytes : widest) : STRIP;
+  i64 most = far ? (n == 1 || arrays == 1 ? some : some / 2) : !whole ? STRIP : in_place ? total : POLL_ELEMENTS;
   if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1)
     return run_shared(vm, op, &(Shared){.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .stream = stream, .far = far, .total = total, .most = most, .out = result}, in_place);
   char *o = result;

@@ -110,12 +110,19 @@ __attribute__((target("avx512f"))) static void join_past(f64 *to, const f64 *bef
   for (; segments > 0; segments--, before++)
     for (u32 i = 0; i < SCAN_SEGMENT; i += 8, to += 8, local += 8) _mm512_stream_pd(to, _mm512_set1_pd(*before) + _mm512_loadu_pd(local));
 }
+__attribute__((target("avx2"))) static void join_past_avx2(f64 *to, const f64 *before, const f64 *local, i64 segments) {
+  for (; segments > 0; segments--, before++)
+    for (u32 i = 0; i < SCAN_SEGMENT; i += 4, to += 4, local += 4) _mm256_stream_pd(to, _mm256_set1_pd(*before) + _mm256_loadu_pd(local));
+}
 static bool past_f64(f64 *to, const f64 *before, const f64 *local, i64 segments) {
-  if (!cpu_has(CPU_AVX512) || (uintptr_t)to % 64) return false;
-  join_past(to, before, local, segments);
+  if (!cpu_has(CPU_AVX2) || (uintptr_t)to % 64) return false;
+  (cpu_has(CPU_AVX512) ? join_past : join_past_avx2)(to, before, local, segments);
   return true;
 }
-static void inside_f64(f64 *to, const f64 *x, i64 segments, i64 ahead) { (cpu_has(CPU_AVX512) ? locals_f64_avx512 : locals_f64)(to, x, segments, ahead); }
+/* TRIED with AVX2: four segments side by side, by shuffles of pairs; no faster. */
+static void inside_f64(f64 *to, const f64 *x, i64 segments, i64 ahead) {
+  (cpu_has(CPU_AVX512) ? locals_f64_avx512 : locals_f64)(to, x, segments, ahead);
+}
 #else
 #define inside_f64 locals_f64
 #define past_f64(...) false
@@ -152,62 +159,70 @@ static i64 next_piece(SharedScan *s) {
   return next;
 }
 
+/* Elements from what is read, of which `left` are left, to what is fetched: where this thread's next piece begins, `jump` elements further on, it is taken to. One
+ * thread reads on and on, which some processors see by themselves. */
+static i64 fetched_later(const SharedScan *s, i64 left, i64 jump) { return s->piece > BLOCK || cpu_has(CPU_FETCH) ? ELEMENTS_AHEAD + (left > ELEMENTS_AHEAD ? 0 : jump) : 0; }
+
 #define SHARED(kind, T, FN)                                                                                                                                   \
   typedef struct kind##_##T##_totals {                                                                                                                        \
     kind##_##T##_scan scan; /* of the blocks' totals */                                                                                                       \
     T block, segment;       /* what stands before the next block, and before its first segment */                                                             \
   } kind##_##T##_totals;                                                                                                                                      \
-  /* A step of what is inside of a piece of n elements at x. What comes behind it is fetched `jump` elements later: where this thread's next piece begins. */ \
-  static void inside_step_##T(T *local, const T *x, i64 at, i64 n, i64 jump) {                                                                                \
+  /* A step of what is inside of a piece of n elements at x, and of its segments' totals. What lies `ahead` elements further on is fetched; 0:                \
+   * nothing is. */                                                                                                                                           \
+  static void inside_step_##T(T *local, T *totals, const T *x, i64 at, i64 n, i64 ahead) {                                                                    \
     i64 end = n - at < BLOCK ? n : at + BLOCK, whole = at < n ? at + (end - at) / SCAN_SEGMENT * SCAN_SEGMENT : n;                                            \
-    if (at < whole) inside_##T(local + at, x + at, (whole - at) / SCAN_SEGMENT, ELEMENTS_AHEAD + (n - at > ELEMENTS_AHEAD ? 0 : jump));                       \
+    if (at < whole) inside_##T(local + at, x + at, (whole - at) / SCAN_SEGMENT, ahead);                                                                       \
     for (i64 i = whole; i < end; i++) local[i] = i % SCAN_SEGMENT ? FN(local[i - 1], x[i]) : x[i];                                                            \
+    T last = 0;                                                                                                                                               \
+    for (i64 i = at; i < whole; i += SCAN_SEGMENT) totals[i / SCAN_SEGMENT] = last = i > at ? FN(last, local[i + SCAN_SEGMENT - 1]) : local[i + SCAN_SEGMENT - 1]; \
   }                                                                                                                                                           \
-  static void join_step_##T(const SharedScan *s, T *o, const T *before, const T *local, i64 at, i64 n) {                                                      \
-    _Alignas(64) T buffer[BLOCK];                                                                                                                             \
+  /* `block`: what stands before this one and, behind it, before the next; `first`: before its first segment. */                                              \
+  static void join_step_##T(const SharedScan *s, T *o, T first, T block, const T *totals, const T *local, i64 at, i64 n) {                                    \
+    _Alignas(64) T buffer[BLOCK], before[SCAN_SEGMENT];                                                                                                       \
     i64 many = n - at < BLOCK ? n - at : BLOCK, segments = many / SCAN_SEGMENT;                                                                               \
     bool stream = s->stream && many == BLOCK;                                                                                                                 \
-    before += at / SCAN_SEGMENT;                                                                                                                              \
+    before[0] = first;                                                                                                                                        \
+    for (i64 i = 1; i < SCAN_SEGMENT && i <= segments; i++) before[i] = FN(block, totals[at / SCAN_SEGMENT + i - 1]);                                         \
     if (stream && past_##T(o + at, before, local + at, segments)) return;                                                                                     \
     T *to = stream ? buffer : o + at;                                                                                                                         \
     join_##T(to, before, local + at, segments);                                                                                                               \
     for (i64 e = segments * SCAN_SEGMENT; e < many; e++) to[e] = FN(before[segments], local[at + e]);                                                         \
     if (stream) stream_copy(o + at, buffer, BLOCK * sizeof(T));                                                                                               \
   }                                                                                                                                                           \
-  /* Puts what stands before each segment into `before`. What is inside of the blocks of their totals needs no turn. */                                       \
-  static i64 turn_##kind##_##T(SharedScan *s, i64 piece, i64 segments, T *before, const T *local) {                                                           \
+  /* Puts what stands before each block into `block`, and before the first segment behind it into `segment`; gives the next piece. */                         \
+  static i64 turn_##kind##_##T(SharedScan *s, i64 piece, i64 segments, T *block, T *segment, const T *totals) {                                               \
     kind##_##T##_totals *t = s->totals;                                                                                                                       \
-    T block[LONG_PART / BLOCK + 1], last = 0;                                                                                                                 \
-    i64 next, blocks = segments / SCAN_SEGMENT;                                                                                                               \
-    for (i64 i = 0; i < segments; i++) {                                                                                                                      \
-      T total = local[i * SCAN_SEGMENT + SCAN_SEGMENT - 1];                                                                                                   \
-      before[i + 1] = last = i % SCAN_SEGMENT ? FN(last, total) : total;                                                                                      \
-    }                                                                                                                                                         \
+    i64 blocks = segments / SCAN_SEGMENT;                                                                                                                     \
     wait_for(&s->turn, piece);                                                                                                                                \
-    before[0] = t->segment;                                                                                                                                   \
+    segment[0] = t->segment;                                                                                                                                  \
     block[0] = t->block;                                                                                                                                      \
-    for (i64 b = 0; b < blocks; b++) block[b + 1] = kind##_##T##_scan_next(&t->scan, before[b * SCAN_SEGMENT + SCAN_SEGMENT]);                                \
+    for (i64 b = 0; b < blocks; b++) {                                                                                                                        \
+      T total = totals[b * SCAN_SEGMENT + SCAN_SEGMENT - 1];                                                                                                  \
+      segment[b + 1] = FN(block[b], total);                                                                                                                   \
+      block[b + 1] = kind##_##T##_scan_next(&t->scan, total);                                                                                                 \
+    }                                                                                                                                                         \
     t->block = block[blocks];                                                                                                                                 \
-    if (blocks) t->segment = FN(block[blocks - 1], before[segments]);                                                                                         \
-    next = next_piece(s);                                                                                                                                     \
+    t->segment = segment[blocks];                                                                                                                             \
+    i64 next = next_piece(s);                                                                                                                                 \
     __atomic_store_n(&s->turn, piece + 1, __ATOMIC_RELEASE);                                                                                                  \
-    for (i64 i = 0; i < segments; i++) before[i + 1] = FN(block[i / SCAN_SEGMENT], before[i + 1]);                                                            \
     return next;                                                                                                                                              \
   }                                                                                                                                                           \
   static void shared_##kind##_##T(void *ctx, i64 part) {                                                                                                      \
     SharedScan *s = ctx;                                                                                                                                      \
     u32 me = __atomic_fetch_add(&s->came, 1, __ATOMIC_RELAXED);                                                                                               \
     i64 piece = first_piece(s, me), size = piece_size(s, piece);                                                                                              \
-    T before[LONG_PART / SCAN_SEGMENT + 1], *locals[2] = {(T *)(void *)(s->scratch + (size < 0 ? 0 : me) * s->of_thread)};                                    \
+    T totals[2][LONG_PART / SCAN_SEGMENT], block[LONG_PART / BLOCK + 1], segment[LONG_PART / BLOCK + 1];                                                      \
+    T *locals[2] = {(T *)(void *)(s->scratch + (size < 0 ? 0 : me) * s->of_thread)};                                                                          \
     locals[1] = locals[0] + s->piece + BLOCK; /* not at the same place of a page: a load would wait for the store there */                                    \
     (void)part;                                                                                                                                               \
-    for (i64 at = 0; at < size; at += BLOCK) inside_step_##T(locals[0], (const T *)s->x + piece * s->piece, at, size, 0);                                     \
+    for (i64 at = 0; at < size; at += BLOCK) inside_step_##T(locals[0], totals[0], (const T *)s->x + piece * s->piece, at, size, fetched_later(s, size - at, 0)); \
     for (u32 k = 0; size > 0; k = !k) {                                                                                                                       \
-      i64 next = turn_##kind##_##T(s, piece, size / SCAN_SEGMENT, before, locals[k]);                                                                         \
+      i64 next = turn_##kind##_##T(s, piece, size / SCAN_SEGMENT, block, segment, totals[k]);                                                                 \
       i64 next_size = piece_size(s, next), jump = (next - piece - 1) * s->piece;                                                                              \
       for (i64 at = 0; at < size || at < next_size; at += BLOCK) {                                                                                            \
-        if (at < next_size) inside_step_##T(locals[!k], (const T *)s->x + next * s->piece, at, next_size, jump);                                              \
-        if (at < size) join_step_##T(s, (T *)s->out + piece * s->piece, before, locals[k], at, size);                                                         \
+        if (at < next_size) inside_step_##T(locals[!k], totals[!k], (const T *)s->x + next * s->piece, at, next_size, fetched_later(s, next_size - at, jump)); \
+        if (at < size) join_step_##T(s, (T *)s->out + piece * s->piece, segment[at / BLOCK], block[at / BLOCK], totals[k], locals[k], at, size);              \
       }                                                                                                                                                       \
       piece = next, size = next_size;                                                                                                                         \
     }                                                                                                                                                         \

@@ -99,7 +99,7 @@ static void copy_rows(u32 bytes, Walk w, void *dst, const void *src, bool stream
 /* Transposed: a line of each of so many rows of the source goes through a buffer, from which parts of the result's rows are stored whole. Of elements of 8
  * bytes the next lines are read while those are stored: reading, storing and fetching ahead that spread evenly take as long as a copy, by turns a fifth
  * longer. Rows of the buffer are two lines apart more than they are long: else they would share places in the cache. */
-enum { LINE = 64, TILE_ROW = 512, TILE_BYTES = 8192, SMALL_BYTES = 20 << 10 /* no buffer for so few */, SHORT_ROW = 48 /* the line after the next would belong to another tile */ };
+enum { LINE = 64, TILE_ROW = 512, TILE_BYTES = 8192, SMALL_BYTES = 20 << 10 /* no buffer for so few */, SHORT_ROW = 48 /* the line after the next would belong to another tile */, FARTHER = 2 /* the second cache, for what is fetched ahead */ };
 
 static void copy_bytes(void *to, const void *from, i64 bytes) { memcpy(to, from, (size_t)bytes); }
 
@@ -133,6 +133,29 @@ FOR_AVX512 static void turn_pairs(double *to, i64 pitch, const double *from, i64
   }
 }
 
+/* With AVX2: two pairs, of every other row, become a vector; four rows at a time. Lines that are fetched ahead go to the second cache: more of them
+ * can be on their way (Zen 4, 20,000 x 2,000 f64 in C, a copy 16.6 ms: fetched to the first 52, so 29). */
+__attribute__((target("avx2"))) static void turn_halves(double *to, i64 pitch, const double *from, i64 apart, i64 next) {
+#define TWO_PAIRS(ROW) _mm256_insertf128_pd(_mm256_castpd128_pd256(PAIR(ROW)), PAIR(ROW + 2), 1)
+  const double *ahead = from + next;
+  _Pragma("GCC unroll 1") for (u32 k = 0; k < 8; k += 2, from += 2, to += 2 * pitch, ahead += 2 * apart) {
+    __builtin_prefetch(ahead, 0, FARTHER);
+    __builtin_prefetch(ahead + apart, 0, FARTHER);
+    _Pragma("GCC unroll 2") for (u32 i = 0; i < 8; i += 4) {
+      __m256d even = TWO_PAIRS(i), odd = TWO_PAIRS(i + 1);
+      _mm256_storeu_pd(to + i, _mm256_unpacklo_pd(even, odd));
+      _mm256_storeu_pd(to + pitch + i, _mm256_unpackhi_pd(even, odd));
+    }
+  }
+}
+__attribute__((target("avx2"))) static void turn_halves_and_put(double *to, i64 pitch, const double *from, i64 apart, i64 next, char *put, const char *before, i64 put_apart, i64 left) {
+  for (u32 i = 0; i < TILE_ROW / 8; i += 8, from += 8 * apart, before += pitch * 8, put += put_apart) {
+    turn_halves(to + i, pitch, from, apart, next);
+    if (left-- > 0)
+      _Pragma("GCC unroll 1") for (u32 k = 0; k < TILE_ROW; k += 32) _mm256_stream_si256((__m256i *)(void *)(put + k), _mm256_load_si256((const __m256i *)(const void *)(before + k)));
+  }
+}
+
 /* Fills a buffer with a line of each of so many rows that one of its rows is full, and stores the `left` rows of the buffer before meanwhile. */
 FOR_AVX512 static void turn_and_put(double *to, i64 pitch, const double *from, i64 apart, i64 next, char *put, const char *before, i64 put_apart, i64 left) {
   for (u32 i = 0; i < TILE_ROW / 8; i += 8, from += 8 * apart, before += pitch * 8, put += put_apart) {
@@ -144,6 +167,8 @@ FOR_AVX512 static void turn_and_put(double *to, i64 pitch, const double *from, i
 #else
 static void turn_pairs(void *to, i64 pitch, const void *from, i64 apart, i64 next) { (void)to, (void)pitch, (void)from, (void)apart, (void)next; } /* never called */
 static void turn_and_put(void *to, i64 pitch, const void *from, i64 apart, i64 next, char *put, const char *before, i64 put_apart, i64 left) { (void)to, (void)pitch, (void)from, (void)apart, (void)next, (void)put, (void)before, (void)put_apart, (void)left; }
+#define turn_halves turn_pairs
+#define turn_halves_and_put turn_and_put
 #endif
 
 /* Bytes from the beginning of its line. */
@@ -186,16 +211,17 @@ static __attribute__((noinline)) void put_rows(Turned *t, i64 most) {
           /* A row that ends within a line is read into the next one. */                                \
           i64 most = wide == WIDE ? n : small || w.inner_ss != rows ? 0 : n - (i + MOST >= w.inner);    \
           if (directly && most >= MOST && t.n == TILE_ROW && t.left) {                                  \
-            turn_and_put((void *)to, APART, (const void *)s, w.inner_ss, next, t.to, t.from, t.apart, t.left); \
+            (whole_lines ? turn_and_put : turn_halves_and_put)((void *)to, APART, (const void *)s, w.inner_ss, next, t.to, t.from, t.apart, t.left); \
             t.left = 0, k = n, s += n * w.inner_ss;                                                     \
           }                                                                                             \
           for (; k + 8 <= most; k += 8, s += 8 * w.inner_ss) {                                          \
-            turn_pairs((void *)(to + k), pitch, (const void *)s, w.inner_ss, next);                                    \
+            (whole_lines ? turn_pairs : turn_halves)((void *)(to + k), pitch, (const void *)s, w.inner_ss, next);                                    \
             put_rows(&t, 1);                                                                            \
           }                                                                                             \
         }                                                                                               \
         for (; k < n; k++, s += w.inner_ss) {                                                           \
-          __builtin_prefetch(s + 2 * WIDE);                                                             \
+          if (farther) __builtin_prefetch(s + 2 * WIDE, 0, FARTHER);                                    \
+          else __builtin_prefetch(s + 2 * WIDE);                                                        \
           if (wide == WIDE)                                                                             \
             _Pragma("GCC unroll 8") for (i64 l = 0; l < WIDE; l++) to[l * pitch + k] = s[l];            \
           else                                                                                          \
@@ -218,7 +244,7 @@ static void copy_across(u32 bytes, Walk w, void *dst, const void *src, bool stre
   i64 all = rows * w.inner * (i64)bytes;
   i64 past = past_line(dst) | w.d * (i64)bytes % LINE | apart * (i64)bytes % LINE;
   for (u32 k = 0; k < w.rank; k++) past |= w.ds[k] * (i64)bytes % LINE;
-  bool small = all <= SMALL_BYTES && !then, whole = stream && past /* lines go as wholes, though rows begin within one: a tile has what the one before left */, squares = bytes == 8 && w.inner_ss >= 8 && cpu_has(CPU_AVX512);
+  bool small = all <= SMALL_BYTES && !then, whole = stream && past /* lines go as wholes, though rows begin within one: a tile has what the one before left */, squares = bytes == 8 && w.inner_ss >= 8 && cpu_has(CPU_AVX2), whole_lines = cpu_has(CPU_AVX512), farther = !cpu_has(CPU_FETCH);
   bool directly = squares && stream && !whole && (!then || then->anywhere);
   Turned t = {.then = then, .put = stream ? stream_copy : copy_bytes, .dst = dst, .size = bytes, .apart = apart * (i64)bytes};
   do {
