@@ -147,15 +147,22 @@ static VReg shift(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
  * below 2. Products wrap, so that a first quotient of 2**63, which becomes the least number, is right, too. By 0: 0, and all is left. */
 static VReg divided(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
   bool wide = t == LT_I64, quotient = op == LOOP_DIV || op == LOOP_FLOORDIV, floors = op == LOOP_FLOORDIV || op == LOOP_MOD;
-  if (!f->evex || (!wide && t != LT_I32)) return refuse(f, "integer division"), 0;
+  if (!(wide && f->evex) && t != LT_I32) return refuse(f, "integer division"), 0; /* TRIED: of 64 bits with AVX2, twice as long as one by one */
   VReg zero = new_const(f, 0, element_bytes(t)), by = lower_convert(f, LT_F64, t, b), q = 0, r = a;
   for (u32 k = 0; k <= wide; k++) {
-    VReg part = v_rm(f, wide ? V_CVTTPD2QQ : V_CVTTPD2DQ, vlength(f, LT_F64), two(f, LT_F64, V_DIVPS, lower_convert(f, LT_F64, t, r), by));
+    VReg part = two(f, LT_F64, V_DIVPS, lower_convert(f, LT_F64, t, r), by);
+    part = v_rm(f, wide ? V_CVTTPD2QQ : V_CVTTPD2DQ, vlength(f, LT_F64), part);
     r = two(f, t, V_PSUBD, r, lower_op(f, LOOP_MUL, t, part, b, 0));
     q = k ? two(f, t, V_PADDD, q, part) : part;
   }
   for (u32 k = 0; k <= !floors; k++) { /* toward minus infinity; cut off again. Of 32 bits it is cut off as it should be */
     if (!wide && !floors) break;
+    if (!f->evex) { /* a lane that takes is all ones, -1 */
+      VReg apart = two(f, t, V_CMPGTD, zero, two(f, t, V_XORPS, k ? a : r, b)), takes = two(f, t, V_ANDNPS, two(f, t, V_CMPEQD, r, zero), apart);
+      if (quotient) q = two(f, t, k ? V_PSUBD : V_PADDD, q, takes);
+      r = two(f, t, k ? V_PSUBD : V_PADDD, r, two(f, t, V_ANDPS, takes, b));
+      continue;
+    }
     VReg apart = lower_compare(f, LOOP_LT, t, two(f, t, V_XORPS, k ? a : r, b), zero);
     VReg takes = v_mask_op(f, K_KAND, apart, lower_compare(f, LOOP_NE, t, r, zero));
     if (quotient) q = v_masked(f, by_width(t, k ? V_PSUBD : V_PADDD), vlength(f, t), takes, q, q, all_ones(f, t));
