@@ -8,7 +8,7 @@
 
 static const u8 stream_regs[] = {RSI, RDI, R8, R9, R10, R11, R12, R13};
 
-static bool inside(const VecFn *f, u32 id) {
+bool inside(const VecFn *f, u32 id) {
   const LoopNode *n = vnode(f, id);
   if (n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE || n->op == LOOP_INDEX) return false;
   if (n->op == LOOP_CARRY || n->op == LOOP_RESULT) return f->columns && f->where[n->a] >= f->inside_first && f->where[n->a] <= f->inside_last;

@@ -17,7 +17,9 @@ static VReg below(VecFn *f, LoopType t, VReg v, f64 most, f64 least, bool least_
     s.s = (f32)d.d;
     bounds[k] = new_const(f, t == LT_F64 ? d.bits : s.bits, element_bytes(t));
   }
-  return lower_logic(f, LOOP_AND, lower_compare(f, LOOP_LT, t, v, bounds[0]), lower_compare(f, least_too ? LOOP_GE : LOOP_GT, t, v, bounds[1]));
+  VReg under = lower_compare(f, LOOP_LT, t, v, bounds[0]), over = lower_compare(f, least_too ? LOOP_GE : LOOP_GT, t, v, bounds[1]), both = lower_logic(f, LOOP_AND, under, over);
+  if (!f->evex && t == LT_F64) learn(f, (VFact){.of = both, .wide = v_rvm(f, V_ANDPD, vlength(f, t), flags_to_wide(f, under), flags_to_wide(f, over)), .op = LOOP_NOT});
+  return both;
 }
 
 /* A float that truncates into the type. The bounds are exact in both widths. */
@@ -28,6 +30,15 @@ static VReg fits(VecFn *f, LoopCheck kind, LoopType t, VReg v) {
     case LOOP_CHECK_FIT_U32: return below(f, t, v, 0x1p32, -1, false);
     case LOOP_CHECK_FIT_I64: return below(f, t, v, 0x1p63, -0x1p63, true);
     default: return below(f, t, v, 0x1p64, -1, false);
+  }
+}
+
+/* The type that a float which passes the check fits; 0: it asks something else. */
+static LoopType fitted(LoopCheck kind) {
+  switch (kind) {
+    case LOOP_CHECK_FIT_I32: return LT_I32;
+    case LOOP_CHECK_FIT_I64: return LT_I64;
+    default: return (LoopType)0;
   }
 }
 
@@ -48,9 +59,12 @@ void check(VecFn *f, const LoopNode *n) {
   VFail fail = {.label = g_label(f), .number = (u32)n->imm, .count = f->head_count, .copy = f->copy, .lanes = f->lanes, .vector = f->vector_head != 0};
   for (u32 i = 0; i < f->head_count; i++) fail.heads[i] = f->heads[i];
   if (fail.vector && fail.count < HEADS_MOST) fail.heads[fail.count++] = f->vector_head;
+  const VFact *h = fact_of(f, holds);
+  VReg wide = !f->evex && h ? h->wide : 0;
+  u8 length = length_of(wide ? 8 : 4, f->lanes);
   if (f->evex) put(f, (VIns){.op = M_FIRST + K_KTO, .a = holds, .x = RAX});
-  else put(f, (VIns){.op = V_MOVMSKPS, .length = length_of(4, f->lanes), .a = holds, .x = RAX});
-  g_alu_imm(f, ALU_AND, RAX, all);
+  else put(f, (VIns){.op = wide ? V_MOVMSKPD : V_MOVMSKPS, .length = length, .a = wide ? wide : holds, .x = RAX});
+  if (f->evex || f->lanes * (wide ? 8 : 4) < (length == L256 ? 32u : 16u)) g_alu_imm(f, ALU_AND, RAX, all);
   g_alu_imm(f, ALU_XOR, RAX, all);
   if (f->tail) {
     g_mov(f, RCX, R14);
@@ -59,6 +73,14 @@ void check(VecFn *f, const LoopNode *n) {
     g_alu_imm(f, ALU_CMP, RAX, 0);
   }
   g_jcc(f, CC_NE, fail.label);
+  LoopType fits = fitted((LoopCheck)n->aux);
+  if (fits && inside(f, n->a)) {
+    VReg v = operand(f, n->a);
+    const VFact *known = fact_of(f, v);
+    VFact fact = known ? *known : (VFact){.of = v, .op = LOOP_NOT};
+    fact.fits = (u8)fits;
+    learn(f, fact);
+  }
   if (!vec_push(f->alloc, &f->fails, fail)) refuse(f, "out of memory");
 }
 

@@ -212,8 +212,11 @@ static VReg double_to_long(VecFn *f, VReg a) {
 }
 
 static VReg float_to_int(VecFn *f, LoopType to, LoopType from, VReg a) {
+  const VFact *known = fact_of(f, a);
+  bool fits = known && known->fits == to;
   if (!f->evex && element_bytes(to) == 8) {
     VReg least = float_const(f, LT_F64, loop_is_signed(to) ? -0x1p63 : 0);
+    if (fits && from == LT_F64) return double_to_long(f, a);
     if (from == LT_F32) a = v_rm(f, V_CVTPS2PD, vlength(f, LT_F64), a), from = LT_F64;
     VReg r = double_to_long(f, v_rvm(f, V_MAXPD, vlength(f, from), a, least)); /* of a NaN and a number: the second */
     VReg above = lower_compare(f, LOOP_GE, from, a, float_const(f, from, loop_is_signed(to) ? 0x1p63 : 0x1p64));
@@ -230,6 +233,7 @@ static VReg float_to_int(VecFn *f, LoopType to, LoopType from, VReg a) {
     return v_rm(f, d ? V_CVTTPD2UQQ : V_CVTTPS2UQQ, length, a);
   }
   VReg r = to == LT_I32 ? v_rm(f, d ? V_CVTTPD2DQ : V_CVTTPS2DQ, length, a) : v_rm(f, d ? V_CVTTPD2QQ : V_CVTTPS2QQ, length, a); /* out of range: the least */
+  if (fits) return r;
   VReg above = lower_compare(f, LOOP_GE, from, a, float_const(f, from, to == LT_I32 ? 0x1p31 : 0x1p63));
   VReg number = lower_compare(f, LOOP_EQ, from, a, a);
   VReg most = new_const(f, to == LT_I32 ? (u64)INT32_MAX : (u64)INT64_MAX, element_bytes(to));

@@ -108,7 +108,8 @@ enum { CONST_PLACES = 256 }; /* power of two; what does not find a place near it
 typedef struct VFact { /* how a value came about, for what is made of it */
   VReg of, a, b;
   VReg wide; /* AVX2: of a comparison, lanes of 8 bytes */
-  u8 op;     /* LoopOp: a comparison of floats, LOOP_NEG */
+  u8 op;     /* LoopOp: a comparison of floats, LOOP_NEG; LOOP_NOT: none of these */
+  u8 fits;   /* LoopType: an integer that each lane that counts fits, as a check before it has found; 0: none */
 } VFact;
 enum { FACTS_MOST = 64 }; /* a power of two: the latest of those that share a place */
 
@@ -224,6 +225,7 @@ VReg new_mask(VecFn *f); /* AVX-512 only */
 VReg new_const(VecFn *f, u64 bits, u32 bytes); /* the same in all lanes */
 void learn(VecFn *f, VFact fact);
 const VFact *fact_of(const VecFn *f, VReg v); /* NULL: nothing is known */
+bool inside(const VecFn *f, u32 id); /* Is the node computed in the body of the vector loop at hand? */
 VReg new_pool(VecFn *f, const void *bytes);    /* lanes of their own: a vector of 64 or 32 bytes */
 VIns *put(VecFn *f, VIns i);                   /* valid until the next */
 void refuse(VecFn *f, const char *why);

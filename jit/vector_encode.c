@@ -75,9 +75,8 @@ static void vector(VecFn *f, const VIns *i) {
   if (i->op == V_MOVQ_GPR || i->op == V_MOVD_GPR) {
     m.a = (u8)i->x;
     m.dst = target(f, i->dst);
-  } else if (i->op == V_MOVQ_TO_GPR || i->op == V_MOVD_TO_GPR || i->op == V_MOVMSKPS) {
-    u8 from = in_scratch(f, a, 0);
-    *(i->op == V_MOVMSKPS ? &m.a : &m.a) = from;
+  } else if (i->op == V_MOVQ_TO_GPR || i->op == V_MOVD_TO_GPR || i->op == V_MOVMSKPS || i->op == V_MOVMSKPD) {
+    m.a = in_scratch(f, a, 0);
     m.dst = (u8)i->x;
     asm_vec(&f->as, &m);
     return;
