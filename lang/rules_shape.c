@@ -220,7 +220,7 @@ void shape_pad(DimCtx *c, const ArrayType *x, const Dim *before, const Dim *afte
   out->rank = x->rank;
 }
 
-bool shape_sliding_window(DimCtx *c, const ArrayType *x, u32 n, const Dim *windows, const u32 *axes, ArrayType *out, RuleError *err) {
+__attribute__((cold)) bool shape_sliding_window(DimCtx *c, const ArrayType *x, u32 n, const Dim *windows, const u32 *axes, ArrayType *out, RuleError *err) {
   u32 rank = x->rank + n;
   if (!rank_fits(rank, err)) return false;
   Dim dims[TYPE_MAX_RANK];
@@ -336,7 +336,7 @@ bool shape_matrix(const ArrayType *x, RuleError *err) {
   return x->rank >= 2 || fail(err, EK_shape, "needs rank 2 or more, got shape %s", text_of(x).s);
 }
 
-bool shape_diagonal(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err) {
+__attribute__((cold)) bool shape_diagonal(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err) {
   if (!shape_matrix(x, err)) return false;
   u32 n = x->rank - 2u;
   Dim length = diagonal_length(c, x->dims[n], x->dims[n + 1], k);
@@ -346,7 +346,7 @@ bool shape_diagonal(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleEr
   return true;
 }
 
-bool shape_square(DimCtx *c, const ArrayType *x, RuleError *err) {
+__attribute__((cold)) bool shape_square(DimCtx *c, const ArrayType *x, RuleError *err) {
   if (!shape_matrix(x, err)) return false;
   return dim_equal(c, x->dims[x->rank - 2], x->dims[x->rank - 1]) ||
          fail(err, EK_shape, "needs square matrices, got shape %s", text_of(x).s);
@@ -424,7 +424,7 @@ bool shape_vecdot(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, A
   return true;
 }
 
-bool shape_tensordot(DimCtx *c, const ArrayType *x, const ArrayType *y, u32 n, const i64 *x_axes, const i64 *y_axes, u32 *xa, u32 *ya, ArrayType *out, RuleError *err) {
+__attribute__((cold)) bool shape_tensordot(DimCtx *c, const ArrayType *x, const ArrayType *y, u32 n, const i64 *x_axes, const i64 *y_axes, u32 *xa, u32 *ya, ArrayType *out, RuleError *err) {
   u32 xm, ym;
   if (!rule_axes(n, x_axes, x->rank, &xm, err) || !rule_axes(n, y_axes, y->rank, &ym, err)) return false;
   for (u32 i = 0; i < n; i++) {
@@ -444,7 +444,7 @@ bool shape_tensordot(DimCtx *c, const ArrayType *x, const ArrayType *y, u32 n, c
   return true;
 }
 
-bool shape_solve(DimCtx *c, const ArrayType *a, const ArrayType *b, ArrayType *out, RuleError *err) {
+__attribute__((cold)) bool shape_solve(DimCtx *c, const ArrayType *a, const ArrayType *b, ArrayType *out, RuleError *err) {
   if (!shape_square(c, a, err)) return false;
   if (b->rank == 0) return fail(err, EK_shape, "the right-hand side needs rank 1 or more");
   u32 keep = b->rank == 1 ? 1 : 2, ba = b->rank - keep;
@@ -463,7 +463,7 @@ bool shape_kron(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *ou
   return shape_tile(c, x, y->rank, y->dims, out, err); /* sizes multiply from the last axis on, like repeats */
 }
 
-bool shape_cross(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, ArrayType *out, RuleError *err) {
+__attribute__((cold)) bool shape_cross(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, ArrayType *out, RuleError *err) {
   if (!needs_axes(err, x, y)) return false;
   const ArrayType *both[2] = {x, y};
   ArrayType all;
@@ -484,7 +484,7 @@ typedef struct EinsumTerm {
   bool dots;
 } EinsumTerm;
 
-static bool parse_term(const char **s, const char *end, EinsumTerm *t, RuleError *err) {
+__attribute__((cold)) static bool parse_term(const char **s, const char *end, EinsumTerm *t, RuleError *err) {
   *t = (EinsumTerm){.count = 0};
   for (; *s < end && **s != ',' && **s != '-'; (*s)++) {
     char ch = **s;
@@ -515,7 +515,7 @@ static u32 expand(const EinsumTerm *t, u32 dots_rank, u8 *keys) {
   return n;
 }
 
-bool shape_einsum(DimCtx *c, const char *spec, size_t len, u32 n, const ArrayType *const *xs, EinsumPlan *plan, ArrayType *out, RuleError *err) {
+__attribute__((cold)) bool shape_einsum(DimCtx *c, const char *spec, size_t len, u32 n, const ArrayType *const *xs, EinsumPlan *plan, ArrayType *out, RuleError *err) {
   const char *s = spec, *end = spec + len;
   EinsumTerm terms[EINSUM_MAX_OPERANDS], result = {.count = 0};
   u8 keys[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK];

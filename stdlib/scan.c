@@ -298,7 +298,7 @@ static Value identity(ReduceKind kind, u32 dtype) {
   }
 }
 
-static WeftStatus cumulative(Vm *vm, u32 op, ReduceKind kind, Value *args, Value *out) {
+__attribute__((cold)) static WeftStatus cumulative(Vm *vm, u32 op, ReduceKind kind, Value *args, Value *out) {
   ArrayType type, shape;
   const ArrayType *types[1] = {&type};
   DTypeResult r;

@@ -179,7 +179,7 @@ static WeftStatus sort_any(Vm *vm, u32 op, bool positions, Value *args, Value *o
 WeftStatus eager_sort(Vm *vm, Value *args, Value *out) { return sort_any(vm, OP_sort, false, args, out); }
 WeftStatus eager_argsort(Vm *vm, Value *args, Value *out) { return sort_any(vm, OP_argsort, true, args, out); }
 
-WeftStatus eager_topk(Vm *vm, Value *args, Value *out) {
+__attribute__((cold)) WeftStatus eager_topk(Vm *vm, Value *args, Value *out) {
   i64 k = 0;
   bool largest = true;
   Value axis_arg = args[2].kind == V_HOLE ? value_weak_i64(-1) : args[2], x, order, first, values;
@@ -455,7 +455,7 @@ WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
 
 /* For each result the elements under the axes of `mask`, as `dtype` (a float), sorted: writes one quantile per q.
  * out: [q][result]. A NaN among the elements is the result. */
-static WeftStatus quantiles(Vm *vm, u32 op, Value x, u32 mask, u32 dtype, bool median, const f64 *q, i64 nq, void *out) {
+__attribute__((cold)) static WeftStatus quantiles(Vm *vm, u32 op, Value x, u32 mask, u32 dtype, bool median, const f64 *q, i64 nq, void *out) {
   NumBox box;
   Array *a = array_of(x, &box);
   Split s;
