@@ -21,7 +21,7 @@ typedef struct VFold {
   u32 end_slot, off_slot;
   u32 sum_slot;  /* frame: of a group: what the blocks so far give, or the result */
   bool in_frame; /* what is left finds the accumulators there */
-  u32 beside;    /* accumulators behind those of the copies (extreme_beside): 2, or 0 */
+  u32 beside;    /* accumulators behind those of the copies (keeps_beside): 2, or 0 */
   VReg even;     /* the element of the copy before, of an even number */
   VReg acc[COPIES_MOST];
 } VFold;
