@@ -74,7 +74,7 @@ static bool commutes(VecOp op) {
   switch (op) {
     case V_ADDPS: case V_ADDPD: case V_MULPS: case V_MULPD: case V_ANDPS: case V_ANDPD: case V_ORPS: case V_ORPD: case V_XORPS: case V_XORPD:
     case V_PADDD: case V_PADDQ: case V_PMULLD: case V_PMULLQ: case V_PMULUDQ: case V_PMINSD: case V_PMINSQ: case V_PMINUD: case V_PMINUQ:
-    case V_PMAXSD: case V_PMAXSQ: case V_PMAXUD: case V_PMAXUQ: return true;
+    case V_PMAXSD: case V_PMAXSQ: case V_PMAXUD: case V_PMAXUQ: case V_PADDB: case V_PMINUB: case V_PMAXUB: return true;
     default: return false;
   }
 }

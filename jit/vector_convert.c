@@ -241,6 +241,7 @@ static VReg float_to_int(VecFn *f, LoopType to, LoopType from, VReg a) {
 }
 
 static VReg from_flags(VecFn *f, LoopType to, VReg a) {
+  if (f->packed) return a;
   u64 one = loop_is_float(to) ? float_bits(to, 1) : 1;
   return lower_select(f, to, a, new_const(f, one, element_bytes(to)), new_const(f, 0, element_bytes(to)));
 }

@@ -103,17 +103,36 @@ static bool is_flag_of(const VecFn *f, const VLoop *l, u32 id) {
   return at >= l->first && at <= l->last && body_node(f, at) == id && vnode(f, id)->type == LT_I1;
 }
 
+/* The same for a number of one byte. */
+static bool is_byte_of(const VecFn *f, const VLoop *l, u32 id) {
+  u32 at = f->where[id];
+  if (vnode(f, id)->type != LT_U8) return false;
+  return vnode(f, id)->op == LOOP_CONST || (at >= l->first && at <= l->last && body_node(f, at) == id);
+}
+
+/* Conditions, and with AVX2 bytes, that are read, combined and stored, and nothing else. */
 static bool is_packed(const VecFn *f, const VLoop *l) {
   const LoopNode *h = vnode(f, l->head);
+  bool bytes = !f->evex && h->op != LOOP_REDUCE;
   if (h->op == LOOP_REDUCE && h->aux != LOOP_REDUCE_AND && h->aux != LOOP_REDUCE_OR) return false;
   for (u32 pos = l->first; pos <= l->last; pos++) {
     const LoopNode *n = vnode(f, body_node(f, pos));
+    bool byte = bytes && n->type == LT_U8;
     switch (n->op) {
       case LOOP_LOAD:
       case LOOP_STORE:
-        if (n->mem != LT_I1 || access_kind(f, n, l->head, l->first, l->last) != VA_UNIT || (n->op == LOOP_STORE && !is_flag_of(f, l, n->b))) return false;
+        if ((n->mem != LT_I1 && !(bytes && n->mem == LT_U8)) || access_kind(f, n, l->head, l->first, l->last) != VA_UNIT) return false;
+        if (n->op == LOOP_STORE && !(n->mem == LT_I1 ? is_flag_of(f, l, n->b) : is_byte_of(f, l, n->b))) return false;
         break;
-      case LOOP_AND: case LOOP_OR: case LOOP_XOR: case LOOP_NOT: case LOOP_EQ: case LOOP_NE:
+      case LOOP_CONVERT:
+        if (!byte || !is_flag_of(f, l, n->a)) return false;
+        break;
+      case LOOP_ADD: case LOOP_SUB: case LOOP_MIN: case LOOP_MAX:
+        if (!byte || !is_byte_of(f, l, n->a) || !is_byte_of(f, l, n->b)) return false;
+        break;
+      case LOOP_AND: case LOOP_OR: case LOOP_XOR:
+        if (byte && is_byte_of(f, l, n->a) && is_byte_of(f, l, n->b)) break; /* fall through */
+      case LOOP_NOT: case LOOP_EQ: case LOOP_NE:
         if (!is_flag_of(f, l, n->a) || (n->op != LOOP_NOT && !is_flag_of(f, l, n->b))) return false;
         break;
       case LOOP_YIELD:

@@ -10,6 +10,7 @@ _Static_assert(V_ADDPD == V_ADDPS + 1 && V_FMA213PD == V_FMA213PS + 1 && V_PADDQ
   "rows for 8 bytes follow those for 4");
 
 VReg lower_constant(VecFn *f, LoopType type, u64 bits) {
+  if (type == LT_U8 && f->packed) return new_const(f, (bits & 0xFF) * BYTES_OF_ONE, 4);
   if (type != LT_I1) return new_const(f, element_bytes(type) == 8 ? bits : (u32)bits, element_bytes(type));
   if (f->evex) return v_mask_op(f, bits ? K_KXNOR : K_KXOR, 0, 0);
   return new_const(f, bits ? UINT32_MAX : 0, 4);
@@ -194,7 +195,23 @@ static VReg int_op(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
   }
 }
 
+/* Vectors of bytes (VLoop.packed). */
+static VReg byte_op(VecFn *f, LoopOp op, VReg a, VReg b) {
+  u8 length = vlength(f, LT_U8);
+  switch (op) {
+    case LOOP_ADD: return v_rvm(f, V_PADDB, length, a, b);
+    case LOOP_SUB: return v_rvm(f, V_PSUBB, length, a, b);
+    case LOOP_AND: return v_rvm(f, V_ANDPS, length, a, b);
+    case LOOP_OR: return v_rvm(f, V_ORPS, length, a, b);
+    case LOOP_XOR: return v_rvm(f, V_XORPS, length, a, b);
+    case LOOP_MIN: return v_rvm(f, V_PMINUB, length, a, b);
+    case LOOP_MAX: return v_rvm(f, V_PMAXUB, length, a, b);
+    default: refuse(f, "an operation on bytes"); return 0;
+  }
+}
+
 VReg lower_op(VecFn *f, LoopOp op, LoopType type, VReg a, VReg b, VReg c) {
+  if (type == LT_U8 && f->packed) return byte_op(f, op, a, b);
   if (loop_is_float(type)) return float_op(f, op, type, a, b, c);
   if (type == LT_I1) return lower_logic(f, op, a, b);
   VReg r = int_op(f, op, type, a, b);

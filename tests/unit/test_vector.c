@@ -516,6 +516,53 @@ static void long_runs_fetch_ahead(void **state) {
   loop_module_free(&m);
 }
 
+/* Numbers of one byte, with truths among them, that are combined and stored: with AVX2 32 to a vector. */
+static const char bytes_text[] =
+  "kernel bytes (n: i64, x: in u8, y: in u8, m: in i1, z: out u8, w: out i1) {\n"
+  "  par i in 0..n grain 1 {\n    %1 = load x[i + 1] u8\n    %2 = load y[i] u8\n    %3 = add %1 %2\n    %4 = min %3 200:u8\n    %5 = xor %1 %2\n    %6 = max %4 %5\n"
+  "    %7 = and %1 %2\n    %8 = or %7 3:u8\n    %9 = sub %6 %8\n    %10 = load m[i] i1\n    %11 = not %10\n    %12 = convert u8 %11\n    %13 = add %9 %12\n    store z[i] %13\n    store w[i] %11\n  }\n}\n";
+
+static void bytes_are_combined(void **state) {
+  (void)state;
+  enum { MOST = 400 };
+  static u8 x[MOST], y[MOST], m[MOST], z[2][MOST], w[2][MOST];
+  LoopModule module;
+  Buf why, text;
+  start(&module);
+  buf_init(&why, module.alloc);
+  if (loops_parse(&module, bytes_text, strlen(bytes_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  const LoopFn *fn = loop_module_find(&module, "bytes");
+  for (u32 i = 0; i < MOST; i++) x[i] = (u8)(i * 37), y[i] = (u8)(i * 91 + 13), m[i] = i % 3 == 1;
+  for (u32 l = 0; l < LEVELS; l++) {
+    if (!vec_level_runs(levels[l])) continue;
+    VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
+    const char *refused = "";
+    VecCode *code = vec_compile(e, fn, &refused);
+    if (!code) fail_msg("%s", refused);
+    buf_init(&text, module.alloc);
+    vec_code_print(code, "bytes", &text);
+    if (levels[l] == VEC_AVX2) assert_non_null(strstr(buf_text(&text), "vpaddb"));
+    buf_free(&text);
+    for (i64 hi = 0, lo = 0; hi < MOST - 1; hi++, lo = hi % 7 * hi / 11) {
+      u64 key = 0, steps = UINT64_MAX, args[2][6];
+      for (u32 t = 0; t < 2; t++) {
+        const u64 own[6] = {(u64)hi, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)m, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
+        memcpy(args[t], own, sizeof own);
+        memset(z[t], 0, sizeof z[t]);
+        memset(w[t], 0, sizeof w[t]);
+      }
+      assert_int_equal(loops_interp_kernel(fn, args[0], lo, hi, &key, &steps, &why), WEFT_OK);
+      assert_true(vec_code_kernel(code)(args[1], lo, hi) == LOOP_KEY_NONE);
+      assert_memory_equal(z[0], z[1], sizeof z[0]);
+      assert_memory_equal(w[0], w[1], sizeof w[0]);
+    }
+    vec_code_free(code);
+    vec_emitter_free(e);
+  }
+  buf_free(&why);
+  loop_module_free(&module);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) {
     u32 count = (u32)atol(argv[1]);
@@ -545,6 +592,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(backwards_by_vectors),
     cmocka_unit_test(rows_of_few_elements_take_one_vector),
     cmocka_unit_test(stores_past_the_caches),
+    cmocka_unit_test(bytes_are_combined),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
