@@ -216,8 +216,8 @@ static VReg float_to_int(VecFn *f, LoopType to, LoopType from, VReg a) {
   bool fits = known && known->fits == to;
   if (!f->evex && element_bytes(to) == 8) {
     VReg least = float_const(f, LT_F64, loop_is_signed(to) ? -0x1p63 : 0);
-    if (fits && from == LT_F64) return double_to_long(f, a);
     if (from == LT_F32) a = v_rm(f, V_CVTPS2PD, vlength(f, LT_F64), a), from = LT_F64;
+    if (fits) return double_to_long(f, a);
     VReg r = double_to_long(f, v_rvm(f, V_MAXPD, vlength(f, from), a, least)); /* of a NaN and a number: the second */
     VReg above = lower_compare(f, LOOP_GE, from, a, float_const(f, from, loop_is_signed(to) ? 0x1p63 : 0x1p64));
     r = lower_select(f, to, above, new_const(f, loop_is_signed(to) ? (u64)INT64_MAX : UINT64_MAX, 8), r);

@@ -262,7 +262,7 @@ static void fold_beside(VecFn *f, const VLoop *l, VFold *r, u32 copy, VReg v) {
   else update(f, *nan, lanes_of(f, r, V_ORPS, *nan, v_rvmi(f, by_width(r->type, V_CMPPS), vlength(f, r->type), r->even, v, CMP_UNORDERED)));
 }
 
-/* What was kept beside goes into the copies, which are then as if each step had known all. */
+/* What was kept beside goes into the copies, which are then as if each step had known all: code behind this one, which is made once, finds nothing beside. */
 static void settle_beside(VecFn *f, const VLoop *l, VFold *r) {
   if (!r->beside || f->failed) return;
   VReg nan = r->acc[l->copies + BESIDE_NAN], signs = r->acc[l->copies + BESIDE_SIGNS], none = lower_constant(f, r->type, 0);

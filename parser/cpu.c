@@ -34,7 +34,7 @@ static u32 ask(void) {
   return has;
 }
 #else
-static u32 ask(void) { return 0; }
+static u32 ask(void) { return CPU_FETCH; }
 #endif
 
 bool cpu_has(u32 features) {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MAX_OPERANDS = 3, POLL_ELEMENTS = 1 << 18, LINE = 64, STREAMED = 2048 /* bytes of a result that are made at a time, of one operand */ };
+enum { MAX_OPERANDS = 3, POLL_ELEMENTS = 1 << 18, LINE = 64, STREAMED = 2048 /* bytes of one operand's result, of several the widest of all, that are worked on at a time; half of it where two arrays are read */ };
 
 /* What is done to a strip: a kernel, or one of the two operations that are more than a kernel. */
 typedef struct Step {

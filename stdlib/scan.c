@@ -159,8 +159,8 @@ static i64 next_piece(SharedScan *s) {
   return next;
 }
 
-/* Elements from what is read, of which `left` are left, to what is fetched: where this thread's next piece begins, `jump` elements further on, it is taken to. One
- * thread reads on and on, which some processors see by themselves. */
+/* Elements from what is read, of which `left` are left, to what is fetched: where this thread's next piece begins, `jump` elements further on, it is taken to. Pieces
+ * of one block are those of a thread that reads on and on, which some processors see by themselves. */
 static i64 fetched_later(const SharedScan *s, i64 left, i64 jump) { return s->piece > BLOCK || cpu_has(CPU_FETCH) ? ELEMENTS_AHEAD + (left > ELEMENTS_AHEAD ? 0 : jump) : 0; }
 
 #define SHARED(kind, T, FN)                                                                                                                                   \
