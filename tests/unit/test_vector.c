@@ -36,6 +36,20 @@ static void start(LoopModule *m) {
   m->math_count = wm_best()->count;
 }
 
+/* Runs a kernel in the interpreter and as code, with two arrays each that it stores to, which begin as zeros: the same bits. */
+static void stores_the_same(const LoopFn *fn, VecCode *code, u64 *const args[2], i64 lo, i64 hi, void *z, size_t z_bytes, void *w, size_t w_bytes) {
+  u64 key = 0, steps = UINT64_MAX;
+  Buf why;
+  buf_init(&why, allocator_system());
+  memset(z, 0, 2 * z_bytes);
+  memset(w, 0, 2 * w_bytes);
+  assert_int_equal(loops_interp_kernel(fn, args[0], lo, hi, &key, &steps, &why), WEFT_OK);
+  assert_true(vec_code_kernel(code)(args[1], lo, hi) == LOOP_KEY_NONE);
+  assert_memory_equal(z, (char *)z + z_bytes, z_bytes);
+  assert_memory_equal(w, (char *)w + w_bytes, w_bytes);
+  buf_free(&why);
+}
+
 static RandomData wanted, got; /* what goes in is the one's; each writes to its own */
 
 static void show_head(const Settings *s, u32 l, const LoopFn *fn, u64 seed, u32 round) {
@@ -360,17 +374,12 @@ static void rows_of_few_elements_take_one_vector(void **state) {
       if (levels[l] == VEC_AVX512) assert_non_null(strstr(buf_text(&text), halves[f]));
       buf_free(&text);
       for (u64 k = 0; k <= MOST; k++) {
-        u64 key = 0, steps = UINT64_MAX, args[2][6];
+        u64 args[2][6];
         for (u32 t = 0; t < 2; t++) {
           const u64 own[6] = {ROWS, k, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
           memcpy(args[t], own, sizeof own);
-          memset(z[t], 0, sizeof *z);
-          memset(w[t], 0, sizeof *w);
         }
-        assert_int_equal(loops_interp_kernel(fn, args[0], 0, ROWS, &key, &steps, &why), WEFT_OK);
-        assert_true(vec_code_kernel(code)(args[1], 0, ROWS) == LOOP_KEY_NONE);
-        assert_memory_equal(z[0], z[1], sizeof *z);
-        assert_memory_equal(w[0], w[1], sizeof *w);
+        stores_the_same(fn, code, (u64 *const[2]){args[0], args[1]}, 0, ROWS, z, sizeof z[0], w, sizeof w[0]);
       }
       vec_code_free(code);
     }
@@ -431,17 +440,12 @@ static void stores_past_the_caches(void **state) {
       buf_free(&text);
       for (u32 shift = 0; shift < SHIFTS; shift++)
         for (i64 lo = 0, hi = shift; hi <= (k == 4 ? ROWS : TRIPS); hi += 1 + hi / 9, lo = hi * (shift % 3) / 4) {
-          u64 key = 0, steps = UINT64_MAX, args[2][5];
+          u64 args[2][5];
           for (u32 t = 0; t < 2; t++) {
             const u64 own[5] = {(u64)hi, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)(z[t] + 1 + shift), k == 5 ? (u64)(uintptr_t)((f64 *)w[t] + 1 + shift) : (u64)(uintptr_t)(w[t] + 1 + shift)}; /* fork: as far from a line's beginning as z */
             memcpy(args[t], own, sizeof own);
-            memset(z[t], 0, sizeof z[t]);
-            memset(w[t], 0, sizeof w[t]);
           }
-          assert_int_equal(loops_interp_kernel(fn, args[0], lo, hi, &key, &steps, &why), WEFT_OK);
-          assert_true(vec_code_kernel(code)(args[1], lo, hi) == LOOP_KEY_NONE);
-          assert_memory_equal(z[0], z[1], sizeof z[0]);
-          assert_memory_equal(w[0], w[1], sizeof w[0]);
+          stores_the_same(fn, code, (u64 *const[2]){args[0], args[1]}, lo, hi, z, sizeof z[0], w, sizeof w[0]);
         }
       vec_code_free(code);
     }
@@ -496,17 +500,12 @@ static void long_runs_fetch_ahead(void **state) {
         assert_true(ahead ? fetches >= 2 && fetches <= 16 : fetches == 0);
         buf_free(&text);
         for (u64 k = 0; k < MOST; k += 1 + k / 20) {
-          u64 key = 0, steps = UINT64_MAX, args[2][6];
+          u64 args[2][6];
           for (u32 t = 0; t < 2; t++) {
             const u64 own[6] = {ROWS, k, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
             memcpy(args[t], own, sizeof own);
-            memset(z[t], 0, sizeof z[t]);
-            memset(w[t], 0, sizeof w[t]);
           }
-          assert_int_equal(loops_interp_kernel(fn, args[0], 0, ROWS, &key, &steps, &why), WEFT_OK);
-          assert_true(vec_code_kernel(code)(args[1], 0, ROWS) == LOOP_KEY_NONE);
-          assert_memory_equal(z[0], z[1], sizeof z[0]);
-          assert_memory_equal(w[0], w[1], sizeof w[0]);
+          stores_the_same(fn, code, (u64 *const[2]){args[0], args[1]}, 0, ROWS, z, sizeof z[0], w, sizeof w[0]);
         }
         vec_code_free(code);
       }
@@ -544,17 +543,12 @@ static void bytes_are_combined(void **state) {
     if (levels[l] == VEC_AVX2) assert_non_null(strstr(buf_text(&text), "vpaddb"));
     buf_free(&text);
     for (i64 hi = 0, lo = 0; hi < MOST - 1; hi++, lo = hi % 7 * hi / 11) {
-      u64 key = 0, steps = UINT64_MAX, args[2][6];
+      u64 args[2][6];
       for (u32 t = 0; t < 2; t++) {
         const u64 own[6] = {(u64)hi, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)m, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
         memcpy(args[t], own, sizeof own);
-        memset(z[t], 0, sizeof z[t]);
-        memset(w[t], 0, sizeof w[t]);
       }
-      assert_int_equal(loops_interp_kernel(fn, args[0], lo, hi, &key, &steps, &why), WEFT_OK);
-      assert_true(vec_code_kernel(code)(args[1], lo, hi) == LOOP_KEY_NONE);
-      assert_memory_equal(z[0], z[1], sizeof z[0]);
-      assert_memory_equal(w[0], w[1], sizeof w[0]);
+      stores_the_same(fn, code, (u64 *const[2]){args[0], args[1]}, lo, hi, z, sizeof z[0], w, sizeof w[0]);
     }
     vec_code_free(code);
     vec_emitter_free(e);
