@@ -123,6 +123,15 @@ VAccess access_kind(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 
   return kind;
 }
 
+bool reads_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last) {
+  if (f->evex || n->op != LOOP_LOAD || loop_type_bytes((LoopType)n->mem) != 8 || access_kind(f, n, head, first, last) != VA_STRIDED) return false;
+  for (u32 i = 0; i < n->count; i++) {
+    const LoopTerm *t = &loop_terms(f->fn, n)[i];
+    if (t->var && vnode(f, t->var)->op == LOOP_INDEX && vnode(f, t->var)->a == head && (t->coef != 2 || t->stride[0] || t->stride[1])) return false;
+  }
+  return true;
+}
+
 static bool same_stream(const VecFn *f, const VStream *s, const LoopNode *n, VAccess kind) {
   if (s->buffer != n->a || s->kind != kind || s->count != n->count) return false;
   for (u32 i = 0; i < n->count; i++)
@@ -144,7 +153,7 @@ static void find_step(VecFn *f, VStream *s, u32 bytes) {
       memcpy(s->stride, s->terms[i].stride, sizeof s->stride);
     }
   product_to(f, RCX, 0, s->coef, s->stride);
-  if (f->lanes > 1) { /* lane numbers times the stride, in elements */
+  if (f->lanes > 1 && !s->pairs) { /* lane numbers times the stride, in elements */
     u64 numbers[8];
     VReg step = new_vec(f);
     for (u32 k = 0; k < 8; k++) numbers[k] = k;
@@ -185,6 +194,7 @@ static void add_stream(VecFn *f, const LoopNode *n, u32 registers) {
   VStream s = {.buffer = n->a, .terms = loop_terms(f->fn, n), .count = n->count};
   s.kind = (u8)access_kind(f, n, f->vector_head, f->inside_first, f->inside_last);
   address(f, n, outer_term);
+  s.pairs = reads_every_other(f, n, f->vector_head, f->inside_first, f->inside_last);
   if (s.kind == VA_STRIDED) find_step(f, &s, loop_type_bytes((LoopType)n->mem));
   if (s.kind == VA_BACK && f->lanes > 1) s.index = lane_numbers(f, element_bytes(loop_value_type((LoopType)n->mem)), true);
   if (f->columns) find_rows(f, &s, loop_type_bytes((LoopType)n->mem));
@@ -205,7 +215,8 @@ void step_streams(VecFn *f) {
     if (s->kind != VA_STRIDED) continue;
     u32 reg = s->reg == RSP ? (u32)RAX : s->reg;
     if (s->reg == RSP) g_load(f, RAX, RSP, s->slot);
-    g_alu_load(f, ALU_ADD, reg, RSP, s->step);
+    if (s->pairs) g_alu_imm(f, ALU_ADD, reg, 16 * f->lanes);
+    else g_alu_load(f, ALU_ADD, reg, RSP, s->step);
     if (s->reg == RSP) g_save(f, RSP, s->slot, RAX);
   }
 }
@@ -432,7 +443,7 @@ static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
   }
   if (s->kind == VA_BACK) constant += place_back(f, &m, bytes);
   if (s->kind == VA_GATHER) *index = gather_index(f, n);
-  if (s->kind == VA_STRIDED && f->lanes > 1) *index = s->index;
+  if (s->kind == VA_STRIDED && f->lanes > 1) *index = s->index; /* of pairs none */
   m.base = (u8)base_of(f, s);
   (void)fits(f, constant);
   m.disp = (i32)constant;
@@ -459,6 +470,13 @@ static bool fetches_ahead(VecFn *f, const LoopNode *n) {
   return f->fetches = true;
 }
 
+/* Of the second vector, which begins one place early and so ends with the last that is read, the odd places. */
+static VReg load_every_other(VecFn *f, VecMem m) {
+  VReg low = v_load(f, V_MOVUPD, L256, m);
+  m.disp += 24;
+  return v_rmi(f, V_PERMQ_I, L256, v_rvmi(f, V_SHUFPS, L256, low, v_load(f, V_MOVUPD, L256, m), 0xE4), 0xD8);
+}
+
 static VReg load(VecFn *f, const LoopNode *n) {
   LoopType mem = (LoopType)n->mem;
   VReg index;
@@ -481,6 +499,7 @@ static VReg load(VecFn *f, const LoopNode *n) {
     put(f, (VIns){.op = G_FETCH, .mem = next});
   }
   if (same || f->lanes == 1) return load_one(f, mem, m, f->lanes > 1);
+  if (stream_of(f, n)->pairs) return load_every_other(f, m);
   if (!index) return load_lanes(f, mem, m, stream_of(f, n)->kind == VA_BACK ? stream_of(f, n)->index : 0);
   u32 bytes = loop_type_bytes(mem);
   if (bytes < 4) return refuse(f, "elements of fewer than 4 bytes with strides"), 0;

@@ -145,6 +145,7 @@ typedef struct VStream { /* addresses of a vector loop that differ by constants 
   const LoopTerm *terms; /* without the vector loop's index and computed values where `skip` says so */
   u32 count;
   u8 kind; /* VAccess */
+  bool pairs; /* STRIDED: see reads_every_other */
   u8 reg;  /* RSP: in the frame at `slot` */
   i32 slot;
   VReg index; /* STRIDED: lane numbers times stride; BACK: lane numbers from the last on */
@@ -284,6 +285,7 @@ void step_streams(VecFn *f);
 void store_address(VecFn *f, const LoopNode *n); /* RAX: of the trip R15 of the vector loop at hand */
 void step_rows(VecFn *f, u32 head); /* to the next row */
 VAccess access_kind(const VecFn *f, const LoopNode *access, u32 head, u32 first, u32 last);
+bool reads_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last); /* AVX2: a load of 8 bytes whose place moves on by two: by two vectors */
 void call_words(VecFn *f, u64 fn, u32 state, u64 second, u64 third); /* fn(frame + state, second, third) */
 
 /* vector_check.c: the first check that fails ends the kernel: what it wrote means nothing then. */

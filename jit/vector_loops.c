@@ -144,6 +144,16 @@ static bool is_packed(const VecFn *f, const VLoop *l) {
   return true;
 }
 
+static bool strides_are_pairs(const VecFn *f, const VLoop *l) {
+  for (u32 pos = l->first; pos <= l->last; pos++) {
+    const LoopNode *n = vnode(f, body_node(f, pos));
+    if (n->op != LOOP_LOAD && n->op != LOOP_STORE) continue;
+    VAccess kind = access_kind(f, n, l->head, l->first, l->last);
+    if (kind == VA_GATHER || (kind == VA_STRIDED && !reads_every_other(f, n, l->head, l->first, l->last))) return false;
+  }
+  return true;
+}
+
 /* A gather takes three times as long as its elements one by one, more where they come from memory: the loop runs on vectors when
  * there is enough to do beside. Sums keep their lanes. */
 static bool shape_of(VecFn *f, VLoop *l, bool folds) {
@@ -158,6 +168,7 @@ static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   l->tail_lanes = f->evex ? l->lanes : 1;
   l->packed = !strided && is_packed(f, l);
   if (l->packed) l->copies = 4, l->abreast = 1;
+  if (strided && !f->evex && !folds && strides_are_pairs(f, l)) return !f->failed;
   if (strided && (!f->evex || narrow || (!folds && cost < STRIDED_WORK * strided))) l->lanes = l->copies = 1, l->tail_lanes = 0, l->abreast = 1;
   return !f->failed;
 }

@@ -46,3 +46,5 @@ bool cpu_has(u32 features) {
   }
   return (has & features) == features;
 }
+
+u32 cpu_ahead(void) { return cpu_has(CPU_FETCH) ? 4096 : 0; }

@@ -13,6 +13,8 @@ typedef struct Step {
   StripFn fn;          /* unary, binary */
   StripSelect select;  /* where */
   StripFn low, high;   /* clip: maximum with a lower bound, minimum with an upper one; NULL: no such bound */
+  StripFn limit;       /* clip between two numbers; NULL: by the two above */
+  f64 bounds[3];       /* as floats of that dtype */
   bool swap;           /* fn takes the operands exchanged */
   bool checked;        /* fn may fail: operands must not be overwritten meanwhile */
   u32 bytes;           /* of an element that is divided by one number for all: */
@@ -34,6 +36,7 @@ static u32 step_run(const Step *s, void *out, const void *const *in, u32 n_in, i
   }
   const void *x = in[0];
   u32 k = 1;
+  if (s->limit) return s->limit(out, x, s->bounds, n);
   if (s->low) {
     (void)s->low(out, x, in[k++], n);
     x = out;
@@ -108,7 +111,7 @@ static __attribute__((noinline)) u32 step_far(const Step *s, void *out, const vo
 typedef struct Shared {
   const Step *step;
   const Reader *readers;
-  u32 n, result_bytes;
+  u32 n, result_bytes, widest; /* operands; bytes of an element */
   bool stream, far; /* see step_far */
   i64 total, each, most; /* elements: of all, of a part, of a step */
   char *out;
@@ -136,7 +139,8 @@ static void run_part(void *ctx, i64 part) {
 }
 
 static WeftStatus run_shared(Vm *vm, u32 op, Shared *s, bool in_place) {
-  s->each = vm->tunables.parallel_elements / 4 > 0 ? vm->tunables.parallel_elements / 4 : 1;
+  i64 least = vm->tunables.parallel_elements / 4;
+  s->each = least > 0 ? least * 8 / s->widest : 1;
   if (!in_place) TRY(kernel_poll(vm, s->total / POLL_ELEMENTS * POLL_ELEMENTS));
   TRY(pool_run(vm, (s->total + s->each - 1) / s->each, in_place, run_part, s));
   return s->failed ? check_failed(vm, op) : WEFT_OK;
@@ -292,9 +296,9 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   bool stream = !in_place && stream_worth(total * result_bytes, false);
   bool far = stream || (!in_place && arrays == 1 && from > result_bytes && stream_worth(total * from, true));
   i64 some = whole ? STREAMED / (n == 1 ? result_bytes : widest) : STRIP;
-  i64 most = far ? (n == 1 || arrays == 1 ? some : some / 2) : !whole ? STRIP : in_place ? total : POLL_ELEMENTS;
+  i64 most = far ? (n == 1 || arrays == 1 || (widest < 8 && !cpu_has(CPU_FETCH)) ? some : some / 2) : !whole ? STRIP : in_place ? total : POLL_ELEMENTS;
   if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1)
-    return run_shared(vm, op, &(Shared){.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .stream = stream, .far = far, .total = total, .most = most, .out = result}, in_place);
+    return run_shared(vm, op, &(Shared){.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .widest = widest, .stream = stream, .far = far, .total = total, .most = most, .out = result}, in_place);
   char *o = result;
   for (i64 done = 0, polled = 0; done < total;) {
     const void *in[MAX_OPERANDS];
@@ -633,6 +637,15 @@ WeftStatus eager_where(Vm *vm, Value *args, Value *out) {
   return run_general(vm, OP_where, &step, 3, args, dtypes, ptrs, &r, out);
 }
 
+static void limit_between(Step *s, StripFn limit, u32 dtype, const Value *given) {
+  Value low = num_convert_unchecked(given[1], dtype), high = num_convert_unchecked(given[2], dtype);
+  f64 least = num_as_f64(low), most = num_as_f64(high), zero = least == 0 && !signbit(least) ? 0 : -0.0;
+  if (!limit || least != least || most != most || (most == 0 && signbit(most))) return;
+  const Value bounds[3] = {low, high, num_convert_unchecked(value_f64(zero), dtype)};
+  for (u32 i = 0; i < 3; i++) num_store((char *)s->bounds + i * dtype_bytes(dtype), dtype, bounds[i]);
+  s->limit = limit;
+}
+
 WeftStatus eager_clip(Vm *vm, Value *args, Value *out) {
   ArrayType types[3];
   const ArrayType *ptrs[3] = {&types[0], &types[1], &types[2]};
@@ -657,6 +670,7 @@ WeftStatus eager_clip(Vm *vm, Value *args, Value *out) {
   const StripTable *strips = stdlib_of(vm)->strips;
   u8 dtypes[3] = {r.compute, r.compute, r.compute};
   Step step = {.low = low ? strips->ops[OP_maximum][r.compute] : NULL, .high = high ? strips->ops[OP_minimum][r.compute] : NULL};
+  if (low && high && given[1].kind == V_NUM && given[2].kind == V_NUM) limit_between(&step, strips->limit[r.compute], r.compute, given);
   if (nums) return run_nums(vm, OP_clip, &step, n, given, dtypes, &r, out);
   TRY(run_general(vm, OP_clip, &step, n, given, dtypes, ptrs, &r, out));
   if (given[0].kind == V_HOLE) args[0] = value_hole(); /* its memory became the result */

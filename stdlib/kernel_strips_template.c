@@ -62,6 +62,20 @@ typedef _Bool bool;
 #undef STRIP
 #undef COLD
 
+/* Between two numbers: a comparison that takes the second of what is equal or NaN is one instruction. */
+#define LIMIT(dt)                                                                            \
+  STRIPS_LINKAGE u32 HERE(strip_limit_##dt)(STRIP_PARAMS) {                                 \
+    const T_##dt *x = xv, *y = yv, low = y[0], high = y[1], zero = y[2];                    \
+    T_##dt *o = out;                                                                        \
+    _Pragma("GCC ivdep") for (i64 i = 0; i < n; i++) {                                      \
+      T_##dt p = low > x[i] ? low : x[i];                                                   \
+      o[i] = (high < p ? high : p) + zero;                                                  \
+    }                                                                                       \
+    return 0;                                                                               \
+  }
+LIMIT(f32)
+LIMIT(f64)
+
 /* ---- conversion ---------------------------------------------------------------------------------- */
 
 #define CONVERT(from, to, check, expr)                                            \
@@ -176,9 +190,7 @@ REDUCE_ORDER(mul_f32, f32, *, 1, FN_MUL)
 REDUCE_ORDER(mul_f64, f64, *, 1, FN_MUL)
 #endif
 
-#define REDUCTION_DECLARED(kind, dt)                        \
-  void REST(strip_rows_##kind##_##dt)(ROWS_PARAMS);         \
-  void REST(strip_columns_##kind##_##dt)(ROWS_PARAMS);
+#define REDUCTION_DECLARED(kind, dt) void REST(strip_rows_##kind##_##dt)(ROWS_PARAMS);
 #define ORDERED(kind, dt)                                                                  \
   STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
     kind##_##dt##_rows(out, xv, n, rows, stride);                                          \
@@ -191,13 +203,14 @@ ORDERED(add, f64)
 #ifdef STRIPS_REST
 REDUCTION_DECLARED(mul, f32)
 REDUCTION_DECLARED(mul, f64)
+void REST(strip_columns_mul_f32)(ROWS_PARAMS);
+void REST(strip_columns_mul_f64)(ROWS_PARAMS);
 #else
 ORDERED(mul, f32)
 ORDERED(mul, f64)
 #endif
 
 /* Integers, the least and the greatest do not depend on the order: lanes as the compiler likes them. */
-enum { ROWS_AHEAD = 4096 /* bytes that are fetched ahead: by itself the processor stops at the end of a page */ };
 #define ROWS_INT(kind, dt)                                                                   \
   STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
     enum { W = REDUCE_LANE_BYTES / sizeof(T_##dt) };                                       \
@@ -206,11 +219,12 @@ enum { ROWS_AHEAD = 4096 /* bytes that are fetched ahead: by itself the processo
       const T_##dt *x = (const T_##dt *)xv + r * stride;                                   \
       T_##dt all = x[0];                                                                   \
       i64 i = 1;                                                                           \
+      const u32 ahead = cpu_ahead();                                                       \
       if (n >= 2 * W) {                                                                    \
         T_##dt lane[W];                                                                    \
         for (i64 l = 0; l < W; l++) lane[l] = x[l];                                        \
         for (i = W; i + W <= n; i += W) {                                                  \
-          for (u32 k = 0; k < REDUCE_LANE_BYTES; k += 64) __builtin_prefetch((const char *)(x + i) + ROWS_AHEAD + k); \
+          for (u32 k = 0; k < REDUCE_LANE_BYTES; k += 64) __builtin_prefetch((const char *)(x + i) + ahead + k); \
           for (i64 l = 0; l < W; l++) lane[l] = el_##kind##_##dt(lane[l], x[i + l]);       \
         }                                                                                  \
         all = lane[0];                                                                     \
@@ -227,6 +241,8 @@ enum { ROWS_AHEAD = 4096 /* bytes that are fetched ahead: by itself the processo
 #define BEST_maximum_f32(p, q) _mm256_max_ps((__m256)(p), (__m256)(q))
 #define BEST_minimum_f64(p, q) _mm256_min_pd((__m256d)(p), (__m256d)(q))
 #define BEST_maximum_f64(p, q) _mm256_max_pd((__m256d)(p), (__m256d)(q))
+#define NANS_f32(p, q) _mm256_cmp_ps((__m256)(p), (__m256)(q), _CMP_UNORD_Q) /* in either */
+#define NANS_f64(p, q) _mm256_cmp_pd((__m256d)(p), (__m256d)(q), _CMP_UNORD_Q)
 #define ROWS_FLOAT(kind, dt, I, BEFORE, JOIN)                                                \
   STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
     typedef T_##dt vec __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(sizeof(T_##dt)), may_alias)); \
@@ -237,6 +253,7 @@ enum { ROWS_AHEAD = 4096 /* bytes that are fetched ahead: by itself the processo
       const T_##dt *x = (const T_##dt *)xv + r * stride;                                   \
       T_##dt all = x[0];                                                                   \
       i64 i = 1;                                                                           \
+      const u32 ahead = cpu_ahead();                                                       \
       if (n >= 2 * W) {                                                                    \
         vec best[COPIES];                                                                  \
         ints signs[COPIES], bad = {0};                                                     \
@@ -247,14 +264,16 @@ enum { ROWS_AHEAD = 4096 /* bytes that are fetched ahead: by itself the processo
           bad |= best[v] != best[v];                                                       \
         }                                                                                  \
         for (i = W; i + W <= n; i += W) {                                                  \
-          _Pragma("GCC unroll 4") for (u32 v = 0; v < COPIES; v++) {                       \
-            vec p = *(const vec *)(x + i + v * EACH);                                      \
+          _Pragma("GCC unroll 2") for (u32 v = 0; v < COPIES; v += 2) {                    \
+            vec p = *(const vec *)(x + i + v * EACH), q = *(const vec *)(x + i + (v + 1) * EACH); \
             best[v] = (vec)BEST_##kind##_##dt(p, best[v]);                                 \
+            best[v + 1] = (vec)BEST_##kind##_##dt(q, best[v + 1]);                         \
             signs[v] = signs[v] JOIN (ints)p;                                              \
-            bad |= p != p;                                                                 \
+            signs[v + 1] = signs[v + 1] JOIN (ints)q;                                      \
+            bad |= (ints)NANS_##dt(p, q);                                                  \
           }                                                                                \
-          __builtin_prefetch((const char *)(x + i) + ROWS_AHEAD);                        \
-          __builtin_prefetch((const char *)(x + i) + ROWS_AHEAD + 64);                   \
+          __builtin_prefetch((const char *)(x + i) + ahead);                        \
+          __builtin_prefetch((const char *)(x + i) + ahead + 64);                   \
         }                                                                                  \
         for (u32 v = 0; v < W; v++) {                                                      \
           T_##dt p = best[v / EACH][v % EACH];                                             \
@@ -272,15 +291,6 @@ enum { ROWS_AHEAD = 4096 /* bytes that are fetched ahead: by itself the processo
 #else
 #define ROWS_FLOAT(kind, dt, ...) ROWS_INT(kind, dt)
 #endif
-#define COLUMNS(kind, dt)                                                                    \
-  STRIPS_LINKAGE void HERE(strip_columns_##kind##_##dt)(ROWS_PARAMS) {                     \
-    const T_##dt *x = xv;                                                                  \
-    T_##dt *restrict o = out;                                                              \
-    for (i64 j = 0; j < n; j++) o[j] = x[j];                                               \
-    for (i64 r = 1; r < rows; r++)                                                         \
-      for (i64 j = 0; j < n; j++) o[j] = el_##kind##_##dt(o[j], x[r * stride + j]);        \
-  }
-#define ANY_ORDER(kind, dt) ROWS_INT(kind, dt) COLUMNS(kind, dt)
 #define EXTREMES(X, dt) X(minimum, dt) X(maximum, dt)
 #define REST_REDUCTIONS(X) EXTREMES(X, u8) EXTREMES(X, i32) EXTREMES(X, i64) X(add, i64) X(multiply, i64)
 #ifdef STRIPS_REST
@@ -289,13 +299,11 @@ EXTREMES(REDUCTION_DECLARED, f64)
 void REST(strip_rows_count_bool)(ROWS_PARAMS);
 REST_REDUCTIONS(REDUCTION_DECLARED)
 #else
-EXTREMES(COLUMNS, f32)
-EXTREMES(COLUMNS, f64)
 ROWS_FLOAT(minimum, f32, i32, <, |)
 ROWS_FLOAT(maximum, f32, i32, >, &)
 ROWS_FLOAT(minimum, f64, i64, <, |)
 ROWS_FLOAT(maximum, f64, i64, >, &)
-REST_REDUCTIONS(ANY_ORDER)
+REST_REDUCTIONS(ROWS_INT)
 
 /* Truth values counted in bytes, 255 times at most before they are added up. */
 STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {

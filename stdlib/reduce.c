@@ -42,7 +42,7 @@ typedef struct Job {
   u32 from, to, bytes; /* dtypes; bytes of an element of `to` */
   ReduceKind kind;
   StripRows rows;
-  StripColumns columns;
+  StripColumns columns; /* NULL: by combine */
   StripFn combine;
   Split s;
   i64 polled;
@@ -166,6 +166,16 @@ static WeftStatus reduce_rows_gathered(Job *j, char *out) {
 
 /* ---- the last axis is kept ----------------------------------------------------------------------- */
 
+/* Some rows of n columns; what has no kernel for that goes row by row. */
+static void join_rows(const Job *j, void *out, const char *x, i64 n, i64 rows, i64 stride) {
+  if (j->columns) {
+    j->columns(out, x, n, rows, stride);
+    return;
+  }
+  memcpy(out, x, (size_t)(n * j->bytes));
+  for (i64 r = 1; r < rows; r++) (void)j->combine(out, out, x + r * stride * j->bytes, n);
+}
+
 /* Block results of n columns as they come; in blocks of 64 at every level. */
 typedef struct Cascade {
   i64 n;
@@ -174,6 +184,13 @@ typedef struct Cascade {
   u32 count[REDUCE_COLUMN_LEVELS];
   _Alignas(64) char level[REDUCE_COLUMN_LEVELS][CHUNK * 8];
 } Cascade;
+
+static void cascade_start(Cascade *c, const Job *j, i64 n) {
+  c->n = n;
+  c->combine = j->combine;
+  c->bytes = j->bytes;
+  memset(c->count, 0, sizeof c->count);
+}
 
 static void cascade_add(Cascade *c, u32 level, const void *block) {
   size_t size = (size_t)c->n * c->bytes;
@@ -201,48 +218,51 @@ static void cascade_finish(Cascade *c, void *out) {
   memcpy(out, c->level[top], (size_t)c->n * c->bytes);
 }
 
+/* `n` columns of `count` rows that lie `stride` apart, as they are, into out. */
+static WeftStatus reduce_columns_direct(Job *j, const char *x, i64 n, i64 count, i64 stride, void *out) {
+  if (count <= REDUCE_COLUMN_BLOCK) {
+    join_rows(j, out, x, n, count, stride);
+    return work_done(j, n * count);
+  }
+  Cascade c;
+  cascade_start(&c, j, n);
+  _Alignas(64) char block[CHUNK * 8];
+  for (i64 r = 0; r < count; r += REDUCE_COLUMN_BLOCK) {
+    i64 rows = count - r < REDUCE_COLUMN_BLOCK ? count - r : REDUCE_COLUMN_BLOCK;
+    join_rows(j, block, x + r * stride * j->bytes, n, rows, stride);
+    cascade_add(&c, 0, block);
+    TRY(work_done(j, n * rows));
+  }
+  cascade_finish(&c, out);
+  return WEFT_OK;
+}
+
 /* `n` columns from `x`, all rows, into out. */
 static WeftStatus reduce_columns(Job *j, const char *x, i64 n, i64 column_stride, void *out) {
-  u32 reduced = j->s.reduced, from_bytes = dtype_bytes(j->from);
+  u32 reduced = j->s.reduced;
   i64 dims[ARRAY_MAX_RANK + 1], strides[1][ARRAY_MAX_RANK];
   memcpy(dims, j->s.dims + j->s.kept, reduced * sizeof *dims);
   memcpy(strides[0], j->s.strides + j->s.kept, reduced * sizeof *dims);
   u32 rank = axes_join(reduced, dims, 1, strides);
   bool direct = rank <= 1 && column_stride == 1 && j->from == j->to;
   i64 count = j->s.count, row_stride = rank ? strides[0][0] : 0;
-  if (direct && count <= REDUCE_COLUMN_BLOCK) {
-    j->columns(out, x, n, count, row_stride);
-    return work_done(j, n * count);
-  }
+  if (direct) return reduce_columns_direct(j, x, n, count, row_stride, out);
   Cascade c;
-  c.n = n;
-  c.combine = j->combine;
-  c.bytes = j->bytes;
-  memset(c.count, 0, sizeof c.count);
-  _Alignas(64) char block[CHUNK * 8];
-  if (direct) {
-    for (i64 r = 0; r < count; r += REDUCE_COLUMN_BLOCK) {
-      i64 rows = count - r < REDUCE_COLUMN_BLOCK ? count - r : REDUCE_COLUMN_BLOCK;
-      j->columns(block, x + r * row_stride * from_bytes, n, rows, row_stride);
-      cascade_add(&c, 0, block);
-      TRY(work_done(j, n * rows));
-    }
-  } else {
-    _Alignas(64) char rows_buffer[GATHER_CHUNK * REDUCE_COLUMN_BLOCK * 8];
-    i64 all_dims[ARRAY_MAX_RANK + 1], all_strides[ARRAY_MAX_RANK + 1];
-    memcpy(all_dims, dims, rank * sizeof *dims);
-    memcpy(all_strides, strides[0], rank * sizeof *dims);
-    all_dims[rank] = n;
-    all_strides[rank] = column_stride;
-    Reader r;
-    reader_start_raw(&r, j->strips, x, j->from, rank + 1, all_dims, all_strides, j->to);
-    for (i64 left = count; left > 0; left -= REDUCE_COLUMN_BLOCK) {
-      i64 rows = left < REDUCE_COLUMN_BLOCK ? left : REDUCE_COLUMN_BLOCK;
-      reader_read(&r, rows_buffer, rows * n);
-      j->columns(block, rows_buffer, n, rows, n);
-      cascade_add(&c, 0, block);
-      TRY(work_done(j, n * rows));
-    }
+  cascade_start(&c, j, n);
+  _Alignas(64) char block[GATHER_CHUNK * 8], rows_buffer[GATHER_CHUNK * REDUCE_COLUMN_BLOCK * 8];
+  i64 all_dims[ARRAY_MAX_RANK + 1], all_strides[ARRAY_MAX_RANK + 1];
+  memcpy(all_dims, dims, rank * sizeof *dims);
+  memcpy(all_strides, strides[0], rank * sizeof *dims);
+  all_dims[rank] = n;
+  all_strides[rank] = column_stride;
+  Reader r;
+  reader_start_raw(&r, j->strips, x, j->from, rank + 1, all_dims, all_strides, j->to);
+  for (i64 left = count; left > 0; left -= REDUCE_COLUMN_BLOCK) {
+    i64 rows = left < REDUCE_COLUMN_BLOCK ? left : REDUCE_COLUMN_BLOCK;
+    reader_read(&r, rows_buffer, rows * n);
+    join_rows(j, block, rows_buffer, n, rows, n);
+    cascade_add(&c, 0, block);
+    TRY(work_done(j, n * rows));
   }
   cascade_finish(&c, out);
   return WEFT_OK;
@@ -273,6 +293,40 @@ static WeftStatus share_columns(Job *j, const char *x, i64 columns, i64 most, i6
   return work_done(j, columns * j->s.count);
 }
 
+/* Blocks of rows, all columns of each, which lie in memory one behind the other; their results are rows that are reduced in turn. */
+typedef struct SharedBlocks {
+  const Job *j;
+  const char *x;
+  char *partial;
+  i64 columns, rows, stride, each; /* rows from one to the next; blocks of a part */
+} SharedBlocks;
+
+static void blocks_part(void *ctx, i64 part) {
+  const SharedBlocks *s = ctx;
+  i64 first = part * s->each * REDUCE_COLUMN_BLOCK, end = first + s->each * REDUCE_COLUMN_BLOCK < s->rows ? first + s->each * REDUCE_COLUMN_BLOCK : s->rows;
+  for (i64 r = first; r < end; r += REDUCE_COLUMN_BLOCK)
+    join_rows(s->j, s->partial + r / REDUCE_COLUMN_BLOCK * s->columns * s->j->bytes, s->x + r * s->stride * s->j->bytes, s->columns,
+                  end - r < REDUCE_COLUMN_BLOCK ? end - r : REDUCE_COLUMN_BLOCK, s->stride);
+}
+
+/* *done false: another way is better, or memory was refused; nothing is done. */
+static WeftStatus share_row_blocks(Job *j, const char *x, i64 columns, i64 stride, char *out, bool *done) {
+  enum { BLOCKS = 16, COLUMNS = 4096 /* at most: what a block keeps stays in a near cache */ };
+  i64 rows = j->s.count, blocks = (rows + REDUCE_COLUMN_BLOCK - 1) / REDUCE_COLUMN_BLOCK, each = j->vm->tunables.parallel_elements / 4 / (REDUCE_COLUMN_BLOCK * columns);
+  size_t size = (size_t)(blocks * columns) * j->bytes;
+  char *partial = blocks >= BLOCKS && columns <= COLUMNS ? mem_alloc(&j->vm->alloc, size) : NULL;
+  *done = partial != NULL;
+  if (!partial) return WEFT_OK;
+  SharedBlocks s = {j, x, partial, columns, rows, stride, each > 0 ? each : 1};
+  WeftStatus status = pool_run(j->vm, (blocks + s.each - 1) / s.each, false, blocks_part, &s);
+  Job rest = *j;
+  rest.vm = NULL; /* for the fuel the rows count, not the blocks */
+  for (i64 c = 0; c < columns && status == WEFT_OK; c += CHUNK)
+    status = reduce_columns_direct(&rest, partial + c * j->bytes, columns - c < CHUNK ? columns - c : CHUNK, blocks, columns, out + c * j->bytes);
+  mem_free(&j->vm->alloc, partial, size);
+  return status == WEFT_OK ? work_done(j, columns * rows) : status;
+}
+
 static WeftStatus reduce_last_kept(Job *j, char *out) {
   i64 dims[ARRAY_MAX_RANK], strides[1][ARRAY_MAX_RANK], index[ARRAY_MAX_RANK] = {0};
   memcpy(dims, j->s.dims, j->s.kept * sizeof *dims);
@@ -281,12 +335,16 @@ static WeftStatus reduce_last_kept(Job *j, char *out) {
   i64 columns = rank ? dims[rank - 1] : 1, step = rank ? strides[0][rank - 1] : 1;
   i64 chunk = step == 1 && j->from == j->to ? CHUNK : GATHER_CHUNK;
   const char *x = j->a->data;
+  i64 joined[ARRAY_MAX_RANK], strides_of_rows[1][ARRAY_MAX_RANK];
+  memcpy(joined, j->s.dims + j->s.kept, j->s.reduced * sizeof *joined);
+  memcpy(strides_of_rows[0], j->s.strides + j->s.kept, j->s.reduced * sizeof *joined);
+  bool run_of_rows = axes_join(j->s.reduced, joined, 1, strides_of_rows) == 1 && chunk == CHUNK;
   for (;;) {
-    bool shared = is_long(j, columns * j->s.count) && columns > 1;
-    if (shared) {
-      TRY(share_columns(j, x, columns, chunk, step, out));
-      out += columns * j->bytes;
-    }
+    bool shared = columns > 1 && columns * j->s.count >= j->vm->tunables.parallel_elements, done = false, threads = pool_threads(j->vm) > 1;
+    if (shared && run_of_rows && (threads || columns > CHUNK)) TRY(share_row_blocks(j, x, columns, strides_of_rows[0][0], out, &done));
+    shared = shared && (done || threads);
+    if (shared && !done) TRY(share_columns(j, x, columns, chunk, step, out));
+    if (shared) out += columns * j->bytes;
     for (i64 c = 0; c < columns && !shared; c += chunk) {
       i64 n = columns - c < chunk ? columns - c : chunk;
       TRY(reduce_columns(j, x + c * step * from_bytes, n, step, out));

@@ -38,9 +38,10 @@ typedef struct StripTable {
   const char *name;
   StripFn ops[STRIP_OPS][DT_COUNT];      /* by operation and the dtype computed in; NULL: none */
   StripFn convert[DT_COUNT][DT_COUNT];   /* [from][to]; fails where a float does not fit an integer */
+  StripFn limit[DT_COUNT];               /* of f32 and f64: y is { a lower bound, an upper one, what is added: 0 where the lower is 0, else -0 }, neither NaN, the upper not -0 */
   StripSelect select[9];                 /* by bytes: 1, 4, 8 */
   StripRows rows[REDUCE_KINDS][DT_COUNT];
-  StripColumns columns[REDUCE_KINDS][DT_COUNT];
+  StripColumns columns[REDUCE_KINDS][DT_COUNT]; /* of what has an order; NULL: row by row */
   StripProduct product[DT_COUNT];        /* of f32 and f64 */
   StripMatrix matrix[DT_COUNT];          /* the same */
   StripDraw uniform;                     /* f64 in [0, 1), two of each block */

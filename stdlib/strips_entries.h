@@ -20,33 +20,35 @@ NARROW(CONVERT_REST)
 #undef CONVERT_HERE
 #undef CONVERT_REST
 
+ENTRY(limit[DT_f32], HERE(strip_limit_f32))
+ENTRY(limit[DT_f64], HERE(strip_limit_f64))
 ENTRY(select[1], HERE(strip_select_u8))
 ENTRY(select[4], HERE(strip_select_any32))
 ENTRY(select[8], HERE(strip_select_any64))
 
 #define REDUCTION_OF(which, KIND, dt, kernel) ENTRY(which[REDUCE_##KIND][DT_##dt], kernel)
-#define EXTREME_OF(which, KIND, kind)                                    \
-  REDUCTION_OF(which, KIND, bool, REST(strip_##which##_##kind##_u8))     \
-  REDUCTION_OF(which, KIND, u8, REST(strip_##which##_##kind##_u8))       \
-  REDUCTION_OF(which, KIND, i32, REST(strip_##which##_##kind##_i32))     \
-  REDUCTION_OF(which, KIND, i64, REST(strip_##which##_##kind##_i64))     \
-  REDUCTION_OF(which, KIND, f32, REST(strip_##which##_##kind##_f32))     \
-  REDUCTION_OF(which, KIND, f64, REST(strip_##which##_##kind##_f64))
-#define REDUCTIONS_OF(which)                                             \
-  REDUCTION_OF(which, ADD, i64, REST(strip_##which##_add_i64))           \
-  REDUCTION_OF(which, ADD, f32, HERE(strip_##which##_add_f32))           \
-  REDUCTION_OF(which, ADD, f64, HERE(strip_##which##_add_f64))           \
-  REDUCTION_OF(which, MUL, i64, REST(strip_##which##_multiply_i64))      \
-  REDUCTION_OF(which, MUL, f32, REST(strip_##which##_mul_f32))           \
-  REDUCTION_OF(which, MUL, f64, REST(strip_##which##_mul_f64))           \
-  EXTREME_OF(which, MIN, minimum)                                        \
-  EXTREME_OF(which, MAX, maximum)
-REDUCTIONS_OF(rows)
-REDUCTIONS_OF(columns)
+#define ROWS_OF_EXTREMES(KIND, kind)                               \
+  REDUCTION_OF(rows, KIND, bool, REST(strip_rows_##kind##_u8))     \
+  REDUCTION_OF(rows, KIND, u8, REST(strip_rows_##kind##_u8))       \
+  REDUCTION_OF(rows, KIND, i32, REST(strip_rows_##kind##_i32))     \
+  REDUCTION_OF(rows, KIND, i64, REST(strip_rows_##kind##_i64))     \
+  REDUCTION_OF(rows, KIND, f32, REST(strip_rows_##kind##_f32))     \
+  REDUCTION_OF(rows, KIND, f64, REST(strip_rows_##kind##_f64))
+#define IN_ORDER(which)                                            \
+  REDUCTION_OF(which, ADD, f32, HERE(strip_##which##_add_f32))     \
+  REDUCTION_OF(which, ADD, f64, HERE(strip_##which##_add_f64))     \
+  REDUCTION_OF(which, MUL, f32, REST(strip_##which##_mul_f32))     \
+  REDUCTION_OF(which, MUL, f64, REST(strip_##which##_mul_f64))
+IN_ORDER(rows)
+IN_ORDER(columns)
+REDUCTION_OF(rows, ADD, i64, REST(strip_rows_add_i64))
+REDUCTION_OF(rows, MUL, i64, REST(strip_rows_multiply_i64))
+ROWS_OF_EXTREMES(MIN, minimum)
+ROWS_OF_EXTREMES(MAX, maximum)
 REDUCTION_OF(rows, ADD, bool, REST(strip_rows_count_bool))
 #undef REDUCTION_OF
-#undef EXTREME_OF
-#undef REDUCTIONS_OF
+#undef ROWS_OF_EXTREMES
+#undef IN_ORDER
 
 ENTRY(product[DT_f32], HERE(strip_product_f32))
 ENTRY(product[DT_f64], HERE(strip_product_f64))
