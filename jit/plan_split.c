@@ -54,8 +54,7 @@ u64 plan_kernel_work(const PlanKernel *k, const u64 *words, i64 lo, i64 hi) {
 /* What a part is depends on the loop alone. Of columns it is so many that their rows are long enough to be fetched ahead. */
 static Parts split(const Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 work) {
   enum { COLUMNS = 512 };
-  i64 per = vm->tunables.parallel_elements / PLAN_PARTS, step, wide = (hi - lo) / PLAN_PARTS;
-  if (per < 1) per = 1;
+  i64 per = pool_part(vm, (i64)work), step, wide = (hi - lo) / PLAN_PARTS;
   step = rounded(k, (i64)((f64)(hi - lo) * (f64)per / (f64)work), per);
   if (wide > COLUMNS) wide = COLUMNS;
   if (step < wide && k->self && loops_go_down(k->self)) step = wide;
@@ -130,7 +129,7 @@ bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *w
   u32 block;
   u64 elements = cut_elements(k, words, &block), blocks = (elements + block - 1) / block, more[count + CUT_MOST + 1];
   u64 pairs = k->pairs && elements >= LONG_UNITS * 2 ? elements / block / 2 : 0;
-  i64 per = vm->tunables.parallel_elements / PLAN_PARTS, step = per > block ? per / block : 1;
+  i64 per = pool_part(vm, (i64)elements), step = per > block ? per / block : 1;
   *done = false;
   if (!pairs && (elements < (u64)vm->tunables.parallel_elements || blocks < 2 || pool_threads(vm) < 2)) return true;
   u64 *arrays = mem_alloc(&vm->alloc, sizeof *arrays * blocks * k->reductions);

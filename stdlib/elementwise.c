@@ -139,8 +139,7 @@ static void run_part(void *ctx, i64 part) {
 }
 
 static WeftStatus run_shared(Vm *vm, u32 op, Shared *s, bool in_place) {
-  i64 least = vm->tunables.parallel_elements / 4;
-  s->each = least > 0 ? least * 8 / s->widest : 1;
+  s->each = pool_part(vm, s->total * s->widest / 8) * 8 / s->widest;
   if (!in_place) TRY(kernel_poll(vm, s->total / POLL_ELEMENTS * POLL_ELEMENTS));
   TRY(pool_run(vm, (s->total + s->each - 1) / s->each, in_place, run_part, s));
   return s->failed ? check_failed(vm, op) : WEFT_OK;

@@ -76,7 +76,7 @@ static void rows_part(void *ctx, i64 part) {
 static bool is_long(const Job *j, i64 elements) { return elements >= j->vm->tunables.parallel_elements && pool_threads(j->vm) > 1; }
 
 static WeftStatus share_rows(Job *j, const char *x, i64 count, i64 rows, i64 step, char *out) {
-  i64 per = j->vm->tunables.parallel_elements / 4 / count;
+  i64 per = pool_part(j->vm, rows * count) / count;
   SharedRows s = {j, x, out, count, rows, step, per > 0 ? per : 1};
   return pool_run(j->vm, (rows + s.each - 1) / s.each, false, rows_part, &s);
 }
@@ -312,7 +312,7 @@ static void blocks_part(void *ctx, i64 part) {
 /* *done false: another way is better, or memory was refused; nothing is done. */
 static WeftStatus share_row_blocks(Job *j, const char *x, i64 columns, i64 stride, char *out, bool *done) {
   enum { BLOCKS = 16, COLUMNS = 4096 /* at most: what a block keeps stays in a near cache */ };
-  i64 rows = j->s.count, blocks = (rows + REDUCE_COLUMN_BLOCK - 1) / REDUCE_COLUMN_BLOCK, each = j->vm->tunables.parallel_elements / 4 / (REDUCE_COLUMN_BLOCK * columns);
+  i64 rows = j->s.count, blocks = (rows + REDUCE_COLUMN_BLOCK - 1) / REDUCE_COLUMN_BLOCK, each = pool_part(j->vm, rows * columns) / (REDUCE_COLUMN_BLOCK * columns);
   size_t size = (size_t)(blocks * columns) * j->bytes;
   char *partial = blocks >= BLOCKS && columns <= COLUMNS ? mem_alloc(&j->vm->alloc, size) : NULL;
   *done = partial != NULL;
@@ -390,7 +390,7 @@ static void count_part(void *ctx, i64 part) {
 static WeftStatus count_true(Job *j, i64 *out) {
   enum { FAST = 4 /* times as many are counted in the time of other operations */ };
   i64 n = j->s.count, part = 0;
-  Counted c = {.j = j, .x = j->a->data, .n = n, .each = j->vm->tunables.parallel_elements > 0 ? j->vm->tunables.parallel_elements : 1};
+  Counted c = {.j = j, .x = j->a->data, .n = n, .each = pool_part(j->vm, n / 8) * 8};
   bool shared = is_long(j, n / FAST);
   for (i64 r = 0; r < j->s.results; r++, out++, c.x += n) {
     c.sum = 0;

@@ -93,9 +93,9 @@ static void fill_part(void *ctx, i64 part) {
 /* Elements of a part, of n that are moved; whole lines where the parts are long. */
 static i64 part_of(Vm *vm, i64 n) {
   enum { LINES = 64 };
-  i64 each = vm->tunables.parallel_elements / 4;
+  i64 each = pool_part(vm, n);
   if (n < vm->tunables.parallel_elements || pool_threads(vm) < 2) return n;
-  return each < 1 ? 1 : each < LINES ? each : each / LINES * LINES;
+  return each < LINES ? each : each / LINES * LINES;
 }
 
 void fill_dense(Vm *vm, void *out, const void *element, i64 n, u32 bytes) {

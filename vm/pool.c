@@ -194,3 +194,10 @@ void pool_leave(Vm *vm) {
   p->stop = false;
   pthread_mutex_unlock(&p->lock);
 }
+
+i64 pool_part(const Vm *vm, i64 units) {
+  enum { QUARTER = 4, PARTS = 64 };
+  i64 least = vm->tunables.parallel_elements / QUARTER, part = units / PARTS;
+  if (part < least) part = least;
+  return part > 0 ? part : 1;
+}
