@@ -462,6 +462,19 @@ static void yield_condition(Pass *p, const LoopNode *yield) {
   }
 }
 
+/* x - i + y, of which only i changes in the loop: (x + y) - i. `sum` is of the new function, `from` the old one's. */
+static void lead_with_invariants(Pass *p, LoopNode *sum, const LoopNode *from, u32 *known) {
+  for (u32 side = 0; side < 2 && p->uses && sum->op == LOOP_ADD && loop_is_int((LoopType)sum->type); side++) {
+    u32 first = side ? sum->b : sum->a, y = side ? sum->a : sum->b;
+    const LoopNode x = *node(p, first);
+    u32 depth = x.op == LOOP_SUB && p->uses[side ? from->b : from->a] == 1 ? p->place.data[x.b].depth : 0;
+    if (depth <= p->place.data[x.a].depth || depth <= p->place.data[y].depth) continue;
+    sum->op = LOOP_SUB;
+    sum->a = pure_value(p, (LoopNode){.op = LOOP_ADD, .type = sum->type, .a = x.a, .b = y}, known);
+    sum->b = x.b;
+  }
+}
+
 static void copy_statement(Pass *p, u32 id, u32 *known) {
   const LoopNode *from = loop_node(p->old, id);
   LoopForm form = loop_op_form((LoopOp)from->op);
@@ -504,6 +517,7 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
   n.a = mapped(p, n.a);
   n.b = mapped(p, n.b);
   n.c = mapped(p, n.c);
+  lead_with_invariants(p, &n, from, known);
   if (n.op == LOOP_PREFIX) {
     p->map[id] = new_node(p, n, here(p));
     append(p, p->map[id]);
