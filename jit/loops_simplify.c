@@ -471,7 +471,7 @@ static void lead_with_invariants(Pass *p, LoopNode *sum, const LoopNode *from, u
     u32 depth = x.op == LOOP_SUB && p->uses[side ? from->b : from->a] == 1 ? p->place.data[x.b].depth : 0;
     if (depth <= p->place.data[x.a].depth || depth <= p->place.data[y].depth) continue;
     sum->op = LOOP_SUB;
-    sum->a = pure_value(p, (LoopNode){.op = LOOP_ADD, .type = sum->type, .a = x.a, .b = y}, known);
+    sum->a = make(p, LOOP_ADD, (LoopType)sum->type, x.a, y, known);
     sum->b = x.b;
   }
 }
@@ -603,7 +603,7 @@ static u32 sum_or_not(Pass *p, const LoopNode *n, u32 *known) {
     const LoopNode sum = *node(p, side ? n->c : n->b);
     if (sum.op != LOOP_ADD || sum.type != LT_I64 || (sum.a != x && sum.b != x)) continue;
     u32 v = sum.a == x ? sum.b : sum.a;
-    if (side) bit = pure_value(p, (LoopNode){.op = LOOP_NOT, .type = LT_I1, .a = bit}, known);
+    if (side) bit = make(p, LOOP_NOT, LT_I1, bit, 0, known);
     bit = make(p, LOOP_CONVERT, LT_I64, bit, 0, known);
     if (!is_const(p, v) || node(p, v)->imm != 1) bit = make(p, LOOP_AND, LT_I64, make(p, LOOP_NEG, LT_I64, bit, 0, known), v, known);
     return make(p, LOOP_ADD, LT_I64, x, bit, known);
