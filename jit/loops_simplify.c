@@ -658,7 +658,7 @@ static u32 choose(Pass *p, u32 at, u32 *known) {
   if (!trip) return ends[1] + 1;
   next.a = mapped(p, next.a);
   if (!copy_list(p, lists[1], &next)) return 0;
-  memcpy(&p->fn->list.data[next.list], values[0], sizeof(u32) * next.count);
+  for (u32 i = 0; i < next.count; i++) p->fn->list.data[next.list + i] = values[0][i];
   append(p, new_node(p, next, here(p)));
   return ends[1];
 }
