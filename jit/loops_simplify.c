@@ -87,6 +87,7 @@ static void append(Pass *p, u32 node) {
 
 static u32 mapped(const Pass *p, u32 id) { return id ? p->map[id] : 0; }
 static const LoopNode *node(const Pass *p, u32 id) { return loop_node(p->fn, id); }
+static const LoopNode *statement(const LoopFn *fn, u32 pos) { return loop_node(fn, fn->body.data[pos]); }
 static bool is_const(const Pass *p, u32 id) { return id && node(p, id)->op == LOOP_CONST; }
 
 static u32 constant(Pass *p, LoopType type, u64 bits) {
@@ -462,6 +463,19 @@ static void yield_condition(Pass *p, const LoopNode *yield) {
   }
 }
 
+/* x - i + y, of which only i changes in the loop: (x + y) - i. `sum` is of the new function, `from` the old one's. */
+static void lead_with_invariants(Pass *p, LoopNode *sum, const LoopNode *from, u32 *known) {
+  for (u32 side = 0; side < 2 && p->uses && sum->op == LOOP_ADD && loop_is_int((LoopType)sum->type); side++) {
+    u32 first = side ? sum->b : sum->a, y = side ? sum->a : sum->b;
+    const LoopNode x = *node(p, first);
+    u32 depth = x.op == LOOP_SUB && p->uses[side ? from->b : from->a] == 1 ? p->place.data[x.b].depth : 0;
+    if (depth <= p->place.data[x.a].depth || depth <= p->place.data[y].depth) continue;
+    sum->op = LOOP_SUB;
+    sum->a = make(p, LOOP_ADD, (LoopType)sum->type, x.a, y, known);
+    sum->b = x.b;
+  }
+}
+
 static void copy_statement(Pass *p, u32 id, u32 *known) {
   const LoopNode *from = loop_node(p->old, id);
   LoopForm form = loop_op_form((LoopOp)from->op);
@@ -504,6 +518,7 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
   n.a = mapped(p, n.a);
   n.b = mapped(p, n.b);
   n.c = mapped(p, n.c);
+  lead_with_invariants(p, &n, from, known);
   if (n.op == LOOP_PREFIX) {
     p->map[id] = new_node(p, n, here(p));
     append(p, p->map[id]);
@@ -526,13 +541,13 @@ static bool joins(const Pass *p, u32 at, u32 *yield_at, u32 *end_at) {
   for (u32 i = 0; i < n->c; i++)
     if (p->uses[loop_result_of(old, id, i)] != (i == 0)) return false;
   for (;; end++) {
-    const LoopNode *x = loop_node(old, old->body.data[end]);
+    const LoopNode *x = statement(old, end);
     if (loop_is_head(x)) depth++;
     else if (x->op == LOOP_ELSE && !depth) other = end;
     else if (x->op == LOOP_END && depth-- == 0) break;
   }
   if (end != other + 2 || end + 1 >= old->body.count) return false;
-  const LoopNode *yes = loop_node(old, old->body.data[other - 1]), *no = loop_node(old, old->body.data[other + 1]);
+  const LoopNode *yes = statement(old, other - 1), *no = statement(old, other + 1);
   u32 asks = old->body.data[end + 1], given = no->op == LOOP_YIELD ? loop_list(old, no)[0] : 0;
   if (yes->op != LOOP_YIELD || !given || loop_node(old, asks)->op != LOOP_IF || loop_cond_of(old, asks) != loop_result_of(old, id, 0)) return false;
   if (given != loop_cond_of(old, id) && (loop_node(old, given)->op != LOOP_CONST || loop_node(old, given)->imm)) return false;
@@ -540,7 +555,7 @@ static bool joins(const Pass *p, u32 at, u32 *yield_at, u32 *end_at) {
   *end_at = end;
   u32 ignored[2];
   for (u32 pos = end + 2, open = 0; !loop_node(old, asks)->c; pos++) { /* has it a second arm? */
-    const LoopNode *x = loop_node(old, old->body.data[pos]);
+    const LoopNode *x = statement(old, pos);
     if (x->op == LOOP_ELSE && !open) return false;
     if (loop_is_head(x)) open++;
     else if (x->op == LOOP_END && open-- == 0) return true;
@@ -551,7 +566,7 @@ static bool joins(const Pass *p, u32 at, u32 *yield_at, u32 *end_at) {
 static bool open_joined(Pass *p, u32 at) {
   u32 yield_at, end_at;
   if (!joins(p, at, &yield_at, &end_at)) return false;
-  LoopNode bare = *loop_node(p->old, p->old->body.data[at]);
+  LoopNode bare = *statement(p->old, at);
   bare.c = 0;
   copy_head(p, p->old->body.data[at], &bare);
   if (p->failed) return true;
@@ -565,7 +580,7 @@ static bool open_joined(Pass *p, u32 at) {
 static u32 go_on_inside(Pass *p, u32 at) {
   Frame *f = p->frames.count ? &p->frames.data[p->frames.count - 1] : NULL;
   if (!f || !f->joins_at || f->joins_at != at) return 0;
-  const LoopNode *yield = loop_node(p->old, p->old->body.data[at]);
+  const LoopNode *yield = statement(p->old, at);
   u32 end = f->joins_end;
   p->map[loop_result_of(p->old, yield->a, 0)] = mapped(p, loop_list(p->old, yield)[0]);
   f->joins_at = 0;
@@ -581,35 +596,71 @@ static bool is_extreme(const Pass *p, u32 cond, u32 a, u32 b) {
   return (c->op == LOOP_LT || c->op == LOOP_GT) && ((c->a == a && c->b == b) || (c->a == b && c->b == a));
 }
 
-/* An `if` whose arms compute nothing, of results that are chosen without a branch: as selects. The position of its END; 0: it is none. */
+/* x + v where a condition holds, else x, or the other way round: x plus v or 0, or the condition itself where v is 1. */
+static u32 sum_or_not(Pass *p, const LoopNode *n, u32 *known) {
+  for (u32 side = 0; side < 2; side++) {
+    u32 x = side ? n->b : n->c, bit = n->a;
+    const LoopNode sum = *node(p, side ? n->c : n->b);
+    if (sum.op != LOOP_ADD || sum.type != LT_I64 || (sum.a != x && sum.b != x)) continue;
+    u32 v = sum.a == x ? sum.b : sum.a;
+    if (side) bit = make(p, LOOP_NOT, LT_I1, bit, 0, known);
+    bit = make(p, LOOP_CONVERT, LT_I64, bit, 0, known);
+    if (!is_const(p, v) || node(p, v)->imm != 1) bit = make(p, LOOP_AND, LT_I64, make(p, LOOP_NEG, LT_I64, bit, 0, known), v, known);
+    return make(p, LOOP_ADD, LT_I64, x, bit, known);
+  }
+  return 0;
+}
+
+/* An `if` whose arms compute nothing, of results that are chosen without a branch: as selects. So is one that goes on to the next trip, before
+ * the trip ends, with a sum of integers or two on either way. The position of its END, of the trip's; 0: it is none. */
 static u32 choose(Pass *p, u32 at, u32 *known) {
   const LoopFn *old = p->old;
-  u32 id = old->body.data[at], values[2][4], masks = 0;
-  const LoopNode *n = loop_node(old, id);
-  if (old->kind != LOOP_NATIVE || n->op != LOOP_IF || !n->c || n->c > 4 || at + 4 >= old->body.count) return 0;
-  u32 cond = mapped(p, loop_cond_of(old, id)), truth[2] = {constant(p, LT_I1, 1), constant(p, LT_I1, 0)};
+  u32 id = old->body.data[at], values[2][4], masks = 0, ends[2], begins[2] = {at + 1, 0};
+  const LoopNode *n = loop_node(old, id), *lists[2];
+  bool trip = !n->c;
+  if (old->kind != LOOP_NATIVE || n->op != LOOP_IF) return 0;
   for (u32 arm = 0; arm < 2; arm++) {
-    const LoopNode *yield = loop_node(old, old->body.data[at + 1 + 2 * arm]), *mark = loop_node(old, old->body.data[at + 2 + 2 * arm]);
-    if (yield->op != LOOP_YIELD || mark->op != (arm ? LOOP_END : LOOP_ELSE) || mark->a != id) return 0;
-    for (u32 i = 0; i < n->c; i++) {
-      values[arm][i] = mapped(p, loop_list(old, yield)[i]);
-      if (values[arm][i] == cond) values[arm][i] = truth[arm];
+    u32 pos = begins[arm], most = trip ? pos + 2 : pos;
+    while (pos < most && statement(old, pos)->op == LOOP_ADD) pos++;
+    const LoopNode *end = lists[arm] = statement(old, pos);
+    if (end->op != (trip ? LOOP_NEXT : LOOP_YIELD) || end->count > 4 || end->a != lists[0]->a) return 0;
+    ends[arm] = pos++;
+    if (arm) break;
+    u32 op;
+    do op = statement(old, pos++)->op;
+    while (op == LOOP_ELSE || (trip && op == LOOP_YIELD)); /* to the END, or past the first of what the second arm is */
+    if (trip && op != LOOP_END) return 0;
+    begins[1] = pos - !trip;
+  }
+  u32 cond = mapped(p, loop_cond_of(old, id));
+  for (u32 arm = 0; arm < 2; arm++) {
+    for (u32 pos = begins[arm]; pos < ends[arm]; pos++) copy_statement(p, old->body.data[pos], known);
+    for (u32 i = 0; i < lists[0]->count; i++) {
+      values[arm][i] = mapped(p, loop_list(old, lists[arm])[i]);
+      if (values[arm][i] == cond) values[arm][i] = constant(p, LT_I1, !arm);
     }
   }
-  for (u32 i = 0; i < n->c; i++) {
+  LoopNode next = *lists[0];
+  for (u32 i = 0; i < next.count; i++) {
     u32 a = values[0][i], b = values[1][i];
-    LoopType t = loop_type_of(old, loop_result_of(old, id, i));
+    LoopType t = loop_type_of(old, loop_list(old, &next)[i]);
     if (a == b) continue;
     if (loop_is_float(t) ? !is_extreme(p, cond, a, b) : (t != LT_I64 && t != LT_I1)) return 0;
     masks += t == LT_I64;
   }
   if (masks > 2) return 0;
-  for (u32 i = 0; i < n->c; i++) {
-    u32 result = loop_result_of(old, id, i);
-    LoopNode select = {.op = LOOP_SELECT, .type = (u8)loop_type_of(old, result), .a = cond, .b = values[0][i], .c = values[1][i]};
-    p->map[result] = pure_value(p, select, known);
+  for (u32 i = 0; i < next.count; i++) {
+    LoopNode select = {.op = LOOP_SELECT, .type = (u8)loop_type_of(old, loop_list(old, lists[0])[i]), .a = cond, .b = values[0][i], .c = values[1][i]};
+    u32 sum = trip ? sum_or_not(p, &select, known) : 0;
+    values[0][i] = sum ? sum : pure_value(p, select, known);
+    if (!trip) p->map[loop_result_of(old, id, i)] = values[0][i];
   }
-  return at + 4;
+  if (!trip) return ends[1] + 1;
+  next.a = mapped(p, next.a);
+  if (!copy_list(p, lists[1], &next)) return 0;
+  for (u32 i = 0; i < next.count; i++) p->fn->list.data[next.list + i] = values[0][i];
+  append(p, new_node(p, next, here(p)));
+  return ends[1];
 }
 
 /* ---- short loops --------------------------------------------------------------------------- */
@@ -628,7 +679,7 @@ static u32 short_loop(const Pass *p, u32 at, u64 *trips) {
   if (!is_const(p, count) || node(p, count)->imm > UNROLL_TRIPS) return 0;
   *trips = node(p, count)->imm;
   for (u32 pos = at + 1; (pos - at) * *trips <= UNROLL_STATEMENTS + *trips; pos++) {
-    const LoopNode *x = loop_node(old, old->body.data[pos]);
+    const LoopNode *x = statement(old, pos);
     if (loop_is_head(x)) {
       if (x->op != LOOP_IF) return 0;
       depth++;
@@ -642,8 +693,6 @@ static u32 short_loop(const Pass *p, u32 at, u64 *trips) {
   }
   return 0;
 }
-
-static void copy_statement(Pass *p, u32 id, u32 *known);
 
 static void unroll(Pass *p, u32 at, u32 end, u64 trips, u32 *known) {
   const LoopFn *old = p->old;
@@ -689,7 +738,7 @@ LoopFn *loops_simplify(const LoopFn *old) {
   p.fn = mem_alloc_zero(p.alloc, sizeof *p.fn);
   p.map = mem_alloc_zero(p.alloc, sizeof(u32) * old->nodes.count);
   if (old->kind == LOOP_NATIVE) p.uses = mem_alloc_zero(p.alloc, sizeof(u32) * old->nodes.count);
-  for (u32 i = 0; p.uses && i < old->body.count; i++) loop_each_operand(old, loop_node(old, old->body.data[i]), count_use, p.uses);
+  for (u32 i = 0; p.uses && i < old->body.count; i++) loop_each_operand(old, statement(old, i), count_use, p.uses);
   if (p.fn) {
     p.fn->module = old->module;
     p.fn->kind = old->kind;

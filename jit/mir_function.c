@@ -330,10 +330,17 @@ void mir_leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 coun
   jump(e, e->tell);
 }
 
+/* A value on all ways. */
+static void no_result(Emitter *e) {
+  LoopType t = e->result ? (LoopType)e->fn->results.data[0] : LT_VOID;
+  if (e->result) ins2(e, move_code(t), R(e, e->result), immediate(e, t, 0));
+}
+
 /* Tells the host the frame that is left; then the exit follows. */
 static void put_tell(Emitter *e) {
   MIR_reg_t fn = mir_temp(e, LT_I64), words = mir_temp(e, LT_I64);
   put_label(e, e->tell);
+  no_result(e);
   if (e->words_at) rri(e, MIR_ADD, words, mir_frame(e), e->words_at);
   else ri(e, MIR_MOV, words, 0);
   mir_load(e, fn, e->native_ctx, CTX_FRAME);
@@ -453,7 +460,8 @@ static void put_check(Emitter *e, u32 id, u32 at) {
 static void put_return(Emitter *e, const LoopNode *n) {
   if (e->depth) {
     LoopType t = n->count ? (LoopType)e->fn->results.data[0] : LT_I64;
-    if (n->count) ins2(e, move_code(t), R(e, e->result), mir_op(e, loop_list(e->fn, n)[0]));
+    MIR_op_t value = n->count ? mir_op(e, loop_list(e->fn, n)[0]) : I(e, 0);
+    if (n->count && (value.mode != MIR_OP_REG || value.u.reg != e->result)) ins2(e, move_code(t), R(e, e->result), value);
     jump(e, e->exit);
     return;
   }
@@ -535,11 +543,15 @@ static void begin_function(Emitter *e, const char *name) {
   if (e->unit->inner) {
     e->left = MIR_reg(e->ctx, "left", func);
     e->depth = MIR_reg(e->ctx, "depth", func);
-    if (results == 2) e->result = new_reg(e, (LoopType)e->fn->results.data[0], "result", 0);
   }
   for (u32 i = 0; i < count; i++) {
     u32 id = e->fn->params.data[i];
     e->regs[id] = MIR_reg(e->ctx, names + NUMBERED_MAX * i, func);
+  }
+  if (e->unit->inner && results == 2) { /* where the last of its statements has it: it need not move */
+    const LoopNode *last = en(e, e->fn->body.data[e->fn->body.count - 1]);
+    bool has = last->op == LOOP_RETURN && en(e, loop_list(e->fn, last)[0])->op != LOOP_CONST;
+    e->result = has ? mir_reg(e, loop_list(e->fn, last)[0]) : new_reg(e, (LoopType)e->fn->results.data[0], "result", 0);
   }
   mem_free(e->alloc, names, NUMBERED_MAX * (size_t)(e->fn->params.count + 1));
   mem_free(e->alloc, vars, sizeof *vars * (e->fn->params.count + first));
@@ -586,14 +598,13 @@ static void put_body(Emitter *e) {
     brr(e, MIR_BGE, e->exit, e->lo, e->hi);
   } else if (e->depth) {
     MIR_label_t fits = new_label(e);
-    if (e->result) { /* a value on all ways */
-      LoopType t = (LoopType)fn->results.data[0];
-      ins2(e, move_code(t), R(e, e->result), immediate(e, t, 0));
-    }
     bri(e, MIR_BGE, fits, e->depth, 0);
     ri(e, MIR_MOV, e->left, 0); /* the first poll asks the VM */
     put_label(e, fits);
-    if (en(e, fn->body.data[fn->body.count - 1])->op != LOOP_RETURN) bri(e, MIR_BEQ, e->exit, e->native_ctx, 0);
+    if (en(e, fn->body.data[fn->body.count - 1])->op != LOOP_RETURN) {
+      no_result(e);
+      bri(e, MIR_BEQ, e->exit, e->native_ctx, 0);
+    }
   } else {
     e->code = new_reg(e, LT_I64, "code", 0);
     ri(e, MIR_MOV, e->code, 0);

@@ -31,7 +31,6 @@ static void by_mask(Emitter *e, u32 id, const LoopNode *n) {
   if (b.mode == MIR_OP_INT && b.u.i == 0) {
     MIR_reg_t mask = mir_temp(e, LT_I64);
     mir_negate(e, LT_I64, mask, mir_op(e, n->a));
-    r = mir_temp(e, t); /* a short life: counts of trips are made here, and what is written more often gets a register first */
     mir_move(e, t, r, a);
     rrr(e, MIR_AND, r, r, mask);
     mir_finish(e, id, r);

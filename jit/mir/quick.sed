@@ -1,4 +1,4 @@
-# quick.sed — what jit/mir/build.sh changes in the copy of MIR that it compiles: the same code comes out of it, sooner, but for conversions and shifts.
+# quick.sed — what jit/mir/build.sh changes in the copy of MIR that it compiles: the same code comes out of it, sooner, but for conversions, shifts and which values lie in registers.
 # a conversion keeps the upper half of its result: it need not wait for what was there before (xorps first)
 s/^  {MIR_I2\([FD]\), "r \([rm0-9]*\)", "\(F[23] X 0F 2A r0 [Rm]1\)", 0},/  {MIR_I2\1, "r \2", "Y 0F 57 r0 R0; \3", 0},/
 # shifts by a register: where the processor has them, those that take any register and leave the flags alone (shlx, sarx, shrx)
@@ -465,3 +465,5 @@ s/^  HTAB_CREATE (string_t, \*str_tab, 1000, /  HTAB_CREATE (string_t, *str_tab,
 s/^static MIR_insn_t new_insn (/__attribute__ ((optimize ("O2"))) &/
 # what is asked of each operand
 s/^MIR_op_mode_t MIR_insn_op_mode (/__attribute__ ((optimize ("O2"))) &/
+# what is used most for the time that it lives has a register first: else what is short-lived lies in memory, and others wait for it
+s/^    curr_reg_infos\[reg\].live_length = length;$/    curr_reg_infos[reg].live_length = length;\n    curr_reg_infos[reg].freq = (unsigned long) curr_reg_infos[reg].freq * 64 \/ (length + (int_var_type_p (gen_ctx, reg) ? 64 : 16));/
