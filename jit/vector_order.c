@@ -15,6 +15,7 @@ typedef struct Reg {
   u32 height;       /* of the longest chain of instructions that wait for it */
   u32 waiting;      /* the latest instruction that waits for it, 1 + its number */
   VReg now, slot;   /* what holds it: 0: the frame alone; where it lies in the frame */
+  u32 seen;         /* 0: not held; by the latest look ahead, or an earlier one */
   bool pending;     /* will be made, in the piece at hand */
 } Reg;
 
@@ -25,16 +26,15 @@ typedef struct Order {
   u32 *ready; /* those that wait for nothing */
   u32 count;
   VReg held[ROOM]; /* made in the piece at hand, in registers */
-  u32 holds;
+  u32 holds, seen;
 } Order;
 
 static u32 reads_of(const VIns *i, VReg out[4]) {
-  VReg all[4] = {i->a, i->b, i->c, i->mask};
   u32 n = 0;
-  for (u32 k = 0, j; k < 4; k++) {
-    for (j = 0; j < n && out[j] != all[k]; j++) {}
-    if (all[k] && j == n) out[n++] = all[k];
-  }
+  if (i->a) out[n++] = i->a;
+  if (i->b && i->b != i->a) out[n++] = i->b;
+  if (i->c && i->c != i->a && i->c != i->b) out[n++] = i->c;
+  if (i->mask && i->mask != i->a && i->mask != i->b && i->mask != i->c) out[n++] = i->mask;
   return n;
 }
 
@@ -71,10 +71,9 @@ static void wait_or_join(Order *o, const VIns *piece, u32 k) {
 
 /* How soon: those that end a life, then those that most wait for, then those that stood first. */
 static u64 rank(const Order *o, const VIns *i, u32 k) {
-  VReg reads[4];
-  bool ends = !i->dst;
-  for (u32 n = reads_of(i, reads); n-- > 0;) ends |= o->regs[reads[n]].uses == 1 && o->f->regs.data[reads[n]].place == VP_REG;
-  return (u64)ends << 63 | (u64)o->regs[i->dst].height << 32 | (UINT32_MAX - k);
+  const Reg *r = o->regs;
+  bool ends = !i->dst | (r[i->a].uses == 1) | (r[i->b].uses == 1) | (r[i->c].uses == 1) | (r[i->mask].uses == 1);
+  return (u64)ends << 63 | (u64)r[i->dst].height << 32 | (UINT32_MAX - k);
 }
 
 static void order_piece(Order *o, VIns *to, VIns *piece, u32 count) {
@@ -103,21 +102,26 @@ static void order_piece(Order *o, VIns *to, VIns *piece, u32 count) {
     for (u32 n = reads_of(&piece[k], reads); n-- > 0;) o->regs[reads[n]].uses++;
 }
 
-static bool drop(VReg *list, u32 *count, VReg v) {
-  for (u32 n = 0; n < *count; n++)
-    if (list[n] == v) return list[n] = list[--*count], true;
-  return false;
+static void drop(Order *o, VReg v) {
+  if (!o->regs[v].seen) return;
+  o->regs[v].seen = 0;
+  for (u32 n = 0; n < o->holds; n++)
+    if (o->held[n] == v) o->held[n] = o->held[--o->holds];
 }
 
 /* Room for a register that is written at `i`: what is read last, from there on, goes to the frame. */
 static void hold(Order *o, const VIns *i, const VIns *end, VReg v) {
   if (o->holds == ROOM) {
-    VReg left[ROOM], reads[4];
-    u32 count = o->holds;
-    memcpy(left, o->held, sizeof left);
-    for (; i < end && count > 1; i++)
-      for (u32 n = reads_of(i, reads); n-- > 0 && count > 1;) drop(left, &count, reads[n]);
-    Reg *r = &o->regs[left[0]];
+    VReg reads[4], out = 0;
+    u32 left = ROOM;
+    for (o->seen++; i < end && left; i++)
+      for (u32 n = reads_of(i, reads); n-- > 0;) {
+        Reg *r = &o->regs[reads[n]];
+        if (r->seen && r->seen != o->seen) r->seen = o->seen, left--, out = reads[n];
+      }
+    for (u32 n = 0; n < ROOM && left; n++)
+      if (o->regs[o->held[n]].seen != o->seen) out = o->held[n];
+    Reg *r = &o->regs[out];
     if (!r->slot) {
       r->slot = new_vec(o->f);
       VInfo *s = &o->f->regs.data[r->slot];
@@ -126,9 +130,10 @@ static void hold(Order *o, const VIns *i, const VIns *end, VReg v) {
       put(o->f, (VIns){.op = P_COPY, .dst = r->slot, .a = r->now});
     }
     r->now = 0;
-    drop(o->held, &o->holds, left[0]);
+    drop(o, out);
   }
   o->held[o->holds++] = v;
+  o->regs[v].seen = 1;
 }
 
 static VReg name_of(const Order *o, VReg v) { return o->regs[v].now ? o->regs[v].now : o->regs[v].slot; }
@@ -147,7 +152,7 @@ static void put_next(Order *o, const VIns *i, const VIns *end) {
       put(o->f, (VIns){.op = P_COPY, .dst = r->now, .a = r->slot});
     }
     for (u32 n = 0; n < some; n++)
-      if (!--o->regs[reads[n]].uses) drop(o->held, &o->holds, reads[n]);
+      if (!--o->regs[reads[n]].uses) drop(o, reads[n]);
     if (i->dst && end) hold(o, i, end, i->dst);
     copy.a = name_of(o, i->a);
     copy.b = name_of(o, i->b);
@@ -162,6 +167,7 @@ static void put_piece(Order *o, const VIns *piece, u32 count) {
   while (o->holds) { /* what came back is there in this piece alone: the next one may be run without it */
     Reg *r = &o->regs[o->held[--o->holds]];
     if (r->slot) r->now = 0;
+    r->seen = 0;
   }
 }
 
@@ -169,11 +175,11 @@ void order_instructions(VecFn *f) {
   u32 count = f->ins.count, reg_count = f->regs.count;
   size_t regs = sizeof(Reg) * reg_count, all = sizeof(VIns) * count, list = sizeof(u32) * count;
   u32 *places = mem_alloc(f->alloc, list); /* where what is in no piece goes */
-  Order o = {.f = f, .regs = mem_alloc_zero(f->alloc, regs), .ready = mem_alloc(f->alloc, list)};
+  Order o = {.f = f, .seen = 1, .regs = mem_alloc_zero(f->alloc, regs), .ready = mem_alloc(f->alloc, list)};
   VIns *was = mem_alloc(f->alloc, all), *piece = mem_alloc(f->alloc, all);
   if (o.regs && places && o.ready && was && piece) {
     learn_lives(&o);
-    for (VReg v = 0; v < reg_count; v++) o.regs[v].now = v;
+    for (VReg v = 0; v < reg_count; v++) o.regs[v].now = v, o.regs[v].uses += f->regs.data[v].place == VP_POOL ? UINT32_MAX / 2 : 0; /* a constant's life does not end */
     memcpy(was, f->ins.data, all);
     f->ins.count = 0;
     for (u32 first, k = 0; k < count; k++) {
