@@ -125,8 +125,6 @@ void g_jump(VecFn *f, u32 label) { put(f, (VIns){.op = G_JUMP, .x = label}); }
 
 /* ---- lives --------------------------------------------------------------------------------- */
 
-static bool has_vregs(const VIns *i) { return i->op < V_COUNT || i->op >= P_FMA; }
-
 static void use(VecFn *f, const VIns *i, u32 more) {
   VInfo *r = f->regs.data;
   r[i->a].weight += more;
@@ -257,6 +255,7 @@ static void keep_constants(VecFn *f, Pool *p) {
 bool give_registers(VecFn *f) {
   Pool vectors = {.first = 0, .count = f->evex ? 30 : 14}, masks = {.first = 1, .count = 5};
   drop_unused(f);
+  if (!f->evex) order_instructions(f);
   find_lives(f);
   for (u32 i = 0; i < f->ins.count && !f->failed; i++) {
     const VIns *v = &f->ins.data[i];

@@ -199,16 +199,16 @@ static u64 float_bits(LoopType t, f64 v) {
 
 static VReg float_const(VecFn *f, LoopType t, f64 v) { return new_const(f, float_bits(t, v), element_bytes(t)); }
 
-/* AVX2: a double within the range of 64 bits, with a sign or without, as two halves, each of which a sum with 2^52 has in its low bits. */
+/* AVX2: a double within the range of 64 bits, with a sign or without, as the nearest multiple of 2^32 and what is left: a sum with 1.5 2^52 has
+ * either in its low bits. That of the multiple has besides what takes the exponent of the other away. */
 static VReg double_to_long(VecFn *f, VReg a) {
-  enum { ROUND_DOWN = 9, ROUND_CUT = 11 };
+  enum { ROUND_CUT = 11 };
   u8 length = vlength(f, LT_F64);
-  VReg whole = v_rmi(f, V_ROUNDPD, length, a, ROUND_CUT);
-  VReg high = v_rmi(f, V_ROUNDPD, length, v_rvm(f, V_MULPD, length, whole, float_const(f, LT_F64, 0x1p-32)), ROUND_DOWN);
-  VReg low = v_rvm(f, V_SUBPD, length, whole, v_rvm(f, V_MULPD, length, high, float_const(f, LT_F64, 0x1p32)));
-  high = v_rvm(f, V_PSLLVQ, length, v_rvm(f, V_ADDPD, length, high, float_const(f, LT_F64, 0x1.8p52)), new_const(f, 32, 8));
-  low = v_rvm(f, V_ANDPD, length, v_rvm(f, V_ADDPD, length, low, float_const(f, LT_F64, 0x1p52)), new_const(f, UINT32_MAX, 8));
-  return v_rvm(f, V_ORPD, length, high, low);
+  VReg whole = v_rmi(f, V_ROUNDPD, length, a, ROUND_CUT), one_half = float_const(f, LT_F64, 0x1.8p52), shifted = float_const(f, LT_F64, 0x1.8p52 - 0x43380000);
+  VReg sum = lower_op(f, LOOP_FMA, LT_F64, whole, float_const(f, LT_F64, 0x1p-32), shifted);
+  VReg high = v_rvm(f, V_SUBPD, length, sum, shifted);
+  VReg low = v_rvm(f, V_ADDPD, length, lower_op(f, LOOP_FMA, LT_F64, high, float_const(f, LT_F64, -0x1p32), whole), one_half);
+  return v_rvm(f, V_PADDQ, length, v_rvm(f, V_PSLLVQ, length, sum, new_const(f, 32, 8)), low);
 }
 
 static VReg float_to_int(VecFn *f, LoopType to, LoopType from, VReg a) {

@@ -6,7 +6,7 @@
  *   vector_check.c   checks
  *   vector_ops.c     operations; vector_convert.c conversions, comparisons, selects
  *   vector_math.c    `math` expanded inline; calls of strip kernels for rare arguments
- *   vector_alloc.c   registers; vector_encode.c machine code
+ *   vector_order.c   the order of instructions; vector_alloc.c registers; vector_encode.c machine code
  *   vector_runtime.c C functions that emitted code calls; vector_text.c disassembled code
  *
  * Code is first a list of instructions over virtual registers (vectors and masks; general registers are physical from the
@@ -97,6 +97,8 @@ typedef struct VIns {
   VecMem mem;              /* vector_index: the register is `b`, virtual */
   u64 x;
 } VIns;
+
+static inline bool has_vregs(const VIns *i) { return i->op < V_COUNT || i->op >= P_FMA; }
 
 typedef struct VConst {
   u64 bits;
@@ -232,6 +234,9 @@ VIns *put(VecFn *f, VIns i);                   /* valid until the next */
 void refuse(VecFn *f, const char *why);
 i32 frame_room(VecFn *f, u32 bytes, u32 align);
 bool give_registers(VecFn *f);
+
+/* vector_order.c */
+void order_instructions(VecFn *f);
 
 /* vector_encode.c */
 bool encode(VecFn *f);

@@ -50,12 +50,14 @@ static u8 mask_in(VecFn *f, VReg r, u8 spare) {
 
 static u8 target(const VecFn *f, VReg r) { return in_reg(f, r) ? info(f, r)->phys : info(f, r)->mask ? 0 : scratch(f, 0); }
 
-static void keep_target(VecFn *f, VReg r) {
+static void keep_in(VecFn *f, VReg r, u8 from) {
   const VInfo *v = info(f, r);
   if (v->place == VP_REG) return;
   if (v->mask) asm_mask_mem(&f->as, K_KSAVE, 0, RSP, (i32)v->at);
-  else asm_vec(&f->as, &(VecIns){.op = V_MOVUPS_TO, .length = longest(f), .a = scratch(f, 0), .mem = mem_at(RSP, (i32)v->at)});
+  else asm_vec(&f->as, &(VecIns){.op = V_MOVUPS_TO, .length = longest(f), .a = from, .mem = mem_at(RSP, (i32)v->at)});
 }
+
+static void keep_target(VecFn *f, VReg r) { keep_in(f, r, scratch(f, 0)); }
 
 static u8 mask_of(VecFn *f, const VIns *i) {
   if (!(i->flags & VI_SCRATCH_MASK)) return i->mask ? mask_in(f, i->mask, SCRATCH_MASK) : i->flags & VI_TAIL ? 7 : 0;
@@ -338,9 +340,8 @@ bool encode(VecFn *f) {
     else if (i->op == P_FMA) fused(f, i);
     else if (i->op == P_RARE) rare(f, i);
     else if (i->op == P_COPY) {
-      u8 to = target(f, i->dst);
-      load_to(f, to, i->a);
-      keep_target(f, i->dst);
+      if (in_reg(f, i->dst)) load_to(f, info(f, i->dst)->phys, i->a);
+      else keep_in(f, i->dst, in_scratch(f, i->a, 0));
     } else mask_ins(f, i);
   }
   if (f->failed) return false;
