@@ -130,6 +130,9 @@ $(B)/obj/gen/math_avx2.o $(B)/obj/stdlib/kernel_strips_avx2.o: FILE_CFLAGS += -O
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 
+# Texts begin anywhere where code is small.
+$(B)/obj/gen/math_text.o: FILE_CFLAGS += -Os
+
 # On x86-64 the base build serves processors older than AVX2 (2013) alone: it is small there, not fast.
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
 $(B)/obj/stdlib/kernel_strips_base.o: FILE_CFLAGS += -Os

@@ -34,8 +34,10 @@ SCAN_BLOCK(add_f64, f64, ADD)
 /* Products are rare: segment by segment. */
 #define BLOCKS_add(NAME) for (; c == 1 && step == 1 && n - i >= BLOCK; i += BLOCK) NAME##_scan_block(&s[0], o + i, x + i);
 #define BLOCKS_mul(NAME)
+#define RARE_add
+#define RARE_mul __attribute__((cold)) /* small */
 #define ORDERED(kind, T, FN, identity)                                                                              \
-  static void segment_##kind##_##T(kind##_##T##_scan *s, T *q, const T *p, i64 c, i64 step) {                       \
+  static __attribute__((noinline, hot)) void segment_##kind##_##T(kind##_##T##_scan *s, T *q, const T *p, i64 c, i64 step) { \
     T local[COLUMNS], before[COLUMNS];                                                                              \
     for (i64 j = 0; j < COLUMNS; j++) local[j] = identity, before[j] = j < c && s[j].has_before[0] ? s[j].before[0] : (T)identity; \
     for (u32 i = 0; i < SCAN_SEGMENT; i++, p += step, q += step) {                                                  \
@@ -44,7 +46,7 @@ SCAN_BLOCK(add_f64, f64, ADD)
     }                                                                                                               \
     for (i64 j = 0; j < c; j++) kind##_##T##_scan_up(&s[j], 0, local[j]);                                           \
   }                                                                                                                 \
-  static void scan_##kind##_##T(void *out, const void *xv, i64 n, i64 c, i64 step) {                                \
+  RARE_##kind static void scan_##kind##_##T(void *out, const void *xv, i64 n, i64 c, i64 step) {                    \
     T *o = out;                                                                                                     \
     const T *x = xv;                                                                                                \
     kind##_##T##_scan s[COLUMNS];                                                                                   \
@@ -58,23 +60,24 @@ SCAN_BLOCK(add_f64, f64, ADD)
     for (; i < n; i++)                                                                                              \
       for (i64 j = 0; j < c; j++) o[i * step + j] = kind##_##T##_scan_next(&s[j], x[i * step + j]);                 \
   }
-/* One long scan, by several threads or past the caches: pieces are taken in order, and are whole blocks of segments. Each is scanned within its segments,
- * and so are these segments' totals; it waits for its turn to scan the blocks' totals behind those of the pieces before it, and then has what stands before
- * each of its segments. That is joined with what is inside by steps, between which a thread scans those of the piece that it takes next: reading and storing take turns so often that memory does both. */
-enum { LONG_PART = 64 * BLOCK, ELEMENTS_AHEAD = 1024 /* that are fetched */, MOST_SHARING = 64 /* threads */ };
+/* One long scan, by several threads or past the caches. Each thread has a part, whose blocks it reads, scans within their segments and stores behind
+ * what stands before them, a block at a time: what is read and what is stored stay in step, and all between is in the nearest cache. What stands before a part
+ * but the first is known by totals: of what the part before it still has to store when it has come as far as `mark`, and that part then has what stands before
+ * the mark. The first part begins at once and is longer; to find totals takes two thirds of the time of a scan, so that with five units for it, three for
+ * each other one, and the first mark behind two, nobody waits long. */
+enum { GROUP = SCAN_SEGMENT * BLOCK /* where parts begin */, FIRST_UNITS = 5, UNITS = 3, FIRST_MARK = 2, STEP = 2 /* blocks, at a time */, ELEMENTS_AHEAD = 1024 /* that are fetched */, MOST_SHARING = 64 /* threads */ };
 
 typedef struct SharedScan {
   const void *x;
-  void *out, *totals; /* the scan of the blocks' totals, and the last of its results */
-  i64 n, piece;       /* elements: of all, of a piece */
-  i64 turn;           /* the piece whose turn it is */
-  i64 taken;          /* pieces: only who has the turn takes some, for itself and for those that came since; a locked instruction would wait for the stores */
-  u32 came, served;   /* threads */
-  i64 first[MOST_SHARING]; /* of each thread, 0: none yet */
-  char *scratch;      /* what is inside of the pieces of each thread, two by turns */
-  size_t of_thread;   /* its bytes */
+  void *out, *parts, *groups; /* what stands before parts and marks; totals of groups of blocks */
+  i64 n, unit;                /* elements */
+  u32 count;                  /* parts */
   bool stream;
 } SharedScan;
+
+/* Where a part begins, and where it tells what stands there to the next one. */
+static i64 part_begin(const SharedScan *s, i64 part) { return part == 0 ? 0 : part >= s->count ? s->n : (FIRST_UNITS + (part - 1) * UNITS) * s->unit; }
+static i64 part_mark(const SharedScan *s, i64 part) { return part ? part_begin(s, part) : FIRST_MARK * s->unit; }
 
 /* What is inside of segments, each by itself; and that behind what stands before each. */
 #define LOCALS(T, FN)                                                                                     \
@@ -119,127 +122,137 @@ static bool past_f64(f64 *to, const f64 *before, const f64 *local, i64 segments)
   (cpu_has(CPU_AVX512) ? join_past : join_past_avx2)(to, before, local, segments);
   return true;
 }
-/* TRIED with AVX2: four segments side by side, by shuffles of pairs; no faster. */
-static void inside_f64(f64 *to, const f64 *x, i64 segments, i64 ahead) {
-  (cpu_has(CPU_AVX512) ? locals_f64_avx512 : locals_f64)(to, x, segments, ahead);
+__attribute__((target("avx2"))) static inline void turn_four(__m256d *r) {
+  __m256d a = _mm256_unpacklo_pd(r[0], r[1]), b = _mm256_unpackhi_pd(r[0], r[1]), c = _mm256_unpacklo_pd(r[2], r[3]), d = _mm256_unpackhi_pd(r[2], r[3]);
+  r[0] = _mm256_permute2f128_pd(a, c, 0x20), r[1] = _mm256_permute2f128_pd(b, d, 0x20);
+  r[2] = _mm256_permute2f128_pd(a, c, 0x31), r[3] = _mm256_permute2f128_pd(b, d, 0x31);
 }
+/* Four segments side by side, four elements of each at a time. */
+__attribute__((target("avx2"))) static void locals_f64_avx2(f64 *to, const f64 *x, i64 segments, i64 ahead) {
+  enum { SIDE = 4 };
+  for (; segments >= SIDE; segments -= SIDE, to += SIDE * SCAN_SEGMENT, x += SIDE * SCAN_SEGMENT) {
+    __m256d last = {0};
+    for (u32 i = 0; i < SIDE * SCAN_SEGMENT && ahead; i += 8) __builtin_prefetch(x + ahead + i);
+    for (u32 i = 0; i < SCAN_SEGMENT; i += SIDE) {
+      __m256d r[SIDE];
+      _Pragma("GCC unroll 4") for (u32 k = 0; k < SIDE; k++) r[k] = _mm256_loadu_pd(x + k * SCAN_SEGMENT + i);
+      turn_four(r);
+      if (i) r[0] += last;
+      r[1] += r[0], r[2] += r[1], last = r[3] += r[2];
+      turn_four(r);
+      _Pragma("GCC unroll 4") for (u32 k = 0; k < SIDE; k++) _mm256_storeu_pd(to + k * SCAN_SEGMENT + i, r[k]);
+    }
+  }
+  locals_f64(to, x, segments, ahead);
+}
+#define INSIDE_f64 (cpu_has(CPU_AVX512) ? locals_f64_avx512 : cpu_has(CPU_AVX2) ? locals_f64_avx2 : locals_f64)
 #else
-#define inside_f64 locals_f64
+#define INSIDE_f64 locals_f64
 #define past_f64(...) false
 #endif
-#define inside_f32 locals_f32
+#define INSIDE_f32 locals_f32
 #define past_f32(...) false
 
 enum { SPINS = 4096 };
-static void wait_for(const i64 *turn, i64 part) {
-  for (u32 spins = 0; __atomic_load_n(turn, __ATOMIC_ACQUIRE) != part;)
+static void wait_for(const u32 *known) {
+  for (u32 spins = 0; !__atomic_load_n(known, __ATOMIC_ACQUIRE);)
     if (++spins > SPINS) sched_yield();
 }
-
-static i64 piece_size(const SharedScan *s, i64 piece) {
-  i64 left = s->n - piece * s->piece;
-  return left < s->piece ? left : s->piece;
-}
-
-/* The first piece of thread number `me`; that behind the last: it came too late. */
-static i64 first_piece(SharedScan *s, u32 me) {
-  i64 all = (s->n + s->piece - 1) / s->piece, given = 0;
-  u32 spins = 0;
-  if (!me || me >= MOST_SHARING) return me ? all : 0;
-  while (!(given = __atomic_load_n(&s->first[me], __ATOMIC_ACQUIRE)) && __atomic_load_n(&s->turn, __ATOMIC_ACQUIRE) < all)
-    if (++spins > SPINS) sched_yield();
-  return given ? given : all;
-}
-
-/* By who has the turn. */
-static i64 next_piece(SharedScan *s) {
-  u32 came = __atomic_load_n(&s->came, __ATOMIC_RELAXED);
-  i64 next = s->taken++;
-  for (; s->served < came && s->served < MOST_SHARING; s->served++) __atomic_store_n(&s->first[s->served], s->taken++, __ATOMIC_RELEASE);
-  return next;
-}
-
-/* Elements from what is read, of which `left` are left, to what is fetched: where this thread's next piece begins, `jump` elements further on, it is taken to. Pieces
- * of one block are those of a thread that reads on and on, which some processors see by themselves. */
-static i64 fetched_later(const SharedScan *s, i64 left, i64 jump) { return s->piece > BLOCK || cpu_has(CPU_FETCH) ? ELEMENTS_AHEAD + (left > ELEMENTS_AHEAD ? 0 : jump) : 0; }
 
 #define SHARED(kind, T, FN)                                                                                                                                   \
-  typedef struct kind##_##T##_totals {                                                                                                                        \
+  typedef struct kind##_##T##_before {                                                                                                                        \
     kind##_##T##_scan scan; /* of the blocks' totals */                                                                                                       \
     T block, segment;       /* what stands before the next block, and before its first segment */                                                             \
-  } kind##_##T##_totals;                                                                                                                                      \
-  /* A step of what is inside of a piece of n elements at x, and of its segments' totals. What lies `ahead` elements further on is fetched; 0:                \
-   * nothing is. */                                                                                                                                           \
-  static void inside_step_##T(T *local, T *totals, const T *x, i64 at, i64 n, i64 ahead) {                                                                    \
-    i64 end = n - at < BLOCK ? n : at + BLOCK, whole = at < n ? at + (end - at) / SCAN_SEGMENT * SCAN_SEGMENT : n;                                            \
-    if (at < whole) inside_##T(local + at, x + at, (whole - at) / SCAN_SEGMENT, ahead);                                                                       \
-    for (i64 i = whole; i < end; i++) local[i] = i % SCAN_SEGMENT ? FN(local[i - 1], x[i]) : x[i];                                                            \
-    T last = 0;                                                                                                                                               \
-    for (i64 i = at; i < whole; i += SCAN_SEGMENT) totals[i / SCAN_SEGMENT] = last = i > at ? FN(last, local[i + SCAN_SEGMENT - 1]) : local[i + SCAN_SEGMENT - 1]; \
+  } kind##_##T##_before;                                                                                                                                      \
+  typedef struct kind##_##T##_part {                                                                                                                          \
+    kind##_##T##_before mark, end;                                                                                                                            \
+    u32 has_mark, has_end;                                                                                                                                    \
+  } kind##_##T##_part;                                                                                                                                        \
+  typedef void (*T##_inside)(T *, const T *, i64, i64);                                                                                                       \
+  /* What is inside of some whole blocks of the n elements at x, or of what is less than one, and their segments' totals; how many elements. The totals of a  \
+   * block wait for each other: several blocks are less time. */                                                                                              \
+  static i64 inside_blocks_##T(T##_inside fn, T *local, T (*totals)[SCAN_SEGMENT], const T *x, i64 n) {                                                       \
+    i64 blocks = n / BLOCK < STEP ? n / BLOCK : STEP, end = blocks ? blocks * BLOCK : n, segments = end / SCAN_SEGMENT;                                       \
+    T last[STEP];                                                                                                                                             \
+    fn(local, x, segments, cpu_has(CPU_FETCH) ? ELEMENTS_AHEAD : 0);                                                                                          \
+    for (u32 i = 0; i < SCAN_SEGMENT; i++)                                                                                                                    \
+      _Pragma("GCC unroll 4") for (u32 k = 0; k < STEP; k++) { /* of blocks that are not there for nothing */                                                 \
+        T t = local[k * BLOCK + i * SCAN_SEGMENT + SCAN_SEGMENT - 1];                                                                                         \
+        totals[k][i] = last[k] = i ? FN(last[k], t) : t;                                                                                                      \
+      }                                                                                                                                                       \
+    for (i64 i = segments * SCAN_SEGMENT; i < end; i++) local[i] = i % SCAN_SEGMENT ? FN(local[i - 1], x[i]) : x[i];                                          \
+    return end;                                                                                                                                               \
   }                                                                                                                                                           \
-  /* `block`: what stands before this one and, behind it, before the next; `first`: before its first segment. */                                              \
-  static void join_step_##T(const SharedScan *s, T *o, T first, T block, const T *totals, const T *local, i64 at, i64 n) {                                    \
-    _Alignas(64) T buffer[BLOCK], before[SCAN_SEGMENT];                                                                                                       \
-    i64 many = n - at < BLOCK ? n - at : BLOCK, segments = many / SCAN_SEGMENT;                                                                               \
-    bool stream = s->stream && many == BLOCK;                                                                                                                 \
-    before[0] = first;                                                                                                                                        \
-    for (i64 i = 1; i < SCAN_SEGMENT && i <= segments; i++) before[i] = FN(block, totals[at / SCAN_SEGMENT + i - 1]);                                         \
-    if (stream && past_##T(o + at, before, local + at, segments)) return;                                                                                     \
-    T *to = stream ? buffer : o + at;                                                                                                                         \
-    join_##T(to, before, local + at, segments);                                                                                                               \
-    for (i64 e = segments * SCAN_SEGMENT; e < many; e++) to[e] = FN(before[segments], local[at + e]);                                                         \
-    if (stream) stream_copy(o + at, buffer, BLOCK * sizeof(T));                                                                                               \
+  static void join_block_##T(bool stream, T *o, const kind##_##T##_before *restrict b, const T *restrict totals, const T *local, i64 n) {                     \
+    _Alignas(64) T buffer[BLOCK], before[SCAN_SEGMENT + 1];                                                                                                   \
+    i64 many = n < BLOCK ? n : BLOCK, segments = many / SCAN_SEGMENT;                                                                                         \
+    stream = stream && many == BLOCK;                                                                                                                         \
+    for (u32 i = 0; i < SCAN_SEGMENT; i++) before[i + 1] = FN(b->block, totals[i]); /* of a part of a block some for nothing */                               \
+    before[0] = b->segment;                                                                                                                                   \
+    if (stream && past_##T(o, before, local, segments)) return;                                                                                               \
+    T *to = stream ? buffer : o;                                                                                                                              \
+    join_##T(to, before, local, segments);                                                                                                                    \
+    for (i64 e = segments * SCAN_SEGMENT; e < many; e++) to[e] = FN(before[segments], local[e]);                                                              \
+    if (stream) stream_copy(o, buffer, BLOCK * sizeof(T));                                                                                                    \
   }                                                                                                                                                           \
-  /* Puts what stands before each block into `block`, and before the first segment behind it into `segment`; gives the next piece. */                         \
-  static i64 turn_##kind##_##T(SharedScan *s, i64 piece, i64 segments, T *block, T *segment, const T *totals) {                                               \
-    kind##_##T##_totals *t = s->totals;                                                                                                                       \
-    i64 blocks = segments / SCAN_SEGMENT;                                                                                                                     \
-    wait_for(&s->turn, piece);                                                                                                                                \
-    segment[0] = t->segment;                                                                                                                                  \
-    block[0] = t->block;                                                                                                                                      \
-    for (i64 b = 0; b < blocks; b++) {                                                                                                                        \
-      T total = totals[b * SCAN_SEGMENT + SCAN_SEGMENT - 1];                                                                                                  \
-      segment[b + 1] = FN(block[b], total);                                                                                                                   \
-      block[b + 1] = kind##_##T##_scan_next(&t->scan, total);                                                                                                 \
+  static inline void go_on_##kind##_##T(kind##_##T##_before *b, T total) {                                                                                    \
+    b->segment = FN(b->block, total);                                                                                                                         \
+    b->block = kind##_##T##_scan_next(&b->scan, total);                                                                                                       \
+  }                                                                                                                                                           \
+  /* What stands before a part that is not the first. */                                                                                                      \
+  static __attribute__((noinline)) void find_before_##kind##_##T(const SharedScan *s, i64 part, T##_inside fn, T *local, kind##_##T##_before *b) {            \
+    const kind##_##T##_part *p = (kind##_##T##_part *)s->parts + part - 1;                                                                                    \
+    i64 at = part_mark(s, part - 1), end = part_begin(s, part), count = 0;                                                                                    \
+    T totals[STEP][SCAN_SEGMENT], blocks[SCAN_SEGMENT], group = 0, *groups = (T *)s->groups + at / GROUP;                                                     \
+    for (; at < end && !__atomic_load_n(&p->has_end, __ATOMIC_ACQUIRE); groups[count++] = group)                                                              \
+      for (u32 k = 0; k < SCAN_SEGMENT; k++) {                                                                                                                \
+        if (k % STEP == 0) at += inside_blocks_##T(fn, local, totals, (const T *)s->x + at, end - at);                                                        \
+        blocks[k] = totals[k % STEP][SCAN_SEGMENT - 1];                                                                                                       \
+        group = k ? FN(group, blocks[k]) : blocks[k];                                                                                                         \
+      }                                                                                                                                                       \
+    if (at < end) { /* that part was faster */                                                                                                                \
+      *b = p->end;                                                                                                                                            \
+      return;                                                                                                                                                 \
     }                                                                                                                                                         \
-    t->block = block[blocks];                                                                                                                                 \
-    t->segment = segment[blocks];                                                                                                                             \
-    i64 next = next_piece(s);                                                                                                                                 \
-    __atomic_store_n(&s->turn, piece + 1, __ATOMIC_RELEASE);                                                                                                  \
-    return next;                                                                                                                                              \
+    wait_for(&p->has_mark);                                                                                                                                   \
+    *b = p->mark;                                                                                                                                             \
+    for (i64 g = 0; g + 1 < count; g++) {                                                                                                                     \
+      b->block = b->scan.has_before[0] ? FN(b->scan.before[0], groups[g]) : groups[g];                                                                        \
+      kind##_##T##_scan_up(&b->scan, 0, groups[g]);                                                                                                           \
+    }                                                                                                                                                         \
+    for (u32 k = 0; k < SCAN_SEGMENT; k++) go_on_##kind##_##T(b, blocks[k]);                                                                                  \
   }                                                                                                                                                           \
   static void shared_##kind##_##T(void *ctx, i64 part) {                                                                                                      \
-    SharedScan *s = ctx;                                                                                                                                      \
-    u32 me = __atomic_fetch_add(&s->came, 1, __ATOMIC_RELAXED);                                                                                               \
-    i64 piece = first_piece(s, me), size = piece_size(s, piece);                                                                                              \
-    T totals[2][LONG_PART / SCAN_SEGMENT], block[LONG_PART / BLOCK + 1], segment[LONG_PART / BLOCK + 1];                                                      \
-    T *locals[2] = {(T *)(void *)(s->scratch + (size < 0 ? 0 : me) * s->of_thread)};                                                                          \
-    locals[1] = locals[0] + s->piece + BLOCK; /* not at the same place of a page: a load would wait for the store there */                                    \
-    (void)part;                                                                                                                                               \
-    for (i64 at = 0; at < size; at += BLOCK) inside_step_##T(locals[0], totals[0], (const T *)s->x + piece * s->piece, at, size, fetched_later(s, size - at, 0)); \
-    for (u32 k = 0; size > 0; k = !k) {                                                                                                                       \
-      i64 next = turn_##kind##_##T(s, piece, size / SCAN_SEGMENT, block, segment, totals[k]);                                                                 \
-      i64 next_size = piece_size(s, next), jump = (next - piece - 1) * s->piece;                                                                              \
-      for (i64 at = 0; at < size || at < next_size; at += BLOCK) {                                                                                            \
-        if (at < next_size) inside_step_##T(locals[!k], totals[!k], (const T *)s->x + next * s->piece, at, next_size, fetched_later(s, next_size - at, jump)); \
-        if (at < size) join_step_##T(s, (T *)s->out + piece * s->piece, segment[at / BLOCK], block[at / BLOCK], totals[k], locals[k], at, size);              \
+    const SharedScan *s = ctx;                                                                                                                                \
+    kind##_##T##_part *p = (kind##_##T##_part *)s->parts + part;                                                                                              \
+    kind##_##T##_before b = {.block = (T)-0.0, .segment = (T)-0.0}; /* a sum with which is the other term */                                                  \
+    T##_inside fn = INSIDE_##T;                                                                                                                               \
+    _Alignas(64) T local[STEP * BLOCK] = {0}, totals[STEP][SCAN_SEGMENT];                                                                                     \
+    kind##_##T##_scan_start(&b.scan);                                                                                                                         \
+    if (part) find_before_##kind##_##T(s, part, fn, local, &b);                                                                                                    \
+    for (i64 at = part_begin(s, part), end = part_begin(s, part + 1), many; at < end; at += many) {                                                                \
+      if (at == part_mark(s, part)) {                                                                                                                         \
+        p->mark = b;                                                                                                                                          \
+        __atomic_store_n(&p->has_mark, 1, __ATOMIC_RELEASE);                                                                                                  \
       }                                                                                                                                                       \
-      piece = next, size = next_size;                                                                                                                         \
+      many = inside_blocks_##T(fn, local, totals, (const T *)s->x + at, end - at);                                                                            \
+      for (i64 k = 0; k * BLOCK < many; k++) {                                                                                                                \
+        join_block_##T(s->stream, (T *)s->out + at + k * BLOCK, &b, totals[k], local + k * BLOCK, many - k * BLOCK);                                          \
+        go_on_##kind##_##T(&b, totals[k][SCAN_SEGMENT - 1]);                                                                                                  \
+      }                                                                                                                                                       \
     }                                                                                                                                                         \
+    p->end = b;                                                                                                                                               \
+    __atomic_store_n(&p->has_end, 1, __ATOMIC_RELEASE);                                                                                                       \
     if (s->stream) stream_done();                                                                                                                             \
   }                                                                                                                                                           \
   static bool share_##kind##_##T(Vm *vm, SharedScan *s) {                                                                                                     \
-    kind##_##T##_totals t = {.block = -0.0, .segment = -0.0}; /* a sum with which is the other term */                                                        \
-    i64 pieces = (s->n + s->piece - 1) / s->piece;                                                                                                            \
-    size_t threads = pool_threads(vm) < MOST_SHARING ? pool_threads(vm) : MOST_SHARING;                                                                       \
-    if (threads > (size_t)pieces) threads = (size_t)pieces;                                                                                                   \
-    s->of_thread = 2 * (size_t)(s->piece + BLOCK) * sizeof(T);                                                                                                \
-    s->scratch = mem_alloc(&vm->alloc, threads * s->of_thread);                                                                                               \
-    if (!s->scratch) return false;                                                                                                                            \
-    kind##_##T##_scan_start(&t.scan);                                                                                                                         \
-    s->totals = &t;                                                                                                                                           \
-    (void)!pool_run(vm, (i64)threads, true, shared_##kind##_##T, s); /* whole: nothing is raised */                                                           \
-    mem_free(&vm->alloc, s->scratch, threads * s->of_thread);                                                                                                 \
+    size_t parts = s->count * sizeof(kind##_##T##_part), all = parts + (size_t)(s->n / GROUP) * sizeof(T);                                                    \
+    s->parts = mem_alloc(&vm->alloc, all);                                                                                                                    \
+    if (!s->parts) return false;                                                                                                                              \
+    memset(s->parts, 0, parts);                                                                                                                               \
+    s->groups = (char *)s->parts + parts;                                                                                                                     \
+    (void)!pool_run(vm, s->count, true, shared_##kind##_##T, s); /* whole: nothing is raised */                                                               \
+    mem_free(&vm->alloc, s->parts, all);                                                                                                                      \
     return true;                                                                                                                                              \
   }
 SHARED(add, f32, ADD)
@@ -341,9 +354,9 @@ __attribute__((cold)) static WeftStatus cumulative(Vm *vm, u32 op, ReduceKind ki
     i64 step = reverse ? -inner : inner, least = vm->tunables.parallel_elements;
     bool stream = stream_worth(n * bytes, true);
     ShareFn share = step == 1 && n > BLOCK && n >= least && (stream || pool_threads(vm) > 1) ? shares[kind][r.compute] : NULL;
-    bool alone = pool_threads(vm) < 2;
-    i64 piece = least < LONG_PART || alone ? BLOCK : LONG_PART;
-    bool done = share && share(vm, &(SharedScan){.x = x0, .out = o0, .n = n, .piece = piece, .taken = 1, .served = 1, .stream = stream});
+    u32 threads = pool_threads(vm) < MOST_SHARING ? pool_threads(vm) : MOST_SHARING;
+    i64 unit = n / ((i64)(threads - 1) * UNITS + FIRST_UNITS) / GROUP * GROUP;
+    bool done = share && share(vm, &(SharedScan){.x = x0, .out = o0, .n = n, .unit = unit, .count = unit ? threads : 1, .stream = stream});
     for (i64 j = 0; j < inner && !done; j += COLUMNS) fn(o0 + j * bytes, x0 + j * bytes, n, inner - j < COLUMNS ? inner - j : COLUMNS, step);
     from += in_rows * inner * bytes;
     to += out_rows * inner * bytes;
