@@ -280,7 +280,7 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
   if (c.plan && c.plan->failed) c.failed = true;
   u32 shared = 0;
   if (!compile_stopped(&c) && MECHANISM(vm, shared_bodies) && !plan_share(c.plan, &shared)) c.failed = true;
-  if (!compile_stopped(&c) && target == &target_mir && !c.device && !plan_cut(vm, c.plan, &c.code->module, state->cpu == VEC_AVX512)) c.failed = true;
+  if (!compile_stopped(&c) && target == &target_mir && !c.device && !plan_cut(vm, c.plan, &c.code->module, state->cpu == VEC_AVX512 ? 1 : state->cpu == VEC_AVX2 && !cpu_has(CPU_FETCH) ? PAIRED_MOST : 0)) c.failed = true;
   if (!compile_stopped(&c) && !compile_late(&c) && !c.code->target->link(vm, c.code, c.plan, why)) c.unsupported = true;
   if (!compile_stopped(&c)) {
     c.plan->code_bytes = c.code->bytes;

@@ -5,7 +5,8 @@
 
 #include "jit/plan_inner.h"
 
-enum { BLOCK = 2048, BLOCK_MOST = 16384, BLOCKS_LEAST = 4, TABLES = 4, MANY_BINS = 512, MOST_BINS = 1 << 16, PARTS = 4 };
+/* A block and what is read meanwhile stay in the nearest cache. Blocks need not begin at the kernel's grain: nothing is reduced. */
+enum { BLOCK = 1024, BLOCKS_LEAST = 8, TABLES = 8, MANY_BINS = 512, MOST_BINS = 1 << 16, PARTS = 4 };
 
 /* ---- the plan --------------------------------------------------------------------------------------- */
 
@@ -35,7 +36,7 @@ static bool is_counted(const Plan *p, u32 at) {
   if (ka[0].kind != PA_const || ka[0].imm || ka[1].kind != size->kind || ka[1].slot != size->slot || ka[1].axis != size->axis || ka[1].imm != size->imm) return false;
   const PlanKernel *x = &p->kernels.data[k->index];
   const LoopFn *fn = x->self;
-  if (!fn || x->launch || x->reductions || x->flags & PK_INPLACE || x->grain > BLOCK_MOST || fn->params.count + 2 != k->nargs) return false;
+  if (!fn || x->launch || x->reductions || x->flags & PK_INPLACE || fn->params.count + 2 != k->nargs) return false;
   u32 out = 0;
   for (u32 i = 2; i < k->nargs; i++) {
     if (ka[i].kind == PA_out) return false;
@@ -61,15 +62,15 @@ bool counts_join(Plan *p) {
 typedef struct Count {
   const CountsRun *run;
   Vm *vm;
-  i64 block, per; /* trips of a block; of a part */
-  u64 room;       /* bins of a table, a power of two */
-  u32 tables;     /* that neighbours are counted in by turns: equal ones do not wait for each other */
+  i64 per;    /* trips of a part, whole blocks */
+  u64 room;   /* bins, a power of two */
+  u32 tables; /* counters of a bin, side by side, by turns: equal neighbours do not wait for each other */
   char *scratch;  /* of each part: tables, block */
   size_t each;
   bool failed; /* some part met a failed check, or a position beyond its tables */
 } Count;
 
-static i64 *tables_of(const Count *c, i64 part) { return (i64 *)(c->scratch + c->each * (size_t)part); }
+static u32 *tables_of(const Count *c, i64 part) { return (u32 *)(c->scratch + c->each * (size_t)part); }
 
 /* Positions of the trips lo … hi-1, a block at most, to `to`. False: a check failed. */
 static bool fill_block(const Count *c, i64 *to, i64 lo, i64 hi) {
@@ -80,29 +81,39 @@ static bool fill_block(const Count *c, i64 *to, i64 lo, i64 hi) {
   return (r->k->fn ? r->k->fn(words, lo, hi) : r->k->call(r->k, c->vm, words, lo, hi)) == LOOP_KEY_NONE;
 }
 
-static bool count_block(const Count *c, i64 *t, const i64 *p, i64 n) {
-  u64 beyond = ~(c->room - 1);
-  size_t next = c->tables > 1 ? c->room : 0;
-  i64 *t1 = t + next, *t2 = t1 + next, *t3 = t2 + next, i = 0;
+/* Bins of `each` counters, 1 or TABLES. */
+static inline __attribute__((always_inline)) bool count_by(u32 each, u32 *t, const i64 *p, i64 n, u64 beyond) {
+  const u32 next = each > 1;
+  i64 i = 0;
   for (; i + TABLES <= n; i += TABLES) {
     u64 a = (u64)p[i], b = (u64)p[i + 1], d = (u64)p[i + 2], e = (u64)p[i + 3];
-    if (UNLIKELY((a | b | d | e) & beyond)) return false;
-    t[a]++;
-    t1[b]++;
-    t2[d]++;
-    t3[e]++;
+    u64 g = (u64)p[i + 4], h = (u64)p[i + 5], j = (u64)p[i + 6], k = (u64)p[i + 7];
+    if (UNLIKELY((a | b | d | e | g | h | j | k) & beyond)) return false;
+    t[a * each]++;
+    t[b * each + next]++;
+    t[d * each + 2 * next]++;
+    t[e * each + 3 * next]++;
+    t[g * each + 4 * next]++;
+    t[h * each + 5 * next]++;
+    t[j * each + 6 * next]++;
+    t[k * each + 7 * next]++;
   }
   for (; i < n; i++) {
     if ((u64)p[i] & beyond) return false;
-    t[p[i]]++;
+    t[(u64)p[i] * each]++;
   }
   return true;
 }
 
-static bool count_range(const Count *c, i64 *t, i64 lo, i64 hi) {
-  i64 *to = t + c->tables * c->room;
-  for (i64 at = lo; at < hi; at += c->block) {
-    i64 end = hi - at < c->block ? hi : at + c->block;
+static bool count_block(const Count *c, u32 *t, const i64 *p, i64 n) {
+  u64 beyond = ~(c->room - 1);
+  return c->tables > 1 ? count_by(TABLES, t, p, n, beyond) : count_by(1, t, p, n, beyond);
+}
+
+static bool count_range(const Count *c, u32 *t, i64 lo, i64 hi) {
+  i64 *to = (i64 *)(t + c->tables * c->room);
+  for (i64 at = lo; at < hi; at += BLOCK) {
+    i64 end = hi - at < BLOCK ? hi : at + BLOCK;
     if (!fill_block(c, to, at, end) || !count_block(c, t, to, end - at)) return false;
   }
   return true;
@@ -118,8 +129,8 @@ static void count_part(void *ctx, i64 part) {
 /* The first block says how many bins there are, about: tables of twice that. False: too many. */
 static bool room_of(Count *c, i64 *block) {
   u64 all = c->run->least > 1 ? (u64)c->run->least - 1 : 1, seen = 0;
-  if (!fill_block(c, block, 0, c->block)) return false;
-  for (i64 i = 0; i < c->block; i++) seen |= (u64)block[i];
+  if (!fill_block(c, block, 0, BLOCK)) return false;
+  for (i64 i = 0; i < BLOCK; i++) seen |= (u64)block[i];
   if (seen >= MOST_BINS) return false; /* negative ones, too */
   if (seen > all) all = 2 * seen;
   if (all >= MOST_BINS) return false;
@@ -143,36 +154,40 @@ static WeftStatus count_all(Count *c, i64 parts) {
   return WEFT_OK;
 }
 
-/* The sums of all tables, as an array. */
-static WeftStatus sum_tables(Count *c, i64 parts, Value *out) {
-  i64 *sum = tables_of(c, 0), bins = (i64)c->room;
+/* The count of a bin, by all parts. */
+static i64 count_of(const Count *c, i64 parts, u64 bin) {
+  i64 sum = 0;
   for (i64 p = 0; p < parts; p++)
-    for (u64 i = 0, n = c->tables * c->room; i < n; i++)
-      if (p || i >= c->room) sum[i & (c->room - 1)] += tables_of(c, p)[i];
-  while (bins > c->run->least && !sum[bins - 1]) bins--;
+    for (u32 k = 0; k < c->tables; k++) sum += tables_of(c, p)[bin * c->tables + k];
+  return sum;
+}
+
+static WeftStatus sum_tables(const Count *c, i64 parts, Value *out) {
+  i64 bins = (i64)c->room;
+  while (bins > c->run->least && !count_of(c, parts, (u64)bins - 1)) bins--;
   WeftStatus status = array_new(c->vm, DT_i64, 1, &bins, out);
-  if (status == WEFT_OK && bins) memcpy(out->array->data, sum, (size_t)bins * sizeof *sum);
+  for (i64 i = 0; status == WEFT_OK && i < bins; i++) ((i64 *)out->array->data)[i] = count_of(c, parts, (u64)i);
   return status;
 }
 
 WeftStatus counts_run(Vm *vm, const CountsRun *r, Value *out, bool *done) {
-  i64 grain = r->k->grain > 1 ? r->k->grain : 1, parts = 1;
-  Count c = {.run = r, .vm = vm, .block = grain > BLOCK ? grain : BLOCK / grain * grain};
+  enum { BYTES = BLOCK * sizeof(i64) };
+  i64 parts = 1;
+  Count c = {.run = r, .vm = vm};
   *done = false;
-  if (r->trips < BLOCKS_LEAST * c.block || r->least > MOST_BINS) return WEFT_OK;
-  size_t block = (size_t)c.block * sizeof(i64);
-  i64 *first = mem_alloc(&vm->alloc, block);
+  if (r->trips < BLOCKS_LEAST * BLOCK || r->trips > UINT32_MAX || r->least > MOST_BINS) return WEFT_OK;
+  i64 *first = mem_alloc(&vm->alloc, BYTES);
   if (!first) return vm_error_memory(vm);
   bool fits = room_of(&c, first);
-  mem_free(&vm->alloc, first, block);
+  mem_free(&vm->alloc, first, BYTES);
   if (!fits) return WEFT_OK;
-  i64 blocks = (r->trips + c.block - 1) / c.block, per = vm->tunables.poll_elements / c.block;
+  i64 blocks = (r->trips + BLOCK - 1) / BLOCK, per = vm->tunables.poll_elements / BLOCK;
   if (r->parallel) parts = PARTS * (i64)pool_threads(vm);
   if (parts > blocks) parts = blocks;
   if (parts > 1) per = (blocks + parts - 1) / parts;
-  c.per = (per > 1 ? per : 1) * c.block;
+  c.per = (per > 1 ? per : 1) * BLOCK;
   if (parts > 1) parts = (r->trips + c.per - 1) / c.per;
-  c.each = (size_t)c.tables * c.room * sizeof(i64) + block;
+  c.each = (size_t)c.tables * c.room * sizeof(u32) + BYTES;
   c.scratch = mem_alloc_zero(&vm->alloc, c.each * (size_t)parts);
   if (!c.scratch) return vm_error_memory(vm);
   WeftStatus status = count_all(&c, parts);

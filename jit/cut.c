@@ -298,25 +298,25 @@ static void store_results(Cut *c, u32 block, const u32 *results) {
 }
 
 /* All but what needs results. Those are stored at the end of a block, when all are there: reductions next to each other then read memory once. In
- * pairs, a block and the one `blocks` behind it stand next to each other. */
+ * pairs, those of the block `blocks` behind it follow. */
 static void write_partial(Cut *c, bool pairs) {
-  u32 trips = 0, results[CUT_MOST], second = 0;
+  u32 trips = 0, results[2][CUT_MOST], done = 0;
   for (u32 i = 0; i < c->fn->body.count; i++) {
     u32 id = c->fn->body.data[i];
     const LoopNode *n = node(c, id);
     if (n->op == LOOP_PAR) {
       trips = open_block(c, pairs);
     } else if (n->op == LOOP_REDUCE) {
-      u32 at = i;
-      results[which(c, id)] = copy_reduction(c, &at, trips);
-      if (pairs) {
-        c->block = c->pair[1];
-        second = copy_reduction(c, &i, trips);
+      results[0][which(c, id)] = copy_reduction(c, &i, trips);
+      if (!pairs || ++done < c->count) continue;
+      c->block = c->pair[1];
+      for (u32 k = 0; k < c->count; k++) {
+        u32 at = 0;
+        while (c->fn->body.data[at] != c->reduce[k]) at++;
+        results[1][k] = copy_reduction(c, &at, trips);
       }
-      i = at;
     } else if (n->op == LOOP_END) {
-      store_results(c, c->pair[0], results);
-      if (pairs) store_results(c, c->pair[1], &second);
+      for (u32 k = 0; k <= pairs; k++) store_results(c, c->pair[k], results[k]);
       loop_end(c->to);
     } else if (n->op != LOOP_STORE && !c->late[id]) {
       copy_node(c, id);
@@ -363,15 +363,15 @@ static u32 finish(Cut *c, Plan *p, LoopModule *m, const PlanKernel *of, u32 fns)
   return 0;
 }
 
-static bool cut_kernel(Plan *p, LoopModule *m, u32 at, bool threads, bool abreast) {
+static bool cut_kernel(Plan *p, LoopModule *m, u32 at, bool threads, u32 abreast) {
   PlanKernel k = p->kernels.data[at];
   Cut c = {.fn = k.self};
   u32 nodes = c.fn->nodes.count, fns = m->fns.count;
   c.map = mem_alloc(p->alloc, sizeof *c.map * nodes);
   c.late = mem_alloc_zero(p->alloc, nodes);
   bool ok = c.map && c.late, fits = ok && qualifies(&c);
-  abreast = abreast && c.count == 1 && c.loads == 1 && c.work <= NEAR;
-  if (fits && (threads || abreast)) {
+  bool paired = abreast >= c.count && c.loads == c.count && c.work <= NEAR;
+  if (fits && (threads || paired)) {
     u32 made[3] = {0, 0, 0}, kernels = p->kernels.count;
     ok = begin(&c, m, "_parts", LOOP_OUT);
     if (ok) write_partial(&c, false);
@@ -381,7 +381,7 @@ static bool cut_kernel(Plan *p, LoopModule *m, u32 at, bool threads, bool abreas
       if (ok) write_rest(&c);
       if (ok) made[1] = finish(&c, p, m, &k, fns);
     }
-    if (ok && made[1] && abreast) {
+    if (ok && made[1] && paired) {
       ok = begin(&c, m, "_pairs", LOOP_OUT);
       if (ok) write_partial(&c, true);
       if (ok) made[2] = finish(&c, p, m, &k, fns + 2);
@@ -393,6 +393,7 @@ static bool cut_kernel(Plan *p, LoopModule *m, u32 at, bool threads, bool abreas
       p->kernels.data[at].partial = made[0] - 1;
       p->kernels.data[at].rest = made[1] - 1;
       p->kernels.data[at].pairs = made[2] ? made[2] - 1 : 0;
+      p->kernels.data[at].pairs_far = abreast > 1;
       p->kernels.data[at].reductions = c.count;
       p->kernels.data[at].reduce = c.reduce[0];
     }
@@ -402,7 +403,7 @@ static bool cut_kernel(Plan *p, LoopModule *m, u32 at, bool threads, bool abreas
   return ok && !p->failed;
 }
 
-bool plan_cut(Vm *vm, Plan *p, LoopModule *m, bool abreast) {
+bool plan_cut(Vm *vm, Plan *p, LoopModule *m, u32 abreast) {
   bool threads = pool_threads(vm) > 1;
   u64 least = threads ? (u64)vm->tunables.parallel_elements / 4 : LONG_UNITS;
   for (u32 i = 0, count = p->kernels.count; i < count && (threads || abreast); i++)

@@ -92,6 +92,7 @@ struct PlanKernel {
   u32 device;
   u32 partial, rest; /* hidden kernels that threads can share in place of this one (cut.h), when there are */
   u32 pairs;         /* another; 0: there is none */
+  bool pairs_far;    /* it pays for what the last cache does not hold alone */
   u32 reductions;    /* in it: arrays that lie between the two; 0: there are none */
   u32 reduce;        /* head of the first of them, in self */
   i64 plain_trips;   /* a run of at most so many is too short for polls, threads and blocks; made by plan_install */

@@ -128,7 +128,7 @@ static bool run_trips(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64
 bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *words, u32 count, u64 *key, bool *done) {
   u32 block;
   u64 elements = cut_elements(k, words, &block), blocks = (elements + block - 1) / block, more[count + CUT_MOST + 1];
-  u64 pairs = k->pairs && elements >= LONG_UNITS * 2 ? elements / block / 2 : 0;
+  u64 pairs = k->pairs && elements >= LONG_UNITS * 2 && (!k->pairs_far || stream_worth((i64)blocks * loop_lanes(LT_U8) * LOOP_BLOCK_TRIPS, true)) ? elements / block / 2 : 0;
   i64 per = pool_part(vm, (i64)elements), step = per > block ? per / block : 1;
   *done = false;
   if (!pairs && (elements < (u64)vm->tunables.parallel_elements || blocks < 2 || pool_threads(vm) < 2)) return true;

@@ -219,6 +219,25 @@ static void long_reductions_run_in_pairs(void **state) {
   same_then(program, pairs_were_run);
 }
 
+/* With AVX2 also up to three reductions, of what the last cache does not hold. */
+static void pairs_were_run_in_turns(WeftVM *vm) {
+  WeftValue *v = NULL;
+  double seen = stat(vm, "paired");
+  if (!vec_level_runs(VEC_AVX2) || vec_level_runs(VEC_AVX512) || cpu_has(CPU_FETCH) || getenv("WEFT_CPU")) return;
+  assert_true(seen == 3 * 3);
+  assert_int_equal(weft_eval(vm, "moments(a[:3000000]) + four(a)", "test", &v), WEFT_OK);
+  weft_release(vm, v);
+  assert_true(stat(vm, "paired") == seen);
+}
+
+static void long_reductions_take_turns_in_pairs(void **state) {
+  (void)state;
+  static const char *const program =
+      "fn squares(a) = sum(a * a)\nfn moments(a) = sum(a) + sum(a * a) + max(a * 3)\nfn ends(a) = (min(a * 2), max(a - 1))\nfn four(a) = sum(a) + min(a) + max(a) + sum(a * a)\n"
+      "let a = sin(arange(3203073) * 0.37) * 0.2 + 1.0\nlet out = ()\nfor n in (3201024, 3203072, 3203073) { out += (squares(a[:n]), moments(a[:n]), ends(a[:n])) }\nout";
+  same_then(program, pairs_were_run_in_turns);
+}
+
 /* Large products by the threads, in parts of rows and of columns, of operands that lie either way or apart; the numbers are exact, so that those of
  * integers say what is right. */
 static void products_are_shared(void **state) {
@@ -683,6 +702,7 @@ int main(void) {
       cmocka_unit_test(large_results_go_past_the_caches),
       cmocka_unit_test(long_reductions_fetch_ahead),
       cmocka_unit_test(long_reductions_run_in_pairs),
+      cmocka_unit_test(long_reductions_take_turns_in_pairs),
       cmocka_unit_test(products_are_shared),
       cmocka_unit_test(kernels_run_on_tiles_of_transposed_arrays),
       cmocka_unit_test(truths_are_counted_by_threads),
