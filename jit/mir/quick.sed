@@ -534,7 +534,21 @@ s/^      block_change_p = FALSE;$/      block_change_p = gen_ctx->combine_again 
 s/^          block_change_p = TRUE;$/          block_change_p = gen_ctx->combine_again = TRUE;/
 s/^    } while (block_change_p);$/    } while (block_change_p \&\& gen_ctx->combine_again);/
 }
+# nothing is better than a register that calls do not keep
+/^static MIR_reg_t get_hard_reg (/,/^}/{
+s/^  for (n = 0; n <= MAX_HARD_REG; n++) {$/  for (n = MIR_int_type_p (type) ? 0 : XMM0_HARD_REG; n <= MAX_HARD_REG; n++) {/
+s/^      best_saved_p = !bitmap_bit_p (.*$/&\
+      if (!best_saved_p) break;/
+}
+# registers are simple, and what most instructions expect stands in the table
+/^static void simplify_insn (/,/^}/s/^    MIR_insn_op_mode (ctx, insn, i, &out_p);$/    if (insn->ops[i].mode == MIR_OP_REG) continue;\
+&/
+s/^        expected_mode = MIR_insn_op_mode (ctx, insn, i, &out_p);$/        unsigned listed = code < MIR_CALL \&\& (code < MIR_ADDR || code > MIR_ADDR32) ? insn_descs[code].op_modes[i] : MIR_OP_BOUND;\
+        if (listed == MIR_OP_BOUND) expected_mode = MIR_insn_op_mode (ctx, insn, i, \&out_p);\
+        else out_p = (listed \& OUT_FLAG) != 0, expected_mode = listed \& ~OUT_FLAG;/
 # how many operands there are stands in the instruction
+/^size_t MIR_insn_nops (/,/^}/s/^}$/&\
+#define MIR_insn_nops(ctx, insn) ((size_t) (insn)->nops)/
 /^static inline gen_ctx_t \*gen_ctx_loc (/i\
 #define MIR_insn_nops(ctx, insn) ((size_t) (insn)->nops)
 # operands behind the first are results of those instructions alone of which that varies
