@@ -121,7 +121,7 @@ static bool is_op(MIR_op_t x, MIR_op_t y) { return x.mode == MIR_OP_REG && y.mod
 void ins2(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b) {
   bool wide = a.mode == MIR_OP_MEM && (a.u.mem.type == MIR_T_I64 || a.u.mem.type == MIR_T_I32 || a.u.mem.type == MIR_T_U32);
   if (c == MIR_MOV && wide && b.mode == MIR_OP_INT && is_small(b.u.i)) b = small_op(e, a.u.mem.base, b.u.i);
-  put(e, MIR_new_insn(e->ctx, c, a, b));
+  put(e, MIR_new_insn_arr(e->ctx, c, 2, (MIR_op_t[]){a, b}));
 }
 
 void ins3(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b, MIR_op_t d) {
@@ -151,7 +151,7 @@ void ins3(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b, MIR_op_t d) {
     ins2(e, move_code(t), a, b);
     b = a;
   }
-  put(e, MIR_new_insn(e->ctx, c, a, b, d));
+  put(e, MIR_new_insn_arr(e->ctx, c, 3, (MIR_op_t[]){a, b, d}));
 }
 
 void mir_negate(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from) {

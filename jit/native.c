@@ -121,6 +121,7 @@ static void alias(Native *n, ValueId inner, ValueId outer) {
     *native_value(n, inner) = x;
   } else if (native_value(n, outer)->split || native_value(n, outer)->row || native_buffer(n, outer) != UINT32_MAX) {
     NValue x = *native_value(n, outer);
+    x.loads = NULL;
     x.same_as = x.same_as ? x.same_as : outer;
     *native_value(n, inner) = x;
   }

@@ -29,7 +29,7 @@ typedef struct NBuffer {
 
 /* An array of few elements, as that many numbers (native_small.c). Never changes once it is made. */
 typedef struct NSplit {
-  u32 rank, count;
+  u32 rank, count, version; /* the last: of the memory that its numbers were read from */
   i64 dims[TYPE_MAX_RANK];
   u32 ir[];
 } NSplit;
@@ -61,6 +61,7 @@ struct NValue {
   u32 ir;        /* number */
   u32 buffer;    /* array: buffer + 1 */
   const NSplit *split; /* array: its elements */
+  const NSplit *loads; /* array in memory: its elements as this block has read them */
   const struct NRow *row; /* array: what gives its elements (native_rows.h) */
   u32 version;
   ValueId same_as; /* what it is another name of */

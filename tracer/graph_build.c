@@ -51,11 +51,15 @@ u32 op_param(u32 op, const char *name) {
 
 /* ---- binding -------------------------------------------------------------------------------------- */
 
+enum { FEW_PARAMS = 4 }; /* so many are looked at without asking */
+
 void bind_args(u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs, GraphArg out[OP_MAX_PARAMS]) {
   const OpInfo *info = op_info(op);
   u32 next = 0;
-  for (u32 p = 0; p < OP_MAX_PARAMS; p++) out[p] = (GraphArg){0}; /* holes */
-  for (u32 p = 0; p < info->nparams; p++) {
+  u32 p = 0, named = info->nparams > FEW_PARAMS ? info->nparams : FEW_PARAMS;
+  for (; p < named; p++) out[p] = (GraphArg){0}; /* holes */
+  for (; p < OP_MAX_PARAMS; p++) out[p].kind = ARG_hole;
+  for (p = 0; p < info->nparams; p++) {
     GraphArg *o = &out[p];
     const GraphAttr *attr = NULL;
     for (u32 i = 0; i < nattrs && !attr; i++)

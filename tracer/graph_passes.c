@@ -468,10 +468,15 @@ static void asserts(Pass *p) {
 
 /* ---- the driver -------------------------------------------------------------------------------------- */
 
+enum { ALL_PASSES = 63, LATER_PASSES = ALL_PASSES & ~3 }; /* what no longer stands there, or is no longer captured, hides nothing from fold and cse */
+
 static const struct {
   const char *name;
   void (*run)(Pass *p);
-} passes[] = {{"fold", fold}, {"cse", cse}, {"dce", dce}, {"hoist", hoist}, {"captures", captures}, {"asserts", asserts}};
+  u32 wakes; /* which may find more once it found something */
+} passes[] = {{"fold", fold, ALL_PASSES}, {"cse", cse, ALL_PASSES}, {"dce", dce, LATER_PASSES}, {"hoist", hoist, ALL_PASSES},
+              {"captures", captures, LATER_PASSES}, {"asserts", asserts, ALL_PASSES}};
+_Static_assert(COUNT_OF(passes) == 6, "a bit each");
 
 #if defined(__SANITIZE_ADDRESS__) || defined(WEFT_DEBUG)
 static bool still_valid(Graph *g, const char *pass) {
@@ -504,16 +509,18 @@ static bool run_pass(Graph *g, u32 i, bool *changed) {
   return ok && !p.failed && !g->failed && still_valid(g, passes[i].name);
 }
 
-/* By turns, until none of them finds anything since the last one that did. */
+/* By turns, until none of them may find anything since the last one that did. */
 bool graph_simplify(Graph *g) {
   BlockId at = g->at;
   NodeId before = g->before;
   bool ok = g->simple || still_valid(g, "recording");
-  for (u32 i = 0, idle = 0; ok && !g->simple; i++) {
+  for (u32 i = 0, due = ALL_PASSES; ok && !g->simple; i++) {
+    u32 k = i % COUNT_OF(passes);
     bool changed = false;
-    ok = run_pass(g, i % COUNT_OF(passes), &changed);
-    idle = changed ? 0 : idle + 1;
-    g->simple = idle == COUNT_OF(passes) || i + 1 == ROUNDS * COUNT_OF(passes);
+    if (due >> k & 1) ok = run_pass(g, k, &changed);
+    due &= ~(1u << k);
+    if (changed) due |= passes[k].wakes;
+    g->simple = !due || i + 1 == ROUNDS * COUNT_OF(passes);
   }
   g->at = at;
   g->before = before;

@@ -130,6 +130,7 @@ typedef struct RecLoop {
   u32 few;           /* 1 + its trips, where they are few and known: it can be recorded trip by trip instead; else 0 */
   bool test_inside;  /* its condition writes: it stands in the body, which breaks */
   bool endless;      /* its condition is the constant true, and nothing breaks: it ends by returning from the function */
+  u32 look;          /* steps of its body until rec_look_ahead; 0: it was, or is not to be */
   VEC(u8) entry;     /* for each, its dtype, whether it is an array, and whether it may be weak, when it was tried first */
   const RecPrior *prior; /* how it was lifted before; NULL: it comes for the first time */
 } RecLoop;

@@ -248,6 +248,37 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
   return o;
 }
 
+/* May a variable hold a literal when the trip ends? */
+static bool set_plainly(const RecFrame *f, const RecLoop *l, u32 reg) {
+  const Proto *p = f->code->proto;
+  for (u32 pc = f->pc; pc < l->els; pc++) {
+    u32 op = ins_op(p->code[pc]);
+    if ((op == BC_loadk || op == BC_move) && ins_a(p->code[pc]) == reg) return true;
+  }
+  return false;
+}
+
+/* In the midst of a body's first recording: numbers that are strong by now, and at the end too by all appearances, are found weak in
+ * the first trip alone before the rest is recorded for nothing. */
+Outcome rec_look_ahead(Recorder *r, RecLoop *l) {
+  const RecFrame *f = rec_top(r);
+  bool again = false;
+  if (l->peeled || r->g->at != l->body) return OUT_GO;
+  for (u32 i = 0; i < l->locs.count; i++) {
+    const RecLoc *loc = &l->locs.data[i];
+    if (loc->cell || loc->count != 1 || carries(l, loc->first) != CARRY_plain) continue;
+    const Av now = f->regs[loc->index];
+    const ValueId v = now && av_at(r, now)->kind == AV_NUM ? av_at(r, now)->value : 0;
+    const ArrayType *was = type_of(r->g, l->types.data[loc->first]), *is = v ? value_type(r->g, v) : was;
+    if (!was->weak || is->weak || is->rank || was->dtype != is->dtype || rec_weak_flag(r, v) || set_plainly(f, l, loc->index)) continue;
+    if (!set_carry(r, l, loc->first, CARRY_first)) return OUT_FAIL;
+    again = true;
+  }
+  if (!again) return OUT_GO;
+  r->widens = l;
+  return rec_stuck(r, REASON_loop_types, "a number of the loop is weak in its first trip alone");
+}
+
 Outcome rec_want_test_inside(Recorder *r, RecLoop *l) {
   l->test_inside = true;
   r->widens = l;

@@ -307,7 +307,7 @@ static Outcome return_behind(Recorder *r, const Scope *s, const RecLoop *l, Node
   return o;
 }
 
-enum { LIFT_TRIES = 14 };
+enum { LIFT_TRIES = 14, LOOK_AFTER = 16 };
 
 /* A loop over few items, however many the recording is in: what it has left is known. */
 static u32 few_trips(Recorder *r, const RecFrame *f, const Extent *e) {
@@ -319,7 +319,7 @@ static u32 few_trips(Recorder *r, const RecFrame *f, const Extent *e) {
 
 static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
   const Extent *e = &rec_top(r)->code->proto->extents[extent];
-  RecLoop l = {.depth = rec_depth(r), .extent = extent, .els = e->els, .end = e->end, .peeled = peeled, .few = few_trips(r, rec_top(r), e)};
+  RecLoop l = {.depth = rec_depth(r), .extent = extent, .els = e->els, .end = e->end, .peeled = peeled, .look = LOOK_AFTER, .few = few_trips(r, rec_top(r), e)};
   if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "loops nested too deep");
   if (!MECHANISM(r->vm, loops_are_lifted)) return rec_stuck(r, REASON_loop_body, "a loop");
   Outcome o = rec_collect_locs(r, &l, e);
@@ -405,6 +405,10 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
   if (r->loop && r->loop->depth == depth) {
     if (f->pc == r->loop->els) return OUT_NEXT;
     if (f->pc == r->loop->end) return OUT_LEAVE;
+    if (r->loop->look && !--r->loop->look) {
+      Outcome o = rec_look_ahead(r, r->loop);
+      if (o != OUT_GO) return o;
+    }
   }
   if (s->cond_exit != UINT32_MAX && depth == s->depth && f->pc == s->end) return OUT_END; /* the condition being recorded */
   u32 extent = rec_loop_extent(p, f->pc);

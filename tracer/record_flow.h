@@ -19,6 +19,7 @@ Outcome rec_carry_out(Recorder *r, RecLoop *l, NodeId loop);
 /* The condition's own block would keep nothing of what it writes and cannot leave: again, as the body's beginning. */
 Outcome rec_want_test_inside(Recorder *r, RecLoop *l);
 /* Ends the cursor's block by the loop's next or break with the present values. ret: break, and return that. */
+Outcome rec_look_ahead(Recorder *r, RecLoop *l); /* OUT_STUCK: the loop is recorded anew */
 Outcome rec_close_loop_block(Recorder *r, RecLoop *l, TermKind term, Av ret);
 
 /* ---- record_inner.c ---- */

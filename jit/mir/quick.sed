@@ -119,7 +119,8 @@ s/^    update_max_var (gen_ctx, MIR_reg (ctx, mir_var\.name, func) + MAX_HARD_RE
   unsigned char first_out[MIR_INSN_BOUND];\
   struct bb *idle_bbs;\
   struct bb_insn *idle_bb_insns;\
-  struct edge *idle_edges;
+  struct edge *idle_edges;\
+  int combine_again;
 /^void MIR_gen_init (/,/^}/s/^  gen_ctx->ctx = ctx;$/&\
   gen_ctx->idle_bbs = NULL;\
   gen_ctx->idle_bb_insns = NULL;\
@@ -199,7 +200,6 @@ s/^  if (optimize_level != 0) update_bb_pressure (gen_ctx);$//
 /^  for (i = 0; i < nops; i++) VARR_PUSH (MIR_op_t, last_right_ops, insn->ops\[i\]);$/d
 s/^  if (move_code_p (insn->code) && insn->ops\[1\]\.mode == MIR_OP_VAR$/  VARR_TRUNC (MIR_op_t, last_right_ops, 0);\
   if (VARR_LENGTH (MIR_reg_t, insn_vars) == 0) return FALSE;\
-  for (i = 0; i < nops; i++) VARR_PUSH (MIR_op_t, last_right_ops, insn->ops[i]);\
 &/
 }
 # patterns of instructions that an operand's kind rules out are not read
@@ -376,8 +376,14 @@ static inline void bitmap_zero (bitmap_t bm) {\
 # the kind of an operand is asked of those that are replaced
 s/^      data_mode = MIR_insn_op_mode (ctx, insn, i, &out_p);$/      out_p = operand_out_p (ctx, insn, i);/
 s/^              && mode2type (data_mode) == MIR_T_I64)$/              \&\& mode2type (MIR_insn_op_mode (ctx, insn, i, \&out_p)) == MIR_T_I64)/
-s/^    data_mode = MIR_insn_op_mode (ctx, insn, i, &out_p);$/    if (op->mode == MIR_OP_VAR \&\& op->u.var > MAX_HARD_REG) data_mode = MIR_insn_op_mode (ctx, insn, i, \&out_p);\
-    else out_p = operand_out_p (ctx, insn, i);/
+s/^    data_mode = MIR_insn_op_mode (ctx, insn, i, &out_p);$/    if (op->mode == MIR_OP_VAR \&\& op->u.var > MAX_HARD_REG) {\
+      MIR_reg_t at = VARR_GET (MIR_reg_t, reg_renumber, op->u.var);\
+      if (at <= MAX_HARD_REG) {\
+        op->u.var = at;\
+        continue;\
+      }\
+      data_mode = MIR_insn_op_mode (ctx, insn, i, \&out_p);\
+    }/
 # what stays between compilations comes many at a time
 # edges and dead variables come many at a time
 /^static edge_t create_edge (/,/^}/s/^  edge_t e = gen_malloc (gen_ctx, sizeof (struct edge));$/  enum { AT_ONCE = 64 };\
@@ -457,6 +463,94 @@ s/^  HTAB_CREATE (string_t, \*str_tab, 1000, /  HTAB_CREATE (string_t, *str_tab,
 #define MIR_reg_hard_reg_name(ctx, reg, func) NULL
 /^static inline gen_ctx_t \*gen_ctx_loc (/i\
 #define MIR_reg_hard_reg_name(ctx, reg, func) NULL
+# what an instruction reads: a register asks whether it is a result where it may be one
+/^static inline int input_insn_var_iterator_next (/,/^}/{
+/^  MIR_op_t \*op_ref;$/,/^  return FALSE;$/c\
+  MIR_insn_t insn = iter->insn;\
+  int out_p;\
+\
+  for (; iter->op_num < iter->nops; iter->op_num++, iter->op_part_num = 0) {\
+    MIR_op_t *op = \&insn->ops[iter->op_num];\
+    if (op->mode == MIR_OP_VAR_MEM) {\
+      while (iter->op_part_num < 2) {\
+        *var = iter->op_part_num++ == 0 ? op->u.var_mem.base : op->u.var_mem.index;\
+        if (*var != MIR_NON_VAR) return TRUE;\
+      }\
+    } else if (op->mode == MIR_OP_VAR) {\
+      out_p = gen_ctx->first_out[insn->code];\
+      if (__builtin_expect (out_p == OUTS_VARY, 0)) MIR_insn_op_mode (gen_ctx->ctx, insn, iter->op_num, \&out_p);\
+      else if (iter->op_num != 0) out_p = FALSE;\
+      if (out_p) continue;\
+      *var = op->u.var;\
+      iter->op_num++;\
+      return TRUE;\
+    }\
+  }\
+  return FALSE;
+}
+# the first operand alone is looked at for results where no other can be one
+/^static void combine (/,/^}/{
+/^        for (iter = 0; iter < 2; iter++) { /{
+i\
+        size_t outs = gen_ctx->first_out[insn->code] == OUTS_VARY ? nops : nops != 0;
+n
+s/i < nops;/i < (iter == 0 ? nops : outs);/
+}
+}
+/^static int rewrite_insn (/,/^}/{
+/^  for (int niter = 0; niter <= 1; niter++) {/{
+i\
+  size_t outs = gen_ctx->first_out[insn->code] == OUTS_VARY ? nops : nops != 0;
+n
+s/i < nops;/i < (niter == 1 ? nops : outs);/
+}
+}
+# operands are kept when one of them is replaced
+/^static int combine_substitute (/,/^}/s/^    insn_var_change_p = FALSE;$/    if (VARR_LENGTH (MIR_op_t, last_right_ops) == 0)\
+      for (i = 0; i < nops; i++) VARR_PUSH (MIR_op_t, last_right_ops, insn->ops[i]);\
+&/
+# a block is gone through again where that may find more: a new operand dies, what stood in the way may be gone, one of two did not fit
+/^static int combine_substitute (/,/^}/{
+/^        || MIR_call_code_p (def_insn->code))$/{
+n
+s/return FALSE;/return gen_ctx->combine_again = TRUE, FALSE;/
+}
+s/^\(    if ((def_insn = get_uptodate_def_insn (gen_ctx, var)) == NULL)\) continue;$/\1 {\
+      if (move_code_p (var_refs_addr[var].insn->code)) gen_ctx->combine_again = TRUE;\
+      continue;\
+    }/
+s/^  insn_change_p = FALSE;$/  int misfit_p = FALSE;\
+&/
+s/^          insn->ops\[i\] = VARR_GET (MIR_op_t, last_right_ops, i); .*$/          misfit_p = TRUE, &/
+s/^  return insn_change_p;$/  if (insn_change_p \&\& misfit_p) gen_ctx->combine_again = TRUE;\
+&/
+s/^      gen_move_insn_before (gen_ctx, insn, def_insn);$/&\
+      gen_ctx->combine_again = TRUE;/
+s/^        if (combine_delete_insn (.*$/&\
+        if (insn->ops[i].mode == MIR_OP_VAR \&\& find_bb_insn_dead_var (bb_insn, insn->ops[i].u.var)) gen_ctx->combine_again = TRUE;/
+}
+/^static void combine (/,/^}/{
+s/^      block_change_p = FALSE;$/      block_change_p = gen_ctx->combine_again = FALSE;/
+s/^          block_change_p = TRUE;$/          block_change_p = gen_ctx->combine_again = TRUE;/
+s/^    } while (block_change_p);$/    } while (block_change_p \&\& gen_ctx->combine_again);/
+}
+# nothing is better than a register that calls do not keep
+/^static MIR_reg_t get_hard_reg (/,/^}/{
+s/^  for (n = 0; n <= MAX_HARD_REG; n++) {$/  for (n = MIR_int_type_p (type) ? 0 : XMM0_HARD_REG; n <= MAX_HARD_REG; n++) {/
+s/^      best_saved_p = !bitmap_bit_p (.*$/&\
+      if (!best_saved_p) break;/
+}
+# registers are simple, and what most instructions expect stands in the table
+/^static void simplify_insn (/,/^}/s/^    MIR_insn_op_mode (ctx, insn, i, &out_p);$/    if (insn->ops[i].mode == MIR_OP_REG) continue;\
+&/
+s/^        expected_mode = MIR_insn_op_mode (ctx, insn, i, &out_p);$/        unsigned listed = code < MIR_CALL \&\& (code < MIR_ADDR || code > MIR_ADDR32) ? insn_descs[code].op_modes[i] : MIR_OP_BOUND;\
+        if (listed == MIR_OP_BOUND) expected_mode = MIR_insn_op_mode (ctx, insn, i, \&out_p);\
+        else out_p = (listed \& OUT_FLAG) != 0, expected_mode = listed \& ~OUT_FLAG;/
+# how many operands there are stands in the instruction
+/^size_t MIR_insn_nops (/,/^}/s/^}$/&\
+#define MIR_insn_nops(ctx, insn) ((size_t) (insn)->nops)/
+/^static inline gen_ctx_t \*gen_ctx_loc (/i\
+#define MIR_insn_nops(ctx, insn) ((size_t) (insn)->nops)
 # operands behind the first are results of those instructions alone of which that varies
 /^static inline int output_insn_var_iterator_next (/,/^}/s/^  while (iter->op_num < iter->nops) {$/&\
     if (iter->op_num != 0 \&\& gen_ctx->first_out[iter->insn->code] != OUTS_VARY) break;/
