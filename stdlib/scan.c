@@ -200,7 +200,7 @@ static void wait_for(const u32 *known) {
     b->block = kind##_##T##_scan_next(&b->scan, total);                                                                                                       \
   }                                                                                                                                                           \
   /* What stands before a part that is not the first. */                                                                                                      \
-  static __attribute__((noinline)) void find_before_##kind##_##T(const SharedScan *s, i64 part, T##_inside fn, T *local, kind##_##T##_before *b) {            \
+  static __attribute__((noinline, cold)) void find_before_##kind##_##T(const SharedScan *s, i64 part, T##_inside fn, T *local, kind##_##T##_before *b) {            \
     const kind##_##T##_part *p = (kind##_##T##_part *)s->parts + part - 1;                                                                                    \
     i64 at = part_mark(s, part - 1), end = part_begin(s, part), count = 0;                                                                                    \
     T totals[STEP][SCAN_SEGMENT], blocks[SCAN_SEGMENT], group = 0, *groups = (T *)s->groups + at / GROUP;                                                     \
