@@ -38,8 +38,14 @@ static u32 reads_of(const VIns *i, VReg out[4]) {
   return n;
 }
 
+/* What asks for a general register that another instruction may write: P_RARE does. */
+static bool asks_scratch(const VIns *i) {
+  if (i->op == V_MOVQ_GPR || i->op == V_MOVD_GPR) return true;
+  return i->mem.used && !i->mem.pool && (i->mem.base <= RDX || i->mem.index <= RDX);
+}
+
 static bool moves(const Order *o, const VIns *i) {
-  return i->op == G_NOTHING || (has_vregs(i) && i->dst && o->regs[i->dst].makers == 1);
+  return i->op == G_NOTHING || (has_vregs(i) && i->dst && o->regs[i->dst].makers == 1 && !asks_scratch(i));
 }
 
 static void learn_lives(Order *o) {
