@@ -333,12 +333,13 @@ static WeftStatus reduce_last_kept(Job *j, char *out) {
   memcpy(strides[0], j->s.strides, j->s.kept * sizeof *dims);
   u32 rank = axes_join(j->s.kept, dims, 1, strides), from_bytes = dtype_bytes(j->from);
   i64 columns = rank ? dims[rank - 1] : 1, step = rank ? strides[0][rank - 1] : 1;
-  i64 chunk = step == 1 && j->from == j->to ? CHUNK : GATHER_CHUNK;
   const char *x = j->a->data;
   i64 joined[ARRAY_MAX_RANK], strides_of_rows[1][ARRAY_MAX_RANK];
   memcpy(joined, j->s.dims + j->s.kept, j->s.reduced * sizeof *joined);
   memcpy(strides_of_rows[0], j->s.strides + j->s.kept, j->s.reduced * sizeof *joined);
-  bool run_of_rows = axes_join(j->s.reduced, joined, 1, strides_of_rows) == 1 && chunk == CHUNK;
+  u32 rows_rank = axes_join(j->s.reduced, joined, 1, strides_of_rows);
+  bool direct = rows_rank <= 1 && step == 1 && j->from == j->to, run_of_rows = direct && rows_rank == 1;
+  i64 chunk = direct ? CHUNK : GATHER_CHUNK; /* as reduce_columns has room */
   for (;;) {
     bool shared = columns > 1 && columns * j->s.count >= j->vm->tunables.parallel_elements, done = false, threads = pool_threads(j->vm) > 1;
     if (shared && run_of_rows && (threads || columns > CHUNK)) TRY(share_row_blocks(j, x, columns, strides_of_rows[0][0], out, &done));
