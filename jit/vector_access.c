@@ -456,8 +456,6 @@ static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
   return m;
 }
 
-enum { FETCH_AHEAD = 4096 /* bytes that long runs fetch ahead: the processor itself fetches within a page alone */ };
-
 /* Once for each vector, though several reductions side by side read it. */
 static bool fetches_ahead(VecFn *f, const LoopNode *n) {
   f->reads = true;

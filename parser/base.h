@@ -216,8 +216,9 @@ static inline Span span_join(Span a, Span b) {
 /* AVX-512 here is F, DQ, BW and VL together. What needs wide registers counts only where the system keeps them. FETCH: long runs gain by
  * instructions that fetch ahead; AMD's processors up to Zen 4 fetch by themselves, and such instructions stand in the way. */
 enum { CPU_ASKED = 1, CPU_SSE41 = 2, CPU_FMA = 4, CPU_AVX2 = 8, CPU_BMI2 = 16, CPU_AVX512 = 32, CPU_FETCH = 64 };
-u32 cpu_ahead(void); /* bytes that loops of one read fetch ahead: by itself a processor stops at the end of a page; 0: it does not pay */
 bool cpu_has(u32 features); /* all of them; false where processors are not of the x86-64 kind */
+enum { FETCH_AHEAD = 4096 /* bytes that long runs fetch ahead: by itself a processor stops at the end of a page */ };
+u32 cpu_ahead(void); /* FETCH_AHEAD, or 0 where it does not pay */
 
 /* An error found before a program runs: parser, scope resolution, compiler. */
 typedef struct Diag {

@@ -47,4 +47,4 @@ bool cpu_has(u32 features) {
   return (has & features) == features;
 }
 
-u32 cpu_ahead(void) { return cpu_has(CPU_FETCH) ? 4096 : 0; }
+u32 cpu_ahead(void) { return cpu_has(CPU_FETCH) ? FETCH_AHEAD : 0; }

@@ -637,9 +637,10 @@ WeftStatus eager_where(Vm *vm, Value *args, Value *out) {
 }
 
 static void limit_between(Step *s, StripFn limit, u32 dtype, const Value *given) {
+  if (!limit) return;
   Value low = num_convert_unchecked(given[1], dtype), high = num_convert_unchecked(given[2], dtype);
   f64 least = num_as_f64(low), most = num_as_f64(high), zero = least == 0 && !signbit(least) ? 0 : -0.0;
-  if (!limit || least != least || most != most || (most == 0 && signbit(most))) return;
+  if (least != least || most != most || (most == 0 && signbit(most))) return;
   const Value bounds[3] = {low, high, num_convert_unchecked(value_f64(zero), dtype)};
   for (u32 i = 0; i < 3; i++) num_store((char *)s->bounds + i * dtype_bytes(dtype), dtype, bounds[i]);
   s->limit = limit;

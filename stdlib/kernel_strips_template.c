@@ -215,11 +215,11 @@ ORDERED(mul, f64)
   STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
     enum { W = REDUCE_LANE_BYTES / sizeof(T_##dt) };                                       \
     T_##dt *o = out;                                                                       \
+    const u32 ahead = cpu_ahead();                                                         \
     for (i64 r = 0; r < rows; r++) {                                                       \
       const T_##dt *x = (const T_##dt *)xv + r * stride;                                   \
       T_##dt all = x[0];                                                                   \
       i64 i = 1;                                                                           \
-      const u32 ahead = cpu_ahead();                                                       \
       if (n >= 2 * W) {                                                                    \
         T_##dt lane[W];                                                                    \
         for (i64 l = 0; l < W; l++) lane[l] = x[l];                                        \
@@ -249,11 +249,11 @@ ORDERED(mul, f64)
     typedef I ints __attribute__((vector_size(REDUCE_VECTOR_BYTES)));                      \
     enum { COPIES = 4, EACH = REDUCE_VECTOR_BYTES / sizeof(T_##dt), W = COPIES * EACH };   \
     T_##dt *o = out;                                                                       \
+    const u32 ahead = cpu_ahead();                                                         \
     for (i64 r = 0; r < rows; r++) {                                                       \
       const T_##dt *x = (const T_##dt *)xv + r * stride;                                   \
       T_##dt all = x[0];                                                                   \
       i64 i = 1;                                                                           \
-      const u32 ahead = cpu_ahead();                                                       \
       if (n >= 2 * W) {                                                                    \
         vec best[COPIES];                                                                  \
         ints signs[COPIES], bad = {0};                                                     \

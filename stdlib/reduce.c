@@ -306,7 +306,7 @@ static void blocks_part(void *ctx, i64 part) {
   i64 first = part * s->each * REDUCE_COLUMN_BLOCK, end = first + s->each * REDUCE_COLUMN_BLOCK < s->rows ? first + s->each * REDUCE_COLUMN_BLOCK : s->rows;
   for (i64 r = first; r < end; r += REDUCE_COLUMN_BLOCK)
     join_rows(s->j, s->partial + r / REDUCE_COLUMN_BLOCK * s->columns * s->j->bytes, s->x + r * s->stride * s->j->bytes, s->columns,
-                  end - r < REDUCE_COLUMN_BLOCK ? end - r : REDUCE_COLUMN_BLOCK, s->stride);
+              end - r < REDUCE_COLUMN_BLOCK ? end - r : REDUCE_COLUMN_BLOCK, s->stride);
 }
 
 /* *done false: another way is better, or memory was refused; nothing is done. */

@@ -417,10 +417,10 @@ typedef void (*PoolFn)(void *ctx, i64 part); /* touches no VM */
 u32 pool_threads(Vm *vm);                    /* that the VM may use, its own among them; at least 1 */
 /* fn(ctx, part) once for each part in 0 … parts-1, in any order. The VM's own thread polls between its parts unless they are one
  * whole; WEFT_ERROR: a poll raised, and parts are missing. */
+WeftStatus pool_run(Vm *vm, i64 parts, bool whole, PoolFn fn, void *ctx) MUST_USE;
 /* Of so many units in order, those of a part: a quarter of what is shared at least, and not so few that threads reach into each other's memory by what they
  * fetch ahead too often (docs/cpu.md). */
 i64 pool_part(const Vm *vm, i64 units);
-WeftStatus pool_run(Vm *vm, i64 parts, bool whole, PoolFn fn, void *ctx) MUST_USE;
 void pool_leave(Vm *vm); /* the VM ends */
 
 /* Before a host function looks at the program or changes it. */
