@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SHAPE_MOST = 64 }; /* numbers of a shape or of axes that are written out */
+
 /* What is known when the operation is captured stands in the text: axes, shapes, flags, dtypes. False: it is an argument. */
 static bool put_literal(Vm *vm, u32 op, u32 param, Value v, Buf *out) {
   bool setting = op_info(op)->family != FAM_elementwise && param > 0;
@@ -39,6 +41,14 @@ static bool put_literal(Vm *vm, u32 op, u32 param, Value v, Buf *out) {
       }
       buf_puts(out, ")");
       return true;
+    case V_ARRAY: { /* [2, -1] is an array */
+      Array *a = v.array;
+      if (!op_param_places(op_info(op), param) || array_device(a) != DEV_CPU || array_rank(a) != 1 || a->size > SHAPE_MOST || array_dtype(a) != DT_i64) return false;
+      buf_puts(out, "(");
+      for (i64 i = 0; i < a->size; i++) buf_printf(out, "%lld, ", (long long)((const i64 *)a->data)[i * array_strides(a)[0]]);
+      buf_puts(out, ")");
+      return true;
+    }
     default: return false;
   }
 }

@@ -70,6 +70,7 @@ static struct {
   const char *only_case;
   const char *prefix; /* of the names behind their files', NULL: all */
   const char *driver; /* of the tier ptx */
+  bool hold; /* its context */
 } options = {.exits_every = 5, .parts = 1, .sample = 1};
 
 /* Shared with the parent: what the child was doing when it died. */
@@ -379,6 +380,15 @@ static void enter_folder(const CaseFile *f) {
   }
 }
 
+/* A context of a card takes tenths of a second to make; it stays while some VM has it. The VM that holds it ends with the process. */
+static void hold_card(const char *stem) {
+  WeftOptions asked = WEFT_OPTIONS_INIT;
+  asked.allow_gpu = true;
+  asked.cuda_driver = *options.driver ? options.driver : NULL;
+  WeftVM *vm = weft_new(&asked);
+  if (!vm || weft_eval(vm, "to([1.0], \"gpu\") + 1.0", "card", NULL) != WEFT_OK) printf("not ok %s/card: it does not start: %s\n", stem, vm ? weft_error_message(vm) : "no memory");
+}
+
 static void run_file(const char *path) {
   CaseFile f = casefile_read(path);
   for (int start = 0; start < f.count;) {
@@ -390,6 +400,7 @@ static void run_file(const char *path) {
     }
     if (child == 0) {
       enter_folder(&f);
+      if (options.hold) hold_card(f.stem);
       run_from(&f, start);
       casefile_free(&f);
       exit(0);
@@ -436,6 +447,7 @@ int main(int argc, char **argv) {
       some = true;
     } else if (strcmp(argv[i], "--driver") == 0) { /* "": the system's */
       options.driver = argv[i + 1];
+      options.hold = true;
     } else if (strcmp(argv[i], "--exits") == 0) {
       options.exits_every = atoi(argv[i + 1]);
     } else if (strcmp(argv[i], "--points") == 0) {

@@ -1,0 +1,49 @@
+"""PyTorch's times for bench/gpu: a line "NAME EAGER COMPILED COPY" (seconds, bytes a second) for each name given."""
+import sys
+import time
+
+import torch
+
+n = 1 << 26
+x = (torch.arange(n, device="cuda") % 1000).to(torch.float32) / 1000
+
+
+def least(f, *arguments):
+    f(*arguments)
+    torch.cuda.synchronize()
+    best = 1e9
+    for _ in range(10):
+        begin = time.perf_counter()
+        f(*arguments)
+        torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def gelu(x):
+    return 0.5 * x * (1 + torch.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+
+
+cases = {
+    "scaled": (lambda x: x * 1.5 + 2, x),
+    "chain": (lambda x, y, z: torch.exp(x * y) * z + x, x, x.clone(), x.clone()),
+    "gelu": (gelu, x),
+    "sum": (torch.sum, x),
+    "sum-columns": (lambda x: torch.sum(x, 0), x.view(8192, 8192)),
+    "softmax": (lambda x: torch.softmax(x, 1), x.view(16384, 4096)),
+    "cumsum": (lambda x: torch.cumsum(x, 1), x.view(16384, 4096)),
+    "transpose": (lambda x: x.T.contiguous(), x.view(8192, 8192)),
+    "small": (lambda x: x * 1.5 + 2, x[:1000].clone()),
+}
+y = torch.empty_like(x)
+copy = 8 * n / least(y.copy_, x)
+print("torch", torch.__version__)
+print(f"copy {copy * 1e-9:.0f} GB/s (read and written)")
+for name in sys.argv[1:]:
+    f, *arguments = cases[name]
+    eager = least(f, *arguments)
+    try:
+        compiled = least(torch.compile(f), *arguments)
+    except Exception:
+        compiled = 0
+    print(name, eager, compiled, copy, flush=True)
