@@ -23,7 +23,7 @@
 #define REDUCE_VECTOR_BYTES 16
 #endif
 
-enum { REDUCE_LANE_BYTES = 256, REDUCE_BLOCK_ROWS = 64, REDUCE_COLUMN_BLOCK = 64, SCAN_SEGMENT = 16 };
+enum { REDUCE_LANE_BYTES = 256, REDUCE_BLOCK_ROWS = 64, REDUCE_COLUMN_BLOCK = 64, SCAN_SEGMENT = 16, REDUCE_FETCHED = 32 << 10 /* bytes, as many as the nearest cache has */ };
 /* Sizes stay below 2**62: 6 levels of blocks of at least 2,048; 11 of 64; 16 of 16. */
 enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
 #define REDUCE_LANES(T) ((i64)(REDUCE_LANE_BYTES / sizeof(T)))
@@ -142,9 +142,12 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
         for (i64 r = 0; r < rows; r++) out[r] = NAME##_run(x + r * stride, n);                                       \
     }                                                                                                                \
   }                                                                                                                  \
-  /* Some rows of all columns, then the next ones: memory is read nearly in its order, by few streams. */            \
+  /* Some rows of all columns, then the next ones. Rows that lie one behind the other, many columns of them: memory is asked for in its \
+   * order, rows that come after the next ones, into the cache beside the nearest. */                                \
   static inline __attribute__((unused)) void NAME##_columns(T *out, const T *x, i64 n, i64 rows, i64 stride) {       \
-    enum { EACH = REDUCE_VECTOR_BYTES / sizeof(T), WIDE = 4 * EACH, TURN = 16 };                                      \
+    enum { EACH = REDUCE_VECTOR_BYTES / sizeof(T), WIDE = 4 * EACH, TURN = 8, LINE = 64 / sizeof(T) };               \
+    bool fetched = ZERO == 0 && REDUCE_VECTOR_BYTES > 16 && stride == n && n * TURN * (i64)sizeof(T) >= REDUCE_FETCHED; \
+    const T *next = x + 2 * TURN * stride;                                                                           \
     for (i64 from = 0; from < rows; from += TURN, x += TURN * stride) {                                              \
       i64 j = 0, turn = rows - from < TURN ? rows - from : TURN;                                                     \
       for (; j + WIDE <= n; j += WIDE) {                                                                             \
@@ -157,6 +160,8 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
           c = *(const NAME##_vec *)(out + j + 2 * EACH) OP c;                                                        \
           d = *(const NAME##_vec *)(out + j + 3 * EACH) OP d;                                                        \
         }                                                                                                            \
+        if (fetched)                                                                                                 \
+          _Pragma("GCC unroll 64") for (u32 l = 0; l < TURN * WIDE / LINE; l++, next += LINE) __builtin_prefetch(next, 0, 2); \
         for (i64 r = 1; r < turn; r++) {                                                                             \
           at += stride;                                                                                              \
           a = a OP *(const NAME##_vec *)at;                                                                          \
@@ -169,9 +174,15 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
         *(NAME##_vec *)(out + j + 2 * EACH) = c;                                                                     \
         *(NAME##_vec *)(out + j + 3 * EACH) = d;                                                                     \
       }                                                                                                              \
-      for (i64 k = j; k < n; k++) out[k] = from ? (T)(out[k] OP x[k]) : x[k];                                        \
+      for (i64 k = j; k < n; k++) {                                                                                  \
+        if (ZERO != 0) __asm__ volatile(""); /* products are rare: no vectors for the last few */                    \
+        out[k] = from ? (T)(out[k] OP x[k]) : x[k];                                                                  \
+      }                                                                                                              \
       for (i64 r = 1; r < turn && j < n; r++)                                                                        \
-        for (i64 k = j; k < n; k++) out[k] = (T)(out[k] OP x[k + r * stride]);                                       \
+        for (i64 k = j; k < n; k++) {                                                                                \
+          if (ZERO != 0) __asm__ volatile("");                                                                       \
+          out[k] = (T)(out[k] OP x[k + r * stride]);                                                                 \
+        }                                                                                                            \
     }                                                                                                                \
   }                                                                                                                  \
   SCAN_ORDER(NAME, T, FN)
