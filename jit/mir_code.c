@@ -74,57 +74,23 @@ static void trim(CodeMemory *m, MirCode *code) {
   code->pieces[last].bytes = bytes;
 }
 
-enum { SHORT_LOOPS = 256 };
-
-typedef struct Short { /* a short loop: its first byte, and the last of its jump back */
-  u32 first, last;
-} Short;
-
-static u32 short_loops(const u8 *code, size_t bytes, Short loops[SHORT_LOOPS]) {
-  u32 count = 0;
-  for (size_t i = 3; i + 2 <= bytes && count < SHORT_LOOPS; i++) {
-    i8 back = (i8)code[i + 1];
-    if ((code[i] & 0xF0) != 0x70 || back > -10 || (size_t)-back > i + 2) continue;
-    loops[count++] = (Short){(u32)(i + 2) - (u32)-back, (u32)i + 1};
-  }
-  return count;
-}
-
-/* How badly they lie when the code begins at `at` of a line of 64 bytes: lines that they touch, and above all whether the
- * comparison and the jump back, which the processor takes as one, lie in two. */
-static u32 bad_loops(const Short *loops, u32 count, size_t at) {
-  u32 bad = 0;
-  for (u32 i = 0; i < count; i++) {
-    size_t first = at + loops[i].first, last = at + loops[i].last;
-    bad += (u32)(last / 64 - first / 64) + 3 * ((last - 4) / 64 != last / 64);
-  }
-  return bad;
-}
-
-static u8 *piece_room(CodeMemory *m, MirCode *code, const u8 *from, size_t bytes) {
-  enum { STEP = 16, STEPS = 4 };
-  size_t at = (code->used + STEP - 1) & ~(size_t)(STEP - 1), most = FIRST_PIECE, needed = bytes + STEP * (STEPS - 1);
-  if (!code->pieces_used || at + needed > code->pieces[code->pieces_used - 1].bytes) {
+/* At the beginning of a line of 64 bytes: short loops lie in one (jit/mir/quick.sed). */
+static u8 *piece_room(CodeMemory *m, MirCode *code, size_t bytes) {
+  enum { LINE = 64 };
+  size_t at = (code->used + LINE - 1) & ~(size_t)(LINE - 1), most = FIRST_PIECE;
+  if (!code->pieces_used || at + bytes > code->pieces[code->pieces_used - 1].bytes) {
     if (code->pieces_used == PIECES) return NULL;
     trim(m, code);
     for (u32 i = 0; i < code->pieces_used; i++) most *= PIECE_GROWS;
-    if (most < needed) most = needed;
+    if (most < bytes) most = bytes;
     u8 *piece = code_memory_take(m, most);
     if (!piece) return NULL;
     code->pieces[code->pieces_used].at = piece;
     code->pieces[code->pieces_used++].bytes = most;
     at = 0;
   }
-  u8 *piece = code->pieces[code->pieces_used - 1].at;
-  Short loops[SHORT_LOOPS];
-  u32 least = UINT32_MAX, count = short_loops(from, bytes, loops);
-  size_t best = at;
-  for (u32 i = 0; i < STEPS && least; i++, at += STEP) {
-    u32 bad = bad_loops(loops, count, (uintptr_t)(piece + at));
-    if (bad < least) least = bad, best = at;
-  }
-  code->used = best + bytes;
-  return piece + best;
+  code->used = at + bytes;
+  return code->pieces[code->pieces_used - 1].at + at;
 }
 
 static void __attribute__((noreturn)) on_error(Context *c) { longjmp(c->jump, 1); }
@@ -149,7 +115,7 @@ static Context *context_of(MIR_context_t ctx) {
 u8 *_MIR_publish_code(MIR_context_t ctx, const u8 *code, size_t bytes) {
   Context *c = context_of(ctx);
   if (!c) return NULL; /* of what is never called */
-  u8 *at = !c->sealed ? page_room(c, bytes) : c->into ? piece_room(c->pool->memory, c->into, code, bytes) : NULL;
+  u8 *at = !c->sealed ? page_room(c, bytes) : c->into ? piece_room(c->pool->memory, c->into, bytes) : NULL;
   if (!at) on_error(c);
   memcpy(at, code, bytes);
   return at;

@@ -214,6 +214,7 @@ typedef struct OpenHead {
   u32 header_if;       /* while: position of the `if` its body begins with, tested at the bottom too; 0 = none */
   MIR_label_t then_label, else_label; /* also of an `if` that goes on to the next one's arms: these */
   bool threads;
+  MIR_label_t late;    /* if: its first arm, which is moved behind the body; NULL: it stands here, or has been moved */
   Fold fold;
 } OpenHead;
 
@@ -276,6 +277,7 @@ typedef struct Emitter {
   u32 mask_of; /* condition that `mask` is made of, as long as `known` holds; 0: of none */
   MIR_reg_t mask;
   VEC(Known) known;   /* addresses of mixed streams in registers: within a block, as long as no computed value changes */
+  DLIST(MIR_insn_t) late; /* arms that come behind the body */
   VEC(Cold) cold;
   Cold no_cold; /* stands in when memory was refused */
   VEC(u32) cold_open;
@@ -395,6 +397,7 @@ MIR_reg_t mir_unless(Emitter *e, u32 cond);
 void mir_open_head(Emitter *e, u32 id, u32 at);
 void mir_else(Emitter *e);
 void mir_close_head(Emitter *e, u32 at);
+void mir_put_late(Emitter *e); /* arms that were put aside */
 void mir_terminator(Emitter *e, u32 at);
 OpenHead *mir_innermost_loop(Emitter *e);
 

@@ -626,6 +626,7 @@ static void put_body(Emitter *e) {
     at = behind_dead_arm(e, at);
   }
   jump(e, e->exit);
+  mir_put_late(e);
   put_cold(e);
   if (e->tell) put_tell(e);
   put_exit(e); /* last: its mark ends what is searched for marks */

@@ -1,7 +1,8 @@
 /* mir_heads.c — loops, branches and what ends them.
  *
  * Counted loops test at the bottom, behind one test for no trips. A `while` whose body begins with a few statements and an `if`
- * has these again where it goes on to its next trip, so that it jumps once per trip. */
+ * has these again where it goes on to its next trip, so that it jumps once per trip. The first arm of an `if` inside a loop comes
+ * behind the body when it has a loop: beside that a jump there and back is little, and trips without it jump once less. */
 #include <string.h>
 
 #include "jit/mir_emitter.h"
@@ -82,6 +83,35 @@ static void close_axis(Emitter *e, OpenHead *o, u32 axis) {
   put_label(e, o->skip[axis]);
 }
 
+static bool comes_late(const Emitter *e, u32 id, u32 at) {
+  u32 pos = at + 1, end = e->lives.other[id];
+  if (!mir_innermost_loop((Emitter *)e) || en(e, loop_cond_of(e->fn, id))->op == LOOP_CONST) return false;
+  while (pos < end && !(loop_is_head(en(e, e->fn->body.data[pos])) && en(e, e->fn->body.data[pos])->op != LOOP_IF)) pos++;
+  if (pos >= end) return false;
+  for (pos = end; pos < e->lives.end[id]; pos++)
+    if (loop_is_head(en(e, e->fn->body.data[pos]))) return false;
+  return true;
+}
+
+/* The end of an arm that comes late: all since its label leaves the function until the body is there. */
+static void put_aside(Emitter *e, OpenHead *o) {
+  if (o->live) jump(e, o->done);
+  for (MIR_insn_t next, i = o->late; i; i = next) {
+    next = DLIST_NEXT(MIR_insn_t, i);
+    DLIST_REMOVE(MIR_insn_t, e->item->u.func->insns, i);
+    DLIST_APPEND(MIR_insn_t, e->late, i);
+  }
+  o->late = NULL;
+}
+
+void mir_put_late(Emitter *e) {
+  for (MIR_insn_t next, i = DLIST_HEAD(MIR_insn_t, e->late); i; i = next) {
+    next = DLIST_NEXT(MIR_insn_t, i);
+    DLIST_REMOVE(MIR_insn_t, e->late, i);
+    DLIST_APPEND(MIR_insn_t, e->item->u.func->insns, i);
+  }
+}
+
 void mir_open_head(Emitter *e, u32 id, u32 at) {
   const LoopNode *n = en(e, id);
   mir_forget_addresses(e);
@@ -97,6 +127,10 @@ void mir_open_head(Emitter *e, u32 id, u32 at) {
       else o.arm = o.done = e->thread_else;
       put_label(e, e->thread_then);
       e->thread_then = e->thread_else = NULL;
+    } else if (!o.threads && !(loop && loop->header_if == at) && comes_late(e, id, at)) {
+      o.late = new_label(e);
+      mir_branch_if(e, loop_cond_of(e->fn, id), o.late);
+      put_label(e, o.late); /* the other arm comes to stand here */
     } else {
       mir_branch_unless(e, loop_cond_of(e->fn, id), o.arm);
     }
@@ -124,7 +158,8 @@ void mir_open_head(Emitter *e, u32 id, u32 at) {
 void mir_else(Emitter *e) {
   mir_forget_addresses(e);
   OpenHead *o = top(e);
-  if (o->live) jump(e, o->done);
+  if (o->late) put_aside(e, o);
+  else if (o->live) jump(e, o->done);
   put_label(e, o->arm);
   o->live = true;
 }
@@ -138,6 +173,7 @@ void mir_close_head(Emitter *e, u32 at) {
     for (u32 axis = n->a; axis-- > 0;) close_axis(e, o, axis);
     if (n->op == LOOP_REDUCE || n->op == LOOP_SCAN) mir_close_fold(e, o, at);
   }
+  if (o->late) put_aside(e, o);
   put_label(e, o->done);
   if (o->threads) e->thread_then = o->then_label, e->thread_else = o->else_label;
   e->open.count--;

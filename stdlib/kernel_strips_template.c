@@ -191,23 +191,24 @@ REDUCE_ORDER(mul_f64, f64, *, 1, FN_MUL)
 #endif
 
 #define REDUCTION_DECLARED(kind, dt) void REST(strip_rows_##kind##_##dt)(ROWS_PARAMS);
-#define ORDERED(kind, dt)                                                                  \
+#define ROWS_IN_ORDER(kind, dt)                                                            \
   STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
     kind##_##dt##_rows(out, xv, n, rows, stride);                                          \
-  }                                                                                        \
-  STRIPS_LINKAGE void HERE(strip_columns_##kind##_##dt)(ROWS_PARAMS) {                     \
+  }
+#define COLUMNS_IN_ORDER(kind, dt)                                                         \
+  static void HERE(strip_columns_##kind##_##dt)(ROWS_PARAMS) {                             \
     kind##_##dt##_columns(out, xv, n, rows, stride);                                       \
   }
-ORDERED(add, f32)
-ORDERED(add, f64)
+ROWS_IN_ORDER(add, f32)
+ROWS_IN_ORDER(add, f64)
+COLUMNS_IN_ORDER(add, f32)
+COLUMNS_IN_ORDER(add, f64)
 #ifdef STRIPS_REST
 REDUCTION_DECLARED(mul, f32)
 REDUCTION_DECLARED(mul, f64)
-void REST(strip_columns_mul_f32)(ROWS_PARAMS);
-void REST(strip_columns_mul_f64)(ROWS_PARAMS);
 #else
-ORDERED(mul, f32)
-ORDERED(mul, f64)
+ROWS_IN_ORDER(mul, f32)
+ROWS_IN_ORDER(mul, f64)
 #endif
 
 /* Integers, the least and the greatest do not depend on the order: lanes as the compiler likes them. */

@@ -143,10 +143,10 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
     }                                                                                                                \
   }                                                                                                                  \
   /* Some rows of all columns, then the next ones. Rows that lie one behind the other, many columns of them: memory is asked for in its \
-   * order, rows that come after the next ones, into the cache beside the nearest. */                                \
+   * order, rows that come after the next ones, into the cache beside the nearest (measured with AVX2 alone). */     \
   static inline __attribute__((unused)) void NAME##_columns(T *out, const T *x, i64 n, i64 rows, i64 stride) {       \
-    enum { EACH = REDUCE_VECTOR_BYTES / sizeof(T), WIDE = 4 * EACH, TURN = 8, LINE = 64 / sizeof(T) };               \
-    bool fetched = ZERO == 0 && REDUCE_VECTOR_BYTES > 16 && stride == n && n * TURN * (i64)sizeof(T) >= REDUCE_FETCHED; \
+    enum { EACH = REDUCE_VECTOR_BYTES / sizeof(T), WIDE = 4 * EACH, TURN = REDUCE_VECTOR_BYTES == 32 ? 8 : 16, LINE = 64 / sizeof(T) }; \
+    bool fetched = REDUCE_VECTOR_BYTES == 32 && stride == n && n * TURN * (i64)sizeof(T) >= REDUCE_FETCHED;          \
     const T *next = x + 2 * TURN * stride;                                                                           \
     for (i64 from = 0; from < rows; from += TURN, x += TURN * stride) {                                              \
       i64 j = 0, turn = rows - from < TURN ? rows - from : TURN;                                                     \
@@ -174,15 +174,9 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
         *(NAME##_vec *)(out + j + 2 * EACH) = c;                                                                     \
         *(NAME##_vec *)(out + j + 3 * EACH) = d;                                                                     \
       }                                                                                                              \
-      for (i64 k = j; k < n; k++) {                                                                                  \
-        if (ZERO != 0) __asm__ volatile(""); /* products are rare: no vectors for the last few */                    \
-        out[k] = from ? (T)(out[k] OP x[k]) : x[k];                                                                  \
-      }                                                                                                              \
+      for (i64 k = j; k < n; k++) out[k] = from ? (T)(out[k] OP x[k]) : x[k];                                        \
       for (i64 r = 1; r < turn && j < n; r++)                                                                        \
-        for (i64 k = j; k < n; k++) {                                                                                \
-          if (ZERO != 0) __asm__ volatile("");                                                                       \
-          out[k] = (T)(out[k] OP x[k + r * stride]);                                                                 \
-        }                                                                                                            \
+        for (i64 k = j; k < n; k++) out[k] = (T)(out[k] OP x[k + r * stride]);                                       \
     }                                                                                                                \
   }                                                                                                                  \
   SCAN_ORDER(NAME, T, FN)

@@ -34,13 +34,12 @@ ENTRY(select[8], HERE(strip_select_any64))
   REDUCTION_OF(rows, KIND, i64, REST(strip_rows_##kind##_i64))     \
   REDUCTION_OF(rows, KIND, f32, REST(strip_rows_##kind##_f32))     \
   REDUCTION_OF(rows, KIND, f64, REST(strip_rows_##kind##_f64))
-#define IN_ORDER(which)                                            \
-  REDUCTION_OF(which, ADD, f32, HERE(strip_##which##_add_f32))     \
-  REDUCTION_OF(which, ADD, f64, HERE(strip_##which##_add_f64))     \
-  REDUCTION_OF(which, MUL, f32, REST(strip_##which##_mul_f32))     \
-  REDUCTION_OF(which, MUL, f64, REST(strip_##which##_mul_f64))
-IN_ORDER(rows)
-IN_ORDER(columns)
+REDUCTION_OF(rows, ADD, f32, HERE(strip_rows_add_f32))
+REDUCTION_OF(rows, ADD, f64, HERE(strip_rows_add_f64))
+REDUCTION_OF(rows, MUL, f32, REST(strip_rows_mul_f32))
+REDUCTION_OF(rows, MUL, f64, REST(strip_rows_mul_f64))
+REDUCTION_OF(columns, ADD, f32, HERE(strip_columns_add_f32))
+REDUCTION_OF(columns, ADD, f64, HERE(strip_columns_add_f64))
 REDUCTION_OF(rows, ADD, i64, REST(strip_rows_add_i64))
 REDUCTION_OF(rows, MUL, i64, REST(strip_rows_multiply_i64))
 ROWS_OF_EXTREMES(MIN, minimum)
@@ -48,7 +47,6 @@ ROWS_OF_EXTREMES(MAX, maximum)
 REDUCTION_OF(rows, ADD, bool, REST(strip_rows_count_bool))
 #undef REDUCTION_OF
 #undef ROWS_OF_EXTREMES
-#undef IN_ORDER
 
 ENTRY(product[DT_f32], HERE(strip_product_f32))
 ENTRY(product[DT_f64], HERE(strip_product_f64))

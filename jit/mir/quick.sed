@@ -561,3 +561,94 @@ s/^static MIR_insn_t new_insn (/__attribute__ ((optimize ("O2"))) &/
 s/^MIR_op_mode_t MIR_insn_op_mode (/__attribute__ ((optimize ("O2"))) &/
 # what is used most for the time that it lives has a register first: else what is short-lived lies in memory, and others wait for it
 s/^    curr_reg_infos\[reg\].live_length = length;$/    curr_reg_infos[reg].live_length = length;\n    curr_reg_infos[reg].freq = (unsigned long) curr_reg_infos[reg].freq * 64 \/ (length + (int_var_type_p (gen_ctx, reg) ? 64 : 16));/
+# where short loops lie
+/^static uint8_t \*target_translate (/,/^}/s/^  return translate_finish (gen_ctx, len);$/  align_loops (gen_ctx, DLIST_HEAD (MIR_insn_t, curr_func_item->u.func->insns));\
+&/
+/^static uint8_t \*target_translate (/i\
+/* Short loops lie in as few lines as can be, and the comparison and the jump back, which the processor takes as one, in one: no operations come before loops. */\
+enum { LINE = 64, LOOPS = 64, LOOP_MOST = 256, FUSED = 4 };\
+typedef struct {\
+  size_t start, end, fused, pad; /* in the code as it is; where the pair begins */\
+} short_loop_t;\
+\
+static __attribute__ ((noinline, optimize ("Os"))) int loops_in (gen_ctx_t gen_ctx, short_loop_t *loops) {\
+  uint8_t *code = VARR_ADDR (uint8_t, result_code);\
+  label_ref_t *refs = VARR_ADDR (label_ref_t, label_refs);\
+  int n = 0, at;\
+  for (size_t i = 0; i < VARR_LENGTH (label_ref_t, label_refs) && n < LOOPS; i++) {\
+    if (refs[i].abs_addr_p) return 0;\
+    size_t start = get_label_disp (gen_ctx, refs[i].u.label), end = refs[i].next_insn_disp, to;\
+    int op = code[refs[i].label_val_disp - 1] & 0xf0, leaves_p = FALSE;\
+    if (start >= end || end - start > LOOP_MOST || op != (refs[i].short_p ? 0x70 : 0x80)) continue;\
+    for (size_t k = i; k-- > 0 && refs[k].label_val_disp > start && !leaves_p;) { /* it goes on elsewhere: what leads back is seldom run */\
+      int last = code[refs[k].label_val_disp - 1];\
+      to = get_label_disp (gen_ctx, refs[k].u.label);\
+      leaves_p = (last == 0xe9 || last == 0xeb) && (to < start || to > end);\
+    }\
+    for (at = n; at > 0 && loops[at - 1].start > start; at--) continue;\
+    if (leaves_p || (at > 0 && loops[at - 1].start == start)) continue;\
+    memmove (loops + at + 1, loops + at, (n++ - at) * sizeof (short_loop_t));\
+    loops[at] = (short_loop_t){start, end, refs[i].label_val_disp - (refs[i].short_p ? 1 : 2) - FUSED, 0};\
+  }\
+  return n;\
+}\
+\
+static __attribute__ ((noinline, optimize ("Os"))) size_t moved (const short_loop_t *loops, int n, size_t at) {\
+  size_t by = 0;\
+  for (int i = 0; i < n && loops[i].start <= at; i++) by += loops[i].pad;\
+  return at + by;\
+}\
+\
+static __attribute__ ((noinline, optimize ("Os"))) int choose_pads (gen_ctx_t gen_ctx, short_loop_t *loops, int n) {\
+  size_t by = 0;\
+  for (short_loop_t *l = loops; l < loops + n; l++) {\
+    size_t least = SIZE_MAX, first = l->start + by, last = l->end - 1 + by, fused = l->fused + by;\
+    for (size_t pad = 0, bad; pad < LINE && least != 0; pad++) {\
+      bad = (last + pad) / LINE - (first + pad) / LINE - (last - first) / LINE + 3 * ((last + pad) / LINE != (fused + pad) / LINE);\
+      if (bad < least) least = bad, l->pad = pad;\
+    }\
+    by += l->pad;\
+  }\
+  for (size_t i = 0; i < VARR_LENGTH (label_ref_t, label_refs) && by != 0; i++) { /* short jumps stay so */\
+    label_ref_t lr = VARR_GET (label_ref_t, label_refs, i);\
+    size_t from = lr.next_insn_disp, to = get_label_disp (gen_ctx, lr.u.label), low = from < to ? from : to + 1, high = from < to ? to : from;\
+    int64_t disp = (int64_t) moved (loops, n, to) - (int64_t) (moved (loops, n, lr.label_val_disp) + from - lr.label_val_disp);\
+    if (!lr.short_p || (-128 <= disp && disp < 128)) continue;\
+    for (int k = 0; k < n; k++)\
+      if (loops[k].start >= low && loops[k].start <= high) by -= loops[k].pad, loops[k].pad = 0;\
+    i = (size_t) -1;\
+  }\
+  return by;\
+}\
+\
+static __attribute__ ((noinline, optimize ("Os"))) void align_loops (gen_ctx_t gen_ctx, MIR_insn_t insn) {\
+  short_loop_t loops[LOOPS];\
+  int n = loops_in (gen_ctx, loops), by = choose_pads (gen_ctx, loops, n);\
+  size_t end = VARR_LENGTH (uint8_t, result_code);\
+  if (by == 0) return;\
+  for (int i = 0; i < by; i++) VARR_PUSH (uint8_t, result_code, 0);\
+  uint8_t *code = VARR_ADDR (uint8_t, result_code);\
+  for (; insn != NULL; insn = DLIST_NEXT (MIR_insn_t, insn))\
+    if (insn->code == MIR_LABEL) set_label_disp (gen_ctx, insn, moved (loops, n, get_label_disp (gen_ctx, insn)));\
+  for (size_t i = 0; i < VARR_LENGTH (label_ref_t, label_refs); i++) {\
+    label_ref_t *lr = &VARR_ADDR (label_ref_t, label_refs)[i];\
+    size_t to = moved (loops, n, lr->label_val_disp);\
+    lr->next_insn_disp += to - lr->label_val_disp;\
+    lr->label_val_disp = to;\
+  }\
+  for (size_t i = 0; i < VARR_LENGTH (const_ref_t, const_refs); i++) {\
+    const_ref_t *cr = &VARR_ADDR (const_ref_t, const_refs)[i];\
+    size_t to = moved (loops, n, cr->pc);\
+    cr->next_insn_disp += to - cr->pc;\
+    cr->pc = to;\
+  }\
+  for (; n-- > 0; end = loops[n].start) {\
+    memmove (code + loops[n].start + by, code + loops[n].start, end - loops[n].start);\
+    by -= loops[n].pad;\
+    for (size_t some, left = loops[n].pad; left != 0; left -= some) {\
+      some = left < 7 ? left : 7;\
+      memcpy (code + loops[n].start + by + left - some, nop_pats[some], some);\
+    }\
+  }\
+}\
+
