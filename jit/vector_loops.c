@@ -268,9 +268,13 @@ static void begin_block(VecFn *f, const VLoop *l, VFold *r) {
 static void fold_beside(VecFn *f, const VLoop *l, VFold *r, u32 copy, VReg v) {
   VReg *nan = &r->acc[l->copies + BESIDE_NAN], *signs = &r->acc[l->copies + BESIDE_SIGNS];
   update(f, r->acc[copy], lanes_of(f, r, r->op == LOOP_MAX ? V_MAXPS : V_MINPS, v, r->acc[copy])); /* of a NaN and a number: the second */
-  update(f, *signs, lanes_of(f, r, r->op == LOOP_MAX ? V_ANDPS : V_ORPS, *signs, v));
-  if (copy % 2 == 0) r->even = v;
-  else update(f, *nan, lanes_of(f, r, V_ORPS, *nan, v_rvmi(f, by_width(r->type, V_CMPPS), vlength(f, r->type), r->even, v, CMP_UNORDERED)));
+  if (copy % 2 == 0) { /* two at a time: what waits for the one before is half as long */
+    r->even = v;
+    return;
+  }
+  VecOp join = r->op == LOOP_MAX ? V_ANDPS : V_ORPS;
+  update(f, *signs, lanes_of(f, r, join, *signs, lanes_of(f, r, join, r->even, v)));
+  update(f, *nan, lanes_of(f, r, V_ORPS, *nan, v_rvmi(f, by_width(r->type, V_CMPPS), vlength(f, r->type), r->even, v, CMP_UNORDERED)));
 }
 
 /* What was kept beside goes into the copies, which are then as if each step had known all: code behind this one, which is made once, finds nothing beside. */
