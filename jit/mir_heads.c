@@ -83,9 +83,9 @@ static void close_axis(Emitter *e, OpenHead *o, u32 axis) {
   put_label(e, o->skip[axis]);
 }
 
-static bool comes_late(const Emitter *e, u32 id, u32 at) {
+static bool comes_late(Emitter *e, u32 id, u32 at) {
   u32 pos = at + 1, end = e->lives.other[id];
-  if (!mir_innermost_loop((Emitter *)e) || en(e, loop_cond_of(e->fn, id))->op == LOOP_CONST) return false;
+  if (!mir_innermost_loop(e) || en(e, loop_cond_of(e->fn, id))->op == LOOP_CONST) return false;
   while (pos < end && !(loop_is_head(en(e, e->fn->body.data[pos])) && en(e, e->fn->body.data[pos])->op != LOOP_IF)) pos++;
   if (pos >= end) return false;
   for (pos = end; pos < e->lives.end[id]; pos++)

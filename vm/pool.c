@@ -4,8 +4,9 @@
  * are joined) with the last VM that used it, so that a host can unload the library. A pool that is busy with another VM's loop
  * means: run inline. A process that forks starts with an empty pool in the child; the parent's goes on.
  *
- * Parts are taken in order by whoever is free: many at a time at first, since what lies together is read faster, one at a time in the end. What a part is depends on the loop alone, never on the number of
- * threads: so results cannot depend on it either. Workers allocate nothing, raise nothing and see no VM. */
+ * Parts are taken in order by whoever is free: many at a time at first, since what lies together is read faster, one at a time
+ * in the end. What a part is depends on the loop alone, never on the number of threads: so results cannot depend on it either.
+ * Workers allocate nothing, raise nothing and see no VM. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include <pthread.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-# quick.sed — what jit/mir/build.sh changes in the copy of MIR that it compiles: the same code comes out of it, sooner, but for conversions, shifts and which values lie in registers.
+# quick.sed — what jit/mir/build.sh changes in the copy of MIR that it compiles: the same code comes out of it, sooner, but for conversions, shifts, which values lie in registers and where short loops lie.
 # a conversion keeps the upper half of its result: it need not wait for what was there before (xorps first)
 s/^  {MIR_I2\([FD]\), "r \([rm0-9]*\)", "\(F[23] X 0F 2A r0 [Rm]1\)", 0},/  {MIR_I2\1, "r \2", "Y 0F 57 r0 R0; \3", 0},/
 # shifts by a register: where the processor has them, those that take any register and leave the flags alone (shlx, sarx, shrx)
