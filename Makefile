@@ -112,8 +112,9 @@ $(patsubst %.c,$(B)/obj/%.o,$(filter tracer/record% tracer/exits.c tracer/graph%
 
 # Kernels: compiled for vectorisation; trapping is never used. One build per instruction set by file name. Loops over
 # what is left over stay loops: written out they are a third of the code and gain nothing that shows.
+# No loop gains from a version for a stride of 1 where strides are arguments: contiguous ones come by other ways.
 # Vector loops end in scalar ones: second vector loops for what is left double the code and gain nothing in strips.
-$(B)/obj/stdlib/kernel%.o: FILE_CFLAGS += -O3 -fno-peel-loops --param=max-completely-peel-times=0 -fno-trapping-math --param=vect-epilogues-nomask=0
+$(B)/obj/stdlib/kernel%.o: FILE_CFLAGS += -O3 -fno-peel-loops --param=max-completely-peel-times=0 -fno-trapping-math --param=vect-epilogues-nomask=0 -fno-version-loops-for-strides
 # Selects stay selects: partial redundancy elimination and threading would make branches of them that no loop vectorises with.
 $(B)/obj/jit/vector_runtime.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic
 $(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-thread-jumps --param=vect-epilogues-nomask=0

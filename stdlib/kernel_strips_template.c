@@ -351,7 +351,7 @@ STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
   for (; j + COUNT * W <= n; j += COUNT * W) {                                                          \
     const T *from = y + j;                                                                              \
     PASTE(product_##T, STRIPS_NAME) acc[COUNT];                                                         \
-    _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) acc[v] = zero;                              \
+    _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) acc[v] = more ? ((const PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] : zero;                          \
     for (i64 p = 0; p < k; p++, from += apart) {                                                        \
       const PASTE(product_##T, STRIPS_NAME) f = x[p * along] - (PASTE(product_##T, STRIPS_NAME)){0};            \
       _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) acc[v] = FMA_##T(f, ((const PASTE(product_##T, STRIPS_NAME) *)from)[v], acc[v]); \
@@ -359,13 +359,13 @@ STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
     _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) ((PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] = acc[v]; \
   }
 #define PRODUCT(T, fma)                                                                                 \
-  static void HERE(strip_product_##T)(void *out, const void *xv, const void *yv, i64 n, i64 k, i64 along, i64 apart) { \
+  static void HERE(strip_product_##T)(void *out, const void *xv, const void *yv, i64 n, i64 k, i64 along, i64 apart, bool more) { \
     const T *x = xv, *y = yv;                                                                           \
     T *o = out;                                                                                         \
     i64 j = 0;                                                                                          \
     PRODUCT_TILES(T)                                                                                    \
     for (; j < n; j++) {                                                                                \
-      T sum = (T)-0.0;                                                                                  \
+      T sum = more ? o[j] : (T)-0.0;                                                                               \
       for (i64 p = 0; p < k; p++) sum = fma(x[p * along], y[p * apart + j], sum);                          \
       o[j] = sum;                                                                                       \
     }                                                                                                   \
@@ -383,7 +383,8 @@ typedef f32 PASTE(product_f32, STRIPS_NAME) __attribute__((vector_size(PRODUCT_B
 PRODUCT(f32, __builtin_fmaf)
 PRODUCT(f64, __builtin_fma)
 
-/* Rows of x by two vectors of columns in registers; the last columns by masks. */
+/* Rows of x by vectors of columns in registers, so many that with AVX2 none waits for its last product; the last columns by masks. AVX2 stores slowly by
+ * them, and has no registers left for them in the loop: columns that are fewer than its vectors, or that many rows use, are copied first. */
 #if PRODUCT_BYTES == 64
 #define LANES_f64(count) (__mmask8)((1u << (count)) - 1)
 #define LANES_f32(count) (__mmask16)((1u << (count)) - 1)
@@ -399,50 +400,86 @@ PRODUCT(f64, __builtin_fma)
 #define PUT_f64(to, lanes, v) _mm256_maskstore_pd(to, lanes, (__m256d)(v))
 #define PUT_f32(to, lanes, v) _mm256_maskstore_ps(to, lanes, (__m256)(v))
 #endif
-#if PRODUCT_BYTES == 64
-#define MATRIX_WIDE(T) MATRIX_TILE(T, 8) /* 32 registers */
-#else
-#define MATRIX_WIDE(T)
-#endif
-#define MATRIX_TILE(T, ROWS)                                                                            \
-  for (; i + ROWS <= m; i += ROWS)                                                                      \
-    for (i64 j = 0; j < n; j += 2 * W) {                                                                \
-      const i64 left = n - j;                                                                           \
-      const __auto_type low = LANES_##T(left < W ? left : W);                                           \
-      const __auto_type high = LANES_##T(left < W ? 0 : left < 2 * W ? left - W : W);                   \
-      const T *from = y + j, *f = x + i * row;                                                          \
-      PASTE(product_##T, STRIPS_NAME) acc[ROWS][2];                                                     \
-      _Pragma("GCC unroll 8") for (u32 r = 0; r < ROWS; r++) acc[r][0] = acc[r][1] = zero;              \
-      for (i64 p = 0; p < k; p++, from += apart, f += along) {                                          \
-        const __auto_type a = PART_##T(low, from);                                                      \
-        const __auto_type b = PART_##T(high, from + W);                                                 \
-        _Pragma("GCC unroll 8") for (u32 r = 0; r < ROWS; r++) {                                        \
-          PASTE(product_##T, STRIPS_NAME) g = f[r * row] - (PASTE(product_##T, STRIPS_NAME)){0};  \
-          __asm__("" : "+v"(g)); /* one load, not one for each product */                              \
-          acc[r][0] = FMA_##T(g, a, acc[r][0]);                                                         \
-          acc[r][1] = FMA_##T(g, b, acc[r][1]);                                                         \
-        }                                                                                               \
-      }                                                                                                 \
+/* Row after row of what lies `step` apart: one address that moves, not one for each row. */
+#define EACH_ROW(ROWS, at, from, step)                                                                  \
+  at = from;                                                                                            \
+  _Pragma("GCC unroll 8") for (u32 r = 0; r < ROWS; r++, at += step, ({ __asm__("" : "+r"(at)); }))
+#define EACH_COLUMN(WIDE) _Pragma("GCC unroll 3") for (u32 v = 0; v < WIDE; v++)
+#define MATRIX_TILE(T, ROWS, WIDE)                                                                      \
+  for (; i + ROWS <= m; i += ROWS) {                                                                    \
+    const T *f = x + i * row, *from = columns;                                                          \
+    T *at, *to = o + i * n + j;                                                                         \
+    V acc[ROWS][WIDE];                                                                                  \
+    _Pragma("GCC unroll 8") for (u32 r = 0; r < ROWS; r++) EACH_COLUMN(WIDE) acc[r][v] = zero;          \
+    if (more) {                                                                                         \
+      EACH_ROW(ROWS, at, to, n) EACH_COLUMN(WIDE) acc[r][v] = (V)PART_##T(lanes[v], at + v * W);        \
+    }                                                                                                   \
+    for (i64 p = 0; p < k; p++, from += step, f += along) {                                             \
+      V c[WIDE];                                                                                        \
+      EACH_COLUMN(WIDE) c[v] = (V)COLUMN_##T(lanes[v], from + v * W);                                   \
       _Pragma("GCC unroll 8") for (u32 r = 0; r < ROWS; r++) {                                          \
-        PUT_##T(o + (i + r) * n + j, low, acc[r][0]);                                                   \
-        PUT_##T(o + (i + r) * n + j + W, high, acc[r][1]);                                              \
+        V g = f[r * row] - (V){0};                                                                      \
+        __asm__("" : "+v"(g)); /* one load, not one for each product */                                 \
+        EACH_COLUMN(WIDE) acc[r][v] = FMA_##T(g, c[v], acc[r][v]);                                      \
       }                                                                                                 \
-    }
+    }                                                                                                   \
+    EACH_COLUMN(WIDE) {                                                                                 \
+      if (!MASKED_STORES && n - j >= (v + 1) * W) {                                                     \
+        EACH_ROW(ROWS, at, to + v * W, n) *(V *)at = acc[r][v];                                         \
+      } else {                                                                                          \
+        EACH_ROW(ROWS, at, to + v * W, n) PUT_##T(at, lanes[v], acc[r][v]);                             \
+      }                                                                                                 \
+    }                                                                                                   \
+  }
+#if PRODUCT_BYTES == 64
+enum { MASKED_STORES = 1, WIDEST = 2 }; /* of 32 registers; loads by masks cost nothing */
+#define COLUMN_f64 PART_f64
+#define COLUMN_f32 PART_f32
+#define COPIED(T)
+#define MATRIX_ROWS_OF(T) MATRIX_TILE(T, 8, 2) MATRIX_TILE(T, 4, 2)
+#elif PRODUCT_BYTES == 32
+enum { MASKED_STORES = 0, WIDEST = 3, COPIED_ROWS = 32 };
+#define COLUMN_f64(lanes, from) *(const V *)(from)
+#define COLUMN_f32(lanes, from) *(const V *)(from)
+#define COPIED(T)                                                                                       \
+  V copy[STRIP_MATRIX_K][3];                                                                            \
+  if (n - j < wide * W || m >= COPIED_ROWS) {                                                           \
+    for (i64 p = 0; p < k; p++)                                                                         \
+      EACH_COLUMN(3) copy[p][v] = (V)PART_##T(lanes[v], columns + p * apart + v * W);                   \
+    columns = (const T *)copy;                                                                          \
+    step = 3 * W;                                                                                       \
+  }
+#define MATRIX_ROWS_OF(T)                                                                               \
+  if (wide == 3) MATRIX_TILE(T, 4, 3)                                                                   \
+  else MATRIX_TILE(T, 4, 2)
+#endif
 #if PRODUCT_BYTES > 8
 #define MATRIX_TILES(T)                                                                                 \
+  typedef PASTE(product_##T, STRIPS_NAME) V;                                                            \
   enum { W = PRODUCT_BYTES / sizeof(T) };                                                               \
-  const PASTE(product_##T, STRIPS_NAME) zero = (T)-0.0 - (PASTE(product_##T, STRIPS_NAME)){0};          \
-  MATRIX_WIDE(T) MATRIX_TILE(T, 4)
+  const V zero = (T)-0.0 - (V){0};                                                                      \
+  for (i64 j = 0, wide; m >= 4 && j < n; j += wide * W) {                                               \
+    const i64 left = n - j;                                                                             \
+    wide = left <= 2 * W || (left > 3 * W && left <= 4 * W) ? 2 : WIDEST;                               \
+    __typeof__(LANES_##T(0)) lanes[WIDEST];                                                             \
+    EACH_COLUMN(WIDEST) lanes[v] = LANES_##T(left < v * W ? 0 : left < (v + 1) * W ? left - v * W : W); \
+    const T *columns = y + j;                                                                           \
+    i64 step = apart;                                                                                   \
+    COPIED(T)                                                                                           \
+    i = 0;                                                                                              \
+    MATRIX_ROWS_OF(T)                                                                                   \
+  }                                                                                                     \
+  i = m & ~(i64)3;
 #else
 #define MATRIX_TILES(T)
 #endif
 #define MATRIX(T)                                                                                       \
-  static void HERE(strip_matrix_##T)(void *out, const void *xv, const void *yv, i64 m, i64 n, i64 k, i64 row, i64 along, i64 apart) { \
+  static void HERE(strip_matrix_##T)(void *out, const void *xv, const void *yv, i64 m, i64 n, i64 k, i64 row, i64 along, i64 apart, bool more) { \
     const T *x = xv, *y = yv;                                                                           \
     T *o = out;                                                                                         \
     i64 i = 0;                                                                                          \
     MATRIX_TILES(T)                                                                                     \
-    for (; i < m; i++) HERE(strip_product_##T)(o + i * n, x + i * row, y, n, k, along, apart);          \
+    for (; i < m; i++) HERE(strip_product_##T)(o + i * n, x + i * row, y, n, k, along, apart, more);    \
   }
 MATRIX(f32)
 MATRIX(f64)

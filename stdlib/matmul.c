@@ -12,6 +12,12 @@
 enum {
   SMALL_PRODUCT = 512,        /* multiplications up to which compiled loops have the product inline: plain sums of products */
   OWN_PRODUCT = 96 * 96 * 96, /* multiplications up to which the library is not asked: it is no faster, and takes 5 ms to load */
+  OWN_LONGER = 1 << 23,       /* the same where many rows use the other matrix, which is made anew where its columns lie together: the library arranges both, */
+  MANY_ROWS = 256,
+  SOME_ROWS = 64,             /* or some of f64, and that matrix is */
+  NARROW = 64,
+  OWN_SHARED = 1 << 19,       /* multiplications from which the pool's threads share a product made here */
+  OWN_ROWS = 128,             /* that stay in the caches while all columns go by */
   OWN_VECTOR = 128 * 64,      /* the same for a matrix and a vector, */
   ROW_PRODUCT = 128 * 128,    /* and for a single row and a matrix that stays in the caches */
   ROWS_EACH = 128,            /* of a part: the other matrix is arranged anew for each, which takes as long as a product of some rows */
@@ -82,8 +88,12 @@ static WeftStatus side_make(Vm *vm, u32 op, Value v, u32 dtype, bool as_row, boo
 static bool row_together(const Side *x) { return x->rows == 1 && (!x->transposed || x->apart == 1); }
 
 /* Is a product of floats made here, in the one order that StripMatrix has? By its size alone: the same product has the same bits. */
-static bool is_own(i64 m, i64 n, i64 k, i64 work) {
-  return work > SMALL_PRODUCT && (m == 1 ? n * k <= ROW_PRODUCT : work <= (n == 1 ? OWN_VECTOR : OWN_PRODUCT));
+static bool is_own(u32 dtype, i64 m, i64 n, i64 k, i64 work) {
+  if (work <= SMALL_PRODUCT) return false;
+  if (m == 1) return n * k <= ROW_PRODUCT;
+  if (n == 1) return work <= OWN_VECTOR;
+  bool many = m >= MANY_ROWS || (dtype == DT_f64 && m >= SOME_ROWS && (n <= NARROW || k <= NARROW));
+  return work <= (many && cpu_has(CPU_FMA) ? OWN_LONGER : OWN_PRODUCT);
 }
 
 static const f64 one64 = 1, zero64 = 0;
@@ -131,15 +141,51 @@ static void product_by_threads(Vm *vm, Product *p) {
   (void)!pool_run(vm, p->down * p->across, true, product_part, p); /* whole: nothing is polled, so nothing is raised */
 }
 
+/* One made here: some rows after another, block by block of k, so that the order of the terms stays. */
+typedef struct OwnProduct {
+  StripMatrix matrix;
+  const char *x, *y;
+  char *c;
+  i64 m, n, k, row, along, apart, parts;
+  u32 bytes;
+} OwnProduct;
+
+static void own_part(void *ctx, i64 part) {
+  const OwnProduct *p = ctx;
+  const i64 end = part_at(p->m, p->parts, part + 1);
+  for (i64 i = part_at(p->m, p->parts, part), rows; i < end; i += rows) {
+    rows = end - i < OWN_ROWS ? end - i : OWN_ROWS;
+    for (i64 q = 0; q < p->k; q += STRIP_MATRIX_K)
+      p->matrix(p->c + i * p->n * p->bytes, p->x + (i * p->row + q * p->along) * p->bytes, p->y + q * p->apart * p->bytes, rows, p->n,
+                p->k - q < STRIP_MATRIX_K ? p->k - q : STRIP_MATRIX_K, p->row, p->along, p->apart, q > 0);
+  }
+}
+
+static void product_own(Vm *vm, OwnProduct p) {
+  p.parts = p.m * p.n >= OWN_SHARED / p.k ? pool_threads(vm) : 1;
+  if (p.parts > 1) (void)!pool_run(vm, p.parts, true, own_part, &p); /* nothing is polled */
+  else own_part(&p, 0);
+}
+
 /* c (dense rows) = x @ y. The library takes columns, so it is given c^T = y^T @ x^T. */
 static void product(Vm *vm, bool own, const Lapack *lib, u32 dtype, const Side *x, const char *xd, const Side *y, const char *yd, void *c) {
   i64 m = x->rows, n = y->cols, k = x->cols;
   const StripTable *strips = stdlib_of(vm)->strips;
   if (own) {
     i64 along = x->transposed ? x->apart : 1;
-    if (m == 1 && !y->transposed) strips->product[dtype](c, xd, yd, n, k, along, y->apart);
-    else if (m == 1) strips->matrix[dtype](c, yd, xd, n, 1, k, y->apart, 1, along);
-    else strips->matrix[dtype](c, xd, yd, m, n, k, x->transposed ? 1 : x->apart, along, y->apart);
+    if (m == 1 && !y->transposed) {
+      strips->product[dtype](c, xd, yd, n, k, along, y->apart, false);
+      return;
+    }
+    OwnProduct p = {.matrix = strips->matrix[dtype], .c = c, .k = k, .bytes = dtype_bytes(dtype)};
+    if (m == 1) { /* columns lie together: they are the rows, times a column */
+      p.x = yd, p.row = y->apart, p.along = 1, p.m = n;
+      p.y = xd, p.apart = along, p.n = 1;
+    } else {
+      p.x = xd, p.row = x->transposed ? 1 : x->apart, p.along = along, p.m = m;
+      p.y = yd, p.apart = y->apart, p.n = n;
+    }
+    product_own(vm, p);
     return;
   }
   if (!lib) {
@@ -220,7 +266,7 @@ static bool plain_matmul(Vm *vm, Value xv, Value yv, Value *out, WeftStatus *sta
   Side x, y;
   i64 work;
   if (__builtin_mul_overflow(m * n, k, &work)) return false;
-  bool own = is_own(m, n, k, work), small = work <= SMALL_PRODUCT;
+  bool own = is_own(dtype, m, n, k, work), small = work <= SMALL_PRODUCT;
   const Lapack *lib = own || small ? NULL : blas_load(dtype == DT_f64);
   own |= !lib && !small;
   if (!plain_side(xv, dtype, small, &x) || !plain_side(yv, dtype, small, &y) || (own && y.transposed && m > 1)) return false;
@@ -254,7 +300,7 @@ static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
   if (__builtin_mul_overflow(m, n, &work) || __builtin_mul_overflow(work, k, &work)) work = INT64_MAX; /* the result will not be made */
   TRY(kernel_poll(vm, work / 16));
   if (floats && xt.rank == 1 && yt.rank == 1 && xt.dtype == yt.dtype) return inner(vm, xv.array, yv.array, k, out);
-  bool own = floats && is_own(m, n, k, work), small = work <= SMALL_PRODUCT, fits = m < INT_MAX && n < INT_MAX && k < INT_MAX;
+  bool own = floats && is_own(dtype, m, n, k, work), small = work <= SMALL_PRODUCT, fits = m < INT_MAX && n < INT_MAX && k < INT_MAX;
   const Lapack *lib = floats && !own && !small && fits ? blas_load(dtype == DT_f64) : NULL;
   own |= floats && !lib && !small;
   TRY(side_make(vm, op, xv, dtype, true, !own && !lib, batch_rank, &x));

@@ -21,11 +21,14 @@ typedef void (*StripRows)(void *out, const void *x, i64 n, i64 rows, i64 stride)
 /* Column sums: out[j] = x[j], x[j + stride] … over `rows` rows (at most 64), in order, for j in 0..n. */
 typedef void (*StripColumns)(void *out, const void *x, i64 n, i64 rows, i64 stride);
 
-/* A row times a matrix: out[j] = x[0] * y[j], then fma(x[p * along], y[p * apart + j], …) in the order of p, for j in 0..n; n, k > 0. */
-typedef void (*StripProduct)(void *out, const void *x, const void *y, i64 n, i64 k, i64 along, i64 apart);
+/* A row times a matrix: out[j] = x[0] * y[j], then fma(x[p * along], y[p * apart + j], …) in the order of p, for j in 0..n; n, k > 0. `more`: fma
+ * from the first term on, with what is in `out`. */
+typedef void (*StripProduct)(void *out, const void *x, const void *y, i64 n, i64 k, i64 along, i64 apart, bool more);
 
-/* A matrix times another: row i of `out`, n elements long, is what StripProduct gives for row i of x; those stand `row` apart. */
-typedef void (*StripMatrix)(void *out, const void *x, const void *y, i64 m, i64 n, i64 k, i64 row, i64 along, i64 apart);
+/* A matrix times another: row i of `out`, n elements long, is what StripProduct gives for row i of x; those stand `row` apart; k is
+ * at most STRIP_MATRIX_K. */
+typedef void (*StripMatrix)(void *out, const void *x, const void *y, i64 m, i64 n, i64 k, i64 row, i64 along, i64 apart, bool more);
+enum { STRIP_MATRIX_K = 128 };
 
 /* Random numbers from Philox block `block` of a stream on (random.c), n <= STRIP. */
 typedef void (*StripDraw)(f64 *out, u64 seed, u64 stream, u64 block, i64 n);
