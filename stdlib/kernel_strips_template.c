@@ -351,7 +351,7 @@ STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
   for (; j + COUNT * W <= n; j += COUNT * W) {                                                          \
     const T *from = y + j;                                                                              \
     PASTE(product_##T, STRIPS_NAME) acc[COUNT];                                                         \
-    _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) acc[v] = more ? ((const PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] : zero;                          \
+    _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) acc[v] = more ? ((const PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] : zero; \
     for (i64 p = 0; p < k; p++, from += apart) {                                                        \
       const PASTE(product_##T, STRIPS_NAME) f = x[p * along] - (PASTE(product_##T, STRIPS_NAME)){0};            \
       _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) acc[v] = FMA_##T(f, ((const PASTE(product_##T, STRIPS_NAME) *)from)[v], acc[v]); \
@@ -365,7 +365,7 @@ STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
     i64 j = 0;                                                                                          \
     PRODUCT_TILES(T)                                                                                    \
     for (; j < n; j++) {                                                                                \
-      T sum = more ? o[j] : (T)-0.0;                                                                               \
+      T sum = more ? o[j] : (T)-0.0;                                                                    \
       for (i64 p = 0; p < k; p++) sum = fma(x[p * along], y[p * apart + j], sum);                          \
       o[j] = sum;                                                                                       \
     }                                                                                                   \

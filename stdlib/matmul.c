@@ -12,10 +12,10 @@
 enum {
   SMALL_PRODUCT = 512,        /* multiplications up to which compiled loops have the product inline: plain sums of products */
   OWN_PRODUCT = 96 * 96 * 96, /* multiplications up to which the library is not asked: it is no faster, and takes 5 ms to load */
-  OWN_LONGER = 1 << 23,       /* the same where many rows use the other matrix, which is made anew where its columns lie together: the library arranges both, */
-  MANY_ROWS = 256,
-  SOME_ROWS = 64,             /* or some of f64, and that matrix is */
-  NARROW = 64,
+  OWN_LONGER = 1 << 23,       /* the same where enough rows use the other matrix (if its columns lie together, it is made anew in rows first): */
+  MANY_ROWS = 256,            /* these, */
+  SOME_ROWS = 64,             /* or these, of f64 and a matrix with at most */
+  NARROW = 64,                /* so many rows or columns */
   OWN_SHARED = 1 << 19,       /* multiplications from which the pool's threads share a product made here */
   OWN_ROWS = 128,             /* that stay in the caches while all columns go by */
   OWN_VECTOR = 128 * 64,      /* the same for a matrix and a vector, */
