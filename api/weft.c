@@ -26,23 +26,25 @@ static void *host_resize(Allocator *self, void *p, size_t old_size, size_t new_s
   return m->resize(m->context, p, old_size, new_size);
 }
 
-/* Pages of 2 MiB where a new block has room for some: a hundredth of the page faults, and of the look-ups of addresses. */
-static void want_huge_pages(void *p, size_t n) {
+/* A large block begins and ends with a page of 2 MiB: a hundredth of the page faults, and of the look-ups of addresses, and nothing that is fetched ahead
+ * ends at a small page. Where the last page would have more than a sixteenth of the block too much, what it holds lies in small ones. */
 #ifdef MADV_HUGEPAGE
-  enum { HUGE = 2 << 20 };
-  uintptr_t from = ((uintptr_t)p + HUGE - 1) & ~(uintptr_t)(HUGE - 1), to = ((uintptr_t)p + n) & ~(uintptr_t)(HUGE - 1);
-  if (to > from) (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
-#endif
+static void *new_block(size_t n) {
+  enum { HUGE = 2 << 20, LEAST = 2 * HUGE, SPARE = 16 };
+  if (n < LEAST) return malloc(n);
+  size_t whole = (n + HUGE - 1) & ~(size_t)(HUGE - 1), whole_pages = whole - n <= n / SPARE ? whole : whole - HUGE;
+  void *p = aligned_alloc(HUGE, whole);
+  if (p) (void)madvise(p, whole_pages, MADV_HUGEPAGE);
+  return p;
 }
+#else
+static void *new_block(size_t n) { return malloc(n); }
+#endif
 
 void *system_resize(void *context, void *p, size_t old_size, size_t new_size) {
   (void)context;
   (void)old_size;
-  if (new_size) {
-    void *q = realloc(p, new_size);
-    if (q && new_size >= (4 << 20)) want_huge_pages(q, new_size);
-    return q;
-  }
+  if (new_size) return p ? realloc(p, new_size) : new_block(new_size);
   free(p);
   return NULL;
 }

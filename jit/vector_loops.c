@@ -761,7 +761,7 @@ static void reduce_loop(VecFn *f, VLoop *l) {
 
 /* Several reductions over the same elements that do not use each other: each takes a block of the elements, then the next one does,
  * so that they are read from memory once; those whose accumulators all find registers run side by side. */
-enum { GROUP_MOST = 8, FOLDS_MOST = 16, TURN_TRIPS = 8 };
+enum { GROUP_MOST = 8, FOLDS_MOST = 16, TURN_TRIPS = 8, TURN_LEAST = 2 };
 
 typedef struct Uses {
   const VecFn *f;
@@ -913,10 +913,23 @@ static void blocks_in_turn(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, 
   }
 }
 
+/* Trips of a turn: so many that what is read in it, counted once for each array, stays a few lines for the fetching to bridge. */
+static u32 turn_trips(const VecFn *f, const VLoop *group, u32 count) {
+  u32 seen[TURN_TRIPS / TURN_LEAST], arrays = 0;
+  for (u32 i = 0; i < count; i++)
+    for (u32 pos = group[i].first; pos <= group[i].last; pos++) {
+      const LoopNode *n = vnode(f, body_node(f, pos));
+      u32 k = 0;
+      while (k < arrays && seen[k] != n->a) k++;
+      if (n->op == LOOP_LOAD && k == arrays && arrays < COUNT_OF(seen)) seen[arrays++] = n->a;
+    }
+  return arrays > 1 ? TURN_TRIPS / arrays : TURN_TRIPS;
+}
+
 /* The same by turns of some trips, so that the memory of the next ones comes meanwhile: of a whole block it would come in the first reduction's turn alone. */
 static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, i32 end, u32 elements) {
   i32 some = frame_room(f, 8, 8), before = frame_room(f, 8, 8);
-  u32 turn = g_label(f);
+  u32 turn = g_label(f), step = elements / LOOP_BLOCK_TRIPS * turn_trips(f, group, count);
   block_bounds(f, at, end, elements);
   g_save(f, RSP, before, R14);
   g_save(f, RSP, some, R15);
@@ -930,7 +943,7 @@ static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i
   u32 begin = f->ins.count;
   g_put(f, turn);
   for (u32 i = 0; i < count && !f->failed; i++) {
-    block_bounds(f, some, before, elements / LOOP_BLOCK_TRIPS * TURN_TRIPS);
+    block_bounds(f, some, before, step);
     if (!begin_vector(f, &group[i], false)) return;
     new_accumulators(f, &group[i], &r[i]);
     move_accumulators(f, &group[i], &r[i], true);
@@ -940,7 +953,7 @@ static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i
     loop_leave(f);
   }
   g_load(f, RAX, RSP, some);
-  g_alu_imm(f, ALU_ADD, RAX, elements / LOOP_BLOCK_TRIPS * TURN_TRIPS);
+  g_alu_imm(f, ALU_ADD, RAX, step);
   g_save(f, RSP, some, RAX);
   g_alu_load(f, ALU_CMP, RAX, RSP, before);
   g_jcc(f, CC_L, turn);
