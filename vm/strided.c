@@ -135,7 +135,7 @@ FOR_AVX512 static void turn_pairs(double *to, i64 pitch, const double *from, i64
 
 /* With AVX2: two pairs, of every other row, become a vector; four rows at a time. Lines that are fetched ahead go to the second cache: more of them
  * can be on their way (Zen 4, 20,000 x 2,000 f64 in C, a copy 16.6 ms: fetched to the first 52, so 29). */
-__attribute__((target("avx2"))) static void turn_halves(double *to, i64 pitch, const double *from, i64 apart, i64 next) {
+__attribute__((target("avx2"), always_inline)) static inline void turn_halves(double *to, i64 pitch, const double *from, i64 apart, i64 next) {
 #define TWO_PAIRS(ROW) _mm256_insertf128_pd(_mm256_castpd128_pd256(PAIR(ROW)), PAIR(ROW + 2), 1)
   const double *ahead = from + next;
   _Pragma("GCC unroll 1") for (u32 k = 0; k < 8; k += 2, from += 2, to += 2 * pitch, ahead += 2 * apart) {
