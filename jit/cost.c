@@ -74,6 +74,7 @@ void loops_cost(const LoopFn *fn, const u64 *args, i64 lo, i64 hi, LoopCost *sum
       if (n->op == LOOP_STORE) sum->written += bytes;
     } else {
       sum->flops += times(now, operations(n));
+      if (loop_op_form(n->op) == LOOP_FORM_MATH) sum->maths += now;
     }
   }
 }

@@ -9,6 +9,7 @@ typedef struct LoopCost {
   u64 bytes; /* loaded and stored, each access as often as it is made */
   u64 moved; /* bytes of lines: places that lie apart have a line each */
   u64 flops; /* operations on floats; fma is two, a `math` function one; of a `while` one trip, of an `if` both arms */
+  u64 maths; /* of the flops, those that are `math` functions */
 } LoopCost;
 
 /* The run kernel(args, lo, hi). Adds to *sum. */
