@@ -31,7 +31,7 @@ static void *host_resize(Allocator *self, void *p, size_t old_size, size_t new_s
 #ifdef MADV_HUGEPAGE
 static void *new_block(size_t n) {
   enum { HUGE = 2 << 20, LEAST = 2 * HUGE, SPARE = 16 };
-  if (n < LEAST) return malloc(n);
+  if (n < LEAST || n > SIZE_MAX / 2) return malloc(n); /* which refuses the latter */
   size_t whole = (n + HUGE - 1) & ~(size_t)(HUGE - 1), whole_pages = whole - n <= n / SPARE ? whole : whole - HUGE;
   void *p = aligned_alloc(HUGE, whole);
   if (p) (void)madvise(p, whole_pages, MADV_HUGEPAGE);

@@ -1,12 +1,10 @@
 /* machine.c — what the machine can do, as a peer for bench/run:
  *   machine beside ELEMENTS THREADS COMMAND…   runs the command; for each of its lines that is "copy" it is told the bytes a second, read and written, of
- *                                              copies of f64 made then, for "fill" of such copies or of memset, what is less: a processor may write over
- *                                              half as many wires as it reads; the other lines are printed; ends as the command does
+ *                                              copies of f64 made then, the other lines are printed; ends as the command does
  *   machine matmul f64|f32 N ROUNDS            an element of the product and the least seconds: OpenBLAS, with the kernels that fit the processor */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +27,7 @@ static void *copy_part(void *ctx) {
   for (int i = 0; i < COPIES; i++) {
     pthread_barrier_wait(p->barrier);
     double begin = seconds();
-    if (p->from) memcpy(p->to, p->from, p->bytes);
-    else memset(p->to, 1, p->bytes);
+    memcpy(p->to, p->from, p->bytes);
     pthread_barrier_wait(p->barrier);
     double spent = seconds() - begin;
     if (spent < p->best) p->best = spent;
@@ -38,7 +35,7 @@ static void *copy_part(void *ctx) {
   return NULL;
 }
 
-/* Bytes a second, of a fill where there is no `from`. */
+/* Bytes a second. */
 static double copy(char *to, char *from, size_t bytes, unsigned threads) {
   pthread_t ids[MOST_THREADS];
   Part parts[MOST_THREADS];
@@ -46,13 +43,13 @@ static double copy(char *to, char *from, size_t bytes, unsigned threads) {
   pthread_barrier_init(&barrier, NULL, threads);
   for (unsigned i = 0; i < threads; i++) {
     size_t at = bytes / threads * i;
-    parts[i] = (Part){to + at, from ? from + at : NULL, bytes / threads, &barrier, 1e9};
+    parts[i] = (Part){to + at, from + at, bytes / threads, &barrier, 1e9};
     if (i && pthread_create(&ids[i], NULL, copy_part, &parts[i]) != 0) exit(1);
   }
   copy_part(&parts[0]);
   for (unsigned i = 1; i < threads; i++) pthread_join(ids[i], NULL);
   pthread_barrier_destroy(&barrier);
-  return (from ? 2.0 : 1.0) * (double)bytes / parts[0].best;
+  return 2.0 * (double)bytes / parts[0].best;
 }
 
 static int beside(size_t bytes, unsigned threads, char **command) {
@@ -75,13 +72,8 @@ static int beside(size_t bytes, unsigned threads, char **command) {
   FILE *reads = fdopen(out[0], "r"), *writes = fdopen(in[1], "w");
   if (!reads || !writes) return 1;
   while (fgets(line, sizeof line, reads)) {
-    bool fills = strcmp(line, "fill\n") == 0;
-    if (!fills && strcmp(line, "copy\n") != 0) {
-      fputs(line, stdout);
-      continue;
-    }
-    double rate = copy(to, from, bytes, threads), fill = fills ? copy(to, NULL, bytes, threads) : rate;
-    fprintf(writes, "%.0f\n", fill < rate ? fill : rate), fflush(writes);
+    if (strcmp(line, "copy\n") != 0) fputs(line, stdout);
+    else fprintf(writes, "%.0f\n", copy(to, from, bytes, threads)), fflush(writes);
   }
   return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
