@@ -45,7 +45,7 @@ static MirCode *compile(MirPool *pool, LoopModule *module, const char *name) {
     exit(1);
   }
   if (getenv("MIR_TEXT")) {
-    mir_code_print(code, 0, &why);
+    mir_print(pool, (const LoopFn *const *)module->fns.data, module->fns.count, 0, &why);
     fputs(buf_text(&why), stderr);
   }
   if (getenv("MIR_CODE")) fwrite(mir_code_native(code, 0), 1, mir_code_bytes(code, 0) ? mir_code_bytes(code, 0) : 4096, stderr);

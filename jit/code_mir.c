@@ -368,9 +368,14 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
 
 static void print_mir(const JitCode *code, const Plan *plan, Buf *out) {
   const Linked *l = code->linked;
-  (void)plan;
-  for (u32 i = 0; l && i < l->count; i++)
-    if ((i >= l->kernels || !l->vectors[i]) && l->in_mir[i] != NOWHERE && l->code[l->part[i]]) mir_code_print(l->code[l->part[i]], l->in_mir[i], out);
+  const LoopFn **fns = l && l->count ? mem_alloc(code->state->alloc, sizeof *fns * l->count) : NULL;
+  for (Part part = 0; fns && part < PARTS; part++) {
+    u32 count = 0;
+    for (u32 i = 0; i < l->count && l->code[part]; i++) /* their numbers go up */
+      if (l->part[i] == part && (i >= l->kernels || !l->vectors[i]) && l->in_mir[i] == count) fns[count++] = fn_at(plan, i);
+    for (u32 i = 0; i < count; i++) mir_print(code->state->pool, fns, count, i, out);
+  }
+  mem_free(code->state->alloc, fns, fns ? sizeof *fns * l->count : 0);
 }
 
 static void print_vectors(const JitCode *code, const Plan *plan, Buf *out) {

@@ -47,7 +47,7 @@ struct MirPool {
 struct MirCode {
   Context *context;
   u32 count;
-  MIR_item_t *items;  /* twice as many: entries, and what is printed */
+  MIR_item_t *items;  /* twice as many: entries, and what they enter */
   u64 *bytes; /* 0 where not known */
   struct {
     u8 *at;
@@ -252,6 +252,8 @@ void mir_pool_plain(MirPool *pool, bool plain) { pool->plain = plain; }
 typedef struct Job {
   Context *context;
   MirGroup group;
+  Buf *text; /* not NULL: no code, but what it would be made of, of the function */
+  u32 shown;
   bool ok;
 } Job;
 
@@ -276,8 +278,23 @@ MIR_item_t mir_prototype(MirGroup *g, u32 proto) {
 
 static void not_yet(MIR_context_t ctx, MIR_item_t item) { (void)ctx, (void)item; }
 
+static void print_item(MIR_context_t ctx, MIR_item_t item, Buf *out) {
+  char *text = NULL;
+  size_t length = 0;
+  FILE *file = open_memstream(&text, &length);
+  if (!file) {
+    out->failed = true;
+    return;
+  }
+  MIR_output_item(ctx, file, item);
+  if (fclose(file) == 0) buf_put(out, text, length);
+  free(text);
+}
+
 /* MIR_link simplifies; what it wrote is folded before code is made of it. */
-static void link_module(MIR_context_t ctx, MIR_module_t module, Allocator *alloc) {
+static void link_module(const Job *job, MIR_module_t module) {
+  MIR_context_t ctx = job->group.ctx;
+  const MirUnit *shown = &job->group.units[job->shown];
 #if WEFT_MIR_LINK_ARGS == 4
   MIR_link(ctx, not_yet, NULL, NULL);
 #else
@@ -286,8 +303,9 @@ static void link_module(MIR_context_t ctx, MIR_module_t module, Allocator *alloc
   for (MIR_item_t item = DLIST_HEAD(MIR_item_t, module->items); item; item = DLIST_NEXT(MIR_item_t, item)) {
     if (item->item_type != MIR_func_item) continue;
     mir_settle_operands(item);
-    mir_fold(ctx, item, alloc);
-    MIR_set_gen_interface(ctx, item);
+    mir_fold(ctx, item, job->group.alloc);
+    if (!job->text) MIR_set_gen_interface(ctx, item);
+    else if (item == (shown->inner ? shown->inner : shown->item)) print_item(ctx, item, job->text);
   }
   MIR_set_gen_interface(ctx, NULL);
 }
@@ -309,7 +327,7 @@ static void compile(void *arg) {
   MIR_finish_module(g->ctx);
   if (!job->ok) return; /* the module is never loaded; it goes with its context */
   MIR_load_module(g->ctx, module);
-  link_module(g->ctx, module, g->alloc);
+  link_module(job, module);
 }
 
 static u8 *machine_code(MIR_item_t item) { return item->u.func->machine_code; }
@@ -383,7 +401,7 @@ static WeftStatus compile_into(MirPool *pool, MirCode *code, Job *job, Buf *why,
   job->context->functions += count;
   if (!guarded(job->context, compile, job)) return fail(why, "MIR refused the function");
   WeftStatus status = job->ok ? WEFT_OK : fail(why, "out of memory");
-  for (u32 i = 0; i < count && status == WEFT_OK; i++) {
+  for (u32 i = 0; i < count && status == WEFT_OK && !job->text; i++) {
     code->items[i] = units[i].item;
     code->items[count + i] = units[i].inner ? units[i].inner : units[i].item;
     Patched p = patch_unit(pool, code, &units[i], i, &code->bytes[i]);
@@ -395,25 +413,30 @@ static WeftStatus compile_into(MirPool *pool, MirCode *code, Job *job, Buf *why,
 }
 
 /* One try, patched or plain. `again` is set when a mark could not be patched. */
-static WeftStatus try_compile(MirPool *pool, MirUnit *units, u32 count, bool plain, MirCode **out, Buf *why, bool *again) {
+static WeftStatus try_compile(MirPool *pool, Job *job, MirCode **out, bool *again) {
+  MirGroup *g = &job->group;
   *again = false;
-  Context *c = usable_context(pool);
-  if (!c) return fail(why, "out of memory");
-  Job job = {.context = c, .group = {.ctx = c->ctx, .alloc = pool->alloc, .units = units, .count = count, .plain = plain, .serial = ++pool->serial, .why = why}};
-  MirCode *code = c->into = new_code(pool, c, count);
-  if (!code) return fail(why, "out of memory");
+  Context *c = job->context = usable_context(pool);
+  if (!c) return fail(g->why, "out of memory");
+  MirCode *code = c->into = new_code(pool, c, g->count);
+  if (!code) return fail(g->why, "out of memory");
+  g->ctx = c->ctx;
+  g->serial = ++pool->serial;
+  memset(g->protos, 0, sizeof g->protos);
   code_memory_open(pool->memory);
-  WeftStatus status = compile_into(pool, code, &job, why, again);
+  WeftStatus status = compile_into(pool, code, job, g->why, again);
   c->into = NULL;
   trim(pool->memory, code);
-  if (!code_memory_close(pool->memory)) status = fail(why, "no executable memory");
+  if (!code_memory_close(pool->memory)) status = fail(g->why, "no executable memory");
   if (status == WEFT_OK) *out = code;
   else mir_code_free(code);
   return status;
 }
 
-WeftStatus mir_compile(MirPool *pool, const LoopFn *const *fns, u32 count, MirCode **code, Buf *why) {
-  MirUnit *units = mem_alloc_zero(pool->alloc, sizeof *units * (count ? count : 1));
+static WeftStatus make(MirPool *pool, const LoopFn *const *fns, Job *job, MirCode **code) {
+  u32 count = job->group.count;
+  Buf *why = job->group.why;
+  MirUnit *units = job->group.units = mem_alloc_zero(pool->alloc, sizeof *units * (count ? count : 1));
   WeftStatus status = units ? WEFT_OK : fail(why, "out of memory");
   bool again = false;
   *code = NULL;
@@ -422,16 +445,29 @@ WeftStatus mir_compile(MirPool *pool, const LoopFn *const *fns, u32 count, MirCo
     if (fns[i]->kind == LOOP_MATH_FN || fns[i]->is_extern) status = fail(why, "math and extern functions are not compiled");
     else if (!(units[i].fn = loops_simplify(fns[i]))) status = fail(why, "out of memory");
   }
-  if (status == WEFT_OK) status = try_compile(pool, units, count, pool->plain, code, why, &again);
+  if (status == WEFT_OK) status = try_compile(pool, job, code, &again);
   if (again) {
     pool->stats.again += count;
-    status = try_compile(pool, units, count, true, code, why, &again);
+    job->group.plain = true;
+    status = try_compile(pool, job, code, &again);
   }
-  if (status == WEFT_OK) pool->stats.functions += count;
   for (u32 i = 0; units && i < count; i++)
     if (units[i].fn) loop_fn_free(units[i].fn);
   mem_free(pool->alloc, units, sizeof *units * (count ? count : 1));
   return status;
+}
+
+WeftStatus mir_compile(MirPool *pool, const LoopFn *const *fns, u32 count, MirCode **code, Buf *why) {
+  Job job = {.group = {.alloc = pool->alloc, .count = count, .plain = pool->plain, .why = why}};
+  WeftStatus status = make(pool, fns, &job, code);
+  if (status == WEFT_OK) pool->stats.functions += count;
+  return status;
+}
+
+void mir_print(MirPool *pool, const LoopFn *const *fns, u32 count, u32 i, Buf *out) {
+  Job job = {.group = {.alloc = pool->alloc, .count = count, .plain = pool->plain}, .text = out, .shown = i};
+  MirCode *code;
+  if (make(pool, fns, &job, &code) == WEFT_OK) mir_code_free(code);
 }
 
 void mir_code_free(MirCode *code) {
@@ -456,16 +492,3 @@ LoopKernelFn mir_code_kernel(const MirCode *code, u32 i) {
 void *mir_code_native(const MirCode *code, u32 i) { return machine_code(code->items[i]); }
 u64 mir_code_bytes(const MirCode *code, u32 i) { return code->bytes[i]; }
 const u8 *mir_code_text(const MirCode *code, u32 i) { return machine_code(code->items[code->count + i]); }
-
-void mir_code_print(const MirCode *code, u32 i, Buf *out) {
-  char *text = NULL;
-  size_t length = 0;
-  FILE *file = open_memstream(&text, &length);
-  if (!file) {
-    out->failed = true;
-    return;
-  }
-  MIR_output_item(code->context->ctx, file, code->items[code->count + i]);
-  if (fclose(file) == 0) buf_put(out, text, length);
-  free(text);
-}

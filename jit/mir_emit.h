@@ -40,8 +40,7 @@ LoopKernelFn mir_code_kernel(const MirCode *code, u32 i);
 void *mir_code_native(const MirCode *code, u32 i);
 u64 mir_code_bytes(const MirCode *code, u32 i); /* 0: not known */
 const u8 *mir_code_text(const MirCode *code, u32 i);
-/* The MIR text of function i, as MIR prints it. */
-void mir_code_print(const MirCode *code, u32 i, Buf *out);
-
+/* The MIR of function i of a group as mir_compile makes code of it, as text. Its instructions do not outlive its code's making. */
+void mir_print(MirPool *pool, const LoopFn *const *fns, u32 count, u32 i, Buf *out);
 
 #endif

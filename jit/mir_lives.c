@@ -12,7 +12,24 @@ static const LoopNode *node(const Lives *l, u32 id) { return loop_node(l->fn, id
 
 static bool is_leaf_without_place(const LoopNode *n) { return n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE; }
 
+static size_t nodes_bytes(const Lives *l) { return sizeof(u32) * (l->fn->nodes.count + 1); }
+static size_t body_bytes(const Lives *l) { return sizeof(u32) * (l->fn->body.count + 1); }
+
 /* ---- positions ----------------------------------------------------------------------------- */
+
+static bool find_calls(Lives *l) {
+  const LoopFn *fn = l->fn;
+  for (u32 pos = fn->body.count, next = UINT32_MAX; pos-- > 0;) {
+    u8 op = node(l, fn->body.data[pos])->op;
+    if (op == LOOP_CALL || op == LOOP_MATH) {
+      if (!l->call && !(l->call = mem_alloc(l->alloc, body_bytes(l)))) return false;
+      if (next == UINT32_MAX) memset(l->call, 0xFF, body_bytes(l));
+      next = pos;
+    }
+    if (l->call) l->call[pos] = next;
+  }
+  return true;
+}
 
 static bool find_places(Lives *l) {
   const LoopFn *fn = l->fn;
@@ -226,6 +243,13 @@ static bool collide(const Lives *l, u32 a, u32 b) {
   return false;
 }
 
+/* A float that lives across a call lies in memory all its life. */
+static bool crosses(const Lives *l, u32 class) {
+  for (u32 s = l->spans[class]; l->call && s; s = l->span.data[s].next)
+    if (l->call[l->span.data[s].from + 1] < l->span.data[s].to) return true;
+  return false;
+}
+
 static u32 class_of(const Lives *l, u32 id) {
   while (l->class_of[id] != id) id = l->class_of[id];
   return id;
@@ -263,6 +287,7 @@ static void take_over(Lives *l, u32 id, u32 operand) {
   if (is_leaf_without_place(n) || n->op == LOOP_INDEX || n->type != node(l, id)->type || l->deferred[operand]) return;
   if (l->last[operand] != l->where[id]) return;
   u32 a = class_of(l, operand), b = class_of(l, id);
+  if (loop_is_float((LoopType)n->type) && crosses(l, a) != crosses(l, b)) return; /* a chain of sums is added up in registers */
   if (a != b && !collide(l, a, b)) merge(l, a, b);
 }
 
@@ -299,9 +324,6 @@ bool lives_across(const Lives *l, u32 class_node, u32 p) {
   return false;
 }
 
-static size_t nodes_bytes(const Lives *l) { return sizeof(u32) * (l->fn->nodes.count + 1); }
-static size_t body_bytes(const Lives *l) { return sizeof(u32) * (l->fn->body.count + 1); }
-
 WeftStatus lives_init(Lives *l, const LoopFn *fn) {
   *l = (Lives){.fn = fn, .alloc = fn->module->alloc};
   u32 **arrays[] = {&l->where, &l->end, &l->other, &l->last, &l->uses, &l->class_of, &l->spans};
@@ -310,7 +332,7 @@ WeftStatus lives_init(Lives *l, const LoopFn *fn) {
   l->deferred = mem_alloc_zero(l->alloc, fn->nodes.count + 1);
   l->in_loop = mem_alloc_zero(l->alloc, fn->nodes.count + 1);
   l->shared = mem_alloc_zero(l->alloc, fn->nodes.count + 1);
-  ok = ok && l->deferred && l->in_loop && l->shared && vec_push(l->alloc, &l->span, (LiveSpan){0}) && find_places(l);
+  ok = ok && l->deferred && l->in_loop && l->shared && vec_push(l->alloc, &l->span, (LiveSpan){0}) && find_places(l) && find_calls(l);
   if (ok) {
     find_uses(l);
     ok = find_spans(l);
@@ -327,6 +349,7 @@ void lives_free(Lives *l) {
   u32 *arrays[] = {l->where, l->end, l->other, l->last, l->uses, l->class_of, l->spans};
   for (u32 i = 0; i < COUNT_OF(arrays); i++) mem_free(l->alloc, arrays[i], nodes_bytes(l));
   mem_free(l->alloc, l->loop, body_bytes(l));
+  mem_free(l->alloc, l->call, body_bytes(l));
   mem_free(l->alloc, l->deferred, l->fn->nodes.count + 1);
   mem_free(l->alloc, l->in_loop, l->fn->nodes.count + 1);
   mem_free(l->alloc, l->shared, l->fn->nodes.count + 1);

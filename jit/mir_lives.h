@@ -18,6 +18,7 @@ typedef struct Lives {
   u32 *last;     /* per node: last position it is read at, loops it is read in counted to their END */
   u32 *uses;     /* per node: how often it is read */
   u32 *loop;     /* per body position: innermost open loop head, 0 = none; an `if` is none */
+  u32 *call;     /* per body position: the next one from there on that calls; NULL: none does */
   u8 *deferred;  /* per node: an i1 that is computed where it is branched on, and only there */
   u8 *in_loop;   /* per node: a constant that is read inside a loop */
   u32 *class_of; /* per node: the node whose register it shares; itself when alone */

@@ -116,6 +116,31 @@ bool native_region(Compiler *c) {
   return !compile_stopped(c) && native_make(c, 0, &(Making){.picks = UINT32_MAX}) == MADE;
 }
 
+enum { LANES = 8, LANES_ENOUGH = 16, LANES_MOST = 128 };
+
+/* How many numbers a trip would make of arrays of LANES elements or more; 0 where it does anything with small arrays but go by their elements. */
+static u32 lanes_of(Compiler *c, NodeId loop) {
+  const Graph *g = c->g;
+  u32 lanes = 0, compute;
+  for (NodeId k = block_first(g, graph_node_at(g, loop)->sub[1]); k; k = node_next(g, k)) {
+    const GraphNode *x = graph_node_at(g, k);
+    ValueId v = x->result_first;
+    if (x->result_count != 1 || value_is_token(g, v) || !value_type(g, v)->rank) {
+      for (u32 i = 0; i < x->operand_count; i++) {
+        ValueId a = node_operand(g, k, i);
+        if (a && !value_is_token(g, a) && value_type(g, a)->rank) return 0;
+      }
+      if (x->sub[0]) return 0;
+      continue;
+    }
+    i64 count = 1, dim;
+    for (u32 d = 0; d < value_type(g, v)->rank; d++) count *= size_hint(&g->sizes, value_type(g, v)->dims[d], &dim) && dim <= LANES_MOST ? dim : 0;
+    if (x->kind != NODE_op || !count || !element_lowers(c, k, &compute)) return 0;
+    if (count >= LANES) lanes += (u32)count;
+  }
+  return lanes;
+}
+
 bool native_control(Compiler *c, NodeId node) {
   u8 kind = graph_node_at(c->g, node)->kind;
   if ((kind != NODE_while && kind != NODE_cond && kind != NODE_recur) || !has_tables(c)) return false;
@@ -123,6 +148,8 @@ bool native_control(Compiler *c, NodeId node) {
   if (!change && native_make(c, node, &(Making){.picks = UINT32_MAX}) == MADE) return true;
   if (kind != NODE_while || compile_stopped(c)) return false;
   bool rows = c->device == DEV_CPU && !change;
+  if (rows && lanes_of(c, node) >= LANES_ENOUGH && native_make_rows(c, node)) return true; /* numbers would not stay in registers */
+  if (compile_stopped(c)) return false;
   Making few = {.picks = rows ? PICKS_MOST : UINT32_MAX};
   Made made = make_small(c, node, &few);
   if (made != MADE && !compile_stopped(c) && native_make_rows(c, node)) made = MADE;

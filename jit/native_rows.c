@@ -107,7 +107,7 @@ typedef struct Later {
   ValueId made[MADE_OF]; /* the value, and what is computed from it later */
   u32 values;
   u64 bits; /* of made, by their last digits: most values are none */
-  bool dirty, need, named;
+  bool dirty, need, named, more; /* more: values are made of it that `made` has no room for */
 } Later;
 
 static bool reads(const Later *l, u32 buffer) {
@@ -127,7 +127,7 @@ static void gather(Later *l, ValueId v, u32 depth) {
     if (!l->need) l->reads[l->count++] = r->buffer;
     return;
   }
-  l->need = depth > ROW_DEPTH;
+  l->need = depth >= ROW_DEPTH - 1;
   for (u32 i = 0; i < graph_node_at(l->n->g, r->node)->operand_count && !l->need; i++) gather(l, node_operand(l->n->g, r->node, i), depth + 1);
 }
 
@@ -184,9 +184,10 @@ static void look(Later *l, NodeId k) {
     for (u32 i = 0; i < x->result_count; i++) {
       ValueId v = node_result(n->g, k, i);
       if (value_is_token(n->g, v) || !value_type(n->g, v)->rank) continue;
-      if (l->values == MADE_OF) l->need = true;
+      if (l->values == MADE_OF) l->more = true;
       else make(l, v);
     }
+  l->need |= l->dirty && l->more;
   if (l->dirty && x->exit != NO_EXIT) {
     graph_exit_values(n->g, x->exit, names, l);
     l->need |= l->named;
@@ -197,6 +198,7 @@ static void look(Later *l, NodeId k) {
 static bool decide(Native *n, NodeId node, ValueId v) {
   Later l = {.n = n};
   make(&l, v);
+  l.need = native_value(n, v)->row->steps > ROW_STEPS;
   gather(&l, v, 0);
   for (NodeId k = node_next(n->g, node); k && !l.need; k = node_next(n->g, k)) look(&l, k);
   const GraphBlock *b = &n->g->blocks.data[graph_node_at(n->g, node)->block];
@@ -279,6 +281,7 @@ static bool bounds(Native *n, NodeId node, NRow *r) {
     }
     const NRow *o = native_row(n, v);
     if (!o) return false;
+    r->steps += 1 + o->steps;
     for (u32 d = 0; d < o->rank; d++)
       if (!dim_is(n->c, o->dims[d], 1)) r->bound[r->rank - o->rank + d] = o->bound[d];
   }

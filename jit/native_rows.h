@@ -5,7 +5,7 @@
 
 #include "jit/native.h"
 
-enum { ROW_DEPTH = 40, ROW_ELEMENTS = 1 << 17 /* expected; more is work for steps of the plan, which threads share */ };
+enum { ROW_DEPTH = 40, ROW_STEPS = 512 /* of walking through what makes a row, shared parts as often as they are used */, ROW_ELEMENTS = 1 << 17 /* expected; more is work for steps of the plan, which threads share */ };
 
 /* How an axis of a buffer is walked: from `at` + `by` on. */
 typedef struct NAxis {
@@ -22,7 +22,7 @@ typedef struct NRow {
   u32 rank;
   NodeId node;
   Dim dims[TYPE_MAX_RANK], bound[TYPE_MAX_RANK];
-  u32 buffer, version, axes;
+  u32 buffer, version, axes, steps;
   NAxis axis[TYPE_MAX_RANK];
 } NRow;
 

@@ -110,6 +110,15 @@ s/MIR_new_func_reg (ctx, func, type, reg_name)/MIR_new_func_reg (ctx, func, type
 /^    mir_assert (res_p);$/d
 s/^    MIR_var_t var = VARR_POP (MIR_var_t, func->vars);$/    VARR_POP (MIR_var_t, func->vars);/
 s/^    res_p &= HTAB_DO (size_t, func_regs->reg2rdn_tab, .*$/    VARR_POP (reg_desc_t, func_regs->reg_descs);/
+/^  func->insns = func->original_insns;$/d
+/^  DLIST_INIT (MIR_insn_t, func->original_insns);$/d
+/^  for (MIR_lref_data_t lref = /,/^  }$/d
+}
+# code is made of a function once: of its instructions, not of copies of them, which then stay for ever
+/^void _MIR_duplicate_func_insns (/,/^}/{
+/^  MIR_insn_t insn, new_insn;$/d
+/^  VARR (MIR_insn_t) \* labels, /d
+/^  func->original_insns = func->insns;$/,/^  VARR_DESTROY (MIR_insn_t, branch_insns);$/d
 }
 /^static void output_vars (/,/^}/s/ = MIR_reg (ctx, var\.name, func);$/ = i + start + 1;/
 /^static void rename_regs (/,/^}/s/^    old_reg = MIR_reg (ctx, var\.name, called_func);$/    old_reg = i + 1;/
