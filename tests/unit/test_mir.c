@@ -317,6 +317,37 @@ static void checks_that_leave_alike(void **state) {
   mir_pool_free(pool);
 }
 
+/* A float that lives across a call lies in memory: what is added to it between calls is added up in a register. */
+static void sums_across_calls(void **state) {
+  (void)state;
+  LoopModule m;
+  Frames f;
+  u32 (*fn)(LoopCtx *, i64, f64);
+  parsed(&m, "native g (n: i64) -> (i64) { check index n 50 #1 (n) %r = add n 1 return %r }\n"
+    "native f (n: i64, d: f64) -> (f64) {\n"
+    "  %s = for i in 0..n (%x: f64 = 0.5) { %a = add %x d %b = add %a d %c = add %b d %e = add %c d %k = call g (i) #1 %y = convert f64 %k %z = add %e %y next %z } return %s }\n");
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
+  MirCode *code = compiled_all(pool, &m);
+  *(void **)&fn = mir_code_native(code, 1);
+  frames_init(&f, 1000, 0);
+  assert_int_equal(fn(&f.ctx, 10, 0.25), 0);
+  f64 sum;
+  memcpy(&sum, f.words, sizeof sum);
+  assert_true(sum == 65.5);
+  Buf text;
+  buf_init(&text, allocator_system());
+  mir_print(pool, (const LoopFn *const *)m.fns.data, m.fns.count, 1, &text);
+  const char *call = strstr(buf_text(&text), "\tcall\tcall"), *after = call ? strstr(call, "\tdadd\t") : NULL;
+  char across[16], sum_of[40];
+  assert_true(after && sscanf(after, "\tdadd\t%*[^,], %*[^,], %15[^\n]", across) == 1);
+  snprintf(sum_of, sizeof sum_of, "\tdadd\t%s,", across);
+  assert_int_equal(count_of(buf_text(&text), sum_of), 1);
+  buf_free(&text);
+  mir_code_free(code);
+  loop_module_free(&m);
+  mir_pool_free(pool);
+}
+
 /* Products of strides are made once where the function begins; those of constants are shifts. */
 static void products_are_made_once(void **state) {
   (void)state;
@@ -698,7 +729,7 @@ int main(void) {
     cmocka_unit_test(polls_of_counted_loops), cmocka_unit_test_prestate(polls_of_counted_loops, &plain),
     cmocka_unit_test(refusals), cmocka_unit_test(refused_memory), cmocka_unit_test(random_functions),
     cmocka_unit_test_prestate(random_functions, &plain), cmocka_unit_test(dead_stand_in_before_subtraction),
-    cmocka_unit_test(taught_instructions), cmocka_unit_test(checks_that_leave_alike), cmocka_unit_test(products_are_made_once), cmocka_unit_test(sums_of_constants), cmocka_unit_test(ranges_of_indices),
+    cmocka_unit_test(taught_instructions), cmocka_unit_test(checks_that_leave_alike), cmocka_unit_test(sums_across_calls), cmocka_unit_test(products_are_made_once), cmocka_unit_test(sums_of_constants), cmocka_unit_test(ranges_of_indices),
     cmocka_unit_test(comparisons_take_constants),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
