@@ -58,6 +58,7 @@ void mir_shift(Emitter *e, u32 id, const LoopNode *n) {
   MIR_label_t out = c->label, back = c->back = new_label(e);
   c->code = r;
   ins3(e, MIR_UBGE, L(e, out), b, I(e, width));
+  if (a.mode == MIR_OP_INT) ri(e, MIR_MOV, r, a.u.i), a = R(e, r); /* MIR would make it elsewhere first */
   ins3(e, code, R(e, r), a, b);
   put_label(e, back);
   if (code == MIR_LSH) mir_extend(e, t, r);
