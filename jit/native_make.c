@@ -118,10 +118,16 @@ bool native_region(Compiler *c) {
 
 enum { LANES = 8, LANES_ENOUGH = 16, LANES_MOST = 128 };
 
-/* How many numbers a trip would make of arrays of LANES elements or more; 0 where it does anything with small arrays but go by their elements. */
+/* How many numbers a trip would make of arrays of LANES elements or more; 0 where it does anything with small arrays but go by their elements, or
+ * goes on with several: each is a kernel of its own, which takes as long as some numbers. */
 static u32 lanes_of(Compiler *c, NodeId loop) {
   const Graph *g = c->g;
-  u32 lanes = 0, compute;
+  u32 lanes = 0, carried = 0, compute;
+  for (u32 i = 0; i < graph_node_at(g, loop)->carried; i++) {
+    ValueId v = node_operand(g, loop, i);
+    carried += !value_is_token(g, v) && value_type(g, v)->rank;
+  }
+  if (carried != 1) return 0;
   for (NodeId k = block_first(g, graph_node_at(g, loop)->sub[1]); k; k = node_next(g, k)) {
     const GraphNode *x = graph_node_at(g, k);
     ValueId v = x->result_first;
