@@ -913,7 +913,8 @@ static void blocks_in_turn(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, 
   }
 }
 
-/* Trips of a turn: so many that what is read in it, counted once for each array, stays a few lines for the fetching to bridge. */
+/* How many trips a turn ends behind the one before: so many that what is new in it, counted once for each array, stays a few lines for the fetching to
+ * bridge. */
 static u32 turn_trips(const VecFn *f, const VLoop *group, u32 count) {
   u32 seen[TURN_TRIPS / TURN_LEAST], arrays = 0;
   for (u32 i = 0; i < count; i++)
@@ -923,10 +924,12 @@ static u32 turn_trips(const VecFn *f, const VLoop *group, u32 count) {
       while (k < arrays && seen[k] != n->a) k++;
       if (n->op == LOOP_LOAD && k == arrays && arrays < COUNT_OF(seen)) seen[arrays++] = n->a;
     }
-  return arrays > 1 ? TURN_TRIPS / arrays : TURN_TRIPS;
+  return arrays > 1 ? TURN_TRIPS / arrays : TURN_LEAST;
 }
 
-/* The same by turns of some trips, so that the memory of the next ones comes meanwhile: of a whole block it would come in the first reduction's turn alone. */
+/* The same by turns of some trips, so that the memory of the next ones comes meanwhile: of a whole block it would come in the first reduction's turn alone.
+ * Each turn ends some trips behind the one before, and goes through all that its reduction has not seen yet: so each reads new memory for those trips
+ * alone, and changes from one reduction to another, which take as long as some twenty vectors, are seldom. */
 static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, i32 end, u32 elements) {
   i32 some = frame_room(f, 8, 8), before = frame_room(f, 8, 8);
   u32 turn = g_label(f), step = elements / LOOP_BLOCK_TRIPS * turn_trips(f, group, count);
@@ -939,11 +942,15 @@ static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i
     begin_block(f, &group[i], &r[i]);
     move_accumulators(f, &group[i], &r[i], false);
     r[i].end_slot = (u32)frame_room(f, 8, 8);
+    g_load(f, RAX, RSP, some);
+    g_save(f, RSP, (i32)r[i].end_slot, RAX);
   }
   u32 begin = f->ins.count;
   g_put(f, turn);
   for (u32 i = 0; i < count && !f->failed; i++) {
     block_bounds(f, some, before, step);
+    g_save(f, RSP, some, RAX); /* what R14 would be without an end */
+    g_load(f, R15, RSP, (i32)r[i].end_slot);
     if (!begin_vector(f, &group[i], false)) return;
     new_accumulators(f, &group[i], &r[i]);
     move_accumulators(f, &group[i], &r[i], true);
@@ -953,8 +960,7 @@ static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i
     loop_leave(f);
   }
   g_load(f, RAX, RSP, some);
-  g_alu_imm(f, ALU_ADD, RAX, step);
-  g_save(f, RSP, some, RAX);
+  g_alu_imm(f, ALU_SUB, RAX, (count - 1) * step);
   g_alu_load(f, ALU_CMP, RAX, RSP, before);
   g_jcc(f, CC_L, turn);
   end_span(f, begin);
