@@ -368,14 +368,16 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
 
 static void print_mir(const JitCode *code, const Plan *plan, Buf *out) {
   const Linked *l = code->linked;
-  const LoopFn **fns = l && l->count ? mem_alloc(code->state->alloc, sizeof *fns * l->count) : NULL;
+  if (!l || !l->count) return;
+  const LoopFn **fns = mem_alloc(code->state->alloc, sizeof *fns * l->count);
+  if (!fns) out->failed = true;
   for (Part part = 0; fns && part < PARTS; part++) {
     u32 count = 0;
     for (u32 i = 0; i < l->count && l->code[part]; i++) /* their numbers go up */
       if (l->part[i] == part && (i >= l->kernels || !l->vectors[i]) && l->in_mir[i] == count) fns[count++] = fn_at(plan, i);
     for (u32 i = 0; i < count; i++) mir_print(code->state->pool, fns, count, i, out);
   }
-  mem_free(code->state->alloc, fns, fns ? sizeof *fns * l->count : 0);
+  mem_free(code->state->alloc, fns, sizeof *fns * l->count);
 }
 
 static void print_vectors(const JitCode *code, const Plan *plan, Buf *out) {

@@ -468,6 +468,7 @@ void mir_print(MirPool *pool, const LoopFn *const *fns, u32 count, u32 i, Buf *o
   Job job = {.group = {.alloc = pool->alloc, .count = count, .plain = pool->plain}, .text = out, .shown = i};
   MirCode *code;
   if (make(pool, fns, &job, &code) == WEFT_OK) mir_code_free(code);
+  else out->failed = true;
 }
 
 void mir_code_free(MirCode *code) {
