@@ -254,7 +254,7 @@ static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
     if (!l->vectors[i]) continue;
     k->fn = vec_code_kernel(l->vectors[i]);
     k->make_past = make_past;
-    if (state->vector->reads && cpu_has(CPU_FETCH)) k->make_ahead = make_ahead;
+    if (state->vector->reads) k->make_ahead = make_ahead;
     LoopFn *fn = k->self;
     if (!fn->address) fn->address = (void *)k->fn;
     code->bytes += vec_code_bytes(l->vectors[i]);

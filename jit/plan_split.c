@@ -109,7 +109,8 @@ bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 
   return true;
 }
 
-const PlanKernel *plan_long(Vm *vm, const PlanKernel *k, PlanKernel *own) {
+const PlanKernel *plan_long(Vm *vm, const PlanKernel *k, bool whole, PlanKernel *own) {
+  if (!whole && !cpu_has(CPU_FETCH)) return k;
   PlanKernel *asked = (PlanKernel *)(uintptr_t)k;
   if (k->make_ahead) k->make_ahead(asked);
   if (!k->ahead) return k;
@@ -118,6 +119,8 @@ const PlanKernel *plan_long(Vm *vm, const PlanKernel *k, PlanKernel *own) {
   vm->counters.at[STAT_fetched]++;
   return own;
 }
+
+enum { PAIRS_CACHES = 4 }; /* what is so many times as large as what is worth streaming gains no more by blocks far apart */
 
 /* Trips of k by the threads, `step` at a time. False: a poll raised. */
 static bool run_trips(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, i64 step, u64 *key) {
@@ -130,7 +133,9 @@ static bool run_trips(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64
 bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *words, u32 count, u64 *key, bool *done) {
   u32 block;
   u64 elements = cut_elements(k, words, &block), blocks = (elements + block - 1) / block, more[count + CUT_MOST + 1];
-  u64 pairs = k->pairs && elements >= LONG_UNITS * 2 && (!k->pairs_far || stream_worth((i64)blocks * loop_lanes(LT_U8) * LOOP_BLOCK_TRIPS, true)) ? elements / block / 2 : 0;
+  i64 bytes = (i64)blocks * loop_lanes(LT_U8) * LOOP_BLOCK_TRIPS;
+  bool apart = k->pairs && elements >= LONG_UNITS * 2 && (!k->pairs_far || stream_worth(bytes, true)) && (cpu_has(CPU_FETCH) || !stream_worth(bytes / PAIRS_CACHES, true));
+  u64 pairs = apart ? elements / block / 2 : 0;
   i64 per = pool_part(vm, (i64)elements), step = per > block ? per / block : 1;
   *done = false;
   if (!pairs && (elements < (u64)vm->tunables.parallel_elements || blocks < 2 || pool_threads(vm) < 2)) return true;
@@ -139,12 +144,13 @@ bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *w
   mem_copy(more, words, sizeof *words * count);
   for (u32 i = 0; i < k->reductions; i++) more[count + i] = (u64)(uintptr_t)(arrays + i * blocks);
   *done = true;
-  PlanKernel own;
-  const PlanKernel *parts = &plan->kernels.data[k->partial];
-  if (!pairs) parts = plan_long(vm, parts, &own);
+  PlanKernel own, both;
+  const PlanKernel *parts = &plan->kernels.data[k->partial], *paired = &plan->kernels.data[k->pairs];
+  if (!pairs) parts = plan_long(vm, parts, true, &own);
+  else if (!cpu_has(CPU_FETCH)) paired = plan_long(vm, paired, true, &both);
   vm->counters.at[STAT_paired] += pairs > 0;
   more[count + k->reductions] = pairs;
-  bool ok = vm_poll(vm, (k->bytes_per_trip / 8 + 1) >> 10) == WEFT_OK && run_trips(vm, &plan->kernels.data[k->pairs], more, 0, (i64)pairs, step, key);
+  bool ok = vm_poll(vm, (k->bytes_per_trip / 8 + 1) >> 10) == WEFT_OK && run_trips(vm, paired, more, 0, (i64)pairs, step, key);
   more[count + k->reductions] = blocks;
   ok = ok && run_trips(vm, parts, more, (i64)pairs * 2, (i64)blocks, step, key);
   if (ok && *key == LOOP_KEY_NONE) *key = plan->kernels.data[k->rest].fn(more, 0, 1);

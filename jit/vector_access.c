@@ -64,6 +64,8 @@ static void address(VecFn *f, const LoopNode *n, bool (*wanted)(const VecFn *, c
   }
 }
 
+enum { TOUCHED = 256 }; /* bytes that a step of touch_trip reads of */
+
 static bool every_term(const VecFn *f, const LoopTerm *t) { return (void)f, (void)t, true; }
 static bool outer_term(const VecFn *f, const LoopTerm *t) { return !t->var || (!is_vector_index(f, t->var) && !inside(f, t->var)); }
 
@@ -457,15 +459,41 @@ static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
 }
 
 /* Once for each vector, though several reductions side by side read it. */
-static bool fetches_ahead(VecFn *f, const LoopNode *n) {
-  f->reads = true;
-  if (!f->level->ahead) return f->past && cpu_has(CPU_FETCH);
+static bool is_new_read(VecFn *f, const LoopNode *n) {
   for (u32 i = 0; i < f->fetched_count; i++) {
     const LoopNode *m = vnode(f, f->fetched[i] >> 4);
     if ((f->fetched[i] & 15) == f->copy && m->a == n->a && m->imm == n->imm && m->count == n->count && memcmp(loop_terms(f->fn, m), loop_terms(f->fn, n), n->count * sizeof(LoopTerm)) == 0) return false;
   }
   if (f->fetched_count < COUNT_OF(f->fetched)) f->fetched[f->fetched_count++] = (u32)(n - vnode(f, 0)) << 4 | f->copy;
-  return f->fetches = true;
+  return true;
+}
+
+static bool fetches_ahead(VecFn *f, const LoopNode *n) {
+  f->reads = true;
+  if (!cpu_has(CPU_FETCH)) return false;
+  if (!f->level->ahead) return f->past;
+  return is_new_read(f, n) && (f->fetches = true);
+}
+
+/* Reads one word of each line of what the loop at hand needs in its next trip, of so many elements, by a short loop for each array. Processors that fetch
+ * by themselves look at how far an instruction's addresses move on: of many vectors a trip, each instruction makes a large step. */
+void touch_trip(VecFn *f, u32 step) {
+  if (!f->level->ahead || f->in_turns || cpu_has(CPU_FETCH)) return;
+  f->copy = 0;
+  for (u32 pos = f->inside_first; pos <= f->inside_last; pos++) {
+    const LoopNode *n = vnode(f, body_node(f, pos));
+    u32 bytes = step * loop_type_bytes((LoopType)n->mem), more = g_label(f);
+    VReg index;
+    if (n->op != LOOP_LOAD || stream_of(f, n)->kind != VA_UNIT || bytes % TOUCHED || !is_new_read(f, n)) continue;
+    put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = place_of(f, n, &index)});
+    put(f, (VIns){.op = G_LEA, .dst = RCX, .mem = mem_at(RAX, (i32)bytes)});
+    g_put(f, more);
+    for (u32 k = 0; k < TOUCHED; k += 64) g_load(f, RDX, RAX, (i32)k);
+    g_alu_imm(f, ALU_ADD, RAX, TOUCHED);
+    g_alu(f, ALU_CMP, RAX, RCX);
+    g_jcc(f, CC_L, more);
+    f->fetches = true;
+  }
 }
 
 /* Of the second vector, which begins one place early and so ends with the last that is read, the odd places. */

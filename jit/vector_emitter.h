@@ -201,6 +201,7 @@ typedef struct VecFn {
   bool packed;          /* an i1 is a byte, 0 or 1 */
   bool fetches, reads, folds; /* something is fetched ahead; could be; for reductions */
   u32 fetched[8], fetched_count; /* loads of which that is done, in the copies at hand */
+  bool in_turns;        /* AVX2: several reductions by short turns, which gain nothing by touch_trip */
   u32 copy;             /* number of the unrolled copy at hand */
   u32 vector_head;      /* head of the vector loop at hand; 0 none */
   u32 inside_first, inside_last; /* positions of its body */
@@ -287,6 +288,7 @@ VReg operand(VecFn *f, u32 id);     /* in the scope at hand */
 void word_to(VecFn *f, u32 reg, u32 id); /* an i64 of one lane to a general register; RAX RCX RDX only */
 void begin_streams(VecFn *f, u32 registers, bool more); /* before the loop: addresses in at most so many registers, what is broadcast; more: beside those there are */
 void step_streams(VecFn *f);
+void touch_trip(VecFn *f, u32 step);
 void store_address(VecFn *f, const LoopNode *n); /* RAX: of the trip R15 of the vector loop at hand */
 void step_rows(VecFn *f, u32 head); /* to the next row */
 VAccess access_kind(const VecFn *f, const LoopNode *access, u32 head, u32 first, u32 last);

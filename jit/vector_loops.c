@@ -419,6 +419,8 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
   g_jcc(f, CC_GE, rest);
   u32 begin = f->ins.count;
   g_put(f, top);
+  f->fetched_count = 0;
+  if (r) touch_trip(f, step);
   for (u32 k = 0, side; k < copies; k += side) {
     f->whole = true;
     f->folds |= r != NULL;
@@ -867,13 +869,27 @@ static void end_group(VecFn *f, const VFold *r, VReg result) {
   copy_to(f, result, value_in_frame(f, r));
 }
 
+/* Does l read something that `first` does? */
+static bool shares_reads(const VecFn *f, const VLoop *first, const VLoop *l) {
+  for (u32 i = first->first; i <= first->last; i++)
+    for (u32 k = l->first; k <= l->last; k++) {
+      const LoopNode *a = vnode(f, body_node(f, i)), *b = vnode(f, body_node(f, k));
+      if (a->op != LOOP_LOAD || b->op != LOOP_LOAD || a->a != b->a || a->imm != b->imm || a->count != b->count) continue;
+      const LoopTerm *s = loop_terms(f->fn, a), *t = loop_terms(f->fn, b);
+      u32 same = 0;
+      while (same < a->count && (s[same].var == t[same].var || (s[same].var == loop_index_of(first->head, 0) && t[same].var == loop_index_of(l->head, 0)))) same++;
+      if (same == a->count) return true;
+    }
+  return false;
+}
+
 /* Short bodies whose accumulators all find registers read each vector once. */
 static bool runs_abreast(const VecFn *f, const VLoop *group, u32 count) {
   u32 cost = 0;
   for (u32 i = 0; i < count; i++) {
     const VLoop *l = &group[i];
     cost += effort(f, l);
-    if (l->copies != group[0].copies || l->lanes != group[0].lanes || l->abreast > 1) return false;
+    if ((!cpu_has(CPU_FETCH) && !shares_reads(f, &group[0], l)) || l->copies != group[0].copies || l->lanes != group[0].lanes || l->abreast > 1) return false;
     for (u32 pos = l->first; pos <= l->last; pos++) {
       const LoopNode *n = vnode(f, body_node(f, pos));
       if (n->op == LOOP_LOAD && access_kind(f, n, l->head, l->first, l->last) > VA_SAME) return false;
@@ -914,7 +930,7 @@ static void blocks_in_turn(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, 
 }
 
 /* How many trips a turn ends behind the one before: so many that what is new in it, counted once for each array, stays a few lines for the fetching to
- * bridge. */
+ * bridge; of one array's blocks far apart TURN_TRIPS are new after each change from the one to the other. */
 static u32 turn_trips(const VecFn *f, const VLoop *group, u32 count) {
   u32 seen[TURN_TRIPS / TURN_LEAST], arrays = 0;
   for (u32 i = 0; i < count; i++)
@@ -924,6 +940,7 @@ static u32 turn_trips(const VecFn *f, const VLoop *group, u32 count) {
       while (k < arrays && seen[k] != n->a) k++;
       if (n->op == LOOP_LOAD && k == arrays && arrays < COUNT_OF(seen)) seen[arrays++] = n->a;
     }
+  if (arrays == 1 && count > 1 && !shares_reads(f, &group[0], &group[count - 1])) return TURN_TRIPS / (count - count / 2 + 1);
   return arrays > 1 ? TURN_TRIPS / arrays : TURN_LEAST;
 }
 
@@ -969,8 +986,8 @@ static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i
     g_load(f, R14, RSP, before);
     if (!begin_vector(f, &group[i], false)) return;
     new_accumulators(f, &group[i], &r[i]);
-    r[i].in_frame = !r[i].beside;
-    if (r[i].beside) move_accumulators(f, &group[i], &r[i], true);
+    r[i].in_frame = !r[i].beside && !f->evex;
+    if (!r[i].in_frame) move_accumulators(f, &group[i], &r[i], true);
     settle_beside(f, &group[i], &r[i]);
     rest_loop(f, &group[i], &r[i]);
     VReg v = combine_lanes(f, &group[i], &r[i]);
@@ -998,13 +1015,16 @@ static void reduce_group(VecFn *f, VLoop *group, u32 count) {
   g_save(f, RSP, end, R14);
   for (u32 i = 0; i < count; i++) begin_group(f, &r[i]);
   u32 begin = f->ins.count;
+  f->in_turns = !f->evex && count > 1;
+  bool apart = count > 1 && !cpu_has(CPU_FETCH) && !shares_reads(f, &group[0], &group[count - 1]);
   g_put(f, block);
   if (runs_abreast(f, group, count)) blocks_abreast(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
-  else if (!f->evex) blocks_in_short_turns(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
+  else if (!f->evex || apart) blocks_in_short_turns(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
   else blocks_in_turn(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
   g_save(f, RSP, at, R15);
   g_alu_load(f, ALU_CMP, R15, RSP, end);
   g_jcc(f, CC_L, block);
+  f->in_turns = false;
   end_span(f, begin);
   for (u32 i = 0; i < count; i++) end_group(f, &r[i], results[i]);
   g_jump(f, done);

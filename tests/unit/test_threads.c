@@ -168,8 +168,7 @@ static void long_ones_fetched(WeftVM *vm) {
   WeftValue *v = NULL;
   double seen = stat(vm, "fetched");
   if (!vec_level_runs(VEC_AVX2) || getenv("WEFT_CPU")) return;
-  if (!cpu_has(CPU_FETCH)) assert_true(seen == 0);
-  else assert_true(seen >= 4);
+  assert_true(seen >= (cpu_has(CPU_FETCH) ? 4 : 2)); /* where the processor fetches by itself, not of rows */
   assert_int_equal(weft_eval(vm, "squares(few) + most(few)", "test", &v), WEFT_OK);
   weft_release(vm, v);
   assert_true(stat(vm, "fetched") == seen);
