@@ -244,7 +244,7 @@ static void copy_across(u32 bytes, Walk w, void *dst, const void *src, bool stre
   i64 all = rows * w.inner * (i64)bytes;
   i64 past = past_line(dst) | w.d * (i64)bytes % LINE | apart * (i64)bytes % LINE;
   for (u32 k = 0; k < w.rank; k++) past |= w.ds[k] * (i64)bytes % LINE;
-  bool small = all <= SMALL_BYTES && !then, whole = stream && past /* lines go as wholes, though rows begin within one: a tile has what the one before left */, squares = bytes == 8 && w.inner_ss >= 8 && cpu_has(CPU_AVX2), whole_lines = cpu_has(CPU_AVX512), farther = !cpu_has(CPU_FETCH);
+  bool small = all <= SMALL_BYTES && !then, whole = stream && past /* lines go as wholes, though rows begin within one: a tile has what the one before left */, squares = bytes == 8 && w.inner_ss >= 8 && cpu_has(CPU_AVX2), whole_lines = cpu_has(CPU_AVX512 | CPU_FETCH), farther = !cpu_has(CPU_FETCH);
   bool directly = squares && stream && !whole && (!then || then->anywhere);
   Turned t = {.then = then, .put = stream ? stream_copy : copy_bytes, .dst = dst, .size = bytes, .apart = apart * (i64)bytes};
   do {
