@@ -22,14 +22,26 @@ static void print_code(void *ctx, Buf *out) {
   if (r->print) r->print(r, out);
 }
 
+static bool is_many(const Graph *g, ValueId v) { return graph_elements(g, v) - GRAPH_MANY < UINT64_MAX / 2; }
+
+/* Large arrays that were computed and are kept by what stood before: written into its storage, which eager code would do in a second pass. */
+static u32 large_writes(const Graph *g) {
+  u32 n = 0;
+  for (u32 i = 1; i < g->exits.journal.count; i++) {
+    const Recipe *r = &g->exits.recipes.data[g->exits.journal.data[i].value];
+    n += g->exits.journal.data[i].target && r->kind == RCP_value && graph_node_at(g, value_node(g, r->a))->kind == NODE_op && is_many(g, r->a);
+  }
+  return n;
+}
+
 /* Worth compiling: enough operations, or a loop. */
 static bool worth(const Graph *g, u32 least) {
-  u32 n = 0;
+  u32 n = large_writes(g);
   for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
     const GraphNode *node = graph_node_at(g, w.node);
     if (node->kind == NODE_while || node->kind == NODE_scan || node->kind == NODE_ascan || node->kind == NODE_recur) return true;
     n += node->kind == NODE_op || node->kind == NODE_index || node->kind == NODE_update;
-    n += node->kind == NODE_op && op_info(node->op)->lower == LOWER_math && graph_elements(g, node_result(g, w.node, 0)) - GRAPH_MANY < UINT64_MAX / 2; /* its strips are stored a second time */
+    n += node->kind == NODE_op && op_info(node->op)->lower == LOWER_math && is_many(g, node_result(g, w.node, 0)); /* its strips are stored a second time */
     n += node->kind == NODE_op && node->op == OP_concat; /* of a list of arrays, which the interpreter stacks first */
     if (n >= least) return true;
   }
