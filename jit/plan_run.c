@@ -548,9 +548,12 @@ WeftStatus plan_parameter(Run *r, const PlanStep *s, u32 *at, Value *out) {
 static __attribute__((noinline)) Went extern_step(Run *r, const PlanStep *s) {
   Vm *vm = r->vm;
   Value values[OP_MAX_PARAMS], out = value_hole();
+  const PlanArg *a = &r->p->args.data[s->arg];
+  bool held = s->aux == OP_matmul && s->nargs == 2 && a[0].kind == PA_value && a[1].kind == PA_value; /* it keeps neither, and slots hold both meanwhile */
   u32 n = op_info(s->aux)->nparams, made = 0, at = 0;
   WeftStatus status = WEFT_OK;
-  for (; made < n && status == WEFT_OK; made++) {
+  if (held) values[0] = number_of(r, &a[0]), values[1] = number_of(r, &a[1]);
+  for (; made < n && status == WEFT_OK && !held; made++) {
     values[made] = value_hole();
     if (at < s->nargs) status = plan_parameter(r, s, &at, &values[made]);
   }
