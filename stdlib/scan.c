@@ -95,7 +95,7 @@ static i64 part_mark(const SharedScan *s, i64 part) { return part ? part_begin(s
 LOCALS(f32, ADD)
 LOCALS(f64, ADD)
 #ifdef __x86_64__
-/* Eight segments side by side, half of each at a time. Where the processor fetches by itself that is too many places at once: there by fours (10⁷ f64, Zen 4: 0.9 of the
+/* Eight segments side by side, half of each at a time. Where the processor fetches by itself that is too many places at once: there by fours (4·10⁶ f64, Zen 4: 0.9 of the
  * time, beyond the caches 0.4 to 0.8). */
 __attribute__((target("avx512f"))) static void locals_f64_avx512(f64 *to, const f64 *x, i64 segments, i64 ahead) {
   enum { SIDE = 8 };
