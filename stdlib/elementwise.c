@@ -12,8 +12,9 @@ enum { MAX_OPERANDS = 3, POLL_ELEMENTS = 1 << 18, LINE = 64, STREAMED = 2048 /* 
 typedef struct Step {
   StripFn fn;          /* unary, binary */
   StripSelect select;  /* where */
+  StripSelect past;    /* the same, past the caches; NULL: by a buffer */
   StripFn low, high;   /* clip: maximum with a lower bound, minimum with an upper one; NULL: no such bound */
-  StripFn limit;       /* clip between two numbers; NULL: by the two above */
+  StripFn limit;       /* clip between two numbers, or compare with one; NULL: by what is above */
   f64 bounds[3];       /* as floats of that dtype */
   bool swap;           /* fn takes the operands exchanged */
   bool checked;        /* fn may fail: operands must not be overwritten meanwhile */
@@ -87,36 +88,53 @@ static bool is_square(u32 op, const Value *args, const u8 *dtypes) {
 
 static bool reads_on(const Reader *r) { return r->direct && !r->constant; }
 
-/* A part of a result that is stored past the caches (`stream`) or made from a wider operand that the caches do not hold; meanwhile what is read further on is fetched.
- * With the lines stored: of several operands that lie together the first that takes as many bytes as the result (a mask beside numbers comes by itself).
- * Where the result is narrower, evenly before: some lines with each that is stored stand in the way of those waited for. `left`: elements read behind. */
-static __attribute__((noinline)) u32 step_far(const Step *s, void *out, const void *const *in, const Reader *readers, u32 n_in, i64 n, u32 bytes, i64 left, bool stream) {
-  _Alignas(64) char buffer[STRIP * 16];
-  const Reader *next = NULL;
-  bool narrower = false; /* the result, than something read */
-  for (u32 i = 0; i < n_in; i++) {
-    if (!reads_on(&readers[i])) continue;
-    if (!next || next->bytes < bytes) next = &readers[i];
-    narrower |= readers[i].bytes > bytes;
-  }
-  if (next && (left * next->bytes <= FETCHED_AHEAD || !cpu_has(CPU_FETCH))) next = NULL;
-  for (u32 i = 0; next && narrower && i < n_in; i++)
-    for (i64 k = 0; reads_on(&readers[i]) && k < n * readers[i].bytes; k += LINE) __builtin_prefetch(readers[i].at + FETCHED_AHEAD + k);
-  u32 failed = step_run(s, stream ? buffer : out, in, n_in, n);
-  if (stream) stream_copy_ahead(out, buffer, n * bytes, (uintptr_t)(next ? next->at : NULL) + FETCHED_AHEAD, next && !narrower);
-  return failed;
-}
-
-/* All of it, for several threads: each part reads on from its own place. */
+/* What is worked on, for several threads as well: each part reads on from its own place. */
 typedef struct Shared {
   const Step *step;
   const Reader *readers;
   u32 n, result_bytes, widest; /* operands; bytes of an element */
-  bool stream, far; /* see step_far */
+  bool stream, far; /* see run_far */
   i64 total, each, most; /* elements: of all, of a part, of a step */
   char *out;
   u32 failed;
 } Shared;
+
+/* Elements from `at` to `to` of a result that is stored past the caches (`stream`) or made from a wider operand that the caches do not hold; meanwhile what is
+ * read further on, before `end`, is fetched. With the lines stored: of several operands that lie together the first that takes as many bytes as the result (a
+ * mask beside numbers comes by itself). Where the result is narrower, evenly before: some lines with each that is stored stand in the way of those waited for. */
+static __attribute__((noinline)) u32 run_far(const Shared *s, Reader *readers, i64 at, i64 to, i64 end) {
+  _Alignas(64) char buffer[STRIP * 16];
+  const Reader *next = NULL;
+  bool narrower = false; /* the result, than something read */
+  u32 failed = 0, held = 0; /* bytes in the buffer */
+  for (u32 i = 0; i < s->n; i++) {
+    if (!reads_on(&readers[i])) continue;
+    if (!next || next->bytes < s->result_bytes) next = &readers[i];
+    narrower |= readers[i].bytes > s->result_bytes;
+  }
+  if (!cpu_has(CPU_FETCH)) next = NULL;
+  for (i64 n; at < to; at += n) {
+    const void *in[MAX_OPERANDS];
+    n = to - at < s->most ? to - at : s->most;
+    for (u32 i = 0; i < s->n; i++) in[i] = reader_next(&readers[i], n);
+    bool ahead = next && (end - at - n) * next->bytes > FETCHED_AHEAD;
+    for (u32 i = 0; ahead && narrower && i < s->n; i++)
+      for (i64 k = 0; reads_on(&readers[i]) && k < n * readers[i].bytes; k += LINE) __builtin_prefetch(readers[i].at + FETCHED_AHEAD + k);
+    char *o = s->out + at * s->result_bytes;
+    if (s->stream && s->step->past && !((uintptr_t)o & (LINE - 1))) {
+      s->step->past(o, in[0], in[1], in[2], n);
+      continue;
+    }
+    failed |= step_run(s->step, s->stream ? buffer + held : o, in, s->n, n);
+    if (!s->stream) continue;
+    u32 made = (u32)n * s->result_bytes;
+    held += made;
+    if (narrower && held < STREAMED && at + n < to) continue;
+    stream_copy_ahead(o + made - held, buffer, held, (uintptr_t)(ahead ? next->at : NULL) + FETCHED_AHEAD, ahead && !narrower);
+    held = 0;
+  }
+  return failed;
+}
 
 static void run_part(void *ctx, i64 part) {
   Shared *s = ctx;
@@ -127,12 +145,12 @@ static void run_part(void *ctx, i64 part) {
     readers[i] = s->readers[i];
     reader_seek(&readers[i], at);
   }
-  for (i64 n; at < end; at += n) {
+  if (s->far) failed = run_far(s, readers, at, end, end);
+  for (i64 n; !s->far && at < end; at += n) {
     const void *in[MAX_OPERANDS];
     n = end - at < s->most ? end - at : s->most;
     for (u32 i = 0; i < s->n; i++) in[i] = reader_next(&readers[i], n);
-    char *o = s->out + at * s->result_bytes;
-    failed |= s->far ? step_far(s->step, o, in, readers, s->n, n, s->result_bytes, end - at - n, s->stream) : step_run(s->step, o, in, s->n, n);
+    failed |= step_run(s->step, s->out + at * s->result_bytes, in, s->n, n);
   }
   if (s->stream) stream_done();
   if (failed) __atomic_store_n(&s->failed, failed, __ATOMIC_RELAXED);
@@ -262,6 +280,18 @@ static WeftStatus run_across(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   return a.failed ? check_failed(vm, op) : WEFT_OK;
 }
 
+/* A comparison of floats with a number, which is the first operand where `mirrored`, as bounds of what it is true for. */
+static bool compare_within(Step *s, StripFn within, u32 op, u32 dtype, bool mirrored, Value number) {
+  bool less = op == OP_less || op == OP_less_equal, greater = op == OP_greater || op == OP_greater_equal;
+  if (!within || !(less || greater || op == OP_equal || op == OP_not_equal)) return false;
+  f64 c = num_as_f64(number), edge = less != mirrored ? -INFINITY : INFINITY;
+  if (op == OP_less || op == OP_greater) c = c == edge ? NAN : dtype == DT_f32 ? nextafterf((f32)c, (f32)edge) : nextafter(c, edge);
+  f64 bounds[3] = {(less || greater) && edge < 0 ? edge : c, (less || greater) && edge > 0 ? edge : c, op == OP_not_equal};
+  for (u32 i = 0; i < 3; i++) num_store((char *)s->bounds + i * dtype_bytes(dtype), dtype, num_convert_unchecked(value_f64(bounds[i]), dtype));
+  s->limit = within, s->fn = NULL;
+  return true;
+}
+
 static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Value *args, const u8 *dtypes, const ArrayType *shape, void *result, u32 result_bytes, bool in_place) {
   const StripTable *strips = stdlib_of(vm)->strips;
   Reader readers[MAX_OPERANDS];
@@ -270,6 +300,12 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   if (is_square(op, args, dtypes) && square.fn) step = &square, n = 1;
   Step by = *step;
   by.bytes = dtype_bytes(dtypes[0]);
+  if (n == 2 && args[0].kind != args[1].kind && step->fn) {
+    bool mirrored = args[0].kind == V_NUM;
+    Value v;
+    TRY(num_fit(vm, op, args[!mirrored], dtypes[0], &v));
+    if (compare_within(&by, strips->within[dtypes[0]], op, dtypes[0], mirrored, v)) step = &by, n = 1, args += mirrored;
+  }
   bool whole = true; /* every operand is dense, or nothing has to be cut */
   u32 arrays = 0, from = 0, widest = result_bytes; /* bytes of an element of the array; of the widest */
   for (u32 i = 0; i < n; i++) {
@@ -296,17 +332,26 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   bool far = stream || (!in_place && arrays == 1 && from > result_bytes && stream_worth(total * from, true));
   i64 some = whole ? STREAMED / (n == 1 ? result_bytes : widest) : STRIP;
   i64 most = far ? (n == 1 || arrays == 1 || (widest < 8 && !cpu_has(CPU_FETCH)) ? some : some / 2) : !whole ? STRIP : in_place ? total : POLL_ELEMENTS;
-  if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1)
-    return run_shared(vm, op, &(Shared){.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .widest = widest, .stream = stream, .far = far, .total = total, .most = most, .out = result}, in_place);
+  bool shared = total >= vm->tunables.parallel_elements && pool_threads(vm) > 1;
+  if (shared || far) {
+    Shared s = {.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .widest = widest, .stream = stream, .far = far, .total = total, .most = most, .out = result};
+    if (shared) return run_shared(vm, op, &s, in_place);
+    for (i64 done = 0, part; done < total; done += part) {
+      part = total - done < POLL_ELEMENTS ? total - done : POLL_ELEMENTS;
+      if (UNLIKELY(run_far(&s, readers, done, done + part, total))) return check_failed(vm, op);
+      if (stream) stream_done(); /* a poll may raise */
+      TRY(kernel_poll(vm, part));
+    }
+    return WEFT_OK;
+  }
   char *o = result;
   for (i64 done = 0, polled = 0; done < total;) {
     const void *in[MAX_OPERANDS];
     i64 part = total - done < most ? total - done : most;
     for (u32 i = 0; i < n; i++) in[i] = reader_next(&readers[i], part);
-    if (UNLIKELY(far ? step_far(step, o, in, readers, n, part, result_bytes, total - done - part, stream) : step_run(step, o, in, n, part))) return check_failed(vm, op);
+    if (UNLIKELY(step_run(step, o, in, n, part))) return check_failed(vm, op);
     o += part * result_bytes;
     done += part;
-    if (stream && done == total) stream_done();
     if (done - polled >= POLL_ELEMENTS && !in_place) { /* once begun over a live value it runs to its end */
       TRY(kernel_poll(vm, done - polled));
       polled = done;
@@ -631,7 +676,8 @@ WeftStatus eager_where(Vm *vm, Value *args, Value *out) {
   }
   TRY_RULE(vm, OP_where, &err, rule_dtype(OP_where, 3, ptrs, &r, &err));
   u8 dtypes[3] = {DT_bool, r.compute, r.compute};
-  Step step = {.select = stdlib_of(vm)->strips->select[dtype_bytes(r.compute)]};
+  const StripTable *strips = stdlib_of(vm)->strips;
+  Step step = {.select = strips->select[dtype_bytes(r.compute)], .past = dtype_bytes(r.compute) == 8 ? strips->select_past : NULL};
   if (args[0].kind == V_NUM && args[1].kind == V_NUM && args[2].kind == V_NUM) return run_nums(vm, OP_where, &step, 3, args, dtypes, &r, out);
   return run_general(vm, OP_where, &step, 3, args, dtypes, ptrs, &r, out);
 }

@@ -36,6 +36,63 @@ typedef _Bool bool;
 
 /* ---- elementwise --------------------------------------------------------------------------------- */
 
+#if REDUCE_VECTOR_BYTES == 64
+/* Comparisons by masks: of the vectors p and q (TEST), of what is left in the end one by one (ONE, of x[at] and y[at]). `rest`: all ones where the contrary is meant. */
+#define VECTOR_f32 __m512
+#define VECTOR_f64 __m512d
+#define VECTOR_i32 __m512i
+#define VECTOR_i64 __m512i
+#define LOAD_f32 _mm512_loadu_ps
+#define LOAD_f64 _mm512_loadu_pd
+#define LOAD_i32 _mm512_loadu_si512
+#define LOAD_i64 _mm512_loadu_si512
+#define UNROLLED_equal
+#define UNROLLED_less
+#define UNROLLED_less_equal
+#define UNROLLED_within _Pragma("GCC unroll 4")
+#define BY_MASKS(name, dt, BEFORE, TEST, ONE)                                                        \
+  static __attribute__((noinline)) u32 name##_##dt(void *out, const void *xv, const void *yv, i64 n, u64 rest) { \
+    enum { LANES = 64 / sizeof(T_##dt), FOUR = 4 * LANES };                                          \
+    const T_##dt *x = xv, *y = yv;                                                                   \
+    u8 *o = out;                                                                                     \
+    i64 at = 0;                                                                                      \
+    BEFORE;                                                                                          \
+    while (at + FOUR <= n) {                                                                         \
+      u64 found = 0;                                                                                 \
+      u8 *to = o + at;                                                                               \
+      UNROLLED_##name for (u32 k = 0; k < FOUR; k += LANES, at += LANES) {                           \
+        VECTOR_##dt p = LOAD_##dt(x + at), q UNUSED = LOAD_##dt(y + at);                             \
+        found |= (u64)(TEST) << k;                                                                   \
+      }                                                                                              \
+      if (LANES == 8) _mm256_storeu_si256((__m256i *)to, _mm256_maskz_set1_epi8((u32)(found ^ rest), 1)); \
+      else _mm512_storeu_si512(to, _mm512_maskz_set1_epi8(found ^ rest, 1));                         \
+    }                                                                                                \
+    for (; at < n; at++) {                                                                           \
+      o[at] = (u8)(ONE) ^ (u8)(rest & 1);                                                            \
+      __asm__ volatile(""); /* not by vectors */                                                     \
+    }                                                                                                \
+    return 0;                                                                                        \
+  }
+BY_MASKS(equal, i32, , _mm512_cmpeq_epi32_mask(p, q), x[at] == y[at])
+BY_MASKS(equal, i64, , _mm512_cmpeq_epi64_mask(p, q), x[at] == y[at])
+BY_MASKS(equal, f32, , _mm512_cmp_ps_mask(p, q, _CMP_EQ_OQ), x[at] == y[at])
+BY_MASKS(equal, f64, , _mm512_cmp_pd_mask(p, q, _CMP_EQ_OQ), x[at] == y[at])
+BY_MASKS(less, i32, , _mm512_cmplt_epi32_mask(p, q), x[at] < y[at])
+BY_MASKS(less, i64, , _mm512_cmplt_epi64_mask(p, q), x[at] < y[at])
+BY_MASKS(less, f32, , _mm512_cmp_ps_mask(p, q, _CMP_LT_OQ), x[at] < y[at])
+BY_MASKS(less, f64, , _mm512_cmp_pd_mask(p, q, _CMP_LT_OQ), x[at] < y[at])
+BY_MASKS(less_equal, f32, , _mm512_cmp_ps_mask(p, q, _CMP_LE_OQ), x[at] <= y[at])
+BY_MASKS(less_equal, f64, , _mm512_cmp_pd_mask(p, q, _CMP_LE_OQ), x[at] <= y[at])
+#define COMPARED_equal(dt) equal_##dt(out, xv, yv, n, 0)
+#define COMPARED_not_equal(dt) equal_##dt(out, xv, yv, n, ~0ull)
+#define COMPARED_less(dt) less_##dt(out, xv, yv, n, 0)
+#define COMPARED_less_equal(dt) less_equal_##dt(out, xv, yv, n, 0)
+#define less_equal_i32(out, x, y, n, rest) less_i32(out, y, x, n, ~0ull)
+#define less_equal_i64(out, x, y, n, rest) less_i64(out, y, x, n, ~0ull)
+#define COMPARISON(op, dt, ...) \
+  STRIPS_LINKAGE u32 HERE(strip_##op##_##dt)(STRIP_PARAMS) { return COMPARED_##op(dt); }
+#endif
+
 /* Elements at one index do not depend on others: `out` is an operand itself or does not overlap. */
 #define STRIP(op, dt, r, check, ...)                                                        \
   STRIPS_LINKAGE u32 HERE(strip_##op##_##dt)(STRIP_PARAMS) {                                \
@@ -61,6 +118,7 @@ typedef _Bool bool;
 #include "stdlib/strips.def"
 #undef STRIP
 #undef COLD
+#undef COMPARISON
 
 /* Between two numbers: a comparison that takes the second of what is equal or NaN is one instruction. */
 #define LIMIT(dt)                                                                            \
@@ -75,6 +133,26 @@ typedef _Bool bool;
   }
 LIMIT(f32)
 LIMIT(f64)
+
+/* Every comparison with a number, which stays in a register. */
+#if REDUCE_VECTOR_BYTES == 64
+#define WITHIN(dt, all, s)                                                                                                                              \
+  BY_MASKS(within, dt, VECTOR_##dt low = all(y[0]); VECTOR_##dt high = all(y[1]), _mm512_cmp_##s##_mask(low, p, _CMP_LE_OQ) & _mm512_cmp_##s##_mask(p, high, _CMP_LE_OQ), \
+           (y[0] <= x[at]) & (x[at] <= y[1]))                                                                                                           \
+  STRIPS_LINKAGE u32 HERE(strip_within_##dt)(STRIP_PARAMS) { return within_##dt(out, xv, yv, n, ((const T_##dt *)yv)[2] != 0 ? ~0ull : 0); }
+WITHIN(f32, _mm512_set1_ps, ps)
+WITHIN(f64, _mm512_set1_pd, pd)
+#else
+#define WITHIN(dt)                                                                                       \
+  STRIPS_LINKAGE u32 HERE(strip_within_##dt)(STRIP_PARAMS) {                                             \
+    const T_##dt *x = xv, *y = yv, low = y[0], high = y[1];                                              \
+    u8 *o = out, rest = y[2] != 0;                                                                       \
+    _Pragma("GCC ivdep") for (i64 i = 0; i < n; i++) o[i] = (u8)((low <= x[i]) & (x[i] <= high)) ^ rest; \
+    return 0;                                                                                            \
+  }
+WITHIN(f32)
+WITHIN(f64)
+#endif
 
 /* ---- conversion ---------------------------------------------------------------------------------- */
 
@@ -177,7 +255,26 @@ typedef u32 __attribute__((may_alias)) any32;
 typedef u64 __attribute__((may_alias)) any64;
 SELECT(u8)
 SELECT(any32)
+#if REDUCE_VECTOR_BYTES == 64
+/* A line at a time: of three arrays, that is how the processor sees best where each goes on. */
+#define SELECT_LINES(name, STORE)                                                                                 \
+  static void name(void *out, const u8 *c, const void *xv, const void *yv, i64 n) {                               \
+    const any64 *x = xv, *y = yv;                                                                                 \
+    any64 *o = out;                                                                                               \
+    i64 i = 0;                                                                                                    \
+    for (; i + 8 <= n; i += 8) {                                                                                  \
+      __m128i chosen = _mm_loadl_epi64((const __m128i *)(c + i));                                                 \
+      STORE((void *)(o + i), _mm512_mask_loadu_epi64(_mm512_loadu_si512(y + i), (__mmask8)_mm_test_epi8_mask(chosen, chosen), x + i)); \
+    }                                                                                                             \
+    for (; i < n; i++) o[i] = c[i] ? x[i] : y[i];                                                                 \
+  }
+SELECT_LINES(HERE(strip_select_any64), _mm512_storeu_si512)
+SELECT_LINES(HERE(strip_select_past), _mm512_stream_si512)
+#define SELECT_PAST HERE(strip_select_past)
+#else
 SELECT(any64)
+#define SELECT_PAST NULL
+#endif
 
 /* ---- reductions ---------------------------------------------------------------------------------- */
 

@@ -42,7 +42,9 @@ typedef struct StripTable {
   StripFn ops[STRIP_OPS][DT_COUNT];      /* by operation and the dtype computed in; NULL: none */
   StripFn convert[DT_COUNT][DT_COUNT];   /* [from][to]; fails where a float does not fit an integer */
   StripFn limit[DT_COUNT];               /* of f32 and f64: y is { a lower bound, an upper one, what is added: 0 where the lower is 0, else -0 }, neither NaN, the upper not -0 */
+  StripFn within[DT_COUNT];              /* of f32 and f64: y is { the least, the greatest, 1 where the rest is meant }; either may be NaN, then nothing is within */
   StripSelect select[9];                 /* by bytes: 1, 4, 8 */
+  StripSelect select_past;               /* of 8 bytes, to a line's begin and past the caches; NULL: none */
   StripRows rows[REDUCE_KINDS][DT_COUNT];
   StripColumns columns[REDUCE_KINDS][DT_COUNT]; /* of what has an order; NULL: row by row */
   StripProduct product[DT_COUNT];        /* of f32 and f64 */

@@ -22,9 +22,12 @@ NARROW(CONVERT_REST)
 
 ENTRY(limit[DT_f32], HERE(strip_limit_f32))
 ENTRY(limit[DT_f64], HERE(strip_limit_f64))
+ENTRY(within[DT_f32], HERE(strip_within_f32))
+ENTRY(within[DT_f64], HERE(strip_within_f64))
 ENTRY(select[1], HERE(strip_select_u8))
 ENTRY(select[4], HERE(strip_select_any32))
 ENTRY(select[8], HERE(strip_select_any64))
+ENTRY(select_past, SELECT_PAST)
 
 #define REDUCTION_OF(which, KIND, dt, kernel) ENTRY(which[REDUCE_##KIND][DT_##dt], kernel)
 #define ROWS_OF_EXTREMES(KIND, kind)                               \
