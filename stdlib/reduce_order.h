@@ -142,42 +142,35 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
         for (i64 r = 0; r < rows; r++) out[r] = NAME##_run(x + r * stride, n);                                       \
     }                                                                                                                \
   }                                                                                                                  \
-  /* Some rows of all columns, then the next ones. Rows that lie one behind the other, many columns of them: memory is asked for in its \
-   * order, rows that come after the next ones, into the cache beside the nearest (measured with AVX2 alone). */     \
+  /* What stands in `before` and then `rows` rows. */                                                                \
+  static __attribute__((noinline, unused)) void NAME##_rows_on(T *out, const T *before, const T *x, i64 n, i64 rows, i64 stride) { \
+    for (; rows > 0; rows--, x += stride, before = out)                                                              \
+      _Pragma("GCC ivdep") for (i64 k = 0; k < n; k++) out[k] = (T)(before[k] OP x[k]);                              \
+  }                                                                                                                  \
+  /* Some rows of all columns, then the next ones, a line of each: what one instruction reads then goes on by a line, as the processor expects. \
+   * Rows that lie one behind the other, many columns of them: memory is asked for in its order, rows that come after the next ones, into the \
+   * cache beside the nearest (measured with AVX2 alone). */                                                         \
   static inline __attribute__((unused)) void NAME##_columns(T *out, const T *x, i64 n, i64 rows, i64 stride) {       \
-    enum { EACH = REDUCE_VECTOR_BYTES / sizeof(T), WIDE = 4 * EACH, TURN = REDUCE_VECTOR_BYTES == 32 ? 8 : 16, LINE = 64 / sizeof(T) }; \
+    enum { EACH = REDUCE_VECTOR_BYTES / sizeof(T), LINE = 64 / sizeof(T), VECTORS = LINE / EACH, TURN = 9 /* a block of 64 rows is the first and seven times so many */ }; \
     bool fetched = REDUCE_VECTOR_BYTES == 32 && stride == n && n * TURN * (i64)sizeof(T) >= REDUCE_FETCHED;          \
-    const T *next = x + 2 * TURN * stride;                                                                           \
-    for (i64 from = 0; from < rows; from += TURN, x += TURN * stride) {                                              \
-      i64 j = 0, turn = rows - from < TURN ? rows - from : TURN;                                                     \
-      for (; j + WIDE <= n; j += WIDE) {                                                                             \
-        const T *at = x + j;                                                                                         \
-        NAME##_vec a = *(const NAME##_vec *)at, b = *(const NAME##_vec *)(at + EACH);                                \
-        NAME##_vec c = *(const NAME##_vec *)(at + 2 * EACH), d = *(const NAME##_vec *)(at + 3 * EACH);               \
-        if (from) {                                                                                                  \
-          a = *(const NAME##_vec *)(out + j) OP a;                                                                   \
-          b = *(const NAME##_vec *)(out + j + EACH) OP b;                                                            \
-          c = *(const NAME##_vec *)(out + j + 2 * EACH) OP c;                                                        \
-          d = *(const NAME##_vec *)(out + j + 3 * EACH) OP d;                                                        \
-        }                                                                                                            \
+    i64 left = rows - 1, whole = n / LINE * LINE;                                                                    \
+    const T *before = x;                                                                                             \
+    x += stride;                                                                                                     \
+    if (!left) memcpy(out, before, (size_t)n * sizeof(T));                                                           \
+    for (; left >= TURN; left -= TURN, x += TURN * stride, before = out) {                                           \
+      const T *next = x + 2 * TURN * stride;                                                                         \
+      for (i64 j = 0; j < whole; j += LINE) {                                                                        \
+        NAME##_vec a[VECTORS];                                                                                       \
+        _Pragma("GCC unroll 4") for (u32 v = 0; v < VECTORS; v++) a[v] = *(const NAME##_vec *)(before + j + v * EACH); \
         if (fetched)                                                                                                 \
-          _Pragma("GCC unroll 64") for (u32 l = 0; l < TURN * WIDE / LINE; l++, next += LINE) __builtin_prefetch(next, 0, 2); \
-        for (i64 r = 1; r < turn; r++) {                                                                             \
-          at += stride;                                                                                              \
-          a = a OP *(const NAME##_vec *)at;                                                                          \
-          b = b OP *(const NAME##_vec *)(at + EACH);                                                                 \
-          c = c OP *(const NAME##_vec *)(at + 2 * EACH);                                                             \
-          d = d OP *(const NAME##_vec *)(at + 3 * EACH);                                                             \
-        }                                                                                                            \
-        *(NAME##_vec *)(out + j) = a;                                                                                \
-        *(NAME##_vec *)(out + j + EACH) = b;                                                                         \
-        *(NAME##_vec *)(out + j + 2 * EACH) = c;                                                                     \
-        *(NAME##_vec *)(out + j + 3 * EACH) = d;                                                                     \
+          _Pragma("GCC unroll 16") for (u32 r = 0; r < TURN; r++, next += LINE) __builtin_prefetch(next, 0, 2);      \
+        _Pragma("GCC unroll 16") for (i64 r = 0; r < TURN; r++)                                                      \
+          _Pragma("GCC unroll 4") for (u32 v = 0; v < VECTORS; v++) a[v] = a[v] OP *(const NAME##_vec *)(x + r * stride + j + v * EACH); \
+        _Pragma("GCC unroll 4") for (u32 v = 0; v < VECTORS; v++) *(NAME##_vec *)(out + j + v * EACH) = a[v];        \
       }                                                                                                              \
-      for (i64 k = j; k < n; k++) out[k] = from ? (T)(out[k] OP x[k]) : x[k];                                        \
-      for (i64 r = 1; r < turn && j < n; r++)                                                                        \
-        for (i64 k = j; k < n; k++) out[k] = (T)(out[k] OP x[k + r * stride]);                                       \
+      NAME##_rows_on(out + whole, before + whole, x + whole, n - whole, TURN, stride);                               \
     }                                                                                                                \
+    NAME##_rows_on(out, before, x, n, left, stride);                                                                 \
   }                                                                                                                  \
   SCAN_ORDER(NAME, T, FN)
 
