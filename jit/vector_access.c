@@ -126,7 +126,7 @@ VAccess access_kind(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 
 }
 
 bool reads_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last) {
-  if (f->evex || n->op != LOOP_LOAD || loop_type_bytes((LoopType)n->mem) != 8 || access_kind(f, n, head, first, last) != VA_STRIDED) return false;
+  if (n->op != LOOP_LOAD || loop_type_bytes((LoopType)n->mem) != 8 || access_kind(f, n, head, first, last) != VA_STRIDED) return false;
   for (u32 i = 0; i < n->count; i++) {
     const LoopTerm *t = &loop_terms(f->fn, n)[i];
     if (t->var && vnode(f, t->var)->op == LOOP_INDEX && vnode(f, t->var)->a == head && (t->coef != 2 || t->stride[0] || t->stride[1])) return false;
@@ -196,7 +196,7 @@ static void add_stream(VecFn *f, const LoopNode *n, u32 registers) {
   VStream s = {.buffer = n->a, .terms = loop_terms(f->fn, n), .count = n->count};
   s.kind = (u8)access_kind(f, n, f->vector_head, f->inside_first, f->inside_last);
   address(f, n, outer_term);
-  s.pairs = reads_every_other(f, n, f->vector_head, f->inside_first, f->inside_last);
+  s.pairs = f->pairs && reads_every_other(f, n, f->vector_head, f->inside_first, f->inside_last);
   if (s.kind == VA_STRIDED) find_step(f, &s, loop_type_bytes((LoopType)n->mem));
   if (s.kind == VA_BACK && f->lanes > 1) s.index = lane_numbers(f, element_bytes(loop_value_type((LoopType)n->mem)), true);
   if (f->columns) find_rows(f, &s, loop_type_bytes((LoopType)n->mem));
@@ -498,9 +498,14 @@ void touch_trip(VecFn *f, u32 step) {
 
 /* Of the second vector, which begins one place early and so ends with the last that is read, the odd places. */
 static VReg load_every_other(VecFn *f, VecMem m) {
-  VReg low = v_load(f, V_MOVUPD, L256, m);
-  m.disp += 24;
-  return v_rmi(f, V_PERMQ_I, L256, v_rvmi(f, V_SHUFPS, L256, low, v_load(f, V_MOVUPD, L256, m), 0xE4), 0xD8);
+  u64 order[8];
+  u8 length = length_of(8, f->lanes);
+  VReg low = v_load(f, V_MOVUPD, length, m);
+  m.disp += 8 * (i32)f->lanes - 8;
+  VReg mixed = v_rvmi(f, V_SHUFPS, length, low, v_load(f, V_MOVUPD, length, m), 0xE4);
+  if (!f->evex) return v_rmi(f, V_PERMQ_I, length, mixed, 0xD8);
+  for (u32 k = 0; k < 8; k++) order[k] = k < 4 ? 2 * k : 2 * k - 7;
+  return v_rvm(f, by_width(LT_F64, V_PERMD), length, new_pool(f, order), mixed);
 }
 
 static VReg load(VecFn *f, const LoopNode *n) {

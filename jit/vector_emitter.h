@@ -172,6 +172,7 @@ typedef struct VecFn {
   const VecEmitter *level;
   Asm as;
   bool evex;
+  bool pairs; /* the loop at hand reads every other element by two vectors; what is left in the end goes one by one */
   VEC(VIns) ins;
   VEC(VInfo) regs; /* 0 unused */
   VEC(VSpan) spans;
@@ -292,7 +293,7 @@ void touch_trip(VecFn *f, u32 step);
 void store_address(VecFn *f, const LoopNode *n); /* RAX: of the trip R15 of the vector loop at hand */
 void step_rows(VecFn *f, u32 head); /* to the next row */
 VAccess access_kind(const VecFn *f, const LoopNode *access, u32 head, u32 first, u32 last);
-bool reads_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last); /* AVX2: a load of 8 bytes whose place moves on by two: by two vectors */
+bool reads_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last); /* a load of 8 bytes whose place moves on by two: by two vectors */
 void call_words(VecFn *f, u64 fn, u32 state, u64 second, u64 third); /* fn(frame + state, second, third) */
 
 /* vector_check.c: the first check that fails ends the kernel: what it wrote means nothing then. */

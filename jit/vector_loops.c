@@ -168,8 +168,9 @@ static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   l->tail_lanes = f->evex ? l->lanes : 1;
   l->packed = !strided && is_packed(f, l);
   if (l->packed) l->copies = 4, l->abreast = 1;
-  if (strided && !f->evex && !folds && strides_are_pairs(f, l)) return !f->failed;
-  if (strided && (!f->evex || narrow || (!folds && cost < STRIDED_WORK * strided))) l->lanes = l->copies = 1, l->tail_lanes = 0, l->abreast = 1;
+  f->pairs = strided && !folds && strides_are_pairs(f, l);
+  if (f->pairs) l->tail_lanes = 1;
+  else if (strided && (!f->evex || narrow || (!folds && cost < STRIDED_WORK * strided))) l->lanes = l->copies = 1, l->tail_lanes = 0, l->abreast = 1;
   return !f->failed;
 }
 
@@ -491,7 +492,7 @@ static void rest_loop(VecFn *f, const VLoop *l, VFold *r) {
     return;
   }
   u32 top = g_label(f), single = g_label(f), done = g_label(f);
-  bool masked = f->evex, framed = r && (r->ordered || !masked), in_frame = r && r->in_frame;
+  bool masked = l->tail_lanes > 1, framed = r && (r->ordered || !masked), in_frame = r && r->in_frame;
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_GE, done);
   enter(f, l, l->tail_lanes, masked);
@@ -602,7 +603,7 @@ static void until_whole(VecFn *f, const VLoop *l, const LoopNode *s) {
   g_alu(f, ALU_ADD, RCX, R15);
   g_alu(f, ALU_CMP, R14, RCX);
   put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = R14, .a = RCX});
-  if (f->evex) {
+  if (l->tail_lanes > 1) {
     g_mov(f, RCX, R14);
     g_alu(f, ALU_SUB, RCX, R15);
     enter(f, l, l->lanes, true);
