@@ -380,6 +380,7 @@ static void find_plain(Plan *p) {
   for (u32 i = 0; i < p->steps.count; i++) {
     PlanStep *s = &p->steps.data[i];
     const PlanArg *a = &p->args.data[s->arg];
+    p->products |= s->op == STEP_extern && s->aux == OP_matmul;
     if (s->op != STEP_kernel) continue;
     s->plain = s->nargs <= PLAIN_WORDS + 2 && a[0].kind == PA_const && a[0].imm == 0;
     for (u32 k = 1; k < s->nargs; k++) {

@@ -177,7 +177,8 @@ typedef struct Plan {
   void (*code_free)(Vm *vm, void *code);
   u64 code_bytes;
   char *peak; /* text of the planned peak bytes, for dumps; in the arena */
-  bool failed; /* memory was refused while building */
+  bool failed;   /* memory was refused while building */
+  bool products; /* some step is a product of matrices: made by plan_install */
   PlanStep dummy; /* what plan_step gives after a failure */
 } Plan;
 

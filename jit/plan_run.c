@@ -16,6 +16,7 @@ Went plan_leave(Run *r, u32 exit, WeftStatus status) {
   u64 *slots = r->slots;
   r->exit = exit;
   r->status = status;
+  if (r->spare) value_destroy(r->vm, array_value(r->spare));
   for (const RegionBind *b = binds; b < end; b++) { /* a borrowed input that is wanted gets a count, once */
     if (b->slot == BIND_NODE || !types[b->slot].borrowed || !types[b->slot].array || !slots[b->slot]) continue;
     bool again = false;
@@ -71,6 +72,20 @@ bool plan_take_result(Run *r, u32 slot, Value v) {
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
+
+enum { SMALL_RESULT = 1024 }; /* elements of a product: what is larger counts as fuel */
+
+/* Another array, or none, takes a slot: what was in it, a small array, is kept for the next product. */
+static void let_go(Run *r, u32 slot, Array *next) {
+  Array *a = array_at(r, slot);
+  if (!a || !r->p->products || a->head.refs != 1 || a->size >= SMALL_RESULT || a->head.flags & ARRAY_OWNER_ARRAY) {
+    set_array(r, slot, next);
+    return;
+  }
+  r->slots[slot] = (u64)(uintptr_t)next;
+  if (r->spare) value_destroy(r->vm, array_value(r->spare));
+  r->spare = a;
+}
 
 static Went new_array(Run *r, const PlanStep *s, const i64 *dims) {
   Value v;
@@ -194,7 +209,7 @@ static __attribute__((noinline)) Went memory_step(Run *r, const PlanStep *s) {
       a = array_at(r, s->src);
       if (is_borrowed(r, s->src)) a->head.refs++;
       else r->slots[s->src] = 0;
-      set_array(r, s->dst, a);
+      let_go(r, s->dst, a);
       return GOES_ON;
     case STEP_unique:
       v = array_value(array_at(r, s->dst));
@@ -545,11 +560,29 @@ WeftStatus plan_parameter(Run *r, const PlanStep *s, u32 *at, Value *out) {
   return WEFT_OK;
 }
 
+/* A product of two matrices, straight from their slots. */
+static __attribute__((noinline)) Went product_step(Run *r, const PlanStep *s, const Array *x, const Array *y, bool *done) {
+  *done = false;
+  if (array_rank(x) != 2 || array_rank(y) != 2 || x->geometry[0] >= SMALL_RESULT || y->geometry[1] >= SMALL_RESULT / (x->geometry[0] | 1)) return GOES_ON;
+  Value out = r->spare ? array_value(r->spare) : value_hole();
+  PairWent went = r->vm->product(r->vm, s->aux, x, y, &out);
+  *done = went != PAIR_OTHER;
+  if (went == PAIR_FAILED) return plan_leave_raised(r, s->exit);
+  if (went == PAIR_OTHER) return GOES_ON;
+  if (out.array == r->spare) r->spare = NULL;
+  return plan_take_result(r, s->dst, out) ? GOES_ON : plan_leave(r, s->exit, WEFT_OK);
+}
+
 static __attribute__((noinline)) Went extern_step(Run *r, const PlanStep *s) {
   Vm *vm = r->vm;
   Value values[OP_MAX_PARAMS], out = value_hole();
   const PlanArg *a = &r->p->args.data[s->arg];
   bool held = s->aux == OP_matmul && s->nargs == 2 && a[0].kind == PA_value && a[1].kind == PA_value; /* it keeps neither, and slots hold both meanwhile */
+  if (held && r->p->slots.data[a[0].slot].array && r->p->slots.data[a[1].slot].array && vm->product) {
+    bool done;
+    Went went = product_step(r, s, array_at(r, a[0].slot), array_at(r, a[1].slot), &done);
+    if (done) return went;
+  }
   u32 n = op_info(s->aux)->nparams, made = 0, at = 0;
   WeftStatus status = WEFT_OK;
   if (held) values[0] = number_of(r, &a[0]), values[1] = number_of(r, &a[1]);
@@ -728,7 +761,7 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
         if (vm_safepoint(vm) != WEFT_OK) went = plan_leave(r, s->exit, WEFT_ERROR);
         break;
       case STEP_exit: went = plan_leave(r, s->exit, WEFT_OK); break;
-      case STEP_free: set_array(r, s->dst, NULL); break;
+      case STEP_free: let_go(r, s->dst, NULL); break;
       case STEP_dense:
         if (UNLIKELY(s->dst != s->src || !array_dense(array_at(r, s->src)))) went = memory_step(r, s);
         break;

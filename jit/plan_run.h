@@ -16,6 +16,7 @@ typedef struct Run {
   u64 *slots;
   u32 exit;
   WeftStatus status;
+  Array *spare; /* owned: a small array that the next product may be written over, or NULL */
 } Run;
 
 static inline Array *array_at(const Run *r, u32 slot) { return (Array *)(uintptr_t)r->slots[slot]; }

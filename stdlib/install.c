@@ -76,6 +76,7 @@ WeftStatus stdlib_install(Vm *vm) {
   for (u32 op = 1; op < OP_COUNT; op++) vm->ops[op].eager = kernels[op];
   vm->format = format_hook;
   vm->pair = elementwise_pair;
+  vm->product = matmul_pair;
   if (!vm_at_free(vm, stdlib_remove)) {
     stdlib_remove(vm);
     return vm_error_memory(vm);
@@ -87,7 +88,7 @@ void stdlib_remove(Vm *vm) {
   Stdlib *s = stdlib_of(vm);
   if (s) mem_free(&vm->alloc, s, sizeof *s + (size_t)STRIP_OPS * 16);
   vm->stdlib_state = NULL;
-  vm->pair = NULL;
+  vm->pair = vm->product = NULL;
 }
 
 WeftStatus run_op(Vm *vm, u32 op, Value *args, u32 n, Value *out) {

@@ -43,6 +43,7 @@ WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) MUST_USE;
  * composed of others. */
 WeftStatus run_op(Vm *vm, u32 op, Value *args, u32 n, Value *out) MUST_USE;
 PairWent elementwise_pair(Vm *vm, u32 op, const Array *a, const Array *b, Value *out); /* Vm.pair */
+PairWent matmul_pair(Vm *vm, u32 op, const Array *x, const Array *y, Value *out);      /* Vm.product */
 
 /* An elementwise operation of one operand that has its row of strips. */
 WeftStatus elementwise_unary(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;

@@ -245,9 +245,8 @@ static WeftStatus inner(Vm *vm, Array *xa, Array *ya, i64 n, Value *out) {
 }
 
 /* A matrix of this type as it lies; false: it must be made so first. */
-static bool plain_side(Value v, u32 dtype, bool rows_together, Side *s) {
-  Array *a = v.array;
-  const i64 *dims = array_dims(a), *strides = array_strides(a);
+static bool plain_side(const Array *a, u32 dtype, bool rows_together, Side *s) {
+  const i64 *dims = a->geometry, *strides = dims + 2;
   if (array_rank(a) != 2 || array_dtype(a) != dtype || array_device(a) != DEV_CPU) return false;
   s->data = a->data;
   s->rows = dims[0];
@@ -256,30 +255,37 @@ static bool plain_side(Value v, u32 dtype, bool rows_together, Side *s) {
          (!rows_together || (!s->transposed && s->apart == s->cols));
 }
 
-/* Two matrices of one float type, as they mostly come, without the rules: loops over small products wait for those. False:
+/* May a product of m by n be written over `a`, which nobody else holds? */
+static bool takes_product(const Array *a, u32 dtype, i64 m, i64 n) {
+  return array_rank(a) == 2 && array_dtype(a) == dtype && a->geometry[0] == m && a->geometry[1] == n && array_device(a) == DEV_CPU && array_dense(a) && array_writable(a);
+}
+
+/* Two matrices of one float type, as they mostly come, without the rules: loops over small products wait for those. PAIR_OTHER:
  * the general way. */
-static bool plain_matmul(Vm *vm, Value xv, Value yv, Value *out, WeftStatus *status) {
-  if (xv.kind != V_ARRAY || yv.kind != V_ARRAY || array_rank(xv.array) != 2 || array_rank(yv.array) != 2) return false;
-  u32 dtype = array_dtype(xv.array);
-  i64 m = array_dims(xv.array)[0], k = array_dims(xv.array)[1], n = array_dims(yv.array)[1];
-  if ((dtype != DT_f64 && dtype != DT_f32) || array_dims(yv.array)[0] != k || m < 1 || n < 1 || k < 1 || m >= INT_MAX || n >= INT_MAX || k >= 1 << 20) return false;
+PairWent matmul_pair(Vm *vm, u32 op, const Array *xa, const Array *ya, Value *out) {
+  (void)op;
+  if (array_rank(xa) != 2 || array_rank(ya) != 2) return PAIR_OTHER;
+  u32 dtype = array_dtype(xa);
+  i64 m = xa->geometry[0], k = xa->geometry[1], n = ya->geometry[1];
+  if ((dtype != DT_f64 && dtype != DT_f32) || ya->geometry[0] != k || m < 1 || n < 1 || k < 1 || m >= INT_MAX || n >= INT_MAX || k >= 1 << 20) return PAIR_OTHER;
   Side x, y;
   i64 work;
-  if (__builtin_mul_overflow(m * n, k, &work)) return false;
+  if (__builtin_mul_overflow(m * n, k, &work)) return PAIR_OTHER;
   bool own = is_own(dtype, m, n, k, work), small = work <= SMALL_PRODUCT;
   const Lapack *lib = own || small ? NULL : blas_load(dtype == DT_f64);
   own |= !lib && !small;
-  if (!plain_side(xv, dtype, small, &x) || !plain_side(yv, dtype, small, &y) || (own && y.transposed && m > 1)) return false;
-  *status = kernel_poll(vm, work / 16);
-  if (*status == WEFT_OK) *status = array_new(vm, dtype, 2, (i64[2]){m, n}, out);
-  if (*status != WEFT_OK) return true;
+  if (!plain_side(xa, dtype, small, &x) || !plain_side(ya, dtype, small, &y) || (own && y.transposed && m > 1)) return PAIR_OTHER;
+  if (kernel_poll(vm, work / 16) != WEFT_OK) return PAIR_FAILED;
+  if ((out->kind != V_ARRAY || !takes_product(out->array, dtype, m, n)) && array_new(vm, dtype, 2, (i64[2]){m, n}, out) != WEFT_OK) return PAIR_FAILED;
   product(vm, own, lib, dtype, &x, x.data, &y, y.data, out->array->data);
-  return true;
+  return PAIR_DONE;
 }
 
 static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
   WeftStatus status;
-  if (plain_matmul(vm, xv, yv, out, &status)) return status;
+  *out = value_hole();
+  PairWent went = xv.kind == V_ARRAY && yv.kind == V_ARRAY ? matmul_pair(vm, op, xv.array, yv.array, out) : PAIR_OTHER;
+  if (went != PAIR_OTHER) return went == PAIR_DONE ? WEFT_OK : WEFT_ERROR;
   ArrayType xt, yt, shape;
   const ArrayType *types[2] = {&xt, &yt};
   DTypeResult r;

@@ -309,6 +309,7 @@ struct Vm {
   Value native_result;  /* what a frame called from C returned through vm_return */
   const OpInfo *op_table; /* op_info(0): rows by OpId */
   PairFn pair;
+  PairFn product; /* two matrices, for loops over small products: *out is a hole, or an array that nobody else holds, which is written over if it fits */
 };
 
 /* vm/state.c */
