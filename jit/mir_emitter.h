@@ -275,7 +275,8 @@ typedef struct Emitter {
   VEC(Product) products;
   u32 *access_stream; /* per node */
   u32 mask_of; /* condition that `mask` is made of, as long as `known` holds; 0: of none */
-  MIR_reg_t mask;
+  MIR_reg_t mask, shifted; /* `shifted`: a register with the constant `shifts`, as long as `known` holds; 0: none */
+  i64 shifts;
   VEC(Known) known;   /* addresses of mixed streams in registers: within a block, as long as no computed value changes */
   DLIST(MIR_insn_t) late; /* arms that come behind the body */
   VEC(Cold) cold;

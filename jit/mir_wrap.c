@@ -58,7 +58,10 @@ void mir_shift(Emitter *e, u32 id, const LoopNode *n) {
   MIR_label_t out = c->label, back = c->back = new_label(e);
   c->code = r;
   ins3(e, MIR_UBGE, L(e, out), b, I(e, width));
-  if (a.mode == MIR_OP_INT) ri(e, MIR_MOV, r, a.u.i), a = R(e, r); /* MIR would make it elsewhere first */
+  if (a.mode == MIR_OP_INT) { /* one register for all of a block: MIR would make it for each */
+    if (!e->shifted || e->shifts != a.u.i) ri(e, MIR_MOV, e->shifted = mir_temp(e, t), e->shifts = a.u.i);
+    a = R(e, e->shifted);
+  }
   ins3(e, code, R(e, r), a, b);
   put_label(e, back);
   if (code == MIR_LSH) mir_extend(e, t, r);
