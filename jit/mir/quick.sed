@@ -570,6 +570,31 @@ s/^static MIR_insn_t new_insn (/__attribute__ ((optimize ("O2"))) &/
 s/^MIR_op_mode_t MIR_insn_op_mode (/__attribute__ ((optimize ("O2"))) &/
 # what is used most for the time that it lives has a register first: else what is short-lived lies in memory, and others wait for it
 s/^    curr_reg_infos\[reg\].live_length = length;$/    curr_reg_infos[reg].live_length = length;\n    curr_reg_infos[reg].freq = (unsigned long) curr_reg_infos[reg].freq * 64 \/ (length + (int_var_type_p (gen_ctx, reg) ? 64 : 16));/
+# a jump over a jump: the opposite condition leads where the second one does, for floats too, whose comparisons have no opposite before this
+/^static uint8_t \*target_translate (/i\
+static int turned_p (MIR_insn_t insn) {\
+  MIR_insn_t jump = DLIST_NEXT (MIR_insn_t, insn), label;\
+  MIR_insn_code_t code = insn->code;\
+  int once_p = MIR_int_branch_code_p (code) || (MIR_FP_branch_code_p (code) \&\& code != MIR_FBEQ \&\& code != MIR_DBEQ \&\& code != MIR_LDBEQ \&\& code != MIR_FBNE \&\& code != MIR_DBNE \&\& code != MIR_LDBNE);\
+  if (!once_p || jump == NULL || jump->code != MIR_JMP) return FALSE;\
+  for (label = DLIST_NEXT (MIR_insn_t, jump); label != NULL \&\& label->code == MIR_LABEL; label = DLIST_NEXT (MIR_insn_t, label)) {\
+    if (label != insn->ops[0].u.label) continue;\
+    insn->ops[0] = jump->ops[0];\
+    return TRUE;\
+  }\
+  return FALSE;\
+}\
+
+/^static uint8_t \*target_translate (/,/^}/{
+s/^      if (MIR_branch_code_p (insn->code)) \/\* possible replacement change \*\/$/      int over_p = turned_p (insn);\
+&/
+s/^      out_insn (gen_ctx, insn, patterns\[ind\].replacement, NULL);$/&\
+      if (over_p) {\
+        VARR_ADDR (uint8_t, result_code)[VARR_LAST (label_ref_t, label_refs).label_val_disp - 1] ^= 1;\
+        insn = DLIST_NEXT (MIR_insn_t, insn);\
+        n++;\
+      }/
+}
 # where short loops lie
 /^static uint8_t \*target_translate (/,/^}/s/^  return translate_finish (gen_ctx, len);$/  align_loops (gen_ctx, DLIST_HEAD (MIR_insn_t, curr_func_item->u.func->insns));\
 &/
