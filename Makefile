@@ -121,12 +121,13 @@ $(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-threa
 # Strips are long enough that where their loops begin does not show.
 PACKED   := -fno-align-functions -fno-align-loops -fno-align-jumps -fno-align-labels
 $(BUSY:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(PACKED) -fno-inline-small-functions -fno-partial-inlining
-$(addprefix $(B)/obj/,$(patsubst %.c,%.o,$(wildcard lang/rules*.c)) parser/base.o tracer/tier.o tracer/places.o): FILE_CFLAGS += $(PACKED)
-# Their loops are short, or wait for memory: what is aligned for them besides takes 6 KB.
-$(addprefix $(B)/obj/,$(addprefix stdlib/,select.o scan.o sort.o elementwise.o reduce.o random.o) $(addprefix vm/,update.o index.o array.o text.o record.o \
-  value.o sequence.o packed.o ref.o field.o elsewhere.o list.o code.o handle.o scalar.o alloc.o state.o stack.o operate.o eval.o stream.o) stdlib/args.o \
-  gen/math_avx512.o stdlib/kernel_strips_avx512.o jit/plan_run.o guards/rows.o guards/cache.o guards/run.o jit/mir_runtime.o jit/vector_runtime.o): FILE_CFLAGS += -fno-align-functions \
-  -fno-align-jumps -fno-align-labels
+# What is run for every call has short loops, or waits for memory.
+$(addprefix $(B)/obj/,$(patsubst %.c,%.o,$(wildcard lang/rules*.c)) parser/base.o tracer/tier.o tracer/places.o jit/plan_run.o jit/mir_runtime.o jit/vector_runtime.o \
+  $(addprefix guards/,rows.o cache.o run.o) $(addprefix stdlib/,args.o select.o sort.o random.o scan.o elementwise.o reduce.o) \
+  $(addprefix vm/,update.o index.o array.o text.o record.o value.o sequence.o packed.o ref.o field.o elsewhere.o list.o code.o handle.o scalar.o alloc.o state.o \
+  stack.o operate.o eval.o stream.o call.o)): FILE_CFLAGS += $(PACKED)
+# Kernels' loops are aligned, what else is not takes 6 KB.
+$(B)/obj/gen/math_avx512.o $(B)/obj/stdlib/kernel_strips_avx512.o: FILE_CFLAGS += -fno-align-functions -fno-align-jumps -fno-align-labels
 # -O3 makes the same code larger for AVX2, without AVX-512's masks; -Os takes 21 KB less, but then half of the functions are not vectorised.
 $(B)/obj/gen/math_avx2.o $(B)/obj/stdlib/kernel_strips_avx2.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic $(PACKED)
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma

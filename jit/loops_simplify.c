@@ -3,8 +3,9 @@
  * One pass over the body builds a new function. Each operation is folded or replaced where an identity of its type is exact;
  * else looked up among the values that are visible; else placed as far out as its operands allow: every pure operation is
  * total, so it may run where it would not have. Loads are shared when nothing was stored between them and never moved.
- * Then what nothing needs is dropped (loops_dead.c). Bits are preserved; the pass ends because it reads the body once. */
-#include "jit/loops.h"
+ * Then what nothing needs is dropped (loops_dead.c). Bits are preserved; the pass ends because it reads the body once. Where a trip loads what the
+ * one before stored (loops_forward.c), a second pass has the loop carry it. */
+#include "jit/loops_forward.h"
 
 #include <string.h>
 
@@ -20,6 +21,7 @@ typedef struct Frame { /* an open head of the old function */
   u32 before; /* link: the entry that new invariants of this loop go behind; in an arm of an `if`, what is ready when it begins */
   u32 joins_at; /* old position of the yield behind which the next `if` goes on in here, and of the END; 0: none */
   u32 joins_end;
+  const Forward *forward; /* of a loop: what it carries besides, or NULL */
   bool loop;
   bool otherwise; /* the second arm of an `if` is being read */
 } Frame;
@@ -50,6 +52,8 @@ typedef struct Pass {
   Entry *table;
   u32 table_size;
   u32 epoch;
+  Forward forwards[FORWARDS];
+  u32 forward_count;
   bool failed;
 } Pass;
 
@@ -366,6 +370,12 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
   if (n.op == LOOP_SELECT) {
     if (is_const(p, n.a)) same = node(p, n.a)->imm ? n.b : n.c;
     else if (n.b == n.c) same = n.b;
+    else if (loop_is_int((LoopType)n.type) && is_const(p, n.b) && is_const(p, n.c) && node(p, n.b)->imm + node(p, n.c)->imm == 1 && node(p, n.b)->imm < 2) { /* 1 and 0 */
+      u32 cond = node(p, n.b)->imm ? n.a : pure_value(p, (LoopNode){.op = LOOP_NOT, .type = LT_I1, .a = n.a}, known);
+      same = make(p, LOOP_CONVERT, (LoopType)n.type, cond, 0, known);
+    }
+  } else if (n.op == LOOP_NOT && n.type == LT_I1 && (node(p, n.a)->op == LOOP_EQ || node(p, n.a)->op == LOOP_NE)) {
+    same = make(p, node(p, n.a)->op == LOOP_EQ ? LOOP_NE : LOOP_EQ, LT_I1, node(p, n.a)->a, node(p, n.a)->b, known);
   } else if ((n.op == LOOP_CONVERT || n.op == LOOP_BITCAST) && n.type == from) {
     same = n.a;
   } else if (n.b && is_const(p, n.b) && loop_op_form((LoopOp)n.op) == LOOP_FORM_BINARY) {
@@ -402,29 +412,92 @@ static bool copy_terms(Pass *p, const LoopNode *from, LoopNode *to) {
   return true;
 }
 
+/* One value more at the end of the list just made. */
+static void one_more(Pass *p, LoopNode *n, u32 value) {
+  if (!vec_push(p->alloc, &p->fn->list, value)) refuse(p);
+  n->count++;
+}
+
+/* What such a load gives in the first trip, before the loop, if it has trips. */
+static u32 first_load(Pass *p, const Forward *f, LoopType t) {
+  u32 trips = mapped(p, loop_trips_of(p->old, f->head, 0)), zero = constant(p, t, 0), some = new_node(p, (LoopNode){.op = LOOP_NE, .type = LT_I1, .a = trips, .b = constant(p, LT_I64, 0)}, here(p));
+  LoopNode n = {.op = LOOP_IF, .c = 1, .list = p->fn->list.count}, load = *loop_node(p->old, f->load);
+  append(p, some);
+  one_more(p, &n, some);
+  u32 head = new_node(p, n, here(p)), result = new_node(p, (LoopNode){.op = LOOP_RESULT, .type = (u8)t, .a = head}, here(p));
+  append(p, head);
+  for (u32 arm = 0; arm < 2; arm++) {
+    Place inside = {new_block(p), p->loops.count};
+    n = (LoopNode){.op = LOOP_YIELD, .a = head, .list = p->fn->list.count};
+    load.a = mapped(p, loop_node(p->old, f->load)->a);
+    load.imm = (u64)f->constant;
+    load.list = p->fn->terms.count;
+    load.count = f->count;
+    for (u32 i = 0; i < f->count && !arm; i++) {
+      LoopTerm term = f->terms[i];
+      for (u32 k = 0; k < 2; k++) term.stride[k] = mapped(p, term.stride[k]);
+      term.var = mapped(p, term.var);
+      if (!vec_push(p->alloc, &p->fn->terms, term)) refuse(p);
+    }
+    u32 value = arm ? zero : new_node(p, load, inside);
+    if (!arm) append(p, value);
+    one_more(p, &n, value);
+    append(p, new_node(p, n, inside));
+    append(p, new_node(p, (LoopNode){.op = arm ? LOOP_END : LOOP_ELSE, .a = head}, inside));
+    if (!p->failed) p->closed.data[inside.block] = 1;
+  }
+  return result;
+}
+
 static void copy_head(Pass *p, u32 id, const LoopNode *from) {
   LoopNode n = *from;
+  const Forward *forward = NULL;
+  for (u32 i = 0; i < p->forward_count; i++)
+    if (p->forwards[i].head == id) forward = &p->forwards[i];
+  LoopType carried = forward ? loop_type_of(p->old, forward->load) : LT_VOID;
+  u32 first = forward ? first_load(p, forward, carried) : 0;
   if (!copy_list(p, from, &n)) return;
   bool loop = n.op != LOOP_IF;
-  Frame f = {.outer = current_block(p), .before = p->last, .loop = loop, .block = new_block(p)};
+  Frame f = {.outer = current_block(p), .before = p->last, .loop = loop, .block = new_block(p), .forward = forward};
+  if (forward) {
+    one_more(p, &n, first);
+    n.b++;
+    n.c++;
+  }
   Place outside = here(p), inside = {f.block, p->loops.count + loop};
   u32 head = f.head = new_node(p, n, outside);
   append(p, head);
   if (!loop) f.before = p->last;
-  u32 leaves = n.a + n.b + n.c;
-  for (u32 i = 0; i < leaves; i++) {
+  u32 leaves = from->a + from->b + from->c;
+  for (u32 i = 0; i <= leaves; i++) {
+    if (f.forward && i == from->a + from->b) (void)new_node(p, (LoopNode){.op = LOOP_CARRY, .type = (u8)carried, .a = head, .b = from->b}, inside);
+    if (i == leaves) break;
     LoopNode leaf = *loop_node(p->old, id + 1 + i);
     leaf.a = head;
     p->map[id + 1 + i] = new_node(p, leaf, leaf.op == LOOP_RESULT ? outside : inside);
   }
+  if (f.forward) (void)new_node(p, (LoopNode){.op = LOOP_RESULT, .type = (u8)carried, .a = head, .b = from->c}, outside);
   p->map[id] = head;
   p->epoch += loop;
   if (loop && !vec_push(p->alloc, &p->loops, p->frames.count)) refuse(p);
   if (!vec_push(p->alloc, &p->frames, f)) refuse(p);
 }
 
+/* What the open loop stored in this trip, at the end of the list of a `next`. */
+static void carry_on(Pass *p, LoopNode *next) {
+  Frame *f = &p->frames.data[p->frames.count - 1];
+  if (!f->forward || f->head != next->a) return;
+  one_more(p, next, mapped(p, loop_node(p->old, f->forward->store)->b));
+  f->forward = NULL;
+}
+
 static void copy_mark(Pass *p, const LoopNode *from) {
   Frame *f = &p->frames.data[p->frames.count - 1];
+  if (f->forward) {
+    LoopNode next = {.op = LOOP_NEXT, .a = f->head, .list = p->fn->list.count};
+    carry_on(p, &next);
+    append(p, new_node(p, next, here(p)));
+  }
   append(p, new_node(p, (LoopNode){.op = from->op, .a = f->head}, here(p)));
   p->closed.data[f->block] = 1;
   p->epoch++;
@@ -488,7 +561,9 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
       n.b = mapped(p, n.b);
       if (!copy_terms(p, from, &n)) return;
       if (n.op == LOOP_LOAD) {
-        p->map[id] = place_value(p, n, known);
+        const Frame *f = p->loops.count ? &p->frames.data[p->loops.data[p->loops.count - 1]] : NULL;
+        bool carried = f && f->forward && f->forward->load == id;
+        p->map[id] = carried ? loop_carry_of(p->fn, f->head, node(p, f->head)->b - 1) : place_value(p, n, known);
         return;
       }
       append(p, new_node(p, n, here(p)));
@@ -501,6 +576,7 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
       if (!copy_list(p, from, &n)) return;
       if (form == LOOP_FORM_TERM) n.a = mapped(p, n.a);
       if (n.op == LOOP_YIELD) yield_condition(p, &n);
+      if (n.op == LOOP_NEXT) carry_on(p, &n);
       if (form == LOOP_FORM_CHECK) n.a = mapped(p, n.a), n.b = mapped(p, n.b);
       if (form == LOOP_FORM_CHECK && p->fn->kind == LOOP_NATIVE && checked_before(p, &n, known)) return;
       p->map[id] = new_node(p, n, here(p));
@@ -732,8 +808,9 @@ static void copy_leaves(Pass *p) {
     if (!vec_push(p->alloc, &p->fn->results, p->old->results.data[i])) refuse(p);
 }
 
-LoopFn *loops_simplify(const LoopFn *old) {
-  Pass p = {.old = old, .alloc = old->module->alloc};
+static LoopFn *simplify(const LoopFn *old, const Forward *forwards, u32 forward_count) {
+  Pass p = {.old = old, .alloc = old->module->alloc, .forward_count = forward_count};
+  for (u32 i = 0; i < forward_count; i++) p.forwards[i] = forwards[i];
   u32 known = 0;
   p.fn = mem_alloc_zero(p.alloc, sizeof *p.fn);
   p.map = mem_alloc_zero(p.alloc, sizeof(u32) * old->nodes.count);
@@ -782,4 +859,14 @@ LoopFn *loops_simplify(const LoopFn *old) {
   if (!p.failed) return p.fn;
   if (p.fn) loop_fn_free(p.fn);
   return NULL;
+}
+
+LoopFn *loops_simplify(const LoopFn *old) {
+  LoopFn *fn = simplify(old, NULL, 0), *carrying = fn;
+  Forward forwards[FORWARDS];
+  u32 count = fn && fn->kind == LOOP_NATIVE ? loops_forwards(fn, forwards) : 0;
+  if (!count) return fn;
+  carrying = simplify(fn, forwards, count);
+  loop_fn_free(fn);
+  return carrying;
 }

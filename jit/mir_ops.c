@@ -110,13 +110,12 @@ static void float_min_plain(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t a, MI
 
 static void int_min(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t a, MIR_op_t b, bool max) {
   MIR_label_t done = new_label(e);
-  MIR_reg_t r = mir_temp(e, t);
-  bool wide = t == LT_U64;
-  mir_move(e, t, r, a);
-  ins3(e, max ? (wide ? MIR_UBGE : MIR_BGE) : (wide ? MIR_UBLE : MIR_BLE), L(e, done), a, b);
-  mir_move(e, t, r, b);
+  bool wide = t == LT_U64, turned = is_reg(b, to);
+  MIR_op_t first = turned ? b : a, other = turned ? a : b;
+  mir_move(e, t, to, first);
+  ins3(e, max ? (wide ? MIR_UBGE : MIR_BGE) : (wide ? MIR_UBLE : MIR_BLE), L(e, done), first, other);
+  mir_move(e, t, to, other); /* no jump over a move of registers stays one (quick.sed) */
   put_label(e, done);
-  mir_move(e, t, to, R(e, r));
 }
 
 static void float_unary(Emitter *e, u32 id, const LoopNode *n, MirMark kind) {

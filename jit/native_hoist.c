@@ -92,6 +92,13 @@ static u32 find_poll(const Hoist *h, u32 loop) {
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
+/* Not negative: indices of loops do not come near 2^62. */
+static bool is_positive(const Hoist *h, const Sum *s) {
+  bool positive = !s->minuses && !(s->constant >> 62);
+  for (u32 i = 0; i < s->pluses; i++) positive = positive && at(h, s->plus[i])->op == LOOP_INDEX;
+  return positive;
+}
+
 static bool add_value(const Hoist *h, Sum *s, u32 id, bool minus, u32 depth) {
   const LoopNode *n = at(h, id);
   u64 value;
@@ -100,6 +107,10 @@ static bool add_value(const Hoist *h, Sum *s, u32 id, bool minus, u32 depth) {
     return true;
   }
   if (depth && (n->op == LOOP_ADD || n->op == LOOP_SUB)) return add_value(h, s, n->a, minus, depth - 1) && add_value(h, s, n->b, minus ^ (n->op == LOOP_SUB), depth - 1);
+  const LoopNode *below = at(h, n->a);
+  Sum x = {0};
+  bool from_end = depth && n->op == LOOP_SELECT && below->op == LOOP_LT && below->a == n->c && constant(h, below->b, 0, &value) && value == 0;
+  if (from_end && add_value(h, &x, n->c, false, HOIST_DEPTH) && is_positive(h, &x)) return add_value(h, s, n->c, minus, HOIST_DEPTH); /* x < 0 ? x + size : x */
   u32 *other = minus ? s->plus : s->minus, *others = minus ? &s->pluses : &s->minuses;
   for (u32 i = 0; i < *others; i++) {
     if (other[i] != id) continue;
@@ -144,13 +155,6 @@ static bool add_trips(const Hoist *h, Sum *s, u32 trips, bool *sure) {
   const LoopNode *most = at(h, n->a);
   u32 end = most->op != LOOP_MAX ? n->a : most->a == n->b ? most->b : most->b == n->b ? most->a : n->a;
   return add_value(h, s, end, false, 3) && add_value(h, s, n->b, true, 3);
-}
-
-/* Not negative: indices of loops do not come near 2^62. */
-static bool is_positive(const Hoist *h, const Sum *s) {
-  bool positive = !s->minuses && !(s->constant >> 62);
-  for (u32 i = 0; i < s->pluses; i++) positive = positive && at(h, s->plus[i])->op == LOOP_INDEX;
-  return positive;
 }
 
 /* Takes the index of a loop out of a sum that holds it once. */

@@ -585,14 +585,32 @@ static int turned_p (MIR_insn_t insn) {\
   return FALSE;\
 }\
 
+# a jump over a move from one register to another: a move on the opposite condition, which nothing need foresee
+/^static uint8_t \*target_translate (/i\
+static int chosen_p (MIR_insn_t insn) {\
+  MIR_insn_t move = DLIST_NEXT (MIR_insn_t, insn);\
+  if (!MIR_int_branch_code_p (insn->code) || move == NULL || move->code != MIR_MOV || DLIST_NEXT (MIR_insn_t, move) != insn->ops[0].u.label) return FALSE;\
+  return move->ops[0].mode == MIR_OP_VAR \&\& move->ops[0].u.var <= R15_HARD_REG \&\& move->ops[1].mode == MIR_OP_VAR \&\& move->ops[1].u.var <= R15_HARD_REG;\
+}\
+
 /^static uint8_t \*target_translate (/,/^}/{
-s/^      if (MIR_branch_code_p (insn->code)) \/\* possible replacement change \*\/$/      int over_p = turned_p (insn);\
+s/^      if (MIR_branch_code_p (insn->code)) \/\* possible replacement change \*\/$/      int over_p = turned_p (insn), move_p = chosen_p (insn);\
 &/
 s/^      out_insn (gen_ctx, insn, patterns\[ind\].replacement, NULL);$/&\
       if (over_p) {\
         VARR_ADDR (uint8_t, result_code)[VARR_LAST (label_ref_t, label_refs).label_val_disp - 1] ^= 1;\
         insn = DLIST_NEXT (MIR_insn_t, insn);\
         n++;\
+      } else if (move_p) {\
+        label_ref_t lr = VARR_POP (label_ref_t, label_refs);\
+        int cond = VARR_GET (uint8_t, result_code, lr.label_val_disp - 1) \& 15;\
+        insn = DLIST_NEXT (MIR_insn_t, insn);\
+        n++;\
+        VARR_TRUNC (uint8_t, result_code, lr.label_val_disp - (lr.short_p ? 1 : 2));\
+        put_byte (gen_ctx, 0x48 | (insn->ops[0].u.var \& 8) >> 1 | (insn->ops[1].u.var \& 8) >> 3);\
+        put_byte (gen_ctx, 0x0f);\
+        put_byte (gen_ctx, 0x40 | (cond ^ 1));\
+        put_byte (gen_ctx, 0xc0 | (insn->ops[0].u.var \& 7) << 3 | (insn->ops[1].u.var \& 7));\
       }/
 }
 # where short loops lie
