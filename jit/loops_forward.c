@@ -1,4 +1,5 @@
-/* loops_forward.c — loads of what the trip before stored: a value that the loop carries is there sooner than one that goes through memory. */
+/* loops_forward.c — loads of what the trip before stored: a value that the loop carries is there sooner than one that goes through memory. And loads
+ * that are the same in every trip, from buffers that are only read: a native function's others do not overlap them. */
 #include "jit/loops_forward.h"
 
 typedef struct Place { /* an access's index: `constant` and what is added to it */
@@ -46,7 +47,7 @@ static bool changes(const LoopFn *fn, u32 from, u32 to, u32 id) {
   return false;
 }
 
-/* Is the load where the store was a trip before? */
+/* Is the load where the store was a trip before? Of the load itself: is it where it was? */
 static bool follows(const LoopFn *fn, u32 from, u32 to, const LoopNode *store, const LoopNode *load, Forward *out) {
   Place s, l;
   i64 step = 0;
@@ -62,39 +63,41 @@ static bool follows(const LoopFn *fn, u32 from, u32 to, const LoopNode *store, c
     else out->terms[out->count++] = t;
   }
   out->constant = l.constant;
-  return step && s.constant - step == l.constant;
+  return (step != 0) == (store != load) && s.constant - step == l.constant;
 }
 
-/* The position of a loop's END and its store, when that is the only one and nothing goes on to the next trip without it; else 0. */
-static u32 only_store(const LoopFn *fn, u32 at, u32 *store) {
+/* The position of the END of a loop whose trips all go to their end, and its store, when it has only that; else 0. */
+static u32 straight(const LoopFn *fn, u32 at, u32 *store) {
   u32 head = fn->body.data[at], depth = 0, stores = 0;
   for (u32 pos = at + 1;; pos++) {
     u32 id = fn->body.data[pos];
     const LoopNode *n = loop_node(fn, id);
     if (loop_is_head(n)) depth++;
-    else if (n->op == LOOP_END && depth-- == 0) return stores == 1 && *store ? pos : 0;
-    else if (n->op == LOOP_CALL || ((n->op == LOOP_NEXT || n->op == LOOP_BREAK) && n->a == head && (depth || n->op == LOOP_BREAK))) return 0;
-    else if (n->op == LOOP_STORE && ++stores && !depth) *store = id;
+    if (n->op == LOOP_STORE) *store = stores++ || depth ? 0 : id;
+    if (n->op == LOOP_CALL || ((n->op == LOOP_NEXT || n->op == LOOP_BREAK) && n->a == head && (depth || n->op == LOOP_BREAK))) return 0;
+    if (n->op == LOOP_END && depth-- == 0) return pos;
   }
 }
 
 u32 loops_forwards(const LoopFn *fn, Forward *out) {
   u32 count = 0;
-  for (u32 at = 0; at < fn->body.count && count < FORWARDS; at++) {
+  for (u32 at = 0; at < fn->body.count; at++) {
     u32 head = fn->body.data[at], store = 0, depth = 0, end;
     const LoopNode *h = loop_node(fn, head);
-    if (h->op != LOOP_FOR || h->a != 1 || !(end = only_store(fn, at, &store))) continue;
-    const LoopNode *s = loop_node(fn, store);
-    for (u32 pos = at + 1; pos < end; pos++) {
+    if (h->op != LOOP_FOR || h->a != 1 || !(end = straight(fn, at, &store))) continue;
+    for (u32 pos = at + 1; pos < end && count < FORWARDS; pos++) {
       u32 id = fn->body.data[pos];
-      const LoopNode *n = loop_node(fn, id);
-      Forward f = {.head = head, .store = store, .load = id};
+      const LoopNode *n = loop_node(fn, id), *s = loop_node(fn, store);
+      Forward f = {.head = head, .load = id};
       if (loop_is_head(n)) depth++;
-      else if (n->op == LOOP_END) depth--;
-      else if (n->op == LOOP_CHECK) break;
-      if (n->op != LOOP_LOAD || depth || n->a != s->a || n->mem == LT_F16 || n->mem == LT_BF16 || !follows(fn, at, end, s, n, &f)) continue;
-      out[count++] = f;
-      break;
+      if (n->op == LOOP_END) depth--;
+      if (n->op == LOOP_CHECK) break;
+      if (n->op != LOOP_LOAD || depth || n->mem == LT_F16 || n->mem == LT_BF16) continue;
+      bool same = loop_node(fn, n->a)->aux == LOOP_IN && loop_node(fn, n->a)->op == LOOP_PARAM;
+      if (!same && (!store || n->a != s->a)) continue;
+      f.store = same ? 0 : store;
+      if (follows(fn, at, end, same ? n : s, n, &f)) out[count++] = f;
+      if (f.store && count && out[count - 1].load == id) store = 0;
     }
   }
   return count;

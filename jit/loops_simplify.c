@@ -4,7 +4,7 @@
  * else looked up among the values that are visible; else placed as far out as its operands allow: every pure operation is
  * total, so it may run where it would not have. Loads are shared when nothing was stored between them and never moved.
  * Then what nothing needs is dropped (loops_dead.c). Bits are preserved; the pass ends because it reads the body once. Where a trip loads what the
- * one before stored (loops_forward.c), a second pass has the loop carry it. */
+ * one before stored or loaded (loops_forward.c), a second pass has the loop carry it. */
 #include "jit/loops_forward.h"
 
 #include <string.h>
@@ -21,7 +21,8 @@ typedef struct Frame { /* an open head of the old function */
   u32 before; /* link: the entry that new invariants of this loop go behind; in an arm of an `if`, what is ready when it begins */
   u32 joins_at; /* old position of the yield behind which the next `if` goes on in here, and of the END; 0: none */
   u32 joins_end;
-  const Forward *forward; /* of a loop: what it carries besides, or NULL */
+  const Forward *forward; /* of a loop: the first of what it carries besides, */
+  u32 forwards;           /* so many; 0 once its `next` is written */
   bool loop;
   bool otherwise; /* the second arm of an `if` is being read */
 } Frame;
@@ -418,8 +419,12 @@ static void one_more(Pass *p, LoopNode *n, u32 value) {
   n->count++;
 }
 
+/* The i-th value that an open loop carries besides. */
+static u32 carried(const Pass *p, const Frame *f, u32 i) { return loop_carry_of(p->fn, f->head, node(p, f->head)->b - f->forwards + i); }
+
 /* What such a load gives in the first trip, before the loop, if it has trips. */
-static u32 first_load(Pass *p, const Forward *f, LoopType t) {
+static u32 first_load(Pass *p, const Forward *f) {
+  LoopType t = loop_type_of(p->old, f->load);
   u32 trips = mapped(p, loop_trips_of(p->old, f->head, 0)), zero = constant(p, t, 0), some = new_node(p, (LoopNode){.op = LOOP_NE, .type = LT_I1, .a = trips, .b = constant(p, LT_I64, 0)}, here(p));
   LoopNode n = {.op = LOOP_IF, .c = 1, .list = p->fn->list.count}, load = *loop_node(p->old, f->load);
   append(p, some);
@@ -451,49 +456,49 @@ static u32 first_load(Pass *p, const Forward *f, LoopType t) {
 
 static void copy_head(Pass *p, u32 id, const LoopNode *from) {
   LoopNode n = *from;
-  const Forward *forward = NULL;
-  for (u32 i = 0; i < p->forward_count; i++)
-    if (p->forwards[i].head == id) forward = &p->forwards[i];
-  LoopType carried = forward ? loop_type_of(p->old, forward->load) : LT_VOID;
-  u32 first = forward ? first_load(p, forward, carried) : 0;
+  const Forward *forward = p->forwards;
+  u32 first[FORWARDS], more = 0;
+  while (forward < p->forwards + p->forward_count && forward->head != id) forward++;
+  for (; forward + more < p->forwards + p->forward_count && forward[more].head == id; more++) first[more] = first_load(p, &forward[more]);
   if (!copy_list(p, from, &n)) return;
   bool loop = n.op != LOOP_IF;
-  Frame f = {.outer = current_block(p), .before = p->last, .loop = loop, .block = new_block(p), .forward = forward};
-  if (forward) {
-    one_more(p, &n, first);
-    n.b++;
-    n.c++;
-  }
+  Frame f = {.outer = current_block(p), .before = p->last, .loop = loop, .block = new_block(p), .forward = forward, .forwards = more};
+  for (u32 i = 0; i < more; i++) one_more(p, &n, first[i]);
+  n.b += more;
+  n.c += more;
   Place outside = here(p), inside = {f.block, p->loops.count + loop};
   u32 head = f.head = new_node(p, n, outside);
   append(p, head);
   if (!loop) f.before = p->last;
-  u32 leaves = from->a + from->b + from->c;
-  for (u32 i = 0; i <= leaves; i++) {
-    if (f.forward && i == from->a + from->b) (void)new_node(p, (LoopNode){.op = LOOP_CARRY, .type = (u8)carried, .a = head, .b = from->b}, inside);
-    if (i == leaves) break;
-    LoopNode leaf = *loop_node(p->old, id + 1 + i);
+  u32 leaves = from->a + from->b + from->c, old_leaf = id + 1;
+  for (u32 i = 0; i < leaves + 2 * more; i++) {
+    u32 carry = i - from->a - from->b, result = i - leaves - more; /* number of one more, when it is small */
+    bool one = carry < more || (i >= leaves + more);
+    LoopNode leaf = *loop_node(p->old, one ? forward[carry < more ? carry : result].load : old_leaf);
+    if (one) leaf = (LoopNode){.op = carry < more ? LOOP_CARRY : LOOP_RESULT, .type = leaf.type, .b = carry < more ? from->b + carry : from->c + result};
     leaf.a = head;
-    p->map[id + 1 + i] = new_node(p, leaf, leaf.op == LOOP_RESULT ? outside : inside);
+    u32 made = new_node(p, leaf, leaf.op == LOOP_RESULT ? outside : inside);
+    if (!one) p->map[old_leaf++] = made;
   }
-  if (f.forward) (void)new_node(p, (LoopNode){.op = LOOP_RESULT, .type = (u8)carried, .a = head, .b = from->c}, outside);
   p->map[id] = head;
   p->epoch += loop;
   if (loop && !vec_push(p->alloc, &p->loops, p->frames.count)) refuse(p);
   if (!vec_push(p->alloc, &p->frames, f)) refuse(p);
 }
 
-/* What the open loop stored in this trip, at the end of the list of a `next`. */
+/* What the open loop carries besides, at the end of the list of a `next`. */
 static void carry_on(Pass *p, LoopNode *next) {
   Frame *f = &p->frames.data[p->frames.count - 1];
-  if (!f->forward || f->head != next->a) return;
-  one_more(p, next, mapped(p, loop_node(p->old, f->forward->store)->b));
-  f->forward = NULL;
+  for (u32 i = 0; f->head == next->a && i < f->forwards; i++) {
+    u32 store = f->forward[i].store;
+    one_more(p, next, store ? mapped(p, loop_node(p->old, store)->b) : carried(p, f, i));
+  }
+  if (f->head == next->a) f->forwards = 0;
 }
 
 static void copy_mark(Pass *p, const LoopNode *from) {
   Frame *f = &p->frames.data[p->frames.count - 1];
-  if (f->forward) {
+  if (f->forwards) {
     LoopNode next = {.op = LOOP_NEXT, .a = f->head, .list = p->fn->list.count};
     carry_on(p, &next);
     append(p, new_node(p, next, here(p)));
@@ -562,8 +567,9 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
       if (!copy_terms(p, from, &n)) return;
       if (n.op == LOOP_LOAD) {
         const Frame *f = p->loops.count ? &p->frames.data[p->loops.data[p->loops.count - 1]] : NULL;
-        bool carried = f && f->forward && f->forward->load == id;
-        p->map[id] = carried ? loop_carry_of(p->fn, f->head, node(p, f->head)->b - 1) : place_value(p, n, known);
+        u32 i = 0;
+        while (f && i < f->forwards && f->forward[i].load != id) i++;
+        p->map[id] = f && i < f->forwards ? carried(p, f, i) : place_value(p, n, known);
         return;
       }
       append(p, new_node(p, n, here(p)));
