@@ -126,8 +126,8 @@ $(addprefix $(B)/obj/,$(patsubst %.c,%.o,$(wildcard lang/rules*.c)) parser/base.
   $(addprefix guards/,rows.o cache.o run.o) $(addprefix stdlib/,args.o select.o sort.o random.o scan.o elementwise.o reduce.o) \
   $(addprefix vm/,update.o index.o array.o text.o record.o value.o sequence.o packed.o ref.o field.o elsewhere.o list.o code.o handle.o scalar.o alloc.o state.o \
   stack.o operate.o eval.o stream.o call.o)): FILE_CFLAGS += $(PACKED)
-# Kernels' loops are aligned, what else is not takes 6 KB.
-$(B)/obj/gen/math_avx512.o $(B)/obj/stdlib/kernel_strips_avx512.o: FILE_CFLAGS += -fno-align-functions -fno-align-jumps -fno-align-labels
+# Of kernels and of the interpreter loops are aligned and nothing else: it takes 6 KB.
+$(addprefix $(B)/obj/,gen/math_avx512.o stdlib/kernel_strips_avx512.o stdlib/kernel_matmul.o vm/interp.o): FILE_CFLAGS += -fno-align-functions -fno-align-jumps -fno-align-labels
 # -O3 makes the same code larger for AVX2, without AVX-512's masks; -Os takes 21 KB less, but then half of the functions are not vectorised.
 $(B)/obj/gen/math_avx2.o $(B)/obj/stdlib/kernel_strips_avx2.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic $(PACKED)
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma

@@ -345,6 +345,21 @@ static u32 join_zero_tests(Pass *p, const LoopNode *n, u32 *known) {
   return make(p, test, LT_I1, make(p, LOOP_OR, t, a.a, b.a, known), a.b, known);
 }
 
+/* The i-th value that an open loop carries besides. */
+static u32 carried(const Pass *p, const Frame *f, u32 i) { return loop_carry_of(p->fn, f->head, node(p, f->head)->b - f->forwards + i); }
+
+/* What the trip before stored, or what is made of it at once: it comes later than the rest. */
+static bool is_late(const Pass *p, u32 id) {
+  const Frame *f = p->loops.count ? &p->frames.data[p->loops.data[p->loops.count - 1]] : NULL;
+  const LoopNode *n = node(p, id);
+  bool late = false;
+  for (u32 i = 0; f && i < f->forwards; i++) {
+    u32 c = carried(p, f, i);
+    late |= f->forward[i].store && (id == c || n->a == c || n->b == c);
+  }
+  return late;
+}
+
 static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
   LoopType from = loop_type_of(p->fn, n.a);
   bool constants = is_const(p, n.a) && (!n.b || is_const(p, n.b)) && (!n.c || is_const(p, n.c));
@@ -359,6 +374,15 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
   }
   u32 same = by_range(p, &n);
   if (same) return same;
+  for (u32 side = 0; side < 2 && (n.op == LOOP_MIN || n.op == LOOP_MAX) && loop_is_int((LoopType)n.type); side++) { /* min(min(late, x), y) */
+    const LoopNode inner = *node(p, side ? n.b : n.a);
+    u32 y = side ? n.a : n.b;
+    if (inner.op != n.op || is_late(p, y) || is_late(p, inner.a) == is_late(p, inner.b)) continue;
+    bool first = is_late(p, inner.a);
+    n.b = make(p, (LoopOp)n.op, (LoopType)n.type, first ? inner.b : inner.a, y, known);
+    n.a = first ? inner.a : inner.b;
+    break;
+  }
   if (n.op == LOOP_SELECT && n.type == LT_I1 && (is_const(p, n.b) || is_const(p, n.c))) { /* and, or */
     bool first = is_const(p, n.b), yes = node(p, first ? n.b : n.c)->imm != 0;
     u32 other = first ? n.c : n.b, cond = n.a;
@@ -418,9 +442,6 @@ static void one_more(Pass *p, LoopNode *n, u32 value) {
   if (!vec_push(p->alloc, &p->fn->list, value)) refuse(p);
   n->count++;
 }
-
-/* The i-th value that an open loop carries besides. */
-static u32 carried(const Pass *p, const Frame *f, u32 i) { return loop_carry_of(p->fn, f->head, node(p, f->head)->b - f->forwards + i); }
 
 /* What such a load gives in the first trip, before the loop, if it has trips. */
 static u32 first_load(Pass *p, const Forward *f) {
