@@ -64,7 +64,7 @@ static void address(VecFn *f, const LoopNode *n, bool (*wanted)(const VecFn *, c
   }
 }
 
-enum { TOUCHED = 256 }; /* bytes that a step of touch_trip reads of */
+enum { TOUCHED = 64 }; /* bytes that a step of touch_trip reads of */
 
 static bool every_term(const VecFn *f, const LoopTerm *t) { return (void)f, (void)t, true; }
 static bool outer_term(const VecFn *f, const LoopTerm *t) { return !t->var || (!is_vector_index(f, t->var) && !inside(f, t->var)); }
