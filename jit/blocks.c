@@ -29,18 +29,22 @@ static i64 factor_of(const LoopFn *fn, const u64 *words, const LoopTerm *t) {
   return product;
 }
 
-/* Elements that a trip of `par` stores by the access, and how far apart trips are; false: not known. */
-static bool store_of(const LoopFn *fn, const u64 *words, const LoopNode *n, u32 par, i64 around, i64 *each) {
+/* Elements that a trip of `par` stores by the access, how far apart trips are, and whether it begins behind the first; false: not known. */
+static bool store_of(const LoopFn *fn, const u64 *words, const LoopNode *n, u32 par, i64 around, i64 *each, bool *behind) {
   const LoopTerm *t = loop_terms(fn, n);
   i64 offset;
   *each = 0;
+  *behind |= n->imm != 0;
   for (u32 i = 0; i < n->count; i++) {
-    if (is_offset(fn, words, &t[i], &offset)) return false;
+    if (is_offset(fn, words, &t[i], &offset)) {
+      *behind = true;
+      continue;
+    }
     if (t[i].var != loop_index_of(par, 0)) continue;
     if (*each) return false;
     *each = factor_of(fn, words, &t[i]);
   }
-  return !n->imm && *each > 0 && around > 0;
+  return *each > 0 && around > 0;
 }
 
 static const LoopTerm *term_of(const LoopFn *fn, const LoopNode *n, u32 var) {
@@ -65,11 +69,12 @@ static BlockOut *out_of(Blocks *b, const LoopFn *fn, u32 param) {
   return NULL;
 }
 
-bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count) {
+bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count, bool parts) {
   enum { DEPTH = 8 };
   const LoopFn *fn = k->self;
   i64 around[DEPTH] = {1}, made[BLOCKS_OUTS] = {0}, each, trips;
   u32 par = 0, depth = 0;
+  bool behind = false;
   *b = (Blocks){.kernel = k, .count = count};
   if (!fn || !k->fn || k->reductions || fn->params.count != count) return false;
   for (u32 i = 0; i < fn->body.count; i++) {
@@ -91,7 +96,7 @@ bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count) {
       if (loop_node(fn, n->a)->aux == LOOP_OUT) return false;
     } else if (n->op == LOOP_STORE) {
       BlockOut *o = par && depth ? out_of(b, fn, n->a) : NULL;
-      if (!o || !store_of(fn, words, n, par, around[depth], &each) || (o->each && o->each != each)) return false;
+      if (!o || !store_of(fn, words, n, par, around[depth], &each, &behind) || (behind && !parts) || (o->each && o->each != each)) return false;
       o->each = each;
       o->bytes = loop_type_bytes(n->mem);
       made[o - b->out] += around[depth];
@@ -103,6 +108,7 @@ bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count) {
     if (made[i] != b->out[i].each) return false; /* some elements are not stored, or some twice */
     if (fit < b->block) b->block = fit;
   }
+  if (behind) b->block = 0; /* what several loops store is counted, not placed */
   return b->outs != 0;
 }
 

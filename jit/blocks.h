@@ -28,8 +28,8 @@ typedef struct Blocks {
 } Blocks;
 
 /* What the kernel stores by a run of so many trips, from trip 0 on; row and to are not set. False: too many arrays, or not in
- * order. */
-bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count);
+ * order. With `parts` several loops may store a trip's elements, as many as there are; no buffer then. */
+bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count, bool parts);
 /* The kernel's code that stores past the caches by itself; NULL: it has none, or rows too short for it. */
 LoopKernelFn blocks_past(const Blocks *b);
 /* Is `word`, the address of an array that the kernel reads, read only where out[0] is stored by the same trip? */

@@ -89,7 +89,7 @@ Went plan_part_step(Run *r, const PlanStep *s, bool *done) {
     words[i - 2] = 0;
     if (!is_out && !plan_words_of(r, &k, &a[i], 1, &words[i - 2])) return GOES_ON;
   }
-  if (!blocks_of(&b, &k, words, step->nargs - 2) || b.outs != 1 || b.out[0].word != out || !part_of(r, &s[1], u, base, &b.out[0])) return GOES_ON;
+  if (!blocks_of(&b, &k, words, step->nargs - 2, false) || b.outs != 1 || b.out[0].word != out || !part_of(r, &s[1], u, base, &b.out[0])) return GOES_ON;
   BlockOut *o = &b.out[0];
   i64 all = hi * o->each;
   if (all % o->row || (o->row == o->apart && all != o->row) || reads_part(r, step, &b, words, base)) return GOES_ON;
@@ -138,7 +138,7 @@ Went plan_pair_step(Run *r, const PlanStep *s, bool *done) {
     next[i - 2] = 0;
     if (!between && !result && !plan_words_of(r, then, &c[i], 1, &next[i - 2])) return GOES_ON;
   }
-  if (!blocks_of(&b, &k, words, one->nargs - 2) || b.outs != 1 || b.out[0].word != out || b.out[0].each > size / hi) return GOES_ON;
+  if (!blocks_of(&b, &k, words, one->nargs - 2, false) || b.outs != 1 || b.out[0].word != out || b.out[0].each > size / hi) return GOES_ON;
   const BlockOut *o = &b.out[0];
   if (size * (i64)o->bytes < PAIR_BYTES || o->each * (i64)o->bytes > BLOCKS_ROWS || !blocks_own_row(then, next, two->nargs - 2, in, o->each)) return GOES_ON;
   if (plan_make_array(r, &s[3]) == GONE) return GONE;
@@ -193,7 +193,7 @@ Went plan_turn_step(Run *r, const PlanStep *s, bool *done) {
     words[i - 2] = (u64)(uintptr_t)x->data;
     if (!in && !out && !plan_words_of(r, k, &a[i], 1, &words[i - 2])) return GOES_ON;
   }
-  if (!blocks_of(&b, k, words, t.count) || b.outs != 1 || b.out[0].word != t.out || b.out[0].each != 1) return GOES_ON;
+  if (!blocks_of(&b, k, words, t.count, false) || b.outs != 1 || b.out[0].word != t.out || b.out[0].each != 1) return GOES_ON;
   b.out[0].row = b.out[0].apart = hi;
   b.out[0].to = x->data;
   if (!blocks_same_place(&b, words, t.in)) return GOES_ON;

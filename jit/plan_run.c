@@ -329,7 +329,7 @@ static i64 longest(const Run *r, const PlanStep *s) {
 /* A long run whose results no cache holds: they are stored past the caches. */
 static __attribute__((noinline)) bool is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 trips, Blocks *b) {
   const PlanArg *a = &r->p->args.data[s->arg] + 2;
-  if (longest(r, s) < LONG_UNITS || !blocks_of(b, k, words, s->nargs - 2)) return false;
+  if (longest(r, s) < LONG_UNITS || !blocks_of(b, k, words, s->nargs - 2, true)) return false;
   bool pays = false;
   for (u32 i = 0; i < b->outs; i++) {
     BlockOut *o = &b->out[i];

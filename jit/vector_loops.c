@@ -571,21 +571,27 @@ void loop_bounds(VecFn *f, const VLoop *l) {
   }
 }
 
-/* The first store of a kernel whose loop may store past the caches: whole vectors, one behind the other, of one array, or at the same places of two
- * that begin as far from the beginning of a line (blocks_past). NULL: it may not. */
+/* The first store of a loop that may store past the caches: whole vectors, one behind the other, of the only array that the kernel stores, or at the
+ * same places of two that begin as far from the beginning of a line (blocks_past). NULL: it may not. */
 static const LoopNode *past_store(const VecFn *f, const VLoop *l) {
   const LoopNode *s = NULL, *first = NULL;
+  u32 other = 0; /* what other loops store */
   if (l->lanes == 1 || f->block_slot || f->head_count > 1) return NULL;
   for (u32 pos = 0; pos < f->fn->body.count; pos++) {
     const LoopNode *n = vnode(f, body_node(f, pos));
     if (n->op != LOOP_STORE) continue;
     u32 bytes = loop_type_bytes((LoopType)n->mem);
-    if (pos < l->first || pos > l->last || bytes < 4 || bytes * l->lanes < (f->evex ? 32u : 16u) || access_kind(f, n, l->head, l->first, l->last) != VA_UNIT) return NULL;
+    if (pos < l->first || pos > l->last) {
+      if (other && n->a != other) return NULL;
+      other = n->a;
+      continue;
+    }
+    if (bytes < 4 || bytes * l->lanes < (f->evex ? 32u : 16u) || access_kind(f, n, l->head, l->first, l->last) != VA_UNIT) return NULL;
     if (s && (s != first || n->a == s->a || bytes != loop_type_bytes((LoopType)s->mem))) return NULL;
     s = n;
     if (!first) first = n;
   }
-  return first;
+  return other && first && (s != first || s->a != other) ? NULL : first;
 }
 
 /* The trips before the first one whose vector is whole where it is stored, masked (AVX2: one by one); R15 is that trip's then. */
