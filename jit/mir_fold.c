@@ -243,6 +243,18 @@ static void find_labels(Folder *f, Allocator *alloc) {
   }
 }
 
+/* Nobody comes to a jump behind a jump; one to what follows does nothing. The next instruction. */
+static MIR_insn_t fold_jump(const Folder *f, MIR_insn_t jump) {
+  MIR_insn_t next = DLIST_NEXT(MIR_insn_t, jump), at;
+  for (; next && next->code == MIR_JMP; next = at) {
+    at = DLIST_NEXT(MIR_insn_t, next);
+    MIR_remove_insn(f->ctx, f->item, next);
+  }
+  for (at = next; at && at->code == MIR_LABEL && at != target_of(jump); at = DLIST_NEXT(MIR_insn_t, at)) {}
+  if (at && at == target_of(jump)) MIR_remove_insn(f->ctx, f->item, jump);
+  return next;
+}
+
 /* A block ends at a label, unless what jumps there was left from this same block for a rare case: then it only writes what that writes. */
 static void pass_label(Folder *f, MIR_insn_t label) {
   const Label *l = f->labels ? label_of(f, label) : NULL;
@@ -259,6 +271,7 @@ void mir_fold(MIR_context_t ctx, MIR_item_t item, Allocator *alloc) {
   f.count = (u32)VARR_LENGTH(MIR_var_t, func->vars) + 1; /* from 1 on */
   f.regs = mem_alloc_zero(alloc, sizeof *f.regs * (f.count + 1));
   if (!f.regs) return; /* the code is right as it is */
+  for (MIR_insn_t next, i = DLIST_HEAD(MIR_insn_t, func->insns); i; i = next) next = i->code == MIR_JMP ? fold_jump(&f, i) : DLIST_NEXT(MIR_insn_t, i);
   find_labels(&f, alloc);
   for (size_t i = 0; i < func->nargs; i++) {
     MIR_reg_t reg = MIR_reg(ctx, VARR_GET(MIR_var_t, func->vars, i).name, func);
