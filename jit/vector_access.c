@@ -64,7 +64,7 @@ static void address(VecFn *f, const LoopNode *n, bool (*wanted)(const VecFn *, c
   }
 }
 
-enum { TOUCHED = 64 }; /* bytes that a step of touch_trip reads of */
+enum { TOUCHED = 64 }; /* a line, of which touch_trip reads a word */
 
 static bool every_term(const VecFn *f, const LoopTerm *t) { return (void)f, (void)t, true; }
 static bool outer_term(const VecFn *f, const LoopTerm *t) { return !t->var || (!is_vector_index(f, t->var) && !inside(f, t->var)); }
@@ -488,7 +488,7 @@ void touch_trip(VecFn *f, u32 step) {
     put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = place_of(f, n, &index)});
     put(f, (VIns){.op = G_LEA, .dst = RCX, .mem = mem_at(RAX, (i32)bytes)});
     g_put(f, more);
-    for (u32 k = 0; k < TOUCHED; k += 64) g_load(f, RDX, RAX, (i32)k);
+    g_load(f, RDX, RAX, 0);
     g_alu_imm(f, ALU_ADD, RAX, TOUCHED);
     g_alu(f, ALU_CMP, RAX, RCX);
     g_jcc(f, CC_L, more);
