@@ -4,7 +4,8 @@
  * where it is wrong. So a check that each trip makes, whose operands the loop does not change, is made before the loop, and one of
  * an index that counts with the loop is made for the first and the last trip; if it fails, the function leaves as the first trip's
  * poll would. Loops without trips check nothing. What only some trips check, or what stands behind a way out of the loop, stays.
- * In `while c < limit { … c += step }` and in `while c > limit { … c -= step }` c lies between its first value and the limit. */
+ * In `while c < limit { … c += step }` and in `while c > limit { … c -= step }` c lies between its first value and the limit.
+ * In `while 2 * c + 1 < limit { … c = 2 * c + 1 }`, as heaps have it, what goes on and what is looked at lies below the limit. */
 #include "jit/native.h"
 
 #include <string.h>
@@ -332,6 +333,8 @@ static bool ends_unless(const Hoist *h, u32 loop, u32 chosen) {
   return (value == loop_cond_of(h->fn, chosen) || (constant(h, value, 0, &no) && no == 0)) && ends_unless(h, loop, body[next]);
 }
 
+static void hoist_grown(Hoist *h, u32 loop, u32 cond);
+
 static bool ends_arm(const LoopNode *n, u32 head) { return (n->op == LOOP_END || n->op == LOOP_ELSE) && n->a == head; }
 
 static void hoist_while(Hoist *h, u32 loop) {
@@ -357,6 +360,158 @@ static void hoist_while(Hoist *h, u32 loop) {
       if (add_value(h, &c.x, n->a, false, 3) && add_value(h, &c.y, n->b, false, 0)) h->dropped[id] = move_out_any(h, &c, n->b, loop, cond, cond, all, 3);
     }
     if (loop_is_head(n)) depth++;
+  }
+  hoist_grown(h, loop, cond);
+}
+
+/* ---- while loops whose number grows ------------------------------------------------------------ */
+
+/* times * c + plus, of the carried number: below 2^62 where c is below 2^48. */
+typedef struct Line {
+  u64 times, plus;
+} Line;
+
+enum { GROWN_FACTS = 8, GROWN_DEPTH = 4 };
+
+/* What holds at a place of the trip: the loop's condition and those of the arms around it. */
+typedef struct Grown {
+  const Hoist *h;
+  u32 loop, cond, carry, limit;
+  Line facts[GROWN_FACTS]; /* each < limit */
+  u32 count;
+  bool sure; /* the loop's condition among them */
+} Grown;
+
+static bool line_of(const Grown *g, u32 id, u32 depth, Line *out) {
+  const LoopNode *n = at(g->h, id);
+  Line x, y;
+  u64 value;
+  *out = (Line){1, 0};
+  if (n->op == LOOP_CARRY && n->a == g->loop) return !g->carry || id == g->carry;
+  if (constant(g->h, id, 3, &value)) {
+    *out = (Line){0, value};
+  } else {
+    if (!depth || (n->op != LOOP_ADD && n->op != LOOP_MUL) || !line_of(g, n->a, depth - 1, &x) || !line_of(g, n->b, depth - 1, &y) || (n->op == LOOP_MUL && x.times && y.times)) return false;
+    *out = n->op == LOOP_ADD ? (Line){x.times + y.times, x.plus + y.plus} : (Line){x.times * y.plus + y.times * x.plus, x.plus * y.plus};
+  }
+  return out->times <= 1 << 12 && out->plus <= 1 << 30;
+}
+
+/* What an arm of an `if` gives as its result, if it gives anything. */
+static u32 arm_gives(const Hoist *h, u32 result, bool yes) {
+  const LoopNode *r = at(h, result);
+  u32 pos = h->end[r->a];
+  if (yes)
+    while (!(at(h, h->fn->body.data[pos])->op == LOOP_ELSE && at(h, h->fn->body.data[pos])->a == r->a)) pos--;
+  const LoopNode *gives = at(h, h->fn->body.data[pos - 1]);
+  return gives->op == LOOP_YIELD && gives->a == r->a ? loop_list(h->fn, gives)[r->b] : 0;
+}
+
+static bool is_if_result(const Hoist *h, u32 id) { return at(h, id)->op == LOOP_RESULT && at(h, at(h, id)->a)->op == LOOP_IF; }
+
+/* A condition that holds: of `and`, and of `if`s that give false where another does not hold, both. */
+static void learn(Grown *g, u32 cond, u32 depth) {
+  const LoopNode *n = at(g->h, cond);
+  u64 no;
+  if (cond == g->cond) g->sure = true;
+  if (n->op == LOOP_AND && depth) {
+    learn(g, n->a, depth - 1);
+    learn(g, n->b, depth - 1);
+  } else if (is_if_result(g->h, cond) && depth) {
+    u32 asked = loop_cond_of(g->h->fn, n->a), yes = arm_gives(g->h, cond, true), other = arm_gives(g->h, cond, false);
+    if (!yes || !other || (other != asked && (!constant(g->h, other, 0, &no) || no))) return;
+    learn(g, asked, depth - 1);
+    learn(g, yes, depth - 1);
+  } else if ((n->op == LOOP_LT || n->op == LOOP_GT) && g->count < GROWN_FACTS && loop_type_of(g->h->fn, n->a) == LT_I64) {
+    u32 less = n->op == LOOP_LT ? n->a : n->b, limit = n->op == LOOP_LT ? n->b : n->a;
+    if (limit == (g->limit ? g->limit : limit) && line_of(g, less, 3, &g->facts[g->count])) g->count++;
+  }
+}
+
+/* x < 0 ? x + size : x */
+static bool is_from_end(const Hoist *h, const LoopNode *n) {
+  const LoopNode *less = at(h, n->a);
+  u64 zero;
+  return n->op == LOOP_SELECT && n->type == LT_I64 && less->op == LOOP_LT && less->a == n->c && constant(h, less->b, 0, &zero) && zero == 0;
+}
+
+/* 0 <= value < limit, here. */
+static bool is_below(Grown *g, u32 id, u32 depth) {
+  const LoopNode *n = at(g->h, id);
+  Line x;
+  if (!g->sure) return false;
+  if (line_of(g, id, 3, &x)) {
+    for (u32 i = 0; i < g->count; i++)
+      if (x.times <= g->facts[i].times && x.plus <= g->facts[i].plus) return true;
+    return false;
+  }
+  if (!depth) return false;
+  if (is_from_end(g->h, n)) return is_below(g, n->c, depth - 1);
+  if (!is_if_result(g->h, id)) return false;
+  Grown yes = *g;
+  learn(&yes, loop_cond_of(g->h->fn, n->a), GROWN_DEPTH);
+  u32 a = arm_gives(g->h, id, true), b = arm_gives(g->h, id, false);
+  return a && b && is_below(&yes, a, depth - 1) && is_below(g, b, depth - 1);
+}
+
+/* One walk over a trip. First, without `write`: does each way to the next trip go on below the limit, and is anything checked that is below it; what
+ * that needs is noted. Then those checks are dropped, and indices from the end are what they are. */
+static bool walk_grown(Hoist *h, Grown *g, bool write) {
+  const u32 *body = h->fn->body.data;
+  Grown around[HOIST_DEPTH + 1];
+  u32 depth = 0;
+  bool any = false;
+  for (u32 pos = h->where[h->poll[g->loop]] + 1; pos < h->end[g->loop]; pos++) {
+    u32 id = body[pos];
+    const LoopNode *n = at(h, id);
+    if (loop_is_head(n)) {
+      if (depth > HOIST_DEPTH) return false;
+      around[depth++] = *g;
+      if (n->op == LOOP_IF) learn(g, loop_cond_of(h->fn, id), GROWN_DEPTH);
+    } else if (n->op == LOOP_ELSE) {
+      *g = around[depth - 1];
+    } else if (n->op == LOOP_END) {
+      *g = around[--depth];
+    } else if (n->op == LOOP_NEXT && n->a == g->loop) {
+      if (!is_below(g, loop_list(h->fn, n)[at(h, g->carry)->b], GROWN_DEPTH)) return false;
+    } else if (write && is_from_end(h, n) && is_below(g, n->c, GROWN_DEPTH)) {
+      h->fn->nodes.data[id].b = n->c;
+    } else if (n->op == LOOP_CHECK && n->aux == LOOP_CHECK_INDEX && !h->dropped[id] && is_below(g, n->a, GROWN_DEPTH)) {
+      Hoisted fits = {.trips = {g->cond}, .loops = 1, .head = g->loop};
+      if (!add_value(h, &fits.x, g->limit, false, 3) || !add_value(h, &fits.y, n->b, false, 0) || !sum_known(h, &fits.y, g->loop)) continue;
+      fits.x.constant--;
+      if (write) h->dropped[id] = true;
+      else if (!note(h, &fits)) return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
+/* `while c * times + plus < limit { poll … }`, where the next c is no less than 0 and below the limit: the first is not negative, and the limit
+ * is not above the sizes. */
+static void hoist_grown(Hoist *h, u32 loop, u32 cond) {
+  Grown g = {.h = h, .loop = loop, .cond = cond}, start;
+  const LoopNode *n = at(h, cond);
+  u32 was = h->count;
+  if (n->op != LOOP_LT && n->op != LOOP_GT) return;
+  g.limit = n->op == LOOP_LT ? n->b : n->a;
+  for (u32 id = n->op == LOOP_LT ? n->a : n->b; !g.carry;) { /* the number that it asks for */
+    const LoopNode *x = at(h, id);
+    u64 value;
+    if (x->op == LOOP_CARRY && x->a == loop) g.carry = id;
+    else if (x->op == LOOP_ADD || x->op == LOOP_MUL) id = constant(h, x->a, 3, &value) ? x->b : x->a;
+    else return;
+  }
+  if (loop_type_of(h->fn, g.carry) != LT_I64 || !known(h, g.limit, loop, false, HOIST_DEPTH)) return;
+  start = g;
+  Hoisted first = {.x = {.plus = {g.carry}, .pluses = 1}, .y = {.constant = (u64)1 << 48}, .trips = {cond}, .loops = 1, .head = loop}, limit = first;
+  limit.x = (Sum){.constant = (u64)-1};
+  if (add_value(h, &limit.x, g.limit, false, 3) && note(h, &first) && note(h, &limit) && walk_grown(h, &g, false)) {
+    g = start;
+    walk_grown(h, &g, true);
+  } else {
+    h->count = was;
   }
 }
 

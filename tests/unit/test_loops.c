@@ -650,6 +650,15 @@ static void c_agrees(void **state) {
   "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n" CHECKS "  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n" CONDITION "    if %c {\n" BODY STEP \
   "    }\n    break %j\n  }\n  return %r\n}\n"
 
+#define GROWS "    %d = mul 2 %j\n    %e = add %d 1\n    %c = lt %e m\n"
+#define GROWN \
+  "  %p = mul 2 s\n  %q = add %p 1\n  %b = lt %q m\n  if %b {\n    check index s 281474976710656 #1 (s)\n    %u = add m -1\n    check index %u 281474976710656 #1 (s)\n" \
+  "    %v = add m -1\n    check index %v n #1 (s)\n  }\n"
+#define CHILD(CONDITION)                                                                                                                                \
+  "      %f = add %e 1\n      %g = " CONDITION "\n      %a = if %g -> (i1) {\n        %v = load x[%f] i64\n        %w = gt %v 5\n        yield %w\n      } else {\n" \
+  "        yield %g\n      }\n      %h = if %a -> (i64) {\n        yield %f\n      } else {\n        yield %e\n      }\n"
+#define FROM_END(OTHER) "      %z = lt %e 0\n      %y = add %e n\n      %i = select %z " OTHER " %e\n"
+
 static void checks_before_loops(void **state) {
   (void)state;
   static const struct Row {
@@ -695,6 +704,29 @@ static void checks_before_loops(void **state) {
        NEXT("add %j 1") "    }\n    break %j\n  }\n  return %r\n}\n", NULL},
       {"a limit that wraps", UP("    %l = add n 9223372036854775797\n    %c = lt %j %l\n", "      %i = add %j 12\n      check index %i n #2 (%j)\n      %v = load x[%j] i64\n      %o = eq %v m\n      if %o {\n        break %j\n      }\n", NEXT("add %j 1")), NULL},
       {"a product of it", UP("    %c = lt %j n\n", "      %i = mul %j 2\n      check index %i n #2 (%j)\n", NEXT("add %j 1")), NULL},
+      {"grows as heaps do", UP(GROWS, "      check index %e n #2 (%j)\n      store x[%e] 0\n", "      next %e\n"),
+       MOVED(GROWS, GROWN, "      store x[%e] 0\n", "      next %e\n")},
+      {"to one of two, where both are below", UP(GROWS, CHILD("lt %f m") "      check index %j n #2 (%j)\n      check index %h n #2 (%j)\n", "      next %h\n"),
+       MOVED(GROWS, GROWN, CHILD("lt %f m"), "      next %h\n")},
+      {"and from the end", UP(GROWS, FROM_END("%y") "      check index %i n #2 (%j)\n      store x[%i] 0\n", "      next %e\n"),
+       MOVED(GROWS, GROWN, FROM_END("%e") "      store x[%i] 0\n", "      next %e\n")},
+      {"to one of two that may be the limit", UP(GROWS, CHILD("lt %e m") "      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
+      {"to one of two below another limit", UP(GROWS, CHILD("lt %f n") "      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
+      {"to one of two where the other is below", UP(GROWS, CHILD("ge %f m") "      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
+      {"to one of two, and one is not below",
+       UP(GROWS, "      %f = add %e 7\n      %o = eq %j n\n      %h = if %o -> (i64) {\n        yield %e\n      } else {\n        yield %f\n      }\n      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
+      {"to one of two, chosen where the first condition does not hold",
+       UP(GROWS, "      %f = add %e 1\n      %g = lt %f m\n      %a = if %g -> (i1) {\n        %v = load x[%f] i64\n        %w = gt %v 5\n        yield %w\n      } else {\n        yield true\n      }\n"
+          "      %h = if %a -> (i64) {\n        yield %f\n      } else {\n        yield %e\n      }\n      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
+      {"where the loop ends, nothing is known",
+       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n" GROWS "    if %c {\n      next %e\n    } else {\n      %k = lt %j m\n"
+       "      if %k {\n        check index %j n #2 (%j)\n      }\n    }\n    break %j\n  }\n  return %r\n}\n", NULL},
+      {"grows past the limit", UP(GROWS, "      check index %e n #2 (%j)\n      %f = add %e 1\n", "      next %f\n"), NULL},
+      {"what is looked at is past the limit", UP(GROWS, "      %f = add %e 1\n      check index %f n #2 (%j)\n", "      next %e\n"), NULL},
+      {"one way on is not below", UP(GROWS, "      check index %e n #2 (%j)\n      %o = eq %e 9\n      if %o {\n        %f = sub %j 4\n        next %f\n      }\n", "      next %e\n"), NULL},
+      {"grows by what is not known", UP("    %d = mul %j m\n    %c = lt %d n\n", "      check index %d n #2 (%j)\n", "      next %d\n"), NULL},
+      {"grows below what the loop changes", UP("    %l = load x[0] i64\n    %d = mul %j 2\n    %c = lt %d %l\n", "      check index %d n #2 (%j)\n", "      next %d\n"), NULL},
+      {"shrinks", UP("    %d = mul %j -2\n    %c = lt %d m\n", "      check index %d n #2 (%j)\n", "      next %d\n"), NULL},
   };
   for (u32 i = 0; i < COUNT_OF(rows); i++) {
     const struct Row *r = &rows[i];
