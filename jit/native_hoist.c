@@ -100,6 +100,13 @@ static bool is_positive(const Hoist *h, const Sum *s) {
   return positive;
 }
 
+/* x < 0 ? x + size : x */
+static bool is_from_end(const Hoist *h, const LoopNode *n) {
+  const LoopNode *less = at(h, n->a);
+  u64 zero;
+  return n->op == LOOP_SELECT && n->type == LT_I64 && less->op == LOOP_LT && less->a == n->c && constant(h, less->b, 0, &zero) && zero == 0;
+}
+
 static bool add_value(const Hoist *h, Sum *s, u32 id, bool minus, u32 depth) {
   const LoopNode *n = at(h, id);
   u64 value;
@@ -108,10 +115,8 @@ static bool add_value(const Hoist *h, Sum *s, u32 id, bool minus, u32 depth) {
     return true;
   }
   if (depth && (n->op == LOOP_ADD || n->op == LOOP_SUB)) return add_value(h, s, n->a, minus, depth - 1) && add_value(h, s, n->b, minus ^ (n->op == LOOP_SUB), depth - 1);
-  const LoopNode *below = at(h, n->a);
   Sum x = {0};
-  bool from_end = depth && n->op == LOOP_SELECT && below->op == LOOP_LT && below->a == n->c && constant(h, below->b, 0, &value) && value == 0;
-  if (from_end && add_value(h, &x, n->c, false, HOIST_DEPTH) && is_positive(h, &x)) return add_value(h, s, n->c, minus, HOIST_DEPTH); /* x < 0 ? x + size : x */
+  if (depth && is_from_end(h, n) && add_value(h, &x, n->c, false, HOIST_DEPTH) && is_positive(h, &x)) return add_value(h, s, n->c, minus, HOIST_DEPTH);
   u32 *other = minus ? s->plus : s->minus, *others = minus ? &s->pluses : &s->minuses;
   for (u32 i = 0; i < *others; i++) {
     if (other[i] != id) continue;
@@ -253,117 +258,6 @@ static void hoist_from(Hoist *h, u32 loop) {
     if (h->checks[i].head && h->where[h->checks[i].head] > begin && h->where[h->checks[i].head] < end && implied(h, &h->checks[i], loop)) h->checks[i].head = 0;
 }
 
-/* ---- while loops ------------------------------------------------------------------------------ */
-
-/* `while (c) { poll; if c < limit { … next } break }`, or c > limit. */
-typedef struct Bounded {
-  u32 carry, number; /* c; of the carried values */
-  u32 limit;
-  bool up, closed; /* closed: c may be the limit */
-} Bounded;
-
-static bool bounded_by(const Hoist *h, u32 loop, u32 cond, Bounded *b) {
-  const LoopNode *n = at(h, cond);
-  bool less = n->op == LOOP_LT || n->op == LOOP_LE, more = n->op == LOOP_GT || n->op == LOOP_GE;
-  if ((!less && !more) || loop_type_of(h->fn, n->a) != LT_I64) return false;
-  bool turned = at(h, n->b)->op == LOOP_CARRY && at(h, n->b)->a == loop;
-  const LoopNode *carry = at(h, turned ? n->b : n->a);
-  *b = (Bounded){.carry = turned ? n->b : n->a, .number = carry->b, .limit = turned ? n->a : n->b, .up = less != turned, .closed = n->op == LOOP_LE || n->op == LOOP_GE};
-  return carry->op == LOOP_CARRY && carry->a == loop && known(h, b->limit, loop, false, HOIST_DEPTH);
-}
-
-/* An index c + constant is right in the first trip and at the limit: then it is in between, for c only steps towards the limit; sizes and steps below
- * 2^62 do not wrap. A limit that the loop need not come to, for it has a way out, is not looked at: it must be right whatever it is. */
-static bool move_out_bounded(Hoist *h, Hoisted c, u32 size, u32 loop, u32 cond, const Bounded *b, bool all) {
-  Sum rest = c.x, last = {0}, room = {0};
-  if (!without_index(&rest, b->carry) || rest.pluses || rest.minuses || rest.constant + (1 << 30) > (u64)1 << 31 || !sum_known(h, &c.y, loop)) return false;
-  last.constant = rest.constant + (b->closed ? 0 : b->up ? (u64)-1 : 1);
-  if (!add_value(h, &last, b->limit, false, 3)) return false;
-  room = last;
-  bool sure = b->up ? add_value(h, &room, size, true, 3) && !room.pluses && !room.minuses && room.constant >> 32 == UINT32_MAX /* a little below */ : is_positive(h, &last);
-  if (!sure && !all) return false;
-  c.trips[c.loops++] = cond;
-  c.head = loop;
-  u32 was = h->count;
-  Hoisted at_limit = c;
-  at_limit.x = last;
-  bool ok = note(h, &c) && (sure || note(h, &at_limit));
-  for (u32 pos = h->where[loop] + 1; pos < h->end[loop] && ok; pos++) {
-    const LoopNode *n = at(h, h->fn->body.data[pos]);
-    if (n->op != LOOP_NEXT || n->a != loop) continue;
-    Hoisted step = c;
-    step.x = (Sum){0};
-    step.y = (Sum){.constant = (u64)1 << 62};
-    ok = add_value(h, &step.x, loop_list(h->fn, n)[b->number], !b->up, 3) && add_value(h, &step.x, b->carry, b->up, 0) && sum_known(h, &step.x, loop);
-    ok = ok && (is_positive(h, &step.x) || (all && step.x.pluses + step.x.minuses && note(h, &step)));
-  }
-  if (!ok) h->count = was;
-  return ok;
-}
-
-/* Any of conditions that hold together. */
-static bool move_out_any(Hoist *h, const Hoisted *c, u32 size, u32 loop, u32 whole, u32 cond, bool all, u32 depth) {
-  const LoopNode *n = at(h, cond);
-  Bounded b;
-  Hoisted same = *c;
-  same.trips[same.loops++] = whole;
-  same.head = loop;
-  if (sum_known(h, &c->x, loop)) return sum_known(h, &c->y, loop) && note(h, &same);
-  if (n->op == LOOP_AND && depth) return move_out_any(h, c, size, loop, whole, n->a, all, depth - 1) || move_out_any(h, c, size, loop, whole, n->b, all, depth - 1);
-  return bounded_by(h, loop, cond, &b) && move_out_bounded(h, *c, size, loop, whole, &b, all);
-}
-
-/* The loop ends where `chosen` is not taken: its other arm goes on with no trip, and behind it stands a break, or another `if` that asks
- * for what the other arm gives then, false. */
-static bool ends_unless(const Hoist *h, u32 loop, u32 chosen) {
-  const u32 *body = h->fn->body.data;
-  u32 end = h->end[chosen], other = end, next = end + 1;
-  u64 no;
-  for (u32 pos = h->where[chosen]; pos < end && other == end; pos++)
-    if (at(h, body[pos])->op == LOOP_ELSE && at(h, body[pos])->a == chosen) other = pos + 1;
-  for (u32 pos = other; pos < end; pos++)
-    if (at(h, body[pos])->op == LOOP_NEXT && at(h, body[pos])->a == loop) return false;
-  while (is_pure(at(h, body[next]))) next++;
-  const LoopNode *after = at(h, body[next]), *gives = at(h, body[other]);
-  if (after->op == LOOP_BREAK) return after->a == loop;
-  if (after->op != LOOP_IF || gives->op != LOOP_YIELD) return false;
-  const LoopNode *asked = at(h, loop_cond_of(h->fn, body[next]));
-  if (asked->op != LOOP_RESULT || asked->a != chosen) return false;
-  u32 value = loop_list(h->fn, gives)[asked->b];
-  return (value == loop_cond_of(h->fn, chosen) || (constant(h, value, 0, &no) && no == 0)) && ends_unless(h, loop, body[next]);
-}
-
-static void hoist_grown(Hoist *h, u32 loop, u32 cond);
-
-static bool ends_arm(const LoopNode *n, u32 head) { return (n->op == LOOP_END || n->op == LOOP_ELSE) && n->a == head; }
-
-static void hoist_while(Hoist *h, u32 loop) {
-  const u32 *body = h->fn->body.data;
-  u32 begin = h->where[h->poll[loop]] + 1, depth = 0, end;
-  while (is_pure(at(h, body[begin]))) begin++;
-  u32 chosen = body[begin++];
-  if (at(h, chosen)->op != LOOP_IF) return;
-  u32 cond = loop_cond_of(h->fn, chosen);
-  if (!known(h, cond, loop, true, HOIST_DEPTH) || !ends_unless(h, loop, chosen)) return;
-  bool all = false, out = false;
-  for (end = begin; !out && !ends_arm(at(h, body[end]), chosen); end += !out) {
-    const LoopNode *n = at(h, body[end]);
-    out = n->op == LOOP_RETURN || n->op == LOOP_EXIT || ((n->op == LOOP_BREAK || n->op == LOOP_NEXT) && n->a == loop);
-    all = out && n->op == LOOP_NEXT && ends_arm(at(h, body[end + 1]), chosen);
-  }
-  for (u32 pos = begin; pos < end; pos++) {
-    u32 id = body[pos];
-    const LoopNode *n = at(h, id);
-    if (n->op == LOOP_END) depth--;
-    if (depth == 0 && n->op == LOOP_CHECK && n->aux == LOOP_CHECK_INDEX) {
-      Hoisted c = {.head = 0};
-      if (add_value(h, &c.x, n->a, false, 3) && add_value(h, &c.y, n->b, false, 0)) h->dropped[id] = move_out_any(h, &c, n->b, loop, cond, cond, all, 3);
-    }
-    if (loop_is_head(n)) depth++;
-  }
-  hoist_grown(h, loop, cond);
-}
-
 /* ---- while loops whose number grows ------------------------------------------------------------ */
 
 /* times * c + plus, of the carried number: below 2^62 where c is below 2^48. */
@@ -387,7 +281,7 @@ static bool line_of(const Grown *g, u32 id, u32 depth, Line *out) {
   Line x, y;
   u64 value;
   *out = (Line){1, 0};
-  if (n->op == LOOP_CARRY && n->a == g->loop) return !g->carry || id == g->carry;
+  if (n->op == LOOP_CARRY && n->a == g->loop) return id == g->carry;
   if (constant(g->h, id, 3, &value)) {
     *out = (Line){0, value};
   } else {
@@ -424,15 +318,8 @@ static void learn(Grown *g, u32 cond, u32 depth) {
     learn(g, yes, depth - 1);
   } else if ((n->op == LOOP_LT || n->op == LOOP_GT) && g->count < GROWN_FACTS && loop_type_of(g->h->fn, n->a) == LT_I64) {
     u32 less = n->op == LOOP_LT ? n->a : n->b, limit = n->op == LOOP_LT ? n->b : n->a;
-    if (limit == (g->limit ? g->limit : limit) && line_of(g, less, 3, &g->facts[g->count])) g->count++;
+    if (limit == g->limit && line_of(g, less, 3, &g->facts[g->count])) g->count++;
   }
-}
-
-/* x < 0 ? x + size : x */
-static bool is_from_end(const Hoist *h, const LoopNode *n) {
-  const LoopNode *less = at(h, n->a);
-  u64 zero;
-  return n->op == LOOP_SELECT && n->type == LT_I64 && less->op == LOOP_LT && less->a == n->c && constant(h, less->b, 0, &zero) && zero == 0;
 }
 
 /* 0 <= value < limit, here. */
@@ -513,6 +400,115 @@ static void hoist_grown(Hoist *h, u32 loop, u32 cond) {
   } else {
     h->count = was;
   }
+}
+
+/* ---- while loops ------------------------------------------------------------------------------ */
+
+/* `while (c) { poll; if c < limit { … next } break }`, or c > limit. */
+typedef struct Bounded {
+  u32 carry, number; /* c; of the carried values */
+  u32 limit;
+  bool up, closed; /* closed: c may be the limit */
+} Bounded;
+
+static bool bounded_by(const Hoist *h, u32 loop, u32 cond, Bounded *b) {
+  const LoopNode *n = at(h, cond);
+  bool less = n->op == LOOP_LT || n->op == LOOP_LE, more = n->op == LOOP_GT || n->op == LOOP_GE;
+  if ((!less && !more) || loop_type_of(h->fn, n->a) != LT_I64) return false;
+  bool turned = at(h, n->b)->op == LOOP_CARRY && at(h, n->b)->a == loop;
+  const LoopNode *carry = at(h, turned ? n->b : n->a);
+  *b = (Bounded){.carry = turned ? n->b : n->a, .number = carry->b, .limit = turned ? n->a : n->b, .up = less != turned, .closed = n->op == LOOP_LE || n->op == LOOP_GE};
+  return carry->op == LOOP_CARRY && carry->a == loop && known(h, b->limit, loop, false, HOIST_DEPTH);
+}
+
+/* An index c + constant is right in the first trip and at the limit: then it is in between, for c only steps towards the limit; sizes and steps below
+ * 2^62 do not wrap. A limit that the loop need not come to, for it has a way out, is not looked at: it must be right whatever it is. */
+static bool move_out_bounded(Hoist *h, Hoisted c, u32 size, u32 loop, u32 cond, const Bounded *b, bool all) {
+  Sum rest = c.x, last = {0}, room = {0};
+  if (!without_index(&rest, b->carry) || rest.pluses || rest.minuses || rest.constant + (1 << 30) > (u64)1 << 31 || !sum_known(h, &c.y, loop)) return false;
+  last.constant = rest.constant + (b->closed ? 0 : b->up ? (u64)-1 : 1);
+  if (!add_value(h, &last, b->limit, false, 3)) return false;
+  room = last;
+  bool sure = b->up ? add_value(h, &room, size, true, 3) && !room.pluses && !room.minuses && room.constant >> 32 == UINT32_MAX /* a little below */ : is_positive(h, &last);
+  if (!sure && !all) return false;
+  c.trips[c.loops++] = cond;
+  c.head = loop;
+  u32 was = h->count;
+  Hoisted at_limit = c;
+  at_limit.x = last;
+  bool ok = note(h, &c) && (sure || note(h, &at_limit));
+  for (u32 pos = h->where[loop] + 1; pos < h->end[loop] && ok; pos++) {
+    const LoopNode *n = at(h, h->fn->body.data[pos]);
+    if (n->op != LOOP_NEXT || n->a != loop) continue;
+    Hoisted step = c;
+    step.x = (Sum){0};
+    step.y = (Sum){.constant = (u64)1 << 62};
+    ok = add_value(h, &step.x, loop_list(h->fn, n)[b->number], !b->up, 3) && add_value(h, &step.x, b->carry, b->up, 0) && sum_known(h, &step.x, loop);
+    ok = ok && (is_positive(h, &step.x) || (all && step.x.pluses + step.x.minuses && note(h, &step)));
+  }
+  if (!ok) h->count = was;
+  return ok;
+}
+
+/* Any of conditions that hold together. */
+static bool move_out_any(Hoist *h, const Hoisted *c, u32 size, u32 loop, u32 whole, u32 cond, bool all, u32 depth) {
+  const LoopNode *n = at(h, cond);
+  Bounded b;
+  Hoisted same = *c;
+  same.trips[same.loops++] = whole;
+  same.head = loop;
+  if (sum_known(h, &c->x, loop)) return sum_known(h, &c->y, loop) && note(h, &same);
+  if (n->op == LOOP_AND && depth) return move_out_any(h, c, size, loop, whole, n->a, all, depth - 1) || move_out_any(h, c, size, loop, whole, n->b, all, depth - 1);
+  return bounded_by(h, loop, cond, &b) && move_out_bounded(h, *c, size, loop, whole, &b, all);
+}
+
+/* The loop ends where `chosen` is not taken: its other arm goes on with no trip, and behind it stands a break, or another `if` that asks
+ * for what the other arm gives then, false. */
+static bool ends_unless(const Hoist *h, u32 loop, u32 chosen) {
+  const u32 *body = h->fn->body.data;
+  u32 end = h->end[chosen], other = end, next = end + 1;
+  u64 no;
+  for (u32 pos = h->where[chosen]; pos < end && other == end; pos++)
+    if (at(h, body[pos])->op == LOOP_ELSE && at(h, body[pos])->a == chosen) other = pos + 1;
+  for (u32 pos = other; pos < end; pos++)
+    if (at(h, body[pos])->op == LOOP_NEXT && at(h, body[pos])->a == loop) return false;
+  while (is_pure(at(h, body[next]))) next++;
+  const LoopNode *after = at(h, body[next]), *gives = at(h, body[other]);
+  if (after->op == LOOP_BREAK) return after->a == loop;
+  if (after->op != LOOP_IF || gives->op != LOOP_YIELD) return false;
+  const LoopNode *asked = at(h, loop_cond_of(h->fn, body[next]));
+  if (asked->op != LOOP_RESULT || asked->a != chosen) return false;
+  u32 value = loop_list(h->fn, gives)[asked->b];
+  return (value == loop_cond_of(h->fn, chosen) || (constant(h, value, 0, &no) && no == 0)) && ends_unless(h, loop, body[next]);
+}
+
+static bool ends_arm(const LoopNode *n, u32 head) { return (n->op == LOOP_END || n->op == LOOP_ELSE) && n->a == head; }
+
+static void hoist_while(Hoist *h, u32 loop) {
+  const u32 *body = h->fn->body.data;
+  u32 begin = h->where[h->poll[loop]] + 1, depth = 0, end;
+  while (is_pure(at(h, body[begin]))) begin++;
+  u32 chosen = body[begin++];
+  if (at(h, chosen)->op != LOOP_IF) return;
+  u32 cond = loop_cond_of(h->fn, chosen);
+  if (!known(h, cond, loop, true, HOIST_DEPTH) || !ends_unless(h, loop, chosen)) return;
+  bool all = false, out = false;
+  for (end = begin; !out && !ends_arm(at(h, body[end]), chosen); end += !out) {
+    const LoopNode *n = at(h, body[end]);
+    out = n->op == LOOP_RETURN || n->op == LOOP_EXIT || ((n->op == LOOP_BREAK || n->op == LOOP_NEXT) && n->a == loop);
+    all = out && n->op == LOOP_NEXT && ends_arm(at(h, body[end + 1]), chosen);
+  }
+  for (u32 pos = begin; pos < end; pos++) {
+    u32 id = body[pos];
+    const LoopNode *n = at(h, id);
+    if (n->op == LOOP_END) depth--;
+    if (depth == 0 && n->op == LOOP_CHECK && n->aux == LOOP_CHECK_INDEX) {
+      Hoisted c = {.head = 0};
+      if (add_value(h, &c.x, n->a, false, 3) && add_value(h, &c.y, n->b, false, 0)) h->dropped[id] = move_out_any(h, &c, n->b, loop, cond, cond, all, 3);
+    }
+    if (loop_is_head(n)) depth++;
+  }
+  hoist_grown(h, loop, cond);
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
