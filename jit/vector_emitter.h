@@ -162,7 +162,7 @@ typedef struct VLoop {
   u32 head, first, last; /* positions of the body */
   u32 lanes, copies;
   u32 tail_lanes;        /* of what is left: `lanes` masked, 1, or 0: nothing is left */
-  bool packed;           /* conditions (AVX2: or bytes) that are read and stored, nothing else: a vector of bytes instead of four copies */
+  bool packed;           /* conditions or bytes that are read and stored, nothing else: a vector of bytes instead of four copies */
   u32 abreast;           /* long bodies: so many copies side by side, statement by statement, since one is mostly waiting for itself; 1: none */
 } VLoop;
 

@@ -110,10 +110,10 @@ static bool is_byte_of(const VecFn *f, const VLoop *l, u32 id) {
   return vnode(f, id)->op == LOOP_CONST || (at >= l->first && at <= l->last && body_node(f, at) == id);
 }
 
-/* Conditions, and with AVX2 bytes, that are read, combined and stored, and nothing else. */
+/* Conditions and bytes that are read, combined and stored, and nothing else. */
 static bool is_packed(const VecFn *f, const VLoop *l) {
   const LoopNode *h = vnode(f, l->head);
-  bool bytes = !f->evex && h->op != LOOP_REDUCE;
+  bool bytes = h->op != LOOP_REDUCE;
   if (h->op == LOOP_REDUCE && h->aux != LOOP_REDUCE_AND && h->aux != LOOP_REDUCE_OR) return false;
   for (u32 pos = l->first; pos <= l->last; pos++) {
     const LoopNode *n = vnode(f, body_node(f, pos));
