@@ -252,6 +252,12 @@ bool region_on_device(const Region *r, u32 device) {
   return false;
 }
 
+/* Reductions of one kernel that are to read two blocks at once; where pages are fetched ahead, that gains nothing. */
+static u32 abreast_most(VecLevel cpu) {
+  if (cpu == VEC_AVX512) return !cpu_has(CPU_PAGES);
+  return cpu == VEC_AVX2 && !cpu_has(CPU_FETCH) ? PAIRED_MOST : 0;
+}
+
 BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, Region *r, const CompileLimits *limits, Buf *why) {
   Compiler c = {.vm = vm, .alloc = &vm->alloc, .g = r->graph, .region = r, .limits = limits, .why = why};
   arena_init(&c.arena, c.alloc);
@@ -280,7 +286,7 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
   if (c.plan && c.plan->failed) c.failed = true;
   u32 shared = 0;
   if (!compile_stopped(&c) && MECHANISM(vm, shared_bodies) && !plan_share(c.plan, &shared)) c.failed = true;
-  if (!compile_stopped(&c) && target == &target_mir && !c.device && !plan_cut(vm, c.plan, &c.code->module, state->cpu == VEC_AVX512 ? 1 : state->cpu == VEC_AVX2 && !cpu_has(CPU_FETCH) ? PAIRED_MOST : 0)) c.failed = true;
+  if (!compile_stopped(&c) && target == &target_mir && !c.device && !plan_cut(vm, c.plan, &c.code->module, abreast_most(state->cpu))) c.failed = true;
   if (!compile_stopped(&c) && !compile_late(&c) && !c.code->target->link(vm, c.code, c.plan, why)) c.unsupported = true;
   if (!compile_stopped(&c)) {
     c.plan->code_bytes = c.code->bytes;

@@ -508,6 +508,34 @@ static VReg load_every_other(VecFn *f, VecMem m) {
   return v_rvm(f, by_width(LT_F64, V_PERMD), length, new_pool(f, order), mixed);
 }
 
+/* What page_ahead says, of where the vector at hand is read; going back, of the last quarter of the page that is as far before. */
+static void fetch_page(VecFn *f, const LoopNode *n, VecMem *m) {
+  const VStream *s = stream_of(f, n);
+  u32 bytes = loop_type_bytes((LoopType)n->mem) * f->lanes * (s->pairs ? 2 : 1);
+  VReg index;
+  if (f->copy * bytes % PAGE_STEP) return;
+  put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = *m});
+  g_mov(f, RCX, RAX);
+  g_alu_imm(f, ALU_AND, RCX, PAGE_BYTES - 1);
+  g_alu(f, ALU_SUB, RAX, RCX);
+  put(f, (VIns){.op = G_SHR, .dst = RCX, .x = 2});
+  put(f, (VIns){.op = G_FETCH, .mem = {.used = true, .base = RAX, .index = RCX, .disp = s->kind == VA_BACK ? PAGE_BYTES / 4 * 3 - PAGES_AHEAD : PAGES_AHEAD}});
+  if (m->base == RAX || m->index == RCX) *m = place_of(f, n, &index);
+}
+
+/* What a long run needs later of an array that it reads in order, or every other element of. */
+static void fetch_on(VecFn *f, const LoopNode *n, VecMem *m) {
+  if (!f->past && !f->whole) return;
+  const VStream *s = stream_of(f, n);
+  bool lines = s->kind == VA_UNIT, pages = cpu_has(CPU_PAGES);
+  if (!(lines || (pages && (s->pairs || s->kind == VA_BACK))) || f->copy * f->lanes * loop_type_bytes((LoopType)n->mem) % 64 || !fetches_ahead(f, n)) return;
+  if (pages) fetch_page(f, n, m);
+  if (!lines || (pages && f->past)) return; /* TRIED: lines too, where stores pass the caches: the same */
+  VecMem next = *m;
+  next.disp += FETCH_AHEAD;
+  put(f, (VIns){.op = G_FETCH, .mem = next});
+}
+
 static VReg load(VecFn *f, const LoopNode *n) {
   LoopType mem = (LoopType)n->mem;
   VReg index;
@@ -519,11 +547,7 @@ static VReg load(VecFn *f, const LoopNode *n) {
     next.disp += 64;
     put(f, (VIns){.op = G_FETCH, .mem = next});
   }
-  if ((f->past || f->whole) && stream_of(f, n)->kind == VA_UNIT && f->copy * f->lanes * loop_type_bytes(mem) % 64 == 0 && fetches_ahead(f, n)) {
-    VecMem next = m;
-    next.disp += FETCH_AHEAD;
-    put(f, (VIns){.op = G_FETCH, .mem = next});
-  }
+  fetch_on(f, n, &m);
   if (f->ahead && !f->tail && stream_of(f, n)->kind == VA_UNIT && stream_of(f, n)->row && f->copy * f->lanes * loop_type_bytes(mem) % 64 == 0) { /* of the row's next columns */
     VecMem next = m;
     next.disp += f->ahead;

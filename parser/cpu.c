@@ -10,19 +10,20 @@ enum { ECX1_FMA = 1 << 12, ECX1_SSE41 = 1 << 19, ECX1_OSXSAVE = 1 << 27 };
 enum { EBX7_AVX2 = 1 << 5, EBX7_BMI2 = 1 << 8, EBX7_AVX512F = 1 << 16, EBX7_AVX512DQ = 1 << 17, EBX7_AVX512BW = 1 << 30 };
 #define EBX7_AVX512VL (1u << 31)
 enum { XCR0_YMM = 0x6, XCR0_ZMM = 0xe6 };
-enum { VENDOR_AMD = 0x444D4163 /* "cAMD", the last of its name */, FAMILY_ZEN5 = 0x1A };
+enum { VENDOR_AMD = 0x444D4163 /* "cAMD", the last of its name */, VENDOR_INTEL = 0x6C65746E /* "ntel" */, FAMILY_ZEN5 = 0x1A };
 
-/* Measured on Zen 4, Zen 5 and a Xeon with AVX-512; others are taken to be like those that gain. `eax`: of question 1. */
-static bool gains_by_fetches(u32 eax) {
+/* CPU_FETCH, CPU_PAGES. Measured on Zen 4, Zen 5 and Xeons with AVX-512; others are taken to be like Zen 5. `eax`: of question 1. */
+static u32 fetches(u32 eax) {
   u32 a, b, c = 0, d, family = (eax >> 8 & 15) + (eax >> 20 & 255);
-  return !__get_cpuid(0, &a, &b, &c, &d) || c != VENDOR_AMD || family >= FAMILY_ZEN5;
+  if (__get_cpuid(0, &a, &b, &c, &d) && c == VENDOR_AMD && family < FAMILY_ZEN5) return 0;
+  return c == VENDOR_INTEL ? CPU_FETCH | CPU_PAGES : CPU_FETCH;
 }
 
 static u32 ask(void) {
   const u32 wide = EBX7_AVX512F | EBX7_AVX512DQ | EBX7_AVX512BW | EBX7_AVX512VL;
   u32 a, b, c, d, kept = 0, top, has = 0;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
-  if (gains_by_fetches(a)) has |= CPU_FETCH;
+  has |= fetches(a);
   if (c & ECX1_SSE41) has |= CPU_SSE41;
   if (c & ECX1_OSXSAVE) __asm__("xgetbv" : "=a"(kept), "=d"(top) : "c"(0));
   bool ymm = (kept & XCR0_YMM) == XCR0_YMM, zmm = (kept & XCR0_ZMM) == XCR0_ZMM;

@@ -119,7 +119,7 @@ static __attribute__((noinline)) u32 run_far(const Shared *s, Reader *readers, i
     for (u32 i = 0; i < s->n; i++) in[i] = reader_next(&readers[i], n);
     bool ahead = next && (end - at - n) * next->bytes > FETCHED_AHEAD;
     for (u32 i = 0; ahead && narrower && i < s->n; i++)
-      for (i64 k = 0; reads_on(&readers[i]) && k < n * readers[i].bytes; k += LINE) __builtin_prefetch(readers[i].at + FETCHED_AHEAD + k);
+      if (reads_on(&readers[i])) fetch_ahead(readers[i].at, n * readers[i].bytes);
     char *o = s->out + at * s->result_bytes;
     if (s->stream && s->step->past && !((uintptr_t)o & (LINE - 1))) {
       s->step->past(o, in[0], in[1], in[2], n);

@@ -314,6 +314,7 @@ ROWS_IN_ORDER(mul, f64)
     enum { W = REDUCE_LANE_BYTES / sizeof(T_##dt) };                                       \
     T_##dt *o = out;                                                                       \
     const u32 ahead = cpu_ahead();                                                         \
+    const bool far = REDUCE_VECTOR_BYTES > 16 && reduce_is_far(n, rows, stride, sizeof(T_##dt));                              \
     for (i64 r = 0; r < rows; r++) {                                                       \
       const T_##dt *x = (const T_##dt *)xv + r * stride;                                   \
       T_##dt all = x[0];                                                                   \
@@ -322,6 +323,7 @@ ROWS_IN_ORDER(mul, f64)
         T_##dt lane[W];                                                                    \
         for (i64 l = 0; l < W; l++) lane[l] = x[l];                                        \
         for (i = W; i + W <= n; i += W) {                                                  \
+          if (far) fetch_pages(x + i, REDUCE_LANE_BYTES);                                \
           for (u32 k = 0; k < REDUCE_LANE_BYTES; k += 64) __builtin_prefetch((const char *)(x + i) + ahead + k); \
           for (i64 l = 0; l < W; l++) lane[l] = el_##kind##_##dt(lane[l], x[i + l]);       \
         }                                                                                  \
@@ -348,6 +350,7 @@ ROWS_IN_ORDER(mul, f64)
     enum { COPIES = 4, EACH = REDUCE_VECTOR_BYTES / sizeof(T_##dt), W = COPIES * EACH };   \
     T_##dt *o = out;                                                                       \
     const u32 ahead = cpu_ahead();                                                         \
+    const bool far = REDUCE_VECTOR_BYTES > 16 && reduce_is_far(n, rows, stride, sizeof(T_##dt));                              \
     for (i64 r = 0; r < rows; r++) {                                                       \
       const T_##dt *x = (const T_##dt *)xv + r * stride;                                   \
       T_##dt all = x[0];                                                                   \
@@ -370,8 +373,8 @@ ROWS_IN_ORDER(mul, f64)
             signs[v + 1] = signs[v + 1] JOIN (ints)q;                                      \
             bad |= (ints)NANS_##dt(p, q);                                                  \
           }                                                                                \
-          __builtin_prefetch((const char *)(x + i) + ahead);                        \
-          __builtin_prefetch((const char *)(x + i) + ahead + 64);                   \
+          if (far) fetch_pages(x + i, W * sizeof(T_##dt));                               \
+          for (u32 k = 0; k < W * sizeof(T_##dt); k += 64) __builtin_prefetch((const char *)(x + i) + ahead + k); \
         }                                                                                  \
         for (u32 v = 0; v < W; v++) {                                                      \
           T_##dt p = best[v / EACH][v % EACH];                                             \

@@ -57,6 +57,8 @@ static WeftStatus work_done(Job *j, i64 elements) {
   return kernel_poll(j->vm, n);
 }
 
+bool reduce_is_far(i64 n, i64 rows, i64 stride, i64 bytes) { return rows * stride * bytes >= REDUCE_FAR && (rows == 1 || stride == n) && cpu_has(CPU_PAGES); }
+
 /* ---- the last axis is reduced -------------------------------------------------------------------- */
 
 /* Rows shared by threads: several of them a part, or one in blocks of the defined order, whose results are reduced in turn. */
@@ -103,7 +105,7 @@ static WeftStatus reduce_rows_direct(Job *j, char *out) {
   memcpy(strides[0], j->s.strides, j->s.kept * sizeof *dims);
   u32 rank = axes_join(j->s.kept, dims, 1, strides);
   const char *x = j->a->data;
-  i64 inner = rank ? dims[rank - 1] : 1, step = rank ? strides[0][rank - 1] : 0;
+  i64 inner = rank ? dims[rank - 1] : 1, step = rank ? strides[0][rank - 1] : j->s.count;
   for (;;) {
     i64 most = 1 + POLL_ELEMENTS / j->s.count;
     bool done = is_long(j, inner * j->s.count) && inner > 1;
@@ -473,7 +475,7 @@ static WeftStatus simple(Vm *vm, u32 op, ReduceKind kind, Value *args, Value *ou
     if (rows && (kind != REDUCE_ADD || d != DT_bool) && array_dense(a) && array_device(a) == DEV_CPU && a->size > 0 && a->size <= POLL_ELEMENTS) {
       u64 result = 0;
       TRY(kernel_poll(vm, a->size));
-      rows(&result, a->data, a->size, 1, 0);
+      rows(&result, a->data, a->size, 1, a->size);
       *out = num_load(&result, d);
       return WEFT_OK;
     }
@@ -571,7 +573,7 @@ static i64 best_block(const Extremes *e, const char *x, i64 begin, i64 end, u64 
   i64 block = begin;
   for (i64 i = begin; i < end; i += BLOCK_ELEMENTS) {
     u64 own = 0;
-    e->rows(&own, x + i * e->bytes, end - i < BLOCK_ELEMENTS ? end - i : BLOCK_ELEMENTS, 1, 0);
+    e->rows(&own, x + i * e->bytes, end - i < BLOCK_ELEMENTS ? end - i : BLOCK_ELEMENTS, 1, end - begin);
     if (i == begin) *best = own;
     e->fn(&own, 1, i, best, &block);
   }

@@ -23,17 +23,25 @@
 #define REDUCE_VECTOR_BYTES 16
 #endif
 
-enum { REDUCE_LANE_BYTES = 256, REDUCE_BLOCK_ROWS = 64, REDUCE_COLUMN_BLOCK = 64, SCAN_SEGMENT = 16, REDUCE_FETCHED = 32 << 10 /* bytes, as many as the nearest cache has */ };
+enum { REDUCE_LANE_BYTES = 256, REDUCE_BLOCK_ROWS = 64, REDUCE_COLUMN_BLOCK = 64, SCAN_SEGMENT = 16, REDUCE_FETCHED = 32 << 10 /* bytes, as many as the nearest cache has */, REDUCE_FAR = 1 << 20 /* bytes of rows that may be fetched ahead */ };
 /* Sizes stay below 2**62: 6 levels of blocks of at least 2,048; 11 of 64; 16 of 16. */
 enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
 #define REDUCE_LANES(T) ((i64)(REDUCE_LANE_BYTES / sizeof(T)))
 #define REDUCE_BLOCK(T) (REDUCE_BLOCK_ROWS * REDUCE_LANES(T))
 
+/* Does it pay to fetch pages ahead: of rows that lie one behind the other, or of one row, where `stride` says how many elements are read on from its
+ * beginning, its own among them (0: no more than those). */
+bool reduce_is_far(i64 n, i64 rows, i64 stride, i64 bytes);
+static inline __attribute__((always_inline, unused)) void fetch_far(const void *now) { /* REDUCE_LANE_BYTES of it are read */
+  fetch_pages(now, REDUCE_LANE_BYTES);
+  for (u32 k = 0; k < REDUCE_LANE_BYTES; k += 64) __builtin_prefetch((const char *)now + FETCH_AHEAD + k);
+}
+
 /* Makes:
  *   T NAME_lanes(T *lane, i64 m)             lanes 0 … m-1 combined; destroys them
- *   T NAME_block(const T *x, i64 n)          one block, 1 <= n <= REDUCE_BLOCK(T)
+ *   T NAME_block(const T *x, i64 n, far)     one block, 1 <= n <= REDUCE_BLOCK(T); far: of what is read on beyond the caches
  *   NAME_total, NAME_push, NAME_finish       block results as they come, and the result of all
- *   T NAME_run(const T *x, i64 n)            a consecutive sequence, whole
+ *   T NAME_run(const T *x, i64 n, far)       a consecutive sequence, whole
  *   void NAME_rows(out, x, n, rows, stride)  NAME_run of each row, n >= 1
  *   void NAME_columns(out, x, n, rows, stride)  in order over 1 … 64 rows, for n columns
  *   NAME_scan, NAME_scan_next                the scan, element by element */
@@ -46,8 +54,8 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
     return lane[0];                                                                                                  \
   }                                                                                                                  \
   typedef T NAME##_vec __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(sizeof(T)), may_alias));             \
-  static __attribute__((noinline, unused)) T NAME##_block(const T *x, i64 n) {                                          \
-    enum { VECTORS = REDUCE_LANE_BYTES / REDUCE_VECTOR_BYTES, EACH = REDUCE_VECTOR_BYTES / sizeof(T) };              \
+  static __attribute__((noinline, unused)) T NAME##_block(const T *x, i64 n, bool far) {                                \
+    enum { VECTORS = REDUCE_LANE_BYTES / REDUCE_VECTOR_BYTES, EACH = REDUCE_VECTOR_BYTES / sizeof(T), FETCHES = REDUCE_VECTOR_BYTES > 16 && ZERO == 0 }; \
     T lane[REDUCE_LANE_BYTES / sizeof(T)];                                                                           \
     const i64 W = REDUCE_LANES(T);                                                                                   \
     if (n < W) {                                                                                                     \
@@ -59,6 +67,7 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
     i64 e = W;                                                                                                       \
     for (; e + W <= n; e += W) {                                                                                     \
       _Pragma("GCC unroll 16") for (u32 v = 0; v < VECTORS; v++) acc[v] = acc[v] OP *(const NAME##_vec *)(x + e + v * EACH); \
+      if (FETCHES && UNLIKELY(far)) fetch_far(x + e);                                                                \
     }                                                                                                                \
     if (e == n) { /* the first halvings in registers */                                                              \
       _Pragma("GCC unroll 8") for (u32 h = VECTORS / 2; h; h /= 2) {                                                 \
@@ -107,12 +116,12 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
       NAME##_push(t, level + 1, result);                                                                             \
     }                                                                                                                \
   }                                                                                                                  \
-  static inline __attribute__((unused)) T NAME##_run(const T *x, i64 n) {                                            \
-    if (n <= REDUCE_BLOCK(T)) return n > 0 ? NAME##_block(x, n) : ZERO;                                              \
+  static inline __attribute__((unused)) T NAME##_run(const T *x, i64 n, bool far) {                                  \
+    if (n <= REDUCE_BLOCK(T)) return n > 0 ? NAME##_block(x, n, far) : ZERO;                                         \
     NAME##_total t;                                                                                                  \
     NAME##_start(&t);                                                                                                \
     for (i64 e = 0; e < n; e += REDUCE_BLOCK(T))                                                                     \
-      NAME##_push(&t, 0, NAME##_block(x + e, n - e < REDUCE_BLOCK(T) ? n - e : REDUCE_BLOCK(T)));                    \
+      NAME##_push(&t, 0, NAME##_block(x + e, n - e < REDUCE_BLOCK(T) ? n - e : REDUCE_BLOCK(T), far));               \
     return NAME##_finish(&t);                                                                                        \
   }                                                                                                                  \
   /* Few elements: the lanes' tree written out by the compiler, n being constant where it is inlined. */             \
@@ -139,7 +148,7 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
       case 7: NAME##_short_rows(out, x, 7, rows, stride); return;                                                    \
       case 8: NAME##_short_rows(out, x, 8, rows, stride); return;                                                    \
       default:                                                                                                       \
-        for (i64 r = 0; r < rows; r++) out[r] = NAME##_run(x + r * stride, n);                                       \
+        for (i64 r = 0; r < rows; r++) out[r] = NAME##_run(x + r * stride, n, ZERO == 0 && reduce_is_far(n, rows, stride, sizeof(T))); \
     }                                                                                                                \
   }                                                                                                                  \
   /* What stands in `before` and then `rows` rows. */                                                                \

@@ -175,6 +175,7 @@ static void wait_for(const u32 *known) {
   static i64 inside_blocks_##T(T##_inside fn, T *local, T (*totals)[SCAN_SEGMENT], const T *x, i64 n) {                                                       \
     i64 blocks = n / BLOCK < STEP ? n / BLOCK : STEP, end = blocks ? blocks * BLOCK : n, segments = end / SCAN_SEGMENT;                                       \
     T last[STEP];                                                                                                                                             \
+    if (cpu_has(CPU_PAGES)) fetch_pages(x, end * (i64)sizeof(T));                                                                                             \
     fn(local, x, segments, cpu_has(CPU_FETCH) ? ELEMENTS_AHEAD : 0);                                                                                          \
     for (u32 i = 0; i < SCAN_SEGMENT; i++)                                                                                                                    \
       _Pragma("GCC unroll 4") for (u32 k = 0; k < STEP; k++) { /* of blocks that are not there for nothing */                                                 \

@@ -260,8 +260,14 @@ typedef struct Converted {
   u32 bad;
 } Converted;
 
+void fetch_ahead(const char *now, i64 bytes) {
+  if (cpu_has(CPU_PAGES)) fetch_pages(now, bytes);
+  else
+    for (i64 k = 0; k < bytes; k += 64) __builtin_prefetch(now + FETCHED_AHEAD + k);
+}
+
 static void convert_part(void *ctx, i64 part) {
-  enum { FAR = 1 << 18 /* elements that the nearer caches do not hold */, LINE = 64 };
+  enum { FAR = 1 << 18 /* elements that the nearer caches do not hold */ };
   Converted *c = ctx;
   i64 at = part * c->each, end = c->n - at < c->each ? c->n : at + c->each;
   Reader r = *c->from;
@@ -272,7 +278,7 @@ static void convert_part(void *ctx, i64 part) {
     n = end - at < most ? end - at : most;
     bool ahead = r.direct && c->n >= FAR && cpu_has(CPU_FETCH) && (end - at - n) * r.bytes > FETCHED_AHEAD; /* not beyond the part: another thread reads that */
     bool first = ahead && (!c->stream || r.bytes > r.to_bytes); /* evenly, so not some lines with each that is stored */
-    for (i64 k = 0; first && k < n * r.bytes; k += LINE) __builtin_prefetch(r.at + FETCHED_AHEAD + k);
+    if (first) fetch_ahead(r.at, n * r.bytes);
     if (r.direct && !c->stream) {
       r.bad |= r.convert(o, r.at, r.at, n);
       r.at += n * r.bytes;

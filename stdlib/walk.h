@@ -30,7 +30,8 @@ void reader_seek(Reader *r, i64 at); /* from the first element to element number
 const void *reader_next(Reader *r, i64 n);
 void reader_read(Reader *r, void *out, i64 n); /* the next n, whatever n is, into `out` */
 /* Bytes: of what lies together so far ahead is fetched; one step ahead alone, the next step would wait for it. */
-enum { FETCHED_AHEAD = 16 << 10 };
+enum { FETCHED_AHEAD = PAGES_AHEAD };
+void fetch_ahead(const char *now, i64 bytes); /* what is needed when so many bytes of what lies together have been read from `now` on */
 static inline bool reader_any_length(const Reader *r) { return r->direct && !r->convert; }
 
 /* Axes of one or several arrays over the same dims, joined where all lie together; sizes 1 dropped. Result: the new

@@ -202,7 +202,7 @@ static void pairs_were_run(WeftVM *vm) {
   WeftValue *v = NULL;
   double seen = stat(vm, "paired");
   if (!vec_level_runs(VEC_AVX512) || getenv("WEFT_CPU")) return;
-  assert_true(seen == 4 * 6);
+  assert_true(seen == (cpu_has(CPU_PAGES) ? 0 : 4 * 6)); /* there one run is read as fast */
   assert_int_equal(weft_eval(vm, "squares(a[:2097151]) + both(a, a + 1.0) + long(a)", "test", &v), WEFT_OK);
   weft_release(vm, v);
   assert_true(stat(vm, "paired") == seen);
