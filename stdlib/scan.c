@@ -146,7 +146,8 @@ __attribute__((target("avx2"))) static void locals_f64_avx2(f64 *to, const f64 *
   }
   locals_f64(to, x, segments, ahead);
 }
-#define INSIDE_f64 (cpu_has(CPU_AVX512 | CPU_FETCH) ? locals_f64_avx512 : cpu_has(CPU_AVX2) ? locals_f64_avx2 : locals_f64)
+/* Intel's turn squares by one of two units and add numbers one by one with two: there segments wait for themselves alone, several of them at once. */
+#define INSIDE_f64 (cpu_has(CPU_PAGES) ? locals_f64 : cpu_has(CPU_AVX512 | CPU_FETCH) ? locals_f64_avx512 : cpu_has(CPU_AVX2) ? locals_f64_avx2 : locals_f64)
 #else
 #define INSIDE_f64 locals_f64
 #define past_f64(...) false
