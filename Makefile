@@ -130,7 +130,7 @@ $(addprefix $(B)/obj/,$(patsubst %.c,%.o,$(wildcard lang/rules*.c)) parser/base.
 $(B)/obj/lang/rules_shape.o $(B)/obj/stdlib/reduce.o: FILE_CFLAGS += -fno-inline-small-functions -fno-partial-inlining
 # 2 KB less, and as fast: blocks of code in no order that copies some of them.
 $(addprefix $(B)/obj/,$(addprefix stdlib/,select.o sort.o random.o elementwise.o) $(addprefix vm/,array.o index.o list.o field.o packed.o record.o ref.o sequence.o text.o update.o value.o) \
-  vm/state.o vm/operate.o parser/base.o vm/scalar.o): FILE_CFLAGS += -freorder-blocks-algorithm=simple
+  $(addprefix vm/,state.o operate.o scalar.o elsewhere.o code.o handle.o stream.o stack.o eval.o) parser/base.o guards/cache.o): FILE_CFLAGS += -freorder-blocks-algorithm=simple
 # Of kernels and of the interpreter loops are aligned and nothing else: it takes 6 KB.
 $(addprefix $(B)/obj/,gen/math_avx512.o stdlib/kernel_strips_avx512.o stdlib/kernel_matmul.o vm/interp.o): FILE_CFLAGS += -fno-align-functions -fno-align-jumps -fno-align-labels
 # -O3 makes the same code larger for AVX2, without AVX-512's masks; -Os takes 21 KB less, but then half of the functions are not vectorised.

@@ -79,7 +79,7 @@ static void copy_rows(u32 bytes, Walk w, void *dst, const void *src, bool stream
   do {
     if (stream) {
       const char *from = (const char *)src + w.s * (i64)bytes;
-      stream_copy_ahead((char *)dst + w.d * (i64)bytes, from, w.inner * bytes, (uintptr_t)from + AHEAD, 1);
+      stream_copy_ahead((char *)dst + w.d * (i64)bytes, from, w.inner * bytes, (uintptr_t)from + (cpu_has(CPU_PAGES) ? PAGES_AHEAD : AHEAD), 1);
       continue;
     }
     if (w.inner_ds == 1 && w.inner_ss == 1 && w.inner > 8) {
