@@ -314,7 +314,7 @@ ROWS_IN_ORDER(mul, f64)
     enum { W = REDUCE_LANE_BYTES / sizeof(T_##dt) };                                       \
     T_##dt *o = out;                                                                       \
     const u32 ahead = cpu_ahead();                                                         \
-    const bool far = REDUCE_VECTOR_BYTES > 16 && reduce_is_far(n, rows, stride, sizeof(T_##dt));                              \
+    const bool far = REDUCE_VECTOR_BYTES > 16 && sizeof(T_##dt) > 1 && reduce_is_far(n, rows, stride, sizeof(T_##dt));                              \
     for (i64 r = 0; r < rows; r++) {                                                       \
       const T_##dt *x = (const T_##dt *)xv + r * stride;                                   \
       T_##dt all = x[0];                                                                   \
@@ -412,6 +412,7 @@ STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
   typedef u64 words __attribute__((vector_size(REDUCE_VECTOR_BYTES)));
   enum { COPIES = 4, W = COPIES * REDUCE_VECTOR_BYTES };
   const u64 low = 0x00FF00FF00FF00FF;
+  const bool far = REDUCE_VECTOR_BYTES > 16 && reduce_is_far(n, rows, stride, 1);
   i64 *o = out;
   for (i64 r = 0; r < rows; r++) {
     const u8 *x = (const u8 *)xv + r * stride;
@@ -420,8 +421,10 @@ STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
       bytes acc[COPIES] = {{0}};
       words sum = {0};
       u64 all = 0;
-      for (i64 end = n - i < 255 * W ? n - W : i + 254 * W; i <= end; i += W)
+      for (i64 end = n - i < 255 * W ? n - W : i + 254 * W; i <= end; i += W) {
+        if (far) fetch_pages(x + i, W);
         _Pragma("GCC unroll 4") for (u32 v = 0; v < COPIES; v++) acc[v] += *(const bytes *)(x + i + v * REDUCE_VECTOR_BYTES);
+      }
       for (u32 v = 0; v < COPIES; v++) sum += ((words)acc[v] & low) + ((words)acc[v] >> 8 & low);
       for (u32 l = 0; l < REDUCE_VECTOR_BYTES / 8; l++) all += sum[l];
       o[r] += (i64)(all * 0x0001000100010001 >> 48);
