@@ -135,7 +135,7 @@ void mir_put_call(Emitter *e, u32 id, u32 at) {
     return;
   }
   char proto[40];
-  snprintf(proto, sizeof proto, "call_%llu_%u_%u", (unsigned long long)e->group->serial, (u32)(e->unit - e->group->units), at);
+  snprintf(proto, sizeof proto, "call_%llu_%u_%u", (unsigned long long)e->group->serial, (u32)(e->unit - e->group->units), ++e->temps);
   bool inner = unit && unit->inner;
   MIR_item_t item = prototype(e->group, fn, proto, inner);
   if (!item) e->failed = true;

@@ -277,6 +277,7 @@ typedef struct Emitter {
   u32 mask_of; /* condition that `mask` is made of, as long as `known` holds; 0: of none */
   MIR_reg_t mask, shifted; /* `shifted`: a register with the constant `shifts`, as long as `known` holds; 0: none */
   i64 shifts;
+  u32 twice, in_range; /* a loop that is being written twice; where its shifts are in range */
   VEC(Known) known;   /* addresses of mixed streams in registers: within a block, as long as no computed value changes */
   DLIST(MIR_insn_t) late; /* arms that come behind the body */
   VEC(Cold) cold;
@@ -349,6 +350,7 @@ MIR_label_t mir_known_leave(const Emitter *e, u32 id, u32 paid_by); /* of a chec
 void mir_leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 count); /* by an exit: puts its values where `tell` reads them */
 MIR_reg_t mir_quiet_call(Emitter *e, const Cold *c, void (*fn)(void), MIR_op_t a, MIR_op_t b);
 void mir_statement(Emitter *e, u32 at);
+void mir_statements(Emitter *e, u32 from, u32 to); /* positions */
 WeftStatus mir_function(MirGroup *g, u32 unit);
 
 /* Offsets in LoopCtx. */
@@ -387,6 +389,7 @@ void mir_fold(MIR_context_t ctx, MIR_item_t item, Allocator *alloc);
 bool mir_wrap(Emitter *e, u32 id); /* a select and the check behind it as one; false: it is no such select */
 bool mir_is_wrapped(const Emitter *e, u32 check, u32 at); /* the check was made with the select in front of it */
 void mir_shift(Emitter *e, u32 id, const LoopNode *n);
+u32 mir_shift_loop(Emitter *e, u32 at); /* a loop whose shifts count with it; the position of its end, 0: it is no such loop */
 void mir_cold_wrap(Emitter *e, const Cold *c);
 void mir_cold_shift(Emitter *e, const Cold *c);
 
@@ -398,7 +401,8 @@ MIR_reg_t mir_unless(Emitter *e, u32 cond);
 void mir_open_head(Emitter *e, u32 id, u32 at);
 void mir_else(Emitter *e);
 void mir_close_head(Emitter *e, u32 at);
-void mir_put_late(Emitter *e); /* arms that were put aside */
+void mir_set_aside(Emitter *e, MIR_insn_t from); /* all since then comes behind the body */
+void mir_put_late(Emitter *e);
 void mir_terminator(Emitter *e, u32 at);
 OpenHead *mir_innermost_loop(Emitter *e);
 

@@ -586,6 +586,19 @@ static u32 behind_dead_arm(const Emitter *e, u32 at) {
   return taken ? e->lives.end[head] - 1 : at;
 }
 
+void mir_statements(Emitter *e, u32 from, u32 to) {
+  for (u32 at = from; at < to && !e->failed; at++) {
+    u32 done = mir_strip_loop(e, at);
+    if (!done) done = mir_shift_loop(e, at);
+    if (done) {
+      at = done;
+      continue;
+    }
+    mir_statement(e, at);
+    at = behind_dead_arm(e, at);
+  }
+}
+
 static void put_body(Emitter *e) {
   const LoopFn *fn = e->fn;
   e->exit = new_label(e);
@@ -616,15 +629,7 @@ static void put_body(Emitter *e) {
     bri(e, MIR_BEQ, e->exit, e->native_ctx, 0); /* the exit is always reached: the end mark stays */
   }
   if (!mir_find_streams(e)) e->failed = true;
-  for (u32 at = 0; at < fn->body.count && !e->failed; at++) {
-    u32 done = mir_strip_loop(e, at);
-    if (done) {
-      at = done;
-      continue;
-    }
-    mir_statement(e, at);
-    at = behind_dead_arm(e, at);
-  }
+  mir_statements(e, 0, fn->body.count);
   jump(e, e->exit);
   mir_put_late(e);
   put_cold(e);

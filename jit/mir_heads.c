@@ -93,14 +93,18 @@ static bool comes_late(Emitter *e, u32 id, u32 at) {
   return true;
 }
 
-/* The end of an arm that comes late: all since its label leaves the function until the body is there. */
-static void put_aside(Emitter *e, OpenHead *o) {
-  if (o->live) jump(e, o->done);
-  for (MIR_insn_t next, i = o->late; i; i = next) {
+void mir_set_aside(Emitter *e, MIR_insn_t from) {
+  for (MIR_insn_t next, i = from; i; i = next) {
     next = DLIST_NEXT(MIR_insn_t, i);
     DLIST_REMOVE(MIR_insn_t, e->item->u.func->insns, i);
     DLIST_APPEND(MIR_insn_t, e->late, i);
   }
+}
+
+/* The end of an arm that comes late: all since its label leaves the function until the body is there. */
+static void put_aside(Emitter *e, OpenHead *o) {
+  if (o->live) jump(e, o->done);
+  mir_set_aside(e, o->late);
   o->late = NULL;
 }
 

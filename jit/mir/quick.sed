@@ -212,8 +212,11 @@ s/^  if (move_code_p (insn->code) && insn->ops\[1\]\.mode == MIR_OP_VAR$/  VARR_
 &/
 }
 # patterns of instructions that an operand's kind rules out are not read
-/^struct pattern {$/,/^};/s/^  int max_insn_size;$/&\
+/^struct pattern {$/,/^};/{
+s/^  int max_insn_size;$/  unsigned short max_insn_size;\
   unsigned short unfit; \/* kinds of the first operands that do not fit *\//
+s/^};$/} __attribute__ ((packed, aligned (4))); \/* 24 bytes *\//
+}
 /^static void patterns_init (gen_ctx_t gen_ctx) {$/i\
 enum { KIND_VAR = 1, KIND_MEM = 2, KIND_CONST = 4, KIND_OTHER = 8, KIND_BITS = 4, KINDS = 3, KINDS_KNOWN = 1 << KIND_BITS * KINDS };\
 \
@@ -453,7 +456,7 @@ s/^  BRS\{0,1\}[01] (ICODE, S, .*$/\\/
 s/^    {ICODES, .*$//
 /^static struct pattern patterns/,/^};/{
 s/\b\(LDOP\|LDEQ\|LDCMP\|LDBCMPS\{0,1\}\|CMPS\|SBCMPS\{0,1\}\) ([^)]*)//g
-/^  *{MIR_\(LD[A-Z0-9]*\|[A-Z0-9]*2LD\|[A-Z]*S\|UMULO\|BO\|BNO\|UBNO\|JCALL\|JRET\|BSTART\|BEND\), .*$/d
+/^  *{MIR_\(LD[A-Z0-9]*\|[A-Z0-9]*2LD\|[A-Z]*S\|UMULO\|BO\|BNO\|UBNO\|JCALL\|JRET\|BSTART\|BEND\|JMPI\|LADDR\|SWITCH\|U\{0,1\}MOD\), .*$/d
 /^  *IOP (MIR_ADDO, /d
 /^  *IMULL (MIR_MULO, /d
 }

@@ -173,6 +173,7 @@ static void construct(Gen *g, Type type, int d) {
 
 static void int_expr(Gen *g, int d) {
   static const char *const ops[] = {"+", "-", "*", "&", "|", "^"};
+  static const char *const shifts[] = {" >> 2)", " << 3)", " << i)", " << (i + 1))", " >> (n - i))", " << (i + 60))", " >> (2 - i))", " << n)"};
   switch (gen_below(g, 17)) {
   case 0: case 1: case 2: case 3: binary(g, ops[gen_below(g, 6)], INT, INT, d); break;
   case 4: /* a divisor that is seldom zero */
@@ -189,7 +190,7 @@ static void int_expr(Gen *g, int d) {
     gen_leaf(g, INTS);
     gen_put(g, g->in_for && gen_chance(g, 60) ? "[i %% n]" : gen_chance(g, 97) ? "[0]" : "[9]");
     break;
-  case 9: gen_put(g, "("), gen_expr(g, INT, d), gen_put(g, gen_chance(g, 50) ? " >> 2)" : " << 3)"); break;
+  case 9: gen_put(g, "("), gen_expr(g, INT, d), gen_put(g, "%s", shifts[gen_below(g, g->in_for && gen_chance(g, 60) ? 8 : 2)]); break;
   case 10: call1(g, "abs", INT, d); break;
   case 11: call1(g, gen_chance(g, 50) ? "argmax" : "argmin", FLOATS, d); break;
   case 12: call1(g, "len", gen_chance(g, 50) ? LIST : TEXT, d); break;
