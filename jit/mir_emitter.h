@@ -279,7 +279,7 @@ typedef struct Emitter {
   i64 shifts;
   u32 twice, in_range; /* a loop that is being written twice; where its shifts are in range */
   VEC(Known) known;   /* addresses of mixed streams in registers: within a block, as long as no computed value changes */
-  DLIST(MIR_insn_t) late; /* arms that come behind the body */
+  DLIST(MIR_insn_t) late, rare; /* arms that come behind the body; behind those, what begins with a label marked by `is_rare` */
   VEC(Cold) cold;
   Cold no_cold; /* stands in when memory was refused */
   VEC(u32) cold_open;
@@ -319,6 +319,8 @@ void mir_settle_operands(MIR_item_t function);
 static inline void jump(Emitter *e, MIR_label_t l) { put(e, MIR_new_insn(e->ctx, MIR_JMP, L(e, l))); }
 MIR_label_t new_label(Emitter *e); /* freed with the function when it is never put */
 void put_label(Emitter *e, MIR_label_t l);
+/* From the first such label on all is seldom run, and no register is given for it (quick.sed). */
+static inline void is_rare(MIR_label_t l) { l->ops[0].data = (void *)1; }
 
 /* Of a loop type: MIR's register type, its type in memory, its move. */
 static inline MIR_type_t reg_type(LoopType t) { return t == LT_F64 ? MIR_T_D : t == LT_F32 ? MIR_T_F : MIR_T_I64; }
@@ -344,7 +346,7 @@ void mir_moves(Emitter *e, Move *moves, u32 count); /* all at once: reads before
 void mir_call(Emitter *e, MirProto proto, void (*fn)(void), u32 nops, const MIR_op_t *ops); /* result first, then arguments */
 Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at); /* with its label; a dummy after a failure */
 MIR_label_t mir_leave_label(Emitter *e, u32 check, u32 at); /* native: where it goes when it fails */
-MIR_label_t mir_known_leave(const Emitter *e, u32 id, u32 paid_by); /* of a check that leaves by the same exit with the same values; NULL: none. paid_by: the loop that paid for more than it did */
+MIR_label_t mir_known_leave(const Emitter *e, u32 id, MIR_reg_t paid_by); /* of a check that leaves by the same exit with the same values; NULL: none. paid_by: limit of the chunk that paid for more than it did, 0: none */
 /* A call in cold code that hot code does not feel: fn(a, b), by the thunk; without marks, float registers that live across it
  * go to the frame and back. */
 void mir_leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 count); /* by an exit: puts its values where `tell` reads them */
@@ -401,7 +403,7 @@ MIR_reg_t mir_unless(Emitter *e, u32 cond);
 void mir_open_head(Emitter *e, u32 id, u32 at);
 void mir_else(Emitter *e);
 void mir_close_head(Emitter *e, u32 at);
-void mir_set_aside(Emitter *e, MIR_insn_t from); /* all since then comes behind the body */
+void mir_set_aside(Emitter *e, MIR_insn_t from, bool rare); /* all since then comes behind the body */
 void mir_put_late(Emitter *e);
 void mir_terminator(Emitter *e, u32 at);
 OpenHead *mir_innermost_loop(Emitter *e);

@@ -230,13 +230,13 @@ Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at) {
 }
 
 /* Does it leave by the exit that node `id` leaves by, with the same values? */
-static bool leaves_alike(const Emitter *e, const Cold *c, u32 id, u32 paid_by) {
+static bool leaves_alike(const Emitter *e, const Cold *c, u32 id, MIR_reg_t paid_by) {
   const LoopNode *a = en(e, id), *b = en(e, c->node);
-  if (c->kind != COLD_LEAVE || b->op != LOOP_CHECK || a->imm != b->imm || a->count != b->count || c->chunk.head != paid_by) return false;
+  if (c->kind != COLD_LEAVE || b->op != LOOP_CHECK || a->imm != b->imm || a->count != b->count || c->chunk.limit != paid_by) return false;
   return !a->count || memcmp(loop_list(e->fn, a), loop_list(e->fn, b), sizeof(u32) * a->count) == 0;
 }
 
-MIR_label_t mir_known_leave(const Emitter *e, u32 id, u32 paid_by) {
+MIR_label_t mir_known_leave(const Emitter *e, u32 id, MIR_reg_t paid_by) {
   for (u32 i = e->cold.count, n = 0; i-- && n < ALIKE_MOST; n++)
     if (leaves_alike(e, &e->cold.data[i], id, paid_by)) return e->cold.data[i].label;
   return NULL;
@@ -245,7 +245,7 @@ MIR_label_t mir_known_leave(const Emitter *e, u32 id, u32 paid_by) {
 /* Where a failed check goes: many leave alike, as those that a loop begins with. */
 MIR_label_t mir_leave_label(Emitter *e, u32 check, u32 at) {
   const OpenHead *loop = mir_innermost_loop(e);
-  MIR_label_t known = mir_known_leave(e, check, loop ? loop->chunk.head : 0);
+  MIR_label_t known = mir_known_leave(e, check, loop ? loop->chunk.limit : 0);
   return known ? known : mir_cold(e, COLD_LEAVE, check, at)->label;
 }
 
@@ -390,6 +390,7 @@ static void cold_check(Emitter *e, const Cold *c) {
 static void put_cold(Emitter *e) {
   for (u32 i = 0; i < e->cold.count && !e->failed; i++) {
     Cold c = e->cold.data[i];
+    is_rare(c.label);
     switch (c.kind) {
       case COLD_CHECK: cold_check(e, &c); break;
       case COLD_LEAVE: cold_leave(e, &c); break;

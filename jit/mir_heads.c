@@ -93,27 +93,26 @@ static bool comes_late(Emitter *e, u32 id, u32 at) {
   return true;
 }
 
-void mir_set_aside(Emitter *e, MIR_insn_t from) {
-  for (MIR_insn_t next, i = from; i; i = next) {
+static void move_insns(DLIST(MIR_insn_t) *from, MIR_insn_t first, DLIST(MIR_insn_t) *to) {
+  for (MIR_insn_t next, i = first; i; i = next) {
     next = DLIST_NEXT(MIR_insn_t, i);
-    DLIST_REMOVE(MIR_insn_t, e->item->u.func->insns, i);
-    DLIST_APPEND(MIR_insn_t, e->late, i);
+    DLIST_REMOVE(MIR_insn_t, *from, i);
+    DLIST_APPEND(MIR_insn_t, *to, i);
   }
 }
+
+void mir_set_aside(Emitter *e, MIR_insn_t from, bool rare) { move_insns(&e->item->u.func->insns, from, rare ? &e->rare : &e->late); }
 
 /* The end of an arm that comes late: all since its label leaves the function until the body is there. */
 static void put_aside(Emitter *e, OpenHead *o) {
   if (o->live) jump(e, o->done);
-  mir_set_aside(e, o->late);
+  mir_set_aside(e, o->late, false);
   o->late = NULL;
 }
 
 void mir_put_late(Emitter *e) {
-  for (MIR_insn_t next, i = DLIST_HEAD(MIR_insn_t, e->late); i; i = next) {
-    next = DLIST_NEXT(MIR_insn_t, i);
-    DLIST_REMOVE(MIR_insn_t, e->late, i);
-    DLIST_APPEND(MIR_insn_t, e->item->u.func->insns, i);
-  }
+  move_insns(&e->late, DLIST_HEAD(MIR_insn_t, e->late), &e->item->u.func->insns);
+  move_insns(&e->rare, DLIST_HEAD(MIR_insn_t, e->rare), &e->item->u.func->insns);
 }
 
 void mir_open_head(Emitter *e, u32 id, u32 at) {

@@ -90,11 +90,12 @@ u32 mir_shift_loop(Emitter *e, u32 at) {
   mir_statements(e, at, end + 1);
   e->in_range = 0;
   put_label(e, done);
+  is_rare(out);
   put_label(e, out);
   mir_statements(e, at, end + 1);
   e->twice = 0;
   jump(e, done);
-  mir_set_aside(e, out);
+  mir_set_aside(e, out, true);
   return end;
 }
 
@@ -120,6 +121,10 @@ void mir_shift(Emitter *e, u32 id, const LoopNode *n) {
   }
   MIR_reg_t r = mir_reg(e, id);
   if (b.mode == MIR_OP_REG && b.u.reg == r) r = mir_temp(e, t);
+  if (a.mode == MIR_OP_INT) { /* one register for all of a block, whatever is out of range: MIR would make it for each */
+    if (!e->shifted || e->shifts != a.u.i) ri(e, MIR_MOV, e->shifted = mir_temp(e, t), e->shifts = a.u.i);
+    a = R(e, e->shifted);
+  }
   u32 rest;
   int step;
   MIR_label_t back = NULL;
@@ -128,10 +133,6 @@ void mir_shift(Emitter *e, u32 id, const LoopNode *n) {
     back = c->back = new_label(e);
     c->code = r;
     ins3(e, MIR_UBGE, L(e, c->label), b, I(e, width));
-  }
-  if (a.mode == MIR_OP_INT) { /* one register for all of a block: MIR would make it for each */
-    if (!e->shifted || e->shifts != a.u.i) ri(e, MIR_MOV, e->shifted = mir_temp(e, t), e->shifts = a.u.i);
-    a = R(e, e->shifted);
   }
   ins3(e, code, R(e, r), a, b);
   if (back) put_label(e, back);

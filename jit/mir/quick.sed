@@ -571,6 +571,23 @@ s/^        expected_mode = MIR_insn_op_mode (ctx, insn, i, &out_p);$/        uns
 s/^static MIR_insn_t new_insn (/__attribute__ ((optimize ("O2"))) &/
 # what is asked of each operand
 s/^MIR_op_mode_t MIR_insn_op_mode (/__attribute__ ((optimize ("O2"))) &/
+# what is seldom run (a label marked by `is_rare` and all behind it) belongs to no loop, wherever it leads back to: it makes no
+# second entry of one, and registers are not for it
+s/^      label->ops\[0\] = MIR_new_int_op (ctx, new_label_num++);$/      label->ops[0].u.i = new_label_num++;/
+s/^  uint32_t curr_bb_index, curr_loop_node_index;$/&\
+  size_t rare_index;/
+/^static int build_loop_tree (/,/^}/{
+s/^  curr_loop_node_index = 0;$/  MIR_insn_t rare = DLIST_HEAD (MIR_insn_t, curr_func_item->u.func->insns);\
+  while (rare != NULL \&\& (rare->code != MIR_LABEL || rare->ops[0].data == NULL)) rare = DLIST_NEXT (MIR_insn_t, rare);\
+  gen_ctx->rare_index = rare == NULL ? SIZE_MAX : get_insn_bb (gen_ctx, rare)->index;\
+&/
+s/^      if (e->back_edge_p) {$/      if (e->back_edge_p \&\& e->src->index < gen_ctx->rare_index) {/
+}
+/static int process_loop (/,/^}/{
+s/^    if (e->back_edge_p && e->src != entry_bb) {$/    if (e->back_edge_p \&\& e->src != entry_bb \&\& e->src->index < gen_ctx->rare_index) {/
+s/^      if (e->src != entry_bb) {$/      if (e->src != entry_bb \&\& e->src->index < gen_ctx->rare_index) {/
+}
+s/^  if (optimize_level != 0 && freq_p)$/  if (optimize_level != 0 \&\& freq_p \&\& bb->index < gen_ctx->rare_index)/
 # what is used most for the time that it lives has a register first: else what is short-lived lies in memory, and others wait for it
 s/^    curr_reg_infos\[reg\].live_length = length;$/    curr_reg_infos[reg].live_length = length;\n    curr_reg_infos[reg].freq = (unsigned long) curr_reg_infos[reg].freq * 64 \/ (length + (int_var_type_p (gen_ctx, reg) ? 64 : 16));/
 # a jump over a jump: the opposite condition leads where the second one does, for floats too, whose comparisons have no opposite before this
