@@ -575,7 +575,8 @@ s/^MIR_op_mode_t MIR_insn_op_mode (/__attribute__ ((optimize ("O2"))) &/
 # second entry of one, and registers are not for it
 s/^      label->ops\[0\] = MIR_new_int_op (ctx, new_label_num++);$/      label->ops[0].u.i = new_label_num++;/
 s/^  uint32_t curr_bb_index, curr_loop_node_index;$/&\
-  size_t rare_index;/
+  size_t rare_index;\
+  int rare_points; \/* of live ranges: those before *\//
 /^static int build_loop_tree (/,/^}/{
 s/^  curr_loop_node_index = 0;$/  MIR_insn_t rare = DLIST_HEAD (MIR_insn_t, curr_func_item->u.func->insns);\
   while (rare != NULL \&\& (rare->code != MIR_LABEL || rare->ops[0].data == NULL)) rare = DLIST_NEXT (MIR_insn_t, rare);\
@@ -588,6 +589,23 @@ s/^    if (e->back_edge_p && e->src != entry_bb) {$/    if (e->back_edge_p \&\& 
 s/^      if (e->src != entry_bb) {$/      if (e->src != entry_bb \&\& e->src->index < gen_ctx->rare_index) {/
 }
 s/^  if (optimize_level != 0 && freq_p)$/  if (optimize_level != 0 \&\& freq_p \&\& bb->index < gen_ctx->rare_index)/
+# nor does the time count that a value lives there: its points come first
+/^static void build_live_ranges (/,/^}/{
+s/^    for (i = 0; i < VARR_LENGTH (bb_t, worklist); i++) {$/    size_t n = VARR_LENGTH (bb_t, worklist);\
+    for (i = 0; i < 2 * n; i++) {\
+      if (i == n) gen_ctx->rare_points = curr_point;/
+s/^      bb = VARR_GET (bb_t, worklist, i);$/      bb = VARR_GET (bb_t, worklist, i % n);\
+      if ((bb->index < gen_ctx->rare_index) != (i >= n)) continue;/
+}
+/^static void shrink_live_ranges (/,/^}/{
+s/^  prev_dead_p = TRUE;$/&\
+  int rare_points = 0;/
+s/^    prev_dead_p = dead_p;$/&\
+    if ((int) p < gen_ctx->rare_points) rare_points = pn + 1;/
+s/^  pn++;$/&\
+  gen_ctx->rare_points = rare_points;/
+}
+s/^      length += lr->finish - lr->start + 1;$/      if (lr->finish >= gen_ctx->rare_points) length += lr->finish - (lr->start > gen_ctx->rare_points ? lr->start : gen_ctx->rare_points) + 1;/
 # what is used most for the time that it lives has a register first: else what is short-lived lies in memory, and others wait for it
 s/^    curr_reg_infos\[reg\].live_length = length;$/    curr_reg_infos[reg].live_length = length;\n    curr_reg_infos[reg].freq = (unsigned long) curr_reg_infos[reg].freq * 64 \/ (length + (int_var_type_p (gen_ctx, reg) ? 64 : 16));/
 # a jump over a jump: the opposite condition leads where the second one does, for floats too, whose comparisons have no opposite before this
