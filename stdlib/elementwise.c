@@ -113,9 +113,10 @@ static __attribute__((noinline)) u32 run_far(const Shared *s, Reader *readers, i
     narrower |= readers[i].bytes > s->result_bytes;
   }
   if (!cpu_has(CPU_FETCH)) next = NULL;
+  i64 page = PAGE_BYTES / s->widest, most = narrower && cpu_has(CPU_PAGES) && s->most > page ? page : s->most; /* what is fetched a page at a time waits in between */
   for (i64 n; at < to; at += n) {
     const void *in[MAX_OPERANDS];
-    n = to - at < s->most ? to - at : s->most;
+    n = to - at < most ? to - at : most;
     for (u32 i = 0; i < s->n; i++) in[i] = reader_next(&readers[i], n);
     bool ahead = next && (end - at - n) * next->bytes > FETCHED_AHEAD;
     for (u32 i = 0; ahead && narrower && i < s->n; i++)
