@@ -46,12 +46,13 @@ static bool is_known_before(const Emitter *e, u32 head, u32 id) {
 
 /* The amount of a shift as `rest`, which the loop does not change, 0: none, and how it changes from trip to trip: by 1, -1 or 0. */
 static bool counts_along(const Emitter *e, u32 head, const LoopNode *shift, u32 *rest, int *step) {
-  const LoopNode *by = en(e, shift->b);
   u32 index = loop_index_of(head, 0);
+  if ((shift->op != LOOP_SHL && shift->op != LOOP_SHR) || loop_type_bytes((LoopType)shift->type) * 8 != BITS) return false;
+  const LoopNode *by = en(e, shift->b);
   *rest = shift->b;
   *step = 0;
-  if ((shift->op != LOOP_SHL && shift->op != LOOP_SHR) || by->op == LOOP_CONST || loop_type_bytes((LoopType)shift->type) * 8 != BITS) return false;
-  if (is_known_before(e, head, shift->b)) return shift->b < index || shift->b > index + en(e, head)->b;
+  if (by->op == LOOP_CONST) return false;
+  if (is_known_before(e, head, shift->b)) return true;
   *step = by->op == LOOP_SUB ? -1 : 1;
   *rest = 0;
   if (shift->b == index) return true;
