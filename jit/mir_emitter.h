@@ -279,7 +279,7 @@ typedef struct Emitter {
   i64 shifts;
   u32 twice, in_range; /* a loop that is being written twice; where its shifts are in range */
   VEC(Known) known;   /* addresses of mixed streams in registers: within a block, as long as no computed value changes */
-  DLIST(MIR_insn_t) late, rare; /* arms that come behind the body; behind those, what begins with a label marked by `is_rare` */
+  DLIST(MIR_insn_t) late, rare; /* arms that come behind the body; behind those, what begins with a label marked by `mark_rare` */
   VEC(Cold) cold;
   Cold no_cold; /* stands in when memory was refused */
   VEC(u32) cold_open;
@@ -320,7 +320,7 @@ static inline void jump(Emitter *e, MIR_label_t l) { put(e, MIR_new_insn(e->ctx,
 MIR_label_t new_label(Emitter *e); /* freed with the function when it is never put */
 void put_label(Emitter *e, MIR_label_t l);
 /* From the first such label on all is seldom run, and no register is given for it (quick.sed). */
-static inline void is_rare(MIR_label_t l) { l->ops[0].data = (void *)1; }
+static inline void mark_rare(MIR_label_t l) { l->ops[0].data = (void *)1; }
 
 /* Of a loop type: MIR's register type, its type in memory, its move. */
 static inline MIR_type_t reg_type(LoopType t) { return t == LT_F64 ? MIR_T_D : t == LT_F32 ? MIR_T_F : MIR_T_I64; }

@@ -390,7 +390,7 @@ static void cold_check(Emitter *e, const Cold *c) {
 static void put_cold(Emitter *e) {
   for (u32 i = 0; i < e->cold.count && !e->failed; i++) {
     Cold c = e->cold.data[i];
-    is_rare(c.label);
+    mark_rare(c.label);
     switch (c.kind) {
       case COLD_CHECK: cold_check(e, &c); break;
       case COLD_LEAVE: cold_leave(e, &c); break;

@@ -91,7 +91,7 @@ u32 mir_shift_loop(Emitter *e, u32 at) {
   mir_statements(e, at, end + 1);
   e->in_range = 0;
   put_label(e, done);
-  is_rare(out);
+  mark_rare(out);
   put_label(e, out);
   mir_statements(e, at, end + 1);
   e->twice = 0;

@@ -571,7 +571,7 @@ s/^        expected_mode = MIR_insn_op_mode (ctx, insn, i, &out_p);$/        uns
 s/^static MIR_insn_t new_insn (/__attribute__ ((optimize ("O2"))) &/
 # what is asked of each operand
 s/^MIR_op_mode_t MIR_insn_op_mode (/__attribute__ ((optimize ("O2"))) &/
-# what is seldom run (a label marked by `is_rare` and all behind it) belongs to no loop, wherever it leads back to: it makes no
+# what is seldom run (a label marked by `mark_rare` and all behind it) belongs to no loop, wherever it leads back to: it makes no
 # second entry of one, and registers are not for it
 s/^      label->ops\[0\] = MIR_new_int_op (ctx, new_label_num++);$/      label->ops[0].u.i = new_label_num++;/
 s/^  uint32_t curr_bb_index, curr_loop_node_index;$/&\
