@@ -48,6 +48,31 @@ static VReg value_of(VecFn *f, const LoopFn *fn, const VReg *map, u32 id) {
   return !id ? 0 : n->op == LOOP_CONST ? lower_constant(f, (LoopType)n->type, n->imm) : map[id];
 }
 
+/* What the node is made of, when it is that operation, by that constant if there is one; 0: it is not. */
+static u32 under(const LoopFn *fn, u32 id, LoopOp op, u64 by) {
+  const LoopNode *n = loop_node(fn, id), *b = loop_node(fn, n->b);
+  return n->op == op && (!n->b || (b->op == LOOP_CONST && b->imm == by)) ? n->a : 0;
+}
+
+/* AVX-512: p 2^k as lang/math.loops writes it, (p 2^h) 2^(k - h), where k is the low bits of its sum with 1.5 2^23 or 2^52 and h their half,
+ * by one instruction that takes k as the float it was before that sum. The first product there is exact: both round once. */
+static VReg scaled(VecFn *f, const LoopFn *fn, const VReg *map, u32 id, LoopType t) {
+  bool wide = t == LT_F64;
+  u64 digits = wide ? 52 : 23, bias = wide ? 1023 : 127, one_half = wide ? 0x4338000000000000u : 0x4B400000;
+  const LoopNode *n = loop_node(fn, id), *p = loop_node(fn, n->a);
+  if (!f->evex || n->op != LOOP_MUL || p->op != LOOP_MUL) return 0;
+  u32 half = under(fn, under(fn, under(fn, p->b, LOOP_BITCAST, 0), LOOP_SHL, digits), LOOP_ADD, bias), bits = under(fn, half, LOOP_SHR, 1);
+  u32 rest = under(fn, under(fn, under(fn, n->b, LOOP_BITCAST, 0), LOOP_SHL, digits), LOOP_ADD, bias);
+  const LoopNode *r = loop_node(fn, rest);
+  if (!bits || r->op != LOOP_SUB || r->a != bits || r->b != half) return 0;
+  u32 more = under(fn, bits, LOOP_SUB, 1), sum = under(fn, more ? more : bits, LOOP_BITCAST, 0), k = 1;
+  while (k < id && under(fn, k, LOOP_SUB, one_half) != sum) k++;
+  if (!sum || k == id) return 0;
+  VReg by = map[k];
+  if (more) by = lower_op(f, LOOP_SUB, t, by, lower_constant(f, t, bias << digits), 0);
+  return v_rvm(f, by_width(t, V_SCALEFPS), vlength(f, t), value_of(f, fn, map, p->a), by);
+}
+
 /* One statement of a definition; gives what a `return` returns. */
 static VReg expand_statement(VecFn *f, const LoopFn *fn, VReg *map, u32 id) {
   const LoopNode *n = loop_node(fn, id);
@@ -56,7 +81,9 @@ static VReg expand_statement(VecFn *f, const LoopFn *fn, VReg *map, u32 id) {
   switch (loop_op_form((LoopOp)n->op)) {
     case LOOP_FORM_UNARY:
     case LOOP_FORM_BINARY:
-    case LOOP_FORM_TERNARY: map[id] = lower_op(f, (LoopOp)n->op, type, a, value_of(f, fn, map, n->b), value_of(f, fn, map, n->c)); return 0;
+    case LOOP_FORM_TERNARY:
+      if ((map[id] = scaled(f, fn, map, id, type))) return 0;
+      map[id] = lower_op(f, (LoopOp)n->op, type, a, value_of(f, fn, map, n->b), value_of(f, fn, map, n->c)); return 0;
     case LOOP_FORM_COMPARE: map[id] = lower_compare(f, (LoopOp)n->op, loop_type_of(fn, n->a), a, value_of(f, fn, map, n->b)); return 0;
     case LOOP_FORM_SELECT: map[id] = lower_select(f, type, a, value_of(f, fn, map, n->b), value_of(f, fn, map, n->c)); return 0;
     case LOOP_FORM_CONVERT: map[id] = n->op == LOOP_BITCAST ? a : lower_convert(f, type, loop_type_of(fn, n->a), a); return 0;

@@ -138,7 +138,8 @@ static void start(Pool *p, u32 count) {
 static bool open_loop(Vm *vm, Pool *p, i64 parts, PoolFn fn, void *ctx) {
   u32 others = pool_threads(vm) - 1;
   if ((i64)others > parts - 1) others = (u32)(parts - 1);
-  if (!others || pthread_mutex_trylock(&p->lock) != 0) return false;
+  if (!others) return false;
+  pthread_mutex_lock(&p->lock); /* never held for long */
   bool mine = !p->busy && !p->stop;
   if (mine) {
     if (!vm->pooled) p->users++;

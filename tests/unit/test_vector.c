@@ -566,6 +566,53 @@ static void bytes_are_combined(void **state) {
   loop_module_free(&module);
 }
 
+/* Results overflow, are subnormal and become 0. */
+static const char powers_text[] =
+  "kernel powers (n: i64, x: in f64, y: in f32, z: out f64, w: out f32, z1: out f64, w1: out f32, z2: out f64, w2: out f32, z3: out f64, w3: out f32) {\n"
+  "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = load y[i] f32\n    %3 = math exp %1\n    %4 = math exp %2\n    %5 = math exp2 %1\n    %6 = math exp2 %2\n"
+  "    %7 = math sinh %1\n    %8 = math sinh %2\n    %9 = math erfc %1\n    %10 = math erfc %2\n    store z[i] %3\n    store w[i] %4\n    store z1[i] %5\n"
+  "    store w1[i] %6\n    store z2[i] %7\n    store w2[i] %8\n    store z3[i] %9\n    store w3[i] %10\n  }\n}\n";
+
+static void powers_of_two_round_once(void **state) {
+  (void)state;
+  enum { MOST = 60000, SOME = 7 };
+  static f64 x[MOST], z[2][MOST * 4];
+  static f32 y[MOST], w[2][MOST * 4];
+  static const f64 ends[SOME] = {0.0, -0.0, 1.0 / 0.0, -1.0 / 0.0, 1e300, -1e300, 5e-324};
+  LoopModule module;
+  Buf why, text;
+  start(&module);
+  buf_init(&why, module.alloc);
+  if (loops_parse(&module, powers_text, strlen(powers_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  const LoopFn *fn = loop_module_find(&module, "powers");
+  for (u32 i = 0; i < MOST; i++) x[i] = i < SOME ? ends[i] : (i * 1.0 / MOST - 0.5) * 2280, y[i] = i < SOME ? (f32)ends[i] : (f32)((i * 1.0 / MOST - 0.5) * 320);
+  for (u32 l = 0; l < LEVELS; l++) {
+    if (!vec_level_runs(levels[l])) continue;
+    VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
+    const char *refused = "";
+    VecCode *code = vec_compile(e, fn, &refused);
+    if (!code) fail_msg("%s", refused);
+    buf_init(&text, module.alloc);
+    vec_code_print(code, "powers", &text);
+    if (levels[l] == VEC_AVX512) assert_true(strstr(buf_text(&text), "vscalefpd") && strstr(buf_text(&text), "vscalefps"));
+    buf_free(&text);
+    u64 args[2][11];
+    for (u32 t = 0; t < 2; t++) {
+      const u64 own[3] = {MOST, (u64)(uintptr_t)x, (u64)(uintptr_t)y};
+      memcpy(args[t], own, sizeof own);
+      for (u32 k = 0; k < 4; k++) args[t][3 + 2 * k] = (u64)(uintptr_t)(z[t] + k * MOST), args[t][4 + 2 * k] = (u64)(uintptr_t)(w[t] + k * MOST);
+    }
+    stores_the_same(fn, code, (u64 *const[2]){args[0], args[1]}, 0, MOST, z, sizeof z[0], w, sizeof w[0]);
+    u32 tiny = 0, none = 0;
+    for (u32 i = 0; i < MOST; i++) tiny += z[0][i] > 0 && z[0][i] < 0x1p-1022, none += w[0][i] == 0;
+    assert_true(tiny > 100 && none > 100);
+    vec_code_free(code);
+    vec_emitter_free(e);
+  }
+  buf_free(&why);
+  loop_module_free(&module);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) {
     u32 count = (u32)atol(argv[1]);
@@ -596,6 +643,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(rows_of_few_elements_take_one_vector),
     cmocka_unit_test(stores_past_the_caches),
     cmocka_unit_test(bytes_are_combined),
+    cmocka_unit_test(powers_of_two_round_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
