@@ -66,7 +66,17 @@ static bool follows(const LoopFn *fn, u32 from, u32 to, const LoopNode *store, c
   return (step != 0) == (store != load) && s.constant - step == l.constant;
 }
 
-/* The position of the END of a loop whose trips all go to their end, and its store, when it has only that; else 0. */
+/* Does control go on behind the statement? */
+static bool goes_on(const LoopFn *fn, u32 pos) {
+  const LoopNode *n = loop_node(fn, fn->body.data[pos]), *last;
+  if (n->op != LOOP_END || loop_node(fn, n->a)->op != LOOP_IF) return n->op != LOOP_EXIT && n->op != LOOP_RETURN && n->op != LOOP_BREAK && n->op != LOOP_NEXT;
+  if (goes_on(fn, pos - 1)) return true;
+  while (last = loop_node(fn, fn->body.data[--pos]), last->op != LOOP_ELSE || last->a != n->a)
+    if (fn->body.data[pos] == n->a) return true;
+  return goes_on(fn, pos - 1);
+}
+
+/* The position of the END of a loop whose trips all come to it, and its store, when it has only that; else 0. */
 static u32 straight(const LoopFn *fn, u32 at, u32 *store) {
   u32 head = fn->body.data[at], depth = 0, stores = 0;
   for (u32 pos = at + 1;; pos++) {
@@ -75,7 +85,7 @@ static u32 straight(const LoopFn *fn, u32 at, u32 *store) {
     if (loop_is_head(n)) depth++;
     if (n->op == LOOP_STORE) *store = stores++ || depth ? 0 : id;
     if (n->op == LOOP_CALL || ((n->op == LOOP_NEXT || n->op == LOOP_BREAK) && n->a == head && (depth || n->op == LOOP_BREAK))) return 0;
-    if (n->op == LOOP_END && depth-- == 0) return pos;
+    if (n->op == LOOP_END && depth-- == 0) return loop_node(fn, fn->body.data[pos - 1])->op == LOOP_NEXT || (!loop_node(fn, head)->b && goes_on(fn, pos - 1)) ? pos : 0;
   }
 }
 

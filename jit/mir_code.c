@@ -399,7 +399,9 @@ static WeftStatus compile_into(MirPool *pool, MirCode *code, Job *job, Buf *why,
   MirUnit *units = job->group.units;
   u32 count = job->group.count;
   job->context->functions += count;
-  if (!guarded(job->context, compile, job)) return fail(why, "MIR refused the function");
+  bool made = guarded(job->context, compile, job);
+  mir_close(&job->group);
+  if (!made) return fail(why, "MIR refused the function");
   WeftStatus status = job->ok ? WEFT_OK : fail(why, "out of memory");
   for (u32 i = 0; i < count && status == WEFT_OK && !job->text; i++) {
     code->items[i] = units[i].item;

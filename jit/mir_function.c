@@ -70,7 +70,6 @@ static void free_labels(Emitter *e) {
     if (e->failed) put_label(e, l);
     else _MIR_free_insn(e->ctx, l);
   }
-  vec_free(e->alloc, &e->labels);
 }
 
 MIR_reg_t mir_reg(Emitter *e, u32 id) {
@@ -645,38 +644,50 @@ static void set_frame_size(Emitter *e) {
   insn->ops[1] = I(e, e->frame_bytes);
 }
 
+void mir_close(MirGroup *g) {
+  Emitter *e = g->open;
+  if (!e) return;
+  g->open = NULL;
+  mem_free(e->alloc, e->regs, sizeof *e->regs * e->fn->nodes.count);
+  mem_free(e->alloc, e->access_stream, sizeof(u32) * e->fn->nodes.count);
+  vec_free(e->alloc, &e->labels);
+  vec_free(e->alloc, &e->open);
+  vec_free(e->alloc, &e->streams);
+  vec_free(e->alloc, &e->stream_terms);
+  vec_free(e->alloc, &e->products);
+  vec_free(e->alloc, &e->known);
+  vec_free(e->alloc, &e->cold);
+  vec_free(e->alloc, &e->cold_open);
+  vec_free(e->alloc, &e->cold_saved);
+  vec_free(e->alloc, &e->floats);
+  vec_free(e->alloc, &e->constants);
+  lives_free(&e->lives);
+  mem_free(e->alloc, e, sizeof *e);
+}
+
 WeftStatus mir_function(MirGroup *g, u32 number) {
   MirUnit *unit = &g->units[number];
-  Emitter e = {.group = g, .unit = unit, .fn = unit->fn, .alloc = g->alloc, .ctx = g->ctx};
+  Emitter *e = mem_alloc(g->alloc, sizeof *e);
   char name[40];
+  if (!e) return WEFT_ERROR;
+  *e = (Emitter){.group = g, .unit = unit, .fn = unit->fn, .alloc = g->alloc, .ctx = g->ctx};
   snprintf(name, sizeof name, unit->inner ? "in_%llu_%u" : "fn_%llu_%u", (unsigned long long)g->serial, number);
-  if (lives_init(&e.lives, e.fn) != WEFT_OK) return WEFT_ERROR;
-  e.regs = mem_alloc_zero(e.alloc, sizeof *e.regs * e.fn->nodes.count);
-  if (e.regs) {
-    begin_function(&e, name);
-    if (!e.failed) put_body(&e);
-    set_frame_size(&e);
-    free_labels(&e);
-    MIR_finish_func(e.ctx);
-    if (unit->inner) unit->inner = e.item;
-    else unit->item = e.item;
-    unit->marks = e.marks;
-    if (unit->inner && !e.failed) mir_outer(g, number);
+  if (lives_init(&e->lives, e->fn) != WEFT_OK) return mem_free(g->alloc, e, sizeof *e), WEFT_ERROR;
+  g->open = e;
+  e->regs = mem_alloc_zero(e->alloc, sizeof *e->regs * e->fn->nodes.count);
+  if (e->regs) {
+    begin_function(e, name);
+    if (!e->failed) put_body(e);
+    set_frame_size(e);
+    free_labels(e);
+    MIR_finish_func(e->ctx);
+    if (unit->inner) unit->inner = e->item;
+    else unit->item = e->item;
+    unit->marks = e->marks;
+    if (unit->inner && !e->failed) mir_outer(g, number);
   }
-  if (e.missing && g->why) buf_printf(g->why, "%s: %s %s", name_text(&e.fn->module->names, e.fn->name), e.missing, e.missing_name);
-  bool ok = e.regs && !e.failed;
-  mem_free(e.alloc, e.regs, sizeof *e.regs * e.fn->nodes.count);
-  mem_free(e.alloc, e.access_stream, sizeof(u32) * e.fn->nodes.count);
-  vec_free(e.alloc, &e.open);
-  vec_free(e.alloc, &e.streams);
-  vec_free(e.alloc, &e.stream_terms);
-  vec_free(e.alloc, &e.products);
-  vec_free(e.alloc, &e.known);
-  vec_free(e.alloc, &e.cold);
-  vec_free(e.alloc, &e.cold_open);
-  vec_free(e.alloc, &e.cold_saved);
-  vec_free(e.alloc, &e.floats);
-  vec_free(e.alloc, &e.constants);
-  lives_free(&e.lives);
+  if (e->missing && g->why) buf_printf(g->why, "%s: %s %s", name_text(&e->fn->module->names, e->fn->name), e->missing, e->missing_name);
+  bool ok = e->regs && !e->failed;
+  mir_close(g);
   return ok ? WEFT_OK : WEFT_ERROR;
 }

@@ -722,12 +722,77 @@ static void refused_memory(void **state) {
   }
 }
 
+/* What the verifier would not let through: an error of MIR in the middle of a function. */
+static void errors_of_MIR(void **state) {
+  (void)state;
+  static const char text[] = "native f (n: i64, x: f64) -> (f64) { %r = for i in 0..n (%a: f64 = x) { poll #1 (%a) %b = add %a x next %b } return %r }";
+  TestMemory f = test_memory(-1);
+  LoopModule m;
+  MirCode *code;
+  Buf why;
+  assert_int_equal(loop_module_init(&m, &f.base), WEFT_OK);
+  buf_init(&why, m.alloc);
+  assert_int_equal(loops_parse(&m, text, strlen(text), NULL), WEFT_OK);
+  LoopFn *fn = m.fns.data[0];
+  for (u32 i = 1; i < fn->nodes.count; i++)
+    if (fn->nodes.data[i].op == LOOP_NEXT) fn->list.data[fn->nodes.data[i].list] = fn->params.data[0];
+  MirPool *pool = mir_pool_new(&f.base, NULL);
+  i64 held = f.held;
+  for (u32 tries = 0; tries < 2; tries++) {
+    assert_int_equal(mir_compile(pool, (const LoopFn *const *)m.fns.data, 1, &code, &why), WEFT_ERROR);
+    assert_null(code);
+    assert_non_null(strstr(buf_text(&why), "MIR refused"));
+    if (tries) assert_true(held == f.held);
+    held = f.held;
+  }
+  buf_free(&why);
+  mir_pool_free(pool);
+  loop_module_free(&m);
+  assert_true(f.held == 0);
+}
+
+/* A loop that ends with exits has no `next`, and gets none for loads that it could carry. */
+static void loops_that_do_not_come_round(void **state) {
+  (void)state;
+  static const char text[] =
+    "native f (n: i64, x: in i64) -> (f64) { %r = for i in 0..n (%a: f64 = 1.5) { poll #1 (%a) %b = load x[2] i64 %c = convert f64 %b %d = add %a %c exit #2 (%d) } return %r }"
+    "native g (n: i64, x: in i64) -> (i64) { for i in 0..n { poll #1 %b = load x[2] i64 exit #2 (%b) } return 7 }"
+    "native h (n: i64, x: in i64) -> (i64) { for i in 0..n { poll #1 %b = load x[2] i64 %c = lt %b n if %c { exit #3 (%b) } else { if %c { exit #1 } else { exit #2 (%b) } } } return 7 }"
+    "native o (n: i64, x: in i64) -> (i64) { for i in 0..n { poll #1 %b = load x[2] i64 %c = gt %b n if %c { exit #2 (%b) } } return 7 }";
+  static const i64 x[3] = {0, 0, 40};
+  LoopModule m;
+  parsed(&m, text);
+  MirPool *pool = mir_pool_new(allocator_system(), NULL);
+  for (u32 i = 0; i < m.fns.count; i++) {
+    Buf why;
+    buf_init(&why, m.alloc);
+    LoopFn *simple = loops_simplify(m.fns.data[i]);
+    if (loops_verify(simple, &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+    loop_fn_free(simple);
+    buf_free(&why);
+  }
+  MirCode *code = compiled_all(pool, &m);
+  for (u32 i = 0; i < m.fns.count; i++)
+    for (i64 n = 0; n < 3; n++) {
+      Frames f;
+      frames_init(&f, 7, 2);
+      u32 (*call)(LoopCtx *, i64, const i64 *) = (u32 (*)(LoopCtx *, i64, const i64 *))mir_code_native(code, i);
+      assert_int_equal(call(&f.ctx, n, x), n ? 2 : 0);
+      f64 d = n ? 41.5 : 1.5;
+      i64 k = n ? 40 : 7;
+      assert_memory_equal(n ? f.frame[0].values : f.words, i ? (void *)&k : (void *)&d, 8);
+    }
+  mir_code_free(code);
+  mir_pool_free(pool);
+  loop_module_free(&m);
+}
+
 int main(void) {
   static int plain;
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(folds),    cmocka_unit_test(kernels),        cmocka_unit_test(natives),
     cmocka_unit_test(polls_of_counted_loops), cmocka_unit_test_prestate(polls_of_counted_loops, &plain),
-    cmocka_unit_test(refusals), cmocka_unit_test(refused_memory), cmocka_unit_test(random_functions),
+    cmocka_unit_test(refusals), cmocka_unit_test(refused_memory), cmocka_unit_test(errors_of_MIR), cmocka_unit_test(loops_that_do_not_come_round), cmocka_unit_test(random_functions),
     cmocka_unit_test_prestate(random_functions, &plain), cmocka_unit_test(dead_stand_in_before_subtraction),
     cmocka_unit_test(taught_instructions), cmocka_unit_test(checks_that_leave_alike), cmocka_unit_test(sums_across_calls), cmocka_unit_test(products_are_made_once), cmocka_unit_test(sums_of_constants), cmocka_unit_test(ranges_of_indices),
     cmocka_unit_test(comparisons_take_constants),
