@@ -356,7 +356,9 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   choose_parts(code, plan, l);
   if (code->target == &target_mir) link_gates(vm, l, plan, state->memory);
   bool joins = state->cpu >= VEC_AVX2 && code->target == &target_mir; /* a device has kernels of its own */
-  if (link_part(code, plan, l, PART_NOW, why) && (!joins || rows_join(plan))) {
+  bool made = link_part(code, plan, l, PART_NOW, why) && (!joins || rows_join(plan));
+  vm->counters.at[STAT_mir_errors] = mir_pool_stats(state->pool).errors;
+  if (made) {
     wait(plan, l);
     code->linked = l;
     code->plan = plan;

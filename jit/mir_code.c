@@ -401,7 +401,10 @@ static WeftStatus compile_into(MirPool *pool, MirCode *code, Job *job, Buf *why,
   job->context->functions += count;
   bool made = guarded(job->context, compile, job);
   mir_close(&job->group);
-  if (!made) return fail(why, "MIR refused the function");
+  if (!made) {
+    pool->stats.errors++;
+    return fail(why, "MIR refused the function");
+  }
   WeftStatus status = job->ok ? WEFT_OK : fail(why, "out of memory");
   for (u32 i = 0; i < count && status == WEFT_OK && !job->text; i++) {
     code->items[i] = units[i].item;

@@ -326,9 +326,9 @@ static void run_case(const Case *c, int index) {
       check_marks(&r, c, t);
       if (have_first && !why[0]) compare(&first, &r, c, t->label);
       if (why[0] && points > 1) note_point(point);
-      double forced;
+      double forced, unclean;
+      if (host_counter(&r, "mir_errors", 10, &unclean) && unclean > 0) fail("%s: MIR raised %g errors", t->label, unclean);
       if (t->force && (!host_counter(&r, "forced", 6, &forced) || forced == 0)) break; /* there is no such place */
-      double unclean;
       if (host_counter(&r, "unclean", 7, &unclean) && unclean > 0) fail("%s: %g rollbacks left something behind", t->label, unclean);
       if (t->force && strcmp(t->force, "rollback") == 0) break;
     }
