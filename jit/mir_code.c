@@ -438,6 +438,13 @@ static WeftStatus try_compile(MirPool *pool, Job *job, MirCode **out, bool *agai
   return status;
 }
 
+/* Simplified functions are verified in sanitizer builds. */
+#ifdef __SANITIZE_ADDRESS__
+enum { VERIFIES = true };
+#else
+enum { VERIFIES = false };
+#endif
+
 static WeftStatus make(MirPool *pool, const LoopFn *const *fns, Job *job, MirCode **code) {
   u32 count = job->group.count;
   Buf *why = job->group.why;
@@ -449,6 +456,7 @@ static WeftStatus make(MirPool *pool, const LoopFn *const *fns, Job *job, MirCod
     units[i].source = fns[i];
     if (fns[i]->kind == LOOP_MATH_FN || fns[i]->is_extern) status = fail(why, "math and extern functions are not compiled");
     else if (!(units[i].fn = loops_simplify(fns[i]))) status = fail(why, "out of memory");
+    else if (VERIFIES && loops_verify(units[i].fn, why) != WEFT_OK) pool->stats.errors++, status = WEFT_ERROR;
   }
   if (status == WEFT_OK) status = try_compile(pool, job, code, &again);
   if (again) {

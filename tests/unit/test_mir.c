@@ -741,7 +741,9 @@ static void errors_of_MIR(void **state) {
   for (u32 tries = 0; tries < 2; tries++) {
     assert_int_equal(mir_compile(pool, (const LoopFn *const *)m.fns.data, 1, &code, &why), WEFT_ERROR);
     assert_null(code);
+#ifndef __SANITIZE_ADDRESS__ /* where simplified functions are verified before MIR sees them */
     assert_non_null(strstr(buf_text(&why), "MIR refused"));
+#endif
     if (tries) assert_true(held == f.held);
     held = f.held;
   }
