@@ -36,6 +36,13 @@ static void start(LoopModule *m) {
   m->math_count = wm_best()->count;
 }
 
+static VecCode *compiled(VecEmitter *e, const LoopFn *fn) {
+  const char *refused = "";
+  VecCode *code = vec_compile(e, fn, &refused);
+  if (!code) fail_msg("%s", refused);
+  return code;
+}
+
 /* Runs a kernel in the interpreter and as code, with two arrays each that it stores to, which begin as zeros: the same bits. */
 static void stores_the_same(const LoopFn *fn, VecCode *code, u64 *const args[2], i64 lo, i64 hi, void *z, size_t z_bytes, void *w, size_t w_bytes) {
   u64 key = 0, steps = UINT64_MAX;
@@ -365,9 +372,7 @@ static void rows_of_few_elements_take_one_vector(void **state) {
     assert_non_null(e);
     for (u32 f = 0; f < COUNT_OF(names); f++) {
       const LoopFn *fn = loop_module_find(&m, names[f]);
-      const char *refused = "";
-      VecCode *code = vec_compile(e, fn, &refused);
-      if (!code) fail_msg("%s", refused);
+      VecCode *code = compiled(e, fn);
       Buf text;
       buf_init(&text, m.alloc);
       vec_code_print(code, names[f], &text);
@@ -544,9 +549,7 @@ static void bytes_are_combined(void **state) {
   for (u32 l = 0; l < LEVELS; l++) {
     if (!vec_level_runs(levels[l])) continue;
     VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
-    const char *refused = "";
-    VecCode *code = vec_compile(e, fn, &refused);
-    if (!code) fail_msg("%s", refused);
+    VecCode *code = compiled(e, fn);
     buf_init(&text, module.alloc);
     vec_code_print(code, "bytes", &text);
     assert_non_null(strstr(buf_text(&text), levels[l] == VEC_AVX512 ? "vpaddb zmm" : "vpaddb ymm"));
@@ -589,9 +592,7 @@ static void powers_of_two_round_once(void **state) {
   for (u32 l = 0; l < LEVELS; l++) {
     if (!vec_level_runs(levels[l])) continue;
     VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
-    const char *refused = "";
-    VecCode *code = vec_compile(e, fn, &refused);
-    if (!code) fail_msg("%s", refused);
+    VecCode *code = compiled(e, fn);
     buf_init(&text, module.alloc);
     vec_code_print(code, "powers", &text);
     if (levels[l] == VEC_AVX512) assert_true(strstr(buf_text(&text), "vscalefpd") && strstr(buf_text(&text), "vscalefps"));
