@@ -508,29 +508,42 @@ static VReg load_every_other(VecFn *f, VecMem m) {
   return v_rvm(f, by_width(LT_F64, V_PERMD), length, new_pool(f, order), mixed);
 }
 
-/* What page_ahead says, of where the vector at hand is read; going back, of the last quarter of the page that is as far before. */
+/* What page_ahead says, of where the vector at hand is read; going back, the same upside down. */
 static void fetch_page(VecFn *f, const LoopNode *n, VecMem *m) {
-  const VStream *s = stream_of(f, n);
-  u32 bytes = loop_type_bytes((LoopType)n->mem) * f->lanes * (s->pairs ? 2 : 1);
+  bool back = stream_of(f, n)->kind == VA_BACK;
   VReg index;
-  if (f->copy * bytes % PAGE_STEP) return;
   put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = *m});
+  if (back) g_alu_imm(f, ALU_XOR, RAX, -1);
   g_mov(f, RCX, RAX);
+  g_mov(f, RDX, RAX);
   g_alu_imm(f, ALU_AND, RCX, PAGE_BYTES - 1);
+  g_alu_imm(f, ALU_AND, RDX, PAGE_TURN - PAGE_LINE);
   g_alu(f, ALU_SUB, RAX, RCX);
-  put(f, (VIns){.op = G_SHR, .dst = RCX, .x = 2});
-  put(f, (VIns){.op = G_FETCH, .mem = {.used = true, .base = RAX, .index = RCX, .disp = s->kind == VA_BACK ? PAGE_BYTES / 4 * 3 - PAGES_AHEAD : PAGES_AHEAD}});
-  if (m->base == RAX || m->index == RCX) *m = place_of(f, n, &index);
+  put(f, (VIns){.op = G_IMUL_IMM, .dst = RDX, .a = RDX, .x = PAGE_NEXT / PAGE_LINE});
+  put(f, (VIns){.op = G_SHR, .dst = RCX, .x = PAGES_SHIFT});
+  g_alu(f, ALU_ADD, RAX, RDX);
+  if (back) {
+    g_alu(f, ALU_ADD, RAX, RCX);
+    g_alu_imm(f, ALU_XOR, RAX, -1);
+    put(f, (VIns){.op = G_FETCH, .mem = mem_at(RAX, -PAGE_FIRST)});
+  } else put(f, (VIns){.op = G_FETCH, .mem = {.used = true, .base = RAX, .index = RCX, .disp = PAGE_FIRST}});
+  if (m->base <= RDX || m->index <= RDX) *m = place_of(f, n, &index);
 }
 
 /* What a long run needs later of an array that it reads in order, or every other element of. */
 static void fetch_on(VecFn *f, const LoopNode *n, VecMem *m) {
   if (!f->past && !f->whole) return;
   const VStream *s = stream_of(f, n);
+  u32 bytes = f->lanes * loop_type_bytes((LoopType)n->mem);
   bool lines = s->kind == VA_UNIT, pages = cpu_has(CPU_PAGES);
-  if (!(lines || (pages && (s->pairs || s->kind == VA_BACK))) || f->copy * f->lanes * loop_type_bytes((LoopType)n->mem) % 64 || !fetches_ahead(f, n)) return;
-  if (pages) fetch_page(f, n, m);
-  if (!lines || (pages && f->past)) return; /* TRIED: lines too, where stores pass the caches: the same */
+  if (!(lines || (pages && (s->pairs || s->kind == VA_BACK))) || f->copy * bytes % PAGE_LINE || !fetches_ahead(f, n)) return;
+  if (pages) {
+    VecMem second = *m;
+    second.disp += PAGE_LINE;
+    if (s->pairs) fetch_page(f, n, &second);
+    fetch_page(f, n, m);
+    return;
+  }
   VecMem next = *m;
   next.disp += FETCH_AHEAD;
   put(f, (VIns){.op = G_FETCH, .mem = next});

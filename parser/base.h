@@ -214,18 +214,29 @@ static inline Span span_join(Span a, Span b) {
 /* ---- the processor ------------------------------------------------------------------------ */
 
 /* AVX-512 here is F, DQ, BW and VL together. What needs wide registers counts only where the system keeps them. FETCH: long runs gain by
- * instructions that fetch ahead; AMD's processors up to Zen 4 fetch by themselves, and such instructions stand in the way. PAGES: more by those that fetch the
- * beginnings of pages farther ahead: by itself a processor begins with each page anew, when it is read (Intel's). */
+ * instructions that fetch ahead; AMD's processors up to Zen 4 fetch by themselves, and such instructions stand in the way. PAGES: more by those that fetch
+ * several pages side by side: by itself a processor begins with each page anew, when it is read (Intel's). */
 enum { CPU_ASKED = 1, CPU_SSE41 = 2, CPU_FMA = 4, CPU_AVX2 = 8, CPU_BMI2 = 16, CPU_AVX512 = 32, CPU_FETCH = 64, CPU_PAGES = 128 };
 bool cpu_has(u32 features); /* all of them; false where processors are not of the x86-64 kind */
 enum { FETCH_AHEAD = 4096 /* bytes that long runs fetch ahead: by itself a processor stops at the end of a page */ };
 u32 cpu_ahead(void); /* FETCH_AHEAD, or 0 where it does not pay */
 
-/* CPU_PAGES: what to fetch where 256 bytes at `now` are read: a line of the first quarter of the page that is PAGES_AHEAD behind. */
-enum { PAGE_BYTES = 4096, PAGES_AHEAD = 4 * PAGE_BYTES, PAGE_STEP = 256 /* bytes read for each line fetched */ };
-static inline __attribute__((always_inline)) uintptr_t page_ahead(uintptr_t now) { return now + PAGES_AHEAD - (now & (PAGE_BYTES - 1)) / 4 * 3; }
+/* CPU_PAGES: what to fetch where the line at `now` is read. Eight pages are fetched side by side, of the next one its last eighth, of the one behind that its
+ * eighth before, and so on, a line of each in turn: every line once. */
+enum { PAGE_BYTES = 4096, PAGES_SHIFT = 3, PAGES_ABREAST = 1 << PAGES_SHIFT, PAGE_LINE = 64, PAGE_TURN = PAGES_ABREAST * PAGE_LINE, PAGE_PART = PAGE_BYTES / PAGES_ABREAST };
+enum { PAGE_FIRST = 2 * PAGE_BYTES - PAGE_PART /* from the page's beginning, of a turn's first line */, PAGE_NEXT = PAGE_BYTES - PAGE_PART /* of each line more */ };
+enum { PAGES_AHEAD = 4 * PAGE_BYTES /* less is not worth it */ };
+static inline __attribute__((always_inline)) uintptr_t page_ahead(uintptr_t now) {
+  uintptr_t in_page = now & (PAGE_BYTES - 1), line = now & (PAGE_TURN - PAGE_LINE);
+  return now - in_page + PAGE_FIRST + in_page / PAGES_ABREAST + line * (PAGE_NEXT / PAGE_LINE);
+}
+/* Of so many lines, 1, 2, 4 or 8, from where they lie beside each other as so many do; of whole turns. */
+static inline __attribute__((always_inline)) void fetch_lines(const void *now, u32 lines) {
+  uintptr_t first = page_ahead((uintptr_t)now & ~(uintptr_t)(lines * PAGE_LINE - 1));
+  _Pragma("GCC unroll 8") for (u32 k = 0; k < lines; k++) __builtin_prefetch((const void *)(first + k * PAGE_NEXT));
+}
 static inline __attribute__((always_inline)) void fetch_pages(const void *now, i64 bytes) {
-  for (i64 k = 0; k < bytes; k += PAGE_STEP) __builtin_prefetch((const void *)page_ahead((uintptr_t)now + (u64)k));
+  for (i64 k = 0; k < bytes; k += PAGE_TURN) fetch_lines((const char *)now + k, PAGES_ABREAST);
 }
 
 /* An error found before a program runs: parser, scope resolution, compiler. */

@@ -292,9 +292,21 @@ REDUCE_ORDER(mul_f64, f64, *, 1, FN_MUL)
   STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
     kind##_##dt##_rows(out, xv, n, rows, stride);                                          \
   }
+#ifdef STRIPS_REST
+#define FAR_COLUMNS(kind, dt)                                                              \
+  void REST(strip_columns_##kind##_##dt)(ROWS_PARAMS);                                     \
+  static bool far_columns_##kind##_##dt(ROWS_PARAMS) {                                     \
+    bool far = reduce_is_far(n, rows, stride, sizeof(T_##dt));                             \
+    if (far) REST(strip_columns_##kind##_##dt)(out, xv, n, rows, stride);                  \
+    return far;                                                                            \
+  }
+#else
+#define FAR_COLUMNS(kind, dt) static bool far_columns_##kind##_##dt(ROWS_PARAMS) { return (void)out, (void)xv, (void)n, (void)rows, (void)stride, false; }
+#endif
 #define COLUMNS_IN_ORDER(kind, dt)                                                         \
-  static void HERE(strip_columns_##kind##_##dt)(ROWS_PARAMS) {                             \
-    kind##_##dt##_columns(out, xv, n, rows, stride);                                       \
+  FAR_COLUMNS(kind, dt)                                                                    \
+  STRIPS_LINKAGE void HERE(strip_columns_##kind##_##dt)(ROWS_PARAMS) {                     \
+    if (!far_columns_##kind##_##dt(out, xv, n, rows, stride)) kind##_##dt##_columns(out, xv, n, rows, stride); \
   }
 ROWS_IN_ORDER(add, f32)
 ROWS_IN_ORDER(add, f64)
@@ -314,7 +326,7 @@ ROWS_IN_ORDER(mul, f64)
     enum { W = REDUCE_LANE_BYTES / sizeof(T_##dt) };                                       \
     T_##dt *o = out;                                                                       \
     const u32 ahead = cpu_ahead();                                                         \
-    const bool far = REDUCE_VECTOR_BYTES > 16 && sizeof(T_##dt) > 1 && reduce_is_far(n, rows, stride, sizeof(T_##dt));                              \
+    const bool far = REDUCE_VECTOR_BYTES > 16 && reduce_is_far(n, rows, stride, sizeof(T_##dt)); \
     for (i64 r = 0; r < rows; r++) {                                                       \
       const T_##dt *x = (const T_##dt *)xv + r * stride;                                   \
       T_##dt all = x[0];                                                                   \
@@ -323,8 +335,9 @@ ROWS_IN_ORDER(mul, f64)
         T_##dt lane[W];                                                                    \
         for (i64 l = 0; l < W; l++) lane[l] = x[l];                                        \
         for (i = W; i + W <= n; i += W) {                                                  \
-          if (far) fetch_pages(x + i, REDUCE_LANE_BYTES);                                \
-          for (u32 k = 0; k < REDUCE_LANE_BYTES; k += 64) __builtin_prefetch((const char *)(x + i) + ahead + k); \
+          if (far) fetch_lines(x + i, REDUCE_LANE_BYTES / PAGE_LINE);                    \
+          else                                                                             \
+            for (u32 k = 0; k < REDUCE_LANE_BYTES; k += 64) __builtin_prefetch((const char *)(x + i) + ahead + k); \
           for (i64 l = 0; l < W; l++) lane[l] = el_##kind##_##dt(lane[l], x[i + l]);       \
         }                                                                                  \
         all = lane[0];                                                                     \
@@ -373,8 +386,9 @@ ROWS_IN_ORDER(mul, f64)
             signs[v + 1] = signs[v + 1] JOIN (ints)q;                                      \
             bad |= (ints)NANS_##dt(p, q);                                                  \
           }                                                                                \
-          if (far) fetch_pages(x + i, W * sizeof(T_##dt));                               \
-          for (u32 k = 0; k < W * sizeof(T_##dt); k += 64) __builtin_prefetch((const char *)(x + i) + ahead + k); \
+          if (far) fetch_lines(x + i, W * sizeof(T_##dt) / PAGE_LINE);                   \
+          else                                                                             \
+            for (u32 k = 0; k < W * sizeof(T_##dt); k += 64) __builtin_prefetch((const char *)(x + i) + ahead + k); \
         }                                                                                  \
         for (u32 v = 0; v < W; v++) {                                                      \
           T_##dt p = best[v / EACH][v % EACH];                                             \
@@ -422,7 +436,7 @@ STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
       words sum = {0};
       u64 all = 0;
       for (i64 end = n - i < 255 * W ? n - W : i + 254 * W; i <= end; i += W) {
-        if (far) fetch_pages(x + i, W);
+        if (far) fetch_lines(x + i, W / PAGE_LINE);
         _Pragma("GCC unroll 4") for (u32 v = 0; v < COPIES; v++) acc[v] += *(const bytes *)(x + i + v * REDUCE_VECTOR_BYTES);
       }
       for (u32 v = 0; v < COPIES; v++) sum += ((words)acc[v] & low) + ((words)acc[v] >> 8 & low);

@@ -385,7 +385,7 @@ typedef struct Counted {
 static void count_part(void *ctx, i64 part) {
   Counted *c = ctx;
   i64 first = part * c->each, n = c->n - first < c->each ? c->n - first : c->each, sum;
-  c->j->strips->rows[REDUCE_ADD][DT_bool](&sum, c->x + first, n, 1, 0);
+  c->j->strips->rows[REDUCE_ADD][DT_bool](&sum, c->x + first, n, 1, c->n - first);
   (void)__atomic_fetch_add(&c->sum, sum, __ATOMIC_RELAXED);
 }
 
@@ -400,7 +400,7 @@ static WeftStatus count_true(Job *j, i64 *out) {
     if (shared) TRY(pool_run(j->vm, (n + c.each - 1) / c.each, false, count_part, &c));
     for (i64 i = 0, each; i < n; i += each) { /* shared: for the fuel */
       each = n - i < POLL_ELEMENTS ? n - i : POLL_ELEMENTS;
-      if (!shared) j->strips->rows[REDUCE_ADD][DT_bool](&part, c.x + i, each, 1, 0), c.sum += part;
+      if (!shared) j->strips->rows[REDUCE_ADD][DT_bool](&part, c.x + i, each, 1, n - i), c.sum += part;
       TRY(work_done(j, each));
     }
     *out = c.sum;

@@ -23,7 +23,7 @@
 #define REDUCE_VECTOR_BYTES 16
 #endif
 
-enum { REDUCE_LANE_BYTES = 256, REDUCE_BLOCK_ROWS = 64, REDUCE_COLUMN_BLOCK = 64, SCAN_SEGMENT = 16, REDUCE_FETCHED = 32 << 10 /* bytes, as many as the nearest cache has */, REDUCE_FAR = 1 << 20 /* bytes of rows that may be fetched ahead */ };
+enum { REDUCE_LANE_BYTES = 256, REDUCE_BLOCK_ROWS = 64, REDUCE_COLUMN_BLOCK = 64, SCAN_SEGMENT = 16, REDUCE_FETCHED = 32 << 10 /* bytes, as many as the nearest cache has */, REDUCE_FAR = 1 << 19 /* bytes of rows that may be fetched ahead */ };
 /* Sizes stay below 2**62: 6 levels of blocks of at least 2,048; 11 of 64; 16 of 16. */
 enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
 #define REDUCE_LANES(T) ((i64)(REDUCE_LANE_BYTES / sizeof(T)))
@@ -32,9 +32,9 @@ enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
 /* Does it pay to fetch pages ahead: of rows that lie one behind the other, or of one row, where `stride` says how many elements are read on from its
  * beginning, its own among them (0: no more than those). */
 bool reduce_is_far(i64 n, i64 rows, i64 stride, i64 bytes);
-static inline __attribute__((always_inline, unused)) void fetch_far(const void *now) { /* REDUCE_LANE_BYTES of it are read */
-  fetch_pages(now, REDUCE_LANE_BYTES);
-  for (u32 k = 0; k < REDUCE_LANE_BYTES; k += 64) __builtin_prefetch((const char *)now + FETCH_AHEAD + k);
+static __attribute__((noinline, unused)) void fetch_lanes(const void *now) {
+  fetch_lines(now, REDUCE_LANE_BYTES / PAGE_LINE);
+  __asm__ volatile(""); /* without effects it would not be called */
 }
 
 /* Makes:
@@ -46,7 +46,7 @@ static inline __attribute__((always_inline, unused)) void fetch_far(const void *
  *   void NAME_columns(out, x, n, rows, stride)  in order over 1 … 64 rows, for n columns
  *   NAME_scan, NAME_scan_next                the scan, element by element */
 #define REDUCE_ORDER(NAME, T, OP, ZERO, FN)                                                                              \
-  static inline __attribute__((unused)) T NAME##_lanes(T *lane, i64 m) {                                             \
+  static __attribute__((noinline, unused)) T NAME##_lanes(T *lane, i64 m) {                                          \
     for (i64 h = REDUCE_LANES(T) / 2; h; h /= 2) {                                                                   \
       for (i64 l = 0; l + h < m; l++) lane[l] = (T)(lane[l] OP lane[l + h]);                                         \
       if (m > h) m = h;                                                                                              \
@@ -62,12 +62,15 @@ static inline __attribute__((always_inline, unused)) void fetch_far(const void *
       memcpy(lane, x, (size_t)n * sizeof(T));                                                                        \
       return NAME##_lanes(lane, n);                                                                                  \
     }                                                                                                                \
+    if (FETCHES && UNLIKELY(far)) fetch_lanes(x);                                                                    \
     NAME##_vec acc[VECTORS];                                                                                         \
     _Pragma("GCC unroll 16") for (u32 v = 0; v < VECTORS; v++) acc[v] = *(const NAME##_vec *)(x + v * EACH);         \
     i64 e = W;                                                                                                       \
     for (; e + W <= n; e += W) {                                                                                     \
-      _Pragma("GCC unroll 16") for (u32 v = 0; v < VECTORS; v++) acc[v] = acc[v] OP *(const NAME##_vec *)(x + e + v * EACH); \
-      if (FETCHES && UNLIKELY(far)) fetch_far(x + e);                                                                \
+      _Pragma("GCC unroll 8") for (u32 v = 0; v < VECTORS / 2; v++) acc[v] = acc[v] OP *(const NAME##_vec *)(x + e + v * EACH); \
+      if (FETCHES && UNLIKELY(far)) fetch_lines(x + e, REDUCE_LANE_BYTES / 2 / PAGE_LINE);                           \
+      _Pragma("GCC unroll 8") for (u32 v = VECTORS / 2; v < VECTORS; v++) acc[v] = acc[v] OP *(const NAME##_vec *)(x + e + v * EACH); \
+      if (FETCHES && UNLIKELY(far)) fetch_lines(x + e + W / 2, REDUCE_LANE_BYTES / 2 / PAGE_LINE);                   \
     }                                                                                                                \
     if (e == n) { /* the first halvings in registers */                                                              \
       _Pragma("GCC unroll 8") for (u32 h = VECTORS / 2; h; h /= 2) {                                                 \
@@ -77,6 +80,7 @@ static inline __attribute__((always_inline, unused)) void fetch_far(const void *
       return NAME##_lanes(lane, EACH);                                                                               \
     }                                                                                                                \
     memcpy(lane, acc, sizeof acc);                                                                                   \
+    if (FETCHES && UNLIKELY(far)) fetch_lanes(x + e);                                                                \
     for (i64 l = 0; e < n; l++, e++) lane[l] = (T)(lane[l] OP x[e]);                                                 \
     return NAME##_lanes(lane, W);                                                                                    \
   }                                                                                                                  \
@@ -152,7 +156,7 @@ static inline __attribute__((always_inline, unused)) void fetch_far(const void *
     }                                                                                                                \
   }                                                                                                                  \
   /* What stands in `before` and then `rows` rows. */                                                                \
-  static __attribute__((noinline, unused)) void NAME##_rows_on(T *out, const T *before, const T *x, i64 n, i64 rows, i64 stride) { \
+  static __attribute__((noinline, noclone, unused)) void NAME##_rows_on(T *out, const T *before, const T *x, i64 n, i64 rows, i64 stride) { \
     for (; rows > 0; rows--, x += stride, before = out)                                                              \
       _Pragma("GCC ivdep") for (i64 k = 0; k < n; k++) out[k] = (T)(before[k] OP x[k]);                              \
   }                                                                                                                  \
@@ -162,10 +166,20 @@ static inline __attribute__((always_inline, unused)) void fetch_far(const void *
   static inline __attribute__((unused)) void NAME##_columns(T *out, const T *x, i64 n, i64 rows, i64 stride) {       \
     enum { EACH = REDUCE_VECTOR_BYTES / sizeof(T), LINE = 64 / sizeof(T), VECTORS = LINE / EACH, TURN = 9 /* a block of 64 rows is the first and seven times so many */ }; \
     bool fetched = REDUCE_VECTOR_BYTES == 32 && stride == n && n * TURN * (i64)sizeof(T) >= REDUCE_FETCHED;          \
+    const bool pages = REDUCE_VECTOR_BYTES == 32 && ZERO == 0 && reduce_is_far(n, rows, stride, sizeof(T)); /* in its order, a line at a time */ \
     i64 left = rows - 1, whole = n / LINE * LINE;                                                                    \
     const T *before = x;                                                                                             \
     x += stride;                                                                                                     \
     if (!left) memcpy(out, before, (size_t)n * sizeof(T));                                                           \
+    for (; pages && left; left--, x += stride, before = out) {                                                       \
+      for (i64 j = 0; j < whole; j += LINE) {                                                                        \
+        if (before != out) fetch_lines(before + j, 1); /* the first row */                                           \
+        fetch_lines(x + j, 1);                                                                                       \
+        _Pragma("GCC unroll 4") for (u32 v = 0; v < VECTORS; v++)                                                    \
+          *(NAME##_vec *)(out + j + v * EACH) = *(const NAME##_vec *)(before + j + v * EACH) OP *(const NAME##_vec *)(x + j + v * EACH); \
+      }                                                                                                              \
+      NAME##_rows_on(out + whole, before + whole, x + whole, n - whole, 1, stride);                                  \
+    }                                                                                                                \
     for (; left >= TURN; left -= TURN, x += TURN * stride, before = out) {                                           \
       const T *next = x + 2 * TURN * stride;                                                                         \
       for (i64 j = 0; j < whole; j += LINE) {                                                                        \

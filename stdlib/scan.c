@@ -82,7 +82,10 @@ static i64 part_mark(const SharedScan *s, i64 part) { return part ? part_begin(s
 /* What is inside of segments, each by itself; and that behind what stands before each. */
 #define LOCALS(T, FN)                                                                                     \
   static void locals_##T(T *to, const T *x, i64 segments, i64 ahead) {                                    \
+    const bool pages = ahead && cpu_has(CPU_PAGES);                                                       \
+    if (pages) ahead = 0;                                                                                 \
     for (; segments > 0; segments--, to += SCAN_SEGMENT, x += SCAN_SEGMENT) {                             \
+      if (pages) fetch_lines(x, SCAN_SEGMENT * sizeof(T) / PAGE_LINE);                                    \
       for (u32 i = 0; i < SCAN_SEGMENT && ahead; i += 64 / sizeof(T)) __builtin_prefetch(x + ahead + i);    \
       to[0] = x[0];                                                                                       \
       _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) to[i] = FN(to[i - 1], x[i]);        \
@@ -155,6 +158,46 @@ __attribute__((target("avx2"))) static void locals_f64_avx2(f64 *to, const f64 *
 #define INSIDE_f32 locals_f32
 #define past_f32(...) false
 
+/* Where pages are fetched side by side: whole blocks of the n elements from `at` on, stored past the caches, eight segments side by side in registers, so that
+ * no other stores stand between those and what is read meanwhile. How many elements. */
+#ifdef __x86_64__
+#define BLOCKS_PAST_f64(kind)                                                                                                        \
+  __attribute__((target("avx512f"))) static void block_past_##kind##_f64(kind##_f64_before *b, f64 *out, const f64 *x) {             \
+    enum { SIDE = 8, HALVES = SCAN_SEGMENT / SIDE };                                                                                 \
+    f64 total = 0, next = b->segment;                                                                                                \
+    for (u32 at = 0; at < SCAN_SEGMENT; at += SIDE, x += SIDE * SCAN_SEGMENT, out += SIDE * SCAN_SEGMENT) {                          \
+      __m512d r[HALVES][SIDE];                                                                                                       \
+      _Alignas(64) f64 totals[SIDE];                                                                                                 \
+      _Pragma("GCC unroll 2") for (u32 h = 0; h < HALVES; h++) {                                                                     \
+        fetch_lines(x + h * SIDE * SIDE, PAGES_ABREAST);                                                                             \
+        _Pragma("GCC unroll 8") for (u32 i = 0; i < SIDE; i++) r[h][i] = _mm512_loadu_pd(x + i * SCAN_SEGMENT + h * SIDE);           \
+        strided_square(r[h]);                                                                                                        \
+        if (h) r[h][0] += r[h - 1][SIDE - 1];                                                                                        \
+        _Pragma("GCC unroll 8") for (u32 i = 1; i < SIDE; i++) r[h][i] += r[h][i - 1];                                               \
+      }                                                                                                                              \
+      _mm512_store_pd(totals, r[HALVES - 1][SIDE - 1]);                                                                              \
+      _Pragma("GCC unroll 2") for (u32 h = 0; h < HALVES; h++) strided_square(r[h]);                                                 \
+      _Pragma("GCC unroll 8") for (u32 i = 0; i < SIDE; i++) {                                                                       \
+        __m512d before = _mm512_set1_pd(next);                                                                                       \
+        _Pragma("GCC unroll 2") for (u32 h = 0; h < HALVES; h++) _mm512_stream_pd(out + i * SCAN_SEGMENT + h * SIDE, before + r[h][i]); \
+        total = at + i ? total + totals[i] : totals[i];                                                                              \
+        next = b->block + total;                                                                                                     \
+      }                                                                                                                              \
+    }                                                                                                                                \
+    go_on_##kind##_f64(b, total);                                                                                                    \
+  }                                                                                                                                  \
+  static i64 blocks_past_##kind##_f64(const SharedScan *s, kind##_f64_before *b, i64 at, i64 n) {                                    \
+    f64 *out = (f64 *)s->out + at;                                                                                                   \
+    if (!s->stream || !cpu_has(CPU_AVX512 | CPU_PAGES) || (uintptr_t)out % 64) return 0;                                             \
+    n -= n % BLOCK;                                                                                                                  \
+    for (i64 i = 0; i < n; i += BLOCK) block_past_##kind##_f64(b, out + i, (const f64 *)s->x + at + i);                              \
+    return n;                                                                                                                        \
+  }
+#else
+#define BLOCKS_PAST_f64(kind) static i64 blocks_past_##kind##_f64(const SharedScan *s, kind##_f64_before *b, i64 at, i64 n) { return (void)s, (void)b, (void)at, (void)n, 0; }
+#endif
+#define BLOCKS_PAST_f32(kind) static i64 blocks_past_##kind##_f32(const SharedScan *s, kind##_f32_before *b, i64 at, i64 n) { return (void)s, (void)b, (void)at, (void)n, 0; }
+
 enum { SPINS = 4096 };
 static void wait_for(const u32 *known) {
   for (u32 spins = 0; !__atomic_load_n(known, __ATOMIC_ACQUIRE);)
@@ -176,7 +219,6 @@ static void wait_for(const u32 *known) {
   static i64 inside_blocks_##T(T##_inside fn, T *local, T (*totals)[SCAN_SEGMENT], const T *x, i64 n) {                                                       \
     i64 blocks = n / BLOCK < STEP ? n / BLOCK : STEP, end = blocks ? blocks * BLOCK : n, segments = end / SCAN_SEGMENT;                                       \
     T last[STEP];                                                                                                                                             \
-    if (cpu_has(CPU_PAGES)) fetch_pages(x, end * (i64)sizeof(T));                                                                                             \
     fn(local, x, segments, cpu_has(CPU_FETCH) ? ELEMENTS_AHEAD : 0);                                                                                          \
     for (u32 i = 0; i < SCAN_SEGMENT; i++)                                                                                                                    \
       _Pragma("GCC unroll 4") for (u32 k = 0; k < STEP; k++) { /* of blocks that are not there for nothing */                                                 \
@@ -202,6 +244,7 @@ static void wait_for(const u32 *known) {
     b->segment = FN(b->block, total);                                                                                                                         \
     b->block = kind##_##T##_scan_next(&b->scan, total);                                                                                                       \
   }                                                                                                                                                           \
+  BLOCKS_PAST_##T(kind)                                                                                                                                       \
   /* What stands before a part that is not the first. */                                                                                                      \
   static __attribute__((noinline, cold)) void find_before_##kind##_##T(const SharedScan *s, i64 part, T##_inside fn, T *local, kind##_##T##_before *b) {            \
     const kind##_##T##_part *p = (kind##_##T##_part *)s->parts + part - 1;                                                                                    \
@@ -233,11 +276,13 @@ static void wait_for(const u32 *known) {
     _Alignas(64) T local[STEP * BLOCK] = {0}, totals[STEP][SCAN_SEGMENT];                                                                                     \
     kind##_##T##_scan_start(&b.scan);                                                                                                                         \
     if (part) find_before_##kind##_##T(s, part, fn, local, &b);                                                                                                    \
-    for (i64 at = part_begin(s, part), end = part_begin(s, part + 1), many; at < end; at += many) {                                                                \
-      if (at == part_mark(s, part)) {                                                                                                                         \
+    for (i64 at = part_begin(s, part), end = part_begin(s, part + 1), mark = part_mark(s, part), many; at < end; at += many) {                                \
+      if (at == mark) {                                                                                                                                       \
         p->mark = b;                                                                                                                                          \
         __atomic_store_n(&p->has_mark, 1, __ATOMIC_RELEASE);                                                                                                  \
       }                                                                                                                                                       \
+      many = blocks_past_##kind##_##T(s, &b, at, (at < mark ? mark : end) - at);                                                                              \
+      if (many) continue;                                                                                                                                     \
       many = inside_blocks_##T(fn, local, totals, (const T *)s->x + at, end - at);                                                                            \
       for (i64 k = 0; k * BLOCK < many; k++) {                                                                                                                \
         join_block_##T(s->stream, (T *)s->out + at + k * BLOCK, &b, totals[k], local + k * BLOCK, many - k * BLOCK);                                          \

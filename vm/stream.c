@@ -35,8 +35,7 @@ bool stream_worth(i64 bytes, bool in_order) {
 __attribute__((target("avx512f"))) static void stream_lines(char *d, const char *s, i64 bytes, uintptr_t next, u32 lines) {
   const bool pages = cpu_has(CPU_PAGES);
   for (i64 i = 0; i < bytes; i += LINE) {
-    if (pages && lines) __builtin_prefetch((const void *)page_ahead(next + (u64)(i * lines) - PAGES_AHEAD)); /* a line is fetched some times: that takes no time */
-    for (u32 k = 0; k < lines && !pages; k++, next += LINE) __builtin_prefetch((const void *)next);
+    for (u32 k = 0; k < lines; k++, next += LINE) __builtin_prefetch((const void *)(pages ? page_ahead(next - PAGES_AHEAD) : next));
     _mm512_stream_si512((void *)(d + i), _mm512_loadu_si512(s + i));
   }
 }

@@ -10,7 +10,7 @@ bool stream_worth(i64 bytes, bool in_order);
 /* memcpy by such stores; `stream_done` comes before anybody reads what was written. */
 void stream_copy(void *to, const void *from, i64 bytes);
 /* The same; meanwhile what is read next is fetched: for each line that is stored so many lines, from `next` on, which may be any number; none where
- * that does not pay (CPU_FETCH). With CPU_PAGES `next` is PAGES_AHEAD behind what is read now, and parts of pages are fetched. */
+ * that does not pay (CPU_FETCH). With CPU_PAGES `next` is PAGES_AHEAD behind what is read now, and what page_ahead says is fetched. */
 void stream_copy_ahead(void *to, const void *from, i64 bytes, uintptr_t next, u32 lines);
 void stream_done(void);
 

@@ -107,15 +107,10 @@ static void copy_bytes(void *to, const void *from, i64 bytes) { memcpy(to, from,
 #define FOR_AVX512 __attribute__((target("avx512f,avx512dq")))
 /* By shuffles: fewer instructions, of which each waits for several before. */
 FOR_AVX512 void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) {
-  __m512d r[8], a[8], b[8];
+  StridedRow r[8];
   _Pragma("GCC unroll 8") for (u32 i = 0; i < 8; i++) r[i] = _mm512_loadu_pd((const double *)from + i * apart), __builtin_prefetch((const double *)from + i * apart + next);
-  _Pragma("GCC unroll 4") for (u32 i = 0; i < 4; i++) a[2 * i] = _mm512_unpacklo_pd(r[2 * i], r[2 * i + 1]), a[2 * i + 1] = _mm512_unpackhi_pd(r[2 * i], r[2 * i + 1]);
-  _Pragma("GCC unroll 2") for (u32 i = 0; i < 8; i += 4)
-    _Pragma("GCC unroll 2") for (u32 j = 0; j < 2; j++) b[i + j] = _mm512_shuffle_f64x2(a[i + j], a[i + 2 + j], 0x88), b[i + 2 + j] = _mm512_shuffle_f64x2(a[i + j], a[i + 2 + j], 0xDD);
-  _Pragma("GCC unroll 4") for (u32 j = 0; j < 4; j++) {
-    _mm512_storeu_pd((double *)to + j * pitch, _mm512_shuffle_f64x2(b[j], b[4 + j], 0x88));
-    _mm512_storeu_pd((double *)to + (4 + j) * pitch, _mm512_shuffle_f64x2(b[j], b[4 + j], 0xDD));
-  }
+  strided_square(r);
+  _Pragma("GCC unroll 8") for (u32 i = 0; i < 8; i++) _mm512_storeu_pd((double *)to + i * pitch, r[i]);
 }
 
 /* The same by pairs of columns: four pairs of elements become a vector while they are loaded, so that one operation each is left to do. */

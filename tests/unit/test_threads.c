@@ -330,6 +330,25 @@ static void threads_that_turn_take_bands_of_the_source(void **state) {
   }
 }
 
+/* Where pages are fetched side by side, each line is fetched once, by lines or by more of them, and before it is read. */
+static void each_line_is_fetched_once(void **state) {
+  enum { PAGES = 24, LINES = PAGE_BYTES / PAGE_LINE, FIRST = 1 << 20 };
+  static u8 fetched[PAGES + 16][LINES];
+  (void)state;
+  for (u32 lines = 1; lines <= PAGES_ABREAST; lines *= 2) {
+    memset(fetched, 0, sizeof fetched);
+    for (uintptr_t at = 0; at < PAGES * PAGE_BYTES; at += lines * PAGE_LINE)
+      for (u32 k = 0; k < lines; k++) {
+        uintptr_t next = page_ahead(FIRST + at) + k * PAGE_NEXT - FIRST, part = next % PAGE_BYTES / PAGE_PART;
+        assert_true(next / PAGE_BYTES > at / PAGE_BYTES && next / PAGE_BYTES <= at / PAGE_BYTES + PAGES_ABREAST);
+        assert_int_equal(next / PAGE_BYTES - at / PAGE_BYTES + part, PAGES_ABREAST); /* the farther, the earlier part of a page */
+        fetched[next / PAGE_BYTES][next % PAGE_BYTES / PAGE_LINE]++;
+      }
+    for (u32 page = PAGES_ABREAST; page <= PAGES; page++)
+      for (u32 line = 0; line < LINES; line++) assert_int_equal(fetched[page][line], 1);
+  }
+}
+
 /* Every place within a line, before and behind it nothing is written; what is fetched ahead need not be anybody's. */
 static void stores_past_the_caches_copy(void **state) {
   _Alignas(64) static char from[2048], to[2048];
@@ -707,7 +726,7 @@ int main(void) {
       cmocka_unit_test(kernels_run_on_tiles_of_transposed_arrays),
       cmocka_unit_test(truths_are_counted_by_threads),
       cmocka_unit_test(threads_that_turn_take_bands_of_the_source),
-      cmocka_unit_test(stores_past_the_caches_copy),
+      cmocka_unit_test(each_line_is_fetched_once), cmocka_unit_test(stores_past_the_caches_copy),
       cmocka_unit_test(large_comparisons_are_right),
       cmocka_unit_test(eager_operations_are_the_same_bits),
       cmocka_unit_test(what_moves_is_shared),
