@@ -131,7 +131,7 @@ static __attribute__((noinline)) u32 run_far(const Shared *s, Reader *readers, i
     u32 made = (u32)n * s->result_bytes;
     held += made;
     if (narrower && held < STREAMED && at + n < to) continue;
-    stream_copy_ahead(o + made - held, buffer, held, (uintptr_t)(ahead ? next->at : NULL) + FETCHED_AHEAD, ahead && !narrower);
+    stream_copy_ahead(o + made - held, buffer, held, (uintptr_t)(ahead ? next->at : NULL) + FETCHED_AHEAD, ahead && !narrower ? s->result_bytes / next->bytes : 0);
     held = 0;
   }
   return failed;

@@ -285,7 +285,7 @@ static void convert_part(void *ctx, i64 part) {
       continue;
     }
     const void *x = reader_next(&r, n);
-    if (c->stream) stream_copy_ahead(o, x, n * r.to_bytes, (uintptr_t)r.at + FETCHED_AHEAD, ahead && !first);
+    if (c->stream) stream_copy_ahead(o, x, n * r.to_bytes, (uintptr_t)r.at + FETCHED_AHEAD, ahead && !first ? r.to_bytes / r.bytes : 0);
     else memcpy(o, x, (size_t)n * r.to_bytes);
   }
   if (c->stream) stream_done();

@@ -9,9 +9,9 @@
 bool stream_worth(i64 bytes, bool in_order);
 /* memcpy by such stores; `stream_done` comes before anybody reads what was written. */
 void stream_copy(void *to, const void *from, i64 bytes);
-/* The same; meanwhile what is read next is fetched: for each line that is stored so many lines, from `next` on, which may be any number; none where
+/* The same; meanwhile what is read next is fetched: a line for each so many that are stored, from `next` on, which may be any number; none for 0, and where
  * that does not pay (CPU_FETCH). With CPU_PAGES `next` is PAGES_AHEAD behind what is read now, and what page_ahead says is fetched. */
-void stream_copy_ahead(void *to, const void *from, i64 bytes, uintptr_t next, u32 lines);
+void stream_copy_ahead(void *to, const void *from, i64 bytes, uintptr_t next, u32 each);
 void stream_done(void);
 
 #endif

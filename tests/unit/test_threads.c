@@ -358,7 +358,7 @@ static void stores_past_the_caches_copy(void **state) {
     for (int n = 0; n < 800; n += n < 140 ? 1 : 53) {
       memset(to, 0, sizeof to);
       if (n & 1) stream_copy(to + at, from + n % 9, n);
-      else stream_copy_ahead(to + at, from + n % 9, n, n & 2 ? 0 : (uintptr_t)from, 64);
+      else stream_copy_ahead(to + at, from + n % 9, n, n & 2 ? 0 : (uintptr_t)from, 1 + (u32)n % 3);
       stream_done();
       assert_memory_equal(to + at, from + n % 9, (size_t)n);
       for (int i = 0; i < at; i++) assert_true(to[i] == 0);
