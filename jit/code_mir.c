@@ -220,7 +220,7 @@ static LoopKernelFn make_longer(const PlanKernel *k, bool ahead) {
   VecEmitter *e = code->state->vector;
   VecCode **made = &l->longer[(ahead ? l->kernels : 0) + (u32)(k - code->plan->kernels.data)];
   const char *refused;
-  e->past = !ahead, e->ahead = ahead;
+  e->past = !ahead, e->ahead = ahead, e->short_rows = k->flags & PK_SHORT_ROWS;
   *made = vec_compile(e, k->self, &refused);
   e->past = e->ahead = false;
   if (!*made) return NULL;

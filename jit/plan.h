@@ -68,7 +68,7 @@ typedef struct PlanSlot {
   u32 value; /* ValueId it holds at some time, for dumps; 0 */
 } PlanSlot;
 
-enum { PK_INPLACE = 1, PK_SERIAL = 2 /* not to be split over threads */, PK_COLD = 4 /* of steps for sizes that are others than while tracing */, PK_CALLED = 8 /* by native functions, by its name; no step runs it */ };
+enum { PK_INPLACE = 1, PK_SERIAL = 2 /* not to be split over threads */, PK_COLD = 4 /* of steps for sizes that are others than while tracing */, PK_CALLED = 8 /* by native functions, by its name; no step runs it */, PK_SHORT_ROWS = 16 /* `ahead` is for them (vector.h) */ };
 
 typedef struct PlanKernel PlanKernel;
 struct PlanKernel {

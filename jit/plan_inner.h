@@ -18,9 +18,9 @@ u64 plan_kernel_work(const PlanKernel *k, const u64 *words, i64 lo, i64 hi);
 bool plan_run_threads(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 work, u64 *key);
 /* A kernel with reductions, by its hidden ones. *done false: it is too short, nothing was done. */
 bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *words, u32 count, u64 *key, bool *done);
-/* The kernel for a run that reads what the nearer caches do not hold: in `own` the one that fetches ahead, where there is one. whole: a reduction of all, or by
- * blocks; of rows those that fetch by themselves lose by it. */
-const PlanKernel *plan_long(Vm *vm, const PlanKernel *k, bool whole, PlanKernel *own);
+/* The kernel for a run that reads what the nearer caches do not hold: in `own` the one that fetches ahead, where there is one. row: elements of an array
+ * that a trip reads, about; 0: a reduction of all, or by blocks; of rows processors that fetch by themselves lose by it. */
+const PlanKernel *plan_long(Vm *vm, const PlanKernel *k, i64 row, PlanKernel *own);
 bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *key);
 /* For a native function that calls the kernel by its name: shared by the threads where it is long enough; counted while profiles are
  * asked for. Native functions poll themselves, so this does not. The key of a failed check. */

@@ -145,7 +145,7 @@ Went plan_pair_step(Run *r, const PlanStep *s, bool *done) {
   next[made] = (u64)(uintptr_t)array_at(r, s[3].dst)->data;
   b.block = BLOCKS_ROWS / (o->each * (i64)o->bytes);
   b.kernel = &r->p->kernels.data[one->index];
-  if (size >= LONG_UNITS / 4) b.kernel = plan_long(r->vm, b.kernel, false, &ahead);
+  if (size >= LONG_UNITS / 4) b.kernel = plan_long(r->vm, b.kernel, o->each, &ahead);
   b.then = then;
   b.then_words = next;
   b.then_count = two->nargs - 2;

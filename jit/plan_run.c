@@ -326,6 +326,8 @@ static i64 longest(const Run *r, const PlanStep *s) {
   return most;
 }
 
+static i64 row_of(const Run *r, const PlanStep *s, i64 trips) { return trips == 1 ? 0 : longest(r, s) / trips + 1; }
+
 /* A long run whose results no cache holds: they are stored past the caches. */
 static __attribute__((noinline)) bool is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 trips, Blocks *b) {
   const PlanArg *a = &r->p->args.data[s->arg] + 2;
@@ -361,12 +363,12 @@ static __attribute__((noinline)) Went run_kernel(Run *r, const PlanStep *s) {
   u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) : 0; /* elements, about */
   r->vm->counters.at[STAT_kernel_runs]++;
   if (UNLIKELY(units >= LONG_UNITS || (k->grain == 1 && hi > 1)) && !lo && k->fn && is_streamed(r, s, k, words, hi, &blocks)) {
-    if (!blocks.past) blocks.kernel = plan_long(r->vm, k, false, &ahead);
+    if (!blocks.past) blocks.kernel = plan_long(r->vm, k, row_of(r, s, hi), &ahead);
     streamed = *k;
     streamed.blocks = &blocks;
     k = &streamed;
   } else if (units >= LONG_UNITS / 4 && (k->make_ahead || k->ahead) && longest(r, s) >= LONG_UNITS / 4) {
-    k = plan_long(r->vm, k, hi - lo == 1, &streamed);
+    k = plan_long(r->vm, k, row_of(r, s, hi - lo), &streamed);
   }
   if (UNLIKELY(r->vm->log & VM_LOG_PROFILE)) plan_count_run(&((Plan *)p)->kernels.data[s->index], words, lo, hi);
   if (k->launch) {

@@ -109,9 +109,10 @@ bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 
   return true;
 }
 
-const PlanKernel *plan_long(Vm *vm, const PlanKernel *k, bool whole, PlanKernel *own) {
-  if (!whole && !cpu_has(CPU_FETCH)) return k;
+const PlanKernel *plan_long(Vm *vm, const PlanKernel *k, i64 row, PlanKernel *own) {
+  if (row && !cpu_has(CPU_FETCH)) return k;
   PlanKernel *asked = (PlanKernel *)(uintptr_t)k;
+  if (k->make_ahead && row && row <= PAGES_AHEAD / 8) asked->flags |= PK_SHORT_ROWS;
   if (k->make_ahead) k->make_ahead(asked);
   if (!k->ahead) return k;
   *own = *k;
@@ -146,8 +147,8 @@ bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *w
   *done = true;
   PlanKernel own, both;
   const PlanKernel *parts = &plan->kernels.data[k->partial], *paired = &plan->kernels.data[k->pairs];
-  if (!pairs) parts = plan_long(vm, parts, true, &own);
-  else if (!cpu_has(CPU_FETCH)) paired = plan_long(vm, paired, true, &both);
+  if (!pairs) parts = plan_long(vm, parts, 0, &own);
+  else if (!cpu_has(CPU_FETCH)) paired = plan_long(vm, paired, 0, &both);
   vm->counters.at[STAT_paired] += pairs > 0;
   more[count + k->reductions] = pairs;
   bool ok = vm_poll(vm, (k->bytes_per_trip / 8 + 1) >> 10) == WEFT_OK && run_trips(vm, paired, more, 0, (i64)pairs, step, key);

@@ -30,6 +30,7 @@ typedef struct VecEmitter {
   /* For long runs; kernels of which that cannot be said are refused. */
   bool past;  /* what the loop stores goes past the caches, what it reads is fetched ahead. AVX-512 */
   bool ahead; /* what is read is fetched ahead */
+  bool short_rows; /* `ahead`: a trip of the outer loop reads PAGES_AHEAD bytes of an array at most, or about so many */
   bool reads; /* the kernel that was compiled last: may `ahead` be worth it */
 } VecEmitter;
 

@@ -45,7 +45,7 @@ static void product_to(VecFn *f, u32 reg, u32 var, i64 coef, const u32 *stride) 
     if (stride[k]) put(f, (VIns){.op = G_IMUL_LOAD, .dst = reg, .mem = mem_at(RBX, (i32)(8 * f->where[stride[k]]))});
   if (!var || coef == 1) return;
   if (coef == (i32)coef) {
-    put(f, (VIns){.op = G_IMUL_IMM, .dst = reg, .a = reg, .x = (u64)coef});
+    g_imul_imm(f, reg, coef);
     return;
   }
   g_imm(f, RDX, (u64)coef);
@@ -163,11 +163,11 @@ static void find_step(VecFn *f, VStream *s, u32 bytes) {
     step = v_rm(f, V_BROADCASTQ, length_of(8, f->lanes), step);
     s->index = v_rvm(f, V_PMULLQ, length_of(8, f->lanes), step, new_pool(f, numbers));
   }
-  put(f, (VIns){.op = G_IMUL_IMM, .dst = RCX, .a = RCX, .x = bytes});
+  g_imul_imm(f, RCX, bytes);
   g_mov(f, RDX, RCX);
   put(f, (VIns){.op = G_IMUL, .dst = RDX, .a = R15});
   g_alu(f, ALU_ADD, RAX, RDX);
-  put(f, (VIns){.op = G_IMUL_IMM, .dst = RCX, .a = RCX, .x = f->lanes});
+  g_imul_imm(f, RCX, f->lanes);
   s->step = frame_room(f, 8, 8);
   g_save(f, RSP, s->step, RCX);
 }
@@ -247,7 +247,7 @@ static VReg spread_flag(VecFn *f, VReg v) {
   VReg d = new_mask(f);
   put(f, (VIns){.op = M_FIRST + K_KTO, .a = v, .x = RAX});
   g_alu_imm(f, ALU_AND, RAX, 1);
-  put(f, (VIns){.op = G_IMUL_IMM, .dst = RAX, .a = RAX, .x = 0xFFFF});
+  g_imul_imm(f, RAX, 0xFFFF);
   put(f, (VIns){.op = M_FIRST + K_KFROM, .dst = d, .x = RAX});
   return d;
 }
@@ -404,7 +404,7 @@ static i64 place_back(VecFn *f, VecMem *m, u32 bytes) {
   put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = RDX, .a = RCX});
   g_alu_imm(f, ALU_SUB, RDX, 1);
   put(f, (VIns){.op = G_LEA, .dst = RCX, .mem = {.used = true, .base = R15, .index = RDX}});
-  put(f, (VIns){.op = G_IMUL_IMM, .dst = RCX, .a = RCX, .x = ~(u64)0});
+  g_imul_imm(f, RCX, -1);
   return -(i64)(f->copy * f->lanes * bytes);
 }
 
@@ -468,9 +468,19 @@ static bool is_new_read(VecFn *f, const LoopNode *n) {
   return true;
 }
 
+/* Of short rows the last loop that reads them fetches the next ones: what reads first waits for memory anyway. */
+static bool is_read_behind(const VecFn *f, const LoopNode *n) {
+  for (u32 pos = f->inside_last + 1; pos < f->fn->body.count; pos++) {
+    const LoopNode *m = vnode(f, body_node(f, pos));
+    if (m->op == LOOP_LOAD && m->a == n->a) return true;
+  }
+  return false;
+}
+
 static bool fetches_ahead(VecFn *f, const LoopNode *n) {
   f->reads = true;
   if (!cpu_has(CPU_FETCH)) return false;
+  if (f->level->short_rows && cpu_has(CPU_PAGES) && is_read_behind(f, n)) return false;
   if (!f->level->ahead) return f->past;
   return is_new_read(f, n) && (f->fetches = true);
 }
@@ -508,45 +518,42 @@ static VReg load_every_other(VecFn *f, VecMem m) {
   return v_rvm(f, by_width(LT_F64, V_PERMD), length, new_pool(f, order), mixed);
 }
 
-/* What page_ahead says, of where the vector at hand is read; going back, the same upside down. */
-static void fetch_page(VecFn *f, const LoopNode *n, VecMem *m) {
+static __attribute__((noinline)) void fetch_at(VecFn *f, VecMem m, i32 ahead) {
+  m.disp += ahead;
+  put(f, (VIns){.op = G_FETCH, .mem = m});
+}
+
+/* What fetch_lines fetches, of where the vector at hand is read; going back, the same upside down. */
+static void fetch_page(VecFn *f, const LoopNode *n, VecMem *m, u32 lines) {
   bool back = stream_of(f, n)->kind == VA_BACK;
   VReg index;
   put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = *m});
   if (back) g_alu_imm(f, ALU_XOR, RAX, -1);
+  if (lines > 1) g_alu_imm(f, ALU_AND, RAX, -(i32)(lines * PAGE_LINE));
   g_mov(f, RCX, RAX);
   g_mov(f, RDX, RAX);
   g_alu_imm(f, ALU_AND, RCX, PAGE_BYTES - 1);
   g_alu_imm(f, ALU_AND, RDX, PAGE_TURN - PAGE_LINE);
   g_alu(f, ALU_SUB, RAX, RCX);
-  put(f, (VIns){.op = G_IMUL_IMM, .dst = RDX, .a = RDX, .x = PAGE_NEXT / PAGE_LINE});
+  g_imul_imm(f, RDX, PAGE_NEXT / PAGE_LINE);
   put(f, (VIns){.op = G_SHR, .dst = RCX, .x = PAGES_SHIFT});
   g_alu(f, ALU_ADD, RAX, RDX);
-  if (back) {
-    g_alu(f, ALU_ADD, RAX, RCX);
-    g_alu_imm(f, ALU_XOR, RAX, -1);
-    put(f, (VIns){.op = G_FETCH, .mem = mem_at(RAX, -PAGE_FIRST)});
-  } else put(f, (VIns){.op = G_FETCH, .mem = {.used = true, .base = RAX, .index = RCX, .disp = PAGE_FIRST}});
+  g_alu(f, ALU_ADD, RAX, RCX);
+  if (back) g_alu_imm(f, ALU_XOR, RAX, -1);
+  for (i32 k = 0; k < (i32)lines; k++) fetch_at(f, mem_at(RAX, 0), (PAGE_FIRST + k * PAGE_NEXT) * (back ? -1 : 1));
   if (m->base <= RDX || m->index <= RDX) *m = place_of(f, n, &index);
 }
 
-/* What a long run needs later of an array that it reads in order, or every other element of. */
+/* What a long run needs later of an array that it reads in order, or every other element of: maybe of two vectors at once. */
 static void fetch_on(VecFn *f, const LoopNode *n, VecMem *m) {
   if (!f->past && !f->whole) return;
   const VStream *s = stream_of(f, n);
-  u32 bytes = f->lanes * loop_type_bytes((LoopType)n->mem);
-  bool lines = s->kind == VA_UNIT, pages = cpu_has(CPU_PAGES);
-  if (!(lines || (pages && (s->pairs || s->kind == VA_BACK))) || f->copy * bytes % PAGE_LINE || !fetches_ahead(f, n)) return;
-  if (pages) {
-    VecMem second = *m;
-    second.disp += PAGE_LINE;
-    if (s->pairs) fetch_page(f, n, &second);
-    fetch_page(f, n, m);
-    return;
-  }
-  VecMem next = *m;
-  next.disp += FETCH_AHEAD;
-  put(f, (VIns){.op = G_FETCH, .mem = next});
+  bool pages = cpu_has(CPU_PAGES);
+  u32 bytes = f->lanes * loop_type_bytes((LoopType)n->mem) << s->pairs, trip = f->trip_copies * bytes;
+  u32 lines = pages && (bytes > PAGE_LINE || trip == 2 * PAGE_LINE) ? 2 : 1; /* several at once of loops with much else to do; others gain nothing by it */
+  if (!(s->kind == VA_UNIT || (pages && (s->pairs || s->kind == VA_BACK))) || f->copy * bytes % (lines * PAGE_LINE) || !fetches_ahead(f, n)) return;
+  if (pages) fetch_page(f, n, m, lines);
+  else fetch_at(f, *m, FETCH_AHEAD);
 }
 
 static VReg load(VecFn *f, const LoopNode *n) {
@@ -556,15 +563,11 @@ static VReg load(VecFn *f, const LoopNode *n) {
   VecMem m = place_of(f, n, &index);
   if (f->failed) return 0;
   if (f->block_slot && f->vector_head && f->lanes == 1 && stream_of(f, n)->kind == VA_STRIDED) { /* what the next trips of the loop around it need */
-    VecMem next = m;
-    next.disp += 64;
-    put(f, (VIns){.op = G_FETCH, .mem = next});
+    fetch_at(f, m, 64);
   }
   fetch_on(f, n, &m);
   if (f->ahead && !f->tail && stream_of(f, n)->kind == VA_UNIT && stream_of(f, n)->row && f->copy * f->lanes * loop_type_bytes(mem) % 64 == 0) { /* of the row's next columns */
-    VecMem next = m;
-    next.disp += f->ahead;
-    put(f, (VIns){.op = G_FETCH, .mem = next});
+    fetch_at(f, m, f->ahead);
   }
   if (same || f->lanes == 1) return load_one(f, mem, m, f->lanes > 1);
   if (stream_of(f, n)->pairs) return load_every_other(f, m);
@@ -680,8 +683,12 @@ void statement(VecFn *f, u32 id) {
   LoopType type = (LoopType)n->type;
   if (f->vector_head && f->spread[id]) return; /* done before the loop */
   switch (loop_op_form((LoopOp)n->op)) {
-    case LOOP_FORM_UNARY:
     case LOOP_FORM_BINARY:
+      if (n->op == LOOP_DIV && f->divisors) {
+        f->value[id] = lower_quotient(f, n);
+        return;
+      } /* fallthrough */
+    case LOOP_FORM_UNARY:
     case LOOP_FORM_TERNARY: f->value[id] = lower_op(f, (LoopOp)n->op, type, operand(f, n->a), operand(f, n->b), operand(f, n->c)); return;
     case LOOP_FORM_COMPARE: f->value[id] = lower_compare(f, (LoopOp)n->op, loop_type_of(f->fn, n->a), operand(f, n->a), operand(f, n->b)); return;
     case LOOP_FORM_SELECT: f->value[id] = lower_select(f, type, operand(f, n->a), operand(f, n->b), operand(f, n->c)); return;

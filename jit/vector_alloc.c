@@ -108,6 +108,7 @@ void g_load(VecFn *f, u32 dst, u32 base, i32 disp) { put(f, (VIns){.op = G_LOAD,
 void g_save(VecFn *f, u32 base, i32 disp, u32 src) { put(f, (VIns){.op = G_SAVE, .a = src, .mem = mem_at(base, disp)}); }
 void g_alu(VecFn *f, u32 alu, u32 dst, u32 src) { put(f, (VIns){.op = G_ALU, .imm = (u8)alu, .dst = dst, .a = src}); }
 void g_alu_load(VecFn *f, u32 alu, u32 dst, u32 base, i32 disp) { put(f, (VIns){.op = G_ALU_LOAD, .imm = (u8)alu, .dst = dst, .mem = mem_at(base, disp)}); }
+void g_imul_imm(VecFn *f, u32 dst, i64 x) { put(f, (VIns){.op = G_IMUL_IMM, .dst = dst, .a = dst, .x = (u64)x}); }
 void g_mov(VecFn *f, u32 dst, u32 src) { put(f, (VIns){.op = G_MOV, .dst = dst, .a = src}); }
 void g_imm(VecFn *f, u32 dst, u64 v) { put(f, (VIns){.op = G_IMM, .dst = dst, .x = v}); }
 void g_alu_imm(VecFn *f, u32 alu, u32 dst, i64 v) {

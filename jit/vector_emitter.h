@@ -119,6 +119,12 @@ typedef struct VSpan { /* a loop of the machine code */
   u32 first, last;
 } VSpan;
 
+enum { RARE_DIVIDED = 0xFFFFFF /* in place of the number of a function: a / b */ };
+typedef struct VDivisor { /* of the loop at hand; what magnitudes of usual dividends lie above the least: 0 where the divisor is not usual */
+  u32 id;
+  VReg inverse, span;
+} VDivisor;
+
 typedef struct VCold { /* rare arguments of a math function */
   u32 label, back;
   VecIns blend; /* dst and mask as they are known */
@@ -203,6 +209,7 @@ typedef struct VecFn {
   bool fetches, reads, folds; /* something is fetched ahead; could be; for reductions */
   u32 fetched[8], fetched_count; /* loads of which that is done, in the copies at hand */
   bool in_turns;        /* AVX2: several reductions by short turns, which gain nothing by touch_trip */
+  u32 trip_copies;      /* vectors of a trip of the loop at hand */
   u32 copy;             /* number of the unrolled copy at hand */
   u32 vector_head;      /* head of the vector loop at hand; 0 none */
   u32 inside_first, inside_last; /* positions of its body */
@@ -210,6 +217,8 @@ typedef struct VecFn {
   u32 lo_slot, hi_slot; /* of the outermost loop */
   i32 ahead;            /* what goes along with a loop over rows is fetched so many bytes ahead */
   u32 block_slot;       /* frame: the first trip of the block of the inner loop at hand; 0: all of it */
+  VDivisor divisor[4];  /* that do not change in the loop at hand */
+  u32 divisors;
   VReg rare;            /* mask of the math function that is being expanded */
   u32 math_depth;
   u32 scratch_x, scratch_y, scratch_out; /* frame: operands and result of a strip */
@@ -258,6 +267,7 @@ void g_save(VecFn *f, u32 base, i32 disp, u32 src);
 void g_alu_imm(VecFn *f, u32 alu, u32 dst, i64 v);
 void g_alu(VecFn *f, u32 alu, u32 dst, u32 src);
 void g_alu_load(VecFn *f, u32 alu, u32 dst, u32 base, i32 disp);
+void g_imul_imm(VecFn *f, u32 dst, i64 x);
 void g_mov(VecFn *f, u32 dst, u32 src);
 void g_imm(VecFn *f, u32 dst, u64 v);
 u32 g_label(VecFn *f);
@@ -280,6 +290,8 @@ VReg flags_of_numbers(VecFn *f, VReg v); /* i1 of lanes of 4 bytes, not 0 */
 VReg numbers_of_flags(VecFn *f, VReg cond); /* 0 and 1 in lanes of 4 bytes */
 
 /* vector_math.c */
+void begin_divisors(VecFn *f);
+VReg lower_quotient(VecFn *f, const LoopNode *n); /* a division in a vector loop */
 VReg lower_math(VecFn *f, const LoopFn *caller, const LoopNode *n, const VReg *args);
 u32 math_widest(VecFn *f, const LoopNode *n); /* bytes of the widest type in its definition; 0 refused */
 

@@ -173,6 +173,14 @@ static void rare_code(VecFn *f, const VCold *c) {
   u8 length = c->length;
   asm_put(a, c->label);
   u8 x = in_scratch(f, c->a, 1);
+  if (c->fn == RARE_DIVIDED) {
+    VecIns m = {.op = c->bytes == 8 ? V_DIVPD : V_DIVPS, .length = length, .dst = c->dst_phys, .mask = mask_in(f, c->mask, SCRATCH_MASK), .a = x};
+    if (in_reg(f, c->b)) m.b = info(f, c->b)->phys;
+    else if (!memory_of(f, c->b, c->bytes, &m.mem)) refuse(f, "too many values at a time");
+    asm_vec(a, &m);
+    asm_jump(a, c->back);
+    return;
+  }
   asm_vec(a, &(VecIns){.op = V_MOVUPS_TO, .length = length, .a = x, .mem = mem_at(RSP, (i32)f->scratch_x)});
   if (c->b) {
     u8 y = in_scratch(f, c->b, 1);
@@ -215,7 +223,7 @@ static void rare(VecFn *f, const VIns *i) {
   asm_alu_imm(a, ALU_AND, RAX, (i32)bits);
   asm_jcc(a, CC_NE, c.label);
   asm_put(a, c.back);
-  f->calls_made = true;
+  f->calls_made |= c.fn != RARE_DIVIDED;
   if (!vec_push(f->alloc, &f->cold, c)) refuse(f, "out of memory");
   keep_target(f, i->dst);
 }

@@ -415,9 +415,14 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
   u32 step = l->lanes * l->copies, top = g_label(f), rest = g_label(f), copies = l->packed ? 1 : l->copies;
   enter(f, l, l->lanes, false);
   f->packed = l->packed;
+  f->trip_copies = copies;
   if (step > 1) g_alu_imm(f, ALU_SUB, R14, step - 1);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_GE, rest);
+  for (u32 i = count; i-- > 0;) {
+    if (count > 1) use_loop(f, &l[i]);
+    begin_divisors(f);
+  }
   u32 begin = f->ins.count;
   g_put(f, top);
   f->fetched_count = 0;
@@ -436,6 +441,7 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
     if (l->abreast == 1) step_streams(f);
   }
   f->whole = f->packed = false;
+  f->divisors = 0;
   g_alu_imm(f, ALU_ADD, R15, step);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_L, top);

@@ -1,5 +1,6 @@
 /* test_vector.c — vector code beside the loop IR's interpreter, for every setting that this processor runs; bits are compared.
  * test_vector COUNT [SEED] runs that many random kernels. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -614,6 +615,80 @@ static void powers_of_two_round_once(void **state) {
   loop_module_free(&module);
 }
 
+static const char divisors_text[] =
+  "kernel quotients (n: i64, d: f64, e: f32, x: in f64, y: in f32, z: out f64, w: out f32) {\n  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = load y[i] f32\n"
+  "    %3 = div %1 d\n    %4 = div %2 e\n    store z[i] %3\n    store w[i] %4\n  }\n}\n";
+
+/* A dividend X whose quotient by S lies beside the middle of two numbers: X * 2^j = M * S + rest, M odd and of one bit more than numbers have. 0: there is none
+ * with that rest. */
+static u64 near_middle(u64 S, u32 digits, i64 rest) {
+  u32 even = (u32)__builtin_ctzll(S);
+  u64 odd = S >> even, inverse = odd;
+  for (u32 k = 0; k < 6; k++) inverse *= 2 - odd * inverse;
+  for (u32 j = digits; j <= digits + 1 && even < 4; j++) {
+    u64 modulus = (u64)1 << (j - even), M = -(u64)rest * inverse & (modulus - 1);
+    for (; M >> (digits + 1) == 0; M += modulus) {
+      u64 X = (u64)(((__int128)M * odd + rest) >> (j - even));
+      if (M >> digits == 1 && (M & 1) && X >> (digits - 1) == 1 && (X >= S) == (j == digits)) return X;
+    }
+  }
+  return 0;
+}
+
+static u64 next(u64 *word) { return *word ^= *word << 13, *word ^= *word >> 7, *word ^= *word << 17; } /* xorshift, Marsaglia 2003 */
+
+/* By what does not change in the loop vector code multiplies; what that would not round as it should is divided. */
+static void divisors_that_do_not_change(void **state) {
+  (void)state;
+  enum { MOST = 8000, EDGES = 24, DIVISORS = 300 };
+  static f64 x[MOST], z[2][MOST];
+  static f32 y[MOST], w[2][MOST];
+  static const f64 edges[EDGES] = {0.0, -0.0, 1.0 / 0.0, -1.0 / 0.0, 0.0 / 0.0, 5e-324, -1e-310, 1e-45, 1.0, -3.0, 1e300, -1e300, 1e38, 0x1p-98, 0x1p-99, 0x1p100, 0x1p-24, 0x1p-25, 0x1p26, 0x1.fffffep25,
+    0x1p-900, 0x1p900, 0x1p-100, 0x1p101};
+  LoopModule module;
+  Buf why, text;
+  u64 word = 88172645463325252ull;
+  u32 middles = 0;
+  start(&module);
+  buf_init(&why, module.alloc);
+  if (loops_parse(&module, divisors_text, strlen(divisors_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  const LoopFn *fn = loop_module_find(&module, "quotients");
+  for (u32 l = 0; l < LEVELS; l++) {
+    if (!vec_level_runs(levels[l])) continue;
+    VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
+    VecCode *code = compiled(e, fn);
+    buf_init(&text, module.alloc);
+    vec_code_print(code, "quotients", &text);
+    if (levels[l] == VEC_AVX512) assert_true(strstr(buf_text(&text), "vfnmadd") != NULL);
+    buf_free(&text);
+    for (u32 k = 0; k < DIVISORS; k++) {
+      u64 S = next(&word) >> 11 | (u64)1 << 52, T = next(&word) >> 40 | 1 << 23;
+      f64 d = k < EDGES ? edges[k] : ldexp((f64)S, (int)(next(&word) % 40) - 70);
+      f32 by = k < EDGES ? (f32)edges[k] : ldexpf((f32)T, (int)(next(&word) % 40) - 40);
+      for (u32 i = 0; i < MOST; i++) {
+        u64 X = near_middle(S, 53, (i64)(i / 2 % 16) - 8), Y = near_middle(T, 24, (i64)(i / 2 % 16) - 8);
+        middles += X && Y;
+        x[i] = i % 64 == 7 ? edges[i / 64 % EDGES] : i % 2 && X ? ldexp((f64)X, (int)(i % 100) - 90) : ldexp((f64)(i64)next(&word), (int)(next(&word) % (i % 128 < 64 ? 100 : 2000)) - 1000);
+        y[i] = i % 64 == 7 ? (f32)edges[i / 64 % EDGES] : i % 2 && Y ? ldexpf((f32)Y, (int)(i % 60) - 60) : ldexpf((f32)(i64)next(&word), (int)(next(&word) % (i % 128 < 64 ? 60 : 256)) - 150);
+      }
+      u64 args[2][7];
+      for (u32 t = 0; t < 2; t++) {
+        args[t][0] = MOST, args[t][1] = args[t][2] = 0;
+        memcpy(&args[t][1], &d, sizeof d);
+        memcpy(&args[t][2], &by, sizeof by);
+        const u64 arrays[4] = {(u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
+        memcpy(&args[t][3], arrays, sizeof arrays);
+      }
+      stores_the_same(fn, code, (u64 *const[2]){args[0], args[1]}, 0, MOST - k % 70, z, sizeof z[0], w, sizeof w[0]);
+    }
+    assert_true(middles > 100000);
+    vec_code_free(code);
+    vec_emitter_free(e);
+  }
+  buf_free(&why);
+  loop_module_free(&module);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) {
     u32 count = (u32)atol(argv[1]);
@@ -645,6 +720,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(stores_past_the_caches),
     cmocka_unit_test(bytes_are_combined),
     cmocka_unit_test(powers_of_two_round_once),
+    cmocka_unit_test(divisors_that_do_not_change),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
