@@ -120,9 +120,9 @@ typedef struct VSpan { /* a loop of the machine code */
 } VSpan;
 
 enum { RARE_DIVIDED = 0xFFFFFF /* in place of the number of a function: a / b */ };
-typedef struct VDivisor { /* of the loop at hand; what magnitudes of usual dividends lie above the least: 0 where the divisor is not usual */
+typedef struct VDivisor { /* of the loop at hand; what magnitudes of usual dividends lie above the least, and 0; where the divisor is not usual 0 and NaN */
   u32 id;
-  VReg inverse, span;
+  VReg inverse, span, zero;
 } VDivisor;
 
 typedef struct VCold { /* rare arguments of a math function */

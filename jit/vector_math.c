@@ -157,15 +157,15 @@ VReg lower_math(VecFn *f, const LoopFn *caller, const LoopNode *n, const VReg *a
 
 /* ---- divisors that do not change --------------------------------------------------------------- */
 
-/* x / s of a loop in which s does not change: with r = 1 / s rounded, q = x * r, and then q + (x - q * s) * r is x / s rounded, where nothing under- or
+/* x / s of a loop in which s does not change: with r = 1 / s rounded, q = x * r, and then q - (q * s - x) * r is x / s rounded, where nothing under- or
  * overflows (Markstein, IBM Journal of Research and Development 34, 1990: where q is one of the two next to x / s; f64: by the same step before. Of f32
- * all quotients near the middle of two numbers were tried). Other x, and all where s is not of the usual size, are divided. */
+ * all quotients near the middle of two numbers were tried), and of zeros as well, for s above 0. Other x, and all where s is not of the usual size, are divided. */
 static const struct {
   u64 one, divisor, divisors, least, span; /* bits: of 1; of the least s, what the greatest lie above it; of x */
 } usual[2] = {{127 << 23, (127 - 24) << 23, 50 << 23, (127 - 98) << 23, 198 << 23}, {1023ull << 52, (1023 - 100ull) << 52, 200ull << 52, (1023 - 900ull) << 52, 1800ull << 52}};
 
-static VReg above(VecFn *f, LoopType t, LoopType bits, VReg x, u64 least, VReg span, LoopOp op) {
-  return lower_compare(f, op, bits, lower_op(f, LOOP_SUB, bits, lower_op(f, LOOP_ABS, t, x, 0, 0), new_const(f, least, element_bytes(t)), 0), span);
+static VReg above(VecFn *f, LoopType bits, VReg x, u64 least, VReg span, LoopOp op) {
+  return lower_compare(f, op, bits, lower_op(f, LOOP_SUB, bits, x, new_const(f, least, element_bytes(bits)), 0), span);
 }
 
 void begin_divisors(VecFn *f) {
@@ -176,8 +176,12 @@ void begin_divisors(VecFn *f) {
     bool wide = bytes == 8;
     if (n->op != LOOP_DIV || !loop_is_float(t) || !(f->spread[n->b] || vnode(f, n->b)->op == LOOP_CONST) || f->divisors == COUNT_OF(f->divisor)) continue;
     VReg s = operand(f, n->b);
-    VReg fits = above(f, t, wide ? LT_U64 : LT_U32, s, usual[wide].divisor, new_const(f, usual[wide].divisors, bytes), LOOP_LT);
-    f->divisor[f->divisors++] = (VDivisor){n->b, lower_op(f, LOOP_DIV, t, new_const(f, usual[wide].one, bytes), s, 0), lower_select(f, t, fits, new_const(f, usual[wide].span, bytes), new_const(f, 0, bytes))};
+    VReg fits = above(f, wide ? LT_U64 : LT_U32, s, usual[wide].divisor, new_const(f, usual[wide].divisors, bytes), LOOP_LT), none = new_const(f, 0, bytes);
+    VDivisor *d = &f->divisor[f->divisors++];
+    d->id = n->b;
+    d->inverse = lower_op(f, LOOP_DIV, t, new_const(f, usual[wide].one, bytes), s, 0);
+    d->span = lower_select(f, t, fits, new_const(f, usual[wide].span, bytes), none);
+    d->zero = lower_select(f, t, fits, none, new_const(f, ~(u64)0, bytes));
   }
 }
 
@@ -190,8 +194,9 @@ VReg lower_quotient(VecFn *f, const LoopNode *n) {
   while (by < f->divisor + f->divisors && by->id != n->b) by++;
   if (by == f->divisor + f->divisors) return lower_op(f, LOOP_DIV, t, x, s, 0);
   VReg q = lower_op(f, LOOP_MUL, t, x, by->inverse, 0), d = new_vec(f);
-  for (u32 step = 0; step <= wide; step++) q = lower_op(f, LOOP_FMA, t, lower_op(f, LOOP_FMA, t, lower_op(f, LOOP_NEG, t, q, 0, 0), s, x), by->inverse, q);
-  VReg rare = above(f, t, wide ? LT_U64 : LT_U32, x, usual[wide].least, by->span, LOOP_GE);
+  for (u32 step = 0; step <= wide; step++) q = lower_op(f, LOOP_FMA, t, lower_op(f, LOOP_NEG, t, lower_op(f, LOOP_FMA, t, q, s, lower_op(f, LOOP_NEG, t, x, 0, 0)), 0, 0), by->inverse, q);
+  VReg rare = above(f, wide ? LT_U64 : LT_U32, lower_op(f, LOOP_ABS, t, x, 0, 0), usual[wide].least, by->span, LOOP_GE);
+  rare = lower_logic(f, LOOP_AND, rare, lower_compare(f, LOOP_NE, t, x, by->zero));
   put(f, (VIns){.op = P_RARE, .length = vlength(f, t), .dst = d, .a = x, .b = s, .c = q, .mask = rare, .imm = (u8)bytes, .flags = VI_TIED | VI_EARLY, .x = (u64)RARE_DIVIDED << 8 | f->lanes});
   return d;
 }
