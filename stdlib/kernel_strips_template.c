@@ -296,7 +296,7 @@ REDUCE_ORDER(mul_f64, f64, *, 1, FN_MUL)
 #define FAR_COLUMNS(kind, dt)                                                              \
   void REST(strip_columns_##kind##_##dt)(ROWS_PARAMS);                                     \
   static bool far_columns_##kind##_##dt(ROWS_PARAMS) {                                     \
-    bool far = reduce_is_far(n, rows, stride, sizeof(T_##dt));                             \
+    bool far = rows >= REDUCE_ROWS_FAR;                                                    \
     if (far) REST(strip_columns_##kind##_##dt)(out, xv, n, rows, stride);                  \
     return far;                                                                            \
   }

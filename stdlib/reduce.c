@@ -171,7 +171,7 @@ static WeftStatus reduce_rows_gathered(Job *j, char *out) {
 /* Some rows of n columns; what has no kernel for that goes row by row. */
 static void join_rows(const Job *j, void *out, const char *x, i64 n, i64 rows, i64 stride) {
   if (j->columns) {
-    j->columns(out, x, n, rows, stride);
+    j->columns(out, x, n, reduce_is_far(n, j->s.count >> REDUCE_FAR_ROWS, stride, j->bytes) ? rows | REDUCE_ROWS_FAR : rows, stride);
     return;
   }
   memcpy(out, x, (size_t)(n * j->bytes));

@@ -24,6 +24,7 @@
 #endif
 
 enum { REDUCE_LANE_BYTES = 256, REDUCE_BLOCK_ROWS = 64, REDUCE_COLUMN_BLOCK = 64, SCAN_SEGMENT = 16, REDUCE_FETCHED = 32 << 10 /* bytes, as many as the nearest cache has */, REDUCE_FAR = 1 << 19 /* bytes of rows that may be fetched ahead */ };
+enum { REDUCE_FAR_ROWS = 7 /* binary digits: of columns, whose rows are read side by side before */, REDUCE_ROWS_FAR = 1 << 16 /* beside the number of rows of columns: they are far */ };
 /* Sizes stay below 2**62: 6 levels of blocks of at least 2,048; 11 of 64; 16 of 16. */
 enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
 #define REDUCE_LANES(T) ((i64)(REDUCE_LANE_BYTES / sizeof(T)))
@@ -166,7 +167,8 @@ static __attribute__((noinline, unused)) void fetch_lanes(const void *now) {
   static inline __attribute__((unused)) void NAME##_columns(T *out, const T *x, i64 n, i64 rows, i64 stride) {       \
     enum { EACH = REDUCE_VECTOR_BYTES / sizeof(T), LINE = 64 / sizeof(T), VECTORS = LINE / EACH, TURN = 9 /* a block of 64 rows is the first and seven times so many */ }; \
     bool fetched = REDUCE_VECTOR_BYTES == 32 && stride == n && n * TURN * (i64)sizeof(T) >= REDUCE_FETCHED;          \
-    const bool pages = REDUCE_VECTOR_BYTES == 32 && ZERO == 0 && reduce_is_far(n, rows, stride, sizeof(T)); /* in its order, a line at a time */ \
+    const bool pages = REDUCE_VECTOR_BYTES == 32 && ZERO == 0 && rows >= REDUCE_ROWS_FAR; /* in its order, a line at a time */ \
+    rows &= REDUCE_ROWS_FAR - 1;                                                                                     \
     i64 left = rows - 1, whole = n / LINE * LINE;                                                                    \
     const T *before = x;                                                                                             \
     x += stride;                                                                                                     \
