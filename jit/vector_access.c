@@ -458,14 +458,32 @@ static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
   return m;
 }
 
-/* Once for each vector, though several reductions side by side read it. */
+/* Once for each vector, though several reductions side by side read it, each by an index of its own. */
 static bool is_new_read(VecFn *f, const LoopNode *n) {
   for (u32 i = 0; i < f->fetched_count; i++) {
     const LoopNode *m = vnode(f, f->fetched[i] >> 4);
-    if ((f->fetched[i] & 15) == f->copy && m->a == n->a && m->imm == n->imm && m->count == n->count && memcmp(loop_terms(f->fn, m), loop_terms(f->fn, n), n->count * sizeof(LoopTerm)) == 0) return false;
+    bool same = (f->fetched[i] & 15) == f->copy && m->a == n->a && m->imm == n->imm && m->count == n->count;
+    for (u32 k = 0; same && k < n->count; k++) {
+      LoopTerm t = loop_terms(f->fn, m)[k];
+      t.var = loop_terms(f->fn, n)[k].var;
+      same = loop_terms_equal(&t, &loop_terms(f->fn, n)[k]);
+    }
+    if (same) return false;
   }
   if (f->fetched_count < COUNT_OF(f->fetched)) f->fetched[f->fetched_count++] = (u32)(n - vnode(f, 0)) << 4 | f->copy;
   return true;
+}
+
+/* Does another read of the loop come to the same lines not long before? */
+static bool follows(VecFn *f, const LoopNode *n) {
+  enum { NEAR = 1 << 15 /* elements: they are still in the cache beside the nearest */ };
+  const VStream *s = stream_of(f, n);
+  for (u32 pos = f->inside_first; pos <= f->inside_last; pos++) {
+    const LoopNode *m = vnode(f, body_node(f, pos));
+    i64 before = (i64)(s->kind == VA_BACK ? n->imm - m->imm : m->imm - n->imm);
+    if (m->op == LOOP_LOAD && before > 0 && before < NEAR && stream_of(f, m) == s) return true;
+  }
+  return false;
 }
 
 /* Of short rows the last loop that reads them fetches the next ones: what reads first waits for memory anyway. */
@@ -479,10 +497,8 @@ static bool is_read_behind(const VecFn *f, const LoopNode *n) {
 
 static bool fetches_ahead(VecFn *f, const LoopNode *n) {
   f->reads = true;
-  if (!cpu_has(CPU_FETCH)) return false;
-  if (f->level->short_rows && cpu_has(CPU_PAGES) && is_read_behind(f, n)) return false;
-  if (!f->level->ahead) return f->past;
-  return is_new_read(f, n) && (f->fetches = true);
+  if (!cpu_has(CPU_FETCH) || !(f->level->ahead || f->past) || (f->level->short_rows && cpu_has(CPU_PAGES) && is_read_behind(f, n)) || follows(f, n) || !is_new_read(f, n)) return false;
+  return f->fetches = true;
 }
 
 /* Reads one word of each line of what the loop at hand needs in its next trip, of so many elements, by a short loop for each array. Processors that fetch
@@ -523,13 +539,13 @@ static __attribute__((noinline)) void fetch_at(VecFn *f, VecMem m, i32 ahead) {
   put(f, (VIns){.op = G_FETCH, .mem = m});
 }
 
-/* What fetch_lines fetches, of where the vector at hand is read; going back, the same upside down. */
+/* What page_ahead says, of where the vector at hand is read; going back, the same upside down. Of two lines in different turns the second is farther on: all the
+ * same each line is fetched once. */
 static void fetch_page(VecFn *f, const LoopNode *n, VecMem *m, u32 lines) {
   bool back = stream_of(f, n)->kind == VA_BACK;
   VReg index;
   put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = *m});
   if (back) g_alu_imm(f, ALU_XOR, RAX, -1);
-  if (lines > 1) g_alu_imm(f, ALU_AND, RAX, -(i32)(lines * PAGE_LINE));
   g_mov(f, RCX, RAX);
   g_mov(f, RDX, RAX);
   g_alu_imm(f, ALU_AND, RCX, PAGE_BYTES - 1);

@@ -530,6 +530,120 @@ static void long_runs_fetch_ahead(void **state) {
   loop_module_free(&m);
 }
 
+/* ---- what is fetched ---------------------------------------------------------------------------- */
+
+static const char *const registers[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"};
+
+static i64 *register_at(i64 *r, const char **at) {
+  for (u32 k = COUNT_OF(registers); k-- > 0;) { /* r15 before r1 */
+    size_t n = strlen(registers[k]);
+    if (strncmp(*at, registers[k], n) == 0) return *at += n, &r[k];
+  }
+  return NULL;
+}
+
+/* A register, a number, or the sum that names a place in memory, as the disassembler writes it. */
+static i64 operand_at(i64 *r, const char *at) {
+  i64 sum = 0, sign = 1;
+  for (at += strcspn(at, "[") < strcspn(at, "\n") ? strcspn(at, "[") + 1 : 0;; at++) {
+    char *end;
+    i64 *x = register_at(r, &at), value = x ? *x : (i64)strtoull(at, &end, 0);
+    if (!x) at = end;
+    else if (*at == '*') value *= strtoll(at + 1, &end, 0), at = end;
+    sum += sign * value;
+    if (*at != '+' && *at != '-') return sum;
+    sign = *at == '+' ? 1 : -1;
+  }
+}
+
+/* Follows the instructions from `at` to `end` as far as general registers go; what is fetched is put into `lines`, which begins at address `from`. */
+static void follow(i64 *r, const char *at, const char *end, u8 *lines, i64 from, i64 count) {
+  for (; at < end; at = strchr(at, '\n') + 1) {
+    const char *op = at + strspn(at, " ");
+    op += strcspn(op, " "); /* behind the place in the code */
+    op += strspn(op, " ");
+    const char *to = strchr(op, ' ') + 1, *second = strchr(to, ','), *stop = strchr(op, '\n');
+    if (strncmp(op, "prefetch", 8) == 0) {
+      i64 line = (operand_at(r, to) - from) >> 6;
+      assert_true(line >= 0 && line < count);
+      lines[line]++;
+      continue;
+    }
+    i64 *d = register_at(r, &to);
+    if (!d || *to != ',' || !second || second > stop) continue;
+    const char *third = memchr(second + 1, ',', (size_t)(stop - second - 1));
+    i64 x = operand_at(r, second + 2);
+    if (strncmp(op, "lea", 3) == 0) *d = x;
+    else if (strncmp(op, "mov ", 4) == 0) *d = memchr(second, '[', (size_t)(stop - second)) ? 0 : x;
+    else if (strncmp(op, "imul", 4) == 0) *d = third ? x * operand_at(r, third + 2) : *d * x;
+    else if (strncmp(op, "and", 3) == 0) *d &= x;
+    else if (strncmp(op, "sub", 3) == 0) *d -= x;
+    else if (strncmp(op, "add", 3) == 0) *d += x;
+    else if (strncmp(op, "xor", 3) == 0) *d ^= x;
+    else if (strncmp(op, "shr", 3) == 0) *d = (i64)((u64)*d >> x);
+  }
+}
+
+static const char fetched_text[] =
+  "kernel light (n: i64, k: i64, x: in f64, z: out f64) {\n  par i in 0..n grain 1 {\n    %1 = reduce add f64 j in 0..k {\n      %2 = load x[j] f64\n      yield %2\n    }\n    store z[i] %1\n  }\n}\n"
+  "kernel heavy (n: i64, k: i64, x: in f64, z: out f64) {\n  par i in 0..n grain 1 {\n    for j in 0..k {\n      %1 = load x[i*k + j] f64\n      %2 = math exp %1\n      store z[i*k + j] %2\n    }\n  }\n}\n"
+  "kernel back (n: i64, k: i64, x: in f64, z: out f64) {\n  par i in 0..n grain 1 {\n    %1 = reduce add f64 j in 0..k {\n      %2 = load x[k - j] f64\n      yield %2\n    }\n    store z[i] %1\n  }\n}\n"
+  "kernel other (n: i64, k: i64, x: in f64, z: out f64) {\n  par i in 0..n grain 1 {\n    %1 = load x[2*i] f64\n    store z[i] %1\n  }\n}\n"
+  "kernel three (n: i64, k: i64, x: in f64, z: out f64) {\n  par i in 0..n grain 1 {\n    %1 = reduce add f64 j in 0..k {\n      %2 = load x[j] f64\n      yield %2\n    }\n"
+  "    %3 = reduce max f64 j in 0..k {\n      %4 = load x[j] f64\n      yield %4\n    }\n    %5 = add %1 %3\n    store z[i] %5\n  }\n}\n"
+  "kernel beside (n: i64, k: i64, x: in f64, z: out f64) {\n  par i in 0..n grain 1 {\n    %1 = load x[i + 1] f64\n    %2 = load x[i] f64\n    %3 = load x[i + 2] f64\n    %4 = add %1 %2\n"
+  "    %5 = add %3 %4\n    store z[i] %5\n  }\n}\n";
+
+/* Code for long runs fetches every line once, and none farther than nine pages from what it reads, wherever an array begins. */
+static void code_fetches_each_line_once(void **state) {
+  (void)state;
+  enum { PAGES = 64, AHEAD = 9, LINES = (PAGES + 2 * AHEAD) * (PAGE_BYTES / PAGE_LINE) };
+  static const char *const names[] = {"light", "heavy", "back", "other", "three", "beside"};
+  static u8 lines[LINES];
+  if (!cpu_has(CPU_PAGES)) {
+    print_message("# not on this processor\n");
+    return;
+  }
+  LoopModule m;
+  Buf why, text;
+  start(&m);
+  buf_init(&why, m.alloc);
+  if (loops_parse(&m, fetched_text, strlen(fetched_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  for (u32 l = 0; l < LEVELS; l++)
+    for (u32 k = 0; k < COUNT_OF(names) && vec_level_runs(levels[l]); k++) {
+      if (k == 4 && levels[l] == VEC_AVX2) continue; /* there by short turns, each of which fetches */
+      VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
+      e->ahead = true;
+      VecCode *code = compiled(e, loop_module_find(&m, names[k]));
+      buf_init(&text, m.alloc);
+      vec_code_print(code, names[k], &text);
+      const char *all = buf_text(&text), *first = strstr(all, "prefetch"), *last = first, *top = all;
+      assert_non_null(first);
+      for (const char *at = all; (at = strstr(at, "  j")) != NULL && at < first; at++) top = strchr(at, '\n') + 1; /* the loop's beginning */
+      while (strstr(last + 1, "prefetch")) last = strstr(last + 1, "prefetch");
+      const char *step = strstr(last, "add r15, ");
+      assert_non_null(step);
+      i64 trip = strtoll(step + 9, NULL, 0), bytes = trip * 8 * (k == 3 ? 2 : 1), read = PAGES * PAGE_BYTES, from = (i64)1 << 30;
+      for (i64 shift = 0; shift < PAGE_TURN; shift += 8 + shift) {
+        memset(lines, 0, sizeof lines);
+        for (i64 at = 0; at < read; at += bytes) {
+          i64 r[16];
+          for (u32 n = 0; n < 16; n++) r[n] = from + shift + (k == 2 ? read : k == 3 ? at : 0); /* what is read in steps has a register that goes on */
+          r[15] = at / bytes * trip;
+          follow(r, top, strchr(last, '\n'), lines, from - AHEAD * PAGE_BYTES, LINES);
+        }
+        u32 inside = AHEAD * (PAGE_BYTES / PAGE_LINE), end = LINES - inside; /* what was fetched by what is read; of the last pages before the end others fetch */
+        for (u32 n = k == 2 ? inside : 2 * inside; n < (k == 2 ? end - inside : end); n++)
+          if (lines[n] != 1) fail_msg("%s, %s, from %d on: line %u is fetched %u times", names[k], vec_level_text(levels[l]), (int)shift, n - inside, lines[n]);
+      }
+      buf_free(&text);
+      vec_code_free(code);
+      vec_emitter_free(e);
+    }
+  buf_free(&why);
+  loop_module_free(&m);
+}
+
 /* Numbers of one byte, with truths among them, that are combined and stored: 32 to a vector, with AVX-512 64. */
 static const char bytes_text[] =
   "kernel bytes (n: i64, x: in u8, y: in u8, m: in i1, z: out u8, w: out i1) {\n"
@@ -755,6 +869,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(random_kernels_give_the_same_bits),
     cmocka_unit_test(work_is_lines),
     cmocka_unit_test(long_runs_fetch_ahead),
+    cmocka_unit_test(code_fetches_each_line_once),
     cmocka_unit_test(strips_keep_the_order_of_rows),
     cmocka_unit_test(backwards_by_vectors),
     cmocka_unit_test(rows_of_few_elements_take_one_vector),
