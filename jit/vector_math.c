@@ -168,13 +168,19 @@ static VReg above(VecFn *f, LoopType bits, VReg x, u64 least, VReg span, LoopOp 
   return lower_compare(f, op, bits, lower_op(f, LOOP_SUB, bits, x, new_const(f, least, element_bytes(bits)), 0), span);
 }
 
+static VDivisor *divisor_of(VecFn *f, u32 id) {
+  for (u32 k = 0; k < f->divisors; k++)
+    if (f->divisor[k].id == id) return &f->divisor[k];
+  return NULL;
+}
+
 void begin_divisors(VecFn *f) {
   for (u32 pos = f->inside_first; f->evex && pos <= f->inside_last; pos++) {
     const LoopNode *n = vnode(f, f->fn->body.data[pos]);
     LoopType t = (LoopType)n->type;
     u32 bytes = element_bytes(t);
     bool wide = bytes == 8;
-    if (n->op != LOOP_DIV || !loop_is_float(t) || !(f->spread[n->b] || vnode(f, n->b)->op == LOOP_CONST) || f->divisors == COUNT_OF(f->divisor)) continue;
+    if (n->op != LOOP_DIV || !loop_is_float(t) || !(f->spread[n->b] || vnode(f, n->b)->op == LOOP_CONST) || f->divisors == COUNT_OF(f->divisor) || divisor_of(f, n->b)) continue;
     VReg s = operand(f, n->b);
     VReg fits = above(f, wide ? LT_U64 : LT_U32, s, usual[wide].divisor, new_const(f, usual[wide].divisors, bytes), LOOP_LT), none = new_const(f, 0, bytes);
     VDivisor *d = &f->divisor[f->divisors++];
@@ -190,9 +196,8 @@ VReg lower_quotient(VecFn *f, const LoopNode *n) {
   u32 bytes = element_bytes(t);
   bool wide = bytes == 8;
   VReg x = operand(f, n->a), s = operand(f, n->b);
-  const VDivisor *by = f->divisor;
-  while (by < f->divisor + f->divisors && by->id != n->b) by++;
-  if (by == f->divisor + f->divisors) return lower_op(f, LOOP_DIV, t, x, s, 0);
+  const VDivisor *by = divisor_of(f, n->b);
+  if (!by) return lower_op(f, LOOP_DIV, t, x, s, 0);
   VReg q = lower_op(f, LOOP_MUL, t, x, by->inverse, 0), d = new_vec(f);
   for (u32 step = 0; step <= wide; step++) q = lower_op(f, LOOP_FMA, t, lower_op(f, LOOP_NEG, t, lower_op(f, LOOP_FMA, t, q, s, lower_op(f, LOOP_NEG, t, x, 0, 0)), 0, 0), by->inverse, q);
   VReg rare = above(f, wide ? LT_U64 : LT_U32, lower_op(f, LOOP_ABS, t, x, 0, 0), usual[wide].least, by->span, LOOP_GE);

@@ -64,7 +64,7 @@ WeftStatus vm_array_literal(Vm *vm, const Value *items, u32 n, Value *out) {
     char sa[96], sb[96];
     shape_text(a, sa, sizeof sa);
     shape_text(b, sb, sizeof sb);
-    return vm_error(vm, EK_shape, "array literal: element 0 has shape %s and element %u has shape %s", sa, i, sb);
+    return vm_error(vm, EK_shape, "array literal: element 0 has shape %s and element %u has shape %s; a list, (a, b), may hold both", sa, i, sb);
   }
   Value args[2] = {value_nil(), value_hole()};
   if (!list_from(vm, items, n, &args[0])) return WEFT_ERROR;

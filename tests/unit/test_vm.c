@@ -506,7 +506,7 @@ static void formats(void **state) {
   check("[f32(1), 2.5].dtype", "f32");
   check("[u8(1), 300]", "value: array literal: 300 does not fit u8");
   check("[[1, 2], [3.5, 4]]", "[[1.0, 2.0], [3.5, 4.0]]");
-  check("[[1, 2], [3]]", "shape: array literal: element 0 has shape (2,) and element 1 has shape (1,)");
+  check("[[1, 2], [3]]", "shape: array literal: element 0 has shape (2,) and element 1 has shape (1,); a list, (a, b), may hold both");
   check("[1, \"a\"]", "type: array literal: element 1 is text~");
   check("[[1, 2], 3]", "shape: ~");
   done();
