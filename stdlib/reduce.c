@@ -43,6 +43,7 @@ typedef struct Job {
   ReduceKind kind;
   StripRows rows;
   StripColumns columns; /* NULL: by combine */
+  i64 in_memory; /* rows that lie there as `columns` reads them; 0: they are gathered first */
   StripFn combine;
   Split s;
   i64 polled;
@@ -171,7 +172,7 @@ static WeftStatus reduce_rows_gathered(Job *j, char *out) {
 /* Some rows of n columns; what has no kernel for that goes row by row. */
 static void join_rows(const Job *j, void *out, const char *x, i64 n, i64 rows, i64 stride) {
   if (j->columns) {
-    j->columns(out, x, n, reduce_is_far(n, j->s.count >> REDUCE_FAR_ROWS, stride, j->bytes) ? rows | REDUCE_ROWS_FAR : rows, stride);
+    j->columns(out, x, n, reduce_is_far(n, j->in_memory >> REDUCE_FAR_ROWS, stride, j->bytes) ? rows | REDUCE_ROWS_FAR : rows, stride);
     return;
   }
   memcpy(out, x, (size_t)(n * j->bytes));
@@ -222,6 +223,7 @@ static void cascade_finish(Cascade *c, void *out) {
 
 /* `n` columns of `count` rows that lie `stride` apart, as they are, into out. */
 static WeftStatus reduce_columns_direct(Job *j, const char *x, i64 n, i64 count, i64 stride, void *out) {
+  j->in_memory = count;
   if (count <= REDUCE_COLUMN_BLOCK) {
     join_rows(j, out, x, n, count, stride);
     return work_done(j, n * count);
@@ -320,6 +322,7 @@ static WeftStatus share_row_blocks(Job *j, const char *x, i64 columns, i64 strid
   *done = partial != NULL;
   if (!partial) return WEFT_OK;
   SharedBlocks s = {j, x, partial, columns, rows, stride, each > 0 ? each : 1};
+  j->in_memory = rows;
   WeftStatus status = pool_run(j->vm, (blocks + s.each - 1) / s.each, false, blocks_part, &s);
   Job rest = *j;
   rest.vm = NULL; /* for the fuel the rows count, not the blocks */

@@ -24,7 +24,7 @@
 #endif
 
 enum { REDUCE_LANE_BYTES = 256, REDUCE_BLOCK_ROWS = 64, REDUCE_COLUMN_BLOCK = 64, SCAN_SEGMENT = 16, REDUCE_FETCHED = 32 << 10 /* bytes, as many as the nearest cache has */, REDUCE_FAR = 1 << 19 /* bytes of rows that may be fetched ahead */ };
-enum { REDUCE_FAR_ROWS = 7 /* binary digits: of columns, whose rows are read side by side before */, REDUCE_ROWS_FAR = 1 << 16 /* beside the number of rows of columns: they are far */ };
+enum { REDUCE_FAR_ROWS = 7 /* columns: REDUCE_FAR << 7 bytes of all rows; of fewer some rows are read side by side instead */, REDUCE_ROWS_FAR = 1 << 16 /* added to the number of rows of columns that are far */ };
 /* Sizes stay below 2**62: 6 levels of blocks of at least 2,048; 11 of 64; 16 of 16. */
 enum { REDUCE_LEVELS = 6, REDUCE_COLUMN_LEVELS = 11, SCAN_LEVELS = 16 };
 #define REDUCE_LANES(T) ((i64)(REDUCE_LANE_BYTES / sizeof(T)))
