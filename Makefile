@@ -103,7 +103,7 @@ COLD     := $(filter-out $(BUSY) parser/base.c lang/rules%.c tracer/tier.c trace
               $(filter parser/% lang/% tracer/% hop/% jit/% gpu/% api/% $(addprefix stdlib/,blas.c csv.c compose.c create.c data.c \
                 files.c format.c install.c join.c linalg.c linalg_compose.c matmul.c npy.c order.c shape.c system.c text.c trace.c walk.c) \
                 guards/sizes.c guards/sizes_prove.c guards/sizes_text.c guards/guards.c guards/compile.c vm/compare.c vm/error.c vm/module.c vm/make.c vm/strided.c vm/pool.c vm/keep.c,$(LIB_SRC)))
-BRIEF    := $(filter stdlib/% guards/% vm/% api/weft.c api/values.c jit/plan_split.c jit/plan_parts.c jit/vector_runtime.c jit/loops_interp.c tracer/host_run.c tracer/attr_run.c tracer/leave.c tracer/region.c,$(COLD))
+BRIEF    := $(filter-out vm/module.c stdlib/npy.c stdlib/trace.c stdlib/files.c,$(filter stdlib/% guards/% vm/% api/weft.c api/values.c jit/plan_split.c jit/plan_parts.c jit/vector_runtime.c jit/loops_interp.c tracer/host_run.c tracer/attr_run.c tracer/leave.c tracer/region.c,$(COLD)))
 $(BRIEF:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(SMALL)
 $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(BRIEF),$(COLD))): FILE_CFLAGS += $(SMALLEST)
 # Structs are copied and cleared by calls: the instructions that do it in fewer bytes take dozens of cycles to begin.

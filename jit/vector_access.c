@@ -497,7 +497,7 @@ static bool is_read_behind(const VecFn *f, const LoopNode *n) {
 
 static bool fetches_ahead(VecFn *f, const LoopNode *n) {
   f->reads = true;
-  if (!cpu_has(CPU_FETCH) || !(f->level->ahead || f->past) || (f->level->short_rows && cpu_has(CPU_PAGES) && is_read_behind(f, n)) || follows(f, n) || !is_new_read(f, n)) return false;
+  if (f->fetched_before || !(f->past ? cpu_has(CPU_BESIDE) : f->level->ahead && cpu_has(CPU_FETCH)) || (f->level->short_rows && cpu_has(CPU_PAGES) && is_read_behind(f, n)) || follows(f, n) || !is_new_read(f, n)) return false;
   return f->fetches = true;
 }
 

@@ -979,6 +979,7 @@ static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i
   g_put(f, turn);
   for (u32 i = 0; i < count && !f->failed; i++) {
     block_bounds(f, some, before, step);
+    f->fetched_before = i && shares_reads(f, &group[0], &group[i]);
     g_save(f, RSP, some, RAX); /* what R14 would be without an end */
     g_load(f, R15, RSP, (i32)r[i].end_slot);
     if (!begin_vector(f, &group[i], false)) return;
@@ -989,6 +990,7 @@ static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i
     g_save(f, RSP, (i32)r[i].end_slot, R15);
     loop_leave(f);
   }
+  f->fetched_before = false;
   g_load(f, RAX, RSP, some);
   g_alu_imm(f, ALU_SUB, RAX, (count - 1) * step);
   g_alu_load(f, ALU_CMP, RAX, RSP, before);

@@ -214,9 +214,9 @@ static inline Span span_join(Span a, Span b) {
 /* ---- the processor ------------------------------------------------------------------------ */
 
 /* AVX-512 here is F, DQ, BW and VL together. What needs wide registers counts only where the system keeps them. FETCH: long runs gain by
- * instructions that fetch ahead; AMD's processors up to Zen 4 fetch by themselves, and such instructions stand in the way. PAGES: more by those that fetch
- * several pages side by side: by itself a processor begins with each page anew, when it is read (Intel's). */
-enum { CPU_ASKED = 1, CPU_SSE41 = 2, CPU_FMA = 4, CPU_AVX2 = 8, CPU_BMI2 = 16, CPU_AVX512 = 32, CPU_FETCH = 64, CPU_PAGES = 128 };
+ * instructions that fetch ahead; Zen 4 fetches by itself, and such instructions stand in the way. PAGES: more by those that fetch several pages side by
+ * side: by itself a processor begins with each page anew, when it is read (Intel's, Zen 3). BESIDE: kernels that store past the caches gain by fetching, too. */
+enum { CPU_ASKED = 1, CPU_SSE41 = 2, CPU_FMA = 4, CPU_AVX2 = 8, CPU_BMI2 = 16, CPU_AVX512 = 32, CPU_FETCH = 64, CPU_PAGES = 128, CPU_BESIDE = 256 };
 bool cpu_has(u32 features); /* all of them; false where processors are not of the x86-64 kind */
 enum { FETCH_AHEAD = 4096 /* bytes that long runs fetch ahead: by itself a processor stops at the end of a page */ };
 u32 cpu_ahead(void); /* FETCH_AHEAD, or 0 where it does not pay */

@@ -608,7 +608,6 @@ static void code_fetches_each_line_once(void **state) {
   if (loops_parse(&m, fetched_text, strlen(fetched_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
   for (u32 l = 0; l < LEVELS; l++)
     for (u32 k = 0; k < COUNT_OF(names) && vec_level_runs(levels[l]); k++) {
-      if (k == 4 && levels[l] == VEC_AVX2) continue; /* there by short turns, each of which fetches */
       VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
       e->ahead = true;
       VecCode *code = compiled(e, loop_module_find(&m, names[k]));
