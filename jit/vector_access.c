@@ -486,25 +486,30 @@ static bool follows(VecFn *f, const LoopNode *n) {
   return false;
 }
 
-/* Of short rows the last loop that reads them fetches the next ones: what reads first waits for memory anyway. */
-static bool is_read_behind(const VecFn *f, const LoopNode *n) {
-  for (u32 pos = f->inside_last + 1; pos < f->fn->body.count; pos++) {
+static bool is_read_in(const VecFn *f, const LoopNode *n, u32 from, u32 to) {
+  for (u32 pos = from; pos < to; pos++) {
     const LoopNode *m = vnode(f, body_node(f, pos));
     if (m->op == LOOP_LOAD && m->a == n->a) return true;
   }
   return false;
 }
 
+/* Of short rows the last loop that reads them fetches the next ones, since what reads first waits for memory anyway; of reductions by short turns the first. */
+static bool is_fetched_elsewhere(const VecFn *f, const LoopNode *n) {
+  if (f->turns_from && is_read_in(f, n, f->turns_from, f->inside_first)) return true;
+  return f->level->short_rows && cpu_has(CPU_PAGES) && is_read_in(f, n, f->inside_last + 1, f->fn->body.count);
+}
+
 static bool fetches_ahead(VecFn *f, const LoopNode *n) {
   f->reads = true;
-  if (f->fetched_before || !(f->past ? cpu_has(CPU_BESIDE) : f->level->ahead && cpu_has(CPU_FETCH)) || (f->level->short_rows && cpu_has(CPU_PAGES) && is_read_behind(f, n)) || follows(f, n) || !is_new_read(f, n)) return false;
+  if (!(f->past ? cpu_has(CPU_BESIDE) : f->level->ahead && cpu_has(CPU_FETCH)) || is_fetched_elsewhere(f, n) || follows(f, n) || !is_new_read(f, n)) return false;
   return f->fetches = true;
 }
 
 /* Reads one word of each line of what the loop at hand needs in its next trip, of so many elements, by a short loop for each array. Processors that fetch
  * by themselves look at how far an instruction's addresses move on: of many vectors a trip, each instruction makes a large step. */
 void touch_trip(VecFn *f, u32 step) {
-  if (!f->level->ahead || f->in_turns || cpu_has(CPU_FETCH)) return;
+  if (!f->level->ahead || f->turns_from || cpu_has(CPU_FETCH)) return;
   f->copy = 0;
   for (u32 pos = f->inside_first; pos <= f->inside_last; pos++) {
     const LoopNode *n = vnode(f, body_node(f, pos));

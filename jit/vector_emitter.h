@@ -208,8 +208,7 @@ typedef struct VecFn {
   bool packed;          /* an i1 is a byte, 0 or 1 */
   bool fetches, reads, folds; /* something is fetched ahead; could be; for reductions */
   u32 fetched[8], fetched_count; /* loads of which that is done, in the copies at hand */
-  bool in_turns;        /* AVX2: several reductions by short turns, which gain nothing by touch_trip */
-  bool fetched_before;  /* what the first of such reductions reads, and fetches, too */
+  u32 turns_from;       /* AVX2: where the first of several reductions by short turns begins, which gain nothing by touch_trip; 0: they are none */
   u32 trip_copies;      /* vectors of a trip of the loop at hand */
   u32 copy;             /* number of the unrolled copy at hand */
   u32 vector_head;      /* head of the vector loop at hand; 0 none */

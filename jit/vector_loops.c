@@ -979,7 +979,6 @@ static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i
   g_put(f, turn);
   for (u32 i = 0; i < count && !f->failed; i++) {
     block_bounds(f, some, before, step);
-    f->fetched_before = i && shares_reads(f, &group[0], &group[i]);
     g_save(f, RSP, some, RAX); /* what R14 would be without an end */
     g_load(f, R15, RSP, (i32)r[i].end_slot);
     if (!begin_vector(f, &group[i], false)) return;
@@ -990,7 +989,6 @@ static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i
     g_save(f, RSP, (i32)r[i].end_slot, R15);
     loop_leave(f);
   }
-  f->fetched_before = false;
   g_load(f, RAX, RSP, some);
   g_alu_imm(f, ALU_SUB, RAX, (count - 1) * step);
   g_alu_load(f, ALU_CMP, RAX, RSP, before);
@@ -1030,7 +1028,7 @@ static void reduce_group(VecFn *f, VLoop *group, u32 count) {
   g_save(f, RSP, end, R14);
   for (u32 i = 0; i < count; i++) begin_group(f, &r[i]);
   u32 begin = f->ins.count;
-  f->in_turns = !f->evex && count > 1;
+  if (!f->evex && count > 1) f->turns_from = group[0].first;
   bool apart = count > 1 && !cpu_has(CPU_FETCH) && !shares_reads(f, &group[0], &group[count - 1]);
   g_put(f, block);
   if (runs_abreast(f, group, count)) blocks_abreast(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
@@ -1039,7 +1037,7 @@ static void reduce_group(VecFn *f, VLoop *group, u32 count) {
   g_save(f, RSP, at, R15);
   g_alu_load(f, ALU_CMP, R15, RSP, end);
   g_jcc(f, CC_L, block);
-  f->in_turns = false;
+  f->turns_from = 0;
   end_span(f, begin);
   for (u32 i = 0; i < count; i++) end_group(f, &r[i], results[i]);
   g_jump(f, done);
