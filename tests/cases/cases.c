@@ -470,7 +470,7 @@ int main(int argc, char **argv) {
   for (int t = 0; t < TIERS && !some; t++) options.wanted[t] = true;
   for (int t = 0; t < TIERS; t++) {
     if (!options.wanted[t] || !tiers[t].cpu || jit_cpu_runs(tiers[t].cpu)) continue;
-    printf("# skipped: the tier %s is beyond this processor\n", tiers[t].name);
+    printf("skip tier/%s: it is beyond this processor\n", tiers[t].name);
     options.wanted[t] = false;
   }
   /* The stand-in lies beside this program; cases may run in another folder. */

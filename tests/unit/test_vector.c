@@ -600,7 +600,7 @@ static void code_fetches_each_line_once(void **state) {
   enum { PAGES = 64, AHEAD = 9, LINES = (PAGES + 2 * AHEAD) * (PAGE_BYTES / PAGE_LINE) };
   static const char *const names[] = {"light", "heavy", "back", "other", "three", "beside"};
   static u8 lines[LINES];
-  if (!cpu_has(CPU_PAGES)) skip(); /* none are fetched by pages on this processor */
+  if (!cpu_has(CPU_PAGES)) print_message("# skipped: nothing is fetched by pages on this processor\n"), skip();
   LoopModule m;
   Buf why, text;
   start(&m);
@@ -812,7 +812,7 @@ static bool all_quotients(void) {
   Buf why;
   u64 count = 0, wrong = 0;
   if (!vec_level_runs(VEC_AVX512)) {
-    printf("ok vector/quotients-of-f32 # SKIP beyond this processor\n");
+    printf("skip vector/quotients-of-f32: AVX-512 is beyond this processor\n");
     return true;
   }
   start(&module);
@@ -856,7 +856,7 @@ int main(int argc, char **argv) {
       const char *name = vec_level_text(levels[l]);
       bool same = tally[l].same && tally[l].endless <= count / 1000;
       if (use[l]) printf("%s vector/%s-%u-from-%llu # %u emitted, %u refused, %u beyond %u steps\n", same ? "ok" : "not ok", name, count, (unsigned long long)seed, tally[l].emitted, tally[l].refused, tally[l].endless, (u32)STEPS);
-      else if (asked[l]) printf("ok vector/%s # SKIP beyond this processor\n", name);
+      else if (asked[l]) printf("skip vector/%s: it is beyond this processor\n", name);
       all = all && (same || !use[l]);
     }
     return !all;
