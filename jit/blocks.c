@@ -241,7 +241,7 @@ static void put(const BlockOut *o, const char *from, i64 at, i64 end) {
 
 /* Both kernels, of so many trips each time that what lies between them fits in the buffer. */
 static __attribute__((noinline)) u64 run_pair(const Blocks *b, const u64 *words, i64 lo, i64 hi) {
-  _Alignas(64) char buffer[BLOCKS_ROWS];
+  _Alignas(64) char buffer[BLOCKS_ROW];
   u64 own[b->count + 1], next[b->then_count + 1], least = LOOP_KEY_NONE;
   const BlockOut *o = &b->out[0];
   mem_copy(own, words, b->count * sizeof *own);
@@ -251,9 +251,10 @@ static __attribute__((noinline)) u64 run_pair(const Blocks *b, const u64 *words,
     own[o->word] = next[b->then_word] = (u64)(uintptr_t)buffer - (u64)(at * o->each) * o->bytes;
     u64 key = b->kernel->fn(own, at, end);
     if (key < least) least = key;
-    key = b->then->fn(next, at, end);
+    key = (b->past ? b->past : b->then->fn)(next, at, end);
     if (key < least) least = key;
   }
+  if (b->past) stream_done();
   return least;
 }
 

@@ -5,7 +5,7 @@
 
 #include "jit/plan.h"
 
-enum { BLOCKS_OUTS = 2, BLOCKS_BUFFER = 2048 /* TRIED: 1,024, 4,096 and more: slower */, BLOCKS_ROWS = 32 << 10 /* of what a second kernel reads: it stays in the nearest cache */ };
+enum { BLOCKS_OUTS = 2, BLOCKS_BUFFER = 2048 /* TRIED: 1,024, 4,096 and more: slower */, BLOCKS_ROW = 32 << 10, BLOCKS_ROWS = 8 << 10 /* of what a second kernel reads, so that it stays in the nearest cache: the longest row; rows at once */ };
 
 /* One array that the kernel stores, `each` elements a trip, in order; its rows, of `row` elements, lie `apart` from each other. */
 typedef struct BlockOut {
@@ -19,7 +19,7 @@ typedef struct Blocks {
   const PlanKernel *kernel;
   u32 count, outs; /* words of the kernel; arrays that it stores */
   i64 block;       /* trips whose results fit in the buffer; 0: not one's */
-  LoopKernelFn past; /* stores past the caches by itself: no buffer */
+  LoopKernelFn past; /* stores past the caches by itself: no buffer; of a pair the second kernel's */
   bool direct;     /* a trip makes a row of the only array, and may store it where it belongs */
   BlockOut out[BLOCKS_OUTS];
   const PlanKernel *then; /* run behind each block, of as many trips: each reads what that of `kernel` made, at `then_word` of its words */

@@ -123,7 +123,7 @@ Went plan_pair_step(Run *r, const PlanStep *s, bool *done) {
   u64 words[one->nargs + 1], next[two->nargs + 1], key = LOOP_KEY_NONE, work;
   i64 hi = (i64)word_of(r, &a[1]), dims[ARRAY_MAX_RANK], size;
   u32 out = 0, in = 0, made = 0;
-  Blocks b;
+  Blocks b, second;
   if (!k.fn || !then->fn || hi < 2 || !dims_of(r, &s[1], dims) || (size = dims_size(s[1].nargs, dims)) < PAIR_BYTES / 8 || UNLIKELY(r->vm->log & VM_LOG_PROFILE)) return GOES_ON;
   for (u32 i = 2; i < one->nargs; i++) {
     bool between = a[i].kind == PA_data && a[i].slot == s[1].dst;
@@ -140,12 +140,13 @@ Went plan_pair_step(Run *r, const PlanStep *s, bool *done) {
   }
   if (!blocks_of(&b, &k, words, one->nargs - 2, false) || b.outs != 1 || b.out[0].word != out || b.out[0].each > size / hi) return GOES_ON;
   const BlockOut *o = &b.out[0];
-  if (size * (i64)o->bytes < PAIR_BYTES || o->each * (i64)o->bytes > BLOCKS_ROWS || !blocks_own_row(then, next, two->nargs - 2, in, o->each)) return GOES_ON;
+  if (size * (i64)o->bytes < PAIR_BYTES || o->each * (i64)o->bytes > BLOCKS_ROW || !blocks_own_row(then, next, two->nargs - 2, in, o->each)) return GOES_ON;
   if (plan_make_array(r, &s[3]) == GONE) return GONE;
   next[made] = (u64)(uintptr_t)array_at(r, s[3].dst)->data;
-  b.block = BLOCKS_ROWS / (o->each * (i64)o->bytes);
+  if (!(b.block = BLOCKS_ROWS / (o->each * (i64)o->bytes))) b.block = 1;
   b.kernel = &r->p->kernels.data[one->index];
   if (size >= LONG_UNITS / 4) b.kernel = plan_long(r->vm, b.kernel, o->each, &ahead);
+  if (plan_is_streamed(r, two, then, next, hi, &second)) b.past = second.past;
   b.then = then;
   b.then_words = next;
   b.then_count = two->nargs - 2;

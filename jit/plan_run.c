@@ -317,19 +317,20 @@ static Went check_failed(Run *r, const PlanStep *s, u64 key) {
   return plan_leave(r, s->exit, WEFT_OK);
 }
 
-/* Elements of the longest array. */
+/* Elements of the longest array; of a pair's second kernel the one between is not there. */
 static i64 longest(const Run *r, const PlanStep *s) {
   const PlanArg *a = &r->p->args.data[s->arg] + 2;
   i64 most = 0;
-  for (u32 i = 0; i < s->nargs - 2; i++)
-    if (a[i].kind == PA_data && r->p->slots.data[a[i].slot].array && array_at(r, a[i].slot)->size > most) most = array_at(r, a[i].slot)->size;
+  for (u32 i = 0; i < s->nargs - 2; i++) {
+    const Array *x = a[i].kind == PA_data && r->p->slots.data[a[i].slot].array ? array_at(r, a[i].slot) : NULL;
+    if (x && x->size > most) most = x->size;
+  }
   return most;
 }
 
 static i64 row_of(const Run *r, const PlanStep *s, i64 trips) { return trips == 1 ? 0 : longest(r, s) / trips + 1; }
 
-/* A long run whose results no cache holds: they are stored past the caches. */
-static __attribute__((noinline)) bool is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 trips, Blocks *b) {
+bool plan_is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 trips, struct Blocks *b) {
   const PlanArg *a = &r->p->args.data[s->arg] + 2;
   if (longest(r, s) < LONG_UNITS || !blocks_of(b, k, words, s->nargs - 2, true)) return false;
   bool pays = false;
@@ -362,7 +363,7 @@ static __attribute__((noinline)) Went run_kernel(Run *r, const PlanStep *s) {
   bool done = false;
   u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) : 0; /* elements, about */
   r->vm->counters.at[STAT_kernel_runs]++;
-  if (UNLIKELY(units >= LONG_UNITS || (k->grain == 1 && hi > 1)) && !lo && k->fn && is_streamed(r, s, k, words, hi, &blocks)) {
+  if (UNLIKELY(units >= LONG_UNITS || (k->grain == 1 && hi > 1)) && !lo && k->fn && plan_is_streamed(r, s, k, words, hi, &blocks)) {
     if (!blocks.past) blocks.kernel = plan_long(r->vm, k, row_of(r, s, hi), &ahead);
     streamed = *k;
     streamed.blocks = &blocks;

@@ -141,11 +141,13 @@ static bool same_stream(const VecFn *f, const VStream *s, const LoopNode *n, VAc
   return true;
 }
 
-static VStream *stream_of(VecFn *f, const LoopNode *n) {
+/* One that memory was refused for is as good as any: nobody runs what is emitted then. */
+static const VStream *stream_of(VecFn *f, const LoopNode *n) {
+  static const VStream refused;
   VAccess kind = access_kind(f, n, f->vector_head, f->inside_first, f->inside_last);
   for (u32 i = 0; i < f->streams.count; i++)
     if (same_stream(f, &f->streams.data[i], n, kind)) return &f->streams.data[i];
-  return NULL;
+  return &refused;
 }
 
 static void find_step(VecFn *f, VStream *s, u32 bytes) {
@@ -192,7 +194,7 @@ static VReg lane_numbers(VecFn *f, u32 bytes, bool back) {
 }
 
 static void add_stream(VecFn *f, const LoopNode *n, u32 registers) {
-  if (stream_of(f, n)) return;
+  if (stream_of(f, n)->buffer) return;
   VStream s = {.buffer = n->a, .terms = loop_terms(f->fn, n), .count = n->count};
   s.kind = (u8)access_kind(f, n, f->vector_head, f->inside_first, f->inside_last);
   address(f, n, outer_term);
