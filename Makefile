@@ -347,7 +347,7 @@ help:
 ## make quick       builds the library, the program and the unit tests; warnings are errors; runs nothing
 ## make bench       measures every claim about speed beside its peers; bench/run --save keeps it in bench/results
 ## make bench-quick the same in two minutes
-## make bench-peers installs the peers in Python (NumPy, numexpr, Numba, JAX; BENCH_TORCH=1: torch) into build/peers
+## make bench-peers installs the peers in Python (NumPy, numexpr, Numba, JAX; BENCH_TORCH=1: torch) into build/peers, and LuaJIT
 ## make mechanisms  the table of docs/mechanisms.md with the tests named after its rows, and how they ended
 ## make mutation    the same tree with switches that take mechanisms out, in build/mutate
 ## make mechanisms-mutate  takes one mechanism out after the other and sees the tests of its row fail
