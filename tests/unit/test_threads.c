@@ -545,7 +545,7 @@ static void memory_may_be_refused(void **state) {
   char *want = NULL;
   bool refused = true;
   long first = 0;
-  for (long n = 0; refused; n += 4) {
+  for (long n = 0; refused; n++) {
     Heap h = {.refuse = n ? first + n : 0};
     WeftOptions o = WEFT_OPTIONS_INIT;
     o.resize = heap_resize;
