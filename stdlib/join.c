@@ -384,7 +384,8 @@ WeftStatus eager_pad(Vm *vm, Value *args, Value *out) {
     return WEFT_OK;
   }
   if (mode == PAD_CONSTANT) {
-    Value number = value_weak_i64(0), place_at;
+    /* Without a value the border is the zero of the array's dtype: false for bools. */
+    Value number = dtype_kind(type.dtype) == DK_BOOL ? value_bool(false) : value_weak_i64(0), place_at;
     if (args[3].kind != V_HOLE) {
       TRY(args_array(vm, OP_pad, 3, args[3]));
       number = args[3];
