@@ -338,7 +338,10 @@ static u32 make_ramp(Kern *k, u32 op, const GraphArg *args, const ArrayType *rt,
   u32 parts = kern_convert(k, kern_dim(k, parts_dim), LT_F64), zero = kern_word(k, LT_F64, 0);
   u32 span = kern_op(k, LOOP_SUB, LT_F64, stop, start, 0), f = kern_convert(k, i, LT_F64);
   u32 some = kern_op(k, LOOP_GT, LT_I1, parts, zero, 0);
-  u32 step = kern_op(k, LOOP_SELECT, LT_F64, some, kern_op(k, LOOP_DIV, LT_F64, span, parts, 0), zero);
+  u32 apart = kern_op(k, LOOP_SUB, LT_F64, kern_op(k, LOOP_DIV, LT_F64, stop, parts, 0), kern_op(k, LOOP_DIV, LT_F64, start, parts, 0), 0);
+  u32 finite = kern_op(k, LOOP_EQ, LT_I1, kern_op(k, LOOP_SUB, LT_F64, span, span, 0), zero, 0);
+  u32 step = kern_op(k, LOOP_SELECT, LT_F64, finite, kern_op(k, LOOP_DIV, LT_F64, span, parts, 0), apart);
+  step = kern_op(k, LOOP_SELECT, LT_F64, some, step, zero);
   u32 tiny = kern_op(k, LOOP_MUL, LT_F64, kern_op(k, LOOP_DIV, LT_F64, f, parts, 0), span, 0);
   u32 by = kern_op(k, LOOP_SELECT, LT_F64, some, tiny, zero);
   by = kern_op(k, LOOP_SELECT, LT_F64, kern_op(k, LOOP_NE, LT_I1, step, zero, 0), kern_op(k, LOOP_MUL, LT_F64, f, step, 0), by);

@@ -475,7 +475,7 @@ bool native_rows_carry(Native *n, BlockId b) {
 
 /* An empty `min` or `argmax` is an error, which the eager code raises. */
 static bool not_empty(Native *n, u32 op, const ArrayType *t, u32 mask) {
-  if ((op != OP_min && op != OP_max && op != OP_argmin && op != OP_argmax) || ((op == OP_min || op == OP_max) && t->dtype == DT_bool)) return true;
+  if (op != OP_min && op != OP_max && op != OP_argmin && op != OP_argmax) return true;
   for (u32 d = 0; d < t->rank; d++) {
     if (!(mask >> d & 1) || size_prove(&n->g->sizes, REL_lt, 0, t->dims[d]) == TRUTH_always) continue;
     u32 *values, count, exit = n->now != NO_EXIT && native_exit_ready(n, n->now) ? native_exit(n, n->now, &values, &count) : 0;

@@ -386,7 +386,6 @@ static void check_not_empty(Block *b, NodeId n) {
   const GraphNode *x = graph_node_at(b->g, n);
   if (x->kind != NODE_op || (x->op != OP_min && x->op != OP_max && x->op != OP_argmin && x->op != OP_argmax)) return;
   const ArrayType t = *value_type(b->g, node_operand(b->g, n, 0));
-  if ((x->op == OP_min || x->op == OP_max) && t.dtype == DT_bool) return;
   GraphArg args[OP_MAX_PARAMS];
   u32 mask;
   node_args(b->g, n, args);

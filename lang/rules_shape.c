@@ -576,6 +576,10 @@ __attribute__((cold)) bool shape_einsum(DimCtx *c, const char *spec, size_t len,
       }
       u32 l = plan->axes[i][d] = number[key];
       Dim size = xs[i]->dims[d];
+      u32 twin = 0; /* a letter that the operand has twice walks a diagonal: nothing is stretched there */
+      while (twin < d && keys[i][twin] != key) twin++;
+      if (twin < d && !dim_equal(c, xs[i]->dims[twin], size))
+        return fail(err, EK_shape, "label %c is %lld and %lld in operand %u", key, (long long)xs[i]->dims[twin], (long long)size, i);
       if (!known[l]) plan->dims[l] = size;
       else if (!dim_equal(c, plan->dims[l], size)) {
         if (dim_is_one(c, plan->dims[l])) plan->dims[l] = size;

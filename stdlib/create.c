@@ -361,7 +361,7 @@ WeftStatus eager_linspace(Vm *vm, Value *args, Value *out) {
   f64 start = num_as_f64(nums[0]), stop = num_as_f64(nums[1]), parts = (f64)(endpoint ? n - 1 : n), span = stop - start;
   TRY(kernel_poll(vm, n));
   TRY(array_new(vm, DT_f64, 1, &n, out));
-  f64 *o = out->array->data, step = parts > 0 ? span / parts : 0;
+  f64 *o = out->array->data, step = parts <= 0 ? 0 : isfinite(span) ? span / parts : stop / parts - start / parts; /* of finite bounds finite */
   if (step != 0) ramp(vm, out->array, value_f64(start).bits, value_f64(step).bits);
   else
     for (i64 i = 0; i < n; i++) o[i] = start + (parts > 0 ? (f64)i / parts * span : 0);

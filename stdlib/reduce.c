@@ -435,7 +435,7 @@ WeftStatus reduce_value(Vm *vm, u32 op, ReduceKind kind, Value x, u32 compute, u
   rule_reduce(&type, mask, keepdims, &shape);
   split_axes(j.a, mask, &j.s);
   TRY(kernel_poll(vm, j.a->size < POLL_ELEMENTS ? j.a->size : POLL_ELEMENTS));
-  if (j.s.count == 0 && j.s.results > 0 && kind >= REDUCE_MIN && compute != DT_bool)
+  if (j.s.count == 0 && j.s.results > 0 && kind >= REDUCE_MIN && op != OP_any && op != OP_all)
     return vm_error(vm, EK_value, "%s: shape %s has no elements to choose from", op_name(op), shape_text(&type).s);
   u64 one[2] = {0};
   void *data = one;

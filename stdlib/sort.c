@@ -453,6 +453,20 @@ WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
 
 /* ---- quantiles ----------------------------------------------------------------------------------- */
 
+/* What lies between p and v, p <= v, at t of the way: p at 0, v at 1, from the nearer end, so that both ends are met
+ * exactly. It is p where both are equal, infinities too; between a number and an infinity it is that infinity, between
+ * two infinities of different signs NaN. It is finite where p and v are, though their distance may not be. */
+#define BETWEEN(T)                                                        \
+  static T between_##T(T p, T v, T t) {                                   \
+    T gap = v - p;                                                        \
+    if (p == v || t == 0) return p;                                       \
+    if (isfinite(gap)) return t >= (T)0.5 ? v - gap * (1 - t) : p + gap * t; \
+    return isfinite(p) && isfinite(v) ? p * (1 - t) + v * t : p + v;      \
+  }
+BETWEEN(f32)
+BETWEEN(f64)
+#undef BETWEEN
+
 /* For each result the elements under the axes of `mask`, as `dtype` (a float), sorted: writes one quantile per q.
  * out: [q][result]. A NaN among the elements is the result. */
 __attribute__((cold)) static WeftStatus quantiles(Vm *vm, u32 op, Value x, u32 mask, u32 dtype, bool median, const f64 *q, i64 nq, void *out) {
@@ -481,17 +495,18 @@ __attribute__((cold)) static WeftStatus quantiles(Vm *vm, u32 op, Value x, u32 m
       i64 lo = has_nan ? n - 1 : (i64)place, hi = has_nan || lo + 1 >= n ? lo : lo + 1;
       f64 t = place - (f64)lo;
       char *o = (char *)out + (j * s.results + k) * bytes;
-      /* NumPy's: from the nearer end, so that both ends are met exactly; the median is the mean of two */
-#define BETWEEN(T)                                                                             \
-  {                                                                                            \
-    T p, v, w = (T)t;                                                                          \
-    keys_value(keys[lo], dtype, false, &p);                                                    \
-    keys_value(keys[hi], dtype, false, &v);                                                    \
-    *(T *)o = has_nan ? (T)NAN : lo == hi || t == 0 ? p : median ? (p + v) * (T)0.5 : t >= 0.5 ? v - (v - p) * (1 - w) : p + (v - p) * w; \
+      /* the median is the mean of two */
+#define PUT(T)                                               \
+  {                                                          \
+    T p, v, sum;                                             \
+    keys_value(keys[lo], dtype, false, &p);                  \
+    keys_value(keys[hi], dtype, false, &v);                  \
+    sum = p + v;                                             \
+    *(T *)o = has_nan ? (T)NAN : lo == hi || t == 0 ? p : median && isfinite(sum) ? sum * (T)0.5 : between_##T(p, v, (T)t); \
   }
-      if (dtype == DT_f32) BETWEEN(f32)
-      else BETWEEN(f64)
-#undef BETWEEN
+      if (dtype == DT_f32) PUT(f32)
+      else PUT(f64)
+#undef PUT
     }
     status = kernel_poll(vm, n);
   }
@@ -500,7 +515,15 @@ __attribute__((cold)) static WeftStatus quantiles(Vm *vm, u32 op, Value x, u32 m
   return status;
 }
 
-static WeftStatus no_elements(Vm *vm, u32 op, const ArrayType *type) {
+/* Results are wanted, and there is nothing to choose them from. */
+static WeftStatus some_elements(Vm *vm, u32 op, const ArrayType *type, u32 mask) {
+  bool nothing = false;
+  for (u32 d = 0; d < type->rank; d++)
+    if (type->dims[d] == 0) {
+      if (!(mask >> d & 1)) return WEFT_OK;
+      nothing = true;
+    }
+  if (!nothing) return WEFT_OK;
   return vm_error(vm, EK_value, "%s: shape %s has no elements to choose from", op_name(op), shape_text(type).s);
 }
 
@@ -514,7 +537,7 @@ WeftStatus eager_median(Vm *vm, Value *args, Value *out) {
   TRY(args_axes(vm, OP_median, 1, args[1], type.rank, &mask));
   TRY(args_bool(vm, OP_median, 2, args[2], &keep));
   rule_reduce(&type, mask, keep, &shape);
-  if (masked_count(&type, mask) == 0) return no_elements(vm, OP_median, &type);
+  TRY(some_elements(vm, OP_median, &type, mask));
   u32 dtype = dtype_float_of(type.dtype);
   TRY(result_new(vm, dtype, &shape, out, &data));
   if (quantiles(vm, OP_median, args[0], mask, dtype, true, NULL, 1, data) != WEFT_OK) {
@@ -535,7 +558,7 @@ WeftStatus eager_quantile(Vm *vm, Value *args, Value *out) {
   type_of_value(args[0], &type);
   TRY(args_axes(vm, OP_quantile, 2, args[2], type.rank, &mask));
   TRY(args_bool(vm, OP_quantile, 3, args[3], &keep));
-  if (masked_count(&type, mask) == 0) return no_elements(vm, OP_quantile, &type);
+  TRY(some_elements(vm, OP_quantile, &type, mask));
   TRY(args_array(vm, OP_quantile, 1, args[1]));
   type_of_value(args[1], &q_type);
   if (q_type.rank > 1) return args_error(vm, OP_quantile, 1, args[1], "a number or an array of rank 1");

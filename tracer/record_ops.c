@@ -375,12 +375,11 @@ static Outcome scatter_checks(Recorder *r, DimCtx *dims, const GraphArg *args) {
   return index_check(r, OP_scatter, args[1].value, x.dims[axis < 0 ? axis + x.rank : axis]);
 }
 
-/* A reduction that must choose from something: no reduced axis is empty. bool has an identity in `min` and `max`. */
+/* A reduction that must choose from something: no reduced axis is empty. */
 static Outcome not_empty(Recorder *r, u32 op, const GraphArg *args) {
   const ArrayType t = *value_type(r->g, args[0].value);
   const RecFrame *f = rec_top(r);
   u32 mask;
-  if ((op == OP_min || op == OP_max) && t.dtype == DT_bool) return OUT_GO;
   if (!arg_axes(&args[op_param(op, "axis")], t.rank, &mask)) return OUT_GO;
   for (u32 d = 0; d < t.rank; d++) {
     i64 hint;
