@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <float.h>
 #include <math.h>
 #include <quadmath.h>
 #include <stdio.h>
@@ -207,6 +208,67 @@ static void test_exact(void **state) {
   }
 }
 
+#ifdef __x86_64__
+static bool has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+static bool has_avx512(void) {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+}
+#else
+static bool has_avx2(void) { return false; }
+static bool has_avx512(void) { return false; }
+#endif
+
+/* Remainders are exact whatever the quotient: every pair of numbers of all magnitudes, subnormal ones and the largest among
+ * them, each in three mantissas; strips of every build as well. */
+static void test_remainders(void **state) {
+  (void)state;
+  enum { MOST = 3 * 2100 / 9 + 16, MOST32 = 3 * 280 / 3 + 16 };
+  static f64 x[MOST], y[MOST], z[MOST];
+  static f32 x32[MOST32], y32[MOST32], z32[MOST32];
+  i64 n = 0, n32 = 0;
+  for (int k = -1074; k < 1024; k += k < -1060 || k > 1010 ? 1 : 13) {
+    x[n++] = ldexp(1, k);
+    x[n++] = ldexp(1.25, k);
+    x[n++] = nextafter(ldexp(1.5, k), 0);
+  }
+  x[n++] = DBL_MAX, x[n++] = 1e308, x[n++] = 0, x[n++] = INFINITY, x[n++] = NAN, x[n++] = 5e-324 * 3;
+  for (int k = -149; k < 128; k += k < -140 || k > 120 ? 1 : 5) {
+    x32[n32++] = ldexpf(1, k);
+    x32[n32++] = nextafterf(ldexpf(1.5f, k), 0);
+  }
+  x32[n32++] = FLT_MAX, x32[n32++] = 0, x32[n32++] = INFINITY, x32[n32++] = NAN;
+  assert_true(n <= MOST && n32 <= MOST32);
+  for (size_t r = 0; r < COUNT_OF(rows); r++) {
+    if (strcmp(rows[r].name, "fmod") != 0) continue;
+    Strip strips[] = {rows[r].base, has_avx2() ? rows[r].avx2 : NULL, has_avx512() ? rows[r].avx512 : NULL};
+    for (size_t s = 0; s < COUNT_OF(strips); s++) {
+      for (i64 i = 0; strips[s] && rows[r].type == LT_F64 && i < n; i++) {
+        for (i64 k = 0; k < n; k++) y[k] = k & 1 ? x[i] : -x[i];
+        (void)strips[s](z, x, y, n);
+        for (i64 k = 0; k < n; k++)
+          if (!same64(z[k], fmod(x[k], y[k]))) fail_msg("fmod(%a, %a) = %a in strips %zu", x[k], y[k], z[k], s);
+      }
+      for (i64 i = 0; strips[s] && rows[r].type == LT_F32 && i < n32; i++) {
+        for (i64 k = 0; k < n32; k++) y32[k] = k & 1 ? x32[i] : -x32[i];
+        (void)strips[s](z32, x32, y32, n32);
+        for (i64 k = 0; k < n32; k++)
+          if (!same32(z32[k], fmodf(x32[k], y32[k]))) fail_msg("f32 fmod(%a, %a) = %a in strips %zu", (f64)x32[k], (f64)y32[k], (f64)z32[k], s);
+      }
+    }
+  }
+  for (i64 i = 0; i < n; i++)
+    for (i64 k = 0; k < n; k++) {
+      f64 p = i & 1 ? x[i] : -x[i], q = x[k], r = fmod(p, q), whole = (p - r) / q;
+      if (!same64(wm_fmod_f64(p, q), r)) fail_msg("fmod(%a, %a) = %a", p, q, wm_fmod_f64(p, q));
+      f64 v = r == 0 ? copysign(0, q) : (r < 0) != (q < 0) ? r + q : r; /* as Python has it */
+      if (!same64(wm_remainder_f64(p, q), v)) fail_msg("remainder(%a, %a) = %a, not %a", p, q, wm_remainder_f64(p, q), v);
+      if (r != 0 && (r < 0) != (q < 0)) whole -= 1;
+      whole = whole == 0 ? copysign(0, p / q) : whole - floor(whole) > 0.5 ? floor(whole) + 1 : floor(whole);
+      if (q == 0) whole = p / q;
+      if (!same64(wm_floor_divide_f64(p, q), whole)) fail_msg("floor_divide(%a, %a) = %a, not %a", p, q, wm_floor_divide_f64(p, q), whole);
+    }
+}
+
 /* ---- largest errors ------------------------------------------------------------------------------ */
 
 typedef __float128 q128;
@@ -391,8 +453,8 @@ static void test_levels(void **state) {
     } levels[] = {
       {"the baseline strip", r->base, true},
 #ifdef __x86_64__
-      {"the AVX2 strip", r->avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
-      {"the AVX-512 strip", r->avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")},
+      {"the AVX2 strip", r->avx2, has_avx2()},
+      {"the AVX-512 strip", r->avx512, has_avx512()},
 #endif
     };
     for (size_t l = 0; l < COUNT_OF(levels); l++) {
@@ -494,7 +556,7 @@ static void test_interpreter(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_special), cmocka_unit_test(test_exact),  cmocka_unit_test(test_errors), cmocka_unit_test(test_errors_of_two),
+    cmocka_unit_test(test_special), cmocka_unit_test(test_exact), cmocka_unit_test(test_remainders), cmocka_unit_test(test_errors), cmocka_unit_test(test_errors_of_two),
     cmocka_unit_test(test_levels),  cmocka_unit_test(test_scalars), cmocka_unit_test(test_interpreter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
