@@ -1,6 +1,7 @@
 /* weft.c — making and wiring a VM, running programs, errors, counters (see weft.h). */
 #include "api/backends.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,16 +198,16 @@ WeftStatus weft_load_file(WeftVM *w, const char *path, WeftValue **out) {
   if (!w || !path) return WEFT_MISUSE;
   if (out) *out = NULL;
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
-  FILE *f = fopen(path, "rb");
-  if (!f) return vm_error_at(w->vm, EK_io, (Span){0}, "cannot read \"%s\"", path);
+  FILE *f = fopen(path, "rbe");
+  if (!f) return vm_error_at(w->vm, EK_io, (Span){0}, "cannot read \"%s\": %s", path, strerror(errno));
   Buf text;
   buf_init(&text, &w->vm->alloc);
   char part[16384];
   for (size_t n; (n = fread(part, 1, sizeof part, f)) > 0;) buf_put(&text, part, n);
-  bool bad = ferror(f);
+  int bad = ferror(f) ? errno : 0;
   fclose(f);
   WeftStatus status;
-  if (bad) status = vm_error_at(w->vm, EK_io, (Span){0}, "cannot read \"%s\"", path);
+  if (bad) status = vm_error_at(w->vm, EK_io, (Span){0}, "cannot read \"%s\": %s", path, strerror(bad));
   else if (text.failed) status = vm_error_memory(w->vm);
   else status = evaluate_file(w, buf_text(&text), text.len, path, out);
   buf_free(&text);

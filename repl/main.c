@@ -100,11 +100,9 @@ static int finish(WeftVM *vm, WeftStatus status) {
 static bool write_log(WeftVM *vm, const char *what, const char *path) {
   if (!path || !*path) return true;
   const char *text = weft_dump(vm, NULL, what);
-  FILE *f = text && *text ? fopen(path, "wb") : NULL;
-  bool ok = f && fwrite(text, 1, strlen(text), f) == strlen(text);
-  if (f) ok = fclose(f) == 0 && ok;
-  if (!ok) fprintf(stderr, "weft: cannot write \"%s\"\n", path);
-  return ok;
+  int code = text && *text ? file_put(NULL, path, text, strlen(text)) : ENOMEM;
+  if (code) fprintf(stderr, "weft: cannot write \"%s\": %s\n", path, strerror(code));
+  return !code;
 }
 
 /* Where the spans of a profile go: the program's name in the current folder. */
@@ -121,7 +119,7 @@ static void tell_profile(WeftVM *vm, const char *spans) {
 }
 
 static bool readable(const char *path) {
-  FILE *f = fopen(path, "rb");
+  FILE *f = fopen(path, "rbe");
   if (!f) return false;
   int c = fgetc(f);
   bool ok = c != EOF || !ferror(f); /* a folder opens and cannot be read */

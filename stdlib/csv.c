@@ -225,7 +225,7 @@ WeftStatus eager_load_csv(Vm *vm, Value *args, Value *out) {
   TRY(file_path(vm, OP_load_csv, args[0], &path));
   TRY(args_bool(vm, OP_load_csv, 1, args[1], &header));
   TRY(separator(vm, OP_load_csv, 2, args[2], &sep));
-  TRY(file_read(vm, OP_load_csv, path, &data, &len, &cap));
+  TRY(file_read(vm, OP_load_csv, path, TEXT_FILE_MOST, &data, &len, &cap));
   WeftStatus status = csv_decode(vm, path, data, len, sep, args_given(args[1]) ? header : -1, out);
   mem_free(&vm->alloc, data, cap);
   return status;

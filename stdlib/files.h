@@ -5,13 +5,16 @@
 #include "stdlib/args.h"
 #include "stdlib/stdlib.h"
 
-enum { FILE_LIMIT_BITS = 34 }; /* larger files are refused */
+/* Larger files are refused, by what reads them. */
+#define TEXT_FILE_MOST ((u64)UINT32_MAX - 65)
+#define NPY_FILE_MOST ((u64)1 << 34)
 
 /* The text of parameter `param`, checked to be a path without NUL; errors: type, limit (files are not allowed). */
 WeftStatus file_path(Vm *vm, u32 op, Value v, const char **out) MUST_USE;
-/* Contents in memory of the VM's allocator: *cap bytes were taken, data[*len] is 0. Errors: io, limit. */
-WeftStatus file_read(Vm *vm, u32 op, const char *path, char **data, size_t *len, size_t *cap) MUST_USE;
-/* Writes to a temporary name beside it, then renames: the old file stays whole on failure. Errors: io. */
+/* Contents in memory of the VM's allocator: *cap bytes were taken, data[*len] is 0. A pipe is read to its end. Errors: io, limit (more
+ * than `most` bytes). */
+WeftStatus file_read(Vm *vm, u32 op, const char *path, u64 most, char **data, size_t *len, size_t *cap) MUST_USE;
+/* file_put (stdlib.h). Errors: io. */
 WeftStatus file_write(Vm *vm, u32 op, const char *path, const char *data, size_t len) MUST_USE;
 
 bool text_parse_f64(const char *s, size_t n, f64 *out);      /* decimal number, inf or nan, in whole */

@@ -131,7 +131,7 @@ WeftStatus eager_load_npy(Vm *vm, Value *args, Value *out) {
   char *data;
   size_t len, cap;
   TRY(file_path(vm, OP_load_npy, args[0], &path));
-  TRY(file_read(vm, OP_load_npy, path, &data, &len, &cap));
+  TRY(file_read(vm, OP_load_npy, path, NPY_FILE_MOST, &data, &len, &cap));
   WeftStatus status = npy_decode(vm, OP_load_npy, path, data, len, out);
   mem_free(&vm->alloc, data, cap);
   return status;

@@ -38,6 +38,12 @@ bool stdlib_set_level(Vm *vm, StripLevel level) MUST_USE;
 void format_value(Vm *vm, Value v, bool bare, Buf *out);
 bool utf8_valid(const char *s, size_t n);
 
+enum { FILE_STOPPED = -1 };
+/* Puts bytes at a path. A regular file is replaced as a whole and keeps mode and owner, so that a full disk leaves the old one; links are
+ * followed; a file of several names, or in a folder where nothing can be made, is written in place; pipes and devices are written to. `vm`, or
+ * NULL, is asked whether to go on while a pipe is waited for. 0, an errno, or FILE_STOPPED: the VM says why. */
+int file_put(Vm *vm, const char *path, const char *data, size_t len) MUST_USE;
+
 /* Chooses OpenBLAS' kernels by this processor, since old releases do not know new ones. Sets an environment
  * variable that the library reads when it is loaded, so it is the program's to call, or a host's that agrees. */
 void stdlib_choose_blas_core(void);

@@ -194,7 +194,7 @@ WeftStatus module_run(Vm *vm, Module *m, Proto *p, Value *out) {
 /* ---- importing -------------------------------------------------------------------------------- */
 
 static char *read_file(Vm *vm, const char *path, size_t *len) {
-  FILE *f = fopen(path, "rb");
+  FILE *f = fopen(path, "rbe");
   if (!f) {
     (void)vm_error(vm, EK_io, "import: cannot open '%s': %s", path, strerror(errno));
     return NULL;
@@ -203,7 +203,7 @@ static char *read_file(Vm *vm, const char *path, size_t *len) {
   buf_init(&b, &vm->alloc);
   char part[4096];
   for (size_t n; (n = fread(part, 1, sizeof part, f)) > 0;) buf_put(&b, part, n);
-  bool bad = ferror(f) != 0;
+  int bad = ferror(f) ? errno : 0;
   fclose(f);
   char *text = b.failed || bad ? NULL : malloc(b.len + 1);
   if (text) {
@@ -211,7 +211,7 @@ static char *read_file(Vm *vm, const char *path, size_t *len) {
     text[b.len] = 0;
     *len = b.len;
   } else if (bad) {
-    (void)vm_error(vm, EK_io, "import: reading '%s' failed", path);
+    (void)vm_error(vm, EK_io, "import: cannot read '%s': %s", path, strerror(bad));
   } else {
     (void)vm_error_memory(vm);
   }

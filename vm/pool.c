@@ -50,7 +50,7 @@ static void forked(void) {
 /* Processors that a quota of the control group stands for, rounded up; UINT32_MAX: there is none. */
 static u32 quota(void) {
   long long most = -1, period = 0;
-  FILE *f = fopen("/sys/fs/cgroup/cpu.max", "r");
+  FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
   if (f && fscanf(f, "%lld %lld", &most, &period) != 2) most = -1; /* "max" is no number */
   if (f) fclose(f);
   return most > 0 && period > 0 ? (u32)((most + period - 1) / period) : UINT32_MAX;
