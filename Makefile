@@ -12,11 +12,14 @@ ifeq ($(origin CC),default)
 CC       := gcc
 endif
 AR       ?= ar
+OBJCOPY  ?= objcopy
 WERROR   ?=
 OPT      ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
 CFLAGS   ?=
-ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC \
+# No path of the machine that builds gets into what is built: the same source gives the same bytes in every folder.
+WHERE    := -ffile-prefix-map=$(CURDIR)=.
+ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC $(WHERE) \
              -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections -pthread -I. -I$(GEN_DIR) $(CFLAGS)
 LDFLAGS  ?=
 V        ?= 0
@@ -37,7 +40,7 @@ OUTER    := check check-all run bench bench-quick bench-peers clean help setup l
 INNER    := $(filter-out $(OUTER),$(or $(MAKECMDGOALS),all))
 
 .DEFAULT_GOAL := all
-.PHONY: all quick lib test tests install $(OUTER)
+.PHONY: all quick lib test tests install uninstall $(OUTER)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -166,23 +169,32 @@ $(B)/obj/gen/%.o: build/gen/%.c Makefile
 
 # ---- library, program, unit tests -----------------------------------------------------------------
 
-ZYDIS    := $(if $(wildcard /usr/include/Zydis/Zydis.h /usr/local/include/Zydis/Zydis.h),-lZydis)
-LIBS     := -Wl,--as-needed $(ZYDIS) -lm -ldl -pthread
+LIBS     := -Wl,--as-needed -lm -ldl -pthread
 # Relocations packed: a tenth of the library and of its start; linkers that cannot, ignore it.
 SLIM     := -Wl,--gc-sections -Wl,-z,pack-relative-relocs -Wl,-z,noseparate-code
 SO_NAME  := libweft.so.$(SOVERSION)
 SO_FILE  := libweft.so.$(VERSION)
 
 all: lib $(if $(REPL_SRC),$(B)/weft) ; @:
-lib: $(B)/libweft.a $(if $(wildcard api/weft.h),$(B)/$(SO_FILE))
+lib: $(B)/libweft.a $(B)/libweft-internal.a $(if $(wildcard api/weft.h),$(B)/$(SO_FILE))
 quick: WERROR := -Werror
 quick: all $(UNIT_BIN) ; @:
 
-# The archive holds MIR's objects too: a host links one file.
-$(B)/libweft.a: $(LIB_OBJ) $(MIR_LIB) $(B)/members
+# For what looks inside (the program, the tests): every object by itself, MIR's among them.
+$(B)/libweft-internal.a: $(LIB_OBJ) $(MIR_LIB) $(B)/members
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(Q)$(AR) qcs $@ $(LIB_OBJ) $(if $(MIR_LIB),$(MIR_DIR)/obj/*.o)
+
+# For hosts: one object in which nothing but weft_* is global, so that any other name is the host's. Sections stay apart
+# (--unique: also those of static functions of one name), and --gc-sections works as with many objects.
+$(B)/libweft.a: $(LIB_OBJ) $(MIR_LIB) $(B)/members
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(Q)$(CC) -r -nostdlib -Wl,--unique $(LIB_OBJ) $(if $(MIR_LIB),$(MIR_DIR)/obj/*.o) -o $(B)/libweft.o
+	$(Q)$(OBJCOPY) --localize-hidden --wildcard --keep-global-symbol='weft_*' $(B)/libweft.o
+	$(Q)$(AR) qcs $@ $(B)/libweft.o
+	@rm -f $(B)/libweft.o
 
 # A source that went away must leave the archive too.
 LIST     := $(strip $(LIB_OBJ) $(MIR_LIB))
@@ -204,26 +216,28 @@ $(B)/$(SO_FILE): $(LIB_OBJ) $(MIR_LIB) $(B)/libweft.map $(B)/members
 	@ln -sf $(SO_FILE) $(B)/$(SO_NAME)
 	@ln -sf $(SO_NAME) $(B)/libweft.so
 
-$(B)/weft: $(REPL_OBJ) $(B)/libweft.a
-	$(Q)$(CC) $(SLIM) $(LDFLAGS) $(REPL_OBJ) $(B)/libweft.a $(LIBS) -lreadline -o $@
+$(B)/weft: $(REPL_OBJ) $(B)/libweft-internal.a
+	$(Q)$(CC) $(SLIM) $(LDFLAGS) $(REPL_OBJ) $(B)/libweft-internal.a $(LIBS) -lreadline -o $@
 
-$(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(B)/libweft.a
+$(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(B)/libweft-internal.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) $< $(B)/libweft.a $(LIBS) -lcmocka -o $@
+	$(Q)$(CC) $(LDFLAGS) $< $(B)/libweft-internal.a $(LIBS) -lcmocka -o $@
+# Its reference is a disassembler, where one is installed.
+$(B)/tests/test_vector_asm: LIBS += $(if $(wildcard /usr/include/Zydis/Zydis.h /usr/local/include/Zydis/Zydis.h),-lZydis)
 # Its reference has 113 bits.
 $(B)/tests/test_math: LIBS += -lquadmath
 .PRECIOUS: $(B)/obj/%.o
 
 $(MIR_DIR)/libmir.a: jit/mir/build.sh jit/mir/quick.sed jit/mir/Cargo.toml
-	$(Q)CC="$(CC)" jit/mir/build.sh $(MIR_DIR) $(MIR_PREFIX)
+	$(Q)CC="$(CC)" AR="$(AR)" OBJCOPY="$(OBJCOPY)" jit/mir/build.sh $(MIR_DIR) $(MIR_PREFIX)
 
 # tests/NAME/*.c, with what tests/support/ has, is the program build/tests/NAME.
 SUITES   := $(if $(wildcard api/weft.h),$(sort $(patsubst tests/%/,%,$(dir $(filter-out tests/unit/% tests/support/%,$(wildcard tests/*/*.c))))))
 SUPPORT  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/support/*.c))
 define suite
-$(B)/tests/$(1): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/$(1)/*.c)) $(SUPPORT) $(B)/libweft.a
+$(B)/tests/$(1): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/$(1)/*.c)) $(SUPPORT) $(B)/libweft-internal.a
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDFLAGS) $$(filter %.o,$$^) $$(B)/libweft.a $$(LIBS) -o $$@
+	$$(Q)$$(CC) $$(LDFLAGS) $$(filter %.o,$$^) $$(B)/libweft-internal.a $$(LIBS) -o $$@
 endef
 $(foreach s,$(SUITES),$(eval $(call suite,$(s))))
 # The reference of its f64 half, where it is installed.
@@ -308,7 +322,9 @@ mechanisms-mutate: mutation
 
 INSTALL  ?= install
 LIBDIR   ?= $(PREFIX)/lib
-install: all $(B)/weft.pc
+INSTALLED = $(PREFIX)/bin/weft $(PREFIX)/include/weft.h $(LIBDIR)/libweft.a $(LIBDIR)/$(SO_FILE) $(LIBDIR)/$(SO_NAME) $(LIBDIR)/libweft.so \
+             $(LIBDIR)/pkgconfig/weft.pc
+install: all
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(INSTALL) -m 755 $(B)/weft $(DESTDIR)$(PREFIX)/bin/weft
 	$(INSTALL) -m 644 api/weft.h $(DESTDIR)$(PREFIX)/include/weft.h
@@ -316,11 +332,13 @@ install: all $(B)/weft.pc
 	$(INSTALL) -m 755 $(B)/$(SO_FILE) $(DESTDIR)$(LIBDIR)/$(SO_FILE)
 	ln -sf $(SO_FILE) $(DESTDIR)$(LIBDIR)/$(SO_NAME)
 	ln -sf $(SO_NAME) $(DESTDIR)$(LIBDIR)/libweft.so
+	$(file >$(B)/weft.pc,$(PC))
 	$(INSTALL) -m 644 $(B)/weft.pc $(DESTDIR)$(LIBDIR)/pkgconfig/weft.pc
 
+# Says where things are: written anew by each install, which may have another PREFIX.
 define PC
 prefix=$(PREFIX)
-libdir=$(LIBDIR)
+libdir=$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))
 includedir=$${prefix}/include
 
 Name: weft
@@ -328,10 +346,12 @@ Description: embeddable array language
 Version: $(VERSION)
 Cflags: -I$${includedir}
 Libs: -L$${libdir} -lweft
-Libs.private: $(ZYDIS) -lm -ldl -pthread
+Libs.private: -lm -ldl -pthread
 endef
-$(B)/weft.pc: Makefile
-	$(file >$@,$(PC))
+
+# Takes away what `make install` with the same variables put there, and no folder.
+uninstall:
+	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
 
 clean:
 	rm -rf build
@@ -356,8 +376,9 @@ help:
 ## make tsan        the tests of the thread pool under ThreadSanitizer, in build/tsan
 ## make fuzz        the fuzzers alone, in build/asan
 ## make install     into PREFIX (/usr/local), below DESTDIR: weft, weft.h, libweft.a, libweft.so, weft.pc
+## make uninstall   takes away what the same install put there
 ## make setup       installs what is missing (Debian, as root), else prints it
 ## make cuda-tools  ptxas for the tests of generated GPU code
 ## make gpu-check   the GPU tests, on a machine that has a card
 ## make clean       removes build/
-## Variables: CC, MIR_PREFIX=DIR (an installed MIR), PREFIX, DESTDIR, V=1 (show commands).
+## Variables: CC, MIR_PREFIX=DIR (an installed MIR), PREFIX, LIBDIR (PREFIX/lib), DESTDIR, V=1 (show commands).

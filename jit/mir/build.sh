@@ -23,7 +23,7 @@ else
   # all that includes mir.h. Nothing unwinds through it. Hidden: its calls of itself go straight.
   flags="-std=gnu11 -w -fPIC -fsigned-char -mlong-double-64 -DNDEBUG -DMIR_NO_IO=1 -DMIR_NO_SCAN=1 -DMIR_NO_INTERP=1 -DMIR_NO_GEN_DEBUG=1
     -ffunction-sections -fdata-sections -fvisibility=hidden -fno-asynchronous-unwind-tables -fno-align-functions -fno-align-loops -fno-align-jumps
-    -fno-align-labels -fno-tree-vectorize -fno-tree-sra -fno-ipa-cp-clone"
+    -fno-align-labels -fno-tree-vectorize -fno-tree-sra -fno-ipa-cp-clone -ffile-prefix-map=$out/new=. -ffile-prefix-map=$headers=."
   small="-Os -fno-inline-functions -fno-partial-inlining --param=max-inline-insns-single=6"
   # operands are copied by calls: the instructions that do it in fewer bytes take dozens of cycles to begin
   ${CC:-gcc} -Werror -mstringop-strategy=libcall -xc -fsyntax-only /dev/null 2>/dev/null && small="$small -mstringop-strategy=libcall"
@@ -39,7 +39,7 @@ else
   done
   # Most of a compilation goes by in the generator.
   (cd "$out/new" && ${CC:-gcc} $flags $small -I. -I"$headers" -c mir.c -o mir.o && ${CC:-gcc} $flags -O2 -I. -I"$headers" -c mir-gen.c -o mir-gen.o)
-  (cd "$out/new" && ar qcs "$archive" mir.o mir-gen.o)
+  (cd "$out/new" && "${AR:-ar}" qcs "$archive" mir.o mir-gen.o)
   rm -rf "$out/new"
 fi
 for f in "$headers/mir.h" "$headers/mir-gen.h" "$archive"; do
@@ -60,7 +60,7 @@ EOF
 rm -rf "$out/obj"
 mkdir "$out/obj"
 cp "$archive" "$out/new.a"
-(cd "$out/obj" && ar x ../new.a)
+(cd "$out/obj" && "${AR:-ar}" x ../new.a)
 mv "$out/new.a" "$out/libmir.a"
 # Where code goes is Weft's to say (jit/mir_code.c): MIR's own functions for that give way, in the crate's build, whose calls of them are known
 # to go by symbol.
@@ -71,6 +71,6 @@ if [ -z "$prefix" ] && command -v "${OBJCOPY:-objcopy}" >/dev/null; then
     "${OBJCOPY:-objcopy}" --weaken-symbol=_MIR_publish_code --weaken-symbol=_MIR_change_code --weaken-symbol=_MIR_update_code_arr "$o"
   done
   rm "$out/libmir.a"
-  ar qcs "$out/libmir.a" "$out"/obj/*.o
+  "${AR:-ar}" qcs "$out/libmir.a" "$out"/obj/*.o
 fi
 echo "#define WEFT_MIR_CODE_HOOKS $hooks" >>"$out/include/weft_mir_abi.h"
