@@ -102,6 +102,11 @@ WeftStatus eager_norm(Vm *vm, Value *args, Value *out) {
   TRY(args_f64(vm, OP_norm, 1, args[1], &ord));
   TRY(args_bool(vm, OP_norm, 3, args[3], &keep));
   TRY(begin(vm, OP_norm, args[0], 2, args[2], &o, out));
+  if (ord < 0 && isinf(ord) && reduce_some(vm, OP_norm, &o.type, o.mask) != WEFT_OK) {
+    value_drop(vm, *out);
+    return WEFT_ERROR;
+  }
+  if (ord > 0 && isinf(ord) && o.n == 0) ord = 1; /* the greatest of nothing is 0, as the sum is */
   if (ord == 2) {
     TRY(step1(vm, OP_square, out));
     TRY(reduced(vm, OP_sum, out, o.axis, keep));

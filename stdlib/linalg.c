@@ -2,6 +2,7 @@
  * svdvals eigh eigvalsh lstsq. LAPACK takes columns one after another, so a matrix in rows is its transpose there. */
 #include "stdlib/blas.h"
 #include "stdlib/make.h"
+#include "stdlib/wm.h"
 
 #include <limits.h>
 #include <math.h>
@@ -246,86 +247,67 @@ WeftStatus eager_linalg_inv(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
-/* For each matrix its diagonal of U (dense, owned) and the sign of its permutation. */
-static WeftStatus lu_diagonals(Call *c, Value *diagonals, Value *signs) {
-  int n = (int)c->rows, info = 0, *pivots;
-  TRY(new_result(c, c->type.rank - 2u, c->rows, 0, 1, diagonals));
-  if (new_result(c, c->type.rank - 2u, 0, 0, 0, signs) != WEFT_OK) {
-    value_drop(c->vm, *diagonals);
-    return WEFT_ERROR;
+/* Of the c->batches matrices one after another the sign and the magnitude of the determinant: mantissa * 2^exponent, so that no product on
+ * the way overflows or vanishes, and the sum of the logarithms. A matrix that is singular to the last bit has the sign 0:
+ * what LAPACK leaves behind a pivot of 0 may hold NaN. */
+typedef struct Determinant {
+  f64 sign, mantissa, log;
+  i64 exponent;
+} Determinant;
+
+static void determinant(Call *c, i64 b, int *pivots, Determinant *d) {
+  int n = (int)c->rows, info = 0;
+  char *a = matrix_at(c, b);
+  bool finite = true;
+  for (i64 i = 0; i < c->rows * c->cols && finite; i++) finite = isfinite(load_f64(c, a, i));
+  *d = (Determinant){1, 1, 0, 0};
+  if (n > 0) c->lib->getrf(&n, &n, a, &n, pivots, &info);
+  if (info > 0) {
+    *d = finite ? (Determinant){0, 0, -INFINITY, 0} : (Determinant){NAN, NAN, NAN, 0};
+    return;
   }
-  if (work_space(c, (size_t)(n + 1) * sizeof(int), &pivots) != WEFT_OK) {
-    value_drop(c->vm, *diagonals);
-    value_drop(c->vm, *signs);
-    return WEFT_ERROR;
+  for (i64 i = 0; i < n; i++) {
+    f64 u = load_f64(c, a, i * n + i), size = fabs(u);
+    int e = 0, more = 0;
+    d->sign = u != u ? u : (u < 0) != (pivots[i] != i + 1) ? -d->sign : d->sign;
+    d->mantissa *= isfinite(size) ? frexp(size, &e) : size;
+    if (isfinite(d->mantissa)) d->mantissa = frexp(d->mantissa, &more);
+    d->exponent += e + more;
+    d->log += wm_log_f64(size);
   }
-  for (i64 b = 0; b < c->batches; b++) {
-    char *a = matrix_at(c, b);
-    bool odd = false;
-    if (n > 0) c->lib->getrf(&n, &n, a, &n, pivots, &info); /* singular: U has a zero, which is what is asked */
-    for (i64 i = 0; i < n; i++) {
-      store_f64(c, diagonals->array->data, b * n + i, load_f64(c, a, i * n + i));
-      odd ^= pivots[i] != i + 1;
+}
+
+static WeftStatus determinants(Vm *vm, u32 op, Value x, Value *out) {
+  Call c = {.x = value_hole()};
+  Value signs = value_hole(), logs = value_hole();
+  int *pivots;
+  TRY(call_start_square(vm, op, x, &c));
+  WeftStatus status = work_space(&c, (size_t)(c.rows + 1) * sizeof(int), &pivots);
+  if (status == WEFT_OK) status = new_result(&c, c.type.rank - 2u, 0, 0, 0, &signs);
+  if (status == WEFT_OK && op == OP_linalg_slogdet && (status = new_result(&c, c.type.rank - 2u, 0, 0, 0, &logs)) != WEFT_OK) {
+    value_drop(vm, signs);
+  }
+  for (i64 b = 0; status == WEFT_OK && b < c.batches; b++) {
+    Determinant d;
+    determinant(&c, b, pivots, &d);
+    if (op == OP_linalg_slogdet) {
+      store_f64(&c, signs.array->data, b, d.sign);
+      store_f64(&c, logs.array->data, b, d.log);
+    } else { /* far below and above every float at the ends of int */
+      i64 e = d.exponent < -100000 ? -100000 : d.exponent > 100000 ? 100000 : d.exponent;
+      store_f64(&c, signs.array->data, b, d.sign * ldexp(d.mantissa, (int)e));
     }
-    store_f64(c, signs->array->data, b, odd ? -1 : 1);
   }
+  call_end(&c);
+  TRY(status);
+  signs = array_finish(vm, signs);
+  if (op == OP_linalg_slogdet) return pair(vm, signs, array_finish(vm, logs), out);
+  *out = signs;
   return WEFT_OK;
 }
 
-WeftStatus eager_linalg_det(Vm *vm, Value *args, Value *out) {
-  Call c = {.x = value_hole()};
-  Value diagonals, both[2];
-  TRY(call_start_square(vm, OP_linalg_det, args[0], &c));
-  WeftStatus status = lu_diagonals(&c, &diagonals, &both[0]);
-  call_end(&c);
-  TRY(status);
-  Value product[2] = {diagonals, value_i64(-1)};
-  if (run_op(vm, OP_prod, product, 2, &both[1]) != WEFT_OK) {
-    value_drop(vm, both[0]);
-    return WEFT_ERROR;
-  }
-  TRY(run_op(vm, OP_multiply, both, 2, out));
-  *out = array_finish(vm, *out);
-  return WEFT_OK;
-}
-
-/* sign: that of the permutation times those of the diagonal; log: the sum of the logarithms of its magnitudes. */
-WeftStatus eager_linalg_slogdet(Vm *vm, Value *args, Value *out) {
-  Call c = {.x = value_hole()};
-  Value diagonals, signs, steps[2];
-  TRY(call_start_square(vm, OP_linalg_slogdet, args[0], &c));
-  WeftStatus status = lu_diagonals(&c, &diagonals, &signs);
-  call_end(&c);
-  TRY(status);
-  steps[0] = value_keep(diagonals);
-  status = run_op(vm, OP_sign, steps, 1, &steps[0]);
-  if (status == WEFT_OK) {
-    steps[1] = value_i64(-1);
-    status = run_op(vm, OP_prod, steps, 2, &steps[0]);
-  }
-  if (status == WEFT_OK) {
-    steps[1] = signs;
-    status = run_op(vm, OP_multiply, steps, 2, &signs);
-  } else {
-    value_drop(vm, signs);
-  }
-  if (status != WEFT_OK) {
-    value_drop(vm, diagonals);
-    return status;
-  }
-  steps[0] = diagonals;
-  status = run_op(vm, OP_abs, steps, 1, &steps[0]);
-  if (status == WEFT_OK) status = run_op(vm, OP_log, steps, 1, &steps[0]);
-  if (status == WEFT_OK) {
-    steps[1] = value_i64(-1);
-    status = run_op(vm, OP_sum, steps, 2, &steps[0]);
-  }
-  if (status != WEFT_OK) {
-    value_drop(vm, signs);
-    return status;
-  }
-  return pair(vm, array_finish(vm, signs), steps[0], out);
-}
+WeftStatus eager_linalg_det(Vm *vm, Value *args, Value *out) { return determinants(vm, OP_linalg_det, args[0], out); }
+WeftStatus eager_linalg_slogdet(Vm *vm, Value *args, Value *out) { return determinants(vm, OP_linalg_slogdet, args[0], out); }
 
 WeftStatus eager_linalg_solve(Vm *vm, Value *args, Value *out) {
   ArrayType at, bt, shape;

@@ -108,6 +108,16 @@ WeftStatus eager_linalg_matrix_norm(Vm *vm, Value *args, Value *out) {
   bool by_word = args[1].kind == V_TEXT || !args_given(args[1]);
   if (!by_word && fabs(ord) != 1 && fabs(ord) != 2 && !isinf(ord))
     return vm_error(vm, EK_value, "linalg.matrix_norm: ord must be \"fro\", \"nuc\", 1, -1, 2, -2, inf or -inf, got %g", args_shown(ord));
+  if (!by_word) { /* the greatest or least of the sums along an axis, or of as many singular values as the shorter one has; of none 0, or an error */
+    i64 rows = type.dims[type.rank - 2], columns = type.dims[type.rank - 1], n = fabs(ord) == 1 ? columns : isinf(ord) ? rows : rows < columns ? rows : columns;
+    if (n == 0 && ord > 0) {
+      TRY(array_new_zero(vm, dtype_float_of(type.dtype), type.rank - 2u, type.dims, out));
+      result_finish(vm, out);
+      return WEFT_OK;
+    }
+    if (n == 0 && dims_size(type.rank - 2u, type.dims) > 0)
+      return vm_error(vm, EK_value, "linalg.matrix_norm: shape %s has no elements to choose from", shape_text(&type).s);
+  }
   TRY(convert_value(vm, OP_linalg_matrix_norm, args[0], dtype_float_of(type.dtype), out));
   if (by_word && word == 0) {
     Value axes;

@@ -28,6 +28,16 @@ void split_axes(Array *a, u32 mask, Split *s) {
   s->reduced = n - s->kept;
 }
 
+WeftStatus reduce_some(Vm *vm, u32 op, const ArrayType *t, u32 mask) {
+  bool nothing = false;
+  for (u32 d = 0; d < t->rank; d++)
+    if (t->dims[d] == 0) {
+      if (!(mask >> d & 1)) return WEFT_OK;
+      nothing = true;
+    }
+  return nothing ? vm_error(vm, EK_value, "%s: shape %s has no elements to choose from", op_name(op), shape_text(t).s) : WEFT_OK;
+}
+
 i64 masked_count(const ArrayType *t, u32 mask) {
   i64 n = 1;
   for (u32 d = 0; d < t->rank; d++)
@@ -435,8 +445,7 @@ WeftStatus reduce_value(Vm *vm, u32 op, ReduceKind kind, Value x, u32 compute, u
   rule_reduce(&type, mask, keepdims, &shape);
   split_axes(j.a, mask, &j.s);
   TRY(kernel_poll(vm, j.a->size < POLL_ELEMENTS ? j.a->size : POLL_ELEMENTS));
-  if (j.s.count == 0 && j.s.results > 0 && kind >= REDUCE_MIN && op != OP_any && op != OP_all)
-    return vm_error(vm, EK_value, "%s: shape %s has no elements to choose from", op_name(op), shape_text(&type).s);
+  if (j.s.count == 0 && kind >= REDUCE_MIN && op != OP_any && op != OP_all) TRY(reduce_some(vm, op, &type, mask));
   u64 one[2] = {0};
   void *data = one;
   Value result = value_nil();
@@ -628,8 +637,7 @@ static WeftStatus arg_extreme(Vm *vm, u32 op, Value *args, Value *out) {
   Split s;
   split_axes(a, mask, &s);
   rule_reduce(&type, mask, keepdims, &shape);
-  if (s.count == 0 && s.results > 0)
-    return vm_error(vm, EK_value, "%s: shape %s has no elements to choose from", op_name(op), shape_text(&type).s);
+  if (s.count == 0) TRY(reduce_some(vm, op, &type, mask));
   Value result;
   i64 *to;
   void *data;

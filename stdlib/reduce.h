@@ -18,5 +18,7 @@ typedef struct Split {
 void split_axes(Array *a, u32 mask, Split *s);
 /* Number of elements under the axes in mask. */
 i64 masked_count(const ArrayType *t, u32 mask);
+/* The error of an operation that has to choose from elements along the axes of `mask`, where there are results and no elements. */
+WeftStatus reduce_some(Vm *vm, u32 op, const ArrayType *t, u32 mask) MUST_USE;
 
 #endif

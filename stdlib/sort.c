@@ -515,18 +515,6 @@ __attribute__((cold)) static WeftStatus quantiles(Vm *vm, u32 op, Value x, u32 m
   return status;
 }
 
-/* Results are wanted, and there is nothing to choose them from. */
-static WeftStatus some_elements(Vm *vm, u32 op, const ArrayType *type, u32 mask) {
-  bool nothing = false;
-  for (u32 d = 0; d < type->rank; d++)
-    if (type->dims[d] == 0) {
-      if (!(mask >> d & 1)) return WEFT_OK;
-      nothing = true;
-    }
-  if (!nothing) return WEFT_OK;
-  return vm_error(vm, EK_value, "%s: shape %s has no elements to choose from", op_name(op), shape_text(type).s);
-}
-
 WeftStatus eager_median(Vm *vm, Value *args, Value *out) {
   ArrayType type, shape;
   u32 mask;
@@ -537,7 +525,7 @@ WeftStatus eager_median(Vm *vm, Value *args, Value *out) {
   TRY(args_axes(vm, OP_median, 1, args[1], type.rank, &mask));
   TRY(args_bool(vm, OP_median, 2, args[2], &keep));
   rule_reduce(&type, mask, keep, &shape);
-  TRY(some_elements(vm, OP_median, &type, mask));
+  TRY(reduce_some(vm, OP_median, &type, mask));
   u32 dtype = dtype_float_of(type.dtype);
   TRY(result_new(vm, dtype, &shape, out, &data));
   if (quantiles(vm, OP_median, args[0], mask, dtype, true, NULL, 1, data) != WEFT_OK) {
@@ -558,7 +546,7 @@ WeftStatus eager_quantile(Vm *vm, Value *args, Value *out) {
   type_of_value(args[0], &type);
   TRY(args_axes(vm, OP_quantile, 2, args[2], type.rank, &mask));
   TRY(args_bool(vm, OP_quantile, 3, args[3], &keep));
-  TRY(some_elements(vm, OP_quantile, &type, mask));
+  TRY(reduce_some(vm, OP_quantile, &type, mask));
   TRY(args_array(vm, OP_quantile, 1, args[1]));
   type_of_value(args[1], &q_type);
   if (q_type.rank > 1) return args_error(vm, OP_quantile, 1, args[1], "a number or an array of rank 1");
