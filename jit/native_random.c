@@ -121,9 +121,19 @@ static bool uniform(Native *n, ValueId v, const GraphArg *args) {
   u32 lo = limit(n, &args[2], 0), hi = limit(n, &args[3], 1);
   NSplit *s = drawn(n, &args[1]);
   if (!s || !lo || !hi || !key_of(n, &args[0], &k)) return false;
-  u32 span = binary(n, LOOP_SUB, hi, lo);
+  LoopFn *fn = n->fn;
+  u32 span = binary(n, LOOP_SUB, hi, lo), one = loop_const_f(fn, LT_F64, 1), half = loop_const_f(fn, LT_F64, 0.5);
   units(n, k, s->count, s->ir);
-  for (u32 i = 0; i < s->count; i++) s->ir[i] = binary(n, LOOP_ADD, lo, binary(n, LOOP_MUL, s->ir[i], span));
+  if (args[2].kind == ARG_hole && args[3].kind == ARG_hole) return native_split_set(n, v, s);
+  /* as the eager code has it: see uniform_at in stdlib/random.c */
+  u32 finite = binary(n, LOOP_EQ, binary(n, LOOP_SUB, span, span), loop_const_f(fn, LT_F64, 0)), upwards = binary(n, LOOP_LT, lo, hi);
+  u32 scale = loop_emit(fn, LOOP_SELECT, LT_VOID, finite, one, half), back = loop_emit(fn, LOOP_SELECT, LT_VOID, finite, one, loop_const_f(fn, LT_F64, 2));
+  u32 from = binary(n, LOOP_MUL, lo, scale), wide = binary(n, LOOP_SUB, binary(n, LOOP_MUL, hi, scale), from), last = loop_math(fn, "nextafter", hi, lo, 0);
+  for (u32 i = 0; i < s->count; i++) {
+    u32 x = binary(n, LOOP_MUL, binary(n, LOOP_ADD, from, binary(n, LOOP_MUL, s->ir[i], wide)), back);
+    u32 inside = loop_emit(fn, LOOP_SELECT, LT_VOID, upwards, binary(n, LOOP_LT, x, hi), binary(n, LOOP_GT, x, hi));
+    s->ir[i] = loop_emit(fn, LOOP_SELECT, LT_VOID, inside, x, last);
+  }
   return native_split_set(n, v, s);
 }
 

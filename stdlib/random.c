@@ -6,6 +6,7 @@
 #include "stdlib/make.h"
 #include "stdlib/philox.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct Key {
@@ -110,6 +111,25 @@ static WeftStatus need_float(Vm *vm, u32 op, u32 dtype) {
   return dtype == DT_f64 || dtype == DT_f32 ? WEFT_OK : vm_error(vm, EK_dtype, "%s: dtype must be f32 or f64, got %s", op_name(op), dtype_name(dtype));
 }
 
+/* An interval from lo on, without hi, which may lie below lo. What rounding takes to hi or beyond becomes the number beside hi.
+ * Where hi - lo overflows, halves are drawn and doubled. */
+#define INTERVAL(T, nextafter)                                                            \
+  typedef struct Interval_##T {                                                           \
+    T from, wide, back, hi, last;                                                         \
+    bool upwards;                                                                         \
+  } Interval_##T;                                                                         \
+  static Interval_##T interval_##T(T lo, T hi) {                                          \
+    T scale = isfinite(hi - lo) ? 1 : (T)0.5;                                             \
+    return (Interval_##T){lo * scale, hi * scale - lo * scale, 1 / scale, hi, nextafter(hi, lo), lo < hi}; \
+  }                                                                                       \
+  static inline T uniform_at_##T(Interval_##T v, T u) {                                   \
+    T x = (v.from + u * v.wide) * v.back;                                                 \
+    return (v.upwards ? x < v.hi : x > v.hi) ? x : v.last;                                \
+  }
+INTERVAL(f64, nextafter)
+INTERVAL(f32, nextafterf)
+#undef INTERVAL
+
 static WeftStatus uniform(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, f64 lo, f64 hi, Value *out) {
   const StripTable *strips = stdlib_of(vm)->strips;
   TRY(array_new(vm, dtype, rank, dims, out));
@@ -120,17 +140,20 @@ static WeftStatus uniform(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, f
   }
   if (dtype == DT_f64) {
     f64 *x = out->array->data;
+    Interval_f64 v = interval_f64(lo, hi);
+    bool unit = lo == 0 && hi == 1;
     for (i64 i = 0, m; i < n; i += m) {
       m = n - i < STRIP ? n - i : STRIP;
       strips->uniform(x + i, k.seed, k.stream, (u64)i / 2, m);
-      for (i64 j = i; j < i + m; j++) x[j] = lo + x[j] * (hi - lo);
+      for (i64 j = i; j < i + m && !unit; j++) x[j] = uniform_at_f64(v, x[j]);
     }
   } else {
-    f32 *x = out->array->data, a = (f32)lo, b = (f32)hi, u[2];
+    f32 *x = out->array->data, u[2];
+    Interval_f32 v = interval_f32((f32)lo, (f32)hi);
     for (i64 i = 0; i < n; i += 2) {
       units32(k, (u64)i / 2, u);
-      x[i] = a + u[0] * (b - a);
-      if (i + 1 < n) x[i + 1] = a + u[1] * (b - a);
+      x[i] = uniform_at_f32(v, u[0]);
+      if (i + 1 < n) x[i + 1] = uniform_at_f32(v, u[1]);
     }
   }
   *out = array_finish(vm, *out);
@@ -314,12 +337,12 @@ WeftStatus eager_random_exponential(Vm *vm, Value *args, Value *out) {
       f64 *x = (f64 *)out->array->data + i;
       for (i64 j = 0; j < m; j++) x[j] = 1.0 - unit64(k, (u64)(i + j));
       (void)logs(x, x, x, m);
-      for (i64 j = 0; j < m; j++) x[j] = -x[j];
+      for (i64 j = 0; j < m; j++) x[j] = 0 - x[j]; /* 0 where the logarithm is */
     } else {
       f32 *x = (f32 *)out->array->data + i;
       for (i64 j = 0; j < m; j++) x[j] = 1.0f - unit32(k, (u64)(i + j));
       (void)logs(x, x, x, m);
-      for (i64 j = 0; j < m; j++) x[j] = -x[j];
+      for (i64 j = 0; j < m; j++) x[j] = 0 - x[j]; /* 0 where the logarithm is */
     }
   }
   *out = array_finish(vm, *out);

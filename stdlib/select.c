@@ -525,14 +525,18 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
   const f64 *v = x.array->data;
   i64 n = x.array->size, bins = 10;
   WeftStatus status = WEFT_OK;
+  ArrayType type;
+  type_of_value(args[0], &type);
+  u32 dtype = type.dtype; /* of the edges */
   bool given_edges = args[1].kind == V_ARRAY || args[1].kind == V_LIST;
   if (given_edges) {
-    Value made[2] = {value_keep(args[1]), value_dtype(DT_f64)};
-    status = run_op(vm, OP_array, made, 2, &edges);
+    Value made[1] = {value_keep(args[1])};
+    status = run_op(vm, OP_array, made, 1, &edges);
     if (status == WEFT_OK && (edges.kind != V_ARRAY || array_rank(edges.array) != 1 || edges.array->size < 2))
       status = vm_error(vm, EK_shape, "histogram: the edges need rank 1 and at least 2 elements");
     if (status == WEFT_OK) {
       Value kept = edges;
+      dtype = array_dtype(kept.array) == DT_f32 ? DT_f32 : DT_f64;
       status = dense_as(vm, OP_histogram, kept, DT_f64, &edges);
       value_drop(vm, kept);
       if (status != WEFT_OK) edges = value_hole();
@@ -551,9 +555,16 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
       if (args[2].kind != V_LIST || args[2].list->count != 2) status = args_error(vm, OP_histogram, 2, args[2], "a list of two numbers");
       if (status == WEFT_OK) status = args_f64(vm, OP_histogram, 2, args[2].list->items[0], &lo);
       if (status == WEFT_OK) status = args_f64(vm, OP_histogram, 2, args[2].list->items[1], &hi);
+      bool weak = type.weak;
+      for (u32 i = 0; i < 2 && status == WEFT_OK; i++) {
+        Value end = args[2].list->items[i];
+        dtype = dtype_promote_weak(dtype, weak, end.dtype, (end.flags & VF_WEAK) != 0, &weak);
+      }
     } else if (n > 0 && status == WEFT_OK) {
       status = extent(vm, x, &lo, &hi);
     }
+    dtype = dtype_float_of(dtype);
+    if (dtype == DT_f32) lo = (f32)lo, hi = (f32)hi; /* the range is one of the edges' dtype: what rounds to its ends lies within */
     if (status == WEFT_OK && !(lo <= hi && hi - lo < INFINITY))
       status = vm_error(vm, EK_value, "histogram: the range from %g to %g cannot be cut into bins", args_shown(lo), args_shown(hi));
     if (lo == hi) {
@@ -566,6 +577,7 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
       f64 *e = edges.array->data, step = (hi - lo) / (f64)bins;
       for (i64 i = 0; i < bins; i++) e[i] = lo + (f64)i * step;
       e[bins] = hi;
+      for (i64 i = 0; i <= bins && dtype == DT_f32; i++) e[i] = (f32)e[i];
     }
   }
   if (status == WEFT_OK && args_given(args[3])) {
@@ -587,7 +599,13 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
       if (weighted) ((f64 *)counts.array->data)[b] += ((const f64 *)weights.array->data)[i];
       else ((i64 *)counts.array->data)[b]++;
     }
-    if (!list_new(vm, 2, out)) status = WEFT_ERROR;
+    if (dtype != DT_f64) {
+      Value wide = edges;
+      status = convert_value(vm, OP_histogram, wide, dtype, &edges);
+      value_drop(vm, wide);
+      if (status != WEFT_OK) edges = value_hole();
+    }
+    if (status == WEFT_OK && !list_new(vm, 2, out)) status = WEFT_ERROR;
   }
   value_drop(vm, x);
   value_drop(vm, weights);

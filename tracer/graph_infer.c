@@ -499,7 +499,14 @@ static bool infer_select(Infer *c) {
       else if (!dim_of_arg(c, 1, 10, &n)) return no_rule(c);
       if (n == DIM_NONE || size_prove(&c->g->sizes, REL_lt, 0, n) != TRUTH_always) return no_rule(c);
       *out = (ArrayType){.dtype = given(c, 3) ? DT_f64 : DT_i64, .rank = 1, .dims = {n}};
-      out[1] = (ArrayType){.dtype = DT_f64, .rank = 1, .dims = {size_add(&c->g->sizes, n, 1)}};
+      u32 of_edges = x->dtype;
+      bool weak = x->weak, f32_edges = edges && edges->rank == 1 && edges->dtype == DT_f32;
+      for (u32 i = 0; i < 2 && ends; i++) {
+        const ArrayType *end = value_type(c->g, c->args[2].values[i]);
+        of_edges = dtype_promote_weak(of_edges, weak, end->dtype, end->weak, &weak);
+      }
+      if (edges && edges->rank == 1) of_edges = f32_edges ? DT_f32 : DT_f64;
+      out[1] = (ArrayType){.dtype = dtype_float_of(of_edges), .rank = 1, .dims = {size_add(&c->g->sizes, n, 1)}};
       c->count = 2;
       return out[1].dims[0] != DIM_NONE || no_rule(c);
     }
