@@ -241,6 +241,10 @@ static WeftStatus run_stripped(Vm *vm, u32 op, Value *args, Value *out) {
 
 /* A nested list with tracked numbers in it as an array. */
 static WeftStatus array_of_lists(Vm *vm, Value v, u32 depth, Value *out) {
+  if (v.kind == V_RANGE) {
+    Value args[OP_MAX_PARAMS] = {v, value_hole()};
+    return vm_op(vm, OP_array, args, out);
+  }
   if (v.kind != V_LIST) {
     *out = value_keep(v);
     return WEFT_OK;
@@ -306,19 +310,18 @@ static WeftStatus on_op(Vm *vm, u32 op, Value *args, Value *out) {
     return vm->ops[op].eager(vm, args, out);
   }
   if (op == OP_array && args[0].kind == V_LIST) {
-    Value params[OP_MAX_PARAMS] = {value_nil(), value_keep(args[1])};
-    if (array_of_lists(vm, args[0], 0, &params[0]) != WEFT_OK) {
-      value_drop(vm, params[1]);
-      return WEFT_ERROR;
-    }
-    if (args[1].kind != V_DTYPE) {
+    Value plain, params[OP_MAX_PARAMS] = {value_nil(), value_nil()};
+    if (run_stripped(vm, op, args, &plain) != WEFT_OK) return WEFT_ERROR; /* says what is wrong, and the dtype of all items together */
+    u32 dtype = plain.kind == V_ARRAY ? array_dtype(plain.array) : plain.dtype;
+    value_drop(vm, plain);
+    if (array_of_lists(vm, args[0], 0, &params[0]) != WEFT_OK) return WEFT_ERROR;
+    if (value_untracked(params[0]).kind == V_ARRAY && array_dtype(value_untracked(params[0]).array) == dtype) {
       *out = params[0];
-      value_drop(vm, params[1]);
       return WEFT_OK;
     }
+    params[1] = value_dtype(dtype);
     WeftStatus status = vm_op(vm, OP_astype, params, out);
     value_drop(vm, params[0]);
-    value_drop(vm, params[1]);
     return status;
   }
   if ((op == OP_concat || op == OP_stack) && args[0].kind == V_TRACKED) { /* its rows */

@@ -35,6 +35,14 @@ static const struct {
 
 /* ---- the way to kernels ----------------------------------------------------------------------- */
 
+/* Is a tracked number anywhere in a nested list that `array` takes? */
+static bool tracked_within(Value v, u32 depth) {
+  if (v.kind != V_LIST || depth > ARRAY_MAX_RANK) return v.kind == V_TRACKED;
+  for (u32 k = 0; k < v.list->count; k++)
+    if (tracked_within(v.list->items[k], depth + 1)) return true;
+  return false;
+}
+
 /* Tapes and devices come before the eager kernel. */
 static WeftStatus op_elsewhere(Vm *vm, u32 op, Value *args, u32 n, Value *out, bool *done) {
   *done = true;
@@ -50,6 +58,7 @@ static WeftStatus op_elsewhere(Vm *vm, u32 op, Value *args, u32 n, Value *out, b
     if (args[i].kind == V_LIST && vm->tape && vm->taped) { /* stack((a, b)): tracked items one level down */
       for (u32 k = 0; k < args[i].list->count; k++)
         if (args[i].list->items[k].kind == V_TRACKED) return vm->tape->op(vm, op, args, out);
+      if (op == OP_array && tracked_within(args[i], 0)) return vm->tape->op(vm, op, args, out);
     }
   }
   if (device != DEV_CPU) {
