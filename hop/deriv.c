@@ -89,6 +89,20 @@ Dv deriv_fit(Deriv *d, Dv ct, const ArrayType *t) {
   return dv_convert(d, ct, t->dtype);
 }
 
+void *deriv_room(Deriv *d, u32 n, size_t size) {
+  void *p = arena_alloc(&d->room, n * size);
+  if (!p) d->failed = d->refused = true;
+  return p;
+}
+
+bool deriv_lists(Deriv *d, u32 operands, u32 results, DerivLists *out) {
+  Dv *all = deriv_room(d, 2 * (operands + results), sizeof *all);
+  bool *wants = deriv_room(d, operands, sizeof *wants);
+  if (!all || !wants) return false;
+  *out = (DerivLists){all, all + operands, all + operands + results, all + operands + 2 * results, wants};
+  return true;
+}
+
 bool deriv_is_zero(u32 op) { return strcmp(op_info(op)->deriv, "zero") == 0; }
 
 /* ---- one operand ------------------------------------------------------------------------------------------ */

@@ -12,8 +12,6 @@
 typedef u32 Dv;
 typedef struct Deriv Deriv;
 
-enum { DERIV_OPERANDS = 128, DERIV_RESULTS = 64 };
-
 typedef enum DerivKind { DERIV_op, DERIV_index, DERIV_update } DerivKind;
 
 /* What is pulled back. index: operands[0]. update: operands[0] is the array, operands[1] the value written. */
@@ -46,7 +44,8 @@ typedef struct DerivOps {
 
 struct Deriv {
   const DerivOps *to;
-  bool failed;
+  Arena room; /* what one operation needs while it is pulled back: lists as long as its operands and results */
+  bool failed, refused; /* refused: for want of memory */
   const char *detail; /* what there is no rule for, more exactly; static text */
 };
 
@@ -54,6 +53,16 @@ struct Deriv {
 static inline bool deriv_dtype(u32 dtype) { return dtype_kind(dtype) >= DK_FLOAT; }
 /* Does the row of ops.def say that results are constant where they are defined? */
 bool deriv_is_zero(u32 op);
+
+/* n zeroed elements of `size` bytes in the room. NULL: memory was refused, and d->failed. */
+void *deriv_room(Deriv *d, u32 n, size_t size) MUST_USE;
+
+/* The lists of one operation, in the room of the Deriv. */
+typedef struct DerivLists {
+  Dv *operands, *results, *ct, *out;
+  bool *wants;
+} DerivLists;
+bool deriv_lists(Deriv *d, u32 operands, u32 results, DerivLists *out) MUST_USE;
 
 /* Cotangents of the operands with wants[i], of their types; 0: zero. ct[i] of each result, 0: zero, not all. False: d->failed,
  * or there is no rule, and *why says of what. */

@@ -160,6 +160,7 @@ void pull_walk_free(Walk *w) {
   if (w->ct) mem_free(a, w->ct, sizeof *w->ct * w->count);
   if (w->there) mem_free(a, w->there, sizeof *w->there * w->count);
   if (w->filled) mem_free(a, w->filled, w->count);
+  arena_free(&w->d.head.room);
 }
 
 /* The nodes of the cursor's block behind `after` (0: all), and what of them depends on the variables. */
@@ -167,6 +168,7 @@ bool pull_walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const ValueId
   Graph *g = r->g;
   Allocator *a = &r->vm->alloc;
   *w = (Walk){.r = r, .d = {.head = {.to = &graph_ops}, .g = g}, .count = g->values.count};
+  arena_init(&w->d.head.room, a);
   w->active = mem_alloc_zero(a, w->count);
   w->ct = mem_alloc_zero(a, sizeof *w->ct * w->count);
   w->there = mem_alloc_zero(a, sizeof *w->there * w->count);
@@ -242,10 +244,8 @@ static ValueId collect(Walk *w, const ValueId *results, u32 count, Dv *ct) {
 static Outcome pull_node(Walk *w, NodeId node) {
   Graph *g = w->r->g;
   const GraphNode x = *graph_node_at(g, node);
-  Dv operands[DERIV_OPERANDS], results[DERIV_RESULTS], ct[DERIV_RESULTS], out[DERIV_OPERANDS];
-  bool wants[DERIV_OPERANDS];
   const char *why;
-  DerivNode n = {.op = x.op, .operands = operands, .results = results, .nresults = x.result_count, .index = &node};
+  DerivLists l;
   if (x.kind == NODE_cond) return pull_cond(w, node);
   if (x.kind == NODE_scan || x.kind == NODE_while) return pull_loop(w, node);
   if (x.mask) {
@@ -254,7 +254,10 @@ static Outcome pull_node(Walk *w, NodeId node) {
     return g->failed ? OUT_FAIL : OUT_GO;
   }
   if (x.kind != NODE_op && x.kind != NODE_index && x.kind != NODE_update) return rec_stuck(w->r, REASON_no_rule, "the derivative of such a construct");
-  if (x.operand_count > DERIV_OPERANDS || x.result_count > DERIV_RESULTS) return rec_stuck(w->r, REASON_graph_size, "the derivative of an operation of many operands");
+  if (!deriv_lists(&w->d.head, x.operand_count, x.result_count, &l)) return OUT_FAIL;
+  Dv *operands = l.operands, *results = l.results, *ct = l.ct, *out = l.out;
+  bool *wants = l.wants;
+  DerivNode n = {.op = x.op, .operands = operands, .results = results, .nresults = x.result_count, .index = &node};
   n.kind = x.kind == NODE_op ? DERIV_op : x.kind == NODE_index ? DERIV_index : DERIV_update;
   n.count = x.kind == NODE_op ? x.operand_count : x.kind == NODE_index ? 1 : 2;
   for (u32 i = 0; i < n.count; i++) operands[i] = node_operand(g, node, i);
@@ -290,12 +293,14 @@ static Outcome pull_node(Walk *w, NodeId node) {
 }
 
 Outcome pull_walk_back(Walk *w) {
-  Outcome o = OUT_GO;
+  Outcome o = deriv_room(&w->d.head, 1, 1) ? OUT_GO : OUT_FAIL;
+  ArenaMark empty = arena_mark(&w->d.head.room);
   for (u32 i = w->nodes.count; i-- > 0 && o == OUT_GO;) {
     NodeId n = w->nodes.data[i];
     bool reached = false;
     for (u32 k = 0; k < graph_node_at(w->r->g, n)->result_count; k++) reached |= w->ct[node_result(w->r->g, n, k)] != 0;
     if (reached) o = pull_node(w, n);
+    arena_rewind(&w->d.head.room, empty);
   }
   return o;
 }

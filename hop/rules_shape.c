@@ -188,11 +188,11 @@ static bool filled(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
 static bool parts(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
   ArrayType t = dv_type(d, n->operands[0]);
   u32 axis;
-  Dv all[DERIV_RESULTS];
   switch (n->op) {
     case OP_unstack:
     case OP_split: {
-      if (!axis_of(n, n->op == OP_split ? 2 : 1, 0, t.rank, &axis) || !filled(d, n, ct, all)) return false;
+      Dv *all = deriv_room(d, n->nresults, sizeof *all);
+      if (!all || !axis_of(n, n->op == OP_split ? 2 : 1, 0, t.rank, &axis) || !filled(d, n, ct, all)) return false;
       GraphAttr attrs[2] = {attr_list(0, n->nresults), attr_int(1, axis)};
       out[0] = dv_op(d, n->op == OP_split ? OP_concat : OP_stack, all, n->nresults, attrs, 2);
       return true;

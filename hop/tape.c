@@ -137,7 +137,7 @@ static WeftStatus track(Vm *vm, Tape *t, TapeEntry *e, Value *out) {
     any |= value_is_numeric(v) && deriv_dtype(v.dtype);
   }
   u32 values = t->values.count;
-  if (!any || n > DERIV_RESULTS) { /* constant */
+  if (!any) { /* constant */
     while (t->values.count > e->first) value_drop(vm, t->values.data[--t->values.count]);
     t->parents.count = e->parents;
     mem_free(&vm->alloc, e->items, e->nitems);

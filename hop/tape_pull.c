@@ -239,23 +239,24 @@ static const DerivOps value_ops = {run, type, number, size, zeros, known, same, 
 
 typedef struct Settings { /* of one entry, as attributes */
   GraphAttr attrs[OP_MAX_PARAMS];
-  i64 ints[OP_MAX_PARAMS][2 * TYPE_MAX_RANK];
 } Settings;
 
-static bool ints_of(Value v, i64 *out, u32 cap, GraphAttr *a) {
+/* Integers, or pairs of them; they lie in the room. */
+static bool ints_of(ValueDeriv *d, Value v, GraphAttr *a) {
+  u64 n = v.kind == V_RANGE ? range_count(v.range) : v.list->count;
+  i64 *out = n <= UINT32_MAX / 2 ? deriv_room(&d->head, (u32)(2 * n), sizeof *out) : NULL;
   a->kind = ATTR_ints;
   a->ints = out;
   a->count = 0;
+  if (!out) return false;
   if (v.kind == V_RANGE) {
-    u64 n = range_count(v.range);
-    if (n > cap) return false;
     for (u64 i = 0; i < n; i++) out[a->count++] = v.range->start + (i64)i * v.range->step;
     return true;
   }
   for (u32 i = 0; i < v.list->count; i++) {
     Value item = v.list->items[i];
     bool pair = item.kind == V_LIST && item.list->count == 2 && (i == 0 || a->pairs);
-    if (a->count + 2 > cap || (!pair && a->pairs)) return false;
+    if (!pair && a->pairs) return false;
     a->pairs = pair;
     for (u32 k = 0; k < (pair ? 2u : 1u); k++)
       if (!num_as_index(pair ? item.list->items[k] : item, &out[a->count++])) return false;
@@ -264,24 +265,25 @@ static bool ints_of(Value v, i64 *out, u32 cap, GraphAttr *a) {
 }
 
 /* Two lists of as many integers, one behind the other. */
-static bool two_lists(Value v, i64 *out, u32 cap, GraphAttr *a) {
-  if (v.kind != V_LIST || v.list->count != 2) return false;
+static bool two_lists(ValueDeriv *d, Value v, GraphAttr *a) {
+  if (v.kind != V_LIST || v.list->count != 2 || v.list->items[0].kind != V_LIST) return false;
+  i64 *out = deriv_room(&d->head, 2 * v.list->items[0].list->count, sizeof *out);
   a->count = 0;
   a->pairs = 1;
-  for (u32 i = 0; i < 2; i++) {
+  a->ints = out;
+  for (u32 i = 0; i < 2 && out; i++) {
     Value part = v.list->items[i];
-    if (part.kind != V_LIST || part.list->count != v.list->items[0].list->count || a->count + part.list->count > cap) return false;
+    if (part.kind != V_LIST || part.list->count != v.list->items[0].list->count) return false;
     for (u32 k = 0; k < part.list->count; k++)
       if (!num_as_index(part.list->items[k], &out[a->count++])) return false;
   }
-  return true;
+  return out != NULL;
 }
 
-static void read_setting(Vm *vm, Value v, u32 param, Settings *s, GraphArg *out) {
+static void read_setting(ValueDeriv *d, Value v, u32 param, Settings *s, GraphArg *out) {
   GraphAttr *a = &s->attrs[param];
   *a = (GraphAttr){.kind = ATTR_nil, .param = (u8)param};
   *out = (GraphArg){.kind = ARG_attr, .attr = a};
-  (void)vm;
   switch (v.kind) {
     case V_HOLE: out->kind = ARG_hole; return;
     case V_DTYPE: *a = attr_dtype(param, v.dtype); return;
@@ -297,7 +299,7 @@ static void read_setting(Vm *vm, Value v, u32 param, Settings *s, GraphArg *out)
       return;
     case V_LIST:
     case V_RANGE:
-      if (!ints_of(v, s->ints[param], 2 * TYPE_MAX_RANK, a) && !two_lists(v, s->ints[param], 2 * TYPE_MAX_RANK, a)) a->kind = ATTR_hole;
+      if (!ints_of(d, v, a) && !two_lists(d, v, a)) a->kind = ATTR_hole;
       return;
     default: a->kind = ATTR_hole; return; /* not known: rules that need it give up */
   }
@@ -306,11 +308,12 @@ static void read_setting(Vm *vm, Value v, u32 param, Settings *s, GraphArg *out)
 static bool is_list_of_operands(u32 op, u32 param) { return op == OP_concat || op == OP_stack || op_info(op)->params[param].rest; }
 
 /* The entry as rules see it; operands and results become handles. */
-static bool load(ValueDeriv *d, DerivNode *n, Dv *operands, Dv *results, Settings *s) {
+static bool load(ValueDeriv *d, DerivNode *n, DerivLists *l, Settings *s) {
   const TapeEntry *e = d->entry;
+  if (!deriv_lists(&d->head, e->nparents, e->nresults, l)) return false;
+  Dv *operands = l->operands, *results = l->results;
   const Value *saved = d->tape->values.data + e->first;
   *n = (DerivNode){.kind = e->kind == ENTRY_index ? DERIV_index : e->kind == ENTRY_update ? DERIV_update : DERIV_op, .op = e->op, .operands = operands, .results = results};
-  if (e->nparents > DERIV_OPERANDS) return false;
   if (e->kind == ENTRY_op) {
     for (u32 p = 0; p < op_info(e->op)->nparams; p++) {
       Value v = saved[p], plain = value_untracked(v);
@@ -323,7 +326,7 @@ static bool load(ValueDeriv *d, DerivNode *n, Dv *operands, Dv *results, Setting
         operands[n->count] = handle(d, value_keep(v));
         *a = (GraphArg){.kind = ARG_value, .value = operands[n->count++]};
       } else {
-        read_setting(d->vm, plain, p, s, a);
+        read_setting(d, plain, p, s, a);
       }
     }
   } else {
@@ -350,29 +353,32 @@ static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
   Vm *vm = d->vm;
   DerivNode n;
   Settings s;
-  Dv operands[DERIV_OPERANDS], results[DERIV_RESULTS], ct[DERIV_RESULTS], out[DERIV_OPERANDS];
-  bool wants[DERIV_OPERANDS];
-  const char *why = "an operation of many operands";
-  if (!load(d, &n, operands, results, &s)) goto failed;
+  DerivLists l;
+  const char *why = "";
+  if (!load(d, &n, &l, &s)) goto failed;
   for (u32 i = 0; i < e->nresults; i++) {
     Value g = grads[e->result + i];
     grads[e->result + i] = value_hole();
-    ct[i] = g.kind == V_HOLE ? 0 : handle(d, g);
+    l.ct[i] = g.kind == V_HOLE ? 0 : handle(d, g);
   }
   if (d->head.failed) return WEFT_ERROR;
-  for (u32 i = 0; i < n.count; i++) wants[i] = d->tape->parents.data[e->parents + i] && deriv_dtype(type(&d->head, operands[i]).dtype);
-  if (!deriv_pull(&d->head, &n, ct, wants, out, &why) || d->head.failed) goto failed;
+  for (u32 i = 0; i < n.count; i++) l.wants[i] = d->tape->parents.data[e->parents + i] && deriv_dtype(type(&d->head, l.operands[i]).dtype);
+  if (!deriv_pull(&d->head, &n, l.ct, l.wants, l.out, &why) || d->head.failed) goto failed;
   for (u32 i = 0; i < n.count; i++)
-    if (wants[i] && out[i] && give(vm, &grads[d->tape->parents.data[e->parents + i]], value_keep(at(&d->head, out[i]))) != WEFT_OK) return WEFT_ERROR;
+    if (l.wants[i] && l.out[i] && give(vm, &grads[d->tape->parents.data[e->parents + i]], value_keep(at(&d->head, l.out[i]))) != WEFT_OK) return WEFT_ERROR;
   return WEFT_OK;
 failed:
-  if (d->head.failed || vm->error.raised) return WEFT_ERROR;
+  if (vm->error.raised) return WEFT_ERROR;
+  if (d->head.refused) return vm_error_memory(vm);
   return vm_error(vm, EK_unsupported, "%s: no derivative rule for %s", who, why);
 }
 
 WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) {
   ValueDeriv d = {.head = {.to = &value_ops}, .vm = vm, .tape = t};
-  WeftStatus status = WEFT_OK;
+  arena_init(&d.head.room, &vm->alloc);
+  /* a first piece stays, so that the entries behind it need no memory of their own */
+  WeftStatus status = deriv_room(&d.head, 1, 1) ? WEFT_OK : vm_error_memory(vm);
+  ArenaMark empty = arena_mark(&d.head.room);
   for (u32 i = t->entries.count; i-- > 0 && status == WEFT_OK;) {
     d.entry = &t->entries.data[i];
     bool reached = false;
@@ -381,7 +387,9 @@ WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) {
     status = vm_poll(vm, 1);
     if (status == WEFT_OK) status = d.entry->kind >= ENTRY_custom ? custom_pull(vm, t, d.entry, who, grads) : pull_entry(&d, who, grads);
     while (d.pool.count) value_drop(vm, d.pool.data[--d.pool.count]);
+    arena_rewind(&d.head.room, empty);
   }
+  arena_free(&d.head.room);
   vec_free(&vm->alloc, &d.pool);
   return status;
 }

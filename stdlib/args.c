@@ -131,39 +131,58 @@ WeftStatus args_device(Vm *vm, u32 op, u32 param, Value v) {
   return vm_error(vm, EK_value, "%s: there is no device \"%s\"", op_name(op), v.text->data);
 }
 
-WeftStatus args_ints(Vm *vm, u32 op, u32 param, Value v, i64 *out, u32 cap, u32 *n, bool *single) {
-  static const char needs[] = "an integer or a list of integers";
-  char name[32];
-  *single = false;
-  v = scalar_of(v);
-  u64 count;
-  switch (v.kind) {
-    case V_NUM:
-      *single = true;
-      *n = 1;
-      if (v.dtype == DT_bool || !num_as_index(v, out)) return args_error(vm, op, param, v, needs);
-      return WEFT_OK;
-    case V_LIST: count = v.list->count; break;
-    case V_RANGE: count = range_count(v.range); break;
+static const char ints_needed[] = "an integer or a list of integers";
+
+/* How many integers the argument gives; *v becomes what read_ints reads. */
+static WeftStatus count_ints(Vm *vm, u32 op, u32 param, Value *v, u64 *count) {
+  *v = scalar_of(*v);
+  switch (v->kind) {
+    case V_NUM: *count = 1; return WEFT_OK;
+    case V_LIST: *count = v->list->count; return WEFT_OK;
+    case V_RANGE: *count = range_count(v->range); return WEFT_OK;
     case V_ARRAY:
-      if (array_rank(v.array) != 1 || dtype_kind(array_dtype(v.array)) != DK_INT || array_device(v.array) != DEV_CPU)
-        return args_error(vm, op, param, v, needs);
-      count = (u64)v.array->size;
-      break;
-    default: return args_error(vm, op, param, v, needs);
+      if (array_rank(v->array) != 1 || dtype_kind(array_dtype(v->array)) != DK_INT || array_device(v->array) != DEV_CPU) break;
+      *count = (u64)v->array->size;
+      return WEFT_OK;
+    default: break;
   }
-  if (count > cap)
-    return vm_error(vm, EK_value, "%s: %s has %llu entries, at most %u fit", op_name(op), param_name(op, param, name), (unsigned long long)count, cap);
-  *n = (u32)count;
-  for (u32 i = 0; i < *n; i++) {
+  return args_error(vm, op, param, *v, ints_needed);
+}
+
+static WeftStatus read_ints(Vm *vm, u32 op, u32 param, Value v, i64 *out, u32 n) {
+  for (u32 i = 0; i < n; i++) {
     if (v.kind == V_RANGE) {
       out[i] = v.range->start + (i64)i * v.range->step;
       continue;
     }
-    Value item = v.kind == V_LIST ? scalar_of(v.list->items[i]) : array_load(v.array, (i64)i * array_strides(v.array)[0]);
-    if (item.kind != V_NUM || item.dtype == DT_bool || !num_as_index(item, &out[i])) return args_error(vm, op, param, item, needs);
+    Value item = v.kind == V_LIST ? scalar_of(v.list->items[i]) : v.kind == V_ARRAY ? array_load(v.array, (i64)i * array_strides(v.array)[0]) : v;
+    if (item.kind != V_NUM || item.dtype == DT_bool || !num_as_index(item, &out[i])) return args_error(vm, op, param, item, ints_needed);
   }
   return WEFT_OK;
+}
+
+WeftStatus args_ints(Vm *vm, u32 op, u32 param, Value v, i64 *out, u32 cap, u32 *n, bool *single) {
+  char name[32];
+  u64 count;
+  TRY(count_ints(vm, op, param, &v, &count));
+  if (count > cap)
+    return vm_error(vm, EK_value, "%s: %s has %llu entries, at most %u fit", op_name(op), param_name(op, param, name), (unsigned long long)count, cap);
+  *n = (u32)count;
+  *single = v.kind == V_NUM;
+  return read_ints(vm, op, param, v, out, *n);
+}
+
+WeftStatus args_ints_all(Vm *vm, u32 op, u32 param, Value v, i64 **out, u32 *n, bool *single) {
+  char name[32];
+  u64 count;
+  TRY(count_ints(vm, op, param, &v, &count));
+  if (count > INT32_MAX) return vm_error(vm, EK_limit, "%s: %s has %llu entries", op_name(op), param_name(op, param, name), (unsigned long long)count);
+  *n = (u32)count;
+  *single = v.kind == V_NUM;
+  if (!(*out = mem_alloc(&vm->alloc, sizeof **out * (count + 1)))) return vm_error_memory(vm);
+  if (read_ints(vm, op, param, v, *out, *n) == WEFT_OK) return WEFT_OK;
+  mem_free(&vm->alloc, *out, sizeof **out * (count + 1));
+  return WEFT_ERROR;
 }
 
 WeftStatus args_shape(Vm *vm, u32 op, u32 param, Value v, u32 *rank, i64 *dims) {

@@ -36,6 +36,8 @@ WeftStatus args_dtype(Vm *vm, u32 op, u32 param, Value v, u32 *out) MUST_USE; /*
 WeftStatus args_device(Vm *vm, u32 op, u32 param, Value v) MUST_USE;          /* only the CPU is served here */
 /* An integer, a list or range of integers, a rank-1 integer array: at most cap of them. *single: it was no list. */
 WeftStatus args_ints(Vm *vm, u32 op, u32 param, Value v, i64 *out, u32 cap, u32 *n, bool *single) MUST_USE;
+/* The same, as many as there are: *out has room for *n + 1 of them; the caller frees it (mem_free). */
+WeftStatus args_ints_all(Vm *vm, u32 op, u32 param, Value v, i64 **out, u32 *n, bool *single) MUST_USE;
 WeftStatus args_shape(Vm *vm, u32 op, u32 param, Value v, u32 *rank, i64 *dims) MUST_USE; /* sizes >= 0 */
 /* nil or not given: all axes. */
 WeftStatus args_axes(Vm *vm, u32 op, u32 param, Value v, u32 rank, u32 *mask) MUST_USE;

@@ -208,19 +208,28 @@ WeftStatus eager_broadcast_to(Vm *vm, Value *args, Value *out) {
   return broadcast_view(vm, box, &shape, out);
 }
 
-WeftStatus eager_broadcast_arrays(Vm *vm, Value *args, Value *out) {
-  const Value *items;
-  u32 n;
-  ArrayType shape, types[64];
-  const ArrayType *ptrs[64];
+/* The shape that all of them stretch to. */
+static WeftStatus joint_shape(Vm *vm, const Value *items, u32 n, ArrayType *shape) {
   RuleError err;
-  TRY(args_list(vm, OP_broadcast_arrays, 0, args[0], &items, &n));
-  if (n > COUNT_OF(types)) return vm_error(vm, EK_value, "broadcast_arrays: %u arrays; the limit is %zu", n, COUNT_OF(types));
+  size_t size = n * (sizeof(ArrayType) + sizeof(ArrayType *));
+  ArrayType *types = mem_alloc(&vm->alloc, size + 1);
+  if (!types) return vm_error_memory(vm);
+  const ArrayType **ptrs = (const ArrayType **)(types + n);
   for (u32 i = 0; i < n; i++) {
     type_of_value(items[i], &types[i]);
     ptrs[i] = &types[i];
   }
-  TRY_RULE(vm, OP_broadcast_arrays, &err, rule_broadcast(NULL, n, ptrs, &shape, &err));
+  WeftStatus status = rule_broadcast(NULL, n, ptrs, shape, &err) ? WEFT_OK : vm_error_rule(vm, OP_broadcast_arrays, &err);
+  mem_free(&vm->alloc, types, size + 1);
+  return status;
+}
+
+WeftStatus eager_broadcast_arrays(Vm *vm, Value *args, Value *out) {
+  const Value *items;
+  u32 n;
+  ArrayType shape;
+  TRY(args_list(vm, OP_broadcast_arrays, 0, args[0], &items, &n));
+  TRY(joint_shape(vm, items, n, &shape));
   if (dims_size(shape.rank, shape.dims) < 0) return vm_error(vm, EK_value, "broadcast_arrays: shape %s has too many elements", shape_text(&shape).s);
   TRY(list_new(vm, n, out) ? WEFT_OK : WEFT_ERROR);
   for (u32 i = 0; i < n; i++) {
@@ -318,11 +327,35 @@ WeftStatus eager_unstack(Vm *vm, Value *args, Value *out) {
   return WEFT_OK;
 }
 
+/* The parts of a at the cuts, or (single) as many equal ones. */
+static WeftStatus split_at(Vm *vm, Array *a, u32 axis, const i64 *cuts, u32 n, bool single, Value *out) {
+  i64 size = array_dims(a)[axis];
+  if (single) {
+    i64 parts = cuts[0];
+    if (parts <= 0) return vm_error(vm, EK_value, "split: parts is %lld, needs 1 or more", (long long)parts);
+    if (size % parts != 0 || parts > INT32_MAX)
+      return vm_error(vm, EK_value, "split: axis %u has the size %lld, which is not %lld equal parts", axis, (long long)size, (long long)parts);
+    TRY(list_new(vm, (u32)parts, out) ? WEFT_OK : WEFT_ERROR);
+    for (i64 i = 0; i < parts; i++) TRY(add_part(vm, a, axis, i * (size / parts), (i + 1) * (size / parts), false, out));
+    return WEFT_OK;
+  }
+  TRY(list_new(vm, n + 1, out) ? WEFT_OK : WEFT_ERROR);
+  i64 from = 0;
+  for (u32 i = 0; i <= n; i++) { /* positions clamp, as slices do */
+    i64 to = i < n ? cuts[i] : size;
+    if (to < 0) to += size;
+    to = to < 0 ? 0 : to > size ? size : to;
+    TRY(add_part(vm, a, axis, from, to > from ? to : from, false, out));
+    from = to;
+  }
+  return WEFT_OK;
+}
+
 /* An integer: equal parts. A list: the positions where to cut. */
 WeftStatus split_array(Vm *vm, Value *args, Value *out) {
   ArrayType type;
   RuleError err;
-  i64 given = 0, cuts_small[64];
+  i64 given = 0, *cuts;
   u32 axis, n;
   bool single;
   if (!value_is_numeric(args[0])) TRY(args_array(vm, OP_split, 0, args[0]));
@@ -330,27 +363,10 @@ WeftStatus split_array(Vm *vm, Value *args, Value *out) {
   type_of_value(args[0], &type);
   TRY(args_int(vm, OP_split, 2, args[2], &given));
   TRY_RULE(vm, OP_split, &err, rule_axis(given, type.rank, &axis, &err));
-  TRY(args_ints(vm, OP_split, 1, args[1], cuts_small, COUNT_OF(cuts_small), &n, &single));
-  i64 size = type.dims[axis];
-  if (single) {
-    i64 parts = cuts_small[0];
-    if (parts <= 0) return vm_error(vm, EK_value, "split: parts is %lld, needs 1 or more", (long long)parts);
-    if (size % parts != 0 || parts > INT32_MAX)
-      return vm_error(vm, EK_value, "split: axis %u has the size %lld, which is not %lld equal parts", axis, (long long)size, (long long)parts);
-    TRY(list_new(vm, (u32)parts, out) ? WEFT_OK : WEFT_ERROR);
-    for (i64 i = 0; i < parts; i++) TRY(add_part(vm, args[0].array, axis, i * (size / parts), (i + 1) * (size / parts), false, out));
-    return WEFT_OK;
-  }
-  TRY(list_new(vm, n + 1, out) ? WEFT_OK : WEFT_ERROR);
-  i64 from = 0;
-  for (u32 i = 0; i <= n; i++) { /* positions clamp, as slices do */
-    i64 to = i < n ? cuts_small[i] : size;
-    if (to < 0) to += size;
-    to = to < 0 ? 0 : to > size ? size : to;
-    TRY(add_part(vm, args[0].array, axis, from, to > from ? to : from, false, out));
-    from = to;
-  }
-  return WEFT_OK;
+  TRY(args_ints_all(vm, OP_split, 1, args[1], &cuts, &n, &single));
+  WeftStatus status = split_at(vm, args[0].array, axis, cuts, n, single, out);
+  mem_free(&vm->alloc, cuts, sizeof *cuts * (n + 1));
+  return status;
 }
 
 WeftStatus eager_split(Vm *vm, Value *args, Value *out) {
