@@ -104,7 +104,7 @@ BUSY     := tracer/graph.c tracer/graph_build.c tracer/graph_read.c tracer/graph
               guards/sizes_prove.c jit/mir_lives.c jit/mir_fold.c jit/mir_patch.c jit/vector_alloc.c api/blocks.c
 COLD     := $(filter-out $(BUSY) parser/base.c lang/rules%.c tracer/tier.c tracer/places.c jit/plan_run.c jit/mir_runtime.c,\
               $(filter parser/% lang/% tracer/% hop/% jit/% gpu/% api/% $(addprefix stdlib/,blas.c csv.c compose.c create.c data.c \
-                files.c format.c install.c join.c linalg.c linalg_compose.c matmul.c npy.c order.c shape.c system.c text.c trace.c walk.c) \
+                files.c format.c install.c put.c spec.c join.c linalg.c linalg_compose.c matmul.c npy.c order.c shape.c system.c text.c trace.c walk.c) \
                 guards/sizes.c guards/sizes_prove.c guards/sizes_text.c guards/guards.c guards/compile.c vm/compare.c vm/error.c vm/module.c vm/make.c vm/strided.c vm/pool.c vm/keep.c,$(LIB_SRC)))
 BRIEF    := $(filter-out vm/module.c stdlib/npy.c stdlib/trace.c stdlib/files.c,$(filter stdlib/% guards/% vm/% api/weft.c api/values.c jit/plan_split.c jit/plan_parts.c jit/vector_runtime.c jit/loops_interp.c tracer/host_run.c tracer/attr_run.c tracer/leave.c tracer/region.c,$(COLD)))
 $(BRIEF:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(SMALL)

@@ -9,11 +9,17 @@ enum { FORMAT_DEPTH = 200, FORMAT_ELEMENTS = 1000, FORMAT_EDGE = 3 };
 void format_number(Value v, Buf *out); /* V_NUM; floats in the fewest digits that read back */
 void format_f64(f64 x, bool single, Buf *out);
 
-/* Appends v by a spec `[[fill]align][sign][#][0][width][,][.precision][type]`, by element on arrays.
- * Errors: value (a bad spec), type (a spec that does not fit). */
-WeftStatus format_spec(Vm *vm, Value v, const char *spec, size_t len, Buf *out) MUST_USE;
+/* The digits of x >= 0 that read back, without zeros at their end, and how many of them stand before the point: 0.001 is "1", -2. */
+enum { SHORTEST_ROOM = 48 };
+u32 format_shortest(f64 x, bool single, char *digits, int *point);
+/* Takes what printf made by "%.*e" to its digits, in place. */
+u32 format_digits(char *text, int *point);
 
-/* The hook of the VM for f-strings. */
+typedef void (*ElementFn)(void *ctx, Value v, Buf *out);
+/* The array as its literal, each element by `element`. */
+void format_elements(Vm *vm, Value v, ElementFn element, void *ctx, Buf *out);
+
+/* The hook of the VM for f-strings: v by a spec of Python's (spec.c), by element on arrays. Errors: value. */
 WeftStatus format_hook(Vm *vm, Value v, const char *spec, size_t len, Value *out);
 
 #endif

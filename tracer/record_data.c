@@ -752,10 +752,11 @@ Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
 
 /* ---- texts ---------------------------------------------------------------------------------------------- */
 
-/* A format spec fits numbers of a dtype or it does not, whatever their values. */
+/* A format spec fits numbers of a dtype or it does not, whatever their values; but code points (type c) are not all numbers. */
 static bool spec_fits(Recorder *r, const ArrayType *t, Value spec) {
   Value text;
   if (spec.kind != V_TEXT || spec.text->len == 0) return true;
+  if (spec.text->data[spec.text->len - 1] == 'c') return false;
   if (dtype_kind(t->dtype) > DK_FLOAT) return false;
   if (vm_text(r->vm, (Value){.kind = V_NUM, .dtype = t->dtype}, spec, &text) != WEFT_OK) {
     vm_error_clear(r->vm);
