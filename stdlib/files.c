@@ -88,6 +88,9 @@ WeftStatus file_write(Vm *vm, u32 op, const char *path, const char *data, size_t
 static size_t valid_bytes(const char *text, size_t n) {
   const u8 *s = (const u8 *)text, *end = s + n;
   while (s < end) {
+    u64 eight;
+    while (end - s >= 8 && (memcpy(&eight, s, 8), !(eight & 0x8080808080808080u))) s += 8;
+    if (s == end) break;
     const u8 *first = s;
     u32 c = *s++, more = c < 0x80 ? 0 : c >= 0xC2 && c < 0xE0 ? 1 : c >= 0xE0 && c < 0xF0 ? 2 : c >= 0xF0 && c < 0xF5 ? 3 : 9;
     if (more == 9 || (size_t)(end - s) < more) return (size_t)(first - (const u8 *)text);
@@ -104,11 +107,11 @@ static size_t valid_bytes(const char *text, size_t n) {
 
 bool utf8_valid(const char *text, size_t n) { return valid_bytes(text, n) == n; }
 
-/* The line of the first byte that is not UTF-8. */
-static u64 bad_line(const char *text, size_t n) {
+u64 utf8_bad_line(const char *text, size_t n) {
+  size_t at = valid_bytes(text, n);
   u64 line = 1;
-  for (size_t i = 0, at = valid_bytes(text, n); i < at; i++) line += text[i] == '\n';
-  return line;
+  for (size_t i = 0; i < at; i++) line += text[i] == '\r' || (text[i] == '\n' && !(i && text[i - 1] == '\r'));
+  return at < n ? line : 0;
 }
 
 WeftStatus eager_read_text(Vm *vm, Value *args, Value *out) {
@@ -118,7 +121,8 @@ WeftStatus eager_read_text(Vm *vm, Value *args, Value *out) {
   TRY(file_path(vm, OP_read_text, args[0], &path));
   TRY(file_read(vm, OP_read_text, path, TEXT_FILE_MOST, &data, &len, &cap));
   WeftStatus status = WEFT_OK;
-  if (!utf8_valid(data, len)) status = vm_error(vm, EK_io, "read_text: \"%s\" is not UTF-8: line %llu", path, (unsigned long long)bad_line(data, len));
+  u64 line = utf8_bad_line(data, len);
+  if (line) status = vm_error(vm, EK_io, "read_text: \"%s\" is not UTF-8: line %llu", path, (unsigned long long)line);
   else if (!text_new(vm, data, len, out)) status = WEFT_ERROR;
   mem_free(&vm->alloc, data, cap);
   return status;

@@ -17,6 +17,8 @@ WeftStatus file_read(Vm *vm, u32 op, const char *path, u64 most, char **data, si
 /* file_put (stdlib.h). Errors: io. */
 WeftStatus file_write(Vm *vm, u32 op, const char *path, const char *data, size_t len) MUST_USE;
 
+/* The line of the first byte that is not UTF-8; 0: all is. */
+u64 utf8_bad_line(const char *text, size_t n);
 bool text_parse_f64(const char *s, size_t n, f64 *out);      /* decimal number, inf or nan, in whole */
 
 #endif
