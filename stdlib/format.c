@@ -108,21 +108,40 @@ void format_number(Value v, Buf *out) {
 
 /* ---- containers ----------------------------------------------------------------------------------------- */
 
-static void quoted(const Text *t, Buf *out) {
+/* Control and format characters beyond ASCII, and separators of lines: nobody sees them, or what they turn round. Joiners stay. */
+static bool is_unseen(u32 c) {
+  static const struct {
+    u32 first, last;
+  } ranges[] = {{0x80, 0x9F}, {0xAD, 0xAD}, {0x61C, 0x61C}, {0x180E, 0x180E}, {0x200B, 0x200B}, {0x200E, 0x200F}, {0x2028, 0x202E},
+                {0x2060, 0x206F}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F}};
+  for (u32 i = 0; i < COUNT_OF(ranges); i++)
+    if (c >= ranges[i].first && c <= ranges[i].last) return true;
+  return false;
+}
+
+/* A text, or a key that is no name, as its literal. */
+static void quoted(const char *s, u32 n, Buf *out) {
   buf_putc(out, '"');
-  for (u32 i = 0; i < t->len; i++) {
-    char c = t->data[i];
+  for (u32 i = 0; i < n; i++) {
+    u8 c = (u8)s[i];
     switch (c) {
-      case '\n': buf_puts(out, "\\n"); break;
-      case '\t': buf_puts(out, "\\t"); break;
-      case '\r': buf_puts(out, "\\r"); break;
-      case '\0': buf_puts(out, "\\0"); break;
-      case '"': buf_puts(out, "\\\""); break;
-      case '\\': buf_puts(out, "\\\\"); break;
-      default:
-        if ((u8)c < 32 || c == 127) buf_printf(out, "\\x%02x", (u8)c);
-        else buf_putc(out, c);
+      case '\n': buf_puts(out, "\\n"); continue;
+      case '\t': buf_puts(out, "\\t"); continue;
+      case '\r': buf_puts(out, "\\r"); continue;
+      case '\0': buf_puts(out, "\\0"); continue;
+      case '"': buf_puts(out, "\\\""); continue;
+      case '\\': buf_puts(out, "\\\\"); continue;
+      default: break;
     }
+    if (c < 32 || c == 127) {
+      buf_printf(out, "\\x%02x", c);
+      continue;
+    }
+    u32 more = c < 0xC0 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3, point = more ? c & (0x3Fu >> more) : c;
+    for (u32 k = 1; k <= more && i + k < n; k++) point = point << 6 | ((u8)s[i + k] & 0x3F);
+    if (c >= 0xC0 && is_unseen(point)) buf_printf(out, "\\u{%x}", point);
+    else buf_put(out, s + i, more < n - i ? more + 1 : n - i);
+    i += more;
   }
   buf_putc(out, '"');
 }
@@ -212,7 +231,7 @@ static void format_at(Vm *vm, Value v, bool bare, u32 depth, const Open *open, B
     case V_ARRAY: format_array(vm, v, plain_element, NULL, out); break;
     case V_TEXT:
       if (bare) buf_put(out, v.text->data, v.text->len);
-      else quoted(v.text, out);
+      else quoted(v.text->data, v.text->len, out);
       break;
     case V_LIST:
       buf_putc(out, '(');
@@ -230,15 +249,7 @@ static void format_at(Vm *vm, Value v, bool bare, u32 depth, const Open *open, B
         u32 n = name_len(&vm->names, s->keys[i]);
         if (i) buf_puts(out, ", ");
         if (plain_key(key, n)) buf_put(out, key, n);
-        else {
-          buf_putc(out, '"');
-          for (u32 k = 0; k < n; k++) {
-            if (key[k] == '"' || key[k] == '\\') buf_putc(out, '\\');
-            if (key[k] == '\n') buf_puts(out, "\\n");
-            else buf_putc(out, key[k]);
-          }
-          buf_putc(out, '"');
-        }
+        else quoted(key, n, out);
         buf_puts(out, ": ");
         format_at(vm, v.record->items[i], false, depth + 1, open, out);
       }

@@ -13,6 +13,17 @@ Span vm_span(const Vm *vm) {
   return f->pc < p->ncode ? p->spans[f->pc] : p->span;
 }
 
+/* A message may show the beginning of a text, cut inside a code point: what is left of one becomes question marks. */
+static void make_valid(char *s, size_t n) {
+  if (text_valid(s, n)) return;
+  for (size_t i = 0; i < n;) {
+    size_t len = 1;
+    while (len < 4 && i + len < n && !text_valid(s + i, len)) len++;
+    if (text_valid(s + i, len)) i += len;
+    else s[i++] = '?';
+  }
+}
+
 /* Text made without raising anything. */
 static bool make_message(Vm *vm, const char *fmt, va_list ap, Value *out) {
   va_list again;
@@ -26,6 +37,7 @@ static bool make_message(Vm *vm, const char *fmt, va_list ap, Value *out) {
   vsnprintf(t->data, (size_t)n + 1, fmt, ap);
   t->len = (u32)n;
   t->count = 0;
+  make_valid(t->data, (size_t)n);
   for (int i = 0; i < n; i++) t->count += ((u8)t->data[i] & 0xC0) != 0x80;
   *out = value_obj(V_TEXT, t);
   return true;
