@@ -270,6 +270,15 @@ static bool holds_operands(u32 op, u32 param, Value v) {
   return value_is_numeric(value_untracked(v));
 }
 
+/* Does v, or what is in it, depend on this tape by a number that can change by little? */
+static bool depends(Tape *t, Value v, u32 depth) {
+  v = live_value(v);
+  if (v.kind == V_TRACKED) return ((TapeValue *)v.p)->tape == t && deriv_dtype(value_untracked(v).dtype);
+  for (u32 i = 0; v.kind == V_LIST && depth < ARRAY_MAX_RANK && i < v.list->count; i++)
+    if (depends(t, v.list->items[i], depth + 1)) return true;
+  return false;
+}
+
 static WeftStatus record_op(Vm *vm, Tape *t, u32 op, Value *args, Value *out) {
   u32 n = op_info(op)->nparams, made = 0;
   Value inner[OP_MAX_PARAMS];
@@ -279,6 +288,7 @@ static WeftStatus record_op(Vm *vm, Tape *t, u32 op, Value *args, Value *out) {
     Value v = args[made];
     u32 node;
     inner[made] = value_hole();
+    if (!holds_operands(op, made, v) && depends(t, v, 0)) e.setting = (u8)(made + 1);
     if (v.kind == V_LIST) {
       ok = list_new(vm, v.list->count, &inner[made]);
       if (!ok) break;

@@ -16,6 +16,7 @@ typedef enum EntryKind { ENTRY_op, ENTRY_index, ENTRY_update, ENTRY_custom, ENTR
 typedef struct TapeEntry {
   u8 kind; /* EntryKind */
   u16 op;  /* op; update: BcOp that combines */
+  u8 setting; /* op: 1 + a parameter that is no operand of rules and depends on the tape: there is no derivative by it. 0: none */
   u32 first, count;       /* Tape.values: what was saved: arguments (index, update: operands, then keys), then results */
   u32 parents, nparents;  /* Tape.parents: node of each operand, 0 constant */
   u32 result, nresults;   /* nodes */

@@ -355,6 +355,10 @@ static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
   Settings s;
   DerivLists l;
   const char *why = "";
+  if (e->setting) {
+    const OpParam *p = &op_info(e->op)->params[e->setting - 1];
+    return vm_error(vm, EK_unsupported, "%s: no derivative of %s by its parameter `%.*s`", who, op_name(e->op), (int)p->len, p->name);
+  }
   if (!load(d, &n, &l, &s)) goto failed;
   for (u32 i = 0; i < e->nresults; i++) {
     Value g = grads[e->result + i];
