@@ -16,6 +16,16 @@ Outcome record_fori_loop(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_map(Recorder *r, u32 op, const Av *params, Av *out);
+/* tree_map and tree_reduce over a list in columns: of items that are trees, or lists of one tree of each of several. */
+Outcome record_map_rows(Recorder *r, Av f, Av rows, u32 trees, Av *out);
+Outcome record_fold_rows(Recorder *r, Av f, Av rows, Av init, Av *out);
 Outcome record_construct_call(Recorder *r, u32 op, const Av *params, Av *out);
+
+/* record_tree.c */
+Outcome record_tree_map(Recorder *r, u32 op, const Av *params, Av *out);
+Outcome record_tree_leaves(Recorder *r, u32 op, const Av *params, Av *out);
+Outcome record_tree_reduce(Recorder *r, u32 op, const Av *params, Av *out);
+Outcome record_map_trees(Recorder *r, Av f, const Av *trees, u32 n, Av *out);  /* tree_map of n trees */
+Outcome record_fold_tree(Recorder *r, Av f, Av tree, Av *acc);                 /* tree_reduce, from *acc on */
 
 #endif

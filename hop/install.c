@@ -23,6 +23,9 @@ WeftStatus hop_install(Vm *vm) {
   t->constructs[OP_associative_scan] = record_associative_scan;
   t->constructs[OP_call] = record_construct_call;
   t->constructs[OP_map] = record_map;
+  t->constructs[OP_tree_map] = record_tree_map;
+  t->constructs[OP_tree_leaves] = record_tree_leaves;
+  t->constructs[OP_tree_reduce] = record_tree_reduce;
   t->constructs[OP_grad] = record_make_grad;
   t->constructs[OP_value_and_grad] = record_make_grad;
   t->constructs[OP_stop_gradient] = record_stop_gradient;

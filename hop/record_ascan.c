@@ -19,7 +19,7 @@ static Av with_values(AScan *s, const ValueId *values) {
   u32 next = 0;
   for (u32 i = 0; i < s->count; i++)
     if (!(leaves[i] = av_num(s->r, values[i]))) return 0;
-  return av_rebuild(s->r, s->tree, leaves, &next);
+  return rec_tree_rebuild(s->r, s->tree, leaves, &next);
 }
 
 /* first ? b : f(a, b), which must be as an item is. */
@@ -38,8 +38,9 @@ static Outcome combine(AScan *s, ValueId first, const ValueId *a, const ValueId 
   if (o == OUT_GO) o = rec_call(r, s->f, args, NULL, 2, &result);
   if (o == OUT_GO) o = rec_cells_none(r, &cells, "associative_scan");
   rec_cells_free(r, &cells);
-  if (o == OUT_GO && (!(result = av_force(r, result)) || !av_leaves(r, result, &leaves))) o = OUT_FAIL;
-  if (o == OUT_GO && (!av_same_tree(r, s->tree, result) || leaves.count != s->count))
+  if (o == OUT_GO) o = rec_tree(r, result, &result);
+  if (o == OUT_GO) o = rec_tree_leaves(r, result, &leaves);
+  if (o == OUT_GO && (!rec_tree_same(r, s->tree, result) || leaves.count != s->count))
     o = rec_stuck(r, REASON_raises, "associative_scan: f gives %s of another structure than the items", av_kind_text(r, result));
   for (u32 i = 0; i < s->count && o == OUT_GO; i++) {
     out[i] = av_value(r, leaves.data[i]);
@@ -175,7 +176,8 @@ Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out) 
   RecMark mark = rec_mark(r);
   RecState state;
   if (!rec_save(r, &state)) return OUT_FAIL;
-  Outcome o = av_leaves(r, tree, &leaves) ? OUT_GO : OUT_FAIL;
+  Outcome o = rec_tree(r, tree, &tree);
+  if (o == OUT_GO) o = rec_tree_leaves(r, tree, &leaves);
   s.tree = tree;
   s.count = leaves.count;
   if (o == OUT_GO && (s.count == 0 || s.count > ASCAN_LEAVES)) o = rec_stuck(r, REASON_raises, "associative_scan of %s", av_kind_text(r, tree));
@@ -206,7 +208,7 @@ Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out) 
     if (!v || !(leaves.data[i] = av_num(r, v))) o = OUT_FAIL;
   }
   u32 next = 0;
-  if (o == OUT_GO && !(*out = av_rebuild(r, tree, leaves.data, &next))) o = OUT_FAIL;
+  if (o == OUT_GO && !(*out = rec_tree_rebuild(r, tree, leaves.data, &next))) o = OUT_FAIL;
   if (o == OUT_GO) r->vm->counters.at[STAT_constructs]++;
   rec_end_try(r, &mark, &state, o);
   vec_free(&r->vm->alloc, &leaves);

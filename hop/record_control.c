@@ -13,14 +13,21 @@ static bool is_given(Recorder *r, Av a) {
 
 /* ---- leaves ------------------------------------------------------------------------------------------------ */
 
-static Outcome leaf_values(Recorder *r, Av tree, ValueVec *out) {
-  AvVec leaves = {0};
-  Outcome o = av_leaves(r, tree, &leaves) ? OUT_GO : OUT_FAIL;
-  for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
-    ValueId v = av_value(r, leaves.data[i]);
+static Outcome values_of(Recorder *r, const AvVec *leaves, ValueVec *out) {
+  Outcome o = OUT_GO;
+  for (u32 i = 0; i < leaves->count && o == OUT_GO; i++) {
+    ValueId v = av_value(r, leaves->data[i]);
     o = rec_strong(r, v);
     if (o == OUT_GO && !vec_push(&r->vm->alloc, out, v)) o = OUT_FAIL;
   }
+  return o;
+}
+
+/* Of an opened tree. */
+static Outcome leaf_values(Recorder *r, Av tree, ValueVec *out) {
+  AvVec leaves = {0};
+  Outcome o = rec_tree_leaves(r, tree, &leaves);
+  if (o == OUT_GO) o = values_of(r, &leaves, out);
   vec_free(&r->vm->alloc, &leaves);
   return o;
 }
@@ -32,7 +39,7 @@ static Av with_values(Recorder *r, Av tree, const ValueId *values, u32 count) {
     if (!a || !vec_push(&r->vm->alloc, &leaves, a)) r->failed = true;
   }
   u32 next = 0;
-  Av out = r->failed ? 0 : av_rebuild(r, tree, leaves.data, &next);
+  Av out = r->failed ? 0 : rec_tree_rebuild(r, tree, leaves.data, &next);
   vec_free(&r->vm->alloc, &leaves);
   return out;
 }
@@ -89,13 +96,14 @@ static Outcome cond_once(Recorder *r, const Av *params, const Av *args, u32 n, V
     rec_restore(r, &base);
     if (!(blocks[k] = graph_open(g))) o = OUT_FAIL;
     if (o == OUT_GO) o = rec_call(r, params[1 + k], args, NULL, n, &results[k]);
+    if (o == OUT_GO) o = rec_tree(r, results[k], &results[k]);
     if (o == OUT_GO) o = rec_cells_grow(r, cells, again);
     if (o == OUT_GO && !*again && !(results[k] = rec_cells_with(r, cells, results[k]))) o = OUT_FAIL;
     if (o == OUT_GO) o = leaf_values(r, results[k], &values[k]);
     if (o == OUT_GO) graph_at_end(g, parent);
   }
   if (o == OUT_GO && *again) goto done;
-  if (o == OUT_GO && !av_same_tree(r, results[0], results[1]))
+  if (o == OUT_GO && !rec_tree_same(r, results[0], results[1]))
     o = rec_stuck(r, REASON_raises, "cond: the functions give %s and %s", av_kind_text(r, results[0]), av_kind_text(r, results[1]));
   for (u32 i = 0; i < values[0].count && o == OUT_GO; i++) { /* a weak result takes the other's dtype */
     const ArrayType a = *value_type(g, values[0].data[i]), b = *value_type(g, values[1].data[i]);
@@ -197,7 +205,7 @@ static Av carry_params(Recorder *r, BlockId b, Av tree, const Carry *c) {
 /* The state that the body gave, against the one it got. `*again`: weak initial numbers were given the body's dtype,
  * record the body once more. */
 static Outcome carry_next(Recorder *r, const char *who, Av before, Av after, Carry *c, ValueVec *next, bool *again) {
-  if (!av_same_tree(r, before, after)) return rec_stuck(r, REASON_raises, "%s: the body gives %s of another structure than the state", who, av_kind_text(r, after));
+  if (!rec_tree_same(r, before, after)) return rec_stuck(r, REASON_raises, "%s: the body gives %s of another structure than the state", who, av_kind_text(r, after));
   Outcome o = leaf_values(r, after, next);
   for (u32 i = 0; i < next->count && o == OUT_GO; i++) {
     const ArrayType a = *type_of(r->g, c->types.data[i]), b = *value_type(r->g, next->data[i]);
@@ -228,13 +236,19 @@ static void strengthen(Recorder *r, Carry *c, const DTypeVec *dtypes) {
 
 typedef struct MapSpec {
   Av f, seq;  /* a range, or rows */
+  u32 trees;  /* not 0: f is for the leaves of an item, tree_map of so many trees; of several, an item is a list of one of each */
   Value kind; /* of what f gives */
 } MapSpec;
+
+typedef struct FoldSpec { /* state = f(state, leaf) for the leaves of each item, in order */
+  Av f, rows;
+} FoldSpec;
 
 typedef struct LoopSpec {
   const char *who;
   Av test, body;  /* functions; test 0: counts */
   const MapSpec *map; /* in place of a body; the state is columns */
+  const FoldSpec *fold; /* in place of a body; the state keeps its types as they are */
   Av tree;        /* state; counted and bounded loops: the list (i, state) */
   ValueId bound;  /* counted: hi; bounded: max_steps */
   bool counted;   /* by the number in front of the state alone */
@@ -253,7 +267,26 @@ static Outcome call_again(Recorder *r, Av f, const Av *args, u32 n, Av *out) {
 static Outcome map_item(Recorder *r, const MapSpec *m, Av at, Av *out) {
   Av item;
   Outcome o = av_at(r, m->seq)->kind == AV_RANGE ? rec_range_item(r, m->seq, at, &item) : rec_rows_item(r, m->seq, at, &item);
-  return o == OUT_GO ? call_again(r, m->f, &item, 1, out) : o;
+  if (o != OUT_GO || !m->trees) return o == OUT_GO ? call_again(r, m->f, &item, 1, out) : o;
+  AvVec trees = {0};
+  if (m->trees > 1 && (av_at(r, item)->kind != AV_LIST || av_at(r, item)->count != m->trees)) return OUT_FAIL;
+  for (u32 i = 0; i < m->trees; i++)
+    if (!vec_push(&r->vm->alloc, &trees, m->trees == 1 ? item : av_item(r, item, i))) o = OUT_FAIL;
+  r->repeats++;
+  if (o == OUT_GO) o = record_map_trees(r, m->f, trees.data, m->trees, out);
+  r->repeats--;
+  vec_free(&r->vm->alloc, &trees);
+  return o;
+}
+
+/* args: the number of the item, the state. */
+static Outcome fold_step(Recorder *r, const FoldSpec *s, const Av *args, Av *out) {
+  Av item, acc = args[1];
+  Outcome o = rec_rows_item(r, s->rows, args[0], &item);
+  r->repeats++;
+  if (o == OUT_GO) o = record_fold_tree(r, s->f, item, &acc);
+  r->repeats--;
+  return o == OUT_GO ? rec_tree(r, acc, out) : o;
 }
 
 /* args: the number of the item, the columns. */
@@ -299,12 +332,15 @@ static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeV
   if (s->counted || s->bounded) {
     Av args[2] = {av_item(r, state, 0), av_item(r, state, 1)}, step, one = av_const(r, value_weak_i64(1));
     if (s->map) o = map_step(r, s->map, args, &result);
+    else if (s->fold) o = fold_step(r, s->fold, args, &result);
     else o = s->counted ? call_again(r, s->body, args, 2, &result) : call_again(r, s->body, &args[1], 1, &result);
     if (o == OUT_GO) o = rec_binary(r, BC_add, args[0], one, &step);
+    if (o == OUT_GO && !s->map) o = rec_tree(r, result, &result);
     Av pair[2] = {step, result};
     if (o == OUT_GO && !(result = av_items(r, AV_LIST, pair, 2))) o = OUT_FAIL;
   } else {
     o = call_again(r, s->body, &state, 1, &result);
+    if (o == OUT_GO) o = rec_tree(r, result, &result);
   }
   bool grown = false;
   if (o == OUT_GO) o = rec_cells_grow(r, s->cells, &grown);
@@ -334,8 +370,12 @@ static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeV
 
 /* The cells of the set that are new since the last try go behind the state: their values are leaves of it. */
 static Outcome carry_cells(Recorder *r, RecCellSet *cells, u32 *known, Av tree, Av *both, Carry *c) {
+  AvVec leaves = {0};
   Outcome o = rec_cells_find(r, cells);
-  for (; *known < cells->count && o == OUT_GO; ++*known) o = leaf_values(r, r->cells.data[cells->cells[*known]].value, &c->init);
+  for (; *known < cells->count && o == OUT_GO; ++*known)
+    if (!rec_cell_leaves(r, cells->cells[*known], &leaves)) o = OUT_FAIL;
+  if (o == OUT_GO) o = values_of(r, &leaves, &c->init);
+  vec_free(&r->vm->alloc, &leaves);
   if (o == OUT_GO && !(*both = rec_cells_with(r, cells, tree))) o = OUT_FAIL;
   return o;
 }
@@ -371,6 +411,7 @@ static Outcome record_loop(Recorder *r, const LoopSpec *given, Av *out) {
       r->vm->counters.at[STAT_constructs]++;
       break;
     }
+    if (o == OUT_GO && dtypes.count && s.fold) o = rec_stuck(r, REASON_loop_types, "tree_reduce whose result does not keep its type");
     if (o == OUT_GO && dtypes.count) strengthen(r, &c, &dtypes);
     if (o == OUT_GO && try + 1 == BODY_TRIES) o = rec_stuck(r, REASON_raises, "%s: the state does not keep its types", s.who);
   }
@@ -382,8 +423,9 @@ static Outcome record_loop(Recorder *r, const LoopSpec *given, Av *out) {
 
 Outcome record_while_loop(Recorder *r, u32 op, const Av *params, Av *out) {
   (void)op;
-  LoopSpec s = {.who = "while_loop", .test = params[0], .body = params[1], .tree = av_force(r, params[2])};
-  if (!s.tree) return OUT_FAIL;
+  LoopSpec s = {.who = "while_loop", .test = params[0], .body = params[1]};
+  Outcome opened = rec_tree(r, params[2], &s.tree);
+  if (opened != OUT_GO) return opened;
   if (!is_given(r, params[3])) return record_loop(r, &s, out);
   const ArrayType *t = (s.bound = av_value(r, params[3])) ? value_type(r->g, s.bound) : NULL;
   if (!t || t->rank || dtype_kind(t->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "while_loop: max_steps must be an integer");
@@ -416,11 +458,13 @@ Outcome record_fori_loop(Recorder *r, u32 op, const Av *params, Av *out) {
   else if (value_dim(r->g, lo, &d) && d != DIM_NONE) first = av_num(r, graph_size(r->g, d));
   else if (value_type(r->g, lo)->weak && value_type(r->g, lo)->dtype == DT_i64) first = params[0];
   else return rec_stuck(r, REASON_no_rule, "fori_loop with a computed lower bound");
-  Av pair[2] = {first, params[3]};
+  Av pair[2] = {first, 0};
+  Outcome o = rec_tree(r, params[3], &pair[1]);
+  if (o != OUT_GO) return o;
   LoopSpec s = {.who = "fori_loop", .body = params[2], .tree = av_items(r, AV_LIST, pair, 2), .bound = av_value(r, params[1]), .counted = true};
   Av both;
   if (!s.tree) return OUT_FAIL;
-  Outcome o = record_loop(r, &s, &both);
+  o = record_loop(r, &s, &both);
   return o == OUT_GO ? rec_made(r, av_item(r, both, 1), out) : o;
 }
 
@@ -452,26 +496,57 @@ static Outcome map_kind(Recorder *r, MapSpec *m) {
   return o;
 }
 
-/* Over a sequence that is long, or of no known length: a loop that puts items into columns. */
+/* A loop over a sequence of `count` items that puts what f gives into columns. */
+static Outcome map_into_columns(Recorder *r, MapSpec *m, Av count, Av *out) {
+  Av both, pair[2] = {av_const(r, value_weak_i64(0)), 0};
+  Dim n, room;
+  Outcome o = rec_size(r, count, &n);
+  if (o == OUT_GO) o = map_kind(r, m);
+  if (o != OUT_GO) return o;
+  if ((room = size_add(&r->g->sizes, size_mul(&r->g->sizes, n, 2), ROWS_ROOM)) == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
+  pair[1] = rec_columns_new(r, m->kind, room);
+  LoopSpec s = {.who = m->trees ? "tree_map" : "map", .map = m, .bound = av_value(r, count), .counted = true};
+  if (!pair[0] || !pair[1] || !(s.tree = av_items(r, AV_LIST, pair, 2))) return OUT_FAIL;
+  o = record_loop(r, &s, &both);
+  return o == OUT_GO ? rec_made(r, rec_new_rows(r, av_item(r, both, 1), count, m->kind), out) : o;
+}
+
+/* Over a sequence that is long, or of no known length. */
 Outcome record_map(Recorder *r, u32 op, const Av *params, Av *out) {
   (void)op;
   if (r->abstract || r->differentiating) return OUT_STUCK;
   MapSpec m = {.f = params[0], .seq = params[1]};
-  Av count, both, pair[2] = {av_const(r, value_weak_i64(0)), 0};
-  Dim n, room;
+  Av count;
   Outcome o = OUT_GO;
   if (av_at(r, m.seq)->kind == AV_RANGE) o = rec_range_count(r, m.seq, &count);
   else if ((o = rec_rows_of(r, params[1], NULL, &m.seq)) == OUT_GO) count = av_item(r, m.seq, 1);
   if (o == OUT_GO && rec_is_text(r, m.seq)) o = OUT_STUCK;
-  if (o == OUT_GO) o = rec_size(r, count, &n);
-  if (o == OUT_GO) o = map_kind(r, &m);
+  return o == OUT_GO ? map_into_columns(r, &m, count, out) : o;
+}
+
+Outcome record_map_rows(Recorder *r, Av f, Av rows, u32 trees, Av *out) {
+  if (r->abstract || r->differentiating) return rec_stuck(r, REASON_data_dependent_shape, "the derivative of tree_map over a list of no known length");
+  MapSpec m = {.f = f, .seq = rows, .trees = trees};
+  return map_into_columns(r, &m, av_item(r, rows, 1), out);
+}
+
+/* The first item is folded in before the loop, so that the state has the type that it keeps. An empty list is left to the interpreter. */
+Outcome record_fold_rows(Recorder *r, Av f, Av rows, Av init, Av *out) {
+  if (r->abstract || r->differentiating) return rec_stuck(r, REASON_data_dependent_shape, "the derivative of tree_reduce over a list of no known length");
+  FoldSpec fold = {f, rows};
+  Av count = av_item(r, rows, 1), zero = av_const(r, value_weak_i64(0)), one = av_const(r, value_weak_i64(1)), some, both, first[2] = {zero, init}, pair[2] = {one, 0};
+  Dim n;
+  if (!zero || !one) return OUT_FAIL;
+  Outcome o = rec_size(r, count, &n);
+  if (o == OUT_GO) o = rec_binary(r, BC_gt, count, zero, &some);
   if (o != OUT_GO) return o;
-  if ((room = size_add(&r->g->sizes, size_mul(&r->g->sizes, n, 2), ROWS_ROOM)) == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
-  pair[1] = rec_columns_new(r, m.kind, room);
-  LoopSpec s = {.who = "map", .map = &m, .bound = av_value(r, count), .counted = true};
-  if (!pair[0] || !pair[1] || !(s.tree = av_items(r, AV_LIST, pair, 2))) return OUT_FAIL;
+  ValueId is = graph_convert(r->g, av_value(r, some), DT_bool);
+  if (!is || (o = rec_check(r, CHECK_assertion, &is, 1)) != OUT_GO) return is ? o : OUT_FAIL;
+  if ((o = fold_step(r, &fold, first, &pair[1])) != OUT_GO) return o;
+  LoopSpec s = {.who = "tree_reduce", .fold = &fold, .tree = av_items(r, AV_LIST, pair, 2), .bound = av_value(r, count), .counted = true};
+  if (!s.tree) return OUT_FAIL;
   o = record_loop(r, &s, &both);
-  return o == OUT_GO ? rec_made(r, rec_new_rows(r, av_item(r, both, 1), count, m.kind), out) : o;
+  return o == OUT_GO ? rec_made(r, av_item(r, both, 1), out) : o;
 }
 
 /* ---- scan -------------------------------------------------------------------------------------------------------- */
@@ -493,11 +568,13 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
   i64 axis = 0;
   if (!flag_of(r, params[4], &reverse)) return rec_stuck(r, REASON_literal_needed, "scan: `reverse` must be known");
   if (is_given(r, params[5]) && !rec_literal(r, params[5], "scan", &axis)) return rec_stuck(r, REASON_literal_needed, "scan: `axis` must be known");
-  Av tree = av_force(r, params[1]), xs = is_given(r, params[2]) ? av_force(r, params[2]) : 0;
+  Av tree = 0, xs = 0;
   Carry c = {0};
   ValueVec items = {0};
   Dim length = DIM_NONE;
-  Outcome o = leaf_values(r, tree, &c.init);
+  Outcome o = rec_tree(r, params[1], &tree);
+  if (o == OUT_GO && is_given(r, params[2])) o = rec_tree(r, params[2], &xs);
+  if (o == OUT_GO) o = leaf_values(r, tree, &c.init);
   if (o == OUT_GO && xs) o = leaf_values(r, xs, &items);
   if (o == OUT_GO && is_given(r, params[3]) && !av_dim(r, params[3], &length)) o = rec_stuck(r, REASON_raises, "scan: `length` is no size");
   for (u32 i = 0; i < items.count && o == OUT_GO; i++) {
@@ -557,8 +634,8 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     if (o == OUT_GO) item = xs ? with_values(r, xs, params_x.data, params_x.count) : av_const(r, value_nil());
     Av args[2] = {carry, item};
     if (o == OUT_GO) o = item ? rec_call(r, params[0], args, NULL, 2, &result) : OUT_FAIL;
+    if (o == OUT_GO) o = rec_tree(r, result, &result);
     if (o == OUT_GO) {
-      result = av_force(r, result);
       if (av_at(r, result)->kind != AV_LIST || av_at(r, result)->count != 2) o = rec_stuck(r, REASON_raises, "scan: f must give a list (carry, y)");
     }
     if (o == OUT_GO) o = rec_cells_grow(r, &cells, &grown);

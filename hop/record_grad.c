@@ -323,10 +323,11 @@ Outcome record_make_grad(Recorder *r, u32 op, const Av *params, Av *out) {
 Outcome record_stop_gradient(Recorder *r, u32 op, const Av *params, Av *out) {
   AvVec leaves = {0};
   (void)op;
-  Av tree = av_force(r, params[0]);
-  if (!tree) return OUT_FAIL;
-  if (!r->differentiating) return rec_made(r, tree, out);
-  bool ok = av_leaves(r, tree, &leaves);
+  Av tree = params[0];
+  if (!r->differentiating) return rec_made(r, av_force(r, tree), out);
+  Outcome o = rec_tree(r, tree, &tree);
+  if (o == OUT_GO) o = rec_tree_leaves(r, tree, &leaves);
+  bool ok = o == OUT_GO;
   for (u32 i = 0; i < leaves.count && ok; i++) {
     ValueId v = av_value(r, leaves.data[i]), flag = rec_weak_flag(r, v);
     v = v ? graph_op1(r->g, OP_stop_gradient, v) : 0;
@@ -334,7 +335,7 @@ Outcome record_stop_gradient(Recorder *r, u32 op, const Av *params, Av *out) {
     ok = ok && v && (leaves.data[i] = av_num(r, v));
   }
   u32 next = 0;
-  Outcome o = ok ? rec_made(r, av_rebuild(r, tree, leaves.data, &next), out) : OUT_FAIL;
+  if (o == OUT_GO) o = ok ? rec_made(r, rec_tree_rebuild(r, tree, leaves.data, &next), out) : OUT_FAIL;
   vec_free(&r->vm->alloc, &leaves);
   return o;
 }
@@ -360,9 +361,9 @@ static Outcome variable(Recorder *r, Av leaf, ValueId *out) {
 
 Outcome pull_variables(Recorder *r, Av arg, ValueVec *variables, Av *out) {
   AvVec leaves = {0};
-  Outcome o = OUT_GO;
-  Av tree = av_force(r, arg);
-  if (!tree || !av_leaves(r, tree, &leaves)) o = OUT_FAIL;
+  Av tree = 0;
+  Outcome o = rec_tree(r, arg, &tree);
+  if (o == OUT_GO) o = rec_tree_leaves(r, tree, &leaves);
   if (o == OUT_GO && leaves.count == 0) o = rec_stuck(r, REASON_raises, "the derivative for %s", av_kind_text(r, tree));
   for (u32 k = 0; k < leaves.count && o == OUT_GO; k++) {
     ValueId v = 0;
@@ -370,7 +371,7 @@ Outcome pull_variables(Recorder *r, Av arg, ValueVec *variables, Av *out) {
     if (o == OUT_GO && (!vec_push(&r->vm->alloc, variables, v) || !(leaves.data[k] = av_num(r, v)))) o = OUT_FAIL;
   }
   u32 next = 0;
-  if (o == OUT_GO && !(*out = av_rebuild(r, tree, leaves.data, &next))) o = OUT_FAIL;
+  if (o == OUT_GO && !(*out = rec_tree_rebuild(r, tree, leaves.data, &next))) o = OUT_FAIL;
   vec_free(&r->vm->alloc, &leaves);
   return o;
 }
@@ -411,7 +412,7 @@ Av pull_gradients(Recorder *r, Walk *w, Av like, const ValueId *variables, u32 c
     ok = a && vec_push(&r->vm->alloc, &leaves, a);
   }
   u32 next = 0;
-  Av tree = ok ? av_rebuild(r, like, leaves.data, &next) : 0;
+  Av tree = ok ? rec_tree_rebuild(r, like, leaves.data, &next) : 0;
   vec_free(&r->vm->alloc, &leaves);
   return tree;
 }
@@ -451,7 +452,7 @@ static Outcome differentiate(Recorder *r, const Request *q, const Av *args, u32 
   }
   Av grads[GRAD_ARGNUMS];
   for (u32 i = 0; i < q->count && o == OUT_GO; i++)
-    if (!(grads[i] = pull_gradients(r, &w, av_force(r, args[q->at[i]]), variables.data + first[i], first[i + 1] - first[i]))) o = OUT_FAIL;
+    if (!(grads[i] = pull_gradients(r, &w, passed[q->at[i]], variables.data + first[i], first[i + 1] - first[i]))) o = OUT_FAIL;
   if (o == OUT_GO) {
     Av pair[2] = {y, q->list ? av_items(r, AV_LIST, grads, q->count) : grads[0]};
     o = pair[1] ? rec_made(r, q->value ? av_items(r, AV_LIST, pair, 2) : pair[1], out) : OUT_FAIL;

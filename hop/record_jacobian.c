@@ -28,9 +28,9 @@ static Outcome forward(Recorder *r, Av fn, Av *args, u32 nargs, const u32 *varie
     o = rec_call(r, fn, args, NULL, nargs, &f->tree);
     r->differentiating--;
   }
-  if (o == OUT_GO && !(f->tree = av_force(r, f->tree))) o = OUT_FAIL;
+  if (o == OUT_GO) o = rec_tree(r, f->tree, &f->tree);
   if (o == OUT_GO && g->at != f->block) o = rec_stuck(r, REASON_construct_body, "the derivative of a function that ends elsewhere");
-  if (o == OUT_GO && !av_leaves(r, f->tree, &leaves)) o = OUT_FAIL;
+  if (o == OUT_GO) o = rec_tree_leaves(r, f->tree, &leaves);
   if (o == OUT_GO && leaves.count == 0) o = rec_stuck(r, REASON_raises, "the derivative of %s", av_kind_text(r, f->tree));
   for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
     ValueId v = av_value(r, leaves.data[i]);
@@ -179,12 +179,12 @@ static Outcome jacobian(Recorder *r, u32 transform, Av fn, u32 at, const Av *arg
       if (!a || !vec_push(alloc, &leaves, a)) o = g->failed || r->failed ? OUT_FAIL : rec_stuck(r, REASON_raises, "a Jacobian of many axes");
     }
     u32 next = 0;
-    Av tree = o == OUT_GO ? av_rebuild(r, av_force(r, args[at]), leaves.data, &next) : 0;
+    Av tree = o == OUT_GO ? rec_tree_rebuild(r, passed[at], leaves.data, &next) : 0;
     if (o == OUT_GO && (!tree || !vec_push(alloc, &parts, tree))) o = OUT_FAIL;
     vec_free(alloc, &leaves);
   }
   u32 next = 0;
-  if (o == OUT_GO) o = rec_made(r, av_rebuild(r, f.tree, parts.data, &next), out);
+  if (o == OUT_GO) o = rec_made(r, rec_tree_rebuild(r, f.tree, parts.data, &next), out);
   forward_free(r, &f);
   vec_free(alloc, &u);
   vec_free(alloc, &b);
@@ -251,7 +251,8 @@ static Outcome push_forward(Recorder *r, Av fn, Av xs, Av ts, Av *out) {
     passed[i] = av_item(r, xs, i);
     varied[i] = i;
   }
-  Outcome o = av_same_tree(r, xs, ts) && av_leaves(r, ts, &t) ? forward(r, fn, passed, n, varied, n, &f) : rec_stuck(r, REASON_raises, "jvp: ts has another structure than xs");
+  Outcome o = rec_tree_same(r, xs, ts) ? rec_tree_leaves(r, ts, &t) : rec_stuck(r, REASON_raises, "jvp: ts has another structure than xs");
+  if (o == OUT_GO) o = forward(r, fn, passed, n, varied, n, &f);
   if (o == OUT_GO) o = linear(r, &f, &u, &b, &from);
   if (o == OUT_GO && !pull_walk_init(&w, r, f.block, from, u.data, u.count)) o = OUT_FAIL;
   for (u32 i = 0; i < t.count && o == OUT_GO; i++) {
@@ -278,7 +279,7 @@ static Outcome push_forward(Recorder *r, Av fn, Av xs, Av ts, Av *out) {
   }
   u32 next = 0;
   if (o == OUT_GO) {
-    Av pair[2] = {f.tree, av_rebuild(r, f.tree, dy.data, &next)};
+    Av pair[2] = {f.tree, rec_tree_rebuild(r, f.tree, dy.data, &next)};
     o = pair[1] ? rec_made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
   }
   pull_walk_free(&w);
@@ -292,9 +293,11 @@ static Outcome push_forward(Recorder *r, Av fn, Av xs, Av ts, Av *out) {
 
 Outcome record_jvp(Recorder *r, u32 op, const Av *params, Av *out) {
   RecState state;
-  Av xs = av_force(r, params[1]), ts = av_force(r, params[2]);
+  Av xs, ts;
   (void)op;
-  if (!xs || !ts) return OUT_FAIL;
+  Outcome opened = rec_tree(r, params[1], &xs);
+  if (opened == OUT_GO) opened = rec_tree(r, params[2], &ts);
+  if (opened != OUT_GO) return opened;
   if (av_at(r, xs)->kind != AV_LIST || av_at(r, ts)->kind != AV_LIST || av_at(r, xs)->count == 0 || av_at(r, xs)->count > JACOBIAN_ARGS)
     return rec_stuck(r, REASON_raises, "jvp: xs and ts must be lists");
   RecMark mark = rec_mark(r);

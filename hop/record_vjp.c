@@ -25,13 +25,13 @@ static Outcome forward(Recorder *r, Av fn, Av xs, Av *out) {
     o = rec_call(r, fn, args, NULL, n, &y);
     r->differentiating--;
   }
-  if (o == OUT_GO && !(y = av_force(r, y))) o = OUT_FAIL;
+  if (o == OUT_GO) o = rec_tree(r, y, &y);
   if (o == OUT_GO && g->at != block) o = rec_stuck(r, REASON_construct_body, "the derivative of a function that ends elsewhere");
-  if (o == OUT_GO && !av_leaves(r, y, &leaves)) o = OUT_FAIL;
+  if (o == OUT_GO) o = rec_tree_leaves(r, y, &leaves);
   if (o == OUT_GO && leaves.count == 0) o = rec_stuck(r, REASON_raises, "vjp of a function that gives %s", av_kind_text(r, y));
   if (o == OUT_GO) {
-    Av trees[3] = {y, varied, xs}, place[2] = {av_const(r, value_i64(block)), av_const(r, value_i64(before))};
-    Av parts[2] = {av_items(r, AV_LIST, trees, 3), place[0] && place[1] ? av_items(r, AV_LIST, place, 2) : 0};
+    Av trees[2] = {y, varied}, place[2] = {av_const(r, value_i64(block)), av_const(r, value_i64(before))};
+    Av parts[2] = {av_items(r, AV_LIST, trees, 2), place[0] && place[1] ? av_items(r, AV_LIST, place, 2) : 0};
     Av pair[2] = {y, parts[0] && parts[1] ? av_items(r, AV_TRANSFORM, parts, 2) : 0};
     if (pair[1]) av_at(r, pair[1])->op = TF_pullback;
     o = pair[1] ? rec_made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
@@ -75,28 +75,31 @@ static Outcome seed(Recorder *r, Walk *w, ValueId y, ValueId ct) {
 }
 
 static Outcome pull(Recorder *r, Av transform, Av ct, Av *out) {
-  Av trees = av_item(r, transform, 0), place = av_item(r, transform, 1), y = av_item(r, trees, 0), varied = av_item(r, trees, 1), xs = av_item(r, trees, 2);
+  Av trees = av_item(r, transform, 0), place = av_item(r, transform, 1), y = av_item(r, trees, 0), varied = av_item(r, trees, 1);
   i64 block = 0, before = 0;
   ValueVec variables = {0};
   AvVec leaves = {0}, cts = {0};
   Walk w = {.r = r};
   Av grads[VJP_ARGS];
-  u32 n = av_at(r, xs)->count, first = 0;
+  u32 n = av_at(r, varied)->count, first = 0;
   if (!av_known_int(r, av_item(r, place, 0), &block) || !av_known_int(r, av_item(r, place, 1), &before)) return OUT_FAIL;
-  ct = av_force(r, ct);
-  if (!ct) return OUT_FAIL;
-  if (!av_same_tree(r, y, ct)) return rec_stuck(r, REASON_raises, "vjp: the cotangent has another structure than the result");
-  bool ok = av_leaves(r, varied, &leaves);
+  Outcome o = rec_tree(r, ct, &ct);
+  if (o != OUT_GO) return o;
+  if (!rec_tree_same(r, y, ct)) return rec_stuck(r, REASON_raises, "vjp: the cotangent has another structure than the result");
+  o = rec_tree_leaves(r, varied, &leaves);
+  bool ok = o == OUT_GO;
   for (u32 i = 0; i < leaves.count && ok; i++) ok = vec_push(&r->vm->alloc, &variables, av_value(r, leaves.data[i]));
   leaves.count = 0;
-  ok = ok && av_leaves(r, y, &leaves) && av_leaves(r, ct, &cts) && pull_walk_init(&w, r, (BlockId)block, (NodeId)before, variables.data, variables.count);
-  Outcome o = ok ? OUT_GO : OUT_FAIL;
+  if (o == OUT_GO) o = rec_tree_leaves(r, y, &leaves);
+  if (o == OUT_GO) o = rec_tree_leaves(r, ct, &cts);
+  ok = ok && o == OUT_GO && pull_walk_init(&w, r, (BlockId)block, (NodeId)before, variables.data, variables.count);
+  if (o == OUT_GO && !ok) o = OUT_FAIL;
   for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) o = seed(r, &w, av_value(r, leaves.data[i]), av_value(r, cts.data[i]));
   if (o == OUT_GO) o = pull_walk_back(&w);
   for (u32 i = 0; i < n && o == OUT_GO; i++) {
     leaves.count = 0;
-    if (!av_leaves(r, av_item(r, varied, i), &leaves)) o = OUT_FAIL;
-    if (o == OUT_GO && !(grads[i] = pull_gradients(r, &w, av_force(r, av_item(r, xs, i)), variables.data + first, leaves.count))) o = OUT_FAIL;
+    o = rec_tree_leaves(r, av_item(r, varied, i), &leaves);
+    if (o == OUT_GO && !(grads[i] = pull_gradients(r, &w, av_item(r, varied, i), variables.data + first, leaves.count))) o = OUT_FAIL;
     first += leaves.count;
   }
   if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, grads, n), out);

@@ -16,7 +16,7 @@ static bool axis_of(Recorder *r, Av spec, i64 *axis) {
   return av_is_number(r, spec) && rec_literal(r, spec, "an axis of vmap", axis);
 }
 
-/* An axis for each leaf, as in vmap.c. */
+/* An axis for each leaf of an opened tree, as in vmap.c. */
 static Outcome spread(Recorder *r, Av spec, Av tree, u32 depth, AxisVec *out) {
   spec = av_force(r, spec);
   tree = av_force(r, tree);
@@ -25,7 +25,7 @@ static Outcome spread(Recorder *r, Av spec, Av tree, u32 depth, AxisVec *out) {
   i64 axis = NOT_MAPPED;
   if (axis_of(r, spec, &axis)) {
     AvVec leaves = {0};
-    Outcome o = av_leaves(r, tree, &leaves) ? OUT_GO : OUT_FAIL;
+    Outcome o = rec_tree_leaves(r, tree, &leaves);
     for (u32 i = 0; i < leaves.count && o == OUT_GO; i++)
       if (!vec_push(&r->vm->alloc, out, (i32)axis)) o = OUT_FAIL;
     vec_free(&r->vm->alloc, &leaves);
@@ -53,8 +53,15 @@ typedef struct Lane {
   AvVec leaves;    /* of all arguments */
   ValueVec values; /* of these: mapped ones with the lanes first */
   AxisVec axes;
+  Av trees[VMAP_ARGS]; /* the arguments, opened; 0: that one is passed as it is */
   Dim lanes;
 } Lane;
+
+/* Is nothing of the argument mapped over? */
+static bool is_whole(Recorder *r, Av spec) {
+  Value v;
+  return av_const_value(r, spec, &v) && v.kind == V_NIL;
+}
 
 static Outcome map_args(Recorder *r, Av spec, const Av *args, u32 nargs, Lane *l) {
   Graph *g = r->g;
@@ -65,9 +72,14 @@ static Outcome map_args(Recorder *r, Av spec, const Av *args, u32 nargs, Lane *l
   if (list && av_at(r, spec)->count != nargs) return rec_stuck(r, REASON_raises, "vmap: in_axes names another number of arguments");
   for (u32 a = 0; a < nargs; a++) {
     u32 from = l->leaves.count;
-    Av tree = av_force(r, args[a]);
-    if (!tree || !av_leaves(r, tree, &l->leaves)) return OUT_FAIL;
-    Outcome o = spread(r, list ? av_item(r, spec, a) : spec, tree, 0, &l->axes);
+    Av axes = list ? av_item(r, spec, a) : spec;
+    if (is_whole(r, axes)) { /* as it is, whatever it is */
+      l->trees[a] = 0;
+      continue;
+    }
+    Outcome o = rec_tree(r, args[a], &l->trees[a]);
+    if (o == OUT_GO) o = rec_tree_leaves(r, l->trees[a], &l->leaves);
+    if (o == OUT_GO) o = spread(r, axes, l->trees[a], 0, &l->axes);
     if (o != OUT_GO) return o;
     for (u32 i = from; i < l->leaves.count; i++) {
       ValueId v = av_value(r, l->leaves.data[i]);
@@ -96,7 +108,8 @@ static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, Av *out) {
   Graph *g = r->g;
   AvVec leaves = {0};
   AxisVec axes = {0};
-  Outcome o = av_leaves(r, tree, &leaves) ? spread(r, spec, tree, 0, &axes) : OUT_FAIL;
+  Outcome o = rec_tree_leaves(r, tree, &leaves);
+  if (o == OUT_GO) o = spread(r, spec, tree, 0, &axes);
   for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
     ValueId lane = av_value(r, leaves.data[i]), v = 0;
     if (axes.data[i] == NOT_MAPPED) {
@@ -111,7 +124,7 @@ static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, Av *out) {
     if (o == OUT_GO && (!v || !(leaves.data[i] = av_num(r, v)))) o = OUT_FAIL;
   }
   u32 next = 0;
-  if (o == OUT_GO) o = rec_made(r, av_rebuild(r, tree, leaves.data, &next), out);
+  if (o == OUT_GO) o = rec_made(r, rec_tree_rebuild(r, tree, leaves.data, &next), out);
   vec_free(&r->vm->alloc, &leaves);
   vec_free(&r->vm->alloc, &axes);
   return o;
@@ -142,9 +155,9 @@ static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av
     if (!a || !vec_push(alloc, &params, a) || !vec_push(alloc, &own, p)) o = OUT_FAIL;
   }
   for (u32 i = 0, next = 0; i < nargs && o == OUT_GO; i++)
-    if (!(passed[i] = av_rebuild(r, av_force(r, args[i]), params.data, &next))) o = OUT_FAIL;
+    if (!(passed[i] = l.trees[i] ? rec_tree_rebuild(r, l.trees[i], params.data, &next) : args[i])) o = OUT_FAIL;
   if (o == OUT_GO) o = rec_call(r, av_item(r, transform, 0), passed, NULL, nargs, &result);
-  if (o == OUT_GO && !(result = av_force(r, result))) o = OUT_FAIL;
+  if (o == OUT_GO) o = rec_tree(r, result, &result);
   if (o == OUT_GO && g->at != block) o = rec_stuck(r, REASON_construct_body, "a function of vmap that ends elsewhere");
   for (u32 i = 0; i < r->cells.count && o == OUT_GO; i++)
     if (r->cells.data[i].dirty && r->cells.data[i].source && !(i < base->ncells && base->cells[i].dirty && base->cells[i].value == r->cells.data[i].value))

@@ -40,10 +40,10 @@ ValueId pull_is_there(const Walk *w, ValueId v); /* is its cotangent there: as a
 Outcome pull_walk_back(Walk *w);
 ValueId pull_zeros(Graph *g, const ArrayType *t);
 
-/* The leaves of an argument as variables (appended), the tree on these in *out. */
+/* The leaves of an argument as variables (appended), the opened tree on these in *out. */
 Outcome pull_variables(Recorder *r, Av arg, ValueVec *variables, Av *out);
 
-/* The gradients of the variables as the tree `like`. */
+/* The gradients of the variables as the opened tree `like`. */
 Av pull_gradients(Recorder *r, Walk *w, Av like, const ValueId *variables, u32 count);
 
 /* Control nodes (pull_control.c). */

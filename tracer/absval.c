@@ -1,6 +1,6 @@
 /* absval.c — abstract values: made, read from their sources, taken apart (see absval.h, record.h). */
 #include "lang/mechanisms.h"
-#include "tracer/record.h"
+#include "tracer/record_flow.h"
 #include "tracer/tracer.h"
 
 #include <string.h>
@@ -59,21 +59,14 @@ Av av_items(Recorder *r, AvKind kind, const Av *items, u32 count) {
 }
 
 Av av_record(Recorder *r, const Name *keys, const Av *items, u32 count) {
-  Shape *shape = shape_intern(r->vm, keys, count);
-  if (!shape) {
-    vm_error_clear(r->vm);
-    r->failed = true;
-    return 0;
-  }
-  /* the interned shape is counted by an empty record that the recorder keeps */
+  /* the shape is counted by an empty record that the recorder keeps */
   Value holder;
-  bool made = record_new_shape(r->vm, shape, &holder);
-  shape_drop(r->vm, shape);
-  if (!made) {
+  if (!record_new_keys(r->vm, keys, count, &holder)) {
     vm_error_clear(r->vm);
     r->failed = true;
     return 0;
   }
+  Shape *shape = holder.record->shape;
   bool ok = keep(r, holder);
   value_drop(r->vm, holder);
   u32 first;
@@ -147,7 +140,8 @@ static Av read_number(Recorder *r, SourceId s, Value v) {
   return av_num(r, graph_input(g, graph_type(g, &t), in));
 }
 
-enum { LIST_ITEMS_MAX = 64, SOURCES_MAX = 4096 }; /* longer lists and records are not taken apart, nor more of them */
+/* Longer lists and records are not taken apart, nor more of them; those that a tree function or a construct opens may be longer. */
+enum { LIST_ITEMS_MAX = 64, OPEN_ITEMS_MAX = 512, SOURCES_MAX = 4096 };
 enum { TREE_DEPTH = 4, TREE_SOURCES = 64 }; /* nor more than so many, where one stands so deep in others like it: a tree, or a linked list, which is seldom the same again */
 
 static bool in_tree(const Recorder *r, SourceId s, AvKind kind, u32 count, const Shape *shape) {
@@ -178,6 +172,60 @@ bool rec_look_into(Recorder *r, List *l) {
   return false;
 }
 
+static bool lazy_item(Recorder *r, u32 at, SourceId s, Value now) {
+  Av item = av_lazy(r, s, now);
+  if (item && !MECHANISM(r->vm, items_are_lazy)) item = av_force(r, item);
+  if (item) r->items.data[at] = item;
+  return item != 0;
+}
+
+static bool empty_items(Recorder *r, u32 n, u32 *first) {
+  *first = r->items.count;
+  for (u32 i = 0; i < n; i++)
+    if (!vec_push(&r->vm->alloc, &r->items, 0)) return false;
+  return true;
+}
+
+static Av read_list(Recorder *r, SourceId s, Value v, Span why) {
+  GuardSet *gs = &r->g->guards;
+  List *l = v.list;
+  u32 first;
+  if (!rec_look_into(r, l) || !guard_len(gs, s, REL_eq, l->count, why) || !empty_items(r, l->count, &first)) return 0;
+  for (u32 i = 0; i < l->count; i++)
+    if (!lazy_item(r, first + i, source_step(gs, s, SRC_item, i, NULL), l->items[i])) return 0;
+  return av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = l->count, .source = s, .konst = v});
+}
+
+static Av read_record(Recorder *r, SourceId s, Value v, Span why) {
+  GuardSet *gs = &r->g->guards;
+  Record *rec = v.record;
+  u32 first, n = rec->shape->count;
+  if (!guard_shape(gs, s, rec, true, 0, why) || !empty_items(r, n, &first)) return 0;
+  for (u32 i = 0; i < n; i++) {
+    Name key = rec->shape->keys[i];
+    Av item = av_lazy(r, source_step(gs, s, SRC_field, key, name_text(&r->vm->names, key)), rec->items[i]);
+    if (!item) return 0;
+    r->items.data[first + i] = item;
+  }
+  if (!keep(r, v)) return 0;
+  return av_new(r, (AbsVal){.kind = AV_RECORD, .first = first, .count = n, .shape = rec->shape, .source = s, .konst = v});
+}
+
+bool av_is_opaque(const Recorder *r, Av a) {
+  const AbsVal *v = av_at(r, a);
+  return v->kind == AV_OBJECT && (v->konst.kind == V_LIST || v->konst.kind == V_RECORD);
+}
+
+Outcome av_take_apart(Recorder *r, Av a, Av *out) {
+  const AbsVal v = *av_at(r, a);
+  const u32 n = v.konst.kind == V_LIST ? v.konst.list->count : v.konst.record->shape->count;
+  if (!r->abstract && source_is_open(r->tracer, &r->g->guards, v.source))
+    return rec_stuck(r, REASON_data_dependent_shape, "a %s of another length or with other keys again and again", value_type_name(v.konst));
+  if (n > OPEN_ITEMS_MAX || r->g->guards.sources.items.count > SOURCES_MAX)
+    return rec_stuck(r, REASON_graph_size, "a %s of %u items in a tree", value_type_name(v.konst), n);
+  return rec_made(r, v.konst.kind == V_LIST ? read_list(r, v.source, v.konst, rec_here(r)) : read_record(r, v.source, v.konst, rec_here(r)), out);
+}
+
 static Av read_source(Recorder *r, SourceId s, Value v) {
   Graph *g = r->g;
   GuardSet *gs = &g->guards;
@@ -199,37 +247,12 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
       if (a) av_at(r, a)->source = s;
       return a;
     }
-    case V_LIST: {
-      List *l = v.list;
-      if (many(r, s, AV_LIST, l->count, NULL) || !MECHANISM(r->vm, containers_taken_apart)) return opaque(r, s, v, why);
-      if (!rec_look_into(r, l) || !guard_len(gs, s, REL_eq, l->count, why)) return 0;
-      u32 first = r->items.count;
-      for (u32 i = 0; i < l->count; i++)
-        if (!vec_push(&r->vm->alloc, &r->items, 0)) return 0;
-      for (u32 i = 0; i < l->count; i++) {
-        Av item = av_lazy(r, source_step(gs, s, SRC_item, i, NULL), l->items[i]);
-        if (!item) return 0;
-        if (!MECHANISM(r->vm, items_are_lazy) && !(item = av_force(r, item))) return 0;
-        r->items.data[first + i] = item;
-      }
-      return av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = l->count, .source = s, .konst = v});
-    }
-    case V_RECORD: {
-      Record *rec = v.record;
-      if (many(r, s, AV_RECORD, rec->shape->count, rec->shape) || !MECHANISM(r->vm, containers_taken_apart)) return opaque(r, s, v, why);
-      if (!guard_shape(gs, s, rec, true, 0, why)) return 0;
-      u32 first = r->items.count, n = rec->shape->count;
-      for (u32 i = 0; i < n; i++)
-        if (!vec_push(&r->vm->alloc, &r->items, 0)) return 0;
-      for (u32 i = 0; i < n; i++) {
-        Name key = rec->shape->keys[i];
-        Av item = av_lazy(r, source_step(gs, s, SRC_field, key, name_text(&r->vm->names, key)), rec->items[i]);
-        if (!item) return 0;
-        r->items.data[first + i] = item;
-      }
-      if (!keep(r, v)) return 0;
-      return av_new(r, (AbsVal){.kind = AV_RECORD, .first = first, .count = n, .shape = rec->shape, .source = s, .konst = v});
-    }
+    case V_LIST:
+      if (many(r, s, AV_LIST, v.list->count, NULL) || !MECHANISM(r->vm, containers_taken_apart)) return opaque(r, s, v, why);
+      return read_list(r, s, v, why);
+    case V_RECORD:
+      if (many(r, s, AV_RECORD, v.record->shape->count, v.record->shape) || !MECHANISM(r->vm, containers_taken_apart)) return opaque(r, s, v, why);
+      return read_record(r, s, v, why);
     case V_RANGE: {
       if (!guard_tag(gs, s, v, false, why)) return 0;
       const SourceKind parts[3] = {SRC_start, SRC_stop, SRC_step};
@@ -423,13 +446,10 @@ const char *av_kind_text(Recorder *r, Av a) {
 }
 
 i32 av_field(const Recorder *r, Av record, Name key) {
-  const AbsVal *v = av_at(r, record);
-  for (u32 i = 0; i < v->count; i++)
-    if (v->shape->keys[i] == key) return (i32)i;
-  return -1;
+  return (i32)shape_find(av_at(r, record)->shape, key);
 }
 
-/* ---- trees ---------------------------------------------------------------------------------------- */
+/* ---- what is carried ---------------------------------------------------------------------------------------- */
 
 static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_OPTION || v->kind == AV_ROWS || v->kind == AV_QUEUE || v->kind == AV_ROW || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT; }
 
@@ -439,7 +459,7 @@ static u32 first_part(const AbsVal *v) { return v->kind == AV_ROW; }
 /* A text has no leaves: that it is carried is no reason to look at it. */
 static bool unread_text(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_LAZY && av_at(r, a)->konst.kind == V_TEXT; }
 
-bool av_leaves(Recorder *r, Av a, AvVec *out) {
+bool carry_leaves(Recorder *r, Av a, AvVec *out) {
   if (!a || unread_text(r, a)) return true;
   a = forced(r, a);
   if (!a) return false;
@@ -450,7 +470,7 @@ bool av_leaves(Recorder *r, Av a, AvVec *out) {
   if (is_tree(av_at(r, a))) {
     u32 n = av_at(r, a)->count;
     for (u32 i = first_part(av_at(r, a)); i < n; i++)
-      if (!av_leaves(r, av_item(r, a, i), out)) return false;
+      if (!carry_leaves(r, av_item(r, a, i), out)) return false;
   }
   return true;
 }
@@ -472,7 +492,7 @@ u32 av_parts(const Recorder *r, Av a, u32 most) {
   return n;
 }
 
-Av av_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
+Av carry_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
   if (!a) return 0;
   if (unread_text(r, a)) return a;
   a = forced(r, a);
@@ -488,7 +508,7 @@ Av av_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
   bool same = true;
   for (u32 i = 0; i < n; i++) {
     Av old = av_item(r, a, i);
-    Av item = i < first_part(av_at(r, a)) ? old : av_rebuild(r, old, leaves, next);
+    Av item = i < first_part(av_at(r, a)) ? old : carry_rebuild(r, old, leaves, next);
     same &= item == old || item == av_force(r, old);
     r->items.data[first + i] = item;
   }
@@ -499,7 +519,7 @@ Av av_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
   return av_new(r, v);
 }
 
-bool av_same_tree(Recorder *r, Av a, Av b) {
+bool carry_same(Recorder *r, Av a, Av b) {
   if (a == b) return true;
   if (!a || !b) return false;
   a = forced(r, a);
@@ -547,6 +567,6 @@ bool av_same_tree(Recorder *r, Av a, Av b) {
   }
   u32 n = x->count;
   for (u32 i = first_part(x); i < n; i++)
-    if (!av_same_tree(r, av_item(r, a, i), av_item(r, b, i))) return false;
+    if (!carry_same(r, av_item(r, a, i), av_item(r, b, i))) return false;
   return true;
 }

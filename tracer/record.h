@@ -10,6 +10,7 @@
  *        lists that grow, texts       record_rows.c, record_rows_use.c   texts as numbers             record_names.c
  *        records by character         record_keyed.c                  parts of texts               record_slice.c
  *        nil, or a value              record_option.c                 what is written              record_cells.c, record_effects.c
+ *        trees of the program         record_tree.c
  *        exits                        record_exit.c                   calls on types alone         abstract.c
  *        sizes known at run time      record_sizes.c
  *
@@ -304,15 +305,21 @@ bool av_const_value(Recorder *r, Av a, Value *out);/* constant number, text, nil
 const char *av_kind_text(Recorder *r, Av a);
 i32 av_field(const Recorder *r, Av record, Name key); /* index of the item, -1 */
 
-/* Leaves of a tree in order: numbers only, `false` when something else than lists, records, numbers and
- * (with `statics`) constants and functions is in it. */
 typedef VEC(ValueId) ValueVec;
 typedef VEC(Av) AvVec;
-bool av_leaves(Recorder *r, Av a, AvVec *out);
 u32 av_parts(const Recorder *r, Av a, u32 most); /* how many parts it has, nothing being read for that; `most` is enough */
-/* The same tree with its leaves replaced in order from `leaves`. */
-Av av_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next);
-bool av_same_tree(Recorder *r, Av a, Av b);        /* equal but for the values of number leaves */
+
+/* ---- trees of the program (record_tree.c) ----
+ * Lists and records of numbers, with static parts in between: what tree functions walk over, and what the operands and results of
+ * constructs are. Lists in columns, queues, texts and the like hold numbers of the graph as well, which no program ever sees: these
+ * are not leaves. A tree is opened first; then it has lists and records that are known item by item, numbers, and static parts. */
+bool av_is_opaque(const Recorder *r, Av a);           /* a list or record from outside that was not taken apart */
+Outcome av_take_apart(Recorder *r, Av a, Av *out);    /* one of these: what it holds is guarded. Stuck: it is too large, or another one too often */
+Outcome rec_open_list(Recorder *r, Av a, Av *out);    /* a list of any kind as one known item by item; its items stay as they are */
+Outcome rec_tree(Recorder *r, Av a, Av *out);         /* opened all through. Stuck: it has a list of no known length, or a value that may be nil */
+Outcome rec_tree_leaves(Recorder *r, Av tree, AvVec *out);           /* of an opened tree, in order */
+Av rec_tree_rebuild(Recorder *r, Av tree, const Av *leaves, u32 *next); /* the same tree with its leaves replaced in order */
+bool rec_tree_same(Recorder *r, Av a, Av b);          /* of two opened trees: equal but for the values of leaves */
 
 /* ---- speculation ---- */
 typedef struct RecMark {
@@ -457,7 +464,9 @@ bool random_state_read(Vm *vm, u32 id, Value *out);
 void random_state_write(Vm *vm, u32 id, Value v);
 Outcome rec_random(Recorder *r, u32 op, const Av *params, Av *out);
 /* The body of a construct: find what it is known to write, save, carry rec_cells_with(tree), enter with the parameters, run,
- * grow (then undo and try again), carry on rec_cells_with(result); take from the results behind it. */
+ * grow (then undo and try again), carry on rec_cells_with(result); take from the results behind it. What rec_cells_with gives is a
+ * list marked BESIDE_CELLS: its first item is a tree of the program, the others are carried as loops carry variables. */
+enum { BESIDE_CELLS = 1 }; /* AbsVal.op of an AV_LIST */
 Outcome rec_cells_find(Recorder *r, RecCellSet *set);
 bool rec_cells_save(Recorder *r, RecCellSet *set);
 void rec_cells_undo(Recorder *r, const RecCellSet *set);
@@ -465,6 +474,7 @@ void rec_cells_free(Recorder *r, RecCellSet *set);
 Outcome rec_cells_grow(Recorder *r, RecCellSet *set, bool *grown);
 Outcome rec_cells_none(Recorder *r, const RecCellSet *set, const char *who); /* stuck when something was written since the save */
 Av rec_cells_with(Recorder *r, const RecCellSet *set, Av tree);
+bool rec_cell_leaves(Recorder *r, u32 cell, AvVec *out); /* the numbers that are carried for it, in order */
 Av rec_cells_enter(Recorder *r, const RecCellSet *set, Av both);
 Outcome rec_cells_take(Recorder *r, const RecCellSet *set, Av both, Av *state);
 Av rec_cell_clean(Recorder *r, u32 cell); /* what was in it on entry; 0: not known any more */

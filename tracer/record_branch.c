@@ -100,20 +100,20 @@ static Outcome merge_place(Recorder *r, Merge *m, Av base, Av *first, Av *second
   if (o == OUT_GO && second && *second) o = rows_meet(r, m, first, second);
   if (o != OUT_GO) return o;
   Av a = *first, b = second ? *second : 0;
-  if (b && !av_same_tree(r, a, b) && rec_names_meet(r, first, second)) {
+  if (b && !carry_same(r, a, b) && rec_names_meet(r, first, second)) {
     a = *first;
     b = *second;
   }
-  if (b && !av_same_tree(r, a, b) && rec_option_meet(r, first, second)) {
+  if (b && !carry_same(r, a, b) && rec_option_meet(r, first, second)) {
     a = *first;
     b = *second;
   }
-  if ((b && !av_same_tree(r, a, b)) || has_made(r, a, m->since)) {
+  if ((b && !carry_same(r, a, b)) || has_made(r, a, m->since)) {
     Av was = base, p = a, q = b;
     if (base) (void)rec_inner_part(r, &was, &p, &q);
     (void)rec_merge_rows(r, was, p, q);
     o = rec_stuck(r, REASON_branch_merge, "the arms give %s and %s", av_kind_text(r, a), av_kind_text(r, b));
-  } else if (!av_leaves(r, a, &x) || (b && !av_leaves(r, b, &y))) {
+  } else if (!carry_leaves(r, a, &x) || (b && !carry_leaves(r, b, &y))) {
     o = OUT_FAIL;
   }
   for (u32 i = 0; i < x.count && o == OUT_GO; i++) {
@@ -354,16 +354,16 @@ static Outcome put_results(Recorder *r, const Meeting *j, const Merge *m, NodeId
     Av a = av_num(r, node_result(r->g, node, i));
     if (!a || !vec_push(&r->vm->alloc, &leaves, a)) o = OUT_FAIL;
   }
-  if (j->returns && o == OUT_GO) *ret = av_rebuild(r, *ret, leaves.data, &next);
+  if (j->returns && o == OUT_GO) *ret = carry_rebuild(r, *ret, leaves.data, &next);
   RecFrame *f = rec_top(r);
   for (u32 i = 0; !j->returns && i < j->p->nregs && o == OUT_GO; i++) {
     if (!is_alive(j, i)) f->regs[i] = is_kept(j, i) ? j->base->regs[i] : 0;
     else if (is_kept(j, i)) continue;
-    else f->regs[i] = is_lacking(j, i) ? 0 : av_rebuild(r, x->regs[i], leaves.data, &next);
+    else f->regs[i] = is_lacking(j, i) ? 0 : carry_rebuild(r, x->regs[i], leaves.data, &next);
   }
   for (u32 i = 0; i < j->ncells && o == OUT_GO; i++) {
     bool dirty = state_dirty(x, i) || (y && state_dirty(y, i));
-    if (j->merged[i]) r->cells.data[i].value = av_rebuild(r, j->merged[i], leaves.data, &next);
+    if (j->merged[i]) r->cells.data[i].value = carry_rebuild(r, j->merged[i], leaves.data, &next);
     if (r->cells.data[i].source) r->cells.data[i].dirty |= dirty;
   }
   vec_free(&r->vm->alloc, &leaves);

@@ -203,48 +203,6 @@ static Outcome of_map(Recorder *r, Av f, Av xs, Av *out) {
   return o;
 }
 
-static Outcome of_tree_map(Recorder *r, Av f, const Av *trees, u32 n, Av *out) {
-  Av forced[8];
-  if (n == 0 || n > COUNT_OF(forced)) return rec_stuck(r, REASON_raises, "tree_map of %u trees", n);
-  if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "a deep tree");
-  for (u32 i = 0; i < n; i++)
-    if (!(forced[i] = av_force(r, trees[i]))) return OUT_FAIL;
-  Av t = forced[0];
-  u8 kind = av_at(r, t)->kind;
-  if (kind == AV_NUM || (kind == AV_CONST && av_at(r, t)->konst.kind == V_NUM)) return rec_call(r, f, forced, NULL, n, out);
-  if (kind != AV_LIST && kind != AV_RECORD) {
-    *out = t;
-    return OUT_GO;
-  }
-  u32 count = av_at(r, t)->count;
-  for (u32 i = 1; i < n; i++)
-    if (av_at(r, forced[i])->kind != kind || av_at(r, forced[i])->count != count)
-      return rec_stuck(r, REASON_raises, "tree_map of trees that differ");
-  AvVec items = {0};
-  Outcome o = OUT_GO;
-  for (u32 k = 0; k < count && o == OUT_GO; k++) {
-    Av parts[8], y;
-    for (u32 i = 0; i < n && o == OUT_GO; i++) {
-      if (kind == AV_LIST) {
-        parts[i] = av_item(r, forced[i], k);
-        continue;
-      }
-      i32 at = av_field(r, forced[i], av_at(r, t)->shape->keys[k]);
-      if (at < 0) o = rec_stuck(r, REASON_raises, "tree_map of records that differ");
-      else parts[i] = av_item(r, forced[i], (u32)at);
-    }
-    if (o != OUT_GO) break;
-    r->nest++;
-    o = of_tree_map(r, f, parts, n, &y);
-    r->nest--;
-    if (o == OUT_GO && !vec_push(&r->vm->alloc, &items, y)) o = OUT_FAIL;
-  }
-  if (o == OUT_GO)
-    o = rec_made(r, kind == AV_LIST ? av_items(r, AV_LIST, items.data, items.count) : av_record(r, av_at(r, t)->shape->keys, items.data, items.count), out);
-  vec_free(&r->vm->alloc, &items);
-  return o;
-}
-
 /* Lists of one item of each of them, with its number in front when they are `numbered`. Long ones stay in columns. */
 static Outcome of_zip(Recorder *r, const Av *given, u32 n, bool numbered, Av *out) {
   enum { MOST = 16 };
@@ -362,7 +320,6 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   switch (op) {
     case OP_len: return of_len(r, params[0], out);
     case OP_map: return of_map(r, params[0], params[1], out);
-    case OP_tree_map: return of_tree_map(r, params[0], &r->items.data[av_at(r, params[1])->first], av_at(r, params[1])->count, out);
     case OP_zip: return of_zip(r, &r->items.data[av_at(r, params[0])->first], av_at(r, params[0])->count, false, out);
     case OP_enumerate: return of_zip(r, params, 1, true, out);
     case OP_array: return of_array(r, params[0], params[1], false, out);
@@ -388,23 +345,6 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
       if (!x || av_at(r, x)->kind != AV_RECORD) break;
       AbsVal v = {.kind = AV_LIST, .first = av_at(r, x)->first, .count = av_at(r, x)->count};
       return rec_made(r, av_new(r, v), out);
-    }
-    case OP_tree_leaves: {
-      AvVec leaves = {0};
-      Outcome o = av_leaves(r, params[0], &leaves) ? rec_made(r, av_items(r, AV_LIST, leaves.data, leaves.count), out) : OUT_FAIL;
-      vec_free(&r->vm->alloc, &leaves);
-      return o;
-    }
-    case OP_tree_reduce: {
-      AvVec leaves = {0};
-      Av step[2] = {params[2]};
-      Outcome o = av_leaves(r, params[1], &leaves) ? OUT_GO : OUT_FAIL;
-      for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
-        step[1] = leaves.data[i];
-        o = rec_call(r, params[0], step, NULL, 2, &step[0]);
-      }
-      vec_free(&r->vm->alloc, &leaves);
-      return o == OUT_GO ? rec_made(r, step[0], out) : o;
     }
     case OP_ref: {
       RecCell cell = {.value = params[0]};
@@ -434,7 +374,7 @@ static bool runs_in_order(u32 op) {
 /* A built-in that calls functions: one that gets stuck inside leaves nothing behind, since the interpreter runs all of
  * it again. */
 static Outcome calling_builtin(Recorder *r, u32 op, const Av *params, Av *out) {
-  if (!r->tracer->constructs[op] && op != OP_map && op != OP_tree_map && op != OP_tree_reduce) return builtin(r, op, params, out);
+  if (!r->tracer->constructs[op] && op != OP_map) return builtin(r, op, params, out);
   RecMark mark = rec_mark(r);
   RecState state;
   u32 prints = r->prints;

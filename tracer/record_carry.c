@@ -129,7 +129,7 @@ static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av
   Outcome o = OUT_GO;
   for (u32 k = 0; k < loc->count && o == OUT_GO; k++)
     if (!vec_push(&r->vm->alloc, &leaves, av_num(r, r->g->blocks.data[l->body].params.data[loc->first + k]))) o = OUT_FAIL;
-  Av head = o == OUT_GO ? av_rebuild(r, loc->before, leaves.data, &next) : 0;
+  Av head = o == OUT_GO ? carry_rebuild(r, loc->before, leaves.data, &next) : 0;
   vec_free(&r->vm->alloc, &leaves);
   if (!head) return OUT_FAIL;
   o = queue ? rec_queue_like(r, head, false, now) : rec_inner_back(r, head, false, now);
@@ -141,7 +141,7 @@ static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av
 static Outcome values_left(Recorder *r, const RecLoop *l, const RecLoc *loc, AvVec *leaves, ValueVec *flags, ValueVec *out) {
   Av now = *rec_loc_at(r, loc);
   leaves->count = 0;
-  if (now && av_same_tree(r, loc->before, now) && !av_leaves(r, now, leaves)) return OUT_FAIL;
+  if (now && carry_same(r, loc->before, now) && !carry_leaves(r, now, leaves)) return OUT_FAIL;
   for (u32 i = 0; i < loc->count; i++) {
     const u32 *params = r->g->blocks.data[l->body].params.data;
     u32 k = loc->first + i;
@@ -170,8 +170,8 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
     leaves.count = 0;
     if ((o = back_in_rows(r, l, loc, &now)) != OUT_GO || (o = rec_into_option(r, loc->before, &now)) != OUT_GO) break;
     Av open = loc->before;
-    bool alike = av_same_tree(r, open, now), texts = !alike && rec_names_meet(r, &open, &now);
-    if (texts && !(alike = av_same_tree(r, loc->before, open)) && rec_want_names(r, l, loc)) {
+    bool alike = carry_same(r, open, now), texts = !alike && rec_names_meet(r, &open, &now);
+    if (texts && !(alike = carry_same(r, loc->before, open)) && rec_want_names(r, l, loc)) {
       o = rec_stuck(r, REASON_loop_types, "a text of the loop changes");
       break;
     }
@@ -190,7 +190,7 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
                 : rec_stuck(r, REASON_loop_types, "a variable of the loop changes from %s to %s", av_kind_text(r, loc->before), av_kind_text(r, now));
       break;
     }
-    if (!av_leaves(r, now, &leaves) || leaves.count != loc->count) {
+    if (!carry_leaves(r, now, &leaves) || leaves.count != loc->count) {
       o = OUT_FAIL;
       break;
     }
@@ -375,7 +375,7 @@ bool rec_place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, Dim boun
   ValueId at = 0;
   for (u32 i = 0; i < l->locs.count && ok; i++) {
     RecLoc *loc = &l->locs.data[i];
-    Av a = av_rebuild(r, loc->before, leaves.data, &next);
+    Av a = carry_rebuild(r, loc->before, leaves.data, &next);
     *rec_loc_at(r, loc) = a;
     if (a && !loc->cell && loc->index == position) at = av_value(r, a);
     if (a && !loc->cell && loc->index == position) ok = vec_push(&r->vm->alloc, &r->positions, (RecPosition){av_value(r, a), bound});
@@ -418,7 +418,7 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
       break;
     }
     if (loc->before && !(av_at(r, loc->before)->kind == AV_LAZY && av_at(r, loc->before)->konst.kind == V_TEXT)) loc->before = av_force(r, loc->before);
-    if (!av_leaves(r, loc->before, &leaves)) o = OUT_FAIL;
+    if (!carry_leaves(r, loc->before, &leaves)) o = OUT_FAIL;
     loc->first = l->types.count;
     loc->count = leaves.count;
     for (u32 k = 0; k < leaves.count && o == OUT_GO; k++) {
@@ -462,7 +462,7 @@ Outcome rec_carry_out(Recorder *r, RecLoop *l, NodeId loop) {
   u32 next = 0;
   for (u32 i = 0; i < l->locs.count && o == OUT_GO; i++) {
     RecLoc *loc = &l->locs.data[i];
-    *rec_loc_at(r, loc) = av_rebuild(r, loc->before, leaves.data, &next);
+    *rec_loc_at(r, loc) = carry_rebuild(r, loc->before, leaves.data, &next);
     if (loc->cell) r->cells.data[loc->index].dirty = true;
   }
   vec_free(&r->vm->alloc, &leaves);

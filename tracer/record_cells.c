@@ -4,7 +4,7 @@
  * write; one that a body was the first to touch is found again by its path once the body was rolled back. The random
  * state is two cells, the seed and the number of the next draw: a draw is a key made of both, and pure operations. */
 #include "lang/mechanisms.h"
-#include "tracer/record.h"
+#include "tracer/record_flow.h"
 
 #include <string.h>
 
@@ -247,8 +247,12 @@ Av rec_cells_with(Recorder *r, const RecCellSet *set, Av tree) {
   if (!set->count) return tree;
   for (u32 i = 0; i < set->count; i++)
     if (!(items[1 + i] = av_force(r, r->cells.data[set->cells[i]].value))) return 0;
-  return av_items(r, AV_LIST, items, set->count + 1);
+  Av both = av_items(r, AV_LIST, items, set->count + 1);
+  if (both) av_at(r, both)->op = BESIDE_CELLS;
+  return both;
 }
+
+bool rec_cell_leaves(Recorder *r, u32 cell, AvVec *out) { return carry_leaves(r, r->cells.data[cell].value, out); }
 
 Av rec_cells_enter(Recorder *r, const RecCellSet *set, Av both) {
   if (!set->count) return both;

@@ -7,6 +7,13 @@
 
 typedef VEC(Dim) DimVec;
 
+/* ---- absval.c: what is carried ----
+ * The numbers of the graph that a value is made of, whatever they mean: of a list in columns these and how many items count, of a
+ * computed text its characters. For control flow, which hands values on as they are; for what a program calls a tree: record_tree.c. */
+bool carry_leaves(Recorder *r, Av a, AvVec *out); /* in order; false: memory was refused */
+Av carry_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next); /* the same value of other numbers, in order */
+bool carry_same(Recorder *r, Av a, Av b); /* alike but for the values of these numbers */
+
 /* ---- record_carry.c ---- */
 bool rec_add_loc(Recorder *r, RecLoop *l, bool cell, u32 index); /* once */
 Outcome rec_collect_locs(Recorder *r, RecLoop *l, const Extent *e);

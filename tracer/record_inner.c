@@ -73,7 +73,7 @@ static bool part(Recorder *r, Av *a, Av *b, Av *base, u8 *path, u32 *depth) {
   if (p->kind != q->kind || p->count != q->count || p->kind != o->kind || p->count != o->count || p->count > INNER_ITEMS) return false;
   if (p->kind == AV_RECORD && (memcmp(p->shape->keys, q->shape->keys, sizeof(Name) * p->count) != 0 || memcmp(p->shape->keys, o->shape->keys, sizeof(Name) * p->count) != 0)) return false;
   for (u32 i = 0; i < av_at(r, x)->count; i++) {
-    if (av_same_tree(r, av_item(r, x, i), av_item(r, y, i))) continue;
+    if (carry_same(r, av_item(r, x, i), av_item(r, y, i))) continue;
     path[(*depth)++] = (u8)i;
     *a = av_item(r, x, i);
     *b = av_item(r, y, i);

@@ -1,6 +1,6 @@
 /* record_names.c — short texts as numbers: a text that is one of many is, in a graph, the number that it has in the VM (text_number of
  * guards/rows.c), so that texts compare, are chosen, carried by loops and lie in columns as integers do. Records at computed keys. */
-#include "tracer/record.h"
+#include "tracer/record_flow.h"
 
 #include <string.h>
 
@@ -43,7 +43,7 @@ static bool alike(Recorder *r, Av a, Av b) {
 /* a with its texts as numbers wherever b, a tree like it, has another text; 0: they are no such trees. */
 static Av opened(Recorder *r, Av a, Av b, u32 depth, bool *any) {
   if (depth > 4 || !a || !b || !(a = av_force(r, a)) || !(b = av_force(r, b))) return 0;
-  if (a == b || av_same_tree(r, a, b)) return a;
+  if (a == b || carry_same(r, a, b)) return a;
   bool text = rec_is_text(r, a);
   if (text != rec_is_text(r, b)) return 0;
   if (text) {
@@ -120,7 +120,7 @@ static Outcome choose(Recorder *r, ValueId cond, Av a, Av b, u32 depth, Av *out)
   if (a == b) return rec_made(r, a, out);
   bool na = av_is_number(r, a), nb = av_is_number(r, b);
   if (na && nb) return choose_number(r, cond, a, b, out);
-  if (!na && !nb && av_same_tree(r, a, b) && av_at(r, a)->kind == AV_CONST) return rec_made(r, a, out);
+  if (!na && !nb && carry_same(r, a, b) && av_at(r, a)->kind == AV_CONST) return rec_made(r, a, out);
   if (rec_has_name(r, a) && rec_has_name(r, b)) {
     ValueId made;
     Outcome o = where(r, cond, av_value(r, rec_name_of(r, a)), av_value(r, rec_name_of(r, b)), &made);

@@ -3,7 +3,7 @@
  * An AV_OPTION has two items: a bool that says whether the value is there, and the value, whose leaves are zeros where it is not. `== nil`
  * asks the bool alone. What a value that may be nil is used for needs it to be there: known by a branch on the bool around (facts),
  * else a check asks. An exit hands it on as what it is. */
-#include "tracer/record.h"
+#include "tracer/record_flow.h"
 
 static Av option(Recorder *r, bool known, bool there, Av flag, Av value) {
   Av parts[2] = {known ? av_const(r, value_bool(there)) : flag, value};
@@ -149,7 +149,7 @@ bool rec_option_equal(Recorder *r, Av a, Av b, Av *out, Outcome *o) {
 /* The same tree of zeros. 0: it has sizes that are not known before the region runs, or memory was refused. */
 static Av zeros_like(Recorder *r, Av a) {
   AvVec leaves = {0};
-  bool ok = av_leaves(r, a, &leaves);
+  bool ok = carry_leaves(r, a, &leaves);
   for (u32 i = 0; i < leaves.count && ok; i++) {
     ArrayType t = *value_type(r->g, av_value(r, leaves.data[i]));
     for (u32 d = 0; d < t.rank; d++) ok &= !size_is_unbacked(&r->g->sizes, t.dims[d]);
@@ -159,7 +159,7 @@ static Av zeros_like(Recorder *r, Av a) {
     ok = ok && leaves.data[i];
   }
   u32 next = 0;
-  Av made = ok ? av_rebuild(r, a, leaves.data, &next) : 0;
+  Av made = ok ? carry_rebuild(r, a, leaves.data, &next) : 0;
   vec_free(&r->vm->alloc, &leaves);
   return made;
 }
@@ -177,7 +177,7 @@ bool rec_option_meet(Recorder *r, Av *a, Av *b) {
   if (!(nil[0] || nil[1] || may[0] || may[1]) || (nil[0] && nil[1])) return false;
   for (u32 k = 0; k < 2; k++)
     if (nil[k] && !(value[k] = zeros_like(r, value[1 - k]))) return false;
-  if (!av_same_tree(r, value[0], value[1]) && !rec_names_meet(r, &value[0], &value[1])) return false;
+  if (!carry_same(r, value[0], value[1]) && !rec_names_meet(r, &value[0], &value[1])) return false;
   Av x = option(r, !may[0], !nil[0], flag[0], value[0]), y = option(r, !may[1], !nil[1], flag[1], value[1]);
   if (!x || !y) return false;
   *a = x;

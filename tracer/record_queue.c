@@ -69,7 +69,7 @@ Outcome rec_queue_cut(Recorder *r, Av list, const Av *parts, Av *out) {
 
 /* Columns of one room that can be moved in a loop. */
 static bool columns_of(Recorder *r, Av columns, AvVec *leaves) {
-  bool ok = av_leaves(r, columns, leaves) && leaves->count && leaves->count <= RECORD_STATES;
+  bool ok = carry_leaves(r, columns, leaves) && leaves->count && leaves->count <= RECORD_STATES;
   for (u32 i = 0; i < leaves->count && ok; i++) {
     const ArrayType *t = value_type(r->g, av_value(r, leaves->data[i])), *first = value_type(r->g, av_value(r, leaves->data[0]));
     ok = t->rank == 1 && first->rank == 1 && size_same(&r->g->sizes, t->dims[0], first->dims[0]);
@@ -129,7 +129,7 @@ Outcome rec_queue_move(Recorder *r, Av *columns, Av *n, Av *start, Av gone) {
   if (o == OUT_GO) o = rec_binary(r, BC_sub, *n, *start, &params[1]);
   if (o == OUT_GO) params[0] = some, o = rec_op(r, OP_where, params, &trips);
   if (o == OUT_GO) o = rec_each(r, trips, with, leaves.data, leaves.count, move_step);
-  if (o == OUT_GO) o = rec_made(r, av_rebuild(r, *columns, leaves.data, &next), columns);
+  if (o == OUT_GO) o = rec_made(r, carry_rebuild(r, *columns, leaves.data, &next), columns);
   if (o == OUT_GO) o = rec_binary(r, BC_sub, *start, gone, start);
   *n = o == OUT_GO ? left : 0;
   vec_free(&r->vm->alloc, &leaves);

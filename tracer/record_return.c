@@ -3,7 +3,7 @@
  *
  * What is returned is known only when the body is recorded: the first try of the loop ends there, and the next one
  * carries it (r->lacks). Its tree is kept as a few plain facts, since a rollback takes abstract values away. */
-#include "tracer/record.h"
+#include "tracer/record_flow.h"
 
 static bool same_leaf(const Recorder *r, const ArrayType *a, const ArrayType *b, bool weakness) {
   if (a->dtype != b->dtype || (weakness && a->weak != b->weak) || a->rank != b->rank || a->device != b->device) return false;
@@ -18,7 +18,7 @@ static ValueId carried_now(Recorder *r, const RecLoop *l, u32 loc, u32 leaf) {
   Av now = *rec_loc_at(r, x);
   AvVec leaves = {0};
   ValueId v = 0;
-  if (now && x->before && leaf < x->count && x->first + x->count <= l->types.count && av_same_tree(r, x->before, now) && av_leaves(r, now, &leaves) && leaves.count == x->count)
+  if (now && x->before && leaf < x->count && x->first + x->count <= l->types.count && carry_same(r, x->before, now) && carry_leaves(r, now, &leaves) && leaves.count == x->count)
     v = av_value(r, leaves.data[leaf]);
   vec_free(&r->vm->alloc, &leaves);
   return v && r->g->values.data[v].type == l->types.data[x->first + leaf] ? v : 0;

@@ -1,5 +1,5 @@
 /* record_rows_use.c — what is done with rows: items read, written, appended, popped; texts as rows of code points (see record_rows.c). */
-#include "tracer/record.h"
+#include "tracer/record_flow.h"
 
 #include <string.h>
 
@@ -178,7 +178,7 @@ Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out) {
 /* Is there room up to element `last` in all columns? Else the region is left in front of the instruction. */
 static Outcome check_room(Recorder *r, Av columns, Av last, u32 exit) {
   AvVec leaves = {0};
-  Outcome o = av_leaves(r, columns, &leaves) ? OUT_GO : OUT_FAIL;
+  Outcome o = carry_leaves(r, columns, &leaves) ? OUT_GO : OUT_FAIL;
   Dim checked = DIM_NONE;
   for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
     if (!value_type(r->g, av_value(r, leaves.data[i]))->rank) { /* of a range */

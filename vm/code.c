@@ -129,15 +129,14 @@ Code *code_child(Vm *vm, Code *c, u32 index) {
 
 Code *code_sibling(Code *c, u32 index) { return c->leader->members ? c->leader->members[index] : c; }
 
-Shape *code_shape(Vm *vm, Code *c, u32 desc) {
+bool code_shape(Vm *vm, Code *c, u32 desc, Shape **out) {
   const Desc *d = &c->proto->descs[desc];
-  if (!c->shapes[desc]) {
-    for (u32 i = 0; i < d->name_count; i++) /* {a: 1, a: 2} has one key */
-      for (u32 k = 0; k < i; k++)
-        if (d->names[i] == d->names[k]) return NULL;
-    c->shapes[desc] = shape_intern(vm, d->names, d->name_count);
-  }
-  return c->shapes[desc];
+  *out = c->shapes[desc];
+  if (*out || d->name_count > SHAPE_SHARED_MAX) return true;
+  for (u32 i = 0; i < d->name_count; i++) /* {a: 1, a: 2} has one key */
+    for (u32 k = 0; k < i; k++)
+      if (d->names[i] == d->names[k]) return true;
+  return (*out = c->shapes[desc] = shape_of_keys(vm, d->names, d->name_count)) != NULL;
 }
 
 bool code_clear_dead(Vm *vm, Code *c, Value *base, u32 pc) {

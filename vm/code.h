@@ -4,8 +4,8 @@
 
 #include "vm/vm.h"
 
-Shape *code_shape(Vm *vm, Code *c, u32 desc); /* of a KEYS descriptor: borrowed; NULL when it has no shared shape or
-                                                 memory was refused (then an error stands) */
+/* The shape of a KEYS descriptor, borrowed; NULL: it has no shared one (many keys, or one twice). False: memory was refused (error raised). */
+bool code_shape(Vm *vm, Code *c, u32 desc, Shape **out) MUST_USE;
 /* Empties the registers of `base` that are not live before `pc`. False when memory was refused. */
 bool code_clear_dead(Vm *vm, Code *c, Value *base, u32 pc) MUST_USE;
 

@@ -249,12 +249,9 @@ bool vm_error_record(Vm *vm, Value *out) {
   Name keys[] = {vm->known[KN_message], vm->known[KN_kind], vm->known[KN_trace]};
   size_t len;
   const char *s = vm_error_message(vm, &len), *kind = error_kind_name(e->kind);
-  Shape *shape = shape_intern(vm, keys, COUNT_OF(keys));
-  bool ok = shape && record_new_shape(vm, shape, out);
-  if (shape) shape_drop(vm, shape);
-  if (!ok) return false;
+  if (!record_new_keys(vm, keys, COUNT_OF(keys), out)) return false;
   Value *items = out->record->items;
-  ok = text_new(vm, s, len, &items[0]) && text_new(vm, kind, strlen(kind), &items[1]) && trace_list(vm, &items[2]);
+  bool ok = text_new(vm, s, len, &items[0]) && text_new(vm, kind, strlen(kind), &items[1]) && trace_list(vm, &items[2]);
   if (!ok) {
     value_drop(vm, *out);
     return false;

@@ -101,13 +101,14 @@ WeftStatus make_record(Vm *vm, const Frame *f, Ins ins) {
   u32 desc = ins_c(ins);
   const Desc *d = &f->code->proto->descs[desc];
   if (!values_boxed(vm, items, d->name_count)) return WEFT_ERROR;
-  Shape *shape = code_shape(vm, f->code, desc);
+  Shape *shape;
+  if (!code_shape(vm, f->code, desc, &shape)) return WEFT_ERROR;
   if (shape) {
     if (!record_new_shape(vm, shape, &v)) return WEFT_ERROR;
     if (d->name_count) memcpy(v.record->items, items, sizeof(Value) * d->name_count);
     if (d->name_count) memset(items, 0, sizeof(Value) * d->name_count);
   } else {
-    if (vm->error.raised || !record_new(vm, &v)) return WEFT_ERROR;
+    if (!record_new(vm, &v)) return WEFT_ERROR;
     for (u32 i = 0; i < d->name_count; i++) {
       if (record_set(vm, &v, d->names[i], value_keep(items[i]))) continue;
       value_drop(vm, v);

@@ -129,8 +129,8 @@ static Shape *intern(Vm *vm, const Name *keys, u32 count, const Name *extra, u64
   return s;
 }
 
-Shape *shape_intern(Vm *vm, const Name *keys, u32 count) {
-  if (count > SHAPE_SHARED_MAX) return NULL;
+Shape *shape_of_keys(Vm *vm, const Name *keys, u32 count) {
+  if (count > SHAPE_SHARED_MAX) return new_shape(vm, keys, count, count);
   u64 hash = 0;
   for (u32 i = 0; i < count; i++) hash = hash_more(hash, keys[i]);
   return intern(vm, keys, count, NULL, hash);
@@ -145,27 +145,32 @@ static Shape *own_copy(Vm *vm, const Shape *s, u32 room) {
 
 /* ---- records ---------------------------------------------------------------------------------- */
 
-bool record_new_shape(Vm *vm, Shape *shape, Value *out) {
-  Record *r = obj_alloc(vm, sizeof *r);
+/* Consumes the shape, which is shared or nobody else's; NULL: it was refused. */
+static bool record_of_shape(Vm *vm, Shape *shape, Value *out) {
+  Record *r = shape ? obj_alloc(vm, sizeof *r) : NULL;
   Value *items = r && shape->count ? items_resize(vm, NULL, 0, shape->count) : NULL;
   if (!r || (shape->count && !items)) {
     if (r) obj_free(vm, r, sizeof *r);
+    if (!shape) return false;
+    shape_drop(vm, shape);
     return (void)vm_error_memory(vm), false;
   }
   if (items) memset(items, 0, sizeof *items * shape->count);
-  shape->head.refs++;
   *r = (Record){{1, 0}, shape->count, shape, items};
   *out = value_obj(V_RECORD, r);
   return true;
 }
 
-bool record_new(Vm *vm, Value *out) {
-  Shape *s = shape_intern(vm, NULL, 0);
-  if (!s) return false;
-  bool ok = record_new_shape(vm, s, out);
-  shape_drop(vm, s);
-  return ok;
+/* One for another record: a shape that a record owns changes in place, so that it takes a copy. NULL: refused (error raised). */
+static Shape *shape_for(Vm *vm, Shape *s) {
+  if (!s->shared) return own_copy(vm, s, 0);
+  s->head.refs++;
+  return s;
 }
+
+bool record_new_shape(Vm *vm, Shape *shape, Value *out) { return record_of_shape(vm, shape_for(vm, shape), out); }
+bool record_new_keys(Vm *vm, const Name *keys, u32 count, Value *out) { return record_of_shape(vm, shape_of_keys(vm, keys, count), out); }
+bool record_new(Vm *vm, Value *out) { return record_new_keys(vm, NULL, 0, out); }
 
 Value *record_find(const Record *r, Name key) {
   i64 at = shape_find(r->shape, key);
@@ -188,15 +193,9 @@ bool text_name_of(Vm *vm, Text *t, Name *out) {
 bool record_unique(Vm *vm, Value *rec) {
   Record *r = rec->record;
   if (r->head.refs == 1) return true;
-  Shape *shape = r->shape;
   Value copy;
-  if (shape->shared) shape->head.refs++;
-  else shape = own_copy(vm, shape, 0);
-  if (!shape) return false;
-  bool ok = record_new_shape(vm, shape, &copy);
-  shape_drop(vm, shape);
-  if (!ok) return false;
-  for (u32 i = 0; i < shape->count; i++) copy.record->items[i] = value_keep(r->items[i]);
+  if (!record_new_shape(vm, r->shape, &copy)) return false;
+  for (u32 i = 0; i < r->shape->count; i++) copy.record->items[i] = value_keep(r->items[i]);
   r->head.refs--;
   *rec = copy;
   return true;
@@ -297,7 +296,7 @@ bool record_remove(Vm *vm, Value *rec, Name key, bool *found) {
     Name keys[SHAPE_SHARED_MAX];
     memcpy(keys, s->keys, sizeof *keys * at);
     memcpy(keys + at, s->keys + at + 1, sizeof *keys * (count - at - 1));
-    Shape *less = shape_intern(vm, keys, count - 1);
+    Shape *less = shape_of_keys(vm, keys, count - 1);
     if (!less) return false;
     shape_drop(vm, s);
     r->shape = less;

@@ -253,13 +253,15 @@ bool list_unique(Vm *vm, Value *list) MUST_USE;           /* afterwards *list ha
 void list_shorten(Vm *vm, List *l, u32 start, u32 count);  /* to some of its items; it has one count */
 bool record_new(Vm *vm, Value *out) MUST_USE;
 bool record_new_shape(Vm *vm, Shape *shape, Value *out) MUST_USE; /* items are nil; borrows shape */
+bool record_new_keys(Vm *vm, const Name *keys, u32 count, Value *out) MUST_USE; /* the same; keys: different ones */
 bool record_set(Vm *vm, Value *rec, Name key, Value item) MUST_USE; /* consumes item; makes *rec unique */
 bool record_unique(Vm *vm, Value *rec) MUST_USE;
 bool record_remove(Vm *vm, Value *rec, Name key, bool *found) MUST_USE;
 Value *record_find(const Record *r, Name key); /* NULL when absent; borrowed */
 Value *record_at(Vm *vm, const Record *r, Text *key); /* the same for a text that need be nobody's name yet */
 bool text_name_of(Vm *vm, Text *t, Name *out) MUST_USE; /* the name that it is; made where it was none */
-Shape *shape_intern(Vm *vm, const Name *keys, u32 count); /* owned; NULL when refused (error raised) or count > SHAPE_SHARED_MAX */
+/* Of different keys: shared, or, of more than SHAPE_SHARED_MAX, a new one. Owned; NULL: memory was refused (error raised). */
+Shape *shape_of_keys(Vm *vm, const Name *keys, u32 count);
 i64 shape_find(const Shape *s, Name key); /* position, -1 when absent */
 void shape_drop(Vm *vm, Shape *s);
 void env_drop(Vm *vm, Env *e);
