@@ -123,6 +123,22 @@ static Dv gelu(Deriv *d, const DerivNode *n, Dv x, Dv g) {
   return MUL(g, ADD(cdf, MUL(x, phi)));
 }
 
+/* The derivative of digamma: sums of 1 / (x + k)**2 up to k = 9, then its asymptotic series; below 1/2 by reflection. */
+static Dv trigamma(Deriv *d, Dv x) {
+  enum { STEPS = 10 };
+  static const f64 series[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6}; /* Bernoulli numbers 2, 4 … 14 */
+  Dv low = dv2(d, OP_less, x, NUM(0.5)), y = dv3(d, OP_where, low, SUB(NUM(1), x), x), sum = 0;
+  for (u32 k = 0; k < STEPS; k++) {
+    Dv at = dv1(d, OP_reciprocal, k ? ADD(y, NUM(k)) : y);
+    sum = deriv_add(d, sum, MUL(at, at));
+  }
+  Dv inverse = dv1(d, OP_reciprocal, ADD(y, NUM(STEPS))), square = MUL(inverse, inverse), tail = 0;
+  for (u32 k = COUNT_OF(series); k-- > 0;) tail = tail ? ADD(MUL(tail, square), NUM(series[k])) : NUM(series[k]);
+  sum = ADD(sum, ADD(ADD(inverse, MUL(square, NUM(0.5))), MUL(MUL(tail, square), inverse)));
+  Dv sine = DIV(NUM(M_PI), dv1(d, OP_sin, MUL(dv3(d, OP_where, low, x, NUM(0.5)), NUM(M_PI))));
+  return dv3(d, OP_where, low, SUB(MUL(sine, sine), sum), sum);
+}
+
 static Dv one_operand(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g) {
   switch (n->op) {
     case OP_negative: return NEG(g);
@@ -157,6 +173,7 @@ static Dv one_operand(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g) {
     case OP_erfinv: return MUL(g, MUL(dv1(d, OP_exp, MUL(y, y)), NUM(1 / M_2_SQRTPI)));
     case OP_gamma: return MUL(g, MUL(y, dv1(d, OP_digamma, x)));
     case OP_lgamma: return MUL(g, dv1(d, OP_digamma, x));
+    case OP_digamma: return MUL(g, trigamma(d, x));
     case OP_reciprocal: return NEG(MUL(g, MUL(y, y)));
     case OP_sigmoid: return MUL(g, MUL(y, SUB(NUM(1), y)));
     case OP_relu: return dv3(d, OP_where, dv2(d, OP_greater, x, NUM(0)), g, NUM(0));
@@ -285,6 +302,7 @@ static bool pull_op(Deriv *d, const DerivNode *n, const Dv *ct, const bool *want
     if (rules_product(d, n, g, wants, out) || d->failed) return !d->failed;
     if (rules_linalg(d, n, g, wants, out) || d->failed) return !d->failed;
   }
+  if (rules_factors(d, n, ct, wants, out) || d->failed || d->detail) return !d->failed && !d->detail;
   if (rules_select(d, n, ct, wants, out) || d->failed) return !d->failed;
   return rules_shape(d, n, ct, wants, out);
 }

@@ -40,6 +40,7 @@ typedef struct DerivOps {
   bool (*repeats)(Deriv *d, const DerivNode *n); /* may the index name an element twice */
   Dv (*index)(Deriv *d, const DerivNode *n, Dv x);
   Dv (*update)(Deriv *d, const DerivNode *n, u32 combine, Dv x, Dv v);
+  Dv (*item)(Deriv *d, Dv list, u32 k); /* a result of an operation that gives several */
 } DerivOps;
 
 struct Deriv {

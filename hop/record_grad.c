@@ -149,7 +149,13 @@ static Dv update_again(Deriv *d, const DerivNode *n, u32 combine, Dv x, Dv v) {
   return made;
 }
 
-static const DerivOps graph_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, add_items, repeats, index_again, update_again};
+/* The results of a node are numbered one after another. */
+static Dv item(Deriv *d, Dv list, u32 k) {
+  (void)d;
+  return list + k;
+}
+
+static const DerivOps graph_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, add_items, repeats, index_again, update_again, item};
 
 /* ---- back over the nodes of a block --------------------------------------------------------------------------------- */
 

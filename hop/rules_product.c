@@ -155,74 +155,136 @@ static bool pull_tensordot(Deriv *d, const DerivNode *n, Dv g, const bool *wants
   return pull_contraction(d, n->operands[0], n->operands[1], count, xa, ya, g, wants, out);
 }
 
-enum { EINSUM_OPERANDS = 16, EINSUM_TEXT = 256 };
+/* A spec as one letter for each axis: what stands under `...` gets letters that the spec does not use. */
+typedef struct Spec {
+  char terms[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK + 1], result[2 * TYPE_MAX_RANK + 64];
+  u32 count;
+} Spec;
 
-/* einsum of the others and g, with the operand's letters as its result. A letter that nobody else has was summed
- * alone: the result is stretched along it. */
-static bool pull_einsum(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
+static bool read_spec(Deriv *d, const DerivNode *n, Spec *s) {
   const GraphArg *spec = &n->args[0];
-  char terms[EINSUM_OPERANDS + 1][32] = {{0}}, result[32] = {0};
-  u32 count = 0, at = 0, letters[128] = {0};
+  static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  u32 letters[128] = {0}, at = 0, dots = 0, widest = 0;
+  char under[TYPE_MAX_RANK]; /* the letter of the k-th axis from the end under `...` */
   bool arrow = false;
-  if (spec->kind != ARG_attr || spec->attr->kind != ATTR_text || n->count > EINSUM_OPERANDS) return false;
-  for (u32 i = 0; i < spec->attr->count; i++) {
-    char c = spec->attr->text[i];
-    if (c == ' ') continue;
-    if (c == '.') {
-      d->detail = "einsum with an ellipsis";
-      return false;
+  *s = (Spec){.count = 0};
+  if (spec->kind != ARG_attr || spec->attr->kind != ATTR_text || n->count > EINSUM_MAX_OPERANDS) return false;
+  const char *text = spec->attr->text, *end = text + spec->attr->count;
+  for (const char *c = text; c < end; c++) letters[*c & 127] = 1;
+  for (u32 k = 0, i = 0; k < TYPE_MAX_RANK; k++, i++) {
+    while (alphabet[i] && letters[(u8)alphabet[i]]) i++;
+    if (!(under[k] = alphabet[i])) return false;
+  }
+  memset(letters, 0, sizeof letters);
+  for (u32 i = 0; i < n->count; i++) { /* as many axes under `...` as the letters leave */
+    ArrayType t = dv_type(d, n->operands[i]);
+    u32 own = 0;
+    bool has = false;
+    for (; text < end && *text != ',' && *text != '-'; text++) {
+      own += (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z');
+      has |= *text == '.';
     }
-    if (c == ',') {
-      if (++count >= EINSUM_OPERANDS) return false;
+    if (own > t.rank || (!has && own != t.rank)) return false;
+    if (has && t.rank - own > widest) widest = t.rank - own;
+    if (text < end && *text == ',') text++;
+  }
+  for (const char *c = spec->attr->text; c < end; c++) {
+    char *term = arrow ? s->result : s->terms[s->count];
+    if (*c == ' ') continue;
+    if (*c == ',') {
+      if (++s->count >= n->count) return false;
       at = 0;
-    } else if (c == '-') {
+    } else if (*c == '-') {
       arrow = true;
       at = 0;
-      i++;
-    } else if (at + 1 < sizeof result) {
-      if (arrow) result[at++] = c;
-      else {
-        if (strchr(terms[count], c)) {
-          d->detail = "einsum with a letter twice in one operand";
-          return false;
-        }
-        terms[count][at++] = c;
-        letters[(u8)c & 127]++;
+      c++;
+    } else if (*c == '.') {
+      dots = widest;
+      if (!arrow) {
+        u32 own = 0;
+        for (const char *k = c; k >= spec->attr->text && *k != ','; k--) own += (*k >= 'a' && *k <= 'z') || (*k >= 'A' && *k <= 'Z');
+        for (const char *k = c; k < end && *k != ',' && *k != '-'; k++) own += (*k >= 'a' && *k <= 'z') || (*k >= 'A' && *k <= 'Z');
+        dots = dv_type(d, n->operands[s->count]).rank - own;
       }
+      for (u32 k = dots; k-- > 0;) {
+        term[at++] = under[k];
+        if (!arrow) letters[(u8)under[k]]++;
+      }
+      c += 2;
     } else {
-      return false;
+      if (!arrow && at >= TYPE_MAX_RANK) return false;
+      term[at++] = *c;
+      if (!arrow) letters[(u8)*c & 127]++;
     }
   }
-  if (++count != n->count) return false;
-  for (u32 c = 0, k = 0; c < 128 && !arrow; c++)
-    if (letters[c] == 1) result[k++] = (char)c;
-  for (u32 o = 0; o < count; o++) {
+  if (++s->count != n->count) return false;
+  if (arrow) return true;
+  u32 k = 0;
+  for (u32 i = widest; i-- > 0;) s->result[k++] = under[i];
+  for (u32 c = 0; c < 128; c++)
+    if (letters[c] == 1 && !memchr(under, (int)c, widest)) s->result[k++] = (char)c;
+  return true;
+}
+
+/* v, which has each letter of the operand once, on the diagonals where the operand has a letter twice; zeros beside them. */
+static Dv on_diagonals(Deriv *d, Dv v, const char *term, const ArrayType *t) {
+  Dim dims[TYPE_MAX_RANK];
+  for (u32 i = 0; i < t->rank; i++) dims[i] = strchr(term, term[i]) == term + i ? t->dims[i] : 1;
+  v = dv_reshape(d, v, t->rank, dims);
+  for (u32 i = 0; i < t->rank && !d->failed; i++) {
+    u32 first = (u32)(strchr(term, term[i]) - term);
+    if (first == i) continue;
+    Dv at = dv2(d, OP_equal, dv_positions(d, t->dims[i], t->rank, i), dv_positions(d, t->dims[i], t->rank, first));
+    v = dv3(d, OP_where, at, v, NUM(0));
+  }
+  return v;
+}
+
+/* einsum of the others and g, with the operand's letters, each once, as its result. A letter that nobody else has was summed
+ * alone: the result is stretched along it. A size of 1 that was stretched is summed. */
+static bool pull_einsum(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
+  enum { EINSUM_TEXT = EINSUM_MAX_OPERANDS * (TYPE_MAX_RANK + 1) + 3 * TYPE_MAX_RANK + 80 };
+  Spec s;
+  if (!read_spec(d, n, &s)) return false;
+  for (u32 o = 0; o < s.count && !d->failed; o++) {
     if (!wants[o]) continue;
-    char text[EINSUM_TEXT], kept[32] = {0};
-    Dv xs[EINSUM_OPERANDS];
+    char text[EINSUM_TEXT], kept[TYPE_MAX_RANK];
+    const char *own = s.terms[o];
+    Dv xs[EINSUM_MAX_OPERANDS];
     u32 len = 0, nx = 0, k = 0;
-    ArrayType t = dv_type(d, n->operands[o]);
-    Dim dims[TYPE_MAX_RANK];
-    for (u32 i = 0; i < count; i++) {
-      const char *term = i == o ? result : terms[i];
+    ArrayType t = dv_type(d, n->operands[o]), once = t, has = t;
+    for (u32 i = 0; i < s.count; i++) {
+      const char *term = i == o ? s.result : s.terms[i];
       xs[nx++] = i == o ? g : n->operands[i];
-      if (len + strlen(term) + 40 > sizeof text) return false;
       if (i) text[len++] = ',';
       memcpy(text + len, term, strlen(term));
       len += (u32)strlen(term);
     }
+    once.rank = has.rank = 0;
     for (u32 i = 0; i < t.rank; i++) {
-      bool has = strchr(result, terms[o][i]) != NULL;
-      for (u32 j = 0; j < count && !has; j++) has = j != o && strchr(terms[j], terms[o][i]) != NULL;
-      dims[i] = has ? t.dims[i] : 1;
-      if (has) kept[k++] = terms[o][i];
+      if (strchr(own, own[i]) != own + i) continue;
+      bool found = strchr(s.result, own[i]) != NULL;
+      for (u32 j = 0; j < s.count && !found; j++) found = j != o && strchr(s.terms[j], own[i]) != NULL;
+      once.dims[once.rank++] = t.dims[i];
+      if (!found) continue;
+      kept[k++] = own[i];
+      has.dims[has.rank++] = t.dims[i];
     }
     text[len++] = '-';
     text[len++] = '>';
     memcpy(text + len, kept, k);
     len += k;
     GraphAttr attrs[2] = {{.kind = ATTR_text, .param = 0, .count = len, .text = text}, attr_list(1, nx)};
-    out[o] = dv_stretch(d, dv_reshape(d, dv_op(d, OP_einsum, xs, nx, attrs, 2), t.rank, dims), t.rank, t.dims);
+    Dv v = deriv_fit(d, dv_op(d, OP_einsum, xs, nx, attrs, 2), &has);
+    Dim dims[TYPE_MAX_RANK];
+    for (u32 i = 0, at = 0; i < once.rank; i++) { /* what was summed alone: a size of 1, then stretched */
+      bool found = false;
+      for (u32 j = 0, seen = 0; j < t.rank && !found && seen <= i; j++)
+        if (strchr(own, own[j]) == own + j && seen++ == i) found = memchr(kept, own[j], k) != NULL;
+      dims[i] = found ? has.dims[at++] : 1;
+    }
+    v = dv_stretch(d, dv_reshape(d, v, once.rank, dims), once.rank, once.dims);
+    out[o] = once.rank < t.rank ? on_diagonals(d, v, own, &t) : v;
   }
   return true;
 }

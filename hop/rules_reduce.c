@@ -20,8 +20,7 @@ static Dv count_over(Deriv *d, const ArrayType *x, u32 mask) {
   return d->failed ? 0 : d->to->size(d, n);
 }
 
-/* g where x equals the kept y, shared among ties. */
-static Dv share_ties(Deriv *d, Dv x, Dv y, Dv g, u32 mask) {
+Dv dv_share_ties(Deriv *d, Dv x, Dv y, Dv g, u32 mask) {
   ArrayType t = dv_type(d, x);
   Dv hit = dv2(d, OP_equal, x, y);
   GraphAttr dtype = attr_dtype(1, t.dtype);
@@ -42,7 +41,7 @@ static Dv pull_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, u32 mask, bo
   if (ord == 2) return DIV(MUL(g, x), y);
   Dv sign = dv1(d, OP_sign, x), size = dv1(d, OP_abs, x);
   if (ord == 1) return MUL(g, sign);
-  if (isinf(ord)) return MUL(share_ties(d, size, y, g, mask), sign);
+  if (isinf(ord)) return MUL(dv_share_ties(d, size, y, g, mask), sign);
   return MUL(MUL(g, sign), dv2(d, OP_power, DIV(size, y), NUM(ord - 1)));
 }
 
@@ -93,7 +92,7 @@ static bool reduction(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
     case OP_sum: break;
     case OP_mean: g = DIV(g, count_over(d, &t, mask)); break;
     case OP_min:
-    case OP_max: g = share_ties(d, x, y, g, mask); break;
+    case OP_max: g = dv_share_ties(d, x, y, g, mask); break;
     case OP_var: g = pull_var(d, n, x, &t, g, mask, &known); break;
     case OP_std: g = pull_var(d, n, x, &t, DIV(g, MUL(y, NUM(2))), mask, &known); break;
     case OP_norm: g = pull_norm(d, n, x, y, g, mask, &known); break;
@@ -163,13 +162,14 @@ static bool normalising(Deriv *d, const DerivNode *n, Dv g, const bool *wants, D
       out[0] = SUB(g, MUL(dv1(d, OP_exp, y), dv_reduce(d, OP_sum, g, mask, true)));
       return true;
     case OP_nn_layer_norm: {
-      f64 eps;
+      f64 eps = 0;
+      bool computed = n->args[4].kind == ARG_value;
       if (n->args[3].kind != ARG_hole && !arg_axes(&n->args[3], t.rank, &mask)) return false;
-      if (!number_of(d, &n->args[4], 1e-5, &eps)) return false;
+      if (!computed && !number_of(d, &n->args[4], 1e-5, &eps)) return false;
       Dv count = count_over(d, &t, mask);
       Dv from = SUB(x, DIV(dv_reduce(d, OP_sum, x, mask, true), count));
       Dv var = DIV(dv_reduce(d, OP_sum, MUL(from, from), mask, true), count);
-      Dv scale = DIV(NUM(1), dv1(d, OP_sqrt, ADD(var, NUM(eps))));
+      Dv scale = DIV(NUM(1), dv1(d, OP_sqrt, ADD(var, computed ? n->args[4].value : NUM(eps))));
       Dv unit = MUL(from, scale), gx = g;
       u32 at = 1;
       if (n->args[1].kind == ARG_value) {
@@ -177,7 +177,11 @@ static bool normalising(Deriv *d, const DerivNode *n, Dv g, const bool *wants, D
         gx = MUL(g, n->args[1].value);
         at++;
       }
-      if (n->args[2].kind == ARG_value && wants[at]) out[at] = g;
+      if (n->args[2].kind == ARG_value) {
+        if (wants[at]) out[at] = g;
+        at++;
+      }
+      if (computed && wants[at]) out[at] = dv_reduce(d, OP_sum, MUL(MUL(gx, unit), MUL(MUL(scale, scale), NUM(-0.5))), (1u << t.rank) - 1, false);
       if (!wants[0]) return true;
       Dv mean = DIV(dv_reduce(d, OP_sum, gx, mask, true), count);
       Dv along = DIV(dv_reduce(d, OP_sum, MUL(gx, unit), mask, true), count);
@@ -204,7 +208,7 @@ bool rules_reduce(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out
 
 /* ---- products of matrices and vectors -------------------------------------------------------------------------------- */
 
-static Dv turned(Deriv *d, Dv x) { /* the last two axes exchanged */
+Dv dv_turned(Deriv *d, Dv x) {
   ArrayType t = dv_type(d, x);
   u32 perm[TYPE_MAX_RANK];
   if (d->failed) return 0;
@@ -214,8 +218,7 @@ static Dv turned(Deriv *d, Dv x) { /* the last two axes exchanged */
   return dv_permute(d, x, perm);
 }
 
-/* A size of 1 put in before axis `at` of v. */
-static Dv widened(Deriv *d, Dv v, u32 at) {
+Dv dv_widened(Deriv *d, Dv v, u32 at) {
   ArrayType t = dv_type(d, v);
   memmove(t.dims + at + 1, t.dims + at, sizeof t.dims[0] * (t.rank - at));
   t.dims[at] = 1;
@@ -226,16 +229,16 @@ static bool pull_matmul(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out) 
   ArrayType tx = dv_type(d, x), ty = dv_type(d, y), t;
   u32 rank = dv_type(d, g).rank;
   if (tx.rank == 0 || ty.rank == 0) return false;
-  if (ty.rank == 1) g = widened(d, g, rank++);
-  if (tx.rank == 1) g = widened(d, g, rank - 1);
-  Dv mx = tx.rank == 1 ? widened(d, x, 0) : x, my = ty.rank == 1 ? widened(d, y, 1) : y;
+  if (ty.rank == 1) g = dv_widened(d, g, rank++);
+  if (tx.rank == 1) g = dv_widened(d, g, rank - 1);
+  Dv mx = tx.rank == 1 ? dv_widened(d, x, 0) : x, my = ty.rank == 1 ? dv_widened(d, y, 1) : y;
   if (wants[0]) {
     t = dv_type(d, mx);
-    out[0] = dv_reshape(d, deriv_fit(d, dv2(d, OP_matmul, g, turned(d, my)), &t), tx.rank, tx.dims);
+    out[0] = dv_reshape(d, deriv_fit(d, dv2(d, OP_matmul, g, dv_turned(d, my)), &t), tx.rank, tx.dims);
   }
   if (wants[1]) {
     t = dv_type(d, my);
-    out[1] = dv_reshape(d, deriv_fit(d, dv2(d, OP_matmul, turned(d, mx), g), &t), ty.rank, ty.dims);
+    out[1] = dv_reshape(d, deriv_fit(d, dv2(d, OP_matmul, dv_turned(d, mx), g), &t), ty.rank, ty.dims);
   }
   return true;
 }
@@ -261,7 +264,7 @@ bool rules_linalg(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out
       if (!arg_int(&n->args[2], -1, &axis)) return false;
       if (axis >= 0 && tx.rank != ty.rank) return false;
       if (!rule_axis(axis, rank, &at, &err)) return false;
-      g = widened(d, g, at);
+      g = dv_widened(d, g, at);
       if (wants[0]) out[0] = MUL(g, y);
       if (wants[1]) out[1] = MUL(g, x);
       return true;

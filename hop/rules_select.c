@@ -24,8 +24,7 @@ static Dim size_of(Deriv *d, const ArrayType *t) {
 
 /* ---- places ---------------------------------------------------------------------------------------------------- */
 
-/* 0 … n-1 along `axis` of `rank` axes. */
-static Dv positions(Deriv *d, Dim n, u32 rank, u32 axis) {
+Dv dv_positions(Deriv *d, Dim n, u32 rank, u32 axis) {
   GraphAttr stop = attr_dim(0, n);
   Dim dims[TYPE_MAX_RANK];
   for (u32 i = 0; i < rank; i++) dims[i] = i == axis ? n : 1;
@@ -39,7 +38,7 @@ static Dv add_along(Deriv *d, const ArrayType *t, u32 axis, Dv indices, Dv v) {
   if (!zeros || !v || !indices) return 0;
   if (t->rank == 1) return d->to->add_at(d, zeros, 0, indices, v);
   for (u32 i = 0; i < t->rank; i++) {
-    at[i] = i == axis ? indices : positions(d, shape.dims[i], t->rank, i);
+    at[i] = i == axis ? indices : dv_positions(d, shape.dims[i], t->rank, i);
     if (!at[i]) return 0;
   }
   Dv made = d->to->add_items(d, zeros, at, t->rank, v);
@@ -135,6 +134,43 @@ static bool pull_median(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, 
   return true;
 }
 
+/* The i-th in order has the weight max(0, 1 - |place - i|), place = q (n - 1). By q: the distance of the two neighbours. */
+static bool pull_quantile(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, const bool *wants, Dv *out) {
+  u32 mask;
+  Lined l;
+  if (n->count != 2 || !arg_axes(&n->args[2], t->rank, &mask)) return false;
+  Dv rows = dv_lined(d, x, t, mask, &l), q = n->operands[1];
+  ArrayType tq = dv_type(d, q), line = dv_type(d, rows);
+  if (d->failed || tq.rank > 1) return false;
+  u32 last = l.rank - 1;
+  Dim many = tq.rank ? tq.dims[0] : 1, whole[TYPE_MAX_RANK], column[2] = {many, 1};
+  if (l.rank + 1 > TYPE_MAX_RANK) return false;
+  Dv most = d->to->size(d, d->to->dim(d, '-', l.count, 1));
+  Dv place = MUL(dv_reshape(d, dv_convert(d, q, DT_f64), 2, column), most), at = dv_positions(d, l.count, 2, 1);
+  /* g as (quantiles, rows, 1), what is chosen as (quantiles, 1 …, elements) */
+  whole[0] = many;
+  for (u32 i = 0; i < last; i++) whole[i + 1] = line.dims[i];
+  whole[last + 1] = 1;
+  Dv of_rows = dv_reshape(d, g, last + 2, whole), order = order_of(d, rows, false, last);
+  for (u32 i = 0; i < last; i++) whole[i + 1] = 1;
+  whole[last + 1] = l.count;
+  if (wants[0]) {
+    Dv weight = dv2(d, OP_maximum, SUB(NUM(1), dv1(d, OP_abs, SUB(place, at))), NUM(0));
+    weight = dv_convert(d, dv_reshape(d, weight, last + 2, whole), t->dtype);
+    Dv sorted = dv_reduce(d, OP_sum, MUL(of_rows, weight), 1, false);
+    out[0] = d->failed ? 0 : dv_unlined(d, take_along(d, sorted, order_of(d, order, false, last), last), &l);
+  }
+  if (wants[1]) {
+    Dv two = d->failed ? 0 : d->to->size(d, d->to->dim(d, '-', l.count, 2));
+    Dv low = dv2(d, OP_minimum, dv1(d, OP_floor, place), two), next = ADD(low, NUM(1)), sorted = take_along(d, rows, order, last);
+    Dv above = dv_reshape(d, dv2(d, OP_equal, at, next), last + 2, whole), below = dv_reshape(d, dv2(d, OP_equal, at, low), last + 2, whole);
+    Dv gap = SUB(dv3(d, OP_where, above, sorted, NUM(0)), dv3(d, OP_where, below, sorted, NUM(0)));
+    Dv by = dv_reduce(d, OP_sum, MUL(MUL(of_rows, gap), most), ((1u << (last + 2)) - 1) & ~1u, false);
+    out[1] = dv_reshape(d, by, tq.rank, tq.dims);
+  }
+  return !d->failed;
+}
+
 /* A running extreme belongs to the last place where it changed. */
 static bool pull_extreme(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, Dv *out) {
   u32 axis = 0;
@@ -162,7 +198,7 @@ static bool pull_extreme(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t,
   first = n->op == OP_cummax ? SUB(first, NUM(1)) : ADD(first, NUM(1));
   GraphAttr join[2] = {attr_list(0, 2), attr_int(1, axis)};
   Dv earlier = dv_op(d, OP_concat, (Dv[]){first, before}, 2, join, 2);
-  Dv at = dv3(d, OP_where, dv2(d, OP_not_equal, y, earlier), positions(d, row.dims[axis], row.rank, axis), d->failed ? 0 : d->to->size(d, 0));
+  Dv at = dv3(d, OP_where, dv2(d, OP_not_equal, y, earlier), dv_positions(d, row.dims[axis], row.rank, axis), d->failed ? 0 : d->to->size(d, 0));
   at = dv_op(d, OP_cummax, &at, 1, by, 2);
   Dv made = add_along(d, &row, axis, at, g);
   if (reverse) made = dv_op(d, OP_flip, &made, 1, &turn, 1);
@@ -170,14 +206,43 @@ static bool pull_extreme(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t,
   return true;
 }
 
-/* set: what is overwritten gets nothing. add: all. The other ways have no rule. */
+static Dv scattered(Deriv *d, Dv x, Dv at, Dv v, u32 axis, const char *how) {
+  GraphAttr by[2] = {attr_int(3, axis), {.kind = ATTR_text, .param = 4, .count = 3, .text = how}};
+  return dv_op(d, OP_scatter, (Dv[]){x, at, v}, 3, by, 2);
+}
+
+/* mul: the product of the others, which holds where factors are 0. min, max: who is it, shared among ties. */
+static void pull_scatter_fold(Deriv *d, const DerivNode *n, const ArrayType *t, u32 axis, bool product, Dv g, const bool *wants, Dv *out) {
+  Dv x = n->operands[0], at = n->operands[1], v = n->operands[2], y = n->results[0];
+  Dv zeros = d->to->zeros(d, t);
+  if (!zeros) return;
+  Dv read = take(d, zeros, at, axis); /* of the shape of the places */
+  if (product) {
+    if (wants[0]) out[0] = MUL(g, scattered(d, ADD(zeros, NUM(1)), at, v, axis, "mul"));
+    if (!wants[2]) return;
+    Dv all = ADD(read, v), none = dv2(d, OP_equal, all, NUM(0));
+    Dv rest = scattered(d, x, at, dv3(d, OP_where, none, NUM(1), all), axis, "mul");
+    Dv count = scattered(d, zeros, at, dv_convert(d, none, t->dtype), axis, "add"), here = take(d, count, at, axis);
+    rest = take(d, MUL(g, rest), at, axis);
+    Dv plain = dv3(d, OP_where, dv2(d, OP_equal, here, NUM(0)), DIV(rest, dv3(d, OP_where, none, NUM(1), all)), NUM(0));
+    out[2] = dv3(d, OP_where, none, dv3(d, OP_where, dv2(d, OP_equal, here, NUM(1)), rest, NUM(0)), plain);
+    return;
+  }
+  Dv mine = dv2(d, OP_equal, x, y), theirs = dv2(d, OP_equal, ADD(read, v), take(d, y, at, axis));
+  Dv ties = scattered(d, dv_convert(d, mine, t->dtype), at, dv_convert(d, theirs, t->dtype), axis, "add");
+  Dv shared = DIV(g, dv2(d, OP_maximum, ties, NUM(1)));
+  if (wants[0]) out[0] = dv3(d, OP_where, mine, shared, NUM(0));
+  if (wants[2]) out[2] = dv3(d, OP_where, theirs, take(d, shared, at, axis), NUM(0));
+}
+
+/* set: what is overwritten gets nothing. add: all. */
 static bool pull_scatter(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, const bool *wants, Dv *out) {
   u32 axis;
   bool set = !given(&n->args[4]) || is_text(&n->args[4], "set");
   if (n->count != 3 || !axis_of(n, 3, 0, t->rank, &axis)) return false;
   if (!set && !is_text(&n->args[4], "add")) {
-    d->detail = "scatter with `reduce` other than \"set\" and \"add\"";
-    return false;
+    pull_scatter_fold(d, n, t, axis, is_text(&n->args[4], "mul"), g, wants, out);
+    return !d->failed;
   }
   Dv at = n->operands[1];
   GraphAttr by[2] = {attr_int(3, axis), {.kind = ATTR_text, .param = 4, .count = 3, .text = "set"}};
@@ -205,10 +270,6 @@ static bool pull_scatter(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g,
 /* Back from the positions that the mask gave; those beyond `size` were not taken. */
 static bool pull_compress(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, const bool *wants, Dv *out) {
   u32 axis;
-  if (n->count > 2 && wants[2]) {
-    d->detail = "the `fill` of compress";
-    return false;
-  }
   if (n->count < 2 || !axis_of(n, 2, 0, t->rank, &axis)) return false;
   ArrayType gt = dv_type(d, g), edge = gt;
   Dim count = gt.dims[axis];
@@ -219,7 +280,11 @@ static bool pull_compress(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g
   Dv size = d->failed ? 0 : d->to->size(d, count), one = d->failed ? 0 : d->to->size(d, 1);
   Dv at = dv2(d, OP_subtract, dv_op(d, OP_cumsum, &mask, 1, by, 2), one);
   at = dv3(d, OP_where, mask, dv2(d, OP_minimum, at, size), size);
-  out[0] = take(d, longer, at, axis);
+  if (wants[0]) out[0] = take(d, longer, at, axis);
+  if (n->count > 2 && wants[2]) { /* behind what was taken */
+    Dv taken = dv2(d, OP_less, dv_positions(d, count, gt.rank, axis), dv_reduce(d, OP_sum, mask, 1, false));
+    out[2] = dv_reduce(d, OP_sum, dv3(d, OP_where, taken, NUM(0), g), (1u << gt.rank) - 1, false);
+  }
   return true;
 }
 
@@ -249,7 +314,7 @@ static bool pull_window(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, 
       if (a == axis) perm[k++] = now.rank - 1;
     }
     g = dv_permute(d, g, perm);
-    Dv at = dv2(d, OP_add, positions(d, windows, 2, 0), positions(d, width, 2, 1));
+    Dv at = dv2(d, OP_add, dv_positions(d, windows, 2, 0), dv_positions(d, width, 2, 1));
     now.rank--;
     now.dims[axis] = size;
     Dv zeros = d->failed ? 0 : d->to->zeros(d, &now);
@@ -260,7 +325,7 @@ static bool pull_window(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, 
   return true;
 }
 
-/* Rank 1: its diagonal of g. A matrix: g on the diagonal, by the row or the column that it begins in. */
+/* Rank 1: its diagonal of g. Matrices: g on the diagonal, by the row or the column that it begins in. */
 static bool pull_diag(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
   i64 k;
   if (!arg_int(&n->args[1], 0, &k)) return false;
@@ -269,15 +334,15 @@ static bool pull_diag(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv
     out[0] = dv_op(d, OP_diag, &g, 1, &on, 1);
     return true;
   }
-  if (t->rank != 2) return false;
-  u32 along = k >= 0 ? 0 : 1;
-  ArrayType gt = dv_type(d, g), rest = gt;
-  rest.dims[0] = d->to->dim(d, '-', t->dims[along], gt.dims[0]);
+  u32 row = t->rank - 2u, column = t->rank - 1u, along = k >= 0 ? row : column;
+  ArrayType gt = dv_type(d, g), rest = gt, line_type = *t;
+  if (d->failed) return false;
+  rest.dims[row] = d->to->dim(d, '-', t->dims[along], gt.dims[row]);
   Dv zeros = d->failed ? 0 : d->to->zeros(d, &rest);
-  GraphAttr join[2] = {attr_list(0, 2), attr_int(1, 0)};
-  Dim dims[2] = {along ? 1 : t->dims[0], along ? t->dims[1] : 1};
-  Dv line = dv_reshape(d, dv_op(d, OP_concat, (Dv[]){g, zeros}, 2, join, 2), 2, dims);
-  Dv from = dv2(d, OP_subtract, positions(d, t->dims[1], 2, 1), positions(d, t->dims[0], 2, 0));
+  GraphAttr join[2] = {attr_list(0, 2), attr_int(1, row)};
+  line_type.dims[along == row ? column : row] = 1;
+  Dv line = dv_reshape(d, dv_op(d, OP_concat, (Dv[]){g, zeros}, 2, join, 2), t->rank, line_type.dims);
+  Dv from = dv2(d, OP_subtract, dv_positions(d, t->dims[column], 2, 1), dv_positions(d, t->dims[row], 2, 0));
   Dv which = d->failed ? 0 : d->to->size(d, k < 0 ? -k : k);
   if (k < 0 && which) which = NEG(which);
   out[0] = dv3(d, OP_where, dv2(d, OP_equal, from, which), line, NUM(0));
@@ -290,7 +355,7 @@ bool rules_pad_by_elements(Deriv *d, const DerivNode *n, const ArrayType *t, con
     ArrayType now = dv_type(d, g);
     i64 width[2] = {before[i], after[i]};
     GraphAttr by[2] = {{.kind = ATTR_ints, .param = 1, .pairs = 1, .count = 2, .ints = width}, *n->args[2].attr};
-    Dv from = positions(d, t->dims[i], 1, 0);
+    Dv from = dv_positions(d, t->dims[i], 1, 0);
     from = dv_op(d, OP_pad, &from, 1, by, 2);
     now.dims[i] = t->dims[i];
     Dv zeros = d->failed ? 0 : d->to->zeros(d, &now);
@@ -323,11 +388,13 @@ static bool one_result(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, c
       out[0] = take_along(d, g, order_of(d, order_of(d, x, arg_bool(&n->args[2], false), axis), false, axis), axis);
       return true;
     case OP_median: return pull_median(d, n, x, t, g, out);
+    case OP_quantile: return pull_quantile(d, n, x, t, g, wants, out);
     case OP_cummax:
     case OP_cummin: return pull_extreme(d, n, x, t, g, out);
     case OP_scatter: return pull_scatter(d, n, t, g, wants, out);
     case OP_compress: return pull_compress(d, n, t, g, wants, out);
     case OP_sliding_window: return pull_window(d, n, t, g, out);
+    case OP_linalg_diagonal:
     case OP_diag: return pull_diag(d, n, t, g, out);
     case OP_bincount:
       if (n->count != 2 || n->args[1].kind != ARG_value) return false;

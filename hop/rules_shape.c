@@ -66,11 +66,31 @@ static bool pull_roll(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
 }
 
 /* tile: every axis as (repetitions, size), summed over the first. repeat: as (size, repetitions). */
+/* repeat by counts of each element: back to where each came from. */
+static bool pull_counts(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
+  ArrayType from = *t;
+  u32 axis;
+  if (!is_given(&n->args[2])) {
+    Dim size = 1;
+    for (u32 i = 0; i < t->rank; i++) size = d->to->dim(d, '*', size, t->dims[i]);
+    from.rank = 1;
+    from.dims[0] = size;
+  }
+  if (!axis_of(n, 2, 0, from.rank, &axis)) return false;
+  Dv at = dv_positions(d, from.dims[axis], 1, 0);
+  if (n->count == 2) at = dv2(d, OP_repeat, at, n->operands[1]);
+  else at = dv_op(d, OP_repeat, &at, 1, n->args[1].attr, 1);
+  Dv zeros = d->failed ? 0 : d->to->zeros(d, &from);
+  out[0] = zeros ? dv_reshape(d, d->to->add_at(d, zeros, axis, at, g), t->rank, t->dims) : 0;
+  return !d->failed;
+}
+
 static bool pull_copies(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
   i64 reps[TYPE_MAX_RANK];
   Dim dims[2 * TYPE_MAX_RANK];
   u32 k, mask = 0, rank = 0, axis;
   if (n->op == OP_repeat) {
+    if (n->count == 2 || (n->args[1].kind == ARG_attr && n->args[1].attr->kind == ATTR_ints && n->args[1].attr->count != 1)) return pull_counts(d, n, t, g, out);
     if (!ints_of(&n->args[1], &k, reps) || k != 1) return false;
     ArrayType from = *t;
     if (!is_given(&n->args[2])) {

@@ -263,9 +263,14 @@ static WeftStatus array_of_lists(Vm *vm, Value v, u32 depth, Value *out) {
   return status;
 }
 
+bool tape_is_setting(u32 op, u32 param, Value v) {
+  bool counts = op == OP_repeat && param == 1 && v.kind == V_ARRAY && array_rank(v.array) > 0;
+  return rec_is_setting(op, param) && !counts;
+}
+
 /* Does the parameter hold operands? An argument that is a list of them (concat) holds several. */
 static bool holds_operands(u32 op, u32 param, Value v) {
-  if (rec_is_setting(op, param)) return false;
+  if (tape_is_setting(op, param, v)) return false;
   if (v.kind == V_LIST) return op == OP_concat || op == OP_stack || op_info(op)->params[param].rest;
   return value_is_numeric(value_untracked(v));
 }

@@ -64,6 +64,8 @@ WeftStatus tape_entry(Vm *vm, Tape *t, EntryKind kind, const Value *saved, u32 n
 WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) MUST_USE;
 /* a (consumed) + b (consumed); a hole counts as 0. */
 WeftStatus tape_sum(Vm *vm, Value a, Value b, Value *out) MUST_USE;
+/* Is the argument v of the parameter a setting of the operation: no operand of its rules. */
+bool tape_is_setting(u32 op, u32 param, Value v);
 void tape_type(Value v, ArrayType *t); /* of a number, array or tracked value */
 WeftStatus tape_zeros(Vm *vm, const ArrayType *t, Value *out) MUST_USE;
 

@@ -233,7 +233,9 @@ static Dv update_again(Deriv *deriv, const DerivNode *n, u32 combine, Dv x, Dv v
   return write_items(d, combine, x, d->entry->items, d->entry->nitems, keys_of(d), v);
 }
 
-static const DerivOps value_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, add_items, repeats, index_again, update_again};
+static Dv item(Deriv *deriv, Dv list, u32 k) { return handle((ValueDeriv *)deriv, value_keep(at(deriv, list).list->items[k])); }
+
+static const DerivOps value_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, add_items, repeats, index_again, update_again, item};
 
 /* ---- back over the tape ----------------------------------------------------------------------------------------------- */
 
@@ -318,7 +320,7 @@ static bool load(ValueDeriv *d, DerivNode *n, DerivLists *l, Settings *s) {
     for (u32 p = 0; p < op_info(e->op)->nparams; p++) {
       Value v = saved[p], plain = value_untracked(v);
       GraphArg *a = &n->args[p];
-      bool is_set = rec_is_setting(e->op, p);
+      bool is_set = tape_is_setting(e->op, p, plain);
       if (!is_set && v.kind == V_LIST && is_list_of_operands(e->op, p)) {
         *a = (GraphArg){.kind = ARG_list, .values = operands + n->count, .count = v.list->count};
         for (u32 i = 0; i < v.list->count; i++) operands[n->count++] = handle(d, value_keep(v.list->items[i]));

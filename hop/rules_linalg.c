@@ -1,0 +1,337 @@
+/* rules_linalg.c — derivative rules of the module linalg: solutions, determinants, factors, and what is made of products. All
+ * hold for batches. Functions of symmetric matrices (cholesky, eigh, eigvalsh) have a symmetric derivative. */
+#include "hop/rules.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MM(a, b) dv2(d, OP_matmul, a, b)
+#define TURN(a) dv_turned(d, a)
+
+static Dim rows_of(const ArrayType *t) { return t->dims[t->rank - 2]; }
+static Dim columns_of(const ArrayType *t) { return t->dims[t->rank - 1]; }
+
+/* A value of each matrix of a batch beside its elements: two sizes of 1 behind. */
+static Dv per_matrix(Deriv *d, Dv v) {
+  u32 rank = dv_type(d, v).rank;
+  return dv_widened(d, dv_widened(d, v, rank), rank + 1);
+}
+
+static Dv identity(Deriv *d, Dim rows, Dim columns, i64 k, u32 dtype) {
+  GraphAttr attrs[4] = {attr_dim(0, rows), attr_dim(1, columns), attr_int(2, k), attr_dtype(3, dtype)};
+  return d->failed ? 0 : dv_op(d, OP_eye, NULL, 0, attrs, 4);
+}
+
+static Dv lower(Deriv *d, Dv x, i64 k) {
+  GraphAttr by = attr_int(1, k);
+  return dv_op(d, OP_tril, &x, 1, &by, 1);
+}
+
+static Dv half(Deriv *d, Dv x) { return MUL(x, NUM(0.5)); }
+static Dv symmetric(Deriv *d, Dv x) { return half(d, ADD(x, TURN(x))); }
+
+/* ---- solutions and determinants ------------------------------------------------------------------------------ */
+
+static void pull_solve(Deriv *d, Dv a, Dv b, Dv y, Dv g, const bool *wants, Dv *out) {
+  ArrayType tg = dv_type(d, g);
+  bool vector = dv_type(d, b).rank == 1;
+  Dv gm = vector ? dv_widened(d, g, tg.rank) : g, ym = vector ? dv_widened(d, y, tg.rank) : y;
+  Dv gb = dv2(d, OP_linalg_solve, TURN(a), gm);
+  if (wants[0]) out[0] = NEG(MM(gb, TURN(ym)));
+  if (wants[1]) out[1] = vector ? dv_reshape(d, gb, tg.rank, tg.dims) : gb;
+}
+
+static Dv pull_inv(Deriv *d, Dv y, Dv g) {
+  Dv turned = TURN(y);
+  return NEG(MM(MM(turned, g), turned));
+}
+
+static Dv part_of(Deriv *d, Dv list, u32 k) { return d->failed ? 0 : d->to->item(d, list, k); }
+
+static void svd(Deriv *d, Dv x, Dv *u, Dv *s, Dv *vh) {
+  GraphAttr full = attr_bool(1, false);
+  Dv all = dv_op(d, OP_linalg_svd, &x, 1, &full, 1);
+  *u = part_of(d, all, 0);
+  *s = part_of(d, all, 1);
+  *vh = part_of(d, all, 2);
+}
+
+/* The product of the other elements along the last axis. */
+static Dv others(Deriv *d, Dv s, const ArrayType *t) {
+  u32 last = t->rank - 1u;
+  GraphAttr attrs[3] = {attr_int(1, last), attr_bool(2, false), attr_bool(3, true)};
+  Dv before = dv_op(d, OP_cumprod, &s, 1, attrs, 3);
+  attrs[1] = attr_bool(2, true);
+  Dv behind = dv_op(d, OP_cumprod, &s, 1, attrs, 3);
+  if (d->failed) return 0;
+  before = d->to->part(d, before, last, 0, t->dims[last]);
+  behind = d->failed ? 0 : d->to->part(d, behind, last, 1, d->to->dim(d, '+', t->dims[last], 1));
+  return MUL(before, behind);
+}
+
+/* The derivative of a determinant is the matrix of cofactors: det(x) inv(x)^T, and of a singular matrix by its singular values. */
+static Dv pull_det(Deriv *d, Dv x, Dv y, Dv g) {
+  f64 value;
+  if (!d->to->known(d, y, &value) || value != 0) return MUL(per_matrix(d, MUL(g, y)), TURN(dv1(d, OP_linalg_inv, x)));
+  Dv u, s, vh;
+  svd(d, x, &u, &s, &vh);
+  ArrayType t = dv_type(d, s);
+  Dv sign = MUL(dv1(d, OP_linalg_det, u), dv1(d, OP_linalg_det, vh));
+  if (d->failed) return 0;
+  return MUL(per_matrix(d, MUL(g, sign)), MM(MUL(u, dv_widened(d, others(d, s, &t), t.rank - 1u)), vh));
+}
+
+/* ---- factors --------------------------------------------------------------------------------------------------- */
+
+/* With L = y: L^-T P L^-1, P the lower triangle of L^T g with half its diagonal. */
+static Dv pull_cholesky(Deriv *d, const DerivNode *n, Dv y, Dv g) {
+  bool upper = arg_bool(&n->args[1], false);
+  Dv l = upper ? TURN(y) : y, inner = MM(TURN(l), upper ? TURN(g) : g);
+  ArrayType t = dv_type(d, l);
+  Dv p = MUL(lower(d, inner, 0), SUB(NUM(1), half(d, identity(d, rows_of(&t), rows_of(&t), 0, t.dtype))));
+  Dv turned = TURN(l), w = dv2(d, OP_linalg_solve, turned, p);
+  return symmetric(d, TURN(dv2(d, OP_linalg_solve, turned, TURN(w))));
+}
+
+/* 1 / (w_j - w_i), 0 where i = j. */
+static Dv gaps(Deriv *d, Dv w) {
+  ArrayType t = dv_type(d, w);
+  if (d->failed) return 0;
+  u32 last = t.rank - 1u;
+  Dv apart = SUB(dv_widened(d, w, last), dv_widened(d, w, last + 1));
+  Dv same = dv2(d, OP_greater, identity(d, t.dims[last], t.dims[last], 0, t.dtype), NUM(0));
+  return dv3(d, OP_where, same, NUM(0), DIV(NUM(1), dv3(d, OP_where, same, NUM(1), apart)));
+}
+
+/* v along the diagonals of square matrices. */
+static Dv diagonals(Deriv *d, Dv v) {
+  ArrayType t = dv_type(d, v);
+  if (d->failed) return 0;
+  u32 last = t.rank - 1u;
+  return MUL(dv_widened(d, v, last), identity(d, t.dims[last], t.dims[last], 0, t.dtype));
+}
+
+/* V (diag(gw) + F (V^T gV)) V^T */
+static Dv pull_eigh(Deriv *d, Dv w, Dv v, Dv gw, Dv gv) {
+  Dv inner = gw ? diagonals(d, gw) : 0;
+  if (gv) inner = deriv_add(d, inner, MUL(gaps(d, w), MM(TURN(v), gv)));
+  return symmetric(d, MM(MM(v, inner), TURN(v)));
+}
+
+static Dv pull_eigvalsh(Deriv *d, Dv x, Dv g) {
+  Dv v = part_of(d, dv1(d, OP_linalg_eigh, x), 1);
+  return MM(MUL(v, dv_widened(d, g, dv_type(d, g).rank - 1u)), TURN(v));
+}
+
+/* Townsend, "Differentiating the singular value decomposition", 2016. Absent cotangents are 0. */
+static Dv pull_svd(Deriv *d, Dv u, Dv s, Dv vh, Dv gu, Dv gs, Dv gvh) {
+  ArrayType tu = dv_type(d, u), tv = dv_type(d, vh), ts = dv_type(d, s);
+  if (d->failed) return 0;
+  Dv row = dv_widened(d, s, ts.rank - 1u), column = dv_widened(d, s, ts.rank), f = gu || gvh ? gaps(d, MUL(s, s)) : 0, inner = gs ? diagonals(d, gs) : 0, sum = 0;
+  if (gu) {
+    Dv m = MM(TURN(u), gu);
+    inner = deriv_add(d, inner, MUL(MUL(f, SUB(m, TURN(m))), row));
+    if (!d->to->same(d, rows_of(&tu), columns_of(&tu))) {
+      Dv beside = SUB(gu, MM(u, m));
+      sum = MM(DIV(beside, row), vh);
+    }
+  }
+  if (gvh) {
+    Dv gv = TURN(gvh), v = TURN(vh), m = MM(vh, gv);
+    inner = deriv_add(d, inner, MUL(MUL(f, SUB(m, TURN(m))), column));
+    if (!d->to->same(d, rows_of(&tv), columns_of(&tv))) {
+      Dv beside = SUB(gv, MM(v, m));
+      sum = deriv_add(d, sum, MM(u, DIV(TURN(beside), column)));
+    }
+  }
+  return deriv_add(d, sum, MM(MM(u, inner), vh));
+}
+
+static bool square(Deriv *d, const ArrayType *t) { return d->to->same(d, rows_of(t), columns_of(t)); }
+
+static bool pull_svd_node(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
+  ArrayType t = dv_type(d, n->operands[0]);
+  bool full = arg_bool(&n->args[1], true) && !square(d, &t);
+  if (full && (ct[0] || ct[2])) {
+    d->detail = "the vectors of linalg.svd with full_matrices=true of a matrix that is not square";
+    return false;
+  }
+  Dv u = n->results[0], s = n->results[1], vh = n->results[2];
+  if (full) svd(d, n->operands[0], &u, &s, &vh);
+  out[0] = pull_svd(d, u, s, vh, ct[0], ct[1], ct[2]);
+  return true;
+}
+
+static Dv pull_svdvals(Deriv *d, Dv x, Dv g) {
+  Dv u, s, vh;
+  svd(d, x, &u, &s, &vh);
+  return MM(MUL(u, dv_widened(d, g, dv_type(d, g).rank - 1u)), vh);
+}
+
+/* (gQ + Q C) R^-T, C symmetric with the lower triangle of R gR^T - gQ^T Q: of matrices that are not wider than high. */
+static bool pull_qr(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
+  ArrayType t = dv_type(d, n->operands[0]);
+  Dim high = rows_of(&t), wide = columns_of(&t);
+  bool reduced = n->args[1].kind == ARG_hole || (n->args[1].kind == ARG_attr && n->args[1].attr->kind == ATTR_text && n->args[1].attr->count == 7);
+  if (!square(d, &t) && (!reduced || high < 0 || wide < 0 || high < wide)) {
+    d->detail = reduced ? "linalg.qr of a matrix that is wider than high" : "linalg.qr with mode=\"complete\"";
+    return false;
+  }
+  Dv q = n->results[0], r = n->results[1], m = 0;
+  if (ct[1]) m = MM(r, TURN(ct[1]));
+  if (ct[0]) m = m ? SUB(m, MM(TURN(ct[0]), q)) : NEG(MM(TURN(ct[0]), q));
+  Dv below = lower(d, m, -1);
+  Dv c = ADD(lower(d, m, 0), TURN(below)), left = deriv_add(d, ct[0], MM(q, c));
+  out[0] = TURN(dv2(d, OP_linalg_solve, r, TURN(left)));
+  return true;
+}
+
+/* With P = pinv(x): -P^T g P^T + (I - x P) g^T P P^T + P^T P g^T (I - P x). */
+static Dv pull_pinv(Deriv *d, Dv x, Dv p, Dv g) {
+  Dv pt = TURN(p), gt = TURN(g);
+  Dv first = MM(MM(pt, g), pt);
+  Dv second = MM(gt, MM(p, pt)), third = MM(MM(pt, p), gt);
+  second = SUB(second, MM(x, MM(p, second)));
+  third = SUB(third, MM(MM(third, p), x));
+  return SUB(ADD(second, third), first);
+}
+
+/* x = pinv(a) b */
+static void pull_lstsq(Deriv *d, Dv a, Dv b, Dv g, const bool *wants, Dv *out) {
+  ArrayType tb = dv_type(d, b);
+  bool vector = tb.rank == 1;
+  Dv gm = vector ? dv_widened(d, g, 1) : g, bm = vector ? dv_widened(d, b, 1) : b, p = dv1(d, OP_linalg_pinv, a);
+  if (wants[0]) out[0] = pull_pinv(d, a, p, MM(gm, TURN(bm)));
+  if (wants[1]) out[1] = dv_reshape(d, MM(TURN(p), gm), tb.rank, tb.dims);
+}
+
+/* ---- products -------------------------------------------------------------------------------------------------- */
+
+/* Back over the products by which the power was made: squares, and those of them that count. */
+static bool pull_power(Deriv *d, const DerivNode *n, Dv x, Dv g, Dv *out) {
+  enum { BITS = 64 };
+  Dv squares[BITS], results[BITS], gs[BITS] = {0};
+  i64 e;
+  u32 top = 0;
+  if (!arg_int(&n->args[1], 0, &e)) return false;
+  if (e == 0) return true; /* the identity */
+  Dv base = e < 0 ? dv1(d, OP_linalg_inv, x) : x, result = 0;
+  for (u64 left = e < 0 ? 0 - (u64)e : (u64)e;; top++) {
+    squares[top] = top ? MM(squares[top - 1], squares[top - 1]) : base;
+    results[top] = result;
+    if (left & 1) result = result ? MM(result, squares[top]) : squares[top];
+    if (!(left >>= 1)) break;
+  }
+  u64 bits = e < 0 ? 0 - (u64)e : (u64)e;
+  for (u32 k = top + 1; k-- > 0;) {
+    if (bits >> k & 1) {
+      gs[k] = deriv_add(d, gs[k], results[k] ? MM(TURN(results[k]), g) : g);
+      if (results[k]) g = MM(g, TURN(squares[k]));
+    }
+    if (k) gs[k - 1] = deriv_add(d, gs[k - 1], ADD(MM(gs[k], TURN(squares[k - 1])), MM(TURN(squares[k - 1]), gs[k])));
+  }
+  out[0] = e < 0 ? pull_inv(d, base, gs[0]) : gs[0];
+  return true;
+}
+
+static bool pull_trace(Deriv *d, const DerivNode *n, Dv x, Dv g, Dv *out) {
+  ArrayType t = dv_type(d, x);
+  i64 k;
+  if (!arg_int(&n->args[1], 0, &k)) return false;
+  out[0] = MUL(per_matrix(d, g), identity(d, rows_of(&t), columns_of(&t), k, t.dtype));
+  return true;
+}
+
+/* x's axes and those of y by turns, sizes of 1 for those of the other. */
+static Dv beside(Deriv *d, Dv v, const ArrayType *t, u32 rank, u32 odd) {
+  Dim dims[TYPE_MAX_RANK];
+  for (u32 i = 0; i < rank; i++) {
+    dims[2 * i + odd] = i + t->rank < rank ? 1 : t->dims[i + t->rank - rank];
+    dims[2 * i + !odd] = 1;
+  }
+  return dv_reshape(d, v, 2 * rank, dims);
+}
+
+static bool pull_kron(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out) {
+  ArrayType tx = dv_type(d, x), ty = dv_type(d, y);
+  u32 rank = tx.rank > ty.rank ? tx.rank : ty.rank, of_x = 0;
+  Dim dims[TYPE_MAX_RANK];
+  if (2 * rank > TYPE_MAX_RANK) return false;
+  for (u32 i = 0; i < rank; i++) {
+    dims[2 * i] = i + tx.rank < rank ? 1 : tx.dims[i + tx.rank - rank];
+    dims[2 * i + 1] = i + ty.rank < rank ? 1 : ty.dims[i + ty.rank - rank];
+    of_x |= 1u << (2 * i);
+  }
+  g = dv_reshape(d, g, 2 * rank, dims);
+  if (wants[0]) out[0] = dv_reshape(d, dv_reduce(d, OP_sum, MUL(g, beside(d, y, &ty, rank, 1)), of_x << 1, false), tx.rank, tx.dims);
+  if (wants[1]) out[1] = dv_reshape(d, dv_reduce(d, OP_sum, MUL(g, beside(d, x, &tx, rank, 0)), of_x, false), ty.rank, ty.dims);
+  return true;
+}
+
+static bool pull_cross(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, const bool *wants, Dv *out) {
+  i64 axis;
+  if (!arg_int(&n->args[2], -1, &axis)) return false;
+  GraphAttr by = attr_int(2, axis);
+  if (wants[0]) out[0] = dv_op(d, OP_linalg_cross, (Dv[]){y, g}, 2, &by, 1);
+  if (wants[1]) out[1] = dv_op(d, OP_linalg_cross, (Dv[]){g, x}, 2, &by, 1);
+  return true;
+}
+
+static bool pull_matrix_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, Dv *out) {
+  const GraphArg *a = &n->args[1];
+  ArrayType t = dv_type(d, x);
+  bool word = a->kind == ARG_attr && a->attr->kind == ATTR_text, nuclear = word && a->attr->count == 3 && memcmp(a->attr->text, "nuc", 3) == 0;
+  f64 ord = a->kind != ARG_attr ? 0 : a->attr->kind == ATTR_int ? (f64)a->attr->i : a->attr->kind == ATTR_float ? a->attr->f : 0;
+  if (a->kind == ARG_value || (a->kind == ARG_attr && !word && ord == 0 && a->attr->kind != ATTR_nil)) return false;
+  if (rows_of(&t) == 0 || columns_of(&t) == 0) return true; /* of nothing: constant */
+  if (!nuclear && ord == 0) { /* fro */
+    out[0] = DIV(MUL(per_matrix(d, g), x), per_matrix(d, y));
+    return true;
+  }
+  if (nuclear || fabs(ord) == 2) {
+    Dv u, s, vh;
+    svd(d, x, &u, &s, &vh);
+    ArrayType ts = dv_type(d, s);
+    if (d->failed) return false;
+    u32 last = ts.rank - 1u;
+    if (!nuclear) u = MUL(u, dv_widened(d, dv_share_ties(d, s, dv_reduce(d, ord > 0 ? OP_max : OP_min, s, 1u << last, true), NUM(1), 1u << last), last));
+    out[0] = MUL(per_matrix(d, g), MM(u, vh));
+    return true;
+  }
+  u32 summed = isinf(ord) ? t.rank - 1u : t.rank - 2u, chosen = isinf(ord) ? t.rank - 2u : t.rank - 1u;
+  Dv sums = dv_reduce(d, OP_sum, dv1(d, OP_abs, x), 1u << summed, true);
+  Dv chief = dv_reduce(d, ord > 0 ? OP_max : OP_min, sums, 1u << chosen, true);
+  out[0] = MUL(dv_share_ties(d, sums, chief, per_matrix(d, g), 1u << chosen), dv1(d, OP_sign, x));
+  return true;
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------------- */
+
+bool rules_factors(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out) {
+  if (n->count == 0) return false;
+  Dv x = n->operands[0], y = n->nresults ? n->results[0] : 0, g = ct[0], b = n->count > 1 ? n->operands[1] : 0;
+  bool ok = true;
+  switch (n->op) {
+    case OP_linalg_slogdet: /* the sign is constant */
+      if (ct[1]) out[0] = MUL(per_matrix(d, ct[1]), TURN(dv1(d, OP_linalg_inv, x)));
+      break;
+    case OP_linalg_eigh: out[0] = pull_eigh(d, n->results[0], n->results[1], ct[0], ct[1]); break;
+    case OP_linalg_svd: ok = pull_svd_node(d, n, ct, out); break;
+    case OP_linalg_qr: ok = pull_qr(d, n, ct, out); break;
+    case OP_linalg_solve: pull_solve(d, x, b, y, g, wants, out); break;
+    case OP_linalg_lstsq: pull_lstsq(d, x, b, g, wants, out); break;
+    case OP_linalg_inv: out[0] = pull_inv(d, y, g); break;
+    case OP_linalg_det: out[0] = pull_det(d, x, y, g); break;
+    case OP_linalg_cholesky: out[0] = pull_cholesky(d, n, y, g); break;
+    case OP_linalg_svdvals: out[0] = pull_svdvals(d, x, g); break;
+    case OP_linalg_eigvalsh: out[0] = pull_eigvalsh(d, x, g); break;
+    case OP_linalg_pinv: out[0] = pull_pinv(d, x, y, g); break;
+    case OP_linalg_matrix_power: ok = pull_power(d, n, x, g, out); break;
+    case OP_linalg_matrix_norm: ok = pull_matrix_norm(d, n, x, y, g, out); break;
+    case OP_linalg_trace: ok = pull_trace(d, n, x, g, out); break;
+    case OP_linalg_kron: ok = pull_kron(d, x, b, g, wants, out); break;
+    case OP_linalg_cross: ok = pull_cross(d, n, x, b, g, wants, out); break;
+    default: return false;
+  }
+  return ok && !d->failed;
+}
