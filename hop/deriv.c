@@ -242,6 +242,9 @@ static bool two_operands(Deriv *d, const DerivNode *n, Dv a, Dv b, Dv y, Dv g, c
     case OP_copysign:
       if (wants[0]) out[0] = dv3(d, OP_where, dv2(d, OP_equal, dv1(d, OP_signbit, a), dv1(d, OP_signbit, y)), g, NEG(g));
       return true;
+    case OP_nextafter:
+      if (wants[0]) out[0] = g;
+      return true;
     case OP_atan2: {
       Dv r2 = ADD(MUL(a, a), MUL(b, b));
       if (wants[0]) out[0] = DIV(MUL(g, b), r2);

@@ -8,8 +8,9 @@
 #define MM(a, b) dv2(d, OP_matmul, a, b)
 #define TURN(a) dv_turned(d, a)
 
-static Dim rows_of(const ArrayType *t) { return t->dims[t->rank - 2]; }
-static Dim columns_of(const ArrayType *t) { return t->dims[t->rank - 1]; }
+/* Of no value, after a failure, 0. */
+static Dim rows_of(const ArrayType *t) { return t->rank < 2 ? 0 : t->dims[t->rank - 2]; }
+static Dim columns_of(const ArrayType *t) { return t->rank < 2 ? 0 : t->dims[t->rank - 1]; }
 
 /* A value of each matrix of a batch beside its elements: two sizes of 1 behind. */
 static Dv per_matrix(Deriv *d, Dv v) {

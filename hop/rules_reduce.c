@@ -220,6 +220,7 @@ Dv dv_turned(Deriv *d, Dv x) {
 
 Dv dv_widened(Deriv *d, Dv v, u32 at) {
   ArrayType t = dv_type(d, v);
+  if (d->failed || !v) return 0;
   memmove(t.dims + at + 1, t.dims + at, sizeof t.dims[0] * (t.rank - at));
   t.dims[at] = 1;
   return dv_reshape(d, v, t.rank + 1u, t.dims);

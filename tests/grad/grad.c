@@ -1,6 +1,7 @@
 /* grad.c — derivative rules against finite differences, driven by the table of operations: an operation whose row says
  * `rule` must have a point in points.def, where its first and second derivatives are right, and its
- * batched derivative is that of each lane, eagerly and compiled. */
+ * batched derivative is that of each lane, eagerly and compiled. And a derivative by any parameter of any operation that has not a
+ * derivative of 0 is that of finite differences, or an error. */
 #include <stdio.h>
 #include <string.h>
 
@@ -74,8 +75,174 @@ static const char *check(const Point *p, const char *backend, int hot) {
   return bad;
 }
 
-int main(void) {
+/* ---- every parameter ------------------------------------------------------------------------------------------- */
+
+/* The required arguments of an operation, where x, y, a and b being matrices of floats are not what it takes. */
+typedef struct Call {
+  const char *op, *args; /* one behind the other, `|` between */
+} Call;
+
+static const Call calls[] = {
+#define CALL(op, args) {#op, args},
+#define EXTRA(op, text)
+#define SKIP(op)
+#include "tests/grad/calls.def"
+#undef CALL
+#undef EXTRA
+};
+static const Call extras[] = {
+#define CALL(op, args)
+#define EXTRA(op, text) {#op, text},
+#include "tests/grad/calls.def"
+#undef EXTRA
+#undef SKIP
+};
+static const char *const skipped[] = {
+#define EXTRA(op, text)
+#define SKIP(op) #op,
+#include "tests/grad/calls.def"
+#undef CALL
+#undef EXTRA
+#undef SKIP
+};
+
+static const char *const defaults[] = {"axis", "axes", "dtype", "device", "keepdims", "shape", "indexing", "mode", "side", "reduce", "key", NULL};
+
+static bool is_one_of(const OpParam *p, const char *const *names) {
+  for (; *names; names++)
+    if (strlen(*names) == p->len && memcmp(*names, p->name, p->len) == 0) return true;
+  return false;
+}
+
+/* The text of argument `at` of the operation in `out`. False: calls.def does not say, and it is a matrix. */
+static bool argument(u32 op, u32 at, char *out, size_t cap) {
+  snprintf(out, cap, "%s", "q");
+  for (u32 i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    if (strcmp(calls[i].op, ids[op]) != 0) continue;
+    const char *from = calls[i].args;
+    for (; at && from; at--) from = (from = strchr(from, '|')) ? from + 1 : NULL;
+    if (!from) return false;
+    const char *end = strchr(from, '|');
+    snprintf(out, cap, "%.*s", end ? (int)(end - from) : (int)strlen(from), from);
+    return true;
+  }
+  return false;
+}
+
+/* The call with parameter `by` in terms of c; by -1: as it stands. */
+static void call_text(u32 op, int by, const char *value, char *out, size_t cap) {
+  const OpInfo *info = op_info(op);
+  size_t n = (size_t)snprintf(out, cap, "%s(", info->name);
+  for (u32 p = 0; p < info->nparams; p++) {
+    const OpParam *param = &info->params[p];
+    char text[200];
+    if ((int)p == by) snprintf(text, sizeof text, param->has_default ? "%s" : "(%s)", value);
+    else if (!argument(op, p, text, sizeof text) && param->has_default) continue;
+    if (param->has_default) n += (size_t)snprintf(out + n, cap - n, "%s%.*s=%s", p ? ", " : "", (int)param->len, param->name, text);
+    else n += (size_t)snprintf(out + n, cap - n, "%s%s%s", p ? ", " : "", param->rest ? "..." : "", text);
+  }
+  snprintf(out + n, cap - n, ")");
+}
+
+/* A derivative by any number that an operation takes is right, or an error; never silently 0. NULL, or what is wrong. */
+static const char *check_expression(const char *call, const char *backend, int hot) {
+  static char why[800];
+  char program[4000];
+  snprintf(program, sizeof program,
+           "%slet q = [[1.5, 0.7], [0.7, 1.1]]\n"
+           "fn total(t) = if type(t) == \"list\" { let s = 0.0; for i in t { s += total(i) * (1.1 + s * 0.0) }; s } else { w(f64(array(t))) }\n"
+           "fn w1(t) = w(f64(array(t)))\n"
+           "let f = c => total(%s)\n"
+           "fn t(g) { try { g() } catch e { e.kind } }\n"
+           "let bad = ()\n"
+           "for c in (1.013, 0.487, 2.031) {\n"
+           "  let n = t(() => (f(c + 1e-6) - f(c - 1e-6)) / 2e-6)\n"
+           "  if type(n) == \"text\" or isnan(n) { continue }\n"
+           "  for k in 0..3 {\n"
+           "    let g = t(() => grad(f)(c))\n"
+           "    let h = t(() => jvp(f, (c,), (1.0,))[1])\n"
+           "    if type(g) == \"text\" and (g == \"unsupported\" or g == \"dtype\") { continue }\n"
+           "    if type(g) == \"text\" or not (abs(g - n) < 1e-5 * (1.0 + abs(n))) or not (abs(h - n) < 1e-5 * (1.0 + abs(n))) { bad += ((c, n, g, h),) }\n"
+           "  }\n"
+           "}\n"
+           "bad",
+           prelude, call);
+  HostRun run = host_run(&(HostSetup){.backend = backend, .hot = hot}, "parameter", program);
+  const char *bad = NULL;
+  if (run.end != HOST_VALUE) snprintf(why, sizeof why, "%.300s in %s: %s: %.300s", call, backend, run.kind ? run.kind : "no VM", run.message ? run.message : ""), bad = why;
+  else if (strcmp(run.value, "()") != 0) snprintf(why, sizeof why, "%.300s in %s: (place, difference, grad, jvp) %.300s", call, backend, run.value), bad = why;
+  host_run_free(&run);
+  return bad;
+}
+
+static const char *check_parameter(u32 op, u32 p) {
+  const OpParam *param = &op_info(op)->params[p];
+  char own[200], value[240], call[600];
+  bool list = param->rest || op == OP_stack || op == OP_concat;
+  if (!argument(op, p, own, sizeof own) && param->has_default) {
+    snprintf(value, sizeof value, "c");
+  } else {
+    snprintf(value, sizeof value, list ? "map(v => v * c, %s)" : "(%s) * c", own);
+  }
+  call_text(op, (int)p, value, call, sizeof call);
+  const char *bad = check_expression(call, "eager", -1);
+  return bad ? bad : check_expression(call, "mir", 0);
+}
+
+/* The call as it stands gives a value: else calls.def needs a row. */
+static const char *check_call(u32 op) {
+  static char why[1000];
+  char call[600], program[2000];
+  call_text(op, -1, "", call, sizeof call);
+  snprintf(program, sizeof program, "%slet q = [[1.5, 0.7], [0.7, 1.1]]\n%s; true", prelude, call);
+  HostRun run = host_run(&(HostSetup){.backend = "eager", .hot = -1}, "call", program);
+  bool ok = run.end == HOST_VALUE;
+  if (!ok) snprintf(why, sizeof why, "%.500s: %.400s (calls.def says what it takes)", call, run.message ? run.message : "");
+  host_run_free(&run);
+  return ok ? NULL : why;
+}
+
+static bool has_parameters(const OpInfo *info) {
+  switch (info->family) {
+    case FAM_elementwise:
+    case FAM_reduce:
+    case FAM_scan:
+    case FAM_make:
+    case FAM_view:
+    case FAM_index:
+    case FAM_sort:
+    case FAM_linalg:
+    case FAM_random: return true;
+    default: return false;
+  }
+}
+
+static int check_parameters(void) {
   int failures = 0;
+  for (u32 op = 1; op < OP_COUNT; op++) {
+    const OpInfo *info = op_info(op);
+    if (!has_parameters(info) || !op_is_pure(op) || strcmp(info->deriv, "zero") == 0) continue;
+    bool none = false;
+    for (u32 i = 0; i < sizeof skipped / sizeof skipped[0]; i++) none |= strcmp(skipped[i], ids[op]) == 0;
+    if (none) continue;
+    const char *bad = check_call(op);
+    for (u32 p = 0; p < info->nparams && !bad; p++) {
+      if (is_one_of(&info->params[p], defaults)) continue;
+      bad = check_parameter(op, p);
+    }
+    for (u32 i = 0; i < sizeof extras / sizeof extras[0] && !bad; i++) {
+      if (strcmp(extras[i].op, ids[op]) != 0) continue;
+      bad = check_expression(extras[i].args, "eager", -1);
+      if (!bad) bad = check_expression(extras[i].args, "mir", 0);
+    }
+    if (bad) failures++;
+    printf(bad ? "not ok grad/parameters-of-%s: %s\n" : "ok grad/parameters-of-%s\n", info->name, bad);
+  }
+  return failures;
+}
+
+int main(void) {
+  int failures = check_parameters();
   for (u32 op = 1; op < OP_COUNT; op++) {
     const OpInfo *info = op_info(op);
     if (strcmp(info->deriv, "rule") != 0 || info->family == FAM_control) continue;
