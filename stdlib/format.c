@@ -73,7 +73,7 @@ void format_f64(f64 x, bool single, Buf *out) {
   u32 n = format_shortest(fabs(x), single, digits, &point);
   int exponent = point - 1;
   if (signbit(x)) buf_putc(out, '-');
-  if (exponent < -5 || exponent >= 16) {
+  if (exponent < -4 || exponent >= 16) {
     buf_putc(out, digits[0]);
     if (n > 1) {
       buf_putc(out, '.');
