@@ -12,6 +12,7 @@ typedef struct NpyHeader {
   u32 rank;
   i64 dims[ARRAY_MAX_RANK];
   size_t data; /* offset of the first element */
+  char why[96];
 } NpyHeader;
 
 static const struct {
@@ -19,54 +20,102 @@ static const struct {
   u8 dtype;
 } descrs[] = {{"b1", DT_bool}, {"u1", DT_u8}, {"i4", DT_i32}, {"i8", DT_i64}, {"f4", DT_f32}, {"f8", DT_f64}};
 
-static const char *skip_blanks(const char *s, const char *end) {
-  while (s < end && (*s == ' ' || *s == '\t' || *s == '\n')) s++;
-  return s;
+/* What is left of the header. */
+typedef struct Header {
+  const char *at, *end;
+} Header;
+
+static void skip_blanks(Header *h) {
+  while (h->at < h->end && (*h->at == ' ' || *h->at == '\t' || *h->at == '\n' || *h->at == '\r')) h->at++;
 }
 
-/* Position behind `'key':` in the header, NULL when it is not there. */
-static const char *find_key(const char *s, const char *end, const char *key) {
-  size_t n = strlen(key);
-  for (; s + n + 2 < end; s++)
-    if ((*s == '\'' || *s == '"') && memcmp(s + 1, key, n) == 0 && s[n + 1] == *s) {
-      s = skip_blanks(s + n + 2, end);
-      return s < end && *s == ':' ? skip_blanks(s + 1, end) : NULL;
+/* Is this character next? Then it is taken, with the blanks around. */
+static bool take(Header *h, char c) {
+  skip_blanks(h);
+  if (h->at == h->end || *h->at != c) return false;
+  h->at++;
+  skip_blanks(h);
+  return true;
+}
+
+static bool take_word(Header *h, const char *word) {
+  size_t n = strlen(word);
+  if ((size_t)(h->end - h->at) < n || memcmp(h->at, word, n) != 0) return false;
+  h->at += n;
+  return true;
+}
+
+/* A text in quotes, without escapes. */
+static bool take_text(Header *h, const char **s, size_t *n) {
+  if (h->at == h->end || (*h->at != '\'' && *h->at != '"')) return false;
+  char quote = *h->at++;
+  *s = h->at;
+  while (h->at < h->end && *h->at != quote && *h->at != '\\' && *h->at != '\n') h->at++;
+  *n = (size_t)(h->at - *s);
+  return h->at < h->end && *h->at++ == quote;
+}
+
+static bool is_text(const char *s, size_t n, const char *text) { return strlen(text) == n && memcmp(s, text, n) == 0; }
+
+static const char *parse_dtype(Header *at, NpyHeader *h) {
+  const char *s;
+  size_t n;
+  if (!take_text(at, &s, &n)) return at->at < at->end && *at->at == '[' ? "its elements are records, which are not supported" : "its 'descr' is malformed";
+  const char *type = s;
+  if (n && strchr("<>|=", *s)) type++;
+  h->swapped = n && *s == '>';
+  h->dtype = DT_NONE;
+  for (u32 i = 0; i < COUNT_OF(descrs); i++)
+    if (is_text(type, n - (size_t)(type - s), descrs[i].name)) h->dtype = descrs[i].dtype;
+  if (h->dtype) return NULL;
+  for (size_t i = 0; i < n; i++)
+    if (s[i] < ' ' || s[i] > '~') return "its 'descr' is malformed";
+  snprintf(h->why, sizeof h->why, "its dtype '%.*s' is not supported; b1, u1, i4, i8, f4 and f8 are", (int)(n < 20 ? n : 20), s);
+  return h->why;
+}
+
+static const char *parse_shape(Header *at, NpyHeader *h) {
+  static const char malformed[] = "its shape is malformed";
+  if (!take(at, '(')) return malformed;
+  for (bool comma = true; !take(at, ')');) {
+    i64 n = 0;
+    if (!comma || at->at == at->end || *at->at < '0' || *at->at > '9') return malformed;
+    for (; at->at < at->end && *at->at >= '0' && *at->at <= '9'; at->at++) {
+      n = n * 10 + (*at->at - '0');
+      if (n > (i64)1 << 48) return "its shape is too large";
     }
+    (void)take(at, 'L'); /* of Python 2 */
+    if (h->rank == ARRAY_MAX_RANK) return "its rank is too high";
+    h->dims[h->rank++] = n;
+    comma = take(at, ',');
+    if (h->rank == 1 && !comma) return malformed; /* a number in parentheses */
+  }
   return NULL;
 }
 
+/* A literal of a Python dictionary with three keys, each once. */
 static const char *parse_header(const char *s, const char *end, NpyHeader *h) {
-  const char *at = find_key(s, end, "descr");
-  if (!at || end - at < 5 || (*at != '\'' && *at != '"')) return "its header has no usable 'descr'";
-  char order = at[1];
-  const char *type = order == '<' || order == '>' || order == '|' || order == '=' ? at + 2 : at + 1;
-  h->swapped = order == '>';
+  static const char malformed[] = "its header is malformed";
+  Header at = {s, end};
+  bool order = false, shape = false;
   h->dtype = DT_NONE;
-  for (u32 i = 0; i < COUNT_OF(descrs); i++)
-    if (end - type > 2 && memcmp(type, descrs[i].name, 2) == 0 && type[2] == *at) h->dtype = descrs[i].dtype;
-  if (!h->dtype) return "its dtype is not supported";
-  at = find_key(s, end, "fortran_order");
-  if (!at || (end - at < 5) || (memcmp(at, "True", 4) != 0 && memcmp(at, "False", 5) != 0)) return "its header has no usable 'fortran_order'";
-  h->fortran = *at == 'T';
-  at = find_key(s, end, "shape");
-  if (!at || at == end || *at != '(') return "its header has no usable 'shape'";
-  at++;
   h->rank = 0;
-  for (;;) {
-    at = skip_blanks(at, end);
-    if (at < end && *at == ')') return NULL;
-    if (at == end || *at < '0' || *at > '9') return "its shape is malformed";
-    i64 n = 0;
-    for (; at < end && *at >= '0' && *at <= '9'; at++) {
-      n = n * 10 + (*at - '0');
-      if (n > (i64)1 << 48) return "its shape is too large";
-    }
-    if (h->rank == ARRAY_MAX_RANK) return "its rank is too high";
-    h->dims[h->rank++] = n;
-    at = skip_blanks(at, end);
-    if (at < end && *at == ',') at++;
-    else if (at == end || *at != ')') return "its shape is malformed";
+  if (!take(&at, '{')) return malformed;
+  for (bool comma = true; !take(&at, '}');) {
+    const char *key, *why = NULL;
+    size_t n;
+    if (!comma || !take_text(&at, &key, &n) || !take(&at, ':')) return malformed;
+    if (is_text(key, n, "descr") && !h->dtype) why = parse_dtype(&at, h);
+    else if (is_text(key, n, "shape") && !shape) why = parse_shape(&at, h), shape = true;
+    else if (is_text(key, n, "fortran_order") && !order) {
+      h->fortran = take_word(&at, "True");
+      if (!h->fortran && !take_word(&at, "False")) return "its 'fortran_order' is malformed";
+      order = true;
+    } else return malformed;
+    if (why) return why;
+    comma = take(&at, ',');
   }
+  return at.at == at.end && h->dtype && order && shape ? NULL : malformed;
 }
 
 /* NULL when the bytes are a whole .npy file; else what is wrong. */

@@ -147,3 +147,37 @@ fails read-folder 'cannot read ".": Is a directory' 'read_text(".")'
 fails read-missing 'cannot read "none": No such file' 'load_csv("none")'
 printf 'a\nb\xff\n' >latin; fails read-latin 'latin" is not UTF-8: line 2' 'read_text("latin")'
 truncate -s 5G huge; fails read-huge 'huge" is too large' 'read_text("huge")'; rm -f huge
+
+# ---- .npy files by hand: what is well formed is read, anything else is one error that names the file and the reason
+# npy NAME HEADER DATA (escapes of printf): a file of version 1
+npy() { { printf '\x93NUMPY\x01\x00'; printf "\\x$(printf %02x "${#2}")\\x00%s" "$2"; printf "$3"; } >"$1.npy"; }
+header() { printf "{'descr': %s, 'fortran_order': %s, 'shape': %s, }" "$1" "${2:-False}" "${3:-(2,)}"; }
+# reads NAME WANTED, refuses NAME PATTERN
+reads() { is "npy-$1" "$(w "let x = load_npy(\"$1.npy\"); print(x.dtype, x.shape, ravel(x))")" "$2"; }
+refuses() { fails "npy-$1" "^error: load_npy: \"$1.npy\": $2" "load_npy(\"$1.npy\")"; }
+two='\x01\x00\x00\x00\x02\x00\x00\x00'
+npy plain "$(header "'<i4'")" "$two"; reads plain 'i32 (2,) [1, 2]'
+npy big-endian "$(header "'>i4'")" '\x00\x00\x00\x01\xff\xff\xff\xfe'; reads big-endian 'i32 (2,) [1, -2]'
+npy big-f8 "$(header "'>f8'" False '(1,)')" '\x3f\xf8\x00\x00\x00\x00\x00\x00'; reads big-f8 'f64 (1,) [1.5]'
+npy fortran "$(header "'|u1'" True '(2, 3)')" '\x00\x03\x01\x04\x02\x05'; reads fortran 'u8 (2, 3) [0, 1, 2, 3, 4, 5]'
+npy bools "$(header "'|b1'")" '\x02\x00'; reads bools 'bool (2,) [true, false]'
+npy scalar "$(header "'<i4'" False '()')" "$two"; reads scalar 'i32 () [1]'
+npy none "$(header "'<f8'" False '(0, 3)')" ''; reads none 'f64 (0, 3) []'
+npy quotes '{"shape": (2, ) , "descr":"<i4","fortran_order" :False}' "$two"; reads quotes 'i32 (2,) [1, 2]'
+for type in '<i2' '|i1' '<u2' '<u4' '<u8' '<f2' '<c16' '<U3' '|O' '<b4' '?' ''; do npy type "$(header "'$type'")" "$two"; refuses type "its dtype '[^']*' is not supported"; done
+npy records "$(header "[('a', '<i4')]")" "$two"; refuses records 'its elements are records'
+npy short "$(header "'<f8'")" "$two"; refuses short 'it holds fewer elements'
+npy bare-number "$(header "'<i4'" False '(2)')" "$two"; refuses bare-number 'its shape is malformed'
+npy negative "$(header "'<i4'" False '(-2,)')" "$two"; refuses negative 'its shape is malformed'
+npy too-large "$(header "'<i4'" False '(99999999999999999999999,)')" "$two"; refuses too-large 'its shape is too large'
+npy overflow "$(header "'<i4'" False '(4294967296, 4294967296)')" "$two"; refuses overflow 'it holds fewer elements'
+npy order "$(header "'<i4'" Falsehood)" "$two"; refuses order 'its header is malformed'
+npy no-order "$(header "'<i4'" 0)" "$two"; refuses no-order "its 'fortran_order' is malformed"
+npy twice "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), 'shape': (1,)}" "$two"; refuses twice 'its header is malformed'
+npy more-keys "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), 'x': 1}" "$two"; refuses more-keys 'its header is malformed'
+npy fewer-keys "{'descr': '<i4', 'shape': (2,)}" "$two"; refuses fewer-keys 'its header is malformed'
+npy key-in-text "{'x': \"'shape': (1,)\", 'descr': '<i4', 'fortran_order': False, 'shape': (2,)}" "$two"; refuses key-in-text 'its header is malformed'
+npy unclosed "{'descr': '<i4', 'fortran_order': False, 'shape': (2,)" "$two"; refuses unclosed 'its header is malformed'
+printf '\x93NUMPY\x01\x00\xff\xff{' >cut.npy; refuses cut 'it ends inside its header'
+printf '\x93NUMPY\x09\x00\x00\x00' >version.npy; refuses version 'its format version'
+printf 'PK\x03\x04..........' >zip.npy; refuses zip 'it is no .npy file'
