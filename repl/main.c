@@ -100,8 +100,8 @@ static int finish(WeftVM *vm, WeftStatus status) {
 static bool write_log(WeftVM *vm, const char *what, const char *path) {
   if (!path || !*path) return true;
   const char *text = weft_dump(vm, NULL, what);
-  int code = text && *text ? file_put(NULL, path, text, strlen(text)) : ENOMEM;
-  if (code) fprintf(stderr, "weft: cannot write \"%s\": %s\n", path, strerror(code));
+  int code = text && *text ? file_put(weft_vm_of(vm), path, text, strlen(text)) : ENOMEM;
+  if (code) fprintf(stderr, "weft: cannot write \"%s\": %s\n", path, code == FILE_STOPPED ? "interrupted" : strerror(code));
   return !code;
 }
 
@@ -275,8 +275,10 @@ int main(int argc, char **argv) {
   }
   if (profile) tell_profile(vm, trace_file);
   weft_release(vm, value);
+  bool told = write_log(vm, "json", log_file);
+  told &= write_log(vm, "chrome", trace_file);
+  if (!told) result = result ? result : EXIT_ERROR;
   running = NULL;
-  if (!write_log(vm, "json", log_file) || !write_log(vm, "chrome", trace_file)) result = result ? result : EXIT_ERROR;
   weft_free(vm);
   if (fflush(stdout) == 0 && !ferror(stdout)) return result;
   fprintf(stderr, "weft: cannot write to standard output: %s\n", strerror(errno));

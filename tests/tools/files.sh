@@ -140,6 +140,8 @@ echo 'print(1)' >one.weft
 "$W" --log-file loglink --trace-file /dev/null one.weft >/dev/null
 is log-link "$(readlink loglink) $(stat -c %a log) $(head -c 1 log)" 'log 600 {'
 is log-device "$(stat -c %F /dev/null)" "character special file"
+mkfifo unread
+timeout -s INT 1 "$W" --log-file unread one.weft >/dev/null 2>err.txt; is log-pipe-interrupted "$(cat err.txt)" 'weft: cannot write "unread": interrupted'
 out=$("$W" --log-file no/such one.weft 2>&1 >/dev/null); is log-reason "$out" 'weft: cannot write "no/such": No such file or directory'
 
 # Errors of reading name the path and the reason.
