@@ -279,12 +279,10 @@ typedef struct Defined {
   char name[];
 } Defined;
 
-enum { HOST_ARGS = 64 };
-
 static WeftStatus call_host(Vm *vm, void *ctx, const Value *args, u32 nargs, Value *out) {
   Defined *d = ctx;
-  WeftValue *wrapped[HOST_ARGS], *result = NULL; /* as many are filled in as are given */
-  if (nargs > HOST_ARGS) return vm_error(vm, EK_host, "%s: more than %d arguments", d->name, HOST_ARGS);
+  WeftValue *few[8], *result = NULL, **wrapped = nargs <= COUNT_OF(few) ? few : mem_alloc(&vm->alloc, sizeof *wrapped * nargs);
+  if (!wrapped) return vm_error_memory(vm);
   u32 n = 0;
   WeftStatus status = WEFT_OK;
   for (; n < nargs && status == WEFT_OK; n++) {
@@ -293,6 +291,7 @@ static WeftStatus call_host(Vm *vm, void *ctx, const Value *args, u32 nargs, Val
   }
   if (status == WEFT_OK) status = d->call(d->w, d->context, wrapped, nargs, &result);
   for (u32 i = 0; i < n; i++) weft_release(d->w, wrapped[i]);
+  if (wrapped != few) mem_free(&vm->alloc, wrapped, sizeof *wrapped * nargs);
   vm->host_epoch++;
   if (status != WEFT_OK) {
     if (result) weft_release(d->w, result);

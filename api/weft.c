@@ -215,15 +215,17 @@ WeftStatus weft_load_file(WeftVM *w, const char *path, WeftValue **out) {
 }
 
 WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t count, WeftValue **out) {
-  enum { CALL_ARGS = 64 };
-  if (!w || !fn || (count && !args) || count > CALL_ARGS || w->compiling) return WEFT_MISUSE;
+  if (!w || !fn || (count && !args) || count > INT32_MAX || w->compiling) return WEFT_MISUSE;
   for (size_t i = 0; i < count; i++)
     if (!args[i]) return WEFT_MISUSE;
   if (out) *out = NULL;
   if (w->vm->frame_count ? vm_catch_up(w->vm) != WEFT_OK : begin(w) != WEFT_OK) return WEFT_ERROR;
-  Value held[CALL_ARGS], v = value_nil();
-  for (size_t i = 0; i < count; i++) held[i] = value_keep(args[i]->value);
-  if (vm_call_named(w->vm, fn->value, held, NULL, (u32)count, &v) != WEFT_OK) return WEFT_ERROR;
+  Value v = value_nil(), *given = mem_alloc(&w->vm->alloc, sizeof *given * (count + 1));
+  if (!given) return vm_error_memory(w->vm);
+  for (size_t i = 0; i < count; i++) given[i] = value_keep(args[i]->value);
+  WeftStatus status = vm_call_named(w->vm, fn->value, given, NULL, (u32)count, &v);
+  mem_free(&w->vm->alloc, given, sizeof *given * (count + 1));
+  if (status != WEFT_OK) return WEFT_ERROR;
   if (out) return value_hand_over(w, v, out);
   value_drop(w->vm, v);
   return WEFT_OK;

@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-enum { OPERANDS = 64, ATTRS = OP_MAX_PARAMS + 1 };
+enum { ELEMENTWISE = 4, ATTRS = OP_MAX_PARAMS + 1 }; /* no elementwise operation has more operands */
 
 typedef struct Op {
   Batch *b;
   NodeId node;
   u32 op, count, nattrs;
-  ValueId lane[OPERANDS]; /* operands as the lane has them */
+  ValueId *lane, *room; /* operands as the lane has them, and place for as many */
   GraphAttr attrs[ATTRS];
   GraphArg args[OP_MAX_PARAMS];
   ArrayType x;      /* the first operand's, of a lane */
@@ -69,11 +69,12 @@ static ValueId lanes_reshape(Op *o, ValueId v, const ArrayType *lane) {
 static ValueId elementwise(Op *o) {
   Batch *b = o->b;
   Graph *g = b->g;
-  ValueId operands[OPERANDS];
-  const ArrayType *types[OPERANDS];
-  ArrayType kept[OPERANDS];
+  ValueId operands[ELEMENTWISE];
+  const ArrayType *types[ELEMENTWISE];
+  ArrayType kept[ELEMENTWISE];
   DTypeResult dtype;
   RuleError err;
+  if (o->count > ELEMENTWISE) return 0;
   for (u32 i = 0; i < o->count; i++) {
     kept[i] = *value_type(g, o->lane[i]);
     types[i] = &kept[i];
@@ -93,7 +94,7 @@ static ValueId elementwise(Op *o) {
 
 /* x alone is mapped; the operation keeps its settings but for the axis. */
 static ValueId along_axes(Op *o, u32 param, bool all) {
-  ValueId operands[OPERANDS];
+  ValueId *operands = o->room;
   for (u32 i = 0; i < o->count; i++) operands[i] = batch_get(o->b, o->lane[i]);
   for (u32 i = 1; i < o->count; i++)
     if (mapped(o, i)) return 0;
@@ -113,7 +114,7 @@ static ValueId transposed(Op *o) {
 }
 
 static ValueId joined(Op *o) {
-  ValueId operands[OPERANDS];
+  ValueId *operands = o->room;
   u32 param = op_param(o->op, "axis");
   if (!attr_of(o, param) || attr_of(o, param)->kind == ATTR_hole) set_attr(o, attr_int(param, 0));
   if (!shift_axes(o, param, false)) return 0;
@@ -183,7 +184,13 @@ ValueId batch_op(Batch *b, NodeId node) {
   Graph *g = b->g;
   const GraphNode x = *graph_node_at(g, node);
   Op o = {.b = b, .node = node, .op = x.op, .count = x.operand_count, .nattrs = x.attr_count, .result = *value_type(g, node_result(g, node, 0))};
-  if (x.operand_count > OPERANDS || x.attr_count > OP_MAX_PARAMS || o.result.rank == TYPE_MAX_RANK || x.operand_count == 0) return 0;
+  if (x.attr_count > OP_MAX_PARAMS || o.result.rank == TYPE_MAX_RANK || x.operand_count == 0) return 0;
+  o.lane = arena_alloc(&g->arena, sizeof *o.lane * 2 * o.count);
+  if (!o.lane) {
+    g->failed = true;
+    return 0;
+  }
+  o.room = o.lane + o.count;
   for (u32 i = 0; i < o.count; i++) o.lane[i] = node_operand(g, node, i);
   for (u32 i = 0; i < o.nattrs; i++) o.attrs[i] = *node_attr(g, node, i);
   node_args(g, node, o.args);

@@ -28,10 +28,7 @@ static WeftStatus truth_of(Vm *vm, const char *who, const char *what, Value v, b
 }
 
 static WeftStatus call_list(Vm *vm, Value f, const List *xs, Value *out) {
-  Value args[64];
-  if (xs->count > COUNT_OF(args)) return vm_error(vm, EK_value, "more than %u operands", (u32)COUNT_OF(args));
-  for (u32 i = 0; i < xs->count; i++) args[i] = value_keep(xs->items[i]);
-  return vm_call(vm, f, args, xs->count, out);
+  return vm_call_kept(vm, f, xs->items, NULL, xs->count, out);
 }
 
 /* ---- cond ---------------------------------------------------------------------------------------------------- */

@@ -125,9 +125,7 @@ static WeftStatus enter(Vm *vm, Tape *t, EntryKind kind, Value rule, Value given
 
 /* Calls f on the items of a list: *out owned. */
 static WeftStatus call_list(Vm *vm, Value f, Value list, Value *out) {
-  Value args[CALL_ARGS];
-  for (u32 i = 0; i < list.list->count; i++) args[i] = value_keep(list.list->items[i]);
-  return vm_call(vm, f, args, list.list->count, out);
+  return vm_call_kept(vm, f, list.list->items, NULL, list.list->count, out);
 }
 
 WeftStatus call_custom(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out) {
@@ -136,13 +134,8 @@ WeftStatus call_custom(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs
   Tape *t = NULL;
   Value all, plain = value_hole(), y = value_hole(), given = value_nil();
   Nodes nodes = {0};
-  if (nargs > CALL_ARGS) return vm_error(vm, EK_value, "%s: more than %d arguments", who, CALL_ARGS);
   for (u32 i = 0; i < nargs; i++) t = tape_highest(t, args[i]);
-  if (!t) {
-    Value held[CALL_ARGS];
-    for (u32 i = 0; i < nargs; i++) held[i] = value_keep(args[i]);
-    return vm_call_named(vm, fn->inner, held, names, nargs, out);
-  }
+  if (!t) return vm_call_kept(vm, fn->inner, args, names, nargs, out);
   for (u32 i = 0; names && i < nargs; i++)
     if (names[i]) return vm_error(vm, EK_type, "%s: under a derivative arguments are given by position", who);
   if (!list_from(vm, args, nargs, &all)) return WEFT_ERROR;

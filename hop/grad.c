@@ -107,20 +107,30 @@ static void grads_free(Vm *vm, const Tape *t, Value *grads) {
 
 /* ---- grad ----------------------------------------------------------------------------------------------------- */
 
-static WeftStatus check_argnum(Vm *vm, const char *who, Value v) {
+/* Positions of arguments, counted from the last where they are negative. *out owned: an integer, or a list of its own. */
+static WeftStatus read_argnum(Vm *vm, const char *who, Value v, Value *out) {
   i64 n;
-  u32 count = v.kind == V_LIST ? v.list->count : 1;
-  if (v.kind == V_LIST && (count == 0 || count > ARGNUMS)) return vm_error(vm, EK_value, "%s: argnum must name between 1 and %d arguments", who, ARGNUMS);
-  for (u32 i = 0; i < count; i++)
-    if (!num_as_index(v.kind == V_LIST ? v.list->items[i] : v, &n) || n < 0 || n >= CALL_ARGS)
+  bool list = v.kind == V_LIST;
+  if (list && v.list->count == 0) return vm_error(vm, EK_value, "%s: argnum names no argument", who);
+  if (list && !list_new(vm, v.list->count, out)) return WEFT_ERROR;
+  for (u32 i = 0; i < (list ? v.list->count : 1); i++) {
+    if (!num_as_index(list ? v.list->items[i] : v, &n)) {
+      if (list) value_drop(vm, *out);
       return vm_error(vm, EK_type, "%s: argnum must be the position of an argument, or a list of positions", who);
+    }
+    if (!list) *out = value_weak_i64(n);
+    else if (!list_push(vm, out, value_weak_i64(n))) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
+  }
   return WEFT_OK;
 }
 
 static WeftStatus make(Vm *vm, u32 transform, Value *args, Value *out) {
   Value argnum = args[1].kind == V_HOLE ? value_weak_i64(0) : args[1];
-  if (need_fn(vm, who_of(transform), args[0]) != WEFT_OK || check_argnum(vm, who_of(transform), argnum) != WEFT_OK) return WEFT_ERROR;
-  return fn_transform(vm, transform, value_keep(args[0]), value_keep(argnum), out) ? WEFT_OK : WEFT_ERROR;
+  if (need_fn(vm, who_of(transform), args[0]) != WEFT_OK || read_argnum(vm, who_of(transform), argnum, &argnum) != WEFT_OK) return WEFT_ERROR;
+  return fn_transform(vm, transform, value_keep(args[0]), argnum, out) ? WEFT_OK : WEFT_ERROR;
 }
 
 WeftStatus eager_grad(Vm *vm, Value *args, Value *out) { return make(vm, TF_grad, args, out); }
@@ -144,33 +154,31 @@ static WeftStatus check_result(Vm *vm, const char *who, Value y, Value *seed) {
   return WEFT_OK;
 }
 
-/* The arguments that argnum names, by position among those without a name. */
-static WeftStatus find_args(Vm *vm, const char *who, Value argnum, const Name *names, u32 nargs, u32 *at, u32 *count) {
-  *count = argnum.kind == V_LIST ? argnum.list->count : 1;
-  for (u32 i = 0; i < *count; i++) {
-    i64 n = 0, k = -1;
+/* The arguments that argnum names, by position among those without a name: at[i], one for each of *count. `place` has room for
+ * as many numbers as there are arguments. */
+static WeftStatus find_args(Vm *vm, const char *who, Value argnum, const Name *names, u32 nargs, u32 *place, u32 *at) {
+  u32 count = argnum.kind == V_LIST ? argnum.list->count : 1, positional = 0;
+  for (u32 a = 0; a < nargs; a++)
+    if (!(names && names[a])) place[positional++] = a;
+  for (u32 i = 0; i < count; i++) {
+    i64 n = 0;
     (void)num_as_index(argnum.kind == V_LIST ? argnum.list->items[i] : argnum, &n);
-    at[i] = nargs;
-    for (u32 a = 0; a < nargs && at[i] == nargs; a++)
-      if (!(names && names[a]) && ++k == n) at[i] = a;
-    if (at[i] == nargs) return vm_error(vm, EK_type, "%s: argument %lld is not given", who, (long long)n);
-    for (u32 j = 0; j < i; j++)
-      if (at[j] == at[i]) return vm_error(vm, EK_value, "%s: argnum names argument %lld twice", who, (long long)n);
+    i64 k = n < 0 ? n + positional : n;
+    if (k < 0 || k >= positional) return vm_error(vm, EK_type, "%s: argument %lld is not given", who, (long long)n);
+    if (place[k] == nargs) return vm_error(vm, EK_value, "%s: argnum names argument %lld twice", who, (long long)n);
+    at[i] = place[k];
+    place[k] = nargs;
   }
   return WEFT_OK;
 }
 
-WeftStatus call_grad(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out) {
+/* grad of f at args, of which `passed` is a copy (consumed) and at[count] the chosen ones. */
+static WeftStatus grad_at(Vm *vm, Fn *fn, const Value *args, Value *passed, const Name *names, u32 nargs, const u32 *at, u32 count, Value *out) {
   const char *who = who_of(fn->transform);
-  u32 at[ARGNUMS], count, y_node = 0, node = 1;
-  Value passed[CALL_ARGS], y = value_hole(), plain = value_hole(), seed = value_hole(), result = value_hole();
-  if (nargs > CALL_ARGS) return vm_error(vm, EK_value, "%s: more than %d arguments", who, CALL_ARGS);
-  if (find_args(vm, who, fn->settings, names, nargs, at, &count) != WEFT_OK) return WEFT_ERROR;
+  u32 y_node = 0, node = 1;
+  Value y = value_hole(), plain = value_hole(), seed = value_hole(), result = value_hole(), *grads = NULL;
   Tape *t = tape_open(vm);
-  if (!t) return WEFT_ERROR;
-  Value *grads = NULL;
-  WeftStatus status = WEFT_OK;
-  for (u32 a = 0; a < nargs; a++) passed[a] = value_keep(args[a]);
+  WeftStatus status = t ? WEFT_OK : WEFT_ERROR;
   for (u32 i = 0; i < count && status == WEFT_OK; i++) {
     Value tree;
     status = variables(vm, t, who, at[i], false, args[at[i]], &tree);
@@ -178,11 +186,11 @@ WeftStatus call_grad(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
     value_drop(vm, passed[at[i]]);
     passed[at[i]] = tree;
   }
-  if (status == WEFT_OK) {
-    status = call_under(vm, fn->inner, passed, names, nargs, &y);
-    if (status != WEFT_OK) y = value_hole();
-  } else {
+  if (status != WEFT_OK) {
     for (u32 a = 0; a < nargs; a++) value_drop(vm, passed[a]);
+    if (!t) return status;
+  } else if ((status = call_under(vm, fn->inner, passed, names, nargs, &y)) != WEFT_OK) {
+    y = value_hole();
   }
   tape_close(vm, t);
   if (status == WEFT_OK) status = check_result(vm, who, y, &seed);
@@ -217,6 +225,19 @@ WeftStatus call_grad(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
   return status;
 }
 
+WeftStatus call_grad(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out) {
+  u32 count = fn->settings.kind == V_LIST ? fn->settings.list->count : 1;
+  size_t size = sizeof(Value) * nargs + sizeof(u32) * (nargs + count);
+  Value *passed = mem_alloc(&vm->alloc, size);
+  if (!passed) return vm_error_memory(vm);
+  u32 *place = (u32 *)(passed + nargs), *at = place + nargs;
+  WeftStatus status = find_args(vm, who_of(fn->transform), fn->settings, names, nargs, place, at);
+  for (u32 a = 0; a < nargs && status == WEFT_OK; a++) passed[a] = value_keep(args[a]);
+  if (status == WEFT_OK) status = grad_at(vm, fn, args, passed, names, nargs, at, count, out);
+  mem_free(&vm->alloc, passed, size);
+  return status;
+}
+
 /* ---- vjp ----------------------------------------------------------------------------------------------------------- */
 
 void pullback_free(void *object) {
@@ -236,18 +257,16 @@ static const HandleType pullback_type = {.size = sizeof pullback_type, .name = "
 
 static Pullback *run_on_tape(Vm *vm, const char *who, Value f, Value xs, bool mixed) {
   Pullback *p = mem_alloc_zero(&vm->alloc, sizeof *p);
-  Value args[CALL_ARGS], y = value_hole();
   u32 n = xs.list->count, made = 0, k = 0;
+  Value y = value_hole(), *args = mem_alloc(&vm->alloc, sizeof *args * (n + 1));
   Leaves leaves = {0}, plain = {0};
-  if (!p) {
+  if (!p || !args) {
     (void)vm_error_memory(vm);
-    return NULL;
+    if (p) mem_free(&vm->alloc, p, sizeof *p);
+    p = NULL;
+    goto done;
   }
   *p = (Pullback){.vm = vm, .xs = value_keep(xs), .y = value_hole()};
-  if (n > CALL_ARGS) {
-    (void)vm_error(vm, EK_value, "%s: more than %d arguments", who, CALL_ARGS);
-    goto fail;
-  }
   if (!(p->tape = tape_open(vm))) goto fail;
   for (; made < n; made++) {
     if (variables(vm, p->tape, who, made, mixed, xs.list->items[made], &args[made]) == WEFT_OK) continue;
@@ -286,6 +305,7 @@ fail:
   pullback_free(p);
   p = NULL;
 done:
+  mem_free(&vm->alloc, args, sizeof *args * (n + 1));
   for (u32 i = 0; i < plain.count; i++) value_drop(vm, plain.data[i]);
   leaves_free(vm, &plain);
   leaves_free(vm, &leaves);

@@ -14,7 +14,7 @@ static WeftStatus make(Vm *vm, u32 transform, Value *args, Value *out) {
   Value argnum = args[1].kind == V_HOLE ? value_weak_i64(0) : args[1];
   i64 n;
   if (args[0].kind != V_FN) return vm_error(vm, EK_type, "%s: f must be a function, got %s", who_of(transform), value_type_name(args[0]));
-  if (!num_as_index(argnum, &n) || n < 0 || n >= CALL_ARGS) return vm_error(vm, EK_type, "%s: argnum must be the position of an argument", who_of(transform));
+  if (!num_as_index(argnum, &n)) return vm_error(vm, EK_type, "%s: argnum must be the position of an argument", who_of(transform));
   return fn_transform(vm, transform, value_keep(args[0]), value_keep(argnum), out) ? WEFT_OK : WEFT_ERROR;
 }
 
@@ -33,15 +33,17 @@ static void held_free(void *object) { (void)object; }
 
 static WeftStatus call_held(Vm *vm, void *ctx, const Value *args, u32 nargs, Value *out) {
   Held *h = ctx;
-  Value all[CALL_ARGS], f;
+  Value all, f;
   (void)nargs;
-  for (u32 i = 0; i < h->nargs; i++) all[i] = value_keep(i == h->at ? args[0] : h->args[i]);
-  if (!fn_transform(vm, TF_eager, value_keep(h->f), value_nil(), &f)) {
-    for (u32 i = 0; i < h->nargs; i++) value_drop(vm, all[i]);
-    return WEFT_ERROR;
+  if (!list_from(vm, h->args, h->nargs, &all)) return WEFT_ERROR;
+  value_drop(vm, all.list->items[h->at]);
+  all.list->items[h->at] = value_keep(args[0]);
+  WeftStatus status = fn_transform(vm, TF_eager, value_keep(h->f), value_nil(), &f) ? WEFT_OK : WEFT_ERROR;
+  if (status == WEFT_OK) {
+    status = vm_call_kept(vm, f, all.list->items, NULL, h->nargs, out);
+    value_drop(vm, f);
   }
-  WeftStatus status = vm_call(vm, f, all, h->nargs, out);
-  value_drop(vm, f);
+  value_drop(vm, all);
   return status;
 }
 
@@ -208,10 +210,11 @@ WeftStatus call_jacobian(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nar
       value_drop(vm, f);
       return vm_error(vm, EK_type, "%s: arguments are given by position", who);
     }
-  if (at >= nargs || nargs > CALL_ARGS) {
+  if (at < -(i64)nargs || at >= nargs) {
     value_drop(vm, f);
     return vm_error(vm, EK_type, "%s: argument %lld is not given", who, (long long)at);
   }
+  if (at < 0) at += nargs;
   if (transform == TF_hessian) {
     Value inner;
     if (!fn_transform(vm, TF_jacrev, f, value_keep(fn->settings), &inner)) return WEFT_ERROR;

@@ -4,8 +4,6 @@
 
 #include "hop/tape.h"
 
-enum { ARGNUMS = 32, CALL_ARGS = 64 };
-
 typedef struct Pullback {
   Vm *vm;
   Tape *tape;

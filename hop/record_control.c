@@ -76,10 +76,11 @@ static ValueId weak_as(Recorder *r, ValueId v, u8 dtype) {
 Outcome record_construct_call(Recorder *r, u32 op, const Av *params, Av *out) {
   (void)op;
   const AbsVal *xs = av_at(r, params[1]);
-  Av args[64];
-  if (xs->count > COUNT_OF(args)) return rec_stuck(r, REASON_graph_size, "many operands");
-  for (u32 i = 0; i < xs->count; i++) args[i] = av_item(r, params[1], i);
-  return rec_call(r, params[0], args, NULL, xs->count, out);
+  u32 n = xs->count;
+  Av *args = rec_avs(r, n);
+  if (!args) return OUT_FAIL;
+  for (u32 i = 0; i < n; i++) args[i] = av_item(r, params[1], i);
+  return rec_call(r, params[0], args, NULL, n, out);
 }
 
 /* Both functions into blocks of their own. `*again`: they write variables that were not in the set. */
@@ -144,10 +145,9 @@ enum { BODY_TRIES = 6 };
 Outcome record_cond(Recorder *r, u32 op, const Av *params, Av *out) {
   (void)op;
   Graph *g = r->g;
-  Av args[64], p = av_force(r, params[0]);
   u32 n = av_at(r, params[3])->count;
-  if (!p) return OUT_FAIL;
-  if (n > COUNT_OF(args)) return rec_stuck(r, REASON_graph_size, "many operands");
+  Av *args = rec_avs(r, n), p = av_force(r, params[0]);
+  if (!p || !args) return OUT_FAIL;
   for (u32 i = 0; i < n; i++) args[i] = av_item(r, params[3], i);
   ValueId cond = av_value(r, p);
   if (!cond || value_type(g, cond)->rank || value_type(g, cond)->dtype != DT_bool) return rec_stuck(r, REASON_raises, "cond: the predicate must be a bool of rank 0");
@@ -617,7 +617,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
       break;
     }
     ValueVec params_x = {0}, next = {0};
-    u8 dtypes[64] = {0};
+    DTypeVec dtypes = {0};
     Av carry = 0, item = 0, result = 0;
     o = carry_types(r, &c);
     BlockId body = o == OUT_GO ? graph_open(g) : 0;
@@ -643,11 +643,11 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     if (o == OUT_GO && !grown) o = after ? carry_next(r, "scan", tree, after, &c, &next, &again) : OUT_FAIL;
     again |= grown;
     if (o == OUT_GO && again) {
-      for (u32 i = 0; i < next.count && i < COUNT_OF(dtypes); i++) {
+      for (u32 i = 0; i < next.count && o == OUT_GO; i++) {
         const ArrayType *a = type_of(g, c.types.data[i]), *b = value_type(g, next.data[i]);
-        dtypes[i] = a->weak && (a->dtype != b->dtype || !b->weak) ? (u8)(b->dtype | (b->weak ? STAYS_WEAK : 0)) : 0;
+        u8 dtype = a->weak && (a->dtype != b->dtype || !b->weak) ? (u8)(b->dtype | (b->weak ? STAYS_WEAK : 0)) : 0;
+        if (!vec_push(alloc, &dtypes, dtype)) o = OUT_FAIL;
       }
-      if (next.count > COUNT_OF(dtypes)) o = rec_stuck(r, REASON_graph_size, "scan: a state of many values");
     } else if (o == OUT_GO) {
       u32 carried = next.count;
       Av y = av_force(r, av_item(r, result, 1));
@@ -678,6 +678,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     vec_free(alloc, &params_x);
     vec_free(alloc, &next);
     if (o == OUT_FAIL || (o == OUT_GO && !again)) {
+      vec_free(alloc, &dtypes);
       rec_state_free(r, &state);
       break;
     }
@@ -686,8 +687,9 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     rec_restore(r, &state);
     rec_state_free(r, &state);
     r->reason = reason;
-    for (u32 i = 0; i < c.init.count && o == OUT_GO && i < COUNT_OF(dtypes); i++)
-      if (dtypes[i]) c.init.data[i] = weak_as(r, c.init.data[i], dtypes[i]);
+    for (u32 i = 0; i < c.init.count && o == OUT_GO && i < dtypes.count; i++)
+      if (dtypes.data[i]) c.init.data[i] = weak_as(r, c.init.data[i], dtypes.data[i]);
+    vec_free(alloc, &dtypes);
     if (o == OUT_GO && try + 1 == BODY_TRIES) o = rec_stuck(r, REASON_raises, "scan: the carry does not keep its types");
   }
   rec_cells_free(r, &cells);

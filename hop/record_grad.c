@@ -7,8 +7,6 @@
 #include "hop/rules.h"
 #include "hop/walk.h"
 
-enum { GRAD_ARGS = 64, GRAD_ARGNUMS = 32 };
-
 /* ---- values for rules --------------------------------------------------------------------------------------- */
 
 static Graph *graph_of(Deriv *d) { return ((GraphDeriv *)d)->g; }
@@ -321,6 +319,13 @@ Outcome record_make_grad(Recorder *r, u32 op, const Av *params, Av *out) {
   Value f;
   bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM || (av_const_value(r, parts[0], &f) && f.kind == V_FN);
   if (!callable) return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, parts[0]));
+  bool list = av_at(r, parts[1])->kind == AV_LIST; /* what is no position is refused where the transform is made */
+  u32 n = list ? av_at(r, parts[1])->count : 1;
+  if (n == 0) return rec_stuck(r, REASON_raises, "%s: argnum names no argument", op_name(op));
+  for (u32 i = 0; i < n; i++) {
+    i64 at;
+    if (!rec_literal(r, list ? av_item(r, parts[1], i) : parts[1], "argnum", &at)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
+  }
   Av a = av_items(r, AV_TRANSFORM, parts, 2);
   if (a) av_at(r, a)->op = op == OP_grad ? TF_grad : TF_value_and_grad;
   return rec_made(r, a, out);
@@ -385,7 +390,7 @@ Outcome pull_variables(Recorder *r, Av arg, ValueVec *variables, Av *out) {
 typedef struct Request {
   Av fn, argnum;
   bool list, value;
-  u32 at[GRAD_ARGNUMS], count;
+  u32 *at, count;
 } Request;
 
 static Outcome read_request(Recorder *r, Av transform, u32 nargs, Request *q) {
@@ -395,14 +400,16 @@ static Outcome read_request(Recorder *r, Av transform, u32 nargs, Request *q) {
   if (!q->argnum) return OUT_FAIL;
   q->list = av_at(r, q->argnum)->kind == AV_LIST;
   q->count = q->list ? av_at(r, q->argnum)->count : 1;
-  if (q->count == 0 || q->count > GRAD_ARGNUMS || nargs > GRAD_ARGS) return rec_stuck(r, REASON_raises, "argnum");
+  u8 *chosen = arena_alloc(&r->g->arena, nargs + 1u);
+  q->at = arena_alloc(&r->g->arena, sizeof *q->at * (q->count + 1));
+  if (!chosen || !q->at) return OUT_FAIL;
   for (u32 i = 0; i < q->count; i++) {
     i64 n;
     if (!rec_literal(r, q->list ? av_item(r, q->argnum, i) : q->argnum, "argnum", &n)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
-    if (n < 0 || n >= nargs) return rec_stuck(r, REASON_raises, "argnum");
+    if (n < 0) n += nargs;
+    if (n < 0 || n >= nargs || chosen[n]) return rec_stuck(r, REASON_raises, "argnum");
     q->at[i] = (u32)n;
-    for (u32 j = 0; j < i; j++)
-      if (q->at[j] == q->at[i]) return rec_stuck(r, REASON_raises, "argnum");
+    chosen[n] = 1;
   }
   return OUT_GO;
 }
@@ -428,11 +435,12 @@ static Outcome differentiate(Recorder *r, const Request *q, const Av *args, u32 
   Allocator *alloc = &r->vm->alloc;
   BlockId block = g->at;
   NodeId before = g->blocks.data[block].last;
-  Av passed[GRAD_ARGS], y = 0;
-  u32 first[GRAD_ARGNUMS + 1] = {0};
+  Av *passed = rec_avs(r, nargs), *grads = rec_avs(r, q->count), y = 0;
+  u32 *first = arena_alloc(&g->arena, sizeof *first * (q->count + 1));
   ValueVec variables = {0};
   Walk w = {.r = r};
   Outcome o = OUT_GO;
+  if (!passed || !grads || !first) return OUT_FAIL;
   if (nargs) memcpy(passed, args, sizeof *args * nargs);
   for (u32 i = 0; i < q->count && o == OUT_GO; i++) {
     o = pull_variables(r, args[q->at[i]], &variables, &passed[q->at[i]]);
@@ -456,7 +464,6 @@ static Outcome differentiate(Recorder *r, const Request *q, const Av *args, u32 
     w.ct[result] = graph_const_f64(g, value_type(g, result)->dtype, 1);
     o = pull_walk_back(&w);
   }
-  Av grads[GRAD_ARGNUMS];
   for (u32 i = 0; i < q->count && o == OUT_GO; i++)
     if (!(grads[i] = pull_gradients(r, &w, passed[q->at[i]], variables.data + first[i], first[i + 1] - first[i]))) o = OUT_FAIL;
   if (o == OUT_GO) {

@@ -6,8 +6,6 @@
 #include "hop/rules.h"
 #include "hop/walk.h"
 
-enum { JACOBIAN_ARGS = 64 };
-
 /* f recorded on fresh variables. */
 typedef struct Forward {
   BlockId block;
@@ -158,11 +156,12 @@ static Outcome jacobian(Recorder *r, u32 transform, Av fn, u32 at, const Av *arg
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
   bool reverse = transform == TF_jacrev;
-  Av passed[JACOBIAN_ARGS];
+  Av *passed = rec_avs(r, nargs);
   Forward f = {0};
   ValueVec u = {0}, b = {0}, got = {0};
   AvVec parts = {0};
   NodeId from = 0;
+  if (!passed) return OUT_FAIL;
   memcpy(passed, args, sizeof *args * nargs);
   Outcome o = forward(r, fn, passed, nargs, &at, 1, &f);
   if (o == OUT_GO && !reverse) o = linear(r, &f, &u, &b, &from);
@@ -210,7 +209,8 @@ Outcome record_jacobian(Recorder *r, Av transform, const Av *args, u32 nargs, Av
   u32 kind = av_at(r, transform)->op;
   Av fn = av_item(r, transform, 0), argnum = av_item(r, transform, 1);
   if (!rec_literal(r, argnum, "argnum", &at)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
-  if (at < 0 || at >= nargs || nargs > JACOBIAN_ARGS) return rec_stuck(r, REASON_raises, "argnum");
+  if (at < -(i64)nargs || at >= nargs) return rec_stuck(r, REASON_raises, "argnum");
+  if (at < 0) at += nargs;
   if (kind == TF_hessian) { /* jacfwd of jacrev */
     Av parts[2] = {fn, argnum};
     if (!(fn = av_items(r, AV_TRANSFORM, parts, 2))) return OUT_FAIL;
@@ -228,6 +228,8 @@ Outcome record_make_jacobian(Recorder *r, u32 op, const Av *params, Av *out) {
   Av parts[2] = {av_force(r, params[0]), params[1] ? av_force(r, params[1]) : 0};
   if (!parts[0]) return OUT_FAIL;
   if (!parts[1] || av_at(r, parts[1])->kind == AV_HOLE) parts[1] = av_const(r, value_weak_i64(0));
+  i64 at;
+  if (!rec_literal(r, parts[1], "argnum", &at)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
   u8 kind = av_at(r, parts[0])->kind;
   Value f;
   bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM || (av_const_value(r, parts[0], &f) && f.kind == V_FN);
@@ -240,13 +242,14 @@ Outcome record_make_jacobian(Recorder *r, u32 op, const Av *params, Av *out) {
 static Outcome push_forward(Recorder *r, Av fn, Av xs, Av ts, Av *out) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
-  u32 n = av_at(r, xs)->count, varied[JACOBIAN_ARGS];
-  Av passed[JACOBIAN_ARGS];
+  u32 n = av_at(r, xs)->count, *varied = arena_alloc(&g->arena, sizeof *varied * (n + 1));
+  Av *passed = rec_avs(r, n);
   Forward f = {0};
   ValueVec u = {0}, b = {0};
   AvVec t = {0}, dy = {0};
   NodeId from = 0;
   Walk w = {.r = r};
+  if (!varied || !passed) return OUT_FAIL;
   for (u32 i = 0; i < n; i++) {
     passed[i] = av_item(r, xs, i);
     varied[i] = i;
@@ -298,7 +301,7 @@ Outcome record_jvp(Recorder *r, u32 op, const Av *params, Av *out) {
   Outcome opened = rec_tree(r, params[1], &xs);
   if (opened == OUT_GO) opened = rec_tree(r, params[2], &ts);
   if (opened != OUT_GO) return opened;
-  if (av_at(r, xs)->kind != AV_LIST || av_at(r, ts)->kind != AV_LIST || av_at(r, xs)->count == 0 || av_at(r, xs)->count > JACOBIAN_ARGS)
+  if (av_at(r, xs)->kind != AV_LIST || av_at(r, ts)->kind != AV_LIST || av_at(r, xs)->count == 0)
     return rec_stuck(r, REASON_raises, "jvp: xs and ts must be lists");
   RecMark mark = rec_mark(r);
   if (!rec_save(r, &state)) return OUT_FAIL;

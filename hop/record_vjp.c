@@ -6,17 +6,15 @@
 #include "hop/grad.h"
 #include "hop/walk.h"
 
-enum { VJP_ARGS = 64 };
-
 static Outcome forward(Recorder *r, Av fn, Av xs, Av *out) {
   Graph *g = r->g;
   u32 n = av_at(r, xs)->count;
   BlockId block = g->at;
   NodeId before = g->blocks.data[block].last;
-  Av args[VJP_ARGS], y = 0;
+  Av *args = rec_avs(r, n), y = 0;
   ValueVec variables = {0};
   AvVec leaves = {0};
-  Outcome o = OUT_GO;
+  Outcome o = args ? OUT_GO : OUT_FAIL;
   for (u32 i = 0; i < n && o == OUT_GO; i++) o = pull_variables(r, av_item(r, xs, i), &variables, &args[i]);
   Av varied = o == OUT_GO ? av_items(r, AV_LIST, args, n) : 0;
   if (o == OUT_GO && !varied) o = OUT_FAIL;
@@ -48,7 +46,7 @@ Outcome record_vjp(Recorder *r, u32 op, const Av *params, Av *out) {
   (void)op;
   if (!xs || av_at(r, xs)->kind != AV_LIST) return rec_stuck(r, REASON_raises, "vjp");
   u32 n = av_at(r, xs)->count;
-  if (n == 0 || n > VJP_ARGS) return rec_stuck(r, REASON_raises, "vjp of %u arguments", n);
+  if (n == 0) return rec_stuck(r, REASON_raises, "vjp of %u arguments", n);
   if (r->no_pulls) return rec_stuck(r, REASON_no_rule, "vjp whose pullback leaves the graph");
   RecMark mark = rec_mark(r);
   if (!rec_save(r, &state)) return OUT_FAIL;
@@ -80,9 +78,9 @@ static Outcome pull(Recorder *r, Av transform, Av ct, Av *out) {
   ValueVec variables = {0};
   AvVec leaves = {0}, cts = {0};
   Walk w = {.r = r};
-  Av grads[VJP_ARGS];
   u32 n = av_at(r, varied)->count, first = 0;
-  if (!av_known_int(r, av_item(r, place, 0), &block) || !av_known_int(r, av_item(r, place, 1), &before)) return OUT_FAIL;
+  Av *grads = rec_avs(r, n);
+  if (!grads || !av_known_int(r, av_item(r, place, 0), &block) || !av_known_int(r, av_item(r, place, 1), &before)) return OUT_FAIL;
   Outcome o = rec_tree(r, ct, &ct);
   if (o != OUT_GO) return o;
   if (!rec_tree_same(r, y, ct)) return rec_stuck(r, REASON_raises, "vjp: the cotangent has another structure than the result");

@@ -5,7 +5,7 @@
 #include "hop/batch.h"
 #include "hop/vmap.h"
 
-enum { VMAP_ARGS = 64, NOT_MAPPED = INT32_MIN };
+enum { NOT_MAPPED = INT32_MIN };
 
 typedef VEC(i32) AxisVec;
 
@@ -135,11 +135,11 @@ static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av
   Allocator *alloc = &r->vm->alloc;
   Lane l = {0};
   AvVec params = {0};
-  Av settings = av_force(r, av_item(r, transform, 1)), passed[VMAP_ARGS], result = 0;
+  Av settings = av_force(r, av_item(r, transform, 1)), *passed = rec_avs(r, nargs), result = 0;
   ValueVec own = {0};
   BlockId parent = g->at, block = 0;
   Batch b = {.r = r};
-  if (!settings) return OUT_FAIL;
+  if (!settings || !passed) return OUT_FAIL;
   Outcome o = map_args(r, av_item(r, settings, 0), args, nargs, &l);
   if (o == OUT_GO && !(block = graph_open(g))) o = OUT_FAIL;
   for (u32 i = 0; i < l.values.count && o == OUT_GO; i++) {
@@ -186,7 +186,6 @@ static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av
 
 Outcome record_vmap(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out) {
   RecState state;
-  if (nargs > VMAP_ARGS) return rec_stuck(r, REASON_graph_size, "vmap of many arguments");
   RecMark mark = rec_mark(r);
   if (!rec_save(r, &state)) return OUT_FAIL;
   Outcome o = batched(r, &state, transform, args, nargs, out);

@@ -6,7 +6,7 @@
 #include "hop/lanes.h"
 #include "hop/tree.h"
 
-enum { VMAP_ARGS = 64, NOT_MAPPED = INT32_MIN };
+enum { NOT_MAPPED = INT32_MIN };
 
 typedef VEC(i32) AxisVec;
 
@@ -161,10 +161,10 @@ WeftStatus call_vmap(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
   Leaves leaves = {0}, parts = {0};
   AxisVec axes = {0};
   Lanes results = {0};
-  Value made[VMAP_ARGS], tree = value_hole();
+  Value tree = value_hole(), *made = mem_alloc(&vm->alloc, sizeof *made * (nargs + 1));
   i64 lanes = 0;
   u32 width = 0;
-  if (nargs > VMAP_ARGS) return vm_error(vm, EK_value, "vmap: more than %d arguments", VMAP_ARGS);
+  if (!made) return vm_error_memory(vm);
   WeftStatus status = map_args(vm, fn->settings.list->items[0], args, names, nargs, &leaves, &axes, &lanes);
   for (i64 i = 0; i < lanes && status == WEFT_OK; i++) {
     Value got;
@@ -192,6 +192,7 @@ WeftStatus call_vmap(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
     }
   }
   if (status == WEFT_OK) status = join(vm, fn->settings.list->items[1], tree, &results, width, (u32)lanes, out);
+  mem_free(&vm->alloc, made, sizeof *made * (nargs + 1));
   value_drop(vm, tree);
   lanes_free(vm, &results);
   leaves_free(vm, &leaves);

@@ -444,7 +444,7 @@ WeftStatus eager_meshgrid(Vm *vm, Value *args, Value *out) {
   i64 dims[ARRAY_MAX_RANK];
   TRY(args_list(vm, OP_meshgrid, 0, args[0], &items, &n));
   TRY(args_choice(vm, OP_meshgrid, 1, args[1], words, &indexing));
-  if (n > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "meshgrid: %u arrays; the limit is %d", n, ARRAY_MAX_RANK);
+  if (n > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "meshgrid: %u arrays give %u axes; an array has at most %d", n, n, ARRAY_MAX_RANK);
   bool swap = indexing == 0 && n >= 2;
   for (u32 i = 0; i < n; i++) {
     u32 axis = swap && i < 2 ? 1 - i : i;

@@ -78,32 +78,37 @@ WeftStatus eager_enumerate(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
-WeftStatus eager_zip(Vm *vm, Value *args, Value *out) {
-  List *seqs = args[0].list;
-  enum { ZIP_MAX = 64 };
-  u64 counts[ZIP_MAX], pos[ZIP_MAX] = {0};
-  if (seqs->count > ZIP_MAX) return vm_error(vm, EK_value, "zip: more than %d lists", ZIP_MAX);
-  for (u32 i = 0; i < seqs->count; i++) TRY(vm_seq_open(vm, seqs->items[i], &counts[i]));
-  if (!list_new(vm, 8, out)) return WEFT_ERROR;
-  while (seqs->count) {
-    bool more = true;
-    for (u32 i = 0; i < seqs->count; i++) more &= pos[i] < counts[i];
-    if (!more) break;
+/* Rows of one item each, as long as the shortest lasts. counts, pos: of each sequence. */
+static WeftStatus zip_rows(Vm *vm, const List *seqs, const u64 *counts, u64 *pos, Value *out) {
+  u64 least = seqs->count ? UINT64_MAX : 0;
+  for (u32 i = 0; i < seqs->count; i++)
+    if (counts[i] < least) least = counts[i];
+  for (u64 k = 0; k < least; k++) {
     Value row;
-    if (!list_new(vm, seqs->count, &row)) goto fail;
+    if (!list_new(vm, seqs->count, &row)) return WEFT_ERROR;
     for (u32 i = 0; i < seqs->count; i++) {
       Value item;
       if (vm_seq_next(vm, seqs->items[i], &pos[i], &item) != WEFT_OK || !list_push(vm, &row, item)) {
         value_drop(vm, row);
-        goto fail;
+        return WEFT_ERROR;
       }
     }
-    if (!list_push(vm, out, row)) goto fail;
+    if (!list_push(vm, out, row)) return WEFT_ERROR;
   }
   return WEFT_OK;
-fail:
-  value_drop(vm, *out);
-  return WEFT_ERROR;
+}
+
+WeftStatus eager_zip(Vm *vm, Value *args, Value *out) {
+  const List *seqs = args[0].list;
+  size_t size = sizeof(u64) * (2 * (size_t)seqs->count + 1);
+  u64 *counts = mem_alloc_zero(&vm->alloc, size);
+  if (!counts) return vm_error_memory(vm);
+  WeftStatus status = WEFT_OK;
+  for (u32 i = 0; i < seqs->count && status == WEFT_OK; i++) status = vm_seq_open(vm, seqs->items[i], &counts[i]);
+  if (status == WEFT_OK) status = list_new(vm, 8, out) ? WEFT_OK : WEFT_ERROR;
+  if (status == WEFT_OK && (status = zip_rows(vm, seqs, counts, counts + seqs->count, out)) != WEFT_OK) value_drop(vm, *out);
+  mem_free(&vm->alloc, counts, size);
+  return status;
 }
 
 /* ---- records -------------------------------------------------------------------------------------------- */

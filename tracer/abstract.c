@@ -5,7 +5,7 @@
 
 #include "tracer/record.h"
 
-enum { ABSTRACT_ARGS = 65, ABSTRACT_DEPTH = 60 };
+enum { ABSTRACT_DEPTH = 60 };
 
 /* A zero of the type; arrays are stretched from one element. False: not known (no error) or memory (error). */
 static bool leaf_of(Vm *vm, Graph *g, const ArrayType *t, Value *out) {
@@ -57,12 +57,12 @@ static bool tree_of(Recorder *r, Av a, u32 depth, Value *out) {
 
 WeftStatus record_abstract(Vm *vm, Value f, const Value *args, u32 nargs, AbstractCall *out) {
   *out = (AbstractCall){.result = value_hole()};
-  Value values[ABSTRACT_ARGS];
-  Av params[ABSTRACT_ARGS];
-  if (!vm->frame_count || !vm->tier_state || nargs >= ABSTRACT_ARGS) {
-    snprintf(out->why, sizeof out->why, "%s", nargs >= ABSTRACT_ARGS ? "it takes many values" : "the host calls it");
+  if (!vm->frame_count || !vm->tier_state) {
+    snprintf(out->why, sizeof out->why, "the host calls it");
     return WEFT_OK;
   }
+  Value *values = mem_alloc(&vm->alloc, sizeof *values * (nargs + 1));
+  if (!values) return vm_error_memory(vm);
   Frame origin = vm->frames[vm->frame_count - 1];
   values[0] = f;
   for (u32 i = 0; i < nargs; i++) values[i + 1] = args[i];
@@ -71,7 +71,10 @@ WeftStatus record_abstract(Vm *vm, Value f, const Value *args, u32 nargs, Abstra
   Recorder *r = &rec;
   bool raised = vm->error.raised;
   r->g = graph_new(&vm->alloc, "abstract");
-  if (!r->g) return vm_error_memory(vm);
+  if (!r->g) {
+    mem_free(&vm->alloc, values, sizeof *values * (nargs + 1));
+    return vm_error_memory(vm);
+  }
   r->g->names = &vm->names;
   r->g->ambient = vm->ambient;
   Outcome o = OUT_FAIL;
@@ -84,8 +87,10 @@ WeftStatus record_abstract(Vm *vm, Value f, const Value *args, u32 nargs, Abstra
     goto done;
   }
   r->safe_exit = r->g->entry_exit = 0;
+  Av *params = rec_avs(r, nargs + 1);
   for (u32 i = 0; i <= nargs; i++) {
-    SourceId s = source_root(&r->g->guards, SRC_reg, i);
+    SourceId s = params ? source_root(&r->g->guards, SRC_reg, i) : 0;
+    if (!params) goto done;
     params[i] = s ? av_lazy(r, s, values[i]) : 0;
     if (!params[i]) goto done;
   }
@@ -107,5 +112,6 @@ done:
   }
   recorder_free(r);
   graph_free(r->g);
+  mem_free(&vm->alloc, values, sizeof *values * (nargs + 1));
   return vm->error.raised && !raised ? WEFT_ERROR : WEFT_OK;
 }

@@ -52,6 +52,12 @@ static bool push_items(Recorder *r, const Av *items, u32 count, u32 *first) {
   return true;
 }
 
+Av *rec_avs(Recorder *r, u32 n) {
+  Av *all = arena_alloc(&r->g->arena, sizeof *all * (n + 1));
+  r->failed |= !all;
+  return all;
+}
+
 Av av_items(Recorder *r, AvKind kind, const Av *items, u32 count) {
   u32 first;
   if (!push_items(r, items, count, &first)) return 0;

@@ -173,19 +173,16 @@ static bool capturing(const Tracer *t) {
 
 WeftStatus demand_call(Tracer *t, const char *whole, Value f, const Value *args, const Name *names, u32 nargs, Value *out) {
   Vm *vm = t->vm;
-  Value held[64];
-  if (nargs > COUNT_OF(held)) return vm_error(vm, EK_unsupported, "jit: more than 64 arguments are not supported");
   Demand *d = &t->demand;
   const Code *outer = d->whole;
   const char *outer_who = d->who;
   u32 outer_depth = d->whole_depth;
   if (whole && capturing(t) && ask_whole(t, whole, f) != WEFT_OK) return WEFT_ERROR;
-  for (u32 i = 0; i < nargs; i++) held[i] = value_keep(args[i]);
   i64 calls = vm->tunables.hot_calls, trips = vm->tunables.hot_trips;
   bool forced = t->forced;
   t->forced = true;
   vm->tunables.hot_calls = vm->tunables.hot_trips = 0;
-  WeftStatus status = names ? vm_call_named(vm, f, held, names, nargs, out) : vm_call(vm, f, held, nargs, out);
+  WeftStatus status = vm_call_kept(vm, f, args, names, nargs, out);
   if (MECHANISM(vm, modes_are_restored)) {
     t->forced = forced;
     vm->tunables.hot_calls = calls;
@@ -239,9 +236,10 @@ static WeftStatus call_jit(Vm *vm, Fn *fn, Value *args, const Name *names, u32 n
   Tracer *t = tracer_of(vm);
   const List *set = fn->settings.list;
   const char *whole = set->items[0].i ? "jit" : NULL;
-  Value device = set->items[1], moved[64];
+  Value device = set->items[1];
   if (device.kind == V_NIL) return demand_call(t, whole, fn->inner, args, names, nargs, out);
-  if (nargs > COUNT_OF(moved)) return vm_error(vm, EK_unsupported, "jit: more than 64 arguments are not supported");
+  Value *moved = mem_alloc(&vm->alloc, sizeof *moved * (nargs + 1));
+  if (!moved) return vm_error_memory(vm);
   u32 n = 0;
   WeftStatus status = WEFT_OK;
   while (n < nargs && status == WEFT_OK) {
@@ -250,6 +248,7 @@ static WeftStatus call_jit(Vm *vm, Fn *fn, Value *args, const Name *names, u32 n
   }
   if (status == WEFT_OK) status = demand_call(t, whole, fn->inner, moved, names, nargs, out);
   while (n-- > 0) value_drop(vm, moved[n]);
+  mem_free(&vm->alloc, moved, sizeof *moved * (nargs + 1));
   return status;
 }
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { FEW_OPERANDS = 16 }; /* more take memory of their own */
+
 typedef struct Infer {
   Graph *g;
   DimCtx *dims;
@@ -14,6 +16,8 @@ typedef struct Infer {
   ArrayType *out; /* the first result */
   u32 capacity, count;
   RuleError *err;
+  const ArrayType *few[FEW_OPERANDS], **more; /* types of the operands */
+  u32 nmore;
 } Infer;
 
 static bool fail(Infer *c, ErrorKind kind, const char *text) {
@@ -134,17 +138,27 @@ static bool result_dtype(Infer *c, const ArrayType *const *xs, u32 n) {
 
 /* ---- families -------------------------------------------------------------------------------------- */
 
-enum { MAX_OPERANDS = 64 };
-
-/* All arrays among the arguments, lists included. */
-static bool array_args(Infer *c, const ArrayType **xs, u32 *n) {
+/* All arrays among the arguments, lists included; they lie in c->xs until the inference ends. */
+static bool array_args(Infer *c, const ArrayType ***out, u32 *n) {
+  u32 most = 0;
+  for (u32 p = 0; p < op_info(c->op)->nparams; p++) most += c->args[p].kind == ARG_value ? 1 : c->args[p].kind == ARG_list ? c->args[p].count : 0;
+  const ArrayType **xs = c->few;
+  *out = xs;
   *n = 0;
+  if (most > FEW_OPERANDS) {
+    c->more = *out = xs = mem_alloc(c->g->alloc, sizeof *xs * most);
+    c->nmore = most;
+    if (!xs) {
+      c->g->failed = true;
+      return no_rule(c);
+    }
+  }
   for (u32 p = 0; p < op_info(c->op)->nparams; p++) {
     const GraphArg *a = &c->args[p];
     u32 count = a->kind == ARG_value ? 1 : a->kind == ARG_list ? a->count : 0;
     for (u32 i = 0; i < count; i++) {
       ValueId v = a->kind == ARG_list ? a->values[i] : a->value;
-      if (*n == MAX_OPERANDS || value_is_token(c->g, v)) return no_rule(c);
+      if (value_is_token(c->g, v)) return no_rule(c);
       xs[(*n)++] = value_type(c->g, v);
     }
   }
@@ -156,9 +170,9 @@ static bool array_args(Infer *c, const ArrayType **xs, u32 *n) {
 }
 
 static bool infer_elementwise(Infer *c) {
-  const ArrayType *xs[MAX_OPERANDS];
+  const ArrayType **xs;
   u32 n;
-  if (!array_args(c, xs, &n)) return false;
+  if (!array_args(c, &xs, &n)) return false;
   if (c->op == OP_where && n != 3) return no_rule(c); /* the eager kernel says what is missing */
   if (!rule_broadcast(c->dims, n, xs, c->out, c->err) || !result_dtype(c, xs, n)) return false;
   if (c->op != OP_astype) return true;
@@ -287,10 +301,10 @@ static bool infer_view(Infer *c, const ArrayType *x) {
 }
 
 static bool infer_list_of_arrays(Infer *c) {
-  const ArrayType *xs[MAX_OPERANDS];
+  const ArrayType **xs;
   u32 n;
   i64 axis;
-  if (!array_args(c, xs, &n) || c->args[0].kind != ARG_list) return no_rule(c);
+  if (!array_args(c, &xs, &n) || c->args[0].kind != ARG_list) return no_rule(c);
   n = c->args[0].count;
   if (!int_of_arg(c, 1, 0, &axis)) return no_rule(c);
   bool ok = c->op == OP_concat ? shape_concat(c->dims, n, xs, axis, c->out, c->err) : shape_stack(c->dims, n, xs, axis, c->out, c->err);
@@ -584,10 +598,10 @@ static bool infer_factors(Infer *c, const ArrayType *x) {
 }
 
 static bool infer_linalg(Infer *c) {
-  const ArrayType *xs[MAX_OPERANDS];
+  const ArrayType **xs;
   ArrayType *out = c->out;
   u32 n;
-  if (!array_args(c, xs, &n)) return false;
+  if (!array_args(c, &xs, &n)) return false;
   const ArrayType *x = xs[0], *y = n > 1 ? xs[1] : NULL;
   i64 axis;
   switch (c->op) {
@@ -824,6 +838,7 @@ bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 co
   c.capacity = *nresults;
   c.count = 1;
   c.err = err ? err : &own;
+  c.more = NULL;
   if (*nresults == 0) return false;
   c.err->text[0] = 0;
   Inferred key, *seen = !op || nattrs || count > INFERRED_OPERANDS ? NULL : inferred_at(g, op, operands, count, &key);
@@ -839,7 +854,9 @@ bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 co
   *results = (ArrayType){0}; /* others are written as a whole */
   bind_args(op, operands, count, attrs, nattrs, c.args);
   if (!graph_args_fit(g, dims, op, c.args)) return no_rule(&c);
-  if (!infer(&c)) return false;
+  bool inferred = infer(&c);
+  mem_free(g->alloc, c.more, sizeof *c.more * c.nmore);
+  if (!inferred) return false;
   for (u32 i = 0; i < c.count; i++)
     if (results[i].rank == 0) results[i].device = 0; /* numbers live with the processor */
   for (u32 i = 0; i < c.count; i++)

@@ -673,20 +673,17 @@ static Flow do_host(GraphRun *r, NodeId n, const Value *args, u32 nargs, Value *
 static Flow run_host(GraphRun *r, NodeId n) {
   const Graph *g = r->graph;
   const GraphNode *x = &g->nodes.data[n];
-  Value out = value_nil(), args[64];
   u32 nargs = x->operand_count - 1;
-  if (nargs > COUNT_OF(args) || x->result_count > 2)
+  Value out = value_nil();
+  if (x->result_count > 2)
     return vm_error(r->vm, EK_unsupported, "the graph interpreter cannot call %s", g->hosts.data[x->host].name), FLOW_ERROR;
-  for (u32 i = 0; i < nargs; i++) {
-    Value v;
-    if (value_at(r, node_operand(g, n, i + 1), &v) != WEFT_OK) {
-      while (i-- > 0) value_drop(r->vm, args[i]);
-      return FLOW_ERROR;
-    }
-    args[i] = value_keep(v);
-  }
-  Flow f = do_host(r, n, args, nargs, &out);
-  for (u32 i = 0; i < nargs; i++) value_drop(r->vm, args[i]);
+  Value few[8], *args = nargs <= COUNT_OF(few) ? few : mem_alloc(&r->vm->alloc, sizeof *args * nargs);
+  u32 held = 0;
+  if (!args) return vm_error_memory(r->vm), FLOW_ERROR;
+  for (Value v; held < nargs && value_at(r, node_operand(g, n, held + 1), &v) == WEFT_OK; held++) args[held] = value_keep(v);
+  Flow f = held == nargs ? do_host(r, n, args, nargs, &out) : FLOW_ERROR;
+  while (held > 0) value_drop(r->vm, args[--held]);
+  if (args != few) mem_free(&r->vm->alloc, args, sizeof *args * nargs);
   if (f != FLOW_END) return f;
   if (x->result_count == 1) value_drop(r->vm, out);
   else if (put(r, x->result_first + 1, out, g->hosts.data[x->host].name) != WEFT_OK) return FLOW_ERROR;

@@ -299,11 +299,12 @@ static BlockId sub_block(Parser *p, const char *name, const Ids *caps) {
   return b;
 }
 
-typedef struct Head { /* what a statement names before its `=` */
-  const char *name[64];
-  u32 len[64];
-  u32 count;
-} Head;
+typedef struct HeadName {
+  const char *name;
+  u32 len;
+} HeadName;
+typedef VEC(HeadName) Head; /* what a statement names before its `=` */
+typedef VEC(TypeId) Types;
 
 static void finish(Parser *p, NodeId n, const Head *h, const TypeId *types, u32 ntypes) {
   Graph *g = p->g;
@@ -321,19 +322,18 @@ static void finish(Parser *p, NodeId n, const Head *h, const TypeId *types, u32 
       read_fail(p, "a result has another type");
       return;
     }
-    bind(p, h->name[i], h->len[i], g->nodes.data[n].result_first + i);
+    bind(p, h->data[i].name, h->data[i].len, g->nodes.data[n].result_first + i);
   }
 }
 
 /* `-> exit`, `: types`, `@line:column` behind a node. */
-static void tail(Parser *p, u32 *exit, TypeId *types, u32 *ntypes, u32 cap) {
+static void tail(Parser *p, u32 *exit, Types *types) {
   *exit = NO_EXIT;
-  *ntypes = 0;
   if (read_take(p, "->")) *exit = read_number(p);
   if (read_take(p, ":"))
     while (!p->bad && read_type_starts(p)) {
-      if (*ntypes == cap) read_fail(p, "too many results");
-      else types[(*ntypes)++] = read_type(p);
+      TypeId t = read_type(p);
+      if (!vec_push(p->g->alloc, types, t)) read_fail(p, "out of memory");
     }
   p->g->origin = 0;
   if (read_peek(p) == '@' && p->end - p->at > 1 && read_digit(p->at[1])) {
@@ -349,8 +349,8 @@ static void control(Parser *p, NodeKind kind, const Head *h) {
   Graph *g = p->g;
   Ids lead = {0}, xs = {0}, caps = {0};
   BlockId sub[3] = {0};
-  TypeId types[64];
-  u32 ntypes, exit;
+  Types types = {0};
+  u32 exit;
   Dim length = 0;
   bool index = false, reverse = false;
   NodeId n = 0;
@@ -372,7 +372,7 @@ static void control(Parser *p, NodeKind kind, const Head *h) {
   };
   for (u32 i = 0; i < 3 && names[kind][i] && !p->bad; i++) sub[i] = sub_block(p, names[kind][i], &caps);
   read_expect(p, "}");
-  tail(p, &exit, types, &ntypes, COUNT_OF(types));
+  tail(p, &exit, &types);
   if (!p->bad) switch (kind) {
       case NODE_cond: n = graph_cond(g, lead.data[0], sub[0], sub[1]); break;
       case NODE_while: n = graph_while(g, lead.data, lead.count, sub[0], sub[1]); break;
@@ -383,7 +383,8 @@ static void control(Parser *p, NodeKind kind, const Head *h) {
       default: n = graph_checkpoint(g, lead.data, lead.count, sub[0]); break;
     }
   if (n) g->nodes.data[n].exit = exit;
-  finish(p, n, h, types, ntypes);
+  finish(p, n, h, types.data, types.count);
+  vec_free(g->alloc, &types);
   vec_free(g->alloc, &lead);
   vec_free(g->alloc, &xs);
   vec_free(g->alloc, &caps);
@@ -393,8 +394,8 @@ static void plain(Parser *p, const char *word, u32 len, const Head *h) {
   Graph *g = p->g;
   Ids operands = {0};
   GraphAttr attrs[OP_MAX_PARAMS];
-  u32 nattrs = 0, ntypes, exit, op = 0, host = 0, check = 0;
-  TypeId types[64];
+  u32 nattrs = 0, exit, op = 0, host = 0, check = 0;
+  Types types = {0};
   NodeKind kind = NODE_op;
   NodeId n = 0;
   BlockId shared = 0;
@@ -459,32 +460,22 @@ static void plain(Parser *p, const char *word, u32 len, const Head *h) {
         if (!p->bad) attrs[nattrs++] = attribute(p, param);
       }
   }
-  tail(p, &exit, types, &ntypes, COUNT_OF(types));
+  tail(p, &exit, &types);
   if (!p->bad) {
     if (kind == NODE_call) n = graph_call(g, shared, operands.data, operands.count);
-    else n = graph_node(g, kind, kind == NODE_check ? check : op, operands.data, operands.count, attrs, nattrs, types, ntypes);
+    else n = graph_node(g, kind, kind == NODE_check ? check : op, operands.data, operands.count, attrs, nattrs, types.data, types.count);
     if (n) {
       g->nodes.data[n].exit = exit;
       g->nodes.data[n].host = host;
     }
   }
-  finish(p, n, h, types, ntypes);
+  finish(p, n, h, types.data, types.count);
+  vec_free(g->alloc, &types);
   vec_free(g->alloc, &operands);
 }
 
-static void statement(Parser *p) {
-  Head h = {.count = 0};
+static void node(Parser *p, const Head *h) {
   const char *s;
-  while (!p->bad && (read_peek(p) == '%' || read_peek(p) == '!')) {
-    if (h.count == COUNT_OF(h.name)) {
-      read_fail(p, "too many results");
-      return;
-    }
-    h.len[h.count] = value_name(p, &h.name[h.count]);
-    h.count++;
-  }
-  if (h.count) read_expect(p, "=");
-  if (p->bad) return;
   u32 n = read_any_word(p, &s);
   if (p->bad) return;
   static const struct {
@@ -495,10 +486,22 @@ static void statement(Parser *p) {
                   {"recur", NODE_recur}};
   for (u32 i = 0; i < COUNT_OF(controls); i++)
     if (read_is(s, n, controls[i].name)) {
-      control(p, controls[i].kind, &h);
+      control(p, controls[i].kind, h);
       return;
     }
-  plain(p, s, n, &h);
+  plain(p, s, n, h);
+}
+
+static void statement(Parser *p) {
+  Head h = {0};
+  while (!p->bad && (read_peek(p) == '%' || read_peek(p) == '!')) {
+    HeadName one = {0};
+    one.len = value_name(p, &one.name);
+    if (!vec_push(p->g->alloc, &h, one)) read_fail(p, "out of memory");
+  }
+  if (h.count && !p->bad) read_expect(p, "=");
+  if (!p->bad) node(p, &h);
+  vec_free(p->g->alloc, &h);
 }
 
 /* Statements and the terminator of the cursor's block. */

@@ -151,8 +151,8 @@ static Outcome step_closure(Recorder *r, Ins i) {
   const Proto *outer = f->code->proto;
   u32 first = ins_b(i), n = ins_op(i) == BC_group ? ins_c(i) : 1;
   const Proto *p = outer->protos[first];
-  Av captures[64];
-  if (p->ncaptures > COUNT_OF(captures)) return rec_stuck(r, REASON_graph_size, "a closure of many variables");
+  Av *captures = rec_avs(r, p->ncaptures);
+  if (!captures) return OUT_FAIL;
   for (u32 k = 0; k < p->ncaptures; k++) {
     const Capture *c = &p->captures[k];
     captures[k] = c->kind == CAP_REGISTER ? f->regs[c->index] : c->kind == CAP_GROUP ? sibling(r, f, c->index) : rec_capture(r, f->fn, c->index);
@@ -255,16 +255,27 @@ static Outcome step_recput(Recorder *r, Ins i) {
 /* A branch whose condition is known, or a jump: where it goes may be the end of the loop being lifted. */
 static Outcome go_to(Recorder *r, const Scope *s, u32 target);
 
+enum { FEW_ARGS = 32 }; /* calls with more take memory for them */
+
 static Outcome step_call(Recorder *r, const Scope *s, Ins i) {
   RecFrame *f = rec_top(r);
   u32 op = ins_op(i), base = ins_b(i);
   bool tail = op == BC_tail || op == BC_tailx;
   const Desc *d = op == BC_callx || op == BC_tailx ? &f->code->proto->descs[ins_c(i)] : NULL;
   u32 argc = d ? d->argc : ins_c(i);
-  Av args[128];
-  Name names[128];
-  u32 n = 0;
+  Av few[FEW_ARGS], *args = few;
+  Name few_names[FEW_ARGS], *names = few_names;
+  u32 n = 0, most = argc;
   bool any_name = false;
+  for (u32 k = 0; k < argc && d && d->spread; k++) {
+    Av a = d->spread[k] ? av_force(r, f->regs[base + 1 + k]) : 0;
+    if (a && (av_at(r, a)->kind == AV_LIST || av_at(r, a)->kind == AV_RECORD)) most += av_at(r, a)->count;
+  }
+  if (most > FEW_ARGS) {
+    args = rec_avs(r, most);
+    names = arena_alloc(&r->g->arena, sizeof *names * most);
+    if (!args || !names) return OUT_FAIL;
+  }
   for (u32 k = 0; k < argc; k++) {
     Av a = f->regs[base + 1 + k];
     if (k == 0 && (ins_flags(i) & INS_METHOD) && a && av_at(r, a)->kind == AV_HOLE) continue;
@@ -274,14 +285,12 @@ static Outcome step_call(Recorder *r, const Scope *s, Ins i) {
       bool record = av_at(r, a)->kind == AV_RECORD;
       if (av_at(r, a)->kind != AV_LIST && !record) return rec_stuck(r, REASON_no_rule, "%s spread into a call", av_kind_text(r, a));
       for (u32 j = 0; j < av_at(r, a)->count; j++) {
-        if (n >= COUNT_OF(args)) return rec_stuck(r, REASON_graph_size, "many arguments");
         names[n] = record ? av_at(r, a)->shape->keys[j] : 0;
         any_name |= record;
         args[n++] = av_item(r, a, j);
       }
       continue;
     }
-    if (n >= COUNT_OF(args)) return rec_stuck(r, REASON_graph_size, "many arguments");
     names[n] = d && d->names ? d->names[k] : 0;
     any_name |= names[n] != 0;
     args[n++] = a;
@@ -481,9 +490,9 @@ static Outcome step(Recorder *r, const Scope *s) {
     case BC_unpack:
     case BC_unpackrec: {
       const Desc *d = &p->descs[ins_c(i)];
-      Av parts[64];
       u32 n = (op == BC_unpack ? d->before + d->after : d->name_count) + d->has_rest;
-      if (n > COUNT_OF(parts)) return rec_stuck(r, REASON_graph_size, "a long pattern");
+      Av *parts = rec_avs(r, n);
+      if (!parts) return OUT_FAIL;
       o = rec_unpack(r, operand(r, ins_b(i)), d, parts);
       if (o != OUT_GO) return o;
       for (u32 k = 0; k < n; k++) f->regs[ins_a(i) + k] = parts[k];

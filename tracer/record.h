@@ -288,6 +288,7 @@ Av av_new(Recorder *r, AbsVal v);
 Av av_const(Recorder *r, Value v);                 /* keeps v */
 Av av_num(Recorder *r, ValueId v);
 Av av_items(Recorder *r, AvKind kind, const Av *items, u32 count);
+Av *rec_avs(Recorder *r, u32 n);                   /* room for n of them, zeros, as long as the graph lives. NULL: memory was refused */
 Av av_record(Recorder *r, const Name *keys, const Av *items, u32 count);
 Av av_lazy(Recorder *r, SourceId s, Value now);
 Av av_force(Recorder *r, Av a);                    /* reads a LAZY one; else a itself */

@@ -47,8 +47,9 @@ Av rec_capture(Recorder *r, Av fn, u32 i) {
 /* ---- binding ------------------------------------------------------------------------------------------- */
 
 static Outcome bind_closure(Recorder *r, const Proto *p, const Av *args, const Name *names, u32 nargs, Av *regs) {
-  Av rest[64];
+  Av few[16], *rest = nargs <= COUNT_OF(few) ? few : rec_avs(r, nargs);
   u32 nrest = 0, at = 0;
+  if (!rest) return OUT_FAIL;
   Av hole = av_new(r, (AbsVal){.kind = AV_HOLE});
   if (!hole) return OUT_FAIL;
   for (u32 i = 0; i < p->nparams; i++) regs[i] = 0;
@@ -60,7 +61,7 @@ static Outcome bind_closure(Recorder *r, const Proto *p, const Av *args, const N
       regs[k] = args[i];
     } else if (at < p->npositional) {
       regs[at++] = args[i];
-    } else if (p->rest_index >= 0 && nrest < COUNT_OF(rest)) {
+    } else if (p->rest_index >= 0) {
       rest[nrest++] = args[i];
     } else {
       return rec_stuck(r, REASON_raises, "a call with too many arguments");
@@ -80,8 +81,9 @@ static Outcome bind_closure(Recorder *r, const Proto *p, const Av *args, const N
 
 static Outcome bind_builtin(Recorder *r, u32 op, const Av *args, const Name *names, u32 nargs, Av *params) {
   const OpInfo *info = op_info(op);
-  Av rest[64];
+  Av few[16], *rest = nargs <= COUNT_OF(few) ? few : rec_avs(r, nargs);
   u32 nrest = 0, at = 0;
+  if (!rest) return OUT_FAIL;
   for (u32 i = 0; i < OP_MAX_PARAMS; i++) params[i] = 0;
   for (u32 i = 0; i < nargs; i++) {
     if (names && names[i]) {
@@ -91,7 +93,7 @@ static Outcome bind_builtin(Recorder *r, u32 op, const Av *args, const Name *nam
       params[k] = args[i];
     } else if (at < info->nparams && !info->params[at].rest && !info->params[at].keyword_only) {
       params[at++] = args[i];
-    } else if (at < info->nparams && info->params[at].rest && nrest < COUNT_OF(rest)) {
+    } else if (at < info->nparams && info->params[at].rest) {
       rest[nrest++] = args[i];
     } else {
       return rec_stuck(r, REASON_raises, "%s: too many arguments", info->name);
@@ -205,11 +207,11 @@ static Outcome of_map(Recorder *r, Av f, Av xs, Av *out) {
 
 /* Lists of one item of each of them, with its number in front when they are `numbered`. Long ones stay in columns. */
 static Outcome of_zip(Recorder *r, const Av *given, u32 n, bool numbered, Av *out) {
-  enum { MOST = 16 };
-  u32 least = UINT32_MAX, firsts[MOST], counts[MOST];
+  u32 least = UINT32_MAX;
   AvVec all = {0}, rows = {0};
-  Av seqs[MOST], row[MOST + 1];
-  if (n > MOST) return rec_stuck(r, REASON_graph_size, "zip of many lists");
+  Av *seqs = rec_avs(r, n), *row = rec_avs(r, n + 1);
+  u32 *firsts = arena_alloc(&r->g->arena, sizeof *firsts * 2 * (n + 1)), *counts = firsts + n;
+  if (!seqs || !row || !firsts) return OUT_FAIL;
   for (u32 i = 0; i < n; i++) seqs[i] = given[i]; /* which may move */
   Outcome o = OUT_GO;
   for (u32 i = 0; i < n && o == OUT_GO; i++) {
@@ -240,8 +242,9 @@ static Outcome of_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
   bool number = av_is_number(r, x);
   if (av_at(r, x)->kind == AV_LIST) {
     u32 n = av_at(r, x)->count;
-    Av parts[32];
-    if (n == 0 || n > COUNT_OF(parts)) return rec_stuck(r, REASON_no_rule, "an array of %u items", n);
+    Av few[32], *parts = n <= COUNT_OF(few) ? few : rec_avs(r, n);
+    if (!parts) return OUT_FAIL;
+    if (n == 0) return rec_stuck(r, REASON_no_rule, "an array of no items");
     for (u32 i = 0; i < n; i++) {
       Outcome o = of_array(r, av_item(r, x, i), dtype, true, &parts[i]);
       if (o != OUT_GO) return o;
@@ -443,8 +446,8 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
   u32 same = 0;
   for (u32 i = 0; i < r->frames.count; i++) same += r->frames.data[i].code == v.code;
   Proto *p = v.code->proto;
-  Av regs_small[64], *regs = p->nparams <= COUNT_OF(regs_small) ? regs_small : NULL;
-  if (!regs) return rec_stuck(r, REASON_graph_size, "a function of many parameters");
+  Av regs_small[64], *regs = p->nparams <= COUNT_OF(regs_small) ? regs_small : rec_avs(r, p->nparams);
+  if (!regs) return OUT_FAIL;
   Outcome o = bind_closure(r, p, args, names, nargs, regs);
   if (o != OUT_GO) return o;
   if (same) {

@@ -9,12 +9,10 @@
 #include "lang/mechanisms.h"
 #include "tracer/record.h"
 
-enum { OPERANDS_MOST = 64 };
-
 typedef struct Template {
   Recorder *r;
-  ValueId operands[OPERANDS_MOST];
-  u32 count;
+  ValueId *operands; /* in the graph's arena */
+  u32 count, cap;
   bool host; /* for a host function: objects may go there as well */
 } Template;
 
@@ -64,7 +62,14 @@ Outcome rec_past_effects(Recorder *r) {
 static RecipeId operand(Template *t, ValueId v) {
   u32 at = 0;
   while (at < t->count && t->operands[at] != v) at++;
-  if (at == OPERANDS_MOST) return 0;
+  if (at == t->cap) {
+    u32 cap = t->cap ? 2 * t->cap : 16;
+    ValueId *more = arena_alloc(&t->r->g->arena, sizeof *more * cap);
+    if (!more) return t->r->failed = true, 0;
+    mem_copy(more, t->operands, sizeof *more * t->count);
+    t->operands = more;
+    t->cap = cap;
+  }
   t->operands[at] = v;
   if (at == t->count) t->count++;
   return recipe_arg(&t->r->g->exits, at);
@@ -206,13 +211,13 @@ Outcome rec_host(Recorder *r, Av fn, const Av *args, const Name *names, u32 narg
   if (!host->catches_up || r->no_exits || r->abstract || r->differentiating || names || !v.source || !MECHANISM(r->vm, host_calls_are_nodes))
     return rec_stuck(r, REASON_effect_host, "a host function");
   Template t = {.r = r, .host = true};
-  RecipeId parts[OPERANDS_MOST];
+  RecipeId *parts = arena_alloc(&r->g->arena, sizeof *parts * (nargs + 1));
+  if (!parts) return OUT_FAIL;
   Gives gives = gives_of(r, host, nargs ? args[0] : 0);
   bool dead = result_is_dead(r);
   if (!gives.known && !dead) return rec_stuck(r, host->gives ? REASON_effect_host : REASON_host_unknown, "%s", host->name);
   Outcome o = need_tokens(r);
   if (o != OUT_GO) return o;
-  if (nargs > OPERANDS_MOST) return rec_stuck(r, REASON_effect_host, "a host function with many arguments");
   for (u32 i = 0; i < nargs; i++)
     if (!(parts[i] = template_of(&t, args[i], 0))) return r->failed || r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_effect_host, "%s is given what only the program can make", host->name);
   RecipeId callee = recipe_source(&r->g->exits, v.source), with = recipe_list(&r->g->exits, parts, nargs);

@@ -618,9 +618,11 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   }
   if (fold(r, op, params, out, &folded)) return folded;
   if (!r->vm->ops[op].eager) return rec_stuck(r, REASON_raises, "%s is not supported", op_name(op));
-  ValueId operands[64];
   GraphAttr attrs[OP_MAX_PARAMS + 1];
-  u32 n = 0, na = 0;
+  u32 n = 0, na = 0, most = 0;
+  for (u32 i = 0; i < info->nparams; i++) most += params[i] && av_at(r, params[i])->kind == AV_LIST ? av_at(r, params[i])->count : 1;
+  ValueId few[32], *operands = most <= COUNT_OF(few) ? few : arena_alloc(&r->g->arena, sizeof *operands * most);
+  if (!operands) return OUT_FAIL;
   for (u32 i = 0; i < info->nparams; i++) {
     Av a = params[i];
     const OpParam *p = &info->params[i];
@@ -638,8 +640,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     if (av_at(r, a)->kind == AV_LIST) {
       u32 count = av_at(r, a)->count;
       bool joins = op == OP_concat || op == OP_stack || p->rest || (op == OP_histogram && i == 2);
-      if (!joins || count > COUNT_OF(operands) - n - OP_MAX_PARAMS)
-        return rec_stuck(r, joins ? REASON_graph_size : REASON_raises, "%s of a list", op_name(op));
+      if (!joins) return rec_stuck(r, REASON_raises, "%s of a list", op_name(op));
       attrs[na++] = attr_list(i, count);
       for (u32 k = 0; k < count; k++) {
         ValueId v = av_value(r, av_item(r, a, k));

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { PARTS_LIMIT = 64 };
+enum { PARTS_LIMIT = 64 }; /* each part is a node or several: an operation of more parts breaks the trace (graph size) and runs eagerly */
 
 static bool is_given(Recorder *r, Av a) {
   Value v;
@@ -133,7 +133,7 @@ static Outcome broadcast_arrays(Recorder *r, Av xs, Av *out) {
   u32 n = av_at(r, xs)->count;
   RuleError err = {0};
   GuardDims dims;
-  if (n > PARTS_LIMIT) return rec_stuck(r, REASON_raises, "broadcast_arrays: %u arrays", n);
+  if (n > PARTS_LIMIT) return rec_stuck(r, REASON_graph_size, "broadcast_arrays: %u arrays", n);
   for (u32 i = 0; i < n; i++) {
     ValueId v = av_value(r, av_item(r, xs, i));
     if (!v) return rec_stuck(r, REASON_raises, "broadcast_arrays of %s", av_kind_text(r, av_item(r, xs, i)));

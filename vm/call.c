@@ -443,3 +443,12 @@ WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 n
 WeftStatus vm_call(Vm *vm, Value fn, Value *args, u32 nargs, Value *out) {
   return vm_call_named(vm, fn, args, NULL, nargs, out);
 }
+
+WeftStatus vm_call_kept(Vm *vm, Value fn, const Value *args, const Name *names, u32 nargs, Value *out) {
+  Value few[8], *held = nargs <= COUNT_OF(few) ? few : mem_alloc(&vm->alloc, sizeof *held * nargs);
+  if (!held) return vm_error_memory(vm);
+  for (u32 i = 0; i < nargs; i++) held[i] = value_keep(args[i]);
+  WeftStatus status = vm_call_named(vm, fn, held, names, nargs, out);
+  if (held != few) mem_free(&vm->alloc, held, sizeof *held * nargs);
+  return status;
+}

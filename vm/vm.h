@@ -353,6 +353,8 @@ WeftStatus vm_call_native(Vm *vm, Value fn, Value *args, u32 nargs, Value *out) 
 /* The call at which the top frame stands has given v (consumed): as the interpreter goes on. True: the frame returned. */
 bool vm_call_done(Vm *vm, Value v);
 WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 nargs, Value *out) MUST_USE;
+/* The same with borrowed arguments. */
+WeftStatus vm_call_kept(Vm *vm, Value fn, const Value *args, const Name *names, u32 nargs, Value *out) MUST_USE;
 /* Runs an operation on normalised arguments: tape, device or eager kernel. Borrows or takes args as EagerFn. */
 WeftStatus vm_op(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;
 WeftStatus vm_text(Vm *vm, Value v, Value spec, Value *out) MUST_USE; /* the text of v by a format spec; spec nil: as str gives it */
