@@ -2,6 +2,8 @@
  * over the lanes (see batch.h). */
 #include "hop/batch.h"
 
+#include "hop/flow.h"
+
 #include <string.h>
 
 bool batch_init(Batch *b, Recorder *r, Dim lanes) {
@@ -60,6 +62,26 @@ static bool any_mapped(const Batch *b, NodeId n) {
   return false;
 }
 
+/* Something in the block that must not run for lanes that do not take it: a check, an effect or an exit, or what may go on for
+ * ever when it begins with anything. */
+static bool is_bound(const Graph *g, BlockId block) {
+  if (g->blocks.data[block].term == TERM_exit) return true;
+  for (GraphWalk w = walk_begin(g, block); walk_next(&w);) {
+    const GraphNode *n = graph_node_at(g, w.node);
+    if (n->kind == NODE_check || n->kind == NODE_recur || node_is_effect(g, w.node)) return true;
+    if (n->kind == NODE_while && !flow_counts(g, w.node)) return true;
+    for (u32 i = 0; i < node_subs(g, w.node); i++)
+      if (g->blocks.data[n->sub[i]].term == TERM_exit) return true;
+  }
+  return false;
+}
+
+/* A node that is not batched but repeated, since control leaves what it holds in the midst. */
+static bool is_repeated(const Graph *g, NodeId n) {
+  u8 kind = graph_node_at(g, n)->kind;
+  return kind == NODE_cond ? flow_arms_leave(g, n) : (kind == NODE_scan || kind == NODE_while) && flow_leaves(g, n);
+}
+
 static void mark_captures(Batch *b, NodeId n, BlockId block) {
   u32 first, ncaps = node_captures(b->g, n, &first);
   for (u32 i = 0; i < ncaps; i++) b->mapped[b->g->blocks.data[block].captures.data[i].inner] = batch_is_mapped(b, node_operand(b->g, n, first + i));
@@ -67,6 +89,10 @@ static void mark_captures(Batch *b, NodeId n, BlockId block) {
 
 /* Depth is that of blocks: bounded by GRAPH_MAX_DEPTH. */
 static void mark_block(Batch *b, BlockId block);
+
+static void mark_results(Batch *b, NodeId n, bool mapped) {
+  for (u32 i = 0; i < graph_node_at(b->g, n)->result_count; i++) b->mapped[node_result(b->g, n, i)] = mapped;
+}
 
 static void mark_loop(Batch *b, NodeId n) {
   Graph *g = b->g;
@@ -100,7 +126,9 @@ static void mark_block(Batch *b, BlockId block) {
   Graph *g = b->g;
   for (NodeId n = block_first(g, block); n; n = node_next(g, n)) {
     const GraphNode *x = graph_node_at(g, n);
-    if (x->kind == NODE_scan || x->kind == NODE_while) {
+    if (is_repeated(g, n)) {
+      mark_results(b, n, any_mapped(b, n)); /* one node for each lane: what it gives has lanes, though it be the same in all */
+    } else if (x->kind == NODE_scan || x->kind == NODE_while) {
       mark_loop(b, n);
     } else if (x->kind == NODE_cond) {
       bool p = batch_is_mapped(b, node_operand(g, n, 0));
@@ -110,42 +138,16 @@ static void mark_block(Batch *b, BlockId block) {
       }
       for (u32 i = 0; i < x->result_count; i++) {
         bool mapped = p;
-        for (u32 k = 0; k < 2; k++) mapped |= g->blocks.data[x->sub[k]].term == TERM_yield && batch_is_mapped(b, block_result(g, x->sub[k], i));
+        for (u32 k = 0; k < 2; k++) mapped |= batch_is_mapped(b, block_result(g, x->sub[k], i));
         b->mapped[node_result(g, n, i)] = mapped;
       }
     } else {
-      bool any = any_mapped(b, n);
-      for (u32 i = 0; i < x->result_count; i++) b->mapped[node_result(g, n, i)] = any;
+      mark_results(b, n, any_mapped(b, n));
     }
   }
 }
 
 /* ---- control ---------------------------------------------------------------------------------------------------------- */
-
-/* Something in the block that must not run for lanes that do not take it, or leaves it early. */
-static bool is_bound(const Graph *g, BlockId block) {
-  if (g->blocks.data[block].term == TERM_break || g->blocks.data[block].term == TERM_exit) return true;
-  for (GraphWalk w = walk_begin(g, block); walk_next(&w);) {
-    const GraphNode *n = graph_node_at(g, w.node);
-    if (n->kind == NODE_check || node_is_effect(g, w.node)) return true;
-    for (u32 i = 0; i < node_subs(g, w.node); i++) {
-      u8 term = g->blocks.data[n->sub[i]].term;
-      if (term == TERM_break || term == TERM_exit) return true;
-    }
-  }
-  return false;
-}
-
-static bool leaves_early(const Graph *g, BlockId block) {
-  u8 own = g->blocks.data[block].term;
-  if (own == TERM_break || own == TERM_exit) return true;
-  for (GraphWalk w = walk_begin(g, block); walk_next(&w);)
-    for (u32 i = 0; i < node_subs(g, w.node); i++) {
-      u8 term = g->blocks.data[graph_node_at(g, w.node)->sub[i]].term;
-      if (term == TERM_break || term == TERM_exit) return true;
-    }
-  return false;
-}
 
 static Outcome enter_block(Batch *b, NodeId n, BlockId block) {
   Graph *g = b->g;
@@ -396,18 +398,18 @@ static Outcome batch_node(Batch *b, NodeId n) {
   if (node_is_effect(g, n)) return rec_stuck(b->r, REASON_no_rule, "an effect in every lane");
   if (unsized(b, n)) return rec_stuck(b->r, REASON_data_dependent_shape, "sizes that differ between lanes");
   if (!mapped) return once(b, n);
+  if (is_repeated(g, n)) return lane_by_lane(b, n);
   switch (x.kind) {
     case NODE_check: return once(b, n); /* holds for every element: of all lanes then */
     case NODE_cond: {
       bool select = batch_is_mapped(b, node_operand(g, n, 0));
-      if (leaves_early(g, x.sub[0]) || leaves_early(g, x.sub[1])) return rec_stuck(b->r, REASON_no_rule, "a branch that leaves, in every lane");
       if (select && (is_bound(g, x.sub[0]) || is_bound(g, x.sub[1]))) return lane_by_lane(b, n);
       return batch_cond(b, n);
     }
-    case NODE_scan: return leaves_early(g, x.sub[0]) ? lane_by_lane(b, n) : batch_scan(b, n);
+    case NODE_scan: return batch_scan(b, n);
     case NODE_while: {
       bool masked = batch_is_mapped(b, block_result(g, x.sub[0], 0));
-      if (leaves_early(g, x.sub[1]) || (masked && (is_bound(g, x.sub[0]) || is_bound(g, x.sub[1])))) return lane_by_lane(b, n);
+      if (masked && (is_bound(g, x.sub[0]) || is_bound(g, x.sub[1]))) return lane_by_lane(b, n);
       return batch_while(b, n);
     }
     case NODE_op:

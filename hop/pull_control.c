@@ -1,5 +1,6 @@
 /* pull_control.c — derivatives of control nodes in a graph. cond: a cond of the pullbacks of its arms. scan and while: a scan
  * back over the trips (pull_loop.c), on the carried values that a scan forward stacked. */
+#include "hop/flow.h"
 #include "hop/pull_loop.h"
 #include "hop/rules.h"
 
@@ -34,24 +35,25 @@ Outcome pull_cond(Walk *w, NodeId node) {
   }
   for (u32 k = 0; k < 2 && o == OUT_GO; k++) {
     const GraphBlock *arm = &g->blocks.data[arms[k]];
-    if (arm->term != TERM_yield) {
+    if (arm->term != TERM_yield && arm->term != TERM_exit) {
       o = rec_stuck(r, REASON_no_rule, "the derivative of a branch that leaves");
       break;
     }
+    bool exits = arm->term == TERM_exit; /* it was not taken, or nobody would be here */
     ValueMap map;
     map_init(&map, alloc);
     inner.count = yields.count = 0;
     bool ok = (made[k] = graph_open(g)) != 0;
     u32 caps = g->blocks.data[arms[k]].captures.count;
     for (u32 i = 0; i < caps && ok; i++) ok = i < outer.count && map_set(&map, g->blocks.data[arms[k]].captures.data[i].inner, outer.data[i]);
-    ok = ok && graph_inline(g, arms[k], &map);
+    ok = ok && (exits || graph_inline(g, arms[k], &map));
     for (u32 i = 0; i < wanted.count && ok; i++) {
       ValueId v = graph_lift(g, made[k], wanted.data[i]);
       ok = v && vec_push(alloc, &inner, v);
     }
     Walk arm_walk = {.r = r};
     ok = ok && pull_walk_init(&arm_walk, r, made[k], 0, inner.data, inner.count);
-    for (u32 i = 0; i < nresults && ok; i++) {
+    for (u32 i = 0; i < nresults && ok && !exits; i++) {
       ValueId result = node_result(g, node, i), y = map_get(&map, block_result(g, arms[k], i));
       ValueId lifted = graph_lift(g, made[k], y);
       if (w->ct[result]) pull_give_if(&arm_walk, lifted ? lifted : y, w->ct[result], w->there[result]);
@@ -86,18 +88,6 @@ Outcome pull_cond(Walk *w, NodeId node) {
 }
 
 /* ---- loops ----------------------------------------------------------------------------------------------------- */
-
-static bool leaves_early(const Graph *g, BlockId b) {
-  if (g->blocks.data[b].term == TERM_break || g->blocks.data[b].term == TERM_exit) return true;
-  for (GraphWalk w = walk_begin(g, b); walk_next(&w);) {
-    const GraphNode *n = graph_node_at(g, w.node);
-    for (u32 i = 0; i < node_subs(g, w.node); i++) {
-      u8 term = g->blocks.data[n->sub[i]].term;
-      if (term == TERM_break || term == TERM_exit) return true;
-    }
-  }
-  return false;
-}
 
 bool loop_run_again(Recorder *r, NodeId node, BlockId b, const ValueId *params, u32 nparams, ValueMap *map) {
   Graph *g = r->g;
@@ -231,8 +221,13 @@ Outcome pull_loop(Walk *w, NodeId node) {
   Loop l = {0};
   if (sizes_change(g, node)) return rec_stuck(r, REASON_data_dependent_shape, "the derivative of a loop that carries an array of changing size");
   loop_read(g, &l, node);
-  if (leaves_early(g, l.body) || (x.kind == NODE_while && leaves_early(g, x.sub[0]))) return rec_stuck(r, REASON_no_rule, "the derivative of a loop that is left early");
-  u32 nresults = x.result_count, room = 2 * x.carried + x.result_count + 1, marks = 0;
+  if (flow_body_leaves(g, node)) {
+    NodeId again = 0;
+    Outcome made = flow_regular(r, node, &again);
+    if (made != OUT_GO) return made;
+    loop_read(g, &l, again);
+  }
+  u32 nresults = x.result_count, room = 2 * l.carried + x.result_count + 1, marks = 0;
   ValueId *ct = mem_alloc_zero(alloc, sizeof *ct * 2 * room);
   if (!ct) return OUT_FAIL;
   Outcome o = OUT_GO;
@@ -244,8 +239,9 @@ Outcome pull_loop(Walk *w, NodeId node) {
   l.there = ct + room;
   l.trips = x.length;
   if (x.kind == NODE_while && o == OUT_GO) {
-    NodeId test = value_node(g, block_result(g, x.sub[0], 0));
-    bool alone = g->blocks.data[x.sub[0]].first == test && g->blocks.data[x.sub[0]].last == test;
+    BlockId asks = graph_node_at(g, l.node)->sub[0];
+    NodeId test = value_node(g, block_result(g, asks, 0));
+    bool alone = g->blocks.data[asks].first == test && g->blocks.data[asks].last == test;
     l.trips = alone ? counted_trips(g, &l, test) : DIM_NONE;
     if (l.trips == DIM_NONE && test && graph_node_at(g, test)->kind == NODE_op && graph_node_at(g, test)->op == OP_logical_and) {
       l.trips = counted_trips(g, &l, value_node(g, node_operand(g, test, 1)));

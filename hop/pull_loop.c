@@ -253,7 +253,7 @@ static bool finish(Back *b) {
 /* Was there a trip. 0: always. */
 static ValueId any_trip(Graph *g, Dim trips) {
   if (size_prove(&g->sizes, REL_le, 1, trips) == TRUTH_always) return 0;
-  return graph_op2(g, OP_greater, graph_size(g, trips), graph_const(g, value_weak_i64(0)));
+  return graph_convert(g, graph_op2(g, OP_greater, graph_size(g, trips), graph_const(g, value_weak_i64(0))), DT_bool);
 }
 
 /* The results of the scan, where they belong. */

@@ -213,7 +213,7 @@ ValueId pull_or(Graph *g, ValueId a, ValueId b) {
 
 ValueId pull_is_there(const Walk *w, ValueId v) {
   if (!pull_is_active(w, v) || !w->ct[v]) return pull_bool(w->r->g, false);
-  return w->there[v] ? w->there[v] : pull_bool(w->r->g, true);
+  return w->there[v] ? graph_convert(w->r->g, w->there[v], DT_bool) : pull_bool(w->r->g, true);
 }
 
 /* To add -0.0 changes no number. */

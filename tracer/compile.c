@@ -103,6 +103,7 @@ static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *n
   buf_init(&bad, &t->vm->alloc);
   bool good = graph_verify(rec->graph, &bad);
   if (!good && t->log.words) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
+  if (!good) t->vm->counters.at[STAT_unverified]++;
   if (!good) place_failed(t, p, REASON_not_verified, rec->span.file ? rec->span : p->code->proto->spans[p->pc], "the graph does not verify");
   buf_free(&bad);
   return good;

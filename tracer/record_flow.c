@@ -82,6 +82,7 @@ Outcome rec_next_item(Recorder *r, u32 a) {
     const u8 one_item = IX_VALUE;
     ValueId x = av_value(r, seq), p = av_value(r, pos);
     if (!x) return rec_stuck(r, REASON_loop_sequence, "a loop over %s", av_kind_text(r, seq));
+    if (value_type(r->g, x)->device && value_type(r->g, x)->rank == 1) return rec_stuck(r, REASON_device_mix, "a loop over the numbers of an array on a device");
     if (av_known_int(r, pos, &known)) {
       if ((o = rec_index(r, seq, &one_item, 1, &pos, &item)) != OUT_GO) return o;
     } else { /* in bounds by construction: no check */

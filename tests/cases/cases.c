@@ -328,6 +328,7 @@ static void run_case(const Case *c, int index) {
       if (why[0] && points > 1) note_point(point);
       double forced, unclean;
       if (host_counter(&r, "mir_errors", 10, &unclean) && unclean > 0) fail("%s: MIR raised %g errors", t->label, unclean);
+      if (host_counter(&r, "unverified", 10, &unclean) && unclean > 0) fail("%s: %g graphs do not verify", t->label, unclean);
       if (t->force && (!host_counter(&r, "forced", 6, &forced) || forced == 0)) break; /* there is no such place */
       if (host_counter(&r, "unclean", 7, &unclean) && unclean > 0) fail("%s: %g rollbacks left something behind", t->label, unclean);
       if (t->force && strcmp(t->force, "rollback") == 0) break;

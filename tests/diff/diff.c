@@ -52,6 +52,7 @@ static bool agree(const HostRun *eager, const HostRun *r) {
   double wrong = 0;
   if (r->leaked) note("memory was not given back", eager, r);
   else if (host_counter(r, "mir_errors", 10, &wrong) && wrong > 0) note("MIR raised an error", eager, r);
+  else if (host_counter(r, "unverified", 10, &wrong) && wrong > 0) note("a graph does not verify", eager, r);
   else if (r->end != eager->end) note("another end", eager, r);
   else if (r->end == HOST_ERROR && (!same(r->kind, eager->kind) || !same(r->message, eager->message))) note("another error", eager, r);
   else if (r->end == HOST_ERROR && (r->line != eager->line || r->column != eager->column)) note("an error at another place", eager, r);
