@@ -125,7 +125,7 @@ typedef struct WeftOptions {
   bool allow_files, allow_env, allow_imports, allow_gpu; /* a VM starts with none of them */
   const char *backend; /* "eager", "interp", "loops", "mir", "ptx", "verify", or one of `backends`; NULL: the best there is */
   int hot;             /* calls and loop trips until code is compiled; 0: at once; -1: the defaults */
-  const char *force;   /* testing, results do not change: "exits N", "misses N", "checks N", "rollback", "threads" (short loops are shared too), "large" (all arrays count as large); NULL: nothing */
+  const char *force;   /* testing, results do not change: "exits N", "misses N", "checks N", "endless N", "rollback", "threads" (short loops are shared too), "large" (all arrays count as large); NULL: nothing */
   const char *cpu;     /* what compiled array loops use: "scalar", "strip", "avx2", "avx512"; NULL: the default. All give the same results */
   const char *cuda_driver; /* path of the CUDA driver, which is loaded when it is first needed; must live as long as the VM. NULL: libcuda.so.1 */
   uint64_t keep; /* bytes of freed arrays that are kept for the next ones (fresh pages are slow), below `memory` and given back before it

@@ -121,7 +121,7 @@ static const LoopFn *fn_at(const Plan *plan, u32 i) {
 static void note_calls(const Plan *plan, Linked *l, const LoopFn *fn, bool now, bool *more) {
   for (u32 k = 0; k < fn->body.count; k++) {
     const LoopNode *n = loop_node(fn, fn->body.data[k]);
-    if (n->op != LOOP_CALL) continue;
+    if (n->op != LOOP_CALL || !toil(fn->module->toil, l->count)) continue;
     for (u32 i = 0; i < l->count; i++) {
       if (fn_at(plan, i)->name != (Name)n->imm) continue;
       l->called[i] = true;
@@ -135,7 +135,7 @@ static void choose_parts(const JitCode *code, const Plan *plan, Linked *l) {
   bool more = code->target == &target_mir;
   for (u32 i = 0; i < l->count && more; i++) l->part[i] = i < l->kernels ? (plan->kernels.data[i].flags & PK_COLD ? PART_LATER : PART_NOW) : plan->natives.data[i - l->kernels].cold ? PART_LATER : PART_NOW;
   for (u32 i = 0; i < code->module.fns.count; i++) note_calls(plan, l, code->module.fns.data[i], false, &more);
-  for (; more;) {
+  for (; more && !toil_ended(code->module.toil);) { /* each round makes one more function come at once */
     more = false;
     for (u32 i = 0; i < l->count; i++) {
       if (l->part[i] == PART_LATER) continue;
@@ -244,7 +244,7 @@ static void link_vectors(JitCode *code, Plan *plan, Linked *l, Part part) {
   if (!state->vector) state->vector = vec_emitter_new(state->alloc, state->cpu, state->memory);
   for (u32 i = 0; state->vector && i < l->kernels; i++) {
     PlanKernel *k = &plan->kernels.data[i];
-    if (l->part[i] != part) continue;
+    if (l->part[i] != part || !toil(code->module.toil, 1)) continue;
     if ((k->fn = rows_kernel(k->self, state->cpu)) != NULL) {
       l->refused[i] = "it is written in C";
       l->in_mir[i] = NOWHERE;

@@ -217,6 +217,12 @@ static void compiler_free(Compiler *c) {
   if (c->plan) plan_free(c->vm, c->plan);
 }
 
+/* A step of the way begins: does it go on? */
+static bool begins(Compiler *c) {
+  if (toil_pass(c->toil)) toil_forever(c->toil);
+  return compile_goes_on(c, 1) && !compile_late(c);
+}
+
 static void make_plan(Compiler *c) {
   Graph *g = c->g;
   place_inputs(c);
@@ -259,7 +265,7 @@ static u32 abreast_most(VecLevel cpu) {
 }
 
 BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, Region *r, const CompileLimits *limits, Buf *why) {
-  Compiler c = {.vm = vm, .alloc = &vm->alloc, .g = r->graph, .region = r, .limits = limits, .why = why};
+  Compiler c = {.vm = vm, .alloc = &vm->alloc, .g = r->graph, .region = r, .limits = limits, .why = why, .toil = r->graph->toil};
   arena_init(&c.arena, c.alloc);
   if (limits && limits->nodes && graph_node_count(r->graph) > limits->nodes) {
     buf_puts(why, "too many nodes");
@@ -272,28 +278,29 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
   }
   if (limits && limits->ns && !limits->forced) c.deadline = now(limits) + limits->ns;
   c.code = code_new(vm, target, state);
+  if (c.code) c.code->module.toil = c.toil;
   bool ok = c.code && graph_simplify(c.g) && decompose(&c) && (compile_stopped(&c) || graph_simplify(c.g)) && compiler_init(&c);
   if (!ok) c.failed = true;
   if (!compile_stopped(&c)) {
     c.plan = plan_new(vm, c.g);
     if (!c.plan) c.failed = true;
   }
-  if (!compile_stopped(&c)) {
+  if (c.plan) {
     c.plan->code = c.code;
     c.plan->code_free = code_free;
-    make_plan(&c);
   }
+  if (begins(&c)) make_plan(&c);
   if (c.plan && c.plan->failed) c.failed = true;
   u32 shared = 0;
-  if (!compile_stopped(&c) && MECHANISM(vm, shared_bodies) && !plan_share(c.plan, &shared)) c.failed = true;
-  if (!compile_stopped(&c) && target == &target_mir && !c.device && !plan_cut(vm, c.plan, &c.code->module, abreast_most(state->cpu))) c.failed = true;
-  if (!compile_stopped(&c) && !compile_late(&c) && !c.code->target->link(vm, c.code, c.plan, why)) c.unsupported = true;
-  if (!compile_stopped(&c)) {
+  if (begins(&c) && MECHANISM(vm, shared_bodies) && !plan_share(c.plan, &shared)) c.failed = true;
+  if (begins(&c) && target == &target_mir && !c.device && !plan_cut(vm, c.plan, &c.code->module, abreast_most(state->cpu))) c.failed = true;
+  if (begins(&c) && !c.code->target->link(vm, c.code, c.plan, why)) c.unsupported = true;
+  if (begins(&c)) {
     c.plan->code_bytes = c.code->bytes;
     if (!counts_join(c.plan) || !blocks_join(c.plan) || !plan_finish(c.plan, why)) c.failed = true;
   }
-  BackendResult result = c.failed ? BACKEND_fatal : c.unsupported ? (c.restart ? BACKEND_restart : BACKEND_unsupported) : c.late ? BACKEND_skip : BACKEND_ok;
-  if (result == BACKEND_skip) buf_puts(why, "compilation takes too long");
+  BackendResult result = toil_ended(c.toil) ? BACKEND_skip : c.failed ? BACKEND_fatal : c.unsupported ? (c.restart ? BACKEND_restart : BACKEND_unsupported) : c.late ? BACKEND_skip : BACKEND_ok;
+  if (result == BACKEND_skip && !why->len) buf_puts(why, "compilation takes too long");
   if (c.code && (!c.plan || c.plan->code != c.code)) code_free(vm, c.code);
   if (result == BACKEND_ok) {
     plan_install(r, c.plan);

@@ -61,6 +61,7 @@ typedef struct Compiler {
   Allocator *alloc;
   Arena arena;
   Graph *g;
+  Toil *toil;            /* what is left to be spent; NULL: there is no limit */
   Region *region;
   Plan *plan;
   JitCode *code;
@@ -95,7 +96,9 @@ typedef struct Compiler {
   u64 deadline; /* nanoseconds of the limits' clock; 0: none */
 } Compiler;
 
-static inline bool compile_stopped(const Compiler *c) { return c->failed || c->unsupported || c->late; }
+static inline bool compile_stopped(const Compiler *c) { return c->failed || c->unsupported || c->late || toil_ended(c->toil); }
+/* A loop of a pass goes on, that many steps later. */
+static inline bool compile_goes_on(const Compiler *c, u64 steps) { return toil(c->toil, steps) && !compile_stopped(c); }
 /* share.c: kernels and natives that do the same become one. Before they are linked. False: memory was refused. */
 bool plan_share(Plan *p, u32 *shared) MUST_USE;
 bool compile_late(Compiler *c); /* the time that the limits allow is used up */

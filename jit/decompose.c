@@ -478,6 +478,8 @@ static bool is_dead(const Rewrite *r, NodeId n) {
 }
 
 /* One pass over all blocks; true in `*more` when what it made may want another. */
+enum { PASSES = 2 * GRAPH_MAX_DEPTH }; /* each takes the outermost constructs apart that are left; calls and loops are GRAPH_MAX_DEPTH deep at most */
+
 static void one_pass(Rewrite *r, bool *more) {
   Graph *g = r->g;
   Compiler *c = r->c;
@@ -493,7 +495,7 @@ static void one_pass(Rewrite *r, bool *more) {
   }
   for (u32 i = 0; i < count; i++) {
     if (g->blocks.data[blocks[i]].shared) continue;
-    for (NodeId n = block_first(g, blocks[i]); n; n = node_next(g, n))
+    for (NodeId n = block_first(g, blocks[i]); n && compile_goes_on(c, 1); n = node_next(g, n))
       if (wants_rewrite(g, n) && !vec_push(c->alloc, &found, n)) compile_no_memory(c);
   }
   mem_free(c->alloc, blocks, sizeof *blocks * count);
@@ -512,23 +514,34 @@ static void one_pass(Rewrite *r, bool *more) {
   vec_free(c->alloc, &found);
 }
 
+/* What was replaced goes, also where it gives nothing: a body may hold checks alone. */
+static void put_in_place(Rewrite *r) {
+  Graph *g = r->g;
+  Compiler *c = r->c;
+  if (r->from.count) {
+    u32 values = g->values.count;
+    ValueId *map = mem_alloc_zero(c->alloc, sizeof *map * values);
+    for (u32 i = 0; map && i < r->from.count; i++) map[r->from.data[i]] = r->to.data[i];
+    if (!map || !graph_replace(g, map, values)) compile_no_memory(c);
+    mem_free(c->alloc, map, sizeof *map * values);
+  }
+  for (u32 i = 0; i < r->gone.count && !c->failed; i++) graph_unlink(g, r->gone.data[i]);
+}
+
 bool decompose(Compiler *c) {
   Graph *g = c->g;
   Rewrite r = {.c = c, .g = g};
-  bool more = true;
-  while (more && !compile_stopped(c)) {
-    one_pass(&r, &more);
-    if (g->failed) compile_no_memory(c);
-    u32 values = g->values.count;
-    ValueId *map = compile_stopped(c) || !r.from.count ? NULL : mem_alloc_zero(c->alloc, sizeof *map * values);
-    if (map) {
-      for (u32 i = 0; i < r.from.count; i++) map[r.from.data[i]] = r.to.data[i];
-      if (!graph_replace(g, map, values)) compile_no_memory(c);
-      for (u32 i = 0; i < r.gone.count; i++) graph_unlink(g, r.gone.data[i]);
-      mem_free(c->alloc, map, sizeof *map * values);
-    } else if (r.from.count) {
-      compile_no_memory(c);
+  bool more = true, endless = toil_pass(c->toil);
+  for (u32 passes = 0; more && compile_goes_on(c, 1 + r.gone.count); passes++) {
+    if (passes > PASSES && !endless) {
+      compile_unsupported(c, "constructs inside of each other that are not taken apart");
+      break;
     }
+    one_pass(&r, &more);
+    more |= endless;
+    if (g->failed) compile_no_memory(c);
+    if (compile_stopped(c)) break;
+    put_in_place(&r);
   }
   vec_free(c->alloc, &r.from);
   vec_free(c->alloc, &r.to);

@@ -166,7 +166,7 @@ static u32 fail(LoopFn *fn, const char *why) {
 
 static u32 add_node(LoopFn *fn, LoopNode n) {
   if (fn->failed) return 0;
-  if (!vec_push(fn->module->alloc, &fn->nodes, n)) return fail(fn, "out of memory");
+  if (!toil(fn->module->toil, 1) || !vec_push(fn->module->alloc, &fn->nodes, n)) return fail(fn, "out of memory");
   return fn->nodes.count - 1;
 }
 

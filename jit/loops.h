@@ -225,6 +225,7 @@ struct LoopModule {
   VEC(LoopTable) tables;
   const LoopMath *math;
   u32 math_count;
+  Toil *toil; /* borrowed: of the compilation that works on its functions; may be NULL */
 };
 
 WeftStatus loop_module_init(LoopModule *m, Allocator *alloc) MUST_USE;

@@ -91,7 +91,7 @@ static u32 straight(const LoopFn *fn, u32 at, u32 *store) {
 
 u32 loops_forwards(const LoopFn *fn, Forward *out) {
   u32 count = 0;
-  for (u32 at = 0; at < fn->body.count; at++) {
+  for (u32 at = 0; at < fn->body.count && toil(fn->module->toil, 1); at++) {
     u32 head = fn->body.data[at], store = 0, depth = 0, end;
     const LoopNode *h = loop_node(fn, head);
     if (h->op != LOOP_FOR || h->a != 1 || !(end = straight(fn, at, &store))) continue;

@@ -64,7 +64,7 @@ static void refuse(Pass *p) { p->failed = true; }
 
 static u32 new_node(Pass *p, LoopNode n, Place at) {
   if (p->failed) return 0;
-  if (!vec_push(p->alloc, &p->fn->nodes, n) || !vec_push(p->alloc, &p->place, at)) return refuse(p), 0;
+  if (!toil(p->old->module->toil, 1) || !vec_push(p->alloc, &p->fn->nodes, n) || !vec_push(p->alloc, &p->place, at)) return refuse(p), 0;
   return p->fn->nodes.count - 1;
 }
 
@@ -857,6 +857,7 @@ static LoopFn *simplify(const LoopFn *old, const Forward *forwards, u32 forward_
   if (!p.failed) copy_leaves(&p);
   for (u32 i = 0; !p.failed && i < old->body.count; i++) {
     u64 trips = 0;
+    if (!toil(old->module->toil, 1 + p.frames.count)) refuse(&p);
     bool joined = p.frames.count && p.frames.data[p.frames.count - 1].joins_end == UINT32_MAX; /* this `if` ends another, too */
     u32 chosen = joined ? 0 : choose(&p, i, &known), end = chosen ? 0 : short_loop(&p, i, &trips);
     if (!chosen) chosen = go_on_inside(&p, i);
@@ -889,6 +890,7 @@ static LoopFn *simplify(const LoopFn *old, const Forward *forwards, u32 forward_
 }
 
 LoopFn *loops_simplify(const LoopFn *old) {
+  if (toil_pass(old->module->toil)) toil_forever(old->module->toil);
   LoopFn *fn = simplify(old, NULL, 0), *carrying = fn;
   Forward forwards[FORWARDS];
   u32 count = fn && fn->kind == LOOP_NATIVE ? loops_forwards(fn, forwards) : 0;

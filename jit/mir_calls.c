@@ -146,16 +146,18 @@ void mir_put_call(Emitter *e, u32 id, u32 at) {
 /* ---- functions that others call ------------------------------------------------------------ */
 
 /* A function of one result at most, that others of its group call: its code is `inner`. */
-bool mir_is_inner(const MirGroup *g, const LoopFn *fn) {
-  if (fn->kind != LOOP_NATIVE || fn->results.count > 1) return false;
+void mir_find_inner(MirGroup *g) {
   for (u32 i = 0; i < g->count; i++) {
     const LoopFn *f = g->units[i].fn;
-    for (u32 k = 0; k < f->body.count; k++) {
+    for (u32 k = 0; k < f->body.count && toil(f->module->toil, 1); k++) {
       const LoopNode *n = loop_node(f, f->body.data[k]);
-      if (n->op == LOOP_CALL && loop_module_find(f->module, name_text(&f->module->names, (Name)n->imm)) == fn) return true;
+      if (n->op != LOOP_CALL) continue;
+      const LoopFn *callee = loop_module_find(f->module, name_text(&f->module->names, (Name)n->imm));
+      (void)toil(f->module->toil, g->count / 8);
+      for (u32 u = 0; u < g->count; u++)
+        if (g->units[u].source == callee && callee->kind == LOOP_NATIVE && callee->results.count <= 1) g->units[u].is_inner = true;
     }
   }
-  return false;
 }
 
 /* The function by the convention of loops.h: calls the inner one. */

@@ -292,7 +292,7 @@ static void print_item(MIR_context_t ctx, MIR_item_t item, Buf *out) {
 }
 
 /* MIR_link simplifies; what it wrote is folded before code is made of it. */
-static void link_module(const Job *job, MIR_module_t module) {
+static void link_module(Job *job, MIR_module_t module) {
   MIR_context_t ctx = job->group.ctx;
   const MirUnit *shown = &job->group.units[job->shown];
 #if WEFT_MIR_LINK_ARGS == 4
@@ -300,8 +300,14 @@ static void link_module(const Job *job, MIR_module_t module) {
 #else
   MIR_link(ctx, not_yet, NULL);
 #endif
+  Toil *toil_of = job->group.count ? job->group.units[0].source->module->toil : NULL;
   for (MIR_item_t item = DLIST_HEAD(MIR_item_t, module->items); item; item = DLIST_NEXT(MIR_item_t, item)) {
     if (item->item_type != MIR_func_item) continue;
+    if (!toil(toil_of, 4096)) { /* looked at between two functions: each is short enough */
+      job->ok = false;
+      job->context->broken = true; /* what stands in it has no code */
+      return;
+    }
     mir_settle_operands(item);
     mir_fold(ctx, item, job->group.alloc);
     if (!job->text) MIR_set_gen_interface(ctx, item);
@@ -316,11 +322,12 @@ static void compile(void *arg) {
   char name[40];
   snprintf(name, sizeof name, "group_%llu", (unsigned long long)g->serial);
   MIR_module_t module = MIR_new_module(g->ctx, name);
+  mir_find_inner(g);
   for (u32 i = 0; i < g->count; i++) {
     snprintf(name, sizeof name, "fn_%llu_%u", (unsigned long long)g->serial, i);
     g->units[i].item = MIR_new_forward(g->ctx, name);
     snprintf(name, sizeof name, "in_%llu_%u", (unsigned long long)g->serial, i);
-    g->units[i].inner = mir_is_inner(g, g->units[i].source) ? MIR_new_forward(g->ctx, name) : NULL;
+    g->units[i].inner = g->units[i].is_inner ? MIR_new_forward(g->ctx, name) : NULL;
   }
   job->ok = true;
   for (u32 i = 0; i < g->count && job->ok; i++) job->ok = mir_function(g, i) == WEFT_OK && !g->units[i].broken;

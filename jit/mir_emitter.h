@@ -135,6 +135,7 @@ typedef struct MirUnit { /* one function of a group that is being compiled */
   LoopFn *fn; /* simplified */
   MIR_item_t item; /* a forward declaration until it is compiled */
   MIR_item_t inner; /* likewise; NULL: it has but the one entry */
+  bool is_inner;   /* it has two: others of the group call it */
   bool broken;     /* memory was refused for its outer entry */
   u32 marks;
 } MirUnit;
@@ -367,7 +368,7 @@ u32 mir_words_room(Emitter *e); /* in the frame, for exit values and arguments o
 void mir_put_call(Emitter *e, u32 id, u32 at);
 MIR_type_t mir_argument_type(LoopType t);
 u32 mir_inner_types(const LoopFn *fn, MIR_type_t types[2]);
-bool mir_is_inner(const MirGroup *g, const LoopFn *fn);
+void mir_find_inner(MirGroup *g); /* MirUnit.is_inner */
 void mir_outer(MirGroup *g, u32 number);
 
 /* mir_ops.c */

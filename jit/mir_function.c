@@ -588,6 +588,7 @@ static u32 behind_dead_arm(const Emitter *e, u32 at) {
 
 void mir_statements(Emitter *e, u32 from, u32 to) {
   for (u32 at = from; at < to && !e->failed; at++) {
+    if (!toil(e->fn->module->toil, 1)) e->failed = true;
     u32 done = mir_strip_loop(e, at);
     if (!done) done = mir_shift_loop(e, at);
     if (done) {
@@ -665,6 +666,17 @@ void mir_close(MirGroup *g) {
   mem_free(e->alloc, e, sizeof *e);
 }
 
+enum { MIR_MOST_NS = 500000000 };
+
+/* MIR cannot be stopped, and takes more than in proportion: what it would be too long at is not given to it. */
+static bool may_be_compiled(MirGroup *g, const Lives *l) {
+  u64 cost = lives_cost(l);
+  Toil *t = l->fn->module->toil;
+  if (toil_pass(t)) toil_forever(t);
+  if (cost > MIR_MOST_NS && g->why) buf_printf(g->why, "%s: too long a function for MIR: %u statements", name_text(&l->fn->module->names, l->fn->name), l->fn->body.count);
+  return cost <= MIR_MOST_NS && toil(t, cost / 32);
+}
+
 WeftStatus mir_function(MirGroup *g, u32 number) {
   MirUnit *unit = &g->units[number];
   Emitter *e = mem_alloc(g->alloc, sizeof *e);
@@ -673,6 +685,10 @@ WeftStatus mir_function(MirGroup *g, u32 number) {
   *e = (Emitter){.group = g, .unit = unit, .fn = unit->fn, .alloc = g->alloc, .ctx = g->ctx};
   snprintf(name, sizeof name, unit->inner ? "in_%llu_%u" : "fn_%llu_%u", (unsigned long long)g->serial, number);
   if (lives_init(&e->lives, e->fn) != WEFT_OK) return mem_free(g->alloc, e, sizeof *e), WEFT_ERROR;
+  if (!may_be_compiled(g, &e->lives)) {
+    lives_free(&e->lives);
+    return mem_free(g->alloc, e, sizeof *e), WEFT_ERROR;
+  }
   g->open = e;
   e->regs = mem_alloc_zero(e->alloc, sizeof *e->regs * e->fn->nodes.count);
   if (e->regs) {

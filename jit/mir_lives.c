@@ -237,6 +237,7 @@ static bool find_spans(Lives *l) {
 static bool collide(const Lives *l, u32 a, u32 b) {
   for (u32 x = l->spans[a]; x; x = l->span.data[x].next)
     for (u32 y = l->spans[b]; y; y = l->span.data[y].next) {
+      if (!toil(l->fn->module->toil, 1)) return true;
       const LiveSpan *s = &l->span.data[x], *t = &l->span.data[y];
       if ((s->from < t->to && t->from < s->to) || (s->from == t->from && s->to == t->to)) return true;
     }
@@ -257,7 +258,7 @@ static u32 class_of(const Lives *l, u32 id) {
 
 static void merge(Lives *l, u32 a, u32 b) { /* class b joins class a */
   u32 last = l->spans[b];
-  while (last && l->span.data[last].next) last = l->span.data[last].next;
+  while (last && l->span.data[last].next && toil(l->fn->module->toil, 1)) last = l->span.data[last].next;
   if (last) l->span.data[last].next = l->spans[a], l->spans[a] = l->spans[b];
   l->class_of[b] = a;
   l->shared[a] = l->shared[b] = 1;
@@ -318,6 +319,30 @@ static void find_classes(Lives *l) {
   for (u32 id = 1; id < fn->nodes.count; id++) l->class_of[id] = class_of(l, id);
 }
 
+enum { CONSTANTS_KEPT = 64 }; /* there are sixteen registers: the more of them lie in memory, each with a life of the whole function */
+
+static void forget_constants(Lives *l) {
+  u32 count = 0;
+  for (u32 id = 1; id < l->fn->nodes.count; id++) count += l->in_loop[id];
+  if (count > CONSTANTS_KEPT) memset(l->in_loop, 0, l->fn->nodes.count);
+}
+
+enum { POINT_NS = 4, BLOCK_NS = 1000 }; /* of a live value, for each statement and for each straight piece of code */
+
+u64 lives_cost(const Lives *l) {
+  u64 live = 0, blocks = 1, n = l->fn->body.count;
+  for (u32 id = 1; id < l->fn->nodes.count; id++) {
+    if (l->in_loop[id]) live += n;
+    else if (node(l, id)->op == LOOP_PARAM) live += l->last[id];
+  }
+  for (u32 i = 1; i < l->span.count; i++) live += l->span.data[i].to - l->span.data[i].from;
+  for (u32 pos = 0; pos < n; pos++) {
+    const LoopNode *x = node(l, l->fn->body.data[pos]);
+    blocks += loop_is_head(x) ? 3 : x->op == LOOP_CHECK || x->op == LOOP_CALL || x->op == LOOP_POLL;
+  }
+  return POINT_NS * live + BLOCK_NS * blocks * (live / (n + 1) + 1);
+}
+
 bool lives_across(const Lives *l, u32 class_node, u32 p) {
   for (u32 s = l->spans[class_node]; s; s = l->span.data[s].next)
     if (l->span.data[s].from < p && l->span.data[s].to >= p) return true;
@@ -335,7 +360,8 @@ WeftStatus lives_init(Lives *l, const LoopFn *fn) {
   ok = ok && l->deferred && l->in_loop && l->shared && vec_push(l->alloc, &l->span, (LiveSpan){0}) && find_places(l) && find_calls(l);
   if (ok) {
     find_uses(l);
-    ok = find_spans(l);
+    forget_constants(l);
+    ok = find_spans(l) && !toil_ended(fn->module->toil);
   }
   if (ok) {
     find_classes(l);

@@ -20,7 +20,7 @@ typedef struct Lives {
   u32 *loop;     /* per body position: innermost open loop head, 0 = none; an `if` is none */
   u32 *call;     /* per body position: the next one from there on that calls; NULL: none does */
   u8 *deferred;  /* per node: an i1 that is computed where it is branched on, and only there */
-  u8 *in_loop;   /* per node: a constant that is read inside a loop */
+  u8 *in_loop;   /* per node: a constant that is read inside a loop, to be kept in a register all through: none where there are too many */
   u32 *class_of; /* per node: the node whose register it shares; itself when alone */
   u8 *shared;    /* per node: others have its register too */
   u32 *spans;    /* per class: its first span */
@@ -39,6 +39,8 @@ u32 lives_threads(const Lives *l, u32 head);
 bool lives_excludes(const Lives *l, u32 id);
 /* A select that is made by masks, of a condition that is a number. */
 bool lives_masks(const Lives *l, const LoopNode *select);
+/* What MIR will take for the function, in nanoseconds, roughly: it cannot be stopped on the way. */
+u64 lives_cost(const Lives *l);
 /* Does the class of a node hold a value across position p (values last read at p included). */
 bool lives_across(const Lives *l, u32 class_node, u32 p);
 

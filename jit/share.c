@@ -54,6 +54,8 @@ static bool same_loops(const LoopFn *a, const LoopFn *b) {
 
 /* The first of these functions that does the same; `at` itself when it is the first. */
 static u32 first_like(void *const *selves, const u64 *hashes, u32 at) {
+  const LoopFn *fn = selves[at];
+  if (!toil(fn->module->toil, fn->nodes.count + at / 8)) return at;
   for (u32 i = 0; i < at; i++)
     if (hashes[i] == hashes[at] && same_loops(selves[i], selves[at])) return i;
   return at;

@@ -177,6 +177,7 @@ VecCode *vec_compile(VecEmitter *e, const LoopFn *source, const char **why) {
   VecFn f = {.alloc = e->alloc, .fn = fn, .level = e, .evex = e->level == VEC_AVX512, .lanes = 1, .frame = 64};
   u32 nodes = fn->nodes.count, body = fn->body.count;
   asm_init(&f.as, e->alloc, f.evex);
+  if (toil_pass(fn->module->toil)) toil_forever(fn->module->toil);
   if (!begin(&f, nodes, body)) refuse(&f, "out of memory");
   else emit(&f);
   if ((e->past && !f.passes) || (e->ahead && !f.fetches)) refuse(&f, "nothing that is long");

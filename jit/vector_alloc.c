@@ -47,7 +47,7 @@ const VFact *fact_of(const VecFn *f, VReg v) {
 VReg new_pool(VecFn *f, const void *bytes) { return pool_reg(f, bytes, f->evex ? 64 : 32, 0); }
 
 VIns *put(VecFn *f, VIns i) {
-  if (f->failed || !vec_push(f->alloc, &f->ins, i)) {
+  if (f->failed || !toil(f->fn->module->toil, 2) || !vec_push(f->alloc, &f->ins, i)) {
     refuse(f, "out of memory");
     return &f->nowhere;
   }
@@ -260,6 +260,7 @@ bool give_registers(VecFn *f) {
   find_lives(f);
   for (u32 i = 0; i < f->ins.count && !f->failed; i++) {
     const VIns *v = &f->ins.data[i];
+    if (!toil(f->fn->module->toil, 1)) refuse(f, "the compilation was stopped");
     if (!has_vregs(v) || !v->dst) continue;
     VInfo *d = &f->regs.data[v->dst];
     if (d->first == i && d->place == VP_REG) give(f, d->mask ? &masks : &vectors, v, i);

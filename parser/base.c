@@ -123,6 +123,48 @@ void arena_rewind(Arena *a, ArenaMark m) {
 
 void arena_free(Arena *a) { arena_rewind(a, (ArenaMark){NULL, 0}); }
 
+/* ---- what a compilation may cost ------------------------------------------------------------ */
+
+enum { TOIL_EACH = 4096 }; /* steps between two looks at the limits: some 0.1 ms */
+
+static void look_next(Toil *t) {
+  u64 left = t->most > t->used ? t->most - t->used : 0;
+  t->look = t->used + (left < TOIL_EACH ? left : TOIL_EACH) + 1;
+}
+
+void toil_begin(Toil *t, u64 most, ToilEnd (*limits)(void *context), void *context) {
+  *t = (Toil){.most = most, .limits = limits, .context = context, .endless = t->endless, .forced = t->forced};
+  t->look = 1; /* at once: many short compilations may follow each other */
+}
+
+void toil_allow(Toil *t, u64 more) {
+  if (!t || t->end || t->most == UINT64_MAX) return;
+  t->most = t->used + more;
+  look_next(t);
+}
+
+void toil_rest(Toil *t) { *t = (Toil){.look = UINT64_MAX, .most = UINT64_MAX, .endless = t->endless, .forced = t->forced}; }
+
+bool toil_look(Toil *t) {
+  if (t->end) return false;
+  if (t->most == UINT64_MAX) return true;
+  t->end = (u8)(t->limits ? t->limits(t->context) : TOIL_goes_on);
+  if (!t->end && t->used > t->most) t->end = TOIL_used_up;
+  if (t->end) t->look = 0;
+  else look_next(t);
+  return !t->end;
+}
+
+bool toil_pass(Toil *t) {
+  if (!t || t->most == UINT64_MAX || ++t->passes != t->endless) return false;
+  t->forced++;
+  return true;
+}
+
+void toil_forever(Toil *t) {
+  while (toil(t, TOIL_EACH)) {}
+}
+
 /* ---- text buffers ------------------------------------------------------------------------- */
 
 void buf_init(Buf *b, Allocator *alloc) { *b = (Buf){.alloc = alloc}; }

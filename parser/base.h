@@ -105,6 +105,39 @@ ArenaMark arena_mark(const Arena *a);
 void arena_rewind(Arena *a, ArenaMark m); /* frees what came after the mark */
 void arena_free(Arena *a);
 
+/* ---- what a compilation may cost ------------------------------------------------------------ */
+
+/* Compiler passes count steps: a node, an instruction, two values compared. Now and then that is compared with what is allowed, and who began
+ * the compilation is asked about its limits. Whoever is told to stop gives up; so do all that ask after it, until the next compilation begins. */
+typedef enum ToilEnd {
+  TOIL_goes_on,
+  TOIL_used_up, /* its steps */
+  TOIL_late,    /* its time */
+  TOIL_limit,   /* the program is to stop: its deadline has passed, or it was interrupted */
+} ToilEnd;
+typedef struct Toil {
+  u64 used, most; /* steps; most UINT64_MAX: nothing is being compiled */
+  u64 look;       /* used, at the next look at the limits; 0: it ended */
+  ToilEnd (*limits)(void *context);
+  void *context;
+  u8 end;         /* ToilEnd */
+  u32 passes;     /* begun so far */
+  u32 endless;    /* for tests: the pass of this number never ends by itself; 0: none */
+  u64 forced;     /* how often one did not */
+} Toil;
+
+bool toil_look(Toil *t);
+/* May the compilation go on, so many steps later? Each loop of a pass asks. NULL: there is no limit. */
+static inline bool toil(Toil *t, u64 steps) { return !t || LIKELY((t->used += steps) < t->look) || toil_look(t); }
+static inline bool toil_ended(const Toil *t) { return t && t->end; }
+void toil_begin(Toil *t, u64 most, ToilEnd (*limits)(void *context), void *context);
+void toil_allow(Toil *t, u64 more); /* that many steps from here on */
+void toil_rest(Toil *t);            /* nothing is being compiled */
+/* A pass begins. True: a test asks for one that never ends; the driver of passes then takes it that something changed, for ever, and any other
+ * pass calls toil_forever. */
+bool toil_pass(Toil *t);
+void toil_forever(Toil *t); /* until it is told to stop */
+
 /* ---- text buffers ------------------------------------------------------------------------- */
 
 /* Growable text. A refused growth sets `failed` and later writes do nothing: check once at the end. */

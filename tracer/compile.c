@@ -112,11 +112,55 @@ static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *n
 static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *name) { return (void)t, (void)p, (void)rec, (void)name, true; }
 #endif
 
+/* Steps of the whole compilation, once its graph is known. */
+static u64 steps_allowed(const Tracer *t, u32 parts) {
+  return (u64)t->vm->tunables.compile_steps + parts * (u64)t->vm->tunables.compile_node_steps;
+}
+
+typedef struct Limits {
+  const Tracer *t;
+  u64 begin;
+  bool timed;
+} Limits;
+
+static ToilEnd limits_now(void *context) {
+  const Limits *l = context;
+  const Vm *vm = l->t->vm;
+  if (vm->interrupted || (vm->limits.deadline > 0 && vm_clock() >= vm->limits.deadline)) return TOIL_limit;
+  return l->timed && time_left(l->t, l->begin) == 1 ? TOIL_late : TOIL_goes_on;
+}
+
+/* Did something stop the passes? Then nothing of what they left is looked at. A place whose compilation takes too much stays interpreted; where the
+ * program itself is to end, or was interrupted, nothing is said of the place. */
+static bool was_stopped(Tracer *t, Place *p, Span at) {
+  u32 reason;
+  const char *text;
+  char steps[96];
+  switch (t->vm->toil.end) {
+    case TOIL_goes_on: return false;
+    case TOIL_limit:
+      p->count = 0;
+      reason = t->vm->interrupted ? REASON_limit_interrupt : REASON_limit_deadline;
+      text = "the program is to stop";
+      tracer_event(t, EVENT_failure, reason, at, 0, "%s", text);
+      vm_poll_soon(t->vm);
+      demand_refused(t, reason, at, text);
+      break;
+    case TOIL_late: place_demote(t, p, REASON_too_long, "compilation takes too long"); break;
+    default:
+      snprintf(steps, sizeof steps, "%llu steps, after which a pass was still at work", (unsigned long long)t->vm->toil.used);
+      place_demote(t, p, REASON_too_much_work, steps);
+  }
+  t->vm->counters.at[STAT_compile_stops]++;
+  return true;
+}
+
 /* Is what was recorded to be compiled? False: the place, or who demanded it, has been told why not. */
 static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char *name) {
   Vm *vm = t->vm;
   Graph *g = rec->graph;
   bool usable = graph_prune(g);
+  if (was_stopped(t, p, rec->span)) return false;
   force_checks(t, g, t->region_ids);
   if (usable && !verifies(t, p, rec, name)) return false;
   if (rec->broke) {
@@ -159,8 +203,7 @@ static void count_compiled(Stats *stats, const Place *p, const Region *region, c
   if (reason == REASON_guard_missed || reason == REASON_code_gone) stats->at[STAT_recompiles]++;
 }
 
-/* Traces and compiles for the frame as it stands; the new entry stands first in the place's cache, or last if a source was left open. */
-GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
+static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
   Vm *vm = t->vm;
   Stats *stats = &vm->counters;
   u64 begin = tracer_now(t), at = begin, phases[PHASE_COUNT] = {0};
@@ -175,6 +218,9 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
   t->record_most = rent_applies(t) && p->rent.ahead_ns < time_allowed(t) ? p->rent.ahead_ns / RECORD_PART + RECORD_LEAST_NS : time_allowed(t);
   t->record_until = begin + t->record_most;
   t->record_worked = tracer_worked(t);
+  Limits watched = {t, begin, !t->forced && MECHANISM(vm, compile_time)};
+  toil_begin(&vm->toil, steps_allowed(t, (u32)vm->tunables.graph_nodes), limits_now, &watched);
+  vm->toil.endless = force_endless(t);
   WeftStatus traced = record_trace(vm, frame, (RecordStart)p->start, name, &rec);
   t->tracing = NULL;
   t->record_until = 0;
@@ -184,6 +230,7 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
       return NULL;
     }
     if (vm->error.raised && !had_error) vm_error_clear(vm);
+    if (was_stopped(t, p, rec.span)) return NULL;
     if (rec.reason == REASON_too_long) rent_wasted(p, (RECORD_DEAR - 1) * t->record_most); /* the whole would have taken as much again, and more */
     if (rec.reason == REASON_too_long && time_left(t, begin) == 1) place_demote(t, p, rec.reason, rec.why);
     else if (rec.reason == REASON_too_long) place_cut(t, p, rec.span, rec.why);
@@ -192,6 +239,7 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
   }
   Graph *g = rec.graph;
   at = log_phase(phases, PHASE_record, at);
+  toil_allow(&vm->toil, steps_allowed(t, graph_parts(g)));
   if (!is_worth_it(t, p, &rec, name)) {
     await_breaks(t, g);
     graph_free(g);
@@ -212,7 +260,7 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
     if (guards) guard_prog_free(vm, guards);
     if (region) region_free(vm, region);
     if (vm->error.raised && !had_error) vm_error_clear(vm);
-    place_failed(t, p, REASON_trace_failed, rec.span, unsafe ? "a source is read without a guard" : "out of memory");
+    if (!was_stopped(t, p, rec.span)) place_failed(t, p, REASON_trace_failed, rec.span, unsafe ? "a source is read without a guard" : "out of memory");
     buf_free(&why);
     return NULL;
   }
@@ -228,8 +276,8 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
     stats->at[STAT_compile_failures]++;
     if (vm->error.raised && !had_error) vm_error_clear(vm);
     if (!MECHANISM(vm, failures_told_apart)) made = BACKEND_skip;
-    bool again = made == BACKEND_restart && !t->restarted;
-    if (!again) place_refused(t, p, made, time_left(t, begin) == 1, rec.span, buf_text(&why));
+    bool stopped = was_stopped(t, p, rec.span), again = !stopped && made == BACKEND_restart && !t->restarted;
+    if (!again && !stopped) place_refused(t, p, made, time_left(t, begin) == 1, rec.span, buf_text(&why));
     guard_prog_free(vm, guards);
     region_free(vm, region);
     buf_free(&why);
@@ -255,6 +303,15 @@ GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
   p->recurs |= graph_recurs(g);
   if (t->explain) explain_region(t, p, entry);
   return entry;
+}
+
+/* Traces and compiles for the frame as it stands; the new entry stands first in the place's cache, or last if a source was left open. */
+GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
+  GuardEntry *e = compile_for(t, frame, p, reason);
+  t->vm->counters.at[STAT_forced] += t->vm->toil.forced;
+  t->vm->toil.forced = 0;
+  toil_rest(&t->vm->toil);
+  return e;
 }
 
 GuardEntry *tier_compile_timed(Tracer *t, Frame *frame, Place *p, u32 reason) {

@@ -27,7 +27,8 @@ bool demand_whole_here(const Tracer *t) {
   return MECHANISM(vm, whole_capture) && d->whole && vm->frame_count == d->whole_depth + 1 && top_frame(vm)->code == d->whole && top_frame(vm)->pc == 0;
 }
 
-static bool strict_now(const Tracer *t) { return t->demand.strict && !t->demand.cold; }
+/* Not where a test takes compilations away. */
+static bool strict_now(const Tracer *t) { return t->demand.strict && !t->demand.cold && t->force.kind != FORCE_endless; }
 
 /* `jit: f is not captured whole: output: print`, at the place in the source that is to blame. */
 static bool raise_broken(Tracer *t, const Code *code, bool whole, u32 reason, Span span, const char *text) {
@@ -62,6 +63,7 @@ bool demand_unmet(Tracer *t, Place *p, bool whole) {
   const Refusal *f = &t->demand.refusal;
   if (f->raised) return true;
   if (whole) t->demand.whole = NULL;
+  if (f->reason == REASON_limit_deadline || f->reason == REASON_limit_interrupt) return false; /* the next safepoint says so */
   return (whole || strict_now(t)) && raise_broken(t, p->code, whole, f->reason, f->span, f->text);
 }
 

@@ -9,7 +9,7 @@
 enum { VARY_EXITS = 11, VARY_CHECKS = 5, TRIALS_MAX = 300 };
 
 bool force_parse(Force *f, const char *text) {
-  static const char *const words[] = {"", "exits", "misses", "checks", "rollback"};
+  static const char *const words[] = {"", "exits", "misses", "checks", "rollback", "endless"};
   *f = (Force){0};
   if (!text) return true;
   size_t n = strcspn(text, " ");
@@ -175,6 +175,15 @@ void force_checks(struct Tracer *t, Graph *g, u64 region) {
     t->vm->counters.at[STAT_forced]++;
     return;
   }
+}
+
+/* ---- passes that never end ------------------------------------------------------------------------- */
+
+enum { VARY_ENDLESS = 19 }; /* a small graph takes some fifteen passes */
+
+u32 force_endless(const struct Tracer *t) {
+  if (t->force.kind != FORCE_endless) return 0;
+  return t->force.at ? t->force.at : 1 + (u32)(t->region_ids % VARY_ENDLESS);
 }
 
 /* ---- misses --------------------------------------------------------------------------------------- */

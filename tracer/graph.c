@@ -179,7 +179,7 @@ TypeId graph_scalar_type(Graph *g, u32 dtype, bool weak) {
 /* ---- values --------------------------------------------------------------------------------------- */
 
 static ValueId new_value(Graph *g, GraphValue v) {
-  if (!v.type || !vec_push(g->alloc, &g->values, v)) return refused(g);
+  if (!v.type || !toil(g->toil, 1) || !vec_push(g->alloc, &g->values, v)) return refused(g);
   return g->values.count - 1;
 }
 
@@ -462,7 +462,7 @@ NodeId graph_node(Graph *g, NodeKind kind, u32 op, const ValueId *operands, u32 
   x.result_count = nresults;
   for (u32 i = 0; i < nresults; i++)
     if (!new_value(g, (GraphValue){.origin = GV_result, .type = results[i], .def = id, .index = i})) return 0;
-  if (!vec_push(g->alloc, &g->nodes, x)) return refused(g);
+  if (!toil(g->toil, 1) || !vec_push(g->alloc, &g->nodes, x)) return refused(g);
   link_node(g, id);
   return id;
 }

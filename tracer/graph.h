@@ -194,6 +194,7 @@ typedef struct Inferred {
 struct Graph {
   Allocator *alloc;
   Arena arena; /* attributes, types, names */
+  Toil *toil;   /* borrowed: of the compilation that it is made for; may be NULL */
   Names *names; /* borrowed: field names in recipes; may be NULL */
   const char *name; /* "pick#3" */
   u32 file;

@@ -34,6 +34,7 @@ typedef VEC(Anchor) AnchorVec;
 
 /* The first anchor of `sym` whose block is that of n, or around it. 0: there is none. */
 static NodeId anchor_around(const Graph *g, const AnchorVec *anchors, u32 sym, NodeId n) {
+  if (!toil(g->toil, anchors->count)) return 0;
   for (u32 i = 0; i < anchors->count; i++) {
     const Anchor *a = &anchors->data[i];
     BlockId b = a->sym == sym ? graph_node_at(g, n)->block : 0, outer = graph_node_at(g, a->node)->block;
@@ -83,6 +84,7 @@ static bool always_holds(Graph *g, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);
   Dim a, b;
   Twins t = {.p = &g->sizes};
+  if (!toil(g->toil, 1)) return false;
   if (x->kind != NODE_check || x->op != CHECK_size || !size_operand(g, n, 0, &a) || !size_operand(g, n, 1, &b) || a == b) return false;
   size_symbols(&g->sizes, a, last_twin, &t);
   size_symbols(&g->sizes, b, last_twin, &t);
@@ -126,5 +128,5 @@ bool graph_asserts(Graph *g, const u32 *blocks, u32 count, bool *changed) {
       *changed = true;
     }
   vec_free(g->alloc, &anchors);
-  return true;
+  return !toil_ended(g->toil);
 }

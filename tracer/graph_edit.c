@@ -23,10 +23,11 @@ void graph_set_operand(Graph *g, NodeId n, u32 i, ValueId v) {
 
 bool graph_replace(Graph *g, const ValueId *map, u32 count) {
   u32 *blocks, nblocks;
+  bool ok = true;
   if (!graph_blocks(g, g->alloc, &blocks, &nblocks)) return false;
   g->simple = false;
 #define FOLLOW(v) \
-  while ((v) < count && map[v] && map[v] != (v)) (v) = map[v]
+  while ((v) < count && map[v] && map[v] != (v) && (ok = ok && toil(g->toil, 1))) (v) = map[v]
   for (u32 i = 0; i < nblocks; i++) {
     const GraphBlock *b = &g->blocks.data[blocks[i]];
     for (NodeId n = b->first; n; n = g->nodes.data[n].next) {
@@ -40,11 +41,12 @@ bool graph_replace(Graph *g, const ValueId *map, u32 count) {
 #undef FOLLOW
   exits_remap(&g->exits, map, count);
   mem_free(g->alloc, blocks, sizeof *blocks * nblocks);
-  return true;
+  return ok && toil(g->toil, count);
 }
 
 void graph_replace_one(Graph *g, ValueId from, ValueId to) {
   g->simple = false;
+  (void)toil(g->toil, g->operands.count + g->exits.recipes.count);
   for (u32 i = 0; i < g->operands.count; i++)
     if (g->operands.data[i] == from) g->operands.data[i] = to;
   for (u32 i = 1; i < g->exits.recipes.count; i++) {

@@ -84,7 +84,7 @@ static void put_before(Graph *g, NodeId n, NodeId at) {
 /* Blocks inside the body name it through captures, which are operands here. */
 static void rename_in_body(Graph *g, BlockId body, ValueId from, ValueId to) {
   const GraphBlock *b = &g->blocks.data[body];
-  for (NodeId n = b->first; n; n = g->nodes.data[n].next)
+  for (NodeId n = b->first; n && toil(g->toil, 1); n = g->nodes.data[n].next)
     for (u32 i = 0; i < g->nodes.data[n].operand_count; i++)
       if (node_operand(g, n, i) == from) graph_set_operand(g, n, i, to);
   for (u32 i = 0; i < b->term_count; i++)
@@ -104,12 +104,12 @@ static bool hoist_block(Graph *g, NodeId loop, BlockId body, bool *changed) {
   Hoist h = {g, loop, body, mem_alloc_zero(g->alloc, g->nodes.count), false};
   u32 count = g->nodes.count;
   bool ok = h.marks != NULL, any = false;
-  for (NodeId n = ok ? g->blocks.data[body].first : 0; n; n = g->nodes.data[n].next)
+  for (NodeId n = ok ? g->blocks.data[body].first : 0; n && (ok = toil(g->toil, 1 + g->nodes.data[n].operand_count)); n = g->nodes.data[n].next)
     if (could_move(&h, n)) {
       h.marks[n] = 1;
       any |= worth_memory(g, n);
     }
-  if (any) {
+  if (any && ok) {
     for (NodeId n = g->blocks.data[body].last; n; n = g->nodes.data[n].prev) { /* users stand behind what they use */
       if (!h.marks[n] || (h.marks[n] == 1 && !worth_memory(g, n))) continue;
       h.marks[n] = 2;
@@ -149,7 +149,7 @@ static bool hands_on(Graph *g, BlockId b, BlockId body, u32 k, ValueId same, Val
     if (put) g->operands.data[x.term_first + k] = put;
     else if (in_block(g, g->operands.data[x.term_first + k], b, body) != same) return false;
   }
-  for (NodeId n = x.first; n; n = g->nodes.data[n].next)
+  for (NodeId n = x.first; n && toil(g->toil, 1); n = g->nodes.data[n].next)
     for (u32 s = 0; g->nodes.data[n].kind == NODE_cond && s < 2; s++)
       if (!hands_on(g, g->nodes.data[n].sub[s], body, k, same, put)) return false;
   return true;
@@ -184,6 +184,7 @@ static bool keep_unchanged(Graph *g, NodeId n, bool *changed) {
   const GraphNode x = g->nodes.data[n];
   BlockId body = x.sub[node_subs(g, n) - 1];
   for (u32 k = 0; k < x.carried; k++) {
+    if (!toil(g->toil, 1 + g->sizes.syms.count / 8)) return false;
     ValueId init = node_operand(g, n, k), param = g->blocks.data[body].params.data[k];
     TypeId type = g->values.data[param].type;
     bool sized = graph_carries_size(g, x.result_first + k);

@@ -24,8 +24,14 @@ typedef struct Pass {
   bool changed, failed;
 } Pass;
 
+/* A loop of the pass goes on, that many steps later. */
+static bool goes_on(Pass *p, u64 steps) {
+  if (!toil(p->g->toil, steps)) p->failed = true;
+  return !p->failed;
+}
+
 static ValueId find(const Pass *p, ValueId v) {
-  for (ValueId next; (next = map_get(&p->to, v)) != v;) v = next;
+  for (ValueId next; (next = map_get(&p->to, v)) != v && toil(p->g->toil, 1);) v = next;
   return v;
 }
 
@@ -39,7 +45,9 @@ static void replace(Pass *p, ValueId from, ValueId to) {
   to = find(p, to);
   if (from == to) return;
   u8 origin = p->g->values.data[to].origin;
-  if ((origin == GV_const || origin == GV_size) && graph_carries_size(p->g, from)) return; /* a size is found where a value lies */
+  if (origin == GV_const || origin == GV_size) { /* a size is found where a value lies */
+    if (!goes_on(p, p->g->sizes.syms.count / 8) || graph_carries_size(p->g, from)) return;
+  }
   if (!map_set(&p->to, from, to)) p->failed = true;
   p->changed = true;
 }
@@ -268,7 +276,7 @@ static void fold(Pass *p) {
   Graph *g = p->g;
   for (u32 i = 0; i < p->count && !p->failed; i++) {
     BlockId b = p->blocks[i];
-    for (NodeId n = g->blocks.data[b].first, next; n && !p->failed; n = next) {
+    for (NodeId n = g->blocks.data[b].first, next; n && goes_on(p, 1 + g->nodes.data[n].operand_count); n = next) {
       next = g->nodes.data[n].next;
       u8 kind = g->nodes.data[n].kind;
       if (kind == NODE_op || kind == NODE_update) {
@@ -342,12 +350,13 @@ static void cse(Pass *p) {
   for (u32 i = 0; i < p->count && slots && used; i++) {
     u32 nused = 0;
     if (i == 0) memset(slots, 0, sizeof *slots * cap);
-    for (NodeId n = g->blocks.data[p->blocks[i]].first, next; n; n = next) {
+    for (NodeId n = g->blocks.data[p->blocks[i]].first, next; n && goes_on(p, 1 + g->nodes.data[n].operand_count); n = next) {
       next = g->nodes.data[n].next;
       bool check = g->nodes.data[n].kind == NODE_check;
       if (!check && !is_pure(g, n)) continue;
       u32 at = hash_node(p, n) & (cap - 1);
-      while (slots[at] && !same_node(p, slots[at], n)) at = (at + 1) & (cap - 1);
+      while (slots[at] && !same_node(p, slots[at], n) && goes_on(p, 1)) at = (at + 1) & (cap - 1);
+      if (p->failed) break;
       if (!slots[at]) {
         slots[at] = n;
         used[nused++] = at;
@@ -419,7 +428,7 @@ static void dce(Pass *p) {
     return;
   }
   for (u32 i = p->count; i-- > 0;) /* inner blocks first, each from its end */
-    for (NodeId n = g->blocks.data[p->blocks[i]].last, prev; n; n = prev) {
+    for (NodeId n = g->blocks.data[p->blocks[i]].last, prev; n && goes_on(p, 1 + g->nodes.data[n].operand_count); n = prev) {
       const GraphNode *x = &g->nodes.data[n];
       prev = x->prev;
       bool used = x->result_count == 0;
@@ -444,11 +453,11 @@ static void captures(Pass *p) {
     return;
   }
   for (u32 i = p->count; i-- > 0;)
-    for (NodeId n = g->blocks.data[p->blocks[i]].first; n; n = g->nodes.data[n].next) {
+    for (NodeId n = g->blocks.data[p->blocks[i]].first; n && goes_on(p, 1); n = g->nodes.data[n].next) {
       u32 first, count = node_captures(g, n, &first);
       for (u32 c = count; c-- > 0;) {
         u32 uses = 0;
-        for (u32 s = 0; s < node_subs(g, n); s++)
+        for (u32 s = 0; s < node_subs(g, n) && goes_on(p, 1 + g->nodes.data[n].operand_count / 8); s++)
           uses += use_count(&u, g->blocks.data[g->nodes.data[n].sub[s]].captures.data[c].inner);
         if (uses) continue;
         graph_drop_capture(g, n, c);
@@ -498,7 +507,8 @@ static bool still_valid(Graph *g, const char *pass) {
 static bool run_pass(Graph *g, u32 i, bool *changed) {
   Pass p = {.g = g};
   map_init(&p.to, g->alloc);
-  bool ok = graph_blocks(g, g->alloc, &p.blocks, &p.count);
+  bool ok = graph_blocks(g, g->alloc, &p.blocks, &p.count), endless = toil_pass(g->toil);
+  if (endless) toil_forever(g->toil);
   if (ok) {
     passes[i].run(&p);
     if (p.to.count && !p.failed) p.failed = !graph_replace(g, p.to.to, p.to.count);
@@ -509,7 +519,7 @@ static bool run_pass(Graph *g, u32 i, bool *changed) {
   return ok && !p.failed && !g->failed && still_valid(g, passes[i].name);
 }
 
-/* By turns, until none of them may find anything since the last one that did. */
+/* By turns, until none of them may find anything since the last one that did; at most ROUNDS times each. */
 bool graph_simplify(Graph *g) {
   BlockId at = g->at;
   NodeId before = g->before;

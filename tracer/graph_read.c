@@ -51,7 +51,7 @@ GraphWalk walk_begin(const Graph *g, BlockId root) {
 
 bool walk_next(GraphWalk *w) {
   w->node = w->upcoming;
-  if (!w->node) return false;
+  if (!w->node || !toil(w->g->toil, 1)) return false;
   w->block = w->g->nodes.data[w->node].block;
   w->upcoming = after(w->g, w->root, w->node, true);
   return true;
@@ -77,9 +77,12 @@ bool graph_blocks(const Graph *g, Allocator *a, u32 **out, u32 *count) {
   l.seen = mem_alloc_zero(a, g->blocks.count);
   if (!l.seen) return false;
   add_block(&l, 1);
-  for (u32 i = 0; i < l.ids.count && !l.failed; i++) /* the list grows while it is gone through */
-    for (NodeId n = g->blocks.data[l.ids.data[i]].first; n; n = g->nodes.data[n].next)
+  for (u32 i = 0; i < l.ids.count && !l.failed; i++) { /* the list grows while it is gone through */
+    u64 steps = 1;
+    for (NodeId n = g->blocks.data[l.ids.data[i]].first; n; n = g->nodes.data[n].next, steps++)
       for (u32 s = 0, subs = node_subs(g, n); s < subs; s++) add_block(&l, g->nodes.data[n].sub[s]);
+    l.failed |= !toil(g->toil, steps);
+  }
   mem_free(a, l.seen, g->blocks.count);
   if (l.failed) {
     vec_free(a, &l.ids);
@@ -205,6 +208,7 @@ bool graph_uses(const Graph *g, Allocator *alloc, GraphUses *out) {
         if (x->exit < nexits) used[x->exit] = 1;
         for (u32 k = 0; k < x->operand_count; k++) out->count[g->operands.data[x->operand_first + k]]++;
         node_size_values(g, n, count_use, out);
+        ok = ok && toil(g->toil, 1 + x->operand_count);
       }
       if (b->term == TERM_exit && b->exit < nexits) used[b->exit] = 1;
       for (u32 k = 0; k < b->term_count; k++) out->count[g->operands.data[b->term_first + k]]++;
@@ -212,9 +216,8 @@ bool graph_uses(const Graph *g, Allocator *alloc, GraphUses *out) {
     for (u32 e = 0; e < nexits; e++)
       if (used[e]) graph_exit_values(g, e, count_use, out);
     mem_free(alloc, blocks, sizeof *blocks * count);
-  } else {
-    graph_uses_free(out);
   }
+  if (!ok) graph_uses_free(out);
   mem_free(alloc, used, nexits + 1);
   return ok;
 }

@@ -623,7 +623,7 @@ Outcome rec_run(Recorder *r, const Scope *s) {
       return OUT_FAIL;
     }
     if (r->failed || r->g->failed) return OUT_FAIL;
-    if (r->steps % STEPS_TIMED == 0 && rec_is_late(r)) return OUT_FAIL;
+    if (!toil(r->g->toil, 1) || (r->steps % STEPS_TIMED == 0 && rec_is_late(r))) return OUT_FAIL;
     Outcome o = r->force.kind ? force_step(r, s, once) : OUT_GO;
     if (o == OUT_GO) o = once(r, s);
     if (o != OUT_GO) return o;
@@ -688,6 +688,7 @@ static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const cha
     out->failed = true;
     return WEFT_ERROR;
   }
+  r->g->toil = &vm->toil;
   r->g->names = &vm->names;
   r->g->file = frame->code->proto->file;
   r->g->ambient = vm->ambient;
@@ -750,6 +751,7 @@ done:
 }
 
 WeftStatus record_trace(Vm *vm, Frame *frame, RecordStart start, const char *name, RecordResult *out) {
+  if (toil_pass(&vm->toil)) toil_forever(&vm->toil);
   bool pulls = true, tokens = false;
   for (;;) { /* three times at most: each time one thing more is known */
     bool pulled = pulls, wanted = tokens;

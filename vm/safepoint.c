@@ -22,6 +22,12 @@ static void next_batch(Vm *vm) {
 
 void vm_poll_reset(Vm *vm) { next_batch(vm); }
 
+/* The fuel used so far stays what it is: the batch ends earlier. */
+void vm_poll_soon(Vm *vm) {
+  vm->poll_batch -= vm->poll_countdown - 1;
+  vm->poll_countdown = 1;
+}
+
 static WeftStatus stop(Vm *vm, ErrorKind kind, const char *what) {
   (void)vm_error(vm, kind, "%s", what);
   vm->error.final = true;

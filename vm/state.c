@@ -49,6 +49,7 @@ Vm *vm_new(const VmOptions *options) {
   vm->device_names[DEV_CPU] = "cpu";
   vm->device_names[DEV_GPU] = "gpu";
   vm_poll_reset(vm);
+  toil_rest(&vm->toil);
   if (names_init(&vm->names, &vm->alloc) != WEFT_OK || sources_init(&vm->sources, &vm->alloc) != WEFT_OK ||
       !stack_init(vm) || !intern_known(vm) || !take_out(vm)) {
     vm_free(vm);

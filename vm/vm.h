@@ -240,6 +240,7 @@ struct Vm {
   ErrorState error;
   VmLimits limits;
   VmStats stats;
+  Toil toil;          /* of the compilation in progress */
   volatile int interrupted; /* set by weft_interrupt: a signal handler or another thread may */
   u32 poll_countdown;
   bool taped;         /* there was a gradient tape: what it tracked may have gone anywhere */
@@ -410,6 +411,7 @@ f64 vm_clock(void); /* monotonic seconds */
 void *vm_small_alloc(Vm *vm, size_t n) MUST_USE; /* vm/alloc.h's objects, for other folders; NULL when refused */
 void vm_small_free(Vm *vm, void *p, size_t n);
 void vm_poll_reset(Vm *vm); /* after limits were changed */
+void vm_poll_soon(Vm *vm);  /* the next safepoint looks at the clock */
 static inline WeftStatus vm_safepoint(Vm *vm) { /* one unit of fuel */
   if (LIKELY(--vm->poll_countdown && !vm->interrupted)) return WEFT_OK;
   return vm_poll(vm, 0);

@@ -49,6 +49,7 @@ static const struct Tier {
     {"exits", "mir, forced exits", "mir", 0, GLOBALS, "exits", NULL},
     {"misses", "mir, forced misses", "mir", 0, GLOBALS, "misses", NULL},
     {"checks", "mir, checks that fail", "mir", 0, GLOBALS, "checks", NULL},
+    {"endless", "mir, passes that never end", "mir", 0, GLOBALS, "endless", NULL},
     {"rollback", "interp, every step undone once", "interp", 0, GLOBALS, "rollback", NULL},
     {"threads", "mir, short loops in threads", "mir", 0, GLOBALS, "threads", NULL},
     {"threads", "eager, short loops in threads", "eager", -1, GLOBALS, "threads", NULL},
