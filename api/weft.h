@@ -62,8 +62,8 @@ typedef enum WeftCompiled { /* why a graph is not compiled: weft_fail tells it t
   WEFT_COMPILED = 0,
   WEFT_RESTART = 1,     /* trace again, with less in the graph (calls end it); saying so again counts as unsupported */
   WEFT_SKIP = 2,        /* not worth it: this place stays with the interpreter, silently */
-  WEFT_UNSUPPORTED = 3, /* something in it cannot be compiled: the same, with a warning; jit(f) only warns */
-  WEFT_FATAL = 4        /* a defect, or memory was refused: a warning; where jit(f) or trace.explain asked, an error */
+  WEFT_UNSUPPORTED = 3, /* something in it cannot be compiled: the same; the log (WEFT_LOG=breaks, weft_dump "why") and trace.explain say so */
+  WEFT_FATAL = 4        /* a defect, or memory was refused: the log says so; where jit(f) or trace.explain asked, an error */
 } WeftCompiled;
 
 typedef struct WeftRun { /* one run of a region */

@@ -4,7 +4,7 @@
  * then the place takes a nap, in which it is not asked, so that misses cost next to nothing. A source whose guard makes
  * a place compile again and again is left open: the next trace does not rely on what it is, and breaks where it would
  * have to. A function that is called has to be known: its source is left open by the last entries that have room.
- * Only a place whose cache is full of entries gives up, with one warning that names the guard.
+ * Only a place whose cache is full of entries gives up; the log then names the guard.
  *
  * All of this goes by counts, so that a program is compiled the same way in each run, but for two things that go by the
  * clock: whether a region pays (watch.c too), and whether there is time to compile. */
@@ -19,13 +19,10 @@ static const char *place_name(const Tracer *t, const Place *p) {
   return p->code->proto->name ? name_text(&t->vm->names, p->code->proto->name) : p->code->proto->nparams ? "fn" : "main";
 }
 
-static void warn(Tracer *t, const Place *p, const char *why) {
-  u32 line = 0, col = 0;
-  Span at = p->code->proto->spans[p->pc];
-  const SourceFile *f = sources_get(&t->vm->sources, at.file);
-  if (f) sources_locate(&t->vm->sources, at, &line, &col);
-  t->vm->counters.at[STAT_warnings]++;
-  fprintf(stderr, "weft: warning: %s (%s:%u:%u): %s\n", place_name(t, p), f ? f->path : "?", line, col, why);
+/* Once for each place. The log has the place and the reason as of any that is given up; nothing is written unasked. */
+static void warn(Tracer *t, Place *p) {
+  t->vm->counters.at[STAT_warnings] += !p->warned;
+  p->warned = true;
 }
 
 /* ---- giving places up ----------------------------------------------------------------------------------- */
@@ -55,10 +52,7 @@ void place_refused(Tracer *t, Place *p, BackendResult how, bool late, Span at, c
   }
   /* What the library does not compile is for :why and the log, unless somebody asked for it. */
   bool told = how == BACKEND_fatal || t->forced || t->backend->hosts;
-  if (!memory && told && !p->warned) {
-    warn(t, p, why);
-    p->warned = true;
-  }
+  if (!memory && told) warn(t, p);
 }
 
 void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text) {
@@ -135,8 +129,7 @@ static void give_up(Tracer *t, Place *p, const Frame *frame) {
     guard_miss_print(&p->cache.last_miss, &t->vm->sources, &b);
   }
   place_demote(t, p, REASON_cache_limit, buf_text(&b));
-  if (!p->warned) warn(t, p, buf_text(&b));
-  p->warned = true;
+  warn(t, p);
   buf_free(&b);
 }
 

@@ -317,7 +317,7 @@ struct Backend {
    * When it says no, `why` holds a line for the user and the region is freed by the caller. */
   BackendResult (*compile)(Vm *vm, const Backend *self, Region *r, const CompileLimits *limits, Buf *why);
   void *state;
-  bool hosts;   /* the host registered it: what it refuses is told by a warning, as it is news to the host */
+  bool hosts;   /* the host registered it: what it refuses counts as a warning, as it is news to the host */
   bool weighed; /* its regions are meant to be fast: those that the interpreter would beat are given up */
   void (*remove)(Vm *vm, const Backend *self); /* the VM ends; its regions are gone. May be NULL */
 };

@@ -126,8 +126,8 @@ static inline void leave_quick(Vm *vm, const RegionExit *e, const u64 *slots) { 
   vm_return(vm, v);
 }
 
-/* budget.c: the backend said no. skip: stays eager, silently; unsupported: with a warning; restart asked for again: counts as a
- * failed trace; fatal: a warning, or, where compiling was asked for, an error with the cause. `late`: time was used up. */
+/* budget.c: the backend said no. skip: stays eager; unsupported: counted as a warning; restart asked for again: counts as a
+ * failed trace; fatal: likewise, or, where compiling was asked for, an error with the cause. `late`: time was used up. */
 void place_refused(Tracer *t, Place *p, BackendResult how, bool late, Span at, const char *why);
 
 #endif
