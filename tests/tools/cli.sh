@@ -261,5 +261,5 @@ if [ -e "$mock" ]; then
   gpu gpu-memory-again 0 '^40000.0~$' WEFT_MOCK_MEMORY=400000 'let s = 0.0; for i in 0..8 { s += sum(to(ones(5000), "gpu")) }; print(s)'
   gpu gpu-memory-given-back 0 '^30000.0~$' WEFT_MOCK_MEMORY=300000 'fn f(n) = sum(to(ones(n), "gpu")); print(f(2000) + f(5000) + f(23000))'
   gpu gpu-launch-fails 1 'the GPU failed' WEFT_MOCK_FAIL=cuLaunchKernel 'print(to([1.0], "gpu") * 2.0)'
-  gpu gpu-load-fails 0 'weft: demote: .*cuModuleLoadDataEx 'print(to([1.0], "gpu") * 2.0)'
+  gpu gpu-load-fails 0 'weft: demote: .*cuModuleLoadDataEx was told to fail.*~\[2.0\]~$' 'WEFT_LOG=breaks WEFT_MOCK_FAIL=cuModuleLoadDataEx' 'print(to([1.0], "gpu") * 2.0)'
 fi
