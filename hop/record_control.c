@@ -68,7 +68,8 @@ enum { STAYS_WEAK = 0x80 }; /* beside the dtype: the body gives a weak number */
 
 static ValueId weak_as(Recorder *r, ValueId v, u8 dtype) {
   if (!(dtype & STAYS_WEAK)) return graph_convert(r->g, v, dtype);
-  return graph_op2(r->g, OP_multiply, v, graph_const(r->g, value_weak_f64(1.0))); /* exact for what a weak integer holds below 2^53 */
+  const bool integer = dtype_kind(dtype & ~(u32)STAYS_WEAK) <= DK_INT; /* of a weak bool */
+  return graph_op2(r->g, OP_multiply, v, graph_const(r->g, integer ? value_weak_i64(1) : value_weak_f64(1.0))); /* exact for what a weak integer holds below 2^53 */
 }
 
 /* ---- cond ---------------------------------------------------------------------------------------------------- */

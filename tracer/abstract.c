@@ -24,6 +24,19 @@ static bool leaf_of(Vm *vm, Graph *g, const ArrayType *t, Value *out) {
   return ok;
 }
 
+/* An integer of these arguments: as it is now. */
+static bool number_now(Recorder *r, Av a, i64 *out) {
+  Dim d;
+  return av_known_int(r, a, out) || (av_is_number(r, a) && value_dim(r->g, av_value(r, a), &d) && d != DIM_NONE && size_hint(&r->g->sizes, d, out));
+}
+
+static bool range_of(Recorder *r, Av a, Value *out) {
+  i64 ends[3];
+  for (u32 i = 0; i < COUNT_OF(ends); i++)
+    if (!number_now(r, av_item(r, a, i), &ends[i])) return false;
+  return ends[2] != 0 && range_new(r->vm, ends[0], ends[1], ends[2], out);
+}
+
 static bool tree_of(Recorder *r, Av a, u32 depth, Value *out) {
   Vm *vm = r->vm;
   if (depth > ABSTRACT_DEPTH || !a || !(a = av_force(r, a))) return false;
@@ -38,6 +51,7 @@ static bool tree_of(Recorder *r, Av a, u32 depth, Value *out) {
       if (!v.source || v.konst.kind == V_NIL) return false;
       *out = value_keep(v.konst);
       return true;
+    case AV_RANGE: return range_of(r, a, out);
     case AV_LIST:
     case AV_RECORD:
       if (v.kind == AV_LIST ? !list_new(vm, v.count, out) : !record_new(vm, out)) return false;

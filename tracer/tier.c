@@ -42,10 +42,7 @@ static inline bool has_slots(Tracer *t, u32 n) { return LIKELY(t->slot_cap - t->
 
 enum { SCRATCH = 256 };
 
-/* The entry that fits the frame, its inputs in the slots above the stack's top. */
-static __attribute__((noinline)) GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
-  Value scratch[SCRATCH];
-  if (p->cache.need_scratch > SCRATCH || !has_slots(t, p->cache.need_slots + 1)) return NULL;
+static GuardEntry *look_up_with(Tracer *t, Frame *frame, Place *p, Value *scratch) {
   t->vm->counters.at[STAT_lookups]++;
   const GuardProg *refused;
   u32 guard;
@@ -56,6 +53,18 @@ static __attribute__((noinline)) GuardEntry *look_up(Tracer *t, Frame *frame, Pl
   }
   GuardEntry *e = cache_lookup(t->vm, &p->cache, frame, t->slots + t->slot_top, scratch);
   t->vm->counters.at[e ? STAT_hits : STAT_misses]++;
+  return e;
+}
+
+/* The entry that fits the frame, its inputs in the slots above the stack's top. NULL: none, or memory was refused. */
+static __attribute__((noinline)) GuardEntry *look_up(Tracer *t, Frame *frame, Place *p) {
+  Value few[SCRATCH];
+  const u32 need = p->cache.need_scratch;
+  if (!has_slots(t, p->cache.need_slots + 1)) return NULL;
+  if (LIKELY(need <= SCRATCH)) return look_up_with(t, frame, p, few);
+  Value *many = mem_alloc(&t->vm->alloc, sizeof *many * need);
+  GuardEntry *e = many ? look_up_with(t, frame, p, many) : NULL;
+  mem_free(&t->vm->alloc, many, sizeof *many * need);
   return e;
 }
 
