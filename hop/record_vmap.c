@@ -53,7 +53,7 @@ typedef struct Lane {
   AvVec leaves;    /* of all arguments */
   ValueVec values; /* of these: mapped ones with the lanes first */
   AxisVec axes;
-  Av trees[VMAP_ARGS]; /* the arguments, opened; 0: that one is passed as it is */
+  Av *trees;       /* the arguments, opened; 0: that one is passed as it is */
   Dim lanes;
 } Lane;
 
@@ -133,13 +133,13 @@ static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, Av *out) {
 static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av *args, u32 nargs, Av *out) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
-  Lane l = {0};
+  Lane l = {.trees = rec_avs(r, nargs)};
   AvVec params = {0};
   Av settings = av_force(r, av_item(r, transform, 1)), *passed = rec_avs(r, nargs), result = 0;
   ValueVec own = {0};
   BlockId parent = g->at, block = 0;
   Batch b = {.r = r};
-  if (!settings || !passed) return OUT_FAIL;
+  if (!settings || !passed || !l.trees) return OUT_FAIL;
   Outcome o = map_args(r, av_item(r, settings, 0), args, nargs, &l);
   if (o == OUT_GO && !(block = graph_open(g))) o = OUT_FAIL;
   for (u32 i = 0; i < l.values.count && o == OUT_GO; i++) {
