@@ -147,7 +147,8 @@ WeftStatus eager_remove(Vm *vm, Value *args, Value *out) {
   const Text *t = args[1].text;
   Name key;
   bool known = name_known(&vm->names, t->data, t->len, &key);
-  Value rec = value_keep(args[0]);
+  Value rec = args[0]; /* changed in place when nobody else holds it */
+  args[0] = value_nil();
   bool found = false;
   if (known && !record_remove(vm, &rec, key, &found)) {
     value_drop(vm, rec);

@@ -209,14 +209,14 @@ static u32 desc_registers(const Desc *d) {
   return n;
 }
 
-/* Does nobody else hold the list, but for the module's variable that the next instruction writes the result to? */
-static bool gives_up(const Frame *f, Ins ins, bool once, List *l, ModuleSlot **slot) {
+/* Does nobody else hold the list or record, but for the module's variable that the next instruction writes the result to? */
+static bool gives_up(const Frame *f, Ins ins, bool once, Value v, ModuleSlot **slot) {
   *slot = NULL;
-  if (l->head.refs != 2 || once) return l->head.refs == 1;
+  if (v.obj->refs != 2 || once) return v.obj->refs == 1;
   Ins next = f->code->proto->code[f->pc + 1];
   if (ins_op(next) != BC_setmod || ins_a(next) != ins_a(ins) || !(ins_flags(next) & INS_A_DIES)) return false;
   *slot = &f->code->module->slots[ins_x(next)];
-  return (*slot)->value.kind == V_LIST && (*slot)->value.list == l;
+  return (*slot)->value.kind == v.kind && (*slot)->value.obj == v.obj;
 }
 
 /* xs[a:b] in place, so that `xs = xs[:-1]` takes constant time. */
@@ -224,7 +224,7 @@ static WeftStatus shorten_list(Vm *vm, const Frame *f, Ins ins, bool once, Value
   ModuleSlot *slot;
   List *l = regs[0].list;
   i64 start, count, step;
-  if (!gives_up(f, ins, once, l, &slot)) return WEFT_OK;
+  if (!gives_up(f, ins, once, regs[0], &slot)) return WEFT_OK;
   if (index_slice(vm, regs + 1, l->count, &start, &count, &step) != WEFT_OK) return WEFT_ERROR;
   if (step != 1 || (list_is_packed(l) && start && count)) return WEFT_OK;
   if (slot) {
@@ -392,6 +392,16 @@ static Value unwrap_eager(Vm *vm, Value fn, u16 *flags) {
     *flags |= FRAME_EAGER;
   }
   return fn;
+}
+
+/* remove(r, k) of a record that keeps its own keys, in place, so that `r = remove(r, k)` does not copy it; nothing that can fail is left
+ * to do then. args: r and k. */
+static void give_up_record(Vm *vm, const Frame *f, Ins ins, bool once, Value *args) {
+  ModuleSlot *slot;
+  if (args[0].kind != V_RECORD || args[1].kind != V_TEXT || args[0].record->shape->shared || !gives_up(f, ins, once, args[0], &slot) || !slot) return;
+  if (!record_at(vm, args[0].record, args[1].text)) return;
+  slot->value = value_nil();
+  args[0].obj->refs = 1;
 }
 
 typedef enum CallEnd { CALL_RAISED, CALL_PUSHED, CALL_DONE } CallEnd;
@@ -909,6 +919,7 @@ op_call: {
         set_register(vm, A, result);
         NEXT();
       }
+      if (UNLIKELY(fn.fn->op == OP_remove && argc == 2)) give_up_record(vm, f, ins, once, win + 1);
       if (UNLIKELY(call_builtin(vm, fn.fn->op, win + 1, argc, &result) != WEFT_OK)) goto raised;
       f = &vm->frames[vm->frame_count - 1];
       win[0] = value_nil();

@@ -2,7 +2,10 @@
  *
  * Up to SHAPE_SHARED_MAX keys, shapes are interned: all records with these keys in this order share one,
  * found by a running hash of the keys. Beyond, a record owns its shape (dictionary mode): its key vector and
- * hash index grow by doubling and change in place. Finding a key takes constant time in both. */
+ * hash index grow by doubling and change in place. Finding a key takes constant time in both.
+ *
+ * Keys and items lie in order, one behind the other. A key that is removed is closed up from the side that is shorter, so
+ * that taking keys from either end takes constant time, and the index keeps numbers that do not change by it. */
 #include <string.h>
 
 #include "vm/alloc.h"
@@ -17,6 +20,15 @@ static u32 hash_key(Name key) { return (u32)(((u64)key * 0x9E3779B97F4A7C15u) >>
 
 /* ---- shapes ----------------------------------------------------------------------------------- */
 
+/* How many keys with numbers below n are gone. */
+static u32 gone_before(const Shape *s, u32 n) {
+  u32 sum = 0;
+  for (; n; n &= n - 1) sum += s->gone[n - 1];
+  return sum;
+}
+
+static inline u32 place_of(const Shape *s, u32 number) { return s->gone ? number - gone_before(s, number) : number; }
+
 i64 shape_find(const Shape *s, Name key) {
   if (!s->slots) {
     for (u32 i = 0; i < s->count; i++)
@@ -24,30 +36,43 @@ i64 shape_find(const Shape *s, Name key) {
     return -1;
   }
   u32 mask = s->slot_count - 1;
-  for (u32 i = hash_key(key) & mask; s->slots[i]; i = (i + 1) & mask)
-    if (s->keys[s->slots[i] - 1] == key) return s->slots[i] - 1;
+  for (u32 i = hash_key(key) & mask; s->slots[i]; i = (i + 1) & mask) {
+    u32 at = place_of(s, s->slots[i] - 1);
+    if (s->keys[at] == key) return at;
+  }
   return -1;
 }
 
-static void put_slot(Shape *s, u32 index) {
-  u32 mask = s->slot_count - 1, i = hash_key(s->keys[index]) & mask;
+static void put_slot(Shape *s, Name key, u32 number) {
+  u32 mask = s->slot_count - 1, i = hash_key(key) & mask;
   while (s->slots[i]) i = (i + 1) & mask;
-  s->slots[i] = index + 1;
+  s->slots[i] = number + 1;
+}
+
+/* All keys into the empty slots, numbered by their places. */
+static void number_again(Vm *vm, Shape *s) {
+  if (s->gone) mem_free(&vm->alloc, s->gone, sizeof *s->gone * s->slot_count);
+  s->gone = NULL;
+  for (u32 i = 0; i < s->count; i++) put_slot(s, s->keys[i], i);
+  s->next_number = s->count;
 }
 
 static bool build_slots(Vm *vm, Shape *s, u32 slot_count) {
   u32 *slots = mem_alloc_zero(&vm->alloc, sizeof *slots * slot_count);
   if (!slots) return (void)vm_error_memory(vm), false;
+  if (s->gone) mem_free(&vm->alloc, s->gone, sizeof *s->gone * s->slot_count);
+  s->gone = NULL;
   mem_free(&vm->alloc, s->slots, sizeof *s->slots * s->slot_count);
   s->slots = slots;
   s->slot_count = slot_count;
-  for (u32 i = 0; i < s->count; i++) put_slot(s, i);
+  number_again(vm, s);
   return true;
 }
 
 static void free_shape(Vm *vm, Shape *s) {
+  if (s->gone) mem_free(&vm->alloc, s->gone, sizeof *s->gone * s->slot_count);
   mem_free(&vm->alloc, s->slots, sizeof *s->slots * s->slot_count);
-  mem_free(&vm->alloc, s->keys, sizeof *s->keys * s->cap);
+  if (s->keys) mem_free(&vm->alloc, s->keys - s->front, sizeof *s->keys * (s->cap + s->front));
   obj_free(vm, s, sizeof *s);
 }
 
@@ -74,7 +99,7 @@ static Shape *new_shape(Vm *vm, const Name *keys, u32 count, u32 cap) {
     (void)vm_error_memory(vm);
     return NULL;
   }
-  *s = (Shape){.head = {1, 0}, .count = count, .cap = cap, .keys = copy};
+  *s = (Shape){.head = {1, 0}, .count = count, .cap = cap, .keys = copy, .next_number = count};
   if (count) memcpy(copy, keys, sizeof *keys * count);
   if (count > LINEAR_MAX) {
     u32 slots = 32;
@@ -156,7 +181,7 @@ static bool record_of_shape(Vm *vm, Shape *shape, Value *out) {
     return (void)vm_error_memory(vm), false;
   }
   if (items) memset(items, 0, sizeof *items * shape->count);
-  *r = (Record){{1, 0}, shape->count, shape, items};
+  *r = (Record){.head = {1, 0}, .cap = shape->count, .shape = shape, .items = items};
   *out = value_obj(V_RECORD, r);
   return true;
 }
@@ -201,29 +226,50 @@ bool record_unique(Vm *vm, Value *rec) {
   return true;
 }
 
+/* Is the room in front enough to move what lies behind it there, now and then? */
+static bool slides(u32 front, u32 cap) { return front > 0 && front >= cap / 3; }
+
 static bool reserve_items(Vm *vm, Record *r, u32 need) {
   if (need <= r->cap) return true;
+  if (slides(r->front, r->cap)) {
+    memmove(r->items - r->front, r->items, sizeof *r->items * r->shape->count);
+    r->items -= r->front;
+    r->cap += r->front;
+    r->front = 0;
+    if (need <= r->cap) return true;
+  }
   u32 cap = r->cap * 2 > 4 ? r->cap * 2 : 4;
   if (cap < need) cap = need;
-  Value *items = items_resize(vm, r->items, r->cap, cap);
+  Value *items = items_resize(vm, r->items ? r->items - r->front : NULL, r->cap + r->front, cap + r->front);
   if (!items) return (void)vm_error_memory(vm), false;
-  r->items = items;
+  r->items = items + r->front;
   r->cap = cap;
   return true;
 }
 
 /* Adds a key to a shape the record owns. */
 static bool add_own_key(Vm *vm, Shape *s, Name key) {
+  if (s->count == s->cap && slides(s->front, s->cap)) {
+    memmove(s->keys - s->front, s->keys, sizeof *s->keys * s->count);
+    s->keys -= s->front;
+    s->cap += s->front;
+    s->front = 0;
+  }
   if (s->count == s->cap) {
-    if (s->cap > UINT32_MAX / 4) return (void)vm_error(vm, EK_limit, "a record of %u keys is too large", s->count), false;
-    Name *keys = mem_resize(&vm->alloc, s->keys, sizeof *keys * s->cap, sizeof *keys * s->cap * 2);
+    if (s->cap > UINT32_MAX / 8) return (void)vm_error(vm, EK_limit, "a record of %u keys is too large", s->count), false;
+    u32 more = s->cap + s->front, room = more * 2;
+    Name *keys = mem_resize(&vm->alloc, s->keys - s->front, sizeof *keys * more, sizeof *keys * room);
     if (!keys) return (void)vm_error_memory(vm), false;
-    s->keys = keys;
-    s->cap *= 2;
+    s->keys = keys + s->front;
+    s->cap = room - s->front;
   }
   if ((s->count + 1) * 2 > s->slot_count && !build_slots(vm, s, s->slot_count ? s->slot_count * 2 : 64)) return false;
+  if (s->gone && s->next_number == s->slot_count) {
+    memset(s->slots, 0, sizeof *s->slots * s->slot_count);
+    number_again(vm, s);
+  }
+  put_slot(s, key, s->next_number++);
   s->keys[s->count++] = key;
-  put_slot(s, s->count - 1);
   return true;
 }
 
@@ -266,23 +312,46 @@ fail:
   return false;
 }
 
-/* Takes key `at` out of a shape the record owns; positions behind it move down. */
-static void remove_own_key(Shape *s, u32 at) {
+/* Element `at` of `count` taken out, closed up from the shorter side: true if that is the front. */
+static bool closes_front(u32 at, u32 count) { return at < count / 2; }
+
+/* Takes key `at` out of a shape the record owns. */
+static void remove_own_key(Vm *vm, Shape *s, u32 at) {
+  Name key = s->keys[at];
+  u32 number = at;
   if (s->slots) {
-    u32 mask = s->slot_count - 1, i = hash_key(s->keys[at]) & mask;
-    while (s->slots[i] != at + 1) i = (i + 1) & mask;
+    u32 mask = s->slot_count - 1, i = hash_key(key) & mask;
+    while (place_of(s, s->slots[i] - 1) != at) i = (i + 1) & mask;
+    number = s->slots[i] - 1;
     for (u32 j = (i + 1) & mask; s->slots[j]; j = (j + 1) & mask) { /* closes the gap in the probe chain */
-      u32 home = hash_key(s->keys[s->slots[j] - 1]) & mask;
+      u32 home = hash_key(s->keys[place_of(s, s->slots[j] - 1)]) & mask;
       if (((j - home) & mask) < ((j - i) & mask)) continue;
       s->slots[i] = s->slots[j];
       i = j;
     }
     s->slots[i] = 0;
-    if (at + 1 < s->count)
-      for (u32 k = 0; k <= mask; k++) s->slots[k] -= s->slots[k] > at + 1;
   }
-  memmove(s->keys + at, s->keys + at + 1, sizeof *s->keys * (s->count - at - 1));
+  if (closes_front(at, s->count)) {
+    memmove(s->keys + 1, s->keys, sizeof *s->keys * at);
+    s->keys++;
+    s->front++;
+    s->cap--;
+  } else {
+    memmove(s->keys + at, s->keys + at + 1, sizeof *s->keys * (s->count - at - 1));
+  }
   s->count--;
+  if (!s->slots) return;
+  if (number + 1 == s->next_number) {
+    s->next_number--;
+    return;
+  }
+  if (!s->gone) s->gone = mem_alloc_zero(&vm->alloc, sizeof *s->gone * s->slot_count);
+  if (!s->gone) { /* refused: numbers go by places again */
+    memset(s->slots, 0, sizeof *s->slots * s->slot_count);
+    number_again(vm, s);
+    return;
+  }
+  for (u32 n = number + 1; n <= s->slot_count; n += n & -n) s->gone[n - 1]++;
 }
 
 bool record_remove(Vm *vm, Value *rec, Name key, bool *found) {
@@ -301,10 +370,17 @@ bool record_remove(Vm *vm, Value *rec, Name key, bool *found) {
     shape_drop(vm, s);
     r->shape = less;
   } else {
-    remove_own_key(s, at);
+    remove_own_key(vm, s, at);
   }
   Value gone = r->items[at];
-  memmove(r->items + at, r->items + at + 1, sizeof(Value) * (count - at - 1));
+  if (closes_front(at, count)) {
+    memmove(r->items + 1, r->items, sizeof(Value) * at);
+    r->items++;
+    r->front++;
+    r->cap--;
+  } else {
+    memmove(r->items + at, r->items + at + 1, sizeof(Value) * (count - at - 1));
+  }
   value_drop(vm, gone);
   return true;
 }

@@ -76,7 +76,7 @@ static void destroy_all(Vm *vm, u64 dead) {
       case V_RECORD: {
         Record *r = (Record *)obj;
         for (u32 i = 0; i < r->shape->count; i++) release(vm, &dead, r->items[i]);
-        items_free(vm, r->items, r->cap);
+        if (r->items) items_free(vm, r->items - r->front, r->cap + r->front);
         shape_drop(vm, r->shape);
         obj_free(vm, r, sizeof *r);
         break;

@@ -131,8 +131,11 @@ typedef struct Shape {
   Obj head;
   u32 count, cap;
   Name *keys;
-  u32 *slots; /* hash index into keys, +1; NULL while count <= 8 */
+  u32 *slots; /* hash index: the number of a key, +1; NULL while count <= 8 */
   u32 slot_count;
+  /* Own shapes: room in front of `keys` (cap counts from keys on); the number of the next key. Keys are numbered as they come, 0 …;
+   * a key's place is its number less the keys before it that are gone: sums in a Fenwick tree of slot_count, NULL: none. */
+  u32 front, next_number, *gone;
   bool shared;       /* interned, immutable */
   u64 hash;          /* of the keys in order; shared shapes only */
   struct Shape *next; /* intern table chain */
@@ -140,7 +143,7 @@ typedef struct Shape {
 
 typedef struct Record {
   Obj head;
-  u32 cap;
+  u32 cap, front; /* room for items from `items` on, and in front of it */
   Shape *shape;
   Value *items; /* parallel to shape->keys */
 } Record;
