@@ -147,6 +147,19 @@ static void mark_block(Batch *b, BlockId block) {
   }
 }
 
+void batch_mark(Batch *b, BlockId block) { mark_block(b, block); }
+
+bool batch_parts(const Batch *b, BlockId block) {
+  const Graph *g = b->g;
+  for (GraphWalk w = walk_begin(g, block); walk_next(&w);) {
+    const GraphNode *x = graph_node_at(g, w.node);
+    if (x->kind == NODE_cond && batch_is_mapped(b, node_operand(g, w.node, 0))) return true;
+    if (x->kind == NODE_while && batch_is_mapped(b, block_result(g, x->sub[0], 0))) return true;
+    if (is_repeated(g, w.node) && any_mapped(b, w.node)) return true;
+  }
+  return false;
+}
+
 /* ---- control ---------------------------------------------------------------------------------------------------------- */
 
 static Outcome enter_block(Batch *b, NodeId n, BlockId block) {
@@ -431,7 +444,4 @@ static Outcome emit(Batch *b, BlockId from) {
   return o;
 }
 
-Outcome batch_block(Batch *b, BlockId from) {
-  if (!b->g->blocks.data[from].node) mark_block(b, from); /* the outermost */
-  return emit(b, from);
-}
+Outcome batch_block(Batch *b, BlockId from) { return emit(b, from); }

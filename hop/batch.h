@@ -20,7 +20,11 @@ void batch_set(Batch *b, ValueId v, ValueId to, bool mapped);
 bool batch_is_mapped(const Batch *b, ValueId v);
 ValueId batch_get(const Batch *b, ValueId v);  /* with the lanes first if it is mapped */
 ValueId batch_full(Batch *b, ValueId v);       /* with the lanes first, stretched if need be; strong */
-/* Emits what block `from` computes at the cursor. OUT_STUCK: some of it cannot be batched. */
+/* Marks in `mapped` what differs between lanes in a block and in those inside of it. */
+void batch_mark(Batch *b, BlockId block);
+/* Does a marked block hold what lanes may leave out, each for itself: arms by a predicate of the lane, trips of a loop? */
+bool batch_parts(const Batch *b, BlockId block);
+/* Emits what block `from`, which is marked, computes at the cursor. OUT_STUCK: some of it cannot be batched. */
 Outcome batch_block(Batch *b, BlockId from);
 
 /* An operation with rules of its own (batch_rules.c): its result for all lanes, 0: none here. */

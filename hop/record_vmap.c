@@ -130,6 +130,57 @@ static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, Av *out) {
   return o;
 }
 
+/* The lane's block, open at the cursor, as the body of a scan over the lanes. A derivative goes back through one lane after the other
+ * then, and passes by what a lane left out; of a choice between both arms it would take the zeros of the one that was not taken
+ * for cotangents, and zero times an infinite slope is no zero. */
+static Outcome one_by_one(Recorder *r, const Lane *l, const ValueVec *own, BlockId block, BlockId parent, Av spec, Av tree, Av *out) {
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  AvVec leaves = {0};
+  AxisVec axes = {0};
+  ValueVec xs = {0}, items = {0};
+  NodeId node = 0;
+  Outcome o = rec_tree_leaves(r, tree, &leaves);
+  if (o == OUT_GO) o = spread(r, spec, tree, 0, &axes);
+  for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
+    ValueId v = av_value(r, leaves.data[i]);
+    if (v) v = graph_convert(g, v, value_type(g, v)->dtype); /* stacked arrays are strong */
+    if (!v || !vec_push(alloc, &items, v)) o = OUT_FAIL;
+    else if (rec_inner_size(r, v)) o = rec_stuck(r, REASON_data_dependent_shape, "sizes that differ between lanes");
+    else if (value_type(g, v)->rank == TYPE_MAX_RANK) o = rec_stuck(r, REASON_raises, "vmap: an axis is out of range");
+  }
+  for (u32 i = 0; i < own->count && o == OUT_GO; i++)
+    if (own->data[i] && !vec_push(alloc, &xs, l->values.data[i])) o = OUT_FAIL;
+  if (o == OUT_GO && !graph_close(g, TERM_next, items.data, items.count, 0)) o = OUT_FAIL;
+  if (o == OUT_GO) {
+    graph_at_end(g, parent);
+    node = graph_scan(g, NULL, 0, xs.data, xs.count, l->lanes, false, false, block);
+    if (!node) o = OUT_FAIL;
+  }
+  for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
+    ValueId v = node_result(g, node, i);
+    i64 rank = value_type(g, v)->rank, axis = axes.data[i] < 0 ? axes.data[i] + rank : axes.data[i];
+    if (axis < 0 || axis >= rank) o = rec_stuck(r, REASON_raises, "vmap: an axis is out of range");
+    else if (!(v = moved(g, v, 0, axis)) || !(leaves.data[i] = av_num(r, v))) o = OUT_FAIL;
+  }
+  u32 next = 0;
+  if (o == OUT_GO) o = rec_made(r, rec_tree_rebuild(r, tree, leaves.data, &next), out);
+  vec_free(alloc, &leaves);
+  vec_free(alloc, &axes);
+  vec_free(alloc, &xs);
+  vec_free(alloc, &items);
+  return o;
+}
+
+/* Has every result an axis for the lanes? */
+static bool all_spread(Recorder *r, Av spec, Av tree) {
+  AxisVec axes = {0};
+  bool all = spread(r, spec, tree, 0, &axes) == OUT_GO;
+  for (u32 i = 0; i < axes.count; i++) all &= axes.data[i] != NOT_MAPPED;
+  vec_free(&r->vm->alloc, &axes);
+  return all;
+}
+
 static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av *args, u32 nargs, Av *out) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
@@ -162,18 +213,22 @@ static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av
   for (u32 i = 0; i < r->cells.count && o == OUT_GO; i++)
     if (r->cells.data[i].dirty && r->cells.data[i].source && !(i < base->ncells && base->cells[i].dirty && base->cells[i].value == r->cells.data[i].value))
       o = rec_stuck(r, REASON_construct_body, "a function of vmap writes a variable");
-  if (o == OUT_GO) { /* the lane's block is closed and held by nothing: the cursor goes back */
-    if (!graph_close(g, TERM_yield, NULL, 0, 0) || !batch_init(&b, r, l.lanes)) o = OUT_FAIL;
-    graph_at_end(g, parent);
-  }
+  if (o == OUT_GO && !batch_init(&b, r, l.lanes)) o = OUT_FAIL;
   for (u32 i = 0; i < own.count && o == OUT_GO; i++)
     if (own.data[i]) batch_set(&b, own.data[i], l.values.data[i], true);
   if (o == OUT_GO) {
     const GraphBlock *x = &g->blocks.data[block];
     for (u32 i = 0; i < x->captures.count; i++) batch_set(&b, x->captures.data[i].inner, x->captures.data[i].outer, false);
-    o = batch_block(&b, block);
+    batch_mark(&b, block);
   }
-  if (o == OUT_GO) o = join(r, &b, av_item(r, settings, 1), result, out);
+  if (o == OUT_GO && r->differentiating && batch_parts(&b, block) && all_spread(r, av_item(r, settings, 1), result)) {
+    o = one_by_one(r, &l, &own, block, parent, av_item(r, settings, 1), result, out);
+  } else if (o == OUT_GO) {
+    if (!graph_close(g, TERM_yield, NULL, 0, 0)) o = OUT_FAIL;
+    graph_at_end(g, parent); /* the lane's block is held by nothing */
+    if (o == OUT_GO) o = batch_block(&b, block);
+    if (o == OUT_GO) o = join(r, &b, av_item(r, settings, 1), result, out);
+  }
   if (o == OUT_GO) r->vm->counters.at[STAT_constructs]++;
   batch_free(&b);
   vec_free(alloc, &l.leaves);
