@@ -153,8 +153,10 @@ static bool square(Deriv *d, const ArrayType *t) { return d->to->same(d, rows_of
 static bool pull_svd_node(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
   ArrayType t = dv_type(d, n->operands[0]);
   bool full = arg_bool(&n->args[1], true) && !square(d, &t);
-  if (full && (ct[0] || ct[2])) {
-    d->detail = "the vectors of linalg.svd with full_matrices=true of a matrix that is not square";
+  Dim high = rows_of(&t), wide = columns_of(&t);
+  bool known = high >= 0 && wide >= 0; /* the longer side has vectors that are added */
+  if (full && ((ct[0] && !(known && high < wide)) || (ct[2] && !(known && high > wide)))) {
+    d->detail = "the vectors that linalg.svd with full_matrices=true adds to a matrix that is not square";
     return false;
   }
   Dv u = n->results[0], s = n->results[1], vh = n->results[2];
