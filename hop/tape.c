@@ -19,7 +19,7 @@ Tape *tape_open(Vm *vm) {
     (void)vm_error_memory(vm);
     return NULL;
   }
-  *t = (Tape){.refs = 1, .level = level, .live = true, .like = value_hole()};
+  *t = (Tape){.refs = 1, .level = level, .live = true};
   vm->ambient++;
   vm->taped = true;
   return t;
@@ -35,7 +35,6 @@ void tape_drop(Vm *vm, Tape *t) {
   if (--t->refs) return;
   for (u32 i = 0; i < t->entries.count; i++) mem_free(&vm->alloc, t->entries.data[i].items, t->entries.data[i].nitems);
   for (u32 i = 0; i < t->values.count; i++) value_drop(vm, t->values.data[i]);
-  value_drop(vm, t->like);
   vec_free(&vm->alloc, &t->entries);
   vec_free(&vm->alloc, &t->values);
   vec_free(&vm->alloc, &t->parents);
@@ -121,44 +120,6 @@ static bool save(Vm *vm, Tape *t, Value v) {
   return true;
 }
 
-/* Something of the type of v: *out owned. A number is itself. */
-static WeftStatus stand_in(Vm *vm, Tape *t, Value v, Value *out) {
-  Value plain = value_untracked(v), one;
-  if (plain.kind != V_ARRAY || array_rank(plain.array) == 0 || array_device(plain.array) != DEV_CPU) {
-    *out = value_keep(v);
-    return WEFT_OK;
-  }
-  Array *a = plain.array, *like = t->like.kind == V_ARRAY ? t->like.array : NULL;
-  u32 rank = array_rank(a);
-  i64 strides[ARRAY_MAX_RANK] = {0}, dims[1] = {1};
-  if (!like || array_dtype(like) != array_dtype(a) || array_rank(like) != rank || memcmp(array_dims(like), array_dims(a), rank * sizeof(i64)) != 0) {
-    if (array_new_zero(vm, array_dtype(a), 1, dims, &one) != WEFT_OK) return WEFT_ERROR;
-    value_drop(vm, t->like);
-    t->like = value_hole();
-    WeftStatus status = array_view(vm, one.array, 0, rank, array_dims(a), strides, &t->like);
-    value_drop(vm, one);
-    if (status != WEFT_OK) {
-      t->like = value_hole();
-      return status;
-    }
-  }
-  *out = value_keep(t->like);
-  return WEFT_OK;
-}
-
-/* Does the rule of an update read the elements of what it changes? */
-static bool reads_elements(u32 combine) { return combine != BC_move && combine != BC_add && combine != BC_sub; }
-
-/* v, or a stand-in of it, among what is saved. */
-static bool save_as(Vm *vm, Tape *t, Value v, bool whole) {
-  Value like;
-  if (whole) return save(vm, t, v);
-  if (stand_in(vm, t, v, &like) != WEFT_OK) return false;
-  bool ok = save(vm, t, like);
-  value_drop(vm, like);
-  return ok;
-}
-
 static Tape *highest(Tape *best, Value v) {
   v = live_value(v);
   if (v.kind != V_TRACKED) return best;
@@ -185,8 +146,7 @@ static WeftStatus track(Vm *vm, Tape *t, TapeEntry *e, Value *out) {
   e->result = t->nodes + 1;
   e->nresults = n;
   bool ok = true;
-  bool whole = e->kind != ENTRY_index && (e->kind != ENTRY_update || reads_elements(e->op));
-  for (u32 i = 0; i < n && ok; i++) ok = save_as(vm, t, list ? out->list->items[i] : *out, whole);
+  for (u32 i = 0; i < n && ok; i++) ok = save(vm, t, list ? out->list->items[i] : *out);
   e->count = t->values.count - e->first;
   if (!ok || !vec_push(&vm->alloc, &t->entries, *e)) {
     while (t->values.count > values) value_drop(vm, t->values.data[--t->values.count]);
@@ -438,7 +398,7 @@ static WeftStatus on_index(Vm *vm, Value obj, const Desc *d, const Value *regs, 
     return WEFT_ERROR;
   }
   TapeEntry e = {.kind = ENTRY_index, .first = t->values.count, .parents = t->parents.count, .nparents = 1};
-  bool ok = save_as(vm, t, x, false) && vec_push(&vm->alloc, &t->parents, node);
+  bool ok = save(vm, t, x) && vec_push(&vm->alloc, &t->parents, node);
   for (u32 i = 0; i < n && ok; i++) ok = save(vm, t, plain[i]);
   ok = ok && save_items(vm, &e, d->items, d->item_count);
   value_drop(vm, x);
@@ -447,33 +407,6 @@ static WeftStatus on_index(Vm *vm, Value obj, const Desc *d, const Value *regs, 
   t->parents.count = e.parents;
   value_drop(vm, *out);
   return vm_error_memory(vm);
-}
-
-/* The same where nobody else holds the root, a value of this tape, and its elements are not kept: it changes in place. Nothing that can
- * fail is left to do behind the change. */
-static WeftStatus assign_in_place(Vm *vm, TapeValue *root, const Desc *d, const Value *keys, u32 nkeys, Value value) {
-  Tape *t = root->tape;
-  Value v;
-  u32 nv;
-  tape_split(t, value, &v, &nv);
-  TapeEntry e = {.kind = ENTRY_update, .op = d->op, .first = t->values.count, .parents = t->parents.count, .nparents = 2, .result = t->nodes + 1, .nresults = 1};
-  bool ok = save_as(vm, t, root->head.value, false) && save(vm, t, v) && vec_push(&vm->alloc, &t->parents, root->node) && vec_push(&vm->alloc, &t->parents, nv);
-  for (u32 i = 0; i < nkeys && ok; i++) ok = save(vm, t, keys[i]);
-  ok = ok && save_items(vm, &e, d->items, d->item_count) && save_as(vm, t, root->head.value, false);
-  e.count = t->values.count - e.first;
-  ok = ok && vec_push(&vm->alloc, &t->entries, e);
-  WeftStatus status = ok ? WEFT_OK : vm_error_memory(vm);
-  if (ok && (status = vm_update(vm, &root->head.value, d, keys, value_keep(v))) != WEFT_OK) t->entries.count--;
-  value_drop(vm, v);
-  if (status == WEFT_OK) {
-    root->node = ++t->nodes;
-    vm->counters.at[STAT_tape_nodes]++;
-    return WEFT_OK;
-  }
-  if (e.items) mem_free(&vm->alloc, e.items, e.nitems);
-  while (t->values.count > e.first) value_drop(vm, t->values.data[--t->values.count]);
-  t->parents.count = e.parents;
-  return status;
 }
 
 /* root[items] = value, or combined by `op` (BcOp). Borrows value. */
@@ -485,8 +418,6 @@ static WeftStatus assign(Vm *vm, Value *root, const u8 *items, u32 nitems, const
   for (u32 i = 0; i < n; i++) plain[i] = value_untracked(keys[i]);
   PathStep step = {.kind = STEP_INDEX, .item_count = nitems};
   Desc d = {.kind = DESC_PATH, .items = items, .item_count = nitems, .step_count = 1, .steps = &step, .op = (u8)op, .root = ROOT_REGISTER};
-  TapeValue *own = root->kind == V_TRACKED ? root->p : NULL;
-  if (own && own->tape == t && own->head.head.refs == 1 && !reads_elements(op)) return assign_in_place(vm, own, &d, plain, n, value);
   tape_split(t, *root, &x, &nx);
   tape_split(t, value, &v, &nv);
   Value made = value_keep(x);
@@ -503,7 +434,7 @@ static WeftStatus assign(Vm *vm, Value *root, const u8 *items, u32 nitems, const
     return status;
   }
   TapeEntry e = {.kind = ENTRY_update, .op = (u16)op, .first = t->values.count, .parents = t->parents.count, .nparents = 2};
-  bool ok = save_as(vm, t, x, reads_elements(op)) && save(vm, t, v) && vec_push(&vm->alloc, &t->parents, nx) && vec_push(&vm->alloc, &t->parents, nv);
+  bool ok = save(vm, t, x) && save(vm, t, v) && vec_push(&vm->alloc, &t->parents, nx) && vec_push(&vm->alloc, &t->parents, nv);
   for (u32 i = 0; i < n && ok; i++) ok = save(vm, t, plain[i]);
   ok = ok && save_items(vm, &e, items, nitems);
   value_drop(vm, x);

@@ -13,8 +13,6 @@
  * They save: the rule, what it was given, the list of arguments, the tree of results (see custom.c). */
 typedef enum EntryKind { ENTRY_op, ENTRY_index, ENTRY_update, ENTRY_custom, ENTRY_checkpoint, ENTRY_hook } EntryKind;
 
-/* What an index or an update reads and writes: rules look at its type alone (but where an update multiplies or divides), so that a
- * stand-in of that type is saved, zeros on one element: stores in a loop then keep no copies, and are done in place. */
 typedef struct TapeEntry {
   u8 kind; /* EntryKind */
   u16 op;  /* op; update: BcOp that combines */
@@ -30,7 +28,6 @@ typedef struct Tape {
   u32 refs;
   u32 level;
   bool live;  /* records */
-  Value like; /* the last stand-in, or a hole */
   u32 nodes;  /* 1 … nodes */
   VEC(TapeEntry) entries;
   VEC(Value) values;

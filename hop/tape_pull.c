@@ -1,6 +1,5 @@
 /* tape_pull.c — the way back over a tape: the rules of deriv.h run on values. */
 #include "hop/custom.h"
-#include "hop/rules.h"
 #include "hop/tape.h"
 
 #include <string.h>
@@ -14,7 +13,6 @@ typedef struct ValueDeriv {
   const Tape *tape;
   const TapeEntry *entry;
   VEC(Value) pool;
-  u8 *plain; /* of each node: its cotangent holds no -0.0 */
 } ValueDeriv;
 
 void tape_type(Value v, ArrayType *t) {
@@ -352,84 +350,6 @@ static WeftStatus give(Vm *vm, Value *slot, Value ct) { /* consumes ct */
   return WEFT_OK;
 }
 
-/* ---- single elements and parts ----------------------------------------------------------------------------------------- */
-
-static bool is_array(Value v) {
-  v = value_untracked(v);
-  return v.kind == V_ARRAY && array_rank(v.array) > 0;
-}
-
-static WeftStatus combine_at(ValueDeriv *d, Value *x, u32 combine, Value v) { /* consumes v; in place where nobody else holds *x */
-  const TapeEntry *e = d->entry;
-  PathStep step = {.kind = STEP_INDEX, .item_count = e->nitems};
-  Desc path = {.kind = DESC_PATH, .items = e->items, .item_count = e->nitems, .step_count = 1, .steps = &step, .op = (u8)combine, .root = ROOT_REGISTER};
-  return vm_update(d->vm, x, &path, keys_of(d), v);
-}
-
-/* The cotangent of what an index read goes to its places in that of the array, which is one value for all reads. It holds no -0.0, as a
- * sum with zeros elsewhere does not: d->plain says of which nodes that is known. */
-static WeftStatus pull_read(ValueDeriv *d, Value *grads) {
-  Vm *vm = d->vm;
-  const TapeEntry *e = d->entry;
-  u32 node = d->tape->parents.data[e->parents];
-  Value g = grads[e->result], *slot = &grads[node];
-  grads[e->result] = value_hole();
-  ArrayType t;
-  tape_type(d->tape->values.data[e->first], &t);
-  if (!node || !deriv_dtype(t.dtype)) {
-    value_drop(vm, g);
-    return WEFT_OK;
-  }
-  WeftStatus status = WEFT_OK;
-  if (slot->kind == V_HOLE) {
-    status = tape_zeros(vm, &t, slot);
-    if (status != WEFT_OK) *slot = value_hole();
-  } else if (!d->plain[node]) {
-    Value args[2] = {*slot, value_weak_f64(0)};
-    *slot = value_hole();
-    status = vm_op(vm, OP_add, args, slot);
-    value_drop(vm, args[0]);
-    if (status != WEFT_OK) *slot = value_hole();
-  }
-  if (status != WEFT_OK) {
-    value_drop(vm, g);
-    return status;
-  }
-  d->plain[node] = 1;
-  return combine_at(d, slot, BC_add, g);
-}
-
-/* What was written: its cotangent is read from that of the result, which then goes on to the array before, with zeros there (`=`) or as it
- * is (`+=`, `-=`). */
-static WeftStatus pull_written(ValueDeriv *d, Value *grads) {
-  Vm *vm = d->vm;
-  const TapeEntry *e = d->entry;
-  const u32 *parents = d->tape->parents.data + e->parents;
-  const Value *saved = d->tape->values.data + e->first;
-  Value g = grads[e->result], read = value_hole();
-  grads[e->result] = value_hole();
-  ArrayType tx, tv;
-  tape_type(saved[0], &tx);
-  tape_type(saved[1], &tv);
-  bool wants_x = parents[0] && deriv_dtype(tx.dtype), wants_v = parents[1] && deriv_dtype(tv.dtype);
-  WeftStatus status = WEFT_OK;
-  if (wants_v) status = vm_index(vm, g, e->items, e->nitems, keys_of(d), &read);
-  if (wants_v && status == WEFT_OK && read.kind == V_ARRAY && (status = array_make_unique(vm, &read)) != WEFT_OK) value_drop(vm, read); /* no view of g */
-  if (status == WEFT_OK && wants_x && e->op == BC_move) status = combine_at(d, &g, BC_move, value_weak_f64(0));
-  if (status == WEFT_OK && wants_x) {
-    d->plain[parents[0]] |= d->plain[e->result];
-    status = give(vm, &grads[parents[0]], g);
-  } else {
-    value_drop(vm, g);
-  }
-  if (!wants_v || status != WEFT_OK) return status;
-  Dv v = handle(d, read);
-  if (e->op == BC_sub) v = dv1(&d->head, OP_negative, v);
-  v = deriv_fit(&d->head, v, &tv);
-  if (!v || d->head.failed) return vm->error.raised ? WEFT_ERROR : vm_error_memory(vm);
-  return give(vm, &grads[parents[1]], value_keep(at(&d->head, v)));
-}
-
 static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
   const TapeEntry *e = d->entry;
   Vm *vm = d->vm;
@@ -441,8 +361,6 @@ static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
     const OpParam *p = &op_info(e->op)->params[e->setting - 1];
     return vm_error(vm, EK_unsupported, "%s: no derivative of %s by its parameter `%.*s`", who, op_name(e->op), (int)p->len, p->name);
   }
-  bool parts = e->kind == ENTRY_index || (e->kind == ENTRY_update && (e->op == BC_move || e->op == BC_add || e->op == BC_sub));
-  if (parts && is_array(d->tape->values.data[e->first]) && !repeats(&d->head, NULL)) return e->kind == ENTRY_index ? pull_read(d, grads) : pull_written(d, grads);
   if (!load(d, &n, &l, &s)) goto failed;
   for (u32 i = 0; i < e->nresults; i++) {
     Value g = grads[e->result + i];
@@ -465,8 +383,7 @@ WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) {
   ValueDeriv d = {.head = {.to = &value_ops}, .vm = vm, .tape = t};
   arena_init(&d.head.room, &vm->alloc);
   /* a first piece stays, so that the entries behind it need no memory of their own */
-  d.plain = mem_alloc_zero(&vm->alloc, t->nodes + 1);
-  WeftStatus status = d.plain && deriv_room(&d.head, 1, 1) ? WEFT_OK : vm_error_memory(vm);
+  WeftStatus status = deriv_room(&d.head, 1, 1) ? WEFT_OK : vm_error_memory(vm);
   ArenaMark empty = arena_mark(&d.head.room);
   for (u32 i = t->entries.count; i-- > 0 && status == WEFT_OK;) {
     d.entry = &t->entries.data[i];
@@ -480,6 +397,5 @@ WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) {
   }
   arena_free(&d.head.room);
   vec_free(&vm->alloc, &d.pool);
-  if (d.plain) mem_free(&vm->alloc, d.plain, t->nodes + 1);
   return status;
 }
