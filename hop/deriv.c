@@ -105,6 +105,121 @@ bool deriv_lists(Deriv *d, u32 operands, u32 results, DerivLists *out) {
 
 bool deriv_is_zero(u32 op) { return strcmp(op_info(op)->deriv, "zero") == 0; }
 
+/* ---- what is read --------------------------------------------------------------------------------------------- */
+
+/* NOTHING: types at most. RESULT: that alone. OPERANDS: all of them, not the result. OTHERS: an operand where another one is
+ * wanted. ALL: what is not listed. The tape saves what is read, and of all else the type. */
+typedef enum Reads { READS_all, READS_nothing, READS_result, READS_operands, READS_others, READS_divide, READS_power, READS_condition, READS_indices } Reads;
+
+static Reads reads_of(u32 op) {
+  switch (op) {
+    case OP_add:
+    case OP_subtract:
+    case OP_negative:
+    case OP_positive:
+    case OP_astype:
+    case OP_to:
+    case OP_reshape:
+    case OP_ravel:
+    case OP_squeeze:
+    case OP_expand_dims:
+    case OP_transpose:
+    case OP_permute_dims:
+    case OP_moveaxis:
+    case OP_swapaxes:
+    case OP_broadcast_to:
+    case OP_broadcast_arrays:
+    case OP_flip:
+    case OP_roll:
+    case OP_tile:
+    case OP_tril:
+    case OP_triu:
+    case OP_concat:
+    case OP_stack:
+    case OP_unstack:
+    case OP_split:
+    case OP_sum:
+    case OP_mean:
+    case OP_cumsum:
+    case OP_diff: return READS_nothing;
+    case OP_sqrt:
+    case OP_cbrt:
+    case OP_exp:
+    case OP_exp2:
+    case OP_expm1:
+    case OP_tan:
+    case OP_tanh:
+    case OP_sigmoid:
+    case OP_reciprocal:
+    case OP_nn_softmax:
+    case OP_nn_log_softmax: return READS_result;
+    case OP_abs:
+    case OP_square:
+    case OP_log:
+    case OP_log2:
+    case OP_log10:
+    case OP_log1p:
+    case OP_sin:
+    case OP_cos:
+    case OP_asin:
+    case OP_acos:
+    case OP_atan:
+    case OP_sinh:
+    case OP_cosh:
+    case OP_asinh:
+    case OP_acosh:
+    case OP_atanh:
+    case OP_erf:
+    case OP_erfc:
+    case OP_relu:
+    case OP_softplus:
+    case OP_gelu:
+    case OP_maximum:
+    case OP_minimum:
+    case OP_clip:
+    case OP_atan2: return READS_operands;
+    case OP_multiply:
+    case OP_matmul:
+    case OP_dot:
+    case OP_outer:
+    case OP_vecdot:
+    case OP_tensordot:
+    case OP_einsum: return READS_others;
+    case OP_divide: return READS_divide;
+    case OP_power:
+    case OP_pow: return READS_power;
+    case OP_where: return READS_condition;
+    case OP_take:
+    case OP_take_along_axis: return READS_indices;
+    default: return READS_all;
+  }
+}
+
+bool deriv_reads(u32 op, u32 i, const bool *wants, u32 count) {
+  bool others = false;
+  switch (reads_of(op)) {
+    case READS_nothing:
+    case READS_result: return false;
+    case READS_others:
+      for (u32 k = 0; k < count; k++) others |= k != i && wants[k];
+      return others;
+    case READS_divide: return i == 1;
+    case READS_condition: return i == 0;
+    case READS_indices: return i > 0;
+    default: return true;
+  }
+}
+
+bool deriv_reads_results(u32 op, const bool *wants, u32 count) {
+  switch (reads_of(op)) {
+    case READS_all:
+    case READS_result: return true;
+    case READS_divide:
+    case READS_power: return count > 1 && wants[1];
+    default: return false;
+  }
+}
+
 /* ---- one operand ------------------------------------------------------------------------------------------ */
 
 static Dv gelu(Deriv *d, const DerivNode *n, Dv x, Dv g) {
@@ -329,8 +444,8 @@ static bool pull_update(Deriv *d, const DerivNode *n, Dv g, const bool *wants, D
   Dv x = n->operands[0], v = n->operands[1];
   switch (n->op) {
     case OP_none:
-      if (wants[0]) out[0] = d->to->update(d, n, OP_none, g, NUM(0));
       if (wants[1]) out[1] = pull_written(d, n, x, g);
+      if (wants[0]) out[0] = d->to->update(d, n, OP_none, g, NUM(0));
       return true;
     case OP_add:
     case OP_subtract:
@@ -344,10 +459,11 @@ static bool pull_update(Deriv *d, const DerivNode *n, Dv g, const bool *wants, D
         d->detail = "`*=` and `/=` at places given by an array";
         return false;
       }
+      if (wants[1]) {
+        Dv part = MUL(d->to->index(d, n, g), d->to->index(d, n, n->op == OP_divide ? n->results[0] : x));
+        out[1] = n->op == OP_divide ? NEG(DIV(part, v)) : part;
+      }
       if (wants[0]) out[0] = d->to->update(d, n, n->op, g, v);
-      if (!wants[1]) return true;
-      if (n->op == OP_divide) out[1] = NEG(DIV(d->to->index(d, n, MUL(g, n->results[0])), v));
-      else out[1] = d->to->index(d, n, MUL(g, x));
       return true;
     default: return false;
   }

@@ -24,7 +24,8 @@ typedef struct DerivNode {
   const void *index;            /* index, update: what the items are, for DerivOps */
 } DerivNode;
 
-/* What a rule may do. Every function gives 0 and sets `failed` when it could not. */
+/* What a rule may do. Every function gives 0 and sets `failed` when it could not. What adds to x, or writes to it, uses x up: rules
+ * do not read it afterwards, so that it happens in place. */
 typedef struct DerivOps {
   Dv (*op)(Deriv *d, u32 op, const Dv *operands, u32 count, const GraphAttr *attrs, u32 nattrs);
   ArrayType (*type)(Deriv *d, Dv x);
@@ -54,6 +55,10 @@ struct Deriv {
 static inline bool deriv_dtype(u32 dtype) { return dtype_kind(dtype) >= DK_FLOAT; }
 /* Does the row of ops.def say that results are constant where they are defined? */
 bool deriv_is_zero(u32 op);
+
+/* What the rule of an operation reads beside types: operand i, when those with wants[i] are wanted; a result. */
+bool deriv_reads(u32 op, u32 i, const bool *wants, u32 count);
+bool deriv_reads_results(u32 op, const bool *wants, u32 count);
 
 /* n zeroed elements of `size` bytes in the room. NULL: memory was refused, and d->failed. */
 void *deriv_room(Deriv *d, u32 n, size_t size) MUST_USE;

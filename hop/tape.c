@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "hop/tree.h"
 #include "lang/mechanisms.h"
 #include "tracer/record.h"
 
@@ -19,7 +20,7 @@ Tape *tape_open(Vm *vm) {
     (void)vm_error_memory(vm);
     return NULL;
   }
-  *t = (Tape){.refs = 1, .level = level, .live = true};
+  *t = (Tape){.refs = 1, .level = level, .live = true, .stand_in = value_hole()};
   vm->ambient++;
   vm->taped = true;
   return t;
@@ -35,6 +36,7 @@ void tape_drop(Vm *vm, Tape *t) {
   if (--t->refs) return;
   for (u32 i = 0; i < t->entries.count; i++) mem_free(&vm->alloc, t->entries.data[i].items, t->entries.data[i].nitems);
   for (u32 i = 0; i < t->values.count; i++) value_drop(vm, t->values.data[i]);
+  value_drop(vm, t->stand_in);
   vec_free(&vm->alloc, &t->entries);
   vec_free(&vm->alloc, &t->values);
   vec_free(&vm->alloc, &t->parents);
@@ -120,6 +122,57 @@ static bool save(Vm *vm, Tape *t, Value v) {
   return true;
 }
 
+static bool save_own(Vm *vm, Tape *t, Value v) { /* consumes v */
+  if (vec_push(&vm->alloc, &t->values, v)) return true;
+  value_drop(vm, v);
+  return false;
+}
+
+/* Does an array keep more than twice as much as it shows? Saved as it is it would also stand in the way of stores into the whole. */
+static bool is_small_part(const Array *a) {
+  size_t own = (size_t)a->size * dtype_bytes(array_dtype(a));
+  if (!a->owner || array_device(a) != DEV_CPU || array_layout(a) == LAY_BROADCAST) return false;
+  size_t whole = a->head.flags & ARRAY_OWNER_ARRAY ? (size_t)a->base->size * dtype_bytes(array_dtype(a->base)) : a->storage->bytes;
+  return whole / 2 > own + ARRAY_INLINE_MAX;
+}
+
+/* Saves v for a rule that reads it. */
+static bool save_read(Vm *vm, Tape *t, Value v) {
+  Value copy;
+  if (v.kind != V_ARRAY || !is_small_part(v.array)) return save(vm, t, v);
+  return array_copy(vm, v.array, &copy) == WEFT_OK && save_own(vm, t, copy);
+}
+
+/* Saves the type of v. */
+static bool save_type(Vm *vm, Tape *t, Value v) {
+  ArrayType want, have;
+  Value plain = value_untracked(v), made;
+  if (v.kind == V_LIST) {
+    u32 first = t->values.count;
+    bool ok = true;
+    for (u32 i = 0; i < v.list->count && ok; i++) ok = save_type(vm, t, v.list->items[i]);
+    ok = ok && list_from(vm, t->values.data + first, t->values.count - first, &made);
+    while (t->values.count > first) value_drop(vm, t->values.data[--t->values.count]);
+    return ok && save_own(vm, t, made);
+  }
+  if (plain.kind != V_ARRAY || array_device(plain.array) != DEV_CPU) return save(vm, t, plain);
+  tree_leaf_type(plain, &want);
+  tree_leaf_type(t->stand_in, &have);
+  bool same = t->stand_in.kind == V_ARRAY && have.dtype == want.dtype && have.rank == want.rank && memcmp(have.dims, want.dims, want.rank * sizeof want.dims[0]) == 0;
+  if (!same) {
+    if (tree_zero(vm, &want, &made) != WEFT_OK) return false;
+    value_drop(vm, t->stand_in);
+    t->stand_in = made;
+  }
+  return save(vm, t, t->stand_in);
+}
+
+static void forget(Vm *vm, Tape *t, const TapeEntry *e) { /* what was saved for an entry that is not to be */
+  while (t->values.count > e->first) value_drop(vm, t->values.data[--t->values.count]);
+  t->parents.count = e->parents;
+  mem_free(&vm->alloc, e->items, e->nitems);
+}
+
 static Tape *highest(Tape *best, Value v) {
   v = live_value(v);
   if (v.kind != V_TRACKED) return best;
@@ -128,7 +181,7 @@ static Tape *highest(Tape *best, Value v) {
 }
 
 /* Gives the results of an entry their nodes: *out (owned) is replaced by tracked values where there is a derivative. */
-static WeftStatus track(Vm *vm, Tape *t, TapeEntry *e, Value *out) {
+static WeftStatus track(Vm *vm, Tape *t, TapeEntry *e, bool read, Value *out) {
   bool list = out->kind == V_LIST;
   u32 n = list ? out->list->count : 1;
   bool any = false;
@@ -138,15 +191,13 @@ static WeftStatus track(Vm *vm, Tape *t, TapeEntry *e, Value *out) {
   }
   u32 values = t->values.count;
   if (!any) { /* constant */
-    while (t->values.count > e->first) value_drop(vm, t->values.data[--t->values.count]);
-    t->parents.count = e->parents;
-    mem_free(&vm->alloc, e->items, e->nitems);
+    forget(vm, t, e);
     return WEFT_OK;
   }
   e->result = t->nodes + 1;
   e->nresults = n;
   bool ok = true;
-  for (u32 i = 0; i < n && ok; i++) ok = save(vm, t, list ? out->list->items[i] : *out);
+  for (u32 i = 0; i < n && ok; i++) ok = (read ? save_read : save_type)(vm, t, list ? out->list->items[i] : *out);
   e->count = t->values.count - e->first;
   if (!ok || !vec_push(&vm->alloc, &t->entries, *e)) {
     while (t->values.count > values) value_drop(vm, t->values.data[--t->values.count]);
@@ -193,7 +244,7 @@ WeftStatus tape_entry(Vm *vm, Tape *t, EntryKind kind, const Value *saved, u32 n
   bool ok = true;
   for (u32 i = 0; i < nsaved && ok; i++) ok = save(vm, t, saved[i]);
   for (u32 i = 0; i < nparents && ok; i++) ok = vec_push(&vm->alloc, &t->parents, parents[i]);
-  if (ok) return track(vm, t, &e, leaves);
+  if (ok) return track(vm, t, &e, true, leaves);
   while (t->values.count > e.first) value_drop(vm, t->values.data[--t->values.count]);
   t->parents.count = e.parents;
   value_drop(vm, *leaves);
@@ -284,37 +335,65 @@ static bool depends(Tape *t, Value v, u32 depth) {
   return false;
 }
 
+/* v without the tape, and the node of each operand in it. */
+static bool split_argument(Vm *vm, Tape *t, Value v, bool operands, Value *out) {
+  u32 node;
+  if (v.kind != V_LIST) {
+    tape_split(t, v, out, &node);
+    return !operands || vec_push(&vm->alloc, &t->parents, node) || vm_error_memory(vm) == WEFT_OK;
+  }
+  if (!list_new(vm, v.list->count, out)) return false;
+  for (u32 i = 0; i < v.list->count; i++) {
+    Value item;
+    tape_split(t, v.list->items[i], &item, &node);
+    if (!list_push(vm, out, item)) return false;
+    if (operands && !vec_push(&vm->alloc, &t->parents, node)) return vm_error_memory(vm) == WEFT_OK;
+  }
+  return true;
+}
+
+/* What the rule of the entry needs of its arguments. */
+static bool save_arguments(Vm *vm, Tape *t, const TapeEntry *e, const Value *args, const bool *wants) {
+  u32 at = 0;
+  bool ok = true;
+  for (u32 p = 0; p < op_info(e->op)->nparams && ok; p++) {
+    Value v = args[p];
+    bool operands = holds_operands(e->op, p, v);
+    if (!operands) {
+      ok = save(vm, t, v);
+      continue;
+    }
+    bool list = v.kind == V_LIST, reads = false;
+    for (u32 i = 0; i < (list ? v.list->count : 1); i++) reads |= deriv_reads(e->op, at++, wants, e->nparents);
+    ok = list && reads ? save(vm, t, v) : (reads ? save_read : save_type)(vm, t, v);
+  }
+  return ok;
+}
+
 static WeftStatus record_op(Vm *vm, Tape *t, u32 op, Value *args, Value *out) {
   u32 n = op_info(op)->nparams, made = 0;
   Value inner[OP_MAX_PARAMS];
   TapeEntry e = {.kind = ENTRY_op, .op = (u16)op, .first = t->values.count, .parents = t->parents.count};
-  bool ok = true;
+  bool ok = true, few[8], *wants = few;
   for (; made < n && ok; made++) {
-    Value v = args[made];
-    u32 node;
+    bool operands = holds_operands(op, made, args[made]);
     inner[made] = value_hole();
-    if (!holds_operands(op, made, v) && depends(t, v, 0)) e.setting = (u8)(made + 1);
-    if (v.kind == V_LIST) {
-      ok = list_new(vm, v.list->count, &inner[made]);
-      if (!ok) break;
-      for (u32 i = 0; i < v.list->count && ok; i++) {
-        Value item;
-        tape_split(t, v.list->items[i], &item, &node);
-        ok = list_push(vm, &inner[made], item);
-        if (ok && holds_operands(op, made, v)) ok = vec_push(&vm->alloc, &t->parents, node) || vm_error_memory(vm) == WEFT_OK;
-      }
-    } else {
-      tape_split(t, v, &inner[made], &node);
-      if (holds_operands(op, made, v)) ok = vec_push(&vm->alloc, &t->parents, node) || vm_error_memory(vm) == WEFT_OK;
-    }
-    ok = ok && (save(vm, t, inner[made]) || vm_error_memory(vm) == WEFT_OK);
+    if (!operands && depends(t, args[made], 0)) e.setting = (u8)(made + 1);
+    ok = split_argument(vm, t, args[made], operands, &inner[made]);
   }
   e.nparents = t->parents.count - e.parents;
+  if (ok && e.nparents > COUNT_OF(few)) ok = (wants = mem_alloc(&vm->alloc, e.nparents)) || vm_error_memory(vm) == WEFT_OK;
+  for (u32 i = 0; i < e.nparents && ok; i++) wants[i] = t->parents.data[e.parents + i] != 0;
   WeftStatus status = ok ? vm_op(vm, op, inner, out) : WEFT_ERROR;
+  if (status == WEFT_OK && !save_arguments(vm, t, &e, inner, wants)) {
+    value_drop(vm, *out);
+    *out = value_hole();
+    status = vm->error.raised ? WEFT_ERROR : vm_error_memory(vm);
+  }
   for (u32 i = 0; i < made; i++) value_drop(vm, inner[i]);
-  if (status == WEFT_OK) return track(vm, t, &e, out);
-  while (t->values.count > e.first) value_drop(vm, t->values.data[--t->values.count]);
-  t->parents.count = e.parents;
+  if (status == WEFT_OK) status = track(vm, t, &e, deriv_reads_results(op, wants, e.nparents), out);
+  else forget(vm, t, &e);
+  if (wants != few) mem_free(&vm->alloc, wants, e.nparents);
   return status;
 }
 
@@ -398,57 +477,111 @@ static WeftStatus on_index(Vm *vm, Value obj, const Desc *d, const Value *regs, 
     return WEFT_ERROR;
   }
   TapeEntry e = {.kind = ENTRY_index, .first = t->values.count, .parents = t->parents.count, .nparents = 1};
-  bool ok = save(vm, t, x) && vec_push(&vm->alloc, &t->parents, node);
+  bool ok = save_type(vm, t, x) && vec_push(&vm->alloc, &t->parents, node);
   for (u32 i = 0; i < n && ok; i++) ok = save(vm, t, plain[i]);
   ok = ok && save_items(vm, &e, d->items, d->item_count);
   value_drop(vm, x);
-  if (ok) return track(vm, t, &e, out);
-  while (t->values.count > e.first) value_drop(vm, t->values.data[--t->values.count]);
-  t->parents.count = e.parents;
+  if (ok) return track(vm, t, &e, false, out);
+  forget(vm, t, &e);
   value_drop(vm, *out);
-  return vm_error_memory(vm);
+  return vm->error.raised ? WEFT_ERROR : vm_error_memory(vm);
 }
 
-/* root[items] = value, or combined by `op` (BcOp). Borrows value. */
+/* The value of *root without the tape (NULL: without those that have ended), for a store into it. Where nobody else holds it, it is taken out, and the store happens in
+ * place; put_back undoes that. */
+static Value take_out(Tape *t, Value *root, u32 *node) {
+  Value x = *root;
+  TapeValue *w = x.kind == V_TRACKED ? x.p : NULL;
+  *node = 0;
+  if (w && (!w->tape->live || (w->tape == t && w->head.head.refs > 1))) {
+    tape_split(t, *root, &x, node);
+  } else if (w && w->tape == t) {
+    *node = w->node;
+    x = w->head.value;
+    w->head.value = value_hole();
+  } else { /* constant for this tape */
+    *root = value_hole();
+  }
+  return x;
+}
+
+static void put_back(Vm *vm, Value *root, Value x) { /* consumes x */
+  TapeValue *w = root->kind == V_TRACKED ? root->p : NULL;
+  if (root->kind == V_HOLE) *root = x;
+  else if (w && w->head.value.kind == V_HOLE) w->head.value = x;
+  else value_drop(vm, x);
+}
+
+/* root[items] = value, or combined by `op` (BcOp), as one entry. Borrows value. */
 static WeftStatus assign(Vm *vm, Value *root, const u8 *items, u32 nitems, const Value *keys, u32 op, Value value) {
-  Value plain[INDEX_REGISTERS], x, v;
+  Value plain[INDEX_REGISTERS], v;
   u32 n = registers_of(items, nitems), nx, nv;
   Tape *t = highest(highest(NULL, *root), value);
   if (n > COUNT_OF(plain)) return too_many_items(vm);
   for (u32 i = 0; i < n; i++) plain[i] = value_untracked(keys[i]);
   PathStep step = {.kind = STEP_INDEX, .item_count = nitems};
   Desc d = {.kind = DESC_PATH, .items = items, .item_count = nitems, .step_count = 1, .steps = &step, .op = (u8)op, .root = ROOT_REGISTER};
-  tape_split(t, *root, &x, &nx);
-  tape_split(t, value, &v, &nv);
-  Value made = value_keep(x);
-  WeftStatus status = vm_update(vm, &made, &d, plain, value_keep(v));
-  if (status != WEFT_OK || !t) {
-    if (status == WEFT_OK) {
-      value_drop(vm, *root);
-      *root = made;
-    } else {
-      value_drop(vm, made);
+  if (!t) { /* tapes that have ended at most */
+    Value whole = take_out(NULL, root, &nx);
+    WeftStatus status = vm_update(vm, &whole, &d, plain, value_keep(live_value(value)));
+    if (status != WEFT_OK) {
+      put_back(vm, root, whole);
+      return status;
     }
-    value_drop(vm, x);
-    value_drop(vm, v);
-    return status;
+    value_drop(vm, *root);
+    *root = whole;
+    return WEFT_OK;
   }
   TapeEntry e = {.kind = ENTRY_update, .op = (u16)op, .first = t->values.count, .parents = t->parents.count, .nparents = 2};
-  bool ok = save(vm, t, x) && save(vm, t, v) && vec_push(&vm->alloc, &t->parents, nx) && vec_push(&vm->alloc, &t->parents, nv);
+  bool reads = op == BC_mul || op == BC_div;
+  Value made = take_out(t, root, &nx);
+  tape_split(t, value, &v, &nv);
+  bool ok = (reads ? save : save_type)(vm, t, made) && (reads ? save_read : save_type)(vm, t, v);
+  ok = ok && vec_push(&vm->alloc, &t->parents, nx) && vec_push(&vm->alloc, &t->parents, nv);
   for (u32 i = 0; i < n && ok; i++) ok = save(vm, t, plain[i]);
   ok = ok && save_items(vm, &e, items, nitems);
-  value_drop(vm, x);
+  WeftStatus status = ok ? assign(vm, &made, items, nitems, plain, op, v) : vm->error.raised ? WEFT_ERROR : vm_error_memory(vm);
   value_drop(vm, v);
-  if (!ok) {
-    while (t->values.count > e.first) value_drop(vm, t->values.data[--t->values.count]);
-    t->parents.count = e.parents;
-    value_drop(vm, made);
-    return vm_error_memory(vm);
+  if (status != WEFT_OK) {
+    forget(vm, t, &e);
+    put_back(vm, root, made);
+    return status;
   }
-  if (track(vm, t, &e, &made) != WEFT_OK) return WEFT_ERROR;
+  Value written = value_keep(made);
+  status = track(vm, t, &e, reads, &made);
+  if (status != WEFT_OK) {
+    put_back(vm, root, written);
+    return status;
+  }
+  value_drop(vm, written);
   value_drop(vm, *root);
   *root = made;
   return WEFT_OK;
+}
+
+WeftStatus tape_write(Vm *vm, Value *x, const u8 *items, u32 nitems, const Value *keys, u32 op, Value v) { return assign(vm, x, items, nitems, keys, op, v); }
+
+static bool by_arrays(const u8 *items, u32 nitems, const Value *keys) {
+  u32 n = registers_of(items, nitems);
+  for (u32 i = 0; i < n; i++) {
+    u8 kind = value_untracked(keys[i]).kind;
+    if (kind == V_ARRAY || kind == V_LIST) return true;
+  }
+  return false;
+}
+
+/* The same for a program's statement. `root[items] op= value` at plain places reads, computes and writes, as compiled code has it. */
+static WeftStatus assign_statement(Vm *vm, Value *root, const u8 *items, u32 nitems, const Value *keys, u32 op, Value value) {
+  Value old, next, whole = value_untracked(*root);
+  u32 dtype = whole.kind == V_ARRAY ? array_dtype(whole.array) : whole.dtype;
+  if (op == BC_move || by_arrays(items, nitems, keys) || !deriv_dtype(dtype) || !value_is_numeric(value_untracked(value))) return assign(vm, root, items, nitems, keys, op, value);
+  if (vm_index(vm, *root, items, nitems, keys, &old) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = vm_binary(vm, op, old, value, &next);
+  value_drop(vm, old);
+  if (status != WEFT_OK) return status;
+  status = assign(vm, root, items, nitems, keys, BC_move, next);
+  value_drop(vm, next);
+  return status;
 }
 
 /* Steps from `first` on, all of them indices into the array and its parts. Borrows value. */
@@ -456,7 +589,7 @@ static WeftStatus update_steps(Vm *vm, Value *root, const Desc *d, u32 first, co
   const PathStep *s = &d->steps[first];
   const u8 *items = d->items + s->item_first;
   if (s->kind != STEP_INDEX) return vm_error(vm, EK_type, "the property '%s' of an array cannot be assigned", name_text(&vm->names, s->field));
-  if (first + 1 == d->step_count) return assign(vm, root, items, s->item_count, keys, d->op, value);
+  if (first + 1 == d->step_count) return assign_statement(vm, root, items, s->item_count, keys, d->op, value);
   Value part;
   if (depth > ARRAY_MAX_RANK) return too_many_items(vm);
   if (vm_index(vm, *root, items, s->item_count, keys, &part) != WEFT_OK) return WEFT_ERROR;

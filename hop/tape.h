@@ -17,7 +17,8 @@ typedef struct TapeEntry {
   u8 kind; /* EntryKind */
   u16 op;  /* op; update: BcOp that combines */
   u8 setting; /* op: 1 + a parameter that is no operand of rules and depends on the tape: there is no derivative by it. 0: none */
-  u32 first, count;       /* Tape.values: what was saved: arguments (index, update: operands, then keys), then results */
+  u32 first, count;       /* Tape.values: what was saved: arguments (index, update: operands, then keys), then results. What the rule
+                           * does not read (deriv_reads) stands there by its type alone: zeros that share one element */
   u32 parents, nparents;  /* Tape.parents: node of each operand, 0 constant */
   u32 result, nresults;   /* nodes */
   u8 *items;              /* index, update */
@@ -32,6 +33,7 @@ typedef struct Tape {
   VEC(TapeEntry) entries;
   VEC(Value) values;
   VEC(u32) parents;
+  Value stand_in; /* the latest one of an array that is saved by its type */
 } Tape;
 
 typedef struct TapeValue {
@@ -66,6 +68,8 @@ WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) MUST_USE;
 WeftStatus tape_sum(Vm *vm, Value a, Value b, Value *out) MUST_USE;
 /* Is the argument v of the parameter a setting of the operation: no operand of its rules. */
 bool tape_is_setting(u32 op, u32 param, Value v);
+/* x[items] op= v for a rule: one entry, whatever the items are. x (owned) is replaced; v is borrowed. */
+WeftStatus tape_write(Vm *vm, Value *x, const u8 *items, u32 nitems, const Value *keys, u32 op, Value v) MUST_USE;
 void tape_type(Value v, ArrayType *t); /* of a number, array or tracked value */
 WeftStatus tape_zeros(Vm *vm, const ArrayType *t, Value *out) MUST_USE;
 

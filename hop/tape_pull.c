@@ -167,13 +167,15 @@ static Dv read_items(ValueDeriv *d, Dv x, const u8 *items, u32 n, const Value *r
   return handle(d, out);
 }
 
+/* Uses x up: what it stands for is written in place when nobody else holds it. */
 static Dv write_items(ValueDeriv *d, u32 combine, Dv x, const u8 *items, u32 n, const Value *regs, Dv v) {
   u32 op = combine == OP_add ? BC_add : combine == OP_multiply ? BC_mul : combine == OP_divide ? BC_div : BC_move;
-  PathStep step = {.kind = STEP_INDEX, .item_count = n};
-  Desc path = {.kind = DESC_PATH, .items = items, .item_count = n, .step_count = 1, .steps = &step, .op = (u8)op, .root = ROOT_REGISTER};
   if (!x || !v) return none(d);
-  Value made = value_keep(at(&d->head, x));
-  if (vm_update(d->vm, &made, &path, regs, value_keep(at(&d->head, v))) == WEFT_OK) return handle(d, made);
+  Value made = d->pool.data[x - 1], given = value_keep(at(&d->head, v));
+  d->pool.data[x - 1] = value_nil();
+  WeftStatus status = tape_write(d->vm, &made, items, n, regs, op, given);
+  value_drop(d->vm, given);
+  if (status == WEFT_OK) return handle(d, made);
   value_drop(d->vm, made);
   return none(d);
 }
@@ -224,7 +226,12 @@ static bool repeats(Deriv *deriv, const DerivNode *n) {
 static Dv index_again(Deriv *deriv, const DerivNode *n, Dv x) {
   ValueDeriv *d = (ValueDeriv *)deriv;
   (void)n;
-  return read_items(d, x, d->entry->items, d->entry->nitems, keys_of(d));
+  Dv v = read_items(d, x, d->entry->items, d->entry->nitems, keys_of(d));
+  if (!v) return 0;
+  Value *part = &d->pool.data[v - 1]; /* no view: what it was read from is written to next */
+  while (part->kind == V_TRACKED) part = &((Tracked *)part->p)->value;
+  if (part->kind == V_ARRAY && array_device(part->array) == DEV_CPU && !array_writable(part->array) && array_make_unique(d->vm, part) != WEFT_OK) return none(d);
+  return v;
 }
 
 static Dv update_again(Deriv *deriv, const DerivNode *n, u32 combine, Dv x, Dv v) {
@@ -350,6 +357,23 @@ static WeftStatus give(Vm *vm, Value *slot, Value ct) { /* consumes ct */
   return WEFT_OK;
 }
 
+/* The cotangent of an item, added where the array's own cotangent stands already: nothing as large as the array is made. */
+static bool adds_in_place(ValueDeriv *d, const DerivLists *l, Value *grads) {
+  Value *sum = &grads[d->tape->parents.data[d->entry->parents]];
+  ArrayType whole, item;
+  if (sum->kind == V_HOLE) return false;
+  tape_type(*sum, &whole);
+  tape_type(at(&d->head, l->ct[0]), &item);
+  if (whole.dtype != item.dtype) return false;
+  Dv x = handle(d, *sum);
+  *sum = value_hole();
+  if (x) x = write_items(d, OP_add, x, d->entry->items, d->entry->nitems, keys_of(d), l->ct[0]);
+  if (!x) return true;
+  *sum = d->pool.data[x - 1];
+  d->pool.data[x - 1] = value_nil();
+  return true;
+}
+
 static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
   const TapeEntry *e = d->entry;
   Vm *vm = d->vm;
@@ -369,6 +393,7 @@ static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
   }
   if (d->head.failed) return WEFT_ERROR;
   for (u32 i = 0; i < n.count; i++) l.wants[i] = d->tape->parents.data[e->parents + i] && deriv_dtype(type(&d->head, l.operands[i]).dtype);
+  if (n.kind == DERIV_index && l.wants[0] && adds_in_place(d, &l, grads)) return d->head.failed ? WEFT_ERROR : WEFT_OK;
   if (!deriv_pull(&d->head, &n, l.ct, l.wants, l.out, &why) || d->head.failed) goto failed;
   for (u32 i = 0; i < n.count; i++)
     if (l.wants[i] && l.out[i] && give(vm, &grads[d->tape->parents.data[e->parents + i]], value_keep(at(&d->head, l.out[i]))) != WEFT_OK) return WEFT_ERROR;
