@@ -577,7 +577,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
   if (o == OUT_GO && is_given(r, params[2])) o = rec_tree(r, params[2], &xs);
   if (o == OUT_GO) o = leaf_values(r, tree, &c.init);
   if (o == OUT_GO && xs) o = leaf_values(r, xs, &items);
-  if (o == OUT_GO && is_given(r, params[3]) && !av_dim(r, params[3], &length)) o = rec_stuck(r, REASON_raises, "scan: `length` is no size");
+  if (o == OUT_GO && is_given(r, params[3])) o = rec_size(r, params[3], &length);
   for (u32 i = 0; i < items.count && o == OUT_GO; i++) {
     const ArrayType *t = value_type(g, items.data[i]);
     i64 at = axis < 0 ? axis + t->rank : axis;

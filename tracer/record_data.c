@@ -285,6 +285,13 @@ static bool has_mask(const Indexing *ix) {
   return false;
 }
 
+/* Those that select together: arrays and masks. */
+static u32 index_arrays(const Indexing *ix) {
+  u32 n = 0;
+  for (u32 i = 0; i < ix->nitems; i++) n += ix->items[i].kind == INDEX_array || ix->items[i].kind == INDEX_mask;
+  return n;
+}
+
 /* Each mask becomes the places where it is true, an index array for each of its axes: in bounds by construction. */
 static Outcome expand_masks(Recorder *r, ValueId x, Indexing *ix) {
   const Indexing old = *ix;
@@ -584,15 +591,15 @@ static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, con
       return rec_stuck(r, REASON_no_rule, "`%s=` of %s into %s through an index array", bc_info[op].name, dtype_name(pair[1]->dtype), dtype_name(dtype));
   }
   if ((o = store_value(r, value, dtype, &v)) != OUT_GO) return o;
-  bool spread = has_mask(&ix) && (value_type(r->g, v)->rank > 0 || combine); /* else one value, wherever the mask is true */
+  bool spread = has_mask(&ix) && (value_type(r->g, v)->rank > 0 || combine || index_arrays(&ix) > 1); /* else one value, wherever the mask is true */
   if (spread && (o = expand_masks(r, x, &ix)) != OUT_GO) return o;
-  /* the value must broadcast to what the index selects */
+  /* index arrays must broadcast to each other, and the value to what the index selects */
   GuardDims dims;
   rec_dims_init(r, &dims, "index");
-  if (value_type(r->g, v)->rank > 0) {
+  if (value_type(r->g, v)->rank > 0 || index_arrays(&ix) > 1) {
     ArrayType part, both;
     RuleError err = {0};
-    if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &part, &err))
+    if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &part, &err) || dims.unknown)
       return rec_dims_no(r, &dims, "index", &err);
     const ArrayType *pair[2] = {&part, value_type(r->g, v)};
     if (!rule_broadcast(&dims.base, 2, pair, &both, &err) || dims.unknown) return rec_dims_no(r, &dims, "store", &err);

@@ -385,6 +385,7 @@ static Outcome not_below(Recorder *r, Dim d, i64 least) {
   SizePool *p = &r->g->sizes;
   Dim low = size_const(p, least);
   i64 now;
+  if (size_is_const(p, d, &now) && now < least) return rec_stuck(r, REASON_raises, "a size is %lld", (long long)now);
   if (size_is_const(p, d, &now) || low == DIM_NONE || size_prove(p, REL_le, low, d) == TRUTH_always || !size_hint(p, d, &now)) return OUT_GO;
   if (now < least) return rec_stuck(r, REASON_raises, "a size is %lld", (long long)now);
   return guard_relation(&r->g->guards, p, REL_le, low, d, "a size", rec_here(r)) ? OUT_GO : OUT_FAIL;
