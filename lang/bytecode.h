@@ -215,6 +215,7 @@ struct Proto {
   Proto **group;        /* members of its group (borrowed: they are siblings in the parent's protos) */
   Site *sites;          /* the entry, then sorted by pc */
   u32 nsites;
+  bool hidden;          /* made by the VM to stand around a call (vm_caller): errors, traces and spans look through it */
   u32 file;
   Arena arena;          /* everything above lies here */
 };

@@ -30,6 +30,7 @@ static void warn(Tracer *t, Place *p) {
 void place_demote(Tracer *t, Place *p, u32 reason, const char *text) {
   if (p->eager) return;
   p->eager = true;
+  p->asked = t->forced;
   p->why = (u16)reason;
   demand_refused(t, reason, p->code->proto->spans[p->pc], text);
   t->vm->counters.at[STAT_demotions]++;

@@ -8,7 +8,15 @@
 #include "tracer/export.h"
 #include "tracer/tier.h"
 
-void demand_free(Vm *vm, Demand *d) { vec_free(&vm->alloc, &d->marks); }
+void demand_free(Vm *vm, Demand *d) {
+  while (d->callers.count) {
+    Caller *c = &d->callers.data[--d->callers.count];
+    code_drop(vm, c->code);
+    mem_free(&vm->alloc, c->names, sizeof *c->names * c->nargs);
+  }
+  vec_free(&vm->alloc, &d->callers);
+  vec_free(&vm->alloc, &d->marks);
+}
 
 void demand_refused(Tracer *t, u32 reason, Span span, const char *text) {
   Refusal *f = &t->demand.refusal;
@@ -100,6 +108,13 @@ static const Source *root_of(const GuardSet *g, SourceId s) {
   return at;
 }
 
+/* The settings of a transformed function, as the position that grad is taken by: they belong to it, and never change. */
+static bool is_setting(const GuardSet *g, SourceId s) {
+  for (; s; s = g->sources.items.data[s].parent)
+    if (g->sources.items.data[s].kind == SRC_settings) return true;
+  return false;
+}
+
 static bool refuse_read(Tracer *t, const Graph *g, SourceId s, Span because) {
   Buf text;
   buf_init(&text, &t->vm->alloc);
@@ -132,7 +147,7 @@ bool demand_graph(Tracer *t, const Graph *g) {
   for (u32 i = 0; i < g->guards.guards.count; i++) { /* what is not an input but shaped the graph */
     const Guard *x = &g->guards.guards.data[i];
     bool code = x->kind == GUARD_code || x->kind == GUARD_cell || x->kind == GUARD_ambient || x->kind == GUARD_size || !x->source;
-    if (!code && !(x->kind == GUARD_const && x->value_kind == V_MODULE) && root_of(&g->guards, x->source)->kind != SRC_arg) return refuse_read(t, g, x->source, x->because);
+    if (!code && !(x->kind == GUARD_const && x->value_kind == V_MODULE) && !is_setting(&g->guards, x->source) && root_of(&g->guards, x->source)->kind != SRC_arg) return refuse_read(t, g, x->source, x->because);
   }
   for (u32 i = 0; i < g->exits.exits.count; i++)
     if (g->exits.exits.data[i].journal) {
@@ -151,12 +166,45 @@ static const Fn *entered(Value f) {
   return f.kind == V_FN && f.fn->kind == FN_CLOSURE ? f.fn : NULL;
 }
 
+static Code *caller_of(Tracer *t, const Name *names, u32 nargs) {
+  Vm *vm = t->vm;
+  Demand *d = &t->demand;
+  bool named = false;
+  for (u32 i = 0; names && i < nargs; i++) named |= names[i] != 0;
+  for (u32 i = 0; i < d->callers.count; i++) {
+    const Caller *c = &d->callers.data[i];
+    if (c->nargs == nargs && (named ? c->names && memcmp(c->names, names, sizeof *names * nargs) == 0 : !c->names)) return c->code;
+  }
+  if (!d->module && !(d->module = module_new(vm, "", ""))) return NULL;
+  Caller c = {.nargs = nargs, .names = named ? mem_alloc(&vm->alloc, sizeof *c.names * nargs) : NULL};
+  if (c.names) memcpy(c.names, names, sizeof *names * nargs);
+  else if (named) return (void)vm_error_memory(vm), NULL;
+  c.code = vm_caller(vm, d->module, names, nargs);
+  if (c.code && vec_push(&vm->alloc, &d->callers, c)) return c.code;
+  if (c.code) (void)vm_error_memory(vm), code_drop(vm, c.code);
+  mem_free(&vm->alloc, c.names, sizeof *c.names * nargs);
+  return NULL;
+}
+
+WeftStatus demand_around(Tracer *t, Value f, const Name *names, u32 nargs, Value *out) {
+  Vm *vm = t->vm;
+  Code *code = caller_of(t, names, nargs);
+  Env *env = code ? env_new(vm, 1) : NULL;
+  if (!env) return WEFT_ERROR;
+  env->slots[0] = value_keep(f);
+  return fn_closure(vm, code, env, out) ? WEFT_OK : WEFT_ERROR;
+}
+
+/* A transform whose call is captured as a whole: not what capture itself is about. */
+static bool wants_frame(Value f) {
+  while (f.kind == V_FN && f.fn->kind == FN_TRANSFORM && (f.fn->transform == TF_jit || f.fn->transform == TF_strict)) f = f.fn->inner;
+  return f.kind == V_FN && f.fn->kind == FN_TRANSFORM && f.fn->transform != TF_eager;
+}
+
 static WeftStatus ask_whole(Tracer *t, const char *who, Value f) {
   Vm *vm = t->vm;
   const Fn *closure = entered(f);
   if (closure) {
-    SiteState *site = closure->code->proto->nsites ? &closure->code->sites[0] : NULL;
-    if (site) site->flags &= (u16)~SITE_COLD;
     t->demand.who = who;
     t->demand.whole = closure->code;
     t->demand.whole_depth = vm->frame_count;
@@ -165,12 +213,18 @@ static WeftStatus ask_whole(Tracer *t, const char *who, Value f) {
   if (f.kind != V_FN || f.fn->kind == FN_BUILTIN) return WEFT_OK;
   if (f.fn->kind == FN_HOST) return vm_error(vm, EK_unsupported, "%s: a host function cannot be captured", who);
   if (f.fn->transform == TF_eager) return vm_error(vm, EK_unsupported, "%s: eager(f) is interpreted", who);
-  return vm_error(vm, EK_unsupported, "%s: a transformed function is not captured whole by itself: write x => f(x)", who);
+  return WEFT_OK; /* has a frame around it by now */
 }
 
 static bool capturing(const Tracer *t) {
   const Vm *vm = t->vm;
   return t->backend && !(vm->ambient & AMBIENT_TAPE) && !(vm->frame_count && top_frame(vm)->flags & FRAME_EAGER);
+}
+
+/* The tier is asked there again: it was given up before anybody asked for it. */
+static void wake_sites(Value f) {
+  const Fn *closure = entered(f);
+  for (u32 i = 0; closure && i < closure->code->proto->nsites; i++) closure->code->sites[i].flags &= (u16)~SITE_COLD;
 }
 
 WeftStatus demand_call(Tracer *t, const char *whole, Value f, const Value *args, const Name *names, u32 nargs, Value *out) {
@@ -179,7 +233,16 @@ WeftStatus demand_call(Tracer *t, const char *whole, Value f, const Value *args,
   const Code *outer = d->whole;
   const char *outer_who = d->who;
   u32 outer_depth = d->whole_depth;
-  if (whole && capturing(t) && ask_whole(t, whole, f) != WEFT_OK) return WEFT_ERROR;
+  bool around = capturing(t) && wants_frame(f);
+  if (around) {
+    if (demand_around(t, f, names, nargs, &f) != WEFT_OK) return WEFT_ERROR;
+    names = NULL;
+  }
+  if (whole && capturing(t) && ask_whole(t, whole, f) != WEFT_OK) {
+    if (around) value_drop(vm, f);
+    return WEFT_ERROR;
+  }
+  if (capturing(t)) wake_sites(f);
   i64 calls = vm->tunables.hot_calls, trips = vm->tunables.hot_trips;
   bool forced = t->forced;
   t->forced = true;
@@ -193,6 +256,7 @@ WeftStatus demand_call(Tracer *t, const char *whole, Value f, const Value *args,
   d->whole = outer;
   d->who = outer_who;
   d->whole_depth = outer_depth;
+  if (around) value_drop(vm, f);
   return status;
 }
 

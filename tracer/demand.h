@@ -25,6 +25,13 @@ typedef struct Refusal {
   bool raised; /* an error stands in the VM already: a marked size was fixed */
 } Refusal;
 
+/* Stands around calls of what is no function of the program's own (vm_caller), of so many arguments with these names. */
+typedef struct Caller {
+  Code *code;  /* owned */
+  Name *names; /* owned; NULL: none has one */
+  u32 nargs;
+} Caller;
+
 typedef struct Demand {
   u32 strict;             /* > 0: inside trace.strict */
   const struct Place *cold; /* strict waits until the loop that was left for an arm is entered again */
@@ -36,11 +43,15 @@ typedef struct Demand {
   bool pinned;            /* a call of an exported graph: nothing is compiled */
   Refusal refusal;
   VEC(SizeMarkRow) marks;
+  struct Module *module;  /* of the functions below; NULL: there are none */
+  VEC(Caller) callers;
 } Demand;
 
 void demand_free(Vm *vm, Demand *d);
 void demand_refused(struct Tracer *t, u32 reason, Span span, const char *text);
 
+/* A function of so many arguments around f, so that a call of it has a frame, at whose beginning capture begins. *out: owned. */
+WeftStatus demand_around(struct Tracer *t, Value f, const Name *names, u32 nargs, Value *out) MUST_USE;
 /* Is the frame on top, entered at its beginning, the one that must be captured whole? */
 bool demand_whole_here(const struct Tracer *t);
 /* These raise and give true when a demand is broken; false: go on as usual. */

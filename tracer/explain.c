@@ -31,8 +31,9 @@ void explain_region(Tracer *t, const Place *p, const GuardEntry *e) {
   x->natives += r->natives;
   x->externs += r->externs;
   x->compile_ns += r->compile_ns;
-  u32 line, col;
-  sources_locate(&t->vm->sources, p->code->proto->spans[p->pc], &line, &col);
+  u32 line = 0, col = 0;
+  Span at = p->code->proto->spans[p->pc];
+  sources_locate(&t->vm->sources, at.file ? at : vm_span(t->vm), &line, &col);
   buf_printf(&x->regions, "  %s (%s, line %u): %u operations, %u kernels, %u native functions, %u library calls, %u guards, compiled in %llu.%02llu ms\n",
              r->name, starts[p->start], line, graph_node_count(r->graph), r->kernels, r->natives, r->externs,
              guard_prog_count(e->prog), (unsigned long long)(r->compile_ns / 1000000), (unsigned long long)(r->compile_ns / 10000 % 100));
@@ -62,11 +63,26 @@ static bool put_text(Vm *vm, Value *rec, const char *key, const char *text, size
   return text_new(vm, text, len, &v) && put(vm, rec, key, v);
 }
 
+/* A break of a graph, or why there is none. What was given up says so once, as the failure before. */
+static bool is_break(const Explain *x, u32 i) {
+  const TraceEvent *e = &x->events.data[i];
+  if (e->kind != EVENT_demote) return e->kind == EVENT_break || e->kind == EVENT_failure;
+  for (u32 k = 0; k < i; k++)
+    if (x->events.data[k].kind == EVENT_failure && x->events.data[k].reason == e->reason && strcmp(x->events.data[k].text, e->text) == 0) return false;
+  return true;
+}
+
+static u32 count_breaks(const Explain *x) {
+  u32 n = 0;
+  for (u32 i = 0; i < x->events.count; i++) n += is_break(x, i);
+  return n;
+}
+
 static bool breaks_list(Vm *vm, const Explain *x, Value *out) {
   if (!list_new(vm, 4, out)) return false;
   for (u32 i = 0; i < x->events.count; i++) {
     const TraceEvent *e = &x->events.data[i];
-    if (e->kind != EVENT_break) continue;
+    if (!is_break(x, i)) continue;
     const SourceFile *f = sources_get(&vm->sources, e->span.file);
     u32 line = 0, col = 0;
     if (f) sources_locate(&vm->sources, e->span, &line, &col);
@@ -102,7 +118,7 @@ static u32 count_events(const Explain *x, EventKind kind) {
 }
 
 static void write_report(Vm *vm, const Explain *x, const char *name, Buf *out) {
-  u32 breaks = count_events(x, EVENT_break), cold = count_events(x, EVENT_cold);
+  u32 breaks = count_breaks(x), cold = count_events(x, EVENT_cold);
   buf_printf(out, "%s: %u graph%s, %u break%s, %u cold exit%s\n", name, x->graphs, x->graphs == 1 ? "" : "s", breaks,
              breaks == 1 ? "" : "s", cold, cold == 1 ? "" : "s");
   buf_puts(out, buf_text(&x->regions));
@@ -148,6 +164,39 @@ static void profile_place(void *ctx, Place *p) {
   }
 }
 
+/* Nothing was captured, and nothing said why: what the function is called in stands against it, or it did nothing that is captured. */
+static void say_why_nothing(Tracer *t, Value fn, bool eager) {
+  const Explain *x = t->explain;
+  if (x->graphs || count_breaks(x)) return;
+  Span at = fn.kind == V_FN && fn.fn->kind == FN_CLOSURE ? fn.fn->code->proto->span : vm_span(t->vm);
+  if (t->vm->ambient & AMBIENT_TAPE) tracer_event(t, EVENT_break, REASON_tracked_value, at, 0, "explained inside a derivative");
+  else if (eager) tracer_event(t, EVENT_break, REASON_eager_asked, at, 0, "explained inside of it");
+  else if (fn.kind == V_FN && fn.fn->kind == FN_HOST) tracer_event(t, EVENT_break, REASON_effect_host, at, 0, "%s", fn.fn->host->name);
+  else tracer_event(t, EVENT_break, REASON_dynamic_call, at, 0, "nothing was entered where capture begins");
+}
+
+/* A name for what is explained: "f", "grad(f)", "fn". */
+static void name_of(Vm *vm, Value fn, u32 depth, Buf *out) {
+  static const char *const words[TF_COUNT] = {[TF_grad] = "grad", [TF_value_and_grad] = "value_and_grad", [TF_vmap] = "vmap", [TF_jit] = "jit", [TF_eager] = "eager",
+                                              [TF_checkpoint] = "checkpoint", [TF_custom_vjp] = "custom_vjp", [TF_pullback] = "pullback", [TF_jacfwd] = "jacfwd",
+                                              [TF_jacrev] = "jacrev", [TF_hessian] = "hessian", [TF_strict] = "trace.strict"};
+  bool wraps = fn.kind == V_FN && fn.fn->kind == FN_TRANSFORM && fn.fn->transform != TF_pullback && depth < 8;
+  if (wraps) {
+    buf_printf(out, "%s(", words[fn.fn->transform]);
+    name_of(vm, fn.fn->inner, depth + 1, out);
+    buf_putc(out, ')');
+  } else if (fn.kind == V_FN && fn.fn->kind == FN_CLOSURE && fn.fn->code->proto->name) {
+    buf_puts(out, name_text(&vm->names, fn.fn->code->proto->name));
+  } else {
+    buf_puts(out, fn.kind == V_FN && fn.fn->kind == FN_BUILTIN ? op_name(fn.fn->op) : fn.kind == V_FN && fn.fn->kind == FN_HOST ? fn.fn->host->name : "fn");
+  }
+}
+
+/* What jit and trace.strict put around a function begins a capture of its own; any other function that is not written in Weft gets a frame. */
+static bool has_frame(Value f) {
+  return f.kind != V_FN || f.fn->kind == FN_CLOSURE || (f.fn->kind == FN_TRANSFORM && (f.fn->transform == TF_jit || f.fn->transform == TF_strict || f.fn->transform == TF_eager));
+}
+
 WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) {
   Tracer *t = tracer_of(vm);
   if (!t->backend) return vm_error(vm, EK_unsupported, "trace.explain: nothing is compiled: the backend is eager");
@@ -167,11 +216,20 @@ WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value 
   for (Code *c = vm->codes; c; c = c->next) /* what was demoted is looked at all the same */
     for (u32 i = 0; i < c->proto->nsites; i++)
       if (c->sites[i].flags & SITE_COLD) c->sites[i].flags = (u16)((c->sites[i].flags & ~SITE_COLD) | SITE_WAS_COLD);
-  Value held[16], result;
-  WeftStatus status = nargs <= COUNT_OF(held) ? WEFT_OK : vm_error(vm, EK_unsupported, "trace.explain: more than 16 arguments are not supported");
+  Value *held = mem_alloc(&vm->alloc, sizeof *held * (nargs + 1)), result, called = value_keep(fn);
+  WeftStatus status = held ? WEFT_OK : vm_error_memory(vm);
+  bool eager = vm->frame_count && vm->frames[vm->frame_count - 1].flags & FRAME_EAGER;
+  if (status == WEFT_OK && !has_frame(fn)) {
+    value_drop(vm, called);
+    called = value_nil();
+    status = demand_around(t, fn, NULL, nargs, &called);
+  }
   for (u32 i = 0; i < nargs && status == WEFT_OK; i++) held[i] = value_keep(args[i]);
-  if (status == WEFT_OK) status = vm_call(vm, fn, held, nargs, &result);
+  if (status == WEFT_OK) status = vm_call(vm, called, held, nargs, &result);
   if (status == WEFT_OK) value_drop(vm, result);
+  if (status == WEFT_OK) say_why_nothing(t, fn, eager || (fn.kind == V_FN && fn.fn->kind == FN_TRANSFORM && fn.fn->transform == TF_eager));
+  value_drop(vm, called);
+  mem_free(&vm->alloc, held, sizeof *held * (nargs + 1));
   for (Code *c = vm->codes; c; c = c->next)
     for (u32 i = 0; i < c->proto->nsites; i++)
       if (c->sites[i].flags & SITE_WAS_COLD) c->sites[i].flags = (u16)((c->sites[i].flags & ~SITE_WAS_COLD) | SITE_COLD);
@@ -182,12 +240,14 @@ WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value 
   t->private_places = NULL;
   t->forced = forced;
   if (status == WEFT_OK) {
-    const char *name = fn.kind == V_FN && fn.fn->kind == FN_CLOSURE && fn.fn->code->proto->name ? name_text(&vm->names, fn.fn->code->proto->name) : "fn";
-    Buf text;
+    Buf text, name;
     buf_init(&text, &vm->alloc);
+    buf_init(&name, &vm->alloc);
+    name_of(vm, fn, 0, &name);
     Profile profile = {vm, &text, value_hole()};
     bool listed = list_new(vm, 4, &profile.list);
-    write_report(vm, &x, name, &text);
+    write_report(vm, &x, buf_text(&name), &text);
+    buf_free(&name);
     if (listed) places_each(&table, profile_place, &profile);
     Value rec = value_nil(), breaks = value_hole(), guards = value_hole();
     bool ok = !text.failed && !x.regions.failed && !x.guards.failed && record_new(vm, &rec) && put(vm, &rec, "graphs", value_weak_i64(x.graphs));

@@ -124,7 +124,7 @@ WeftStatus tracer_export(Vm *vm, Value fn, const Value *args, u32 nargs, Value *
   if (!t->backend) return vm_error(vm, EK_unsupported, "trace.export: nothing is captured: the backend is eager");
   if (vm->ambient & AMBIENT_TAPE) return vm_error(vm, EK_unsupported, "trace.export: is not supported under a derivative");
   if (t->explain || t->demand.exported) return vm_error(vm, EK_unsupported, "trace.export: is not supported inside trace.explain or itself");
-  if (fn.kind != V_FN || fn.fn->kind != FN_CLOSURE) return vm_error(vm, EK_type, "trace.export: needs a function written in Weft: write x => f(x)");
+  if (fn.kind != V_FN || fn.fn->kind == FN_BUILTIN || fn.fn->kind == FN_HOST) return vm_error(vm, EK_type, "trace.export: needs a function written in Weft: write x => f(x)");
   Exported *x = mem_alloc_zero(&vm->alloc, sizeof *x);
   if (!x) return vm_error_memory(vm);
   x->vm = vm;

@@ -102,6 +102,7 @@ void log_copy(char *to, size_t room, const char *from) {
 }
 
 void tracer_event(Tracer *t, EventKind kind, u32 reason, Span span, u64 region, const char *fmt, ...) {
+  if (!span.file) span = vm_span(t->vm); /* of a call that has no text of its own */
   TraceEvent e = {.kind = (u8)kind, .reason = (u16)reason, .span = span, .region = region, .at_ns = log_now() - t->log.began};
   char text[2 * sizeof e.text];
   va_list ap;

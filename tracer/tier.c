@@ -326,6 +326,10 @@ static inline __attribute__((always_inline)) Ran enter_fitting(Tracer *t, Place 
 static Ran enter_place(Tracer *t, Place *p) {
   if (UNLIKELY(demanded(t))) return enter_demanded(t, p);
   bool fits;
+  if (UNLIKELY(t->forced) && p->eager && !p->asked) { /* given up before anybody asked for it */
+    p->eager = p->wakes = false;
+    p->tries = 0;
+  }
   Ran ran = enter_fitting(t, p, &fits);
   if (LIKELY(fits)) return ran;
   Vm *vm = t->vm;
@@ -464,7 +468,7 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
     return TIER_STAY;
   }
   if (UNLIKELY(t->watch_count) && loop && watch_head(t, frame)) return TIER_STAY;
-  if (!p && s->count < (loop ? tun->hot_trips : tun->hot_calls) && !rent_applies(t)) return TIER_STAY;
+  if (!p && !t->forced && s->count < (loop ? tun->hot_trips : tun->hot_calls) && !rent_applies(t)) return TIER_STAY;
   if (p && UNLIKELY(p->slept)) {
     p->sleep -= p->slept < p->sleep ? p->slept : p->sleep - 1;
     p->slept = 0;
@@ -479,8 +483,10 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
     if (!p) return TIER_STAY;
     i32 warm = (i32)(loop ? tun->warm_trips : tun->warm_calls);
     p->rent.passes = (u32)(s->count > 0 && s->count < warm ? s->count : warm) - 1;
-    if (s->count < warm) s->count = warm; /* it is asked each time from now on */
-    if (!t->private_places) s->entry = p;
+    if (!t->private_places) {
+      if (s->count < warm) s->count = warm; /* it is asked each time from now on */
+      s->entry = p;
+    }
   }
   if (loop && p->unfit < START_MISFITS) s->flags |= SITE_STARTS; /* it may be compiled now; place and code may be gone then */
   u32 depth = vm->frame_count;

@@ -111,6 +111,7 @@ typedef struct Place {
   u8 tries;        /* traces that failed here */
   u8 unfit;        /* times that nothing fitted before the first trip of its loop */
   bool eager;      /* demoted: never asked again */
+  bool asked;      /* and that when jit had asked for it: it is not tried again for jit either */
   u16 why;         /* reasons.def, of the demotion or the last failure */
   u32 count;       /* times passed since the last compilation without an entry that fitted */
   u32 spurious;    /* checks that failed one after the other */

@@ -7,8 +7,10 @@
 enum { TRACE_SHOWN = 20 }; /* lines of a call trace that are printed; the middle is elided */
 
 Span vm_span(const Vm *vm) {
-  if (!vm->frame_count) return (Span){0};
-  const Frame *f = &vm->frames[vm->frame_count - 1];
+  u32 n = vm->frame_count;
+  while (n > 1 && vm->frames[n - 1].code->proto->hidden) n--;
+  if (!n) return (Span){0};
+  const Frame *f = &vm->frames[n - 1];
   const Proto *p = f->code->proto;
   return f->pc < p->ncode ? p->spans[f->pc] : p->span;
 }
@@ -137,9 +139,10 @@ bool vm_error_catchable(const Vm *vm) { return !vm->error.final; }
 void vm_error_leave_frame(Vm *vm) {
   const Frame *f = &vm->frames[vm->frame_count - 1];
   TraceLine line = {.function = f->code->proto->name, .tail_calls = f->tail_calls};
-  if (f->flags & FRAME_MODULE) return;
+  if (f->flags & FRAME_MODULE || f->code->proto->hidden) return;
   if (vm->frame_count >= 2) {
     const Frame *caller = f - 1;
+    while (caller > vm->frames && caller->code->proto->hidden) caller--;
     const Proto *p = caller->code->proto;
     line.span = caller->pc < p->ncode ? p->spans[caller->pc] : p->span;
   }

@@ -67,6 +67,40 @@ static WeftStatus compile(Vm *vm, Module *m, Arena *arena, u32 file, bool repl, 
   return WEFT_OK;
 }
 
+static void caller_text(Vm *vm, const Name *names, u32 nargs, Buf *out) {
+  buf_puts(out, "f => (");
+  for (u32 i = 0; i < nargs; i++) buf_printf(out, "%s%c%u", i ? ", " : "", names && names[i] ? 'k' : 'p', i);
+  buf_puts(out, ") => f(");
+  for (u32 i = 0; i < nargs; i++) {
+    if (names && names[i]) buf_printf(out, "%s%s=k%u", i ? ", " : "", name_text(&vm->names, names[i]), i);
+    else buf_printf(out, "%sp%u", i ? ", " : "", i);
+  }
+  buf_puts(out, ")");
+}
+
+Code *vm_caller(Vm *vm, Module *m, const Name *names, u32 nargs) {
+  Buf text;
+  Arena arena;
+  Proto *all = NULL;
+  Code *code = NULL;
+  buf_init(&text, &vm->alloc);
+  arena_init(&arena, &vm->alloc);
+  caller_text(vm, names, nargs, &text);
+  u32 file = text.failed ? 0 : sources_add(&vm->sources, "", buf_text(&text), text.len);
+  if (!file) (void)vm_error_memory(vm);
+  else if (compile(vm, m, &arena, file, false, &all) == WEFT_OK) {
+    Proto *p = all->protos[0]->protos[0];
+    p->hidden = true;
+    p->span = (Span){0};
+    memset(p->spans, 0, sizeof *p->spans * p->ncode);
+    code = code_of(vm, p, m);
+    proto_drop(all);
+  }
+  arena_free(&arena);
+  buf_free(&text);
+  return code;
+}
+
 WeftStatus vm_eval(Vm *vm, Module *m, const char *path, const char *text, size_t len, bool repl, Value *out) {
   if (len > (1u << 30)) return vm_error(vm, EK_limit, "%s: a source text has at most 2 ** 30 bytes", path);
   u32 file = sources_add(&vm->sources, path, text, len);

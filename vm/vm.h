@@ -337,6 +337,9 @@ WeftStatus vm_eval(Vm *vm, struct Module *m, const char *path, const char *text,
 struct Module *module_new(Vm *vm, const char *name, const char *path); /* owned by the VM; NULL when refused */
 Value *module_var(Vm *vm, struct Module *m, Name name); /* NULL when not declared or not assigned */
 WeftStatus module_set(Vm *vm, struct Module *m, Name name, Value v) MUST_USE; /* consumes v; declares */
+/* The code of a function of so many parameters that calls what it captured with them, those that have a name (NULL, or 0 for none) by name: what is
+ * no function of the program's own gets a frame by it, where the tier is asked. Hidden (Proto.hidden). Owned; NULL when refused (error raised). */
+Code *vm_caller(Vm *vm, struct Module *m, const Name *names, u32 nargs);
 /* The code of a prototype in this VM (kept by the VM until its last function goes). NULL when refused. */
 Code *code_of(Vm *vm, Proto *p, struct Module *m);
 static inline Code *code_keep(Code *c) {

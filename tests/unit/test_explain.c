@@ -13,6 +13,8 @@
 
 #include "api/api.h"
 #include "tracer/graph.h"
+#include "tracer/explain.h"
+#include "tracer/tier.h"
 #include "tracer/tracer.h"
 #include "tests/unit/programs.h"
 
@@ -342,6 +344,113 @@ static void A26_the_text_of_an_export_is_read_back(void **state) {
   weft_free(vm);
 }
 
+/* ---- in every state of a place, whatever is asked for gives what it promises ------------------------------------ */
+
+static void give_up(Tracer *t, Place *p) { place_demote(t, p, REASON_nothing_to_compile, "a test"); }
+static void retire(Tracer *t, Place *p) { place_retire(t, p, REASON_no_payback, "a test"); }
+static void rest(Tracer *t, Place *p) {
+  (void)t;
+  p->sleep = 100000;
+}
+
+/* What the program did before, with f and x. */
+static const struct PlaceState {
+  const char *name, *before;
+  void (*make)(Tracer *t, Place *p); /* of each place of f, besides; NULL: nothing */
+} states[] = {
+    {"never called", "", NULL},
+    {"called ten times", "for i in 0..10 { f(x) }", NULL},
+    {"called sixty times", "for i in 0..60 { f(x) }", NULL},
+    {"hot", "for i in 0..3000 { f(x) }", NULL},
+    {"compiled for other types", "for i in 0..3000 { f(y) }", NULL},
+    {"compiled by jit", "jit(f)(x); jit(f)(x)", NULL},
+    {"too many entries", "jit(f)(x); jit(f)(y); let z = x; for k in 1..12 { z = expand_dims(z, axis=0); jit(f)(z) }", NULL},
+    {"given up", "for i in 0..100 { f(x) }", give_up},
+    {"given up for a while", "for i in 0..100 { f(x) }", retire},
+    {"resting", "for i in 0..100 { f(x) }", rest},
+    {"explained before", "trace.explain(f, x); trace.explain(f, x)", NULL},
+};
+
+typedef struct Making {
+  Tracer *t;
+  void (*make)(Tracer *t, Place *p);
+} Making;
+
+static void each_place(void *ctx, Place *p) {
+  Making *m = ctx;
+  m->make(m->t, p);
+}
+
+/* Programs that give true. A function is captured whole, in one graph, without a break. */
+static const char *const asks[] = {
+    "let r = trace.explain(f, x); r.graphs == 1 and len(r.breaks) == 0 and r.kernels + r.natives > 0",
+    "let r = trace.explain(jit(f), x); r.graphs == 1 and len(r.breaks) == 0",
+    "let r = trace.explain(trace.strict(f), x); r.graphs == 1 and len(r.breaks) == 0",
+    "let r = trace.explain(grad(f), x); r.graphs == 1 and len(r.breaks) == 0 and r.kernels + r.natives > 0",
+    "let r = trace.explain(value_and_grad(f), x); r.graphs == 1 and len(r.breaks) == 0",
+    "let r = trace.explain(hessian(f), x); r.graphs == 1 and len(r.breaks) == 0",
+    "let r = trace.explain(jacrev(x => x * f(x)), x); r.graphs == 1 and len(r.breaks) == 0",
+    "let r = trace.explain(vmap(f), stack((x, x))); r.graphs == 1 and len(r.breaks) == 0",
+    "let r = trace.explain(vmap(grad(f)), stack((x, x))); r.graphs == 1 and len(r.breaks) == 0",
+    "let r = trace.explain(jit(grad(f)), x); r.graphs == 1 and len(r.breaks) == 0",
+    "let r = trace.explain(jvp, f, (x,), (x,)); r.graphs == 1 and len(r.breaks) == 0",
+    "let r = trace.explain(checkpoint(f), x); r.graphs == 1 and len(r.breaks) == 0",
+    "let r = trace.explain(sum, x); r.graphs == 1 and len(r.breaks) == 0",
+    "let r = trace.explain(eager(f), x); r.graphs == 0 and len(r.breaks) == 1 and \"eager\" in r.breaks[0].reason",
+    "let r = eager(z => trace.explain(f, z))(x); r.graphs == 1 or (len(r.breaks) == 1 and \"eager\" in r.breaks[0].reason)",
+    "let r = nil; grad(z => { r = nil; let q = trace.explain(f, x); assert(q.graphs == 1 or len(q.breaks) == 1); sum(z * z) })(x); true",
+    "let ok = true; for i in 0..200 { ok = ok and trace.explain(f, x).graphs == 1 }; ok",
+    "fn h(x) { let r = trace.explain(f, x * 2.0); sum(x) + r.graphs }; let ok = true; for i in 0..200 { ok = ok and h(x) == sum(x) + 1 }; ok",
+    "let n = compiled(); for k in 0..3 { jit(f)(x) }; compiled() >= n + 3",
+    "let n = compiled(); for k in 0..3 { jit(grad(f))(x) }; compiled() >= n + 3",
+    "let g = jit(vmap(grad(f))); let n = compiled(); for k in 0..3 { g(stack((x, x))) }; compiled() >= n + 3",
+    "let n = compiled(); for k in 0..3 { jit(hessian(f))(x) }; compiled() >= n + 3",
+    "let n = compiled(); for k in 0..3 { trace.strict(f)(x) }; compiled() >= n + 3",
+    "let n = compiled(); for k in 0..3 { trace.strict(grad(f))(x) }; compiled() >= n + 3",
+    "let n = compiled(); for k in 0..3 { trace.strict(value_and_grad(f))(x) }; compiled() >= n + 3",
+    "let n = compiled(); jit(grad(f), whole=true)(x); jit(grad(f), whole=true)(x); compiled() >= n + 2",
+    "all(jit(grad(f))(x) == eager(grad(f))(x)) and all(jit(hessian(f), whole=true)(x) == eager(hessian(f))(x))",
+    "let e = trace.export(f, x); e.run(x) == eager(f)(x) and len(e.outputs) == 1",
+    "let e = trace.export(grad(f), x); all(e.run(x) == eager(grad(f))(x)) and len(e.outputs) == 1",
+};
+
+static void A18_whatever_state_a_place_is_in(void **state) {
+  (void)state;
+  for (u32 i = 0; i < COUNT_OF(states); i++)
+    for (u32 k = 0; k < COUNT_OF(asks); k++) {
+      WeftOptions options = WEFT_OPTIONS_INIT;
+      options.backend = "mir";
+      WeftVM *w = weft_new(&options);
+      Vm *vm = weft_vm_of(w);
+      WeftValue *v = NULL;
+      const char *define = "fn f(x) { let s = 0.0; for i in 0..3 { s += sum(sin(x) * i + x * x) }; s }\nlet x = arange(8.0) * 0.1\nlet y = ones((3, 3))\n"
+                           "fn compiled() { let s = trace.stats(); s.kernel_runs + s.hits }\n";
+      if (weft_eval(w, define, "test", NULL) != WEFT_OK || weft_eval(w, states[i].before, "test", NULL) != WEFT_OK) fail_msg("%s: %s", states[i].name, weft_error_text(w));
+      Making making = {tracer_of(vm), states[i].make};
+      if (making.make) places_each(&tracer_of(vm)->places, each_place, &making);
+      if (making.make && weft_eval(w, "for i in 0..5 { f(x) }", "test", NULL) != WEFT_OK) fail_msg("%s: %s", states[i].name, weft_error_text(w));
+      if (weft_eval(w, asks[k], "test", &v) != WEFT_OK) fail_msg("%s: %s: %s", states[i].name, asks[k], weft_error_text(w));
+      if (strcmp(weft_show(w, v), "true") != 0) fail_msg("%s: not so: %s", states[i].name, asks[k]);
+      weft_release(w, v);
+      weft_free(w);
+    }
+}
+
+/* A graph that is not well formed is a break, with its reason: what explain promises is never nothing. */
+static void A18_what_came_to_nothing_is_told(void **state) {
+  (void)state;
+  WeftOptions options = WEFT_OPTIONS_INIT;
+  options.backend = "mir";
+  options.force = "endless 4";
+  WeftVM *w = weft_new(&options);
+  WeftValue *v = NULL;
+  if (weft_eval(w, "fn f(x) = sum(x * x)\nlet r = trace.explain(f, arange(3.0)); r.graphs == 0 and len(r.breaks) == 1 and \"steps\" in r.breaks[0].reason", "test", &v) != WEFT_OK)
+    fail_msg("%s", weft_error_text(w));
+  assert_string_equal(weft_show(w, v), "true");
+  weft_release(w, v);
+  weft_free(w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(A28_the_log_as_json),
@@ -353,6 +462,8 @@ int main(void) {
       cmocka_unit_test(A28_without_being_asked_only_the_newest_are_kept),
       cmocka_unit_test(B1_guards_are_printed_as_paths_of_the_program),
       cmocka_unit_test(A6_an_operand_of_another_block_is_reported),
+      cmocka_unit_test(A18_whatever_state_a_place_is_in),
+      cmocka_unit_test(A18_what_came_to_nothing_is_told),
       cmocka_unit_test(A26_the_text_of_an_export_is_read_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
