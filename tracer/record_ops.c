@@ -290,14 +290,15 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
     }
   }
   if ((named(p, "dtype") || named(p, "device")) && av_is_number(r, a)) return rec_stuck(r, REASON_raises, "%s: `%.*s` is a number", op_name(op), (int)p->len, p->name);
-  if (size && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0) {
+  i64 given;
+  const bool inferred = op == OP_reshape && av_known_int(r, a, &given) && given == -1;
+  if (size && !inferred && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0) {
     Outcome o = rec_size_from(r, a, named(p, "window"), &d);
     if (o != OUT_GO) return o;
   }
   if (!is_flag(p) && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0 && av_dim(r, a, &d)) {
     if (shape) {
-      i64 now;
-      if (op == OP_reshape && av_known_int(r, a, &now) && now == -1) d = DIM_INFER;
+      if (inferred) d = DIM_INFER;
       if (refused_size(r, op, a)) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
       *out = attr_dims(r->g, param, &d, 1);
       return r->g->failed ? OUT_FAIL : OUT_GO;
