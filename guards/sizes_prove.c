@@ -424,6 +424,21 @@ static bool equate(SizePool *p, Dim diff) {
   return size_assume(p, REL_le, size_const(p, s.lo), same) && size_assume(p, REL_le, same, size_const(p, s.hi));
 }
 
+/* A narrower range of sym makes some expressions simpler (with n >= 2, min(1, n) is 1). What is known of the longer form is
+ * then said of the simpler one too, in which later expressions come. */
+static bool renew_facts(SizePool *p, u32 sym) {
+  for (u32 i = 0, n = p->facts.count; i < n; i++) {
+    SizeFact f = p->facts.data[i];
+    if (!mentions(p, f.diff, sym)) continue;
+    Dim now = size_renew(p, f.diff);
+    i64 c;
+    if (p->failed) return false;
+    if (now == DIM_NONE || now == f.diff || size_is_const(p, now, &c)) continue;
+    if (!add_fact(p, f.rel, now)) return false;
+  }
+  return true;
+}
+
 /* coef * sym + c rel 0, by narrowing the range. False: it does not narrow. */
 static bool narrow(SizePool *p, SizeRel rel, i64 coef, u32 sym, i64 c, bool *ok) {
   SizeSym s = p->syms.data[sym];
@@ -445,7 +460,8 @@ static bool narrow(SizePool *p, SizeRel rel, i64 coef, u32 sym, i64 c, bool *ok)
       if (v > lo) lo = v;
     }
   }
-  *ok = lo <= hi && change_sym(p, sym, (i64)lo, (i64)hi, s.same_as);
+  bool changes = s.lo != lo || s.hi != hi;
+  *ok = lo <= hi && change_sym(p, sym, (i64)lo, (i64)hi, s.same_as) && (!changes || renew_facts(p, sym));
   return true;
 }
 

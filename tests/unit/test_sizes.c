@@ -166,6 +166,19 @@ static void slices(void **state) {
 }
 
 /* Every two slices with small bounds: proved the same exactly where they are, whatever the length. */
+/* What was known of a part's size while little was known of the whole is known of the simpler form, too. */
+static void equal_parts_of_a_size_that_narrows(void **state) {
+  Fixture *f = *state;
+  SizePool *p = &f->p;
+  Dim all = size_add(p, size_mul(p, 2, f->n), 1), part = size_max(p, 0, size_sub(p, all, 8));
+  assert_int_equal(size_prove(p, REL_eq, part, f->m), TRUTH_unknown);
+  assert_true(size_assume(p, REL_eq, size_mul(p, 3, part), size_mul(p, 2, size_mul(p, f->m, f->m))));
+  assert_true(size_assume(p, REL_le, 20, f->n));
+  Dim simple = size_max(p, 0, size_sub(p, all, 8));
+  assert_true(simple != part);
+  assert_int_equal(size_prove(p, REL_eq, size_mul(p, 3, simple), size_mul(p, 2, size_mul(p, f->m, f->m))), TRUTH_always);
+}
+
 static void slices_beside_each_other(void **state) {
   SizePool *p = &((Fixture *)*state)->p;
   Dim n = ((Fixture *)*state)->n, made[36];
@@ -480,6 +493,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(proofs, setup, teardown),
       cmocka_unit_test_setup_teardown(slices, setup, teardown),
       cmocka_unit_test_setup_teardown(slices_beside_each_other, setup, teardown),
+      cmocka_unit_test_setup_teardown(equal_parts_of_a_size_that_narrows, setup, teardown),
       cmocka_unit_test_setup_teardown(substitution, setup, teardown),
       cmocka_unit_test_setup_teardown(equations_without_symbol, setup, teardown),
       cmocka_unit_test_setup_teardown(narrowing, setup, teardown),
