@@ -52,7 +52,7 @@ void *system_resize(void *context, void *p, size_t old_size, size_t new_size) {
 
 static WeftStatus host_output(void *ctx, const char *text, size_t len) {
   WeftVM *w = ctx;
-  w->output(w->output_context, text, len);
+  if (len) w->output(w->output_context, text, len);
   return WEFT_OK;
 }
 
@@ -198,19 +198,20 @@ WeftStatus weft_load_file(WeftVM *w, const char *path, WeftValue **out) {
   if (!w || !path) return WEFT_MISUSE;
   if (out) *out = NULL;
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
-  FILE *f = fopen(path, "rbe");
-  if (!f) return vm_error_at(w->vm, EK_io, (Span){0}, "cannot read \"%s\": %s", path, strerror(errno));
-  Buf text;
-  buf_init(&text, &w->vm->alloc);
-  char part[16384];
-  for (size_t n; (n = fread(part, 1, sizeof part, f)) > 0;) buf_put(&text, part, n);
-  int bad = ferror(f) ? errno : 0;
-  fclose(f);
-  WeftStatus status;
-  if (bad) status = vm_error_at(w->vm, EK_io, (Span){0}, "cannot read \"%s\": %s", path, strerror(bad));
-  else if (text.failed) status = vm_error_memory(w->vm);
-  else status = evaluate_file(w, buf_text(&text), text.len, path, out);
-  buf_free(&text);
+  char *text;
+  size_t len, cap;
+  int code = vm_read_file(w->vm, path, SOURCE_MOST, &text, &len, &cap);
+  if (code < 0) return WEFT_ERROR;
+  if (code == ENOMEM) return vm_error_memory(w->vm);
+  if (code) return vm_error_at(w->vm, EK_io, (Span){0}, "cannot read \"%s\": %s", path, strerror(code));
+  WeftStatus status = evaluate_file(w, text, len, path, out);
+  mem_free(&w->vm->alloc, text, cap);
+  return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
+}
+
+WeftStatus weft_run_text(WeftVM *w, const char *text, size_t len, const char *path, WeftValue **out) {
+  if (begin(w) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = evaluate_file(w, text, len, path, out);
   return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
 }
 

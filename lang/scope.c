@@ -84,7 +84,11 @@ static NameRef module_ref(FnState *fs, Name name) {
   bool found = scope_find(s, name, &slot);
   u8 usable = fs->parent ? MODVAR_DECLARED | MODVAR_BUILTIN | MODVAR_EXPECTED : MODVAR_DECLARED | MODVAR_BUILTIN;
   if (found && (s->flags.data[slot] & usable)) return (NameRef){REF_MODULE, slot};
-  if (!is_builtin(c, name) || !add_slot(c, name, &slot)) return (NameRef){0};
+  if (!is_builtin(c, name)) { /* at the prompt functions are written before what they call */
+    bool later = c->o->repl && fs->parent && add_slot(c, name, &slot);
+    return later ? (NameRef){REF_MODULE, slot} : (NameRef){0};
+  }
+  if (!add_slot(c, name, &slot)) return (NameRef){0};
   set_flags(c, slot, s->flags.data[slot] | MODVAR_BUILTIN);
   return (NameRef){REF_MODULE, slot};
 }
@@ -181,24 +185,33 @@ static void consider(Nearest *n, const char *s, size_t len) {
   }
 }
 
+static void consider_module(Nearest *n, const ModuleScope *s, const Names *names, bool builtins) {
+  for (u32 i = 0; i < s->slots.count; i++)
+    if (s->flags.data[i] & (MODVAR_DECLARED | MODVAR_EXPECTED))
+      consider(n, name_text(names, s->slots.data[i]), name_len(names, s->slots.data[i]));
+  for (u32 i = 0; builtins && i < builtin_count(); i++) {
+    Builtin b = builtin_at(i);
+    if (b.kind) consider(n, b.name, strlen(b.name));
+  }
+}
+
+const char *scope_nearest(const ModuleScope *s, const Names *names, Name name) {
+  Nearest n = {.name = name_text(names, name), .len = name_len(names, name), .limit = name_near(name_len(names, name))};
+  consider_module(&n, s, names, true);
+  return n.best;
+}
+
 static const char *nearest_name(FnState *fs, Name name, bool assigning) {
   const Names *names = fs->c->o->names;
   Nearest n = {.name = name_text(names, name), .len = name_len(names, name)};
-  n.limit = n.len < 3 ? (n.len == 2 && assigning ? 2 : 0) : n.len < 6 ? 2 : 3;
+  n.limit = n.len == 2 && assigning ? 2 : name_near(n.len);
   for (FnState *f = fs; f; f = f->parent) {
     for (u32 i = f->locals.count; i-- > 0;) {
       Name local = f->locals.data[i].name;
       if (f == fs || !assigning) consider(&n, name_text(names, local), name_len(names, local));
     }
   }
-  const ModuleScope *s = fs->c->o->scope;
-  for (u32 i = 0; i < s->slots.count; i++)
-    if (s->flags.data[i] & (MODVAR_DECLARED | MODVAR_EXPECTED))
-      consider(&n, name_text(names, s->slots.data[i]), name_len(names, s->slots.data[i]));
-  for (u32 i = 0; !assigning && i < builtin_count(); i++) {
-    Builtin b = builtin_at(i);
-    if (b.kind) consider(&n, b.name, strlen(b.name));
-  }
+  consider_module(&n, fs->c->o->scope, names, !assigning);
   return n.best;
 }
 

@@ -203,6 +203,8 @@ static inline u32 name_len(const Names *n, Name id) { return n->entries[id].len;
 
 /* Levenshtein distance with adjacent transpositions, capped at `cap` (for "did you mean"). */
 u32 name_distance(const char *a, size_t alen, const char *b, size_t blen, u32 cap);
+/* A name of `len` bytes may be a slip for one whose distance is less than this. Every short name is near every other: 0. */
+static inline u32 name_near(size_t len) { return len < 3 ? 0 : len < 6 ? 2 : 3; }
 
 /* ---- sources and spans -------------------------------------------------------------------- */
 
@@ -234,6 +236,7 @@ u32 sources_add(Sources *s, const char *path, const char *text, size_t len);
 const SourceFile *sources_get(const Sources *s, u32 file); /* NULL for 0 or unknown */
 /* 1-based line and column (column counts code points). */
 void sources_locate(const Sources *s, Span at, u32 *line, u32 *col);
+u32 text_columns(const char *s, u32 n); /* of a terminal that UTF-8 text takes */
 /* Appends the `  --> path:l:c` block with the line and its caret, as language.md section 6 shows. */
 void sources_show(const Sources *s, Span at, Buf *out);
 

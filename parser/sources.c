@@ -1,5 +1,6 @@
 /* sources.c — texts of programs, and the places in them that messages show (base.h). */
 #include "parser/base.h"
+#include "parser/lexer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +51,60 @@ static u32 code_points(const char *s, u32 n) {
   return c;
 }
 
+/* ---- columns ---------------------------------------------------------------------------------- */
+
+/* Ranges of code points that a terminal shows in two columns (East Asian Wide and Fullwidth of Unicode 15), and in none
+ * (marks that combine with what precedes them, joiners, directions). Both in order. */
+typedef struct CodeRange {
+  u32 first, last;
+} CodeRange;
+static const CodeRange wide[] = {
+  {0x1100, 0x115F}, {0x231A, 0x231B}, {0x2329, 0x232A}, {0x23E9, 0x23EC}, {0x23F0, 0x23F0}, {0x23F3, 0x23F3},
+  {0x25FD, 0x25FE}, {0x2614, 0x2615}, {0x2648, 0x2653}, {0x267F, 0x267F}, {0x2693, 0x2693}, {0x26A1, 0x26A1},
+  {0x26AA, 0x26AB}, {0x26BD, 0x26BE}, {0x26C4, 0x26C5}, {0x26CE, 0x26CE}, {0x26D4, 0x26D4}, {0x26EA, 0x26EA},
+  {0x26F2, 0x26F3}, {0x26F5, 0x26F5}, {0x26FA, 0x26FA}, {0x26FD, 0x26FD}, {0x2705, 0x2705}, {0x270A, 0x270B},
+  {0x2728, 0x2728}, {0x274C, 0x274C}, {0x274E, 0x274E}, {0x2753, 0x2755}, {0x2757, 0x2757}, {0x2795, 0x2797},
+  {0x27B0, 0x27B0}, {0x27BF, 0x27BF}, {0x2B1B, 0x2B1C}, {0x2B50, 0x2B50}, {0x2B55, 0x2B55}, {0x2E80, 0x303E},
+  {0x3041, 0x4DBF}, {0x4E00, 0xA4CF}, {0xA960, 0xA97F}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF}, {0xFE10, 0xFE19},
+  {0xFE30, 0xFE6F}, {0xFF01, 0xFF60}, {0xFFE0, 0xFFE6}, {0x16FE0, 0x18DFF}, {0x1AFF0, 0x1B2FF}, {0x1F004, 0x1F004},
+  {0x1F0CF, 0x1F0CF}, {0x1F18E, 0x1F18E}, {0x1F191, 0x1F19A}, {0x1F200, 0x1F265}, {0x1F300, 0x1F320},
+  {0x1F32D, 0x1F335}, {0x1F337, 0x1F37C}, {0x1F37E, 0x1F393}, {0x1F3A0, 0x1F3CA}, {0x1F3CF, 0x1F3D3},
+  {0x1F3E0, 0x1F3F0}, {0x1F3F4, 0x1F3F4}, {0x1F3F8, 0x1F43E}, {0x1F440, 0x1F440}, {0x1F442, 0x1F4FC},
+  {0x1F4FF, 0x1F53D}, {0x1F54B, 0x1F54E}, {0x1F550, 0x1F567}, {0x1F57A, 0x1F57A}, {0x1F595, 0x1F596},
+  {0x1F5A4, 0x1F5A4}, {0x1F5FB, 0x1F64F}, {0x1F680, 0x1F6C5}, {0x1F6CC, 0x1F6CC}, {0x1F6D0, 0x1F6D2},
+  {0x1F6D5, 0x1F6D7}, {0x1F6DC, 0x1F6DF}, {0x1F6EB, 0x1F6EC}, {0x1F6F4, 0x1F6FC}, {0x1F7E0, 0x1F7EB},
+  {0x1F7F0, 0x1F7F0}, {0x1F90C, 0x1F93A}, {0x1F93C, 0x1F945}, {0x1F947, 0x1F9FF}, {0x1FA70, 0x1FAFF},
+  {0x20000, 0x3FFFD},
+};
+static const CodeRange narrow[] = {
+  {0x300, 0x36F}, {0x483, 0x489}, {0x591, 0x5BD}, {0x610, 0x61A}, {0x64B, 0x65F}, {0x900, 0x902}, {0x93C, 0x93C},
+  {0x941, 0x948}, {0x94D, 0x94D}, {0xE31, 0xE31}, {0xE34, 0xE3A}, {0xE47, 0xE4E}, {0x1160, 0x11FF}, {0x1AB0, 0x1AFF},
+  {0x1DC0, 0x1DFF}, {0x200B, 0x200F}, {0x202A, 0x202E}, {0x2060, 0x2064}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F},
+  {0xFE20, 0xFE2F}, {0xFEFF, 0xFEFF}, {0xE0100, 0xE01EF},
+};
+
+static bool is_in(const CodeRange *ranges, u32 count, u32 code) {
+  u32 lo = 0, hi = count;
+  while (lo < hi) {
+    u32 mid = lo + (hi - lo) / 2;
+    if (ranges[mid].last < code) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo < count && ranges[lo].first <= code;
+}
+
+u32 text_columns(const char *s, u32 n) {
+  u32 columns = 0, code = 0;
+  for (u32 i = 0, step; i < n; i += step) {
+    step = utf8_decode(s, n, i, &code);
+    if (!step) step = 1; /* no UTF-8: a column for each byte */
+    else if (code >= 0x300 && is_in(narrow, COUNT_OF(narrow), code)) continue;
+    else if (code >= 0x1100 && is_in(wide, COUNT_OF(wide), code)) columns++;
+    columns++;
+  }
+  return columns;
+}
+
 void sources_locate(const Sources *s, Span at, u32 *line, u32 *col) {
   *line = *col = 0;
   const SourceFile *f = sources_get(s, at.file);
@@ -83,8 +138,9 @@ void sources_show(const Sources *s, Span at, Buf *out) {
   int width = snprintf(number, sizeof number, "%u", line);
   buf_printf(out, "  --> %s:%u:%u\n%*s |\n%s | %s", f->path, line, col, width, "", number, from > begin ? cut : "");
   for (u32 i = from; i < to; i++) buf_putc(out, (u8)f->text[i] < 32 ? ' ' : f->text[i]);
-  buf_printf(out, "%s\n%*s | %*s", to < end ? cut : "", width, "", (int)(code_points(f->text + from, start - from) + (from > begin)), "");
-  u32 carets = stop > start ? code_points(f->text + start, stop - start) : 1;
+  buf_printf(out, "%s\n%*s | %*s", to < end ? cut : "", width, "", (int)(text_columns(f->text + from, start - from) + (from > begin)), "");
+  u32 carets = stop > start ? text_columns(f->text + start, stop - start) : 1;
+  if (!carets) carets = 1;
   for (u32 i = 0; i < carets; i++) buf_putc(out, '^');
   buf_putc(out, '\n');
 }

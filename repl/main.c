@@ -1,15 +1,18 @@
-/* main.c — the program `weft`: command line, script files, standard input; repl.c is the interactive part. */
+/* main.c — the program `weft`: command line, programs from files and standard input; repl.c is the interactive part. */
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/api.h"
 #include "gpu/gpu.h"
 #include "jit/jit.h"
 #include "api/weft.h"
+#include "repl/output.h"
 #include "repl/repl.h"
 #include "stdlib/stdlib.h"
 #include "tracer/tracer.h"
@@ -20,9 +23,10 @@ enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
 static const char usage[] =
     "usage: weft [options] [FILE [args]]\n"
-    "  without FILE: the REPL\n"
+    "  without FILE: the prompt, or the program that comes by standard input when that is no terminal\n"
     "  FILE                  run a program; - is standard input\n"
-    "  -e CODE               run CODE and show its value\n"
+    "  -e CODE               run CODE and show its value; more than one are lines of one program\n"
+    "  -i                    the prompt in any case, after FILE or CODE\n"
     "  --explain FILE        run a program, then say what was compiled and what was not, and why\n"
     "  --profile FILE        run a program, then say what its kernels cost; spans go to NAME.trace.json\n"
     "  --log-file PATH       write the log of capture there at the end, as JSON\n"
@@ -32,19 +36,35 @@ static const char usage[] =
     "  --deadline SECONDS    stop after that time\n"
     "  --version             what this is, and its version\n"
     "  --help                this text\n"
+    "  --                    the next argument is FILE, whatever it begins with\n"
     "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  WEFT_PACE=0  WEFT_THREADS=N  WEFT_LOG=" LOG_WORDS "\n"
-    "  WEFT_LOG_FILE=PATH  WEFT_TRACE_FILE=PATH  as --log-file and --trace-file\n";
+    "  WEFT_LOG_FILE=PATH  WEFT_TRACE_FILE=PATH  as --log-file and --trace-file;  WEFT_HISTORY=PATH  what was entered at the prompt\n";
 
 static WeftVM *running; /* what Ctrl-C stops */
+static volatile sig_atomic_t interrupted;
+static bool output_told; /* an error of the program says that standard output cannot be written */
 
 static void on_interrupt(int signal_number) {
   (void)signal_number;
+  interrupted = 1;
   if (running) weft_interrupt(running);
 }
 
+bool interrupt_pending(void) { return interrupted; }
+void interrupt_forget(void) { interrupted = 0; }
+
 static int wrong_usage(const char *what, const char *arg) {
-  fprintf(stderr, "weft: %s%s%s\n%s", what, arg ? ": " : "", arg ? arg : "", usage);
+  fprintf(stderr, "weft: %s%s%s\ntry: weft --help\n", what, arg ? ": " : "", arg ? arg : "");
   return EXIT_USAGE;
+}
+
+/* All was written; else it is said. */
+static int finish_output(int result) {
+  interrupt_forget(); /* the next one ends waiting for who reads */
+  int code = out_finish();
+  if (!code) return result;
+  if (!output_told) fprintf(stderr, "weft: cannot write to standard output: %s\n", strerror(code));
+  return EXIT_ERROR;
 }
 
 static bool parse_size(const char *s, uint64_t *out) {
@@ -63,35 +83,54 @@ static bool parse_seconds(const char *s, double *out) {
   return end != s && *end == 0 && *out > 0;
 }
 
-/* All of a stream, to be freed. NULL, said: it cannot be read, or there is no memory. */
-static char *read_stream(FILE *f, size_t *len) {
-  size_t n = 0, cap = 65536;
-  char *text = malloc(cap);
-  for (size_t got; text && (got = fread(text + n, 1, cap - n - 1, f)) > 0;) {
-    n += got;
-    if (cap - n < 2) {
-      char *more = realloc(text, cap *= 2);
-      if (!more) free(text);
-      text = more;
+/* ---- programs ---------------------------------------------------------------------------------- */
+
+typedef struct Program {
+  const char *name; /* in messages, and what imports are looked for beside */
+  char *text;
+  size_t len;
+} Program;
+
+/* Opens a file once and reads all of it, so that a pipe can be a program. 0, or an errno. */
+static int read_program(int fd, Program *p) {
+  size_t cap = 65536;
+  p->text = malloc(cap);
+  p->len = 0;
+  if (fd < 0) return errno;
+  while (p->text) {
+    ssize_t n = read(fd, p->text + p->len, cap - p->len - 1);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    if (n == 0) break;
+    p->len += (size_t)n;
+    if (cap - p->len < 2) {
+      char *more = realloc(p->text, cap *= 2);
+      if (!more) free(p->text);
+      p->text = more;
     }
   }
-  if (!text) fputs("weft: out of memory\n", stderr);
-  else if (ferror(f)) {
-    fputs("weft: cannot read the standard input\n", stderr);
-    free(text);
-    text = NULL;
-  } else {
-    text[n] = 0;
-  }
-  *len = n;
-  return text;
+  if (!p->text) return ENOMEM;
+  p->text[p->len] = 0;
+  return 0;
+}
+
+/* Several -e are lines of one program; false: there is no memory. */
+static bool add_code(Program *p, const char *code) {
+  size_t n = strlen(code);
+  char *text = realloc(p->text, p->len + n + 2);
+  if (!text) return false;
+  if (p->len) text[p->len++] = '\n';
+  memcpy(text + p->len, code, n + 1);
+  p->text = text;
+  p->len += n;
+  return true;
 }
 
 static int finish(WeftVM *vm, WeftStatus status) {
   int code = weft_exit_code(vm);
   if (code >= 0) return code;
   if (status == WEFT_OK) return 0;
-  fflush(stdout);
+  out_flush();
   fputs(weft_error_text(vm), stderr);
   return strcmp(weft_error_kind(vm), "interrupt") == 0 ? EXIT_INTERRUPTED : EXIT_ERROR;
 }
@@ -113,18 +152,9 @@ static const char *name_spans(const char *program, char *out, size_t room) {
 }
 
 static void tell_profile(WeftVM *vm, const char *spans) {
-  fflush(stdout);
+  out_flush();
   const char *text = weft_dump(vm, NULL, "profile");
   fprintf(stderr, "%sspans: %s\n", text ? text : "", spans);
-}
-
-static bool readable(const char *path) {
-  FILE *f = fopen(path, "rbe");
-  if (!f) return false;
-  int c = fgetc(f);
-  bool ok = c != EOF || !ferror(f); /* a folder opens and cannot be read */
-  fclose(f);
-  return ok;
 }
 
 /* Arrays of a few megabytes come and go in every step of a loop. Where glibc gives their memory back to the system each
@@ -165,122 +195,188 @@ static const char *unknown_word(const char *words) {
   return NULL;
 }
 
-int main(int argc, char **argv) {
-  WeftOptions o = WEFT_OPTIONS_INIT;
-  (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* print flushes at the end of a line, wherever it goes */
-  keep_freed_memory();
-  stdlib_choose_blas_core(); /* before any library is loaded: the environment is the program's own */
-  o.allow_files = o.allow_env = o.allow_imports = o.allow_gpu = true;
-  o.backend = getenv("WEFT_BACKEND");
-  if (o.backend && !*o.backend) o.backend = NULL;
-  o.cpu = getenv("WEFT_CPU");
-  if (o.cpu && !*o.cpu) o.cpu = NULL;
-  if (o.cpu && !jit_cpu_runs(o.cpu)) return wrong_usage(jit_cpu_known(o.cpu) ? "WEFT_CPU is beyond this processor" : "WEFT_CPU is unknown (scalar, strip, avx2, avx512)", o.cpu);
-  o.cuda_driver = getenv("WEFT_CUDA_DRIVER");
-  o.force = getenv("WEFT_FORCE");
-  if (o.cuda_driver && !*o.cuda_driver) o.cuda_driver = NULL;
-  int64_t hot = o.hot, threads = o.threads;
-  if (!whole_setting("WEFT_HOT", INT32_MAX, &hot)) return wrong_usage("WEFT_HOT must be a whole number from 0", getenv("WEFT_HOT"));
-  if (!whole_setting("WEFT_THREADS", 1024, &threads)) return wrong_usage("WEFT_THREADS must be a whole number from 0 (all processors) to 1024", getenv("WEFT_THREADS"));
-  o.hot = (int)hot;
-  o.threads = (uint32_t)threads;
-  const char *unknown = unknown_word(getenv("WEFT_LOG"));
-  if (unknown) return wrong_usage("WEFT_LOG is unknown (" LOG_WORDS ")", unknown);
-  const char *code = NULL, *file = NULL, *log_file = getenv("WEFT_LOG_FILE"), *trace_file = getenv("WEFT_TRACE_FILE");
-  bool explain = false, profile = false;
+/* What print writes. Nothing to write: it is to be seen, since input is waited for, and who types ends the line. */
+static WeftStatus on_output(void *ctx, const char *text, size_t len) {
+  if (len) out_put(text, len);
+  else out_ask();
+  if (!out_error()) return WEFT_OK;
+  output_told = true;
+  return vm_error(ctx, EK_io, "cannot write to standard output: %s", strerror(out_error()));
+}
+
+/* ---- the command line ---------------------------------------------------------------------------- */
+
+typedef struct Options {
+  WeftOptions vm;
+  Program code; /* of -e */
+  const char *file, *log_file, *trace_file;
+  bool explain, profile, prompt, help, version;
+  int rest; /* the first argument of the program */
+} Options;
+
+/* The value of option `name`, as `--name VALUE` or `--name=VALUE`; false: argument *i is another one. *value is NULL when it is missing. */
+static bool option_value(const char *name, int argc, char **argv, int *i, const char **value) {
+  size_t n = strlen(name);
+  if (strncmp(argv[*i], name, n) != 0 || (argv[*i][n] && argv[*i][n] != '=')) return false;
+  if (argv[*i][n]) *value = argv[*i] + n + 1;
+  else *value = *i + 1 < argc ? argv[++*i] : NULL;
+  return true;
+}
+
+/* 0, or the exit status after something was said. */
+static int parse_options(Options *o, int argc, char **argv) {
   int i = 1;
-  for (; i < argc && !file && !code; i++) {
-    const char *a = argv[i];
-    bool last = i + 1 == argc;
-    if (strcmp(a, "-") == 0 || a[0] != '-') file = a;
-    else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
-      fputs(usage, stdout);
-      return 0;
-    } else if (strcmp(a, "--version") == 0) {
-      WeftVM *vm = weft_new(NULL);
-      if (!vm) return EXIT_ERROR;
-      fputs(weft_build(vm), stdout);
-      weft_free(vm);
-      return 0;
-    } else if (strcmp(a, "--explain") == 0) {
-      explain = true;
-    } else if (strcmp(a, "--profile") == 0) {
-      profile = true;
-    } else if (last && (strcmp(a, "-e") == 0 || strncmp(a, "--", 2) == 0)) {
-      bool known = strcmp(a, "-e") == 0 || strcmp(a, "--fuel") == 0 || strcmp(a, "--memory") == 0 || strcmp(a, "--deadline") == 0 ||
-                   strcmp(a, "--log-file") == 0 || strcmp(a, "--trace-file") == 0;
-      return wrong_usage(known ? "a value is missing behind" : "unknown option", a);
-    } else if (strcmp(a, "-e") == 0) {
-      code = argv[++i];
-    } else if (strcmp(a, "--log-file") == 0) {
-      log_file = argv[++i];
-    } else if (strcmp(a, "--trace-file") == 0) {
-      trace_file = argv[++i];
-    } else if (strcmp(a, "--fuel") == 0) {
-      if (!parse_size(argv[++i], &o.fuel)) return wrong_usage("--fuel needs a positive number", argv[i]);
-    } else if (strcmp(a, "--memory") == 0) {
-      if (!parse_size(argv[++i], &o.memory)) return wrong_usage("--memory needs a positive number", argv[i]);
-    } else if (strcmp(a, "--deadline") == 0) {
-      if (!parse_seconds(argv[++i], &o.deadline)) return wrong_usage("--deadline needs a positive number", argv[i]);
+  for (; i < argc && !o->file; i++) {
+    const char *a = argv[i], *value = "";
+    if (o->code.text && strcmp(a, "-e") != 0 && strcmp(a, "-i") != 0) break; /* what follows is for the program */
+    if (strcmp(a, "--") == 0) {
+      if (i + 1 < argc) o->file = argv[++i];
+    } else if (strcmp(a, "-") == 0 || a[0] != '-') o->file = a;
+    else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) return o->help = true, 0;
+    else if (strcmp(a, "--version") == 0 || strcmp(a, "-v") == 0) return o->version = true, 0;
+    else if (strcmp(a, "--explain") == 0) o->explain = true;
+    else if (strcmp(a, "--profile") == 0) o->profile = true;
+    else if (strcmp(a, "-i") == 0) o->prompt = true;
+    else if (strcmp(a, "-e") == 0) {
+      if (i + 1 == argc) return wrong_usage("a value is missing behind", a);
+      if (!add_code(&o->code, argv[++i])) return wrong_usage("out of memory", NULL);
+    } else if (option_value("--log-file", argc, argv, &i, &value)) o->log_file = value;
+    else if (option_value("--trace-file", argc, argv, &i, &value)) o->trace_file = value;
+    else if (option_value("--fuel", argc, argv, &i, &value)) {
+      if (value && !parse_size(value, &o->vm.fuel)) return wrong_usage("--fuel needs a positive number", value);
+    } else if (option_value("--memory", argc, argv, &i, &value)) {
+      if (value && !parse_size(value, &o->vm.memory)) return wrong_usage("--memory needs a positive number", value);
+    } else if (option_value("--deadline", argc, argv, &i, &value)) {
+      if (value && !parse_seconds(value, &o->vm.deadline)) return wrong_usage("--deadline needs a positive number", value);
     } else {
       return wrong_usage("unknown option", a);
     }
+    if (!value) return wrong_usage("a value is missing behind", a);
   }
-  if (explain && !file) return wrong_usage("--explain needs a file", NULL);
-  if (profile && !file) return wrong_usage("--profile needs a file", NULL);
-  char spans[256];
-  if (profile && !(trace_file && *trace_file)) trace_file = name_spans(file, spans, sizeof spans);
-  if (file && strcmp(file, "-") != 0 && !readable(file)) {
-    fprintf(stderr, "weft: cannot read \"%s\"\n", file);
-    return EXIT_USAGE;
-  }
-  WeftVM *vm = weft_new(&o);
+  if (o->explain && !o->file) return wrong_usage("--explain needs a file", NULL);
+  if (o->profile && !o->file) return wrong_usage("--profile needs a file", NULL);
+  o->rest = i;
+  return 0;
+}
+
+/* The same for the environment. */
+static int parse_environment(Options *o) {
+  WeftOptions *v = &o->vm;
+  int64_t hot = v->hot, threads = v->threads;
+  v->backend = getenv("WEFT_BACKEND");
+  if (v->backend && !*v->backend) v->backend = NULL;
+  v->cpu = getenv("WEFT_CPU");
+  if (v->cpu && !*v->cpu) v->cpu = NULL;
+  if (v->cpu && !jit_cpu_runs(v->cpu)) return wrong_usage(jit_cpu_known(v->cpu) ? "WEFT_CPU is beyond this processor" : "WEFT_CPU is unknown (scalar, strip, avx2, avx512)", v->cpu);
+  v->cuda_driver = getenv("WEFT_CUDA_DRIVER");
+  v->force = getenv("WEFT_FORCE");
+  if (v->cuda_driver && !*v->cuda_driver) v->cuda_driver = NULL;
+  if (!whole_setting("WEFT_HOT", INT32_MAX, &hot)) return wrong_usage("WEFT_HOT must be a whole number from 0", getenv("WEFT_HOT"));
+  if (!whole_setting("WEFT_THREADS", 1024, &threads)) return wrong_usage("WEFT_THREADS must be a whole number from 0 (all processors) to 1024", getenv("WEFT_THREADS"));
+  v->hot = (int)hot;
+  v->threads = (uint32_t)threads;
+  const char *unknown = unknown_word(getenv("WEFT_LOG"));
+  if (unknown) return wrong_usage("WEFT_LOG is unknown (" LOG_WORDS ")", unknown);
+  o->log_file = getenv("WEFT_LOG_FILE");
+  o->trace_file = getenv("WEFT_TRACE_FILE");
+  return 0;
+}
+
+static int show_version(void) {
+  WeftVM *vm = weft_new(NULL);
+  if (!vm) return EXIT_ERROR;
+  out_puts(weft_build(vm));
+  weft_free(vm);
+  return finish_output(0);
+}
+
+/* Reads the file, or standard input where no prompt is wanted. 0, or the exit status after something was said. */
+static int load_program(const Options *o, Program *p) {
+  bool input = !o->file || strcmp(o->file, "-") == 0;
+  *p = (Program){.name = input ? "<stdin>" : o->file};
+  int fd = input ? STDIN_FILENO : open(o->file, O_RDONLY | O_CLOEXEC);
+  int code = read_program(fd, p);
+  if (!input && fd >= 0) close(fd);
+  if (!code) return 0;
+  if (input) fprintf(stderr, "weft: cannot read the standard input: %s\n", strerror(code));
+  else fprintf(stderr, "weft: cannot read \"%s\": %s\n", o->file, strerror(code));
+  free(p->text);
+  return input ? EXIT_ERROR : EXIT_USAGE;
+}
+
+/* A VM with everything wired; NULL, said: there is none, and *status is the exit status. */
+static WeftVM *make_vm(const Options *o, int *status) {
+  WeftVM *vm = weft_new(&o->vm);
   if (!vm) {
-    if (o.backend) return wrong_usage("WEFT_BACKEND is unknown, or out of memory", o.backend);
-    if (o.force && *o.force) return wrong_usage("WEFT_FORCE is unknown, or out of memory", o.force);
-    fputs("weft: out of memory\n", stderr);
-    return EXIT_ERROR;
+    *status = EXIT_ERROR;
+    if (o->vm.backend) *status = wrong_usage("WEFT_BACKEND is unknown, or out of memory", o->vm.backend);
+    else if (o->vm.force && *o->vm.force) *status = wrong_usage("WEFT_FORCE is unknown, or out of memory", o->vm.force);
+    else fputs("weft: out of memory\n", stderr);
+    return NULL;
   }
-  if (o.backend && strcmp(o.backend, "ptx") == 0 && gpu_open(weft_vm_of(vm)) != WEFT_OK) {
+  Vm *inner = weft_vm_of(vm);
+  inner->output = on_output;
+  inner->output_ctx = inner;
+  if (o->vm.backend && strcmp(o->vm.backend, "ptx") == 0 && gpu_open(inner) != WEFT_OK) {
     fprintf(stderr, "weft: WEFT_BACKEND=ptx: %s\n", weft_error_message(vm));
     weft_free(vm);
-    return EXIT_ERROR;
+    *status = EXIT_ERROR;
+    return NULL;
   }
   const char *pace = getenv("WEFT_PACE"), *log = getenv("WEFT_LOG");
-  if (pace && strcmp(pace, "0") == 0) tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
-  if (log) vm_log(weft_vm_of(vm), log);
-  if (log) tracer_log(weft_vm_of(vm), log);
-  bool traced = trace_file && *trace_file;
-  if (traced || (log_file && *log_file)) weft_keep_log(vm, traced);
+  if (pace && strcmp(pace, "0") == 0) tracer_ignore_clock(tracer_of(inner));
+  if (log) vm_log(inner, log);
+  if (log) tracer_log(inner, log);
+  bool traced = o->trace_file && *o->trace_file;
+  if (traced || (o->log_file && *o->log_file)) weft_keep_log(vm, traced);
+  return vm;
+}
+
+static int run_code(WeftVM *vm, const Program *code) {
+  WeftValue *value = NULL;
+  int result = finish(vm, weft_eval(vm, code->text, "<-e>", &value));
+  if (result == 0 && value && strcmp(weft_type(vm, value), "nil") != 0) {
+    out_puts(weft_show(vm, value));
+    out_puts("\n");
+  }
+  weft_release(vm, value);
+  return result;
+}
+
+int main(int argc, char **argv) {
+  Options o = {.vm = WEFT_OPTIONS_INIT};
+  keep_freed_memory();
+  stdlib_choose_blas_core(); /* before any library is loaded: the environment is the program's own */
+  o.vm.allow_files = o.vm.allow_env = o.vm.allow_imports = o.vm.allow_gpu = true;
+  int result = parse_environment(&o);
+  if (!result) result = parse_options(&o, argc, argv);
+  if (result) return result;
+  if (o.help) return out_puts(usage), finish_output(0);
+  if (o.version) return show_version();
+  char spans[256];
+  if (o.profile && !(o.trace_file && *o.trace_file)) o.trace_file = name_spans(o.file, spans, sizeof spans);
+  Program program = {0};
+  bool prompt = o.prompt || (!o.file && !o.code.text && isatty(STDIN_FILENO));
+  if (o.file || (!prompt && !o.code.text)) result = load_program(&o, &program);
+  if (result) return result;
+  WeftVM *vm = make_vm(&o, &result);
+  if (!vm) return result;
   running = vm;
   struct sigaction act = {.sa_handler = on_interrupt};
   sigaction(SIGINT, &act, NULL);
-  weft_set_args(vm, argc - i, argv + i);
-  int result;
-  WeftValue *value = NULL;
-  if (code) {
-    result = finish(vm, weft_eval(vm, code, "<-e>", &value));
-    if (result == 0 && value && strcmp(weft_type(vm, value), "nil") != 0) puts(weft_show(vm, value));
-  } else if (!file) {
-    result = repl_run(vm);
-  } else if (strcmp(file, "-") == 0) {
-    size_t len;
-    char *text = read_stream(stdin, &len);
-    if (!text) result = EXIT_ERROR;
-    else result = strlen(text) == len ? finish(vm, weft_eval(vm, text, "<stdin>", &value)) : wrong_usage("standard input holds a zero byte", NULL);
-    free(text);
-  } else {
-    result = finish(vm, weft_load_file(vm, file, &value));
-    if (explain) repl_explain(vm);
-  }
-  if (profile) tell_profile(vm, trace_file);
-  weft_release(vm, value);
-  bool told = write_log(vm, "json", log_file);
-  told &= write_log(vm, "chrome", trace_file);
+  weft_set_args(vm, argc - o.rest, argv + o.rest);
+  if (o.code.text) result = run_code(vm, &o.code);
+  if (program.text) result = finish(vm, weft_run_text(vm, program.text, program.len, program.name, NULL));
+  if (o.explain) repl_explain(vm);
+  if (prompt && weft_exit_code(vm) < 0) result = repl_run(vm);
+  if (o.profile) tell_profile(vm, o.trace_file);
+  interrupt_forget();
+  bool told = write_log(vm, "json", o.log_file);
+  told &= write_log(vm, "chrome", o.trace_file);
   if (!told) result = result ? result : EXIT_ERROR;
   running = NULL;
   weft_free(vm);
-  if (fflush(stdout) == 0 && !ferror(stdout)) return result;
-  fprintf(stderr, "weft: cannot write to standard output: %s\n", strerror(errno));
-  return EXIT_ERROR;
+  free(program.text);
+  free(o.code.text);
+  return finish_output(result);
 }

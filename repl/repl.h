@@ -6,5 +6,6 @@
 
 int repl_run(WeftVM *vm);       /* until end of input or exit(); returns the exit code */
 void repl_explain(WeftVM *vm);  /* what was compiled so far, to standard error */
+void interrupt_forget(void);    /* what Ctrl-C asked for has been done (main.c) */
 
 #endif

@@ -2,13 +2,7 @@
 #include "stdlib/files.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum { READ_FIRST = 65536, READ_MOST = 1 << 22, READ_WAIT_MS = 20 };
 
 WeftStatus file_path(Vm *vm, u32 op, Value v, const char **out) {
   if (v.kind != V_TEXT) return args_error(vm, op, 0, v, "a text");
@@ -24,59 +18,13 @@ static WeftStatus io_error(Vm *vm, u32 op, const char *path, const char *what, i
   return vm_error(vm, EK_io, "%s: cannot %s \"%s\": %s", op_name(op), what, path, why);
 }
 
-/* More bytes, or 0 at the end; waits for a pipe without holding up an interrupt. Below 0: an error was told. */
-static ssize_t read_some(Vm *vm, u32 op, const char *path, int fd, bool waits, char *to, size_t room) {
-  for (;;) {
-    if (vm_poll(vm, 0) != WEFT_OK) return -1;
-    if (waits && poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, READ_WAIT_MS) <= 0) continue;
-    ssize_t n = read(fd, to, room < READ_MOST ? room : READ_MOST);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (n < 0) (void)io_error(vm, op, path, "read", errno);
-    return n;
-  }
-}
-
 WeftStatus file_read(Vm *vm, u32 op, const char *path, u64 most, char **data, size_t *len, size_t *cap) {
-  int fd;
-  while ((fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)) < 0) {
-    if (errno != EINTR) return io_error(vm, op, path, "read", errno);
-    TRY(vm_poll(vm, 0));
-  }
-  struct stat st;
-  char *buf = NULL;
-  size_t n = 0, room = 0;
-  WeftStatus status = fstat(fd, &st) == 0 ? WEFT_OK : io_error(vm, op, path, "read", errno);
-  const bool regular = status == WEFT_OK && S_ISREG(st.st_mode);
-  while (status == WEFT_OK) {
-    if (room - n < 2) {
-      size_t want = room ? room * 2 : regular && st.st_size > READ_FIRST && (u64)st.st_size <= most ? (size_t)st.st_size + 2 : READ_FIRST;
-      if (n > most || (regular && (u64)st.st_size > most)) {
-        status = vm_error(vm, EK_limit, "%s: \"%s\" is too large: at most %llu bytes are read", op_name(op), path, (unsigned long long)most);
-        break;
-      }
-      char *more = mem_resize(&vm->alloc, buf, room, want);
-      if (!more) {
-        status = vm_error_memory(vm);
-        break;
-      }
-      buf = more;
-      room = want;
-    }
-    ssize_t got = read_some(vm, op, path, fd, !regular, buf + n, room - n - 1);
-    if (got < 0) status = WEFT_ERROR;
-    if (got <= 0) break;
-    n += (size_t)got;
-  }
-  close(fd);
-  if (status != WEFT_OK) {
-    mem_free(&vm->alloc, buf, room);
-    return status;
-  }
-  buf[n] = 0;
-  *data = buf;
-  *len = n;
-  *cap = room;
-  return WEFT_OK;
+  int code = vm_read_file(vm, path, most, data, len, cap);
+  if (code == 0) return WEFT_OK;
+  if (code < 0) return WEFT_ERROR;
+  if (code == ENOMEM) return vm_error_memory(vm);
+  if (code == EFBIG) return vm_error(vm, EK_limit, "%s: \"%s\" is too large: at most %llu bytes are read", op_name(op), path, (unsigned long long)most);
+  return io_error(vm, op, path, "read", code);
 }
 
 WeftStatus file_write(Vm *vm, u32 op, const char *path, const char *data, size_t len) {

@@ -3,6 +3,7 @@
 #include "stdlib/format.h"
 #include "stdlib/stdlib.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,20 +184,43 @@ WeftStatus eager_exit(Vm *vm, Value *args, Value *out) {
   return vm_exit(vm, (i32)code);
 }
 
+/* A line without its end into *line; false: there is none. A signal in the middle of it ends nothing, and the end of
+ * input of a terminal is not its last. */
+static WeftStatus next_line(Vm *vm, Buf *line, bool *any) {
+  char *part = NULL;
+  size_t cap = 0;
+  WeftStatus status = WEFT_OK;
+  for (*any = false;;) {
+    clearerr(stdin);
+    ssize_t n = getline(&part, &cap, stdin);
+    bool again = n <= 0 || part[n - 1] != '\n' ? ferror(stdin) && errno == EINTR : false;
+    if (n > 0) {
+      *any = true;
+      buf_put(line, part, (size_t)n);
+    }
+    if (!again) break;
+    status = vm_poll(vm, 0);
+    if (status != WEFT_OK) break;
+  }
+  clearerr(stdin);
+  free(part);
+  return status;
+}
+
 WeftStatus eager_read_line(Vm *vm, Value *args, Value *out) {
   (void)args;
   if (!vm->limits.allow_files) return vm_error(vm, EK_limit, "read_line: the host does not allow reading input");
-  char *line = NULL;
-  size_t cap = 0;
-  ssize_t n = getline(&line, &cap, stdin);
-  WeftStatus status = WEFT_OK;
-  if (n < 0) {
-    *out = value_nil();
-  } else {
-    if (n && line[n - 1] == '\n') n--;
-    if (n && line[n - 1] == '\r') n--;
-    status = outer_text(vm, EK_io, "read_line: the line", line, (size_t)n, out);
-  }
-  free(line);
+  TRY(vm_flush(vm));
+  Buf line;
+  bool any;
+  buf_init(&line, &vm->alloc);
+  WeftStatus status = next_line(vm, &line, &any);
+  size_t n = line.len;
+  if (n && line.data[n - 1] == '\n') n--;
+  if (n && line.data[n - 1] == '\r') n--;
+  if (status == WEFT_OK && line.failed) status = vm_error_memory(vm);
+  if (status == WEFT_OK && any) status = outer_text(vm, EK_io, "read_line: the line", buf_text(&line), n, out);
+  else if (status == WEFT_OK) *out = value_nil();
+  buf_free(&line);
   return status;
 }

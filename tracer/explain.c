@@ -275,6 +275,15 @@ WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value 
   return status;
 }
 
+const Text *tracer_report_text(Vm *vm, Value v) {
+  static const char *const keys[] = {"graphs", "breaks", "cold_exits", "guards", "kernels", "natives", "externs", "operations", "compile_ms", "profile", "text"};
+  if (v.kind != V_RECORD || v.record->shape->count != COUNT_OF(keys)) return NULL;
+  for (u32 i = 0; i < COUNT_OF(keys); i++)
+    if (strcmp(name_text(&vm->names, v.record->shape->keys[i]), keys[i]) != 0) return NULL;
+  Value text = v.record->items[COUNT_OF(keys) - 1];
+  return text.kind == V_TEXT ? text.text : NULL;
+}
+
 /* ---- counters -------------------------------------------------------------------------------------------------- */
 
 typedef struct FnStats {

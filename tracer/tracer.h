@@ -218,6 +218,7 @@ void tracer_why(Vm *vm, Value fn, Buf *out);
 void tracer_report(Vm *vm); /* breaks, cold exits and places that stay eager so far, to standard error */
 /* trace.explain: captures and compiles `fn` whatever the heat, runs it once on the arguments (borrowed), reports. */
 WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) MUST_USE;
+const Text *tracer_report_text(Vm *vm, Value v); /* of a record that has the keys of what tracer_explain gives; NULL: it is none */
 /* trace.stats: a record of counters, of the VM (fn nil) or of the regions entered at fn. */
 /* trace.mark_static, trace.mark_dynamic: a size of a closure's parameter, from its next call on. */
 WeftStatus tracer_mark(Vm *vm, const Fn *fn, u32 arg, i32 axis, bool dynamic) MUST_USE;

@@ -61,7 +61,7 @@ static WeftStatus unknown_keyword(Vm *vm, const char *fn, Name name, const char 
 
 static WeftStatus bind_name(Vm *vm, const Proto *p, Name name, Value *arg, Value *params) {
   const char *nearest = NULL;
-  u32 best = 3;
+  u32 best = name_near(name_len(&vm->names, name));
   for (u32 k = 0; k < p->nparams; k++) {
     if ((i32)k == p->rest_index || !p->params[k].name) continue;
     if (p->params[k].name != name) {
@@ -147,7 +147,7 @@ static WeftStatus bind_op_name(Vm *vm, u32 op, Name name, Value *arg, Value *par
     return WEFT_OK;
   }
   const char *nearest = NULL;
-  u32 best = 3;
+  u32 best = name_near(name_len(&vm->names, name));
   for (u32 k = 0; k < info->nparams; k++) {
     u32 d = name_distance(name_text(&vm->names, name), name_len(&vm->names, name), name_text(&vm->names, names[k]),
                           name_len(&vm->names, names[k]), best);

@@ -102,7 +102,7 @@ Code *vm_caller(Vm *vm, Module *m, const Name *names, u32 nargs) {
 }
 
 WeftStatus vm_eval(Vm *vm, Module *m, const char *path, const char *text, size_t len, bool repl, Value *out) {
-  if (len > (1u << 30)) return vm_error(vm, EK_limit, "%s: a source text has at most 2 ** 30 bytes", path);
+  if (len > SOURCE_MOST) return vm_error(vm, EK_limit, "%s: a source text has at most 2 ** 30 bytes", path);
   u32 file = sources_add(&vm->sources, path, text, len);
   if (!file) return vm_error_memory(vm);
   Arena arena;

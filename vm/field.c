@@ -9,7 +9,7 @@
 
 Name record_nearest(const Vm *vm, const Record *r, Name name) {
   Name nearest = 0;
-  u32 best = 3;
+  u32 best = name_near(name_len(&vm->names, name));
   for (u32 i = 0; i < r->shape->count; i++) {
     Name key = r->shape->keys[i];
     u32 d = name_distance(name_text(&vm->names, name), name_len(&vm->names, name), name_text(&vm->names, key),

@@ -5,6 +5,7 @@
  * anything that may raise, so that errors, handlers and the tier see the instruction that runs. */
 #include <string.h>
 
+#include "parser/parser.h"
 #include "vm/call.h"
 #include "vm/code.h"
 #include "vm/field.h"
@@ -172,7 +173,14 @@ static __attribute__((noinline)) WeftStatus unary_slow(Vm *vm, Ins ins, Value *b
 }
 
 static WeftStatus unassigned(Vm *vm, const Code *code, u32 slot) {
-  return vm_error(vm, EK_name, "'%s' is used before it has a value", name_text(&vm->names, code->module->scope.slots.data[slot]));
+  const ModuleScope *scope = &code->module->scope;
+  Name name = scope->slots.data[slot];
+  const char *text = name_text(&vm->names, name);
+  if (scope->flags.data[slot]) return vm_error(vm, EK_name, "'%s' is used before it has a value", text);
+  const char *foreign = parser_foreign_word(text, name_len(&vm->names, name)), *near = scope_nearest(scope, &vm->names, name);
+  if (foreign) return vm_error(vm, EK_name, "%s is not declared; write '%s'", text, foreign);
+  if (near) return vm_error(vm, EK_name, "%s is not declared; did you mean %s?", text, near);
+  return vm_error(vm, EK_name, "%s is not declared", text);
 }
 
 /* ---- indexing ---------------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,7 +114,7 @@ Value *module_member(Vm *vm, Module *m, Name name) {
     return NULL;
   }
   const char *nearest = NULL;
-  u32 best = 3;
+  u32 best = name_near(name_len(&vm->names, name));
   for (u32 i = 0; i < m->scope.slots.count; i++) {
     Name other = m->scope.slots.data[i];
     if (!(m->scope.flags.data[i] & MODVAR_DECLARED) || name_text(&vm->names, other)[0] == '_') continue;
@@ -193,30 +192,12 @@ WeftStatus module_run(Vm *vm, Module *m, Proto *p, Value *out) {
 
 /* ---- importing -------------------------------------------------------------------------------- */
 
-static char *read_file(Vm *vm, const char *path, size_t *len) {
-  FILE *f = fopen(path, "rbe");
-  if (!f) {
-    (void)vm_error(vm, EK_io, "import: cannot open '%s': %s", path, strerror(errno));
-    return NULL;
-  }
-  Buf b;
-  buf_init(&b, &vm->alloc);
-  char part[4096];
-  for (size_t n; (n = fread(part, 1, sizeof part, f)) > 0;) buf_put(&b, part, n);
-  int bad = ferror(f) ? errno : 0;
-  fclose(f);
-  char *text = b.failed || bad ? NULL : malloc(b.len + 1);
-  if (text) {
-    memcpy(text, buf_text(&b), b.len);
-    text[b.len] = 0;
-    *len = b.len;
-  } else if (bad) {
-    (void)vm_error(vm, EK_io, "import: cannot read '%s': %s", path, strerror(bad));
-  } else {
-    (void)vm_error_memory(vm);
-  }
-  buf_free(&b);
-  return text;
+static WeftStatus read_file(Vm *vm, const char *path, char **text, size_t *len, size_t *cap) {
+  int code = vm_read_file(vm, path, SOURCE_MOST, text, len, cap);
+  if (code == 0) return WEFT_OK;
+  if (code < 0) return WEFT_ERROR;
+  if (code == ENOMEM) return vm_error_memory(vm);
+  return vm_error(vm, EK_io, "import: cannot read '%s': %s", path, strerror(code));
 }
 
 /* `path` beside the file `from`, made canonical when the file exists. In the arena `a`. */
@@ -243,7 +224,7 @@ static Module *find_module(Vm *vm, const char *path) {
 }
 
 static WeftStatus load(Vm *vm, Module *m) {
-  size_t len = 0;
+  size_t len = 0, cap = 0;
   char *text;
   if (vm->resolve_module) {
     text = vm->resolve_module(vm->resolver_ctx, m->path);
@@ -251,13 +232,13 @@ static WeftStatus load(Vm *vm, Module *m) {
     len = strlen(text);
   } else {
     if (!vm->limits.allow_imports) return vm_error(vm, EK_io, "import: this program may not read modules from files");
-    text = read_file(vm, m->path, &len);
-    if (!text) return WEFT_ERROR;
+    if (read_file(vm, m->path, &text, &len, &cap) != WEFT_OK) return WEFT_ERROR;
   }
   Value ignored;
   m->state = MODULE_RUNNING;
   WeftStatus status = vm_eval(vm, m, m->path, text, len, false, &ignored);
-  free(text);
+  if (vm->resolve_module) free(text);
+  else mem_free(&vm->alloc, text, cap);
   m->state = status == WEFT_OK ? MODULE_DONE : MODULE_FAILED;
   if (status == WEFT_OK) value_drop(vm, ignored);
   return status;

@@ -99,16 +99,3 @@ void vm_free(Vm *vm) {
   Allocator *host = vm->host_alloc;
   mem_free(host, vm, sizeof *vm);
 }
-
-WeftStatus vm_write(Vm *vm, const char *text, size_t len) {
-  if (vm->limits.output != UINT64_MAX) {
-    if (len > vm->limits.output) return vm_error(vm, EK_limit, "the output limit is reached");
-    vm->limits.output -= len;
-  }
-  if (vm->output) {
-    if (vm->output(vm->output_ctx, text, len) == WEFT_OK) return WEFT_OK;
-    return vm->error.raised ? WEFT_ERROR : vm_error(vm, EK_io, "the output failed");
-  }
-  if (fwrite(text, 1, len, stdout) != len) return vm_error(vm, EK_io, "writing to the standard output failed");
-  return WEFT_OK;
-}

@@ -288,7 +288,7 @@ struct Vm {
   VEC(TraceLine) caught_trace;
   i32 exit_code;       /* what the program ended itself with; an error that is final carries it out */
   bool exiting;
-  WeftStatus (*output)(void *ctx, const char *text, size_t len); /* NULL: standard output */
+  WeftStatus (*output)(void *ctx, const char *text, size_t len); /* NULL: standard output. Nothing to write asks to show what was written */
   Pending *pending;   /* the innermost host function called by compiled code */
   u64 host_epoch;     /* how often the host may have changed its objects (handle.c) */
   WeftStatus (*flatten)(void *ctx, const Handle *h, Value *out); /* calls the object's hook; set with the first object that has one */
@@ -332,6 +332,7 @@ bool vm_at_free(Vm *vm, void (*closer)(Vm *vm)) MUST_USE; /* false when there ar
 enum { VM_LOG_AST = 1, VM_LOG_BYTECODE = 2, VM_LOG_PROFILE = 4 /* compiled code counts what its kernels move and compute */ };
 void vm_log(Vm *vm, const char *words);
 
+enum { SOURCE_MOST = 1 << 30 }; /* bytes of a source text */
 /* Makes source text runnable and runs it as (part of) module `m`. *out: value of the last statement, owned. */
 WeftStatus vm_eval(Vm *vm, struct Module *m, const char *path, const char *text, size_t len, bool repl, Value *out) MUST_USE;
 struct Module *module_new(Vm *vm, const char *name, const char *path); /* owned by the VM; NULL when refused */
@@ -434,8 +435,12 @@ void pool_leave(Vm *vm); /* the VM ends */
 /* Before a host function looks at the program or changes it. */
 WeftStatus vm_catch_up(Vm *vm) MUST_USE;
 
-/* Output through the hook, within the output limit. */
+/* vm/file.c: output through the hook, within the output limit; vm_flush: what was written is to be seen, before input is waited for. */
 WeftStatus vm_write(Vm *vm, const char *text, size_t len) MUST_USE;
+WeftStatus vm_flush(Vm *vm) MUST_USE;
+/* All of a file, a pipe or a device, which is opened once: data[len] is 0, cap bytes of the VM's allocator. Else why not: -1, the error
+ * stands in the VM (a limit, an interrupt), or an errno (ENOMEM: memory was refused; EFBIG: more than `most` bytes). */
+int vm_read_file(Vm *vm, const char *path, u64 most, char **data, size_t *len, size_t *cap) MUST_USE;
 
 /* Truth of a condition; error that says to use any/all. */
 WeftStatus vm_truth(Vm *vm, Value v, bool *out) MUST_USE;

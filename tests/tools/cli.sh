@@ -46,10 +46,45 @@ expect code 0 '^3~$' "$W" -e 'print(1 + 2)'
 expect file 0 '^2~$' "$W" two.weft
 expect arguments 0 '"a", "-b"' "$W" args.weft a -b
 expect stdin 0 '^5~$' sh -c "echo 'print(5)' | '$W' -"
+expect stdin-arguments 0 '"a", "-b"' sh -c "echo 'print(args())' | '$W' - a -b"
+expect stdin-is-a-script 0 '^5~$' sh -c "echo 'print(5)' | '$W'"
+expect stdin-shows-no-values 0 '^~$' sh -c "echo 5 | '$W'"
+expect stdin-from-file 0 '^2~$' sh -c "'$W' <two.weft"
+expect stdin-empty-lines 0 '^3~$' sh -c "printf 'fn f(x) {\n\n  x\n}\nprint(f(3))\n' | '$W'"
+expect stdin-error 1 '^error: foo is not declared~  --> <stdin>:2:1' sh -c "printf '\nfoo\n' | '$W'"
+expect stdin-error-on-stderr 1 '^~$' sh -c "printf 'foo\n' | '$W' 2>/dev/null"
+expect stdin-exit-code 7 '' sh -c "echo 'exit(7)' | '$W'"
+expect stdin-empty 0 '^~$' "$W"
+expect stdin-closed 1 'cannot read the standard input: Bad file' sh -c "'$W' <&-"
+expect stdin-zero-byte 1 'control character' sh -c "printf 'print(1)\\0' | '$W'"
+expect stdin-device 0 '^6~$' sh -c "echo 'print(6)' | '$W' /dev/stdin"
+expect stdin-read-line-is-over 0 '^nil~$' sh -c "echo 'print(read_line())' | '$W'"
+expect process-substitution 0 '^7~$' bash -c "'$W' <(echo 'print(7)')"
+mkfifo program_pipe data_pipe module_pipe
+expect program-from-pipe 0 '^8~$' sh -c "echo 'print(8)' >program_pipe & '$W' program_pipe"
+expect import-from-pipe 0 '^9~$' sh -c "echo 'let k = 9' >module_pipe & '$W' -e 'import \"module_pipe\" as m
+print(m.k)'"
+expect csv-from-pipe 0 '^\{a: \[1\], b: \[2\]\}~$' sh -c "printf 'a,b\n1,2\n' >data_pipe & '$W' -e 'print(load_csv(\"data_pipe\"))'"
+expect text-from-pipe 0 '^héllo~' sh -c "printf 'héllo' >data_pipe & '$W' -e 'print(read_text(\"data_pipe\"))'"
+expect npy-from-pipe 0 '^\[1, 2, 3\]~' sh -c "'$W' -e 'save_npy(\"three.npy\", array([1, 2, 3]))' && cat three.npy >data_pipe & '$W' -e 'print(load_npy(\"data_pipe\"))'"
+expect pipe-deadline 1 'the deadline has passed' "$W" --deadline 0.3 -e 'read_text("data_pipe")'
+expect interactive-pipe 0 '^weft .*> 1 \+ 1~2~> ' sh -c "echo '1 + 1' | '$W' -i"
+expect interactive-unfinished 0 'the unfinished input is dropped' sh -c "echo 'fn f(x) {' | '$W' -i"
 expect explain 0 'kernel' "$W" --explain two.weft
 expect exit-code 7 '' "$W" -e 'exit(7)'
 expect wrong-option 2 '--nonsense' "$W" --nonsense
-expect missing-file 2 'not-there.weft' "$W" not-there.weft
+expect missing-file 2 '^weft: cannot read "not-there.weft": No such file or directory~$' "$W" not-there.weft
+expect folder-as-file 2 '^weft: cannot read ".": Is a directory~$' "$W" .
+expect folder-import 1 "cannot read .*: Is a directory" "$W" -e 'import "." as m'
+expect short-message 2 '^weft: unknown option: --nonsense~try: weft --help~$' "$W" --nonsense
+expect value-behind-equals 0 '^3~$' "$W" --fuel=100 --memory=64M -e '1 + 2'
+expect wrong-behind-equals 2 '^weft: --fuel needs a positive number: x~' "$W" --fuel=x -e 1
+expect missing-value 2 '^weft: a value is missing behind: --fuel~' "$W" --fuel
+expect several-codes 0 '^3~$' "$W" -e 'let x = 1' -e 'x + 2'
+expect code-arguments 0 '"-b", "c"' "$W" -e 'args()' -b c
+cp two.weft ./-dashed
+expect dashed-file 0 '^2~$' "$W" -- -dashed
+expect short-version 0 '^weft [0-9.]+~$' "$W" -v
 expect no-code 2 '' "$W" -e
 expect wrong-limit 2 'fuel' "$W" --fuel many two.weft
 expect backend-named 2 'WEFT_BACKEND' env WEFT_BACKEND=nonsense "$W" two.weft
@@ -138,13 +173,15 @@ set -m # a background job would ignore SIGINT otherwise
 interrupt interrupt-loop 'let i = 0; while true { i += 1 }' 2>/dev/null
 interrupt interrupt-compiled 'fn f(n) { let s = 0.0; let i = 0; while i < n { s += 0.5; i += 1 }; s }; f(100000); f(1000000000000)' 2>/dev/null
 interrupt interrupt-kernels 'fn f(x) = sum(exp(x) * 2 - x); let x = arange(100000) * 1.0; while true { f(x) }' 2>/dev/null
+
+interrupt interrupt-pipe 'read_text("data_pipe")' 2>/dev/null
 set +m
 
-# ---- the REPL goes on after an error
+# ---- the REPL goes on after an error (tests/prompt drives it at a terminal)
 repl() { # NAME PATTERN LINES...
   local name=$1 pattern=$2 out
   shift 2
-  out=$(printf '%s\n' "$@" | HOME=$d timeout 120 "$W" 2>&1)
+  out=$(printf '%s\n' "$@" | HOME=$d timeout 120 "$W" -i 2>&1)
   if grep -qE -- "$pattern" <<<"$(tr '\n' '~' <<<"$out")"; then echo "ok cli/$name"; else echo "not ok cli/$name: said $(tr '\n' '~' <<<"$out" | head -c 300)"; fi
 }
 repl repl-value '3' '1 + 2'
@@ -233,7 +270,15 @@ expect read-line-utf8 0 '^\[228\]~' sh -c 'printf "\303\244\n" | "$0" -e "codes(
 expect env-not-utf8 1 'env: the variable is not UTF-8' sh -c 'X=$(printf "\370\370") exec "$0" -e "codes(env(\"X\"))"' "$W"
 expect args-not-utf8 1 'args: an argument is not UTF-8' sh -c 'echo "print(len(args()))" >args.weft; exec "$0" args.weft ok "$(printf "\200\200")"' "$W"
 expect log-unknown 2 'WEFT_LOG is unknown .*: bogus' env WEFT_LOG=graph,bogus "$W" -e 1
-expect output-refused 1 'cannot write to standard output' sh -c '"$0" -e "print(1)" >/dev/full' "$W"
+expect output-refused 1 'cannot write to standard output: No space left' sh -c '"$0" -e "print(1)" >/dev/full' "$W"
+expect output-refused-once 1 '^1~$' sh -c '"$0" -e "print(1)" 2>&1 >/dev/full | grep -c "cannot write"; "$0" -e "print(1)" >/dev/full 2>/dev/null' "$W"
+for said in --help --version '-e 1'; do
+  # shellcheck disable=SC2086
+  expect "output-refused-$said" 1 '^weft: cannot write to standard output: No space left on device~$' sh -c "'$W' $said >/dev/full"
+done
+# who writes into a full pipe stops by an interrupt, and what was printed before is whole
+expect output-interrupted 0 '130 whole~$' bash -c 'set -m; mkfifo slow_pipe; "$0" -e "for i in 0..1000000 { print(i) }" >slow_pipe 2>slow_error & pid=$!; exec 3<slow_pipe; set +m; sleep 0.5; kill -INT $pid; sleep 0.2; cat <&3 >slow_out; wait $pid; rc=$?
+  last=$(tail -n 1 slow_out); [ "$(wc -l <slow_out)" -eq $((last + 1)) ] && echo "$rc whole"' "$W"
 WEFT_LOG=recompiles repl repl-redefined 'a function it relied on was replaced: k.*recompiles.*1' 'fn k(x) = x + 1' 'fn f(x) = sum(k(x) * 2)' 'for i in 0..60 { f(arange(4.0)) }' 'fn k(x) = x + 10' \
   'for i in 0..60 { f(arange(4.0)) }' '("recompiles", trace.stats(f).recompiles)'
 WEFT_HOT=0 repl repl-ptx '\.visible \.entry.*fma\.rn\.f64|\.visible \.entry.*mul\.rn\.f64.*st\.global\.f64' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':ptx f'

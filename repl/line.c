@@ -1,0 +1,190 @@
+/* line.c — readline's callback interface, so that signals are ours while it waits (see line.h): Ctrl-C drops the line in
+ * every state of readline, and whatever stops or ends the program first gives the terminal back as it was. */
+#include "repl/line.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <readline/readline.h>
+
+#include "repl/complete.h"
+#include "repl/output.h"
+
+/* ---- signals ---------------------------------------------------------------------------------- */
+
+/* While a line is read, beside the interrupt, which the program has its own handler for. */
+static const int watched[] = {SIGWINCH, SIGTSTP, SIGCONT, SIGTERM, SIGHUP, SIGQUIT};
+enum { WATCHED = sizeof watched / sizeof watched[0] };
+static struct sigaction before[WATCHED];
+static volatile sig_atomic_t resized, resumed, leaving; /* leaving: the signal that stops or ends the program */
+
+static void on_signal(int number) {
+  if (number == SIGWINCH) resized = 1;
+  else if (number == SIGCONT) resumed = 1;
+  else leaving = number;
+}
+
+static void watch(void) {
+  struct sigaction act = {.sa_handler = on_signal};
+  for (int i = 0; i < WATCHED; i++) {
+    sigaction(watched[i], NULL, &before[i]);
+    if (before[i].sa_handler != SIG_IGN) sigaction(watched[i], &act, NULL); /* nohup */
+  }
+}
+
+static void unwatch(void) {
+  for (int i = 0; i < WATCHED; i++) sigaction(watched[i], &before[i], NULL);
+}
+
+static void prepare_terminal(void) {
+  if (rl_prep_term_function) (*rl_prep_term_function)(1);
+}
+
+static void restore_terminal(void) {
+  if (rl_deprep_term_function) (*rl_deprep_term_function)();
+}
+
+static void heed_signals(void) {
+  if (leaving) {
+    int number = leaving;
+    leaving = 0;
+    restore_terminal();
+    unwatch();
+    raise(number); /* comes back from a stop, or where the program has a handler */
+    watch();
+    resumed = 1;
+  }
+  if (resumed) { /* the shell had the terminal meanwhile */
+    resumed = 0;
+    prepare_terminal();
+    rl_reset_screen_size();
+    rl_forced_update_display();
+  }
+  if (resized) {
+    resized = 0;
+    rl_resize_terminal();
+  }
+}
+
+/* ---- characters ------------------------------------------------------------------------------- */
+
+enum { NO_KEY = -2 };
+static int ahead = NO_KEY; /* read, but not yet asked for; may be EOF */
+
+static bool key_waits(int ms) {
+  struct pollfd p = {.fd = fileno(rl_instream), .events = POLLIN};
+  if (ahead != NO_KEY) return true;
+  int n = poll(&p, 1, ms);
+  return n > 0 || (n < 0 && errno != EINTR);
+}
+
+static bool wait_for_key(void) {
+  enum { LOOK_MS = 500 }; /* a signal may come between the look at it and the wait */
+  return key_waits(LOOK_MS);
+}
+
+/* One that waits; NO_KEY: a signal came, or it was none. */
+static int read_key(void) {
+  unsigned char c;
+  ssize_t n = read(fileno(rl_instream), &c, 1);
+  if (n == 1) return c;
+  return n == 0 || (errno != EINTR && errno != EAGAIN) ? EOF : NO_KEY;
+}
+
+/* What readline asks for inside a question or a search. An interrupt is answered with the character that leaves both. */
+static int next_char(FILE *in) {
+  (void)in;
+  for (;;) {
+    heed_signals();
+    if (interrupt_pending()) return '\a';
+    if (!wait_for_key()) continue;
+    int c = ahead != NO_KEY ? ahead : read_key();
+    ahead = NO_KEY;
+    if (c != NO_KEY) return c;
+  }
+}
+
+/* ---- the tab key ------------------------------------------------------------------------------ */
+
+/* In front of a line it indents; else names are completed, and a second press shows what is possible. A tab with other
+ * keys right behind it comes from a paste, and is a tab. */
+static int on_tab(int count, int key) {
+  int at = rl_point;
+  while (at > 0 && (rl_line_buffer[at - 1] == ' ' || rl_line_buffer[at - 1] == '\t')) at--;
+  bool in_front = at == 0 || rl_line_buffer[at - 1] == '\n';
+  if (ahead == NO_KEY && key_waits(0)) ahead = read_key();
+  bool pasted = ahead != NO_KEY && ahead != EOF && (in_front || ahead != '\t');
+  if (pasted) return rl_insert(count, '\t');
+  if (in_front) return rl_insert_text("  "), 0;
+  if (rl_last_func == on_tab) rl_last_func = rl_complete;
+  return rl_complete(count, key);
+}
+
+/* ---- lines ------------------------------------------------------------------------------------ */
+
+static char *taken;
+static bool done;
+
+static void on_line(char *line) {
+  taken = line;
+  done = true;
+  rl_callback_handler_remove();
+}
+
+/* Texts are UTF-8 whatever the environment says; numbers keep their point. */
+static void choose_locale(void) {
+  if (setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0) return;
+  if (!setlocale(LC_CTYPE, "C.UTF-8")) (void)setlocale(LC_CTYPE, "en_US.UTF-8");
+}
+
+void line_begin(void) {
+  choose_locale();
+  rl_readline_name = "weft";
+  rl_catch_signals = 0;
+  rl_catch_sigwinch = 0;
+  rl_getc_function = next_char;
+  rl_add_defun("weft-tab", on_tab, '\t');
+  complete_begin();
+  rl_initialize();
+}
+
+static void drop(void) {
+  rl_free_line_state();
+  rl_callback_sigcleanup();
+  rl_point = rl_end;
+  rl_redisplay();
+  fputs("^C", rl_outstream);
+  rl_crlf();
+  fflush(rl_outstream);
+  rl_callback_handler_remove();
+  rl_replace_line("", 1);
+}
+
+LineEnd line_read(const char *prompt, char **line) {
+  *line = NULL;
+  taken = NULL;
+  done = false;
+  bool dropped = false;
+  out_fresh_line();
+  out_flush();
+  watch();
+  rl_reset_screen_size();
+  rl_callback_handler_install(prompt, on_line);
+  while (!done && !dropped) {
+    heed_signals();
+    if (!interrupt_pending() && wait_for_key()) rl_callback_read_char();
+    dropped = !done && interrupt_pending();
+  }
+  if (dropped) drop();
+  unwatch();
+  *line = taken;
+  return dropped ? LINE_DROPPED : taken ? LINE_WHOLE : LINE_OVER;
+}

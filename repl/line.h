@@ -1,0 +1,14 @@
+/* line.h — one line of input at a prompt, by readline. */
+#ifndef WEFT_REPL_LINE_H
+#define WEFT_REPL_LINE_H
+
+typedef enum LineEnd {
+  LINE_WHOLE,   /* the Enter key, or the end of a line */
+  LINE_OVER,    /* Ctrl-D on an empty line, or the end of input */
+  LINE_DROPPED, /* Ctrl-C */
+} LineEnd;
+
+void line_begin(void); /* once, before the first line */
+LineEnd line_read(const char *prompt, char **line); /* *line: to be freed; NULL but for LINE_WHOLE */
+
+#endif

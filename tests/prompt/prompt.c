@@ -1,0 +1,810 @@
+/* prompt.c — the program `weft` at a terminal: every key and state of docs/prompt.md, driven through a pseudo-terminal.
+ *   build/tests/prompt [NAME…]     all tests, or those whose names contain one of these; the environment's WEFT names the program
+ *   build/tests/prompt --type FILE types FILE's lines at the prompt and shows what the screen holds at the end */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/prompt/session.h"
+
+static void write_file(const char *name, const char *text) {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%s", own_folder, name);
+  FILE *f = fopen(path, "wb");
+  if (!f || fwrite(text, 1, strlen(text), f) != strlen(text) || fclose(f) != 0) must(false, "cannot write %s", path);
+}
+
+static char *read_file(const char *name) {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%s", own_folder, name);
+  FILE *f = fopen(path, "rb");
+  char *text = calloc(1, 1 << 22);
+  if (f && text) text[fread(text, 1, (1 << 22) - 1, f)] = 0;
+  if (f) fclose(f);
+  return text;
+}
+
+static const char *path_of(const char *name) {
+  static char path[600];
+  snprintf(path, sizeof path, "%s/%s", own_folder, name);
+  return path;
+}
+
+static void key(Session *s, char c) { type_bytes(s, &c, 1); }
+
+static Session open_prompt(const Setup *setup) {
+  Session s;
+  session_open(&s, setup);
+  wait_prompt(&s);
+  return s;
+}
+
+static void leave(Session *s) {
+  key(s, CTRL_D);
+  wait_end(s, 0);
+  session_close(s);
+}
+
+/* ---- values and errors ------------------------------------------------------------------------ */
+
+static void values(void) {
+  Session s = open_prompt(NULL);
+  said(&s, "1 + 2", "3");
+  said(&s, "x = 3", "");
+  said(&s, "x * 2", "6");
+  said(&s, "nil", "");
+  said(&s, "", "");
+  said(&s, "# a comment", "");
+  said(&s, "print(5)", "5");
+  said(&s, "\"a\\n\"", "\"a\\n\"");
+  said(&s, "print(\"no end of line\", end=\"\")", "no end of line");
+  said(&s, "1", "1");
+  told(&s, "y + 1", "error: y is not declared");
+  leave(&s);
+}
+
+static void declarations(void) {
+  Session s = open_prompt(NULL);
+  said(&s, "fn f(x) = x + 1", "");
+  said(&s, "f(1)", "2");
+  said(&s, "f", "<fn f>");
+  said(&s, "fn outer(x) = inner(x) * 10", "");
+  told(&s, "outer(1)", "error: inner is not declared");
+  told(&s, "outer(1)", "in outer, called at");
+  said(&s, "fn inner(x) = x + 1", "");
+  said(&s, "outer(1)", "20");
+  said(&s, "fn slip(x) = sqt(x)", "");
+  told(&s, "slip(1)", "sqt is not declared; did you mean sqrt?");
+  told(&s, "fn g() { undeclared = 1 }", "undeclared is not declared; write 'let undeclared");
+  told(&s, "{a: 1}.b", "error: the record has no key 'b'");
+  must(!strstr(ask(&s, "{a: 1}.b"), "did you mean"), "one letter is near to another");
+  leave(&s);
+  static const char *const modes[] = {"WEFT_BACKEND=eager", "WEFT_BACKEND=interp", "WEFT_BACKEND=loops", "WEFT_BACKEND=mir", "WEFT_BACKEND=verify"};
+  for (int i = 0; i < 5; i++) {
+    s = open_prompt(&(Setup){.more = modes[i]});
+    said(&s, "fn outer(x) { let s = 0; for i in 0..100 { s += later(x) }; s }", "");
+    told(&s, "outer(1)", "error: later is not declared");
+    told(&s, "for i in 0..100 { try { outer(1) } catch e { if i == 99 { e.message } } }; 7", "7");
+    said(&s, "fn later(x) = x", "");
+    said(&s, "for i in 0..100 { outer(1) }; outer(1)", "100");
+    leave(&s);
+  }
+}
+
+static void carets(void) {
+  Session s = open_prompt(NULL);
+  told(&s, "\"日本\" + foo", "\n1 | \"日本\" + foo\n  |          ^^^");
+  told(&s, "\"é\" + foo", "\n1 | \"é\" + foo\n  |       ^^^");
+  told(&s, "\"e\xCC\x81\" + foo", "\n1 | \"e\xCC\x81\" + foo\n  |       ^^^");
+  leave(&s);
+}
+
+static void reports(void) {
+  Session s = open_prompt(NULL);
+  said(&s, "fn f(x) = sum(x * 2.0)", "");
+  told(&s, "trace.explain(f, arange(8.0))", "f: 1 graph, 0 breaks, 0 cold exits\n  f#");
+  said(&s, "r = trace.explain(f, arange(8.0))", "");
+  told(&s, "r", "f: 1 graph, 0 breaks, 0 cold exits\n  f#");
+  said(&s, "r.graphs", "1");
+  told(&s, "str(r)", "{graphs: 1");
+  leave(&s);
+}
+
+/* ---- several lines ---------------------------------------------------------------------------- */
+
+static void more_lines(void) {
+  Session s = open_prompt(NULL);
+  type(&s, "fn f(x) {\r");
+  wait_more(&s);
+  type(&s, "\r"); /* an empty line inside a bracket ends nothing */
+  wait_more(&s);
+  type(&s, "  let y = (x +\r");
+  wait_more(&s);
+  type(&s, "\r");
+  wait_more(&s);
+  type(&s, "    1)\r");
+  wait_more(&s);
+  type(&s, "  y * 2\r");
+  wait_more(&s);
+  said(&s, "}", "");
+  said(&s, "f(2)", "6");
+  type(&s, "t = \"\"\"one\r");
+  wait_more(&s);
+  type(&s, "\r");
+  wait_more(&s);
+  said(&s, "two\"\"\"", "");
+  said(&s, "t", "\"one\\n\\ntwo\"");
+  type(&s, "let z =\r");
+  wait_more(&s);
+  said(&s, "4", "");
+  said(&s, "z", "4");
+  leave(&s);
+}
+
+/* ---- the tab key ------------------------------------------------------------------------------ */
+
+static void completes(Session *s, const char *typed, const char *wanted) {
+  char row[256], keys[256];
+  snprintf(row, sizeof row, "> %s", wanted);
+  snprintf(keys, sizeof keys, "%s", typed);
+  type(s, keys);
+  wait_row(s, strlen(typed) ? (snprintf(keys, sizeof keys, "> %s", typed), keys) : ">"); /* a tab behind waiting keys is a pasted one */
+  key(s, TAB);
+  wait_row(s, row);
+  key(s, CTRL_U);
+  wait_row(s, ">");
+}
+
+/* Two tabs show what is possible. */
+static void offers(Session *s, const char *typed, const char *one, const char *another) {
+  char row[256];
+  snprintf(row, sizeof row, "> %s", typed);
+  type(s, typed);
+  wait_row(s, row);
+  int from = s->from;
+  key(s, TAB);
+  wait_row(s, row);
+  key(s, TAB);
+  s->from = from;
+  wait_text(s, one);
+  wait_text(s, another);
+  wait_row(s, row);
+  key(s, CTRL_U);
+  wait_row(s, ">");
+}
+
+static void completion(void) {
+  write_file("measured.csv", "a,b\n1,2\n");
+  write_file("part.weft", "let shown_value = 1\nlet _hidden = 2\nfn shown_function(x) = x\n");
+  mkdir(path_of("folder_of_data"), 0777);
+  Session s = open_prompt(NULL);
+  said(&s, "my_variable = 1", "");
+  said(&s, "rec = {alpha: 1, alfa: {gamma_ray: 2}, \"not a name\": 3}", "");
+  said(&s, "x = [[1.0, 2.0]]", "");
+  said(&s, "import \"part.weft\" as part", "");
+  said(&s, "fn fit(values, step_size=1) = values", "");
+  said(&s, "rr = ref(1)", "");
+  said(&s, "größe = 3", "");
+  completes(&s, "linsp", "linspace");
+  completes(&s, "my_v", "my_variable");
+  completes(&s, "1 + my_v", "1 + my_variable");
+  completes(&s, "grö", "größe");
+  completes(&s, "contin", "continue");
+  completes(&s, "tru", "tru"); /* true, trunc */
+  completes(&s, "linalg.sol", "linalg.solve");
+  completes(&s, "1 + linalg.sol", "1 + linalg.solve");
+  completes(&s, "random.ber", "random.bernoulli");
+  completes(&s, "linalg.nothing", "linalg.nothing");
+  completes(&s, "rec.alp", "rec.alpha");
+  completes(&s, "rec.alfa.ga", "rec.alfa.gamma_ray");
+  completes(&s, "rec.no", "rec.no"); /* `not a name` stands behind no point; nonzero and norm do */
+  completes(&s, "part.shown_v", "part.shown_value");
+  completes(&s, "part._h", "part._h");
+  completes(&s, "x.sha", "x.shape");
+  completes(&s, "x.nd", "x.ndim");
+  completes(&s, "x.argso", "x.argsort");
+  completes(&s, "x.fi", "x.fi"); /* find, fit */
+  completes(&s, "f(x).argso", "f(x).argsort");
+  completes(&s, "rr.val", "rr.value");
+  completes(&s, "0..my_v", "0..my_variable");
+  completes(&s, "sum(x, keep", "sum(x, keepdims=");
+  completes(&s, "linalg.qr(x, mode", "linalg.qr(x, mode=");
+  completes(&s, "fit(1, step_", "fit(1, step_size=");
+  completes(&s, "x.fit(step_", "x.fit(step_size=");
+  completes(&s, "fit((1, 2)[0], my_v", "fit((1, 2)[0], my_variable");
+  completes(&s, "load_csv(\"meas", "load_csv(\"measured.csv\"");
+  completes(&s, "read_text(\"folder_", "read_text(\"folder_of_data/");
+  completes(&s, "load_csv(\"lins", "load_csv(\"lins");
+  completes(&s, ":gua", ":guards");
+  completes(&s, ":guards fi", ":guards fit");
+  completes(&s, ":time linsp", ":time linspace");
+  completes(&s, ":load meas", ":load measured.csv");
+  offers(&s, "rec.al", "alpha", "alfa");
+  offers(&s, "fit(", "values=", "step_size=");
+  offers(&s, ":g", "graph", "guards");
+  key(&s, TAB); /* in front of a line it indents */
+  wait_column(&s, 4);
+  said(&s, "41 + 1", "42");
+  type(&s, "fn g(x) {\r");
+  wait_more(&s);
+  key(&s, TAB);
+  wait_column(&s, 6);
+  type(&s, "x\r");
+  wait_text(&s, "...   x");
+  said(&s, "}", "");
+  said(&s, "g(8)", "8");
+  leave(&s);
+  char *kept = read_file("history");
+  must(strstr(kept, "fn g(x) {\n\t  x\n\t}\n") != NULL, "a tab indents by something else: %s", kept);
+  free(kept);
+}
+
+/* Names are offered where nobody expects them to be asked for, too. */
+static void tabs_everywhere(void) {
+  static const char *const begun[] = {"", "(", "[", "{", "\"", "1.", "..", ".", "x.", "linalg.", "linalg..", "f(", "f(1,", "# ", ":", ":xyz ", "::", "\xC3\xA4", "a b c.d.e.", "\"a\".", "f\"{", "sum(sum(", ")", "])}"};
+  Session s = open_prompt(NULL);
+  for (size_t i = 0; i < sizeof begun / sizeof *begun; i++) {
+    type(&s, begun[i]);
+    char row[64];
+    snprintf(row, sizeof row, "> %s", begun[i]);
+    wait_row(&s, row);
+    key(&s, TAB);
+    key(&s, TAB);
+    key(&s, CTRL_C); /* also out of `Display all 269 possibilities?` */
+    wait_prompt(&s);
+    said(&s, "6 * 7", "42");
+  }
+  leave(&s);
+}
+
+/* ---- paste ------------------------------------------------------------------------------------ */
+
+static const char pasted[] = "fn area(w, h) {\r\r\t# with tabs,\r\r\tlet a =\tw * h\r\r\t{\r\t\ta\r\t}\r}\rarea(3,\t4)\r";
+
+static void paste_plain(void) {
+  Session s = open_prompt(NULL);
+  type(&s, pasted);
+  wait_text(&s, "12");
+  wait_prompt(&s);
+  must(!strstr(ask(&s, "1"), "error"), "the paste left something behind");
+  leave(&s);
+}
+
+static void paste_bracketed(void) {
+  Session s = open_prompt(NULL);
+  type(&s, "\033[200~");
+  type(&s, pasted);
+  type(&s, "\033[201~");
+  int from = s.from;
+  type(&s, "\r");
+  s.from = from;
+  wait_text(&s, "12");
+  wait_prompt(&s);
+  type(&s, "\033[A"); /* it came as one entry */
+  wait_text(&s, "area(3,");
+  key(&s, CTRL_C);
+  wait_prompt(&s);
+  leave(&s);
+  char *kept = read_file("history");
+  must(strstr(kept, "fn area(w, h) {\n\t\n\t\t# with tabs,\n") != NULL, "the history holds %s", kept);
+  free(kept);
+}
+
+/* ---- Ctrl-C ----------------------------------------------------------------------------------- */
+
+static void interrupt_at_prompt(void) {
+  Session s = open_prompt(NULL);
+  key(&s, CTRL_C); /* an empty prompt */
+  wait_prompt(&s);
+  said(&s, "1 + 1", "2");
+  type(&s, "abc");
+  wait_row(&s, "> abc");
+  key(&s, CTRL_C); /* half a line */
+  wait_prompt(&s);
+  said(&s, "2 + 2", "4");
+  type(&s, "1 +\r");
+  wait_more(&s);
+  key(&s, CTRL_C); /* several lines */
+  wait_prompt(&s);
+  said(&s, "3 + 3", "6");
+  type(&s, "fn f(x) {\r");
+  wait_more(&s);
+  type(&s, "  x + ");
+  wait_row(&s, "...   x +");
+  key(&s, CTRL_C);
+  wait_prompt(&s);
+  told(&s, "f(1)", "f is not declared");
+  key(&s, CTRL_R); /* a search */
+  wait_text(&s, "reverse-i-search");
+  type(&s, "3 +");
+  wait_text(&s, "3 + 3");
+  key(&s, CTRL_C);
+  wait_prompt(&s);
+  said(&s, "4 + 4", "8");
+  type(&s, "abc\001"); /* with the cursor in front */
+  key(&s, CTRL_C);
+  wait_prompt(&s);
+  said(&s, "5 + 5", "10");
+  for (int i = 0; i < 20; i++) key(&s, CTRL_C);
+  wait_prompt(&s);
+  said(&s, "6 + 6", "12");
+  leave(&s);
+}
+
+/* Sends the interrupt once the program runs: what a line prints says so. */
+static void interrupts(Session *s, const char *code) {
+  char line[512];
+  snprintf(line, sizeof line, "print(\"run\" + \"s\"); %s\r", code);
+  type(s, line);
+  int from = s->from;
+  wait_text(s, "runs");
+  key(s, CTRL_C);
+  s->from = from + 1;
+  wait_text(s, "error: interrupted");
+  wait_prompt(s);
+  told(s, "20 + 3", "23");
+}
+
+static void interrupt_running(void) {
+  static const char *const programs[] = {
+      "while true { }", "let i = 0; while true { i += 1 }", "fn f(n) { let s = 0.0; let i = 0; while i < n { s += 0.5; i += 1 }; s }; f(1e15)",
+      "fn g(n) = g(n + 1); g(0)", "let a = ones((64, 64)); while true { a = a @ a * 0.01 }", "try { while true { } } catch e { print(\"caught\") }",
+      "map(x => { while true { } }, [1, 2])", "scan((c, x) => (c + x, c), 0.0, arange(1e9))",
+  };
+  Session s = open_prompt(NULL);
+  for (size_t i = 0; i < sizeof programs / sizeof *programs - 1; i++) interrupts(&s, programs[i]);
+  leave(&s);
+}
+
+static void interrupt_printing(void) {
+  Session s = open_prompt(NULL);
+  for (int i = 0; i < 8; i++) {
+    char line[128];
+    snprintf(line, sizeof line, "for i in 0..1000000000 { print(\"row\", i%s) }\r", i % 2 ? ", end=\" \"" : "");
+    type(&s, line);
+    wait_text(&s, "row 77");
+    key(&s, CTRL_C);
+    wait_text(&s, "error: interrupted");
+    wait_prompt(&s);
+    said(&s, "1 + 1", "2");
+  }
+  leave(&s); /* exit status 0 */
+}
+
+static void interrupt_input(void) {
+  Session s = open_prompt(NULL);
+  for (int i = 0; i < 3; i++) {
+    type(&s, "print(\"na\" + \"me?\"); read_line()\r");
+    wait_text(&s, "name?");
+    type(&s, "Ad");
+    wait_text(&s, "Ad");
+    key(&s, CTRL_C);
+    wait_text(&s, "error: interrupted");
+    wait_prompt(&s);
+    type(&s, "print(\"na\" + \"me?\"); read_line() + \"!\"\r");
+    int from = s.from;
+    wait_text(&s, "name?");
+    type(&s, "Eve\r");
+    s.from = from;
+    wait_text(&s, "\"Eve!\"");
+    wait_prompt(&s);
+  }
+  leave(&s);
+}
+
+/* ---- Ctrl-D ----------------------------------------------------------------------------------- */
+
+static void end_of_input(void) {
+  Session s = open_prompt(NULL);
+  type(&s, "fn f(x) {\r");
+  wait_more(&s);
+  key(&s, CTRL_D); /* several lines */
+  wait_text(&s, "the unfinished input is dropped");
+  wait_prompt(&s);
+  said(&s, "1 + 1", "2");
+  type(&s, "12"); /* half a line: it deletes what is under the cursor */
+  wait_row(&s, "> 12");
+  key(&s, CTRL_A);
+  key(&s, CTRL_D);
+  wait_row(&s, "> 2");
+  key(&s, CTRL_U);
+  key(&s, CTRL_E);
+  key(&s, CTRL_U);
+  wait_row(&s, ">");
+  type(&s, "print(\"na\" + \"me?\"); read_line()\r"); /* the end of what read_line reads */
+  wait_text(&s, "name?");
+  key(&s, CTRL_D);
+  s.from--; /* it moves no cursor */
+  wait_prompt(&s);
+  type(&s, "print(\"na\" + \"me?\"); read_line()\r"); /* but not for ever */
+  int from = s.from;
+  wait_text(&s, "name?");
+  type(&s, "Eve\r");
+  s.from = from;
+  wait_text(&s, "\"Eve\"");
+  wait_prompt(&s);
+  said(&s, "2 + 2", "4");
+  leave(&s);
+}
+
+static void leaving(void) {
+  static const char *const words[] = {"exit", "quit", "exit()", ":quit", ":q", " exit "};
+  for (int i = 0; i < 6; i++) {
+    Session s = open_prompt(NULL);
+    type(&s, words[i]);
+    type(&s, "\r");
+    wait_end(&s, 0);
+    session_close(&s);
+  }
+  Session s = open_prompt(NULL);
+  type(&s, "exit(7)\r");
+  wait_end(&s, 7);
+  session_close(&s);
+  s = open_prompt(NULL);
+  said(&s, "quit = 3", "");
+  said(&s, "quit", "3");
+  type(&s, "fn f() { exit(4) }; f()\r");
+  wait_end(&s, 4);
+  session_close(&s);
+}
+
+/* ---- signals ---------------------------------------------------------------------------------- */
+
+static void signals(void) {
+  Session s = open_prompt(NULL);
+  type(&s, "40 + 2");
+  wait_row(&s, "> 40 + 2");
+  kill(s.pid, SIGSTOP); /* stopped and continued by somebody else */
+  kill(s.pid, SIGCONT);
+  type(&s, "0\r");
+  wait_text(&s, "60");
+  wait_prompt(&s);
+  key(&s, CTRL_Z); /* nobody can continue this one, so it goes on */
+  said(&s, "1 + 1", "2");
+  kill(s.pid, SIGWINCH);
+  said(&s, "2 + 2", "4");
+  kill(s.pid, SIGTERM);
+  wait_end(&s, 128 + SIGTERM);
+  session_close(&s);
+}
+
+static void closed_terminal(void) {
+  Session s = open_prompt(NULL);
+  said(&s, "kept = 12345", "");
+  close(s.fd);
+  s.fd = -1;
+  wait_gone(&s);
+  session_close(&s);
+  char *kept = read_file("history");
+  must(strcmp(kept, "kept = 12345\n") == 0, "the history holds %s", kept);
+  free(kept);
+}
+
+/* ---- history ---------------------------------------------------------------------------------- */
+
+static void history_over_sessions(void) {
+  Session s = open_prompt(NULL);
+  said(&s, "first = 1", "");
+  type(&s, "fn sq(x) {\r");
+  wait_more(&s);
+  type(&s, "\tx * x\r"); /* with a tab of its own */
+  wait_more(&s);
+  said(&s, "}", "");
+  said(&s, "last = \"a\\nb\"", "");
+  leave(&s);
+  s = open_prompt(&(Setup){.history = path_of("history")});
+  type(&s, "\033[A");
+  wait_row(&s, "> last = \"a\\nb\"");
+  type(&s, "\033[A");
+  wait_row(&s, "}"); /* one entry, with its three lines */
+  type(&s, "\033[A");
+  wait_row(&s, "> first = 1");
+  type(&s, "\033[B\r");
+  wait_prompt(&s);
+  said(&s, "sq(5)", "25");
+  key(&s, CTRL_R);
+  wait_text(&s, "reverse-i-search");
+  type(&s, "first");
+  wait_text(&s, "first = 1");
+  type(&s, "\r");
+  wait_prompt(&s);
+  said(&s, "first", "1");
+  leave(&s);
+}
+
+static void history_of_two(void) {
+  Session a = open_prompt(NULL), b = open_prompt(&(Setup){.history = path_of("history")});
+  said(&a, "from_a = 1", "");
+  said(&b, "from_b = 2", "");
+  said(&a, "again_a = 3", "");
+  kill(b.pid, SIGKILL); /* what was entered is not lost */
+  session_close(&b);
+  leave(&a);
+  char *kept = read_file("history");
+  must(strcmp(kept, "from_a = 1\nfrom_b = 2\nagain_a = 3\n") == 0, "the history holds %s", kept);
+  free(kept);
+}
+
+static void history_old_and_long(void) {
+  write_file("old", "one\ntwo\n  x*x\n}\n");
+  Session s = open_prompt(&(Setup){.history = path_of("old")});
+  static const char *const rows[] = {"> }", ">   x*x", "> two", "> one"};
+  for (int i = 0; i < 4; i++) {
+    type(&s, "\033[A");
+    wait_row(&s, rows[i]);
+  }
+  key(&s, CTRL_C);
+  wait_prompt(&s);
+  leave(&s);
+  char *text = calloc(1, 1 << 22);
+  size_t n = 0;
+  for (int i = 0; i < 15000; i++) n += (size_t)sprintf(text + n, "entry_%d = {\n\t%d\n\t}\n", i, i);
+  write_file("long", text);
+  free(text);
+  chmod(path_of("long"), 0640);
+  s = open_prompt(&(Setup){.history = path_of("long")});
+  said(&s, "1", "1");
+  leave(&s);
+  text = read_file("long");
+  must(strncmp(text, "entry_5000 = {\n\t5000\n\t}\n", 22) == 0 && strstr(text, "entry_14999 = {") && strcmp(text + strlen(text) - 4, "}\n1\n") == 0, "the history is not shortened to 10,000 entries");
+  free(text);
+  struct stat about;
+  must(stat(path_of("long"), &about) == 0 && (about.st_mode & 0777) == 0640, "its mode changed");
+  unlink(path_of("link"));
+  must(symlink("old", path_of("link")) == 0, "no link");
+  s = open_prompt(&(Setup){.history = path_of("link")});
+  said(&s, "22", "22");
+  leave(&s);
+  must(lstat(path_of("link"), &about) == 0 && S_ISLNK(about.st_mode), "a link was replaced");
+  text = read_file("old");
+  must(strstr(text, "}\n22\n") != NULL, "a link is not followed");
+  free(text);
+  s = open_prompt(&(Setup){.history = "/dev/null"});
+  said(&s, "22", "22");
+  leave(&s);
+  s = open_prompt(&(Setup){.history = "/nowhere/history"});
+  told(&s, "22", "the history is not kept");
+  said(&s, "23", "23");
+  leave(&s);
+  s = open_prompt(&(Setup){.history = ""});
+  said(&s, "22", "22");
+  leave(&s);
+}
+
+/* ---- terminals -------------------------------------------------------------------------------- */
+
+static void dumb_terminal(void) {
+  Session s = open_prompt(&(Setup){.term = "dumb"});
+  said(&s, "1 + 1", "2");
+  type(&s, pasted);
+  wait_text(&s, "12");
+  wait_prompt(&s);
+  type(&s, "abc");
+  key(&s, CTRL_C);
+  wait_prompt(&s);
+  said(&s, "2 + 2", "4");
+  completes(&s, "linsp", "linspace");
+  type(&s, "for i in 0..1000000000 { print(\"row\", i) }\r");
+  wait_text(&s, "row 77");
+  key(&s, CTRL_C);
+  wait_text(&s, "error: interrupted");
+  wait_prompt(&s);
+  leave(&s);
+  s = open_prompt(&(Setup){.term = "no-such-terminal"});
+  told(&s, "1 + 1", "2");
+  leave(&s);
+}
+
+static void narrow_window(void) {
+  Session s = open_prompt(&(Setup){.width = 40});
+  type(&s, "let total = 1000000 + 2000000 + 3000000 + 4000000");
+  wait_row(&s, "0 + 4000000");
+  key(&s, CTRL_A);
+  type(&s, " ");
+  key(&s, CTRL_E);
+  wait_row(&s, "00 + 4000000");
+  type(&s, "\r");
+  wait_prompt(&s);
+  said(&s, "total", "10000000");
+  type(&s, "let total = 1000000 + 2000000 + 3000000 + 4000000");
+  key(&s, CTRL_C);
+  wait_prompt(&s);
+  type(&s, "total + total + total + total + total + total + total");
+  key(&s, CTRL_A);
+  key(&s, CTRL_C); /* with the cursor on the first of two rows */
+  wait_prompt(&s);
+  said(&s, "2 + 2", "4");
+  leave(&s);
+}
+
+static void long_line(void) {
+  enum { TERMS = 2500 };
+  Session s = open_prompt(NULL);
+  char *line = calloc(1, TERMS * 4 + 16);
+  strcpy(line, "len((");
+  for (int i = 0; i < TERMS; i++) strcpy(line + 5 + 4 * i, "11, ");
+  strcat(line, "))");
+  type(&s, line);
+  int from = s.from;
+  type(&s, "\r");
+  s.from = from;
+  wait_text(&s, "2500");
+  wait_prompt(&s);
+  said(&s, "2 + 2", "4");
+  free(line);
+  leave(&s);
+}
+
+static void utf8(void) {
+  Session s = open_prompt(NULL);
+  said(&s, "len(\"日本語\")", "3");
+  type(&s, "\"日本語\177\177\xC3\xA4\""); /* the key deletes a character, not a byte */
+  wait_row(&s, "> \"日ä\"");
+  type(&s, "\r");
+  wait_text(&s, "\"日ä\"");
+  wait_prompt(&s);
+  said(&s, "größe = 2", "");
+  said(&s, "größe + 1", "3");
+  leave(&s);
+  static const char *const locales[] = {"LC_ALL=C", "LC_ALL=POSIX", "LC_ALL=de_DE.UTF-8"};
+  for (int i = 0; i < 3; i++) { /* behind LC_ALL of every session, so it counts */
+    s = open_prompt(&(Setup){.more = locales[i]});
+    type(&s, "\"日本語\177\177\xC3\xA4\"");
+    wait_row(&s, "> \"日ä\"");
+    key(&s, CTRL_C);
+    wait_prompt(&s);
+    said(&s, "1.5", "1.5");
+    leave(&s);
+  }
+}
+
+static void resize(void) {
+  Session s = open_prompt(NULL);
+  type(&s, "1 + 1 + 1 + 1 + 1");
+  wait_row(&s, "> 1 + 1 + 1 + 1 + 1");
+  struct winsize size = {.ws_row = 24, .ws_col = 200};
+  must(ioctl(s.fd, TIOCSWINSZ, &size) == 0, "the size cannot be set");
+  s.screen.width = 200;
+  type(&s, " + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1");
+  type(&s, "\r");
+  wait_text(&s, "28");
+  wait_prompt(&s);
+  type(&s, "for i in 0..3000000 { } \r"); /* while something runs */
+  s.screen.width = 60;
+  size.ws_col = 60;
+  must(ioctl(s.fd, TIOCSWINSZ, &size) == 0, "the size cannot be set");
+  wait_prompt(&s);
+  type(&s, "\"a text of fifty characters, which is just enough.. and more than that\"");
+  wait_row(&s, "re than that\"");
+  type(&s, "\r");
+  wait_prompt(&s);
+  said(&s, "2 + 2", "4");
+  leave(&s);
+}
+
+/* ---- commands and help ------------------------------------------------------------------------ */
+
+static void commands(void) {
+  write_file("loaded.weft", "let from_file = 11\nprint(\"loaded it\")\n");
+  Session s = open_prompt(NULL);
+  told(&s, ":help", ":quit");
+  told(&s, ":", ":quit");
+  told(&s, ":nonsense", "no such command");
+  told(&s, ":breaks", ":breaks needs the name of a function");
+  told(&s, ":time", ":time needs");
+  told(&s, ":time 1 + 2", "3\n0.0");
+  told(&s, ":time (1", "error: ");
+  told(&s, ":vars", "nothing is declared yet");
+  said(&s, "a = ones((2, 3)); t = \"x\"; fn f(x) = x", "");
+  told(&s, ":vars", "array f64 (2, 3)");
+  told(&s, ":vars", "text");
+  told(&s, ":load loaded.weft", "loaded it");
+  said(&s, "from_file", "11");
+  told(&s, ":load nowhere.weft", "No such file");
+  told(&s, ":guards f", "nothing is compiled");
+  told(&s, ":guards nobody", "nobody is not declared");
+  told(&s, ":why", "nothing");
+  told(&s, ":stats", "");
+  told(&s, "?sum", "sum(x");
+  told(&s, "sum?", "sum(x");
+  told(&s, "help sum", "sum(x");
+  told(&s, "?linalg.svd", "svd(x");
+  told(&s, "?if", "if");
+  told(&s, "help(sum)", "sum(x");
+  leave(&s);
+  static const char *const args[] = {"-i", "loaded.weft", NULL};
+  s = open_prompt(&(Setup){.args = args});
+  said(&s, "from_file", "11");
+  leave(&s);
+  static const char *const code[] = {"-i", "-e", "let from_code = 12", NULL};
+  s = open_prompt(&(Setup){.args = code});
+  said(&s, "from_code", "12");
+  leave(&s);
+}
+
+/* What a program writes without an end of line is seen at once. */
+static void progress(void) {
+  Session s = open_prompt(NULL);
+  type(&s, "print(\"so \" + \"far\", end=\"\"); read_line()\r");
+  wait_text(&s, "so far");
+  type(&s, "on\r");
+  wait_prompt(&s);
+  leave(&s);
+}
+
+/* ---- */
+
+typedef struct Case {
+  const char *name;
+  void (*run)(void);
+} Case;
+
+static const Case cases[] = {
+    {"values", values}, {"declarations", declarations}, {"carets", carets}, {"reports", reports}, {"more-lines", more_lines},
+    {"completion", completion}, {"tabs-everywhere", tabs_everywhere}, {"paste-plain", paste_plain}, {"paste-bracketed", paste_bracketed},
+    {"interrupt-at-prompt", interrupt_at_prompt}, {"interrupt-running", interrupt_running}, {"interrupt-printing", interrupt_printing},
+    {"interrupt-input", interrupt_input}, {"end-of-input", end_of_input}, {"leaving", leaving}, {"signals", signals}, {"closed-terminal", closed_terminal},
+    {"history-over-sessions", history_over_sessions}, {"history-of-two", history_of_two}, {"history-old-and-long", history_old_and_long},
+    {"dumb-terminal", dumb_terminal}, {"narrow-window", narrow_window}, {"long-line", long_line}, {"utf8", utf8}, {"resize", resize},
+    {"commands", commands}, {"progress", progress},
+};
+
+static int type_file(const char *path) {
+  static char line[1 << 16];
+  FILE *f = fopen(path, "rb");
+  if (!f) return perror(path), 2;
+  test("type");
+  Session s = open_prompt(NULL);
+  while (fgets(line, sizeof line, f)) {
+    line[strcspn(line, "\n")] = '\r';
+    type(&s, line);
+    for (struct pollfd p = {.fd = s.fd, .events = POLLIN}; poll(&p, 1, 700) > 0 && (p.revents & POLLIN);) {
+      char part[4096];
+      ssize_t n = read(s.fd, part, sizeof part);
+      if (n <= 0) break;
+      screen_put(&s.screen, part, (size_t)n);
+    }
+  }
+  fclose(f);
+  for (int y = 0; y < s.screen.row_count; y++) {
+    char *row = screen_row(&s.screen, y);
+    puts(row);
+    free(row);
+  }
+  session_close(&s);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  static char folder[512], program[4096];
+  const char *named = getenv("WEFT");
+  if (!realpath(named ? named : "build/weft", program)) return fprintf(stderr, "prompt: no program: %s\n", named ? named : "build/weft"), 2;
+  setenv("WEFT", program, 1);
+  signal(SIGPIPE, SIG_IGN);
+  snprintf(folder, sizeof folder, "%s/weft-prompt-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+  own_folder = mkdtemp(folder);
+  if (!own_folder) return perror(folder), 2;
+  int result = 0;
+  if (argc == 3 && strcmp(argv[1], "--type") == 0) {
+    result = type_file(argv[2]);
+  } else {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      bool wanted = argc < 2;
+      for (int k = 1; k < argc; k++) wanted |= strstr(cases[i].name, argv[k]) != NULL;
+      if (!wanted) continue;
+      test(cases[i].name);
+      cases[i].run();
+    }
+    result = test_result();
+  }
+  char remove_it[600];
+  snprintf(remove_it, sizeof remove_it, "rm -rf '%s'", own_folder);
+  return system(remove_it) == 0 ? result : 2;
+}
