@@ -280,6 +280,7 @@ Builtin builtin_at(u32 i);
 bool scope_find(const ModuleScope *s, Name name, u32 *slot);
 bool scope_add(ModuleScope *s, Name name, u32 *slot) MUST_USE; /* finds or adds */
 const char *scope_nearest(const ModuleScope *s, const Names *names, Name name); /* what a name that is not declared may be a slip for; NULL: nothing */
+const char *scope_in_module(const char *name, size_t len); /* `linalg.inv` of `inv`; NULL: no standard module has it */
 void scope_free(ModuleScope *s);
 
 #endif

@@ -1,5 +1,6 @@
 /* scope.c — what a name means: a register, a captured value, a function of the own group, or a module variable. */
 #include "lang/compiler.h"
+#include "lang/ops.h"
 #include "parser/parser.h"
 
 #include <string.h>
@@ -201,6 +202,14 @@ const char *scope_nearest(const ModuleScope *s, const Names *names, Name name) {
   return n.best;
 }
 
+const char *scope_in_module(const char *name, size_t len) {
+  for (u32 op = 1; op < OP_COUNT; op++) {
+    const char *shown = op_name(op), *point = strchr(shown, '.');
+    if (point && strlen(point + 1) == len && memcmp(point + 1, name, len) == 0) return shown;
+  }
+  return NULL;
+}
+
 static const char *nearest_name(FnState *fs, Name name, bool assigning) {
   const Names *names = fs->c->o->names;
   Nearest n = {.name = name_text(names, name), .len = name_len(names, name)};
@@ -220,7 +229,7 @@ void scope_not_declared(FnState *fs, Name name, Span at, bool assigning) {
   if (c->failed) return;
   const char *text = name_text(c->o->names, name);
   const char *foreign = parser_foreign_word(text, name_len(c->o->names, name));
-  const char *near = nearest_name(fs, name, assigning);
+  const char *near = nearest_name(fs, name, assigning), *inside = scope_in_module(text, name_len(c->o->names, name));
   u32 slot;
   if (scope_find(c->o->scope, name, &slot) && (c->o->scope->flags.data[slot] & MODVAR_EXPECTED))
     compile_error(c, EK_name, at, "%s is not declared yet: its declaration stands further down", text);
@@ -230,6 +239,8 @@ void scope_not_declared(FnState *fs, Name name, Span at, bool assigning) {
     compile_error(c, EK_name, at, "%s is not declared; write 'let %s = …'", text, text);
   else if (foreign)
     compile_error(c, EK_name, at, "%s is not declared; write '%s'", text, foreign);
+  else if (inside)
+    compile_error(c, EK_name, at, "%s is not declared; write '%s'", text, inside);
   else if (near)
     compile_error(c, EK_name, at, "%s is not declared; did you mean %s?", text, near);
   else

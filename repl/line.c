@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <readline/readline.h>
@@ -42,6 +43,16 @@ static void watch(void) {
 
 static void unwatch(void) {
   for (int i = 0; i < WATCHED; i++) sigaction(watched[i], &before[i], NULL);
+}
+
+/* Ctrl-C takes away the keys that wait. A read that was to give them must not wait for others: it gives nothing. */
+static void prepare(int meta) {
+  struct termios t;
+  int fd = fileno(rl_instream);
+  rl_prep_terminal(meta);
+  if (tcgetattr(fd, &t) != 0) return;
+  t.c_cc[VMIN] = t.c_cc[VTIME] = 0;
+  tcsetattr(fd, TCSADRAIN, &t);
 }
 
 static void prepare_terminal(void) {
@@ -79,10 +90,13 @@ static void heed_signals(void) {
 enum { NO_KEY = -2 };
 static int ahead = NO_KEY; /* read, but not yet asked for; may be EOF */
 
+static bool may_be_empty; /* a read that gives nothing is no end: it is a terminal, and it is there */
+
 static bool key_waits(int ms) {
   struct pollfd p = {.fd = fileno(rl_instream), .events = POLLIN};
   if (ahead != NO_KEY) return true;
   int n = poll(&p, 1, ms);
+  if (n > 0) may_be_empty = !(p.revents & (POLLHUP | POLLERR | POLLNVAL)) && isatty(p.fd);
   return n > 0 || (n < 0 && errno != EINTR);
 }
 
@@ -96,7 +110,8 @@ static int read_key(void) {
   unsigned char c;
   ssize_t n = read(fileno(rl_instream), &c, 1);
   if (n == 1) return c;
-  return n == 0 || (errno != EINTR && errno != EAGAIN) ? EOF : NO_KEY;
+  if (n == 0) return may_be_empty ? NO_KEY : EOF;
+  return errno == EINTR || errno == EAGAIN ? NO_KEY : EOF;
 }
 
 /* What readline asks for inside a question or a search. An interrupt is answered with the character that leaves both. */
@@ -151,12 +166,14 @@ void line_begin(void) {
   rl_catch_signals = 0;
   rl_catch_sigwinch = 0;
   rl_getc_function = next_char;
+  rl_prep_term_function = prepare;
   rl_add_defun("weft-tab", on_tab, '\t');
   complete_begin();
   rl_initialize();
 }
 
 static void drop(void) {
+  ahead = NO_KEY;
   rl_free_line_state();
   rl_callback_sigcleanup();
   rl_point = rl_end;

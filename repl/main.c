@@ -131,7 +131,7 @@ static int finish(WeftVM *vm, WeftStatus status) {
   if (code >= 0) return code;
   if (status == WEFT_OK) return 0;
   out_flush();
-  fputs(weft_error_text(vm), stderr);
+  err_puts(weft_error_text(vm));
   return strcmp(weft_error_kind(vm), "interrupt") == 0 ? EXIT_INTERRUPTED : EXIT_ERROR;
 }
 

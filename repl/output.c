@@ -86,6 +86,11 @@ void out_put(const char *text, size_t len) {
 
 void out_puts(const char *text) { out_put(text, strlen(text)); }
 
+void err_puts(const char *text) {
+  int error = 0;
+  (void)write_some(STDERR_FILENO, text, strlen(text), false, &error);
+}
+
 void out_printf(const char *fmt, ...) {
   char *text = NULL;
   va_list ap;

@@ -8,6 +8,7 @@
 /* A line is written when it ends; on a terminal each piece at once. */
 void out_put(const char *text, size_t len);
 void out_puts(const char *text); /* without an end of line of its own */
+void err_puts(const char *text); /* to standard error, whole */
 void out_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void out_flush(void);
 void out_ask(void);        /* out_flush, before input is waited for: who types ends the line */

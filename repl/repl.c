@@ -69,7 +69,28 @@ static bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || (unsigned char)c >= 0x80;
 }
 
-/* `?name`, `name?` and `help name` ask what a name is; the call that does, to be freed, or NULL. */
+static size_t name_length(const char *s) {
+  size_t n = 0;
+  while (is_name_char(s[n])) n++;
+  return n;
+}
+
+static bool is_blank(const char *s) { return !s[strspn(s, " \t\n")]; }
+
+/* Is the line this word alone, or a call of it without arguments, and no variable has the name? */
+static bool is_word(WeftVM *vm, const char *line, const char *word, bool called) {
+  const char *s = line + strspn(line, " \t");
+  size_t n = name_length(s);
+  if (n != strlen(word) || strncmp(s, word, n) != 0) return false;
+  if (!is_blank(s + n) && !(called && strncmp(s + n, "()", 2) == 0 && is_blank(s + n + 2))) return false;
+  const Vm *inner = weft_vm_of(vm);
+  const struct Module *m = weft_main_of(vm);
+  u32 slot;
+  Name name = name_find(&inner->names, word, n);
+  return !(name && scope_find(&m->scope, name, &slot) && (m->scope.flags.data[slot] & MODVAR_DECLARED));
+}
+
+/* `?name`, `name?` and `help name` ask what a name is: the call that tells, to be freed, or NULL. */
 static char *help_asked(const char *line) {
   const char *s = line + strspn(line, " \t");
   size_t asked = strspn(s, "?");
@@ -79,11 +100,8 @@ static char *help_asked(const char *line) {
     s += 4;
   }
   s += strspn(s, " \t");
-  size_t n = 0;
-  while (is_name_char(s[n])) n++;
-  size_t behind = strspn(s + n, "?"), rest = strlen(s + n + behind);
-  bool blank = strspn(s + n + behind, " \t\n") == rest;
-  if (!n || !(asked || behind) || !blank || (*s >= '0' && *s <= '9')) return NULL;
+  size_t n = name_length(s), blanks = strspn(s + n, " \t"), behind = strspn(s + n + blanks, "?");
+  if (!n || !(asked || behind) || !is_blank(s + n + blanks + behind) || (*s >= '0' && *s <= '9')) return NULL;
   const char *quote = "";
   for (const char *const *w = parser_reserved_words(); *w; w++)
     if (strlen(*w) == n && strncmp(*w, s, n) == 0) quote = "\"";
@@ -92,33 +110,30 @@ static char *help_asked(const char *line) {
   return call;
 }
 
-/* The word alone leaves, unless a variable has its name. */
-static bool leaves(WeftVM *vm, const char *line) {
+/* What stands for a command without its colon; NULL: nothing does. */
+static const char *plain_command(WeftVM *vm, const char *line) {
   const char *s = line + strspn(line, " \t");
-  size_t n = 0;
-  while (is_name_char(s[n])) n++;
-  if (n != 4 || (strncmp(s, "exit", 4) != 0 && strncmp(s, "quit", 4) != 0) || s[4 + strspn(s + 4, " \t\n")]) return false;
-  const Vm *inner = weft_vm_of(vm);
-  const struct Module *m = weft_main_of(vm);
-  u32 slot;
-  Name name = name_find(&inner->names, s, n);
-  return !(name && scope_find(&m->scope, name, &slot) && (m->scope.flags.data[slot] & MODVAR_DECLARED));
+  if (is_word(vm, line, "quit", true) || is_word(vm, line, "exit", false)) return "quit";
+  return is_word(vm, line, "help", false) || (*s && is_blank(s + strspn(s, "?")) && *s == '?') ? "help" : NULL;
 }
 
 /* ---- commands ------------------------------------------------------------------------------------------- */
 
 static const char help_text[] =
-    "  :help                 this text; help(f) or ?f documents a function, help() lists the built-in ones\n"
+    "  :help                 this text; help(f) or ?f tells what a function does,\n"
+    "                        help() lists the built-in ones\n"
     "  :vars                 the variables declared here\n"
     "  :load FILE            run a file here\n"
+    "  :time CODE            run CODE and say how long it took\n"
     "  :graph f  :guards f   the graphs compiled for f, and what they rely on\n"
     "  :breaks f             where capturing f broke, and what its guards missed\n"
     "  :why                  the last break or recompile, with its reason\n"
     "  :stats  :stats f      counters of the VM, or of a function\n"
-    "  :loops f  :mir f  :asm f  :ptx f   the kernels made from them, as loop IR, MIR, vector code and PTX\n"
-    "  :time CODE            run CODE and say how long it took\n"
+    "  :loops f  :mir f  :asm f  :ptx f\n"
+    "                        the kernels of f, as loop IR, MIR, vector code and PTX\n"
     "  :quit                 leave; so does Ctrl-D\n"
-    "  Keys: Tab completes, Ctrl-C drops the input or stops what runs, Up and Ctrl-R recall what was entered.\n";
+    "  Keys: Tab completes, Ctrl-C drops the input or stops what runs, Ctrl-D drops\n"
+    "  unfinished input, Up and Ctrl-R bring back what was entered (docs/prompt.md).\n";
 
 const Command commands[] = {
     {"help", ARG_NONE, false}, {"vars", ARG_NONE, false},    {"load", ARG_FILE, true},     {"graph", ARG_FUNCTION, true}, {"guards", ARG_FUNCTION, true},
@@ -275,12 +290,13 @@ static void run_input(Session *s, InputKind kind) {
 /* One line: false, leave. */
 static bool take_line(Session *s, char *line) {
   const char *begin = line + strspn(line, " \t");
-  if (!s->text && *begin == ':') {
+  const char *plain = s->text ? NULL : plain_command(s->vm, line);
+  if (plain || (!s->text && *begin == ':')) {
+    char word[16] = ":";
     prompt_history_add(line);
-    return command(s->vm, line + (begin - line));
+    return command(s->vm, plain ? strncat(word, plain, sizeof word - 2) : line + (begin - line));
   }
   char *asked = s->text ? NULL : help_asked(line);
-  if (!s->text && leaves(s->vm, line)) return false;
   bool joined = join_line(s, line);
   InputKind kind = joined && !asked ? input_kind(s->text) : INPUT_WHOLE;
   if (!joined) {

@@ -209,7 +209,8 @@ static int put(Vm *vm, const char *path, const char *data, size_t len) {
   if (S_ISDIR(st.st_mode)) return EISDIR;
   int fd = standard(&st);
   if (fd >= 0) {
-    (void)fflush(fd == 1 ? stdout : stderr);
+    if (fd == 2 || !vm) (void)fflush(fd == 1 ? stdout : stderr);
+    else if (vm_flush(vm) != WEFT_OK) return FILE_STOPPED; /* what was printed before comes before */
     return write_all(vm, fd, data, len, -1, &done);
   }
   return S_ISREG(st.st_mode) ? put_regular(path, &st, data, len) : put_through(vm, path, &st, data, len);

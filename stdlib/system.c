@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 WeftStatus eager_print(Vm *vm, Value *args, Value *out) {
   const char *end = "\n", *sep = " ";
@@ -47,6 +48,18 @@ WeftStatus eager_type(Vm *vm, Value *args, Value *out) {
   return WEFT_OK;
 }
 
+/* Words one after the other, in lines that a terminal of 80 columns holds. */
+static void put_word(Buf *b, u32 *column, const char *word) {
+  enum { WIDTH = 78, INDENT = 2 };
+  u32 len = text_columns(word, (u32)strlen(word));
+  if (*column && *column + 1 + len > WIDTH) {
+    buf_putc(b, '\n');
+    *column = 0;
+  }
+  buf_printf(b, "%s%s", *column ? " " : "  ", word);
+  *column += *column ? 1 + len : INDENT + len;
+}
+
 static void describe_op(u32 op, Buf *b) {
   const OpInfo *info = op_info(op);
   buf_printf(b, "%s%s\n  ", info->name, info->signature);
@@ -61,15 +74,7 @@ WeftStatus eager_help(Vm *vm, Value *args, Value *out) {
   if (!args_given(v)) {
     buf_puts(&b, "help(f) shows what a function does. Built-in functions:\n");
     u32 column = 0;
-    for (u32 i = 1; i < OP_COUNT; i++) {
-      const char *name = op_name(i);
-      if (column + strlen(name) + 1 > 90) {
-        buf_putc(&b, '\n');
-        column = 0;
-      }
-      buf_printf(&b, "%s%s", column ? " " : "  ", name);
-      column += (u32)strlen(name) + (column ? 1 : 2);
-    }
+    for (u32 i = 1; i < OP_COUNT; i++) put_word(&b, &column, op_name(i));
     buf_putc(&b, '\n');
   } else if (v.kind == V_FN && v.fn->kind == FN_BUILTIN) {
     describe_op(v.fn->op, &b);
@@ -96,9 +101,10 @@ WeftStatus eager_help(Vm *vm, Value *args, Value *out) {
     buf_printf(&b, "%s: %s; %s(x) converts\n", dtype_name(v.dtype), dtype_info[v.dtype].doc, dtype_name(v.dtype));
   } else if (v.kind == V_MODULE) {
     const Module *m = v.module;
-    buf_printf(&b, "module %s:", name_text(&vm->names, m->name));
+    u32 column = 0;
+    buf_printf(&b, "module %s:\n", name_text(&vm->names, m->name));
     for (u32 i = 0; i < m->scope.slots.count; i++)
-      if (m->slots[i].value.kind != V_HOLE && !(m->scope.flags.data[i] & MODVAR_BUILTIN)) buf_printf(&b, " %s", name_text(&vm->names, m->scope.slots.data[i]));
+      if (m->slots[i].value.kind != V_HOLE && !(m->scope.flags.data[i] & MODVAR_BUILTIN)) put_word(&b, &column, name_text(&vm->names, m->scope.slots.data[i]));
     buf_putc(&b, '\n');
   } else {
     buf_printf(&b, "a value of type %s\n", value_type_name(v));
@@ -192,6 +198,10 @@ static WeftStatus next_line(Vm *vm, Buf *line, bool *any) {
   WeftStatus status = WEFT_OK;
   for (*any = false;;) {
     clearerr(stdin);
+    if (isatty(STDIN_FILENO) && vm_wait_data(vm, STDIN_FILENO) < 0) { /* of a terminal stdio never holds more than one line */
+      status = WEFT_ERROR;
+      break;
+    }
     ssize_t n = getline(&part, &cap, stdin);
     bool again = n <= 0 || part[n - 1] != '\n' ? ferror(stdin) && errno == EINTR : false;
     if (n > 0) {

@@ -13,7 +13,7 @@
 enum { FAILED = -1 };
 
 /* Until there is something to read: for a pipe that may be never, so limits and interrupts are looked at. */
-static int wait_for_data(Vm *vm, int fd) {
+int vm_wait_data(Vm *vm, int fd) {
   enum { LOOK_MS = 200 };
   for (;;) {
     if (vm_poll(vm, 0) != WEFT_OK) return FAILED;
@@ -35,7 +35,7 @@ static int read_all(Vm *vm, int fd, size_t first, u64 most, char **data, size_t 
       *data = more;
       *cap = want;
     }
-    int code = wait_for_data(vm, fd);
+    int code = vm_wait_data(vm, fd);
     if (code) return code;
     size_t room = *cap - *len - 1;
     ssize_t got = read(fd, *data + *len, room < ONCE ? room : ONCE);

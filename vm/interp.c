@@ -178,6 +178,7 @@ static WeftStatus unassigned(Vm *vm, const Code *code, u32 slot) {
   const char *text = name_text(&vm->names, name);
   if (scope->flags.data[slot]) return vm_error(vm, EK_name, "'%s' is used before it has a value", text);
   const char *foreign = parser_foreign_word(text, name_len(&vm->names, name)), *near = scope_nearest(scope, &vm->names, name);
+  if (!foreign) foreign = scope_in_module(text, name_len(&vm->names, name));
   if (foreign) return vm_error(vm, EK_name, "%s is not declared; write '%s'", text, foreign);
   if (near) return vm_error(vm, EK_name, "%s is not declared; did you mean %s?", text, near);
   return vm_error(vm, EK_name, "%s is not declared", text);

@@ -440,6 +440,7 @@ WeftStatus vm_write(Vm *vm, const char *text, size_t len) MUST_USE;
 WeftStatus vm_flush(Vm *vm) MUST_USE;
 /* All of a file, a pipe or a device, which is opened once: data[len] is 0, cap bytes of the VM's allocator. Else why not: -1, the error
  * stands in the VM (a limit, an interrupt), or an errno (ENOMEM: memory was refused; EFBIG: more than `most` bytes). */
+int vm_wait_data(Vm *vm, int fd) MUST_USE; /* until there is something to read, or its end; 0, or why not, likewise */
 int vm_read_file(Vm *vm, const char *path, u64 most, char **data, size_t *len, size_t *cap) MUST_USE;
 
 /* Truth of a condition; error that says to use any/all. */

@@ -210,6 +210,15 @@ static void test_sources(void **state) {
   b.len = 0;
   sources_show(&s, (Span){f, 21, 0}, &b);
   assert_string_equal(buf_text(&b), "  --> a.weft:4:4\n  |\n4 | end\n  |    ^\n");
+  static const char wide[] = "f(\"日本\", \"e\xCC\x81\", x)"; /* two columns each; none for what combines */
+  f = sources_add(&s, "wide.weft", wide, sizeof wide - 1);
+  b.len = 0;
+  sources_show(&s, (Span){f, 19, 1}, &b);
+  assert_string_equal(buf_text(&b), "  --> wide.weft:1:15\n  |\n1 | f(\"日本\", \"e\xCC\x81\", x)\n  |                ^\n");
+  b.len = 0;
+  sources_show(&s, (Span){f, 2, 8}, &b);
+  assert_non_null(strstr(buf_text(&b), "\n  |   ^^^^^^\n"));
+  assert_int_equal(text_columns("\xF0\x9F\x98\x80\xFF" "a", 6), 4);
   char text[600];
   for (u32 i = 0; i + 1 < sizeof text; i += 2) memcpy(text + i, "ä", 2); /* of a long line what is near */
   f = sources_add(&s, "b.weft", text, sizeof text);
