@@ -120,9 +120,11 @@ WeftStatus weft_record(WeftVM *w, const char *const *keys, WeftValue *const *ite
   Value v;
   if (!record_new(w->vm, &v)) return WEFT_ERROR;
   for (size_t i = 0; i < count; i++) {
-    Name key = keys[i] ? name_cstr(&w->vm->names, keys[i]) : 0;
+    Name key = keys[i] ? name_counted(&w->vm->names, keys[i], strlen(keys[i])) : 0;
     if (keys[i] && *keys[i] && !key) (void)vm_error_memory(w->vm);
-    if (!key || !items[i] || !record_set(w->vm, &v, key, value_keep(items[i]->value))) {
+    const bool set = key && items[i] && record_set(w->vm, &v, key, value_keep(items[i]->value));
+    if (key) name_drop(&w->vm->names, key);
+    if (!set) {
       value_drop(w->vm, v);
       return keys[i] && *keys[i] && items[i] ? WEFT_ERROR : WEFT_MISUSE;
     }
@@ -389,13 +391,15 @@ WeftStatus weft_handle_set(WeftVM *w, WeftValue *handle, const char *field, Weft
   if (!w || !handle || !value || !api_is_name(field) || handle->value.kind != V_HANDLE || handle->value.handle->type->flatten) return WEFT_MISUSE;
   if (vm_catch_up(w->vm) != WEFT_OK) return WEFT_ERROR;
   Value *fields = &handle->value.handle->fields;
-  Name key = name_cstr(&w->vm->names, field);
-  if (!key) return vm_error_memory(w->vm);
   if (fields->kind != V_RECORD && !record_new(w->vm, fields)) {
     *fields = value_nil();
     return WEFT_ERROR;
   }
-  return record_set(w->vm, fields, key, value_keep(value->value)) ? WEFT_OK : WEFT_ERROR;
+  Name key = name_counted(&w->vm->names, field, strlen(field));
+  if (!key) return vm_error_memory(w->vm);
+  const bool set = record_set(w->vm, fields, key, value_keep(value->value));
+  name_drop(&w->vm->names, key);
+  return set ? WEFT_OK : WEFT_ERROR;
 }
 
 WeftStatus weft_fail(WeftVM *w, const char *kind, const char *message) {

@@ -203,7 +203,7 @@ WEFT_API WeftStatus weft_as_float(WeftVM *vm, WeftValue *value, double *out);  /
 WEFT_API WeftStatus weft_as_text(WeftVM *vm, WeftValue *value, const char **utf8, size_t *length); /* lives as long as the value */
 WEFT_API WeftStatus weft_length(WeftVM *vm, WeftValue *value, size_t *out);    /* of a list or record */
 WEFT_API WeftStatus weft_item(WeftVM *vm, WeftValue *value, size_t index, WeftValue **out); /* of a list or record */
-WEFT_API WeftStatus weft_key(WeftVM *vm, WeftValue *record, size_t index, const char **out);
+WEFT_API WeftStatus weft_key(WeftVM *vm, WeftValue *record, size_t index, const char **out); /* lives as long as the value */
 WEFT_API WeftStatus weft_field(WeftVM *vm, WeftValue *record, const char *key, WeftValue **out);
 
 /* ---- arrays ------------------------------------------------------------------------------------------ */

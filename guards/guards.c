@@ -388,11 +388,22 @@ bool guard_len(GuardSet *g, SourceId s, SizeRel rel, u64 n, Span because) {
   return add_guard(g, (Guard){.kind = GUARD_len, .source = s, .rel = (u8)rel, .word = n, .because = because});
 }
 
+/* The keys of records in a layout: nobody counts them there. Depth is bounded: rows_layout took it. */
+static void keys_stay(Names *names, Value item) {
+  const u32 n = item.kind == V_LIST ? item.list->count : item.kind == V_RECORD ? item.record->shape->count : 0;
+  const Value *items = item.kind == V_LIST ? item.list->items : item.kind == V_RECORD ? item.record->items : NULL;
+  for (u32 i = 0; i < n; i++) {
+    if (item.kind == V_RECORD) name_stay(names, item.record->shape->keys[i]);
+    keys_stay(names, items[i]);
+  }
+}
+
 bool guard_rows(GuardSet *g, SourceId s, Value item, Span because) {
   Guard x = {.kind = GUARD_rows, .source = s, .value_kind = item.kind == V_TEXT ? V_TEXT : rows_keyed(item) ? V_RECORD : V_LIST, .word = value_tag(item), .because = because};
   RowLayout l;
   if (item.kind == V_LIST || item.kind == V_RECORD || item.kind == V_ARRAY || rows_mixed(item)) {
     if (!rows_layout(item, &l)) return false;
+    if (g->names) keys_stay(g->names, item);
     x.word = l.words[0];
     x.text = (const char *)l.words;
     x.text_len = l.count * (u32)sizeof *l.words;

@@ -106,7 +106,7 @@ typedef struct GuardSet {
   bool (*host_read)(Vm *vm, u32 id, Value *out);
   Switches switches; /* the VM's */
   const Code *code; /* of the frame that is entered, for the names in messages; NULL: arg0, reg3 */
-  const Names *names;
+  Names *names; /* borrowed; may be NULL */
   u32 pc;
   bool failed; /* memory was refused */
 } GuardSet;

@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#ifdef __linux__
+#include <sys/random.h>
+#endif
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
@@ -246,10 +250,35 @@ void buf_unpack(Buf *b, const u8 pairs[256][2], const char *packed) {
 
 /* ---- interned names ----------------------------------------------------------------------- */
 
-static u32 hash_bytes(const char *s, size_t len) { /* FNV-1a, 32 bits */
-  u32 h = 2166136261u;
-  for (size_t i = 0; i < len; i++) h = (h ^ (u8)s[i]) * 16777619u;
-  return h;
+/* SipHash-1-3 of Aumasson and Bernstein, 32 bits of it. */
+#define SIP_ROUND                                                                  \
+  do {                                                                             \
+    a += b, b = b << 13 | b >> 51, b ^= a, a = a << 32 | a >> 32;                  \
+    c += d, d = d << 16 | d >> 48, d ^= c;                                         \
+    a += d, d = d << 21 | d >> 43, d ^= a;                                         \
+    c += b, b = b << 17 | b >> 47, b ^= c, c = c << 32 | c >> 32;                  \
+  } while (0)
+
+static u32 hash_text(const Names *n, const char *s, size_t len) {
+  u64 a = n->seed[0] ^ 0x736f6d6570736575u, b = n->seed[1] ^ 0x646f72616e646f6du, c = n->seed[0] ^ 0x6c7967656e657261u, d = n->seed[1] ^ 0x7465646279746573u, m;
+  const size_t whole = len & ~(size_t)7;
+  for (size_t i = 0; i < whole; i += 8) {
+    memcpy(&m, s + i, 8);
+    d ^= m;
+    SIP_ROUND;
+    a ^= m;
+  }
+  m = (u64)len << 56;
+  for (size_t i = whole; i < len; i++) m |= (u64)(u8)s[i] << 8 * (i - whole);
+  d ^= m;
+  SIP_ROUND;
+  a ^= m;
+  c ^= 0xff;
+  SIP_ROUND;
+  SIP_ROUND;
+  SIP_ROUND;
+  m = a ^ b ^ c ^ d;
+  return (u32)(m ^ m >> 32);
 }
 
 enum { NAMES_LEAST = 32 }; /* a module of loops has no more */
@@ -258,7 +287,7 @@ WeftStatus names_init(Names *n, Allocator *alloc) {
   *n = (Names){.alloc = alloc};
   arena_init(&n->arena, alloc);
   if (!vec_reserve(alloc, (void **)&n->entries, &n->cap, NAMES_LEAST, sizeof *n->entries)) return WEFT_ERROR;
-  n->entries[0] = (NameEntry){"", 0, 0};
+  n->entries[0] = (NameEntry){.text = "", .count = NAME_STAYS};
   n->count = 1;
   n->slot_count = 2 * NAMES_LEAST;
   n->slots = mem_alloc_zero(alloc, sizeof *n->slots * n->slot_count);
@@ -269,7 +298,24 @@ WeftStatus names_init(Names *n, Allocator *alloc) {
   return WEFT_OK;
 }
 
+/* From the system; where that gives none, from the clock and from where things lie. */
+void names_seed(Names *n) {
+#ifdef __linux__
+  if (getrandom(n->seed, sizeof n->seed, GRND_NONBLOCK) == sizeof n->seed) return;
+#endif
+  struct timespec now = {0};
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  n->seed[0] = ((u64)now.tv_sec << 30 ^ (u64)now.tv_nsec) * 0x9E3779B97F4A7C15u;
+  n->seed[1] = ((u64)(uintptr_t)n ^ (u64)(uintptr_t)n->entries << 20 ^ n->seed[0] >> 7) * 0xBF58476D1CE4E5B9u;
+}
+
+static void free_text(Names *n, const NameEntry *e) {
+  if (e->own) mem_free(n->alloc, (char *)(uintptr_t)e->text, (size_t)e->len + 1);
+}
+
 void names_free(Names *n) {
+  for (u32 id = 1; id < n->count; id++)
+    if (n->entries[id].text) free_text(n, &n->entries[id]);
   mem_free(n->alloc, n->slots, sizeof *n->slots * n->slot_count);
   mem_free(n->alloc, n->entries, sizeof *n->entries * n->cap);
   arena_free(&n->arena);
@@ -287,14 +333,14 @@ static u32 *name_slot(const Names *n, const char *s, size_t len, u32 hash) {
 }
 
 Name name_find(const Names *n, const char *s, size_t len) {
-  return len ? *name_slot(n, s, len, hash_bytes(s, len)) : 0;
+  return len ? *name_slot(n, s, len, hash_text(n, s, len)) : 0;
 }
 
-static bool names_grow(Names *n) {
-  u32 count = n->slot_count * 2;
+static bool names_resize(Names *n, u32 count) {
   u32 *slots = mem_alloc_zero(n->alloc, sizeof *slots * count);
   if (!slots) return false;
   for (u32 id = 1; id < n->count; id++) {
+    if (!n->entries[id].text) continue;
     u32 i = n->entries[id].hash & (count - 1);
     while (slots[i]) i = (i + 1) & (count - 1);
     slots[i] = id;
@@ -305,20 +351,63 @@ static bool names_grow(Names *n) {
   return true;
 }
 
-Name name_intern(Names *n, const char *s, size_t len) {
-  if (!len || len > UINT32_MAX) return 0;
-  u32 hash = hash_bytes(s, len);
+/* The name of a text, found or made. `own`: one that may be freed. */
+static Name name_made(Names *n, const char *s, size_t len, bool own) {
+  if (!len || len >= UINT32_MAX) return 0;
+  u32 hash = hash_text(n, s, len);
   u32 *slot = name_slot(n, s, len, hash);
   if (*slot) return *slot;
-  if (n->count * 2 >= n->slot_count) {
-    if (!names_grow(n)) return 0;
+  if (n->used * 2 >= n->slot_count) {
+    if (n->slot_count > UINT32_MAX / 4 || !names_resize(n, n->slot_count * 2)) return 0;
     slot = name_slot(n, s, len, hash);
   }
-  if (!vec_reserve(n->alloc, (void **)&n->entries, &n->cap, n->count + 1, sizeof *n->entries)) return 0;
-  char *text = arena_copy(&n->arena, s, len);
+  Name id = n->free ? n->free : n->count;
+  if (id == n->count && !vec_reserve(n->alloc, (void **)&n->entries, &n->cap, n->count + 1, sizeof *n->entries)) return 0;
+  char *text = own ? mem_alloc(n->alloc, len + 1) : arena_copy(&n->arena, s, len);
   if (!text) return 0;
-  n->entries[n->count] = (NameEntry){text, (u32)len, hash};
-  return *slot = n->count++;
+  if (own) {
+    memcpy(text, s, len);
+    text[len] = 0;
+  }
+  if (id == n->count) n->count++;
+  else n->free = n->entries[id].hash;
+  n->used++;
+  n->entries[id] = (NameEntry){text, (u32)len, hash, own ? 0 : NAME_STAYS, own};
+  return *slot = id;
+}
+
+Name name_intern(Names *n, const char *s, size_t len) {
+  Name id = name_made(n, s, len, false);
+  if (id) name_stay(n, id);
+  return id;
+}
+
+Name name_counted(Names *n, const char *s, size_t len) {
+  Name id = name_made(n, s, len, true);
+  if (id) name_keep(n, id);
+  return id;
+}
+
+/* Out of the table: those behind it in its run move up. */
+static void take_out(Names *n, Name id) {
+  u32 mask = n->slot_count - 1, i = n->entries[id].hash & mask;
+  while (n->slots[i] != id) i = (i + 1) & mask;
+  for (u32 j = (i + 1) & mask; n->slots[j]; j = (j + 1) & mask) {
+    u32 home = n->entries[n->slots[j]].hash & mask;
+    if (((j - home) & mask) < ((j - i) & mask)) continue;
+    n->slots[i] = n->slots[j];
+    i = j;
+  }
+  n->slots[i] = 0;
+}
+
+void name_free(Names *n, Name id) {
+  NameEntry *e = &n->entries[id];
+  take_out(n, id);
+  free_text(n, e);
+  *e = (NameEntry){.hash = n->free};
+  n->free = id;
+  n->used--;
 }
 
 Name name_cstr(Names *n, const char *s) { return name_intern(n, s, strlen(s)); }

@@ -174,12 +174,18 @@ void number_point(char *text);
 
 /* ---- interned names ----------------------------------------------------------------------- */
 
+/* A name is a number that stands for a text: equal texts have one number. Names of code stay as long as their table. Those that a program
+ * computes, as the keys of its records are, are counted: the last who gives one up frees it, and its number may be another text's from then on. */
 typedef u32 Name; /* 0 is no name; equal text gives an equal id within one Names table */
 
+enum { NAME_STAYS = 0xffffffff };
+
 typedef struct NameEntry {
-  const char *text; /* NUL-terminated */
+  const char *text; /* NUL-terminated; NULL: the number is free, and `hash` the next free one */
   u32 len;
   u32 hash;
+  u32 count;        /* NAME_STAYS: it is not counted */
+  bool own;         /* its text is an allocation of its own; else it lies in the arena */
 } NameEntry;
 
 typedef struct Names {
@@ -188,16 +194,28 @@ typedef struct Names {
   NameEntry *entries; /* index = Name; entry 0 is "" */
   u32 count, cap;
   u32 *slots; /* open addressing, power of two */
-  u32 slot_count;
+  u32 slot_count, used; /* used: names that are there */
+  u32 free;   /* first number that is free; 0: none */
+  u64 seed[2];
 } Names;
 
 WeftStatus names_init(Names *n, Allocator *alloc) MUST_USE;
+/* Texts that are chosen by somebody else must not fall into one place of the table: where they fall depends on two numbers that nobody knows.
+ * Nothing else does. To be called before anything is named. */
+void names_seed(Names *n);
 void names_free(Names *n);
-Name name_intern(Names *n, const char *s, size_t len); /* 0 when refused (or len == 0) */
+Name name_intern(Names *n, const char *s, size_t len); /* stays; 0 when refused (or len == 0) */
 Name name_cstr(Names *n, const char *s);
+Name name_counted(Names *n, const char *s, size_t len); /* the same, counted once more unless it stays */
 Name name_find(const Names *n, const char *s, size_t len); /* 0 when absent; never allocates */
 /* Whether a text has a name; that of "" is 0. */
 static inline bool name_known(const Names *n, const char *s, size_t len, Name *out) { return *out = name_find(n, s, len), *out || !len; }
+void name_free(Names *n, Name id); /* nobody counts it any more */
+static inline void name_keep(Names *n, Name id) { n->entries[id].count += n->entries[id].count != NAME_STAYS; }
+static inline void name_drop(Names *n, Name id) {
+  if (n->entries[id].count != NAME_STAYS && --n->entries[id].count == 0) name_free(n, id);
+}
+static inline void name_stay(Names *n, Name id) { n->entries[id].count = NAME_STAYS; }
 static inline const char *name_text(const Names *n, Name id) { return n->entries[id].text; }
 static inline u32 name_len(const Names *n, Name id) { return n->entries[id].len; }
 

@@ -215,7 +215,7 @@ static WeftStatus column_value(Vm *vm, const Table *t, u32 column, u32 first, Va
   return all ? WEFT_OK : text_column(vm, t, column, first, out);
 }
 
-/* The name of a column; without one it is `c` and its number. */
+/* The name of a column, counted; without one it is `c` and its number. */
 static bool column_name(Vm *vm, const Table *t, u32 column, bool header, Name *out) {
   char made[24];
   const char *s = made;
@@ -233,7 +233,7 @@ static bool column_name(Vm *vm, const Table *t, u32 column, bool header, Name *o
     s = made;
     n = (size_t)snprintf(made, sizeof made, "c%u", column);
   }
-  *out = n ? name_intern(&vm->names, s, n) : 0;
+  *out = n ? name_counted(&vm->names, s, n) : 0;
   return *out || !n;
 }
 
@@ -244,9 +244,11 @@ static WeftStatus table_record(Vm *vm, const Table *t, bool header, const char *
     Value column;
     Name key;
     WeftStatus status = column_name(vm, t, c, header, &key) ? WEFT_OK : vm_error_memory(vm);
+    const bool named = status == WEFT_OK;
     if (status == WEFT_OK && record_find(out->record, key)) status = bad(vm, path, 1, "names a column twice");
     if (status == WEFT_OK) status = column_value(vm, t, c, first, &column);
     if (status == WEFT_OK && !record_set(vm, out, key, column)) status = WEFT_ERROR;
+    if (named) name_drop(&vm->names, key);
     if (status != WEFT_OK) {
       value_drop(vm, *out);
       return status;

@@ -678,6 +678,16 @@ void recorder_free(Recorder *r) {
   vec_free(alloc, &r->no_recur);
 }
 
+/* Guards, sources and recipes name keys by numbers, and are not asked when those who count them give them up: these names stay. */
+static void names_stay(Vm *vm, const Graph *g) {
+  const GuardSet *set = &g->guards;
+  for (u32 i = 0; i < set->guards.count; i++)
+    for (u32 k = 0; k < set->guards.data[i].key_count; k++) name_stay(&vm->names, set->guards.data[i].keys[k]);
+  for (u32 i = 1; i < set->sources.items.count; i++)
+    if (set->sources.items.data[i].kind == SRC_field) name_stay(&vm->names, set->sources.items.data[i].index);
+  for (u32 i = 0; i < g->exits.names.count; i++) name_stay(&vm->names, g->exits.names.data[i]);
+}
+
 static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const char *name, bool *pulls, bool *tokens, RecordResult *out) {
   *out = (RecordResult){0};
   Recorder rec = {.vm = vm, .origin = frame, .step_limit = TRACE_STEPS, .tracer = tracer_of(vm), .safe_exit = UINT32_MAX, .no_pulls = !*pulls};
@@ -739,6 +749,7 @@ done:
     graph_free(r->g);
     r->g = NULL;
   }
+  if (r->g) names_stay(vm, r->g);
   out->graph = r->g;
   out->lifted_loops = r->lifted_loops;
   out->cold_exits = r->cold_exits;

@@ -13,6 +13,7 @@ bool text_number(Vm *vm, const Text *t, i64 *out) {
   if (t->count == 1) text_points(t, out);
   if (t->count == 1) return true;
   Name n = t->len > NUMBERED_MOST ? 0 : name_find(&vm->names, t->data, t->len);
+  if (n) name_stay(&vm->names, n); /* nobody counts numbers in columns */
   if (!n && t->len && t->len <= NUMBERED_MOST && vm->names.count < NAMES_MOST) n = name_intern(&vm->names, t->data, t->len);
   *out = -1 - (i64)n;
   return n || !t->len;

@@ -2,7 +2,8 @@
  *
  * Up to SHAPE_SHARED_MAX keys, shapes are interned: all records with these keys in this order share one,
  * found by a running hash of the keys. Beyond, a record owns its shape (dictionary mode): its key vector and
- * hash index grow by doubling and change in place. Finding a key takes constant time in both.
+ * hash index grow by doubling and change in place. Finding a key takes constant time in both. Shapes count the names of their keys, and so
+ * does a text that was a key: a computed key is forgotten with the last record that has it and the last text that was asked for it.
  *
  * Keys and items lie in order, one behind the other. A key that is removed is closed up from the side that is shorter, so
  * that taking keys from either end takes constant time, and the index keeps numbers that do not change by it. */
@@ -70,6 +71,7 @@ static bool build_slots(Vm *vm, Shape *s, u32 slot_count) {
 }
 
 static void free_shape(Vm *vm, Shape *s) {
+  for (u32 i = 0; i < s->count; i++) name_drop(&vm->names, s->keys[i]);
   if (s->gone) mem_free(&vm->alloc, s->gone, sizeof *s->gone * s->slot_count);
   mem_free(&vm->alloc, s->slots, sizeof *s->slots * s->slot_count);
   if (s->keys) mem_free(&vm->alloc, s->keys - s->front, sizeof *s->keys * (s->cap + s->front));
@@ -101,6 +103,7 @@ static Shape *new_shape(Vm *vm, const Name *keys, u32 count, u32 cap) {
   }
   *s = (Shape){.head = {1, 0}, .count = count, .cap = cap, .keys = copy, .next_number = count};
   if (count) memcpy(copy, keys, sizeof *keys * count);
+  for (u32 i = 0; i < count; i++) name_keep(&vm->names, keys[i]);
   if (count > LINEAR_MAX) {
     u32 slots = 32;
     while (slots < count * 2) slots *= 2;
@@ -204,13 +207,16 @@ Value *record_find(const Record *r, Name key) {
 
 Value *record_at(Vm *vm, const Record *r, Text *key) {
   Name name = key->head.flags;
-  if (!name && !name_known(&vm->names, key->data, key->len, &name)) return NULL;
-  key->head.flags = name;
+  if (!name) {
+    if (!name_known(&vm->names, key->data, key->len, &name)) return NULL;
+    name_keep(&vm->names, name);
+    key->head.flags = name;
+  }
   return record_find(r, name);
 }
 
 bool text_name_of(Vm *vm, Text *t, Name *out) {
-  if (!t->head.flags) t->head.flags = name_intern(&vm->names, t->data, t->len);
+  if (!t->head.flags) t->head.flags = name_counted(&vm->names, t->data, t->len);
   *out = t->head.flags;
   return *out || !t->len || ((void)vm_error_memory(vm), false);
 }
@@ -269,6 +275,7 @@ static bool add_own_key(Vm *vm, Shape *s, Name key) {
     number_again(vm, s);
   }
   put_slot(s, key, s->next_number++);
+  name_keep(&vm->names, key);
   s->keys[s->count++] = key;
   return true;
 }
@@ -371,6 +378,7 @@ bool record_remove(Vm *vm, Value *rec, Name key, bool *found) {
     r->shape = less;
   } else {
     remove_own_key(vm, s, at);
+    name_drop(&vm->names, key);
   }
   Value gone = r->items[at];
   if (closes_front(at, count)) {

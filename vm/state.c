@@ -50,8 +50,9 @@ Vm *vm_new(const VmOptions *options) {
   vm->device_names[DEV_GPU] = "gpu";
   vm_poll_reset(vm);
   toil_rest(&vm->toil);
-  if (names_init(&vm->names, &vm->alloc) != WEFT_OK || sources_init(&vm->sources, &vm->alloc) != WEFT_OK ||
-      !stack_init(vm) || !intern_known(vm) || !take_out(vm)) {
+  const bool named = names_init(&vm->names, &vm->alloc) == WEFT_OK;
+  if (named) names_seed(&vm->names);
+  if (!named || sources_init(&vm->sources, &vm->alloc) != WEFT_OK || !stack_init(vm) || !intern_known(vm) || !take_out(vm)) {
     vm_free(vm);
     return NULL;
   }

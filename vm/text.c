@@ -182,7 +182,7 @@ bool text_append(Vm *vm, Value *text, const Text *more) {
   Text *t = text->text;
   size_t old = sizeof *t + t->len + 1, len = (size_t)t->len + more->len, room = (old + SMALL_STEP - 1) / SMALL_STEP * SMALL_STEP;
   if (t->head.refs == 1 && old <= SMALL_MAX && sizeof *t + len < room && t != more) {
-    t->head.flags = 0;
+    text_unname(vm, t);
     memcpy(t->data + t->len, more->data, (size_t)more->len + 1);
     t->len = (u32)len;
     t->count += more->count;
@@ -197,7 +197,7 @@ bool text_append(Vm *vm, Value *text, const Text *more) {
   }
   Text *grown = mem_resize(&vm->alloc, t, old, sizeof *t + len + 1);
   if (!grown) return (void)vm_error_memory(vm), false;
-  grown->head.flags = 0;
+  text_unname(vm, grown);
   memcpy(grown->data + grown->len, more->data, (size_t)more->len + 1);
   grown->len = (u32)len;
   grown->count += more->count;

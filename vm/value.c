@@ -22,7 +22,10 @@ static void link_dead(u64 *dead, u32 kind, Obj *obj) {
 static void destroy_leaf(Vm *vm, Value v) {
   switch (v.kind) {
     case V_ARRAY: array_destroy(vm, v.array); break;
-    case V_TEXT: obj_free(vm, v.text, sizeof(Text) + v.text->len + 1); break;
+    case V_TEXT:
+      text_unname(vm, v.text);
+      obj_free(vm, v.text, sizeof(Text) + v.text->len + 1);
+      break;
     case V_RANGE: obj_free(vm, v.range, sizeof(Range)); break;
     case V_TRACKED:
       if (vm->tape) vm->tape->destroy(vm, v.p);

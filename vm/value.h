@@ -111,7 +111,7 @@ static inline bool value_unique(Value v) { return (v.flags & VF_COUNTED) && v.ob
 /* ---- heap objects --------------------------------------------------------------------------- */
 
 typedef struct Text { /* immutable UTF-8 */
-  Obj head;  /* flags: its name, once it was asked for; or 0 */
+  Obj head;  /* flags: its name, once it was asked for, which it counts; or 0 */
   u32 len;   /* bytes */
   u32 count; /* code points; len == count means ASCII: indexing is direct */
   char data[]; /* NUL-terminated */
@@ -262,7 +262,7 @@ bool record_unique(Vm *vm, Value *rec) MUST_USE;
 bool record_remove(Vm *vm, Value *rec, Name key, bool *found) MUST_USE;
 Value *record_find(const Record *r, Name key); /* NULL when absent; borrowed */
 Value *record_at(Vm *vm, const Record *r, Text *key); /* the same for a text that need be nobody's name yet */
-bool text_name_of(Vm *vm, Text *t, Name *out) MUST_USE; /* the name that it is; made where it was none */
+bool text_name_of(Vm *vm, Text *t, Name *out) MUST_USE; /* the name that it is, as long as the text is there; made where it was none */
 /* Of different keys: shared, or, of more than SHAPE_SHARED_MAX, a new one. Owned; NULL: memory was refused (error raised). */
 Shape *shape_of_keys(Vm *vm, const Name *keys, u32 count);
 i64 shape_find(const Shape *s, Name key); /* position, -1 when absent */

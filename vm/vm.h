@@ -412,6 +412,12 @@ WeftStatus vm_exit(Vm *vm, i32 code);            /* ends the program: an error t
 /* vm/safepoint.c: fuel, deadline, interrupt. Cheap; `units` of fuel are used up. */
 WeftStatus vm_poll(Vm *vm, u64 units) MUST_USE;
 f64 vm_clock(void); /* monotonic seconds */
+/* The text has no name any more: it is freed, or changes. */
+static inline void text_unname(Vm *vm, Text *t) {
+  if (!t->head.flags) return;
+  name_drop(&vm->names, t->head.flags);
+  t->head.flags = 0;
+}
 void *vm_small_alloc(Vm *vm, size_t n) MUST_USE; /* vm/alloc.h's objects, for other folders; NULL when refused */
 void vm_small_free(Vm *vm, void *p, size_t n);
 void vm_poll_reset(Vm *vm); /* after limits were changed */

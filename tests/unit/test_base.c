@@ -169,6 +169,74 @@ static void test_names(void **state) {
   }
 }
 
+/* Names that are counted go with the last who counts them; their numbers and places in the table are taken again. */
+static void test_counted_names(void **state) {
+  (void)state;
+  enum { MANY = 3000, ROUNDS = 40 };
+  Checking c = checking(UINT64_MAX);
+  Names n;
+  assert_int_equal(names_init(&n, &c.base), WEFT_OK);
+  names_seed(&n);
+  Name stays = name_cstr(&n, "stays"), ids[MANY];
+  assert_int_equal(name_counted(&n, "stays", 5), stays);
+  name_drop(&n, stays);
+  name_drop(&n, stays);
+  assert_int_equal(name_find(&n, "stays", 5), stays);
+  char text[32];
+  u64 bytes = 0;
+  for (u32 round = 0; round < ROUNDS; round++) {
+    for (u32 i = 0; i < MANY; i++) {
+      int len = snprintf(text, sizeof text, "r%u.%u", round, i);
+      ids[i] = name_counted(&n, text, (size_t)len);
+      assert_true(ids[i] != 0);
+      if (i % 3 == 0) assert_int_equal(name_counted(&n, text, (size_t)len), ids[i]);
+    }
+    for (u32 i = 0; i < MANY; i++) name_drop(&n, ids[(i * 7) % MANY]);
+    for (u32 i = 0; i < MANY; i++) {
+      int len = snprintf(text, sizeof text, "r%u.%u", round, i);
+      assert_int_equal(name_find(&n, text, (size_t)len), i % 3 == 0 ? ids[i] : 0);
+    }
+    for (u32 i = 0; i < MANY; i += 3) name_drop(&n, ids[i]);
+    assert_int_equal(n.used, 1);
+    if (round == 1) bytes = c.bytes;
+    if (round > 1) assert_int_equal(c.bytes, bytes);
+  }
+  Name twice = name_counted(&n, "both", 4);
+  assert_int_equal(name_cstr(&n, "both"), twice); /* code names it: it stays */
+  name_drop(&n, twice);
+  assert_string_equal(name_text(&n, twice), "both");
+  c.left = 0;
+  char longer[40000];
+  memset(longer, 'x', sizeof longer);
+  assert_int_equal(name_counted(&n, longer, sizeof longer), 0);
+  assert_int_equal(name_find(&n, "both", 4), twice);
+  names_free(&n);
+  assert_int_equal(c.bytes, 0);
+}
+
+/* Where names lie in the table is another matter in each table. */
+static void test_names_are_seeded(void **state) {
+  (void)state;
+  Checking c = checking(UINT64_MAX);
+  Names a, b;
+  assert_int_equal(names_init(&a, &c.base), WEFT_OK);
+  assert_int_equal(names_init(&b, &c.base), WEFT_OK);
+  names_seed(&a);
+  names_seed(&b);
+  u32 same = 0;
+  for (u32 i = 0; i < 200; i++) {
+    char text[16];
+    snprintf(text, sizeof text, "name%u", i);
+    Name x = name_cstr(&a, text), y = name_cstr(&b, text);
+    assert_int_equal(x, y);
+    same += a.entries[x].hash == b.entries[y].hash;
+  }
+  assert_true(same < 5);
+  names_free(&a);
+  names_free(&b);
+  assert_int_equal(c.bytes, 0);
+}
+
 static u32 distance(const char *a, const char *b) { return name_distance(a, strlen(a), b, strlen(b), 9); }
 
 static void test_distance(void **state) {
@@ -329,7 +397,9 @@ static void test_cpu(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_arena), cmocka_unit_test(test_arena_grows),    cmocka_unit_test(test_vec),     cmocka_unit_test(test_buf),
-      cmocka_unit_test(test_names),    cmocka_unit_test(test_distance), cmocka_unit_test(test_sources),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_counted_names),
+      cmocka_unit_test(test_names_are_seeded),    cmocka_unit_test(test_distance), cmocka_unit_test(test_sources),
       cmocka_unit_test(test_numbers),  cmocka_unit_test(test_numbers_random), cmocka_unit_test(test_cpu),
   };
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
