@@ -508,8 +508,29 @@ static __attribute__((noinline)) WeftStatus binary_number(Vm *vm, u32 op, u32 ro
   return run_elementwise(vm, op, 2, args, out);
 }
 
+static bool compares(u32 op) {
+  return op == OP_equal || op == OP_not_equal || op == OP_less || op == OP_less_equal || op == OP_greater || op == OP_greater_equal;
+}
+
+/* A weak integer beyond all numbers of the dtype that it is compared with: the comparison becomes one with the largest of these that comes to the
+ * same, whatever the other operand holds. */
+static u32 compare_beyond(u32 op, Value *args) {
+  for (u32 i = 0; i < 2; i++) {
+    const Value num = args[i], other = args[1 - i];
+    const u32 d = other.kind == V_NUM ? other.dtype : other.kind == V_ARRAY ? array_dtype(other.array) : DT_f64;
+    if (num.kind != V_NUM || !value_is_weak(num) || (other.kind == V_NUM && value_is_weak(other)) || dtype_kind(num.dtype) > DK_INT || num_fits(num, d)) continue;
+    const bool less = (num.i < 0) == (i == 0); /* is args[0] < args[1]? */
+    const bool is = op == OP_not_equal || (less ? op == OP_less || op == OP_less_equal : op == OP_greater || op == OP_greater_equal);
+    args[i] = num_convert_unchecked(value_i64((i64)dtype_int_max(d)), d);
+    if (i == 1) return is ? OP_less_equal : OP_greater;
+    return is ? OP_greater_equal : OP_less;
+  }
+  return op;
+}
+
 static inline WeftStatus binary_fast(Vm *vm, u32 op, u32 row, bool swap, Value *args, Value *out) {
   Stdlib *s = stdlib_of(vm);
+  const u32 before = op;
   if (args[0].kind == V_NUM && args[1].kind == V_NUM && args[0].dtype == args[1].dtype) {
     Value x = args[0], y = args[1];
     u32 d = x.dtype, r = s->direct[op][d];
@@ -540,7 +561,13 @@ static inline WeftStatus binary_fast(Vm *vm, u32 op, u32 row, bool swap, Value *
       return WEFT_OK;
     }
   } else if ((args[0].kind == V_ARRAY) != (args[1].kind == V_ARRAY) && (args[0].kind == V_NUM || args[1].kind == V_NUM)) {
+    if (compares(op) && UNLIKELY((op = compare_beyond(op, args)) != before)) {
+      swap = op == OP_greater || op == OP_greater_equal;
+      row = strip_row(op);
+    }
     return binary_number(vm, op, row, swap, args, out);
+  } else if (compares(op)) {
+    op = compare_beyond(op, args);
   }
   return run_elementwise(vm, op, 2, args, out);
 }

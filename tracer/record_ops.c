@@ -463,11 +463,33 @@ Outcome rec_fit_weak(Recorder *r, ValueId *v, u32 dtype) {
   return o;
 }
 
+static bool compares(u32 op) {
+  return op == OP_equal || op == OP_not_equal || op == OP_less || op == OP_less_equal || op == OP_greater || op == OP_greater_equal;
+}
+
+/* A weak integer is compared by its value, also where it does not fit the other's dtype: then both are taken as wider numbers. Of an array
+ * that is so where it is known; else the number is checked to fit, and where it does not the interpreter compares. */
+static Outcome compare_wide(Recorder *r, ValueId *operands) {
+  for (u32 i = 0; i < 2; i++) {
+    const ArrayType w = *value_type(r->g, operands[i]), x = *value_type(r->g, operands[1 - i]);
+    Value known;
+    if (!w.weak || w.dtype != DT_i64 || x.weak || dtype_kind(x.dtype) != DK_INT || x.dtype == DT_i64) continue;
+    const bool is = value_const(r->g, operands[i], &known);
+    if (is ? num_fits(known, x.dtype) : x.rank > 0 || x.dtype == DT_u64) continue;
+    if (!(operands[1 - i] = graph_convert(r->g, operands[1 - i], x.dtype == DT_u64 ? DT_f64 : DT_i64))) return OUT_FAIL;
+  }
+  return OUT_GO;
+}
+
 /* Weak integers among the operands take the dtype that the operation computes in, and must fit it. */
 static Outcome fit_operands(Recorder *r, u32 op, ValueId *operands, u32 n, const ArrayType *result) {
   bool takes = op == OP_stack || op == OP_concat || op == OP_pad || op == OP_full || op == OP_full_like;
   u32 first = takes ? 0 : op == OP_where, dtype = result->dtype;
   bool any = false;
+  if (compares(op) && n == 2) {
+    Outcome o = compare_wide(r, operands);
+    if (o != OUT_GO) return o;
+  }
   for (u32 i = first; i < n && !any; i++) any = value_type(r->g, operands[i])->weak;
   if (!any) return OUT_GO;
   if (!takes && op != OP_astype) {

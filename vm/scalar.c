@@ -150,7 +150,11 @@ bool num_binary(u32 bc, Value a, Value b, Value *out) {
   u32 d = dtype_promote_weak(a.dtype, value_is_weak(a), b.dtype, value_is_weak(b), &weak);
   u8 flags = weak ? VF_WEAK : 0;
   if (bc >= BC_eq && bc <= BC_ge) {
-    if ((value_is_weak(a) && !num_fits(a, d)) || (value_is_weak(b) && !num_fits(b, d))) return false;
+    const bool left = value_is_weak(a) && !num_fits(a, d);
+    if (left || (value_is_weak(b) && !num_fits(b, d))) { /* it lies beyond all numbers of the other's dtype */
+      *out = make_bool(flags, compare_numbers(bc, DT_i64, value_i64(left ? a.i : 0), value_i64(left ? 0 : b.i)));
+      return true;
+    }
     *out = make_bool(flags, compare_numbers(bc, d, num_convert_unchecked(a, d), num_convert_unchecked(b, d)));
     return true;
   }

@@ -399,7 +399,7 @@ int main(void) {
       cmocka_unit_test(test_arena), cmocka_unit_test(test_arena_grows),    cmocka_unit_test(test_vec),     cmocka_unit_test(test_buf),
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_counted_names),
-      cmocka_unit_test(test_names_are_seeded),    cmocka_unit_test(test_distance), cmocka_unit_test(test_sources),
+      cmocka_unit_test(test_names_are_seeded), cmocka_unit_test(test_distance), cmocka_unit_test(test_sources),
       cmocka_unit_test(test_numbers),  cmocka_unit_test(test_numbers_random), cmocka_unit_test(test_cpu),
   };
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
