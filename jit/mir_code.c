@@ -204,7 +204,7 @@ static Context *new_context(MirPool *pool) {
   c->thunks = (MirThunks){publish_thunk(c, NULL), publish_thunk(c, mir_poll)};
   MIR_gen_init(c->ctx);
   seal_page(c);
-  MIR_gen_set_optimize_level(c->ctx, 1); /* level 2 miscompiles (cpu.md) */
+  MIR_gen_set_optimize_level(c->ctx, 1); /* level 2 miscompiles (docs/notes/001) */
   c->older = pool->newest;
   pool->newest = c;
   pool->stats.contexts++;
