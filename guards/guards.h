@@ -1,5 +1,6 @@
 /* guards.h — hand-off format: where values come from (sources), what a region relies on (guards), and the
  * compiled walk that checks guards and fills the region's input slots in one pass, without allocation.
+ * Described in docs/formats/guards.md.
  *
  * While tracing, a GuardSet collects sources, guards and inputs; each source exists once, so the same source
  * read twice is one input. `guard_compile` turns it into a GuardProg, which owns all it needs (no pointer

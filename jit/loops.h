@@ -1,4 +1,5 @@
 /* loops.h — the loop IR: what kernels, native functions and math functions are before they become machine code.
+ * Described in docs/formats/loops.md.
  *
  *   graph passes ──builder──▶ LoopFn ──▶ loops_verify ──▶ interpreter · MIR · vector code · PTX · C text
  *   text ─loops_parse─▶ LoopFn ─loops_print─▶ text

@@ -1,5 +1,6 @@
 /* plan.h — hand-off format: a compiled region as a list of steps over 8-byte slots, run by one C loop for every
  * backend. Backends supply kernels and native functions; the plan supplies memory, order, checks and exits.
+ * Described in docs/formats/plan.md.
  *
  * Slots. Input i of the region lies in slot i. A slot is a number (payload bits as in Value: integers extended
  * to 64 bits, f32 in the low half and zeros above, bool 0 or 1) or an array (Array *, NULL: empty); PlanSlot

@@ -1,4 +1,5 @@
 /* bytecode.h — hand-off format: compiled functions. Immutable once built, shared by all that run them.
+ * Described in docs/formats/bytecode.md.
  *
  * Instruction, 64 bits: op u8 | flags u8 | a u16 | b u16 | c u16. An operand of kind "k" is a register, or
  * a constant when its top bit is set. b:c together hold a wide number or a jump target.

@@ -1,4 +1,5 @@
-/* errors.h — kinds of errors and of checks (table: errors.def). */
+/* errors.h — kinds of errors and of checks (table: errors.def).
+ * Described in docs/formats/errors.md. */
 #ifndef WEFT_LANG_ERRORS_H
 #define WEFT_LANG_ERRORS_H
 

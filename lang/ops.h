@@ -1,5 +1,6 @@
 /* ops.h — hand-off format: every built-in operation as a row of ops.def, and the shape and dtype rules that
  * eager and traced execution share.
+ * Described in docs/formats/operations.md.
  *
  * A `Dim` is a size: >= 0 a constant, < 0 the symbolic expression with id -dim (guards/sizes.h). Rules see
  * symbolic sizes through a DimCtx only, which proves, records guards or emits checks as its owner decides. */

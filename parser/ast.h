@@ -1,4 +1,5 @@
 /* ast.h — hand-off format: the syntax tree of one source text (tables: ast.def).
+ * Described in docs/formats/ast.md.
  *
  * Nodes are numbered; 0 is no node. A child's id is always smaller than its parent's, so one pass over
  * 1 .. node_count-1 meets children before parents and needs no stack; every node but the root has exactly

@@ -1,5 +1,6 @@
 /* exits.h — hand-off format: how a region is left, and what has to be rebuilt then; what a region is to the
  * rooms that enter it, and what a backend is.
+ * Described in docs/formats/exits.md.
  *
  * An exit names the frames to rebuild, outermost first, and per frame which registers hold what. Contents are
  * recipes: a pool of small immutable expressions over values of the graph, sources and constants; a recipe

@@ -1,4 +1,5 @@
 /* graph.h — hand-off format: what the recorder makes and everything below rewrites and lowers.
+ * Described in docs/formats/graph.md.
  *
  * A Graph owns nodes, values, blocks, types, symbolic sizes, sources, guards and exits, all named by u32 ids
  * (0 = none) in arrays of the graph; ids never move, so ids may be kept, pointers into the graph may not

@@ -1,4 +1,5 @@
 /* array.h — hand-off format: arrays, views and storage.
+ * Described in docs/formats/values.md.
  *
  * An array is one allocation: head, tag, geometry and, up to ARRAY_INLINE_MAX bytes, the data.
  * `data` points to element (0, …, 0). Strides are in elements, signed; 0 means broadcast.

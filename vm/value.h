@@ -1,4 +1,5 @@
 /* value.h — hand-off format: what a value is (16 bytes), and the heap objects that are not arrays.
+ * Described in docs/formats/values.md.
  *
  * Ownership: a Value that is stored anywhere owns one count of its object. Functions say whether they
  * borrow or consume their arguments; results are owned by the caller. Counts are not atomic, except those of
