@@ -7,6 +7,7 @@
 
 #include "hop/checked.h"
 #include "hop/lanes.h"
+#include "hop/tape.h"
 #include "hop/tree.h"
 
 static WeftStatus need_fn(Vm *vm, const char *who, const char *what, Value f) {
@@ -366,6 +367,7 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
     status = call.known ? empty_leaves(vm, call.result.list->items[1], &slices, &tree)
                         : vm_error(vm, EK_unsupported, "scan: zero trips, and what f gives cannot be known: %s", call.why);
   value_drop(vm, call.result);
+  if (status == WEFT_OK) status = tape_fresh(vm, &carry); /* so that a carry that is stacked as well has two uses, as it has in a graph */
   for (i64 t = 0; t < length && status == WEFT_OK; t++) {
     i64 at = reverse ? length - 1 - t : t;
     Value pair[2] = {value_keep(carry), value_nil()}, got = value_nil();
@@ -395,6 +397,7 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
     } else {
       next_carry = value_keep(got.list->items[0]);
       status = same_state(vm, "scan", carry, &next_carry, t == 0, NULL);
+      if (status == WEFT_OK) status = tape_fresh(vm, &next_carry);
     }
     if (status == WEFT_OK && t > 0 && !tree_same(vm, tree, got.list->items[1])) status = vm_error(vm, EK_type, "scan: y changes its structure");
     if (status == WEFT_OK) {

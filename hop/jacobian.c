@@ -100,6 +100,10 @@ static WeftStatus assemble(Vm *vm, const Value *rows, i64 count, u32 step, const
   Value args[OP_MAX_PARAMS], all = value_hole();
   if (t->rank + whole->rank > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "a Jacobian of more than %d axes", ARRAY_MAX_RANK);
   WeftStatus status;
+  if (whole->rank == 0) { /* one row */
+    *out = value_keep(rows[0]);
+    return WEFT_OK;
+  }
   if (count == 0) {
     ArrayType none = {.dtype = t->dtype, .rank = 1};
     i64 zero = 0;

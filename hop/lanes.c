@@ -14,15 +14,17 @@ bool lanes_push(Vm *vm, Lanes *l, Value v) {
 }
 
 WeftStatus lane_slice(Vm *vm, Value x, i64 axis, i64 at, Value *out) {
-  if (x.kind == V_TRACKED) {
-    Value params[OP_MAX_PARAMS];
-    for (u32 i = 0; i < OP_MAX_PARAMS; i++) params[i] = value_hole();
-    params[0] = value_keep(x);
-    params[1] = value_i64(at);
-    params[2] = value_i64(axis);
-    WeftStatus status = vm_op(vm, OP_take, params, out);
-    for (u32 i = 0; i < OP_MAX_PARAMS; i++) value_drop(vm, params[i]);
-    return status;
+  if (x.kind == V_TRACKED) { /* by index, so that its cotangent is added in place */
+    u8 items[ARRAY_MAX_RANK];
+    Value regs[3 * ARRAY_MAX_RANK];
+    u32 n = 0;
+    for (i64 d = 0; d < axis; d++) {
+      items[d] = IX_SLICE;
+      for (u32 k = 0; k < 3; k++) regs[n++] = value_nil();
+    }
+    items[axis] = IX_VALUE;
+    regs[n] = value_weak_i64(at);
+    return vm_index(vm, x, items, (u32)axis + 1, regs, out);
   }
   Array *a = x.array;
   i64 dims[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK];

@@ -16,74 +16,120 @@ static bool sizes_change(const Graph *g, NodeId n) {
   return false;
 }
 
-/* cond: a cond of the pullbacks of its arms, each of which runs its arm once more. It gives the cotangents, and whether
- * they are there: some arms do not speak of what others use. */
+/* The way back over a cond. */
+typedef struct Arms {
+  Walk *w;
+  NodeId node;
+  ValueVec outer;  /* captures */
+  ValueVec wanted; /* those of them that depend on a variable, and what they stand for: an arm goes on with their sums */
+  ValueVec gives;  /* NEVER, ALWAYS or SOMETIMES, in the arms together */
+  ValueVec inner, yields; /* of the arm at hand */
+} Arms;
+enum { NEVER = 1, ALWAYS = 2, SOMETIMES = 3 }; /* NEVER in one arm and ALWAYS in the other is SOMETIMES */
+
+static bool want(Arms *a, ValueId v) {
+  const Walk *w = a->w;
+  Allocator *alloc = &w->r->vm->alloc;
+  for (u32 i = 0; i < a->wanted.count; i++)
+    if (a->wanted.data[i] == v) return true;
+  if (!vec_push(alloc, &a->wanted, v) || !vec_push(alloc, &a->gives, 0)) return false;
+  for (u32 i = w->alias[v]; i; i = w->aliases.data[i - 1].next)
+    if (!want(a, w->aliases.data[i - 1].source)) return false;
+  return true;
+}
+
+bool pull_lift_aliases(Walk *inner, const Walk *w, BlockId b, const ValueVec *outside, const ValueId *inside) {
+  Graph *g = w->r->g;
+  for (u32 i = 0; i < outside->count; i++)
+    for (u32 k = w->alias[outside->data[i]]; k; k = w->aliases.data[k - 1].next) {
+      Alias a = w->aliases.data[k - 1];
+      u32 at = 0;
+      while (at < outside->count && outside->data[at] != a.source) at++;
+      ValueId when = a.when ? graph_lift(g, b, a.when) : 0;
+      if (at == outside->count || (a.when && !when) || !pull_alias(inner, inside[i], inside[at], when, ARM_none)) return false;
+    }
+  return true;
+}
+
+static Outcome pull_arm(Arms *a, u32 k, BlockId *made) {
+  Walk *w = a->w;
+  Recorder *r = w->r;
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  BlockId block = graph_node_at(g, a->node)->sub[k];
+  if (g->blocks.data[block].term != TERM_yield && g->blocks.data[block].term != TERM_exit) return rec_stuck(r, REASON_no_rule, "the derivative of a branch that leaves");
+  bool exits = g->blocks.data[block].term == TERM_exit; /* it was not taken, or nobody would be here */
+  u32 nresults = graph_node_at(g, a->node)->result_count, caps = g->blocks.data[block].captures.count;
+  Outcome o = OUT_GO;
+  ValueMap map;
+  map_init(&map, alloc);
+  a->inner.count = a->yields.count = 0;
+  bool ok = (*made = graph_open(g)) != 0;
+  for (u32 i = 0; i < caps && ok; i++) ok = i < a->outer.count && map_set(&map, g->blocks.data[block].captures.data[i].inner, a->outer.data[i]);
+  ok = ok && (exits || graph_inline(g, block, &map));
+  for (u32 i = 0; i < a->wanted.count && ok; i++) {
+    ValueId v = graph_lift(g, *made, a->wanted.data[i]);
+    ok = v && vec_push(alloc, &a->inner, v);
+  }
+  Walk in = {.r = r};
+  ok = ok && pull_walk_init(&in, r, *made, 0, a->inner.data, a->inner.count) && pull_lift_aliases(&in, w, *made, &a->wanted, a->inner.data);
+  for (u32 i = 0; i < a->wanted.count && ok; i++) {
+    ValueId v = a->wanted.data[i];
+    in.ct[a->inner.data[i]] = w->ct[v];
+    in.there[a->inner.data[i]] = w->there[v];
+    in.filled[a->inner.data[i]] = w->filled[v];
+  }
+  for (u32 i = 0; i < nresults && ok && !exits; i++) {
+    ValueId result = node_result(g, a->node, i), y = map_get(&map, block_result(g, block, i));
+    ValueId lifted = graph_lift(g, *made, y);
+    if (w->ct[result] && !pull_arm_is_source(w, result, k)) pull_give_if(&in, lifted ? lifted : y, w->ct[result], w->there[result]);
+  }
+  if (ok) o = pull_walk_back(&in);
+  for (u32 i = 0; i < a->inner.count && ok && o == OUT_GO; i++) {
+    ArrayType t = *value_type(g, a->inner.data[i]);
+    t.weak = false;
+    ValueId v = in.ct[a->inner.data[i]];
+    a->gives.data[i] |= !v ? NEVER : in.there[a->inner.data[i]] ? SOMETIMES : ALWAYS;
+    v = v ? deriv_fit(&in.d.head, v, &t) : pull_zeros(g, &t);
+    ok = v && vec_push(alloc, &a->yields, v);
+  }
+  for (u32 i = 0; i < a->inner.count && ok && o == OUT_GO; i++) ok = vec_push(alloc, &a->yields, pull_is_there(&in, a->inner.data[i]));
+  if (ok && o == OUT_GO) ok = graph_close(g, TERM_yield, a->yields.data, a->yields.count, 0);
+  pull_walk_free(&in);
+  map_free(&map);
+  if (!ok && o == OUT_GO) o = g->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "the derivative of a branch");
+  return o;
+}
+
+/* cond: a cond of the pullbacks of its arms, each of which runs its arm once more. What an arm uses goes in with the cotangent that it has
+ * so far, and comes out with what the arm added; and whether it is there: some arms do not speak of what others use. */
 Outcome pull_cond(Walk *w, NodeId node) {
   Recorder *r = w->r;
   Graph *g = r->g;
-  BlockId parent = g->at, arms[2] = {graph_node_at(g, node)->sub[0], graph_node_at(g, node)->sub[1]}, made[2] = {0, 0};
-  enum { NEVER = 1, ALWAYS = 2, SOMETIMES = 3 }; /* NEVER in one arm and ALWAYS in the other is SOMETIMES */
-  u32 first, ncaps = node_captures(g, node, &first), nresults = graph_node_at(g, node)->result_count;
-  ValueVec wanted = {0}, outer = {0}, inner = {0}, yields = {0}, gives = {0};
+  BlockId parent = g->at, made[2] = {0, 0};
+  u32 first, ncaps = node_captures(g, node, &first);
   Allocator *alloc = &r->vm->alloc;
+  Arms a = {.w = w, .node = node};
   Outcome o = OUT_GO;
   if (sizes_change(g, node)) return rec_stuck(r, REASON_data_dependent_shape, "the derivative of a branch whose arms give arrays of different sizes");
   for (u32 i = 0; i < ncaps; i++) {
     ValueId v = node_operand(g, node, first + i);
-    if (!vec_push(alloc, &outer, v)) o = OUT_FAIL;
-    if (pull_is_active(w, v) && pull_is_float(g, v) && (!vec_push(alloc, &wanted, v) || !vec_push(alloc, &gives, 0))) o = OUT_FAIL;
+    if (!vec_push(alloc, &a.outer, v)) o = OUT_FAIL;
+    if (pull_is_active(w, v) && pull_is_float(g, v) && !want(&a, v)) o = OUT_FAIL;
   }
-  for (u32 k = 0; k < 2 && o == OUT_GO; k++) {
-    const GraphBlock *arm = &g->blocks.data[arms[k]];
-    if (arm->term != TERM_yield && arm->term != TERM_exit) {
-      o = rec_stuck(r, REASON_no_rule, "the derivative of a branch that leaves");
-      break;
-    }
-    bool exits = arm->term == TERM_exit; /* it was not taken, or nobody would be here */
-    ValueMap map;
-    map_init(&map, alloc);
-    inner.count = yields.count = 0;
-    bool ok = (made[k] = graph_open(g)) != 0;
-    u32 caps = g->blocks.data[arms[k]].captures.count;
-    for (u32 i = 0; i < caps && ok; i++) ok = i < outer.count && map_set(&map, g->blocks.data[arms[k]].captures.data[i].inner, outer.data[i]);
-    ok = ok && (exits || graph_inline(g, arms[k], &map));
-    for (u32 i = 0; i < wanted.count && ok; i++) {
-      ValueId v = graph_lift(g, made[k], wanted.data[i]);
-      ok = v && vec_push(alloc, &inner, v);
-    }
-    Walk arm_walk = {.r = r};
-    ok = ok && pull_walk_init(&arm_walk, r, made[k], 0, inner.data, inner.count);
-    for (u32 i = 0; i < nresults && ok && !exits; i++) {
-      ValueId result = node_result(g, node, i), y = map_get(&map, block_result(g, arms[k], i));
-      ValueId lifted = graph_lift(g, made[k], y);
-      if (w->ct[result]) pull_give_if(&arm_walk, lifted ? lifted : y, w->ct[result], w->there[result]);
-    }
-    if (ok) o = pull_walk_back(&arm_walk);
-    for (u32 i = 0; i < inner.count && ok && o == OUT_GO; i++) {
-      ArrayType t = *value_type(g, inner.data[i]);
-      ValueId v = arm_walk.ct[inner.data[i]];
-      gives.data[i] |= !v ? NEVER : arm_walk.there[inner.data[i]] ? SOMETIMES : ALWAYS;
-      v = v ? deriv_fit(&arm_walk.d.head, v, &t) : pull_zeros(g, &t);
-      ok = v && vec_push(alloc, &yields, v);
-    }
-    for (u32 i = 0; i < inner.count && ok && o == OUT_GO; i++) ok = vec_push(alloc, &yields, pull_is_there(&arm_walk, inner.data[i]));
-    if (ok && o == OUT_GO) ok = graph_close(g, TERM_yield, yields.data, yields.count, 0);
-    pull_walk_free(&arm_walk);
-    map_free(&map);
-    if (!ok && o == OUT_GO) o = g->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "the derivative of a branch");
-  }
+  for (u32 k = 0; k < 2 && o == OUT_GO; k++) o = pull_arm(&a, k, &made[k]);
   if (o == OUT_GO) {
     graph_at_end(g, parent);
     NodeId back = graph_cond(g, node_operand(g, node, 0), made[0], made[1]);
-    for (u32 i = 0; i < wanted.count && back; i++)
-      if (gives.data[i] != NEVER) pull_give_if(w, wanted.data[i], node_result(g, back, i), gives.data[i] == ALWAYS ? 0 : node_result(g, back, wanted.count + i));
+    for (u32 i = 0; i < a.wanted.count && back; i++) {
+      if (a.gives.data[i] == NEVER) continue;
+      w->ct[a.wanted.data[i]] = node_result(g, back, i);
+      w->there[a.wanted.data[i]] = a.gives.data[i] == ALWAYS ? 0 : node_result(g, back, a.wanted.count + i);
+    }
     if (!back) o = OUT_FAIL;
   }
-  vec_free(alloc, &wanted);
-  vec_free(alloc, &outer);
-  vec_free(alloc, &inner);
-  vec_free(alloc, &yields);
-  vec_free(alloc, &gives);
+  ValueVec *all[] = {&a.wanted, &a.outer, &a.inner, &a.yields, &a.gives};
+  for (u32 i = 0; i < COUNT_OF(all); i++) vec_free(alloc, all[i]);
   return o;
 }
 
@@ -201,6 +247,116 @@ static bool save_carries(Recorder *r, Loop *l) {
   return node != 0;
 }
 
+/* ---- what carried values stand for ------------------------------------------------------------------------------ */
+
+/* A value that the next trip begins with, and the arms that lead to it. */
+typedef struct Way {
+  ValueId v;
+  u32 arms; /* Ways.arms, from there to those of the next source: 2 * the cond + which arm */
+} Way;
+typedef struct Ways {
+  VEC(Way) all;
+  ValueVec arms, path;
+} Ways;
+
+enum { SOURCES_DEEP = GRAPH_MAX_DEPTH };
+
+/* What v is in the blocks around, up to the body. */
+static ValueId up_to(const Graph *g, BlockId body, ValueId v) {
+  for (BlockId b = value_block(g, v); b && b != body; b = value_block(g, v)) {
+    const GraphBlock *x = &g->blocks.data[b];
+    u32 c = 0;
+    while (c < x->captures.count && x->captures.data[c].inner != v) c++;
+    if (c == x->captures.count) break;
+    v = x->captures.data[c].outer;
+  }
+  return v;
+}
+
+static bool add_sources(const Graph *g, Allocator *alloc, BlockId body, ValueId v, u32 depth, Ways *s) {
+  v = up_to(g, body, v);
+  NodeId n = value_node(g, v);
+  if (n && graph_node_at(g, n)->kind == NODE_cond && depth < SOURCES_DEEP) {
+    u32 i = v - graph_node_at(g, n)->result_first;
+    for (u32 arm = 0; arm < 2; arm++) {
+      BlockId b = graph_node_at(g, n)->sub[arm];
+      if (g->blocks.data[b].term != TERM_yield) continue;
+      if (!vec_push(alloc, &s->path, 2 * n + arm) || !add_sources(g, alloc, body, block_result(g, b, i), depth + 1, s)) return false;
+      s->path.count--;
+    }
+    return true;
+  }
+  if (!vec_push(alloc, &s->all, (Way){v, s->arms.count})) return false;
+  for (u32 i = 0; i < s->path.count; i++)
+    if (!vec_push(alloc, &s->arms, s->path.data[i])) return false;
+  return true;
+}
+
+static u32 arms_end(const Ways *s, u32 i) { return i + 1 < s->all.count ? s->all.data[i + 1].arms : s->arms.count; }
+
+/* Can both be what they are in one trip? Not where their ways part at some cond. */
+static bool together(const Ways *s, u32 i, u32 k) {
+  for (u32 a = s->all.data[i].arms; a < arms_end(s, i); a++)
+    for (u32 b = s->all.data[k].arms; b < arms_end(s, k); b++)
+      if ((s->arms.data[a] ^ s->arms.data[b]) == 1) return false;
+  return true;
+}
+
+/* The order in which the tape adds cannot be followed where two carried values are one and the same in a trip, or where one becomes a
+ * value from outside that depends on a variable: what is added to the one is added to the other. */
+static Outcome no_twins(const Walk *w, const Loop *l) {
+  Recorder *r = w->r;
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  Ways s = {0};
+  ValueVec of = {0};
+  bool ok = true, twins = false;
+  for (u32 i = 0; i < l->carried && ok; i++) {
+    if (!l->reached[i]) continue;
+    s.path.count = 0;
+    ok = add_sources(g, alloc, l->body, block_result(g, l->body, i), 0, &s);
+    while (ok && of.count < s.all.count) ok = vec_push(alloc, &of, i);
+  }
+  const GraphBlock *b = &g->blocks.data[l->body];
+  for (u32 i = 0; i < s.all.count && ok && !twins; i++) {
+    ValueId v = s.all.data[i].v;
+    if (!pull_is_float(g, v)) continue;
+    for (u32 c = 0; c < b->captures.count && c < l->ncaps; c++) twins |= b->captures.data[c].inner == v && pull_is_active(w, node_operand(g, l->node, l->first + c));
+    for (u32 k = 0; k < i && !twins; k++) twins = s.all.data[k].v == v && of.data[k] != of.data[i] && value_block(g, v) && together(&s, i, k);
+  }
+  vec_free(alloc, &s.all);
+  vec_free(alloc, &s.arms);
+  vec_free(alloc, &s.path);
+  vec_free(alloc, &of);
+  if (!ok) return OUT_FAIL;
+  return twins ? rec_stuck(r, REASON_no_rule, "the derivative of a loop in which two variables become one value") : OUT_GO;
+}
+
+/* Which carried values are, in the first trip, values whose cotangents others add to as well: later uses, the body, another carried value. */
+static void find_first(const Walk *w, Loop *l) {
+  const Graph *g = w->r->g;
+  for (u32 i = 0; i < l->carried; i++) {
+    ValueId v = node_operand(g, l->node, i);
+    if (!pull_is_active(w, v) || !pull_is_float(g, v)) continue;
+    bool shared = w->ct[v] || w->alias[v];
+    for (u32 k = 0; k < l->ncaps && !shared; k++) shared = node_operand(g, l->node, l->first + k) == v;
+    for (u32 k = 0; k < l->carried && !shared; k++) shared = k != i && node_operand(g, l->node, k) == v;
+    l->alias[i] = shared;
+  }
+}
+
+/* A loop of no trips gives what it began with: then others add to the cotangents of its results. */
+static Outcome need_a_trip(const Walk *w, const Loop *l) {
+  Recorder *r = w->r;
+  Graph *g = r->g;
+  bool any = false;
+  i64 n;
+  for (u32 i = 0; i < l->carried; i++) any |= l->alias[i] && l->reached[i];
+  if (!any || size_prove(&g->sizes, REL_le, 1, l->trips) == TRUTH_always) return OUT_GO;
+  bool some = size_hint(&g->sizes, l->trips, &n) && n > 0 && guard_relation(&g->guards, &g->sizes, REL_le, 1, l->trips, "the derivative of a loop", rec_here(r));
+  return some ? OUT_GO : rec_stuck(r, REASON_no_rule, "the derivative of a loop that may have no trips");
+}
+
 static void loop_read(const Graph *g, Loop *l, NodeId node) {
   const GraphNode *x = graph_node_at(g, node);
   l->node = node;
@@ -251,11 +407,13 @@ Outcome pull_loop(Walk *w, NodeId node) {
     }
     if (l.trips == DIM_NONE) o = rec_stuck(r, REASON_no_rule, "the derivative of a loop whose trips nothing bounds");
   }
-  marks = 3 * l.carried + l.nxs + l.ncaps + 1;
+  marks = 5 * l.carried + l.nxs + l.ncaps + w->aliases.count + 1;
   if ((l.needed = mem_alloc_zero(alloc, marks))) {
     l.reached = l.needed + l.carried;
     l.maybe = l.reached + l.carried;
-    l.given = l.maybe + l.carried;
+    l.alias = l.maybe + l.carried;
+    l.given = l.alias + l.carried;
+    find_first(w, &l);
   } else {
     o = OUT_FAIL;
   }
@@ -269,6 +427,8 @@ Outcome pull_loop(Walk *w, NodeId node) {
     o = loop_back(w, &l, &grown);
     if (o == OUT_GO) graph_rollback(g, mark);
   }
+  if (o == OUT_GO) o = no_twins(w, &l);
+  if (o == OUT_GO) o = need_a_trip(w, &l);
   if (o == OUT_GO) o = save_carries(r, &l) ? loop_back(w, &l, NULL) : OUT_FAIL;
   if (o == OUT_GO) r->vm->counters.at[STAT_loops_back]++;
   vec_free(alloc, &l.saved);

@@ -40,11 +40,13 @@ typedef struct Back {
   BlockId block;
   bool trial;
   ValueVec init, xs;  /* operands of the scan */
-  ValueVec caps;      /* captures that get sums, outside */
+  ValueVec caps;      /* what gets sums, outside: captures, what carried values are in the first trip, and what these stand for */
+  ValueVec fill;      /* of each: Filled, and MIXED */
   ValueVec params;    /* of the trip forward: carried values, items, its number */
   ValueVec cts, sums, flags, rows; /* parameters: of carried values, of captures; what is there of those; of stacked results */
   ValueVec variables; /* carried values, items, captures, as the trip has them */
   u32 ncarried, nitems; /* of the variables */
+  ValueId index;      /* the number of the trip; 0: nobody asks */
   ValueVec next;
 } Back;
 
@@ -61,9 +63,47 @@ static ArrayType strong(const Graph *g, ValueId v) {
 }
 /* There when the loop begins, whatever its trips do. */
 static bool is_settled(const Walk *w, ValueId capture) { return w->ct[capture] && !w->there[capture]; }
+/* Beside Filled: items are added to it, and wholes. The first whole takes the place of the zeros that items need. */
+enum { MIXED = 4 };
+
 /* Is it carried along whether a capture, by its number among the variables, is there. */
 static bool cap_has_flag(const Back *b, u32 k) {
-  return !b->trial && !is_settled(b->w, b->caps.data[k]) && b->l->given[b->nitems + k] == GIVEN_maybe;
+  u8 given = b->l->given[b->nitems + k];
+  return !b->trial && !is_settled(b->w, b->caps.data[k]) && (given == GIVEN_maybe || (given == GIVEN_always && b->fill.data[k] & MIXED));
+}
+
+/* How the nodes of a block, however deep, use a value: 1: by index, 2: otherwise. */
+static u32 uses_of(const Graph *g, BlockId block, ValueId v) {
+  u32 uses = 0;
+  for (NodeId n = block_first(g, block); n; n = node_next(g, n)) {
+    const GraphNode *x = graph_node_at(g, n);
+    u32 first, ncaps = node_captures(g, n, &first), lead = node_subs(g, n) ? x->operand_count - ncaps : x->operand_count;
+    for (u32 k = 0; k < lead; k++)
+      if (node_operand(g, n, k) == v) uses |= x->kind == NODE_index && k == 0 ? 1 : 2;
+    for (u32 i = 0; i < node_subs(g, n); i++) {
+      const GraphBlock *sub = &g->blocks.data[x->sub[i]];
+      for (u32 c = 0; c < sub->captures.count; c++)
+        if (sub->captures.data[c].outer == v) uses |= uses_of(g, x->sub[i], sub->captures.data[c].inner);
+    }
+  }
+  for (u32 i = 0; i < g->blocks.data[block].term_count; i++)
+    if (block_result(g, block, i) == v) uses |= 2;
+  return uses;
+}
+
+/* Adds v to what gets sums, and all that it stands for. `uses`: of it in the body. */
+static bool add_cap(Back *b, ValueId v, u32 uses) {
+  Walk *w = b->w;
+  Allocator *alloc = &w->r->vm->alloc;
+  u32 at = 0;
+  while (at < b->caps.count && b->caps.data[at] != v) at++;
+  if (at == b->caps.count && (!vec_push(alloc, &b->caps, v) || !vec_push(alloc, &b->fill, 0))) return false;
+  if (w->filled[v] == FILLED_zero) uses |= 1;
+  if (b->fill.data[at]) uses |= (b->fill.data[at] & MIXED ? 3u : (b->fill.data[at] & FILLED_zero) ? 1u : 2u);
+  b->fill.data[at] = (uses & 1 ? FILLED_zero : FILLED_nothing) | (uses == 3 ? MIXED : 0);
+  for (u32 i = w->alias[v]; i; i = w->aliases.data[i - 1].next)
+    if (!add_cap(b, w->aliases.data[i - 1].source, 2)) return false;
+  return true;
 }
 
 /* What the scan carries, as it begins: cotangents of carried values that have any, sums of captures, and bools. */
@@ -81,10 +121,16 @@ static bool begin(Back *b) {
   for (u32 i = 0; i < l->nxs; i++) b->nitems += item_counts(b, i);
   for (u32 i = 0; i < l->ncaps && ok; i++) {
     ValueId v = node_operand(g, l->node, l->first + i);
-    if (!pull_is_active(w, v) || !pull_is_float(g, v)) continue;
-    ArrayType t = strong(g, v); /* one sum over all trips of all loops, in the order of the tape */
-    ValueId sum = w->filled[v] ? w->ct[v] : pull_only_if(w, w->there[v], w->ct[v], 0);
-    ok = push(b, &b->init, sum ? deriv_fit(&w->d.head, sum, &t) : pull_zeros(g, &t)) && push(b, &b->caps, v);
+    if (pull_is_active(w, v) && pull_is_float(g, v)) ok = add_cap(b, v, uses_of(g, l->body, g->blocks.data[l->body].captures.data[i].inner));
+  }
+  for (u32 i = 0; i < l->carried && ok; i++)
+    if (l->alias[i]) ok = add_cap(b, node_operand(g, l->node, i), 2);
+  for (u32 i = 0; i < b->caps.count && ok; i++) { /* one sum over all trips of all loops, in the order of the tape */
+    ValueId v = b->caps.data[i];
+    ArrayType t = strong(g, v);
+    f64 with = b->fill.data[i] & FILLED_zero ? 0.0 : -0.0;
+    ValueId sum = w->filled[v] ? w->ct[v] : pull_only_if(w, w->there[v], w->ct[v], with);
+    ok = push(b, &b->init, sum ? deriv_fit(&w->d.head, sum, &t) : pull_fill(g, &t, with));
   }
   return ok;
 }
@@ -175,15 +221,41 @@ static bool name_variables(Back *b) {
   return ok;
 }
 
-/* The trip's cotangents as they stand behind it. A sum that is not there before the loop counts as none in the trip. */
+/* Carried values that are, in the first trip, values from outside. */
+static bool alias_first(Back *b) {
+  Graph *g = b->w->r->g;
+  Loop *l = b->l;
+  const ValueId *inside = b->variables.data + b->ncarried + b->nitems;
+  if (!pull_lift_aliases(&b->inner, b->w, b->block, &b->caps, inside)) return false;
+  ValueId first = 0;
+  for (u32 i = 0; i < l->carried; i++) {
+    if (!l->alias[i] || !pull_is_active(&b->inner, b->params.data[i])) continue;
+    if (!first) first = graph_op2(g, OP_equal, b->index, l->reverse ? graph_size(g, size_sub(&g->sizes, l->trips, 1)) : graph_const(g, value_weak_i64(0)));
+    u32 at = 0;
+    while (b->caps.data[at] != node_operand(g, l->node, i)) at++;
+    if (!first || !pull_alias(&b->inner, b->params.data[i], inside[at], first, ARM_none)) return false;
+  }
+  return true;
+}
+
+/* The trip's cotangents as they stand behind it. A sum that is not there before the loop counts as none in the trip, but where wholes
+ * and items are added to it. */
 static void seed(Back *b, const ValueMap *map) {
   Graph *g = b->w->r->g;
   Loop *l = b->l;
-  u32 k = 0, f = 0;
+  u32 k = 0, f = 0, cap_flag = 0;
+  for (u32 i = 0; i < l->carried; i++) cap_flag += takes(g, l, i) && l->maybe[i];
+  for (u32 i = 0; i < b->nitems && !b->trial; i++) cap_flag += l->given[i] == GIVEN_maybe;
   for (u32 i = 0; i < b->caps.count; i++) {
-    ValueId v = b->variables.data[b->ncarried + b->nitems + i];
-    b->inner.filled[v] = 1;
-    pull_give_if(&b->inner, v, b->sums.data[i], is_settled(b->w, b->caps.data[i]) ? 0 : pull_bool(g, false));
+    ValueId v = b->variables.data[b->ncarried + b->nitems + i], there = 0;
+    if (!is_settled(b->w, b->caps.data[i])) {
+      there = pull_bool(g, false);
+      if (cap_has_flag(b, i)) there = b->fill.data[i] & MIXED ? b->flags.data[cap_flag] : there;
+      cap_flag += cap_has_flag(b, i);
+      b->inner.filled[v] = (u8)(b->fill.data[i] & 3);
+    }
+    b->inner.ct[v] = b->sums.data[i];
+    b->inner.there[v] = there;
   }
   for (u32 i = 0; i < l->carried; i++) {
     if (!takes(g, l, i)) continue;
@@ -245,7 +317,7 @@ static bool finish(Back *b) {
   for (u32 i = b->ncarried; i < ncaps && ok; i++) {
     ValueId v = b->variables.data[i];
     ArrayType t = strong(g, v);
-    ok = push(b, &b->next, w->ct[v] ? deriv_fit(&w->d.head, pull_only_if(w, w->there[v], w->ct[v], 0), &t) : pull_zeros(g, &t));
+    ok = push(b, &b->next, w->ct[v] ? deriv_fit(&w->d.head, pull_only_if(w, w->there[v], w->ct[v], -0.0), &t) : pull_fill(g, &t, -0.0));
   }
   return ok && graph_close(g, TERM_next, b->next.data, b->next.count, 0);
 }
@@ -254,6 +326,17 @@ static bool finish(Back *b) {
 static ValueId any_trip(Graph *g, Dim trips) {
   if (size_prove(&g->sizes, REL_le, 1, trips) == TRUTH_always) return 0;
   return graph_convert(g, graph_op2(g, OP_greater, graph_size(g, trips), graph_const(g, value_weak_i64(0))), DT_bool);
+}
+
+/* The cotangents of all items. To what stands for the array already they are added; else to zeros, as those of single items. */
+static void give_rows(Walk *w, ValueId to, Dv rows, ValueId there) {
+  Deriv *d = &w->d.head;
+  if (!pull_is_active(w, to)) return;
+  if (!w->ct[to] || w->there[to]) {
+    Dv begun = deriv_add(d, rows, dv_num(d, 0.0));
+    rows = w->ct[to] && !w->filled[to] ? dv3(d, OP_where, w->there[to], rows, begun) : w->ct[to] ? rows : begun;
+  }
+  pull_give_if(w, to, rows, there);
 }
 
 /* The results of the scan, where they belong. */
@@ -270,19 +353,23 @@ static void deliver(Back *b, NodeId back) {
   for (u32 i = 0; i < b->caps.count; i++) {
     ValueId v = b->caps.data[i];
     u8 given = l->given[b->nitems + i];
-    bool settled = is_settled(w, v);
+    bool settled = is_settled(w, v), flag_of = cap_has_flag(b, i);
+    ValueId flagged = flag_of ? node_result(g, back, cap_flag++) : 0;
     if (!settled && given == GIVEN_never) continue;
     ValueId before = w->ct[v] ? w->there[v] : pull_bool(g, false);
-    w->there[v] = settled ? 0 : cap_has_flag(b, i) ? node_result(g, back, cap_flag++) : pull_or(g, before, ran);
+    w->there[v] = settled ? 0 : given == GIVEN_maybe ? flagged : pull_or(g, before, ran);
     w->ct[v] = node_result(g, back, nsums + i);
   }
   for (u32 i = 0; i < l->carried; i++)
-    if (takes(g, l, i)) pull_give_if(w, node_operand(g, l->node, i), node_result(g, back, k++), l->maybe[i] ? node_result(g, back, flag++) : 0);
+    if (takes(g, l, i)) {
+      ValueId ct = node_result(g, back, k++), there = l->maybe[i] ? node_result(g, back, flag++) : 0;
+      if (!l->alias[i]) pull_give_if(w, node_operand(g, l->node, i), ct, there); /* else its sum has got it */
+    }
   for (u32 i = 0, n = 0; i < l->nxs; i++) {
     if (!item_counts(b, i)) continue;
     u8 given = l->given[n++];
     ValueId there = given == GIVEN_maybe ? node_result(g, back, item_flag++) : ran;
-    if (given != GIVEN_never) pull_give_if(w, node_operand(g, l->node, l->carried + i), node_result(g, back, row), there);
+    if (given != GIVEN_never) give_rows(w, node_operand(g, l->node, l->carried + i), node_result(g, back, row), there);
     row++;
   }
 }
@@ -296,9 +383,12 @@ static Outcome go_back(Back *b, bool *grown) {
   Outcome o = OUT_GO;
   map_init(&map, &r->vm->alloc);
   bool ok = begin(b) && begin_flags(b) && walked(b) && (b->block = graph_open(g)) != 0 && parameters(b) && row_params(b);
+  bool asks = l->index;
+  for (u32 i = 0; i < l->carried; i++) asks |= l->alias[i] != 0;
   if (ok && l->index) ok = loop_params_like(r, b->block, l, l->carried + l->nxs, 1, &b->params);
-  ok = ok && loop_run_again(r, l->node, l->body, b->params.data, b->params.count, &map) && name_variables(b) &&
-       pull_walk_init(&b->inner, r, b->block, 0, b->variables.data, b->variables.count);
+  if (ok && asks) b->index = l->index ? b->params.data[b->params.count - 1] : graph_param(g, b->block, graph_scalar_type(g, DT_i64, false));
+  ok = ok && (!asks || b->index) && loop_run_again(r, l->node, l->body, b->params.data, b->params.count, &map) && name_variables(b) &&
+       pull_walk_init(&b->inner, r, b->block, 0, b->variables.data, b->variables.count) && alias_first(b);
   if (ok) {
     seed(b, &map);
     o = pull_walk_back(&b->inner);
@@ -310,7 +400,7 @@ static Outcome go_back(Back *b, bool *grown) {
     ok = mark_needed(r, b->block, &(ValueVec){.data = b->params.data, .count = l->carried}, l->needed);
   } else if (ok && o == OUT_GO) {
     graph_at_end(g, parent);
-    NodeId back = graph_scan(g, b->init.data, b->init.count, b->xs.data, b->xs.count, l->trips, !l->reverse, l->index, b->block);
+    NodeId back = graph_scan(g, b->init.data, b->init.count, b->xs.data, b->xs.count, l->trips, !l->reverse, asks, b->block);
     ok = back != 0;
     if (ok) deliver(b, back);
   }
@@ -323,7 +413,7 @@ Outcome loop_back(Walk *w, Loop *l, bool *grown) {
   Back b = {.w = w, .l = l, .inner = {.r = w->r}, .trial = grown != NULL};
   Outcome o = go_back(&b, grown);
   pull_walk_free(&b.inner);
-  ValueVec *all[] = {&b.init, &b.xs, &b.caps, &b.params, &b.cts, &b.sums, &b.flags, &b.rows, &b.variables, &b.next};
+  ValueVec *all[] = {&b.init, &b.xs, &b.caps, &b.fill, &b.params, &b.cts, &b.sums, &b.flags, &b.rows, &b.variables, &b.next};
   for (u32 i = 0; i < COUNT_OF(all); i++) vec_free(alloc, all[i]);
   return o;
 }

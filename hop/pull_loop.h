@@ -15,6 +15,7 @@ typedef struct Loop {
   u8 *reached; /* per carried value: its cotangent is not zero by structure */
   u8 *maybe;   /* per carried value: it is reached, but not in every trip */
   u8 *given;   /* per variable behind the carried ones: GIVEN_* to it by a trip */
+  u8 *alias;   /* per carried value: in the first trip it is a value from outside whose cotangent others add to as well */
   ValueVec saved; /* carried values that are needed, stacked; 0 where not */
   const ValueId *ct, *there; /* of the results, as in Walk */
 } Loop;

@@ -4,6 +4,7 @@
 
 #include "lang/mechanisms.h"
 #include "hop/control.h"
+#include "hop/deriv.h"
 
 static bool is_given(Recorder *r, Av a) {
   Value v;
@@ -561,6 +562,16 @@ static bool flag_of(Recorder *r, Av a, bool *out) {
   return true;
 }
 
+/* Under a derivative, floats as values of their own (see tape_fresh). */
+static bool fresh(Recorder *r, ValueId *values, u32 n) {
+  for (u32 i = 0; i < n && r->differentiating; i++) {
+    if (!deriv_dtype(value_type(r->g, values[i])->dtype)) continue;
+    ValueId flag = rec_weak_flag(r, values[i]);
+    if (!(values[i] = graph_op1(r->g, OP_positive, values[i])) || (flag && !rec_weak_note(r, values[i], flag))) return false;
+  }
+  return true;
+}
+
 Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
   (void)op;
   Graph *g = r->g;
@@ -576,6 +587,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
   Outcome o = rec_tree(r, params[1], &tree);
   if (o == OUT_GO && is_given(r, params[2])) o = rec_tree(r, params[2], &xs);
   if (o == OUT_GO) o = leaf_values(r, tree, &c.init);
+  const u32 own = c.init.count; /* of the state, before variables that the body writes */
   if (o == OUT_GO && xs) o = leaf_values(r, xs, &items);
   if (o == OUT_GO && is_given(r, params[3])) o = rec_size(r, params[3], &length);
   for (u32 i = 0; i < items.count && o == OUT_GO; i++) {
@@ -657,7 +669,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
         const ArrayType *t = value_type(g, next.data[i]);
         if (t->weak) next.data[i] = graph_convert(g, next.data[i], t->dtype);
       }
-      if (o == OUT_GO && !graph_close(g, TERM_next, next.data, next.count, 0)) o = OUT_FAIL;
+      if (o == OUT_GO && !(fresh(r, next.data, own) && graph_close(g, TERM_next, next.data, next.count, 0) && fresh(r, c.init.data, own))) o = OUT_FAIL;
       NodeId node = o == OUT_GO ? graph_scan(g, c.init.data, c.init.count, items.data, items.count, length, reverse, false, body) : 0;
       for (u32 i = 0; node && i < next.count && o == OUT_GO; i++) {
         next.data[i] = node_result(g, node, i);

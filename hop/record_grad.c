@@ -40,10 +40,11 @@ static Dv size(Deriv *d, Dim n) { return graph_size(graph_of(d), n); }
 
 static Dv zeros(Deriv *d, const ArrayType *t) { return pull_zeros(graph_of(d), t); }
 
-ValueId pull_zeros(Graph *g, const ArrayType *t) {
-  if (t->rank == 0) return graph_const_f64(g, t->dtype, 0);
-  return graph_full(g, t->dtype, t->rank, t->dims, 0);
+ValueId pull_fill(Graph *g, const ArrayType *t, f64 with) {
+  if (t->rank == 0) return graph_const_f64(g, t->dtype, with);
+  return graph_full(g, t->dtype, t->rank, t->dims, with);
 }
+ValueId pull_zeros(Graph *g, const ArrayType *t) { return pull_fill(g, t, 0); }
 
 static bool known(Deriv *d, Dv x, f64 *out) {
   Value v;
@@ -164,6 +165,8 @@ void pull_walk_free(Walk *w) {
   if (w->ct) mem_free(a, w->ct, sizeof *w->ct * w->count);
   if (w->there) mem_free(a, w->there, sizeof *w->there * w->count);
   if (w->filled) mem_free(a, w->filled, w->count);
+  if (w->alias) mem_free(a, w->alias, sizeof *w->alias * w->count);
+  vec_free(a, &w->aliases);
   arena_free(&w->d.head.room);
 }
 
@@ -177,7 +180,8 @@ bool pull_walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const ValueId
   w->ct = mem_alloc_zero(a, sizeof *w->ct * w->count);
   w->there = mem_alloc_zero(a, sizeof *w->there * w->count);
   w->filled = mem_alloc_zero(a, w->count);
-  if (!w->active || !w->ct || !w->there || !w->filled) return false;
+  w->alias = mem_alloc_zero(a, sizeof *w->alias * w->count);
+  if (!w->active || !w->ct || !w->there || !w->filled || !w->alias) return false;
   for (u32 i = 0; i < nvariables; i++) w->active[variables[i]] = 1;
   for (NodeId n = after ? node_next(g, after) : block_first(g, b); n; n = node_next(g, n)) {
     const GraphNode *x = graph_node_at(g, n);
@@ -216,16 +220,53 @@ ValueId pull_is_there(const Walk *w, ValueId v) {
   return w->there[v] ? graph_convert(w->r->g, w->there[v], DT_bool) : pull_bool(w->r->g, true);
 }
 
-/* To add -0.0 changes no number. */
+ValueId pull_and(Graph *g, ValueId a, ValueId b) {
+  Value known;
+  if (!a || !b) return a ? a : b;
+  if (a == b || (value_const(g, a, &known) && known.i)) return b;
+  if (value_const(g, b, &known) && known.i) return a;
+  return graph_op2(g, OP_logical_and, a, b);
+}
+
+bool pull_alias(Walk *w, ValueId of, ValueId source, ValueId when, u32 arm) {
+  if (of >= w->count) return true;
+  if (!vec_push(&w->r->vm->alloc, &w->aliases, (Alias){source, when, arm, w->alias[of]})) return false;
+  w->alias[of] = w->aliases.count;
+  return true;
+}
+
+bool pull_arm_is_source(const Walk *w, ValueId of, u32 arm) {
+  for (u32 i = of < w->count ? w->alias[of] : 0; i; i = w->aliases.data[i - 1].next)
+    if (w->aliases.data[i - 1].arm == arm) return true;
+  return false;
+}
+
+/* To add -0.0 changes no number. What a sum begins with is what is given first, not 0 and that: the sign of a zero stays. */
+static Dv sum_with(Walk *w, ValueId to, Dv ct, ValueId there) {
+  Deriv *d = &w->d.head;
+  ValueId was = w->there[to];
+  bool begins = w->filled[to] == FILLED_zero && was;
+  Dv before = w->filled[to] ? w->ct[to] : pull_only_if(w, was, w->ct[to], -0.0);
+  Dv sum = deriv_add(d, before, pull_only_if(w, there, ct, -0.0));
+  if (!begins || !sum) return sum;
+  Dv first = pull_only_if(w, there, ct, 0.0), v = dv3(d, OP_where, was, sum, first);
+  NodeId n = v ? value_node(w->d.g, v) : 0;
+  if (n) w->d.g->nodes.data[n].mask = true;
+  return v;
+}
+
 void pull_give_if(Walk *w, ValueId to, Dv ct, ValueId there) {
   if (!ct || !pull_is_active(w, to)) return;
+  for (u32 i = w->alias[to]; i; i = w->aliases.data[i - 1].next) {
+    Alias a = w->aliases.data[i - 1];
+    pull_give_if(w, a.source, ct, pull_and(w->d.g, a.when, there));
+  }
   if (!w->ct[to]) {
     w->ct[to] = ct;
     w->there[to] = there;
     return;
   }
-  Dv before = w->filled[to] ? w->ct[to] : pull_only_if(w, w->there[to], w->ct[to], -0.0);
-  w->ct[to] = deriv_add(&w->d.head, before, pull_only_if(w, there, ct, -0.0));
+  w->ct[to] = sum_with(w, to, ct, there);
   w->there[to] = pull_or(w->d.g, w->there[to], there);
 }
 void pull_give(Walk *w, ValueId to, Dv ct) { pull_give_if(w, to, ct, 0); }
@@ -250,11 +291,13 @@ static Outcome pull_node(Walk *w, NodeId node) {
   const GraphNode x = *graph_node_at(g, node);
   const char *why;
   DerivLists l;
+  if ((x.kind == NODE_cond || x.kind == NODE_scan || x.kind == NODE_while) && w->r->differentiating) return rec_stuck(w->r, REASON_no_rule, "XXX");
   if (x.kind == NODE_cond) return pull_cond(w, node);
   if (x.kind == NODE_scan || x.kind == NODE_while) return pull_loop(w, node);
   if (x.mask) {
     ValueId c = node_operand(g, node, 0), result = node_result(g, node, 0), there = w->there[result];
-    pull_give_if(w, node_operand(g, node, 1), w->ct[result], there ? graph_op2(g, OP_logical_and, c, there) : c);
+    pull_give_if(w, node_operand(g, node, 1), w->ct[result], pull_and(g, c, there));
+    if (pull_is_active(w, node_operand(g, node, 2))) pull_give_if(w, node_operand(g, node, 2), w->ct[result], pull_and(g, graph_op1(g, OP_logical_not, c), there));
     return g->failed ? OUT_FAIL : OUT_GO;
   }
   if (x.kind != NODE_op && x.kind != NODE_index && x.kind != NODE_update) return rec_stuck(w->r, REASON_no_rule, "the derivative of such a construct");
@@ -281,8 +324,8 @@ static Outcome pull_node(Walk *w, NodeId node) {
   for (u32 i = 0; i < n.nresults; i++) results[i] = node_result(g, node, i);
   ValueId there = collect(w, results, n.nresults, ct);
   for (u32 i = 0; i < n.count; i++) wants[i] = pull_is_active(w, operands[i]) && pull_is_float(g, operands[i]);
-  ValueId sum = n.kind == DERIV_index && wants[0] ? w->ct[operands[0]] : 0;
-  if (sum && w->there[operands[0]] && !w->filled[operands[0]]) sum = 0;
+  ValueId sum = n.kind == DERIV_index && wants[0] && !w->alias[operands[0]] ? w->ct[operands[0]] : 0;
+  if (sum && w->filled[operands[0]] != FILLED_zero) sum = pull_only_if(w, w->there[operands[0]], sum, 0);
   if (sum && ct[0] && value_type(g, sum)->dtype == value_type(g, ct[0])->dtype) { /* into the sum that stands already */
     w->ct[operands[0]] = update_again(&w->d.head, &n, OP_add, sum, pull_only_if(w, there, ct[0], -0.0));
     w->there[operands[0]] = pull_or(g, w->there[operands[0]], there);
@@ -296,8 +339,86 @@ static Outcome pull_node(Walk *w, NodeId node) {
   return OUT_GO;
 }
 
+/* ---- what stands for what ----------------------------------------------------------------------------------------------- */
+
+/* What block b around a cond, or the cond itself, has for a value that an arm of it yields: 0 when it is one of the arm's own. */
+static ValueId outside(const Graph *g, NodeId cond, u32 arm, ValueId v) {
+  u32 first, ncaps = node_captures(g, cond, &first);
+  const GraphBlock *b = &g->blocks.data[graph_node_at(g, cond)->sub[arm]];
+  for (u32 c = 0; c < ncaps && c < b->captures.count; c++)
+    if (b->captures.data[c].inner == v) return node_operand(g, cond, first + c);
+  return 0;
+}
+
+/* The value of the cond's block that result i is in an arm, if it is one that depends on a variable. */
+static ValueId source_of(const Walk *w, NodeId cond, u32 i, u32 arm) {
+  const Graph *g = w->r->g;
+  const GraphNode *x = graph_node_at(g, cond);
+  if (g->blocks.data[x->sub[arm]].term != TERM_yield) return 0;
+  ValueId v = outside(g, cond, arm, block_result(g, x->sub[arm], i));
+  return v && pull_is_active(w, v) && pull_is_float(g, v) ? v : 0;
+}
+
+static bool is_source_of_others(const Walk *w, NodeId cond, u32 i, ValueId v) {
+  for (u32 k = 0; k < graph_node_at(w->r->g, cond)->result_count; k++)
+    for (u32 arm = 0; arm < 2; arm++)
+      if (k != i && source_of(w, cond, k, arm) == v) return true;
+  return false;
+}
+
+/* What results of branches have already, before the way back begins, is given to what they stand for. */
+static bool give_seeds_on(Walk *w) {
+  const Graph *g = w->r->g;
+  Allocator *alloc = &w->r->vm->alloc;
+  ValueVec seeds = {0}; /* a value, its cotangent, whether that is there */
+  bool ok = true;
+  for (u32 i = 0; i < w->nodes.count && ok; i++) {
+    const GraphNode *x = graph_node_at(g, w->nodes.data[i]);
+    for (u32 k = 0; x->kind == NODE_cond && k < x->result_count && ok; k++) {
+      ValueId v = x->result_first + k;
+      if (w->ct[v] && w->alias[v]) ok = vec_push(alloc, &seeds, v) && vec_push(alloc, &seeds, w->ct[v]) && vec_push(alloc, &seeds, w->there[v]);
+    }
+  }
+  for (u32 i = 0; i < seeds.count && ok; i += 3)
+    for (u32 k = w->alias[seeds.data[i]]; k; k = w->aliases.data[k - 1].next)
+      pull_give_if(w, w->aliases.data[k - 1].source, seeds.data[i + 1], pull_and(w->d.g, w->aliases.data[k - 1].when, seeds.data[i + 2]));
+  vec_free(alloc, &seeds);
+  return ok;
+}
+
+/* Results of branches that are, in an arm, values from in front of it. It matters only where something else may add to the cotangent of
+ * such a value before the branch is reached on the way back: a later use, a sum that stands, another result. */
+static bool find_aliases(Walk *w) {
+  Graph *g = w->r->g;
+  Allocator *alloc = &w->r->vm->alloc;
+  bool any = false, ok = true;
+  for (u32 i = 0; i < w->nodes.count && !any; i++) any = graph_node_at(g, w->nodes.data[i])->kind == NODE_cond;
+  if (!any) return true;
+  u32 *last = mem_alloc_zero(alloc, sizeof *last * w->count);
+  if (!last) return false;
+  for (u32 i = 0; i < w->nodes.count; i++)
+    for (u32 k = 0; k < graph_node_at(g, w->nodes.data[i])->operand_count; k++) {
+      ValueId v = node_operand(g, w->nodes.data[i], k);
+      if (v < w->count) last[v] = i;
+    }
+  for (u32 i = 0; i < w->nodes.count && ok; i++) {
+    NodeId n = w->nodes.data[i];
+    if (graph_node_at(g, n)->kind != NODE_cond) continue;
+    ValueId no = 0;
+    for (u32 k = 0; k < graph_node_at(g, n)->result_count && ok; k++)
+      for (u32 arm = 0; arm < 2 && ok; arm++) {
+        ValueId v = source_of(w, n, k, arm), c = node_operand(g, n, 0);
+        if (!v || !pull_is_active(w, node_result(g, n, k)) || (last[v] <= i && !w->ct[v] && !w->alias[v] && !is_source_of_others(w, n, k, v))) continue;
+        if (arm && !no) no = graph_op1(g, OP_logical_not, c);
+        ok = (!arm || no) && pull_alias(w, node_result(g, n, k), v, arm ? no : c, arm);
+      }
+  }
+  mem_free(alloc, last, sizeof *last * w->count);
+  return ok && give_seeds_on(w);
+}
+
 Outcome pull_walk_back(Walk *w) {
-  Outcome o = deriv_room(&w->d.head, 1, 1) ? OUT_GO : OUT_FAIL;
+  Outcome o = deriv_room(&w->d.head, 1, 1) && find_aliases(w) ? OUT_GO : OUT_FAIL;
   ArenaMark empty = arena_mark(&w->d.head.room);
   for (u32 i = w->nodes.count; i-- > 0 && o == OUT_GO;) {
     NodeId n = w->nodes.data[i];

@@ -252,6 +252,53 @@ WeftStatus tape_entry(Vm *vm, Tape *t, EntryKind kind, const Value *saved, u32 n
   return vm_error_memory(vm);
 }
 
+static WeftStatus fresh_leaf(Vm *vm, Value v, Value *out) {
+  u32 node;
+  Value x;
+  v = live_value(v);
+  if (v.kind != V_TRACKED) {
+    *out = value_keep(v);
+    return WEFT_OK;
+  }
+  Tape *t = ((TapeValue *)v.p)->tape;
+  tape_split(t, v, &x, &node);
+  WeftStatus status = fresh_leaf(vm, x, out);
+  TapeEntry e = {.kind = ENTRY_op, .op = OP_positive, .first = t->values.count, .parents = t->parents.count, .nparents = 1};
+  if (status == WEFT_OK && save_type(vm, t, x) && vec_push(&vm->alloc, &t->parents, node)) {
+    status = track(vm, t, &e, false, out);
+  } else if (status == WEFT_OK) {
+    value_drop(vm, *out);
+    forget(vm, t, &e);
+    status = vm->error.raised ? WEFT_ERROR : vm_error_memory(vm);
+  }
+  value_drop(vm, x);
+  return status;
+}
+
+WeftStatus tape_fresh(Vm *vm, Value *tree) {
+  Leaves leaves = {0}, made = {0};
+  u32 next = 0;
+  Value out;
+  if (!tape_highest(NULL, *tree)) return WEFT_OK;
+  WeftStatus status = tree_leaves_of(vm, *tree, &leaves);
+  for (u32 i = 0; i < leaves.count && status == WEFT_OK; i++) {
+    Value v;
+    status = fresh_leaf(vm, leaves.data[i], &v);
+    if (status != WEFT_OK || vec_push(&vm->alloc, &made, v)) continue;
+    value_drop(vm, v);
+    status = vm_error_memory(vm);
+  }
+  if (status == WEFT_OK) status = tree_with(vm, *tree, made.data, &next, &out);
+  if (status == WEFT_OK) {
+    value_drop(vm, *tree);
+    *tree = out;
+  }
+  for (u32 i = 0; i < made.count; i++) value_drop(vm, made.data[i]);
+  leaves_free(vm, &made);
+  leaves_free(vm, &leaves);
+  return status;
+}
+
 /* ---- operations ----------------------------------------------------------------------------------------------- */
 
 /* Operations on structure, which leave leaves alone, and constructs: their kernels take tracked values as they are. */

@@ -68,6 +68,9 @@ WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) MUST_USE;
 WeftStatus tape_sum(Vm *vm, Value a, Value b, Value *out) MUST_USE;
 /* Is the argument v of the parameter a setting of the operation: no operand of its rules. */
 bool tape_is_setting(u32 op, u32 param, Value v);
+/* The leaves of *tree (owned, replaced) that depend on a tape as new values of it, which are the same numbers: what is added to the
+ * cotangent of such a leaf afterwards is added up before it goes on. */
+WeftStatus tape_fresh(Vm *vm, Value *tree) MUST_USE;
 /* x[items] op= v for a rule: one entry, whatever the items are. x (owned) is replaced; v is borrowed. */
 WeftStatus tape_write(Vm *vm, Value *x, const u8 *items, u32 nitems, const Value *keys, u32 op, Value v) MUST_USE;
 void tape_type(Value v, ArrayType *t); /* of a number, array or tracked value */
