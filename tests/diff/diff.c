@@ -1,5 +1,5 @@
 /* diff.c — random programs, run by the interpreter alone and compiled; they must agree to the last bit.
- *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir] [--hot N] [--exits] [--threads] [--large] [--show]
+ *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir] [--hot N] [--exits] [--threads] [--large] [--flow] [--show]
  *   build/tests/diff --file PATH …: that program
  * Ten programs are one case. A program that differs is printed, with its seed: `diff --seed S --count 1 --show`. */
 #include <errno.h>
@@ -29,7 +29,7 @@ static volatile struct Progress {
   unsigned long errors; /* programs that ended in an error, in every tier */
 } *progress;
 
-static bool show, exits, threads, large; /* exits: take one at every instruction; threads: share short loops; large: all arrays count as large */
+static bool show, exits, threads, large, flow; /* exits: take one at every instruction; threads: share short loops; large: all arrays count as large; flow: programs of control flow under transforms alone */
 static const char *only_tier, *file;
 static int hot;
 
@@ -90,7 +90,7 @@ static void made_with_hosts(void *context, WeftVM *w) {
 /* In a child. */
 static bool run_program(unsigned long seed) {
   progress->seed = seed;
-  char *program = file ? read_program(file) : generate_program(seed);
+  char *program = file ? read_program(file) : generate_program(flow ? 8 * seed + 6 : seed);
   if (show) printf("%s", program), fflush(stdout);
   HostSetup setup = {.backend = "eager", .hot = -1, .fuel = 200000, .memory = 64 << 20, .deadline = 4, .made = define_hosts};
   limit(PROGRAM_SECONDS);
@@ -118,6 +118,7 @@ int main(int argc, char **argv) {
   unsigned long count = 1000, seed = 1;
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--show") == 0) show = true;
+    else if (strcmp(argv[i], "--flow") == 0) flow = true;
     else if (strcmp(argv[i], "--exits") == 0) exits = true;
     else if (strcmp(argv[i], "--threads") == 0) threads = true;
     else if (strcmp(argv[i], "--large") == 0) large = true, hot = -1;

@@ -79,4 +79,7 @@ void gen_sizes(Gen *g); /* a whole program: functions of numbers that become siz
 /* generate_trees.c */
 void gen_trees(Gen *g); /* a whole program: trees of all makes under all that walks over them */
 
+/* generate_flow.c */
+void gen_flow(Gen *g); /* a whole program: control flow under transforms */
+
 #endif
