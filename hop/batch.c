@@ -182,7 +182,7 @@ static Outcome batch_cond(Batch *b, NodeId n) {
   const GraphNode x = *graph_node_at(g, n);
   ValueId p = node_operand(g, n, 0);
   ValueVec yields[2] = {{0}, {0}};
-  BlockId parent = g->at, made[2] = {0, 0};
+  BlockId made[2] = {0, 0};
   bool select = batch_is_mapped(b, p);
   Outcome o = OUT_GO;
   for (u32 k = 0; k < 2 && o == OUT_GO; k++) {
@@ -193,7 +193,6 @@ static Outcome batch_cond(Batch *b, NodeId n) {
       if (!v || !vec_push(&r->vm->alloc, &yields[k], v)) o = OUT_FAIL;
     }
     if (o == OUT_GO && !select && !graph_close(g, TERM_yield, yields[k].data, yields[k].count, 0)) o = OUT_FAIL;
-    if (!select) graph_at_end(g, parent);
   }
   NodeId node = o == OUT_GO && !select ? graph_cond(g, batch_get(b, p), made[0], made[1]) : 0;
   if (o == OUT_GO && !select && !node) o = OUT_FAIL;
@@ -232,7 +231,7 @@ static Outcome batch_scan(Batch *b, NodeId n) {
   Graph *g = b->g;
   Allocator *alloc = &b->r->vm->alloc;
   const GraphNode x = *graph_node_at(g, n);
-  BlockId body = x.sub[0], parent = g->at;
+  BlockId body = x.sub[0];
   ValueVec init = {0}, xs = {0}, next = {0};
   bool ok = true;
   Outcome o = OUT_GO;
@@ -255,7 +254,6 @@ static Outcome batch_scan(Batch *b, NodeId n) {
     ok = v && vec_push(alloc, &next, v);
   }
   if (ok && o == OUT_GO) ok = graph_close(g, TERM_next, next.data, next.count, 0);
-  if (ok && o == OUT_GO) graph_at_end(g, parent);
   NodeId node = ok && o == OUT_GO ? graph_scan(g, init.data, init.count, xs.data, xs.count, x.length, x.reverse, x.index, made) : 0;
   if (o == OUT_GO && !node) o = OUT_FAIL;
   for (u32 i = 0; i < x.result_count && node && o == OUT_GO; i++) {
@@ -275,7 +273,7 @@ static Outcome batch_while(Batch *b, NodeId n) {
   Graph *g = b->g;
   Allocator *alloc = &b->r->vm->alloc;
   const GraphNode x = *graph_node_at(g, n);
-  BlockId cond = x.sub[0], body = x.sub[1], parent = g->at;
+  BlockId cond = x.sub[0], body = x.sub[1];
   bool masked = batch_is_mapped(b, block_result(g, cond, 0)), ok = true;
   ValueVec init = {0}, params = {0}, next = {0};
   Outcome o = OUT_GO;
@@ -303,7 +301,6 @@ static Outcome batch_while(Batch *b, NodeId n) {
     ok = v && vec_push(alloc, &next, v);
   }
   if (ok && o == OUT_GO) ok = graph_close(g, TERM_next, next.data, next.count, 0);
-  if (ok && o == OUT_GO) graph_at_end(g, parent);
   NodeId node = ok && o == OUT_GO ? graph_while(g, init.data, init.count, blocks[0], blocks[1]) : 0;
   if (o == OUT_GO && !node) o = OUT_FAIL;
   for (u32 i = 0; i < x.result_count && node; i++) b->to[node_result(g, n, i)] = node_result(g, node, i);
@@ -323,7 +320,6 @@ static Outcome lane_by_lane(Batch *b, NodeId n) {
   const GraphNode x = *graph_node_at(g, n);
   ValueVec xs = {0}, next = {0};
   ValueMap map;
-  BlockId parent = g->at;
   bool ok = true;
   map_init(&map, alloc);
   for (u32 i = 0; i < x.operand_count && ok; i++) {
@@ -344,7 +340,6 @@ static Outcome lane_by_lane(Batch *b, NodeId n) {
     ok = v && vec_push(alloc, &next, v);
   }
   ok = ok && copy && graph_close(g, TERM_next, next.data, next.count, 0);
-  if (ok) graph_at_end(g, parent);
   NodeId node = ok ? graph_scan(g, NULL, 0, xs.data, xs.count, b->lanes, false, false, made) : 0;
   for (u32 i = 0; i < x.result_count && node; i++) b->to[node_result(g, n, i)] = node_result(g, node, i);
   map_free(&map);

@@ -38,6 +38,7 @@ WeftStatus hop_install(Vm *vm) {
   t->transforms[TF_jacfwd] = t->transforms[TF_jacrev] = t->transforms[TF_hessian] = record_jacobian;
   t->transforms[TF_custom_vjp] = t->transforms[TF_checkpoint] = record_custom;
   t->constructs[OP_vmap] = record_make_vmap;
+  t->whole = record_lanes;
   t->transforms[TF_vmap] = record_vmap;
   t->transforms[TF_grad] = record_grad;
   t->transforms[TF_value_and_grad] = record_grad;

@@ -403,6 +403,7 @@ static Outcome go_back(Back *b, bool *grown) {
     graph_at_end(g, parent);
     NodeId back = graph_scan(g, b->init.data, b->init.count, b->xs.data, b->xs.count, l->trips, !l->reverse, asks, b->block);
     ok = back != 0;
+    if (ok) g->nodes.data[back].lanes = graph_node_at(g, l->node)->lanes;
     if (ok) deliver(b, back);
   }
   if (!ok && o == OUT_GO) o = g->failed || r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "the derivative of a loop");

@@ -155,7 +155,8 @@ static Outcome one_by_one(Recorder *r, const Lane *l, const ValueVec *own, Block
   if (o == OUT_GO) {
     graph_at_end(g, parent);
     node = graph_scan(g, NULL, 0, xs.data, xs.count, l->lanes, false, false, block);
-    if (!node) o = OUT_FAIL;
+    if (node) r->lanes = g->nodes.data[node].lanes = true;
+    else o = OUT_FAIL;
   }
   for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
     ValueId v = node_result(g, node, i);

@@ -10,5 +10,6 @@ WeftStatus call_vmap(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
 
 Outcome record_make_vmap(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_vmap(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out);
+bool record_lanes(Recorder *r); /* what is left to do once a recording is whole; false: memory */
 
 #endif

@@ -104,6 +104,7 @@ typedef struct GraphNode {
   u8 kind;    /* NodeKind */
   bool reverse; /* scan, ascan: from the end */
   bool mask;  /* op `where`: its second operand is a cotangent that is there only where the first is true (hop/walk.h) */
+  bool lanes; /* scan: over the lanes of a vmap, which do not depend on each other but for sums (hop/record_lanes.c) */
   bool index; /* scan: the body has one more parameter, the trip number as i64[] (last) */
   u16 op;     /* op: OpId; update: OpId that combines, or OP_none; check: CheckKind */
   BlockId block; /* 0 once unlinked */

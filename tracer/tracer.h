@@ -152,6 +152,7 @@ typedef struct Tracer {
   Vm *vm;
   ConstructFn constructs[OP_COUNT];
   TraceTransformFn transforms[TF_COUNT];
+  bool (*whole)(struct Recorder *r); /* looks at a recording that is whole, before it is handed on; false: memory */
   const Backend *backends[TRACER_BACKENDS];
   u32 backend_count;
   const Backend *backend;  /* the one in use; NULL: nothing is compiled */

@@ -206,7 +206,7 @@ static void construct(Flow *f) {
       break;
     case 2:
       gen_put(g, "a%d = while_loop(a%d => a%d < 1.5, a%d => {", a, c, c, c), body(f, 1, 0);
-      gen_put(g, "  a%d * 0.5 + 0.4 }, 1.0 * a%d, max_steps=%d)", c, a, gen_below(g, 5));
+      gen_put(g, "  a%d * 0.5 + 0.4 }, 1.0 * a%d, max_steps=%d)", c, a, 1 + gen_below(g, 4));
       break;
     default:
       gen_put(g, "a%d = sum(%s(a%d => {", a, gen_chance(g, 50) ? "vmap" : "map", c);
