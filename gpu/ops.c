@@ -126,7 +126,7 @@ static WeftStatus call_fn(Device *d, Value fn, Value *args, u32 count, Value *ou
   WeftStatus status = vm_call(vm, fn, args, count, out);
   d->op_depth--;
   t->backend = own;
-  if (status == WEFT_OK || !vm_error_catchable(vm)) return status;
+  if (status == WEFT_OK || !vm_error_own(vm)) return status;
   size_t len;
   u32 kind = vm->error.kind;
   const char *message = vm_error_message(vm, &len);

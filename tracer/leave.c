@@ -154,6 +154,33 @@ static bool is_quick(const Region *region, u32 exit) {
   return t->regs.data[f->first].reg == REG_RESULT && r->kind == RCP_value && b->value == r->a && b->slot != BIND_NODE;
 }
 
+/* All values of the exit, those of frames before those of the journal: recipes read the frame as it was. What was made is in values[0 … *made-1],
+ * also when that is not all. */
+static WeftStatus build_all(RecipeBuild *b, const Exit *e, const JournalId *path, u32 depth, Value *values, u32 *made, u32 *written) {
+  Vm *vm = b->vm;
+  const Graph *g = b->graph;
+  const ExitTable *table = &g->exits;
+  WeftStatus status = WEFT_OK;
+  *made = 0;
+  for (u32 i = 0; i < e->frame_count && status == WEFT_OK; i++) {
+    const ExitFrame *f = &table->frames.data[e->frame_first + i];
+    values[*made] = value_nil();
+    if (f->self) status = build_recipe(b, f->self, &values[*made]);
+    *made += status == WEFT_OK;
+    for (u32 k = 0; k < f->count && status == WEFT_OK; k++) {
+      status = build_recipe(b, table->regs.data[f->first + k].recipe, &values[*made]);
+      *made += status == WEFT_OK;
+    }
+  }
+  *written = *made;
+  for (u32 i = 0; i < depth && status == WEFT_OK; i++) {
+    status = build_recipe(b, table->journal.data[path[i]].value, &values[*made]);
+    *made += status == WEFT_OK;
+    if (status == WEFT_OK && g->guards.sources.items.data[table->journal.data[path[i]].target].kind != SRC_global && !value_boxed(vm, values[*made - 1])) status = WEFT_ERROR;
+  }
+  return status;
+}
+
 WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *returns) {
   Vm *vm = t->vm;
   Graph *g = region->graph;
@@ -174,12 +201,13 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
     *returns = true;
     return WEFT_OK;
   }
+  u64 overdraft = overdraft_begin(vm);
   Leaving leaving = {.vm = vm, .region = region, .exit = exit, .slots = slots};
   RecipeBuild build;
   *returns = false;
   WeftStatus status = build_init(&build, vm, g, &vm->frames[root]);
   Value few[32], *values = NULL;
-  u32 total = 0, made = 0;
+  u32 total = 0, made = 0, written = 0;
   for (u32 i = 0; i < e->frame_count; i++) total += table->frames.data[e->frame_first + i].count + 1;
   u32 depth = journal_depth(table, e->journal);
   JournalId path_small[32], *path = depth <= COUNT_OF(path_small) ? path_small : NULL;
@@ -192,26 +220,18 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
     if (!path) path = mem_alloc(&vm->alloc, sizeof *path * depth);
     if (!values || !path) status = vm_error_memory(vm);
   }
-  /* all values first: recipes read the frame as it was */
-  for (u32 i = 0; i < e->frame_count && status == WEFT_OK; i++) {
-    const ExitFrame *f = &table->frames.data[e->frame_first + i];
-    values[made] = value_nil();
-    if (f->self) status = build_recipe(&build, f->self, &values[made]);
-    made += status == WEFT_OK;
-    for (u32 k = 0; k < f->count && status == WEFT_OK; k++) {
-      status = build_recipe(&build, table->regs.data[f->first + k].recipe, &values[made]);
-      made += status == WEFT_OK;
+  if (status == WEFT_OK) {
+    if (depth) journal_path(table, e->journal, path);
+    status = build_all(&build, e, path, depth, values, &made, &written);
+    if (status != WEFT_OK && vm->error.out_of_memory) { /* once more, with what only cycles hold */
+      vm_error_clear(vm);
+      while (made) value_drop(vm, values[--made]);
+      build_free(&build);
+      ref_collect(vm);
+      status = build_all(&build, e, path, depth, values, &made, &written);
     }
   }
-  u32 written = made;
-  if (status == WEFT_OK && depth) {
-    journal_path(table, e->journal, path);
-    for (u32 i = 0; i < depth && status == WEFT_OK; i++) {
-      status = build_recipe(&build, table->journal.data[path[i]].value, &values[made]);
-      made += status == WEFT_OK;
-      if (status == WEFT_OK && g->guards.sources.items.data[table->journal.data[path[i]].target].kind != SRC_global && !value_boxed(vm, values[made - 1])) status = WEFT_ERROR;
-    }
-  }
+  bool begun = status == WEFT_OK;
   if (status == WEFT_OK) { /* from here on nothing can fail but pushing frames */
     for (u32 i = 0; i < depth; i++) {
       const JournalEntry *j = &table->journal.data[path[i]];
@@ -275,6 +295,8 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
   build_free(&build);
   if (leaving.running) run_free(&leaving.run);
   drop_slots(&leaving);
+  overdraft_end(vm, overdraft);
+  if (status != WEFT_OK && begun && vm->error.out_of_memory) vm->error.final = true; /* the frames are neither what they were nor what the exit says */
   return status;
 }
 

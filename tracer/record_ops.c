@@ -450,6 +450,53 @@ static Outcome op_checks(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args
   }
 }
 
+/* ---- arrays that no machine has memory for ------------------------------------------------------------ */
+
+/* Compiled code need not make every array that the program makes, and must not go on where the program ends: an array of so many elements
+ * is refused while tracing, and where its sizes may be others later they are guarded, or checked. */
+enum { ROOM_BITS = 40 };
+static const i64 room = (i64)1 << ROOM_BITS;
+
+/* Are the sizes of t all sizes of one operand, which is there already? */
+static bool has_sizes_of(const ArrayType *t, const ArrayType *operand) {
+  u32 used = 0;
+  for (u32 d = 0; d < t->rank; d++) {
+    u32 k = 0;
+    while (k < operand->rank && (used >> k & 1 || operand->dims[k] != t->dims[d])) k++;
+    if (k == operand->rank && t->dims[d] != 1) return false;
+    if (k < operand->rank) used |= 1u << k;
+  }
+  return true;
+}
+
+static Outcome size_has_room(Recorder *r, u32 op, Dim d) {
+  SizePool *p = &r->g->sizes;
+  i64 now;
+  if (d == DIM_NONE || size_prove(p, REL_lt, d, room) == TRUTH_always) return OUT_GO;
+  if (size_is_unbacked(p, d)) {
+    Dim rest = size_sub(p, room - 1, d);
+    if (rest == DIM_NONE || r->safe_exit == UINT32_MAX) return OUT_GO;
+    ValueId v = graph_size(r->g, rest);
+    return v ? rec_check(r, CHECK_nonneg, &v, 1) : OUT_FAIL;
+  }
+  if (!size_hint(p, d, &now) || now >= room) return rec_stuck(r, REASON_raises, "%s: an array of more than 2 ** %d elements", op_name(op), ROOM_BITS);
+  return guard_relation(&r->g->guards, p, REL_lt, d, room, op_name(op), rec_here(r)) ? OUT_GO : OUT_FAIL;
+}
+
+static Outcome result_has_room(Recorder *r, u32 op, const ValueId *operands, u32 n, const ArrayType *result) {
+  Dim all = 1;
+  bool unbacked = false;
+  for (u32 i = 0; i < n; i++)
+    if (has_sizes_of(result, value_type(r->g, operands[i]))) return OUT_GO;
+  for (u32 d = 0; d < result->rank; d++) {
+    unbacked |= size_is_unbacked(&r->g->sizes, result->dims[d]);
+    Outcome o = size_has_room(r, op, result->dims[d]);
+    if (o != OUT_GO) return o;
+    all = size_mul(&r->g->sizes, all, result->dims[d]);
+  }
+  return unbacked || result->rank < 2 ? OUT_GO : size_has_room(r, op, all);
+}
+
 Outcome rec_fit_weak(Recorder *r, ValueId *v, u32 dtype) {
   const ArrayType t = *value_type(r->g, *v);
   if (!t.weak || t.dtype != DT_i64 || dtype_kind(dtype) != DK_INT || dtype == DT_i64) return OUT_GO;
@@ -704,6 +751,8 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   GraphArg args[OP_MAX_PARAMS];
   bind_args(op, operands, n, attrs, na, args);
   o = op_checks(r, op, &dims.base, args, results);
+  /* sizes that only the result tells need its being made */
+  for (u32 i = 0; i < nresults && o == OUT_GO && !r->abstract && !fresh && info->family != FAM_view; i++) o = result_has_room(r, op, operands, n, &results[i]);
   if (o != OUT_GO) return o;
   TypeId types[16];
   for (u32 i = 0; i < nresults; i++) types[i] = graph_type(r->g, &results[i]);

@@ -120,6 +120,17 @@ static inline void end_run(Tracer *t, const Run *r) {
   t->slot_top -= r->nslots;
 }
 
+/* May the interpreter begin anew where the region was entered? The frame is as it was, and so is everything else if the region changed
+ * nothing: it has no effects, updates nothing, and got nothing that was the frame's alone. */
+static bool begins_anew(const Region *region) {
+  const Graph *g = region->graph;
+  for (u32 i = 0; i < g->guards.inputs.count; i++)
+    if (g->guards.inputs.data[i].donate) return false;
+  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);)
+    if (node_is_effect(g, w.node) || g->nodes.data[w.node].kind == NODE_update) return false;
+  return true;
+}
+
 /* Leaves by any exit, whatever happened meanwhile. */
 static __attribute__((noinline)) Ran leave_run(Tracer *t, const Run *r, WeftStatus status, u64 unsettled) {
   Vm *vm = t->vm;
@@ -151,7 +162,14 @@ static __attribute__((noinline)) Ran leave_run(Tracer *t, const Run *r, WeftStat
   } else {
     status = restored;
   }
+  bool lost = restored != WEFT_OK && !vm->error.final && vm->error.out_of_memory, anew_here = lost && !hosted.left && begins_anew(region);
+  if (lost) vm->error.final = true; /* what the program did in the region is gone: it must not go on as if it had not run */
   end_run(t, r);
+  if (anew_here) { /* memory for what the exit needs was refused: the interpreter raises the error where it belongs, or needs less */
+    vm_error_clear(vm);
+    code_drop(vm, r->code);
+    return RAN_NOT;
+  }
   if (kind != EXIT_return) vm->counters.at[STAT_exits]++;
   if (status == WEFT_OK && kind == EXIT_check) {
     vm->counters.at[STAT_check_failures]++;

@@ -139,6 +139,7 @@ static void drop_given(Vm *vm, const Region *region, u64 *slots, u32 exit) {
 
 static WeftStatus run_both(Vm *vm, Region *region, GraphRun *run, u64 *slots, u32 *exit) {
   u32 expected = region->graph->entry_exit;
+  u64 refusals = vm->refusals;
   WeftStatus status = run_root(run, &expected);
   if (status != WEFT_OK) { /* a limit: nothing to compare, and nothing lies where compiled code would have left it */
     if (*exit == NO_EXIT) *exit = expected;
@@ -149,7 +150,7 @@ static WeftStatus run_both(Vm *vm, Region *region, GraphRun *run, u64 *slots, u3
   status = region->checked(vm, region, slots, exit);
   if (status == WEFT_OK && copies) status = compare_inputs(vm, region, run, copies);
   drop_copies(vm, region->graph, copies);
-  if (run->too_deep) return status; /* compiled code nests deeper */
+  if (run->too_deep || vm->refusals != refusals) return status; /* compiled code nests deeper, and needs less memory */
   u32 taken = exit_original(&region->graph->exits, *exit);
   if (status == WEFT_OK && taken != expected && (taken == region->graph->entry_exit || region->graph->exits.exits.data[taken].kind == EXIT_check) && some_size_overflows(run)) return WEFT_OK;
   if (status == WEFT_OK && taken != expected)

@@ -3,28 +3,31 @@
 
 #include <string.h>
 
-enum { SLAB_BYTES = 32 * 1024 };
+enum { SLAB_BYTES = 32 * 1024, RESERVE_BYTES = 8 * 1024, OVERDRAFT_BYTES = 256 * 1024 };
 
 typedef struct Slab {
   struct Slab *next;
-  size_t pad;
+  size_t bytes;
 } Slab;
 _Static_assert(sizeof(Slab) % 16 == 0, "objects in slabs are 16-aligned");
 
 static void *counted_resize(Allocator *self, void *p, size_t old_size, size_t new_size) {
   Vm *vm = (Vm *)self; /* alloc is the first member */
   if (new_size > old_size && vm->limits.bytes) {
-    u64 more = new_size - old_size;
-    if (more > vm->limits.bytes || vm->stats.bytes_now > vm->limits.bytes - more) {
+    u64 more = new_size - old_size, most = vm->limits.bytes + vm->overdraft;
+    if (most < vm->overdraft) most = UINT64_MAX;
+    if (more > most || vm->stats.bytes_now > most - more) {
       vm->refused_by_limit = true;
+      vm->refusals++;
       return NULL;
     }
-    (void)keep_trim(vm, vm->limits.bytes - vm->stats.bytes_now - more);
+    (void)keep_trim(vm, most - vm->stats.bytes_now - more);
   }
   void *q = vm->host_alloc->resize(vm->host_alloc, p, old_size, new_size);
   if (UNLIKELY(new_size && !q) && keep_trim(vm, 0)) q = vm->host_alloc->resize(vm->host_alloc, p, old_size, new_size);
   if (new_size && !q) {
     vm->refused_by_limit = false;
+    vm->refusals++;
     return NULL;
   }
   vm->stats.bytes_now += new_size - old_size;
@@ -37,11 +40,39 @@ void alloc_init(Vm *vm, Allocator *host) {
   vm->alloc.resize = counted_resize;
 }
 
+static Slab *new_slab(Vm *vm, size_t bytes) {
+  Slab *s = mem_alloc(&vm->alloc, bytes);
+  if (s) *s = (Slab){.bytes = bytes};
+  return s;
+}
+
+bool alloc_reserve(Vm *vm) {
+  if (!vm->reserve) vm->reserve = new_slab(vm, RESERVE_BYTES);
+  return vm->reserve != NULL;
+}
+
+u64 overdraft_begin(Vm *vm) {
+  u64 before = vm->overdraft, over = vm->stats.bytes_now > vm->limits.bytes ? vm->stats.bytes_now - vm->limits.bytes : 0;
+  if (!before) vm->overdraft = over + OVERDRAFT_BYTES; /* the limit may have been lowered below what is held */
+  return before;
+}
+
+void overdraft_end(Vm *vm, u64 before) {
+  vm->overdraft = before;
+  if (!before && !vm->reserve) (void)alloc_reserve(vm);
+}
+
 void *small_alloc_slow(Vm *vm, u32 class) {
   size_t size = (size_t)class * SMALL_STEP;
   if (!size) size = SMALL_STEP;
   if ((size_t)(vm->slab_end - vm->slab_at) < size) {
-    Slab *s = mem_alloc(&vm->alloc, SLAB_BYTES);
+    Slab *s = new_slab(vm, SLAB_BYTES);
+    if (!s && vm->overdraft) {
+      s = vm->reserve;
+      vm->reserve = NULL;
+    } else if (s && !vm->overdraft) {
+      (void)alloc_reserve(vm);
+    }
     if (!s) return NULL;
     /* What is left of the old slab goes to the free list of its size. */
     size_t rest = (size_t)(vm->slab_end - vm->slab_at) / SMALL_STEP * SMALL_STEP;
@@ -49,7 +80,7 @@ void *small_alloc_slow(Vm *vm, u32 class) {
     s->next = vm->slabs;
     vm->slabs = s;
     vm->slab_at = (char *)(s + 1);
-    vm->slab_end = (char *)s + SLAB_BYTES;
+    vm->slab_end = (char *)s + s->bytes;
   }
   void *p = vm->slab_at;
   vm->slab_at += size;
@@ -62,9 +93,11 @@ void vm_small_free(Vm *vm, void *p, size_t n) { obj_free(vm, p, n); }
 void alloc_free_slabs(Vm *vm) {
   for (Slab *s = vm->slabs; s;) {
     Slab *next = s->next;
-    mem_free(&vm->alloc, s, SLAB_BYTES);
+    mem_free(&vm->alloc, s, s->bytes);
     s = next;
   }
+  if (vm->reserve) mem_free(&vm->alloc, vm->reserve, RESERVE_BYTES);
+  vm->reserve = NULL;
   vm->slabs = NULL;
   vm->slab_at = vm->slab_end = NULL;
   memset(vm->small_free, 0, sizeof vm->small_free);

@@ -17,6 +17,8 @@ enum { SMALL_MAX = SMALL_STEP * (SMALL_CLASSES - 1) };
 void alloc_init(Vm *vm, Allocator *host); /* makes vm->alloc usable */
 void alloc_free_slabs(Vm *vm);
 
+bool alloc_reserve(Vm *vm); /* makes the reserve of overdraft_begin; false: refused */
+
 void *small_alloc_slow(Vm *vm, u32 class);
 
 /* 16-aligned, uninitialised; NULL when refused (no error is raised here). */

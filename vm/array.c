@@ -75,12 +75,13 @@ static size_t whole_bytes(const Array *a) { /* of the array's own allocation */
   return a->owner ? n : n + (size_t)a->size * dtype_bytes(array_dtype(a));
 }
 
-static WeftStatus bad_dims(Vm *vm, u32 rank, const i64 *dims) {
+static WeftStatus bad_dims(Vm *vm, u32 dtype, u32 rank, const i64 *dims) {
   if (rank > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "an array of rank %u: the highest rank is %d", rank, ARRAY_MAX_RANK);
   for (u32 d = 0; d < rank; d++)
     if (dims[d] < 0) return vm_error(vm, EK_value, "a size is negative: %lld", (long long)dims[d]);
   if (dims_size(rank, dims) < 0) return vm_error(vm, EK_value, "an array has fewer than 2 ** 62 elements");
-  return vm_error(vm, EK_limit, "an array of this size is too large");
+  vm->refused_by_limit = false;
+  return vm_error_array(vm, dtype, rank, dims);
 }
 
 /* Large arrays begin at different places of a page: a load seems to need an earlier store whose address has the same low 12 bits. */
@@ -135,10 +136,10 @@ static void set_value(Value *out, Array *a) {
 
 WeftStatus array_new_on(Vm *vm, u32 device, u32 dtype, u32 rank, const i64 *dims, Value *out) {
   i64 size = rank <= ARRAY_MAX_RANK ? dims_size(rank, dims) : -1;
-  if (UNLIKELY(size < 0)) return bad_dims(vm, rank, dims);
+  if (UNLIKELY(size < 0)) return bad_dims(vm, dtype, rank, dims);
   size_t head = head_bytes(rank), bytes;
   if (UNLIKELY(__builtin_mul_overflow((size_t)size, (size_t)dtype_bytes(dtype), &bytes) || bytes > PTRDIFF_MAX / 2))
-    return bad_dims(vm, rank, dims);
+    return bad_dims(vm, dtype, rank, dims);
   bool inside = bytes <= ARRAY_INLINE_MAX && device == DEV_CPU;
   Array *a = obj_alloc(vm, inside ? head + bytes : head);
   if (UNLIKELY(!a)) return vm_error_memory(vm);
@@ -159,7 +160,7 @@ WeftStatus array_new_on(Vm *vm, u32 device, u32 dtype, u32 rank, const i64 *dims
       a->storage = new_device_storage(vm, device, bytes);
     } else {
       a->storage = new_storage(vm, bytes);
-      if (!a->storage) (void)vm_error_memory(vm);
+      if (!a->storage) (void)vm_error_array(vm, dtype, rank, dims);
     }
     if (!a->storage) {
       obj_free(vm, a, head);
@@ -216,7 +217,7 @@ WeftStatus array_new_zero(Vm *vm, u32 dtype, u32 rank, const i64 *dims, Value *o
 
 WeftStatus array_view(Vm *vm, Array *of, i64 offset, u32 rank, const i64 *dims, const i64 *strides, Value *out) {
   i64 size = rank <= ARRAY_MAX_RANK ? dims_size(rank, dims) : -1;
-  if (UNLIKELY(size < 0)) return bad_dims(vm, rank, dims);
+  if (UNLIKELY(size < 0)) return bad_dims(vm, array_dtype(of), rank, dims);
   size_t head = head_bytes(rank);
   Array *a = obj_alloc(vm, head);
   if (UNLIKELY(!a)) return vm_error_memory(vm);
@@ -239,7 +240,7 @@ WeftStatus array_view(Vm *vm, Array *of, i64 offset, u32 rank, const i64 *dims, 
 WeftStatus array_external(Vm *vm, u32 dtype, u32 rank, const i64 *dims, const i64 *strides, void *data, size_t bytes,
                           void (*release)(void *, void *, size_t), void *release_ctx, Value *out) {
   i64 size = rank <= ARRAY_MAX_RANK ? dims_size(rank, dims) : -1;
-  if (size < 0) return bad_dims(vm, rank, dims);
+  if (size < 0) return bad_dims(vm, dtype, rank, dims);
   size_t head = head_bytes(rank);
   Array *a = obj_alloc(vm, head);
   Storage *s = a ? mem_alloc(&vm->alloc, sizeof *s) : NULL;

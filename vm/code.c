@@ -139,12 +139,12 @@ bool code_shape(Vm *vm, Code *c, u32 desc, Shape **out) {
   return (*out = c->shapes[desc] = shape_of_keys(vm, d->names, d->name_count)) != NULL;
 }
 
-bool code_clear_dead(Vm *vm, Code *c, Value *base, u32 pc) {
+void code_clear_dead(Vm *vm, Code *c, Value *base, u32 pc) {
   if (!c->live) c->live = liveness_new(c->proto, &vm->alloc);
-  if (!c->live) return false;
+  if (!c->live) return;
   u32 words = liveness_words(c->live);
   u64 small[16], *bits = words <= COUNT_OF(small) ? small : mem_alloc(&vm->alloc, sizeof *bits * words);
-  if (!bits) return false;
+  if (!bits) return;
   liveness_at(c->live, pc, bits);
   for (u32 r = 0; r < c->proto->nregs; r++) {
     if (bits[r >> 6] >> (r & 63) & 1) continue;
@@ -153,5 +153,4 @@ bool code_clear_dead(Vm *vm, Code *c, Value *base, u32 pc) {
     value_drop(vm, old);
   }
   if (bits != small) mem_free(&vm->alloc, bits, sizeof *bits * words);
-  return true;
 }

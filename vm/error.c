@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "vm/alloc.h"
+#include "vm/ref.h"
 
 enum { TRACE_SHOWN = 20 }; /* lines of a call trace that are printed; the middle is elided */
 
@@ -28,12 +29,13 @@ static void make_valid(char *s, size_t n) {
 
 /* Text made without raising anything. */
 static bool make_message(Vm *vm, const char *fmt, va_list ap, Value *out) {
+  u64 before = overdraft_begin(vm);
   va_list again;
   va_copy(again, ap);
   int n = vsnprintf(NULL, 0, fmt, again);
   va_end(again);
-  if (n < 0) return false;
-  Text *t = obj_alloc(vm, sizeof *t + (size_t)n + 1);
+  Text *t = n < 0 ? NULL : obj_alloc(vm, sizeof *t + (size_t)n + 1);
+  overdraft_end(vm, before);
   if (!t) return false;
   t->head = (Obj){1, 0};
   vsnprintf(t->data, (size_t)n + 1, fmt, ap);
@@ -53,11 +55,8 @@ static ErrorState *begin(Vm *vm, ErrorKind kind, Span at) {
   return &vm->error;
 }
 
-/* Not caught: who goes on without memory fails again, and a limit that can be caught is none. */
-static void no_memory(Vm *vm) {
-  vm->error.out_of_memory = vm->refused_by_limit ? 2 : 1;
-  vm->error.final = true;
-}
+/* Caught like any other: who holds too much lets go of it when the handler is looked for. */
+static void no_memory(Vm *vm) { vm->error.out_of_memory = vm->refused_by_limit ? 2 : 1; }
 
 static WeftStatus raise_text(Vm *vm, ErrorKind kind, Span at, const char *fmt, va_list ap) {
   Value message; /* made first: an argument may belong to the error that stands */
@@ -92,6 +91,47 @@ WeftStatus vm_error_memory(Vm *vm) {
   begin(vm, EK_limit, vm_span(vm));
   no_memory(vm);
   return WEFT_ERROR;
+}
+
+static const char *memory_text(u32 out_of_memory) { return out_of_memory == 2 ? "the memory limit is reached" : "out of memory"; }
+
+enum { DIMS_TEXT = ARRAY_MAX_RANK * 22 + 8 };
+
+static void put_bytes(f64 bytes, char *out, size_t cap) {
+  static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  u32 unit = 0;
+  while (bytes >= 1024 && unit + 1 < COUNT_OF(units)) bytes /= 1024, unit++;
+  snprintf(out, cap, "%.*f %s", bytes < 10 && bytes != (f64)(i64)bytes ? 1 : 0, bytes, units[unit]);
+}
+
+WeftStatus vm_error_array(Vm *vm, u32 dtype, u32 rank, const i64 *dims) {
+  bool by_limit = vm->refused_by_limit;
+  char shape[DIMS_TEXT], takes[48];
+  size_t at = (size_t)snprintf(shape, sizeof shape, "(");
+  f64 size = 1;
+  for (u32 d = 0; d < rank; d++) {
+    at += (size_t)snprintf(shape + at, sizeof shape - at, d ? ", %lld" : "%lld", (long long)dims[d]);
+    size *= (f64)dims[d];
+  }
+  snprintf(shape + at, sizeof shape - at, rank == 1 ? ",)" : ")");
+  put_bytes(size * dtype_bytes(dtype), takes, sizeof takes);
+  (void)vm_error(vm, EK_limit, "an array of %.0f %s, shape %s, takes %s: %s", size, dtype_name(dtype), shape, takes, memory_text(by_limit ? 2 : 1));
+  vm->error.out_of_memory = by_limit ? 2 : 1;
+  return WEFT_ERROR;
+}
+
+/* Of what is raised far below, where nobody knows the operation: that is memory which was refused. */
+void vm_error_name_op(Vm *vm, u32 op) {
+  ErrorState *e = &vm->error;
+  if (!e->raised || !e->out_of_memory || e->message.kind != V_TEXT || strncmp(e->message.text->data, "an array of ", 12) != 0) return;
+  ErrorState held = *e;
+  *e = (ErrorState){0};
+  (void)vm_error_at(vm, held.kind, held.span, "%s: %s", op_name(op), held.message.text->data);
+  if (!e->out_of_memory) { /* made: it takes the place of the other */
+    value_drop(vm, held.message);
+    held.message = e->message;
+  }
+  *e = held;
 }
 
 WeftStatus vm_raise(Vm *vm, ErrorKind kind, Value message) {
@@ -133,6 +173,7 @@ void vm_error_clear(Vm *vm) {
 }
 
 bool vm_error_catchable(const Vm *vm) { return !vm->error.final; }
+bool vm_error_own(const Vm *vm) { return !vm->error.final && !vm->error.out_of_memory; }
 
 /* ---- trace ------------------------------------------------------------------------------------ */
 
@@ -183,13 +224,14 @@ static void show_more(u32 n, const char *what, Buf *out) {
   else buf_printf(out, "  … %u more%s\n", n, what);
 }
 
-const char *vm_error_message(const Vm *vm, size_t *len) {
-  const ErrorState *e = &vm->error;
-  const char *s = e->out_of_memory == 2 ? "the memory limit is reached" : "out of memory";
-  if (!e->out_of_memory) s = e->message.kind == V_TEXT ? e->message.text->data : "";
-  if (len) *len = e->out_of_memory || e->message.kind != V_TEXT ? strlen(s) : e->message.text->len;
+static const char *message_of(const ErrorState *e, size_t *len) {
+  bool text = e->message.kind == V_TEXT;
+  const char *s = text ? e->message.text->data : e->out_of_memory ? memory_text(e->out_of_memory) : "";
+  if (len) *len = text ? e->message.text->len : strlen(s);
   return s;
 }
+
+const char *vm_error_message(const Vm *vm, size_t *len) { return message_of(&vm->error, len); }
 
 void vm_error_text(Vm *vm, Buf *out) {
   const ErrorState *e = &vm->error;
@@ -224,9 +266,12 @@ void vm_error_text(Vm *vm, Buf *out) {
 
 /* ---- the record that catch gives -------------------------------------------------------------- */
 
-static bool trace_list(Vm *vm, Value *out) {
-  const ErrorState *e = &vm->error;
-  if (!list_new(vm, e->trace.count + 1, out)) return false;
+/* As long as memory allows: what is missing at its end is no reason to fail. `e` is not the VM's error meanwhile. */
+static bool trace_list(Vm *vm, const ErrorState *e, Value *out) {
+  if (!list_new(vm, 0, out)) {
+    *out = value_nil(); /* it lies in the record that is made */
+    return false;
+  }
   Buf b;
   buf_init(&b, &vm->alloc);
   bool ok = true;
@@ -237,24 +282,36 @@ static bool trace_list(Vm *vm, Value *out) {
     Value line;
     ok = !b.failed && text_new(vm, buf_text(&b), b.len, &line) && list_push(vm, out, line);
   }
-  if (b.failed) (void)vm_error_memory(vm);
   buf_free(&b);
-  if (!ok) {
-    value_drop(vm, *out);
-    *out = value_nil(); /* it lies in the record that is made */
-  }
+  vm_error_clear(vm);
+  return true;
+}
+
+static bool make_record(Vm *vm, ErrorState *e, Value *out);
+
+bool vm_error_record(Vm *vm, Value *out) {
+  u64 before = overdraft_begin(vm);
+  ErrorState e = vm->error;
+  vm->error = (ErrorState){0}; /* making the record may fail as well */
+  if (e.out_of_memory && vm->refs) (void)ref_collect(vm); /* what the program gave up while the handler was looked for goes on holding memory in cycles */
+  bool ok = make_record(vm, &e, out);
+  ErrorState refused = vm->error;
+  vm->error = e;
+  vm_error_clear(vm);
+  vm->error = refused;
+  overdraft_end(vm, before);
   return ok;
 }
 
-bool vm_error_record(Vm *vm, Value *out) {
-  ErrorState *e = &vm->error;
+/* What is taken out of e goes into the record. */
+static bool make_record(Vm *vm, ErrorState *e, Value *out) {
   Span span = e->span;
   Name keys[] = {vm->known[KN_message], vm->known[KN_kind], vm->known[KN_trace]};
   size_t len;
-  const char *s = vm_error_message(vm, &len), *kind = error_kind_name(e->kind);
+  const char *s = message_of(e, &len), *kind = error_kind_name(e->kind);
   if (!record_new_keys(vm, keys, COUNT_OF(keys), out)) return false;
   Value *items = out->record->items;
-  bool ok = text_new(vm, s, len, &items[0]) && text_new(vm, kind, strlen(kind), &items[1]) && trace_list(vm, &items[2]);
+  bool ok = text_new(vm, s, len, &items[0]) && text_new(vm, kind, strlen(kind), &items[1]) && trace_list(vm, e, &items[2]);
   if (!ok) {
     value_drop(vm, *out);
     return false;
@@ -268,6 +325,5 @@ bool vm_error_record(Vm *vm, Value *out) {
   vm->caught_trace.cap = e->trace.cap;
   e->trace.data = NULL;
   e->trace.count = e->trace.cap = 0;
-  vm_error_clear(vm);
   return true;
 }

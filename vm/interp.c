@@ -512,11 +512,11 @@ static bool unwind(Vm *vm, u32 floor) {
       if (e->kind == EXT_TRY && e->begin <= f->pc && f->pc < e->head) handler = e;
     }
     if (handler) {
-      if (code_clear_dead(vm, f->code, f->base, handler->head)) {
-        f->pc = handler->head;
-        return true;
-      }
-      (void)vm_error_memory(vm);
+      u64 before = overdraft_begin(vm);
+      code_clear_dead(vm, f->code, f->base, handler->head);
+      overdraft_end(vm, before);
+      f->pc = handler->head;
+      return true;
     }
     vm_error_leave_frame(vm);
     frame_pop(vm);

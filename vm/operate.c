@@ -73,7 +73,11 @@ static inline WeftStatus op_here(Vm *vm, u32 op, Value *args, Value *out) {
   EagerFn eager = vm->ops[op].eager;
   if (UNLIKELY(!eager)) return vm_error(vm, EK_unsupported, "%s: not supported", vm->op_table[op].name);
   WeftStatus status = eager(vm, args, out);
-  if (status == WEFT_OK && out->kind == V_ARRAY && out->array->size >= 1024) { /* fuel: elements / 1024 */
+  if (UNLIKELY(status != WEFT_OK)) {
+    vm_error_name_op(vm, op);
+    return status;
+  }
+  if (out->kind == V_ARRAY && out->array->size >= 1024) { /* fuel: elements / 1024 */
     u64 units = (u64)out->array->size >> 10;
     if (vm->large_left >= 0) vm->large_left -= (i64)units;
     if (units >= vm->poll_countdown) {

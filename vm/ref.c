@@ -13,11 +13,21 @@
 enum { FIRST_THRESHOLD = 10000 };
 enum { NODE_ENV = 64 }; /* kinds of nodes: V_LIST V_RECORD V_FN V_REF, and this */
 
+/* Few cells may hold much: under a limit the collector also runs when half of what was left, a sixteenth of the limit at least, is used up. */
+static u64 next_bytes(const Vm *vm) {
+  u64 most = vm->limits.bytes, now = vm->stats.bytes_now, half = most > now ? (most - now) / 2 : 0;
+  return now + (half > most / 16 ? half : most / 16);
+}
+
 bool ref_new(Vm *vm, Value inner, Value *out) {
-  if (!vm->ref_threshold) vm->ref_threshold = FIRST_THRESHOLD;
-  if (vm->ref_count >= vm->ref_threshold) {
+  if (!vm->ref_threshold) {
+    vm->ref_threshold = FIRST_THRESHOLD;
+    vm->ref_bytes = next_bytes(vm);
+  }
+  if (vm->ref_count >= vm->ref_threshold || (vm->limits.bytes && vm->stats.bytes_now >= vm->ref_bytes)) {
     ref_collect(vm);
     vm->ref_threshold = vm->ref_count * 2 > FIRST_THRESHOLD ? vm->ref_count * 2 : FIRST_THRESHOLD;
+    vm->ref_bytes = next_bytes(vm);
   }
   Ref *r = obj_alloc(vm, sizeof *r);
   if (!r) {
@@ -152,7 +162,8 @@ static void spread_live(Collector *c) {
 
 u64 ref_collect(Vm *vm) {
   Collector c = {.vm = vm};
-  u64 freed = 0;
+  u64 freed = 0, overdraft = vm->overdraft;
+  vm->overdraft = UINT64_MAX; /* a part of what cells hold, for a moment: it may be what makes room below the limit */
   for (Ref *r = vm->refs; r && !c.failed; r = r->next) c.failed = !add_node(&c, V_REF, &r->head);
   for (u32 i = 0; i < c.nodes.count && !c.failed; i++)
     visit_children(&c, count_inside, c.nodes.data[i].kind, c.nodes.data[i].obj);
@@ -175,5 +186,6 @@ u64 ref_collect(Vm *vm) {
   }
   mem_free(&vm->alloc, c.index, sizeof *c.index * c.index_count);
   vec_free(&vm->alloc, &c.nodes);
+  vm->overdraft = overdraft;
   return freed;
 }

@@ -5,7 +5,6 @@
 #include "vm/vm.h"
 
 void ref_unlink(Vm *vm, Ref *r);    /* takes a dying cell out of the list of all cells */
-u64 ref_collect(Vm *vm);            /* frees cells that only reach each other; gives how many */
 void ref_clear_all(Vm *vm);         /* empties every cell: no cycle is left (the VM ends) */
 
 #endif

@@ -81,9 +81,9 @@ typedef struct ErrorState {
   u8 kind; /* ErrorKind */
   Span span;
   Value message; /* text */
-  u8 out_of_memory; /* no message could be made, a fixed text stands for it: 1 the host refused, 2 the limit */
+  u8 out_of_memory; /* memory was refused: 1 by the host, 2 by the limit. Without a message a fixed text stands for it */
   VEC(TraceLine) trace;
-  bool final;    /* `try` does not catch it: fuel, deadline, interrupt, memory, exit */
+  bool final;    /* `try` does not catch it: fuel, deadline, interrupt, exit, a defect */
 } ErrorState;
 
 /* ---- operations ------------------------------------------------------------------------------- */
@@ -265,10 +265,13 @@ struct Vm {
   Code *codes;
   void *small_free[SMALL_CLASSES]; /* free lists of small objects, by size / SMALL_STEP */
   void *slabs;
+  void *reserve;      /* a slab for errors, so that one can be made and caught when memory is refused; NULL: it is in use */
+  u64 overdraft;      /* bytes beyond limits.bytes that may be taken: while an error is made */
   Kept kept;
   bool pooled; /* counted among the users of the pool */
   char *slab_at, *slab_end;
   bool refused_by_limit; /* the last refusal came from limits.bytes */
+  u64 refusals;       /* how often memory was refused */
   Name known[KN_COUNT];
   Name *op_params;       /* OP_COUNT rows of OP_MAX_PARAMS names, made when a keyword is first given to a built-in */
   Value builtins[OP_COUNT]; /* the function value of each operation, nil until first asked for */
@@ -282,7 +285,7 @@ struct Vm {
   u32 poll_batch;      /* units of fuel that poll_countdown stood for */
   u64 work;            /* units that kernels used up so far */
   i64 large_left;      /* units of 1024 elements that eager operations may make until the tier is asked; below 0: it is to be */
-  u64 ref_count, ref_threshold; /* the cycle collector runs when ref_count reaches the threshold */
+  u64 ref_count, ref_threshold, ref_bytes; /* the cycle collector runs when ref_count reaches the threshold, or bytes_now ref_bytes */
   Value caught;        /* the record of the error caught last, so that error(e) keeps its place */
   Span caught_span;
   VEC(TraceLine) caught_trace;
@@ -399,10 +402,18 @@ WeftStatus vm_error_at(Vm *vm, ErrorKind kind, Span at, const char *fmt, ...) PR
 WeftStatus vm_error_rule(Vm *vm, u32 op, const RuleError *e); /* "matmul: …" */
 WeftStatus vm_error_memory(Vm *vm);
 void vm_error_clear(Vm *vm);
-bool vm_error_catchable(const Vm *vm);           /* not fuel, deadline, interrupt, memory of the VM itself */
+bool vm_error_catchable(const Vm *vm);           /* not fuel, deadline, interrupt, exit */
+bool vm_error_own(const Vm *vm);                 /* the program's: not these, nor memory that was refused */
+/* Memory for an array of these sizes was refused: an error of kind limit that tells them. */
+WeftStatus vm_error_array(Vm *vm, u32 dtype, u32 rank, const i64 *dims);
+void vm_error_name_op(Vm *vm, u32 op);           /* the error that stands arose in this operation: its message begins with the name */
 bool vm_error_record(Vm *vm, Value *out) MUST_USE; /* {message, kind, trace}; clears the error */
 void vm_error_text(Vm *vm, Buf *out);            /* the whole message as language.md section 6 shows it */
 const char *vm_error_message(const Vm *vm, size_t *len); /* its first line, without "error: "; never NULL */
+/* For what has to be built before the program can go on: a little more than the limit may be taken, and what is small from a
+ * reserve. Calls nest: what begin gives goes to end. */
+u64 overdraft_begin(Vm *vm);
+void overdraft_end(Vm *vm, u64 before);
 /* The error appends the call of the top frame to its trace (the frame is about to be popped). */
 void vm_error_leave_frame(Vm *vm);
 WeftStatus vm_raise(Vm *vm, ErrorKind kind, Value message); /* consumes a text */
@@ -426,6 +437,9 @@ static inline WeftStatus vm_safepoint(Vm *vm) { /* one unit of fuel */
   if (LIKELY(--vm->poll_countdown && !vm->interrupted)) return WEFT_OK;
   return vm_poll(vm, 0);
 }
+
+/* vm/ref.c: frees cells that only reach each other; gives how many. */
+u64 ref_collect(Vm *vm);
 
 /* vm/pool.c: threads that share the parts of one long loop. */
 typedef void (*PoolFn)(void *ctx, i64 part); /* touches no VM */

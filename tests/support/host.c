@@ -54,7 +54,17 @@ static void append(Text *t, const char *s, size_t n) {
   t->data[t->length] = 0;
 }
 
-static void output(void *context, const char *s, size_t n) { append(context, s, n); }
+typedef struct Output {
+  Text *text;
+  const Memory *memory;
+  long begun;
+} Output;
+
+static void output(void *context, const char *s, size_t n) {
+  Output *o = context;
+  if (!o->begun) o->begun = o->memory->asked;
+  append(o->text, s, n);
+}
 
 static char *copy(const char *s) {
   char *p = strdup(s ? s : "");
@@ -85,7 +95,8 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
     options.resize_context = &memory;
   }
   options.output = output;
-  options.output_context = &printed;
+  Output out = {.text = &printed, .memory = &memory};
+  options.output_context = &out;
   options.memory = setup->memory;
   options.fuel = setup->fuel;
   options.deadline = setup->deadline;
@@ -129,6 +140,7 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
   }
   r.printed = printed.data;
   r.allocations = memory.asked;
+  r.printed_after = out.begun;
   r.leaked = memory.out;
   r.refused = memory.refused;
   return r;

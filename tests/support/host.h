@@ -42,6 +42,7 @@ typedef struct HostRun {
   int counter_count;
   long allocations;     /* how often the VM asked for memory */
   long made_after;      /* of these, until weft_new returned */
+  long printed_after; /* allocations made when the program printed first; 0: it did not */
   size_t leaked;        /* bytes the VM had not given back at its end */
   bool refused;         /* the allocation named by refuse_at was reached */
 } HostRun;

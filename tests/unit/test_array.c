@@ -335,7 +335,7 @@ static void the_limit(void **state) {
   vm->limits.bytes = vm->stats.bytes_now + 1000000;
   assert_int_equal(array_new(vm, DT_f64, 1, (i64[]){1000000}, &v), WEFT_ERROR);
   assert_int_equal(vm->error.kind, EK_limit);
-  assert_string_equal(vm_error_message(vm, NULL), "the memory limit is reached");
+  assert_string_equal(vm_error_message(vm, NULL), "an array of 1000000 f64, shape (1000000,), takes 7.6 MiB: the memory limit is reached");
   vm_error_clear(vm);
   for (int i = 0; i < 100; i++) { /* what is freed may be taken again */
     assert_int_equal(array_new(vm, DT_f64, 1, (i64[]){100000}, &v), WEFT_OK);
