@@ -75,7 +75,12 @@ static void run_program(const Setup *setup, const char *history) {
   snprintf(home, sizeof home, "HOME=%s", own_folder);
   snprintf(file, sizeof file, "WEFT_HISTORY=%s", history);
   snprintf(term, sizeof term, "TERM=%s", setup->term ? setup->term : "xterm");
-  char *env[] = {home, file, term, "LC_ALL=C.UTF-8", "INPUTRC=/dev/null", "PATH=/usr/bin:/bin", "WEFT_PACE=0", (char *)setup->more, NULL};
+  char *env[10] = {home, file, term, "LC_ALL=C.UTF-8", "INPUTRC=/dev/null", "PATH=/usr/bin:/bin", "WEFT_PACE=0"};
+  char sanitizer[1024];
+  n = 7;
+  if (setup->more) env[n++] = (char *)setup->more;
+  snprintf(sanitizer, sizeof sanitizer, "ASAN_OPTIONS=%s", getenv("ASAN_OPTIONS") ? getenv("ASAN_OPTIONS") : "");
+  env[n] = sanitizer;
   if (chdir(own_folder) != 0) _exit(120);
   execve(program, (char **)argv, env);
   _exit(121);
