@@ -196,17 +196,17 @@ static void construct(Flow *f) {
     case 0:
       f->floats[f->nfloats++] = y;
       gen_put(g, "let s%d = scan((a%d, a%d) => {", c, c, y), body(f, 2, 0);
-      gen_put(g, "  (tanh(1.0 * a%d), 1.0 * a%d) }, 1.0 * a%d, v)", c, gen_chance(g, 50) ? c : a, a), gen_line(g);
+      gen_put(g, "  (tanh(1.0 * a%d), 1.0 * a%d) }, f64(a%d), v)", c, gen_chance(g, 50) ? c : a, a), gen_line(g);
       gen_put(g, "a%d = s%d[0] + sum(s%d[1]) * 0.5", a, c, c);
       break;
     case 1:
       f->ints[f->nints++] = y;
       gen_put(g, "a%d = fori_loop(0, %d, (i%d, a%d) => {", a, 1 + gen_below(g, 4), y, c), body(f, 1, 1);
-      gen_put(g, "  1.0 * a%d }, 1.0 * a%d)", c, a);
+      gen_put(g, "  1.0 * a%d }, f64(a%d))", c, a);
       break;
     case 2:
       gen_put(g, "a%d = while_loop(a%d => a%d < 1.5, a%d => {", a, c, c, c), body(f, 1, 0);
-      gen_put(g, "  a%d * 0.5 + 0.4 }, 1.0 * a%d, max_steps=%d)", c, a, 1 + gen_below(g, 4));
+      gen_put(g, "  a%d * 0.5 + 0.4 }, f64(a%d), max_steps=%d)", c, a, 1 + gen_below(g, 4));
       break;
     default:
       gen_put(g, "a%d = sum(%s(a%d => {", a, gen_chance(g, 50) ? "vmap" : "map", c);
