@@ -162,6 +162,7 @@ static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char
   bool usable = graph_prune(g);
   if (was_stopped(t, p, rec->span)) return false;
   force_checks(t, g, t->region_ids);
+  force_wrong(t, g);
   if (usable && !verifies(t, p, rec, name)) return false;
   if (rec->broke) {
     vm->counters.at[STAT_breaks]++;

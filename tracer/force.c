@@ -9,7 +9,7 @@
 enum { VARY_EXITS = 11, VARY_CHECKS = 5, TRIALS_MAX = 300 };
 
 bool force_parse(Force *f, const char *text) {
-  static const char *const words[] = {"", "exits", "misses", "checks", "rollback", "endless"};
+  static const char *const words[] = {"", "exits", "misses", "checks", "rollback", "endless", "wrong"};
   *f = (Force){0};
   if (!text) return true;
   size_t n = strcspn(text, " ");
@@ -184,6 +184,41 @@ enum { VARY_ENDLESS = 19 }; /* a small graph takes some fifteen passes */
 u32 force_endless(const struct Tracer *t) {
   if (t->force.kind != FORCE_endless) return 0;
   return t->force.at ? t->force.at : 1 + (u32)(t->region_ids % VARY_ENDLESS);
+}
+
+/* ---- graphs that are wrong ------------------------------------------------------------------------ */
+
+static u32 wrong_for(u32 op) {
+  switch (op) {
+    case OP_add: return OP_subtract;
+    case OP_subtract:
+    case OP_multiply: return OP_add;
+    case OP_minimum: return OP_maximum;
+    case OP_maximum: return OP_minimum;
+    case OP_less: return OP_greater_equal;
+    case OP_less_equal: return OP_greater;
+    case OP_greater: return OP_less_equal;
+    case OP_greater_equal: return OP_less;
+    case OP_equal: return OP_not_equal;
+    case OP_sin: return OP_cos;
+    case OP_cos: return OP_sin;
+    case OP_exp: return OP_sin;
+    case OP_max: return OP_min;
+    case OP_min: return OP_max;
+    default: return OP_none;
+  }
+}
+
+void force_wrong(const struct Tracer *t, Graph *g) {
+  if (t->force.kind != FORCE_wrong) return;
+  u32 n = 0, at = t->force.at ? t->force.at : 1;
+  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
+    GraphNode *x = &g->nodes.data[w.node];
+    if (x->kind != NODE_op || !wrong_for(x->op) || ++n != at) continue;
+    x->op = (u16)wrong_for(x->op);
+    t->vm->counters.at[STAT_forced]++;
+    return;
+  }
 }
 
 /* ---- misses --------------------------------------------------------------------------------------- */

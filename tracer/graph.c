@@ -561,6 +561,12 @@ NodeId graph_cond(Graph *g, ValueId p, BlockId then, BlockId els) {
   TypeId *types = type_list(g, n);
   if (!types) return 0;
   if (yields) term_types(g, yields, 0, types);
+  if (yields == then && g->blocks.data[els].term == TERM_yield) /* a number is weak only where both arms give a weak one */
+    for (u32 i = 0; i < n && i < g->blocks.data[els].term_count; i++) {
+      TypeId other = g->values.data[g->operands.data[g->blocks.data[els].term_first + i]].type;
+      const ArrayType *a = type_of(g, types[i]), *b = type_of(g, other);
+      if (a && b && !a->rank && !b->rank && a->dtype == b->dtype && a->weak && !b->weak) types[i] = other;
+    }
   return control(g, NODE_cond, &p, 1, (BlockId[]){then, els}, 2, types, n);
 }
 

@@ -191,7 +191,7 @@ typedef struct RecLive { /* liveness of a function that the trace runs, solved o
 } RecLive;
 
 /* What a test asks for (force.h). */
-typedef enum ForceKind { FORCE_nothing, FORCE_exits, FORCE_misses, FORCE_checks, FORCE_rollback, FORCE_endless } ForceKind;
+typedef enum ForceKind { FORCE_nothing, FORCE_exits, FORCE_misses, FORCE_checks, FORCE_rollback, FORCE_endless, FORCE_wrong } ForceKind;
 typedef struct Force {
   u8 kind; /* ForceKind */
   u32 at;  /* which one, counted from 1; 0: now this, now that */

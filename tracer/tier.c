@@ -2,6 +2,7 @@
 #include "lang/mechanisms.h"
 #include "tracer/explain.h"
 #include "tracer/force.h"
+#include "tracer/rehearse.h"
 #include "tracer/tier.h"
 
 #include <string.h>
@@ -205,7 +206,7 @@ static inline bool only_returns(const Tracer *t, const Region *region, u32 exit)
 }
 
 /* `since`: see Run. */
-static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 since) {
+static Ran run_plain(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 since) {
   Vm *vm = t->vm;
   Region *region = entry->region;
   u32 filled = entry->filled, n = region->nslots > filled ? region->nslots : filled;
@@ -241,6 +242,31 @@ static Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   if (LIKELY(r.code->leader->head.refs > 1)) r.code->leader->head.refs--;
   else code_drop(vm, r.code);
   return RAN_RETURNED;
+}
+
+/* verify: what the region does is done again by the interpreter, and compared. */
+static __attribute__((noinline)) Ran run_verified(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 since) {
+  Vm *vm = t->vm;
+  const Region *region = entry->region;
+  guard_undonate(frame, entry->prog, t->slots + t->slot_top); /* the registers as they were */
+  Rehearsal *r = rehearsal_begin(t, region);
+  frame = &vm->frames[vm->frame_count - 1];
+  entry = look_up(t, frame, p);
+  if (!entry) {
+    rehearsal_drop(r);
+    return RAN_NOT;
+  }
+  Ran ran = run_plain(t, frame, p, entry, since);
+  if (!r) return ran;
+  if (ran == RAN_RAISED && !t->demand.strict) rehearsal_raised(r);
+  else if (ran == RAN_RAISED || ran == RAN_CALLED || ran == RAN_NOT) rehearsal_drop(r);
+  if (ran == RAN_RAISED || ran == RAN_CALLED || ran == RAN_NOT) return ran;
+  return rehearsal_compare(r, ran == RAN_RETURNED) == WEFT_OK ? ran : RAN_RAISED;
+}
+
+static inline Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 since) {
+  if (UNLIKELY(((const Region *)entry->region)->checked != NULL) && MECHANISM(t->vm, verify_rehearses)) return run_verified(t, frame, p, entry, since);
+  return run_plain(t, frame, p, entry, since);
 }
 
 static PlaceTable *table_of(Tracer *t) { return t->private_places ? t->private_places : &t->places; }

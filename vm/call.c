@@ -282,6 +282,7 @@ u64 host_word(Value v) {
 static WeftStatus call_host(Vm *vm, HostFn *host, Args args, Value *out) {
   for (u32 i = 0; args.names && i < args.count; i++)
     if (args.names[i]) return vm_error(vm, EK_type, "%s: takes no arguments by name", host->name);
+  if (UNLIKELY(vm->rehearses)) return vm_error(vm, EK_limit, "%s: not called twice", host->name);
   if (vm->native_depth >= NATIVE_DEPTH)
     return vm_error(vm, EK_limit, "too deep a recursion: %u calls through built-in functions stand inside each other", vm->native_depth);
   *out = value_nil();
