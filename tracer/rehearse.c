@@ -7,7 +7,7 @@
  * the region left, all that is alive there is compared. Once it is the same, the region did what it should. If the frame ends without that, it did not,
  * and the first difference seen is told. Then everything is put to what the region left.
  *
- * Not compared, and counted (trace.stats: unverified): regions that call a host, as it must not be called twice; what would take an operation with
+ * Not compared, and counted (trace.stats: unrehearsed): regions that call a host, as it must not be called twice; what would take an operation with
  * effects beyond printing to be done again; more steps than STEPS_MOST; limits that are reached on the way. */
 #include "tracer/rehearse.h"
 #include "tracer/tier.h"
@@ -232,7 +232,7 @@ static void end_output(Rehearsal *r) {
 /* ---- before ---------------------------------------------------------------------------------------------------- */
 
 static Rehearsal *not_compared(Tracer *t) {
-  t->vm->counters.at[STAT_unverified]++;
+  t->vm->counters.at[STAT_unrehearsed]++;
   return NULL;
 }
 
@@ -296,8 +296,8 @@ void rehearsal_raised(Rehearsal *r) {
     log_copy(text, sizeof text, vm_error_message(vm, &len));
     log_copy(name, sizeof name, r->name);
     vm_error_clear(vm);
-    vm->counters.at[STAT_verified]++;
-    vm->counters.at[STAT_verify_failures]++;
+    vm->counters.at[STAT_rehearsed]++;
+    vm->counters.at[STAT_refuted]++;
     (void)vm_error(vm, EK_assert, "verify: region %s: compiled code raises by itself: %s", name, text);
     vm->error.final = true;
   }
@@ -506,10 +506,10 @@ WeftStatus rehearsal_compare(Rehearsal *r, bool returned) {
   vm->counters = counters;
   value_drop(vm, value);
   vm->native_result = held;
-  vm->counters.at[went == REHEARSED_unknown ? STAT_unverified : STAT_verified]++;
+  vm->counters.at[went == REHEARSED_unknown ? STAT_unrehearsed : STAT_rehearsed]++;
   WeftStatus status = WEFT_OK;
   if (went == REHEARSED_other) {
-    vm->counters.at[STAT_verify_failures]++;
+    vm->counters.at[STAT_refuted]++;
     status = vm_error(vm, EK_assert, "verify: region %s: %s", r->name, why.failed ? "?" : buf_text(&why));
     vm->error.final = true;
   }

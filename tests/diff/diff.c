@@ -1,5 +1,5 @@
 /* diff.c — random programs, run by the interpreter alone and compiled; they must agree to the last bit.
- *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir] [--hot N] [--exits] [--threads] [--large] [--flow] [--show]
+ *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir|verify] [--hot N] [--exits] [--threads] [--large] [--flow] [--show]
  *   build/tests/diff --file PATH …: that program
  * Ten programs are one case. A program that differs is printed, with its seed: `diff --seed S --count 1 --show`. */
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 enum { BATCH = 10, PROGRAM_SECONDS = 60 };
 
-static const char *const tiers[] = {"interp", "loops", "mir"};
+static const char *const tiers[] = {"interp", "loops", "mir", "verify"};
 
 static volatile struct Progress {
   unsigned long seed;

@@ -574,6 +574,10 @@ char *generate_program(uint64_t seed) {
     gen_flow(&g);
     return g.text;
   }
+  if (seed % 4 == 1) {
+    gen_probe(&g);
+    return g.text;
+  }
   g.module = gen_chance(&g, 40);
   if (g.module) gen_put(&g, "let G0 = 1\nlet G1 = 0.5\nlet G2 = (1.0, 2.0)\nlet G3 = zeros(12)\nlet G4 = ones(12)\n");
   int helpers = gen_below(&g, FUNCTIONS);

@@ -81,5 +81,7 @@ void gen_trees(Gen *g); /* a whole program: trees of all makes under all that wa
 
 /* generate_flow.c */
 void gen_flow(Gen *g); /* a whole program: control flow under transforms */
+/* generate_probes.c */
+void gen_probe(Gen *g); /* a whole program: loops under transforms, operations with settings, many parts, trees */
 
 #endif

@@ -105,7 +105,7 @@ static void run_program(const char *text, const char *backend, const char *force
   snprintf(out->value, sizeof out->value, "%s", s);
   out->verify = out->raised && strstr(s, "verify: ");
   out->forced = counter(vm, STAT_forced);
-  out->verified = counter(vm, STAT_verified);
+  out->verified = counter(vm, STAT_rehearsed);
   if (!out->raised) weft_release(vm, v);
   weft_free(vm);
 }
