@@ -206,18 +206,28 @@ WeftStatus eager_map(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
-enum { TREE_DEPTH = 200, TREES_MAX = 16 };
+enum { TREE_DEPTH = 200, TREES_FEW = 8 };
 
 static bool is_leaf(Value v) { return v.kind == V_NUM || v.kind == V_ARRAY || v.kind == V_TRACKED; }
 
+static WeftStatus tree_map(Vm *vm, Value fn, const Value *trees, u32 n, u32 depth, Value *parts, Value *out);
+
+/* The same for trees of a level; room for n values that are its own. */
+static WeftStatus tree_map_level(Vm *vm, Value fn, const Value *trees, u32 n, u32 depth, Value *out) {
+  Value few[TREES_FEW], *parts = n <= TREES_FEW ? few : mem_alloc(&vm->alloc, sizeof *parts * n);
+  if (!parts) return vm_error_memory(vm);
+  WeftStatus status = tree_map(vm, fn, trees, n, depth, parts, out);
+  if (parts != few) mem_free(&vm->alloc, parts, sizeof *parts * n);
+  return status;
+}
+
 /* Static parts of the first tree stay as they are. */
-static WeftStatus tree_map(Vm *vm, Value fn, const Value *trees, u32 n, u32 depth, Value *out) {
+static WeftStatus tree_map(Vm *vm, Value fn, const Value *trees, u32 n, u32 depth, Value *parts, Value *out) {
   Value t = trees[0];
   if (depth > TREE_DEPTH) return vm_error(vm, EK_limit, "tree_map: the tree is nested deeper than %d", TREE_DEPTH);
   if (is_leaf(t)) {
-    Value args[TREES_MAX];
-    for (u32 i = 0; i < n; i++) args[i] = value_keep(trees[i]);
-    return vm_call(vm, fn, args, n, out);
+    for (u32 i = 0; i < n; i++) parts[i] = value_keep(trees[i]);
+    return vm_call(vm, fn, parts, n, out);
   }
   if (t.kind != V_LIST && t.kind != V_RECORD) {
     *out = value_keep(t);
@@ -232,7 +242,7 @@ static WeftStatus tree_map(Vm *vm, Value fn, const Value *trees, u32 n, u32 dept
   }
   if (t.kind == V_LIST ? !list_new(vm, count, out) : !record_new(vm, out)) return WEFT_ERROR;
   for (u32 k = 0; k < count; k++) {
-    Value parts[TREES_MAX], y;
+    Value y;
     parts[0] = t.kind == V_LIST ? t.list->items[k] : t.record->items[k];
     Name key = t.kind == V_RECORD ? t.record->shape->keys[k] : 0;
     for (u32 i = 1; i < n; i++) {
@@ -243,7 +253,7 @@ static WeftStatus tree_map(Vm *vm, Value fn, const Value *trees, u32 n, u32 dept
       }
       parts[i] = *at;
     }
-    bool ok = tree_map(vm, fn, parts, n, depth + 1, &y) == WEFT_OK;
+    bool ok = tree_map_level(vm, fn, parts, n, depth + 1, &y) == WEFT_OK;
     ok = ok && (t.kind == V_RECORD ? record_set(vm, out, key, y) : list_push(vm, out, y));
     if (!ok) {
       value_drop(vm, *out);
@@ -256,8 +266,7 @@ static WeftStatus tree_map(Vm *vm, Value fn, const Value *trees, u32 n, u32 dept
 WeftStatus eager_tree_map(Vm *vm, Value *args, Value *out) {
   const List *trees = args[1].list;
   if (trees->count == 0) return vm_error(vm, EK_type, "tree_map: needs a tree");
-  if (trees->count > TREES_MAX) return vm_error(vm, EK_value, "tree_map: more than %d trees", TREES_MAX);
-  return tree_map(vm, args[0], trees->items, trees->count, 0, out);
+  return tree_map_level(vm, args[0], trees->items, trees->count, 0, out);
 }
 
 static WeftStatus tree_each(Vm *vm, Value t, u32 depth, WeftStatus (*each)(Vm *vm, void *ctx, Value leaf), void *ctx) {

@@ -100,7 +100,10 @@ static bool is_closed(const Recorder *r, Av a) {
   return is_columns(v) || v->kind == AV_OPTION || av_is_opaque(r, a);
 }
 
-static Outcome refuse(Recorder *r, Av a) { return rec_stuck(r, REASON_not_verified, "a %s that was not opened is walked over", av_kind_text(r, a)); }
+static Outcome refuse(Recorder *r, Av a) {
+  r->vm->counters.at[STAT_unverified]++;
+  return rec_stuck(r, REASON_not_verified, "a %s that was not opened is walked over", av_kind_text(r, a));
+}
 
 Outcome rec_tree_leaves(Recorder *r, Av a, AvVec *out) {
   if (a && is_unread_text(r, a)) return OUT_GO;
