@@ -118,7 +118,8 @@ static WeftStatus state_differs(Vm *vm, const char *who, u32 leaf, const ArrayTy
 }
 
 /* The state after a trip (owned) must be of the types before it; weak numbers take the dtype of the state. With
- * `settling`, weak numbers of the state may take the dtype that the body gives: *settled says that one would. */
+ * `settling`, weak numbers of the state may take the dtype that the body gives: *settled says that one would. In a later trip
+ * (the first may have given the weak number back) they may still become strong in the dtype they have. */
 static WeftStatus same_state(Vm *vm, const char *who, Value before, Value *after, bool settling, bool *settled) {
   if (before.kind == V_NUM && after->kind == V_NUM && before.dtype == after->dtype && value_is_weak(before) == value_is_weak(*after)) return WEFT_OK;
   if (!tree_same(vm, before, *after))
@@ -135,7 +136,7 @@ static WeftStatus same_state(Vm *vm, const char *who, Value before, Value *after
     tree_leaf_type(b.data[i], &y);
     bool shape = x.rank == y.rank && memcmp(x.dims, y.dims, x.rank * sizeof(Dim)) == 0;
     if (shape && x.dtype == y.dtype && x.weak == y.weak) continue;
-    if (shape && settling && x.weak && dtype_kind(x.dtype) <= dtype_kind(y.dtype)) {
+    if (shape && x.weak && (settling ? dtype_kind(x.dtype) <= dtype_kind(y.dtype) : x.dtype == y.dtype)) {
       a.data[i] = b.data[i];
       changed = true;
     } else if (shape && y.weak && dtype_kind(y.dtype) <= dtype_kind(x.dtype)) {
