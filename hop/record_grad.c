@@ -291,7 +291,6 @@ static Outcome pull_node(Walk *w, NodeId node) {
   const GraphNode x = *graph_node_at(g, node);
   const char *why;
   DerivLists l;
-  if ((x.kind == NODE_cond || x.kind == NODE_scan || x.kind == NODE_while) && w->r->differentiating) return rec_stuck(w->r, REASON_no_rule, "XXX");
   if (x.kind == NODE_cond) return pull_cond(w, node);
   if (x.kind == NODE_scan || x.kind == NODE_while) return pull_loop(w, node);
   if (x.mask) {
