@@ -251,7 +251,7 @@ static WeftStatus apply(Vm *vm, u32 kind, const Value *saved, Value ct, Value *o
   if (kind == ENTRY_checkpoint) { /* runs once more, now on a tape */
     Pullback *p = pullback_mixed(vm, "checkpoint", saved[SAVED_rule], saved[SAVED_args]);
     if (!p) return WEFT_ERROR;
-    WeftStatus status = pullback_pull(vm, p, "checkpoint", ct, out);
+    WeftStatus status = pullback_pull(vm, p, "checkpoint", ct, PULL_ALL, out);
     pullback_free(p);
     return status;
   }

@@ -316,7 +316,7 @@ done:
 Pullback *pullback_new(Vm *vm, const char *who, Value f, Value xs) { return run_on_tape(vm, who, f, xs, false); }
 Pullback *pullback_mixed(Vm *vm, const char *who, Value f, Value xs) { return run_on_tape(vm, who, f, xs, true); }
 
-WeftStatus pullback_pull(Vm *vm, const Pullback *p, const char *who, Value ct, Value *out) {
+WeftStatus pullback_pull(Vm *vm, const Pullback *p, const char *who, Value ct, u32 only, Value *out) {
   Leaves y = {0}, c = {0};
   Value *grads = NULL;
   WeftStatus status = tree_leaves_of(vm, p->y, &y);
@@ -333,7 +333,7 @@ WeftStatus pullback_pull(Vm *vm, const Pullback *p, const char *who, Value ct, V
       rule_shape_text(&ty, a, sizeof a);
       rule_shape_text(&tc, b, sizeof b);
       status = vm_error(vm, EK_shape, "%s: the cotangent has shape %s, the result %s", who, b, a);
-    } else if (p->nodes[i]) {
+    } else if (p->nodes[i] && (only == PULL_ALL || only == i)) {
       Value args[2] = {value_keep(c.data[i]), value_dtype(ty.dtype)}, g = value_hole(), sum;
       status = vm_op(vm, OP_astype, args, &g);
       value_drop(vm, args[0]);
@@ -376,7 +376,7 @@ WeftStatus eager_vjp(Vm *vm, Value *args, Value *out) {
 
 WeftStatus call_pullback(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out) {
   if (nargs != 1 || (names && names[0])) return vm_error(vm, EK_type, "vjp: the pullback takes 1 argument, got %u", nargs);
-  return pullback_pull(vm, fn->settings.handle->object, "vjp", args[0], out);
+  return pullback_pull(vm, fn->settings.handle->object, "vjp", args[0], PULL_ALL, out);
 }
 
 /* ---- jvp --------------------------------------------------------------------------------------------------------------- */
@@ -414,7 +414,7 @@ WeftStatus pushforward_new(Vm *vm, const char *who, Value f, Value xs, Pushforwa
   u32 k = 0;
   if (status == WEFT_OK) status = tree_with(vm, out->p->y, z.data, &k, &out->zero);
   if (status == WEFT_OK) status = variables(vm, out->outer, who, 0, false, out->zero, &us);
-  if (status == WEFT_OK) status = pullback_pull(vm, out->p, who, us, &out->back);
+  if (status == WEFT_OK) status = pullback_pull(vm, out->p, who, us, PULL_ALL, &out->back);
   tape_close(vm, out->outer);
   for (u32 i = 0; i < z.count; i++) value_drop(vm, z.data[i]);
   leaves_free(vm, &z);
@@ -424,7 +424,7 @@ WeftStatus pushforward_new(Vm *vm, const char *who, Value f, Value xs, Pushforwa
   return status;
 }
 
-WeftStatus pushforward_push(Vm *vm, const Pushforward *f, const char *who, Value ts, Value *out) {
+WeftStatus pushforward_push(Vm *vm, const Pushforward *f, const char *who, Value ts, u32 only, Value *out) {
   Leaves t = {0}, b = {0};
   u32 node = 1;
   Value *grads = grads_new(vm, f->outer);
@@ -432,7 +432,7 @@ WeftStatus pushforward_push(Vm *vm, const Pushforward *f, const char *who, Value
   if (status == WEFT_OK) status = tree_leaves_of(vm, f->back, &b);
   if (status == WEFT_OK) status = tree_leaves_of(vm, ts, &t);
   if (status == WEFT_OK && (t.count != b.count || !tree_same(vm, f->p->xs, ts))) status = vm_error(vm, EK_type, "%s: ts must have the structure of xs", who);
-  for (u32 i = 0; i < b.count && status == WEFT_OK; i++) {
+  for (u32 i = b.count; i-- > 0 && status == WEFT_OK;) { /* in reverse: each is a use of what it stands for */
     ArrayType tx, tt;
     Value plain, sum;
     u32 at;
@@ -444,7 +444,7 @@ WeftStatus pushforward_push(Vm *vm, const Pushforward *f, const char *who, Value
     }
     tape_split(f->outer, b.data[i], &plain, &at);
     value_drop(vm, plain);
-    if (!at) continue;
+    if (!at || (only != PULL_ALL && only != i)) continue;
     Value arg[2] = {value_keep(t.data[i]), value_dtype(tx.dtype)}, g;
     status = vm_op(vm, OP_astype, arg, &g);
     value_drop(vm, arg[0]);
@@ -470,7 +470,7 @@ WeftStatus eager_jvp(Vm *vm, Value *args, Value *out) {
   if (xs.kind != V_LIST || ts.kind != V_LIST || xs.list->count != ts.list->count || xs.list->count == 0)
     return vm_error(vm, EK_type, "jvp: xs and ts must be lists of as many arguments and tangents");
   if (pushforward_new(vm, "jvp", args[0], xs, &f) != WEFT_OK) return WEFT_ERROR;
-  WeftStatus status = pushforward_push(vm, &f, "jvp", ts, &dy);
+  WeftStatus status = pushforward_push(vm, &f, "jvp", ts, PULL_ALL, &dy);
   if (status == WEFT_OK) {
     Value pair[2];
     tape_split(f.outer, f.p->y, &pair[0], &none);

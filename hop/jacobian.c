@@ -163,7 +163,7 @@ static WeftStatus jacobian(Vm *vm, u32 transform, const char *who, Value f, Valu
       status = vm_poll(vm, 1);
       if (status == WEFT_OK) status = unit_tree(vm, reverse ? y : xs, from, i, k, &seed);
       if (status != WEFT_OK) break;
-      status = reverse ? pullback_pull(vm, p, who, seed, &got) : pushforward_push(vm, &push, who, seed, &got);
+      status = reverse ? pullback_pull(vm, p, who, seed, i, &got) : pushforward_push(vm, &push, who, seed, i, &got);
       if (status != WEFT_OK) got = value_hole();
       value_drop(vm, seed);
       if (status == WEFT_OK) status = tree_leaves_of(vm, got, &leaves);

@@ -321,7 +321,7 @@ static Outcome no_twins(const Walk *w, const Loop *l) {
   for (u32 i = 0; i < s.all.count && ok && !twins; i++) {
     ValueId v = s.all.data[i].v;
     if (!pull_is_float(g, v)) continue;
-    for (u32 c = 0; c < b->captures.count && c < l->ncaps; c++) twins |= b->captures.data[c].inner == v && pull_is_active(w, node_operand(g, l->node, l->first + c));
+    for (u32 c = 0; c < b->captures.count && c < l->ncaps; c++) twins |= b->captures.data[c].inner == v && pull_is_active(w, loop_operand(w, l, l->first + c));
     for (u32 k = 0; k < i && !twins; k++) twins = s.all.data[k].v == v && of.data[k] != of.data[i] && value_block(g, v) && together(&s, i, k);
   }
   vec_free(alloc, &s.all);
@@ -336,11 +336,11 @@ static Outcome no_twins(const Walk *w, const Loop *l) {
 static void find_first(const Walk *w, Loop *l) {
   const Graph *g = w->r->g;
   for (u32 i = 0; i < l->carried; i++) {
-    ValueId v = node_operand(g, l->node, i);
+    ValueId v = loop_operand(w, l, i);
     if (!pull_is_active(w, v) || !pull_is_float(g, v)) continue;
     bool shared = w->ct[v] || w->alias[v];
-    for (u32 k = 0; k < l->ncaps && !shared; k++) shared = node_operand(g, l->node, l->first + k) == v;
-    for (u32 k = 0; k < l->carried && !shared; k++) shared = k != i && node_operand(g, l->node, k) == v;
+    for (u32 k = 0; k < l->ncaps && !shared; k++) shared = loop_operand(w, l, l->first + k) == v;
+    for (u32 k = 0; k < l->carried && !shared; k++) shared = k != i && loop_operand(w, l, k) == v;
     l->alias[i] = shared;
   }
 }
@@ -407,12 +407,13 @@ Outcome pull_loop(Walk *w, NodeId node) {
     }
     if (l.trips == DIM_NONE) o = rec_stuck(r, REASON_no_rule, "the derivative of a loop whose trips nothing bounds");
   }
-  marks = 5 * l.carried + l.nxs + l.ncaps + w->aliases.count + 1;
+  marks = 6 * l.carried + l.nxs + l.ncaps + w->aliases.count + 1;
   if ((l.needed = mem_alloc_zero(alloc, marks))) {
     l.reached = l.needed + l.carried;
     l.maybe = l.reached + l.carried;
     l.alias = l.maybe + l.carried;
-    l.given = l.alias + l.carried;
+    l.touched = l.alias + l.carried;
+    l.given = l.touched + l.carried;
     find_first(w, &l);
   } else {
     o = OUT_FAIL;
@@ -422,13 +423,18 @@ Outcome pull_loop(Walk *w, NodeId node) {
     l.reached[i] = ct[i] != 0;
     l.maybe[i] = l.there[i] != 0;
   }
-  for (bool grown = true; grown && o == OUT_GO;) { /* at most once for each carried value */
+  for (bool grown = true, dropped = false; grown && o == OUT_GO;) { /* at most once for each carried value, and once more */
     grown = false;
     o = loop_back(w, &l, &grown);
     if (o == OUT_GO) graph_rollback(g, mark);
+    if (o != OUT_GO || grown || dropped) continue;
+    o = need_a_trip(w, &l);
+    for (u32 i = 0; i < l.carried; i++) { /* to which no trip adds: no sum for it goes along */
+      grown |= dropped |= l.alias[i] && !l.touched[i];
+      l.alias[i] &= l.touched[i];
+    }
   }
   if (o == OUT_GO) o = no_twins(w, &l);
-  if (o == OUT_GO) o = need_a_trip(w, &l);
   if (o == OUT_GO) o = save_carries(r, &l) ? loop_back(w, &l, NULL) : OUT_FAIL;
   if (o == OUT_GO) r->vm->counters.at[STAT_loops_back]++;
   vec_free(alloc, &l.saved);

@@ -54,7 +54,7 @@ static bool push(Back *b, ValueVec *to, ValueId v) { return v && vec_push(&b->w-
 static bool takes(const Graph *g, const Loop *l, u32 i) { return l->reached[i] && pull_is_float(g, g->blocks.data[l->body].params.data[i]); }
 static bool item_counts(const Back *b, u32 i) {
   const Graph *g = b->w->r->g;
-  return pull_is_active(b->w, node_operand(g, b->l->node, b->l->carried + i)) && pull_is_float(g, g->blocks.data[b->l->body].params.data[b->l->carried + i]);
+  return pull_is_active(b->w, loop_operand(b->w, b->l, b->l->carried + i)) && pull_is_float(g, g->blocks.data[b->l->body].params.data[b->l->carried + i]);
 }
 static ArrayType strong(const Graph *g, ValueId v) {
   ArrayType t = *value_type(g, v);
@@ -120,11 +120,11 @@ static bool begin(Back *b) {
   b->ncarried = b->init.count;
   for (u32 i = 0; i < l->nxs; i++) b->nitems += item_counts(b, i);
   for (u32 i = 0; i < l->ncaps && ok; i++) {
-    ValueId v = node_operand(g, l->node, l->first + i);
+    ValueId v = loop_operand(w, l, l->first + i);
     if (pull_is_active(w, v) && pull_is_float(g, v)) ok = add_cap(b, v, uses_of(g, l->body, g->blocks.data[l->body].captures.data[i].inner));
   }
   for (u32 i = 0; i < l->carried && ok; i++)
-    if (l->alias[i]) ok = add_cap(b, node_operand(g, l->node, i), 2);
+    if (l->alias[i]) ok = add_cap(b, loop_operand(w, l, i), 2);
   for (u32 i = 0; i < b->caps.count && ok; i++) { /* one sum over all trips of all loops, in the order of the tape */
     ValueId v = b->caps.data[i];
     ArrayType t = strong(g, v);
@@ -141,11 +141,11 @@ static bool begin_flags(Back *b) {
   Loop *l = b->l;
   bool ok = true;
   for (u32 i = 0; i < l->carried && ok; i++)
-    if (takes(g, l, i) && l->maybe[i]) ok = push(b, &b->init, !l->ct[i] ? pull_bool(g, false) : l->there[i] ? l->there[i] : pull_bool(g, true));
+    if (takes(g, l, i) && l->maybe[i]) ok = push(b, &b->init, !l->ct[i] ? pull_bool(g, false) : l->there[i] ? graph_convert(g, l->there[i], DT_bool) : pull_bool(g, true));
   for (u32 i = 0; i < b->nitems && ok && !b->trial; i++)
     if (l->given[i] == GIVEN_maybe) ok = push(b, &b->init, pull_bool(g, false));
   for (u32 k = 0; k < b->caps.count && ok; k++)
-    if (cap_has_flag(b, k)) ok = push(b, &b->init, w->ct[b->caps.data[k]] ? w->there[b->caps.data[k]] : pull_bool(g, false));
+    if (cap_has_flag(b, k)) ok = push(b, &b->init, w->ct[b->caps.data[k]] ? graph_convert(g, w->there[b->caps.data[k]], DT_bool) : pull_bool(g, false));
   return ok;
 }
 
@@ -233,7 +233,7 @@ static bool alias_first(Back *b) {
     if (!l->alias[i] || !pull_is_active(&b->inner, b->params.data[i])) continue;
     if (!first) first = graph_op2(g, OP_equal, b->index, l->reverse ? graph_size(g, size_sub(&g->sizes, l->trips, 1)) : graph_const(g, value_weak_i64(0)));
     u32 at = 0;
-    while (b->caps.data[at] != node_operand(g, l->node, i)) at++;
+    while (b->caps.data[at] != loop_operand(b->w, l, i)) at++;
     if (!first || !pull_alias(&b->inner, b->params.data[i], inside[at], first, ARM_none)) return false;
   }
   return true;
@@ -285,6 +285,7 @@ static void learn(Back *b, bool *grown) {
     if (!pull_is_float(g, b->params.data[i])) continue;
     u8 how = how_given(b, b->variables.data[k++]);
     bool reached = l->reached[i], maybe = l->maybe[i];
+    l->touched[i] |= how != GIVEN_never;
     if (how != GIVEN_never && !reached) l->reached[i] = l->maybe[i] = 1;
     if (how != GIVEN_always && reached) l->maybe[i] = 1;
     *grown |= reached != l->reached[i] || maybe != l->maybe[i];
@@ -364,13 +365,13 @@ static void deliver(Back *b, NodeId back) {
   for (u32 i = 0; i < l->carried; i++)
     if (takes(g, l, i)) {
       ValueId ct = node_result(g, back, k++), there = l->maybe[i] ? node_result(g, back, flag++) : 0;
-      if (!l->alias[i]) pull_give_if(w, node_operand(g, l->node, i), ct, there); /* else its sum has got it */
+      if (!l->alias[i]) pull_give_if(w, loop_operand(w, l, i), ct, there); /* else its sum has got it */
     }
   for (u32 i = 0, n = 0; i < l->nxs; i++) {
     if (!item_counts(b, i)) continue;
     u8 given = l->given[n++];
     ValueId there = given == GIVEN_maybe ? node_result(g, back, item_flag++) : ran;
-    if (given != GIVEN_never) give_rows(w, node_operand(g, l->node, l->carried + i), node_result(g, back, row), there);
+    if (given != GIVEN_never) give_rows(w, loop_operand(w, l, l->carried + i), node_result(g, back, row), there);
     row++;
   }
 }

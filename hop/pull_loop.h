@@ -15,11 +15,15 @@ typedef struct Loop {
   u8 *reached; /* per carried value: its cotangent is not zero by structure */
   u8 *maybe;   /* per carried value: it is reached, but not in every trip */
   u8 *given;   /* per variable behind the carried ones: GIVEN_* to it by a trip */
+  u8 *touched; /* per carried value: a trip adds to the cotangent of what it begins with */
   u8 *alias;   /* per carried value: in the first trip it is a value from outside whose cotangent others add to as well */
   ValueVec saved; /* carried values that are needed, stacked; 0 where not */
   const ValueId *ct, *there; /* of the results, as in Walk */
 } Loop;
 enum { GIVEN_never, GIVEN_maybe, GIVEN_always };
+
+/* Operand k of the loop as the walk knows it: the loop may have been made anew in a block inside of the walk's. */
+static inline ValueId loop_operand(const Walk *w, const Loop *l, u32 k) { return pull_home(w, node_operand(w->r->g, l->node, k)); }
 
 /* What block b computes, once more at the cursor: parameters as given, captures as they are outside. */
 bool loop_run_again(Recorder *r, NodeId node, BlockId b, const ValueId *params, u32 nparams, ValueMap *map);

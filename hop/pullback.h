@@ -18,8 +18,10 @@ Pullback *pullback_new(Vm *vm, const char *who, Value f, Value xs);
 /* The same, but what is no float among xs is constant. */
 Pullback *pullback_mixed(Vm *vm, const char *who, Value f, Value xs);
 void pullback_free(void *pullback);
-/* The cotangent of f's result (borrowed) to the list of those of its arguments: *out owned. */
-WeftStatus pullback_pull(Vm *vm, const Pullback *p, const char *who, Value ct, Value *out) MUST_USE;
+/* The cotangent of f's result (borrowed) to the list of those of its arguments: *out owned. `only`: that of one leaf alone, others have
+ * none. */
+enum { PULL_ALL = UINT32_MAX };
+WeftStatus pullback_pull(Vm *vm, const Pullback *p, const char *who, Value ct, u32 only, Value *out) MUST_USE;
 
 /* The derivative of a pullback by its cotangent. */
 typedef struct Pushforward {
@@ -31,6 +33,6 @@ typedef struct Pushforward {
 WeftStatus pushforward_new(Vm *vm, const char *who, Value f, Value xs, Pushforward *out) MUST_USE;
 void pushforward_free(Vm *vm, Pushforward *f);
 /* Tangents of the arguments (a list, borrowed) to that of the result: *out owned. */
-WeftStatus pushforward_push(Vm *vm, const Pushforward *f, const char *who, Value ts, Value *out) MUST_USE;
+WeftStatus pushforward_push(Vm *vm, const Pushforward *f, const char *who, Value ts, u32 only, Value *out) MUST_USE;
 
 #endif

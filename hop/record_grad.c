@@ -170,11 +170,23 @@ void pull_walk_free(Walk *w) {
   arena_free(&w->d.head.room);
 }
 
+ValueId pull_home(const Walk *w, ValueId v) {
+  const Graph *g = w->r->g;
+  for (BlockId b = value_block(g, v); b && b != w->home; b = value_block(g, v)) {
+    const GraphBlock *x = &g->blocks.data[b];
+    u32 c = 0;
+    while (c < x->captures.count && x->captures.data[c].inner != v) c++;
+    if (c == x->captures.count) break;
+    v = x->captures.data[c].outer;
+  }
+  return v;
+}
+
 /* The nodes of the cursor's block behind `after` (0: all), and what of them depends on the variables. */
 bool pull_walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const ValueId *variables, u32 nvariables) {
   Graph *g = r->g;
   Allocator *a = &r->vm->alloc;
-  *w = (Walk){.r = r, .d = {.head = {.to = &graph_ops}, .g = g}, .count = g->values.count};
+  *w = (Walk){.r = r, .d = {.head = {.to = &graph_ops}, .g = g}, .count = g->values.count, .home = b};
   arena_init(&w->d.head.room, a);
   w->active = mem_alloc_zero(a, w->count);
   w->ct = mem_alloc_zero(a, sizeof *w->ct * w->count);

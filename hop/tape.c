@@ -486,6 +486,13 @@ static WeftStatus on_op(Vm *vm, u32 op, Value *args, Value *out) {
     for (u32 k = 0; k < args[i].list->count; k++) t = highest(t, args[i].list->items[k]);
   }
   if (!t || only_reads(op) || deriv_is_zero(op)) return run_stripped(vm, op, args, out);
+  if (tape_has_parts(op, args)) {
+    Value plain;
+    if (run_stripped(vm, op, args, &plain) != WEFT_OK) return WEFT_ERROR; /* says what is wrong */
+    WeftStatus status = tape_parts(vm, op, args, &plain, out);
+    value_drop(vm, plain);
+    return status;
+  }
   return record_op(vm, t, op, args, out);
 }
 

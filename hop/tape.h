@@ -68,6 +68,9 @@ WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) MUST_USE;
 WeftStatus tape_sum(Vm *vm, Value a, Value b, Value *out) MUST_USE;
 /* Is the argument v of the parameter a setting of the operation: no operand of its rules. */
 bool tape_is_setting(u32 op, u32 param, Value v);
+/* Operations that give parts (tape_parts.c): is this one recorded as views? `plain` is what it gives without tapes. */
+bool tape_has_parts(u32 op, const Value *args);
+WeftStatus tape_parts(Vm *vm, u32 op, Value *args, const Value *plain, Value *out) MUST_USE;
 /* The leaves of *tree (owned, replaced) that depend on a tape as new values of it, which are the same numbers: what is added to the
  * cotangent of such a leaf afterwards is added up before it goes on. */
 WeftStatus tape_fresh(Vm *vm, Value *tree) MUST_USE;

@@ -39,10 +39,14 @@ typedef struct Walk {
   u32 *alias;     /* the first one of a value, Walk.aliases + 1 */
   VEC(Alias) aliases;
   u32 count;
+  BlockId home;   /* whose nodes are walked; what is made on the way back may stand in a block inside of it */
 } Walk;
 
 static inline bool pull_is_float(const Graph *g, ValueId v) { return !value_is_token(g, v) && deriv_dtype(value_type(g, v)->dtype); }
 static inline bool pull_is_active(const Walk *w, ValueId v) { return v < w->count && w->active[v]; }
+
+/* What v, of a block inside of the walk's, is there. */
+ValueId pull_home(const Walk *w, ValueId v);
 
 /* The nodes of the cursor's block behind `after` (0: all), and what of them depends on the variables. */
 bool pull_walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const ValueId *variables, u32 nvariables);
