@@ -377,9 +377,14 @@ Outcome pull_loop(Walk *w, NodeId node) {
   Loop l = {0};
   if (sizes_change(g, node)) return rec_stuck(r, REASON_data_dependent_shape, "the derivative of a loop that carries an array of changing size");
   loop_read(g, &l, node);
+  /* What runs the loop once more stands where the loop does, once for all rows of a Jacobian whose way back is a block inside. There
+   * its operands are the loop's own; inside they would be captures, which the walk knows nothing of. */
+  BlockId here = g->at, home = value_block(g, x.result_first);
   if (flow_body_leaves(g, node)) {
     NodeId again = 0;
+    graph_at_end(g, home);
     Outcome made = flow_regular(r, node, &again);
+    graph_at_end(g, here);
     if (made != OUT_GO) return made;
     loop_read(g, &l, again);
   }
@@ -401,7 +406,9 @@ Outcome pull_loop(Walk *w, NodeId node) {
     l.trips = alone ? counted_trips(g, &l, test) : DIM_NONE;
     if (l.trips == DIM_NONE && test && graph_node_at(g, test)->kind == NODE_op && graph_node_at(g, test)->op == OP_logical_and) {
       l.trips = counted_trips(g, &l, value_node(g, node_operand(g, test, 1)));
+      graph_at_end(g, home);
       NodeId scan = l.trips != DIM_NONE ? as_scan(r, &l, l.trips) : 0;
+      graph_at_end(g, here);
       if (l.trips != DIM_NONE && !scan) o = OUT_FAIL;
       if (scan) loop_read(g, &l, scan);
     }
@@ -435,7 +442,10 @@ Outcome pull_loop(Walk *w, NodeId node) {
     }
   }
   if (o == OUT_GO) o = no_twins(w, &l);
-  if (o == OUT_GO) o = save_carries(r, &l) ? loop_back(w, &l, NULL) : OUT_FAIL;
+  graph_at_end(g, home);
+  if (o == OUT_GO && !save_carries(r, &l)) o = OUT_FAIL;
+  graph_at_end(g, here);
+  if (o == OUT_GO) o = loop_back(w, &l, NULL);
   if (o == OUT_GO) r->vm->counters.at[STAT_loops_back]++;
   vec_free(alloc, &l.saved);
   if (l.needed) mem_free(alloc, l.needed, marks);
