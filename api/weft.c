@@ -157,10 +157,11 @@ static WeftStatus evaluate(WeftVM *w, const char *text, size_t len, const char *
   if (w->compiling) return WEFT_MISUSE;
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
   WeftStatus status = vm_eval(w->vm, w->main, name ? name : "<host>", text, len, repl, &v);
-  if (status != WEFT_OK) return status;
-  if (out) return value_hand_over(w, v, out);
+  /* An interrupt that came during the last operation is told, too: nobody asks for it behind that. */
+  if (status == WEFT_OK && w->vm->interrupted && !w->vm->frame_count) status = vm_poll(w->vm, 0);
+  if (status == WEFT_OK && out) return value_hand_over(w, v, out);
   value_drop(w->vm, v);
-  return WEFT_OK;
+  return status;
 }
 
 WeftStatus weft_eval(WeftVM *w, const char *text, const char *name, WeftValue **out) {
