@@ -45,13 +45,15 @@ static void unwatch(void) {
   for (int i = 0; i < WATCHED; i++) sigaction(watched[i], &before[i], NULL);
 }
 
-/* Ctrl-C takes away the keys that wait. A read that was to give them must not wait for others: it gives nothing. */
+/* Ctrl-C takes away the keys that wait. A read that was to give them must not wait for others: it gives nothing.
+ * Enter arrives as the end of a line: what is typed ahead may be read by the program, whose lines end so. */
 static void prepare(int meta) {
   struct termios t;
   int fd = fileno(rl_instream);
   rl_prep_terminal(meta);
   if (tcgetattr(fd, &t) != 0) return;
   t.c_cc[VMIN] = t.c_cc[VTIME] = 0;
+  t.c_iflag |= ICRNL;
   tcsetattr(fd, TCSADRAIN, &t);
 }
 
@@ -114,12 +116,19 @@ static int read_key(void) {
   return errno == EINTR || errno == EAGAIN ? NO_KEY : EOF;
 }
 
-/* What readline asks for inside a question or a search. An interrupt is answered with the character that leaves both. */
+static bool left; /* this interrupt was answered with the character that leaves a question or a search */
+
+/* What readline asks for inside a question, a search or a marked paste. An interrupt is answered with the character that
+ * leaves the first two; who goes on asking is in a paste, which ends with the input. */
 static int next_char(FILE *in) {
   (void)in;
   for (;;) {
     heed_signals();
-    if (interrupt_pending()) return '\a';
+    if (interrupt_pending()) {
+      int answer = left ? EOF : '\a';
+      left = true;
+      return answer;
+    }
     if (!wait_for_key()) continue;
     int c = ahead != NO_KEY ? ahead : read_key();
     ahead = NO_KEY;
@@ -160,6 +169,9 @@ static void choose_locale(void) {
   if (!setlocale(LC_CTYPE, "C.UTF-8")) (void)setlocale(LC_CTYPE, "en_US.UTF-8");
 }
 
+/* The end of a marked paste whose beginning was dropped by Ctrl-C. */
+static int on_paste_end(int count, int key) { return (void)count, (void)key, 0; }
+
 void line_begin(void) {
   choose_locale();
   rl_readline_name = "weft";
@@ -168,8 +180,10 @@ void line_begin(void) {
   rl_getc_function = next_char;
   rl_prep_term_function = prepare;
   rl_add_defun("weft-tab", on_tab, '\t');
+  rl_variable_bind("isearch-terminators", "\033"); /* not Enter, which runs what was found */
   complete_begin();
   rl_initialize();
+  rl_bind_keyseq_if_unbound("\\e[201~", on_paste_end);
 }
 
 static void drop(void) {
@@ -190,6 +204,7 @@ LineEnd line_read(const char *prompt, char **line) {
   taken = NULL;
   done = false;
   bool dropped = false;
+  left = false;
   out_fresh_line();
   out_flush();
   watch();

@@ -364,6 +364,8 @@ int main(int argc, char **argv) {
   running = vm;
   struct sigaction act = {.sa_handler = on_interrupt};
   sigaction(SIGINT, &act, NULL);
+  if (isatty(STDIN_FILENO)) setvbuf(stdin, NULL, _IONBF, 0); /* what was typed ahead of a read_line() is for the next one, or the prompt */
+  signal(SIGXFSZ, SIG_IGN); /* a file beyond `ulimit -f` is an error of who writes it */
   weft_set_args(vm, argc - o.rest, argv + o.rest);
   if (o.code.text) result = run_code(vm, &o.code);
   if (program.text) result = finish(vm, weft_run_text(vm, program.text, program.len, program.name, NULL));

@@ -1,4 +1,5 @@
 /* system.c — output and input, time, arguments, errors on purpose, documentation. */
+#include "parser/parser.h"
 #include "stdlib/args.h"
 #include "stdlib/format.h"
 #include "stdlib/stdlib.h"
@@ -80,7 +81,10 @@ WeftStatus eager_help(Vm *vm, Value *args, Value *out) {
     describe_op(v.fn->op, &b);
   } else if (v.kind == V_TEXT) {
     OpId op = op_by_name(v.text->data, v.text->len);
+    bool reserved = false;
+    for (const char *const *w = parser_reserved_words(); *w; w++) reserved |= strcmp(*w, v.text->data) == 0;
     if (op) describe_op(op, &b);
+    else if (reserved) buf_printf(&b, "%s: a reserved word of the language (docs/language.md, section 3)\n", v.text->data);
     else buf_printf(&b, "no built-in function is called \"%s\"\n", v.text->data);
   } else if (v.kind == V_FN && v.fn->kind == FN_CLOSURE) {
     const Proto *p = v.fn->code->proto;
@@ -198,7 +202,7 @@ static WeftStatus next_line(Vm *vm, Buf *line, bool *any) {
   WeftStatus status = WEFT_OK;
   for (*any = false;;) {
     clearerr(stdin);
-    if (isatty(STDIN_FILENO) && vm_wait_data(vm, STDIN_FILENO) < 0) { /* of a terminal stdio never holds more than one line */
+    if (isatty(STDIN_FILENO) && vm_wait_data(vm, STDIN_FILENO) < 0) { /* the program weft leaves nothing of a terminal in stdio's buffer */
       status = WEFT_ERROR;
       break;
     }

@@ -298,6 +298,20 @@ static void paste_bracketed(void) {
   free(kept);
 }
 
+/* Ctrl-C before the end of a marked paste; what comes of it later does no harm. */
+static void paste_interrupted(void) {
+  Session s = open_prompt(NULL);
+  for (int i = 0; i < 3; i++) {
+    type(&s, "12 + \033[200~34");
+    wait_text(&s, "> 12 +");
+    key(&s, CTRL_C);
+    wait_prompt(&s);
+    type(&s, "\033[201~");
+    said(&s, "6 * 7", "42");
+  }
+  leave(&s);
+}
+
 /* ---- Ctrl-C ----------------------------------------------------------------------------------- */
 
 static void interrupt_at_prompt(void) {
@@ -361,10 +375,10 @@ static void interrupt_running(void) {
   static const char *const programs[] = {
       "while true { }", "let i = 0; while true { i += 1 }", "fn f(n) { let s = 0.0; let i = 0; while i < n { s += 0.5; i += 1 }; s }; f(1e15)",
       "fn g(n) = g(n + 1); g(0)", "let a = ones((64, 64)); while true { a = a @ a * 0.01 }", "try { while true { } } catch e { print(\"caught\") }",
-      "map(x => { while true { } }, [1, 2])", "scan((c, x) => (c + x, c), 0.0, arange(1e9))",
+      "map(x => { while true { } }, [1, 2])", "linalg.svd(random.normal(random.key(1), (1500, 1500))); 0", /* told behind the last operation */
   };
   Session s = open_prompt(NULL);
-  for (size_t i = 0; i < sizeof programs / sizeof *programs - 1; i++) interrupts(&s, programs[i]);
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) interrupts(&s, programs[i]);
   leave(&s);
 }
 
@@ -728,6 +742,8 @@ static void commands(void) {
   told(&s, ":load nowhere.weft", "No such file");
   told(&s, ":guards f", "nothing is compiled");
   told(&s, ":guards nobody", "nobody is not declared");
+  told(&s, ":guards sum", "not a function written in Weft");
+  told(&s, ":graph linalg.svd", "not a function written in Weft");
   told(&s, ":why", "nothing");
   told(&s, ":stats", "");
   told(&s, "?sum", "sum(x");
@@ -737,7 +753,8 @@ static void commands(void) {
   told(&s, "sum ?", "sum(x");
   told(&s, "?", ":quit");
   told(&s, "help", ":quit");
-  told(&s, "?if", "if");
+  told(&s, "?if", "if: a reserved word");
+  told(&s, "help nil", "nil: a reserved word");
   told(&s, "help(linalg)", "module linalg:\n  solve inv");
   told(&s, "help()", "sum prod");
   told(&s, "inv(a)", "inv is not declared; write 'linalg.inv'");
@@ -763,6 +780,20 @@ static void progress(void) {
   leave(&s);
 }
 
+/* What is typed ahead, or pasted behind the line that asks for it, is lines of what the program reads. */
+static void typed_ahead(void) {
+  Session s = open_prompt(NULL);
+  type(&s, "let a = read_line(); let b = read_line(); (a, b)\rone\rtwo\r");
+  wait_text(&s, "(\"one\", \"two\")");
+  wait_prompt(&s);
+  type(&s, "read_line() + \"!\"\rEve\r6 * 111\r"); /* the prompt gets what is left */
+  wait_text(&s, "\"Eve!\"");
+  wait_text(&s, "666");
+  wait_prompt(&s);
+  said(&s, "40 + 2", "42");
+  leave(&s);
+}
+
 /* ---- */
 
 typedef struct Case {
@@ -772,12 +803,12 @@ typedef struct Case {
 
 static const Case cases[] = {
     {"values", values}, {"declarations", declarations}, {"carets", carets}, {"reports", reports}, {"more-lines", more_lines},
-    {"completion", completion}, {"tabs-everywhere", tabs_everywhere}, {"paste-plain", paste_plain}, {"paste-bracketed", paste_bracketed},
+    {"completion", completion}, {"tabs-everywhere", tabs_everywhere}, {"paste-plain", paste_plain}, {"paste-bracketed", paste_bracketed}, {"paste-interrupted", paste_interrupted},
     {"interrupt-at-prompt", interrupt_at_prompt}, {"interrupt-running", interrupt_running}, {"interrupt-printing", interrupt_printing},
     {"interrupt-input", interrupt_input}, {"end-of-input", end_of_input}, {"leaving", leaving}, {"signals", signals}, {"closed-terminal", closed_terminal},
     {"history-over-sessions", history_over_sessions}, {"history-of-two", history_of_two}, {"history-old-and-long", history_old_and_long},
     {"dumb-terminal", dumb_terminal}, {"narrow-window", narrow_window}, {"long-line", long_line}, {"utf8", utf8}, {"resize", resize},
-    {"commands", commands}, {"progress", progress}, {"limits", limits},
+    {"commands", commands}, {"progress", progress}, {"typed-ahead", typed_ahead}, {"limits", limits},
 };
 
 static int type_file(const char *path) {

@@ -271,6 +271,7 @@ expect env-not-utf8 1 'env: the variable is not UTF-8' sh -c 'X=$(printf "\370\3
 expect args-not-utf8 1 'args: an argument is not UTF-8' sh -c 'echo "print(len(args()))" >args.weft; exec "$0" args.weft ok "$(printf "\200\200")"' "$W"
 expect log-unknown 2 'WEFT_LOG is unknown .*: bogus' env WEFT_LOG=graph,bogus "$W" -e 1
 expect output-refused 1 'cannot write to standard output: No space left' sh -c '"$0" -e "print(1)" >/dev/full' "$W"
+expect file-limit 0 'cannot write "limited": File too large' sh -c '(ulimit -f 0; exec "$0" -e "write_text(\"limited\", \"abc\")" 2>&1) | cat' "$W"
 expect output-refused-once 1 '^1~$' sh -c '"$0" -e "print(1)" 2>&1 >/dev/full | grep -c "cannot write"; "$0" -e "print(1)" >/dev/full 2>/dev/null' "$W"
 for said in --help --version '-e 1'; do
   # shellcheck disable=SC2086
