@@ -143,7 +143,7 @@ const Command commands[] = {
 
 static void show_dump(WeftVM *vm, const char *what, const char *name) {
   WeftValue *f = NULL;
-  if (weft_get_global(vm, name, &f) != WEFT_OK) {
+  if (name && weft_eval(vm, name, "<command>", &f) != WEFT_OK) { /* a built-in, a member of a record or module, too */
     show_error(vm);
     return;
   }
