@@ -303,9 +303,6 @@ static Outcome pull_node(Walk *w, NodeId node) {
   const GraphNode x = *graph_node_at(g, node);
   const char *why;
   DerivLists l;
-  bool control = x.kind == NODE_cond || x.kind == NODE_scan || x.kind == NODE_while;
-  if (control && w->r->differentiating) /* it would run the body once more, and a derivative of that adds in another order than the tape */
-    return rec_stuck(w->r, REASON_no_rule, "the derivative of a derivative of a loop or a branch");
   if (x.kind == NODE_cond) return pull_cond(w, node);
   if (x.kind == NODE_scan || x.kind == NODE_while) return pull_loop(w, node);
   if (x.mask) {
