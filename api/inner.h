@@ -42,7 +42,12 @@ struct WeftVM {
   struct HostBackend *backends[HOST_BACKENDS];
   u32 backend_count;
   u32 compiling; /* compile hooks running: programs must not */
+  size_t stack;  /* bytes of C stack that the host leaves; 0: as the system says */
 };
+
+/* Of every function that may run a program or walk values: where the C stack ends. */
+static inline void leave_stack(CStack *before) { cstack_leave(*before); }
+#define ON_STACK_OF(w) CStack stack_before __attribute__((cleanup(leave_stack), unused)) = cstack_enter((w)->stack)
 
 WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) MUST_USE; /* consumes v */
 void weft_release_all(WeftVM *w, WeftValue *value);                      /* whatever its count */

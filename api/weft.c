@@ -70,7 +70,8 @@ WeftVM *weft_new(const WeftOptions *given) {
   HostMemory memory = {{host_resize}, o.resize ? o.resize : system_resize, o.resize_context};
   WeftVM *w = memory.resize(memory.context, NULL, 0, sizeof *w);
   if (!w) return NULL;
-  *w = (WeftVM){.memory = memory, .output = o.output, .output_context = o.output_context};
+  *w = (WeftVM){.memory = memory, .output = o.output, .output_context = o.output_context, .stack = o.stack};
+  ON_STACK_OF(w);
   if (!o.resize && !o.memory) {
     w->memory.resize = blocks_resize;
     w->memory.context = &w->blocks;
@@ -155,7 +156,9 @@ static WeftStatus evaluate(WeftVM *w, const char *text, size_t len, const char *
   Value v = value_nil();
   if (out) *out = NULL;
   if (w->compiling) return WEFT_MISUSE;
+  ON_STACK_OF(w);
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
+  if (!cstack_has(CSTACK_CALL)) return vm_error_stack(w->vm);
   WeftStatus status = vm_eval(w->vm, w->main, name ? name : "<host>", text, len, repl, &v);
   /* An interrupt that came during the last operation is told, too: nobody asks for it behind that. */
   if (status == WEFT_OK && w->vm->interrupted && !w->vm->frame_count) status = vm_poll(w->vm, 0);
@@ -221,6 +224,7 @@ WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t co
   for (size_t i = 0; i < count; i++)
     if (!args[i]) return WEFT_MISUSE;
   if (out) *out = NULL;
+  ON_STACK_OF(w);
   if (w->vm->frame_count ? vm_catch_up(w->vm) != WEFT_OK : begin(w) != WEFT_OK) return WEFT_ERROR;
   Value v = value_nil(), *given = mem_alloc(&w->vm->alloc, sizeof *given * (count + 1));
   if (!given) return vm_error_memory(w->vm);

@@ -135,9 +135,12 @@ typedef struct WeftOptions {
   size_t backend_count;        /* at most 8 */
   const WeftDevice *own_device; /* the host's, or NULL */
   const char *device;          /* where zeros, arange and all else that takes device= makes arrays: "cpu", "gpu", or the name of own_device; NULL: "cpu" */
+  size_t stack; /* bytes of C stack that a program may use, from where the host calls; 0: what is left of the thread's, as the system says, and 128 KiB of
+                   one that it knows nothing of (a coroutine's). A program that needs more gets an error of kind "limit". 96 KiB are needed to run at all,
+                   and 192 KiB to compile; a main thread's 8 MiB hold some thousands of calls through built-in functions */
 } WeftOptions;
 
-#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL}
+#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0}
 
 /* options may be NULL. NULL when memory was refused, `backend`, `device` or `force` is unknown, `cpu` is unknown or beyond this
  * processor, or `own_device` or one of `backends` is incomplete, has a name that is taken, or is one too many. */

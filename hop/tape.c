@@ -95,6 +95,7 @@ static WeftStatus strip(Vm *vm, Value v, u32 depth, Value *out) {
     *out = value_keep(v);
     return WEFT_OK;
   }
+  if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
   if (depth > STRIP_DEPTH) return vm_error(vm, EK_limit, "a derivative: lists and records nested more than %d deep", STRIP_DEPTH);
   u32 n = v.kind == V_LIST ? v.list->count : v.record->shape->count;
   Value made;

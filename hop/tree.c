@@ -7,6 +7,7 @@ static u32 width(Value t) { return t.kind == V_LIST ? t.list->count : t.kind == 
 static Value child(Value t, u32 i) { return t.kind == V_LIST ? t.list->items[i] : t.record->items[i]; }
 
 static WeftStatus collect(Vm *vm, Value t, u32 depth, Leaves *out) {
+  if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
   if (depth > TREE_DEPTH) return vm_error(vm, EK_limit, "a tree is nested deeper than %d", TREE_DEPTH);
   if (tree_is_leaf(t)) return vec_push(&vm->alloc, out, t) ? WEFT_OK : vm_error_memory(vm);
   for (u32 i = 0; i < width(t); i++)

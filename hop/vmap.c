@@ -14,6 +14,7 @@ typedef VEC(i32) AxisVec;
 
 static WeftStatus check_spec(Vm *vm, const char *what, Value spec, u32 depth) {
   i64 axis;
+  if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
   if (depth > TREE_DEPTH) return vm_error(vm, EK_limit, "a tree is nested deeper than %d", TREE_DEPTH);
   if (spec.kind == V_NIL || (spec.kind == V_NUM && num_as_index(spec, &axis) && axis > -64 && axis < 64)) return WEFT_OK;
   if (spec.kind != V_LIST && spec.kind != V_RECORD) return vm_error(vm, EK_type, "vmap: %s must be an axis, nil, or a tree of these, got %s", what, value_type_name(spec));

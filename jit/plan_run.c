@@ -423,7 +423,8 @@ static inline __attribute__((always_inline)) bool run_plain(Run *r, const PlanSt
   return true;
 }
 
-enum { NATIVE_CALLS = 1900 }; /* of functions by themselves inside each other: they stand on the C stack */
+/* Calls of functions by themselves inside each other: they stand on the C stack, each with a frame of a word or two for each value at most. */
+enum { NATIVE_CALLS = 1900, NATIVE_FRAME = 512, NATIVE_VALUE = 16 };
 
 static __attribute__((noinline)) Went kernel_step(Run *r, const PlanStep *s) {
   u64 key;
@@ -506,6 +507,9 @@ static __attribute__((noinline)) Went native_step(Run *r, const PlanStep *s) {
   n.granted = grant(vm);
   i64 depth = (i64)vm->limits.depth - vm->frame_count - vm->native_depth - 1;
   depth = (depth - 1) / NATIVE_LEVELS; /* and one that is no call */
+  size_t left = cstack_left(), each = NATIVE_FRAME + NATIVE_VALUE * (size_t)((const LoopFn *)f->self)->nodes.count;
+  i64 fits = left > CSTACK_CALL ? (i64)((left - CSTACK_CALL) / each) : 0;
+  if (fits < depth) depth = fits;
   n.ctx = (LoopCtx){.results = results, .budget = n.granted, .depth = depth < NATIVE_CALLS ? depth : NATIVE_CALLS,
                     .poll = native_poll, .frame = native_frame, .owner = &n};
   u32 exit = f->call(f, &n.ctx, words);

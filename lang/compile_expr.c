@@ -319,10 +319,16 @@ static bool is_statement(u32 kind) {
          kind == AST_IMPORT;
 }
 
+/* Expressions are up to AST_MAX_DEPTH deep, which a small stack does not hold. */
+static bool too_deep(FnState *fs, const AstNode *n) {
+  if (!cstack_has(CSTACK_CALL)) compile_error(fs->c, EK_limit, n->span, "nested too deeply: the C stack is used up");
+  return fs->c->failed;
+}
+
 u32 expr(FnState *fs, u32 id, u32 want) {
   const Ast *ast = fs->c->ast;
   const AstNode *n = ast_node(ast, id);
-  if (fs->c->failed) return want == ANY ? 0 : want;
+  if (too_deep(fs, n)) return want == ANY ? 0 : want;
   Const k;
   if (literal(ast, n, &k)) return constant(fs, k, n->span, want);
   if (is_statement(n->kind)) {
@@ -360,6 +366,7 @@ u32 expr(FnState *fs, u32 id, u32 want) {
 void effect(FnState *fs, u32 id) {
   const AstNode *n = ast_node(fs->c->ast, id);
   u32 save = fs->top;
+  if (too_deep(fs, n)) return;
   switch (n->kind) {
   case AST_BLOCK: block_effect(fs, id); break;
   case AST_LET: let_statement(fs, n); return; /* its variables stay */

@@ -293,6 +293,29 @@ static inline __attribute__((always_inline)) void fetch_pages(const void *now, i
   for (i64 k = 0; k < bytes; k += PAGE_TURN) fetch_lines((const char *)now + k, PAGES_ABREAST);
 }
 
+/* ---- the C stack ----------------------------------------------------------------------------------
+ * What recurses in C asks how much of the stack of this thread is left (cstack.c). The room that asks first is the API: it says where
+ * the stack ends each time that the host calls. Where nobody said, there is no end. */
+typedef struct CStack { /* addresses: calls go down to low; the host called below high */
+  uintptr_t low, high;
+  size_t bytes; /* as it was given */
+} CStack;
+/* The host calls: it leaves so many bytes from here on, 0: as many as the system says. What it gives goes to cstack_leave. */
+CStack cstack_enter(size_t bytes);
+void cstack_leave(CStack before);
+CStack cstack_now(void);
+size_t cstack_left(void); /* bytes; SIZE_MAX: nobody knows */
+/* Calls fn in a thread of its own with so much stack, and waits for it. False: there was none to be had, nothing was called. */
+bool cstack_run(size_t bytes, void (*fn)(void *ctx), void *ctx) MUST_USE;
+static inline bool cstack_has(size_t bytes) { return cstack_left() >= bytes; }
+/* CALL: for all that does not ask: kernels, libraries, printing of numbers. DEEP: for what recurses to some depth by itself, such as
+ * compiling to machine code. Instrumented code needs several times as much. */
+#ifdef __SANITIZE_ADDRESS__
+enum { CSTACK_CALL = 256 << 10, CSTACK_DEEP = 1 << 20 };
+#else
+enum { CSTACK_CALL = 64 << 10, CSTACK_DEEP = 192 << 10 };
+#endif
+
 /* An error found before a program runs: parser, scope resolution, compiler. */
 typedef struct Diag {
   Span span;

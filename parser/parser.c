@@ -182,6 +182,11 @@ bool enter(Parser *p) {
   if (p->depth >= PARSE_MAX_DEPTH)
     return fail_at(p, token_span(p, p->tok), "nested too deeply: more than %d levels of brackets, blocks and operators",
                    PARSE_MAX_DEPTH);
+  if (!cstack_has(CSTACK_CALL)) {
+    (void)fail_at(p, token_span(p, p->tok), "nested too deeply: the C stack is used up");
+    p->diag->kind = DIAG_LIMIT;
+    return false;
+  }
   p->depth++;
   return true;
 }

@@ -172,7 +172,7 @@ static WeftStatus pair(Vm *vm, Value a, Value b, Value *out) {
   return list_add(vm, out, b);
 }
 
-WeftStatus eager_linalg_eigh(Vm *vm, Value *args, Value *out) {
+static WeftStatus eigh_here(Vm *vm, Value *args, Value *out) {
   Call c = {.x = value_hole()};
   Value values, vectors;
   TRY(call_start_square(vm, OP_linalg_eigh, args[0], &c));
@@ -191,7 +191,7 @@ WeftStatus eager_linalg_eigh(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
-WeftStatus eager_linalg_eigvalsh(Vm *vm, Value *args, Value *out) {
+static WeftStatus eigvalsh_here(Vm *vm, Value *args, Value *out) {
   Call c = {.x = value_hole()};
   TRY(call_start_square(vm, OP_linalg_eigvalsh, args[0], &c));
   WeftStatus status = symmetric(&c, false, out);
@@ -199,7 +199,7 @@ WeftStatus eager_linalg_eigvalsh(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
-WeftStatus eager_linalg_cholesky(Vm *vm, Value *args, Value *out) {
+static WeftStatus cholesky_here(Vm *vm, Value *args, Value *out) {
   Call c = {.x = value_hole()};
   bool upper = false;
   TRY(args_bool(vm, OP_linalg_cholesky, 1, args[1], &upper));
@@ -222,7 +222,7 @@ WeftStatus eager_linalg_cholesky(Vm *vm, Value *args, Value *out) {
 
 /* ---- LU ------------------------------------------------------------------------------------------ */
 
-WeftStatus eager_linalg_inv(Vm *vm, Value *args, Value *out) {
+static WeftStatus inv_here(Vm *vm, Value *args, Value *out) {
   Call c = {.x = value_hole()};
   TRY(call_start_square(vm, OP_linalg_inv, args[0], &c));
   int n = (int)c.rows, info = 0, lwork = -1;
@@ -306,10 +306,10 @@ static WeftStatus determinants(Vm *vm, u32 op, Value x, Value *out) {
   return WEFT_OK;
 }
 
-WeftStatus eager_linalg_det(Vm *vm, Value *args, Value *out) { return determinants(vm, OP_linalg_det, args[0], out); }
-WeftStatus eager_linalg_slogdet(Vm *vm, Value *args, Value *out) { return determinants(vm, OP_linalg_slogdet, args[0], out); }
+static WeftStatus det_here(Vm *vm, Value *args, Value *out) { return determinants(vm, OP_linalg_det, args[0], out); }
+static WeftStatus slogdet_here(Vm *vm, Value *args, Value *out) { return determinants(vm, OP_linalg_slogdet, args[0], out); }
 
-WeftStatus eager_linalg_solve(Vm *vm, Value *args, Value *out) {
+static WeftStatus solve_here(Vm *vm, Value *args, Value *out) {
   ArrayType at, bt, shape;
   const ArrayType *types[2] = {&at, &bt};
   DTypeResult r;
@@ -390,7 +390,7 @@ WeftStatus eager_linalg_solve(Vm *vm, Value *args, Value *out) {
 
 /* ---- orthogonal factors -------------------------------------------------------------------------- */
 
-WeftStatus eager_linalg_qr(Vm *vm, Value *args, Value *out) {
+static WeftStatus qr_here(Vm *vm, Value *args, Value *out) {
   static const char *const modes[] = {"reduced", "complete", NULL};
   Call c = {.x = value_hole()};
   u32 mode = 0;
@@ -490,7 +490,7 @@ static WeftStatus svd(Call *c, bool vectors, bool full, Value *u, Value *s, Valu
   return status;
 }
 
-WeftStatus eager_linalg_svd(Vm *vm, Value *args, Value *out) {
+static WeftStatus svd_here(Vm *vm, Value *args, Value *out) {
   Call c = {.x = value_hole()};
   bool full = true;
   Value parts[3];
@@ -509,7 +509,7 @@ WeftStatus eager_linalg_svd(Vm *vm, Value *args, Value *out) {
 
 /* In f64 whatever the matrix is: a small singular value of a matrix in f32 would have an error of the size of the
  * largest one's last place, and another one with every processor. */
-WeftStatus eager_linalg_svdvals(Vm *vm, Value *args, Value *out) {
+static WeftStatus svdvals_here(Vm *vm, Value *args, Value *out) {
   Call c = {.x = value_hole()};
   Value v = args[0], u, s, vh;
   TRY(args_array(vm, OP_linalg_svdvals, 0, v));
@@ -522,7 +522,7 @@ WeftStatus eager_linalg_svdvals(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
-WeftStatus eager_linalg_lstsq(Vm *vm, Value *args, Value *out) {
+static WeftStatus lstsq_here(Vm *vm, Value *args, Value *out) {
   ArrayType at, bt;
   const ArrayType *types[2] = {&at, &bt};
   DTypeResult r;
@@ -579,3 +579,38 @@ WeftStatus eager_linalg_lstsq(Vm *vm, Value *args, Value *out) {
   call_end(&c);
   return status;
 }
+
+/* ---- the stack ------------------------------------------------------------------------------------------- */
+
+/* OpenBLAS takes 2 MiB of it for a factorisation, whatever the size. */
+enum { LIBRARY_STACK = 4 << 20 };
+
+typedef struct StackCall {
+  Vm *vm;
+  EagerFn fn;
+  Value *args, *out;
+  WeftStatus status;
+} StackCall;
+
+static void run_call(void *ctx) {
+  StackCall *c = ctx;
+  c->status = c->fn(c->vm, c->args, c->out);
+}
+
+static WeftStatus on_large_stack(Vm *vm, EagerFn fn, Value *args, Value *out) {
+  if (cstack_has(LIBRARY_STACK)) return fn(vm, args, out);
+  StackCall c = {.vm = vm, .fn = fn, .args = args, .out = out};
+  return cstack_run(LIBRARY_STACK, run_call, &c) ? c.status : vm_error_stack(vm);
+}
+
+WeftStatus eager_linalg_eigh(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, eigh_here, args, out); }
+WeftStatus eager_linalg_eigvalsh(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, eigvalsh_here, args, out); }
+WeftStatus eager_linalg_cholesky(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, cholesky_here, args, out); }
+WeftStatus eager_linalg_inv(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, inv_here, args, out); }
+WeftStatus eager_linalg_det(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, det_here, args, out); }
+WeftStatus eager_linalg_slogdet(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, slogdet_here, args, out); }
+WeftStatus eager_linalg_solve(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, solve_here, args, out); }
+WeftStatus eager_linalg_qr(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, qr_here, args, out); }
+WeftStatus eager_linalg_svd(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, svd_here, args, out); }
+WeftStatus eager_linalg_svdvals(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, svdvals_here, args, out); }
+WeftStatus eager_linalg_lstsq(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, lstsq_here, args, out); }

@@ -588,7 +588,7 @@ static Flow run_body(GraphRun *r, NodeId n, u32 args) {
 static bool room_for_self(const GraphRun *r) {
   const Vm *vm = r->vm;
   i64 room = (i64)vm->limits.depth - vm->frame_count - vm->native_depth;
-  return r->calls < SELF_MOST && r->calls < room / SELF_ROOM;
+  return r->calls < SELF_MOST && r->calls < room / SELF_ROOM && cstack_has(CSTACK_CALL);
 }
 
 /* The numbers of this call are kept while the body runs once more. */

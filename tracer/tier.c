@@ -479,9 +479,10 @@ static TierResult follow(Tracer *t, Ran ran, u32 depth, bool bottom) {
 
 enum { LEVELS_FREE = 64 }; /* more than calls that a region inlines */
 
-/* Near the limits of depth the interpreter counts each call: a region does not know those that stand inlined in it. */
+/* Near the limits of depth the interpreter counts each call: a region does not know those that stand inlined in it. Compiling, and what
+ * compiled code does where it leaves, needs some of the C stack. */
 static bool near_limit(const Vm *vm) {
-  return vm->frame_count + vm->native_depth + LEVELS_FREE > vm->limits.depth || vm->native_depth + LEVELS_FREE > NATIVE_DEPTH;
+  return vm->frame_count + vm->native_depth + LEVELS_FREE > vm->limits.depth || !cstack_has(CSTACK_DEEP);
 }
 
 static inline bool asleep(const Tracer *t, const Frame *frame) {

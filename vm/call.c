@@ -283,11 +283,12 @@ static WeftStatus call_host(Vm *vm, HostFn *host, Args args, Value *out) {
   for (u32 i = 0; args.names && i < args.count; i++)
     if (args.names[i]) return vm_error(vm, EK_type, "%s: takes no arguments by name", host->name);
   if (UNLIKELY(vm->rehearses)) return vm_error(vm, EK_limit, "%s: not called twice", host->name);
-  if (vm->native_depth >= NATIVE_DEPTH)
-    return vm_error(vm, EK_limit, "too deep a recursion: %u calls through built-in functions stand inside each other", vm->native_depth);
+  if (UNLIKELY(!cstack_has(CSTACK_CALL))) return vm_error_stack(vm);
   *out = value_nil();
   vm->native_depth++;
+  CStack stack = cstack_now(); /* the host may go on on another stack meanwhile */
   WeftStatus status = host->call(vm, host->ctx, args.values, args.count, out);
+  cstack_leave(stack);
   vm->native_depth--;
   if (status != WEFT_OK && !vm->error.raised) return vm_error(vm, EK_host, "%s failed", host->name);
   if (status != WEFT_OK) return WEFT_ERROR;
@@ -421,9 +422,13 @@ static WeftStatus call_closure(Vm *vm, Value fn, Args args, u16 flags, Value *ou
 WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 nargs, Value *out) {
   u16 flags = FRAME_NATIVE_CALL;
   Args a = {args, names, nargs};
-  if (vm->native_depth >= NATIVE_DEPTH) {
+  if (UNLIKELY(!cstack_has(CSTACK_CALL))) {
     drop_run(vm, args, nargs);
-    return vm_error(vm, EK_limit, "too deep a recursion: %u calls through built-in functions stand inside each other", vm->native_depth);
+    return vm_error_stack(vm);
+  }
+  if (vm->native_depth >= vm->limits.depth) {
+    drop_run(vm, args, nargs);
+    return vm_error(vm, EK_limit, "too deep a recursion: %u calls stand inside each other", vm->limits.depth);
   }
   if (vm_safepoint(vm) != WEFT_OK) { /* what calls a function for each item has no other one */
     drop_run(vm, args, nargs);

@@ -87,6 +87,8 @@ WeftStatus vm_error_rule(Vm *vm, u32 op, const RuleError *e) {
   return vm_error(vm, (ErrorKind)e->kind, "%s: %s", op_name(op), e->text);
 }
 
+WeftStatus vm_error_stack(Vm *vm) { return vm_error(vm, EK_limit, "too deep a recursion: the C stack is used up by calls through built-in functions"); }
+
 WeftStatus vm_error_memory(Vm *vm) {
   begin(vm, EK_limit, vm_span(vm));
   no_memory(vm);

@@ -173,6 +173,7 @@ bool builtin_value(Vm *vm, Builtin b, Value *out) {
 /* ---- running ---------------------------------------------------------------------------------- */
 
 WeftStatus module_run(Vm *vm, Module *m, Proto *p, Value *out) {
+  if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
   if (!module_fill(vm, m)) return WEFT_ERROR;
   Code *code = code_of(vm, p, m);
   Value body;

@@ -226,8 +226,6 @@ typedef struct Kept { /* large freed storage (vm/keep.c); blocks[0] was freed fi
   KeptBlock blocks[KEEP_BLOCKS];
 } Kept;
 
-enum { NATIVE_DEPTH = 200 }; /* calls from C that may stand inside each other: bounds the C stack */
-
 struct Vm {
   Allocator alloc; /* first member: &vm->alloc is the allocator of everything; counts and limits */
   Allocator *host_alloc;
@@ -402,6 +400,7 @@ WeftStatus vm_error(Vm *vm, ErrorKind kind, const char *fmt, ...) PRINTF_LIKE(3,
 WeftStatus vm_error_at(Vm *vm, ErrorKind kind, Span at, const char *fmt, ...) PRINTF_LIKE(4, 5);
 WeftStatus vm_error_rule(Vm *vm, u32 op, const RuleError *e); /* "matmul: …" */
 WeftStatus vm_error_memory(Vm *vm);
+WeftStatus vm_error_stack(Vm *vm); /* the C stack is used up (parser/base.h: cstack_has) */
 void vm_error_clear(Vm *vm);
 bool vm_error_catchable(const Vm *vm);           /* not fuel, deadline, interrupt, exit */
 bool vm_error_own(const Vm *vm);                 /* the program's: not these, nor memory that was refused */
