@@ -158,7 +158,7 @@ static WeftStatus evaluate(WeftVM *w, const char *text, size_t len, const char *
   if (w->compiling) return WEFT_MISUSE;
   ON_STACK_OF(w);
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
-  if (!cstack_has(CSTACK_CALL)) return vm_error_stack(w->vm);
+  if (!cstack_has(CSTACK_CALL + CSTACK_CALL / 4)) return vm_error_stack(w->vm); /* and for parsing what is not nested */
   WeftStatus status = vm_eval(w->vm, w->main, name ? name : "<host>", text, len, repl, &v);
   /* An interrupt that came during the last operation is told, too: nobody asks for it behind that. */
   if (status == WEFT_OK && w->vm->interrupted && !w->vm->frame_count) status = vm_poll(w->vm, 0);

@@ -226,6 +226,9 @@ void native_steps(Native *n) {
     if (value_type(g, v)->rank == 0) results[count++] = twice ? value_info(c, v)->slot : schedule_new_slot(c, v);
   }
   PlanNative made = {.self = n->fn, .nresults = count, .name = name_text(&n->fn->module->names, n->fn->name)};
+  made.values = n->fn->nodes.count;
+  for (u32 i = 0; i < n->callees.count; i++)
+    if (n->callees.data[i]->nodes.count > made.values) made.values = n->callees.data[i]->nodes.count;
   const NodeId node = n->node ? n->node : block_first(g, 1);
   u32 number = plan_native(p, &made, exits, n->exits.count, &node, 1);
   for (u32 i = 0; i < n->callees.count; i++) { /* compiled with it; no step calls them */

@@ -126,6 +126,7 @@ typedef struct PlanNative {
   bool cold; /* see PK_COLD */
   u32 exit_first, exit_count; /* Plan.native_exits */
   u32 nresults;
+  u32 values; /* at most, of any function that it calls, itself among them: how large a frame on the C stack may be */
   u32 nodes_first, nodes_count;
 } PlanNative;
 

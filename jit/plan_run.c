@@ -507,7 +507,7 @@ static __attribute__((noinline)) Went native_step(Run *r, const PlanStep *s) {
   n.granted = grant(vm);
   i64 depth = (i64)vm->limits.depth - vm->frame_count - vm->native_depth - 1;
   depth = (depth - 1) / NATIVE_LEVELS; /* and one that is no call */
-  size_t left = cstack_left(), each = NATIVE_FRAME + NATIVE_VALUE * (size_t)((const LoopFn *)f->self)->nodes.count;
+  size_t left = cstack_left(), each = NATIVE_FRAME + NATIVE_VALUE * (size_t)f->values;
   i64 fits = left > CSTACK_CALL ? (i64)((left - CSTACK_CALL) / each) : 0;
   if (fits < depth) depth = fits;
   n.ctx = (LoopCtx){.results = results, .budget = n.granted, .depth = depth < NATIVE_CALLS ? depth : NATIVE_CALLS,
