@@ -25,6 +25,7 @@ bool api_is_name(const char *name); /* can a program write it as the name of a v
 struct WeftValue {
   Value value;
   u32 count;
+  WeftVM *vm; /* NULL: it was released, as long as nothing else lies there */
   WeftValue *prev, *next; /* all that the host holds */
 };
 
@@ -49,6 +50,11 @@ struct WeftVM {
 static inline void leave_stack(CStack *before) { cstack_leave(*before); }
 #define ON_STACK_OF(w) CStack stack_before __attribute__((cleanup(leave_stack), unused)) = cstack_enter((w)->stack)
 
+/* May the host call: not from a callback by which it takes something back? */
+static inline bool usable(const WeftVM *w) { return w && !w->vm->releasing; }
+/* A value that the host gives: one of this VM that it still holds. If not, an error that says so stands, and WEFT_MISUSE is due. NULL is none. */
+bool value_ok(WeftVM *w, const WeftValue *value) MUST_USE;
+bool values_ok(WeftVM *w, WeftValue *const *values, size_t count) MUST_USE;
 WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) MUST_USE; /* consumes v */
 void weft_release_all(WeftVM *w, WeftValue *value);                      /* whatever its count */
 const char *text_hold(WeftVM *w, const char *s, size_t len);             /* copied into w->text */

@@ -8,10 +8,24 @@
 Value weft_value_of(const WeftValue *value) { return value->value; }
 
 const char *text_hold(WeftVM *w, const char *s, size_t len) {
+  u64 before = overdraft_begin(w->vm); /* an error must be told when memory is short */
   w->text.len = 0;
   w->text.failed = false;
   buf_put(&w->text, s, len);
+  overdraft_end(w->vm, before);
   return w->text.failed ? "" : buf_text(&w->text);
+}
+
+bool value_ok(WeftVM *w, const WeftValue *value) {
+  if (LIKELY(value && value->vm == w)) return true;
+  if (value && !w->vm->error.raised) (void)vm_error_at(w->vm, EK_host, (Span){0}, "the host gives a value of another VM, or one that it released");
+  return false;
+}
+
+bool values_ok(WeftVM *w, WeftValue *const *values, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!value_ok(w, values[i])) return false;
+  return true;
 }
 
 WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) {
@@ -27,6 +41,7 @@ WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) {
   }
   value->value = v; /* one by one: a whole one is zeroed first, which takes as long as the rest */
   value->count = 1;
+  value->vm = w;
   value->prev = NULL;
   value->next = w->values;
   if (w->values) w->values->prev = value;
@@ -39,24 +54,26 @@ void weft_release_all(WeftVM *w, WeftValue *value) {
   if (value->prev) value->prev->next = value->next;
   else w->values = value->next;
   if (value->next) value->next->prev = value->prev;
+  value->vm = NULL;
   value_drop(w->vm, value->value);
   vm_small_free(w->vm, value, sizeof *value);
 }
 
 WeftValue *weft_retain(WeftVM *w, WeftValue *value) {
-  (void)w;
-  if (value) value->count++;
+  if (!w || !value_ok(w, value)) return NULL;
+  value->count++;
   return value;
 }
 
 void weft_release(WeftVM *w, WeftValue *value) {
-  if (w && value && --value->count == 0) weft_release_all(w, value);
+  if (w && value && value_ok(w, value) && --value->count == 0) weft_release_all(w, value);
 }
 
 /* ---- text of values ------------------------------------------------------------------------------------- */
 
 const char *weft_show(WeftVM *w, WeftValue *value) {
-  if (!w) return "";
+  if (!usable(w) || (value && !value_ok(w, value))) return "";
+  ON_STACK_OF(w);
   w->text.len = 0;
   w->text.failed = false;
   bool plain = value && (value->value.kind <= V_NUM || value->value.kind == V_ARRAY || value->value.kind == V_TEXT);
@@ -66,15 +83,13 @@ const char *weft_show(WeftVM *w, WeftValue *value) {
 }
 
 const char *weft_type(WeftVM *w, WeftValue *value) {
-  (void)w;
-  return value ? value_type_name(value->value) : "";
+  return usable(w) && value_ok(w, value) ? value_type_name(value->value) : "";
 }
 
 const char *weft_describe(WeftVM *w, WeftValue *value) {
-  if (!w) return "";
+  if (!usable(w) || !value_ok(w, value)) return "";
   w->text.len = 0;
   w->text.failed = false;
-  if (!value) return "";
   Value v = value->value;
   if (v.kind == V_NUM) buf_printf(&w->text, "%s%s[]", value_is_weak(v) ? "weak " : "", dtype_name(v.dtype));
   else if (v.kind == V_ARRAY) {
@@ -90,13 +105,13 @@ const char *weft_describe(WeftVM *w, WeftValue *value) {
 
 /* ---- making ------------------------------------------------------------------------------------------------ */
 
-WeftStatus weft_nil(WeftVM *w, WeftValue **out) { return w && out ? value_hand_over(w, value_nil(), out) : WEFT_MISUSE; }
-WeftStatus weft_bool(WeftVM *w, bool b, WeftValue **out) { return w && out ? value_hand_over(w, value_bool(b), out) : WEFT_MISUSE; }
-WeftStatus weft_int(WeftVM *w, int64_t i, WeftValue **out) { return w && out ? value_hand_over(w, value_i64(i), out) : WEFT_MISUSE; }
-WeftStatus weft_float(WeftVM *w, double f, WeftValue **out) { return w && out ? value_hand_over(w, value_f64(f), out) : WEFT_MISUSE; }
+WeftStatus weft_nil(WeftVM *w, WeftValue **out) { return usable(w) && out ? value_hand_over(w, value_nil(), out) : WEFT_MISUSE; }
+WeftStatus weft_bool(WeftVM *w, bool b, WeftValue **out) { return usable(w) && out ? value_hand_over(w, value_bool(b), out) : WEFT_MISUSE; }
+WeftStatus weft_int(WeftVM *w, int64_t i, WeftValue **out) { return usable(w) && out ? value_hand_over(w, value_i64(i), out) : WEFT_MISUSE; }
+WeftStatus weft_float(WeftVM *w, double f, WeftValue **out) { return usable(w) && out ? value_hand_over(w, value_f64(f), out) : WEFT_MISUSE; }
 
 WeftStatus weft_text(WeftVM *w, const char *utf8, size_t length, WeftValue **out) {
-  if (!w || !out || (!utf8 && length)) return WEFT_MISUSE;
+  if (!usable(w) || !out || (!utf8 && length)) return WEFT_MISUSE;
   Value v;
   if (!utf8_valid(utf8, length)) return vm_error(w->vm, EK_value, "the host's text is not UTF-8");
   if (!text_new(w->vm, utf8 ? utf8 : "", length, &v)) return WEFT_ERROR;
@@ -104,29 +119,31 @@ WeftStatus weft_text(WeftVM *w, const char *utf8, size_t length, WeftValue **out
 }
 
 WeftStatus weft_list(WeftVM *w, WeftValue *const *items, size_t count, WeftValue **out) {
-  if (!w || !out || (!items && count) || count > UINT32_MAX) return WEFT_MISUSE;
+  if (!usable(w) || !out || (!items && count) || count > UINT32_MAX || !values_ok(w, items, count)) return WEFT_MISUSE;
   Value v;
   if (!list_new(w->vm, (u32)count, &v)) return WEFT_ERROR;
   for (size_t i = 0; i < count; i++)
-    if (!items[i] || !list_push(w->vm, &v, value_keep(items[i]->value))) {
+    if (!list_push(w->vm, &v, value_keep(items[i]->value))) {
       value_drop(w->vm, v);
-      return items[i] ? WEFT_ERROR : WEFT_MISUSE;
+      return WEFT_ERROR;
     }
   return value_hand_over(w, v, out);
 }
 
 WeftStatus weft_record(WeftVM *w, const char *const *keys, WeftValue *const *items, size_t count, WeftValue **out) {
-  if (!w || !out || ((!items || !keys) && count)) return WEFT_MISUSE;
+  if (!usable(w) || !out || ((!items || !keys) && count) || !values_ok(w, items, count)) return WEFT_MISUSE;
+  for (size_t i = 0; i < count; i++)
+    if (!keys[i] || !*keys[i] || !utf8_valid(keys[i], strlen(keys[i]))) return WEFT_MISUSE;
   Value v;
   if (!record_new(w->vm, &v)) return WEFT_ERROR;
   for (size_t i = 0; i < count; i++) {
-    Name key = keys[i] ? name_counted(&w->vm->names, keys[i], strlen(keys[i])) : 0;
-    if (keys[i] && *keys[i] && !key) (void)vm_error_memory(w->vm);
-    const bool set = key && items[i] && record_set(w->vm, &v, key, value_keep(items[i]->value));
+    Name key = name_counted(&w->vm->names, keys[i], strlen(keys[i]));
+    if (!key) (void)vm_error_memory(w->vm);
+    const bool set = key && record_set(w->vm, &v, key, value_keep(items[i]->value));
     if (key) name_drop(&w->vm->names, key);
     if (!set) {
       value_drop(w->vm, v);
-      return keys[i] && *keys[i] && items[i] ? WEFT_ERROR : WEFT_MISUSE;
+      return WEFT_ERROR;
     }
   }
   return value_hand_over(w, v, out);
@@ -142,19 +159,19 @@ static WeftStatus wrong(WeftVM *w, const char *needs, Value v) {
 }
 
 WeftStatus weft_as_int(WeftVM *w, WeftValue *value, int64_t *out) {
-  if (!w || !value || !out) return WEFT_MISUSE;
+  if (!usable(w) || !value_ok(w, value) || !out) return WEFT_MISUSE;
   return value->value.kind == V_NUM && num_as_index(value->value, out) ? WEFT_OK : wrong(w, "an integer", value->value);
 }
 
 WeftStatus weft_as_float(WeftVM *w, WeftValue *value, double *out) {
-  if (!w || !value || !out) return WEFT_MISUSE;
+  if (!usable(w) || !value_ok(w, value) || !out) return WEFT_MISUSE;
   if (value->value.kind != V_NUM || dtype_kind(value->value.dtype) == DK_COMPLEX) return wrong(w, "a number", value->value);
   *out = num_as_f64(value->value);
   return WEFT_OK;
 }
 
 WeftStatus weft_as_text(WeftVM *w, WeftValue *value, const char **utf8, size_t *length) {
-  if (!w || !value || !utf8) return WEFT_MISUSE;
+  if (!usable(w) || !value_ok(w, value) || !utf8) return WEFT_MISUSE;
   if (value->value.kind != V_TEXT) return wrong(w, "a text", value->value);
   *utf8 = value->value.text->data;
   if (length) *length = value->value.text->len;
@@ -162,7 +179,7 @@ WeftStatus weft_as_text(WeftVM *w, WeftValue *value, const char **utf8, size_t *
 }
 
 WeftStatus weft_length(WeftVM *w, WeftValue *value, size_t *out) {
-  if (!w || !value || !out) return WEFT_MISUSE;
+  if (!usable(w) || !value_ok(w, value) || !out) return WEFT_MISUSE;
   Value v = value->value;
   if (v.kind != V_LIST && v.kind != V_RECORD) return wrong(w, "a list or record", v);
   *out = v.kind == V_LIST ? v.list->count : v.record->shape->count;
@@ -180,7 +197,7 @@ WeftStatus weft_item(WeftVM *w, WeftValue *value, size_t index, WeftValue **out)
 }
 
 WeftStatus weft_key(WeftVM *w, WeftValue *value, size_t index, const char **out) {
-  if (!w || !value || !out) return WEFT_MISUSE;
+  if (!usable(w) || !value_ok(w, value) || !out) return WEFT_MISUSE;
   if (value->value.kind != V_RECORD) return wrong(w, "a record", value->value);
   const Shape *s = value->value.record->shape;
   if (index >= s->count) return WEFT_MISUSE;
@@ -189,7 +206,7 @@ WeftStatus weft_key(WeftVM *w, WeftValue *value, size_t index, const char **out)
 }
 
 WeftStatus weft_field(WeftVM *w, WeftValue *value, const char *key, WeftValue **out) {
-  if (!w || !value || !key || !out) return WEFT_MISUSE;
+  if (!usable(w) || !value_ok(w, value) || !key || !out) return WEFT_MISUSE;
   if (value->value.kind != V_RECORD) return wrong(w, "a record", value->value);
   Name name;
   Value *v = name_known(&w->vm->names, key, strlen(key), &name) ? record_find(value->value.record, name) : NULL;
@@ -206,8 +223,16 @@ static bool geometry_ok(WeftDType dtype, int rank, const int64_t *shape, const v
   return data || dims_size((u32)rank, shape) == 0;
 }
 
+/* A dtype of which this build has arrays. */
+static bool has_dtype(WeftVM *w, WeftDType dtype) {
+  if (dtype_has_kernels(dtype)) return true;
+  (void)vm_error_at(w->vm, EK_unsupported, (Span){0}, "arrays of dtype %s are not supported", dtype_name(dtype));
+  return false;
+}
+
 WeftStatus weft_array(WeftVM *w, WeftDType dtype, int rank, const int64_t *shape, const void *data, WeftValue **out) {
-  if (!w || !out || !geometry_ok(dtype, rank, shape, data)) return WEFT_MISUSE;
+  if (!usable(w) || !out || !geometry_ok(dtype, rank, shape, data)) return WEFT_MISUSE;
+  if (!has_dtype(w, dtype)) return WEFT_ERROR;
   Value v;
   if (array_new(w->vm, dtype, (u32)rank, shape, &v) != WEFT_OK) return WEFT_ERROR;
   if (v.array->size) memcpy(v.array->data, data, (size_t)v.array->size * dtype_bytes(dtype));
@@ -223,17 +248,21 @@ typedef struct Lent {
 static void lent_release(void *ctx, void *data, size_t bytes) {
   Lent *l = ctx;
   (void)bytes;
+  l->vm->releasing++;
   if (l->release) l->release(l->context, data);
+  l->vm->releasing--;
   mem_free(&l->vm->alloc, l, sizeof *l);
 }
 
 WeftStatus weft_array_lend(WeftVM *w, WeftDType dtype, int rank, const int64_t *shape, void *data,
                            void (*release)(void *context, void *data), void *context, WeftValue **out) {
-  if (!w || !out || !geometry_ok(dtype, rank, shape, data)) return WEFT_MISUSE;
+  if (!usable(w) || !out || !geometry_ok(dtype, rank, shape, data)) return WEFT_MISUSE;
   u32 bytes = dtype_bytes(dtype), unit = bytes < 8 ? bytes : 8;
   if ((uintptr_t)data % unit) return WEFT_MISUSE;
   i64 size = dims_size((u32)rank, shape), strides[WEFT_MAX_RANK];
-  if (size < 0) return vm_error(w->vm, EK_shape, "the lent array is too large");
+  size_t whole;
+  if (!has_dtype(w, dtype)) return WEFT_ERROR;
+  if (size < 0 || __builtin_mul_overflow((size_t)size, (size_t)bytes, &whole) || whole > PTRDIFF_MAX) return vm_error(w->vm, EK_shape, "the lent array is too large");
   /* Nothing may fail behind array_external: the memory would have been given back although the call failed. */
   WeftValue *value = NULL;
   if (value_hand_over(w, value_nil(), &value) != WEFT_OK) return WEFT_ERROR;
@@ -245,7 +274,7 @@ WeftStatus weft_array_lend(WeftVM *w, WeftDType dtype, int rank, const int64_t *
   *l = (Lent){release, context, w->vm};
   dense_strides((u32)rank, shape, strides);
   Value v;
-  if (array_external(w->vm, dtype, (u32)rank, shape, strides, data, (size_t)size * bytes, lent_release, l, &v) != WEFT_OK) {
+  if (array_external(w->vm, dtype, (u32)rank, shape, strides, data, whole, lent_release, l, &v) != WEFT_OK) {
     mem_free(&w->vm->alloc, l, sizeof *l);
     weft_release(w, value);
     return WEFT_ERROR;
@@ -256,7 +285,7 @@ WeftStatus weft_array_lend(WeftVM *w, WeftDType dtype, int rank, const int64_t *
 }
 
 WeftStatus weft_array_view(WeftVM *w, WeftValue *value, WeftArray *out) {
-  if (!w || !value || !out) return WEFT_MISUSE;
+  if (!usable(w) || !value_ok(w, value) || !out) return WEFT_MISUSE;
   Value v = value->value;
   if (v.kind == V_NUM) {
     *out = (WeftArray){.dtype = (WeftDType)v.dtype, .size = 1, .data = &value->value.bits};
@@ -292,11 +321,18 @@ static WeftStatus call_host(Vm *vm, void *ctx, const Value *args, u32 nargs, Val
     if (status != WEFT_OK) break;
   }
   if (status == WEFT_OK) status = d->call(d->w, d->context, wrapped, nargs, &result);
+  /* a borrowed argument as the result, without a count of its own: that is what it would be */
+  for (u32 i = 0; i < n && result; i++)
+    if (result == wrapped[i] && result->vm == d->w && result->count == 1) result->count++;
   for (u32 i = 0; i < n; i++) weft_release(d->w, wrapped[i]);
   if (wrapped != few) mem_free(&vm->alloc, wrapped, sizeof *wrapped * nargs);
   vm->host_epoch++;
+  if (status == WEFT_OK && result && result->vm != d->w) {
+    vm_error_clear(vm);
+    return vm_error(vm, EK_host, "%s: the host function gives a value of another VM, or one that it released", d->name);
+  }
   if (status != WEFT_OK) {
-    if (result) weft_release(d->w, result);
+    if (result && result->vm == d->w) weft_release(d->w, result);
     return vm->error.raised ? WEFT_ERROR : vm_error(vm, EK_host, "%s: the host function failed", d->name);
   }
   if (vm->error.raised) vm_error_clear(vm); /* it went on after an error: then there is none */
@@ -307,13 +343,15 @@ static WeftStatus call_host(Vm *vm, void *ctx, const Value *args, u32 nargs, Val
 
 static void drop_host(void *ctx) {
   Defined *d = ctx;
+  d->w->vm->releasing++;
   if (d->release) d->release(d->context);
+  d->w->vm->releasing--;
   value_drop(d->w->vm, d->rule);
   mem_free(&d->w->vm->alloc, d, sizeof *d + strlen(d->name) + 1);
 }
 
 static WeftStatus define(WeftVM *w, const char *name, WeftHostFunction function, void *context, void (*release)(void *context), Value rule) {
-  if (!w || !api_is_name(name) || !function) return WEFT_MISUSE;
+  if (!usable(w) || !api_is_name(name) || !function) return WEFT_MISUSE;
   if (vm_catch_up(w->vm) != WEFT_OK) return WEFT_ERROR;
   size_t n = strlen(name);
   Defined *d = mem_alloc_zero(&w->vm->alloc, sizeof *d + n + 1);
@@ -342,7 +380,7 @@ WeftStatus weft_define(WeftVM *w, const char *name, WeftHostFunction function, v
 }
 
 WeftStatus weft_define_traced(WeftVM *w, const char *name, WeftHostFunction function, void *context, void (*release)(void *context), WeftValue *rule) {
-  if (!rule || rule->value.kind != V_FN || rule->value.fn->kind != FN_CLOSURE || (rule->value.fn->env && rule->value.fn->env->count)) return WEFT_MISUSE;
+  if (!usable(w) || !value_ok(w, rule) || rule->value.kind != V_FN || rule->value.fn->kind != FN_CLOSURE || (rule->value.fn->env && rule->value.fn->env->count)) return WEFT_MISUSE;
   return define(w, name, function, context, release, rule->value);
 }
 
@@ -356,9 +394,9 @@ static WeftStatus flatten(void *ctx, const Handle *h, Value *out) {
   WeftVM *w = ctx;
   WeftValue *fields = NULL;
   WeftStatus status = h->type->flatten(w, h->object, &fields);
-  bool record = status == WEFT_OK && fields && fields->value.kind == V_RECORD;
+  bool ours = fields && value_ok(w, fields), record = status == WEFT_OK && ours && fields->value.kind == V_RECORD;
   if (record) *out = value_keep(fields->value);
-  if (fields) weft_release(w, fields);
+  if (ours) weft_release(w, fields);
   if (record) {
     if (w->vm->error.raised) vm_error_clear(w->vm);
     return WEFT_OK;
@@ -367,8 +405,9 @@ static WeftStatus flatten(void *ctx, const Handle *h, Value *out) {
 }
 
 WeftStatus weft_handle(WeftVM *w, const WeftHandleType *type, void *object, WeftValue *fields, WeftValue **out) {
-  if (!w || !out || !type || type->size != sizeof *type || !type->name) return WEFT_MISUSE;
+  if (!usable(w) || !out || !type || type->size != sizeof *type || !type->name) return WEFT_MISUSE;
   *out = NULL;
+  if (fields && !value_ok(w, fields)) return WEFT_MISUSE;
   if (fields && (fields->value.kind != V_RECORD || type->flatten)) return WEFT_MISUSE;
   if (type->flatten) w->vm->flatten = flatten, w->vm->flatten_ctx = w;
   Value v;
@@ -380,7 +419,7 @@ WeftStatus weft_handle(WeftVM *w, const WeftHandleType *type, void *object, Weft
 }
 
 WeftStatus weft_handle_object(WeftVM *w, WeftValue *value, const WeftHandleType *type, void **object) {
-  if (!w || !value || !type || !object) return WEFT_MISUSE;
+  if (!usable(w) || !value_ok(w, value) || !type || !object) return WEFT_MISUSE;
   if (value->value.kind != V_HANDLE || value->value.handle->type != (const HandleType *)type)
     return vm_error(w->vm, EK_type, "a handle of type <%s> is wanted, got %s", type->name, value_type_name(value->value));
   *object = value->value.handle->object;
@@ -388,7 +427,7 @@ WeftStatus weft_handle_object(WeftVM *w, WeftValue *value, const WeftHandleType 
 }
 
 WeftStatus weft_handle_set(WeftVM *w, WeftValue *handle, const char *field, WeftValue *value) {
-  if (!w || !handle || !value || !api_is_name(field) || handle->value.kind != V_HANDLE || handle->value.handle->type->flatten) return WEFT_MISUSE;
+  if (!usable(w) || !value_ok(w, handle) || !value_ok(w, value) || !api_is_name(field) || handle->value.kind != V_HANDLE || handle->value.handle->type->flatten) return WEFT_MISUSE;
   if (vm_catch_up(w->vm) != WEFT_OK) return WEFT_ERROR;
   Value *fields = &handle->value.handle->fields;
   if (fields->kind != V_RECORD && !record_new(w->vm, fields)) {
@@ -403,7 +442,7 @@ WeftStatus weft_handle_set(WeftVM *w, WeftValue *handle, const char *field, Weft
 }
 
 WeftStatus weft_fail(WeftVM *w, const char *kind, const char *message) {
-  if (!w || !message) return WEFT_MISUSE;
+  if (!usable(w) || !message || !utf8_valid(message, strlen(message))) return WEFT_MISUSE;
   int k = kind ? error_kind_by_name(kind, strlen(kind)) : EK_host;
   return vm_error(w->vm, k < 0 ? EK_host : (ErrorKind)k, "%s", message);
 }

@@ -103,7 +103,7 @@ fail:
 }
 
 void weft_free(WeftVM *w) {
-  if (!w) return;
+  if (!w || (w->vm && (w->vm->native_depth || w->vm->releasing || w->compiling))) return; /* a program runs */
   if (w->vm) {
     while (w->values) weft_release_all(w, w->values);
     buf_free(&w->text);
@@ -148,6 +148,7 @@ static WeftStatus begin(WeftVM *w) {
   vm_error_clear(w->vm);
   if (w->vm->frame_count) return WEFT_OK; /* inside a host function it is meant for the program around */
   w->vm->interrupted = 0;
+  w->vm->exiting = false; /* of a program that ran before */
   w->vm->unseen = 0;
   return WEFT_OK;
 }
@@ -167,14 +168,20 @@ static WeftStatus evaluate(WeftVM *w, const char *text, size_t len, const char *
   return status;
 }
 
-WeftStatus weft_eval(WeftVM *w, const char *text, const char *name, WeftValue **out) {
-  if (!w || !text) return WEFT_MISUSE;
-  WeftStatus status = evaluate(w, text, strlen(text), name, false, out);
+static bool name_ok(const char *name) { return !name || utf8_valid(name, strlen(name)); }
+
+WeftStatus weft_eval_length(WeftVM *w, const char *text, size_t length, const char *name, WeftValue **out) {
+  if (!usable(w) || (!text && length) || !name_ok(name)) return WEFT_MISUSE;
+  WeftStatus status = evaluate(w, text ? text : "", length, name, false, out);
   return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
 }
 
+WeftStatus weft_eval(WeftVM *w, const char *text, const char *name, WeftValue **out) {
+  return text ? weft_eval_length(w, text, strlen(text), name, out) : WEFT_MISUSE;
+}
+
 WeftStatus weft_eval_line(WeftVM *w, const char *text, const char *name, WeftValue **out) {
-  if (!w || !text) return WEFT_MISUSE;
+  if (!usable(w) || !text || !name_ok(name)) return WEFT_MISUSE;
   return evaluate(w, text, strlen(text), name, true, out);
 }
 
@@ -199,7 +206,7 @@ static WeftStatus evaluate_file(WeftVM *w, const char *text, size_t len, const c
 }
 
 WeftStatus weft_load_file(WeftVM *w, const char *path, WeftValue **out) {
-  if (!w || !path) return WEFT_MISUSE;
+  if (!usable(w) || !path) return WEFT_MISUSE;
   if (out) *out = NULL;
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
   char *text;
@@ -220,9 +227,7 @@ WeftStatus weft_run_text(WeftVM *w, const char *text, size_t len, const char *pa
 }
 
 WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t count, WeftValue **out) {
-  if (!w || !fn || (count && !args) || count > INT32_MAX || w->compiling) return WEFT_MISUSE;
-  for (size_t i = 0; i < count; i++)
-    if (!args[i]) return WEFT_MISUSE;
+  if (!usable(w) || !value_ok(w, fn) || (count && !args) || count > INT32_MAX || w->compiling || !values_ok(w, args, count)) return WEFT_MISUSE;
   if (out) *out = NULL;
   ON_STACK_OF(w);
   if (w->vm->frame_count ? vm_catch_up(w->vm) != WEFT_OK : begin(w) != WEFT_OK) return WEFT_ERROR;
@@ -238,7 +243,7 @@ WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t co
 }
 
 WeftStatus weft_get_global(WeftVM *w, const char *name, WeftValue **out) {
-  if (!w || !name || !out) return WEFT_MISUSE;
+  if (!usable(w) || !name || !out) return WEFT_MISUSE;
   *out = NULL;
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
   Name n = name_find(&w->vm->names, name, strlen(name));
@@ -248,7 +253,7 @@ WeftStatus weft_get_global(WeftVM *w, const char *name, WeftValue **out) {
 }
 
 bool api_is_name(const char *name) {
-  if (!name || !*name || (*name >= '0' && *name <= '9')) return false;
+  if (!name || !*name || (*name >= '0' && *name <= '9') || !utf8_valid(name, strlen(name))) return false;
   for (const char *c = name; *c; c++) {
     bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_' || (u8)*c >= 0x80;
     if (!letter) return false;
@@ -259,7 +264,7 @@ bool api_is_name(const char *name) {
 }
 
 WeftStatus weft_set_global(WeftVM *w, const char *name, WeftValue *value) {
-  if (!w || !api_is_name(name) || !value) return WEFT_MISUSE;
+  if (!usable(w) || !api_is_name(name) || !value_ok(w, value)) return WEFT_MISUSE;
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
   Name n = name_cstr(&w->vm->names, name);
   if (!n) return vm_error_memory(w->vm);
@@ -272,7 +277,9 @@ const char *weft_error_text(WeftVM *w) {
   if (!w) return "";
   w->text.len = 0;
   w->text.failed = false;
+  u64 before = overdraft_begin(w->vm); /* an error must be told when memory is short */
   if (w->vm->error.raised) vm_error_text(w->vm, &w->text);
+  overdraft_end(w->vm, before);
   return w->text.failed ? "error: out of memory\n" : w->text.len ? buf_text(&w->text) : "";
 }
 
@@ -335,12 +342,12 @@ static const char *dump_log(WeftVM *w, WeftValue *fn, const char *what) {
 }
 
 const char *weft_dump(WeftVM *w, WeftValue *fn, const char *what) {
-  const char *log = w && what ? dump_log(w, fn, what) : NULL;
+  const char *log = usable(w) && what && (!fn || value_ok(w, fn)) ? dump_log(w, fn, what) : NULL;
   if (log) return log;
   static const char *const known[] = {"graph", "guards", "loops", "mir", "asm", "ptx"};
   bool ok = false;
   for (u32 i = 0; i < COUNT_OF(known); i++) ok |= what && strcmp(what, known[i]) == 0;
-  if (!w || !fn || !ok) return NULL;
+  if (!usable(w) || !fn || !value_ok(w, fn) || !ok) return NULL;
   w->text.len = 0;
   w->text.failed = false;
   Value v = fn->value;

@@ -13,7 +13,10 @@
  * opaque and counted: what a function gives through an out parameter is the caller's until weft_release; what is
  * passed in is borrowed. Every fallible call returns a WeftStatus; nothing is thrown and nothing jumps through
  * the host's frames. On WEFT_ERROR the error can be read until the next call. Texts returned by the library live
- * until the next call that returns a text from the same VM. NULL where a value is expected is WEFT_MISUSE. */
+ * until the next call that returns a text from the same VM. NULL where a value is expected is WEFT_MISUSE, and so is a value of
+ * another VM, or one that was released as far as that can be seen: weft_error_message says it. Names and texts are UTF-8.
+ * Callbacks by which the host takes back what it gave (`release` of lent arrays, functions, handles) may call
+ * weft_retain and weft_release and nothing else: all else gives WEFT_MISUSE there. */
 #ifndef WEFT_H
 #define WEFT_H
 
@@ -145,7 +148,7 @@ typedef struct WeftOptions {
 /* options may be NULL. NULL when memory was refused, `backend`, `device` or `force` is unknown, `cpu` is unknown or beyond this
  * processor, or `own_device` or one of `backends` is incomplete, has a name that is taken, or is one too many. */
 WEFT_API WeftVM *weft_new(const WeftOptions *options);
-/* Values still held by the host become invalid. vm may be NULL. */
+/* Values still held by the host become invalid. vm may be NULL. Does nothing while a program of this VM runs: from a host function, say. */
 WEFT_API void weft_free(WeftVM *vm);
 WEFT_API const char *weft_version(void); /* "0.1.0" */
 
@@ -158,13 +161,15 @@ WEFT_API void weft_set_limits(WeftVM *vm, uint64_t memory, uint64_t fuel, double
 WEFT_API WeftStatus weft_set_device(WeftVM *vm, const char *name);
 /* What args() gives. The strings must live as long as the VM. */
 WEFT_API void weft_set_args(WeftVM *vm, int argc, char **argv);
-/* -1, or the code that the program gave to exit(n). */
+/* -1, or the code that the program that ran last gave to exit(n). */
 WEFT_API int weft_exit_code(const WeftVM *vm);
 
 /* ---- running programs -------------------------------------------------------------------------- */
 
 /* Runs source text in the VM's main module; `name` stands in messages. *out (may be NULL): value of the last statement. */
 WEFT_API WeftStatus weft_eval(WeftVM *vm, const char *text, const char *name, WeftValue **out);
+/* The same for a text of `length` bytes, which need not end in NUL. A NUL inside is a syntax error. */
+WEFT_API WeftStatus weft_eval_length(WeftVM *vm, const char *text, size_t length, const char *name, WeftValue **out);
 /* The same by the REPL's rules: a top-level `x = e` declares; WEFT_INCOMPLETE when the text ends inside a construct. */
 WEFT_API WeftStatus weft_eval_line(WeftVM *vm, const char *text, const char *name, WeftValue **out);
 /* Runs a file in the main module. Needs no capability: the host chose it. */
@@ -222,7 +227,7 @@ typedef struct WeftArray { /* a look at an array: valid while the value is held 
   const void *data;               /* element (0, …, 0) */
 } WeftArray;
 
-/* A copy of dense row-major data. An element of WEFT_BOOL is a byte, 0 or 1 (C's bool). */
+/* A copy of dense row-major data; dtypes that this build has no arrays of are an error of kind "unsupported". An element of WEFT_BOOL is a byte, 0 or 1 (C's bool). */
 WEFT_API WeftStatus weft_array(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape, const void *data, WeftValue **out);
 /* Lends the host's memory without copying: it is aligned for its elements, must not be written while lent, is never
  * updated in place, and `release` (may be NULL) is called once when the last view of it has gone. When the call fails, `release` is
@@ -234,7 +239,7 @@ WEFT_API WeftStatus weft_array_view(WeftVM *vm, WeftValue *value, WeftArray *out
 
 /* ---- host functions ------------------------------------------------------------------------------------ */
 
-/* Gets borrowed arguments; gives *result (owned, released by the VM) and WEFT_OK, or WEFT_ERROR after weft_fail. */
+/* Gets borrowed arguments; gives *result (owned, released by the VM: an argument that is given back is retained first) and WEFT_OK, or WEFT_ERROR after weft_fail. */
 typedef WeftStatus (*WeftHostFunction)(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result);
 /* Declares `name` in the main module. `release` (may be NULL) is called when the function has gone; not when the call fails: the
  * context is the host's as before. */

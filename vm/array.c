@@ -29,7 +29,7 @@ u32 layout_of(u32 rank, const i64 *dims, const i64 *strides) {
     if (!seen && strides[d] != 1) rows = false;
     seen = true;
     if (strides[d] != want) dense = false;
-    want *= dims[d];
+    want = (i64)((u64)want * (u64)dims[d]);
   }
   return dense ? LAY_DENSE : broadcast ? LAY_BROADCAST : rows ? LAY_ROWS : LAY_STRIDED;
 }
@@ -38,7 +38,7 @@ void dense_strides(u32 rank, const i64 *dims, i64 *strides) {
   i64 n = 1;
   for (u32 d = rank; d-- > 0;) {
     strides[d] = n;
-    n *= dims[d] > 0 ? dims[d] : 1;
+    n = (i64)((u64)n * (u64)(dims[d] > 0 ? dims[d] : 1)); /* of no elements it may wrap */
   }
 }
 
@@ -152,7 +152,7 @@ WeftStatus array_new_on(Vm *vm, u32 device, u32 dtype, u32 rank, const i64 *dims
   for (u32 d = rank; d-- > 0;) {
     a->geometry[d] = dims[d];
     a->geometry[rank + d] = n;
-    n *= dims[d] > 0 ? dims[d] : 1;
+    n = (i64)((u64)n * (u64)(dims[d] > 0 ? dims[d] : 1)); /* of no elements it may wrap */
   }
   vm->stats.array_allocs++;
   if (!inside) {
@@ -186,7 +186,7 @@ static inline __attribute__((always_inline)) WeftStatus new_inside(Vm *vm, u32 d
   for (u32 d = rank; d-- > 0;) {
     a->geometry[d] = dims[d];
     a->geometry[rank + d] = n;
-    if (d) n *= dims[d] > 0 ? dims[d] : 1;
+    if (d) n = (i64)((u64)n * (u64)(dims[d] > 0 ? dims[d] : 1));
   }
   vm->stats.array_allocs++;
   *out = (Value){.kind = V_ARRAY, .dtype = (u8)dtype, .flags = VF_COUNTED, .array = a};

@@ -290,6 +290,10 @@ static WeftStatus call_host(Vm *vm, HostFn *host, Args args, Value *out) {
   WeftStatus status = host->call(vm, host->ctx, args.values, args.count, out);
   cstack_leave(stack);
   vm->native_depth--;
+  if (vm->limits.deadline > 0 && vm->poll_countdown > 1) { /* nobody knows how long the host took: the next safepoint looks at the clock */
+    vm->poll_batch -= vm->poll_countdown - 1;
+    vm->poll_countdown = 1;
+  }
   if (status != WEFT_OK && !vm->error.raised) return vm_error(vm, EK_host, "%s failed", host->name);
   if (status != WEFT_OK) return WEFT_ERROR;
   if (host->gives != host_word(*out)) host->gives = host->gives ? HOST_GIVES_VARIES : host_word(*out);

@@ -32,7 +32,9 @@ static void destroy_leaf(Vm *vm, Value v) {
       break;
     case V_HANDLE: {
       Handle *h = v.handle;
+      vm->releasing++;
       if (h->type->release) h->type->release(h->object);
+      vm->releasing--;
       value_drop(vm, h->fields); /* as deep as the host nests its objects */
       obj_free(vm, h, sizeof *h);
       break;

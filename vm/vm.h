@@ -295,6 +295,7 @@ struct Vm {
   u64 host_epoch;     /* how often the host may have changed its objects (handle.c) */
   WeftStatus (*flatten)(void *ctx, const Handle *h, Value *out); /* calls the object's hook; set with the first object that has one */
   void *flatten_ctx;
+  u32 releasing;      /* callbacks that run by which the host takes back what it gave: they must not use the VM */
   u32 flattening;     /* hooks that run: they may make values, not run the program */
   Hosted hosted;      /* set by a region that is left for such a call, until its frames stand */
   u64 printed;        /* calls of print by the region that runs, since its last safe point */
