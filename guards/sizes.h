@@ -169,6 +169,9 @@ const char *rel_text(SizeRel rel); /* "==" … */
 /* Makes the relation known (a guard or a check stands for it): symbols are equated, ranges narrowed, the
  * rest is kept as a fact. False when it contradicts what is known, or memory was refused. */
 bool size_assume(SizePool *p, SizeRel rel, Dim a, Dim b) MUST_USE;
+/* What was learnt later may make an expression simpler. Says all that is known again in the simpler forms, once a graph is whole:
+ * its sizes are then worked out in these. False: memory was refused. */
+bool size_renew_facts(SizePool *p) MUST_USE;
 
 /* Calls back for each symbol of the expression (each once per occurrence). */
 void size_symbols(const SizePool *p, Dim d, void (*each)(void *ctx, u32 sym), void *ctx);

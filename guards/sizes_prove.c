@@ -424,12 +424,11 @@ static bool equate(SizePool *p, Dim diff) {
   return size_assume(p, REL_le, size_const(p, s.lo), same) && size_assume(p, REL_le, same, size_const(p, s.hi));
 }
 
-/* A narrower range of sym makes some expressions simpler (with n >= 2, min(1, n) is 1). What is known of the longer form is
- * then said of the simpler one too, in which later expressions come. */
+/* Says each fact (of sym; UINT32_MAX: all) again in the form that its expression has by what is known now. */
 static bool renew_facts(SizePool *p, u32 sym) {
   for (u32 i = 0, n = p->facts.count; i < n; i++) {
     SizeFact f = p->facts.data[i];
-    if (!mentions(p, f.diff, sym)) continue;
+    if (sym != UINT32_MAX && !mentions(p, f.diff, sym)) continue;
     Dim now = size_renew(p, f.diff);
     i64 c;
     if (p->failed) return false;
@@ -439,7 +438,10 @@ static bool renew_facts(SizePool *p, u32 sym) {
   return true;
 }
 
-/* coef * sym + c rel 0, by narrowing the range. False: it does not narrow. */
+bool size_renew_facts(SizePool *p) { return renew_facts(p, UINT32_MAX); }
+
+/* coef * sym + c rel 0, by narrowing the range. A narrower range makes some expressions simpler (with n >= 2, min(1, n) is 1):
+ * what is known of the longer form is then said of the simpler one, in which later expressions come. False: it does not narrow. */
 static bool narrow(SizePool *p, SizeRel rel, i64 coef, u32 sym, i64 c, bool *ok) {
   SizeSym s = p->syms.data[sym];
   wide lo = s.lo, hi = s.hi;

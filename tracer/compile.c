@@ -163,7 +163,7 @@ static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char
   if (was_stopped(t, p, rec->span)) return false;
   force_checks(t, g, t->region_ids);
   force_wrong(t, g);
-  if (usable && !verifies(t, p, rec, name)) return false;
+  if (usable && (!size_renew_facts(&g->sizes) || !verifies(t, p, rec, name))) return false;
   if (rec->broke) {
     vm->counters.at[STAT_breaks]++;
     if (MECHANISM(vm, breaks_are_told)) tracer_event(t, EVENT_break, rec->reason, rec->span, t->region_ids, "%s", rec->why);
