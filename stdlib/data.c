@@ -80,10 +80,10 @@ WeftStatus eager_enumerate(Vm *vm, Value *args, Value *out) {
 
 /* Rows of one item each, as long as the shortest lasts. counts, pos: of each sequence. */
 static WeftStatus zip_rows(Vm *vm, const List *seqs, const u64 *counts, u64 *pos, Value *out) {
-  u64 least = seqs->count ? UINT64_MAX : 0;
-  for (u32 i = 0; i < seqs->count; i++)
-    if (counts[i] < least) least = counts[i];
-  for (u64 k = 0; k < least; k++) {
+  for (;;) {
+    bool more = seqs->count > 0;
+    for (u32 i = 0; i < seqs->count; i++) more &= pos[i] < counts[i]; /* of a text both are bytes, not items */
+    if (!more) return WEFT_OK;
     Value row;
     if (!list_new(vm, seqs->count, &row)) return WEFT_ERROR;
     for (u32 i = 0; i < seqs->count; i++) {
@@ -95,7 +95,6 @@ static WeftStatus zip_rows(Vm *vm, const List *seqs, const u64 *counts, u64 *pos
     }
     if (!list_push(vm, out, row)) return WEFT_ERROR;
   }
-  return WEFT_OK;
 }
 
 WeftStatus eager_zip(Vm *vm, Value *args, Value *out) {
