@@ -116,6 +116,13 @@ static int read_key(void) {
   return errno == EINTR || errno == EAGAIN ? NO_KEY : EOF;
 }
 
+/* A key that begins a sequence, as Ctrl-X does, only ends a search: readline 8.2 crashes when an unknown sequence ends one. */
+static int key_of_search(int c) {
+  enum { ESCAPE = 27, BLANK = 32 };
+  bool begins = c >= 0 && c < BLANK && c != ESCAPE && rl_get_keymap()[c].type == ISKMAP;
+  return begins && RL_ISSTATE(RL_STATE_ISEARCH) ? ESCAPE : c;
+}
+
 static bool left; /* this interrupt was answered with the character that leaves a question or a search */
 
 /* What readline asks for inside a question, a search or a marked paste. An interrupt is answered with the character that
@@ -132,7 +139,7 @@ static int next_char(FILE *in) {
     if (!wait_for_key()) continue;
     int c = ahead != NO_KEY ? ahead : read_key();
     ahead = NO_KEY;
-    if (c != NO_KEY) return c;
+    if (c != NO_KEY) return key_of_search(c);
   }
 }
 

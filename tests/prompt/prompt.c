@@ -610,6 +610,24 @@ static void history_old_and_long(void) {
   leave(&s);
 }
 
+/* Keys that end a search, the beginnings of sequences that readline does not know among them. */
+static void search_left(void) {
+  static const char *const keys[] = {"\030q", "\030)", "\030\005", "\030\030", "\033q", "\033[A", "\005", "\t", "\007"};
+  Session s = open_prompt(NULL);
+  said(&s, "first = 12345", "");
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    key(&s, CTRL_R);
+    wait_text(&s, "reverse-i-search");
+    type(&s, i % 2 ? "no such" : "123");
+    wait_text(&s, i % 2 ? "failed reverse" : "12345");
+    for (const char *c = keys[i]; *c; c++) key(&s, *c);
+    key(&s, CTRL_C);
+    wait_prompt(&s);
+    said(&s, "6 * 7", "42");
+  }
+  leave(&s);
+}
+
 /* ---- terminals -------------------------------------------------------------------------------- */
 
 static void dumb_terminal(void) {
@@ -807,7 +825,7 @@ static const Case cases[] = {
     {"interrupt-at-prompt", interrupt_at_prompt}, {"interrupt-running", interrupt_running}, {"interrupt-printing", interrupt_printing},
     {"interrupt-input", interrupt_input}, {"end-of-input", end_of_input}, {"leaving", leaving}, {"signals", signals}, {"closed-terminal", closed_terminal},
     {"history-over-sessions", history_over_sessions}, {"history-of-two", history_of_two}, {"history-old-and-long", history_old_and_long},
-    {"dumb-terminal", dumb_terminal}, {"narrow-window", narrow_window}, {"long-line", long_line}, {"utf8", utf8}, {"resize", resize},
+    {"search-left", search_left}, {"dumb-terminal", dumb_terminal}, {"narrow-window", narrow_window}, {"long-line", long_line}, {"utf8", utf8}, {"resize", resize},
     {"commands", commands}, {"progress", progress}, {"typed-ahead", typed_ahead}, {"limits", limits},
 };
 
