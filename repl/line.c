@@ -116,11 +116,16 @@ static int read_key(void) {
   return errno == EINTR || errno == EAGAIN ? NO_KEY : EOF;
 }
 
-/* A key that begins a sequence, as Ctrl-X does, only ends a search: readline 8.2 crashes when an unknown sequence ends one. */
+enum { SEARCH_ENDS = 30 }; /* Ctrl-^ */
+
+/* readline 8.2 crashes when what ends a search is the beginning of a sequence that is bound to nothing, as an unknown function
+ * key. So a search is ended first, and the sequence then read outside of it. */
 static int key_of_search(int c) {
-  enum { ESCAPE = 27, BLANK = 32 };
-  bool begins = c >= 0 && c < BLANK && c != ESCAPE && rl_get_keymap()[c].type == ISKMAP;
-  return begins && RL_ISSTATE(RL_STATE_ISEARCH) ? ESCAPE : c;
+  enum { ESCAPE = 27, BLANK = 32, MORE_MS = 100 };
+  bool begins = c >= 0 && c < BLANK && rl_get_keymap()[c].type == ISKMAP;
+  if (!begins || !RL_ISSTATE(RL_STATE_ISEARCH)) return c;
+  if (c != ESCAPE || key_waits(MORE_MS)) ahead = c;
+  return SEARCH_ENDS;
 }
 
 static bool left; /* this interrupt was answered with the character that leaves a question or a search */
@@ -187,7 +192,7 @@ void line_begin(void) {
   rl_getc_function = next_char;
   rl_prep_term_function = prepare;
   rl_add_defun("weft-tab", on_tab, '\t');
-  rl_variable_bind("isearch-terminators", "\033"); /* not Enter, which runs what was found */
+  rl_variable_bind("isearch-terminators", "\036"); /* SEARCH_ENDS; not the end of a line, which runs what was found */
   complete_begin();
   rl_initialize();
   rl_bind_keyseq_if_unbound("\\e[201~", on_paste_end);
