@@ -680,6 +680,9 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   }
   params = forced;
   if ((op == OP_random_split || op == OP_random_permutation) && (folded = drawn_count(r, op, &forced[1])) != OUT_GO) return folded;
+  Value axis;
+  if (op == OP_concat && forced[1] && av_at(r, forced[1])->kind != AV_HOLE && av_const_value(r, forced[1], &axis) && axis.kind == V_NIL)
+    return rec_stuck(r, REASON_no_rule, "concat of all elements, in one row"); /* in graphs an axis that is not given is axis 0 */
   if ((op == OP_concat || op == OP_stack) && rec_is_listed(r, forced[0])) return rec_rows_joined(r, op, forced, out);
   if (op == OP_sort && rec_is_listed(r, forced[0]) && !is_given(r, forced[3])) return rec_rows_sorted(r, forced, info->nparams, out);
   if ((op == OP_concat || op == OP_stack) && forced[0] && av_is_number(r, forced[0])) {

@@ -560,7 +560,7 @@ static void helper(Gen *g) {
   g->functions++;
 }
 
-char *generate_program(uint64_t seed) {
+char *generate_program(uint64_t seed, bool probes) {
   Gen g = {.state = seed * 0x2545f4914f6cdd1du + 1};
   if (seed % 8 == 0) { /* every eighth is of another make */
     gen_sizes(&g);
@@ -574,7 +574,7 @@ char *generate_program(uint64_t seed) {
     gen_flow(&g);
     return g.text;
   }
-  if (seed % 4 == 1) {
+  if (probes && seed % 4 == 1) {
     gen_probe(&g);
     return g.text;
   }
