@@ -198,7 +198,6 @@ static bool check_utf8(Parser *p) {
   for (u32 i = 0; i < p->source->len; i += n) {
     n = utf8_decode(p->source->text, p->source->len, i, &code);
     if (!n) return fail_at(p, (Span){p->file, i, 1}, "the text is not UTF-8: byte 0x%02x", (u8)p->source->text[i]);
-    if (!code) return fail_at(p, (Span){p->file, i, 1}, "the text holds a NUL byte");
   }
   return true;
 }

@@ -359,7 +359,7 @@ static void texts_with_a_length(void **state) {
   weft_release(vm, v);
   assert_int_equal(weft_eval_length(vm, "1\0+2", 4, "test", &v), WEFT_ERROR);
   assert_string_equal(weft_error_kind(vm), "syntax");
-  assert_non_null(strstr(weft_error_message(vm), "NUL"));
+  assert_non_null(strstr(weft_error_message(vm), "U+0000"));
   assert_int_equal(weft_eval_length(vm, NULL, 3, "test", &v), WEFT_MISUSE);
   assert_int_equal(weft_eval(vm, "1", "\xff", &v), WEFT_MISUSE); /* a name that is not UTF-8 */
   assert_int_equal(weft_define(vm, "\xff", gives_its_argument, NULL, NULL), WEFT_MISUSE);
