@@ -154,7 +154,7 @@ static void run_file(const char *path) {
   CaseFile f = casefile_read(path);
   for (int i = 0; i < f.count; i++) {
     const Case *c = &f.cases[i];
-    if (case_directive(c, "files") || case_directive(c, "only") || case_directive(c, "deadline")) continue;
+    if (case_directive(c, "files") || case_directive(c, "only") || case_directive(c, "deadline") || case_directive(c, "spills")) continue;
     all.now = need(strdup(c->name)); /* texts keep it */
     for (int form = 0; form < 2; form++) {
       char *wrapped = case_as_function(c, form == 0);
