@@ -166,9 +166,10 @@ const char *case_mark(const Case *c, MarkKind kind) {
   return NULL;
 }
 
+/* The case's own directives stand behind the file's, and the last one holds. */
 const char *case_directive(const Case *c, const char *word) {
   size_t n = strlen(word);
-  for (int i = 0; i < c->mark_count; i++) {
+  for (int i = c->mark_count - 1; i >= 0; i--) {
     const char *t = c->marks[i].text;
     if (c->marks[i].kind != MARK_DIRECTIVE || strncmp(t, word, n) != 0) continue;
     if (!t[n]) return t + n;
