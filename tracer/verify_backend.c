@@ -123,7 +123,10 @@ static WeftStatus verify_run(Vm *vm, Region *region, u64 *slots, u32 *exit) {
   if (graph_calls_host(region->graph)) return region->checked(vm, region, slots, exit); /* once */
   GraphRun run;
   *exit = region->graph->entry_exit;
-  if (run_init(&run, vm, region->graph) != WEFT_OK) return WEFT_ERROR;
+  if (run_init(&run, vm, region->graph) != WEFT_OK) { /* out of memory */
+    drop_given(vm, region, slots, *exit);
+    return WEFT_ERROR;
+  }
   run_inputs(&run, slots);
   run.silent = true;
   WeftStatus status = run_both(vm, region, &run, slots, exit);
