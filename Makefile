@@ -30,7 +30,7 @@ GEN_DIR  := build/gen
 MIR_DIR  := build/mir
 
 # A file named *_template.c is included by others and not compiled by itself.
-LIB_SRC  := $(filter-out %_template.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
+LIB_SRC  := $(filter-out %_template.c jit/host/%,$(wildcard $(addsuffix /*.c,$(ROOMS)) $(addsuffix /*/*.c,$(ROOMS))))
 REPL_SRC := $(wildcard repl/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 
@@ -53,7 +53,7 @@ ifneq ($(wildcard jit/host/gen_math.c),)
 ifneq ($(INNER),)
 include $(GEN_DIR)/math.mk
 endif
-HOST_SRC := jit/host/gen_math.c jit/host/steps.c jit/host/pairs.c $(wildcard parser/base.c jit/loops_*.c jit/loops.c)
+HOST_SRC := jit/host/gen_math.c jit/host/steps.c jit/host/pairs.c $(wildcard parser/base.c jit/loops/loops*.c)
 HOST_OBJ := $(HOST_SRC:%.c=build/host/%.o)
 
 build/host/%.o: %.c Makefile
@@ -88,7 +88,7 @@ REPL_OBJ := $(REPL_SRC:%.c=$(B)/obj/%.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/%)
 
 # Only these files include mir.h, whose structs hold a long double that MIR builds with 64 bits.
-MIR_USERS := $(strip $(filter jit/mir_%.c,$(LIB_SRC)) $(wildcard tests/unit/test_mir*.c))
+MIR_USERS := $(strip $(filter jit/scalar/mir_%.c,$(LIB_SRC)) $(wildcard tests/unit/test_mir*.c))
 MIR_LIB  := $(if $(MIR_USERS),$(MIR_DIR)/libmir.a)
 MIR_OBJ  := $(MIR_USERS:%.c=$(B)/obj/%.o)
 $(MIR_OBJ): FILE_CFLAGS += -mlong-double-64 -isystem $(MIR_DIR)/include
@@ -100,44 +100,44 @@ SMALL    ?= -Os
 TINY     := -Oz -fno-tree-sra -fno-caller-saves -fno-tree-dominator-opts -fno-move-loop-invariants -fno-tree-loop-im -fno-ivopts -fno-jump-tables
 SMALLEST := $(if $(shell $(CC) -Werror $(TINY) -xc -fsyntax-only /dev/null 2>/dev/null && echo yes),$(TINY),$(SMALL))
 # What compiling goes through most is small where that costs little time.
-BUSY     := tracer/graph.c tracer/graph_build.c tracer/graph_read.c tracer/graph_fits.c tracer/absval.c tracer/exits.c lang/live.c guards/sizes.c \
-              guards/sizes_prove.c jit/mir_lives.c jit/mir_fold.c jit/mir_patch.c jit/vector_alloc.c api/blocks.c
-COLD     := $(filter-out $(BUSY) parser/base.c lang/rules%.c tracer/tier.c tracer/places.c jit/plan_run.c jit/mir_runtime.c,\
-              $(filter parser/% lang/% tracer/% hop/% jit/% gpu/% api/% $(addprefix stdlib/,blas.c csv.c compose.c create.c data.c \
-                files.c format.c install.c put.c spec.c join.c linalg.c linalg_compose.c matmul.c npy.c order.c shape.c system.c text.c trace.c walk.c) \
+BUSY     := tracer/graph/graph.c tracer/graph/graph_build.c tracer/graph/graph_read.c tracer/graph/graph_fits.c tracer/record/absval.c tracer/exit/exits.c lang/live.c guards/sizes.c \
+              guards/sizes_prove.c jit/scalar/mir_lives.c jit/scalar/mir_fold.c jit/scalar/mir_patch.c jit/vector/vector_alloc.c api/blocks.c
+COLD     := $(filter-out $(BUSY) parser/base.c lang/rules%.c tracer/tier/tier.c tracer/tier/places.c jit/plan/plan_run.c jit/scalar/mir_runtime.c,\
+              $(filter parser/% lang/% tracer/% hop/% jit/% gpu/% api/% $(addprefix stdlib/,linalg/% files/% text/% install.c system.c trace.c) $(addprefix stdlib/array/,compose.c create.c data.c \
+                put.c join.c order.c shape.c walk.c) \
                 guards/sizes.c guards/sizes_prove.c guards/sizes_text.c guards/guards.c guards/compile.c vm/compare.c vm/error.c vm/module.c vm/make.c vm/strided.c vm/pool.c vm/keep.c,$(LIB_SRC)))
-BRIEF    := $(filter-out vm/module.c stdlib/npy.c stdlib/trace.c stdlib/files.c,$(filter stdlib/% guards/% vm/% api/weft.c api/values.c jit/plan_split.c jit/plan_parts.c jit/vector_runtime.c jit/loops_interp.c tracer/host_run.c tracer/attr_run.c tracer/leave.c tracer/region.c,$(COLD)))
+BRIEF    := $(filter-out vm/module.c stdlib/files/npy.c stdlib/trace.c stdlib/files/files.c,$(filter stdlib/% guards/% vm/% api/weft.c api/values.c jit/plan/plan_split.c jit/plan/plan_parts.c jit/vector/vector_runtime.c jit/loops/loops_interp.c tracer/exit/host_run.c tracer/exit/attr_run.c tracer/exit/leave.c tracer/exit/region.c,$(COLD)))
 $(BRIEF:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(SMALL)
 $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(BRIEF),$(COLD))): FILE_CFLAGS += $(SMALLEST)
 # Structs are copied and cleared by calls: the instructions that do it in fewer bytes take dozens of cycles to begin.
 CALLS    := $(if $(shell $(CC) -Werror -mstringop-strategy=libcall -xc -fsyntax-only /dev/null 2>/dev/null && echo yes),-mstringop-strategy=libcall)
-$(patsubst %.c,$(B)/obj/%.o,$(filter tracer/record% tracer/exits.c tracer/graph% tracer/compile.c jit/mir_% jit/native% jit/loops% jit/schedule.c jit/partition.c jit/compile.c jit/kernel%.c jit/vector_%.c,$(COLD)) tracer/graph_build.c): FILE_CFLAGS += $(CALLS)
+$(patsubst %.c,$(B)/obj/%.o,$(filter tracer/record/% tracer/exit/exits.c tracer/graph/% tracer/tier/compile.c jit/scalar/mir_% jit/native/% jit/loops/% jit/lower/schedule.c jit/lower/partition.c jit/lower/compile.c jit/lower/kernel%.c jit/vector/vector_%.c,$(COLD)) tracer/graph/graph_build.c): FILE_CFLAGS += $(CALLS)
 
 # Kernels: compiled for vectorisation; trapping is never used. One build per instruction set by file name. Loops over
 # what is left over stay loops: written out they are a third of the code and gain nothing that shows.
 # No loop gains from a version for a stride of 1 where strides are arguments: contiguous ones come by other ways.
 # Vector loops end in scalar ones: second vector loops for what is left double the code and gain nothing in strips.
-$(B)/obj/stdlib/kernel%.o: FILE_CFLAGS += -O3 -fno-peel-loops --param=max-completely-peel-times=0 -fno-trapping-math --param=vect-epilogues-nomask=0 -fno-version-loops-for-strides
+$(B)/obj/stdlib/kernels/kernel%.o: FILE_CFLAGS += -O3 -fno-peel-loops --param=max-completely-peel-times=0 -fno-trapping-math --param=vect-epilogues-nomask=0 -fno-version-loops-for-strides
 # Selects stay selects: partial redundancy elimination and threading would make branches of them that no loop vectorises with.
-$(B)/obj/jit/vector_runtime.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic
+$(B)/obj/jit/vector/vector_runtime.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic
 $(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-thread-jumps --param=vect-epilogues-nomask=0
 # Strips are long enough that where their loops begin does not show.
 PACKED   := -fno-align-functions -fno-align-loops -fno-align-jumps -fno-align-labels
 $(BUSY:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(PACKED) -fno-inline-small-functions -fno-partial-inlining
 # What is run for every call has short loops, or waits for memory.
-$(addprefix $(B)/obj/,$(patsubst %.c,%.o,$(wildcard lang/rules*.c)) parser/base.o tracer/tier.o tracer/places.o jit/plan_run.o jit/mir_runtime.o jit/vector_runtime.o \
-  $(addprefix guards/,rows.o cache.o run.o) $(addprefix stdlib/,args.o select.o sort.o random.o scan.o elementwise.o reduce.o) \
+$(addprefix $(B)/obj/,$(patsubst %.c,%.o,$(wildcard lang/rules*.c)) parser/base.o tracer/tier/tier.o tracer/tier/places.o jit/plan/plan_run.o jit/scalar/mir_runtime.o jit/vector/vector_runtime.o \
+  $(addprefix guards/,rows.o cache.o run.o) $(addprefix stdlib/,args.o array/select.o array/sort.o random/random.o array/scan.o array/elementwise.o array/reduce.o) \
   $(addprefix vm/,update.o index.o array.o text.o record.o value.o sequence.o packed.o ref.o field.o elsewhere.o list.o code.o handle.o scalar.o alloc.o state.o \
   stack.o operate.o eval.o stream.o call.o)): FILE_CFLAGS += $(PACKED)
 # 3 KB less, and as fast.
-$(B)/obj/lang/rules_shape.o $(B)/obj/stdlib/reduce.o: FILE_CFLAGS += -fno-inline-small-functions -fno-partial-inlining
+$(B)/obj/lang/rules_shape.o $(B)/obj/stdlib/array/reduce.o: FILE_CFLAGS += -fno-inline-small-functions -fno-partial-inlining
 # 2 KB less, and as fast: blocks of code in no order that copies some of them.
-$(addprefix $(B)/obj/,$(addprefix stdlib/,select.o sort.o random.o elementwise.o) $(addprefix vm/,array.o index.o list.o field.o packed.o record.o ref.o sequence.o text.o update.o value.o) \
+$(addprefix $(B)/obj/,$(addprefix stdlib/,array/select.o array/sort.o random/random.o array/elementwise.o) $(addprefix vm/,array.o index.o list.o field.o packed.o record.o ref.o sequence.o text.o update.o value.o) \
   $(addprefix vm/,state.o operate.o scalar.o elsewhere.o code.o handle.o stream.o stack.o eval.o) parser/base.o guards/cache.o): FILE_CFLAGS += -freorder-blocks-algorithm=simple
 # Of kernels and of the interpreter loops are aligned and nothing else: it takes 6 KB.
-$(addprefix $(B)/obj/,gen/math_avx512.o stdlib/kernel_strips_avx512.o stdlib/kernel_matmul.o vm/interp.o): FILE_CFLAGS += -fno-align-functions -fno-align-jumps -fno-align-labels
+$(addprefix $(B)/obj/,gen/math_avx512.o stdlib/kernels/kernel_strips_avx512.o stdlib/kernels/kernel_matmul.o vm/interp.o): FILE_CFLAGS += -fno-align-functions -fno-align-jumps -fno-align-labels
 # -O3 makes the same code larger for AVX2, without AVX-512's masks; -Os takes 21 KB less, but then half of the functions are not vectorised.
-$(B)/obj/gen/math_avx2.o $(B)/obj/stdlib/kernel_strips_avx2.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic $(PACKED)
+$(B)/obj/gen/math_avx2.o $(B)/obj/stdlib/kernels/kernel_strips_avx2.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic $(PACKED)
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 
@@ -146,8 +146,8 @@ $(B)/obj/gen/math_text.o: FILE_CFLAGS += -Os
 
 # On x86-64 the base build serves processors older than AVX2 (2013) alone: it is small there, not fast.
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
-$(B)/obj/stdlib/kernel_strips_base.o: FILE_CFLAGS += -Os
-$(B)/obj/jit/rows%.o: FILE_CFLAGS += -Os
+$(B)/obj/stdlib/kernels/kernel_strips_base.o: FILE_CFLAGS += -Os
+$(B)/obj/jit/plan/rows%.o: FILE_CFLAGS += -Os
 $(B)/obj/gen/math_base.o: FILE_CFLAGS += -Os
 endif
 

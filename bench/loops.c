@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "bench/planets.h"
-#include "jit/loops.h"
-#include "jit/mir_emit.h"
+#include "jit/loops/loops.h"
+#include "jit/scalar/mir_emit.h"
 
 static double seconds(void) {
   struct timespec t;

@@ -1,7 +1,7 @@
 /* tier.c — costs inside the tier, a line "name value unit" each: the guards of a call, leaving a region, guards that miss.
  * Looks at the inside of the library, so that each is measured alone. Times are the processor's, the least of many. */
 #include "api/inner.h"
-#include "tracer/tier.h"
+#include "tracer/tier/tier.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "gpu/launch.h"
 #include "gpu/ops.h"
 #include "gpu/ptx.h"
-#include "jit/plan.h"
+#include "jit/plan/plan.h"
 
 void gpu_print_ptx(const Region *r, Buf *out) {
   const Plan *p = plan_of(r);

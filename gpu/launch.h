@@ -4,6 +4,6 @@
 
 #include "gpu/device.h"
 #include "gpu/gpu.h"
-#include "jit/plan.h"
+#include "jit/plan/plan.h"
 
 #endif

@@ -16,7 +16,7 @@
 #define WEFT_GPU_PTX_H
 
 #include "jit/jit.h"
-#include "jit/loops.h"
+#include "jit/loops/loops.h"
 
 typedef enum PtxSpread {
   PTX_THREADS, /* one trip, one thread */

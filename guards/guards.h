@@ -195,7 +195,7 @@ bool rows_small(Value v); /* such an array */
  * one kind, there are none, or memory was refused. */
 bool rows_ragged_kind(Vm *vm, const Value *items, u32 count, Value *kind);
 bool rows_ragged(Value kind);
-/* Records of numbers of one kind whose keys are single characters of ASCII: three columns (tracer/record_keyed.c). */
+/* Records of numbers of one kind whose keys are single characters of ASCII: three columns (tracer/record/record_keyed.c). */
 enum { KEYS_ROOM = 0x80 + 1 };
 static inline Value rows_keyed_of(u32 dtype, bool weak) { return (Value){.kind = V_DTYPE, .dtype = (u8)dtype, .flags = weak ? VF_WEAK : 0}; }
 static inline bool rows_keyed(Value kind) { return kind.kind == V_DTYPE; }

@@ -2,7 +2,7 @@
 #ifndef WEFT_HOP_BATCH_H
 #define WEFT_HOP_BATCH_H
 
-#include "tracer/record.h"
+#include "tracer/record/record.h"
 
 typedef struct Batch {
   Recorder *r;

@@ -6,7 +6,7 @@
 #ifndef WEFT_HOP_DERIV_H
 #define WEFT_HOP_DERIV_H
 
-#include "tracer/graph.h"
+#include "tracer/graph/graph.h"
 #include "vm/vm.h"
 
 typedef u32 Dv;

@@ -2,7 +2,7 @@
 #ifndef WEFT_HOP_FLOW_H
 #define WEFT_HOP_FLOW_H
 
-#include "tracer/record.h"
+#include "tracer/record/record.h"
 
 /* Does some block in node n, however deep, end otherwise than blocks of its kind do: an arm by next, break or exit, the body of a
  * loop by break or exit? */

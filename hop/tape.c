@@ -5,7 +5,7 @@
 
 #include "hop/tree.h"
 #include "lang/mechanisms.h"
-#include "tracer/record.h"
+#include "tracer/record/record.h"
 
 /* ---- tapes and their values ------------------------------------------------------------------------------ */
 

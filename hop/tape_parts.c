@@ -1,5 +1,5 @@
 /* tape_parts.c — operations that give a list of arrays, on the tape: unstack, split, meshgrid, broadcast_arrays. They are recorded as the
- * views that they stand for, one by one, as in a graph (tracer/record_parts.c), so that derivatives add the same in the same order. */
+ * views that they stand for, one by one, as in a graph (tracer/record/record_parts.c), so that derivatives add the same in the same order. */
 #include "hop/tape.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "tracer/record.h"
+#include "tracer/record/record.h"
 
 /* Handles are positions in `pool`, from 1. */
 typedef struct ValueDeriv {

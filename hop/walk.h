@@ -3,7 +3,7 @@
 #define WEFT_HOP_WALK_H
 
 #include "hop/deriv.h"
-#include "tracer/record.h"
+#include "tracer/record/record.h"
 
 typedef struct GraphDeriv {
   Deriv head;

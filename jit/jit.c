@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "jit/compile.h"
-#include "jit/mir_emit.h"
+#include "jit/lower/compile.h"
+#include "jit/scalar/mir_emit.h"
 
 enum { TARGETS = 3 };
 static const JitTarget *const targets[TARGETS] = {&target_loops, &target_mir, &target_device};

@@ -3,11 +3,11 @@
 #ifndef WEFT_JIT_JIT_H
 #define WEFT_JIT_JIT_H
 
-#include "jit/define_math.h"
-#include "jit/loops.h"
+#include "jit/loops/define_math.h"
+#include "jit/loops/loops.h"
 #include "tracer/tracer.h"
 
-typedef struct JitDevice JitDevice; /* jit/plan.h */
+typedef struct JitDevice JitDevice; /* jit/plan/plan.h */
 
 /* Adds the backends to the tracer; they are freed with it. `math`: the functions that `math NAME` of the loop IR means;
  * borrowed for the VM's life. */

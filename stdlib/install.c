@@ -1,6 +1,6 @@
 /* install.c — puts the kernels into a VM: the table of operations, the strips for this processor. */
-#include "stdlib/format.h"
-#include "stdlib/make.h"
+#include "stdlib/text/format.h"
+#include "stdlib/array/make.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* system.c — output and input, time, arguments, errors on purpose, documentation. */
 #include "parser/parser.h"
 #include "stdlib/args.h"
-#include "stdlib/format.h"
+#include "stdlib/text/format.h"
 #include "stdlib/stdlib.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* install.c — the tracer of a VM: made and freed with it, its clock and backends; functions that are freed. */
-#include "tracer/explain.h"
-#include "tracer/export.h"
-#include "tracer/force.h"
-#include "tracer/tier.h"
+#include "tracer/report/explain.h"
+#include "tracer/report/export.h"
+#include "tracer/exit/force.h"
+#include "tracer/tier/tier.h"
 
 #include <string.h>
 

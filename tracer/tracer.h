@@ -12,9 +12,9 @@
 #include "lang/reasons.h"
 #include "lang/stats.h"
 #include "lang/tunables.h"
-#include "tracer/demand.h"
-#include "tracer/log.h"
-#include "tracer/record.h"
+#include "tracer/tier/demand.h"
+#include "tracer/report/log.h"
+#include "tracer/record/record.h"
 
 enum { TRACER_BACKENDS = 16 };
 

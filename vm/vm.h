@@ -241,7 +241,7 @@ struct Vm {
   Toil toil;          /* of the compilation in progress */
   volatile int interrupted; /* set by weft_interrupt: a signal handler or another thread may */
   u32 poll_countdown;
-  bool rehearses;     /* the interpreter does again what compiled code did (tracer/rehearse.c): no host is called */
+  bool rehearses;     /* the interpreter does again what compiled code did (tracer/report/rehearse.c): no host is called */
   bool taped;         /* there was a gradient tape: what it tracked may have gone anywhere */
   u64 ambient;        /* AMBIENT_*; one word: tape level, eager mode, default device, transform stack; guards compare it */
   OpHook ops[OP_COUNT];

@@ -10,12 +10,12 @@
  *   math_text.c                 the text itself, packed by pairs of bytes, for the emitters that expand definitions
  *   math_base.c math_avx2.c math_avx512.c   math_body.h once for each instruction set; math_base.c holds the scalars wm_NAME_TYPE
  *                               (on x86-64 they are steps for an interpreter, math_code.h), math_avx2.c wm_NAME_TYPE_fma
- * stdlib/wm.h declares what they export. The bits are the same from all three: `fma` is explicit, nothing is contracted. */
-#include "jit/define_math.h"
+ * stdlib/array/wm.h declares what they export. The bits are the same from all three: `fma` is explicit, nothing is contracted. */
+#include "jit/loops/define_math.h"
 #include "jit/host/pairs.h"
 #include "jit/host/steps.h"
-#include "jit/loops.h"
-#include "jit/loops_straight.h"
+#include "jit/loops/loops.h"
+#include "jit/loops/loops_straight.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -152,7 +152,7 @@ typedef struct Defined {
   size_t len;
 } Defined;
 
-/* One definition in the way jit/define_math.c reads: `@` begins a statement instead of `%name =`, `%` and letters say how many
+/* One definition in the way jit/loops/define_math.c reads: `@` begins a statement instead of `%name =`, `%` and letters say how many
  * definitions back a value was defined (base 26), `$` stands before names that are kept. */
 static void relative_names(const char *text, size_t len, Buf *out) {
   static Defined defined[1024];
@@ -220,7 +220,7 @@ static void write_text(Gen *g, const char *text) {
   pairs_pack(bytes, &len, starts, count, pairs);
   Buf b;
   buf_init(&b, g->m.alloc);
-  buf_puts(&b, "/* math_text.c — lang/math.loops, definition by definition. */\n#include \"jit/define_math.h\"\n\n");
+  buf_puts(&b, "/* math_text.c — lang/math.loops, definition by definition. */\n#include \"jit/loops/define_math.h\"\n\n");
   for (u32 i = 0; i < count; i++) {
     if (parts[i].fn) scan_uses(g, parts, i);
     buf_printf(&b, "static const u16 uses_%u[] = {", i);
@@ -409,7 +409,7 @@ static void write_tables(Gen *g, Buf *b) {
 static void write_steps(Gen *g) {
   Buf b;
   buf_init(&b, g->m.alloc);
-  buf_puts(&b, "/* math_code.h — lang/math.loops for the interpreter of jit/math_steps.h. */\n#include \"jit/math_steps.h\"\n");
+  buf_puts(&b, "/* math_code.h — lang/math.loops for the interpreter of jit/loops/math_steps.h. */\n#include \"jit/loops/math_steps.h\"\n");
   const char *failed = steps_write(&g->m, g->count, &b);
   if (failed) die("math_code.h", failed);
   write_file(g, "math_code.h", &b);
@@ -477,7 +477,7 @@ static void write_level(Gen *g, const char *level, bool scalars, bool vectors) {
   buf_init(&b, g->m.alloc);
   buf_printf(&b, "/* %s — the functions of lang/math.loops, %s build. */\n", file, level);
   if (vectors) buf_puts(&b, "#ifdef __x86_64__\n#define WM_VECTOR\n");
-  buf_puts(&b, "#include \"stdlib/wm.h\"\n");
+  buf_puts(&b, "#include \"stdlib/array/wm.h\"\n");
   buf_printf(&b, "#define %s%s\n%s", vectors ? "WM_STRIPS wm_strips_" : "WM_LEVEL wm_", level, scalars ? "#define WM_SCALAR\n" : "");
   buf_printf(&b, "#define WM_SYMBOL(name, type) wm_##name##_##type%s\n", vectors ? "##_fma" : "");
   buf_printf(&b, "#define WM_STRIP_NAME(name, type) wm_strip_##name##_##type##_%s\n", level);

@@ -1,7 +1,7 @@
-/* steps.c — build tool: math functions as bytes for the interpreter of jit/math_steps.h, which says what they mean. */
+/* steps.c — build tool: math functions as bytes for the interpreter of jit/loops/math_steps.h, which says what they mean. */
 #include "jit/host/steps.h"
 
-#include "jit/math_steps.h"
+#include "jit/loops/math_steps.h"
 
 #include <string.h>
 

@@ -62,7 +62,7 @@ mkdir "$out/obj"
 cp "$archive" "$out/new.a"
 (cd "$out/obj" && "${AR:-ar}" x ../new.a)
 mv "$out/new.a" "$out/libmir.a"
-# Where code goes is Weft's to say (jit/mir_code.c): MIR's own functions for that give way, in the crate's build, whose calls of them are known
+# Where code goes is Weft's to say (jit/scalar/mir_code.c): MIR's own functions for that give way, in the crate's build, whose calls of them are known
 # to go by symbol.
 hooks=0
 if [ -z "$prefix" ] && command -v "${OBJCOPY:-objcopy}" >/dev/null; then

@@ -2,7 +2,7 @@
 #ifndef WEFT_TESTS_MATH_ACCURACY_H
 #define WEFT_TESTS_MATH_ACCURACY_H
 
-#include "jit/loops.h"
+#include "jit/loops/loops.h"
 
 typedef u32 (*Strip)(void *, const void *, const void *, i64);
 typedef struct Function {

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "stdlib/wm.h"
+#include "stdlib/array/wm.h"
 #include "tests/math/accuracy.h"
 
 #define LT_f32 LT_F32

@@ -15,7 +15,7 @@
 
 #include "api/api.h"
 #include "gpu/ptx.h"
-#include "jit/plan.h"
+#include "jit/plan/plan.h"
 #include "tests/support/casefile.h"
 #include "tests/support/host.h"
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "jit/loops.h"
+#include "jit/loops/loops.h"
 
 enum { RANDOM_CELLS = 4096, RANDOM_IN = 7, RANDOM_OUT = 5, RANDOM_SCALARS = 6, RANDOM_PARAMS = RANDOM_IN + RANDOM_OUT + RANDOM_SCALARS };
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tracer/graph.h"
+#include "tracer/graph/graph.h"
 
 static Allocator *heap;
 

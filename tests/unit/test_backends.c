@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "api/api.h"
-#include "tracer/graph.h"
+#include "tracer/graph/graph.h"
 #include "tracer/tracer.h"
 
 typedef struct Seen {

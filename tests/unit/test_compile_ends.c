@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "api/inner.h"
-#include "tracer/tier.h"
+#include "tracer/tier/tier.h"
 
 static WeftVM *machine(const char *force, double deadline) {
   WeftOptions o = WEFT_OPTIONS_INIT;

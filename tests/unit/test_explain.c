@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "api/api.h"
-#include "tracer/graph.h"
-#include "tracer/explain.h"
-#include "tracer/tier.h"
+#include "tracer/graph/graph.h"
+#include "tracer/report/explain.h"
+#include "tracer/tier/tier.h"
 #include "tracer/tracer.h"
 #include "tests/unit/programs.h"
 

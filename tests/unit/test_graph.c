@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/memory.h"
-#include "tracer/graph.h"
+#include "tracer/graph/graph.h"
 
 static Allocator *heap;
 

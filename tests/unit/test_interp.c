@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "stdlib/stdlib.h"
-#include "tracer/graph.h"
+#include "tracer/graph/graph.h"
 
 enum { REGS = 6 };
 

@@ -12,11 +12,11 @@
 
 #include "jit/jit.h"
 #include "stdlib/stdlib.h"
-#include "stdlib/wm.h"
+#include "stdlib/array/wm.h"
 #include "tests/unit/jit_graphs.h"
 #include "tests/unit/jit_random.h"
 #include "tests/unit/memory.h"
-#include "tracer/graph.h"
+#include "tracer/graph/graph.h"
 
 enum { REGS = 8, MAX_SLOTS = 400 };
 

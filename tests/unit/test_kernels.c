@@ -2,10 +2,10 @@
  * texts, and refused memory. */
 #include "tests/unit/kernels_support.h"
 
-#include "stdlib/make.h"
-#include "stdlib/philox.h"
-#include "stdlib/strips.h"
-#include "stdlib/wm.h"
+#include "stdlib/array/make.h"
+#include "stdlib/random/philox.h"
+#include "stdlib/kernels/strips.h"
+#include "stdlib/array/wm.h"
 
 static const u8 dtypes[] = {DT_bool, DT_u8, DT_i32, DT_i64, DT_f32, DT_f64};
 

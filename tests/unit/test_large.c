@@ -1,4 +1,4 @@
-/* test_large.c — code on large arrays is compiled before it ran once, where that pays by what follows (tracer/ahead.c). */
+/* test_large.c — code on large arrays is compiled before it ran once, where that pays by what follows (tracer/tier/ahead.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

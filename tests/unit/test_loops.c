@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "jit/loops.h"
-#include "jit/native.h"
+#include "jit/loops/loops.h"
+#include "jit/native/native.h"
 #include "tests/unit/loops_texts.h"
 #include "tests/unit/memory.h"
 

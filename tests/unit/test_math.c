@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jit/define_math.h"
-#include "jit/loops_straight.h"
-#include "stdlib/wm.h"
+#include "jit/loops/define_math.h"
+#include "jit/loops/loops_straight.h"
+#include "stdlib/array/wm.h"
 
 #pragma GCC diagnostic ignored "-Wpedantic"
 

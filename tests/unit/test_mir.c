@@ -11,8 +11,8 @@
 #include <string.h>
 #include <weft_mir_abi.h>
 
-#include "jit/loops.h"
-#include "jit/mir_emit.h"
+#include "jit/loops/loops.h"
+#include "jit/scalar/mir_emit.h"
 #include "tests/unit/loops_random.h"
 #include "tests/unit/loops_texts.h"
 #include "tests/unit/memory.h"

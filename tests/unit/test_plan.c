@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "jit/loops.h"
-#include "jit/plan.h"
+#include "jit/loops/loops.h"
+#include "jit/plan/plan.h"
 #include "stdlib/stdlib.h"
 
 enum { REGS = 4, SLOTS = 64 };

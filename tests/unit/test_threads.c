@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "api/inner.h"
-#include "jit/vector.h"
-#include "stdlib/blas.h"
+#include "jit/vector/vector.h"
+#include "stdlib/linalg/blas.h"
 #include "tests/unit/programs.h"
 #include "tracer/tracer.h"
 

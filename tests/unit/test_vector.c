@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "jit/cost.h"
-#include "jit/vector.h"
-#include "stdlib/wm.h"
+#include "jit/plan/cost.h"
+#include "jit/vector/vector.h"
+#include "stdlib/array/wm.h"
 #include "tests/unit/vector_random.h"
 
 enum { STEPS = 20000000, LEVELS = 2 };

@@ -1,4 +1,4 @@
-/* test_vector_asm.c — every encoding of jit/vector.def, read back by Zydis: mnemonic, registers, mask, memory, length. */
+/* test_vector_asm.c — every encoding of jit/vector/vector.def, read back by Zydis: mnemonic, registers, mask, memory, length. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "jit/vector_asm.h"
+#include "jit/vector/vector_asm.h"
 
 #if __has_include(<Zydis/Zydis.h>)
 #include <Zydis/Zydis.h>

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "api/api.h"
-#include "tracer/explain.h"
-#include "tracer/graph.h"
+#include "tracer/report/explain.h"
+#include "tracer/graph/graph.h"
 #include "tracer/tracer.h"
 
 static WeftStatus (*right)(Vm *vm, Region *r, u64 *slots, u32 *exit);

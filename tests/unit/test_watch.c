@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "api/inner.h"
-#include "tracer/explain.h"
-#include "tracer/tier.h"
+#include "tracer/report/explain.h"
+#include "tracer/tier/tier.h"
 
 /* Time passes as the test says: `slow` for each region that was run since the last look at the clock; `step` when none was. */
 typedef struct Clock {

@@ -1,0 +1,551 @@
+/* decompose.c — operations that are formulae of others become these: the formulae of stdlib/array/compose.c, so that every
+ * tier gives the same bits. Calls, custom rules and checkpoints become their bodies, a scan becomes a while.
+ *
+ * Ends because every rewrite takes one node away, and what it makes is not rewritten again but for the constructs of a
+ * body, of which there is one copy. What a formula does not cover stays, and runs by its eager kernel. */
+#include "jit/lower/compile.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct Rewrite {
+  Compiler *c;
+  Graph *g;
+  VEC(ValueId) from, to;
+  VEC(u32) gone; /* nodes */
+  u8 *dead;      /* by NodeId: a construct that was replaced, of those that were there when the pass began */
+} Rewrite;
+
+static void replace(Rewrite *r, ValueId from, ValueId to) {
+  if (!vec_push(r->c->alloc, &r->from, from) || !vec_push(r->c->alloc, &r->to, to)) compile_no_memory(r->c);
+}
+
+/* ---- formulae ---------------------------------------------------------------------------------------- */
+
+static ValueId op1(Rewrite *r, u32 op, ValueId a) { return a ? graph_op1(r->g, op, a) : 0; }
+static ValueId op2(Rewrite *r, u32 op, ValueId a, ValueId b) { return a && b ? graph_op2(r->g, op, a, b) : 0; }
+
+static ValueId reduced(Rewrite *r, u32 op, ValueId x, u32 mask, bool keep) { return x ? graph_reduce(r->g, op, x, mask, keep) : 0; }
+
+/* f(x): x as its float dtype, strong. */
+static ValueId as_float(Rewrite *r, ValueId x) { return graph_convert(r->g, x, dtype_float_of(value_type(r->g, x)->dtype)); }
+
+static ValueId weak_number(Rewrite *r, f64 v) { return graph_const(r->g, value_weak_f64(v)); }
+
+/* The number of elements reduced, a weak float. `less`: a correction, not below 0. */
+static ValueId count_of(Rewrite *r, ValueId x, u32 mask, f64 less) {
+  SizePool *p = &r->g->sizes;
+  const ArrayType t = *value_type(r->g, x);
+  Dim n = 1;
+  i64 k;
+  for (u32 d = 0; d < t.rank; d++)
+    if (mask >> d & 1) n = size_mul(p, n, t.dims[d]);
+  if (size_is_const(p, n, &k)) return weak_number(r, (f64)k - less > 0 ? (f64)k - less : 0);
+  if (less != floor(less) || fabs(less) > 1e9) return 0;
+  if (less != 0) n = size_max(p, size_sub(p, n, size_const(p, (i64)less)), 0);
+  return n == DIM_NONE ? 0 : graph_size_typed(r->g, n, DT_f64, true);
+}
+
+static bool number_arg(Rewrite *r, const GraphArg *a, f64 fallback, f64 *out) {
+  Value v;
+  *out = fallback;
+  if (a->kind == ARG_hole) return true;
+  if (a->kind == ARG_value) {
+    if (!value_const(r->g, a->value, &v)) return false;
+    *out = num_as_f64(v);
+    return true;
+  }
+  if (a->kind != ARG_attr) return false;
+  if (a->attr->kind == ATTR_int) *out = (f64)a->attr->i;
+  else if (a->attr->kind == ATTR_float) *out = a->attr->f;
+  else return false;
+  return true;
+}
+
+static ValueId mean_of(Rewrite *r, ValueId f, u32 mask, bool keep) {
+  return op2(r, OP_divide, reduced(r, OP_sum, f, mask, keep), count_of(r, f, mask, 0));
+}
+
+static ValueId variance(Rewrite *r, const GraphArg *args, u32 mask, bool keep) {
+  f64 correction;
+  ValueId f = as_float(r, args[0].value);
+  if (!f || !number_arg(r, &args[2], 0, &correction)) return 0;
+  ValueId d = op1(r, OP_square, op2(r, OP_subtract, f, mean_of(r, f, mask, true)));
+  return op2(r, OP_divide, reduced(r, OP_sum, d, mask, keep), count_of(r, f, mask, correction));
+}
+
+static ValueId norm(Rewrite *r, const GraphArg *args, u32 mask, bool keep) {
+  f64 ord;
+  ValueId f = as_float(r, args[0].value);
+  if (!f || !number_arg(r, &args[1], 2, &ord)) return 0;
+  if (ord == 2) return op1(r, OP_sqrt, reduced(r, OP_sum, op1(r, OP_square, f), mask, keep));
+  ValueId a = op1(r, OP_abs, f);
+  if (ord == 1) return reduced(r, OP_sum, a, mask, keep);
+  if (isinf(ord)) return reduced(r, ord > 0 ? OP_max : OP_min, a, mask, keep);
+  if (ord == 0) {
+    ValueId n = reduced(r, OP_count_nonzero, a, mask, keep);
+    return n ? graph_convert(r->g, n, value_type(r->g, f)->dtype) : 0;
+  }
+  ValueId powers = op2(r, OP_power, a, weak_number(r, ord));
+  return op2(r, OP_power, reduced(r, OP_sum, powers, mask, keep), weak_number(r, 1 / ord));
+}
+
+/* Something is reduced for certain: the formulae with a maximum have a case of their own for nothing. */
+static bool not_empty(Rewrite *r, ValueId x, u32 mask) {
+  const ArrayType t = *value_type(r->g, x);
+  for (u32 d = 0; d < t.rank; d++)
+    if (mask >> d & 1 && size_prove(&r->g->sizes, REL_lt, 0, t.dims[d]) != TRUTH_always) return false;
+  return true;
+}
+
+static ValueId logsumexp(Rewrite *r, const GraphArg *args, u32 mask, bool keep) {
+  Graph *g = r->g;
+  ValueId f = as_float(r, args[0].value);
+  if (!f || !not_empty(r, f, mask)) return 0;
+  ValueId top = reduced(r, OP_max, f, mask, true), finite = op1(r, OP_isfinite, top);
+  ValueId m = finite ? graph_op3(g, OP_where, finite, top, weak_number(r, 0)) : 0;
+  ValueId e = op1(r, OP_exp, op2(r, OP_subtract, f, m));
+  ValueId v = op2(r, OP_add, op1(r, OP_log, reduced(r, OP_sum, e, mask, true)), m);
+  if (!v || keep || !mask) return v;
+  const ArrayType t = *value_type(g, args[0].value);
+  ArrayType shape = t;
+  rule_reduce(&t, mask, false, &shape);
+  return graph_reshape(g, v, shape.rank, shape.dims);
+}
+
+static ValueId shifted(Rewrite *r, ValueId f, u32 mask) { return op2(r, OP_subtract, f, reduced(r, OP_max, f, mask, true)); }
+
+static ValueId softmax(Rewrite *r, ValueId x, u32 mask) {
+  ValueId f = as_float(r, x);
+  if (!f || !not_empty(r, f, mask)) return 0;
+  ValueId e = op1(r, OP_exp, shifted(r, f, mask));
+  return op2(r, OP_divide, e, reduced(r, OP_sum, e, mask, true));
+}
+
+static ValueId log_softmax(Rewrite *r, ValueId x, u32 mask) {
+  ValueId f = as_float(r, x);
+  if (!f || !not_empty(r, f, mask)) return 0;
+  ValueId s = shifted(r, f, mask);
+  return op2(r, OP_subtract, s, op1(r, OP_log, reduced(r, OP_sum, op1(r, OP_exp, s), mask, true)));
+}
+
+static ValueId layer_norm(Rewrite *r, const GraphArg *args, u32 mask) {
+  ValueId f = as_float(r, args[0].value), eps;
+  f64 small;
+  if (!f || !number_arg(r, &args[4], 1e-5, &small)) return 0;
+  eps = args[4].kind == ARG_value ? args[4].value : weak_number(r, small);
+  ValueId d = op2(r, OP_subtract, f, mean_of(r, f, mask, true));
+  ValueId v = mean_of(r, op1(r, OP_square, d), mask, true);
+  ValueId y = op2(r, OP_divide, d, op1(r, OP_sqrt, op2(r, OP_add, v, eps)));
+  if (args[1].kind == ARG_value) y = op2(r, OP_multiply, y, args[1].value);
+  if (args[2].kind == ARG_value) y = op2(r, OP_add, y, args[2].value);
+  return y;
+}
+
+/* The approximate one; the exact one is a function of elements. */
+static ValueId gelu(Rewrite *r, const GraphArg *args) {
+  if (!arg_bool(&args[1], false)) return 0;
+  const ArrayType t = *value_type(r->g, args[0].value);
+  ValueId x = dtype_kind(t.dtype) == DK_FLOAT ? args[0].value : as_float(r, args[0].value);
+  ValueId inner = op2(r, OP_add, op2(r, OP_multiply, op1(r, OP_square, x), weak_number(r, 0.07135481627260025)), weak_number(r, 1.5957691216057308));
+  return op2(r, OP_multiply, op1(r, OP_sigmoid, op2(r, OP_multiply, inner, x)), x);
+}
+
+/* x[1:] - x[:-1] along an axis, n times. */
+static ValueId differences(Rewrite *r, const GraphArg *args) {
+  Graph *g = r->g;
+  i64 n, axis;
+  u32 own;
+  RuleError err;
+  ValueId x = args[0].value;
+  if (!arg_int(&args[1], 1, &n) || !arg_int(&args[2], -1, &axis) || n < 1 || n > 16) return 0;
+  if (!rule_axis(axis, value_type(g, x)->rank, &own, &err)) return 0;
+  if (value_type(g, x)->dtype == DT_bool) return 0;
+  for (i64 k = 0; k < n && x; k++) {
+    ArrayType t = *value_type(g, x), part = t;
+    IndexItem items[TYPE_MAX_RANK];
+    ValueId sides[2];
+    if (size_prove(&g->sizes, REL_lt, 0, t.dims[own]) != TRUTH_always) return 0;
+    part.dims[own] = size_sub(&g->sizes, t.dims[own], 1);
+    part.weak = false;
+    for (u32 s = 0; s < 2; s++) {
+      memset(items, 0, sizeof items);
+      for (u32 d = 0; d < t.rank; d++) items[d].kind = INDEX_slice;
+      items[own].part[s] = PART_dim;
+      items[own].at[s] = s ? size_const(&g->sizes, -1) : 1;
+      sides[s] = graph_index(g, x, NULL, 0, items, t.rank, graph_type(g, &part));
+    }
+    x = op2(r, OP_subtract, sides[0], sides[1]);
+  }
+  return x;
+}
+
+/* Of two vectors, or rows of the same shape: the sum of their products. */
+static ValueId inner(Rewrite *r, u32 op, const GraphArg *args) {
+  if (args[1].kind != ARG_value || value_is_token(r->g, args[1].value)) return 0;
+  const ArrayType x = *value_type(r->g, args[0].value), y = *value_type(r->g, args[1].value);
+  if (x.dtype != y.dtype || (x.dtype != DT_f64 && x.dtype != DT_f32) || x.rank != y.rank || !x.rank) return 0;
+  if (op == OP_vecdot ? args[2].kind != ARG_hole : x.rank != 1) return 0;
+  return reduced(r, OP_sum, op2(r, OP_multiply, args[0].value, args[1].value), 1u << (x.rank - 1), false);
+}
+
+/* Of two vectors: a column times a row. */
+static ValueId outer(Rewrite *r, const GraphArg *args) {
+  if (args[1].kind != ARG_value || value_is_token(r->g, args[1].value)) return 0;
+  ArrayType column = *value_type(r->g, args[0].value);
+  column.rank = 2;
+  column.dims[1] = 1;
+  return op2(r, OP_multiply, graph_index(r->g, args[0].value, NULL, 0, (IndexItem[2]){{.kind = INDEX_slice}, {.kind = INDEX_newaxis}}, 2, graph_type(r->g, &column)), args[1].value);
+}
+
+static ValueId formula(Rewrite *r, NodeId n) {
+  Graph *g = r->g;
+  GraphArg args[OP_MAX_PARAMS];
+  u32 op = graph_node_at(g, n)->op, mask = 0;
+  node_args(g, n, args);
+  if (args[0].kind != ARG_value || value_is_token(g, args[0].value)) return 0;
+  ValueId x = args[0].value;
+  const ArrayType t = *value_type(g, x);
+  if (!dtype_in_loops(t.dtype) || (t.device != DEV_CPU && !t.rank)) return 0;
+  if (op == OP_dot || op == OP_matmul || op == OP_vecdot) return inner(r, op, args);
+  if (op == OP_outer) return outer(r, args);
+  u32 axis = op_param(op, "axis"), keepdims = op_param(op, "keepdims");
+  bool keep = keepdims != UINT32_MAX && arg_bool(&args[keepdims], false);
+  bool last = op == OP_nn_softmax || op == OP_nn_log_softmax || op == OP_nn_layer_norm;
+  if (axis != UINT32_MAX && op != OP_diff) {
+    if (last && args[axis].kind == ARG_hole) {
+      if (t.rank == 0) return 0;
+      mask = 1u << (t.rank - 1);
+    } else if (!arg_axes(&args[axis], t.rank, &mask)) {
+      return 0;
+    }
+  }
+  switch (op) {
+    case OP_mean: return mean_of(r, as_float(r, x), mask, keep);
+    case OP_var: return variance(r, args, mask, keep);
+    case OP_std: return op1(r, OP_sqrt, variance(r, args, mask, keep));
+    case OP_norm: return norm(r, args, mask, keep);
+    case OP_logsumexp: return logsumexp(r, args, mask, keep);
+    case OP_nn_softmax: return softmax(r, x, mask);
+    case OP_nn_log_softmax: return log_softmax(r, x, mask);
+    case OP_nn_layer_norm: return layer_norm(r, args, mask);
+    case OP_diff: return differences(r, args);
+    case OP_gelu: return gelu(r, args);
+    default: return 0;
+  }
+}
+
+/* Several results: the parts of one operand, or operands stretched. */
+static bool parts(Rewrite *r, NodeId n, ValueId *out) {
+  Graph *g = r->g;
+  GraphNode x = *graph_node_at(g, n);
+  GraphArg args[OP_MAX_PARAMS];
+  i64 axis;
+  u32 own;
+  RuleError err;
+  node_args(g, n, args);
+  if (x.op == OP_broadcast_arrays) {
+    if (args[0].kind != ARG_list || args[0].count != x.result_count) return false;
+    for (u32 i = 0; i < x.result_count; i++) {
+      const ArrayType t = *value_type(g, node_result(g, n, i));
+      out[i] = graph_broadcast(g, node_operand(g, n, i), t.rank, t.dims);
+      if (!out[i]) return false;
+    }
+    return true;
+  }
+  if (args[0].kind != ARG_value) return false;
+  const ArrayType t = *value_type(g, args[0].value);
+  IndexItem items[TYPE_MAX_RANK];
+  Dim from = 0;
+  if (!arg_int(&args[x.op == OP_unstack ? 1 : 2], 0, &axis) || !rule_axis(axis, t.rank, &own, &err)) return false;
+  for (u32 i = 0; i < x.result_count; i++) {
+    ValueId v = node_result(g, n, i);
+    const ArrayType part = *value_type(g, v);
+    memset(items, 0, sizeof items);
+    for (u32 d = 0; d < t.rank; d++) items[d].kind = INDEX_slice;
+    if (x.op == OP_unstack) {
+      items[own].kind = INDEX_int;
+      items[own].part[0] = PART_dim;
+      items[own].at[0] = i;
+    } else {
+      Dim to = size_add(&g->sizes, from, part.dims[own]);
+      items[own].part[0] = items[own].part[1] = PART_dim;
+      items[own].at[0] = from;
+      items[own].at[1] = to;
+      if (from == DIM_NONE || to == DIM_NONE) return false;
+      from = to;
+    }
+    out[i] = graph_index(g, args[0].value, NULL, 0, items, t.rank, g->values.data[v].type);
+    if (!out[i]) return false;
+  }
+  return true;
+}
+
+/* ---- constructs ------------------------------------------------------------------------------------------ */
+
+/* The nodes of block `b` stand at the cursor instead of node n; its yields are n's results. */
+static bool inline_block(Rewrite *r, NodeId n, BlockId b, u32 args) {
+  Graph *g = r->g;
+  ValueMap map;
+  map_init(&map, r->c->alloc);
+  bool ok = g->blocks.data[b].term == TERM_yield;
+  u32 first, captures = node_captures(g, n, &first);
+  for (u32 i = 0; ok && i < args && i < g->blocks.data[b].params.count; i++)
+    ok = map_set(&map, g->blocks.data[b].params.data[i], node_operand(g, n, i));
+  for (u32 i = 0; ok && i < captures && i < g->blocks.data[b].captures.count; i++)
+    ok = map_set(&map, g->blocks.data[b].captures.data[i].inner, node_operand(g, n, first + i));
+  if (ok) {
+    ok = graph_inline(g, b, &map);
+    if (!ok) compile_no_memory(r->c);
+  }
+  for (u32 i = 0; ok && i < graph_node_at(g, n)->result_count; i++) replace(r, node_result(g, n, i), map_get(&map, block_result(g, b, i)));
+  map_free(&map);
+  return ok;
+}
+
+/* Element `at` of xs, weak when the parameter is that stands for it. */
+static ValueId element_at(Rewrite *r, ValueId xs, ValueId at, ValueId param) {
+  Graph *g = r->g;
+  ArrayType t = *value_type(g, xs), item = {.dtype = t.dtype, .device = t.device, .rank = (u8)(t.rank - 1), .weak = value_type(g, param)->weak};
+  memcpy(item.dims, t.dims + 1, item.rank * sizeof *item.dims);
+  IndexItem i = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
+  return graph_index(g, xs, &at, 1, &i, 1, graph_type(g, &item));
+}
+
+/* scan (init) (xs) {body}: a while that counts, indexes the xs and fills the stacked results. */
+static bool scan_to_while(Rewrite *r, NodeId n) {
+  Graph *g = r->g;
+  GraphNode x = *graph_node_at(g, n);
+  Allocator *alloc = r->c->alloc;
+  BlockId from = x.sub[0];
+  u32 stacked = x.result_count - x.carried, count = 1 + x.carried + stacked;
+  ValueId *values = mem_alloc_zero(alloc, sizeof *values * (count + 1));
+  ValueMap map;
+  map_init(&map, alloc);
+  bool ok = values && g->blocks.data[from].term == TERM_next;
+  BlockId cond = 0, body = 0;
+  NodeId made = 0;
+  u32 first, captures = node_captures(g, n, &first);
+  for (u32 i = x.carried; i < x.operand_count && ok; i++) ok = !value_is_token(g, node_operand(g, n, i));
+  if (!ok) goto done;
+  values[0] = graph_const(g, value_i64(0));
+  for (u32 i = 0; i < x.carried; i++) {
+    ValueId init = node_operand(g, n, i), param = g->blocks.data[from].params.data[i];
+    values[1 + i] = !value_is_token(g, init) && value_type(g, init)->rank == 0 && value_type(g, init)->weak != value_type(g, param)->weak && value_type(g, init)->dtype != value_type(g, param)->dtype
+                        ? graph_convert(g, init, value_type(g, param)->dtype)
+                        : init;
+  }
+  for (u32 i = 0; i < stacked; i++) {
+    const ArrayType t = *value_type(g, node_result(g, n, x.carried + i));
+    values[1 + x.carried + i] = graph_full(g, t.dtype, t.rank, t.dims, 0);
+  }
+  for (u32 i = 0; i < count && ok; i++) ok = values[i] != 0;
+  ValueId *init = NULL;
+  if (ok) {
+    init = arena_alloc(&r->c->arena, sizeof *init * count);
+    ok = init && (cond = graph_open(g)) != 0;
+  }
+  if (!ok) goto done;
+  memcpy(init, values, sizeof *init * count);
+  {
+    ValueId i = graph_param(g, cond, graph_scalar_type(g, DT_i64, false));
+    for (u32 k = 0; k < x.carried; k++) (void)graph_param(g, cond, g->values.data[g->blocks.data[from].params.data[k]].type);
+    for (u32 k = 0; k < stacked; k++) (void)graph_param(g, cond, g->values.data[init[1 + x.carried + k]].type);
+    ValueId more = graph_op2(g, OP_less, i, graph_size(g, x.length));
+    ok = more && graph_close(g, TERM_yield, &more, 1, 0) && (body = graph_open(g)) != 0;
+  }
+  if (ok) {
+    ValueId i = graph_param(g, body, graph_scalar_type(g, DT_i64, false)), at = i;
+    for (u32 k = 0; k < x.carried && ok; k++) {
+      ValueId old = g->blocks.data[from].params.data[k], p = graph_param(g, body, g->values.data[old].type);
+      ok = p && map_set(&map, old, p);
+    }
+    for (u32 k = 0; k < stacked; k++) values[1 + x.carried + k] = graph_param(g, body, g->values.data[init[1 + x.carried + k]].type);
+    if (ok && x.reverse) at = graph_op2(g, OP_subtract, graph_size(g, size_sub(&g->sizes, x.length, 1)), i);
+    for (u32 k = 0; k < captures && ok; k++) {
+      ValueId v = graph_lift(g, body, node_operand(g, n, first + k));
+      ok = v && map_set(&map, g->blocks.data[from].captures.data[k].inner, v);
+    }
+    for (u32 k = 0; k < x.xs && ok; k++) {
+      ValueId xs = graph_lift(g, body, node_operand(g, n, x.carried + k)), item = xs && at ? element_at(r, xs, at, g->blocks.data[from].params.data[x.carried + k]) : 0;
+      ok = item && map_set(&map, g->blocks.data[from].params.data[x.carried + k], item);
+    }
+    if (ok && x.index) ok = map_set(&map, g->blocks.data[from].params.data[x.carried + x.xs], at);
+    ok = ok && graph_inline(g, from, &map);
+    if (ok) {
+      ValueId one = graph_const(g, value_i64(1));
+      values[0] = graph_op2(g, OP_add, i, one);
+      for (u32 k = 0; k < x.carried; k++) values[1 + k] = map_get(&map, block_result(g, from, k));
+      IndexItem item = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
+      for (u32 k = 0; k < stacked; k++)
+        values[1 + x.carried + k] = graph_update(g, OP_none, values[1 + x.carried + k], &at, 1, &item, 1, map_get(&map, block_result(g, from, x.carried + k)));
+      for (u32 k = 0; k < count && ok; k++) ok = values[k] != 0;
+      ok = ok && graph_close(g, TERM_next, values, count, 0);
+    }
+    if (ok) made = graph_while(g, init, count, cond, body);
+    ok = made != 0;
+    if (ok && x.exit != NO_EXIT) {
+      u32 exit = exit_clone(&g->exits, x.exit, map.to, map.count);
+      ok = exit != NO_EXIT;
+      g->nodes.data[made].exit = exit;
+    }
+  }
+  if (!ok) compile_no_memory(r->c); /* half a loop stands there */
+  for (u32 i = 0; ok && i < x.carried; i++) replace(r, node_result(g, n, i), node_result(g, made, 1 + i));
+  for (u32 i = 0; ok && i < stacked; i++) replace(r, node_result(g, n, x.carried + i), node_result(g, made, 1 + x.carried + i));
+done:
+  if (values) mem_free(alloc, values, sizeof *values * (count + 1));
+  map_free(&map);
+  return ok;
+}
+
+/* ---- the walk -------------------------------------------------------------------------------------------------- */
+
+static bool wants_rewrite(const Graph *g, NodeId n) {
+  const GraphNode *x = graph_node_at(g, n);
+  switch ((NodeKind)x->kind) {
+    case NODE_call:
+    case NODE_custom:
+    case NODE_checkpoint:
+    case NODE_scan: return true;
+    case NODE_op: break;
+    default: return false;
+  }
+  switch (x->op) {
+    case OP_mean:
+    case OP_var:
+    case OP_std:
+    case OP_norm:
+    case OP_logsumexp:
+    case OP_nn_softmax:
+    case OP_nn_log_softmax:
+    case OP_nn_layer_norm:
+    case OP_diff:
+    case OP_gelu:
+    case OP_dot:
+    case OP_matmul:
+    case OP_vecdot:
+    case OP_outer:
+    case OP_unstack:
+    case OP_split:
+    case OP_broadcast_arrays: return true;
+    default: return false;
+  }
+}
+
+static bool rewrite(Rewrite *r, NodeId n) {
+  Graph *g = r->g;
+  graph_at(g, n);
+  g->origin = graph_node_at(g, n)->origin;
+  const GraphNode *x = graph_node_at(g, n);
+  switch ((NodeKind)x->kind) {
+    case NODE_call: return inline_block(r, n, x->sub[0], x->operand_count);
+    case NODE_custom:
+    case NODE_checkpoint: return inline_block(r, n, x->sub[0], x->xs);
+    case NODE_scan: return scan_to_while(r, n);
+    default: break;
+  }
+  if (x->op == OP_unstack || x->op == OP_split || x->op == OP_broadcast_arrays) {
+    u32 count = x->result_count;
+    ValueId *out = arena_alloc(&r->c->arena, sizeof *out * (count + 1));
+    if (!out) {
+      compile_no_memory(r->c);
+      return false;
+    }
+    if (!parts(r, n, out)) return false;
+    for (u32 i = 0; i < count; i++) replace(r, node_result(g, n, i), out[i]);
+    return true;
+  }
+  ValueId v = formula(r, n), old = node_result(g, n, 0);
+  if (!v) return false;
+  const ArrayType *a = value_type(g, v), *b = value_type(g, old);
+  if (a->dtype != b->dtype || a->rank != b->rank || (a->rank == 0 && a->weak != b->weak)) return false;
+  replace(r, old, v);
+  return true;
+}
+
+/* Inside a construct that was replaced by a copy: the copy is looked at in the next pass. */
+static bool is_dead(const Rewrite *r, NodeId n) {
+  const Graph *g = r->g;
+  BlockId b = graph_node_at(g, n)->block;
+  for (u32 i = 0; b && i < GRAPH_MAX_DEPTH; i++) {
+    NodeId holder = g->blocks.data[b].node;
+    if (!holder) return false;
+    if (r->dead[holder]) return true;
+    b = graph_node_at(g, holder)->block;
+  }
+  return !b;
+}
+
+/* One pass over all blocks; true in `*more` when what it made may want another. */
+enum { PASSES = 2 * GRAPH_MAX_DEPTH }; /* each takes the outermost constructs apart that are left; calls and loops are GRAPH_MAX_DEPTH deep at most */
+
+static void one_pass(Rewrite *r, bool *more) {
+  Graph *g = r->g;
+  Compiler *c = r->c;
+  VEC(u32) found = {0};
+  u32 *blocks = NULL, count = 0;
+  *more = false;
+  r->from.count = r->to.count = r->gone.count = 0;
+  r->dead = arena_alloc(&c->arena, g->nodes.count + 1);
+  if (!r->dead) compile_no_memory(c);
+  if (!r->dead || !graph_blocks(g, c->alloc, &blocks, &count)) {
+    compile_no_memory(c);
+    return;
+  }
+  for (u32 i = 0; i < count; i++) {
+    if (g->blocks.data[blocks[i]].shared) continue;
+    for (NodeId n = block_first(g, blocks[i]); n && compile_goes_on(c, 1); n = node_next(g, n))
+      if (wants_rewrite(g, n) && !vec_push(c->alloc, &found, n)) compile_no_memory(c);
+  }
+  mem_free(c->alloc, blocks, sizeof *blocks * count);
+  for (u32 i = 0; i < found.count && !compile_stopped(c) && !g->failed; i++) {
+    NodeId n = found.data[i];
+    if (is_dead(r, n)) continue;
+    bool construct = graph_node_at(g, n)->kind != NODE_op;
+    if (!rewrite(r, n)) {
+      if (construct && !compile_stopped(c)) compile_unsupported(c, "a construct whose body does not end by its values");
+      continue;
+    }
+    *more |= construct;
+    if (!vec_push(c->alloc, &r->gone, n)) compile_no_memory(c);
+    r->dead[n] = construct;
+  }
+  vec_free(c->alloc, &found);
+}
+
+/* What was replaced goes, also where it gives nothing: a body may hold checks alone. */
+static void put_in_place(Rewrite *r) {
+  Graph *g = r->g;
+  Compiler *c = r->c;
+  if (r->from.count) {
+    u32 values = g->values.count;
+    ValueId *map = mem_alloc_zero(c->alloc, sizeof *map * values);
+    for (u32 i = 0; map && i < r->from.count; i++) map[r->from.data[i]] = r->to.data[i];
+    if (!map || !graph_replace(g, map, values)) compile_no_memory(c);
+    mem_free(c->alloc, map, sizeof *map * values);
+  }
+  for (u32 i = 0; i < r->gone.count && !c->failed; i++) graph_unlink(g, r->gone.data[i]);
+}
+
+bool decompose(Compiler *c) {
+  Graph *g = c->g;
+  Rewrite r = {.c = c, .g = g};
+  bool more = true, endless = toil_pass(c->toil);
+  for (u32 passes = 0; more && compile_goes_on(c, 1 + r.gone.count); passes++) {
+    if (passes > PASSES && !endless) {
+      compile_unsupported(c, "constructs inside of each other that are not taken apart");
+      break;
+    }
+    one_pass(&r, &more);
+    more |= endless;
+    if (g->failed) compile_no_memory(c);
+    if (compile_stopped(c)) break;
+    put_in_place(&r);
+  }
+  vec_free(c->alloc, &r.from);
+  vec_free(c->alloc, &r.to);
+  vec_free(c->alloc, &r.gone);
+  graph_at_end(g, 1);
+  return !c->failed;
+}

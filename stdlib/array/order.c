@@ -1,0 +1,148 @@
+/* order.c — sorting by 64-bit keys (see order.h): insertion for a few, merging for some, digits for many. */
+#include "stdlib/array/order.h"
+#include "stdlib/kernels/element.h"
+
+#include <string.h>
+
+enum { FEW = 24, SOME = 768, DIGITS = 8, BUCKETS = 256 };
+
+#define SIGN64 0x8000000000000000ull
+#define NAN_KEY UINT64_MAX
+
+static inline u64 key_f64(f64 v, bool *negative_zero) {
+  if (v != v) return NAN_KEY;
+  u64 b = bits_of_f64(v);
+  if (v == 0) {
+    *negative_zero |= b != 0;
+    return SIGN64;
+  }
+  return b & SIGN64 ? ~b : b | SIGN64;
+}
+
+static inline u64 key_f32(f32 v, bool *negative_zero) {
+  if (v != v) return NAN_KEY;
+  u32 b = bits_of_f32(v);
+  if (v == 0) {
+    *negative_zero |= b != 0;
+    return 0x80000000u;
+  }
+  return b & 0x80000000u ? ~b : b | 0x80000000u;
+}
+
+bool keys_make(u64 *keys, const void *xv, i64 n, i64 stride, u32 dtype, bool descending) {
+  bool negative_zero = false;
+#define EACH(T, expr)                             \
+  {                                               \
+    const T *x = xv;                              \
+    for (i64 i = 0; i < n; i++) {                 \
+      T v = x[i * stride];                        \
+      keys[i] = (expr);                           \
+    }                                             \
+    break;                                        \
+  }
+  switch (dtype) {
+    case DT_i32: EACH(i32, (u32)v ^ 0x80000000u)
+    case DT_i64: EACH(i64, (u64)v ^ SIGN64)
+    case DT_f32: EACH(f32, key_f32(v, &negative_zero))
+    case DT_f64: EACH(f64, key_f64(v, &negative_zero))
+    default: EACH(u8, v)
+  }
+#undef EACH
+  bool floats = dtype_kind(dtype) == DK_FLOAT;
+  if (descending)
+    for (i64 i = 0; i < n; i++) keys[i] = floats && keys[i] == NAN_KEY ? NAN_KEY : ~keys[i];
+  return negative_zero;
+}
+
+bool key_is_nan(u64 key, u32 dtype) { return key == NAN_KEY && dtype_kind(dtype) == DK_FLOAT; }
+
+void keys_value(u64 key, u32 dtype, bool descending, void *out) {
+  bool is_nan = key_is_nan(key, dtype);
+  if (descending && !is_nan) key = ~key;
+  switch (dtype) {
+    case DT_i32: *(i32 *)out = (i32)((u32)key ^ 0x80000000u); break;
+    case DT_i64: *(i64 *)out = (i64)(key ^ SIGN64); break;
+    case DT_f32: *(f32 *)out = is_nan ? (f32)NAN : of_bits_f32(key & 0x80000000u ? (u32)key & 0x7fffffffu : ~(u32)key); break;
+    case DT_f64: *(f64 *)out = is_nan ? (f64)NAN : of_bits_f64(key & SIGN64 ? key & ~SIGN64 : ~key); break;
+    default: *(u8 *)out = (u8)key;
+  }
+}
+
+/* ---- three sorts for each kind of entry ---------------------------------------------------------- */
+
+#define SORTS(NAME, T, KEY)                                                                        \
+  static void NAME##_few(T *x, i64 n) {                                                            \
+    for (i64 i = 1; i < n; i++) {                                                                  \
+      T v = x[i];                                                                                  \
+      i64 j = i;                                                                                   \
+      for (; j > 0 && KEY(x[j - 1]) > KEY(v); j--) x[j] = x[j - 1];                                \
+      x[j] = v;                                                                                    \
+    }                                                                                              \
+  }                                                                                                \
+  static void NAME##_some(T *x, T *spare, i64 n) {                                                 \
+    for (i64 i = 0; i < n; i += FEW) NAME##_few(x + i, n - i < FEW ? n - i : FEW);                 \
+    T *from = x, *to = spare;                                                                      \
+    for (i64 width = FEW; width < n; width *= 2) {                                                 \
+      for (i64 i = 0; i < n; i += 2 * width) {                                                     \
+        i64 a = i, mid = i + width < n ? i + width : n, b = mid, end = i + 2 * width < n ? i + 2 * width : n; \
+        for (i64 k = i; k < end; k++) {                                                            \
+          bool left = b >= end || (a < mid && KEY(from[a]) <= KEY(from[b]));                       \
+          to[k] = left ? from[a] : from[b];                                                        \
+          a += left;                                                                               \
+          b += !left;                                                                              \
+        }                                                                                          \
+      }                                                                                            \
+      T *t = from;                                                                                 \
+      from = to;                                                                                   \
+      to = t;                                                                                      \
+    }                                                                                              \
+    if (from != x) memcpy(x, from, (size_t)n * sizeof(T));                                         \
+  }                                                                                                \
+  /* by bytes of the key, the lowest first; bytes that are all the same are passed over */         \
+  static void NAME##_many(T *x, T *spare, i64 n) {                                                 \
+    i64 counts[DIGITS][BUCKETS];                                                                   \
+    memset(counts, 0, sizeof counts);                                                              \
+    for (i64 i = 0; i < n; i++)                                                                    \
+      for (u32 d = 0; d < DIGITS; d++) counts[d][KEY(x[i]) >> 8 * d & 255]++;                      \
+    T *from = x, *to = spare;                                                                      \
+    for (u32 d = 0; d < DIGITS; d++) {                                                             \
+      i64 *c = counts[d], sum = 0;                                                                 \
+      if (c[KEY(x[0]) >> 8 * d & 255] == n) continue;                                              \
+      for (u32 b = 0; b < BUCKETS; b++) {                                                          \
+        i64 own = c[b];                                                                            \
+        c[b] = sum;                                                                                \
+        sum += own;                                                                                \
+      }                                                                                            \
+      for (i64 i = 0; i < n; i++) to[c[KEY(from[i]) >> 8 * d & 255]++] = from[i];                  \
+      T *t = from;                                                                                 \
+      from = to;                                                                                   \
+      to = t;                                                                                      \
+    }                                                                                              \
+    if (from != x) memcpy(x, from, (size_t)n * sizeof(T));                                         \
+  }                                                                                                \
+  void NAME##_sort(T *x, T *spare, i64 n) {                                                        \
+    if (n <= FEW) NAME##_few(x, n);                                                                \
+    else if (n <= SOME) NAME##_some(x, spare, n);                                                  \
+    else NAME##_many(x, spare, n);                                                                 \
+  }
+#define KEY_OF_KEY(e) (e)
+#define KEY_OF_KEYED(e) ((e).key)
+SORTS(keys, u64, KEY_OF_KEY)
+SORTS(keyed, Keyed, KEY_OF_KEYED)
+
+void positions_sort(i64 *at, i64 *spare, i64 n, bool (*less)(const void *ctx, i64 a, i64 b), const void *ctx) {
+  i64 *from = at, *to = spare;
+  for (i64 width = 1; width < n; width *= 2) {
+    for (i64 i = 0; i < n; i += 2 * width) {
+      i64 a = i, mid = i + width < n ? i + width : n, b = mid, end = i + 2 * width < n ? i + 2 * width : n;
+      for (i64 k = i; k < end; k++) {
+        bool left = b >= end || (a < mid && !less(ctx, from[b], from[a]));
+        to[k] = left ? from[a++] : from[b++];
+      }
+    }
+    i64 *t = from;
+    from = to;
+    to = t;
+  }
+  if (from != at) memcpy(at, from, (size_t)n * sizeof *at);
+}

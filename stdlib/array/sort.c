@@ -1,0 +1,574 @@
+/* sort.c — what needs an order: sort argsort topk unique searchsorted isin median quantile. */
+#include "stdlib/kernels/element.h"
+#include "stdlib/array/order.h"
+#include "stdlib/array/reduce.h"
+#include "stdlib/array/walk.h"
+
+#include <string.h>
+
+/* ---- sort and argsort along an axis -------------------------------------------------------------- */
+
+/* `dense` along an axis, into `out` of the same shape: values, or (positions) where they stood. */
+static WeftStatus sort_lanes(Vm *vm, Array *dense, u32 axis, bool descending, bool positions, void *out) {
+  u32 dtype = array_dtype(dense), bytes = dtype_bytes(dtype);
+  i64 n = array_dims(dense)[axis], lanes = n ? dense->size / n : 0, inner = 1; /* the stride of an axis of size 1 says nothing */
+  for (u32 d = axis + 1; d < array_rank(dense); d++) inner *= array_dims(dense)[d];
+  size_t size = (size_t)n * 2 * sizeof(Keyed) + (size_t)n * sizeof(u64);
+  if (dense->size == 0) return WEFT_OK;
+  char *memory = mem_alloc(&vm->alloc, size);
+  if (!memory) return vm_error_memory(vm);
+  Keyed *pairs = (Keyed *)memory, *spare = pairs + n;
+  u64 *keys = (u64 *)(spare + n);
+  WeftStatus status = WEFT_OK;
+  for (i64 l = 0; l < lanes && status == WEFT_OK; l++) {
+    i64 start = l / inner * n * inner + l % inner;
+    const char *x = (const char *)dense->data + start * bytes;
+    bool hidden = keys_make(keys, x, n, inner, dtype, descending);
+    if (!positions && !hidden) {
+      char *o = (char *)out + start * bytes;
+      keys_sort(keys, (u64 *)pairs, n);
+      for (i64 i = 0; i < n; i++) keys_value(keys[i], dtype, descending, o + i * inner * bytes);
+    } else {
+      for (i64 i = 0; i < n; i++) pairs[i] = (Keyed){keys[i], i};
+      keyed_sort(pairs, spare, n);
+      if (positions) {
+        i64 *o = (i64 *)out + start;
+        for (i64 i = 0; i < n; i++) o[i * inner] = pairs[i].at;
+      } else {
+        char *o = (char *)out + start * bytes;
+        for (i64 i = 0; i < n; i++) memcpy(o + i * inner * bytes, x + pairs[i].at * inner * bytes, bytes);
+      }
+    }
+    status = kernel_poll(vm, n);
+  }
+  mem_free(&vm->alloc, memory, size);
+  return status;
+}
+
+/* A list of numbers, or of text, or of anything with such keys: positions in order, in at[0 … n). */
+typedef struct ListOrder {
+  const Value *keys;
+  bool descending;
+} ListOrder;
+
+static bool list_less(const void *ctx, i64 a, i64 b) {
+  const ListOrder *o = ctx;
+  Value x = o->keys[o->descending ? b : a], y = o->keys[o->descending ? a : b];
+  if (x.kind == V_TEXT) {
+    size_t n = x.text->len < y.text->len ? x.text->len : y.text->len;
+    int c = memcmp(x.text->data, y.text->data, n); /* UTF-8 orders as its code points do */
+    return c < 0 || (c == 0 && x.text->len < y.text->len);
+  }
+  if (dtype_kind(x.dtype) <= DK_INT && dtype_kind(y.dtype) <= DK_INT) return x.i < y.i;
+  f64 p = num_as_f64(x), q = num_as_f64(y);
+  if (p != p || q != q) return o->descending ? p != p && q == q : p == p && q != q; /* NaN last, both ways */
+  return p < q;
+}
+
+/* Integers alone, or floats alone, are ordered as an array of them is. *done: they are. */
+static WeftStatus order_numbers(Vm *vm, const List *keys, bool descending, Value *positions, bool *done) {
+  i64 n = keys->count;
+  bool floats = n && dtype_kind(keys->items[0].dtype) == DK_FLOAT;
+  *done = false;
+  for (i64 i = 0; i < n; i++)
+    if (keys->items[i].kind != V_NUM || (dtype_kind(keys->items[i].dtype) == DK_FLOAT) != floats) return WEFT_OK;
+  Value x;
+  TRY(array_new(vm, floats ? DT_f64 : DT_i64, 1, &n, &x));
+  WeftStatus status = array_new(vm, DT_i64, 1, &n, positions);
+  if (status == WEFT_OK) {
+    void *data = x.array->data;
+    for (i64 i = 0; i < n; i++) {
+      if (floats) ((f64 *)data)[i] = num_as_f64(keys->items[i]);
+      else ((i64 *)data)[i] = keys->items[i].i;
+    }
+    status = sort_lanes(vm, x.array, 0, descending, true, positions->array->data);
+    if (status != WEFT_OK) value_drop(vm, *positions);
+  }
+  value_drop(vm, x);
+  *done = status == WEFT_OK;
+  return status;
+}
+
+static WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descending, Value *positions) {
+  u32 n = list.list->count;
+  Value keys = value_keep(list);
+  WeftStatus status = WEFT_OK;
+  if (args_given(key)) {
+    value_drop(vm, keys);
+    if (!list_new(vm, n, &keys)) return WEFT_ERROR;
+    for (u32 i = 0; i < n; i++) {
+      Value arg[1] = {value_keep(list.list->items[i])}, own;
+      status = vm_call(vm, key, arg, 1, &own);
+      if (status != WEFT_OK) {
+        value_drop(vm, keys);
+        return status;
+      }
+      TRY(list_add(vm, &keys, own));
+    }
+  }
+  for (u32 i = 0; i < n && status == WEFT_OK; i++) {
+    Value k = keys.list->items[i];
+    if (k.kind != V_NUM && k.kind != V_TEXT)
+      status = vm_error(vm, EK_type, "%s: items of a list are numbers or text, got %s; key= gives one for each", op_name(op), value_type_name(k));
+    else if ((k.kind == V_TEXT) != (keys.list->items[0].kind == V_TEXT))
+      status = vm_error(vm, EK_type, "%s: a list of both numbers and text has no order", op_name(op));
+  }
+  i64 count = n;
+  bool done = false;
+  Value spare = value_hole();
+  if (status == WEFT_OK) status = order_numbers(vm, keys.list, descending, positions, &done);
+  if (status == WEFT_OK && !done) status = array_new(vm, DT_i64, 1, &count, &spare);
+  if (status == WEFT_OK && !done) status = array_new(vm, DT_i64, 1, &count, positions);
+  if (status == WEFT_OK && !done) {
+    i64 *at = positions->array->data;
+    ListOrder order = {keys.list->items, descending};
+    for (i64 i = 0; i < count; i++) at[i] = i;
+    positions_sort(at, spare.array->data, count, list_less, &order);
+  }
+  value_drop(vm, spare);
+  value_drop(vm, keys);
+  return status;
+}
+
+/* Fewer checks than arg_axis: nil flattens. *x: dense, owned. */
+static WeftStatus sort_operand(Vm *vm, u32 op, Value v, Value axis_arg, Value *x, u32 *axis) {
+  RuleError err;
+  ArrayType type;
+  i64 given = -1;
+  TRY(args_array(vm, op, 0, v));
+  TRY(args_int(vm, op, 1, axis_arg, &given));
+  Value own = value_keep(v);
+  if (axis_arg.kind == V_NIL) {
+    Value one[1] = {own};
+    TRY(run_op(vm, OP_ravel, one, 1, &own));
+  }
+  type_of_value(own, &type);
+  WeftStatus status = rule_axis(given, type.rank, axis, &err) ? dense_as(vm, op, own, type.dtype, x) : vm_error_rule(vm, op, &err);
+  value_drop(vm, own);
+  return status;
+}
+
+static WeftStatus sort_any(Vm *vm, u32 op, bool positions, Value *args, Value *out) {
+  bool descending = false;
+  TRY(args_bool(vm, op, 2, args[2], &descending));
+  if (args[0].kind == V_LIST) {
+    Value at;
+    TRY(order_list(vm, op, args[0], args[3], descending, &at));
+    if (positions) {
+      *out = at;
+      return WEFT_OK;
+    }
+    WeftStatus status = list_new(vm, args[0].list->count, out) ? WEFT_OK : WEFT_ERROR;
+    const i64 *p = at.array->data;
+    for (u32 i = 0; i < args[0].list->count && status == WEFT_OK; i++) status = list_add(vm, out, value_keep(args[0].list->items[p[i]]));
+    value_drop(vm, at);
+    return status;
+  }
+  if (args_given(args[3])) return vm_error(vm, EK_type, "%s: key= goes with a list; an array is sorted by argsort of its keys", op_name(op));
+  Value x;
+  u32 axis;
+  TRY(sort_operand(vm, op, args[0], args[1], &x, &axis));
+  WeftStatus status = array_new(vm, positions ? DT_i64 : array_dtype(x.array), array_rank(x.array), array_dims(x.array), out);
+  if (status == WEFT_OK) {
+    status = sort_lanes(vm, x.array, axis, descending, positions, out->array->data);
+    if (status != WEFT_OK) value_drop(vm, *out);
+  }
+  value_drop(vm, x);
+  return status;
+}
+WeftStatus eager_sort(Vm *vm, Value *args, Value *out) { return sort_any(vm, OP_sort, false, args, out); }
+WeftStatus eager_argsort(Vm *vm, Value *args, Value *out) { return sort_any(vm, OP_argsort, true, args, out); }
+
+__attribute__((cold)) WeftStatus eager_topk(Vm *vm, Value *args, Value *out) {
+  i64 k = 0;
+  bool largest = true;
+  Value axis_arg = args[2].kind == V_HOLE ? value_weak_i64(-1) : args[2], x, order, first, values;
+  u32 axis;
+  TRY(args_size(vm, OP_topk, 1, args[1], &k));
+  TRY(args_bool(vm, OP_topk, 3, args[3], &largest));
+  /* the axis is parameter 2 here */
+  TRY(args_array(vm, OP_topk, 0, args[0]));
+  TRY(sort_operand(vm, OP_topk, args[0], axis_arg, &x, &axis));
+  i64 dims[ARRAY_MAX_RANK], size = array_dims(x.array)[axis];
+  u32 rank = array_rank(x.array);
+  if (k > size) {
+    value_drop(vm, x);
+    return vm_error(vm, EK_value, "topk: k is %lld, axis %u has the size %lld", (long long)k, axis, (long long)size);
+  }
+  WeftStatus status = array_new(vm, DT_i64, rank, array_dims(x.array), &order);
+  if (status == WEFT_OK) {
+    status = sort_lanes(vm, x.array, axis, largest, true, order.array->data);
+    memcpy(dims, array_dims(x.array), rank * sizeof *dims);
+    dims[axis] = k;
+    if (status == WEFT_OK) status = array_view(vm, order.array, 0, rank, dims, array_strides(order.array), &first);
+    value_drop(vm, order);
+  }
+  if (status != WEFT_OK) {
+    value_drop(vm, x);
+    return status;
+  }
+  Value at[3] = {x, value_keep(first), value_i64(axis)};
+  status = run_op(vm, OP_take_along_axis, at, 3, &values);
+  if (status == WEFT_OK && !list_new(vm, 2, out)) {
+    value_drop(vm, values);
+    status = WEFT_ERROR;
+  }
+  if (status == WEFT_OK) status = list_add(vm, out, values);
+  if (status != WEFT_OK) {
+    value_drop(vm, first);
+    return status;
+  }
+  return list_add(vm, out, first);
+}
+
+/* ---- searching ----------------------------------------------------------------------------------- */
+
+/* NaN stands after everything. */
+#define SEARCH(dt, before)                                                                             \
+  static bool before_##dt(T_##dt p, T_##dt q) { return before; }                                       \
+  static void search_##dt(const void *av, i64 n, const void *vv, i64 count, bool right, i64 *out) {    \
+    const T_##dt *a = av, *v = vv;                                                                     \
+    for (i64 i = 0; i < count; i++) {                                                                  \
+      i64 lo = 0, hi = n;                                                                              \
+      while (lo < hi) {                                                                                \
+        i64 mid = lo + (hi - lo) / 2;                                                                  \
+        bool go_right = right ? !before_##dt(v[i], a[mid]) : before_##dt(a[mid], v[i]);                \
+        if (go_right) lo = mid + 1;                                                                    \
+        else hi = mid;                                                                                 \
+      }                                                                                                \
+      out[i] = lo;                                                                                     \
+    }                                                                                                  \
+  }
+SEARCH(u8, p < q)
+SEARCH(i32, p < q)
+SEARCH(i64, p < q)
+SEARCH(f32, p < q || (q != q && p == p))
+SEARCH(f64, p < q || (q != q && p == p))
+
+static void search(u32 dtype, const void *a, i64 n, const void *v, i64 count, bool right, i64 *out) {
+  switch (dtype) {
+    case DT_i32: search_i32(a, n, v, count, right, out); break;
+    case DT_i64: search_i64(a, n, v, count, right, out); break;
+    case DT_f32: search_f32(a, n, v, count, right, out); break;
+    case DT_f64: search_f64(a, n, v, count, right, out); break;
+    default: search_u8(a, n, v, count, right, out);
+  }
+}
+
+WeftStatus eager_searchsorted(Vm *vm, Value *args, Value *out) {
+  static const char *const sides[] = {"left", "right", NULL};
+  u32 side = 0;
+  ArrayType shape;
+  Value a, v;
+  TRY(args_array(vm, OP_searchsorted, 0, args[0]));
+  TRY(args_array(vm, OP_searchsorted, 1, args[1]));
+  TRY(args_choice(vm, OP_searchsorted, 2, args[2], sides, &side));
+  if (args[0].kind != V_ARRAY || array_rank(args[0].array) != 1) return args_error(vm, OP_searchsorted, 0, args[0], "a sorted array of rank 1");
+  u32 dtype = joint_dtype(args, 2);
+  type_of_value(args[1], &shape);
+  TRY(dense_as(vm, OP_searchsorted, args[0], dtype, &a));
+  WeftStatus status = dense_as(vm, OP_searchsorted, args[1], dtype, &v);
+  if (status == WEFT_OK) {
+    void *data;
+    status = kernel_poll(vm, v.array->size);
+    if (status == WEFT_OK) status = result_new(vm, DT_i64, &shape, out, &data);
+    if (status == WEFT_OK) {
+      search(dtype, a.array->data, a.array->size, v.array->data, v.array->size, side == 1, data);
+      result_finish(vm, out);
+    }
+    value_drop(vm, v);
+  }
+  value_drop(vm, a);
+  return status;
+}
+
+WeftStatus eager_isin(Vm *vm, Value *args, Value *out) {
+  ArrayType shape;
+  Value x, flat, sorted;
+  TRY(args_array(vm, OP_isin, 0, args[0]));
+  Value made[1] = {value_keep(args[1])};
+  if (made[0].kind == V_LIST || made[0].kind == V_RANGE) {
+    TRY(run_op(vm, OP_array, made, 1, &made[0]));
+  }
+  WeftStatus status = args_array(vm, OP_isin, 1, made[0]);
+  u32 dtype = DT_NONE;
+  if (status == WEFT_OK) {
+    Value both[2] = {args[0], made[0]};
+    dtype = joint_dtype(both, 2);
+    status = dense_as(vm, OP_isin, made[0], dtype, &flat);
+  }
+  value_drop(vm, made[0]);
+  TRY(status);
+  Value one[1] = {flat};
+  TRY(run_op(vm, OP_ravel, one, 1, &flat));
+  i64 n = flat.array->size;
+  status = array_new(vm, dtype, 1, &n, &sorted);
+  if (status == WEFT_OK) {
+    status = sort_lanes(vm, flat.array, 0, false, false, sorted.array->data);
+    if (status == WEFT_OK) status = dense_as(vm, OP_isin, args[0], dtype, &x);
+    if (status == WEFT_OK) {
+      void *data;
+      type_of_value(args[0], &shape);
+      status = result_new(vm, DT_bool, &shape, out, &data);
+      if (status == WEFT_OK) {
+        u32 bytes = dtype_bytes(dtype);
+        const char *p = x.array->data, *s = sorted.array->data;
+        StripFn equal = stdlib_of(vm)->strips->ops[OP_equal][dtype];
+        u8 *o = data;
+        for (i64 i = 0; i < x.array->size; i++) {
+          i64 at;
+          u8 same = 0;
+          search(dtype, s, n, p + i * bytes, 1, false, &at);
+          if (at < n) (void)equal(&same, p + i * bytes, s + at * bytes, 1);
+          o[i] = same;
+        }
+        result_finish(vm, out);
+      }
+      value_drop(vm, x);
+    }
+    value_drop(vm, sorted);
+  }
+  value_drop(vm, flat);
+  return status;
+}
+
+/* ---- unique -------------------------------------------------------------------------------------- */
+
+/* Rows of `width` keys each. */
+typedef struct RowOrder {
+  const u64 *keys;
+  i64 width;
+} RowOrder;
+
+static bool row_less(const void *ctx, i64 a, i64 b) {
+  const RowOrder *o = ctx;
+  const u64 *p = o->keys + a * o->width, *q = o->keys + b * o->width;
+  for (i64 i = 0; i < o->width; i++)
+    if (p[i] != q[i]) return p[i] < q[i];
+  return false;
+}
+
+/* NaN is no other NaN. */
+static bool row_same(const RowOrder *o, u32 dtype, i64 a, i64 b) {
+  const u64 *p = o->keys + a * o->width, *q = o->keys + b * o->width;
+  for (i64 i = 0; i < o->width; i++)
+    if (p[i] != q[i] || key_is_nan(p[i], dtype)) return false;
+  return true;
+}
+
+WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
+  bool want[3] = {false, false, false}; /* index, inverse, counts */
+  ArrayType type, inverse_shape;
+  RuleError err;
+  u32 axis = 0;
+  i64 given = 0;
+  bool flat = !args_given(args[4]);
+  Value x;
+  TRY(args_array(vm, OP_unique, 0, args[0]));
+  for (u32 i = 0; i < 3; i++) TRY(args_bool(vm, OP_unique, i + 1, args[i + 1], &want[i]));
+  TRY(args_int(vm, OP_unique, 4, args[4], &given));
+  type_of_value(args[0], &inverse_shape);
+  Value one[1] = {value_keep(args[0])};
+  if (flat) TRY(run_op(vm, OP_ravel, one, 1, &x));
+  else x = one[0];
+  type_of_value(x, &type);
+  if (!rule_axis(given, type.rank, &axis, &err)) {
+    value_drop(vm, x);
+    return vm_error_rule(vm, OP_unique, &err);
+  }
+  /* the axis first, each of its slices one row */
+  Value swap[3] = {x, value_i64(axis), value_i64(0)}, rows, dense;
+  TRY(run_op(vm, OP_moveaxis, swap, 3, &rows));
+  WeftStatus status = dense_as(vm, OP_unique, rows, type.dtype, &dense);
+  value_drop(vm, rows);
+  TRY(status);
+  i64 n = type.dims[axis], width = n ? dense.array->size / n : 0;
+  size_t key_bytes = (size_t)dense.array->size * sizeof(u64), at_bytes = (size_t)n * sizeof(i64);
+  size_t pair_bytes = width == 1 ? 2 * (size_t)n * sizeof(Keyed) : 0, size = key_bytes + 4 * at_bytes + pair_bytes + sizeof(Keyed);
+  char *memory = mem_alloc(&vm->alloc, size);
+  if (!memory) {
+    value_drop(vm, dense);
+    return vm_error_memory(vm);
+  }
+  Keyed *pairs = (Keyed *)memory;
+  u64 *keys = (u64 *)(memory + pair_bytes);
+  i64 *at = (i64 *)(keys + dense.array->size), *spare = at + n, *group = spare + n, *first = group + n;
+  RowOrder order = {keys, width};
+  i64 count = 0;
+  status = kernel_poll(vm, dense.array->size);
+  if (n && status == WEFT_OK) {
+    (void)keys_make(keys, dense.array->data, dense.array->size, 1, type.dtype, false);
+    if (width == 1) {
+      for (i64 i = 0; i < n; i++) pairs[i] = (Keyed){keys[i], i};
+      keyed_sort(pairs, pairs + n, n);
+      for (i64 i = 0; i < n; i++) at[i] = pairs[i].at;
+    } else {
+      for (i64 i = 0; i < n; i++) at[i] = i;
+      positions_sort(at, spare, n, row_less, &order);
+    }
+    for (i64 i = 0; i < n; i++) {
+      if (i == 0 || !row_same(&order, type.dtype, at[i - 1], at[i])) first[count++] = i;
+      group[at[i]] = count - 1;
+    }
+  }
+  /* results: values, and what was asked for */
+  Value results[4] = {value_hole(), value_hole(), value_hole(), value_hole()};
+  if (status == WEFT_OK) status = array_new(vm, DT_i64, 1, &count, &results[1]);
+  if (status == WEFT_OK) {
+    i64 *p = results[1].array->data;
+    for (i64 k = 0; k < count; k++) p[k] = at[first[k]];
+    status = take_positions(vm, dense, 0, p, count, &results[0]);
+  }
+  if (status == WEFT_OK && want[1]) {
+    ArrayType shape = {.rank = 1, .dims = {n}};
+    void *data;
+    status = result_new(vm, DT_i64, flat ? &inverse_shape : &shape, &results[2], &data);
+    if (status == WEFT_OK && n) memcpy(data, group, at_bytes);
+    if (status == WEFT_OK) result_finish(vm, &results[2]);
+  }
+  if (status == WEFT_OK && want[2]) {
+    status = array_new(vm, DT_i64, 1, &count, &results[3]);
+    i64 *p = status == WEFT_OK ? results[3].array->data : NULL;
+    for (i64 k = 0; k < count && p; k++) p[k] = (k + 1 < count ? first[k + 1] : n) - first[k];
+  }
+  mem_free(&vm->alloc, memory, size);
+  value_drop(vm, dense);
+  if (status == WEFT_OK && !flat && axis != 0) {
+    Value back[3] = {results[0], value_i64(0), value_i64(axis)};
+    results[0] = value_hole();
+    status = run_op(vm, OP_moveaxis, back, 3, &results[0]);
+  }
+  if (status == WEFT_OK && !want[0] && !want[1] && !want[2]) {
+    *out = results[0];
+    value_drop(vm, results[1]);
+    return WEFT_OK;
+  }
+  if (status == WEFT_OK && !list_new(vm, 4, out)) status = WEFT_ERROR;
+  for (u32 i = 0; i < 4; i++) {
+    if (status == WEFT_OK && (i == 0 || want[i - 1])) status = list_add(vm, out, results[i]);
+    else value_drop(vm, results[i]);
+  }
+  return status;
+}
+
+/* ---- quantiles ----------------------------------------------------------------------------------- */
+
+/* What lies between p and v, p <= v, at t of the way: p at 0, v at 1, from the nearer end, so that both ends are met
+ * exactly. It is p where both are equal, infinities too; between a number and an infinity it is that infinity, between
+ * two infinities of different signs NaN. It is finite where p and v are, though their distance may not be. */
+#define BETWEEN(T)                                                        \
+  static T between_##T(T p, T v, T t) {                                   \
+    T gap = v - p;                                                        \
+    if (p == v || t == 0) return p;                                       \
+    if (isfinite(gap)) return t >= (T)0.5 ? v - gap * (1 - t) : p + gap * t; \
+    return isfinite(p) && isfinite(v) ? p * (1 - t) + v * t : p + v;      \
+  }
+BETWEEN(f32)
+BETWEEN(f64)
+#undef BETWEEN
+
+/* For each result the elements under the axes of `mask`, as `dtype` (a float), sorted: writes one quantile per q.
+ * out: [q][result]. A NaN among the elements is the result. */
+__attribute__((cold)) static WeftStatus quantiles(Vm *vm, u32 op, Value x, u32 mask, u32 dtype, bool median, const f64 *q, i64 nq, void *out) {
+  NumBox box;
+  Array *a = array_of(x, &box);
+  Split s;
+  split_axes(a, mask, &s);
+  if (s.results == 0 || nq == 0) return WEFT_OK;
+  u32 bytes = dtype_bytes(dtype);
+  i64 n = s.count;
+  size_t size = (size_t)n * (bytes + 2 * sizeof(u64));
+  char *memory = mem_alloc(&vm->alloc, size);
+  if (!memory) return vm_error_memory(vm);
+  u64 *keys = (u64 *)memory, *spare = keys + n;
+  char *lane = (char *)(spare + n);
+  Reader r;
+  reader_start_raw(&r, stdlib_of(vm)->strips, a->data, array_dtype(a), s.kept + s.reduced, s.dims, s.strides, dtype);
+  WeftStatus status = WEFT_OK;
+  for (i64 k = 0; k < s.results && status == WEFT_OK; k++) {
+    reader_read(&r, lane, n);
+    (void)keys_make(keys, lane, n, 1, dtype, false);
+    keys_sort(keys, spare, n);
+    bool has_nan = key_is_nan(keys[n - 1], dtype);
+    for (i64 j = 0; j < nq; j++) {
+      f64 place = median ? 0.5 * (f64)(n - 1) : q[j] * (f64)(n - 1);
+      i64 lo = has_nan ? n - 1 : (i64)place, hi = has_nan || lo + 1 >= n ? lo : lo + 1;
+      f64 t = place - (f64)lo;
+      char *o = (char *)out + (j * s.results + k) * bytes;
+      /* the median is the mean of two */
+#define PUT(T)                                               \
+  {                                                          \
+    T p, v, sum;                                             \
+    keys_value(keys[lo], dtype, false, &p);                  \
+    keys_value(keys[hi], dtype, false, &v);                  \
+    sum = p + v;                                             \
+    *(T *)o = has_nan ? (T)NAN : lo == hi || t == 0 ? p : median && isfinite(sum) ? sum * (T)0.5 : between_##T(p, v, (T)t); \
+  }
+      if (dtype == DT_f32) PUT(f32)
+      else PUT(f64)
+#undef PUT
+    }
+    status = kernel_poll(vm, n);
+  }
+  mem_free(&vm->alloc, memory, size);
+  (void)op;
+  return status;
+}
+
+WeftStatus eager_median(Vm *vm, Value *args, Value *out) {
+  ArrayType type, shape;
+  u32 mask;
+  bool keep = false;
+  void *data;
+  TRY(args_array(vm, OP_median, 0, args[0]));
+  type_of_value(args[0], &type);
+  TRY(args_axes(vm, OP_median, 1, args[1], type.rank, &mask));
+  TRY(args_bool(vm, OP_median, 2, args[2], &keep));
+  rule_reduce(&type, mask, keep, &shape);
+  TRY(reduce_some(vm, OP_median, &type, mask));
+  u32 dtype = dtype_float_of(type.dtype);
+  TRY(result_new(vm, dtype, &shape, out, &data));
+  if (quantiles(vm, OP_median, args[0], mask, dtype, true, NULL, 1, data) != WEFT_OK) {
+    value_drop(vm, *out);
+    return WEFT_ERROR;
+  }
+  result_finish(vm, out);
+  return WEFT_OK;
+}
+
+WeftStatus eager_quantile(Vm *vm, Value *args, Value *out) {
+  ArrayType type, shape, q_type, reduced;
+  u32 mask;
+  bool keep = false;
+  void *data;
+  Value q;
+  TRY(args_array(vm, OP_quantile, 0, args[0]));
+  type_of_value(args[0], &type);
+  TRY(args_axes(vm, OP_quantile, 2, args[2], type.rank, &mask));
+  TRY(args_bool(vm, OP_quantile, 3, args[3], &keep));
+  TRY(reduce_some(vm, OP_quantile, &type, mask));
+  TRY(args_array(vm, OP_quantile, 1, args[1]));
+  type_of_value(args[1], &q_type);
+  if (q_type.rank > 1) return args_error(vm, OP_quantile, 1, args[1], "a number or an array of rank 1");
+  TRY(dense_as(vm, OP_quantile, args[1], DT_f64, &q));
+  const f64 *p = q.array->data;
+  WeftStatus status = WEFT_OK;
+  for (i64 i = 0; i < q.array->size && status == WEFT_OK; i++)
+    if (!(p[i] >= 0 && p[i] <= 1)) status = vm_error(vm, EK_value, "quantile: q holds %g, needs 0 to 1", args_shown(p[i]));
+  rule_reduce(&type, mask, keep, &reduced);
+  shape.rank = (u8)(q_type.rank + reduced.rank);
+  if (status == WEFT_OK && shape.rank > ARRAY_MAX_RANK) status = vm_error(vm, EK_shape, "quantile: the result has rank %u; the limit is %d", shape.rank, ARRAY_MAX_RANK);
+  if (status == WEFT_OK) {
+    u32 dtype = dtype_float_of(type.dtype);
+    memcpy(shape.dims, q_type.dims, q_type.rank * sizeof(i64));
+    memcpy(shape.dims + q_type.rank, reduced.dims, reduced.rank * sizeof(i64));
+    status = result_new(vm, dtype, &shape, out, &data);
+    if (status == WEFT_OK) {
+      status = quantiles(vm, OP_quantile, args[0], mask, dtype, false, p, q.array->size, data);
+      if (status == WEFT_OK) result_finish(vm, out);
+      else value_drop(vm, *out);
+    }
+  }
+  value_drop(vm, q);
+  return status;
+}

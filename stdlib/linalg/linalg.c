@@ -1,0 +1,616 @@
+/* linalg.c — decompositions and solutions by LAPACK, batched over leading axes: solve inv det slogdet cholesky qr svd
+ * svdvals eigh eigvalsh lstsq. LAPACK takes columns one after another, so a matrix in rows is its transpose there. */
+#include "stdlib/linalg/blas.h"
+#include "stdlib/array/make.h"
+#include "stdlib/array/wm.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+/* One call: the library, and the operand as dense floats, which may be overwritten. */
+typedef struct Call {
+  Vm *vm;
+  u32 op, dtype, bytes;
+  const Lapack *lib;
+  Value x; /* owned, unique: one matrix after another */
+  ArrayType type;
+  i64 rows, cols, batches;
+  char *work; /* owned */
+  size_t work_size;
+} Call;
+
+static void call_end(Call *c) {
+  value_drop(c->vm, c->x);
+  if (c->work) mem_free(&c->vm->alloc, c->work, c->work_size);
+}
+
+/* A copy that may be overwritten, as floats. */
+static WeftStatus own_floats(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
+  TRY(dense_as(vm, op, v, dtype, out));
+  WeftStatus status = array_make_unique(vm, out);
+  if (status != WEFT_OK) {
+    value_drop(vm, *out);
+    *out = value_hole();
+  }
+  return status;
+}
+
+static WeftStatus call_start_as(Vm *vm, u32 op, u32 param, Value v, u32 dtype, Call *c) {
+  RuleError err;
+  *c = (Call){.vm = vm, .op = op, .dtype = dtype, .bytes = dtype_bytes(dtype), .x = value_hole()};
+  TRY(args_array(vm, op, param, v));
+  type_of_value(v, &c->type);
+  TRY_RULE(vm, op, &err, shape_matrix(&c->type, &err));
+  c->rows = c->type.dims[c->type.rank - 2];
+  c->cols = c->type.dims[c->type.rank - 1];
+  c->batches = dims_size(c->type.rank - 2, c->type.dims);
+  if (c->rows >= INT_MAX / 4 || c->cols >= INT_MAX / 4) return vm_error(vm, EK_limit, "%s: shape %s is too large", op_name(op), shape_text(&c->type).s);
+  c->lib = blas_load(dtype == DT_f64);
+  if (c->lib) (void)blas_use_threads(stdlib_of(vm)->blas_threads);
+  if (!c->lib) return vm_error(vm, EK_unsupported, "%s: not supported: OpenBLAS (libopenblas.so.0) is not installed", op_name(op));
+  TRY(kernel_poll(vm, v.kind == V_ARRAY ? v.array->size : 1));
+  return own_floats(vm, op, v, dtype, &c->x);
+}
+
+static WeftStatus call_start(Vm *vm, u32 op, Value v, Call *c) {
+  if (!value_is_numeric(v)) return args_array(vm, op, 0, v);
+  return call_start_as(vm, op, 0, v, dtype_float_of(v.kind == V_NUM ? v.dtype : array_dtype(v.array)), c);
+}
+
+static WeftStatus call_start_square(Vm *vm, u32 op, Value v, Call *c) {
+  ArrayType type;
+  RuleError err;
+  TRY(args_array(vm, op, 0, v));
+  type_of_value(v, &type);
+  TRY_RULE(vm, op, &err, shape_square(NULL, &type, &err));
+  return call_start(vm, op, v, c);
+}
+
+static char *matrix_at(Call *c, i64 b) { return (char *)c->x.array->data + b * c->rows * c->cols * c->bytes; }
+
+/* At least `size` bytes of work space, kept until the end of the call. */
+static WeftStatus work_space(Call *c, size_t size, void *out) {
+  if (size > c->work_size) {
+    char *more = mem_alloc(&c->vm->alloc, size);
+    if (!more) return vm_error_memory(c->vm);
+    if (c->work) mem_free(&c->vm->alloc, c->work, c->work_size);
+    c->work = more;
+    c->work_size = size;
+  }
+  *(void **)out = c->work;
+  return WEFT_OK;
+}
+
+/* The length that a work space query gave. */
+static int query_length(const Call *c, const void *first) {
+  f64 n = c->dtype == DT_f64 ? *(const f64 *)first : (f64) * (const f32 *)first;
+  return n < 1 ? 1 : n > INT_MAX ? INT_MAX : (int)n;
+}
+
+static f64 load_f64(const Call *c, const void *at, i64 i) {
+  return c->dtype == DT_f64 ? ((const f64 *)at)[i] : (f64)((const f32 *)at)[i];
+}
+static void store_f64(const Call *c, void *at, i64 i, f64 v) {
+  if (c->dtype == DT_f64) ((f64 *)at)[i] = v;
+  else ((f32 *)at)[i] = (f32)v;
+}
+
+/* to[j, i] = from[i, j], from having `rows` rows. */
+static void transposed(const Call *c, const char *from, i64 rows, i64 cols, char *to) {
+  enum { TILE = 16 };
+  for (i64 i0 = 0; i0 < rows; i0 += TILE)
+    for (i64 j0 = 0; j0 < cols; j0 += TILE)
+      for (i64 i = i0; i < rows && i < i0 + TILE; i++)
+        for (i64 j = j0; j < cols && j < j0 + TILE; j++) memcpy(to + (j * rows + i) * c->bytes, from + (i * cols + j) * c->bytes, c->bytes);
+}
+
+static WeftStatus new_result(Call *c, u32 kept, i64 a, i64 b, u32 more, Value *out) { /* leading axes, then a and b */
+  ArrayType t = c->type;
+  t.rank = (u8)kept;
+  if (more > 0) t.dims[t.rank++] = a;
+  if (more > 1) t.dims[t.rank++] = b;
+  return array_new(c->vm, c->dtype, t.rank, t.dims, out);
+}
+
+static WeftStatus failed(const Call *c, const char *what) { return vm_error(c->vm, EK_value, "%s: %s", op_name(c->op), what); }
+
+/* The library prints complaints about NaN, and with infinities some of its loops do not end. lower: of a symmetric matrix, as much as is read. */
+static WeftStatus all_finite(const Call *c, const void *matrix, i64 rows, i64 cols, bool lower) {
+  for (i64 i = 0; i < rows; i++)
+    for (i64 j = 0; j < cols && (!lower || j <= i); j++)
+      if (!isfinite(load_f64(c, matrix, i * cols + j))) return failed(c, "a matrix holds NaN or an infinity");
+  return WEFT_OK;
+}
+
+/* x of the call as the result, where the factor took its place. */
+static void result_in_place(Call *c, Value *out) {
+  *out = c->x;
+  c->x = value_hole();
+}
+
+/* ---- eigenvalues of symmetric matrices ----------------------------------------------------------- */
+
+/* The lower triangle is read, as NumPy does. vectors: x is overwritten by them, one after another. */
+static WeftStatus symmetric(Call *c, bool vectors, Value *values) {
+  int n = (int)c->rows, info = 0, lwork = -1, liwork = -1, iquery = 0;
+  f64 query = 0;
+  TRY(new_result(c, c->type.rank - 2u, c->rows, 0, 1, values));
+  const char *job = vectors ? "V" : "N";
+  if (n > 0 && c->batches > 0) {
+    c->lib->syevd(job, "U", &n, matrix_at(c, 0), &n, values->array->data, &query, &lwork, &iquery, &liwork, &info, 1, 1);
+    lwork = query_length(c, &query);
+    liwork = iquery < 1 ? 1 : iquery;
+    size_t float_bytes = ((size_t)lwork * c->bytes + 15) & ~(size_t)15;
+    char *work;
+    WeftStatus status = work_space(c, float_bytes + (size_t)liwork * sizeof(int), &work);
+    for (i64 b = 0; b < c->batches && status == WEFT_OK; b++) {
+      char *w = (char *)values->array->data + b * c->rows * c->bytes;
+      if ((status = all_finite(c, matrix_at(c, b), c->rows, c->cols, true)) != WEFT_OK) break;
+      c->lib->syevd(job, "U", &n, matrix_at(c, b), &n, w, work, &lwork, (int *)(work + float_bytes), &liwork, &info, 1, 1);
+      if (info != 0) status = failed(c, "the eigenvalues did not converge");
+    }
+    if (status != WEFT_OK) {
+      value_drop(c->vm, *values);
+      return status;
+    }
+  }
+  return WEFT_OK;
+}
+
+/* Two results as a list; consumes both. */
+static WeftStatus pair(Vm *vm, Value a, Value b, Value *out) {
+  if (!list_new(vm, 2, out)) {
+    value_drop(vm, a);
+    value_drop(vm, b);
+    return WEFT_ERROR;
+  }
+  if (list_add(vm, out, a) != WEFT_OK) {
+    value_drop(vm, b);
+    return WEFT_ERROR;
+  }
+  return list_add(vm, out, b);
+}
+
+static WeftStatus eigh_here(Vm *vm, Value *args, Value *out) {
+  Call c = {.x = value_hole()};
+  Value values, vectors;
+  TRY(call_start_square(vm, OP_linalg_eigh, args[0], &c));
+  WeftStatus status = symmetric(&c, true, &values);
+  if (status == WEFT_OK) {
+    status = new_result(&c, c.type.rank, 0, 0, 0, &vectors);
+    if (status == WEFT_OK) {
+      for (i64 b = 0; b < c.batches; b++)
+        transposed(&c, matrix_at(&c, b), c.rows, c.cols, (char *)vectors.array->data + b * c.rows * c.cols * c.bytes);
+      status = pair(vm, values, vectors, out);
+    } else {
+      value_drop(vm, values);
+    }
+  }
+  call_end(&c);
+  return status;
+}
+
+static WeftStatus eigvalsh_here(Vm *vm, Value *args, Value *out) {
+  Call c = {.x = value_hole()};
+  TRY(call_start_square(vm, OP_linalg_eigvalsh, args[0], &c));
+  WeftStatus status = symmetric(&c, false, out);
+  call_end(&c);
+  return status;
+}
+
+static WeftStatus cholesky_here(Vm *vm, Value *args, Value *out) {
+  Call c = {.x = value_hole()};
+  bool upper = false;
+  TRY(args_bool(vm, OP_linalg_cholesky, 1, args[1], &upper));
+  TRY(call_start_square(vm, OP_linalg_cholesky, args[0], &c));
+  WeftStatus status = WEFT_OK;
+  int n = (int)c.rows, info = 0;
+  for (i64 b = 0; b < c.batches && status == WEFT_OK && n > 0; b++) {
+    char *a = matrix_at(&c, b);
+    c.lib->potrf(upper ? "L" : "U", &n, a, &n, &info, 1); /* seen as columns, the other triangle */
+    if (info != 0) status = failed(&c, "the matrix is not positive definite");
+    for (i64 i = 0; i < n; i++) {
+      if (upper) memset(a + i * n * c.bytes, 0, (size_t)i * c.bytes);
+      else memset(a + (i * n + i + 1) * c.bytes, 0, (size_t)(n - i - 1) * c.bytes);
+    }
+  }
+  if (status == WEFT_OK) result_in_place(&c, out);
+  call_end(&c);
+  return status;
+}
+
+/* ---- LU ------------------------------------------------------------------------------------------ */
+
+static WeftStatus inv_here(Vm *vm, Value *args, Value *out) {
+  Call c = {.x = value_hole()};
+  TRY(call_start_square(vm, OP_linalg_inv, args[0], &c));
+  int n = (int)c.rows, info = 0, lwork = -1;
+  WeftStatus status = WEFT_OK;
+  if (n > 0 && c.batches > 0) {
+    f64 query = 0;
+    int pivot_query = 0;
+    c.lib->getri(&n, matrix_at(&c, 0), &n, &pivot_query, &query, &lwork, &info);
+    lwork = query_length(&c, &query);
+    size_t float_bytes = ((size_t)lwork * c.bytes + 15) & ~(size_t)15;
+    char *work;
+    status = work_space(&c, float_bytes + (size_t)n * sizeof(int), &work);
+    for (i64 b = 0; b < c.batches && status == WEFT_OK; b++) {
+      int *pivots = (int *)(work + float_bytes);
+      c.lib->getrf(&n, &n, matrix_at(&c, b), &n, pivots, &info);
+      if (info == 0) c.lib->getri(&n, matrix_at(&c, b), &n, pivots, work, &lwork, &info);
+      if (info != 0) status = failed(&c, "the matrix is singular");
+    }
+  }
+  if (status == WEFT_OK) result_in_place(&c, out);
+  call_end(&c);
+  return status;
+}
+
+/* Of the c->batches matrices one after another the sign and the magnitude of the determinant: mantissa * 2^exponent, so that no product on
+ * the way overflows or vanishes, and the sum of the logarithms. A matrix that is singular to the last bit has the sign 0:
+ * what LAPACK leaves behind a pivot of 0 may hold NaN. */
+typedef struct Determinant {
+  f64 sign, mantissa, log;
+  i64 exponent;
+} Determinant;
+
+static void determinant(Call *c, i64 b, int *pivots, Determinant *d) {
+  int n = (int)c->rows, info = 0;
+  char *a = matrix_at(c, b);
+  bool finite = true;
+  for (i64 i = 0; i < c->rows * c->cols && finite; i++) finite = isfinite(load_f64(c, a, i));
+  *d = (Determinant){1, 1, 0, 0};
+  if (n > 0) c->lib->getrf(&n, &n, a, &n, pivots, &info);
+  if (info > 0) {
+    *d = finite ? (Determinant){0, 0, -INFINITY, 0} : (Determinant){NAN, NAN, NAN, 0};
+    return;
+  }
+  for (i64 i = 0; i < n; i++) {
+    f64 u = load_f64(c, a, i * n + i), size = fabs(u);
+    int e = 0, more = 0;
+    d->sign = u != u ? u : (u < 0) != (pivots[i] != i + 1) ? -d->sign : d->sign;
+    d->mantissa *= isfinite(size) ? frexp(size, &e) : size;
+    if (isfinite(d->mantissa)) d->mantissa = frexp(d->mantissa, &more);
+    d->exponent += e + more;
+    d->log += wm_log_f64(size);
+  }
+}
+
+static WeftStatus determinants(Vm *vm, u32 op, Value x, Value *out) {
+  Call c = {.x = value_hole()};
+  Value signs = value_hole(), logs = value_hole();
+  int *pivots;
+  TRY(call_start_square(vm, op, x, &c));
+  WeftStatus status = work_space(&c, (size_t)(c.rows + 1) * sizeof(int), &pivots);
+  if (status == WEFT_OK) status = new_result(&c, c.type.rank - 2u, 0, 0, 0, &signs);
+  if (status == WEFT_OK && op == OP_linalg_slogdet && (status = new_result(&c, c.type.rank - 2u, 0, 0, 0, &logs)) != WEFT_OK) {
+    value_drop(vm, signs);
+  }
+  for (i64 b = 0; status == WEFT_OK && b < c.batches; b++) {
+    Determinant d;
+    determinant(&c, b, pivots, &d);
+    if (op == OP_linalg_slogdet) {
+      store_f64(&c, signs.array->data, b, d.sign);
+      store_f64(&c, logs.array->data, b, d.log);
+    } else { /* far below and above every float at the ends of int */
+      i64 e = d.exponent < -100000 ? -100000 : d.exponent > 100000 ? 100000 : d.exponent;
+      store_f64(&c, signs.array->data, b, d.sign * ldexp(d.mantissa, (int)e));
+    }
+  }
+  call_end(&c);
+  TRY(status);
+  signs = array_finish(vm, signs);
+  if (op == OP_linalg_slogdet) return pair(vm, signs, array_finish(vm, logs), out);
+  *out = signs;
+  return WEFT_OK;
+}
+
+static WeftStatus det_here(Vm *vm, Value *args, Value *out) { return determinants(vm, OP_linalg_det, args[0], out); }
+static WeftStatus slogdet_here(Vm *vm, Value *args, Value *out) { return determinants(vm, OP_linalg_slogdet, args[0], out); }
+
+static WeftStatus solve_here(Vm *vm, Value *args, Value *out) {
+  ArrayType at, bt, shape;
+  const ArrayType *types[2] = {&at, &bt};
+  DTypeResult r;
+  RuleError err;
+  Call c = {.x = value_hole()};
+  Value b;
+  TRY(args_array(vm, OP_linalg_solve, 0, args[0]));
+  TRY(args_array(vm, OP_linalg_solve, 1, args[1]));
+  type_of_value(args[0], &at);
+  type_of_value(args[1], &bt);
+  TRY_RULE(vm, OP_linalg_solve, &err, shape_solve(NULL, &at, &bt, &shape, &err));
+  TRY_RULE(vm, OP_linalg_solve, &err, rule_dtype(OP_linalg_solve, 2, types, &r, &err));
+  bool vector = bt.rank == 1;
+  u32 batch_rank = shape.rank - (vector ? 1u : 2u);
+  /* both at their full batch */
+  ArrayType full = at;
+  full.rank = (u8)(batch_rank + 2);
+  memcpy(full.dims, shape.dims, batch_rank * sizeof(i64));
+  memcpy(full.dims + batch_rank, at.dims + at.rank - 2, 2 * sizeof(i64));
+  Value list, wide[2] = {value_keep(args[0]), value_nil()};
+  if (!list_new(vm, full.rank, &list)) {
+    value_drop(vm, wide[0]);
+    return WEFT_ERROR;
+  }
+  for (u32 d = 0; d < full.rank; d++)
+    if (list_add(vm, &list, value_weak_i64(full.dims[d])) != WEFT_OK) {
+      value_drop(vm, list);
+      value_drop(vm, wide[0]);
+      return WEFT_ERROR;
+    }
+  wide[1] = list;
+  TRY(run_op(vm, OP_broadcast_to, wide, 2, &wide[0]));
+  WeftStatus status = call_start_as(vm, OP_linalg_solve, 0, wide[0], r.compute, &c);
+  value_drop(vm, wide[0]);
+  if (status != WEFT_OK) {
+    call_end(&c);
+    return status;
+  }
+  i64 n = c.rows, k = vector ? 1 : shape.dims[shape.rank - 1];
+  status = dense_as(vm, OP_linalg_solve, args[1], r.compute, &b);
+  if (status == WEFT_OK) status = array_new(vm, r.compute, shape.rank, shape.dims, out);
+  else b = value_hole();
+  bool made = status == WEFT_OK && b.kind == V_ARRAY;
+  if (made && n > 0 && k > 0) {
+    int ni = (int)n, ki = (int)k, info = 0;
+    char *columns;
+    size_t float_bytes = ((size_t)(n * k) * c.bytes + 15) & ~(size_t)15;
+    status = work_space(&c, float_bytes + (size_t)n * sizeof(int), &columns);
+    i64 strides[ARRAY_MAX_RANK], index[ARRAY_MAX_RANK] = {0}, from = 0;
+    for (u32 d = 0; d < batch_rank; d++) {
+      u32 back = batch_rank - d, own = vector ? 0 : bt.rank - 2;
+      strides[d] = back > own || bt.dims[own - back] == 1 ? 0 : array_strides(b.array)[own - back];
+    }
+    for (i64 i = 0; i < c.batches && status == WEFT_OK; i++) {
+      int *pivots = (int *)(columns + float_bytes);
+      char *o = (char *)out->array->data + i * n * k * c.bytes;
+      c.lib->getrf(&ni, &ni, matrix_at(&c, i), &ni, pivots, &info);
+      if (info != 0) {
+        status = failed(&c, "the matrix is singular");
+        break;
+      }
+      transposed(&c, (const char *)b.array->data + from * c.bytes, n, k, columns);
+      c.lib->getrs("T", &ni, &ki, matrix_at(&c, i), &ni, pivots, columns, &ni, &info, 1);
+      transposed(&c, columns, k, n, o);
+      for (u32 d = batch_rank; d-- > 0;) {
+        from += strides[d];
+        if (++index[d] < shape.dims[d]) break;
+        from -= strides[d] * shape.dims[d];
+        index[d] = 0;
+      }
+    }
+    if (status != WEFT_OK) value_drop(vm, *out);
+  }
+  value_drop(vm, b);
+  call_end(&c);
+  return status;
+}
+
+/* ---- orthogonal factors -------------------------------------------------------------------------- */
+
+static WeftStatus qr_here(Vm *vm, Value *args, Value *out) {
+  static const char *const modes[] = {"reduced", "complete", NULL};
+  Call c = {.x = value_hole()};
+  u32 mode = 0;
+  Value q, r;
+  TRY(args_choice(vm, OP_linalg_qr, 1, args[1], modes, &mode));
+  TRY(call_start(vm, OP_linalg_qr, args[0], &c));
+  i64 m = c.rows, n = c.cols, k = m < n ? m : n, width = mode == 0 ? k : m; /* of Q */
+  u32 kept = c.type.rank - 2u;
+  WeftStatus status = new_result(&c, kept, m, width, 2, &q);
+  if (status != WEFT_OK) goto end;
+  status = new_result(&c, kept, width, n, 2, &r);
+  if (status != WEFT_OK) {
+    value_drop(vm, q);
+    goto end;
+  }
+  memset(r.array->data, 0, (size_t)r.array->size * c.bytes);
+  if (m > 0 && c.batches > 0) {
+    int mi = (int)m, ni = (int)n, ki = (int)k, wi = (int)width, info = 0, query_length1 = -1, lwork;
+    i64 wide = n > width ? n : width;
+    size_t column_bytes = ((size_t)(m * wide) * c.bytes + 15) & ~(size_t)15, tau_bytes = ((size_t)(k + 1) * c.bytes + 15) & ~(size_t)15;
+    f64 first = 0, second = 0;
+    char tau_query[16];
+    c.lib->geqrf(&mi, &ni, matrix_at(&c, 0), &mi, tau_query, &first, &query_length1, &info);
+    c.lib->orgqr(&mi, &wi, &ki, matrix_at(&c, 0), &mi, tau_query, &second, &query_length1, &info);
+    lwork = query_length(&c, &first) > query_length(&c, &second) ? query_length(&c, &first) : query_length(&c, &second);
+    char *columns, *tau, *work;
+    status = work_space(&c, column_bytes + tau_bytes + (size_t)lwork * c.bytes, &columns);
+    tau = columns + column_bytes;
+    work = tau + tau_bytes;
+    for (i64 b = 0; b < c.batches && status == WEFT_OK; b++) {
+      transposed(&c, matrix_at(&c, b), m, n, columns);
+      if (n > 0) c.lib->geqrf(&mi, &ni, columns, &mi, tau, work, &lwork, &info);
+      char *rb = (char *)r.array->data + b * width * n * c.bytes;
+      for (i64 i = 0; i < k; i++)
+        for (i64 j = i; j < n; j++) memcpy(rb + (i * n + j) * c.bytes, columns + (j * m + i) * c.bytes, c.bytes);
+      if (width > 0) c.lib->orgqr(&mi, &wi, &ki, columns, &mi, tau, work, &lwork, &info);
+      transposed(&c, columns, width, m, (char *)q.array->data + b * m * width * c.bytes);
+    }
+  }
+  if (status == WEFT_OK) {
+    status = pair(vm, q, r, out);
+  } else {
+    value_drop(vm, q);
+    value_drop(vm, r);
+  }
+end:
+  call_end(&c);
+  return status;
+}
+
+/* The transpose A^T = V S U^T is what the library sees: its left vectors are V, in rows Vh. */
+static WeftStatus svd(Call *c, bool vectors, bool full, Value *u, Value *s, Value *vh) {
+  i64 m = c->rows, n = c->cols, k = m < n ? m : n, uw = full ? m : k, vw = full ? n : k;
+  u32 kept = c->type.rank - 2u;
+  *u = *s = *vh = value_hole();
+  WeftStatus status = new_result(c, kept, k, 0, 1, s);
+  if (status != WEFT_OK) {
+    *s = value_hole();
+    return status;
+  }
+  if (vectors) {
+    status = new_result(c, kept, m, uw, 2, u);
+    if (status != WEFT_OK) *u = value_hole();
+    if (status == WEFT_OK && (status = new_result(c, kept, vw, n, 2, vh)) != WEFT_OK) *vh = value_hole();
+  }
+  if (status == WEFT_OK && k == 0 && vectors && full) { /* nothing to decompose: identities */
+    for (u32 which = 0; which < 2; which++) {
+      Array *a = (which ? vh : u)->array;
+      i64 size = which ? n : m;
+      memset(a->data, 0, (size_t)a->size * c->bytes);
+      for (i64 b = 0; b < c->batches; b++)
+        for (i64 i = 0; i < size; i++) store_f64(c, a->data, (b * size + i) * size + i, 1);
+    }
+  }
+  if (status == WEFT_OK && k > 0 && c->batches > 0) {
+    int mi = (int)m, ni = (int)n, lwork = -1, info = 0, iquery = 0, ldu = ni, ldvt = vectors ? (int)uw : 1;
+    const char *job = !vectors ? "N" : full ? "A" : "S";
+    f64 query = 0, none[2] = {0};
+    c->lib->gesdd(job, &ni, &mi, matrix_at(c, 0), &ni, s->array->data, none, &ldu, none, &ldvt, &query, &lwork, &iquery, &info, 1);
+    lwork = query_length(c, &query);
+    size_t float_bytes = ((size_t)lwork * c->bytes + 15) & ~(size_t)15;
+    char *work;
+    status = work_space(c, float_bytes + 8 * (size_t)k * sizeof(int), &work);
+    for (i64 b = 0; b < c->batches && status == WEFT_OK; b++) {
+      char *ub = vectors ? (char *)u->array->data + b * m * uw * c->bytes : (char *)none, *vb = vectors ? (char *)vh->array->data + b * vw * n * c->bytes : (char *)none;
+      char *sb = (char *)s->array->data + b * k * c->bytes;
+      if ((status = all_finite(c, matrix_at(c, b), m, n, false)) != WEFT_OK) break;
+      c->lib->gesdd(job, &ni, &mi, matrix_at(c, b), &ni, sb, vb, &ldu, ub, &ldvt, work, &lwork, (int *)(work + float_bytes), &info, 1);
+      if (info != 0) status = failed(c, "the singular values did not converge");
+    }
+  }
+  if (status != WEFT_OK) {
+    value_drop(c->vm, *u);
+    value_drop(c->vm, *s);
+    value_drop(c->vm, *vh);
+  }
+  return status;
+}
+
+static WeftStatus svd_here(Vm *vm, Value *args, Value *out) {
+  Call c = {.x = value_hole()};
+  bool full = true;
+  Value parts[3];
+  TRY(args_bool(vm, OP_linalg_svd, 1, args[1], &full));
+  TRY(call_start(vm, OP_linalg_svd, args[0], &c));
+  WeftStatus status = svd(&c, true, full, &parts[0], &parts[1], &parts[2]);
+  call_end(&c);
+  TRY(status);
+  if (!list_new(vm, 3, out)) status = WEFT_ERROR;
+  for (u32 i = 0; i < 3; i++) {
+    if (status == WEFT_OK) status = list_add(vm, out, parts[i]);
+    else value_drop(vm, parts[i]);
+  }
+  return status;
+}
+
+/* In f64 whatever the matrix is: a small singular value of a matrix in f32 would have an error of the size of the
+ * largest one's last place, and another one with every processor. */
+static WeftStatus svdvals_here(Vm *vm, Value *args, Value *out) {
+  Call c = {.x = value_hole()};
+  Value v = args[0], u, s, vh;
+  TRY(args_array(vm, OP_linalg_svdvals, 0, v));
+  TRY(call_start_as(vm, OP_linalg_svdvals, 0, v, DT_f64, &c));
+  WeftStatus status = svd(&c, false, false, &u, &s, &vh);
+  call_end(&c);
+  TRY(status);
+  status = dense_as(vm, OP_linalg_svdvals, s, dtype_float_of(v.kind == V_NUM ? v.dtype : array_dtype(v.array)), out);
+  value_drop(vm, s);
+  return status;
+}
+
+static WeftStatus lstsq_here(Vm *vm, Value *args, Value *out) {
+  ArrayType at, bt;
+  const ArrayType *types[2] = {&at, &bt};
+  DTypeResult r;
+  RuleError err;
+  Call c = {.x = value_hole()};
+  Value b;
+  TRY(args_array(vm, OP_linalg_lstsq, 0, args[0]));
+  TRY(args_array(vm, OP_linalg_lstsq, 1, args[1]));
+  type_of_value(args[0], &at);
+  type_of_value(args[1], &bt);
+  TRY_RULE(vm, OP_linalg_lstsq, &err, rule_dtype(OP_linalg_lstsq, 2, types, &r, &err));
+  if (at.rank != 2 || bt.rank < 1 || bt.rank > 2 || bt.dims[0] != at.dims[0])
+    return vm_error(vm, EK_shape, "linalg.lstsq: shapes %s and %s: needs a matrix and as many right-hand rows", shape_text(&at).s, shape_text(&bt).s);
+  TRY(call_start_as(vm, OP_linalg_lstsq, 0, args[0], r.compute, &c));
+  i64 m = c.rows, n = c.cols, k = bt.rank == 2 ? bt.dims[1] : 1, tall = m > n ? m : n, least = m < n ? m : n;
+  i64 dims[2] = {n, k};
+  WeftStatus status = dense_as(vm, OP_linalg_lstsq, args[1], r.compute, &b);
+  if (status != WEFT_OK) {
+    call_end(&c);
+    return status;
+  }
+  status = array_new_zero(vm, r.compute, bt.rank, dims, out);
+  if (status == WEFT_OK && least > 0 && k > 0) {
+    status = all_finite(&c, matrix_at(&c, 0), m, n, false);
+    if (status == WEFT_OK) status = all_finite(&c, b.array->data, m, k, false);
+    if (status != WEFT_OK) value_drop(vm, *out);
+  }
+  if (status == WEFT_OK && least > 0 && k > 0) {
+    int mi = (int)m, ni = (int)n, ki = (int)k, ld = (int)tall, rank = 0, lwork = -1, iquery = 0, info = 0;
+    f64 query = 0, rcond64 = 0x1p-52 * (f64)tall;
+    f32 rcond32 = 0x1p-23f * (f32)tall;
+    const void *rcond = r.compute == DT_f64 ? (const void *)&rcond64 : &rcond32;
+    char none[16];
+    c.lib->gelsd(&mi, &ni, &ki, none, &mi, none, &ld, none, rcond, &rank, &query, &lwork, &iquery, &info);
+    lwork = query_length(&c, &query);
+    size_t a_bytes = ((size_t)(m * n) * c.bytes + 15) & ~(size_t)15, b_bytes = ((size_t)(tall * k) * c.bytes + 15) & ~(size_t)15;
+    size_t s_bytes = ((size_t)least * c.bytes + 15) & ~(size_t)15, w_bytes = ((size_t)lwork * c.bytes + 15) & ~(size_t)15;
+    char *work;
+    status = work_space(&c, a_bytes + b_bytes + s_bytes + w_bytes + (size_t)(iquery < 1 ? 1 : iquery) * sizeof(int), &work);
+    if (status == WEFT_OK) {
+      char *a_columns = work, *b_columns = work + a_bytes, *s = b_columns + b_bytes, *w = s + s_bytes;
+      transposed(&c, matrix_at(&c, 0), m, n, a_columns);
+      memset(b_columns, 0, b_bytes);
+      for (i64 i = 0; i < m; i++)
+        for (i64 j = 0; j < k; j++) memcpy(b_columns + (j * tall + i) * c.bytes, (char *)b.array->data + (i * k + j) * c.bytes, c.bytes);
+      c.lib->gelsd(&mi, &ni, &ki, a_columns, &mi, b_columns, &ld, s, rcond, &rank, w, &lwork, (int *)(w + w_bytes), &info);
+      if (info != 0) status = failed(&c, "the singular values did not converge");
+      for (i64 i = 0; i < n; i++)
+        for (i64 j = 0; j < k; j++) memcpy((char *)out->array->data + (i * k + j) * c.bytes, b_columns + (j * tall + i) * c.bytes, c.bytes);
+    }
+    if (status != WEFT_OK) value_drop(vm, *out);
+  }
+  value_drop(vm, b);
+  call_end(&c);
+  return status;
+}
+
+/* ---- the stack ------------------------------------------------------------------------------------------- */
+
+/* OpenBLAS takes 2 MiB of it for a factorisation, whatever the size. */
+enum { LIBRARY_STACK = 4 << 20 };
+
+typedef struct StackCall {
+  Vm *vm;
+  EagerFn fn;
+  Value *args, *out;
+  WeftStatus status;
+} StackCall;
+
+static void run_call(void *ctx) {
+  StackCall *c = ctx;
+  c->status = c->fn(c->vm, c->args, c->out);
+}
+
+static WeftStatus on_large_stack(Vm *vm, EagerFn fn, Value *args, Value *out) {
+  if (cstack_has(LIBRARY_STACK)) return fn(vm, args, out);
+  StackCall c = {.vm = vm, .fn = fn, .args = args, .out = out};
+  return cstack_run(LIBRARY_STACK, run_call, &c) ? c.status : vm_error_stack(vm);
+}
+
+WeftStatus eager_linalg_eigh(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, eigh_here, args, out); }
+WeftStatus eager_linalg_eigvalsh(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, eigvalsh_here, args, out); }
+WeftStatus eager_linalg_cholesky(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, cholesky_here, args, out); }
+WeftStatus eager_linalg_inv(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, inv_here, args, out); }
+WeftStatus eager_linalg_det(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, det_here, args, out); }
+WeftStatus eager_linalg_slogdet(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, slogdet_here, args, out); }
+WeftStatus eager_linalg_solve(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, solve_here, args, out); }
+WeftStatus eager_linalg_qr(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, qr_here, args, out); }
+WeftStatus eager_linalg_svd(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, svd_here, args, out); }
+WeftStatus eager_linalg_svdvals(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, svdvals_here, args, out); }
+WeftStatus eager_linalg_lstsq(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, lstsq_here, args, out); }

@@ -1,0 +1,389 @@
+/* random.c — random numbers by counter: Philox 4x32-10.
+ * Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011; known answers are those
+ * of their Random123 library. A key is i64 of shape (2,): (seed, stream). Block b of a key is Philox with the
+ * 64-bit counter (b, stream) and the key (seed's two words). A 32-bit element i takes word i mod 4 of block i / 4,
+ * a 64-bit one words 2 (i mod 2) and the next of block i / 2, the low word first. */
+#include "stdlib/array/make.h"
+#include "stdlib/random/philox.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct Key {
+  u64 seed, stream;
+} Key;
+
+/* Of a block, the 64-bit element i. */
+static u64 word64(const u32 *w, u64 i) {
+  u32 at = 2 * (u32)(i & 1);
+  return (u64)w[at] | (u64)w[at + 1] << 32;
+}
+
+static u64 bits64(Key k, u64 i) {
+  u32 w[4];
+  philox(k.seed, k.stream, i >> 1, w);
+  return word64(w, i);
+}
+
+static u32 bits32(Key k, u64 i) {
+  u32 w[4];
+  philox(k.seed, k.stream, i >> 2, w);
+  return w[i & 3];
+}
+
+/* [0, 1): the upper 53 (24) bits, scaled. */
+static f64 unit64(Key k, u64 i) { return (f64)(bits64(k, i) >> 11) * 0x1p-53; }
+static f32 unit32(Key k, u64 i) { return (f32)(bits32(k, i) >> 8) * 0x1p-24f; }
+
+/* Elements 2 i and 2 i + 1. */
+static void units32(Key k, u64 i, f32 out[2]) {
+  u32 w[4], at = 2 * (u32)(i & 1);
+  philox(k.seed, k.stream, i >> 1, w);
+  out[0] = (f32)(w[at] >> 8) * 0x1p-24f;
+  out[1] = (f32)(w[at + 1] >> 8) * 0x1p-24f;
+}
+
+static WeftStatus arg_key(Vm *vm, u32 op, Value v, Key *out) {
+  if (v.kind != V_ARRAY || array_dtype(v.array) != DT_i64 || array_rank(v.array) != 1 || v.array->size != 2 || array_device(v.array) != DEV_CPU)
+    return args_error(vm, op, 0, v, "a key: i64 of shape (2,), as random.key(seed) gives (rand and randn need none)");
+  out->seed = array_load(v.array, 0).u;
+  out->stream = array_load(v.array, array_strides(v.array)[0]).u;
+  return WEFT_OK;
+}
+
+static WeftStatus key_array(Vm *vm, const Key *keys, i64 n, bool one, Value *out) {
+  i64 dims[2] = {n, 2};
+  TRY(array_new(vm, DT_i64, one ? 1 : 2, one ? dims + 1 : dims, out));
+  for (i64 i = 0; i < n; i++) {
+    ((i64 *)out->array->data)[2 * i] = (i64)keys[i].seed;
+    ((i64 *)out->array->data)[2 * i + 1] = (i64)keys[i].stream;
+  }
+  return WEFT_OK;
+}
+
+WeftStatus eager_random_key(Vm *vm, Value *args, Value *out) {
+  i64 seed = 0;
+  TRY(args_int(vm, OP_random_key, 0, args[0], &seed));
+  Key k = {(u64)seed, 0};
+  return key_array(vm, &k, 1, true, out);
+}
+
+/* Derived keys come from the blocks of a counter range that elements never reach: the top bit is set. */
+static Key derived(Key k, u64 data) {
+  u32 w[4];
+  philox(k.seed, k.stream, data | (u64)1 << 63, w);
+  return (Key){(u64)w[0] | (u64)w[1] << 32, (u64)w[2] | (u64)w[3] << 32};
+}
+
+WeftStatus eager_random_split(Vm *vm, Value *args, Value *out) {
+  Key k = {0};
+  i64 n = 2;
+  TRY(arg_key(vm, OP_random_split, args[0], &k));
+  TRY(args_size(vm, OP_random_split, 1, args[1], &n));
+  const i64 dims[2] = {n, 2};
+  TRY(array_new(vm, DT_i64, 2, dims, out));
+  for (i64 i = 0; i < n; i++) {
+    Key d = derived(k, (u64)i);
+    ((i64 *)out->array->data)[2 * i] = (i64)d.seed;
+    ((i64 *)out->array->data)[2 * i + 1] = (i64)d.stream;
+  }
+  return WEFT_OK;
+}
+
+WeftStatus eager_random_fold_in(Vm *vm, Value *args, Value *out) {
+  Key k = {0};
+  i64 data = 0;
+  TRY(arg_key(vm, OP_random_fold_in, args[0], &k));
+  TRY(args_int(vm, OP_random_fold_in, 1, args[1], &data));
+  Key d = derived(derived(k, 0x9E3779B97F4A7C15u >> 1), (u64)data & ~((u64)1 << 63));
+  if (data < 0) d = derived(d, 0);
+  return key_array(vm, &d, 1, true, out);
+}
+
+/* ---- drawing ------------------------------------------------------------------------------------------- */
+
+static WeftStatus draw_shape(Vm *vm, u32 op, u32 param, Value v, u32 *rank, i64 *dims) {
+  *rank = 0;
+  return v.kind == V_HOLE || v.kind == V_NIL ? WEFT_OK : args_shape(vm, op, param, v, rank, dims);
+}
+
+static WeftStatus need_float(Vm *vm, u32 op, u32 dtype) {
+  return dtype == DT_f64 || dtype == DT_f32 ? WEFT_OK : vm_error(vm, EK_dtype, "%s: dtype must be f32 or f64, got %s", op_name(op), dtype_name(dtype));
+}
+
+/* An interval from lo on, without hi, which may lie below lo. What rounding takes to hi or beyond becomes the number beside hi.
+ * Where hi - lo overflows, halves are drawn and doubled. */
+#define INTERVAL(T, nextafter)                                                            \
+  typedef struct Interval_##T {                                                           \
+    T from, wide, back, hi, last;                                                         \
+    bool upwards;                                                                         \
+  } Interval_##T;                                                                         \
+  static Interval_##T interval_##T(T lo, T hi) {                                          \
+    T scale = isfinite(hi - lo) ? 1 : (T)0.5;                                             \
+    return (Interval_##T){lo * scale, hi * scale - lo * scale, 1 / scale, hi, nextafter(hi, lo), lo < hi}; \
+  }                                                                                       \
+  static inline T uniform_at_##T(Interval_##T v, T u) {                                   \
+    T x = (v.from + u * v.wide) * v.back;                                                 \
+    return (v.upwards ? x < v.hi : x > v.hi) ? x : v.last;                                \
+  }
+INTERVAL(f64, nextafter)
+INTERVAL(f32, nextafterf)
+#undef INTERVAL
+
+static WeftStatus uniform(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, f64 lo, f64 hi, Value *out) {
+  const StripTable *strips = stdlib_of(vm)->strips;
+  TRY(array_new(vm, dtype, rank, dims, out));
+  i64 n = out->array->size;
+  if (kernel_poll(vm, n) != WEFT_OK) {
+    value_drop(vm, *out);
+    return WEFT_ERROR;
+  }
+  if (dtype == DT_f64) {
+    f64 *x = out->array->data;
+    Interval_f64 v = interval_f64(lo, hi);
+    bool unit = lo == 0 && hi == 1;
+    for (i64 i = 0, m; i < n; i += m) {
+      m = n - i < STRIP ? n - i : STRIP;
+      strips->uniform(x + i, k.seed, k.stream, (u64)i / 2, m);
+      for (i64 j = i; j < i + m && !unit; j++) x[j] = uniform_at_f64(v, x[j]);
+    }
+  } else {
+    f32 *x = out->array->data, u[2];
+    Interval_f32 v = interval_f32((f32)lo, (f32)hi);
+    for (i64 i = 0; i < n; i += 2) {
+      units32(k, (u64)i / 2, u);
+      x[i] = uniform_at_f32(v, u[0]);
+      if (i + 1 < n) x[i + 1] = uniform_at_f32(v, u[1]);
+    }
+  }
+  *out = array_finish(vm, *out);
+  return WEFT_OK;
+}
+
+/* Box–Muller on elements 2 i and 2 i + 1 of the key's uniform numbers; u in (0, 1] so that its log is finite. */
+static WeftStatus normal(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, Value *out) {
+  const StripTable *strips = stdlib_of(vm)->strips;
+  TRY(array_new(vm, dtype, rank, dims, out));
+  i64 n = out->array->size;
+  if (kernel_poll(vm, n) != WEFT_OK) {
+    value_drop(vm, *out);
+    return WEFT_ERROR;
+  }
+  if (dtype == DT_f64) {
+    f64 *x = out->array->data;
+    for (i64 i = 0; i < n; i += STRIP) strips->normal(x + i, k.seed, k.stream, (u64)i, n - i < STRIP ? n - i : STRIP);
+  } else {
+    f32 *x = out->array->data, u[STRIP], v[STRIP];
+    for (i64 i = 0, m; i < n; i += m, x += m) {
+      m = n - i < STRIP ? n - i : STRIP;
+      for (i64 j = 0; j < m; j++) {
+        f32 both[2];
+        units32(k, (u64)(i + j), both);
+        u[j] = 1.0f - both[0];
+        v[j] = 6.2831855f * both[1];
+      }
+      (void)strips->ops[OP_log][DT_f32](u, u, u, m);
+      (void)strips->ops[OP_cos][DT_f32](v, v, v, m);
+      for (i64 j = 0; j < m; j++) x[j] = __builtin_sqrtf(-2.0f * u[j]) * v[j];
+    }
+  }
+  *out = array_finish(vm, *out);
+  return WEFT_OK;
+}
+
+WeftStatus eager_random_uniform(Vm *vm, Value *args, Value *out) {
+  Key k = {0};
+  u32 rank, dtype = DT_f64;
+  i64 dims[ARRAY_MAX_RANK];
+  f64 lo = 0, hi = 1;
+  TRY(arg_key(vm, OP_random_uniform, args[0], &k));
+  TRY(draw_shape(vm, OP_random_uniform, 1, args[1], &rank, dims));
+  if (args_given(args[2])) TRY(args_f64(vm, OP_random_uniform, 2, args[2], &lo));
+  if (args_given(args[3])) TRY(args_f64(vm, OP_random_uniform, 3, args[3], &hi));
+  TRY(args_dtype(vm, OP_random_uniform, 4, args[4], &dtype));
+  TRY(need_float(vm, OP_random_uniform, dtype));
+  return uniform(vm, k, dtype, rank, dims, lo, hi, out);
+}
+
+WeftStatus eager_random_normal(Vm *vm, Value *args, Value *out) {
+  Key k = {0};
+  u32 rank, dtype = DT_f64;
+  i64 dims[ARRAY_MAX_RANK];
+  TRY(arg_key(vm, OP_random_normal, args[0], &k));
+  TRY(draw_shape(vm, OP_random_normal, 1, args[1], &rank, dims));
+  TRY(args_dtype(vm, OP_random_normal, 2, args[2], &dtype));
+  TRY(need_float(vm, OP_random_normal, dtype));
+  return normal(vm, k, dtype, rank, dims, out);
+}
+
+/* Multiplication of a 64-bit word with the span, upper half: bias below 2^-64 times the span (Lemire 2019). */
+static i64 below(u64 word, u64 span) { return (i64)((unsigned __int128)word * span >> 64); }
+
+WeftStatus eager_random_randint(Vm *vm, Value *args, Value *out) {
+  Key k = {0};
+  u32 rank;
+  i64 dims[ARRAY_MAX_RANK], lo = 0, hi = 0;
+  TRY(arg_key(vm, OP_random_randint, args[0], &k));
+  TRY(args_int(vm, OP_random_randint, 1, args[1], &lo));
+  TRY(args_int(vm, OP_random_randint, 2, args[2], &hi));
+  TRY(draw_shape(vm, OP_random_randint, 3, args[3], &rank, dims));
+  if (lo >= hi) return vm_error(vm, EK_value, "random.randint: lo must be below hi, got %lld and %lld", (long long)lo, (long long)hi);
+  TRY(array_new(vm, DT_i64, rank, dims, out));
+  u64 span = (u64)hi - (u64)lo;
+  for (i64 i = 0; i < out->array->size; i++) ((i64 *)out->array->data)[i] = (i64)((u64)lo + (u64)below(bits64(k, (u64)i), span));
+  *out = array_finish(vm, *out);
+  return WEFT_OK;
+}
+
+WeftStatus eager_random_bernoulli(Vm *vm, Value *args, Value *out) {
+  Key k = {0};
+  u32 rank;
+  i64 dims[ARRAY_MAX_RANK];
+  f64 p = 0.5;
+  TRY(arg_key(vm, OP_random_bernoulli, args[0], &k));
+  if (args_given(args[1])) TRY(args_f64(vm, OP_random_bernoulli, 1, args[1], &p));
+  TRY(draw_shape(vm, OP_random_bernoulli, 2, args[2], &rank, dims));
+  TRY(array_new(vm, DT_bool, rank, dims, out));
+  for (i64 i = 0; i < out->array->size; i++) ((u8 *)out->array->data)[i] = unit64(k, (u64)i) < p;
+  *out = array_finish(vm, *out);
+  return WEFT_OK;
+}
+
+/* 0 … n-1 in random order: Fisher–Yates, element i of the key for step i. */
+static WeftStatus shuffled(Vm *vm, Key k, i64 *index, i64 n) {
+  enum { PART = 1 << 20 }; /* elements between two polls: they are slow */
+  u32 w[4] = {0};
+  TRY(kernel_poll(vm, n % PART));
+  for (i64 i = 0; i < n; i++) index[i] = i;
+  for (i64 i = n - 1; i > 0; i--) {
+    if (i % PART == 0) TRY(kernel_poll(vm, PART));
+    if (i & 1 || i == n - 1) philox(k.seed, k.stream, (u64)i >> 1, w); /* of two elements */
+    i64 j = below(word64(w, (u64)i), (u64)i + 1), t = index[i];
+    index[i] = index[j];
+    index[j] = t;
+  }
+  return WEFT_OK;
+}
+
+WeftStatus eager_random_permutation(Vm *vm, Value *args, Value *out) {
+  Key k = {0};
+  TRY(arg_key(vm, OP_random_permutation, args[0], &k));
+  i64 n = 0;
+  bool number = args[1].kind == V_NUM;
+  if (number) TRY(args_size(vm, OP_random_permutation, 1, args[1], &n));
+  else {
+    TRY(args_array(vm, OP_random_permutation, 1, args[1]));
+    if (array_rank(args[1].array) == 0) return args_error(vm, OP_random_permutation, 1, args[1], "an integer or an array with an axis");
+    n = array_dims(args[1].array)[0];
+  }
+  Value order;
+  TRY(array_new(vm, DT_i64, 1, &n, &order));
+  if (shuffled(vm, k, order.array->data, n) != WEFT_OK) {
+    value_drop(vm, order);
+    return WEFT_ERROR;
+  }
+  if (number) {
+    *out = order;
+    return WEFT_OK;
+  }
+  WeftStatus status = take_positions(vm, args[1], 0, order.array->data, n, out);
+  value_drop(vm, order);
+  return status;
+}
+
+WeftStatus eager_random_choice(Vm *vm, Value *args, Value *out) {
+  Key k = {0};
+  u32 rank;
+  i64 dims[ARRAY_MAX_RANK];
+  bool replace = true;
+  TRY(arg_key(vm, OP_random_choice, args[0], &k));
+  TRY(args_array(vm, OP_random_choice, 1, args[1]));
+  if (args[1].kind != V_ARRAY || array_rank(args[1].array) != 1) return args_error(vm, OP_random_choice, 1, args[1], "an array of rank 1");
+  TRY(draw_shape(vm, OP_random_choice, 2, args[2], &rank, dims));
+  TRY(args_bool(vm, OP_random_choice, 3, args[3], &replace));
+  i64 n = args[1].array->size, want = dims_size(rank, dims);
+  if (n == 0 && want) return vm_error(vm, EK_value, "random.choice: x is empty");
+  if (!replace && want > n) return vm_error(vm, EK_value, "random.choice: %lld of %lld elements without replacement", (long long)want, (long long)n);
+  Value index, flat;
+  i64 count = replace ? want : n;
+  TRY(array_new(vm, DT_i64, 1, &count, &index));
+  if (replace)
+    for (i64 i = 0; i < want; i++) ((i64 *)index.array->data)[i] = below(bits64(k, (u64)i), (u64)n);
+  WeftStatus status = replace ? kernel_poll(vm, want) : shuffled(vm, k, index.array->data, n);
+  if (status == WEFT_OK) status = take_positions(vm, args[1], 0, index.array->data, want, &flat);
+  value_drop(vm, index);
+  if (status != WEFT_OK) return status;
+  i64 strides[ARRAY_MAX_RANK];
+  dense_strides(rank, dims, strides);
+  status = array_view(vm, flat.array, 0, rank, dims, strides, out);
+  value_drop(vm, flat);
+  if (status == WEFT_OK) *out = array_finish(vm, *out);
+  return status;
+}
+
+WeftStatus eager_random_exponential(Vm *vm, Value *args, Value *out) {
+  Key k = {0};
+  u32 rank, dtype = DT_f64;
+  i64 dims[ARRAY_MAX_RANK];
+  TRY(arg_key(vm, OP_random_exponential, args[0], &k));
+  TRY(draw_shape(vm, OP_random_exponential, 1, args[1], &rank, dims));
+  TRY(args_dtype(vm, OP_random_exponential, 2, args[2], &dtype));
+  TRY(need_float(vm, OP_random_exponential, dtype));
+  TRY(array_new(vm, dtype, rank, dims, out));
+  StripFn logs = stdlib_of(vm)->strips->ops[OP_log][dtype];
+  for (i64 i = 0, m, n = out->array->size; i < n; i += m) {
+    m = n - i < STRIP ? n - i : STRIP;
+    if (dtype == DT_f64) {
+      f64 *x = (f64 *)out->array->data + i;
+      for (i64 j = 0; j < m; j++) x[j] = 1.0 - unit64(k, (u64)(i + j));
+      (void)logs(x, x, x, m);
+      for (i64 j = 0; j < m; j++) x[j] = 0 - x[j]; /* 0 where the logarithm is */
+    } else {
+      f32 *x = (f32 *)out->array->data + i;
+      for (i64 j = 0; j < m; j++) x[j] = 1.0f - unit32(k, (u64)(i + j));
+      (void)logs(x, x, x, m);
+      for (i64 j = 0; j < m; j++) x[j] = 0 - x[j]; /* 0 where the logarithm is */
+    }
+  }
+  *out = array_finish(vm, *out);
+  return WEFT_OK;
+}
+
+/* ---- the global stream: a key from the seed; each draw takes the next derived key ------------------------- */
+
+static Key drawn_key(u64 seed, u64 n) { return derived((Key){seed, 1}, n & ~((u64)1 << 63)); }
+
+WeftStatus eager_random_stream(Vm *vm, Value *args, Value *out) {
+  i64 seed = 0, n = 0;
+  TRY(args_int(vm, OP_random_stream, 0, args[0], &seed));
+  TRY(args_int(vm, OP_random_stream, 1, args[1], &n));
+  Key k = drawn_key((u64)seed, (u64)n);
+  return key_array(vm, &k, 1, true, out);
+}
+
+static Key next_key(Vm *vm) {
+  return drawn_key(vm->random_key, vm->random_counter++);
+}
+
+WeftStatus eager_seed(Vm *vm, Value *args, Value *out) {
+  i64 n = 0;
+  TRY(args_int(vm, OP_seed, 0, args[0], &n));
+  vm->random_key = (u64)n;
+  vm->random_counter = 0;
+  *out = value_nil();
+  return WEFT_OK;
+}
+
+WeftStatus eager_rand(Vm *vm, Value *args, Value *out) {
+  u32 rank;
+  i64 dims[ARRAY_MAX_RANK];
+  TRY(draw_shape(vm, OP_rand, 0, args[0], &rank, dims));
+  return uniform(vm, next_key(vm), DT_f64, rank, dims, 0, 1, out);
+}
+
+WeftStatus eager_randn(Vm *vm, Value *args, Value *out) {
+  u32 rank;
+  i64 dims[ARRAY_MAX_RANK];
+  TRY(draw_shape(vm, OP_randn, 0, args[0], &rank, dims));
+  return normal(vm, next_key(vm), DT_f64, rank, dims, out);
+}

@@ -1,0 +1,277 @@
+/* text.c — operations on text: conversion, parsing, searching, code points. */
+#define _GNU_SOURCE /* memmem */
+#include "stdlib/files/files.h"
+#include "stdlib/text/format.h"
+#include "stdlib/array/make.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static WeftStatus need_text(Vm *vm, u32 op, u32 param, Value v, const Text **out) {
+  if (v.kind != V_TEXT) return args_error(vm, op, param, v, "a text");
+  *out = v.text;
+  return WEFT_OK;
+}
+
+static WeftStatus made(bool ok) { return ok ? WEFT_OK : WEFT_ERROR; }
+
+static WeftStatus text_of_buf(Vm *vm, Buf *b, Value *out) { /* consumes b */
+  WeftStatus status = b->failed ? vm_error_memory(vm) : made(text_new(vm, buf_text(b), b->len, out));
+  buf_free(b);
+  return status;
+}
+
+WeftStatus eager_str(Vm *vm, Value *args, Value *out) {
+  if (args[0].kind == V_TEXT) {
+    *out = value_keep(args[0]);
+    return WEFT_OK;
+  }
+  Buf b;
+  buf_init(&b, &vm->alloc);
+  format_value(vm, args[0], true, &b);
+  return text_of_buf(vm, &b, out);
+}
+
+/* ---- numbers from text --------------------------------------------------------------------------------- */
+
+static bool blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+static void stripped(const Text *t, const char **at, size_t *n) {
+  const char *s = t->data, *end = s + t->len;
+  while (s < end && blank(*s)) s++;
+  while (end > s && blank(end[-1])) end--;
+  *at = s;
+  *n = (size_t)(end - s);
+}
+
+WeftStatus eager_parse_int(Vm *vm, Value *args, Value *out) {
+  const Text *t = NULL;
+  i64 base = 10;
+  TRY(need_text(vm, OP_parse_int, 0, args[0], &t));
+  TRY(args_int(vm, OP_parse_int, 1, args[1], &base));
+  if (base < 2 || base > 36) return vm_error(vm, EK_value, "parse_int: base must be 2 to 36, got %lld", (long long)base);
+  const char *s;
+  size_t n;
+  stripped(t, &s, &n);
+  bool negative = n && *s == '-';
+  size_t i = n && (*s == '-' || *s == '+') ? 1 : 0;
+  u64 m = 0;
+  bool digits = false, fits = true, ok = true;
+  for (; i < n && ok; i++) {
+    char c = s[i];
+    if (c == '_' && digits && i + 1 < n) continue;
+    u64 d = c >= '0' && c <= '9' ? (u64)(c - '0') : c >= 'a' && c <= 'z' ? (u64)(c - 'a') + 10 : c >= 'A' && c <= 'Z' ? (u64)(c - 'A') + 10 : 99;
+    ok = d < (u64)base;
+    fits &= ok && !__builtin_mul_overflow(m, (u64)base, &m) && !__builtin_add_overflow(m, d, &m);
+    digits = true;
+  }
+  fits &= m <= (u64)INT64_MAX + negative;
+  if (!ok || !digits) return vm_error(vm, EK_value, "parse_int: \"%.*s\" is no integer in base %lld", (int)(t->len > 60 ? 60 : t->len), t->data, (long long)base);
+  if (!fits) return vm_error(vm, EK_value, "parse_int: \"%.*s\" does not fit i64", (int)(t->len > 60 ? 60 : t->len), t->data);
+  *out = value_i64((i64)(negative ? 0 - m : m));
+  return WEFT_OK;
+}
+
+static bool is_word(const char *s, size_t n, const char *word) {
+  if (n != strlen(word)) return false;
+  for (size_t i = 0; i < n; i++)
+    if ((s[i] | 0x20) != word[i]) return false;
+  return true;
+}
+
+/* Decimal number, inf or nan, in whole; whatever the locale. */
+bool text_parse_f64(const char *s, size_t n, f64 *out) {
+  if (n == 0 || n > 4000) return false;
+  bool sign = *s == '-' || *s == '+';
+  if (is_word(s + sign, n - sign, "inf") || is_word(s + sign, n - sign, "infinity")) *out = *s == '-' ? -__builtin_inf() : __builtin_inf();
+  else if (is_word(s + sign, n - sign, "nan")) *out = __builtin_nan("");
+  else return number_parse_f64(s, n, out);
+  return true;
+}
+
+WeftStatus eager_parse_float(Vm *vm, Value *args, Value *out) {
+  const Text *t = NULL;
+  TRY(need_text(vm, OP_parse_float, 0, args[0], &t));
+  const char *s;
+  size_t n;
+  f64 x;
+  stripped(t, &s, &n);
+  if (!text_parse_f64(s, n, &x)) return vm_error(vm, EK_value, "parse_float: \"%.*s\" is no number", (int)(t->len > 60 ? 60 : t->len), t->data);
+  *out = value_f64(x);
+  return WEFT_OK;
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------ */
+
+static const char *find_bytes(const char *s, size_t n, const char *part, size_t m) {
+  return memmem(s, n, part, m); /* linear, whatever stands there */
+}
+
+WeftStatus split_text(Vm *vm, Value text, Value sep, Value *out) {
+  const Text *t = text.text, *by = NULL;
+  if (args_given(sep)) TRY(need_text(vm, OP_split, 1, sep, &by));
+  if (by && by->len == 0) return vm_error(vm, EK_value, "split: the separator is empty");
+  if (!list_new(vm, 8, out)) return WEFT_ERROR;
+  const char *s = t->data, *end = s + t->len;
+  while (true) {
+    const char *next;
+    if (by) {
+      next = find_bytes(s, (size_t)(end - s), by->data, by->len);
+    } else { /* runs of blanks */
+      while (s < end && blank(*s)) s++;
+      if (s == end) break;
+      for (next = s; next < end && !blank(*next); next++) {}
+    }
+    Value part;
+    const char *stop = next ? next : end;
+    if (!text_new(vm, s, (size_t)(stop - s), &part) || !list_push(vm, out, part)) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
+    if (!next) break;
+    s = by ? next + by->len : next;
+  }
+  return WEFT_OK;
+}
+
+WeftStatus eager_join(Vm *vm, Value *args, Value *out) {
+  if (args[0].kind != V_LIST) return args_error(vm, OP_join, 0, args[0], "a list of texts");
+  const Text *sep = NULL;
+  if (args_given(args[1])) TRY(need_text(vm, OP_join, 1, args[1], &sep));
+  const List *l = args[0].list;
+  Buf b;
+  buf_init(&b, &vm->alloc);
+  for (u32 i = 0; i < l->count; i++) {
+    if (l->items[i].kind != V_TEXT) {
+      buf_free(&b);
+      return vm_error(vm, EK_type, "join: item %u must be a text, got %s", i, value_type_name(l->items[i]));
+    }
+    if (i && sep) buf_put(&b, sep->data, sep->len);
+    buf_put(&b, l->items[i].text->data, l->items[i].text->len);
+  }
+  return text_of_buf(vm, &b, out);
+}
+
+WeftStatus eager_trim(Vm *vm, Value *args, Value *out) {
+  const Text *t = NULL;
+  TRY(need_text(vm, OP_trim, 0, args[0], &t));
+  const char *s;
+  size_t n;
+  stripped(t, &s, &n);
+  return made(text_new(vm, s, n, out));
+}
+
+/* ASCII, Latin-1 supplement, Greek and Cyrillic letters: the simple one-to-one cases of Unicode's table. */
+static u32 change_case(u32 c, bool upper) {
+  if (upper) {
+    if ((c >= 'a' && c <= 'z') || (c >= 0xE0 && c <= 0xFE && c != 0xF7)) return c - 32;
+    if ((c >= 0x3B1 && c <= 0x3C9 && c != 0x3C2) || (c >= 0x430 && c <= 0x44F)) return c - 32;
+    if (c >= 0x450 && c <= 0x45F) return c - 80;
+    return c;
+  }
+  if ((c >= 'A' && c <= 'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7)) return c + 32;
+  if ((c >= 0x391 && c <= 0x3A9 && c != 0x3A2) || (c >= 0x410 && c <= 0x42F)) return c + 32;
+  if (c >= 0x400 && c <= 0x40F) return c + 80;
+  return c;
+}
+
+static u32 decode(const char **at) {
+  const u8 *s = (const u8 *)*at;
+  u32 c = *s, n = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
+  if (n > 1) c &= 0xFFu >> (n + 1);
+  for (u32 i = 1; i < n; i++) c = c << 6 | (s[i] & 0x3F);
+  *at += n;
+  return c;
+}
+
+static void encode(u32 c, Buf *b) {
+  if (c < 0x80) buf_putc(b, (char)c);
+  else {
+    u32 n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    buf_putc(b, (char)((n == 2 ? 0xC0u : n == 3 ? 0xE0u : 0xF0u) | c >> (6 * (n - 1))));
+    for (u32 i = n - 1; i-- > 0;) buf_putc(b, (char)(0x80 | (c >> (6 * i) & 0x3F)));
+  }
+}
+
+static WeftStatus in_case(Vm *vm, u32 op, bool upper, Value *args, Value *out) {
+  const Text *t = NULL;
+  TRY(need_text(vm, op, 0, args[0], &t));
+  Buf b;
+  buf_init(&b, &vm->alloc);
+  for (const char *s = t->data, *end = s + t->len; s < end;) encode(change_case(decode(&s), upper), &b);
+  return text_of_buf(vm, &b, out);
+}
+
+WeftStatus eager_upper(Vm *vm, Value *args, Value *out) { return in_case(vm, OP_upper, true, args, out); }
+WeftStatus eager_lower(Vm *vm, Value *args, Value *out) { return in_case(vm, OP_lower, false, args, out); }
+
+WeftStatus eager_replace(Vm *vm, Value *args, Value *out) {
+  const Text *t[3] = {NULL, NULL, NULL};
+  for (u32 i = 0; i < 3; i++) TRY(need_text(vm, OP_replace, i, args[i], &t[i]));
+  if (t[1]->len == 0) return vm_error(vm, EK_value, "replace: the text to be replaced is empty");
+  Buf b;
+  buf_init(&b, &vm->alloc);
+  const char *s = t[0]->data, *end = s + t[0]->len, *hit;
+  while ((hit = find_bytes(s, (size_t)(end - s), t[1]->data, t[1]->len))) {
+    buf_put(&b, s, (size_t)(hit - s));
+    buf_put(&b, t[2]->data, t[2]->len);
+    s = hit + t[1]->len;
+  }
+  buf_put(&b, s, (size_t)(end - s));
+  return text_of_buf(vm, &b, out);
+}
+
+WeftStatus eager_find(Vm *vm, Value *args, Value *out) {
+  const Text *t = NULL, *part = NULL;
+  TRY(need_text(vm, OP_find, 0, args[0], &t));
+  TRY(need_text(vm, OP_find, 1, args[1], &part));
+  const char *hit = find_bytes(t->data, t->len, part->data, part->len);
+  i64 at = -1;
+  if (hit) {
+    at = 0;
+    for (const char *s = t->data; s < hit; s++) at += ((u8)*s & 0xC0) != 0x80;
+  }
+  *out = value_weak_i64(at);
+  return WEFT_OK;
+}
+
+static WeftStatus at_edge(Vm *vm, u32 op, bool front, Value *args, Value *out) {
+  const Text *t = NULL, *part = NULL;
+  TRY(need_text(vm, op, 0, args[0], &t));
+  TRY(need_text(vm, op, 1, args[1], &part));
+  bool yes = part->len <= t->len && memcmp(front ? t->data : t->data + t->len - part->len, part->data, part->len) == 0;
+  *out = value_bool(yes);
+  return WEFT_OK;
+}
+
+WeftStatus eager_starts_with(Vm *vm, Value *args, Value *out) { return at_edge(vm, OP_starts_with, true, args, out); }
+WeftStatus eager_ends_with(Vm *vm, Value *args, Value *out) { return at_edge(vm, OP_ends_with, false, args, out); }
+
+WeftStatus eager_codes(Vm *vm, Value *args, Value *out) {
+  const Text *t = NULL;
+  TRY(need_text(vm, OP_codes, 0, args[0], &t));
+  i64 n = t->count;
+  TRY(array_new(vm, DT_i64, 1, &n, out));
+  i64 *to = out->array->data;
+  for (const char *s = t->data, *end = s + t->len; s < end;) *to++ = decode(&s);
+  return WEFT_OK;
+}
+
+WeftStatus eager_text(Vm *vm, Value *args, Value *out) {
+  TRY(args_array(vm, OP_text, 0, args[0]));
+  NumBox box;
+  Array *a = array_of(args[0], &box);
+  if (array_rank(a) > 1 || (dtype_kind(array_dtype(a)) != DK_INT && a->size)) return args_error(vm, OP_text, 0, args[0], "integers of rank 1");
+  i64 stride = array_rank(a) ? array_strides(a)[0] : 0;
+  Buf b;
+  buf_init(&b, &vm->alloc);
+  for (i64 i = 0; i < a->size; i++) {
+    i64 c = array_load(a, i * stride).i;
+    if (c < 0 || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) {
+      buf_free(&b);
+      return vm_error(vm, EK_value, "text: %lld is no code point", (long long)c);
+    }
+    encode((u32)c, &b);
+  }
+  return text_of_buf(vm, &b, out);
+}

@@ -1,0 +1,131 @@
+/* abstract.c — calls on types alone: the recorder runs a function on values of the right types and its graph is thrown
+ * away. The constructs ask so, before they run, what their functions give. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tracer/record/record.h"
+
+enum { ABSTRACT_DEPTH = 60 };
+
+/* A zero of the type; arrays are stretched from one element. False: not known (no error) or memory (error). */
+static bool leaf_of(Vm *vm, Graph *g, const ArrayType *t, Value *out) {
+  i64 dims[TYPE_MAX_RANK], strides[TYPE_MAX_RANK] = {0};
+  for (u32 d = 0; d < t->rank; d++)
+    if (!size_hint(&g->sizes, t->dims[d], &dims[d]) || dims[d] < 0) return false;
+  if (t->rank == 0 && t->dtype != DT_c128) {
+    *out = num_convert_unchecked(value_i64(0), t->dtype);
+    out->flags = t->weak ? VF_WEAK : 0;
+    return true;
+  }
+  Value one;
+  if (array_new_zero(vm, t->dtype, 0, dims, &one) != WEFT_OK) return false;
+  bool ok = array_view(vm, one.array, 0, t->rank, dims, strides, out) == WEFT_OK;
+  value_drop(vm, one);
+  return ok;
+}
+
+/* An integer of these arguments: as it is now. */
+static bool number_now(Recorder *r, Av a, i64 *out) {
+  Dim d;
+  return av_known_int(r, a, out) || (av_is_number(r, a) && value_dim(r->g, av_value(r, a), &d) && d != DIM_NONE && size_hint(&r->g->sizes, d, out));
+}
+
+static bool range_of(Recorder *r, Av a, Value *out) {
+  i64 ends[3];
+  for (u32 i = 0; i < COUNT_OF(ends); i++)
+    if (!number_now(r, av_item(r, a, i), &ends[i])) return false;
+  return ends[2] != 0 && range_new(r->vm, ends[0], ends[1], ends[2], out);
+}
+
+static bool tree_of(Recorder *r, Av a, u32 depth, Value *out) {
+  Vm *vm = r->vm;
+  if (depth > ABSTRACT_DEPTH || !a || !(a = av_force(r, a))) return false;
+  AbsVal v = *av_at(r, a);
+  switch (v.kind) {
+    case AV_NUM: return leaf_of(vm, r->g, value_type(r->g, v.value), out);
+    case AV_CONST:
+      *out = value_keep(v.konst);
+      return true;
+    case AV_OBJECT:
+    case AV_CLOSURE:
+      if (!v.source || v.konst.kind == V_NIL) return false;
+      *out = value_keep(v.konst);
+      return true;
+    case AV_RANGE: return range_of(r, a, out);
+    case AV_LIST:
+    case AV_RECORD:
+      if (v.kind == AV_LIST ? !list_new(vm, v.count, out) : !record_new(vm, out)) return false;
+      for (u32 i = 0; i < v.count; i++) {
+        Value item;
+        bool ok = tree_of(r, av_item(r, a, i), depth + 1, &item);
+        if (ok) ok = v.kind == AV_LIST ? list_push(vm, out, item) : record_set(vm, out, v.shape->keys[i], item);
+        if (!ok) {
+          value_drop(vm, *out);
+          return false;
+        }
+      }
+      return true;
+    default: return false;
+  }
+}
+
+WeftStatus record_abstract(Vm *vm, Value f, const Value *args, u32 nargs, AbstractCall *out) {
+  *out = (AbstractCall){.result = value_hole()};
+  if (!vm->frame_count || !vm->tier_state) {
+    snprintf(out->why, sizeof out->why, "the host calls it");
+    return WEFT_OK;
+  }
+  Value *values = mem_alloc(&vm->alloc, sizeof *values * (nargs + 1));
+  if (!values) return vm_error_memory(vm);
+  Frame origin = vm->frames[vm->frame_count - 1];
+  values[0] = f;
+  for (u32 i = 0; i < nargs; i++) values[i + 1] = args[i];
+  origin.base = values;
+  Recorder rec = {.vm = vm, .origin = &origin, .step_limit = TRACE_STEPS, .tracer = vm->tier_state, .abstract = true};
+  Recorder *r = &rec;
+  bool raised = vm->error.raised;
+  r->g = graph_new(&vm->alloc, "abstract");
+  if (!r->g) {
+    mem_free(&vm->alloc, values, sizeof *values * (nargs + 1));
+    return vm_error_memory(vm);
+  }
+  r->g->names = &vm->names;
+  r->g->ambient = vm->ambient;
+  Outcome o = OUT_FAIL;
+  Av result = 0;
+  (void)av_new(r, (AbsVal){0});
+  if (r->failed || !rec_push(r, origin.code, 0, 0)) goto done;
+  rec_top(r)->pc = origin.pc;
+  if (exit_begin(&r->g->exits, EXIT_return, 0, 0, (Span){0}) != 0) { /* where checks would go */
+    r->failed = true;
+    goto done;
+  }
+  r->safe_exit = r->g->entry_exit = 0;
+  Av *params = rec_avs(r, nargs + 1);
+  for (u32 i = 0; i <= nargs; i++) {
+    SourceId s = params ? source_root(&r->g->guards, SRC_reg, i) : 0;
+    if (!params) goto done;
+    params[i] = s ? av_lazy(r, s, values[i]) : 0;
+    if (!params[i]) goto done;
+  }
+  o = rec_call(r, params[0], params + 1, NULL, nargs, &result);
+done:
+  if (o == OUT_GO) {
+    out->known = tree_of(r, result, 0, &out->result);
+    if (!out->known) snprintf(out->why, sizeof out->why, "sizes of what it gives depend on data");
+  } else {
+    memcpy(out->why, r->why, sizeof out->why);
+  }
+  if (!out->known) out->result = value_hole();
+  const Graph *g = r->g;
+  bool refused = r->failed || g->failed || g->guards.failed || g->exits.failed || g->sizes.failed || (o == OUT_FAIL && !r->why[0]);
+  if (refused && !vm->error.raised) (void)vm_error_memory(vm);
+  if (vm->error.raised && !raised) {
+    value_drop(vm, out->result);
+    *out = (AbstractCall){.result = value_hole()};
+  }
+  recorder_free(r);
+  graph_free(r->g);
+  mem_free(&vm->alloc, values, sizeof *values * (nargs + 1));
+  return vm->error.raised && !raised ? WEFT_ERROR : WEFT_OK;
+}

@@ -1,0 +1,847 @@
+/* record_data.c — parts of values in the trace: fields, indices, update paths, unpacking, cells. */
+#include "lang/mechanisms.h"
+#include "tracer/record/record.h"
+#include "tracer/tracer.h"
+
+#include <string.h>
+
+/* ---- fields ----------------------------------------------------------------------------------------- */
+
+static Outcome property(Recorder *r, Av obj, const char *name, Av *out, bool *found) {
+  Graph *g = r->g;
+  ValueId v = av_value(r, obj);
+  ArrayType t = *value_type(g, v);
+  if (found) *found = true;
+  if (strcmp(name, "shape") == 0) {
+    Av items[TYPE_MAX_RANK];
+    for (u32 d = 0; d < t.rank; d++)
+      if (!(items[d] = av_num(r, graph_size(g, t.dims[d])))) return OUT_FAIL;
+    return rec_made(r, av_items(r, AV_LIST, items, t.rank), out);
+  }
+  if (strcmp(name, "dtype") == 0) return rec_made(r, av_const(r, value_dtype(t.dtype)), out);
+  if (strcmp(name, "ndim") == 0) return rec_made(r, av_const(r, value_weak_i64(t.rank)), out);
+  if (strcmp(name, "size") == 0) {
+    Dim n = 1;
+    for (u32 d = 0; d < t.rank; d++) n = size_mul(&g->sizes, n, t.dims[d]);
+    if (n == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the size of an array");
+    return rec_made(r, av_num(r, graph_size(g, n)), out);
+  }
+  if (strcmp(name, "T") == 0) {
+    Av params[2] = {obj, 0};
+    return rec_op(r, OP_transpose, params, out);
+  }
+  if (found) {
+    *found = false;
+    return OUT_GO;
+  }
+  return rec_stuck(r, REASON_raises, "array has no property %s", name);
+}
+
+/* ---- objects of the host ------------------------------------------------------------------------------ */
+
+static bool handle_holds(void *type, Value v, u64 word) {
+  const HandleType *t = type;
+  return v.kind == V_HANDLE && v.handle->type == t && (!t->guard || t->guard(v.handle->object) == word);
+}
+
+/* A field of an object of the host: an input like any other, a constant when its type says that it is a tag. */
+static Outcome handle_field(Recorder *r, Av obj, Name name, Av *out) {
+  GuardSet *gs = &r->g->guards;
+  const AbsVal v = *av_at(r, obj);
+  Handle *h = v.konst.handle;
+  const char *text = name_text(&r->vm->names, name);
+  bool fresh = handle_refresh(r->vm, h) == WEFT_OK;
+  if (!fresh) vm_error_clear(r->vm); /* the interpreter raises it */
+  const Value *now = fresh ? value_field(v.konst, name) : NULL;
+  if (!now || !v.source) return rec_stuck(r, REASON_handle_value, "field %s of <%s>", text, h->type->name);
+  u64 word = h->type->guard ? h->type->guard(h->object) : 0;
+  SourceId s = source_step(gs, v.source, SRC_field, name, text);
+  if (!s || !guard_host(gs, v.source, handle_holds, (void *)(uintptr_t)h->type, word, rec_here(r)) || !guard_shape(gs, v.source, NULL, false, name, rec_here(r)))
+    return OUT_FAIL;
+  bool tag = false;
+  for (const char *const *t = h->type->tags; t && *t && !tag; t++) tag = strcmp(*t, text) == 0;
+  if (!tag) return rec_made(r, av_lazy(r, s, *now), out);
+  bool guarded = now->kind != V_ARRAY && (!MECHANISM(gs, tags_are_guarded) || guard_const(gs, s, *now, rec_here(r)));
+  if (!guarded) return rec_stuck(r, REASON_handle_value, "tag %s of <%s> is no constant", text, h->type->name);
+  Av a = av_const(r, *now);
+  if (a) av_at(r, a)->source = s;
+  return rec_made(r, a, out);
+}
+
+Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
+  obj = av_force(r, obj);
+  Outcome there = rec_there(r, &obj);
+  if (!obj || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
+  const AbsVal *v = av_at(r, obj);
+  const char *text = name_text(&r->vm->names, name);
+  if (found) *found = false;
+  if (v->kind == AV_RECORD) {
+    i32 i = av_field(r, obj, name);
+    if (i >= 0) {
+      if (found) *found = true;
+      return rec_made(r, av_item(r, obj, (u32)i), out);
+    }
+    return found ? OUT_GO : rec_stuck(r, REASON_raises, "record has no field %s", text);
+  }
+  if (v->kind == AV_OBJECT && v->konst.kind == V_MODULE) {
+    struct Module *m = v->konst.module;
+    u32 slot, cell;
+    if (!scope_find(&m->scope, name, &slot) || m->slots[slot].value.kind == V_HOLE || *text == '_')
+      return rec_stuck(r, REASON_raises, "module has no variable %s", text); /* a method, too: no global function stands in */
+    Outcome o = rec_cell_global(r, m, slot, &cell);
+    if (o != OUT_GO) return o;
+    if (found) *found = true;
+    return rec_made(r, r->cells.data[cell].value, out);
+  }
+  if (strcmp(text, "value") == 0 && (v->kind == AV_REF || (v->kind == AV_OBJECT && v->konst.kind == V_REF)) && !found) {
+    u32 cell;
+    Outcome o = rec_cell_ref(r, obj, &cell);
+    return o == OUT_GO ? rec_made(r, r->cells.data[cell].value, out) : o;
+  }
+  if (v->kind == AV_OBJECT && v->konst.kind == V_HANDLE && !found) return handle_field(r, obj, name, out);
+  if (found) return OUT_GO; /* methods: only records and modules have fields that hide functions */
+  if (av_is_number(r, obj)) return property(r, obj, text, out, found);
+  return rec_stuck(r, REASON_no_rule, "field %s of %s", text, av_kind_text(r, obj));
+}
+
+/* ---- indexing arrays ---------------------------------------------------------------------------------- */
+
+enum { INDEX_ITEMS_MAX = 2 * TYPE_MAX_RANK };
+
+typedef struct Indexing {
+  IndexItem items[INDEX_ITEMS_MAX];
+  u32 nitems;
+  ValueId operands[INDEX_ITEMS_MAX * 3];
+  u32 count;
+  bool arrays; /* holds an integer array or mask */
+} Indexing;
+
+static Outcome item_int(Recorder *r, Indexing *ix, IndexItem *it, Av a, Dim n) {
+  Graph *g = r->g;
+  Dim d;
+  ValueId v = av_value(r, a);
+  it->kind = INDEX_int;
+  if (v && value_dim(g, v, &d) && d != DIM_NONE && !size_is_unbacked(&g->sizes, n) && !size_is_unbacked(&g->sizes, d)) {
+    i64 at, size;
+    if (!size_hint(&g->sizes, d, &at) || !size_hint(&g->sizes, n, &size)) return OUT_FAIL;
+    if (at < -size || at >= size) return rec_stuck(r, REASON_raises, "index %lld is out of range", (long long)at);
+    if (size_is_const(&g->sizes, d, &at) && at < 0) d = size_add(&g->sizes, d, n);
+    i64 hint;
+    if (d != DIM_NONE && size_hint(&g->sizes, d, &hint) && hint >= 0) {
+      if (!guard_relation(&g->guards, &g->sizes, REL_le, 0, d, "index", rec_here(r)) ||
+          !guard_relation(&g->guards, &g->sizes, REL_lt, d, n, "index", rec_here(r)))
+        return OUT_FAIL;
+      it->part[0] = PART_dim;
+      it->at[0] = d;
+      return OUT_GO;
+    }
+  }
+  it->part[0] = PART_operand;
+  it->at[0] = 1 + ix->count;
+  ix->operands[ix->count++] = v;
+  ValueId checked[2] = {v, graph_size(g, n)};
+  return rec_check(r, CHECK_index, checked, 2);
+}
+
+/* An end that is a sum of numbers of the trip and others, and not negative: lengths that do not depend on the trip show. */
+static bool end_of_trip(Recorder *r, ValueId n, Dim *out) {
+  const ArrayType *t = value_type(r->g, n);
+  if (t->rank || t->dtype != DT_i64 || !av_sum_dim(r, n, out)) return false;
+  return size_prove(&r->g->sizes, REL_le, 0, *out) == TRUTH_always;
+}
+
+static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a, Dim axis, bool forward) {
+  Value v;
+  a = av_force(r, a);
+  if (!a) return OUT_FAIL;
+  if (av_const_value(r, a, &v) && v.kind == V_NIL) return OUT_GO;
+  ValueId n = av_value(r, a);
+  Dim d;
+  i64 now;
+  SizePool *p = &r->g->sizes;
+  bool known = n && value_dim(r->g, n, &d) && d != DIM_NONE;
+  if (known && part < 2 && size_prove(p, REL_lt, d, 0) == TRUTH_unknown && !rec_like_sizes(r, d)) return OUT_FAIL;
+  bool sign = known && (!size_is_unbacked(p, d) || size_prove(p, REL_lt, d, 0) != TRUTH_unknown);
+  if (!known && n && part < 2 && forward && end_of_trip(r, n, &d)) known = sign = true;
+  if (r->failed) return OUT_FAIL;
+  if (!known || !sign) {
+    if (!n || part == 2 || !forward) return rec_stuck(r, REASON_data_dependent_shape, "a slice with bounds known only at run time");
+    Outcome o = rec_bound(r, a, axis, &d);
+    if (o != OUT_GO) return o;
+  }
+  if (part == 2 && !size_is_const(p, d, &now)) { /* the length's formula needs the step itself, and the signs of the ends */
+    if (!rec_literal(r, a, "slice step", &now)) return rec_stuck(r, REASON_literal_needed, "the step of a slice must be known");
+    if ((d = size_const(p, now)) == DIM_NONE) return OUT_FAIL;
+  } else if (part < 2 && size_prove(p, REL_lt, d, 0) == TRUTH_unknown && !size_is_unbacked(p, d) && size_hint(p, d, &now)) {
+    bool ok = now < 0 ? guard_relation(&r->g->guards, p, REL_lt, d, 0, "slice", rec_here(r)) : guard_relation(&r->g->guards, p, REL_le, 0, d, "slice", rec_here(r));
+    if (!ok) return OUT_FAIL;
+    if (n && forward && size_prove(p, REL_lt, d, 0) == TRUTH_unknown) { /* what may leave the integers on the way has no sign */
+      Outcome o = rec_bound(r, a, axis, &d);
+      if (o != OUT_GO) return o;
+    }
+  }
+  it->part[part] = PART_dim;
+  it->at[part] = d;
+  return part == 2 || rec_in_axis(r, d, axis) ? OUT_GO : OUT_FAIL;
+}
+
+static bool is_nil(Recorder *r, Av a) {
+  Value v;
+  return av_const_value(r, a, &v) && v.kind == V_NIL;
+}
+
+/* Places of a mask are in bounds. */
+static bool is_mask_place(const Recorder *r, ValueId v) {
+  for (u32 i = 0; i < r->masks.count; i++)
+    if (v - graph_node_at(r->g, r->masks.data[i].node)->result_first < graph_node_at(r->g, r->masks.data[i].node)->result_count) return true;
+  return false;
+}
+
+static Outcome build_index(Recorder *r, ValueId x, const u8 *kinds, u32 count, const Av *regs, Indexing *ix) {
+  Graph *g = r->g;
+  ArrayType t = *value_type(g, x);
+  memset(ix, 0, sizeof *ix);
+  if (count > INDEX_ITEMS_MAX) return rec_stuck(r, REASON_raises, "too many index items");
+  u32 used = 0, at = 0;
+  bool ellipsis = false;
+  for (u32 i = 0, k = 0; i < count; i++) { /* axes that the items take */
+    if (kinds[i] == IX_SLICE) used++, k += 3;
+    else if (kinds[i] == IX_ELLIPSIS) ellipsis = true;
+    else if (kinds[i] == IX_VALUE) {
+      ValueId v = av_value(r, regs[k++]);
+      bool mask = v && value_type(g, v)->dtype == DT_bool && value_type(g, v)->rank > 0;
+      used += mask ? value_type(g, v)->rank : 1;
+    }
+  }
+  if (used > t.rank) return rec_stuck(r, REASON_raises, "too many indices for rank %u", t.rank);
+  u32 axis = 0;
+  for (u32 i = 0; i < count; i++) {
+    IndexItem *it = &ix->items[ix->nitems++];
+    switch (kinds[i]) {
+      case IX_NEWAXIS: it->kind = INDEX_newaxis; break;
+      case IX_ELLIPSIS:
+        it->kind = INDEX_ellipsis;
+        axis += t.rank - used;
+        break;
+      case IX_SLICE: {
+        i64 step = 1;
+        bool forward = is_nil(r, regs[at + 2]) || (av_known_int(r, regs[at + 2], &step) && step > 0);
+        it->kind = INDEX_slice;
+        for (u32 p = 0; p < 3; p++) {
+          Outcome o = slice_part(r, it, p, regs[at++], t.dims[axis], forward);
+          if (o != OUT_GO) return o;
+        }
+        axis++;
+        break;
+      }
+      default: {
+        Av a = av_force(r, regs[at++]);
+        if (a && av_at(r, a)->kind == AV_RANGE) {
+          Av parts[3];
+          Outcome o = rec_range_slice(r, a, parts);
+          i64 step = 1;
+          bool forward = o == OUT_GO && (is_nil(r, parts[2]) || (av_known_int(r, parts[2], &step) && step > 0));
+          it->kind = INDEX_slice;
+          for (u32 p = 0; p < 3 && o == OUT_GO; p++) o = slice_part(r, it, p, parts[p], t.dims[axis], forward);
+          if (o != OUT_GO) return o;
+          axis++;
+          break;
+        }
+        ValueId v = a ? av_value(r, a) : 0;
+        if (!v) return rec_stuck(r, REASON_no_rule, "an array indexed by %s", av_kind_text(r, a));
+        const ArrayType *vt = value_type(g, v);
+        if (vt->rank == 0 && dtype_kind(vt->dtype) == DK_INT) {
+          Outcome o = item_int(r, ix, it, a, t.dims[axis]);
+          if (o != OUT_GO) return o;
+          axis++;
+          break;
+        }
+        if (vt->dtype == DT_bool && vt->rank > 0) {
+          it->kind = INDEX_mask;
+          axis += vt->rank;
+        } else if (dtype_kind(vt->dtype) == DK_INT) {
+          it->kind = INDEX_array;
+          ValueId checked[2] = {v, graph_size(g, t.dims[axis])};
+          Outcome o = is_mask_place(r, v) ? OUT_GO : rec_check(r, CHECK_index, checked, 2);
+          if (o != OUT_GO) return o;
+          axis++;
+        } else {
+          return rec_stuck(r, REASON_raises, "an index of dtype %s", dtype_name(vt->dtype));
+        }
+        ix->arrays = true;
+        it->part[0] = PART_operand;
+        it->at[0] = 1 + ix->count;
+        ix->operands[ix->count++] = v;
+      }
+    }
+  }
+  (void)ellipsis;
+  return OUT_GO;
+}
+
+static bool has_mask(const Indexing *ix) {
+  for (u32 i = 0; i < ix->nitems; i++)
+    if (ix->items[i].kind == INDEX_mask) return true;
+  return false;
+}
+
+/* Those that select together: arrays and masks. */
+static u32 index_arrays(const Indexing *ix) {
+  u32 n = 0;
+  for (u32 i = 0; i < ix->nitems; i++) n += ix->items[i].kind == INDEX_array || ix->items[i].kind == INDEX_mask;
+  return n;
+}
+
+/* Each mask becomes the places where it is true, an index array for each of its axes: in bounds by construction. */
+static Outcome expand_masks(Recorder *r, ValueId x, Indexing *ix) {
+  const Indexing old = *ix;
+  const ArrayType t = *value_type(r->g, x);
+  u32 axis = 0, used = 0;
+  for (u32 i = 0; i < old.nitems; i++) {
+    u8 kind = old.items[i].kind;
+    if (kind == INDEX_mask) used += value_type(r->g, old.operands[old.items[i].at[0] - 1])->rank;
+    else used += kind == INDEX_int || kind == INDEX_slice || kind == INDEX_array;
+  }
+  ix->nitems = ix->count = 0;
+  for (u32 i = 0; i < old.nitems; i++) {
+    IndexItem it = old.items[i];
+    if (it.kind != INDEX_mask) {
+      for (u32 k = 0; k < 3; k++) {
+        if (it.part[k] != PART_operand) continue;
+        ix->operands[ix->count++] = old.operands[it.at[k] - 1];
+        it.at[k] = ix->count;
+      }
+      ix->items[ix->nitems++] = it;
+      axis += it.kind == INDEX_ellipsis ? t.rank - used : it.kind != INDEX_newaxis;
+      continue;
+    }
+    ValueId mask = old.operands[it.at[0] - 1], places[TYPE_MAX_RANK];
+    const ArrayType m = *value_type(r->g, mask);
+    GuardDims dims;
+    RuleError err = {.text = "a mask does not fit"};
+    rec_dims_init(r, &dims, "mask");
+    for (u32 d = 0; d < m.rank; d++, axis++)
+      if (axis >= t.rank || !dim_equal(&dims.base, m.dims[d], t.dims[axis])) return rec_dims_no(r, &dims, "index", &err);
+    Outcome o = rec_mask_places(r, mask, places);
+    if (o != OUT_GO) return o;
+    if (ix->nitems + m.rank > INDEX_ITEMS_MAX - (old.nitems - i)) return rec_stuck(r, REASON_graph_size, "a long index");
+    for (u32 d = 0; d < m.rank; d++) {
+      ix->operands[ix->count++] = places[d];
+      ix->items[ix->nitems++] = (IndexItem){.kind = INDEX_array, .part = {PART_operand}, .at = {ix->count}};
+    }
+  }
+  return OUT_GO;
+}
+
+static Outcome index_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const Av *regs, Av *out) {
+  Indexing ix;
+  ValueId x = av_value(r, obj);
+  Outcome o = build_index(r, x, kinds, count, regs, &ix);
+  if (o != OUT_GO) return o;
+  if (has_mask(&ix) && (o = expand_masks(r, x, &ix)) != OUT_GO) return o;
+  GuardDims dims;
+  rec_dims_init(r, &dims, "index");
+  ArrayType result;
+  RuleError err = {0};
+  if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &result, &err) || dims.unknown)
+    return rec_dims_no(r, &dims, "index", &err);
+  return rec_made(r, av_num(r, graph_index(r->g, x, ix.operands, ix.count, ix.items, ix.nitems, graph_type(r->g, &result))), out);
+}
+
+/* ---- indexing ---------------------------------------------------------------------------------------- */
+
+typedef struct OpenSyms {
+  Recorder *r;
+  bool any;
+} OpenSyms;
+
+static void look_open(void *ctx, u32 sym) {
+  OpenSyms *o = ctx;
+  const SizeSym *s = &o->r->g->sizes.syms.data[sym];
+  if (!o->any && !s->unbacked) o->any = source_is_open(o->r->tracer, &o->r->g->guards, s->source);
+}
+
+bool rec_literal(Recorder *r, Av a, const char *what, i64 *out) {
+  if (av_known_int(r, a, out)) return true;
+  ValueId v = av_value(r, a);
+  Dim d;
+  return v && value_dim(r->g, v, &d) && rec_pin(r, d, what, out);
+}
+
+bool rec_pin(Recorder *r, Dim d, const char *what, i64 *out) {
+  OpenSyms open = {r, false};
+  if (d != DIM_NONE && size_is_const(&r->g->sizes, d, out)) return true;
+  if (d == DIM_NONE || size_is_unbacked(&r->g->sizes, d) || !size_hint(&r->g->sizes, d, out)) return false;
+  if (!r->abstract) size_symbols(&r->g->sizes, d, look_open, &open);
+  if (open.any) return false; /* it was another number too often */
+  Dim k = size_const(&r->g->sizes, *out);
+  return k != DIM_NONE && guard_relation(&r->g->guards, &r->g->sizes, REL_eq, d, k, what, rec_here(r));
+}
+
+/* Does a loop around the region write the register that the number comes from? Then it is another one in each trip. */
+static bool written_around(const Recorder *r, SourceId s) {
+  const Source *from = &r->g->guards.sources.items.data[s];
+  const RecFrame *f = &r->frames.data[0];
+  const Proto *p = f->code->proto;
+  bool any = false;
+  if (from->kind != SRC_reg) return false;
+  for (u32 e = 1; e < p->nextents; e++) {
+    const Extent *x = &p->extents[e];
+    if ((x->kind != EXT_FOR && x->kind != EXT_WHILE) || f->pc < x->begin || f->pc >= x->end) continue;
+    for (u32 i = 0; i < x->write_count; i++) any |= p->writes[x->write_first + i] == from->index;
+  }
+  return any;
+}
+
+static void look_changing(void *ctx, u32 sym) {
+  OpenSyms *o = ctx;
+  const SizeSym *s = &o->r->g->sizes.syms.data[sym];
+  if (!s->unbacked) o->any |= written_around(o->r, s->source);
+}
+
+static bool list_position(Recorder *r, Av list, Av at, u32 *out) {
+  i64 i, n = av_at(r, list)->count;
+  OpenSyms changing = {r, false};
+  ValueId v = av_is_number(r, at) ? av_value(r, at) : 0;
+  Dim d;
+  if (v && value_dim(r->g, v, &d) && d != DIM_NONE) size_symbols(&r->g->sizes, d, look_changing, &changing);
+  bool long_list = n > 2 * (i64)r->vm->tunables.unroll_trips && !r->abstract; /* data, of which any item may be meant */
+  if (changing.any || (long_list && !av_known_int(r, at, &i)) || !rec_literal(r, at, "list position", &i)) return false;
+  if (i < 0) i += n;
+  *out = (u32)i;
+  return i >= 0 && i < n;
+}
+
+Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *regs, Av *out) {
+  if (rec_text_has(r, obj) && count == 1 && items[0] == IX_VALUE) return rec_text_get(r, obj, regs[0], out);
+  if (rec_text_has(r, obj) && count == 1 && items[0] == IX_SLICE) {
+    Av rows;
+    Outcome o = rec_rows_of_text(r, av_at(r, obj)->source, av_at(r, obj)->konst, &rows);
+    return o == OUT_GO ? rec_text_slice(r, rows, regs, out) : o;
+  }
+  bool one = count == 1 && items[0] == IX_VALUE;
+  if (one && (r->loop || r->recur) && rec_rows_suit(r, obj)) { /* not taken apart when the position is computed */
+    i64 known;
+    Av rows;
+    Outcome o = av_known_int(r, regs[0], &known) ? OUT_STUCK : rec_rows_here(r, obj, &rows);
+    if (o == OUT_GO) return rec_rows_get(r, rows, regs[0], out);
+    if (o == OUT_FAIL || r->lacks) return o;
+  }
+  if (count == 1 && items[0] == IX_SLICE && rec_rows_suit(r, obj) && rec_is_in_columns(r, obj)) return rec_list_slice(r, obj, regs, out);
+  obj = av_force(r, obj);
+  Outcome there = rec_there(r, &obj);
+  if (!obj || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
+  if (av_is_number(r, obj)) return index_array(r, obj, items, count, regs, out);
+  const AbsVal v = *av_at(r, obj);
+  Value key;
+  u32 i;
+  i64 at;
+  if (v.kind == AV_ROWS && one) return rec_rows_get(r, obj, regs[0], out);
+  if (v.kind == AV_ROW && one) return rec_row_get(r, obj, regs[0], out);
+  if (count == 1 && items[0] == IX_SLICE && rec_queue_cuts(r, obj, regs)) return rec_queue_cut(r, obj, regs, out);
+  if (v.kind == AV_QUEUE && one) return rec_queue_get(r, obj, regs[0], out);
+  if (v.kind == AV_QUEUE && count == 1 && items[0] == IX_SLICE) {
+    Outcome o = rec_queue_rows(r, obj, &obj);
+    return o == OUT_GO ? rec_rows_slice(r, obj, regs, out) : o;
+  }
+  if (rec_is_read(r, obj) && count == 1 && (one || items[0] == IX_SLICE)) return one ? rec_read_get(r, obj, regs[0], out) : rec_text_slice(r, obj, regs, out);
+  if (v.kind == AV_ROWS && count == 1 && items[0] == IX_SLICE) return rec_rows_slice(r, obj, regs, out);
+  if (one && v.kind == AV_OBJECT && v.konst.kind == V_LIST) {
+    if (v.source && av_known_int(r, regs[0], &at) && at >= 0 && at < v.konst.list->count) { /* one item of a long list */
+      if (!rec_look_into(r, v.konst.list) || !guard_len(&r->g->guards, v.source, REL_le, (u64)at + 1, rec_here(r))) return OUT_FAIL;
+      return rec_made(r, av_lazy(r, source_step(&r->g->guards, v.source, SRC_item, (u32)at, NULL), v.konst.list->items[at]), out);
+    }
+    Outcome o = rec_rows_here(r, obj, &obj);
+    return o == OUT_GO ? rec_rows_get(r, obj, regs[0], out) : o;
+  }
+  if (count == 1 && items[0] == IX_SLICE && v.kind == AV_OBJECT && v.konst.kind == V_LIST) return rec_list_slice(r, obj, regs, out);
+  if (v.kind == AV_LIST && one) {
+    if (list_position(r, obj, regs[0], &i)) return rec_made(r, av_item(r, obj, i), out);
+    if (av_known_int(r, regs[0], &at)) return rec_stuck(r, REASON_raises, "a list position out of range");
+    Outcome o = rec_rows_here(r, obj, &obj);
+    return o == OUT_GO ? rec_rows_get(r, obj, regs[0], out) : o;
+  }
+  if (v.kind == AV_LIST && count == 1 && items[0] == IX_SLICE) {
+    i64 n = v.count, start = 0, stop = n;
+    Value part;
+    bool known = true;
+    for (u32 p = 0; p < 3; p++) {
+      if (av_const_value(r, regs[p], &part) && part.kind == V_NIL) continue;
+      i64 k;
+      known &= av_known_int(r, regs[p], &k) && p < 2;
+      if (!known) break;
+      if (k < 0) k = k + n < 0 ? 0 : k + n;
+      if (k > n) k = n;
+      *(p == 0 ? &start : &stop) = k;
+    }
+    if (!known) return rec_list_slice(r, obj, regs, out);
+    AbsVal sub = {.kind = AV_LIST, .first = v.first + (u32)start, .count = stop > start ? (u32)(stop - start) : 0};
+    return rec_made(r, av_new(r, sub), out);
+  }
+  if (v.kind == AV_RECORD && one && av_const_value(r, regs[0], &key) && key.kind == V_TEXT) {
+    Name name;
+    i32 f = name_known(&r->vm->names, key.text->data, key.text->len, &name) ? av_field(r, obj, name) : -1;
+    if (f >= 0) return rec_made(r, av_item(r, obj, (u32)f), out);
+    return rec_stuck(r, REASON_raises, "record has no key \"%s\"", key.text->data);
+  }
+  if (one && rec_key_computed(r, obj, regs[0])) return rec_key_get(r, obj, regs[0], out);
+  if (one && (v.kind == AV_RECORD || (v.kind == AV_OBJECT && v.konst.kind == V_RECORD))) {
+    Av rows;
+    Outcome o = rec_keyed_read(r, obj, regs[0], &rows);
+    if (o != OUT_GO) return o;
+    if (rows) return rec_keyed_get(r, rows, regs[0], out);
+  }
+  if (v.kind == AV_CONST && v.konst.kind == V_TEXT && one && !av_known_int(r, regs[0], &at) && av_is_number(r, regs[0])) {
+    Av rows;
+    Outcome o = rec_text_stacked(r, obj, &rows);
+    return o == OUT_GO ? rec_rows_get(r, rows, regs[0], out) : o;
+  }
+  bool slice = v.kind == AV_CONST && v.konst.kind == V_TEXT && count == 1 && items[0] == IX_SLICE;
+  Value parts[3];
+  u32 known = 0, needed = slice ? 3 : 1;
+  while (v.kind == AV_CONST && (one || slice) && known < needed && av_const_value(r, regs[known], &parts[known])) known++;
+  if (known == needed) {
+    Value got;
+    if (vm_index(r->vm, v.konst, items, count, parts, &got) != WEFT_OK) {
+      vm_error_clear(r->vm);
+      return rec_stuck(r, REASON_raises, "the index raises an error");
+    }
+    Av c = av_const(r, got);
+    value_drop(r->vm, got);
+    return rec_made(r, c, out);
+  }
+  if (slice) {
+    Av rows;
+    Outcome o = rec_text_stacked(r, obj, &rows);
+    return o == OUT_GO ? rec_text_slice(r, rows, regs, out) : o;
+  }
+  return rec_stuck(r, REASON_no_rule, "%s indexed", av_kind_text(r, obj));
+}
+
+/* ---- updates ------------------------------------------------------------------------------------------- */
+
+static Outcome replace_item(Recorder *r, Av obj, u32 i, Av item, Av *out) {
+  AbsVal v = *av_at(r, obj);
+  u32 first = r->items.count;
+  for (u32 k = 0; k < v.count; k++)
+    if (!vec_push(&r->vm->alloc, &r->items, k == i ? item : r->items.data[v.first + k])) return OUT_FAIL;
+  v.first = first;
+  v.source = 0;
+  return rec_made(r, av_new(r, v), out);
+}
+
+static Outcome set_field(Recorder *r, Av obj, Name name, Av item, Av *out) {
+  i32 at = av_field(r, obj, name);
+  if (at >= 0) return replace_item(r, obj, (u32)at, item, out);
+  AbsVal v = *av_at(r, obj);
+  Name keys[65];
+  Av items[65];
+  if (v.count >= COUNT_OF(keys) - 1) return rec_stuck(r, REASON_graph_size, "a record with many keys");
+  for (u32 i = 0; i < v.count; i++) keys[i] = v.shape->keys[i], items[i] = r->items.data[v.first + i];
+  keys[v.count] = name;
+  items[v.count] = item;
+  return rec_made(r, av_record(r, keys, items, v.count + 1), out);
+}
+
+/* The value as a store into an array of `dtype` takes it: never of a higher kind. */
+static Outcome store_value(Recorder *r, Av a, u32 dtype, ValueId *out) {
+  ValueId v = av_value(r, a);
+  if (!v) return rec_stuck(r, REASON_no_rule, "%s stored into an array", av_kind_text(r, a));
+  const ArrayType *t = value_type(r->g, v);
+  if (t->dtype != dtype && rec_weak_flag(r, v)) {
+    Outcome strong = rec_strong(r, v);
+    if (strong != OUT_GO) return strong;
+    t = value_type(r->g, v);
+  }
+  if (dtype_kind(t->dtype) > dtype_kind(dtype)) return rec_stuck(r, REASON_raises, "a store of %s into %s", dtype_name(t->dtype), dtype_name(dtype));
+  bool weak = t->weak && dtype_kind(dtype) == DK_INT && dtype != DT_i64;
+  if (weak && r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_no_rule, "a number stored into %s", dtype_name(dtype));
+  Outcome o = rec_fit_weak(r, &v, dtype);
+  if (o != OUT_GO) return o;
+  *out = graph_convert(r->g, v, dtype);
+  return *out ? OUT_GO : OUT_FAIL;
+}
+
+static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const Av *regs, u32 op, Av value, Av *out) {
+  Indexing ix;
+  ValueId x = av_value(r, obj), v = 0;
+  u32 dtype = value_type(r->g, x)->dtype;
+  Outcome o = build_index(r, x, kinds, count, regs, &ix);
+  if (o != OUT_GO) return o;
+  u32 combine = OP_none;
+  if (op != BC_move && !ix.arrays) {
+    Av old, next;
+    if ((o = index_array(r, obj, kinds, count, regs, &old)) != OUT_GO) return o;
+    if ((o = rec_binary(r, op, old, value, &next)) != OUT_GO) return o;
+    value = next;
+  } else if (op != BC_move) {
+    switch (op) {
+      case BC_add: combine = OP_add; break;
+      case BC_sub: combine = OP_subtract; break;
+      case BC_mul: combine = OP_multiply; break;
+      default: return rec_stuck(r, REASON_no_rule, "`%s=` through an index array", bc_info[op].name);
+    }
+  }
+  ValueId given = av_value(r, value);
+  if (combine && given) { /* computed by the rules of the operation, then stored: only where both are one step */
+    const ArrayType element = {.dtype = (u8)dtype}, *pair[2] = {&element, value_type(r->g, given)};
+    DTypeResult d;
+    RuleError err;
+    if (!rule_dtype(combine, 2, pair, &d, &err) || d.compute != dtype || d.result != dtype)
+      return rec_stuck(r, REASON_no_rule, "`%s=` of %s into %s through an index array", bc_info[op].name, dtype_name(pair[1]->dtype), dtype_name(dtype));
+  }
+  if ((o = store_value(r, value, dtype, &v)) != OUT_GO) return o;
+  bool spread = has_mask(&ix) && (value_type(r->g, v)->rank > 0 || combine || index_arrays(&ix) > 1); /* else one value, wherever the mask is true */
+  if (spread && (o = expand_masks(r, x, &ix)) != OUT_GO) return o;
+  /* index arrays must broadcast to each other, and the value to what the index selects */
+  GuardDims dims;
+  rec_dims_init(r, &dims, "index");
+  if (value_type(r->g, v)->rank > 0 || index_arrays(&ix) > 1) {
+    ArrayType part, both;
+    RuleError err = {0};
+    if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &part, &err) || dims.unknown)
+      return rec_dims_no(r, &dims, "index", &err);
+    const ArrayType *pair[2] = {&part, value_type(r->g, v)};
+    if (!rule_broadcast(&dims.base, 2, pair, &both, &err) || dims.unknown) return rec_dims_no(r, &dims, "store", &err);
+    bool fits = both.rank == part.rank;
+    for (u32 d = 0; d < both.rank && fits; d++) fits = size_same(&r->g->sizes, both.dims[d], part.dims[d]);
+    if (!fits) return rec_stuck(r, REASON_raises, "a store of a larger array");
+  }
+  ValueId after = graph_update(r->g, combine, x, ix.operands, ix.count, ix.items, ix.nitems, v);
+  r->updated = true;
+  r->written = after ? value_node(r->g, after) : 0;
+  return rec_made(r, av_num(r, after), out);
+}
+
+static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av **regs, Av value, Av *out);
+
+/* An item of one of several lists: step says which list, the one behind it which item. */
+static Outcome path_in_row(Recorder *r, const Desc *d, u32 step, Av rows, const Av *mine, const Av **regs, Av value, Av *out) {
+  const PathStep *s = &d->steps[step], *t = s + 1;
+  bool one = s->item_count == 1 && d->items[s->item_first] == IX_VALUE && t->kind == STEP_INDEX && t->item_count == 1 && d->items[t->item_first] == IX_VALUE;
+  if (!one) return rec_stuck(r, REASON_no_rule, "a list in a list updated by index");
+  Av row, old, next = value;
+  Outcome o = rec_rows_get(r, rows, mine[0], &row);
+  mine = (*regs)++;
+  ValueId at;
+  if (o == OUT_GO) o = rec_row_place(r, row, mine[0], &at, &old);
+  if (o == OUT_GO && step + 2 < d->step_count) o = path_step(r, d, step + 2, old, regs, value, &next);
+  else if (o == OUT_GO && d->op != BC_move) o = rec_binary(r, d->op, old, value, &next);
+  return o == OUT_GO ? rec_row_put(r, rows, at, old, next, out) : o;
+}
+
+static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av **regs, Av value, Av *out) {
+  if (r->nest > 200) return rec_stuck(r, REASON_graph_size, "a long path");
+  obj = av_force(r, obj);
+  Outcome there = rec_there(r, &obj);
+  if (!obj || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
+  const PathStep *s = &d->steps[step];
+  bool last = step + 1 == d->step_count;
+  Outcome o;
+  Av old, next;
+  if (s->kind == STEP_FIELD) {
+    const AbsVal *v = av_at(r, obj);
+    bool ref = v->kind == AV_REF || (v->kind == AV_OBJECT && v->konst.kind == V_REF);
+    if (ref) {
+      if (strcmp(name_text(&r->vm->names, s->field), "value") != 0) return rec_stuck(r, REASON_raises, "a ref has only `value`");
+      u32 cell;
+      if ((o = rec_cell_ref(r, obj, &cell)) != OUT_GO) return o;
+      old = r->cells.data[cell].value;
+      if (last && d->op == BC_move) next = value;
+      else if (last) {
+        if ((o = rec_binary(r, d->op, old, value, &next)) != OUT_GO) return o;
+      } else if ((o = path_step(r, d, step + 1, old, regs, value, &next)) != OUT_GO) {
+        return o;
+      }
+      *out = obj;
+      return rec_cell_write(r, cell, next);
+    }
+    if (v->kind != AV_RECORD) return rec_stuck(r, REASON_no_rule, "a field of %s is written", av_kind_text(r, obj));
+    if (last && d->op == BC_move) return set_field(r, obj, s->field, value, out);
+    if ((o = rec_field(r, obj, s->field, &old, NULL)) != OUT_GO) return o;
+    if (last) o = rec_binary(r, d->op, old, value, &next);
+    else o = path_step(r, d, step + 1, old, regs, value, &next);
+    return o == OUT_GO ? set_field(r, obj, s->field, next, out) : o;
+  }
+  const u8 *kinds = d->items + s->item_first;
+  const Av *mine = *regs;
+  for (u32 i = 0; i < s->item_count; i++) *regs += kinds[i] == IX_VALUE ? 1 : kinds[i] == IX_SLICE ? 3 : 0;
+  if (last && av_is_number(r, obj)) return update_array(r, obj, kinds, s->item_count, mine, d->op, value, out);
+  Value key;
+  if (av_at(r, obj)->kind == AV_RECORD && last && d->op == BC_move && s->item_count == 1 && kinds[0] == IX_VALUE &&
+      av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
+    Name name = name_intern(&r->vm->names, key.text->data, key.text->len);
+    return name || !key.text->len ? set_field(r, obj, name, value, out) : OUT_FAIL;
+  }
+  if (av_is_number(r, obj)) return rec_stuck(r, REASON_no_rule, "a path through an array's element");
+  if (!last && av_at(r, obj)->kind == AV_ROWS && rows_ragged(av_at(r, obj)->konst)) return path_in_row(r, d, step, obj, mine, regs, value, out);
+  if (last && s->item_count == 1 && kinds[0] == IX_VALUE) { /* a record that is counted up by characters */
+    if (d->op == BC_move && rec_is_keyed(r, obj)) return rec_keyed_set(r, obj, mine[0], value, false, out);
+    if ((o = rec_keyed_store(r, obj, mine[0], d->op == BC_move ? value : 0)) != OUT_GO) return o;
+  }
+  if ((o = rec_index(r, obj, kinds, s->item_count, mine, &old)) != OUT_GO) return o;
+  if (last && d->op == BC_move) next = value;
+  else if (last) {
+    if ((o = rec_binary(r, d->op, old, value, &next)) != OUT_GO) return o;
+  } else if ((o = path_step(r, d, step + 1, old, regs, value, &next)) != OUT_GO) {
+    return o;
+  }
+  u32 at;
+  if (s->item_count == 1 && kinds[0] == IX_VALUE && av_at(r, obj)->kind == AV_ROWS) return rec_rows_set(r, obj, mine[0], old, next, out);
+  if (av_at(r, obj)->kind == AV_LIST && s->item_count == 1 && kinds[0] == IX_VALUE && list_position(r, obj, mine[0], &at))
+    return replace_item(r, obj, at, next, out);
+  if (s->item_count == 1 && kinds[0] == IX_VALUE && rec_key_computed(r, obj, mine[0])) return rec_key_set(r, obj, mine[0], old, next, out);
+  if (av_at(r, obj)->kind == AV_RECORD && av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
+    Name name = name_intern(&r->vm->names, key.text->data, key.text->len);
+    return name || !key.text->len ? set_field(r, obj, name, next, out) : OUT_FAIL;
+  }
+  return rec_stuck(r, REASON_no_rule, "%s updated by index", av_kind_text(r, obj));
+}
+
+Outcome rec_path(Recorder *r, const Desc *d, Av root, const Av *regs, Av *out) {
+  u32 n = 0;
+  for (u32 s = 0; s < d->step_count; s++)
+    for (u32 i = 0; d->steps[s].kind == STEP_INDEX && i < d->steps[s].item_count; i++) {
+      u8 kind = d->items[d->steps[s].item_first + i];
+      n += kind == IX_VALUE ? 1 : kind == IX_SLICE ? 3 : 0;
+    }
+  Av value = regs[n];
+  if (d->step_count == 0) return d->op == BC_move ? rec_made(r, value, out) : rec_binary(r, d->op, root, value, out);
+  const Av *cursor = regs;
+  r->nest++;
+  Outcome o = path_step(r, d, 0, root, &cursor, value, out);
+  r->nest--;
+  return o;
+}
+
+/* ---- unpacking ------------------------------------------------------------------------------------------ */
+
+Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
+  v = av_force(r, v);
+  Outcome there = rec_there(r, &v);
+  if (!v || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
+  if (av_at(r, v)->kind == AV_RECORD && d->name_count) {
+    for (u32 i = 0; i < d->name_count; i++) {
+      i32 at = av_field(r, v, d->names[i]);
+      if (at < 0) return rec_stuck(r, REASON_raises, "record has no field %s", name_text(&r->vm->names, d->names[i]));
+      out[i] = av_item(r, v, (u32)at);
+    }
+    return d->has_rest ? rec_without(r, v, d->names, d->name_count, &out[d->name_count]) : OUT_GO;
+  }
+  u32 want = d->before + d->after;
+  if (av_at(r, v)->kind == AV_LIST) {
+    u32 n = av_at(r, v)->count;
+    if (n < want || (!d->has_rest && n != want)) return rec_stuck(r, REASON_raises, "a list of %u items unpacked into %u", n, want);
+    u32 k = 0;
+    for (u32 i = 0; i < d->before; i++) out[k++] = av_item(r, v, i);
+    if (d->has_rest) {
+      AbsVal rest = {.kind = AV_LIST, .first = av_at(r, v)->first + d->before, .count = n - want};
+      if (!(out[k++] = av_new(r, rest))) return OUT_FAIL;
+    }
+    for (u32 i = 0; i < d->after; i++) out[k++] = av_item(r, v, n - d->after + i);
+    return OUT_GO;
+  }
+  ValueId x = av_value(r, v);
+  if (!x || value_type(r->g, x)->rank == 0 || d->has_rest) return rec_stuck(r, REASON_no_rule, "%s unpacked", av_kind_text(r, v));
+  Dim n = value_type(r->g, x)->dims[0];
+  i64 hint;
+  if (size_is_unbacked(&r->g->sizes, n) || !size_hint(&r->g->sizes, n, &hint) || hint != want)
+    return rec_stuck(r, REASON_raises, "an array unpacked into %u", want);
+  if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, n, want, "unpacking", rec_here(r))) return OUT_FAIL;
+  const u8 kind = IX_VALUE;
+  for (u32 i = 0; i < want; i++) {
+    Av at = av_const(r, value_weak_i64(i));
+    Outcome o = at ? rec_index(r, v, &kind, 1, &at, &out[i]) : OUT_FAIL;
+    if (o != OUT_GO) return o;
+  }
+  return OUT_GO;
+}
+
+/* ---- texts ---------------------------------------------------------------------------------------------- */
+
+/* A format spec fits numbers of a dtype or it does not, whatever their values; but code points (type c) are not all numbers. */
+static bool spec_fits(Recorder *r, const ArrayType *t, Value spec) {
+  Value text;
+  if (spec.kind != V_TEXT || spec.text->len == 0) return true;
+  if (spec.text->data[spec.text->len - 1] == 'c') return false;
+  if (dtype_kind(t->dtype) > DK_FLOAT) return false;
+  if (vm_text(r->vm, (Value){.kind = V_NUM, .dtype = t->dtype}, spec, &text) != WEFT_OK) {
+    vm_error_clear(r->vm);
+    return false;
+  }
+  value_drop(r->vm, text);
+  return true;
+}
+
+/* Texts of computed numbers are made where the region is left: nothing in a graph looks at them. */
+Outcome rec_text(Recorder *r, Av v, Av spec, Av *out) {
+  Value known, how, text;
+  v = av_force(r, v);
+  spec = av_force(r, spec);
+  if (!v || !spec) return OUT_FAIL;
+  if (!av_const_value(r, spec, &how) || (how.kind != V_TEXT && how.kind != V_NIL)) return rec_stuck(r, REASON_text_value, "a computed format spec");
+  bool plain = how.kind == V_NIL || how.text->len == 0;
+  if (plain && (av_at(r, v)->kind == AV_TEXT || (av_at(r, v)->kind == AV_ROWS && rec_is_text(r, v)))) return rec_made(r, v, out);
+  if (av_const_value(r, v, &known) && known.kind != V_FN) {
+    if (vm_text(r->vm, known, how, &text) != WEFT_OK) {
+      vm_error_clear(r->vm);
+      return rec_stuck(r, REASON_raises, "the format spec does not fit");
+    }
+    Av a = av_const(r, text);
+    value_drop(r->vm, text);
+    return rec_made(r, a, out);
+  }
+  if (!av_is_number(r, v)) return rec_stuck(r, REASON_text_value, "a text is made of %s", av_kind_text(r, v));
+  if (!spec_fits(r, value_type(r->g, av_value(r, v)), how)) return rec_stuck(r, REASON_raises, "the format spec does not fit");
+  return rec_made(r, av_items(r, AV_TEXT, (Av[]){v, spec}, 2), out);
+}
+
+/* A part of a text: one that a loop around the region writes is another one in each trip, and looked at by nobody. */
+Av rec_text_part(Recorder *r, Av a) {
+  const AbsVal v = *av_at(r, a);
+  if (v.kind != AV_LAZY || v.konst.kind != V_TEXT) return av_force(r, a);
+  if ((v.source < r->source_av.count && r->source_av.data[v.source]) || !written_around(r, v.source)) return av_force(r, a);
+  return guard_tag(&r->g->guards, v.source, v.konst, false, rec_here(r)) ? av_new(r, (AbsVal){.kind = AV_OBJECT, .source = v.source, .konst = v.konst}) : 0;
+}
+
+Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
+  enum { PARTS_MOST = 120 };
+  Av all[PARTS_MOST];
+  u32 n = 0;
+  for (u32 i = 0; i < count; i++) {
+    Value v;
+    Av a = rec_text_part(r, parts[i]);
+    if (!a) return OUT_FAIL;
+    const AbsVal *t = av_at(r, a);
+    if (t->kind == AV_ROWS && t->konst.kind == V_TEXT && i == 0) { /* a text that grows */
+      for (*out = a; ++i < count;) {
+        Outcome o = rec_rows_join(r, *out, av_force(r, parts[i]), out);
+        if (o != OUT_GO) return o;
+      }
+      return OUT_GO;
+    }
+    bool joined = t->kind == AV_TEXT && t->op == 1;
+    bool whole = t->kind == AV_OBJECT && t->konst.kind == V_TEXT && t->source;
+    if (t->kind != AV_TEXT && !whole && !(av_const_value(r, a, &v) && v.kind == V_TEXT)) return rec_stuck(r, REASON_raises, "%s joined to a text", av_kind_text(r, a));
+    t = av_at(r, a);
+    for (u32 k = 0; k < (joined ? t->count : 1); k++) {
+      if (n == PARTS_MOST) return rec_stuck(r, REASON_text_value, "a text of many parts");
+      all[n++] = joined ? av_item(r, a, k) : a;
+    }
+  }
+  bool known = true;
+  Value texts[PARTS_MOST], text;
+  for (u32 i = 0; i < n && known; i++) known = av_const_value(r, all[i], &texts[i]);
+  if (!known) {
+    Av a = av_items(r, AV_TEXT, all, n);
+    if (a) av_at(r, a)->op = 1;
+    return rec_made(r, a, out);
+  }
+  if (!text_concat(r->vm, texts, n, &text)) {
+    vm_error_clear(r->vm);
+    return OUT_FAIL;
+  }
+  Av a = av_const(r, text);
+  value_drop(r->vm, text);
+  return rec_made(r, a, out);
+}

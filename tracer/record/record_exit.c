@@ -1,0 +1,315 @@
+/* record_exit.c — exits of a trace: recipes of abstract values, the journal, frames with what is live. */
+#include "tracer/record/record.h"
+
+#include <string.h>
+
+/* Of columns, each as the list of as many of its elements as count. */
+static RecipeId columns_recipe(Recorder *r, Av columns, Value kind, RecipeId count) {
+  ExitTable *t = &r->g->exits;
+  if (av_at(r, columns)->kind == AV_RANGE) return rec_recipe(r, columns);
+  if (rows_mixed(kind)) {
+    RecipeId numbers = recipe_items(t, av_value(r, av_item(r, columns, 0)), 0, count, 0);
+    return numbers ? recipe_weak(t, numbers, recipe_items(t, av_value(r, av_item(r, columns, 1)), 0, count, 0)) : 0;
+  }
+  if (rec_is_column(kind)) return recipe_items(t, av_value(r, columns), 0, count, rec_is_name(kind) ? 2 : kind.kind == V_NUM && (kind.flags & VF_WEAK));
+  u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
+  const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
+  RecipeId ids[ZIP_LEAVES];
+  for (u32 i = 0; i < n && i < ZIP_LEAVES; i++)
+    if (!(ids[i] = columns_recipe(r, av_item(r, columns, i), items[i], count))) return 0;
+  return kind.kind == V_LIST ? recipe_list(t, ids, n) : recipe_record(t, kind.record->shape->keys, ids, n);
+}
+
+/* A recipe for a value that stands in a register; 0 when it cannot be rebuilt. */
+RecipeId rec_recipe(Recorder *r, Av a) {
+  ExitTable *t = &r->g->exits;
+  const AbsVal *v = av_at(r, a);
+  switch (v->kind) {
+    case AV_LAZY: return recipe_source(t, v->source);
+    case AV_HOLE: return recipe_const(t, value_hole());
+    case AV_CONST: {
+      RecipeId c = recipe_const(t, v->konst);
+      return c ? c : v->source ? recipe_source(t, v->source) : 0;
+    }
+    case AV_NUM: return rec_weak_recipe(r, v->value);
+    case AV_OBJECT: return v->source ? recipe_source(t, v->source) : 0;
+    case AV_REF: {
+      u32 cell = v->value;
+      if (r->cells.data[cell].open) return 0; /* it holds itself */
+      if (r->cells.data[cell].exit == r->exit_number) return r->cells.data[cell].made; /* one ref, wherever it stands */
+      r->cells.data[cell].open = true;
+      RecipeId content = rec_recipe(r, r->cells.data[cell].value);
+      RecCell *c = &r->cells.data[cell];
+      c->open = false;
+      c->made = content ? recipe_ref(t, content) : 0;
+      c->exit = r->exit_number;
+      return c->made;
+    }
+    case AV_OPTION: {
+      RecipeId value = rec_recipe(r, av_item(r, a, 1));
+      return value ? recipe_option(t, value, rec_recipe(r, av_item(r, a, 0))) : 0;
+    }
+    case AV_ROWS: {
+      if (v->source) return recipe_source(t, v->source);
+      Value kind = v->konst;
+      if (rows_keyed(kind)) return rec_keyed_recipe(r, a);
+      if (rows_ragged(kind)) { /* of how many lists counts */
+        Av all = av_item(r, a, 0), starts = av_item(r, av_item(r, all, 0), 0), counts = av_item(r, av_item(r, all, 1), 0);
+        RecipeId n = rec_recipe(r, av_item(r, a, 1));
+        RecipeId parts[3] = {recipe_items(t, av_value(r, starts), 0, n, 1), recipe_items(t, av_value(r, counts), 0, n, 1), rec_recipe(r, av_item(r, all, 2))};
+        return n && parts[2] ? recipe_split(t, parts) : 0;
+      }
+      RecipeId count = rec_recipe(r, av_item(r, a, 1)), columns = 0;
+      if (count && kind.kind == V_TEXT) columns = recipe_items(t, av_value(r, av_item(r, a, 0)), 0, count, 0);
+      else if (count) columns = columns_recipe(r, av_item(r, a, 0), kind, count);
+      if (!columns || (kind.kind != V_TEXT && rec_is_column(kind))) return columns;
+      return kind.kind == V_TEXT ? recipe_text(t, 3, &columns, 1) : recipe_zip(t, columns);
+    }
+    case AV_QUEUE: return rec_queue_recipe(r, a);
+    case AV_ROW: {
+      RecipeId list = rec_recipe(r, av_item(r, a, 0));
+      return list ? recipe_item(t, list, rec_recipe(r, av_item(r, a, 1))) : 0;
+    }
+    case AV_LIST:
+    case AV_RECORD:
+    case AV_RANGE:
+    case AV_TEXT:
+    case AV_TRANSFORM:
+    case AV_CLOSURE: {
+      if (v->source) return recipe_source(t, v->source);
+      if (v->value && v->konst.bits == r->exit_number) return v->value; /* one function, wherever it stands */
+      if (v->kind == AV_TRANSFORM && v->op == TF_pullback) return 0; /* its nodes are here */
+      u32 n = v->kind == AV_TEXT && v->op == 0 ? 2 : v->count;
+      RecipeId inline_ids[16], *ids = inline_ids;
+      Allocator *alloc = &r->vm->alloc;
+      AbsVal copy = *v;
+      bool sourced = copy.kind == AV_CLOSURE && copy.env != ENV_ITEMS; /* a sibling of a function that has a source */
+      if (sourced) n = copy.code->proto->ncaptures;
+      if (n > COUNT_OF(inline_ids) && !(ids = mem_alloc(alloc, n * sizeof *ids))) {
+        r->failed = true;
+        return 0;
+      }
+      bool ok = true;
+      for (u32 i = 0; i < n && ok; i++) {
+        Av item = sourced ? rec_capture(r, a, i) : av_item(r, a, i);
+        ok = item && (ids[i] = rec_recipe(r, item)) != 0;
+      }
+      RecipeId made = 0;
+      if (ok) switch (copy.kind) {
+          case AV_LIST: made = recipe_list(t, ids, n); break;
+          case AV_RECORD: made = recipe_record(t, copy.shape->keys, ids, n); break;
+          case AV_TEXT: made = recipe_text(t, copy.op, ids, n); break;
+          case AV_RANGE: made = recipe_range(t, ids[0], ids[1], ids[2]); break;
+          case AV_TRANSFORM: made = recipe_transform(t, copy.op, ids[0], ids[1]); break;
+          default:
+            made = copy.op ? recipe_group_fn(t, copy.code, copy.op - 1u, ids, n) : recipe_fn(t, copy.code, ids, n);
+        }
+      if (ids != inline_ids) mem_free(alloc, ids, n * sizeof *ids);
+      if ((copy.kind == AV_CLOSURE && !sourced) || copy.kind == AV_TRANSFORM) {
+        AbsVal *closure = &r->avs.data[a];
+        closure->value = made;
+        closure->konst.bits = r->exit_number;
+      }
+      return made;
+    }
+    default: return 0;
+  }
+}
+
+static bool journal_of(Recorder *r, JournalId *out) {
+  JournalId at = 0;
+  for (u32 i = 0; i < r->cells.count; i++) {
+    const RecCell *c = &r->cells.data[i];
+    if (!c->dirty || !c->source) continue;
+    RecipeId value = rec_recipe(r, c->value);
+    if (!value) return false;
+    at = journal_write(&r->g->exits, at, c->source, 0, value);
+    if (!at) return false;
+  }
+  *out = at;
+  return true;
+}
+
+typedef struct RegRecipe {
+  u32 reg;
+  RecipeId recipe;
+} RegRecipe;
+
+static const Liveness *liveness_of(Recorder *r, const Proto *p) {
+  Allocator *alloc = &r->vm->alloc;
+  for (u32 i = r->live.count; i-- > 0;)
+    if (r->live.data[i].proto == p) return r->live.data[i].live;
+  Liveness *l = liveness_new(p, alloc);
+  if (!l || vec_push(alloc, &r->live, (RecLive){p, l})) return l;
+  liveness_free(l);
+  return NULL;
+}
+
+bool rec_live(Recorder *r, const Proto *p, u32 pc, u64 *bits) {
+  const Liveness *l = liveness_of(r, p);
+  if (l) liveness_at(l, pc, bits);
+  return l;
+}
+
+/* Registers of frame `depth` that are live: in the top frame before its pc, else while the call at its pc runs. */
+static bool frame_regs(Recorder *r, u32 depth, RegRecipe *out, u32 *count) {
+  RecFrame *f = &r->frames.data[depth];
+  const Proto *p = f->code->proto;
+  u32 words = (p->nregs + 63) / 64;
+  u64 small[8] = {0}, *bits = small;
+  Allocator *alloc = &r->vm->alloc;
+  if (words > COUNT_OF(small) && !(bits = mem_alloc_zero(alloc, words * 8))) return false;
+  const Liveness *l = liveness_of(r, p);
+  bool ok = l;
+  if (ok && depth == rec_depth(r)) liveness_at(l, f->pc, bits);
+  else if (ok) liveness_behind(l, f->pc, ins_a(p->code[f->pc]), bits);
+  *count = 0;
+  for (u32 i = 0; i < p->nregs && ok; i++) {
+    if (!(bits[i / 64] >> (i % 64) & 1)) continue;
+    Av a = f->regs[i];
+    if (!a) continue; /* not yet assigned on this path: empty */
+    RecipeId recipe = rec_recipe(r, a);
+    if (!recipe) {
+      ok = false;
+      break;
+    }
+    out[(*count)++] = (RegRecipe){i, recipe};
+  }
+  if (bits != small) mem_free(alloc, bits, words * 8);
+  return ok;
+}
+
+static bool in_tail_call(const RecFrame *f) {
+  u32 op = ins_op(f->code->proto->code[f->pc]);
+  return op == BC_tail || op == BC_tailx;
+}
+
+static u32 make_exit(Recorder *r, ExitKind kind, u32 reason, Span span, Av result) {
+  ExitTable *t = &r->g->exits;
+  JournalId journal = 0;
+  r->exit_number++;
+  if (!journal_of(r, &journal)) return UINT32_MAX;
+  u32 depth = rec_depth(r), top_count = 0, total = 0;
+  RegRecipe *regs = NULL;
+  u32 *counts = NULL;
+  Allocator *alloc = &r->vm->alloc;
+  u32 cap = 1;
+  for (u32 d = 0; d <= depth; d++) cap += r->frames.data[d].code->proto->nregs;
+  u32 exit = UINT32_MAX;
+  RecipeId selves[64];
+  if (depth >= COUNT_OF(selves)) return UINT32_MAX;
+  regs = mem_alloc(alloc, cap * sizeof *regs);
+  counts = mem_alloc(alloc, (depth + 1) * sizeof *counts);
+  if (!regs || !counts) {
+    r->failed = true;
+    goto done;
+  }
+  RecipeId result_recipe = 0;
+  if (result && !(result_recipe = rec_recipe(r, result))) goto done;
+  for (u32 d = 0; d <= depth && !result; d++) {
+    RecFrame *f = &r->frames.data[d];
+    selves[d] = 0;
+    counts[d] = 0;
+    bool top = d == depth;
+    if (!top && in_tail_call(f)) continue; /* its callee stands in its place */
+    if (d && f->fn && !(selves[d] = rec_recipe(r, f->fn))) goto done;
+    if (!frame_regs(r, d, regs + total, &top_count)) goto done;
+    counts[d] = top_count;
+    total += top_count;
+  }
+  exit = exit_begin(t, kind, reason, journal, span);
+  if (exit == UINT32_MAX) goto done;
+  if (result) { /* only frame 0 returns out of a region */
+    bool ok = exit_frame(t, exit, r->frames.data[0].graph_frame, r->frames.data[0].pc, 0, 0, r->frames.data[0].tail_calls, 0) &&
+              exit_reg(t, exit, REG_RESULT, result_recipe);
+    if (!ok) exit = UINT32_MAX;
+    goto done;
+  }
+  u32 at = 0, elided = 0;
+  u16 result_reg = 0;
+  for (u32 d = 0; d <= depth; d++) {
+    RecFrame *f = &r->frames.data[d];
+    if (!elided) result_reg = f->result; /* a callee in tail position answers its caller's caller */
+    if (d < depth && in_tail_call(f)) {
+      elided += f->tail_calls + 1;
+      continue;
+    }
+    if (!exit_frame(t, exit, f->graph_frame, f->pc, result_reg, 0, f->tail_calls + elided, selves[d])) exit = UINT32_MAX;
+    elided = 0;
+    for (u32 i = 0; i < counts[d] && exit != UINT32_MAX; i++, at++)
+      if (!exit_reg(t, exit, (u16)regs[at].reg, regs[at].recipe)) exit = UINT32_MAX;
+    if (exit == UINT32_MAX) break;
+  }
+done:
+  if (regs) mem_free(alloc, regs, cap * sizeof *regs);
+  if (counts) mem_free(alloc, counts, (depth + 1) * sizeof *counts);
+  r->failed |= t->failed;
+  return exit;
+}
+
+u32 rec_exit(Recorder *r, ExitKind kind, u32 reason, Span span) { return make_exit(r, kind, reason, span, 0); }
+
+u32 rec_exit_return(Recorder *r, Av value) { return make_exit(r, EXIT_return, 0, (Span){0}, value); }
+
+u32 rec_safe_exit(Recorder *r) { return r->safe_exit; }
+
+/* Behind an update a failed check leaves before its own instruction: leaving further back would need the array as it was, so each
+ * trip of a loop would copy it. Not in the midst of an instruction that has written a cell or called a function. */
+static u32 check_exit(Recorder *r) {
+  if (!r->updated || r->no_exits || r->abstract || r->ins_depth != rec_depth(r) || r->ins_effects != r->effects) return r->safe_exit;
+  RecFrame *f = rec_top(r);
+  u32 exit = rec_exit(r, EXIT_check, CHECK_none, f->code->proto->spans[f->pc]);
+  r->updated = false;
+  if (exit != UINT32_MAX) r->safe_exit = exit;
+  return r->safe_exit;
+}
+
+/* A cond changed an array in one of its arms: the instruction that begins where they meet is the next one. */
+void rec_was_written(Recorder *r, NodeId cond) {
+  r->written = cond;
+  r->ins_depth = rec_depth(r);
+  r->ins_effects = r->effects;
+}
+
+static bool holds(const Recorder *r, Av a, ValueId v) {
+  const AbsVal *x = a ? av_at(r, a) : NULL;
+  if (!x || x->kind == AV_NUM) return x && x->value == v;
+  bool found = false;
+  for (u32 i = 0; (x->kind == AV_LIST || x->kind == AV_RECORD) && i < x->count && !found; i++) found = holds(r, av_item(r, a, i), v);
+  return found;
+}
+
+/* In `q = put(q, x)` the variable q keeps the old array until the call is over. */
+static bool is_held(const Recorder *r, NodeId n) {
+  for (u32 i = 0; i < graph_node_at(r->g, n)->operand_count; i++) {
+    ValueId v = node_operand(r->g, n, i);
+    if (!v || value_is_token(r->g, v) || !value_type(r->g, v)->rank) continue;
+    for (u32 c = 0; c < r->cells.count; c++)
+      if (holds(r, r->cells.data[c].value, v)) return true;
+  }
+  return false;
+}
+
+/* In a loop the update, or the cond around it, itself names the exit behind it: what comes later in the trip and has no exit of its own (memory, a limit,
+ * code that is not compiled) leaves by that one, and the array is changed in place. Not among effects, which have settles; nor as long as a
+ * variable of the module holds the array as it was, which an exit here would need beside the new one: the next check has one. */
+void rec_behind_update(Recorder *r) {
+  NodeId n = r->written;
+  r->written = 0;
+  if (!n || !r->loop || r->tokens || r->pulls || r->no_exits || r->abstract || r->ins_depth != rec_depth(r) || n + 1 != r->g->nodes.count) return;
+  const GraphNode *node = graph_node_at(r->g, n);
+  if (node->exit != NO_EXIT || node->block != r->g->at || is_held(r, n)) return; /* in front of the loop: its body has made no node yet */
+  RecFrame *f = rec_top(r);
+  u32 exit = rec_exit(r, EXIT_check, CHECK_none, f->code->proto->spans[f->pc]);
+  if (exit == UINT32_MAX) return;
+  r->g->nodes.data[n].exit = exit;
+  r->safe_exit = exit;
+  r->updated = false;
+}
+
+u32 rec_present_exit(Recorder *r) { return r->safe_exit == UINT32_MAX ? UINT32_MAX : check_exit(r); }
+
+Outcome rec_check(Recorder *r, CheckKind kind, const ValueId *operands, u32 count) {
+  if (r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_construct_body, "a check inside the body of a construct");
+  return graph_check(r->g, kind, operands, count, check_exit(r)) ? OUT_GO : OUT_FAIL;
+}

@@ -1,0 +1,112 @@
+/* record_known.c — texts and records that are known while tracing: what built-ins make of them is known too. */
+#include "tracer/record/record.h"
+
+enum { KNOWN_ITEMS = 256, KNOWN_DEPTH = 8 };
+
+/* What an abstract value is, where all of it is known. false: it is not, or memory was refused. */
+static bool known_value(Recorder *r, Av a, u32 depth, Value *out) {
+  if (!a || !(a = av_force(r, a))) return false;
+  AbsVal v = *av_at(r, a);
+  *out = value_hole();
+  if (v.kind == AV_HOLE) return true;
+  if (v.kind == AV_CONST || v.kind == AV_NUM) {
+    if (!av_const_value(r, a, out)) return false;
+    value_keep(*out);
+    return true;
+  }
+  if (v.kind != AV_LIST || v.count > KNOWN_ITEMS || depth == KNOWN_DEPTH || !list_new(r->vm, v.count, out)) return false;
+  for (u32 i = 0; i < v.count; i++) {
+    Value item;
+    if (known_value(r, av_item(r, a, i), depth + 1, &item) && list_push(r->vm, out, item)) continue;
+    value_drop(r->vm, *out);
+    return false;
+  }
+  return true;
+}
+
+/* The abstract value of one that was computed while tracing; 0: none, or memory was refused. */
+static Av of_value(Recorder *r, Value v) {
+  if (v.kind == V_NUM || v.kind == V_TEXT || v.kind == V_NIL) return av_const(r, v);
+  if (v.kind != V_LIST || list_is_packed(v.list) || v.list->count > KNOWN_ITEMS) return 0;
+  Av items[KNOWN_ITEMS];
+  for (u32 i = 0; i < v.list->count; i++)
+    if (!(items[i] = of_value(r, v.list->items[i]))) return 0;
+  return av_items(r, AV_LIST, items, v.list->count);
+}
+
+/* The operation is run on the values themselves. */
+static bool computed(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
+  u32 n = op_info(op)->nparams, got = 0;
+  Value args[OP_MAX_PARAMS], v;
+  bool ok = true;
+  for (; got < n; got++) {
+    args[got] = value_hole();
+    if (params[got] && !known_value(r, params[got], 0, &args[got])) break;
+  }
+  bool known = got == n;
+  if (known) ok = vm_op(r->vm, op, args, &v) == WEFT_OK;
+  while (got > 0) value_drop(r->vm, args[--got]);
+  vm_error_clear(r->vm);
+  if (!known) return false;
+  if (!ok) {
+    *o = rec_stuck(r, REASON_raises, "%s raises an error", op_name(op));
+    return true;
+  }
+  *out = of_value(r, v);
+  value_drop(r->vm, v);
+  *o = r->failed ? OUT_FAIL : OUT_GO;
+  return *out != 0 || r->failed;
+}
+
+static Outcome keys_of(Recorder *r, const Shape *shape, Av *out) {
+  Av items[KNOWN_ITEMS];
+  for (u32 i = 0; i < shape->count; i++) {
+    Value key;
+    if (!text_new(r->vm, name_text(&r->vm->names, shape->keys[i]), name_len(&r->vm->names, shape->keys[i]), &key)) {
+      vm_error_clear(r->vm);
+      return OUT_FAIL;
+    }
+    items[i] = av_const(r, key);
+    value_drop(r->vm, key);
+    if (!items[i]) return OUT_FAIL;
+  }
+  return rec_made(r, av_items(r, AV_LIST, items, shape->count), out);
+}
+
+Outcome rec_without(Recorder *r, Av record, const Name *names, u32 count, Av *out) {
+  const Shape *shape = av_at(r, record)->shape;
+  Name keys[KNOWN_ITEMS];
+  Av items[KNOWN_ITEMS];
+  u32 n = 0;
+  if (shape->count > KNOWN_ITEMS) return rec_stuck(r, REASON_graph_size, "a record of %u fields", shape->count);
+  for (u32 i = 0; i < shape->count; i++) {
+    u32 k = 0;
+    while (k < count && names[k] != shape->keys[i]) k++;
+    if (k < count) continue;
+    items[n] = av_item(r, record, i);
+    keys[n++] = shape->keys[i];
+  }
+  return rec_made(r, av_record(r, keys, items, n), out);
+}
+
+bool rec_of_known(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
+  const OpInfo *info = op_info(op);
+  Value key;
+  if (info->family == FAM_text || op == OP_split) {
+    Av x = params[0] ? av_force(r, params[0]) : 0;
+    bool text = x && (av_at(r, x)->kind == AV_LIST || (av_const_value(r, x, &key) && key.kind == V_TEXT));
+    return text && op_is_pure(op) && computed(r, op, params, out, o);
+  }
+  if (op != OP_keys && op != OP_remove) return false;
+  Av x = params[0] ? av_force(r, params[0]) : 0;
+  if (!x || av_at(r, x)->kind != AV_RECORD || av_at(r, x)->shape->count > KNOWN_ITEMS) return false;
+  if (op == OP_keys) {
+    *o = keys_of(r, av_at(r, x)->shape, out);
+    return true;
+  }
+  Name name;
+  if (!params[1] || !av_const_value(r, params[1], &key) || key.kind != V_TEXT || !name_known(&r->vm->names, key.text->data, key.text->len, &name) || av_field(r, x, name) < 0)
+    return false;
+  *o = rec_without(r, x, &name, 1, out);
+  return true;
+}

@@ -1,0 +1,277 @@
+/* record_names.c — short texts as numbers: a text that is one of many is, in a graph, the number that it has in the VM (text_number of
+ * guards/rows.c), so that texts compare, are chosen, carried by loops and lie in columns as integers do. Records at computed keys. */
+#include "tracer/record/record_flow.h"
+
+#include <string.h>
+
+bool rec_is_name(Value kind) { return kind.kind == V_HOLE || kind.kind == V_TEXT; }
+
+static Av text_with(Recorder *r, Av number, u8 op) {
+  Av a = number ? av_items(r, AV_TEXT, &number, 1) : 0;
+  if (a) av_at(r, a)->op = op;
+  return a;
+}
+
+static Av name_text_of(Recorder *r, Av number) { return text_with(r, number, 4); }
+static Av one_of(Recorder *r, Av point) { return text_with(r, point, 2); } /* whose number is its code point */
+
+static bool is_one(Recorder *r, Av a) {
+  Value v;
+  return av_at(r, a)->kind == AV_TEXT ? av_at(r, a)->op == 2 : av_const_value(r, a, &v) && v.kind == V_TEXT && v.text->count == 1;
+}
+
+Av rec_name(Recorder *r, ValueId number) { return name_text_of(r, av_num(r, number)); }
+
+Av rec_name_of(Recorder *r, Av a) {
+  Value v;
+  i64 number;
+  if (!(a = av_force(r, a))) return 0;
+  const AbsVal *x = av_at(r, a);
+  if (x->kind == AV_TEXT) return x->op == 2 || x->op == 4 ? av_item(r, a, 0) : 0;
+  if (x->kind != AV_CONST || !av_const_value(r, a, &v) || v.kind != V_TEXT || !text_has_number(v.text)) return 0;
+  return text_number(r->vm, v.text, &number) ? av_const(r, value_i64(number)) : 0;
+}
+
+bool rec_has_name(Recorder *r, Av a) { return a && rec_is_text(r, a) && rec_name_of(r, a); }
+
+static bool alike(Recorder *r, Av a, Av b) {
+  const AbsVal *x = av_at(r, a), *y = av_at(r, b);
+  if (x->kind != y->kind || (x->kind != AV_LIST && x->kind != AV_RECORD) || x->count != y->count || x->count > ZIP_LEAVES) return false;
+  return x->kind == AV_LIST || memcmp(x->shape->keys, y->shape->keys, sizeof(Name) * x->count) == 0;
+}
+
+/* a with its texts as numbers wherever b, a tree like it, has another text; 0: they are no such trees. */
+static Av opened(Recorder *r, Av a, Av b, u32 depth, bool *any) {
+  if (depth > 4 || !a || !b || !(a = av_force(r, a)) || !(b = av_force(r, b))) return 0;
+  if (a == b || carry_same(r, a, b)) return a;
+  bool text = rec_is_text(r, a);
+  if (text != rec_is_text(r, b)) return 0;
+  if (text) {
+    Av number = rec_name_of(r, a);
+    *any = true;
+    return number && rec_name_of(r, b) ? (is_one(r, a) && is_one(r, b) ? one_of : name_text_of)(r, number) : 0;
+  }
+  if (!alike(r, a, b)) return 0;
+  Av parts[ZIP_LEAVES];
+  u32 n = av_at(r, a)->count;
+  for (u32 i = 0; i < n; i++)
+    if (!(parts[i] = opened(r, av_item(r, a, i), av_item(r, b, i), depth + 1, any))) return 0;
+  return rec_with_parts(r, a, parts, n);
+}
+
+bool rec_names_meet(Recorder *r, Av *a, Av *b) {
+  bool any = false;
+  Av x = *a && *b ? opened(r, *a, *b, 0, &any) : 0, y = x && any ? opened(r, *b, *a, 0, &any) : 0;
+  if (y) *a = x, *b = y;
+  return y != 0;
+}
+
+/* All texts of a tree that have numbers. */
+Av rec_names_open(Recorder *r, Av a, u32 depth) {
+  if (!(a = av_force(r, a))) return 0;
+  Av number = rec_is_text(r, a) ? rec_name_of(r, a) : 0;
+  if (number) return name_text_of(r, number);
+  const AbsVal v = *av_at(r, a);
+  if ((v.kind != AV_LIST && v.kind != AV_RECORD) || v.count > ZIP_LEAVES || depth > 4) return a;
+  Av parts[ZIP_LEAVES];
+  for (u32 i = 0; i < v.count; i++)
+    if (!(parts[i] = rec_names_open(r, av_item(r, a, i), depth + 1))) return 0;
+  return rec_with_parts(r, a, parts, v.count);
+}
+
+/* ---- records at computed keys -------------------------------------------------------------------------------------- */
+
+enum { KEYS_MOST = 12 };
+
+static Outcome where(Recorder *r, ValueId cond, ValueId a, ValueId b, ValueId *out) {
+  Av params[OP_MAX_PARAMS] = {av_num(r, cond), av_num(r, a), av_num(r, b)}, made;
+  Outcome o = params[0] && params[1] && params[2] ? rec_op(r, OP_where, params, &made) : OUT_FAIL;
+  if (o == OUT_GO && !(*out = av_value(r, made))) o = OUT_FAIL;
+  return o;
+}
+
+static ValueId weak_flag(Recorder *r, ValueId v) {
+  ValueId flag = rec_weak_flag(r, v);
+  return flag ? flag : graph_const(r->g, value_bool(value_type(r->g, v)->weak));
+}
+
+/* Numbers of one dtype. That one is weak and the other is not is a flag of what comes out. */
+static Outcome choose_number(Recorder *r, ValueId cond, Av a, Av b, Av *out) {
+  ValueId x = av_value(r, a), y = av_value(r, b), flag = 0, made;
+  const ArrayType s = *value_type(r->g, x), t = *value_type(r->g, y);
+  if (s.rank || t.rank || s.dtype != t.dtype || s.device || t.device) return rec_stuck(r, REASON_branch_merge, "fields of different kinds at a computed key");
+  Outcome o = OUT_GO;
+  if (s.weak != t.weak || rec_weak_flag(r, x) || rec_weak_flag(r, y)) {
+    ValueId p = weak_flag(r, x), q = weak_flag(r, y);
+    if (!p || !q) return OUT_FAIL;
+    if ((o = where(r, cond, p, q, &flag)) != OUT_GO) return o;
+    x = graph_convert(r->g, x, s.dtype);
+    y = graph_convert(r->g, y, s.dtype);
+    if (!x || !y) return OUT_FAIL;
+  }
+  if ((o = where(r, cond, x, y, &made)) != OUT_GO) return o;
+  if (flag && !rec_weak_note(r, made, flag)) return OUT_FAIL;
+  return rec_made(r, av_num(r, made), out);
+}
+
+/* a where cond is true, else b. */
+static Outcome choose(Recorder *r, ValueId cond, Av a, Av b, u32 depth, Av *out) {
+  if (!(a = av_force(r, a)) || !(b = av_force(r, b))) return OUT_FAIL;
+  if (a == b) return rec_made(r, a, out);
+  bool na = av_is_number(r, a), nb = av_is_number(r, b);
+  if (na && nb) return choose_number(r, cond, a, b, out);
+  if (!na && !nb && carry_same(r, a, b) && av_at(r, a)->kind == AV_CONST) return rec_made(r, a, out);
+  if (rec_has_name(r, a) && rec_has_name(r, b)) {
+    ValueId made;
+    Outcome o = where(r, cond, av_value(r, rec_name_of(r, a)), av_value(r, rec_name_of(r, b)), &made);
+    bool one = is_one(r, a) && is_one(r, b);
+    return o == OUT_GO ? rec_made(r, (one ? one_of : name_text_of)(r, av_num(r, made)), out) : o;
+  }
+  if (na || nb || depth > 4 || !alike(r, a, b)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_branch_merge, "fields of different kinds at a computed key");
+  Av parts[ZIP_LEAVES];
+  u32 n = av_at(r, a)->count;
+  for (u32 i = 0; i < n; i++) {
+    Outcome o = choose(r, cond, av_item(r, a, i), av_item(r, b, i), depth + 1, &parts[i]);
+    if (o != OUT_GO) return o;
+  }
+  return rec_made(r, rec_with_parts(r, a, parts, n), out);
+}
+
+bool rec_key_computed(Recorder *r, Av record, Av key) {
+  if (!(key = av_force(r, key))) return false;
+  const AbsVal *v = av_at(r, record), *k = av_at(r, key);
+  return v->kind == AV_RECORD && v->count && v->count <= KEYS_MOST && k->kind == AV_TEXT && (k->op == 2 || k->op == 4);
+}
+
+/* Is the key the i-th one of the record's? */
+static Outcome is_key(Recorder *r, Av record, Av key, u32 i, ValueId *out) {
+  Name name = av_at(r, record)->shape->keys[i];
+  Value text;
+  i64 number;
+  Av same;
+  if (!text_new(r->vm, name_text(&r->vm->names, name), name_len(&r->vm->names, name), &text)) {
+    vm_error_clear(r->vm);
+    return OUT_FAIL;
+  }
+  bool numbered = text_has_number(text.text) && text_number(r->vm, text.text, &number);
+  value_drop(r->vm, text);
+  if (!numbered) number = INT64_MIN; /* no number is this one */
+  Outcome o = rec_binary(r, BC_eq, rec_name_of(r, key), av_const(r, value_i64(number)), &same);
+  if (o == OUT_GO && !(*out = graph_convert(r->g, av_value(r, same), DT_bool))) o = OUT_FAIL;
+  return o;
+}
+
+Outcome rec_key_get(Recorder *r, Av record, Av key, Av *out) {
+  u32 n = av_at(r, record)->count;
+  ValueId any, is;
+  Outcome o = is_key(r, record, key, 0, &any);
+  *out = av_item(r, record, 0);
+  for (u32 i = 1; i < n && o == OUT_GO; i++) {
+    o = is_key(r, record, key, i, &is);
+    if (o == OUT_GO && !(any = graph_op2(r->g, OP_logical_or, any, is))) o = OUT_FAIL;
+    if (o == OUT_GO) o = choose(r, is, av_item(r, record, i), *out, 0, out);
+  }
+  if (o == OUT_GO && n == 1) o = rec_made(r, av_force(r, *out), out);
+  return o == OUT_GO ? rec_check(r, CHECK_assertion, &any, 1) : o;
+}
+
+/* What of `item` is as it was got stays what it was. */
+static Outcome put_one(Recorder *r, ValueId is, Av was, Av got, Av item, u32 depth, Av *out) {
+  if (!(item = av_force(r, item)) || !(was = av_force(r, was))) return OUT_FAIL;
+  got = got ? av_force(r, got) : 0;
+  if (got == item) return rec_made(r, was, out);
+  if (!got || depth > 4 || !alike(r, was, item) || !alike(r, got, item)) return choose(r, is, item, was, depth, out);
+  Av parts[ZIP_LEAVES];
+  u32 n = av_at(r, item)->count;
+  for (u32 i = 0; i < n; i++) {
+    Outcome o = put_one(r, is, av_item(r, was, i), av_item(r, got, i), av_item(r, item, i), depth + 1, &parts[i]);
+    if (o != OUT_GO) return o;
+  }
+  return rec_made(r, rec_with_parts(r, was, parts, n), out);
+}
+
+Outcome rec_key_set(Recorder *r, Av record, Av key, Av got, Av item, Av *out) {
+  Av parts[KEYS_MOST];
+  u32 n = av_at(r, record)->count;
+  for (u32 i = 0; i < n; i++) {
+    ValueId is;
+    Outcome o = is_key(r, record, key, i, &is);
+    if (o == OUT_GO) o = put_one(r, is, av_item(r, record, i), got, item, 0, &parts[i]);
+    if (o != OUT_GO) return o;
+  }
+  return rec_made(r, rec_with_parts(r, record, parts, n), out);
+}
+
+/* ---- characters ---------------------------------------------------------------------------------------------------- */
+
+enum { FIND_MOST = 64 };
+
+static bool is_character(const Recorder *r, Av a) { return a && av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 2; }
+
+/* Where a character stands in a text that is known. */
+static Outcome find_character(Recorder *r, Value text, Av character, Av *out) {
+  i64 points[FIND_MOST];
+  Outcome o = OUT_GO;
+  text_points(text.text, points);
+  *out = av_const(r, value_weak_i64(-1));
+  for (u32 i = text.text->count; i-- > 0 && o == OUT_GO;) {
+    Av params[OP_MAX_PARAMS] = {0, av_const(r, value_weak_i64(i)), *out};
+    o = rec_binary(r, BC_eq, av_item(r, character, 0), av_const(r, value_i64(points[i])), &params[0]);
+    if (o == OUT_GO) o = rec_op(r, OP_where, params, out);
+  }
+  return o;
+}
+
+/* The text of one code point, a number or an array that holds one. */
+static Outcome character_of(Recorder *r, Av a, Av *out) {
+  const u8 item = IX_VALUE;
+  ArrayType t = *value_type(r->g, av_value(r, a));
+  Av zero = av_const(r, value_weak_i64(0)), low, high;
+  Outcome o = t.rank ? rec_index(r, a, &item, 1, &zero, &a) : OUT_GO;
+  ValueId point = o == OUT_GO ? graph_convert(r->g, av_value(r, a), DT_i64) : 0;
+  if (o == OUT_GO && (!point || !(a = av_num(r, point)))) o = OUT_FAIL;
+  if (o == OUT_GO) o = rec_binary(r, BC_ge, a, zero, &low);
+  if (o == OUT_GO) o = rec_binary(r, BC_lt, a, av_const(r, value_i64(0xD800)), &high); /* beyond, the interpreter looks closer */
+  if (o != OUT_GO) return o;
+  ValueId in_range = graph_op2(r->g, OP_logical_and, graph_convert(r->g, av_value(r, low), DT_bool), graph_convert(r->g, av_value(r, high), DT_bool));
+  if (!in_range) return OUT_FAIL;
+  if ((o = rec_check(r, CHECK_assertion, &in_range, 1)) != OUT_GO) return o;
+  return rec_made(r, one_of(r, a), out);
+}
+
+/* The code points of a text that lies in a column, or is to be packed; false: it is no such text. */
+static bool codes_of_rows(Recorder *r, Av text, Av *out, Outcome *o) {
+  bool digits = rec_is_of_digits(r, text);
+  if (digits && (*o = rec_rows_of(r, text, NULL, &text)) != OUT_GO) return true;
+  const AbsVal v = *av_at(r, text);
+  const u8 slice = IX_SLICE;
+  bool outside = v.source && v.konst.kind == V_TEXT && (v.kind == AV_LAZY || v.kind == AV_OBJECT);
+  bool known = !outside && v.kind == AV_CONST && v.konst.kind == V_TEXT;
+  if (!outside && !known && (v.kind != AV_ROWS || v.konst.kind != V_TEXT)) return false;
+  *o = outside ? rec_rows_of_text(r, v.source, v.konst, &text) : known ? rec_text_stacked(r, text, &text) : OUT_GO;
+  Av nil = av_const(r, value_nil()), ends[3] = {nil, *o == OUT_GO ? av_item(r, text, 1) : 0, nil};
+  if (*o == OUT_GO) *o = nil ? rec_index(r, av_item(r, text, 0), &slice, 1, ends, out) : OUT_FAIL;
+  return true;
+}
+
+bool rec_on_character(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
+  Value text;
+  if (op != OP_find && op != OP_codes && op != OP_text) return false;
+  if (op == OP_codes && codes_of_rows(r, params[0], out, o)) return true;
+  Av a = av_force(r, params[0]), b = op == OP_find ? av_force(r, params[1]) : 0;
+  if (!a || av_at(r, a)->kind == AV_CONST) {
+    if (op != OP_find || !is_character(r, b) || !av_const_value(r, a, &text) || text.kind != V_TEXT || text.text->count > FIND_MOST) return false;
+    *o = find_character(r, text, b, out);
+    return true;
+  }
+  if (op == OP_codes && is_character(r, a)) {
+    Av point = av_item(r, a, 0), stacked[OP_MAX_PARAMS] = {av_items(r, AV_LIST, &point, 1), av_const(r, value_weak_i64(0))};
+    *o = stacked[0] && stacked[1] ? rec_op(r, OP_stack, stacked, out) : OUT_FAIL;
+    return true;
+  }
+  if (op != OP_text || !av_is_number(r, a)) return false;
+  const ArrayType *t = value_type(r->g, av_value(r, a));
+  if (t->rank > 1 || dtype_kind(t->dtype) != DK_INT || t->dtype == DT_u64 || t->device || (t->rank && t->dims[0] != 1)) return false;
+  *o = character_of(r, a, out);
+  return true;
+}

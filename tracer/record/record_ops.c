@@ -1,0 +1,770 @@
+/* record_ops.c — operators and array operations of the trace: folding, sizes, nodes with inferred types. */
+#include "tracer/record/record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const u16 op_of_bc[BC_COUNT] = {
+    [BC_add] = OP_add, [BC_sub] = OP_subtract, [BC_mul] = OP_multiply, [BC_div] = OP_divide,
+    [BC_floordiv] = OP_floor_divide, [BC_mod] = OP_remainder, [BC_matmul] = OP_matmul, [BC_pow] = OP_power,
+    [BC_band] = OP_bitwise_and, [BC_bor] = OP_bitwise_or, [BC_bxor] = OP_bitwise_xor, [BC_shl] = OP_left_shift,
+    [BC_shr] = OP_right_shift, [BC_eq] = OP_equal, [BC_ne] = OP_not_equal, [BC_lt] = OP_less,
+    [BC_le] = OP_less_equal, [BC_gt] = OP_greater, [BC_ge] = OP_greater_equal, [BC_neg] = OP_negative,
+    [BC_pos] = OP_positive, [BC_bnot] = OP_bitwise_not,
+};
+
+/* ---- integers as sizes --------------------------------------------------------------------------- */
+
+enum { DIM_HINT_LIMIT_BITS = 40 }; /* larger products stay ordinary wrapping arithmetic */
+
+static bool sized(Recorder *r, ValueId v, Dim *d) {
+  const ArrayType *t = value_type(r->g, v);
+  return t->rank == 0 && t->dtype == DT_i64 && value_dim(r->g, v, d) && *d != DIM_NONE;
+}
+
+/* i64 + - * of numbers that are sizes is a size again. 0: not so, make a node. */
+static ValueId size_arithmetic(Recorder *r, u32 bc, ValueId a, ValueId b) {
+  Dim x, y, d;
+  SizePool *p = &r->g->sizes;
+  if (!sized(r, a, &x) || !sized(r, b, &y)) return 0;
+  switch (bc) {
+    case BC_add: d = size_add(p, x, y); break;
+    case BC_sub: d = size_sub(p, x, y); break;
+    case BC_mul: d = size_mul(p, x, y); break;
+    case BC_floordiv:
+    case BC_mod:
+      if (y <= 0) return 0; /* a positive constant only */
+      d = bc == BC_mod ? size_mod(p, x, y) : size_floordiv(p, x, y);
+      break;
+    default: return 0;
+  }
+  i64 hint;
+  if (d == DIM_NONE) return 0;
+  if (size_is_unbacked(p, d)) { /* no products: they could leave i64 */
+    if (bc == BC_mul && !size_is_const(p, x, &hint) && !size_is_const(p, y, &hint)) return 0;
+    if (!size_range(p, d).fits) return 0;
+  } else if (!size_hint(p, d, &hint) || hint >> DIM_HINT_LIMIT_BITS != hint >> 63) {
+    return 0;
+  }
+  bool weak = value_type(r->g, a)->weak && value_type(r->g, b)->weak;
+  return graph_size_typed(r->g, d, DT_i64, weak);
+}
+
+/* ---- operators ------------------------------------------------------------------------------------ */
+
+static Outcome join_lists(Recorder *r, Av a, Av b, Av *out) {
+  u32 n = av_at(r, a)->count, m = av_at(r, b)->count, first = r->items.count;
+  for (u32 i = 0; i < n + m; i++)
+    if (!vec_push(&r->vm->alloc, &r->items, i < n ? av_item(r, a, i) : av_item(r, b, i - n))) return OUT_FAIL;
+  return rec_made(r, av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = n + m}), out);
+}
+
+Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
+  if (bc == BC_add && (rec_text_grows(r, a) || (a && b && rec_is_text(r, a) && rec_text_parts(r, a) && rec_text_grows(r, b)))) return OUT_STUCK;
+  a = bc == BC_add && a && b ? rec_text_part(r, a) : av_force(r, a);
+  b = av_force(r, b);
+  if (!a || !b) return OUT_FAIL;
+  bool equality = bc == BC_eq || bc == BC_ne;
+  Outcome there = equality ? rec_there_by_element(r, &a, &b) : rec_there(r, &a);
+  if (there == OUT_GO && !equality) there = rec_there(r, &b);
+  if (there != OUT_GO) return there;
+  Value x, y;
+  if (av_const_value(r, a, &x) && av_const_value(r, b, &y) && x.kind != V_FN && y.kind != V_FN) {
+    Value v;
+    if (vm_binary(r->vm, bc, x, y, &v) != WEFT_OK) {
+      vm_error_clear(r->vm);
+      return rec_stuck(r, REASON_raises, "`%s` raises an error", bc_info[bc].name);
+    }
+    Av c = av_const(r, v);
+    value_drop(r->vm, v);
+    return rec_made(r, c, out);
+  }
+  bool nx = av_is_number(r, a), ny = av_is_number(r, b);
+  if (nx && ny && bc != BC_in) {
+    ValueId d = size_arithmetic(r, bc, av_value(r, a), av_value(r, b));
+    if (d) return rec_made(r, av_num(r, d), out);
+    Av params[2] = {a, b};
+    return rec_op(r, op_of_bc[bc], params, out);
+  }
+  u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
+  if (bc == BC_add && ka == AV_LIST && kb == AV_LIST) return join_lists(r, a, b, out);
+  if (bc == BC_add && ka == AV_ROWS && rec_is_text(r, a) && rec_is_text(r, b)) return rec_rows_join(r, a, b, out);
+  if (bc == BC_add && kb == AV_ROWS && rec_is_text(r, a) && rec_is_text(r, b) && !r->no_exits && rec_is_carried(r, b) && rec_text_parts(r, a)) return rec_text_join(r, b, a, true, out);
+  if (bc == BC_add && ka == AV_ROWS && kb == AV_ROWS && !rec_is_text(r, a) && !rec_is_text(r, b)) return rec_rows_concat(r, a, b, out);
+  if (bc == BC_add && ka == AV_QUEUE && kb == AV_LIST) return rec_queue_join(r, a, b, out);
+  bool grows = bc == BC_add && kb == AV_LIST && !rec_is_text(r, a), outside = ka == AV_OBJECT && av_at(r, a)->konst.kind == V_LIST;
+  if (grows && (ka == AV_ROWS || outside)) {
+    Outcome o = ka == AV_ROWS ? OUT_GO : rec_rows_here(r, a, &a);
+    return o == OUT_GO ? rec_rows_join(r, a, b, out) : o;
+  }
+  bool whole = ka == AV_OBJECT && av_at(r, a)->konst.kind == V_TEXT && rec_is_text(r, b);
+  if (bc == BC_add && (ka == AV_TEXT || kb == AV_TEXT || whole)) return rec_join(r, (Av[]){a, b}, 2, out);
+  if (equality) {
+    Av same;
+    Outcome o = rec_equal(r, a, b, &same);
+    if (o != OUT_GO || bc == BC_eq) return *out = same, o;
+    return rec_unary(r, BC_not, same, out);
+  }
+  if (bc == BC_in) return rec_member(r, a, b, out);
+  if (bc == BC_lt || bc == BC_le || bc == BC_gt || bc == BC_ge) return rec_text_order(r, bc, a, b, out);
+  return rec_stuck(r, REASON_no_rule, "`%s` of %s and %s", bc_info[bc].name, av_kind_text(r, a), av_kind_text(r, b));
+}
+
+Outcome rec_unary(Recorder *r, u32 bc, Av a, Av *out) {
+  a = av_force(r, a);
+  if (!a) return OUT_FAIL;
+  Outcome there = rec_there(r, &a);
+  if (there != OUT_GO) return there;
+  if (bc == BC_not || bc == BC_truth) {
+    Av t;
+    Outcome o = rec_truth(r, a, &t);
+    if (o != OUT_GO) return o;
+    Value v;
+    if (av_const_value(r, t, &v)) return rec_made(r, av_const(r, value_bool((v.i != 0) == (bc == BC_truth))), out);
+    if (bc == BC_truth) { /* a strong bool, whatever it is asked of */
+      ValueId strong = graph_convert(r->g, av_value(r, t), DT_bool);
+      return rec_made(r, strong ? av_num(r, strong) : 0, out);
+    }
+    Av params[1] = {t};
+    return rec_op(r, OP_logical_not, params, out);
+  }
+  if (!av_is_number(r, a)) return rec_stuck(r, REASON_raises, "`%s` of %s", bc_info[bc].name, av_kind_text(r, a));
+  return rec_op(r, op_of_bc[bc], &a, out);
+}
+
+Outcome rec_truth(Recorder *r, Av a, Av *out) {
+  a = av_force(r, a);
+  if (!a) return OUT_FAIL;
+  Value v;
+  if (av_const_value(r, a, &v)) {
+    bool t;
+    if (vm_truth(r->vm, v, &t) != WEFT_OK) {
+      vm_error_clear(r->vm);
+      return rec_stuck(r, REASON_raises, "the condition is %s", av_kind_text(r, a));
+    }
+    return rec_made(r, av_const(r, value_bool(t)), out);
+  }
+  ValueId n = av_value(r, a);
+  if (!n || value_type(r->g, n)->rank != 0) return rec_stuck(r, REASON_raises, "the condition is no number of rank 0");
+  if (value_type(r->g, n)->dtype == DT_bool) return rec_made(r, a, out);
+  Av zero = av_const(r, value_weak_i64(0)), params[2] = {a, zero};
+  return zero ? rec_op(r, OP_not_equal, params, out) : OUT_FAIL;
+}
+
+/* ---- operations of ops.def ------------------------------------------------------------------------ */
+
+bool rec_is_setting(u32 op, u32 param) {
+  const OpParam *p = &op_info(op)->params[param];
+  if (op == OP_linspace && param < 2) return false;
+  if (p->len == 1) { /* most operands: this is asked for each */
+    char c = p->name[0];
+    return c == 'k' || c == 'm' || (c == 'n' && (op == OP_eye || op == OP_diff || op == OP_repeat || op == OP_one_hot || op == OP_linalg_matrix_power));
+  }
+  static const char *const names[] = {
+      "axis", "axes", "keepdims", "dtype", "device", "shape", "reverse", "include_initial", "descending", "correction",
+      "ord", "num", "endpoint", "base", "indexing", "parts", "reps", "shift", "width", "mode", "window", "source",
+      "destination", "axis1", "axis2", "size", "side", "reduce", "return_index", "return_inverse", "return_counts",
+      "minlength", "bins", "approximate", "largest", "offset", "upper", "full_matrices", "start", "stop", "step", "spec", "replace",
+  };
+  for (u32 i = 0; i < COUNT_OF(names); i++)
+    if (strlen(names[i]) == p->len && memcmp(names[i], p->name, p->len) == 0) return true;
+  return false;
+}
+
+static bool named(const OpParam *p, const char *s) { return strlen(s) == p->len && memcmp(s, p->name, p->len) == 0; }
+
+/* Parameters that a rule must know: a size there is pinned to its present value. */
+static bool needs_literal(const OpParam *p) {
+  static const char *const names[] = {"axis", "axes", "axis1", "axis2", "source", "destination"};
+  for (u32 i = 0; i < COUNT_OF(names); i++)
+    if (named(p, names[i])) return true;
+  return false;
+}
+
+/* A known size that kernels refuse. Rules need not look at it: what has the size 1 goes with any. */
+static bool refused_size(Recorder *r, u32 op, Av size) {
+  i64 known;
+  return op != OP_reshape && av_known_int(r, size, &known) && known < 0;
+}
+
+/* A list of integers as an attribute: constants, else sizes. */
+static Outcome list_setting(Recorder *r, u32 op, u32 param, Av a, bool shape, bool literal, GraphAttr *out) {
+  u32 n = av_at(r, a)->count;
+  i64 ints[2 * TYPE_MAX_RANK];
+  Dim dims[TYPE_MAX_RANK];
+  bool pairs = false, known = true;
+  if (n > TYPE_MAX_RANK) return rec_stuck(r, REASON_raises, "too many axes");
+  for (u32 i = 0; i < n; i++) {
+    Av item = av_force(r, av_item(r, a, i));
+    if (!item) return OUT_FAIL;
+    if (av_at(r, item)->kind == AV_LIST && av_at(r, item)->count == 2 && (i == 0 || pairs)) {
+      pairs = true;
+      if (!av_known_int(r, av_item(r, item, 0), &ints[2 * i]) || !av_known_int(r, av_item(r, item, 1), &ints[2 * i + 1]))
+        return rec_stuck(r, REASON_literal_needed, "pairs of sizes must be known");
+      continue;
+    }
+    if (pairs) return rec_stuck(r, REASON_data_dependent_shape, "a list of sizes holds %s", av_kind_text(r, item));
+    i64 now;
+    if (op == OP_reshape && av_known_int(r, item, &now) && now == -1) {
+      dims[i] = DIM_INFER;
+      known = false;
+      continue;
+    }
+    if (shape) {
+      Outcome o = rec_size(r, item, &dims[i]);
+      if (o != OUT_GO) return o;
+      if (refused_size(r, op, item)) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
+    } else if (!av_dim(r, item, &dims[i])) {
+      return rec_stuck(r, REASON_data_dependent_shape, "a list of sizes holds %s", av_kind_text(r, item));
+    }
+    known &= literal ? rec_literal(r, item, "axis", &ints[i]) : av_known_int(r, item, &ints[i]);
+  }
+  if (pairs || (known && !shape)) *out = attr_ints(r->g, param, ints, pairs ? 2 * n : n, pairs);
+  else *out = attr_dims(r->g, param, dims, n);
+  return r->g->failed ? OUT_FAIL : OUT_GO;
+}
+
+static bool is_flag(const OpParam *p) { return strncmp(p->name + p->len, "=false", 6) == 0 || strncmp(p->name + p->len, "=true", 5) == 0; }
+
+/* Would the kernel take a constant of this kind? Rules of types read an attribute of another kind as one that was not given. */
+static bool fits(const OpParam *p, bool shape, const Value *v) {
+  if (is_flag(p)) return v->kind == V_NIL || (v->kind == V_NUM && v->dtype == DT_bool);
+  if (named(p, "dtype")) return v->kind == V_NIL || v->kind == V_DTYPE;
+  return !shape || (v->kind == V_NUM && v->dtype != DT_bool);
+}
+
+/* What the array was stacked from just now along its first axis, and of how many; 0: it was not. */
+static u32 stacked_from(const Graph *g, ValueId x, GraphArg *list) {
+  NodeId made = value_node(g, x);
+  GraphArg args[OP_MAX_PARAMS];
+  i64 axis;
+  if (!made || graph_node_at(g, made)->kind != NODE_op || graph_node_at(g, made)->op != OP_stack) return 0;
+  node_args(g, made, args);
+  if (args[0].kind != ARG_list || !arg_int(&args[1], 0, &axis) || axis != 0) return 0;
+  *list = args[0];
+  return list->count;
+}
+
+/* A shape or axes that are written as an array of integers, `zeros([n, m])`: the list of them. */
+Av rec_listed(Recorder *r, Av a) {
+  const Graph *g = r->g;
+  GraphArg list;
+  Av items[TYPE_MAX_RANK];
+  u32 n = av_at(r, a)->kind == AV_NUM ? stacked_from(g, av_value(r, a), &list) : 0;
+  if (n == 0 || n > TYPE_MAX_RANK || value_type(g, av_value(r, a))->rank != 1) return a;
+  for (u32 i = 0; i < n; i++)
+    if (dtype_kind(value_type(g, list.values[i])->dtype) != DK_INT) return a;
+  for (u32 i = 0; i < n; i++) {
+    Value known;
+    if (!(items[i] = value_const(g, list.values[i], &known) ? av_const(r, known) : av_num(r, list.values[i]))) return 0;
+  }
+  return av_items(r, AV_LIST, items, n);
+}
+
+static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
+  const OpParam *p = &op_info(op)->params[param];
+  bool shape = named(p, "shape") || named(p, "reps");
+  a = av_force(r, a);
+  if (a && op != OP_min && op != OP_max) a = rec_listed(r, a); /* of those it is a second operand, which is an error */
+  if (!a) return OUT_FAIL;
+  if (av_at(r, a)->kind == AV_LIST) return list_setting(r, op, param, a, shape, needs_literal(p), out);
+  Value v;
+  Dim d;
+  bool size = shape || named(p, "num") || named(p, "size") || named(p, "minlength") || (named(p, "n") && op != OP_linalg_matrix_power) || named(p, "m") || named(p, "window") || (named(p, "k") && op == OP_topk);
+  if (av_const_value(r, a, &v)) {
+    i64 known;
+    if (size && av_known_int(r, a, &known) && known < (i64)named(p, "window") && op != OP_reshape)
+      return rec_stuck(r, REASON_raises, "%s: `%.*s` is %lld", op_name(op), (int)p->len, p->name, (long long)known);
+    if (!fits(p, shape, &v)) return rec_stuck(r, REASON_raises, "%s: `%.*s` is %s", op_name(op), (int)p->len, p->name, value_type_name(v));
+    switch (v.kind) {
+      case V_NIL: *out = attr_nil(param); return OUT_GO;
+      case V_TEXT: *out = attr_text(r->g, param, v.text->data, v.text->len); return r->g->failed ? OUT_FAIL : OUT_GO;
+      case V_DTYPE: *out = attr_dtype(param, v.dtype); return OUT_GO;
+      case V_NUM:
+        if (shape) break;
+        if (v.dtype == DT_bool) *out = attr_bool(param, v.i != 0);
+        else if (dtype_kind(v.dtype) == DK_INT) *out = attr_int(param, v.i);
+        else *out = attr_float(param, num_as_f64(v));
+        return OUT_GO;
+      default: break;
+    }
+  }
+  if ((named(p, "dtype") || named(p, "device")) && av_is_number(r, a)) return rec_stuck(r, REASON_raises, "%s: `%.*s` is a number", op_name(op), (int)p->len, p->name);
+  i64 given;
+  const bool inferred = op == OP_reshape && av_known_int(r, a, &given) && given == -1;
+  if (size && !inferred && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0) {
+    Outcome o = rec_size_from(r, a, named(p, "window"), &d);
+    if (o != OUT_GO) return o;
+  }
+  if (!is_flag(p) && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0 && av_dim(r, a, &d)) {
+    if (shape) {
+      if (inferred) d = DIM_INFER;
+      if (refused_size(r, op, a)) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
+      *out = attr_dims(r->g, param, &d, 1);
+      return r->g->failed ? OUT_FAIL : OUT_GO;
+    }
+    i64 now;
+    *out = needs_literal(p) && rec_literal(r, a, "axis", &now) ? attr_int(param, now) : attr_dim(param, d);
+    return OUT_GO;
+  }
+  return rec_stuck(r, REASON_literal_needed, "%s: `%.*s` must be known while tracing", op_name(op), (int)p->len, p->name);
+}
+
+static bool on_numbers(u32 op) {
+  const OpInfo *info = op_info(op);
+  if (!op_is_pure(op)) return false;
+  switch (info->family) {
+    case FAM_elementwise:
+    case FAM_reduce:
+    case FAM_scan:
+    case FAM_view:
+    case FAM_index:
+    case FAM_make:
+    case FAM_sort:
+    case FAM_linalg:
+    case FAM_random: return op != OP_array;
+    default: return false;
+  }
+}
+
+/* All operands known: the eager kernel says what it gives. */
+static bool fold(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
+  const OpInfo *info = op_info(op);
+  if (info->family != FAM_elementwise) return false;
+  Value args[OP_MAX_PARAMS];
+  for (u32 i = 0; i < info->nparams; i++) {
+    args[i] = value_hole();
+    if (!params[i] || av_at(r, params[i])->kind == AV_HOLE) continue;
+    if (!av_const_value(r, params[i], &args[i])) return false;
+  }
+  for (u32 i = 0; i < info->nparams; i++) value_keep(args[i]);
+  Value v;
+  bool ok = vm_op(r->vm, op, args, &v) == WEFT_OK;
+  for (u32 i = 0; i < info->nparams; i++) value_drop(r->vm, args[i]);
+  if (!ok) {
+    vm_error_clear(r->vm);
+    *o = rec_stuck(r, REASON_raises, "%s raises an error", op_name(op));
+    return true;
+  }
+  *o = rec_made(r, av_const(r, v), out);
+  value_drop(r->vm, v);
+  return true;
+}
+
+static Outcome index_check(Recorder *r, u32 op, ValueId index, Dim n) {
+  if (dtype_kind(value_type(r->g, index)->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "%s: indices are no integers", op_name(op));
+  ValueId operands[2] = {index, graph_size(r->g, n)};
+  return rec_check(r, CHECK_index, operands, 2);
+}
+
+/* scatter: what is written must broadcast to the places, and be of no higher kind than the array. */
+static Outcome scatter_checks(Recorder *r, DimCtx *dims, const GraphArg *args) {
+  if (args[1].kind != ARG_value || args[2].kind != ARG_value) return rec_stuck(r, REASON_no_rule, "scatter");
+  const ArrayType x = *value_type(r->g, args[0].value), index = *value_type(r->g, args[1].value), v = *value_type(r->g, args[2].value);
+  i64 axis;
+  ArrayType place, joint;
+  RuleError err;
+  if (!arg_int(&args[3], 0, &axis)) return rec_stuck(r, REASON_literal_needed, "scatter: `axis` must be known");
+  if (!shape_take(dims, &x, &index, false, axis, &place, &err)) return rec_stuck(r, REASON_raises, "scatter: %s", err.text);
+  bool narrows = v.weak && dtype_kind(v.dtype) == DK_INT && dtype_bytes(x.dtype) < 8;
+  if (narrows || dtype_kind(v.dtype) > dtype_kind(x.dtype) || x.dtype == DT_bool) return rec_stuck(r, REASON_no_rule, "scatter of %s into %s", dtype_name(v.dtype), dtype_name(x.dtype));
+  const ArrayType *pair[2] = {&place, &v};
+  if (!rule_broadcast(dims, 2, pair, &joint, &err)) return rec_stuck(r, REASON_raises, "scatter: %s", err.text);
+  bool fits = joint.rank == place.rank;
+  for (u32 d = 0; d < joint.rank && fits; d++) fits = size_same(&r->g->sizes, joint.dims[d], place.dims[d]);
+  if (!fits) return rec_stuck(r, REASON_raises, "scatter: the updates are larger than their places");
+  return index_check(r, OP_scatter, args[1].value, x.dims[axis < 0 ? axis + x.rank : axis]);
+}
+
+/* A reduction that must choose from something: no reduced axis is empty. */
+static Outcome not_empty(Recorder *r, u32 op, const GraphArg *args) {
+  const ArrayType t = *value_type(r->g, args[0].value);
+  const RecFrame *f = rec_top(r);
+  u32 mask;
+  if (!arg_axes(&args[op_param(op, "axis")], t.rank, &mask)) return OUT_GO;
+  for (u32 d = 0; d < t.rank; d++) {
+    i64 hint;
+    if (!(mask >> d & 1) || size_prove(&r->g->sizes, REL_lt, 0, t.dims[d]) == TRUTH_always) continue;
+    if (size_is_unbacked(&r->g->sizes, t.dims[d])) {
+      ValueId n = graph_size(r->g, t.dims[d]);
+      Outcome o = rec_check(r, CHECK_empty, &n, 1);
+      if (o != OUT_GO) return o;
+      continue;
+    }
+    if (!size_hint(&r->g->sizes, t.dims[d], &hint) || hint <= 0) return rec_stuck(r, REASON_raises, "%s of no elements", op_name(op));
+    if (!guard_relation(&r->g->guards, &r->g->sizes, REL_lt, 0, t.dims[d], op_name(op), f->code->proto->spans[f->pc])) return OUT_FAIL;
+  }
+  return OUT_GO;
+}
+
+/* Run-time conditions of an operation, as checks that leave by the safe exit. */
+static Outcome op_checks(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args, const ArrayType *result) {
+  i64 axis;
+  switch (op) {
+    case OP_take_along_axis: {
+      const ArrayType *x = value_type(r->g, args[0].value);
+      if (!arg_int(&args[2], -1, &axis)) return rec_stuck(r, REASON_literal_needed, "take_along_axis: `axis` must be known");
+      return index_check(r, op, args[1].value, x->dims[axis < 0 ? axis + x->rank : axis]);
+    }
+    case OP_one_hot: {
+      if (!arg_int(&args[3], -1, &axis)) return rec_stuck(r, REASON_literal_needed, "one_hot: `axis` must be known");
+      Outcome o = index_check(r, op, args[0].value, result->dims[axis < 0 ? axis + result->rank : axis]);
+      return o == OUT_GO ? rec_check(r, CHECK_nonneg, &args[0].value, 1) : o;
+    }
+    case OP_nn_cross_entropy: {
+      const ArrayType *x = value_type(r->g, args[0].value);
+      if (args[1].kind != ARG_value) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
+      return index_check(r, op, args[1].value, x->dims[x->rank - 1]);
+    }
+    case OP_scatter: return scatter_checks(r, dims, args);
+    case OP_floor_divide:
+    case OP_remainder: {
+      const ArrayType *y = value_type(r->g, args[1].value), *x = value_type(r->g, args[0].value);
+      if (dtype_kind(x->dtype) >= DK_FLOAT || dtype_kind(y->dtype) >= DK_FLOAT) return OUT_GO;
+      Value known;
+      if (value_const(r->g, args[1].value, &known) && known.i != 0) return OUT_GO;
+      return rec_check(r, CHECK_zero_div, &args[1].value, 1);
+    }
+    case OP_power:
+    case OP_pow: {
+      const ArrayType *y = value_type(r->g, args[1].value), *x = value_type(r->g, args[0].value);
+      if (dtype_kind(x->dtype) >= DK_FLOAT || dtype_kind(y->dtype) >= DK_FLOAT) return OUT_GO;
+      Value known;
+      if (value_const(r->g, args[1].value, &known) && (i64)known.i >= 0) return OUT_GO;
+      return rec_check(r, CHECK_neg_power, &args[1].value, 1);
+    }
+    case OP_astype: {
+      const ArrayType *x = value_type(r->g, args[0].value);
+      u32 to = arg_dtype(&args[1]);
+      if (dtype_kind(x->dtype) != DK_FLOAT || (dtype_kind(to) != DK_INT)) return OUT_GO;
+      ValueId operands[2] = {args[0].value, graph_const_f64(r->g, to, 0)};
+      return rec_check(r, CHECK_cast_range, operands, 2);
+    }
+    case OP_min:
+    case OP_max:
+    case OP_argmin:
+    case OP_argmax:
+    case OP_median:
+    case OP_quantile: return not_empty(r, op, args);
+    default: return OUT_GO;
+  }
+}
+
+/* ---- arrays that no machine has memory for ------------------------------------------------------------ */
+
+/* Compiled code need not make every array that the program makes, and must not go on where the program ends: an array of so many elements
+ * is refused while tracing, and where its sizes may be others later they are guarded, or checked. */
+enum { ROOM_BITS = 40 };
+static const i64 room = (i64)1 << ROOM_BITS;
+
+/* Are the sizes of t all sizes of one operand, which is there already? */
+static bool has_sizes_of(const ArrayType *t, const ArrayType *operand) {
+  u32 used = 0;
+  for (u32 d = 0; d < t->rank; d++) {
+    u32 k = 0;
+    while (k < operand->rank && (used >> k & 1 || operand->dims[k] != t->dims[d])) k++;
+    if (k == operand->rank && t->dims[d] != 1) return false;
+    if (k < operand->rank) used |= 1u << k;
+  }
+  return true;
+}
+
+static Outcome size_has_room(Recorder *r, u32 op, Dim d) {
+  SizePool *p = &r->g->sizes;
+  i64 now;
+  if (d == DIM_NONE || size_prove(p, REL_lt, d, room) == TRUTH_always) return OUT_GO;
+  if (size_is_unbacked(p, d)) {
+    Dim rest = size_sub(p, room - 1, d);
+    if (rest == DIM_NONE || r->safe_exit == UINT32_MAX) return OUT_GO;
+    ValueId v = graph_size(r->g, rest);
+    return v ? rec_check(r, CHECK_nonneg, &v, 1) : OUT_FAIL;
+  }
+  if (!size_hint(p, d, &now) || now >= room) return rec_stuck(r, REASON_raises, "%s: an array of more than 2 ** %d elements", op_name(op), ROOM_BITS);
+  return guard_relation(&r->g->guards, p, REL_lt, d, room, op_name(op), rec_here(r)) ? OUT_GO : OUT_FAIL;
+}
+
+static Outcome result_has_room(Recorder *r, u32 op, const ValueId *operands, u32 n, const ArrayType *result) {
+  Dim all = 1;
+  bool unbacked = false;
+  for (u32 i = 0; i < n; i++)
+    if (has_sizes_of(result, value_type(r->g, operands[i]))) return OUT_GO;
+  for (u32 d = 0; d < result->rank; d++) {
+    unbacked |= size_is_unbacked(&r->g->sizes, result->dims[d]);
+    Outcome o = size_has_room(r, op, result->dims[d]);
+    if (o != OUT_GO) return o;
+    all = size_mul(&r->g->sizes, all, result->dims[d]);
+  }
+  return unbacked || result->rank < 2 ? OUT_GO : size_has_room(r, op, all);
+}
+
+Outcome rec_fit_weak(Recorder *r, ValueId *v, u32 dtype) {
+  const ArrayType t = *value_type(r->g, *v);
+  if (!t.weak || t.dtype != DT_i64 || dtype_kind(dtype) != DK_INT || dtype == DT_i64) return OUT_GO;
+  Value known;
+  if (value_const(r->g, *v, &known))
+    return num_fits(known, dtype) ? OUT_GO : rec_stuck(r, REASON_raises, "%lld does not fit %s", (long long)known.i, dtype_name(dtype));
+  if (r->safe_exit == UINT32_MAX) return OUT_GO; /* the eager kernel looks */
+  ValueId operands[2] = {*v, graph_const_f64(r->g, dtype, 0)};
+  Outcome o = rec_check(r, CHECK_cast_range, operands, 2);
+  if (o == OUT_GO && !(*v = graph_convert(r->g, *v, dtype))) o = OUT_FAIL;
+  return o;
+}
+
+static bool compares(u32 op) {
+  return op == OP_equal || op == OP_not_equal || op == OP_less || op == OP_less_equal || op == OP_greater || op == OP_greater_equal;
+}
+
+/* A weak integer is compared by its value, also where it does not fit the other's dtype: then both are taken as wider numbers. Of an array
+ * that is so where it is known; else the number is checked to fit, and where it does not the interpreter compares. */
+static Outcome compare_wide(Recorder *r, ValueId *operands) {
+  for (u32 i = 0; i < 2; i++) {
+    const ArrayType w = *value_type(r->g, operands[i]), x = *value_type(r->g, operands[1 - i]);
+    Value known;
+    if (!w.weak || w.dtype != DT_i64 || x.weak || dtype_kind(x.dtype) != DK_INT || x.dtype == DT_i64) continue;
+    const bool is = value_const(r->g, operands[i], &known);
+    if (is ? num_fits(known, x.dtype) : x.rank > 0 || x.dtype == DT_u64) continue;
+    if (!(operands[1 - i] = graph_convert(r->g, operands[1 - i], x.dtype == DT_u64 ? DT_f64 : DT_i64))) return OUT_FAIL;
+  }
+  return OUT_GO;
+}
+
+/* Weak integers among the operands take the dtype that the operation computes in, and must fit it. */
+static Outcome fit_operands(Recorder *r, u32 op, ValueId *operands, u32 n, const ArrayType *result) {
+  bool takes = op == OP_stack || op == OP_concat || op == OP_pad || op == OP_full || op == OP_full_like;
+  u32 first = takes ? 0 : op == OP_where, dtype = result->dtype;
+  bool any = false;
+  if (compares(op) && n == 2) {
+    Outcome o = compare_wide(r, operands);
+    if (o != OUT_GO) return o;
+  }
+  for (u32 i = first; i < n && !any; i++) any = value_type(r->g, operands[i])->weak;
+  if (!any) return OUT_GO;
+  if (!takes && op != OP_astype) {
+    const ArrayType *types[3];
+    DTypeResult d;
+    RuleError err;
+    if (op_info(op)->family != FAM_elementwise || n > COUNT_OF(types)) return OUT_GO;
+    for (u32 i = 0; i < n; i++) types[i] = value_type(r->g, operands[i]);
+    if (!rule_dtype(op, n, types, &d, &err)) return OUT_GO;
+    dtype = d.compute;
+  }
+  for (u32 i = first; i < n; i++) {
+    Outcome o = rec_fit_weak(r, &operands[i], dtype);
+    if (o != OUT_GO) return o;
+  }
+  return OUT_GO;
+}
+
+/* take(x, indices, axis) is x[:, …, indices], and indices into the flat array without an axis. */
+static Outcome take(Recorder *r, const Av *params, Av *out) {
+  Av x = av_force(r, params[0]), index = av_force(r, params[1]), axis = params[2] ? av_force(r, params[2]) : 0, regs[3 * TYPE_MAX_RANK];
+  u8 items[TYPE_MAX_RANK];
+  u32 n = 0, nregs = 0;
+  i64 at = 0;
+  Value v;
+  if (!x || !index) return OUT_FAIL;
+  if (!av_is_number(r, x) || !av_is_number(r, index)) return rec_stuck(r, REASON_no_rule, "take of %s at %s", av_kind_text(r, x), av_kind_text(r, index));
+  if (dtype_kind(value_type(r->g, av_value(r, index))->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "take: indices are no integers");
+  if (!axis || av_at(r, axis)->kind == AV_HOLE || (av_const_value(r, axis, &v) && v.kind == V_NIL)) {
+    Outcome o = rec_op(r, OP_ravel, &x, &x);
+    if (o != OUT_GO) return o;
+  } else {
+    u32 rank = value_type(r->g, av_value(r, x))->rank;
+    if (!rec_literal(r, axis, "axis", &at)) return rec_stuck(r, REASON_literal_needed, "take: `axis` must be known");
+    if (at < -(i64)rank || at >= (i64)rank) return rec_stuck(r, REASON_raises, "take: the axis is out of range");
+    if (at < 0) at += rank;
+  }
+  Av nil = av_const(r, value_nil());
+  if (!nil) return OUT_FAIL;
+  for (; n < (u32)at; n++) {
+    items[n] = IX_SLICE;
+    for (u32 k = 0; k < 3; k++) regs[nregs++] = nil;
+  }
+  items[n++] = IX_VALUE;
+  regs[nregs] = index;
+  return rec_index(r, x, items, n, regs, out);
+}
+
+/* The rows of an array that was just stacked, as `concat([a, b])` does, are what it was stacked from: it need not be made. */
+static bool stacked_rows(Recorder *r, ValueId x, Av *items, u32 count) {
+  const Graph *g = r->g;
+  GraphArg list;
+  if (stacked_from(g, x, &list) != count) return false;
+  for (u32 i = 0; i < count; i++)
+    if (value_type(g, list.values[i])->dtype != value_type(g, x)->dtype || value_type(g, list.values[i])->weak) return false;
+  for (u32 i = 0; i < count; i++)
+    if (!(items[i] = av_num(r, list.values[i]))) return false;
+  return true;
+}
+
+/* concat and stack join the rows of an array as they join the items of a list. The number of rows must be known. */
+static Outcome rows(Recorder *r, u32 op, Av x, Av *out) {
+  enum { ROWS_MAX = 32 };
+  const ArrayType *t = value_type(r->g, av_value(r, x));
+  Av items[ROWS_MAX];
+  if (t->rank == 0) return rec_stuck(r, REASON_raises, "%s of a number", op_name(op));
+  i64 n = t->dims[0];
+  if (n < 0) return rec_stuck(r, REASON_literal_needed, "%s of an array: its number of rows must be known", op_name(op));
+  if (n > ROWS_MAX) return rec_stuck(r, REASON_graph_size, "%s of %lld rows", op_name(op), (long long)n);
+  bool there = n && stacked_rows(r, av_value(r, x), items, (u32)n);
+  for (i64 i = 0; i < n && !there; i++) {
+    Av at = av_const(r, value_i64(i));
+    u8 kind = IX_VALUE;
+    if (!at) return OUT_FAIL;
+    Outcome o = rec_index(r, x, &kind, 1, &at, &items[i]);
+    if (o != OUT_GO) return o;
+  }
+  return rec_made(r, av_items(r, AV_LIST, items, (u32)n), out);
+}
+
+static bool is_given(Recorder *r, Av a) {
+  Value v;
+  a = a ? av_force(r, a) : 0;
+  return a && av_at(r, a)->kind != AV_HOLE && !(av_const_value(r, a, &v) && v.kind == V_NIL);
+}
+
+/* compress(x, mask, axis) is take(x, nonzero(mask), axis). */
+static Outcome compress(Recorder *r, const Av *params, Av *out) {
+  Av x = av_force(r, params[0]), mask = av_force(r, params[1]), axis = params[2] ? av_force(r, params[2]) : 0;
+  if (!x || !mask) return OUT_FAIL;
+  ValueId m = av_value(r, mask), v = av_value(r, x);
+  i64 at = 0;
+  u32 a;
+  RuleError err = {0};
+  if (!v || !m || value_type(r->g, m)->dtype != DT_bool || value_type(r->g, m)->rank != 1) return rec_stuck(r, REASON_raises, "compress by %s", av_kind_text(r, mask));
+  bool flat = axis && av_at(r, axis)->kind != AV_HOLE && !is_given(r, axis);
+  if (flat) {
+    Av one[OP_MAX_PARAMS] = {x};
+    Outcome o = rec_op(r, OP_ravel, one, &x);
+    if (o != OUT_GO) return o;
+    v = av_value(r, x);
+  } else if (is_given(r, axis) && !rec_literal(r, axis, "axis", &at)) {
+    return rec_stuck(r, REASON_literal_needed, "compress: `axis` must be known");
+  }
+  if (!rule_axis(at, value_type(r->g, v)->rank, &a, &err)) return rec_stuck(r, REASON_raises, "compress: %s", err.text);
+  GuardDims dims;
+  rec_dims_init(r, &dims, "compress");
+  if (!dim_equal(&dims.base, value_type(r->g, m)->dims[0], value_type(r->g, v)->dims[a])) return rec_dims_no(r, &dims, "compress", &err);
+  ValueId places;
+  Outcome o = rec_mask_places(r, m, &places);
+  if (o != OUT_GO) return o;
+  Av take_params[OP_MAX_PARAMS] = {x, av_num(r, places), av_const(r, value_weak_i64(a))};
+  return take_params[1] && take_params[2] ? take(r, take_params, out) : OUT_FAIL;
+}
+
+/* How many keys, or numbers in random order: a size. */
+static Outcome drawn_count(Recorder *r, u32 op, Av *a) {
+  Dim n;
+  if (!is_given(r, *a)) return OUT_GO;
+  if (op == OP_random_permutation) {
+    const ArrayType *t = av_is_number(r, *a) ? value_type(r->g, av_value(r, *a)) : NULL;
+    if (!t || t->rank || dtype_kind(t->dtype) != DK_INT) return OUT_GO;
+  }
+  Outcome o = rec_size(r, *a, &n);
+  if (o != OUT_GO) return o;
+  if (refused_size(r, op, *a)) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
+  return rec_made(r, av_num(r, graph_size(r->g, n)), a);
+}
+
+Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
+  const OpInfo *info = op_info(op);
+  Outcome folded;
+  if (op == OP_take) return take(r, params, out);
+  if (op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays) return rec_parts(r, op, params, out);
+  if (op == OP_compress && !is_given(r, params[3])) return compress(r, params, out);
+  if (!on_numbers(op)) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
+  Av forced[OP_MAX_PARAMS];
+  for (u32 i = 0; i < info->nparams; i++) {
+    forced[i] = av_force(r, params[i]);
+    if (params[i] && !forced[i]) return OUT_FAIL;
+  }
+  params = forced;
+  if ((op == OP_random_split || op == OP_random_permutation) && (folded = drawn_count(r, op, &forced[1])) != OUT_GO) return folded;
+  Value axis;
+  if (op == OP_concat && forced[1] && av_at(r, forced[1])->kind != AV_HOLE && av_const_value(r, forced[1], &axis) && axis.kind == V_NIL)
+    return rec_stuck(r, REASON_no_rule, "concat of all elements, in one row"); /* in graphs an axis that is not given is axis 0 */
+  if ((op == OP_concat || op == OP_stack) && rec_is_listed(r, forced[0])) return rec_rows_joined(r, op, forced, out);
+  if (op == OP_sort && rec_is_listed(r, forced[0]) && !is_given(r, forced[3])) return rec_rows_sorted(r, forced, info->nparams, out);
+  if ((op == OP_concat || op == OP_stack) && forced[0] && av_is_number(r, forced[0])) {
+    Outcome o = rows(r, op, forced[0], &forced[0]);
+    if (o != OUT_GO) return o;
+  }
+  if (fold(r, op, params, out, &folded)) return folded;
+  if (!r->vm->ops[op].eager) return rec_stuck(r, REASON_raises, "%s is not supported", op_name(op));
+  GraphAttr attrs[OP_MAX_PARAMS + 1];
+  u32 n = 0, na = 0, most = 0;
+  for (u32 i = 0; i < info->nparams; i++) most += params[i] && av_at(r, params[i])->kind == AV_LIST ? av_at(r, params[i])->count : 1;
+  ValueId few[32], *operands = most <= COUNT_OF(few) ? few : arena_alloc(&r->g->arena, sizeof *operands * most);
+  if (!operands) return OUT_FAIL;
+  for (u32 i = 0; i < info->nparams; i++) {
+    Av a = params[i];
+    const OpParam *p = &info->params[i];
+    if (!a || av_at(r, a)->kind == AV_HOLE) {
+      if (!p->has_default && !p->rest) return rec_stuck(r, REASON_raises, "%s: `%.*s` is missing", op_name(op), (int)p->len, p->name);
+      attrs[na++] = attr_hole(i);
+      continue;
+    }
+    bool counts = (op == OP_repeat || op == OP_histogram) && i == 1 && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank > 0;
+    if (rec_is_setting(op, i) && !counts) {
+      Outcome o = setting(r, op, i, a, &attrs[na++]);
+      if (o != OUT_GO) return o;
+      continue;
+    }
+    if (av_at(r, a)->kind == AV_LIST) {
+      u32 count = av_at(r, a)->count;
+      bool joins = op == OP_concat || op == OP_stack || p->rest || (op == OP_histogram && i == 2);
+      if (!joins) return rec_stuck(r, REASON_raises, "%s of a list", op_name(op));
+      attrs[na++] = attr_list(i, count);
+      for (u32 k = 0; k < count; k++) {
+        ValueId v = av_value(r, av_item(r, a, k));
+        if (!v) return rec_stuck(r, REASON_no_rule, "%s of a list of %s", op_name(op), av_kind_text(r, av_item(r, a, k)));
+        operands[n++] = v;
+      }
+      continue;
+    }
+    Value v;
+    if (av_const_value(r, a, &v) && v.kind == V_NIL) {
+      attrs[na++] = attr_nil(i);
+      continue;
+    }
+    ValueId value = av_value(r, a);
+    if (!value) return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), av_kind_text(r, a));
+    operands[n++] = value;
+  }
+  GuardDims dims;
+  rec_dims_init(r, &dims, op_name(op));
+  dims.exact = op == OP_squeeze;
+  ArrayType results[16];
+  u32 nresults = COUNT_OF(results);
+  RuleError err = {0};
+  if (!graph_infer(r->g, &dims.base, op, operands, n, attrs, na, results, &nresults, &err)) {
+    return rec_dims_no(r, &dims, op_name(op), &err);
+  }
+  if (dims.unknown) return rec_dims_no(r, &dims, op_name(op), &err);
+  for (u32 i = 0; i < n + nresults && !r->abstract; i++) {
+    u32 dtype = i < n ? value_type(r->g, operands[i])->dtype : results[i - n].dtype;
+    if (!dtype_has_kernels(dtype)) return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), dtype_name(dtype));
+  }
+  Dim fresh;
+  ValueId weak;
+  Outcome o = rec_weak_operands(r, op, operands, n, &weak);
+  if (o == OUT_GO) o = rec_freshen(r, results, nresults, &fresh);
+  if (o == OUT_GO) o = fit_operands(r, op, operands, n, &results[0]);
+  if (o != OUT_GO) return o;
+  GraphArg args[OP_MAX_PARAMS];
+  bind_args(op, operands, n, attrs, na, args);
+  o = op_checks(r, op, &dims.base, args, results);
+  /* sizes that only the result tells need its being made */
+  for (u32 i = 0; i < nresults && o == OUT_GO && !r->abstract && !fresh && info->family != FAM_view; i++) o = result_has_room(r, op, operands, n, &results[i]);
+  if (o != OUT_GO) return o;
+  TypeId types[16];
+  for (u32 i = 0; i < nresults; i++) types[i] = graph_type(r->g, &results[i]);
+  NodeId node = graph_node(r->g, NODE_op, op, operands, n, attrs, na, types, nresults);
+  if (!node || (weak && !rec_weak_note(r, node_result(r->g, node, 0), weak))) return OUT_FAIL;
+  if (fresh && (o = rec_settle(r, node, fresh)) != OUT_GO) return o;
+  bool list = op_gives_list(op) || nresults != 1;
+  if (!list) return rec_made(r, av_num(r, node_result(r->g, node, 0)), out);
+  Av items[16];
+  for (u32 i = 0; i < nresults; i++) items[i] = av_num(r, node_result(r->g, node, i));
+  return rec_made(r, av_items(r, AV_LIST, items, nresults), out);
+}

@@ -1,0 +1,91 @@
+/* record_ragged.c — lists of lists of any length: adjacency lists, matrices, tables with rows of their own lengths.
+ *
+ * Such an AV_ROWS has in place of columns three AV_ROWS: where each list begins, how many items it has, and the items of all of them. It
+ * comes from outside; items of a list are changed in place, and two lists may change places, but no list gets another length. One of the
+ * lists is an AV_ROW: it reads the items as they were when it was taken, and is that list when the region is left.
+ *
+ * No two lists have items in common, so that what is stored in one is not seen in another. Between the two stores of an exchange they have:
+ * then the AV_ROWS has three more items, what it was before and the two positions as the program has them, and is read alone. */
+#include "tracer/record/record.h"
+
+enum { ROW_STARTS_AT, ROW_COUNTS_AT, ROW_FLAT_AT, ROW_COLUMNS, ROWS_HALF = 5 };
+
+static Av part_of(Recorder *r, Av rows, u32 part) { return av_item(r, av_item(r, rows, 0), part); }
+
+Outcome rec_row_of(Recorder *r, Av rows, ValueId at, Av asked, Av *out) {
+  Av parts[5] = {rows, 0, 0, 0, asked};
+  Outcome o = rec_made(r, av_num(r, graph_convert(r->g, at, DT_i64)), &parts[1]);
+  if (o == OUT_GO) o = rec_rows_item(r, part_of(r, rows, ROW_STARTS_AT), parts[1], &parts[2]);
+  if (o == OUT_GO) o = rec_rows_item(r, part_of(r, rows, ROW_COUNTS_AT), parts[1], &parts[3]);
+  return o == OUT_GO ? rec_made(r, av_items(r, AV_ROW, parts, 5), out) : o;
+}
+
+static Outcome item_of(Recorder *r, Av row, Av at, ValueId *place, Av *out) {
+  Av moved;
+  Outcome o = rec_binary(r, BC_add, av_item(r, row, 2), at, &moved);
+  if (o == OUT_GO && !(*place = av_value(r, moved))) o = OUT_FAIL;
+  return o == OUT_GO ? rec_rows_item(r, part_of(r, av_item(r, row, 0), ROW_FLAT_AT), moved, out) : o;
+}
+
+Outcome rec_row_item(Recorder *r, Av row, Av at, Av *out) {
+  ValueId place;
+  return item_of(r, row, at, &place, out);
+}
+
+Outcome rec_row_place(Recorder *r, Av row, Av at, ValueId *place, Av *item) {
+  ValueId i;
+  Outcome o = rec_rows_position(r, row, av_item(r, row, 3), at, &i);
+  return o == OUT_GO ? item_of(r, row, av_num(r, graph_convert(r->g, i, DT_i64)), place, item) : o;
+}
+
+Outcome rec_row_get(Recorder *r, Av row, Av at, Av *out) {
+  ValueId place;
+  return rec_row_place(r, row, at, &place, out);
+}
+
+/* The same lists with other columns. */
+static Av with_columns(Recorder *r, Av rows, const Av *columns) {
+  return rec_new_rows(r, av_items(r, AV_LIST, columns, ROW_COLUMNS), av_item(r, rows, 1), av_at(r, rows)->konst);
+}
+
+static Outcome put_in(Recorder *r, Av *part, ValueId at, Av item, Av old) {
+  const AbsVal v = *av_at(r, *part);
+  Av columns, count = av_item(r, *part, 1);
+  if (!rec_item_fits(r, item, v.konst)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
+  Outcome o = rec_rows_put(r, av_item(r, *part, 0), v.konst, at, item, old, &columns);
+  return o == OUT_GO ? rec_made(r, rec_new_rows(r, columns, count, v.konst), part) : o;
+}
+
+static Outcome half_exchanged(Recorder *r) { return rec_stuck(r, REASON_loop_list, "a list stands twice in a list that is changed"); }
+
+Outcome rec_row_put(Recorder *r, Av rows, ValueId place, Av old, Av item, Av *out) {
+  if (av_at(r, rows)->count == ROWS_HALF) return half_exchanged(r);
+  Av columns[ROW_COLUMNS];
+  for (u32 i = 0; i < ROW_COLUMNS; i++) columns[i] = part_of(r, rows, i);
+  Outcome o = put_in(r, &columns[ROW_FLAT_AT], place, item, old);
+  return o == OUT_GO ? rec_made(r, with_columns(r, rows, columns), out) : o;
+}
+
+Outcome rec_row_swap(Recorder *r, Av rows, Av at, Av item, Av *out) {
+  ValueId i;
+  bool half = av_at(r, rows)->count == ROWS_HALF;
+  item = av_force(r, item);
+  if (!item) return OUT_FAIL;
+  if (av_at(r, item)->kind != AV_ROW) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
+  if (av_item(r, item, 0) != (half ? av_item(r, rows, 2) : rows)) return half_exchanged(r);
+  Outcome o = rec_rows_position(r, rows, av_item(r, rows, 1), at, &i);
+  Av from = av_item(r, item, 4);
+  if (o != OUT_GO) return o;
+  if (half && (av_value(r, at) != av_value(r, av_item(r, rows, 4)) || av_value(r, from) != av_value(r, av_item(r, rows, 3)))) return half_exchanged(r);
+  Av columns[ROW_COLUMNS];
+  for (u32 k = 0; k < ROW_COLUMNS; k++) columns[k] = part_of(r, rows, k);
+  o = put_in(r, &columns[ROW_STARTS_AT], i, av_item(r, item, 2), 0);
+  if (o == OUT_GO) o = put_in(r, &columns[ROW_COUNTS_AT], i, av_item(r, item, 3), 0);
+  if (o != OUT_GO) return o;
+  if (half) return rec_made(r, with_columns(r, rows, columns), out);
+  Av parts[ROWS_HALF] = {av_items(r, AV_LIST, columns, ROW_COLUMNS), av_item(r, rows, 1), rows, at, from};
+  const Value kind = av_at(r, rows)->konst;
+  Av made = parts[0] ? av_items(r, AV_ROWS, parts, ROWS_HALF) : 0;
+  if (made) av_at(r, made)->konst = kind;
+  return rec_made(r, made, out);
+}

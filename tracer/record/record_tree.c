@@ -1,0 +1,175 @@
+/* record_tree.c — trees of the program: lists and records of numbers, with texts, functions, ranges and the like as static parts.
+ *
+ * The recorder knows lists in other ways than item by item: in columns (AV_ROWS), cut off at the head (AV_QUEUE), one of many (AV_ROW), or
+ * not taken apart (AV_OBJECT). What these are made of is no part of the tree that a program sees. So a tree is opened before anybody walks
+ * over it: a list whose length is known, or may be guarded, becomes one that is known item by item; any other one ends the graph there, and
+ * the interpreter goes on. Walkers refuse what was not opened. */
+#include "tracer/record/record_flow.h"
+
+enum { TREE_NEST = 200, ITEMS_MOST = 512 };
+
+static bool is_columns(const AbsVal *v) { return v->kind == AV_QUEUE || v->kind == AV_ROW || (v->kind == AV_ROWS && v->konst.kind != V_TEXT); }
+
+/* A text is static: nothing needs to be known of it. */
+static bool is_unread_text(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_LAZY && av_at(r, a)->konst.kind == V_TEXT; }
+
+static bool is_beside_cells(const AbsVal *v) { return v->kind == AV_LIST && v->op == BESIDE_CELLS; }
+
+/* ---- opened ------------------------------------------------------------------------------------------------ */
+
+static Outcome item_of(Recorder *r, Av list, Av at, Av *out) {
+  switch (av_at(r, list)->kind) {
+    case AV_QUEUE: return rec_queue_get(r, list, at, out);
+    case AV_ROW: return rec_row_item(r, list, at, out);
+    default: return rec_rows_item(r, list, at, out);
+  }
+}
+
+static Av count_of(const Recorder *r, Av list) {
+  const u8 kind = av_at(r, list)->kind;
+  return kind == AV_QUEUE ? rec_queue_count(r, list) : av_item(r, list, kind == AV_ROW ? 3 : 1);
+}
+
+static Outcome open_columns(Recorder *r, Av list, Av *out) {
+  i64 n = 0;
+  if (rec_is_keyed(r, list)) return rec_stuck(r, REASON_data_dependent_shape, "a record whose keys are computed, in a tree");
+  if (!rec_literal(r, count_of(r, list), "the length of a list in a tree", &n)) return rec_stuck(r, REASON_data_dependent_shape, "a list of no known length in a tree");
+  if (n < 0 || n > ITEMS_MOST) return rec_stuck(r, REASON_graph_size, "a list of many items in a tree");
+  AvVec items = {0};
+  Outcome o = OUT_GO;
+  for (i64 i = 0; i < n && o == OUT_GO; i++) {
+    Av item, at = av_const(r, value_weak_i64(i));
+    o = at ? item_of(r, list, at, &item) : OUT_FAIL;
+    if (o == OUT_STUCK && !r->why[0]) (void)rec_stuck(r, REASON_loop_list, "an item of a list in a tree");
+    if (o == OUT_GO && !vec_push(&r->vm->alloc, &items, item)) o = OUT_FAIL;
+  }
+  if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, items.data, items.count), out);
+  vec_free(&r->vm->alloc, &items);
+  return o;
+}
+
+Outcome rec_open_list(Recorder *r, Av a, Av *out) {
+  if (!(a = av_force(r, a))) return OUT_FAIL;
+  if (is_columns(av_at(r, a))) return open_columns(r, a, out);
+  if (av_is_opaque(r, a)) return av_take_apart(r, a, out);
+  *out = a;
+  return OUT_GO;
+}
+
+typedef struct Opening {
+  u32 depth, parts; /* parts met so far: a list that holds one list twice, thirty times over, has 2^30 */
+} Opening;
+
+static Outcome open_tree(Recorder *r, Av a, Opening *w, Av *out) {
+  if (!a) return OUT_FAIL;
+  if (w->depth > TREE_NEST || ++w->parts > PARTS_MAX) return rec_stuck(r, REASON_graph_size, "a large tree");
+  if (is_unread_text(r, a)) return rec_made(r, a, out);
+  Av sure = rec_sure(r, a);
+  if (!sure) return OUT_FAIL;
+  if (av_at(r, sure)->kind == AV_OPTION) return rec_stuck(r, REASON_no_rule, "a part of a tree may be nil");
+  Outcome o = rec_open_list(r, sure, &a);
+  if (o != OUT_GO) return o;
+  const AbsVal v = *av_at(r, a);
+  if (v.kind != AV_LIST && v.kind != AV_RECORD) return rec_made(r, a, out);
+  AvVec items = {0};
+  bool same = true;
+  w->depth++;
+  for (u32 i = 0; i < v.count && o == OUT_GO; i++) {
+    Av old = av_item(r, a, i), item = old;
+    if (i == 0 || !is_beside_cells(&v)) o = open_tree(r, old, w, &item);
+    same &= item == old;
+    if (o == OUT_GO && !vec_push(&r->vm->alloc, &items, item)) o = OUT_FAIL;
+  }
+  w->depth--;
+  *out = a;
+  if (o == OUT_GO && !same) o = rec_made(r, rec_with_parts(r, a, items.data, items.count), out);
+  vec_free(&r->vm->alloc, &items);
+  return o;
+}
+
+Outcome rec_tree(Recorder *r, Av a, Av *out) {
+  Opening w = {0};
+  return open_tree(r, a, &w, out);
+}
+
+/* ---- walked over ---------------------------------------------------------------------------------------------- */
+
+/* What was not opened must not come here: its numbers are not what the program means. */
+static bool is_closed(const Recorder *r, Av a) {
+  const AbsVal *v = av_at(r, a);
+  return is_columns(v) || v->kind == AV_OPTION || av_is_opaque(r, a);
+}
+
+static Outcome refuse(Recorder *r, Av a) {
+  r->vm->counters.at[STAT_unverified]++;
+  return rec_stuck(r, REASON_not_verified, "a %s that was not opened is walked over", av_kind_text(r, a));
+}
+
+Outcome rec_tree_leaves(Recorder *r, Av a, AvVec *out) {
+  if (a && is_unread_text(r, a)) return OUT_GO;
+  if (!(a = av_force(r, a))) return OUT_FAIL;
+  if (is_closed(r, a)) return refuse(r, a);
+  if (av_is_number(r, a)) {
+    if (!vec_push(&r->vm->alloc, out, a)) r->failed = true;
+    return r->failed ? OUT_FAIL : OUT_GO;
+  }
+  const AbsVal v = *av_at(r, a);
+  Outcome o = OUT_GO;
+  for (u32 i = 0; (v.kind == AV_LIST || v.kind == AV_RECORD) && i < v.count && o == OUT_GO; i++) {
+    if (i == 0 || !is_beside_cells(&v)) o = rec_tree_leaves(r, av_item(r, a, i), out);
+    else if (!carry_leaves(r, av_item(r, a, i), out)) o = OUT_FAIL;
+  }
+  return o;
+}
+
+Av rec_tree_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
+  if (!a || is_unread_text(r, a)) return a;
+  if (!(a = av_force(r, a))) return 0;
+  if (av_is_number(r, a)) return leaves[(*next)++];
+  const AbsVal v = *av_at(r, a);
+  if (v.kind != AV_LIST && v.kind != AV_RECORD) return a;
+  AvVec items = {0};
+  bool same = true, ok = true;
+  for (u32 i = 0; i < v.count && ok; i++) {
+    Av old = av_item(r, a, i), item = i == 0 || !is_beside_cells(&v) ? rec_tree_rebuild(r, old, leaves, next) : carry_rebuild(r, old, leaves, next);
+    same &= item == old || item == av_force(r, old);
+    ok = item && vec_push(&r->vm->alloc, &items, item);
+  }
+  Av made = !ok ? 0 : same ? a : rec_with_parts(r, a, items.data, items.count);
+  vec_free(&r->vm->alloc, &items);
+  if (!made) r->failed = true;
+  return made;
+}
+
+/* Static parts are the same where they are one value, or known and equal. Where that is not certain the interpreter asks. */
+static bool same_static(Recorder *r, Av a, Av b) {
+  const AbsVal *x = av_at(r, a), *y = av_at(r, b);
+  i64 p = 0, q = 0;
+  if (x->kind == AV_TEXT || x->kind == AV_ROWS || x->kind != y->kind) return false;
+  if (x->kind != AV_RANGE) return carry_same(r, a, b);
+  for (u32 i = 0; i < x->count; i++) {
+    Av m = av_item(r, a, i), n = av_item(r, b, i);
+    if (m != n && (!av_known_int(r, m, &p) || !av_known_int(r, n, &q) || p != q)) return false;
+  }
+  return true;
+}
+
+bool rec_tree_same(Recorder *r, Av a, Av b) {
+  if (!a || !b) return false;
+  if (a == b || (is_unread_text(r, a) && is_unread_text(r, b) && av_at(r, a)->source == av_at(r, b)->source)) return true;
+  a = av_force(r, a);
+  b = av_force(r, b);
+  if (!a || !b) return false;
+  if (a == b) return true;
+  bool na = av_is_number(r, a), nb = av_is_number(r, b);
+  if (na || nb) return na && nb;
+  const AbsVal x = *av_at(r, a), y = *av_at(r, b);
+  if (x.kind != AV_LIST && x.kind != AV_RECORD) return same_static(r, a, b);
+  if (x.kind != y.kind || x.count != y.count || x.op != y.op || is_closed(r, b)) return false;
+  for (u32 i = 0; i < x.count; i++) {
+    if (x.kind == AV_RECORD && x.shape->keys[i] != y.shape->keys[i]) return false;
+    Av p = av_item(r, a, i), q = av_item(r, b, i);
+    if (!(i == 0 || !is_beside_cells(&x) ? rec_tree_same(r, p, q) : carry_same(r, p, q))) return false;
+  }
+  return true;
+}

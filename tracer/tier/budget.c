@@ -1,0 +1,401 @@
+/* budget.c — what a place may cost: when it compiles again, when it is let alone for a while, whether its regions pay.
+ *
+ * A look-up that finds nothing is either the reason to compile again, each time less readily, or one of many in a row:
+ * then the place takes a nap, in which it is not asked, so that misses cost next to nothing. A source whose guard makes
+ * a place compile again and again is left open: the next trace does not rely on what it is, and breaks where it would
+ * have to. A function that is called has to be known: its source is left open by the last entries that have room.
+ * Only a place whose cache is full of entries gives up; the log then names the guard.
+ *
+ * All of this goes by counts, so that a program is compiled the same way in each run, but for two things that go by the
+ * clock: whether a region pays (watch.c too), and whether there is time to compile. */
+#include "lang/mechanisms.h"
+#include "tracer/tier/tier.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *place_name(const Tracer *t, const Place *p) {
+  return p->code->proto->name ? name_text(&t->vm->names, p->code->proto->name) : p->code->proto->nparams ? "fn" : "main";
+}
+
+/* Once for each place. The log has the place and the reason as of any that is given up; nothing is written unasked. */
+static void warn(Tracer *t, Place *p) {
+  t->vm->counters.at[STAT_warnings] += !p->warned;
+  p->warned = true;
+}
+
+/* ---- giving places up ----------------------------------------------------------------------------------- */
+
+void place_demote(Tracer *t, Place *p, u32 reason, const char *text) {
+  if (p->eager) return;
+  p->eager = true;
+  p->asked = t->forced;
+  p->why = (u16)reason;
+  demand_refused(t, reason, p->code->proto->spans[p->pc], text);
+  t->vm->counters.at[STAT_demotions]++;
+  tracer_event(t, EVENT_demote, reason, p->code->proto->spans[p->pc], 0, "%s", text);
+}
+
+void place_refused(Tracer *t, Place *p, BackendResult how, bool late, Span at, const char *why) {
+  Vm *vm = t->vm;
+  bool memory = !*why || strstr(why, "memory was refused"); /* the program itself will say so; "": for the reason there was none */
+  switch (how) {
+    case BACKEND_restart: place_failed(t, p, REASON_backend_failed, at, why); return;
+    case BACKEND_unsupported: place_demote(t, p, REASON_backend_unsupported, why); break;
+    case BACKEND_fatal:
+      place_demote(t, p, REASON_backend_failed, why);
+      if (!t->forced || t->explain || memory) break;
+      (void)vm_error_at(vm, EK_unsupported, p->code->proto->span, "jit: %s is not compiled: %s: %s", place_name(t, p), reason_text(REASON_backend_failed), why);
+      t->demand.refusal.raised = true;
+      return;
+    default: place_demote(t, p, late ? REASON_too_long : REASON_nothing_to_compile, why); return;
+  }
+  /* What the library does not compile is for :why and the log, unless somebody asked for it. */
+  bool told = how == BACKEND_fatal || t->forced || t->backend->hosts;
+  if (!memory && told) warn(t, p);
+}
+
+void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text) {
+  t->vm->counters.at[STAT_trace_failures]++;
+  p->why = (u16)reason;
+  p->count = 0;
+  demand_refused(t, reason, span, text);
+  if (++p->tries >= t->vm->tunables.trace_retries) place_demote(t, p, reason, text);
+  else tracer_event(t, EVENT_failure, reason, span, 0, "%s", text);
+}
+
+/* A recording that took longer than the place was worth by then says nothing against it: what it took is added to its cost, so that the next one
+ * may take longer. */
+void place_cut(Tracer *t, Place *p, Span span, const char *text) {
+  t->vm->counters.at[STAT_trace_failures]++;
+  p->count = 0;
+  p->why = REASON_too_long;
+  demand_refused(t, REASON_too_long, span, text);
+  tracer_event(t, EVENT_failure, REASON_too_long, span, 0, "%s", text);
+}
+
+void region_totals(const Region *r, RegionTotals *sum) {
+  sum->entered += r->entered;
+  sum->kernels += r->kernels;
+  sum->natives += r->natives;
+  sum->run_ns += r->run_ns;
+  sum->compile_ns += r->compile_ns;
+  for (u32 e = 0; e < r->exit_count; e++)
+    if (r->graph->exits.exits.data[e].kind != EXIT_return) sum->exits += r->exits[e].taken;
+}
+
+/* What it works on may be another thing by then; but where what fits no entry was found not to be worth it, nothing is tried again. */
+void place_retire(Tracer *t, Place *p, u32 reason, const char *text) {
+  i64 decay = t->vm->tunables.decay_calls;
+  bool again = !p->eager && decay > 0 && p->demoted < 8;
+  p->eager = false; /* this reason is told too */
+  place_demote(t, p, reason, text);
+  for (u32 i = p->cache.entries.count; i-- > 0;) {
+    t->vm->counters.at[STAT_evictions]++;
+    region_totals(p->cache.entries.data[i]->region, &p->past);
+    await_breaks(t, ((Region *)p->cache.entries.data[i]->region)->graph);
+    cache_invalidate(t->vm, &p->cache, p->cache.entries.data[i]);
+  }
+  p->wakes = again;
+  p->sleep = !again ? 0 : (u32)(decay < UINT32_MAX >> 8 ? decay << p->demoted : UINT32_MAX);
+  p->demoted++;
+  if (p->cache.limit > 1) p->cache.limit /= 2; /* the next time fewer kinds will do */
+  p->cache.misses = 0;
+}
+
+bool place_slept(const Tracer *t, Place *p) {
+  p->sleep = t->forced ? 0 : p->sleep - 1; /* jit and explain wake it */
+  if (!p->sleep && p->wakes) {
+    p->wakes = p->eager = false;
+    p->count = p->spurious = 0;
+  }
+  return !t->forced;
+}
+
+/* ---- misses --------------------------------------------------------------------------------------------- */
+
+/* Does the program compile at its own pace, and not at once (jit, explain, WEFT_HOT=0)? */
+static bool paced(const Tracer *t) { return !t->forced && t->vm->tunables.hot_calls; }
+
+static bool full(const Place *p) { return p->cache.entries.count >= p->cache.limit; }
+
+static void give_up(Tracer *t, Place *p, const Frame *frame) {
+  Buf b;
+  buf_init(&b, &t->vm->alloc);
+  cache_tell_miss(t->vm, &p->cache, frame);
+  buf_puts(&b, "stays interpreted for more kinds of arguments");
+  if (p->cache.has_miss) {
+    buf_puts(&b, ": ");
+    guard_miss_print(&p->cache.last_miss, &t->vm->sources, &b);
+  }
+  place_demote(t, p, REASON_cache_limit, buf_text(&b));
+  warn(t, p);
+  buf_free(&b);
+}
+
+enum { ROOM = 2 }; /* entries for what is not known of a function */
+
+/* Missed so often, would the source be left open by the entry that is made next? */
+static bool is_opened(const Tracer *t, const Place *p, u32 times) {
+  return times >= t->vm->tunables.open_after && (p->cache.last_miss.kind != GUARD_code || p->cache.entries.count + ROOM >= p->cache.limit);
+}
+
+/* Counts the source that misses; often enough, and later traces leave it open. */
+static void learn(Tracer *t, Place *p) {
+  const char *text = p->cache.has_miss ? p->cache.last_miss.subject : NULL;
+  if (!text || !MECHANISM(t->vm, open_sources)) return;
+  u32 i = 0;
+  while (i < p->subjects.count && strcmp(p->subjects.data[i].text, text) != 0) i++;
+  if (i == p->subjects.count) {
+    size_t len = strlen(text) + 1;
+    char *own = mem_alloc(&t->vm->alloc, len);
+    if (!own) return;
+    memcpy(own, text, len);
+    if (!vec_push(&t->vm->alloc, &p->subjects, ((PlaceSubject){.text = own}))) {
+      mem_free(&t->vm->alloc, own, len);
+      return;
+    }
+  }
+  PlaceSubject *s = &p->subjects.data[i];
+  if (!is_opened(t, p, ++s->times) || s->open) return;
+  s->open = true;
+  t->vm->counters.at[STAT_generalised]++;
+  tracer_event(t, EVENT_miss, REASON_generalised, p->cache.last_miss.because, 0, "%s", p->cache.last_miss.text);
+}
+
+/* Would the source that misses be left open by the next trace? Then there is an end to it. */
+static bool opens(Tracer *t, Place *p, const Frame *frame) {
+  cache_tell_miss(t->vm, &p->cache, frame);
+  const char *text = p->cache.has_miss ? p->cache.last_miss.subject : NULL;
+  for (u32 i = 0; text && i < p->subjects.count; i++)
+    if (strcmp(p->subjects.data[i].text, text) == 0) return !p->subjects.data[i].open && is_opened(t, p, p->subjects.data[i].times + 1);
+  return false;
+}
+
+/* Did the misses last long enough to pay a compilation, by what the regions there say of cost and gain? */
+static bool lasted(const Tunables *tun, const Place *p) {
+  u64 gain = 0, nodes = 0;
+  for (u32 i = 0; i < p->cache.entries.count; i++) {
+    const Region *r = p->cache.entries.data[i]->region;
+    if (!r->eager_ns) return true; /* more than can be told */
+    if (r->eager_ns > gain) gain = r->eager_ns;
+    if (graph_node_count(r->graph) > nodes) nodes = graph_node_count(r->graph);
+  }
+  u64 cost = (u64)tun->compile_base_ns + nodes * (u64)tun->compile_node_ns;
+  return p->count * (gain + (u64)tun->enter_ns) >= cost * (u64)tun->compile_gain;
+}
+
+enum { PACE_NAP = 16, PACE_LONG_NAP = 1024, PACE_PARTS = 100, PACE_SURE = 4, PACE_UNLOST = 100 }; /* PACE_UNLOST: percent, where nothing lost by its times yet */
+
+/* Compiling may take so much of the time that the program ran, and a little that is lent at the beginning: then it slows
+ * nothing down noticeably, whatever comes of it. What was compiled or tried before at the place has to wait longer. */
+static bool has_time(const Tracer *t, const Place *p, bool had, u64 expected) {
+  const Tunables *tun = &t->vm->tunables;
+  if (!paced(t) || !tun->compile_gain || !tun->pace_percent || !MECHANISM(t->vm, compile_pace)) return true;
+  u64 ran = tracer_now(t) - t->began;
+  ran = ran > t->compiling_ns ? ran - t->compiling_ns : 0;
+  bool tried = had || p->compiles || p->tries || p->demoted || p->start == RECORD_RESUME;
+  u64 percent = (u64)(tried ? tun->pace_percent : tun->pace_first_percent);
+  if (rent_applies(t)) { /* what the place itself says was looked at: this is against storms alone */
+    percent = tried || t->losers_ns ? (u64)tun->pace_first_percent : PACE_UNLOST;
+    if (p->rent.ahead_ns / PACE_SURE > expected) ran += p->rent.ahead_ns / PACE_SURE * 100 / percent;
+  }
+  return t->compiling_ns + expected <= (u64)tun->pace_lent_ns + ran * percent / 100;
+}
+
+/* The first compilation sets up what the later ones find. */
+bool place_may_compile(Tracer *t, Place *p, bool had) {
+  if (has_time(t, p, had, t->compilings ? t->compiling_ns / t->compilings : (u64)t->vm->tunables.compile_first_ns)) return true;
+  if (!had) p->sleep = p->rent.slept = PACE_NAP;
+  return false;
+}
+
+/* What comes in and what the exits write back is compiled as well: a loop over twenty records of seven fields has two dozen
+ * nodes, and takes as long as three hundred. */
+u32 graph_parts(const Graph *g) { return graph_node_count(g) + g->inputs.count + g->exits.recipes.count; }
+
+bool place_may_cost(Tracer *t, Place *p, const Graph *g, bool broke) {
+  const Tunables *tun = &t->vm->tunables;
+  u32 parts = graph_parts(g);
+  if (rent_applies(t)) return rent_affords(t, p, parts, rent_gain(t, p, g, broke));
+  if (parts <= PACE_PARTS || has_time(t, p, p->cache.entries.count > 0, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns)) return true;
+  p->sleep = PACE_LONG_NAP;
+  return false;
+}
+
+bool place_recompiles(Tracer *t, Place *p, const Frame *frame) {
+  const Tunables *tun = &t->vm->tunables;
+  if (p->eager) return false;
+  if (paced(t) && !rent_applies(t) && p->recompiles >= tun->free_recompiles) {
+    i64 late = p->recompiles - tun->free_recompiles;
+    if (p->count < tun->hot_calls << (late < 20 ? late : 20) || (!lasted(tun, p) && !opens(t, p, frame))) return false;
+  }
+  if (full(p) && !t->forced) {
+    give_up(t, p, frame);
+    return false;
+  }
+  if (!place_may_compile(t, p, true)) return false;
+  cache_tell_miss(t->vm, &p->cache, frame);
+  learn(t, p);
+  return true;
+}
+
+void place_missed(Tracer *t, Place *p) {
+  const Tunables *tun = &t->vm->tunables;
+  p->count += p->count < UINT32_MAX;
+  if (!paced(t) || !MECHANISM(t->vm, naps) || ++p->missed < tun->miss_patience || p->rent.probing) return; /* a sample is of passes that are counted */
+  u32 nap = p->nap ? p->nap * 2 : (u32)tun->miss_patience;
+  p->nap = p->sleep = nap < tun->nap_limit ? nap : (u32)tun->nap_limit;
+  p->count = p->count < UINT32_MAX - p->nap ? p->count + p->nap : UINT32_MAX;
+  rent_naps(p, p->nap);
+  t->vm->counters.at[STAT_naps]++;
+}
+
+bool place_is_open(const Place *p) {
+  for (u32 i = 0; i < p->subjects.count; i++)
+    if (p->subjects.data[i].open) return true;
+  return false;
+}
+
+bool source_is_open(const Tracer *t, const GuardSet *g, SourceId s) {
+  const Place *p = t->tracing;
+  bool open = false;
+  if (!p || !s || !place_is_open(p)) return false;
+  Buf b;
+  buf_init(&b, &t->vm->alloc);
+  source_print(g, s, &b);
+  for (u32 i = 0; i < p->subjects.count && !open; i++) open = p->subjects.data[i].open && strcmp(p->subjects.data[i].text, buf_text(&b)) == 0;
+  buf_free(&b);
+  return open;
+}
+
+/* ---- does it pay? --------------------------------------------------------------------------------------- */
+
+u64 graph_elements(const Graph *g, ValueId v) {
+  const ArrayType *t = value_type(g, v);
+  u64 n = 1;
+  for (u32 d = 0; t && d < t->rank; d++) {
+    i64 size;
+    if (!size_hint(&g->sizes, t->dims[d], &size)) return UINT64_MAX;
+    if (size > 0 && n < GRAPH_MANY) n *= (u64)size;
+  }
+  return n;
+}
+
+enum { SMALL = 64 }; /* elements of arrays on which what a call costs counts more than the work */
+
+/* Of an operation on numbers and small arrays; 0: much more than what such a count says. */
+static u64 eager_cost(const Tunables *tun, const Graph *g, NodeId id) {
+  const GraphNode *n = graph_node_at(g, id);
+  u64 most = 0;
+  bool array = false;
+  if (n->kind == NODE_index && !value_type(g, node_result(g, id, 0))->rank) return (u64)tun->array_op_ns; /* however large what it reads from */
+  if (n->kind == NODE_op && n->op != OP_none) {
+    u32 family = op_info(n->op)->family;
+    if (family != FAM_elementwise && family != FAM_reduce && family != FAM_view && family != FAM_index && family != FAM_make) return 0;
+  }
+  for (u32 i = 0; i < n->operand_count + n->result_count; i++) {
+    ValueId v = i < n->operand_count ? node_operand(g, id, i) : node_result(g, id, i - n->operand_count);
+    if (value_is_token(g, v) || !value_type(g, v)) continue;
+    u64 elements = graph_elements(g, v);
+    array |= value_type(g, v)->rank > 0;
+    if (elements > most) most = elements;
+  }
+  if (most > SMALL) return 0;
+  return array ? (u64)tun->array_op_ns + most / 4 : (u64)tun->scalar_op_ns;
+}
+
+/* Records and lists that the region gives back, by their parts. */
+static u64 built_cost(const Tunables *tun, const ExitTable *x) {
+  u64 parts = 0;
+  for (u32 i = 0; i < x->exits.count; i++) {
+    const Exit *e = &x->exits.data[i];
+    const ExitFrame *f = &x->frames.data[e->frame_first];
+    if (e->kind != EXIT_return || !e->frame_count) continue;
+    for (u32 k = 0; k < f->count; k++) {
+      const Recipe *r = &x->recipes.data[x->regs.data[f->first + k].recipe];
+      if (r->memo && r->weight > parts) parts = r->weight;
+    }
+  }
+  return parts * (u64)tun->scalar_op_ns;
+}
+
+/* All arms of conditions count, so that it is rather too much. */
+static u64 eager_sum(const Tunables *tun, const Graph *g, bool early, u64 sum) {
+  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
+    u64 cost = 0;
+    switch (graph_node_at(g, w.node)->kind) {
+      case NODE_op:
+      case NODE_index:
+      case NODE_update: cost = eager_cost(tun, g, w.node); break;
+      case NODE_check: continue;
+      case NODE_cond: cost = (u64)tun->scalar_op_ns; break;
+      case NODE_while:
+      case NODE_scan:
+        if (early) return sum;
+        break;
+      default: break;
+    }
+    if (!cost) return 0;
+    sum += cost;
+  }
+  return sum;
+}
+
+u64 region_eager_ns(const Tunables *tun, const Graph *g) { return eager_sum(tun, g, false, built_cost(tun, &g->exits)); }
+
+u64 region_early_ns(const Tunables *tun, const Graph *g) { return eager_sum(tun, g, true, (u64)tun->scalar_op_ns); }
+
+/* Does the region lead to a continuation that may be worth its while? */
+static bool leads_on(const Tracer *t, const Region *r) {
+  const ExitTable *x = &r->graph->exits;
+  for (u32 i = 0; i < x->exits.count; i++) {
+    const Exit *e = &x->exits.data[i];
+    if (e->kind != EXIT_break || !e->frame_count) continue;
+    const ExitFrame *f = &x->frames.data[e->frame_first + e->frame_count - 1];
+    const Code *code = r->graph->frames.data[f->frame].code;
+    const Place *next = code ? place_find(&t->places, code, f->pc + 1, RECORD_RESUME) : NULL;
+    if (next && next->cache.entries.count && !next->eager) return true;
+  }
+  return false;
+}
+
+enum { PACK_NS = 2, PACK_MUCH = 1 << 16, PACK_FAR = 10 };
+
+/* Lists and texts are packed at each entry, whole: a loop that is left and entered again and again gains less than that takes. */
+static bool only_packs(Tracer *t, Place *p) {
+  u64 packed = 0, spent = 0;
+  for (u32 i = 0; i < p->cache.entries.count; i++) {
+    const Region *r = p->cache.entries.data[i]->region;
+    packed += r->packed;
+    spent += r->run_ns + r->entered * (u64)t->vm->tunables.enter_ns;
+  }
+  if (packed < PACK_MUCH || packed * PACK_NS < PACK_FAR * spent) return false;
+  place_retire(t, p, REASON_no_payback, "packing its lists and texts takes longer than what is done with them");
+  return true;
+}
+
+void place_weigh(Tracer *t, Place *p) {
+  const Tunables *tun = &t->vm->tunables;
+  if (p->passes % PACK_EACH == 0 && paced(t) && !t->private_places && MECHANISM(t->vm, payback) && only_packs(t, p)) return;
+  if (p->passes % (u64)tun->payback_calls || !MECHANISM(t->vm, payback) || !paced(t) || t->private_places) return;
+  if (p->watch.won && MECHANISM(t->vm, times_tell)) return; /* visits that were timed said so, which tell more than counts of operations */
+  u64 eager = 0, compiled = p->cache.misses * (u64)tun->miss_ns;
+  for (u32 i = 0; i < p->cache.entries.count; i++) {
+    const Region *r = p->cache.entries.data[i]->region;
+    if (!r->entered) continue;
+    if (!r->eager_ns || !r->backend->weighed || leads_on(t, r)) return;
+    eager += r->entered * r->eager_ns;
+    compiled += r->entered * (r->least_ns ? r->least_ns : r->last_ns + (u64)tun->enter_ns);
+  }
+  if (compiled * 100 <= eager * (u64)tun->payback_percent) return;
+  char text[96];
+  snprintf(text, sizeof text, "its regions took %llu ns, the interpreter about %llu", (unsigned long long)compiled, (unsigned long long)eager);
+  place_retire(t, p, REASON_no_payback, text);
+}
+
+void place_left_by_check(Tracer *t, Place *p) {
+  if (++p->spurious < (u32)t->vm->tunables.spurious_limit * 16) return;
+  place_retire(t, p, REASON_checks_fail, "its checks keep failing");
+}

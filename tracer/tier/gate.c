@@ -1,0 +1,164 @@
+/* gate.c — is this run of a loop long enough to be entered? Going in and out of a region takes as long as some trips in the
+ * interpreter: what finding and leaving it takes is measured, what a trip takes was measured before it was compiled.
+ *
+ *   a `for` loop that nothing leaves early   is entered with more trips than that left; else none of its run is asked again
+ *   any other                                is entered once so many trips of its run were interpreted: it takes at most twice what it
+ *                                            would have if its length had been known. At once while most of its runs are long; where many in a
+ *                                            row were short, only some of them are looked at
+ *
+ * One run of a loop is told from the next by counters of the interpreter: of its function's calls, and of the loops around it. */
+#include "lang/mechanisms.h"
+#include "tracer/tier/tier.h"
+
+enum {
+  SAMPLES = 4,  /* entries that are measured first: the first of them find cold caches */
+  REST = 4,     /* of the interpreter's time, this part is what compiled code takes for the same */
+  LOOK_NS = 40, /* of what is measured, the clock's own part */
+  TRIP_LEAST = 8,
+  NS_MOST = 1 << 28,
+  NEED_MOST = 1 << 12,
+  RUNS = 16,    /* that are looked at until it is decided how long they are */
+  LONG = 12,    /* of these, so many are when they are entered at once */
+  DULL_MOST = 5,
+  BRIEF = 8,    /* runs one after the other that were over too soon, until fewer are looked at: of twice as many, twice as few */
+  SKIP_MOST = 64, /* trips of one that is interpreted to be timed, and … */
+  SKIP_NS = 6400, /* … the time that these may take: beside longer ones being asked is little */
+};
+
+static bool is_loop(const Extent *x) { return x->kind == EXT_FOR || x->kind == EXT_WHILE; }
+
+static u32 loop_of(const Place *p) {
+  const Proto *proto = p->code->proto;
+  for (u32 i = 1; i < proto->nextents; i++)
+    if (is_loop(&proto->extents[i]) && proto->extents[i].head == p->pc) return i;
+  return 0;
+}
+
+void gate_open(Place *p, u64 trip_ns) {
+  PlaceGate *g = &p->gate;
+  *g = (PlaceGate){.loop = p->start == RECORD_LOOP ? loop_of(p) : 0};
+  if (trip_ns < NS_MOST) g->trip_ns = trip_ns > TRIP_LEAST ? (u32)trip_ns : TRIP_LEAST;
+  else g->loop = 0;
+  g->through = g->loop && p->code->proto->extents[g->loop].kind == EXT_FOR && rent_runs_through(p->code->proto, &p->code->proto->extents[g->loop]);
+}
+
+void gate_trip(Place *p, u64 ns) {
+  PlaceGate *g = &p->gate;
+  u64 most = 2 * (u64)g->trip_ns; /* it was interrupted, or is of another kind */
+  g->trip_ns = (g->trip_ns + (u32)(ns > most ? most : ns) + 1) / 2;
+  if (g->trip_ns < TRIP_LEAST) g->trip_ns = TRIP_LEAST;
+}
+
+/* The entries were quick to be made: were their runs long? */
+static void look_back(PlaceGate *g, u64 spent) {
+  g->reached += spent * REST >= g->around_ns;
+  if (++g->seen < RUNS) return;
+  if (g->reached <= RUNS / 2) {
+    g->quick = false;
+    g->rushed += g->rushed < DULL_MOST;
+  }
+  g->seen = g->reached = 0;
+}
+
+void gate_note(Place *p, u64 around, u64 spent) {
+  PlaceGate *g = &p->gate;
+  if (!g->loop) return;
+  u32 ns = around > LOOK_NS ? around < NS_MOST ? (u32)around - LOOK_NS : NS_MOST : 1;
+  if (g->samples < SAMPLES) {
+    if (!g->samples++ || ns < g->around_ns) g->around_ns = ns;
+  } else {
+    u32 most = 4 * g->around_ns + LOOK_NS; /* it was interrupted */
+    g->around_ns = (7 * g->around_ns + (ns < most ? ns : most)) / 8;
+  }
+  if (g->quick) look_back(g, spent);
+}
+
+static SiteState *site_of(const Code *code, const Extent *x) {
+  u32 site = code->site_of_pc[x->els];
+  return site ? &code->sites[site - 1] : NULL;
+}
+
+/* Another one in each run of the loop, but for a chance that does no harm. */
+u32 gate_run(const Place *p, const Frame *f) {
+  const Proto *proto = p->code->proto;
+  u32 id = (u32)((uintptr_t)f->base >> 4) + 31 * (u32)p->code->sites[0].count;
+  for (u32 i = proto->extents[p->gate.loop].parent; i && i < proto->nextents; i = proto->extents[i].parent) {
+    const SiteState *s = is_loop(&proto->extents[i]) ? site_of(p->code, &proto->extents[i]) : NULL;
+    if (s) id = 31 * id + (u32)s->count;
+  }
+  return id;
+}
+
+/* The interpreter counts so many trips until the tier is asked again. */
+static bool pass(const Tracer *t, PlaceGate *g, SiteState *s, u64 trips) {
+  s->count = (i32)t->vm->tunables.warm_trips - (i32)trips;
+  g->passing = true;
+  return true;
+}
+
+void gate_skip(const Tracer *t, Place *p, const Frame *f) {
+  Ins ins = f->code->proto->code[f->pc];
+  SiteState *s = p->gate.loop && ins_op(ins) == BC_fornext ? site_of(p->code, &p->code->proto->extents[p->gate.loop]) : NULL;
+  if (!s || !MECHANISM(t->vm, trials_ask_seldom)) return;
+  u64 at = f->base[ins_a(ins) + 1].u, count = f->base[ins_a(ins) + 2].u, left = count > at ? count - at : 0, most = SKIP_NS / (p->gate.trip_ns + 1);
+  if (most > SKIP_MOST) most = SKIP_MOST;
+  if (most > 1) pass(t, &p->gate, s, left < most ? left : most);
+}
+
+void gate_wake(const Tracer *t, Place *p) {
+  SiteState *s = p->gate.passing ? site_of(p->code, &p->code->proto->extents[p->gate.loop]) : NULL;
+  if (!s || s->count >= t->vm->tunables.warm_trips) return;
+  s->count = (i32)t->vm->tunables.warm_trips;
+  p->gate.passing = false;
+}
+
+/* A run of which nothing is known. */
+static bool is_waiting(const Tracer *t, Place *p, const Frame *f, SiteState *s, u64 need) {
+  PlaceGate *g = &p->gate;
+  if (g->quick) return false;
+  u32 run = gate_run(p, f);
+  bool same = g->waits && g->run == run, missed = g->waits && !same;
+  g->reached += same;
+  if (++g->seen >= (u32)RUNS << g->rushed) {
+    g->quick = g->reached >= (u32)LONG << g->rushed;
+    g->seen = g->reached = 0;
+  }
+  g->waits = !same;
+  g->run = run;
+  if (same) {
+    g->brief = 0;
+    return false;
+  }
+  if (missed && ++g->brief >= BRIEF && MECHANISM(t->vm, short_runs_are_let_be)) { /* the next trips are let be, then another run is looked at */
+    g->waits = false;
+    u32 times = 0;
+    while (times < (u32)DULL_MOST && g->brief >> times >= 2 * BRIEF) times++;
+    if (g->brief >= (u32)BRIEF << (DULL_MOST + 1)) g->brief--;
+    return pass(t, g, s, need << times);
+  }
+  return pass(t, g, s, need);
+}
+
+bool gate_closed(const Tracer *t, Place *p, const Frame *f) {
+  PlaceGate *g = &p->gate;
+  g->passing = false;
+  if (!g->loop || g->samples < SAMPLES || !rent_applies(t) || t->force.kind || !MECHANISM(t->vm, long_runs)) return false;
+  const Proto *proto = p->code->proto;
+  SiteState *s = site_of(p->code, &proto->extents[g->loop]);
+  Ins ins = proto->code[f->pc];
+  u64 saved = g->trip_ns - g->trip_ns / REST, need = (g->around_ns + saved / 2) / saved, left = UINT64_MAX;
+  if (!s || !need) return false;
+  if (need > (u64)NEED_MOST) need = NEED_MOST;
+  if (ins_op(ins) == BC_fornext) {
+    u64 at = f->base[ins_a(ins) + 1].u, count = f->base[ins_a(ins) + 2].u;
+    left = count > at ? count - at : 0;
+  }
+  if (left <= need) { /* and of others as short as this one no more than some */
+    u64 more = need << g->dull;
+    if (g->dull < (u32)DULL_MOST) g->dull++;
+    else s->flags &= (u16)~SITE_STARTS;
+    return pass(t, g, s, g->dull < (u32)DULL_MOST || more < left ? left : more);
+  }
+  g->dull = 0;
+  return !g->through && is_waiting(t, p, f, s, need);
+}

@@ -1,0 +1,92 @@
+/* places.c — the places in code where regions are entered: a table by code, pc and kind of start. */
+#include "tracer/report/explain.h"
+#include "tracer/tier/tier.h"
+
+#include <string.h>
+
+static void region_destroy(Vm *vm, void *region) { region_free(vm, region); }
+
+static u32 place_hash(const Code *code, u32 pc, u32 start) { return (u32)((code->id * 0x9E3779B97F4A7C15ull) >> 32) ^ (pc * 2654435761u) ^ (start * 97u); }
+
+Place *place_find(const PlaceTable *t, const Code *code, u32 pc, u32 start) {
+  if (!t->slot_count) return NULL;
+  for (Place *p = t->slots[place_hash(code, pc, start) & (t->slot_count - 1)]; p; p = p->next)
+    if (p->code == code && p->pc == pc && p->start == start) return p;
+  return NULL;
+}
+
+static bool places_grow(Vm *vm, PlaceTable *t) {
+  u32 count = t->slot_count ? t->slot_count * 2 : 64;
+  Place **slots = mem_alloc_zero(&vm->alloc, sizeof *slots * count);
+  if (!slots) return false;
+  for (u32 i = 0; i < t->slot_count; i++)
+    for (Place *p = t->slots[i], *next; p; p = next) {
+      next = p->next;
+      Place **at = &slots[place_hash(p->code, p->pc, p->start) & (count - 1)];
+      p->next = *at;
+      *at = p;
+    }
+  mem_free(&vm->alloc, t->slots, sizeof *slots * t->slot_count);
+  t->slots = slots;
+  t->slot_count = count;
+  return true;
+}
+
+Place *place_get(Vm *vm, PlaceTable *t, Code *code, u32 pc, RecordStart start) {
+  Place *p = place_find(t, code, pc, start);
+  if (p) return p;
+  if (t->count >= t->slot_count && !places_grow(vm, t)) return NULL;
+  p = mem_alloc_zero(&vm->alloc, sizeof *p);
+  if (!p) return NULL;
+  p->code = code;
+  p->pc = pc;
+  p->start = (u8)start;
+  cache_init(&p->cache, (u32)vm->tunables.cache_limit, region_destroy);
+  Place **at = &t->slots[place_hash(code, pc, start) & (t->slot_count - 1)];
+  p->next = *at;
+  *at = p;
+  t->count++;
+  return p;
+}
+
+void place_free(Vm *vm, Place *p) {
+  cache_free(vm, &p->cache);
+  for (u32 i = 0; i < p->subjects.count; i++) mem_free(&vm->alloc, p->subjects.data[i].text, strlen(p->subjects.data[i].text) + 1);
+  vec_free(&vm->alloc, &p->subjects);
+  mem_free(&vm->alloc, p, sizeof *p);
+}
+
+void places_free(Vm *vm, PlaceTable *t) {
+  for (u32 i = 0; i < t->slot_count; i++)
+    for (Place *p = t->slots[i], *next; p; p = next) {
+      next = p->next;
+      place_free(vm, p);
+    }
+  mem_free(&vm->alloc, t->slots, sizeof *t->slots * t->slot_count);
+  *t = (PlaceTable){0};
+}
+
+void places_each(const PlaceTable *t, void (*each)(void *ctx, Place *p), void *ctx) {
+  for (u32 i = 0; i < t->slot_count; i++)
+    for (Place *p = t->slots[i], *next; p; p = next) {
+      next = p->next;
+      each(ctx, p);
+    }
+}
+
+typedef struct EachRegion {
+  const Code *code;
+  void (*each)(void *ctx, const Place *p, const GuardEntry *e);
+  void *ctx;
+} EachRegion;
+
+static void each_place(void *ctx, Place *p) {
+  EachRegion *e = ctx;
+  if (p->code != e->code) return;
+  for (u32 i = 0; i < p->cache.entries.count; i++) e->each(e->ctx, p, p->cache.entries.data[i]);
+}
+
+void tracer_regions(Vm *vm, const Code *code, void (*each)(void *ctx, const Place *p, const GuardEntry *e), void *ctx) {
+  EachRegion e = {code, each, ctx};
+  places_each(&tracer_of(vm)->places, each_place, &e);
+}
