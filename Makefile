@@ -20,7 +20,7 @@ CFLAGS   ?=
 # No path of the machine that builds gets into what is built: the same source gives the same bytes in every folder.
 WHERE    := -ffile-prefix-map=$(CURDIR)=.
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC $(WHERE) \
-             -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections -pthread -I. -I$(GEN_DIR) $(CFLAGS)
+             -ffunction-sections -fdata-sections -pthread -I. -I$(GEN_DIR) $(CFLAGS)
 LDFLAGS  ?=
 V        ?= 0
 Q        := $(if $(filter 1,$(V)),,@)
@@ -94,62 +94,24 @@ MIR_OBJ  := $(MIR_USERS:%.c=$(B)/obj/%.o)
 $(MIR_OBJ): FILE_CFLAGS += -mlong-double-64 -isystem $(MIR_DIR)/include
 $(MIR_OBJ): | $(MIR_DIR)/libmir.a
 
-# What parses, compiles and prints runs once for each piece of a program: small before fast. What runs for every call
-# is not in the list. Where data goes through loops of ours the passes that loops need stay; elsewhere they cost a twentieth of the code.
-SMALL    ?= -Os
-TINY     := -Oz -fno-tree-sra -fno-caller-saves -fno-tree-dominator-opts -fno-move-loop-invariants -fno-tree-loop-im -fno-ivopts -fno-jump-tables
-SMALLEST := $(if $(shell $(CC) -Werror $(TINY) -xc -fsyntax-only /dev/null 2>/dev/null && echo yes),$(TINY),$(SMALL))
-# What compiling goes through most is small where that costs little time.
-BUSY     := tracer/graph/graph.c tracer/graph/graph_build.c tracer/graph/graph_read.c tracer/graph/graph_fits.c tracer/record/absval.c tracer/exit/exits.c lang/live.c guards/sizes.c \
-              guards/sizes_prove.c jit/scalar/mir_lives.c jit/scalar/mir_fold.c jit/scalar/mir_patch.c jit/vector/vector_alloc.c api/blocks.c
-COLD     := $(filter-out $(BUSY) parser/base.c lang/rules%.c tracer/tier/tier.c tracer/tier/places.c jit/plan/plan_run.c jit/scalar/mir_runtime.c,\
-              $(filter parser/% lang/% tracer/% hop/% jit/% gpu/% api/% $(addprefix stdlib/,linalg/% files/% text/% install.c system.c trace.c) $(addprefix stdlib/array/,compose.c create.c data.c \
-                put.c join.c order.c shape.c walk.c) \
-                guards/sizes.c guards/sizes_prove.c guards/sizes_text.c guards/guards.c guards/compile.c vm/compare.c vm/error.c vm/module.c vm/make.c vm/strided.c vm/pool.c vm/keep.c,$(LIB_SRC)))
-BRIEF    := $(filter-out vm/module.c stdlib/files/npy.c stdlib/trace.c stdlib/files/files.c,$(filter stdlib/% guards/% vm/% api/weft.c api/values.c jit/plan/plan_split.c jit/plan/plan_parts.c jit/vector/vector_runtime.c jit/loops/loops_interp.c tracer/exit/host_run.c tracer/exit/attr_run.c tracer/exit/leave.c tracer/exit/region.c,$(COLD)))
-$(BRIEF:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(SMALL)
-$(patsubst %.c,$(B)/obj/%.o,$(filter-out $(BRIEF),$(COLD))): FILE_CFLAGS += $(SMALLEST)
-# Structs are copied and cleared by calls: the instructions that do it in fewer bytes take dozens of cycles to begin.
-CALLS    := $(if $(shell $(CC) -Werror -mstringop-strategy=libcall -xc -fsyntax-only /dev/null 2>/dev/null && echo yes),-mstringop-strategy=libcall)
-$(patsubst %.c,$(B)/obj/%.o,$(filter tracer/record/% tracer/exit/exits.c tracer/graph/% tracer/tier/compile.c jit/scalar/mir_% jit/native/% jit/loops/% jit/lower/schedule.c jit/lower/partition.c jit/lower/compile.c jit/lower/kernel%.c jit/vector/vector_%.c,$(COLD)) tracer/graph/graph_build.c): FILE_CFLAGS += $(CALLS)
+# Flags go by the kind of a file. What is not a kernel is built with $(OPT).
+# $(call known,FLAGS) gives those of FLAGS that this compiler takes: clang lacks some of gcc's.
+known     = $(foreach f,$(1),$(if $(shell $(CC) -Werror $(f) -xc -fsyntax-only /dev/null 2>&1),,$(f)))
 
-# Kernels: compiled for vectorisation; trapping is never used. One build per instruction set by file name. Loops over
-# what is left over stay loops: written out they are a third of the code and gain nothing that shows.
-# No loop gains from a version for a stride of 1 where strides are arguments: contiguous ones come by other ways.
-# Vector loops end in scalar ones: second vector loops for what is left double the code and gain nothing in strips.
-$(B)/obj/stdlib/kernels/kernel%.o: FILE_CFLAGS += -O3 -fno-peel-loops --param=max-completely-peel-times=0 -fno-trapping-math --param=vect-epilogues-nomask=0 -fno-version-loops-for-strides
-# Selects stay selects: partial redundancy elimination and threading would make branches of them that no loop vectorises with.
-$(B)/obj/jit/vector/vector_runtime.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic
-$(B)/obj/gen/%.o: FILE_CFLAGS += -O3 -fno-trapping-math -fno-tree-pre -fno-thread-jumps --param=vect-epilogues-nomask=0
-# Strips are long enough that where their loops begin does not show.
-PACKED   := -fno-align-functions -fno-align-loops -fno-align-jumps -fno-align-labels
-$(BUSY:%.c=$(B)/obj/%.o): FILE_CFLAGS += $(PACKED) -fno-inline-small-functions -fno-partial-inlining
-# What is run for every call has short loops, or waits for memory.
-$(addprefix $(B)/obj/,$(patsubst %.c,%.o,$(wildcard lang/rules*.c)) parser/base.o tracer/tier/tier.o tracer/tier/places.o jit/plan/plan_run.o jit/scalar/mir_runtime.o jit/vector/vector_runtime.o \
-  $(addprefix guards/,rows.o cache.o run.o) $(addprefix stdlib/,args.o array/select.o array/sort.o random/random.o array/scan.o array/elementwise.o array/reduce.o) \
-  $(addprefix vm/,update.o index.o array.o text.o record.o value.o sequence.o packed.o ref.o field.o elsewhere.o list.o code.o handle.o scalar.o alloc.o state.o \
-  stack.o operate.o eval.o stream.o call.o)): FILE_CFLAGS += $(PACKED)
-# 3 KB less, and as fast.
-$(B)/obj/lang/rules_shape.o $(B)/obj/stdlib/array/reduce.o: FILE_CFLAGS += -fno-inline-small-functions -fno-partial-inlining
-# 2 KB less, and as fast: blocks of code in no order that copies some of them.
-$(addprefix $(B)/obj/,$(addprefix stdlib/,array/select.o array/sort.o random/random.o array/elementwise.o) $(addprefix vm/,array.o index.o list.o field.o packed.o record.o ref.o sequence.o text.o update.o value.o) \
-  $(addprefix vm/,state.o operate.o scalar.o elsewhere.o code.o handle.o stream.o stack.o eval.o) parser/base.o guards/cache.o): FILE_CFLAGS += -freorder-blocks-algorithm=simple
-# Of kernels and of the interpreter loops are aligned and nothing else: it takes 6 KB.
-$(addprefix $(B)/obj/,gen/math_avx512.o stdlib/kernels/kernel_strips_avx512.o stdlib/kernels/kernel_matmul.o vm/interp.o): FILE_CFLAGS += -fno-align-functions -fno-align-jumps -fno-align-labels
-# -O3 makes the same code larger for AVX2, without AVX-512's masks; -Os takes 21 KB less, but then half of the functions are not vectorised.
-$(B)/obj/gen/math_avx2.o $(B)/obj/stdlib/kernels/kernel_strips_avx2.o: FILE_CFLAGS += -O2 -ftree-vectorize -fvect-cost-model=dynamic $(PACKED)
+# Kernels of the eager tier and the functions of lang/math.loops: loops over elements, compiled for vectorisation.
+# No floating-point operation traps. The elements that remain behind the last whole vector go through a short scalar
+# loop, and no loop gets a second version for a stride of 1: neither gains time, and both double the code.
+KERNEL   := -O3 -fno-trapping-math $(call known,--param=vect-epilogues-nomask=0)
+ROLLED   := $(call known,-fno-peel-loops --param=max-completely-peel-times=0 -fno-version-loops-for-strides)
+$(B)/obj/stdlib/kernels/kernel%.o: FILE_CFLAGS += $(KERNEL) $(ROLLED)
+# Selects stay selects: partial redundancy elimination and jump threading would make branches of them, which gcc does
+# not vectorise.
+SELECTS  := $(call known,-fno-tree-pre -fno-thread-jumps)
+$(B)/obj/gen/math_%.o $(B)/obj/jit/vector/vector_runtime.o: FILE_CFLAGS += $(KERNEL) $(SELECTS)
+
+# One build of a kernel for each instruction set, by the end of its name.
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
-
-# Texts begin anywhere where code is small.
-$(B)/obj/gen/math_text.o: FILE_CFLAGS += -Os
-
-# On x86-64 the base build serves processors older than AVX2 (2013) alone: it is small there, not fast.
-ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
-$(B)/obj/stdlib/kernels/kernel_strips_base.o: FILE_CFLAGS += -Os
-$(B)/obj/jit/plan/rows%.o: FILE_CFLAGS += -Os
-$(B)/obj/gen/math_base.o: FILE_CFLAGS += -Os
-endif
 
 # Where every edge of the library counts itself, what it calls does nothing, but in the fuzzers, which have their own.
 $(LIB_OBJ): FILE_CFLAGS += $(COVER)
@@ -170,8 +132,6 @@ $(B)/obj/gen/%.o: build/gen/%.c Makefile
 # ---- library, program, unit tests -----------------------------------------------------------------
 
 LIBS     := -Wl,--as-needed -lm -ldl -pthread
-# Relocations packed: a tenth of the library and of its start; linkers that cannot, ignore it.
-SLIM     := -Wl,--gc-sections -Wl,-z,pack-relative-relocs -Wl,-z,noseparate-code
 SO_NAME  := libweft.so.$(SOVERSION)
 SO_FILE  := libweft.so.$(VERSION)
 
@@ -211,13 +171,13 @@ $(B)/libweft.map: Makefile
 	@echo '{ global: weft_*; local: *; };' >$@
 
 $(B)/$(SO_FILE): $(LIB_OBJ) $(MIR_LIB) $(B)/libweft.map $(B)/members
-	$(Q)$(CC) -shared -Wl,-soname,$(SO_NAME) -Wl,--version-script,$(B)/libweft.map -Wl,--no-undefined $(SLIM) $(LDFLAGS) \
+	$(Q)$(CC) -shared -Wl,-soname,$(SO_NAME) -Wl,--version-script,$(B)/libweft.map -Wl,--no-undefined -Wl,--gc-sections $(LDFLAGS) \
 	  $(LIB_OBJ) $(MIR_LIB) $(LIBS) -o $@
 	@ln -sf $(SO_FILE) $(B)/$(SO_NAME)
 	@ln -sf $(SO_NAME) $(B)/libweft.so
 
 $(B)/weft: $(REPL_OBJ) $(B)/libweft-internal.a
-	$(Q)$(CC) $(SLIM) $(LDFLAGS) $(REPL_OBJ) $(B)/libweft-internal.a $(LIBS) -lreadline -o $@
+	$(Q)$(CC) -Wl,--gc-sections $(LDFLAGS) $(REPL_OBJ) $(B)/libweft-internal.a $(LIBS) -lreadline -o $@
 
 $(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(B)/libweft-internal.a
 	@mkdir -p $(@D)
@@ -265,12 +225,12 @@ CALM     := -Wall -Wextra -Wno-maybe-uninitialized
 # Programs of 40 MB, one for each test: gold links them in half the time.
 GOLD      = $(if $(shell echo 'int main(void) { return 0; }' | $(CC) -fuse-ld=gold -xc - -o /dev/null 2>/dev/null && echo yes),-fuse-ld=gold)
 asan fuzz:
-	$(Q)$(MAKE) --no-print-directory B=build/asan OPT="-O1 -g1 -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" SMALL= SMALLEST= SLIM= \
+	$(Q)$(MAKE) --no-print-directory B=build/asan OPT="-O1 -g1 -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
 	  LDFLAGS="$(SANITIZE) $(GOLD)" COVER=-fsanitize-coverage=trace-pc WARN="$(CALM)" WERROR= $(if $(filter fuzz,$@),build/asan/tests/fuzz,quick tests)
 
 # What threads share, under ThreadSanitizer: the tests of the pool.
 tsan:
-	$(Q)$(MAKE) --no-print-directory B=build/tsan OPT="-O1 -g -fsanitize=thread" SMALL= SMALLEST= LDFLAGS=-fsanitize=thread WARN="$(CALM)" WERROR= \
+	$(Q)$(MAKE) --no-print-directory B=build/tsan OPT="-O1 -g -fsanitize=thread" LDFLAGS=-fsanitize=thread WARN="$(CALM)" WERROR= \
 	  build/tsan/libweft.so.$(VERSION) build/tsan/tests/test_threads
 
 # ---- the same tree with switches that take mechanisms out (lang/mechanisms.def) ---------------------

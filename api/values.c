@@ -312,7 +312,7 @@ typedef struct Defined {
 
 static WeftStatus call_host(Vm *vm, void *ctx, const Value *args, u32 nargs, Value *out) {
   Defined *d = ctx;
-  WeftValue *few[8], *result = NULL, **wrapped = nargs <= COUNT_OF(few) ? few : mem_alloc(&vm->alloc, sizeof *wrapped * nargs);
+  WeftValue *few[8] = {NULL}, *result = NULL, **wrapped = nargs <= COUNT_OF(few) ? few : mem_alloc(&vm->alloc, sizeof *wrapped * nargs);
   if (!wrapped) return vm_error_memory(vm);
   u32 n = 0;
   WeftStatus status = WEFT_OK;

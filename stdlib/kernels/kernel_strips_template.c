@@ -684,12 +684,12 @@ static void HERE(strip_normal)(f64 *out, u64 seed, u64 stream, u64 block, i64 n)
   f64 u[STRIP], v[STRIP];
   HERE(draw)(u, v, seed, stream, block, n);
   for (i64 i = 0; i < n; i++) {
-    u[i] = 1.0 - u[i];
+    out[i] = 1.0 - u[i];
     v[i] = 6.283185307179586 * v[i];
   }
-  (void)PASTE(wm_strip_log_f64, STRIPS_NAME)(u, u, u, n);
+  (void)PASTE(wm_strip_log_f64, STRIPS_NAME)(out, out, out, n);
   (void)PASTE(wm_strip_cos_f64, STRIPS_NAME)(v, v, v, n);
-  for (i64 i = 0; i < n; i++) out[i] = __builtin_sqrt(-2.0 * u[i]) * v[i];
+  for (i64 i = 0; i < n; i++) out[i] = __builtin_sqrt(-2.0 * out[i]) * v[i];
 }
 
 /* ---- ramps ------------------------------------------------------------------------------------------ */
