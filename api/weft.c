@@ -12,7 +12,7 @@
 #include "jit/jit.h"
 #include "parser/parser.h"
 #include "stdlib/stdlib.h"
-#include "stdlib/array/wm.h"
+#include "stdlib/kernels/wm.h"
 #include "tracer/tracer.h"
 
 Vm *weft_vm_of(WeftVM *w) { return w->vm; }

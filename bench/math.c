@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "stdlib/array/wm.h"
+#include "stdlib/kernels/wm.h"
 
 enum { N = 1024 };
 typedef u32 (*Strip)(void *, const void *, const void *, i64);

@@ -1,7 +1,7 @@
 /* install.c — the tracer of a VM: made and freed with it, its clock and backends; functions that are freed. */
 #include "tracer/report/explain.h"
 #include "tracer/report/export.h"
-#include "tracer/exit/force.h"
+#include "tracer/record/force.h"
 #include "tracer/tier/tier.h"
 
 #include <string.h>

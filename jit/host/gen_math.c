@@ -10,7 +10,7 @@
  *   math_text.c                 the text itself, packed by pairs of bytes, for the emitters that expand definitions
  *   math_base.c math_avx2.c math_avx512.c   math_body.h once for each instruction set; math_base.c holds the scalars wm_NAME_TYPE
  *                               (on x86-64 they are steps for an interpreter, math_code.h), math_avx2.c wm_NAME_TYPE_fma
- * stdlib/array/wm.h declares what they export. The bits are the same from all three: `fma` is explicit, nothing is contracted. */
+ * stdlib/kernels/wm.h declares what they export. The bits are the same from all three: `fma` is explicit, nothing is contracted. */
 #include "jit/loops/define_math.h"
 #include "jit/host/pairs.h"
 #include "jit/host/steps.h"
@@ -477,7 +477,7 @@ static void write_level(Gen *g, const char *level, bool scalars, bool vectors) {
   buf_init(&b, g->m.alloc);
   buf_printf(&b, "/* %s — the functions of lang/math.loops, %s build. */\n", file, level);
   if (vectors) buf_puts(&b, "#ifdef __x86_64__\n#define WM_VECTOR\n");
-  buf_puts(&b, "#include \"stdlib/array/wm.h\"\n");
+  buf_puts(&b, "#include \"stdlib/kernels/wm.h\"\n");
   buf_printf(&b, "#define %s%s\n%s", vectors ? "WM_STRIPS wm_strips_" : "WM_LEVEL wm_", level, scalars ? "#define WM_SCALAR\n" : "");
   buf_printf(&b, "#define WM_SYMBOL(name, type) wm_##name##_##type%s\n", vectors ? "##_fma" : "");
   buf_printf(&b, "#define WM_STRIP_NAME(name, type) wm_strip_##name##_##type##_%s\n", level);

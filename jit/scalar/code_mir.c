@@ -1,6 +1,6 @@
 /* code_mir.c — the code of a plan: vector code for the kernels that qualify where the level says so, the rest through MIR. */
 #include "jit/lower/code.h"
-#include "jit/lower/code_memory.h"
+#include "jit/vector/code_memory.h"
 #include "jit/scalar/mir_emit.h"
 #include "jit/plan/plan_inner.h"
 #include "jit/plan/rows.h"

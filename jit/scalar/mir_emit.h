@@ -7,7 +7,7 @@
 #ifndef WEFT_JIT_MIR_EMIT_H
 #define WEFT_JIT_MIR_EMIT_H
 
-#include "jit/lower/code_memory.h"
+#include "jit/vector/code_memory.h"
 #include "jit/loops/loops.h"
 
 typedef struct MirPool MirPool;

@@ -6,7 +6,7 @@
 #ifndef WEFT_JIT_VECTOR_H
 #define WEFT_JIT_VECTOR_H
 
-#include "jit/lower/code_memory.h"
+#include "jit/vector/code_memory.h"
 #include "jit/loops/loops.h"
 
 /* WEFT_CPU: what array loops are compiled to. `scalar`: MIR alone. `strip`: MIR, with strip kernels for transcendental functions. */

@@ -1,7 +1,7 @@
 /* reduce.c — reductions: sum prod min max any all argmin argmax count_nonzero (order: reduce_order.h). */
 #include "stdlib/array/reduce.h"
 #include "stdlib/kernels/element.h"
-#include "stdlib/array/reduce_order.h"
+#include "stdlib/kernels/reduce_order.h"
 #include "stdlib/array/walk.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "stdlib/kernels/element.h"
 #include "stdlib/array/make.h"
-#include "stdlib/array/reduce_order.h"
+#include "stdlib/kernels/reduce_order.h"
 #include "stdlib/array/walk.h"
 
 enum { COLUMNS = 16 }; /* neighbouring scans that run together, so that rows are read as they lie */

@@ -2,10 +2,10 @@
  * The including file defines STRIPS_NAME and REDUCE_VECTOR_BYTES, and STRIPS_REST, the build whose kernels serve what is
  * marked COLD: with STRIPS_REST another build, nothing marked so is compiled again. */
 #include "stdlib/kernels/element.h"
-#include "stdlib/random/philox.h"
-#include "stdlib/array/reduce_order.h"
+#include "stdlib/kernels/philox.h"
+#include "stdlib/kernels/reduce_order.h"
 #include "stdlib/kernels/strips.h"
-#include "stdlib/array/wm.h"
+#include "stdlib/kernels/wm.h"
 
 #include <stddef.h>
 #include <string.h>

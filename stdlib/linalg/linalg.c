@@ -2,7 +2,7 @@
  * svdvals eigh eigvalsh lstsq. LAPACK takes columns one after another, so a matrix in rows is its transpose there. */
 #include "stdlib/linalg/blas.h"
 #include "stdlib/array/make.h"
-#include "stdlib/array/wm.h"
+#include "stdlib/kernels/wm.h"
 
 #include <limits.h>
 #include <math.h>

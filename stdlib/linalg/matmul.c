@@ -3,7 +3,7 @@
 #include "stdlib/kernels/kernel_matmul.h"
 #include "stdlib/array/make.h"
 #include "stdlib/array/reduce.h"
-#include "stdlib/array/reduce_order.h"
+#include "stdlib/kernels/reduce_order.h"
 #include "stdlib/array/walk.h"
 
 #include <limits.h>

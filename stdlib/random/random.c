@@ -4,7 +4,7 @@
  * 64-bit counter (b, stream) and the key (seed's two words). A 32-bit element i takes word i mod 4 of block i / 4,
  * a 64-bit one words 2 (i mod 2) and the next of block i / 2, the low word first. */
 #include "stdlib/array/make.h"
-#include "stdlib/random/philox.h"
+#include "stdlib/kernels/philox.h"
 
 #include <math.h>
 #include <string.h>

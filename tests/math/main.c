@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "stdlib/array/wm.h"
+#include "stdlib/kernels/wm.h"
 #include "tests/math/accuracy.h"
 
 #define LT_f32 LT_F32

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "jit/lower/code_memory.h"
+#include "jit/vector/code_memory.h"
 #include "tests/unit/memory.h"
 
 enum { PIECES = 300, ROUNDS = 4000 };

@@ -12,7 +12,7 @@
 
 #include "jit/jit.h"
 #include "stdlib/stdlib.h"
-#include "stdlib/array/wm.h"
+#include "stdlib/kernels/wm.h"
 #include "tests/unit/jit_graphs.h"
 #include "tests/unit/jit_random.h"
 #include "tests/unit/memory.h"

@@ -3,9 +3,9 @@
 #include "tests/unit/kernels_support.h"
 
 #include "stdlib/array/make.h"
-#include "stdlib/random/philox.h"
+#include "stdlib/kernels/philox.h"
 #include "stdlib/kernels/strips.h"
-#include "stdlib/array/wm.h"
+#include "stdlib/kernels/wm.h"
 
 static const u8 dtypes[] = {DT_bool, DT_u8, DT_i32, DT_i64, DT_f32, DT_f64};
 

@@ -14,7 +14,7 @@
 
 #include "jit/loops/define_math.h"
 #include "jit/loops/loops_straight.h"
-#include "stdlib/array/wm.h"
+#include "stdlib/kernels/wm.h"
 
 #pragma GCC diagnostic ignored "-Wpedantic"
 

@@ -12,7 +12,7 @@
 
 #include "jit/plan/cost.h"
 #include "jit/vector/vector.h"
-#include "stdlib/array/wm.h"
+#include "stdlib/kernels/wm.h"
 #include "tests/unit/vector_random.h"
 
 enum { STEPS = 20000000, LEVELS = 2 };

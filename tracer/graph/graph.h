@@ -28,7 +28,7 @@
 #define WEFT_TRACER_GRAPH_H
 
 #include "guards/guards.h"
-#include "tracer/exit/exits.h"
+#include "tracer/graph/exits.h"
 
 typedef u32 ValueId;
 typedef u32 NodeId;

@@ -1,6 +1,6 @@
 /* record.c — the recorder's loop: one step per instruction, speculation, and whole traces (see record.h). */
 #include "lang/mechanisms.h"
-#include "tracer/exit/force.h"
+#include "tracer/record/force.h"
 #include "tracer/tracer.h"
 
 #include <stdio.h>

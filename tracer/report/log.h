@@ -6,7 +6,7 @@
 #define WEFT_TRACER_LOG_H
 
 #include "lang/reasons.h"
-#include "tracer/exit/exits.h"
+#include "tracer/graph/exits.h"
 
 typedef enum EventKind {
 #define EVENT(name, word) EVENT_##name,

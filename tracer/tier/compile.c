@@ -1,7 +1,7 @@
 /* compile.c — one compilation: what is recorded at a place, whether it is worth compiling, the region that comes of it. */
 #include "lang/mechanisms.h"
 #include "tracer/report/explain.h"
-#include "tracer/exit/force.h"
+#include "tracer/record/force.h"
 #include "tracer/tier/tier.h"
 
 #include <stdio.h>

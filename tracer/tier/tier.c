@@ -1,7 +1,7 @@
 /* tier.c — what to run: heat, entries, going on behind a break (what is compiled: compile.c). */
 #include "lang/mechanisms.h"
 #include "tracer/report/explain.h"
-#include "tracer/exit/force.h"
+#include "tracer/record/force.h"
 #include "tracer/report/rehearse.h"
 #include "tracer/tier/tier.h"
 

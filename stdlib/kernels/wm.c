@@ -1,5 +1,5 @@
 /* wm.c — which build of the transcendental functions runs here. */
-#include "stdlib/array/wm.h"
+#include "stdlib/kernels/wm.h"
 
 #ifdef __x86_64__
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* force.c — exits, misses, failing checks and rollbacks that tests ask for (see force.h). */
-#include "tracer/exit/force.h"
+#include "tracer/record/force.h"
 #include "tracer/tracer.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* code_memory.c — mappings for machine code and the free pieces in them (see code_memory.h). */
 #define _GNU_SOURCE
-#include "jit/lower/code_memory.h"
+#include "jit/vector/code_memory.h"
 
 #include <string.h>
 #include <sys/mman.h>

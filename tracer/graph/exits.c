@@ -1,5 +1,5 @@
 /* exits.c — the table of exits: recipes, journal, frames; copying with renamed values (see exits.h). */
-#include "tracer/exit/exits.h"
+#include "tracer/graph/exits.h"
 
 #include <string.h>
 
