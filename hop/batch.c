@@ -3,6 +3,7 @@
 #include "hop/batch.h"
 
 #include "hop/flow.h"
+#include "tracer/record/record_run.h"
 
 #include <string.h>
 

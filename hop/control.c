@@ -9,6 +9,7 @@
 #include "hop/lanes.h"
 #include "hop/tape.h"
 #include "hop/tree.h"
+#include "tracer/record/abstract.h"
 
 static WeftStatus need_fn(Vm *vm, const char *who, const char *what, Value f) {
   if (f.kind == V_FN || f.kind == V_DTYPE) return WEFT_OK;

@@ -8,6 +8,9 @@
 #include "hop/lanes.h"
 #include "hop/pullback.h"
 #include "hop/tree.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_call.h"
+#include "tracer/record/record_run.h"
 
 enum { SAVED_rule, SAVED_given, SAVED_args, SAVED_result, SAVED_COUNT };
 

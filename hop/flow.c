@@ -1,5 +1,6 @@
 /* flow.c — see flow.h. */
 #include "hop/flow.h"
+#include "tracer/record/record_run.h"
 
 #include <string.h>
 

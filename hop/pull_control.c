@@ -3,6 +3,7 @@
 #include "hop/flow.h"
 #include "hop/pull_loop.h"
 #include "hop/rules.h"
+#include "tracer/record/record_run.h"
 
 #include <string.h>
 

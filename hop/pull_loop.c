@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hop/rules.h"
+#include "tracer/record/record_run.h"
 
 static bool holds_check(const Graph *g, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);

@@ -4,6 +4,13 @@
 #include <string.h>
 
 #include "hop/control.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_call.h"
+#include "tracer/record/record_cells.h"
+#include "tracer/record/record_data.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_sizes.h"
+#include "tracer/record/record_tree.h"
 
 enum { SEGMENT = 16, ASCAN_LEAVES = 32, ASCAN_LEVELS = 8 };
 

@@ -5,6 +5,19 @@
 #include "lang/mechanisms.h"
 #include "hop/control.h"
 #include "hop/deriv.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_call.h"
+#include "tracer/record/record_cells.h"
+#include "tracer/record/record_data.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_range.h"
+#include "tracer/record/record_rows.h"
+#include "tracer/record/record_rows_use.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_sizes.h"
+#include "tracer/record/record_tree.h"
+#include "tracer/record/record_weak.h"
 
 static bool is_given(Recorder *r, Av a) {
   Value v;

@@ -6,6 +6,12 @@
 
 #include "hop/rules.h"
 #include "hop/walk.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_call.h"
+#include "tracer/record/record_data.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_tree.h"
+#include "tracer/record/record_weak.h"
 
 /* ---- values for rules --------------------------------------------------------------------------------------- */
 

@@ -5,6 +5,11 @@
 #include "hop/jacobian.h"
 #include "hop/rules.h"
 #include "hop/walk.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_call.h"
+#include "tracer/record/record_data.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_tree.h"
 
 /* f recorded on fresh variables. */
 typedef struct Forward {

@@ -2,6 +2,16 @@
  * which only running tells how long it is, or a long one, is a loop over its columns; where its items do not fit into such, it is taken apart,
  * as constructs take their operands apart, and where that cannot be the interpreter does it. */
 #include "hop/control.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_call.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_keyed.h"
+#include "tracer/record/record_listed.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_rows.h"
+#include "tracer/record/record_rows_use.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_tree.h"
 
 enum { TREE_NEST = 60, FEW = 64 /* items of a list in columns that are taken one by one where their number is known */ };
 

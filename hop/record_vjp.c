@@ -5,6 +5,11 @@
 
 #include "hop/grad.h"
 #include "hop/walk.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_call.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_sizes.h"
+#include "tracer/record/record_tree.h"
 
 static Outcome forward(Recorder *r, Av fn, Av xs, Av *out) {
   Graph *g = r->g;

@@ -4,6 +4,13 @@
 
 #include "hop/batch.h"
 #include "hop/vmap.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_call.h"
+#include "tracer/record/record_data.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_sizes.h"
+#include "tracer/record/record_tree.h"
+#include "tracer/record/record_weak.h"
 
 enum { NOT_MAPPED = INT32_MIN };
 

@@ -6,6 +6,7 @@
 #include "hop/tree.h"
 #include "lang/mechanisms.h"
 #include "tracer/record/record.h"
+#include "tracer/record/record_ops.h"
 
 /* ---- tapes and their values ------------------------------------------------------------------------------ */
 

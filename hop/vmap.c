@@ -5,6 +5,7 @@
 
 #include "hop/lanes.h"
 #include "hop/tree.h"
+#include "tracer/record/abstract.h"
 
 enum { NOT_MAPPED = INT32_MIN };
 

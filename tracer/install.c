@@ -3,6 +3,8 @@
 #include "tracer/report/export.h"
 #include "tracer/record/force.h"
 #include "tracer/tier/tier.h"
+#include "tracer/tier/places.h"
+#include "tracer/tier/watch.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
  * What save_csv writes, load_csv reads back: texts that would be taken for something else, as "1" or "", are quoted, and a
  * quoted field is text. */
 #include "stdlib/files/files.h"
+#include "stdlib/text/text.h"
 #include "stdlib/text/format.h"
 #include "stdlib/array/make.h"
 

@@ -19,6 +19,5 @@ WeftStatus file_write(Vm *vm, u32 op, const char *path, const char *data, size_t
 
 /* The line of the first byte that is not UTF-8; 0: all is. */
 u64 utf8_bad_line(const char *text, size_t n);
-bool text_parse_f64(const char *s, size_t n, f64 *out);      /* decimal number, inf or nan, in whole */
 
 #endif

@@ -1,6 +1,6 @@
 /* text.c — operations on text: conversion, parsing, searching, code points. */
 #define _GNU_SOURCE /* memmem */
-#include "stdlib/files/files.h"
+#include "stdlib/text/text.h"
 #include "stdlib/text/format.h"
 #include "stdlib/array/make.h"
 

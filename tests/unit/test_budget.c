@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "api/inner.h"
-#include "tracer/tier/tier.h"
+#include "tracer/tier/places.h"
 
 static void swallow(void *context, const char *text, size_t length) {
   (void)context;

@@ -14,8 +14,8 @@
 #include "api/api.h"
 #include "tracer/graph/graph.h"
 #include "tracer/report/explain.h"
-#include "tracer/tier/tier.h"
 #include "tracer/tracer.h"
+#include "tracer/tier/budget.h"
 #include "tests/unit/programs.h"
 
 /* ---- JSON: a reader that says whether a text is well formed ---------------------------------------------------- */

@@ -12,7 +12,9 @@
 
 #include "api/inner.h"
 #include "tracer/report/explain.h"
-#include "tracer/tier/tier.h"
+#include "tracer/tier/budget.h"
+#include "tracer/tier/places.h"
+#include "tracer/tier/rent.h"
 
 /* Time passes as the test says: `slow` for each region that was run since the last look at the clock; `step` when none was. */
 typedef struct Clock {

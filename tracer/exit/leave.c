@@ -1,6 +1,7 @@
 /* leave.c — leaving a region: values by recipe, journal replayed, frames rebuilt (see exits.h). */
 #include "lang/mechanisms.h"
-#include "tracer/tier/tier.h"
+#include "tracer/record/record_cells.h"
+#include "tracer/exit/leave.h"
 
 typedef struct Leaving {
   Vm *vm;

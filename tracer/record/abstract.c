@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "tracer/record/record.h"
+#include "tracer/record/abstract.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_call.h"
+#include "tracer/record/record_run.h"
 
 enum { ABSTRACT_DEPTH = 60 };
 

@@ -2,6 +2,20 @@
 #include "lang/mechanisms.h"
 #include "tracer/record/force.h"
 #include "tracer/tracer.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_branch.h"
+#include "tracer/record/record_call.h"
+#include "tracer/record/record_carry.h"
+#include "tracer/record/record_cells.h"
+#include "tracer/record/record_data.h"
+#include "tracer/record/record_effects.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_flow.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_prior.h"
+#include "tracer/record/record_range.h"
+#include "tracer/record/record_recur.h"
+#include "tracer/record/record_run.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,22 @@
  * An arm ends at the join, at the loop's back-edge (next), behind the loop (break), or by returning; one that cannot be
  * captured becomes a cold exit at its beginning. Where the arms give what cannot be merged, the rarer one is made cold. */
 #include "lang/mechanisms.h"
-#include "tracer/record/record_flow.h"
+#include "tracer/record/record_carry.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_branch.h"
+#include "tracer/record/record_cells.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_inner.h"
+#include "tracer/record/record_names.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_option.h"
+#include "tracer/record/record_queue.h"
+#include "tracer/record/record_return.h"
+#include "tracer/record/record_rows.h"
+#include "tracer/record/record_rows_use.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_sizes.h"
+#include "tracer/record/record_weak.h"
 
 #include <string.h>
 

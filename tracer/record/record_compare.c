@@ -1,5 +1,17 @@
 /* record_compare.c — comparisons of what is no number in the trace: trees, texts and their characters, `in`. */
 #include "tracer/record/record.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_compare.h"
+#include "tracer/record/record_data.h"
+#include "tracer/record/record_keyed.h"
+#include "tracer/record/record_names.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_option.h"
+#include "tracer/record/record_queue.h"
+#include "tracer/record/record_rows.h"
+#include "tracer/record/record_rows_use.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_slice.h"
 
 #include <string.h>
 

@@ -2,6 +2,9 @@
  * at a place, both computed from the number. An AV_TEXT of op 0; where its digits are asked for more than once (a loop that walks over
  * it) it has further items, which say what is computed of the number alone. No text is made before the region is left. */
 #include "tracer/record/record.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_digits.h"
+#include "tracer/record/record_ops.h"
 
 enum { TEXT_NUMBER, TEXT_SPEC, DIGITS_SIZE, DIGITS_LEAST, DIGITS_MINUS, DIGITS_COUNT, DIGITS_POWERS, DIGITS_PARTS, POWERS = 20 };
 

@@ -8,6 +8,13 @@
  * what was printed since is printed once more, unseen (Vm.unseen). That holds for output alone, which gives nothing back. */
 #include "lang/mechanisms.h"
 #include "tracer/record/record.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_carry.h"
+#include "tracer/record/record_effects.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_sizes.h"
+#include "tracer/record/record_weak.h"
 
 typedef struct Template {
   Recorder *r;

@@ -4,6 +4,15 @@
  * ASCII whether it is a key; and its number. The last place of the latter two is that of all other characters: it is no key. A store by
  * another character leaves the region in front of it. */
 #include "tracer/record/record.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_keyed.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_option.h"
+#include "tracer/record/record_rows.h"
+#include "tracer/record/record_rows_use.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_weak.h"
 
 enum { KEY_ORDER, KEY_THERE, KEY_NUMBER, KEY_COLUMNS };
 

@@ -1,5 +1,8 @@
 /* record_known.c — texts and records that are known while tracing: what built-ins make of them is known too. */
 #include "tracer/record/record.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_known.h"
+#include "tracer/record/record_run.h"
 
 enum { KNOWN_ITEMS = 256, KNOWN_DEPTH = 8 };
 

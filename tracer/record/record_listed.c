@@ -1,5 +1,15 @@
 /* record_listed.c — lists in columns as a whole: the array of one, its items joined, sorted, and parts of it. */
 #include "tracer/record/record.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_data.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_keyed.h"
+#include "tracer/record/record_listed.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_queue.h"
+#include "tracer/record/record_rows.h"
+#include "tracer/record/record_rows_use.h"
+#include "tracer/record/record_run.h"
 
 enum { TUPLE = 8 };
 

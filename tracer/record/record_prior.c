@@ -2,7 +2,10 @@
  * time that a loop around it is tried with other variables. What its variables turned out to need then is asked for from the start;
  * where they are of other kinds now, or it does not do, the loop finds out for itself as it did the first time. */
 #include "lang/mechanisms.h"
-#include "tracer/record/record_flow.h"
+#include "tracer/record/record_carry.h"
+#include "tracer/record/record_cells.h"
+#include "tracer/record/record_inner.h"
+#include "tracer/record/record_prior.h"
 
 typedef struct PriorLoc {
   RecLoc loc;

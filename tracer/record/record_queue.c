@@ -3,7 +3,16 @@
  * An AV_QUEUE has three items: an AV_ROWS that holds what was cut off as well, the place where the list begins, and how many items it has,
  * weak integers. So to cut moves nothing, and to append goes into the columns as it does for other lists. When their room is used up the region is left, and
  * entered again with the list alone. What other lists can do besides, its items do in columns of their own (rec_queue_rows). */
-#include "tracer/record/record_flow.h"
+#include "tracer/record/record_carry.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_listed.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_queue.h"
+#include "tracer/record/record_rows.h"
+#include "tracer/record/record_rows_use.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_slice.h"
 
 static Av rows_of(const Recorder *r, Av queue) { return av_item(r, queue, 0); }
 static Av start_of(const Recorder *r, Av queue) { return av_item(r, queue, 1); }

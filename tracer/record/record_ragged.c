@@ -7,6 +7,12 @@
  * No two lists have items in common, so that what is stored in one is not seen in another. Between the two stores of an exchange they have:
  * then the AV_ROWS has three more items, what it was before and the two positions as the program has them, and is read alone. */
 #include "tracer/record/record.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_ragged.h"
+#include "tracer/record/record_rows.h"
+#include "tracer/record/record_rows_use.h"
+#include "tracer/record/record_run.h"
 
 enum { ROW_STARTS_AT, ROW_COUNTS_AT, ROW_FLAT_AT, ROW_COLUMNS, ROWS_HALF = 5 };
 

@@ -1,6 +1,13 @@
 /* record_range.c — ranges in the trace: made, walked by a `for`, and as an index. Their start, stop, step and items are
  * weak integers. Of a step that is not known the sign is relied on. */
 #include "tracer/record/record.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_data.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_range.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_sizes.h"
 
 typedef struct Step {
   i64 known; /* 0: computed, or another one at every entry */

@@ -10,6 +10,12 @@
  * than compiled code may is the interpreter's, which does not. */
 #include "tracer/record/record.h"
 #include "tracer/tracer.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_call.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_recur.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_weak.h"
 
 #include <string.h>
 

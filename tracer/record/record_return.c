@@ -3,7 +3,11 @@
  *
  * What is returned is known only when the body is recorded: the first try of the loop ends there, and the next one
  * carries it (r->lacks). Its tree is kept as a few plain facts, since a rollback takes abstract values away. */
-#include "tracer/record/record_flow.h"
+#include "tracer/record/record_carry.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_return.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_weak.h"
 
 static bool same_leaf(const Recorder *r, const ArrayType *a, const ArrayType *b, bool weakness) {
   if (a->dtype != b->dtype || (weakness && a->weak != b->weak) || a->rank != b->rank || a->device != b->device) return false;

@@ -5,7 +5,21 @@
  * behind the count are never looked at, so that popping changes the count alone. When the room is used up the region is left before
  * the instruction that appends; the interpreter appends, and the loop is entered again with twice the room. What is read from them
  * and written stands in record_rows_use.c. */
-#include "tracer/record/record_flow.h"
+#include "tracer/record/record_carry.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_data.h"
+#include "tracer/record/record_digits.h"
+#include "tracer/record/record_inner.h"
+#include "tracer/record/record_keyed.h"
+#include "tracer/record/record_names.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_option.h"
+#include "tracer/record/record_queue.h"
+#include "tracer/record/record_rows.h"
+#include "tracer/record/record_rows_use.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_slice.h"
+#include "tracer/record/record_weak.h"
 
 #include <string.h>
 

@@ -1,5 +1,20 @@
 /* record_rows_use.c — what is done with rows: items read, written, appended, popped; texts as rows of code points (see record_rows.c). */
-#include "tracer/record/record_flow.h"
+#include "tracer/record/record_carry.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_keyed.h"
+#include "tracer/record/record_listed.h"
+#include "tracer/record/record_names.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_option.h"
+#include "tracer/record/record_queue.h"
+#include "tracer/record/record_ragged.h"
+#include "tracer/record/record_range.h"
+#include "tracer/record/record_rows.h"
+#include "tracer/record/record_rows_use.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_slice.h"
+#include "tracer/record/record_weak.h"
 
 #include <string.h>
 

@@ -2,6 +2,11 @@
  * of them, masks as places, and what is known of integers. */
 #include "lang/mechanisms.h"
 #include "tracer/record/record.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_sizes.h"
 
 #include <string.h>
 

@@ -2,6 +2,14 @@
  * such a text or of one that is packed, `text[i:j]`, an AV_TEXT of op 5, whose items are the text, where the part begins and how many
  * characters it has; one from its end, `text[::-1]`, of op 6. Their length, characters, `==`, `in`, and the number that they say. */
 #include "tracer/record/record.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_digits.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_ops.h"
+#include "tracer/record/record_rows.h"
+#include "tracer/record/record_rows_use.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_slice.h"
 
 enum { SLICE_ROWS, SLICE_START, SLICE_COUNT, SLICE_PARTS, SAME_MOST = 16 };
 

@@ -4,7 +4,16 @@
  * not taken apart (AV_OBJECT). What these are made of is no part of the tree that a program sees. So a tree is opened before anybody walks
  * over it: a list whose length is known, or may be guarded, becomes one that is known item by item; any other one ends the graph there, and
  * the interpreter goes on. Walkers refuse what was not opened. */
-#include "tracer/record/record_flow.h"
+#include "tracer/record/record_carry.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_data.h"
+#include "tracer/record/record_keyed.h"
+#include "tracer/record/record_option.h"
+#include "tracer/record/record_queue.h"
+#include "tracer/record/record_ragged.h"
+#include "tracer/record/record_rows_use.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_tree.h"
 
 enum { TREE_NEST = 200, ITEMS_MOST = 512 };
 

@@ -4,6 +4,9 @@
  * is, and what they give is weak when all they took was; an exit hands it on as what it is. Where it does make a difference, a check
  * asks that it be strong. */
 #include "tracer/record/record.h"
+#include "tracer/record/record_exit.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_weak.h"
 
 ValueId rec_weak_flag(const Recorder *r, ValueId v) {
   for (u32 i = r->weaks.count; i-- > 0;)

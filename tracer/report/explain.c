@@ -1,6 +1,6 @@
 /* explain.c — trace.explain and trace.stats: one run looked at closely, and the counters so far. */
 #include "tracer/report/explain.h"
-#include "tracer/tier/tier.h"
+#include "tracer/tier/rent.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* log.c — keeps the log of capture and says its lines (see log.h). */
 #include "lang/mechanisms.h"
 #include "tracer/report/explain.h"
-#include "tracer/tier/tier.h"
 #include "tracer/tracer.h"
+#include "tracer/tier/rent.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,9 @@
  *   by the graph      its operations, by the elements of each and the trips of the loops around them: worth compiling?
  * What stands in loops and functions that were compiled before counts for nothing. Either must be twice of what compiling takes. What was recorded for nothing may come to little of the program's time. */
 #include "lang/mechanisms.h"
-#include "tracer/tier/tier.h"
+#include "tracer/tier/ahead.h"
+#include "tracer/tier/places.h"
+#include "tracer/tier/rent.h"
 
 enum {
   SCAN_MOST = 256,   /* instructions looked at */

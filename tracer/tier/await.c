@@ -6,7 +6,8 @@
  * of their code ask the tier when a call returns, and what follows is a place like any other, sampled, compiled, weighed and demoted.
  * A site whose place is demoted for good is not asked any more, and a code without such sites makes frames as it did before. */
 #include "lang/mechanisms.h"
-#include "tracer/tier/tier.h"
+#include "tracer/tier/await.h"
+#include "tracer/tier/places.h"
 
 static void await_call(Tracer *t, Code *code, u32 pc) {
   Ins ins = code->proto->code[pc];

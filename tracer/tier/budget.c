@@ -9,7 +9,10 @@
  * All of this goes by counts, so that a program is compiled the same way in each run, but for two things that go by the
  * clock: whether a region pays (watch.c too), and whether there is time to compile. */
 #include "lang/mechanisms.h"
-#include "tracer/tier/tier.h"
+#include "tracer/tier/await.h"
+#include "tracer/tier/budget.h"
+#include "tracer/tier/places.h"
+#include "tracer/tier/rent.h"
 
 #include <stdarg.h>
 #include <stdio.h>

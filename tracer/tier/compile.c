@@ -3,6 +3,12 @@
 #include "tracer/report/explain.h"
 #include "tracer/record/force.h"
 #include "tracer/tier/tier.h"
+#include "tracer/record/record_run.h"
+#include "tracer/tier/ahead.h"
+#include "tracer/tier/await.h"
+#include "tracer/tier/budget.h"
+#include "tracer/tier/compile.h"
+#include "tracer/tier/rent.h"
 
 #include <stdio.h>
 

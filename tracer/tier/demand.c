@@ -7,6 +7,9 @@
 #include "tracer/report/explain.h"
 #include "tracer/report/export.h"
 #include "tracer/tier/tier.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_call.h"
+#include "tracer/record/record_run.h"
 
 void demand_free(Vm *vm, Demand *d) {
   while (d->callers.count) {

@@ -8,7 +8,8 @@
  *
  * One run of a loop is told from the next by counters of the interpreter: of its function's calls, and of the loops around it. */
 #include "lang/mechanisms.h"
-#include "tracer/tier/tier.h"
+#include "tracer/tier/gate.h"
+#include "tracer/tier/rent.h"
 
 enum {
   SAMPLES = 4,  /* entries that are measured first: the first of them find cold caches */

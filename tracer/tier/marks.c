@@ -4,6 +4,7 @@
 #include "lang/mechanisms.h"
 #include "tracer/record/record.h"
 #include "tracer/tier/tier.h"
+#include "tracer/record/absval_use.h"
 
 static const char *param_text(Vm *vm, const Code *code, u32 arg, char *buf, size_t room) {
   Name n = code->proto->params[arg].name;

@@ -1,6 +1,6 @@
 /* places.c — the places in code where regions are entered: a table by code, pc and kind of start. */
 #include "tracer/report/explain.h"
-#include "tracer/tier/tier.h"
+#include "tracer/tier/places.h"
 
 #include <string.h>
 

@@ -15,7 +15,11 @@
  * loop around it, which is asked at its next trip; so does one that has no trip left. */
 #include "lang/mechanisms.h"
 #include "tracer/report/explain.h"
-#include "tracer/tier/tier.h"
+#include "tracer/tier/budget.h"
+#include "tracer/tier/gate.h"
+#include "tracer/tier/places.h"
+#include "tracer/tier/rent.h"
+#include "tracer/tier/watch.h"
 
 enum {
   LOOK_NS = 120,   /* what a look at the clock takes, and the visit with it */

@@ -4,6 +4,15 @@
 #include "tracer/record/force.h"
 #include "tracer/report/rehearse.h"
 #include "tracer/tier/tier.h"
+#include "tracer/exit/leave.h"
+#include "tracer/tier/ahead.h"
+#include "tracer/tier/await.h"
+#include "tracer/tier/budget.h"
+#include "tracer/tier/compile.h"
+#include "tracer/tier/gate.h"
+#include "tracer/tier/places.h"
+#include "tracer/tier/rent.h"
+#include "tracer/tier/watch.h"
 
 #include <string.h>
 #include <time.h>

@@ -11,7 +11,10 @@
  * visit without an entry that takes much longer than the entries did is ended where it is, in favour of the region: at the
  * next visit that is asked (being asked at each trip would be a part of what is timed, and speak for the region), or where a place inside of it asks whether it is to be compiled. Nothing else is on trial meanwhile. */
 #include "lang/mechanisms.h"
-#include "tracer/tier/tier.h"
+#include "tracer/tier/budget.h"
+#include "tracer/tier/gate.h"
+#include "tracer/tier/rent.h"
+#include "tracer/tier/watch.h"
 
 #include <stdio.h>
 #include <string.h>

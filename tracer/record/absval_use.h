@@ -1,0 +1,39 @@
+/* absval_use.h — abstract values: made, read, taken apart (absval.c; the types stand in absval.h). */
+#ifndef WEFT_TRACER_ABSVAL_USE_H
+#define WEFT_TRACER_ABSVAL_USE_H
+
+#include "tracer/record/record.h"
+
+Av av_new(Recorder *r, AbsVal v);
+Av av_const(Recorder *r, Value v); /* keeps v */
+Av av_num(Recorder *r, ValueId v);
+Av av_items(Recorder *r, AvKind kind, const Av *items, u32 count);
+Av *rec_avs(Recorder *r, u32 n); /* room for n of them, zeros, as long as the graph lives. NULL: memory was refused */
+Av av_record(Recorder *r, const Name *keys, const Av *items, u32 count);
+Av av_lazy(Recorder *r, SourceId s, Value now);
+Av av_force(Recorder *r, Av a); /* reads a LAZY one; else a itself */
+bool av_is_number(Recorder *r, Av a); /* forced: AV_NUM or a constant number */
+Av av_length(Recorder *r, SourceId list, i64 now); /* the length of the list that a source names, as a size */
+Av av_total(Recorder *r, SourceId list, i64 now); /* of the lists in it, all together */
+ValueId av_value(Recorder *r, Av a); /* graph value of a number; 0 when it is none */
+bool av_dim(Recorder *r, Av a, Dim *out); /* integer number as a size; makes an unbacked symbol if need be */
+bool av_value_dim(Recorder *r, ValueId v, Dim *out); /* of a number that is there */
+bool av_sum_dim(Recorder *r, ValueId v, Dim *out); /* the same as a sum of what v was added up from, as far as that cannot wrap */
+bool av_known_int(Recorder *r, Av a, i64 *out); /* integer known while tracing */
+bool av_const_value(Recorder *r, Av a, Value *out); /* constant number, text, nil …; borrowed */
+const char *av_kind_text(Recorder *r, Av a);
+i32 av_field(const Recorder *r, Av record, Name key); /* index of the item, -1 */
+u32 av_parts(const Recorder *r, Av a, u32 most); /* how many parts it has, nothing being read for that; `most` is enough */
+/* Lists and records of numbers, with static parts in between: what tree functions walk over, and what the operands and results of
+ * constructs are. Lists in columns, queues, texts and the like hold numbers of the graph as well, which no program ever sees: these
+ * are not leaves. A tree is opened first; then it has lists and records that are known item by item, numbers, and static parts. */
+bool av_is_opaque(const Recorder *r, Av a); /* a list or record from outside that was not taken apart */
+Outcome av_take_apart(Recorder *r, Av a, Av *out); /* one of these: what it holds is guarded. Stuck: it is too large, or another one too often */
+bool rec_look_into(Recorder *r, List *l); /* a list that is packed is boxed; false: memory was refused */
+/* The numbers of the graph that a value is made of, whatever they mean: of a list in columns these and how many items count, of a
+ * computed text its characters. For control flow, which hands values on as they are; for what a program calls a tree: record_tree.c. */
+bool carry_leaves(Recorder *r, Av a, AvVec *out); /* in order; false: memory was refused */
+Av carry_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next); /* the same value of other numbers, in order */
+bool carry_same(Recorder *r, Av a, Av b); /* alike but for the values of these numbers */
+
+#endif

@@ -1,0 +1,13 @@
+/* record_effects.h — what a trace does and cannot take back: output inside explicit constructs, calls of host
+ * functions. */
+#ifndef WEFT_TRACER_RECORD_EFFECTS_H
+#define WEFT_TRACER_RECORD_EFFECTS_H
+
+#include "tracer/record/record.h"
+
+bool rec_tokens_begin(Recorder *r);
+Outcome rec_past_effects(Recorder *r); /* where something was done since safe_exit: a new one, behind it */
+Outcome rec_print(Recorder *r, const Av *params, Av *out);
+Outcome rec_host(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, Av *out);
+
+#endif

@@ -1,0 +1,15 @@
+/* record_inner.h — lists inside of a record or list that a loop carries: `state.xs += (v,)` in each trip. */
+#ifndef WEFT_TRACER_RECORD_INNER_H
+#define WEFT_TRACER_RECORD_INNER_H
+
+#include "tracer/record/record.h"
+
+RecLoc *rec_inner_of(Recorder *r, Av list, RecLoop **loop); /* of a list inside of a variable of a loop (record_inner.c) */
+bool rec_want_inner(Recorder *r, RecLoop *l, const RecLoc *loc, Av now); /* a list inside of it has to be rows; false: none */
+Outcome rec_make_inner(Recorder *r, RecLoop *l);
+bool rec_inner_part(Recorder *r, Av *base, Av *a, Av *b); /* the first parts in which two trees of one form differ */
+/* Short lists in a tree whose `head` has rows there: into their columns. empty: lists without items alone. */
+Outcome rec_inner_back(Recorder *r, Av head, bool empty, Av *now);
+void rec_inner_note(RecLoop *l, const RecLoc *root, const RecLoc *prior); /* as it was in a loop that was lifted before */
+
+#endif

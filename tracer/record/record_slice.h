@@ -1,0 +1,30 @@
+/* record_slice.h — texts that are read character by character without being made: the text of an integer
+ * (record_digits.c); a part of such a text or of one that is packed, `text[i:j]`, an AV_TEXT of op 5, whose items
+ * are the text, where the part begins and how many characters it has; one from its end, `text[::-1]`, of op 6. Their
+ * length, characters, `==`, `in`, and the number that they say. */
+#ifndef WEFT_TRACER_RECORD_SLICE_H
+#define WEFT_TRACER_RECORD_SLICE_H
+
+#include "tracer/record/record.h"
+
+/* What is done at each place below `count`: the states, numbers and columns, are changed. A number alone is a bool: whether to go on. */
+enum { RECORD_STATES = 4 };
+typedef Outcome (*RecStep)(Recorder *r, const Av *with, Av at, Av *state);
+
+/* Texts that are read and not made (record_slice.c). */
+bool rec_is_read(Recorder *r, Av a);
+bool rec_is_of_digits(Recorder *r, Av a); /* of which all is the text of an integer, so ASCII */
+Outcome rec_text_slice(Recorder *r, Av rows, const Av *parts, Av *out); /* parts: start, stop, step */
+Outcome rec_read_count(Recorder *r, Av text, Av *out);
+Outcome rec_read_at(Recorder *r, Av text, Av at, Av *out); /* in bounds */
+Outcome rec_read_get(Recorder *r, Av text, Av at, Av *out);
+Outcome rec_read_same(Recorder *r, Av a, Av b, Av *out); /* one of them is such a text */
+Outcome rec_read_has(Recorder *r, Av text, Av point, Av *out);
+bool rec_text_parts(Recorder *r, Av text); /* can it be put into a column, and counted? Short ones alone: of digits, of known characters, and joined of such */
+Outcome rec_text_count(Recorder *r, Av text, Av *out);
+Outcome rec_text_put(Recorder *r, Av text, Av *column, Av *at); /* from *at on, which is moved behind it; there is room */
+Outcome rec_text_move(Recorder *r, Av count, Av by, Av *column); /* so many of its characters, further back */
+bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o); /* parse_int, parse_float of a slice or a character; false: not so */
+Outcome rec_each(Recorder *r, Av count, const Av *with, Av *state, u32 n, RecStep step);
+
+#endif

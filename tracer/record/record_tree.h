@@ -1,0 +1,14 @@
+/* record_tree.h — trees of the program: lists and records of numbers, with texts, functions, ranges and the like as
+ * static parts. */
+#ifndef WEFT_TRACER_RECORD_TREE_H
+#define WEFT_TRACER_RECORD_TREE_H
+
+#include "tracer/record/record.h"
+
+Outcome rec_open_list(Recorder *r, Av a, Av *out); /* a list of any kind as one known item by item; its items stay as they are */
+Outcome rec_tree(Recorder *r, Av a, Av *out); /* opened all through. Stuck: it has a list of no known length, or a value that may be nil */
+Outcome rec_tree_leaves(Recorder *r, Av tree, AvVec *out); /* of an opened tree, in order */
+Av rec_tree_rebuild(Recorder *r, Av tree, const Av *leaves, u32 *next); /* the same tree with its leaves replaced in order */
+bool rec_tree_same(Recorder *r, Av a, Av b); /* of two opened trees: equal but for the values of leaves */
+
+#endif
