@@ -6,14 +6,6 @@
 
 #include "api/weft.h"
 
-/* A program and what its value shows as. */
-static inline void gives(WeftVM *vm, const char *program, const char *want) {
-  WeftValue *v = NULL;
-  if (weft_eval(vm, program, "test", &v) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
-  assert_string_equal(weft_show(vm, v), want);
-  weft_release(vm, v);
-}
-
 static inline double stat(WeftVM *vm, const char *name) {
   double value;
   const char *at;
@@ -21,6 +13,15 @@ static inline double stat(WeftVM *vm, const char *name) {
     if (strcmp(at, name) == 0) return value;
   fail_msg("no counter %s", name);
   return 0;
+}
+
+/* A program and what its value shows as. Each graph of it obeys the rules of graphs. */
+static inline void gives(WeftVM *vm, const char *program, const char *want) {
+  WeftValue *v = NULL;
+  if (weft_eval(vm, program, "test", &v) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
+  assert_string_equal(weft_show(vm, v), want);
+  weft_release(vm, v);
+  if (stat(vm, "unverified") > 0) fail_msg("%g graphs do not verify", stat(vm, "unverified"));
 }
 
 #endif

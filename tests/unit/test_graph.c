@@ -450,6 +450,8 @@ static void violations(void **state) {
        "exit 0 return { f: ret = %2 }\n", "carried value 0"},
       {"graph f\nframe 0 f\nin %1: f64[] = arg0\ncheck index %1 -> 0\nout -> 0\nexit 0 return { f: ret = %1 }\n", "takes 2 operands"},
       {"graph f\nframe 0 f\nin !1\n!2 = host \"a\" !1 -> 0 : !\n!3 = host \"a\" !1 -> 0 : !\nout -> 0\nexit 0 return { f: }\n", "used twice"},
+      {"graph f\nframe 0 f\nin !1\nin %2: bool[] = arg0\ncond %2 (!1) {\n then (!3) { !4 = host \"a\" !3 : !\n exit 0 }\n else (!5) { yield }\n}\n"
+       "out -> 0\nexit 0 return { f: }\n", "takes the token and does not give the next"},
       {"graph f\nframe 0 f\n%2 = cond true () {\n then () { %3 = exp 1.0:f64 : f64[] check truth %3 -> 1 yield %3 }\n else () { yield 2.0:f64 }\n}"
        " : f64[]\ncheck truth %2 -> 1\nout -> 0\nexit 0 return { f: }\nexit 1 check truth { f pc 1: r0 = %3 }\n", "not there when it is taken"},
       {"graph f\nframe 0 f\nin %1: f64[3] = arg0\n%2 = index %1[0, 0] : f64[]\nout -> 0\nexit 0 return { f: ret = %2 }\n", "too many indices"},

@@ -226,6 +226,30 @@ static void B9_a_counter_called_in_a_hot_loop_stays_compiled(void **state) {
   }
 }
 
+static void B9_loops_that_are_left_between_calls(void **state) {
+  (void)state;
+  for (int b = 0; b < BACKENDS; b++) {
+    WeftVM *vm = vm_with(backends[b], 0);
+    Counter c = {0, 0};
+    object(vm, &counter_type, &c, "c");
+    gives(vm, "fn f(c, n, k) {\n"
+              "  let s = 0.0\n"
+              "  for i in 0..n {\n"
+              "    if i == k { continue }\n"
+              "    s += tick(c, 1)\n"
+              "    let j = 0\n"
+              "    while j < 3 and s < 40.0 { j += 1; if j == k { break }; s += tick(c, 2) }\n"
+              "    if s > 90.0 { return tick(c, 3) }\n"
+              "    if s > 60.0 { tick(c, 5); return s }\n"
+              "  }\n"
+              "  s + tick(c, 0)\n"
+              "}\n(f(c, 3, 1), f(c, 3, 2), f(c, 9, 0), f(c, 5, 7))",
+          "(5.0, 30.0, 64.0, 71.0)");
+    assert_int_equal(c.count, 30);
+    weft_free(vm);
+  }
+}
+
 static void B9_errors_in_the_middle_of_a_loop(void **state) {
   char want[2048] = "";
   (void)state;
@@ -477,6 +501,7 @@ static void B9_refused_memory_ends_a_call_cleanly(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(B9_a_counter_called_in_a_hot_loop_stays_compiled),
+      cmocka_unit_test(B9_loops_that_are_left_between_calls),
       cmocka_unit_test(B9_errors_in_the_middle_of_a_loop),
       cmocka_unit_test(B9_calls_back_into_the_program),
       cmocka_unit_test(B9_a_host_function_among_others),

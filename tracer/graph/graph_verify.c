@@ -421,6 +421,19 @@ static void check_self(Verifier *v, NodeId n, const GraphNode *x) {
   for (u32 i = 0; i < r->result_count; i++) same_type(v, type_at(v, r->result_first + i), type_at(v, x->result_first + i), "result", i);
 }
 
+/* Does what stands behind a control node run? Not where both arms of a branch leave. */
+static bool goes_on(const Graph *g, const GraphNode *x) {
+  return x->kind != NODE_cond || g->blocks.data[x->sub[0]].term == TERM_yield || g->blocks.data[x->sub[1]].term == TERM_yield;
+}
+
+/* A node that takes the token gives the next one: on each way through it, or another node would take the same. */
+static void check_token(Verifier *v, NodeId n, const GraphNode *x) {
+  u32 given = 0;
+  if (!node_subs(v->g, n)) wrong(v, "uses the token without an effect");
+  for (u32 i = 0; i < x->result_count; i++) given += value_is_token(v->g, x->result_first + i);
+  if (node_subs(v->g, n) && !given && goes_on(v->g, x)) wrong(v, "takes the token and does not give the next");
+}
+
 static void check_node(Verifier *v, NodeId n) {
   Graph *g = v->g;
   const GraphNode *x = &g->nodes.data[n];
@@ -454,7 +467,7 @@ static void check_node(Verifier *v, NodeId n) {
       break;
     default: check_control(v, n, x);
   }
-  if (tokens && x->kind != NODE_host && !node_subs(g, n)) wrong(v, "uses the token without an effect");
+  if (tokens && x->kind != NODE_host) check_token(v, n, x);
 }
 
 /* ---- the whole -------------------------------------------------------------------------------------- */
@@ -522,6 +535,7 @@ bool graph_verify(Graph *g, Buf *out) {
     mem_free(g->alloc, blocks, sizeof *blocks * count);
   } else {
     buf_puts(out, "memory was refused\n");
+    g->failed = true;
   }
   mem_free(g->alloc, v.defined, g->values.count);
   mem_free(g->alloc, v.spent, g->values.count);

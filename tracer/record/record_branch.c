@@ -329,11 +329,33 @@ typedef struct Meeting {
   Av *merged;  /* per cell: what its merged leaves become, 0 when neither arm changed it */
   u32 ncells;
   bool returns;
+  bool tokens; /* an arm that does not go on took the effect token: those that do give it back */
 } Meeting;
 
 static bool is_alive(const Meeting *j, u32 reg) { return j->live[reg / 64] >> (reg % 64) & 1; }
 static bool is_kept(const Meeting *j, u32 reg) { return j->x->regs[reg] == j->base->regs[reg] && (!j->y || j->y->regs[reg] == j->x->regs[reg]); }
 static bool is_lacking(const Meeting *j, u32 reg) { return !j->x->regs[reg] || (j->y && !j->y->regs[reg]); }
+
+/* An arm that leaves by the loop or by an exit: does it take the effect token with it? */
+static bool takes_token(const Recorder *r, const Arm *a) {
+  if (!r->tokens || is_open(a)) return false;
+  for (u32 i = 0; a->how != OUT_ENDED && i < r->loop->locs.count; i++)
+    if (r->loop->locs.data[i].cell && r->loop->locs.data[i].index == 0) return true;
+  const GraphBlock *b = &r->g->blocks.data[a->block];
+  for (u32 i = 0; i < b->captures.count; i++)
+    if (value_is_token(r->g, b->captures.data[i].inner)) return true;
+  return false;
+}
+
+/* Was nothing done since the safe exit that stood in front of the arms? */
+static bool is_settled(const Meeting *j) {
+  const RecState *arms[2] = {j->x, j->y}, *base = j->base;
+  for (u32 k = 0; k < 2 && arms[k]; k++) {
+    Av now = arms[k]->cells[0].value;
+    if (now != base->cells[0].value && (now != arms[k]->settled || arms[k]->safe_exit != base->safe_exit)) return false;
+  }
+  return base->settled == base->cells[0].value;
+}
 
 /* Collects what the arms changed: registers that are alive, unless they return, then cells. */
 static Outcome merge_state(Recorder *r, Meeting *j, Merge *m) {
@@ -348,7 +370,8 @@ static Outcome merge_state(Recorder *r, Meeting *j, Merge *m) {
     Av a = state_cell(r, x, i), b = y ? state_cell(r, y, i) : 0;
     Av was = i < base->ncells ? base->cells[i].value : rec_cell_clean(r, i);
     bool read = r->cells.data[i].source && !state_dirty(x, i) && !(y && state_dirty(y, i)); /* at most: an arm that was the first to do so knows more of it */
-    if (read || (a == was && (!y || b == a)) || !a || (y && !b)) continue;
+    bool kept = a == was && (!y || b == a) && !(j->tokens && i == 0);
+    if (read || kept || !a || (y && !b)) continue;
     o = merge_place(r, m, was, &a, y ? &b : NULL);
     j->merged[i] = a; /* said once: to merge reads lazy values, which look changed after */
   }
@@ -381,6 +404,7 @@ static Outcome put_results(Recorder *r, const Meeting *j, const Merge *m, NodeId
     if (j->merged[i]) r->cells.data[i].value = carry_rebuild(r, j->merged[i], leaves.data, &next);
     if (r->cells.data[i].source) r->cells.data[i].dirty |= dirty;
   }
+  if (r->tokens && is_settled(j)) r->settled = r->cells.data[0].value;
   vec_free(&r->vm->alloc, &leaves);
   return r->failed ? OUT_FAIL : o;
 }
@@ -419,6 +443,7 @@ Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[
   j.x = &arms[which].state;
   j.y = both ? &arms[1].state : NULL;
   j.returns = any && arms[which].how == OUT_RETURN;
+  j.tokens = takes_token(r, &arms[0]) || takes_token(r, &arms[1]);
   j.live = mem_alloc_zero(alloc, words * 8);
   if (!j.live || (any && !j.returns && !rec_live(r, j.p, join, j.live))) {
     o = OUT_FAIL;

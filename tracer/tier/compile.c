@@ -107,10 +107,14 @@ static GuardEntry *compile_smaller(Tracer *t, Frame *frame, Place *p, u32 reason
 static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *name) {
   Buf bad;
   buf_init(&bad, &t->vm->alloc);
-  bool good = graph_verify(rec->graph, &bad);
-  if (!good && t->log.words) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
-  if (!good) t->vm->counters.at[STAT_unverified]++;
-  if (!good) place_failed(t, p, REASON_not_verified, rec->span.file ? rec->span : p->code->proto->spans[p->pc], "the graph does not verify");
+  bool good = graph_verify(rec->graph, &bad), refused = rec->graph->failed || rec->graph->sizes.failed; /* which is no fault of the graph */
+  if (!good && refused) {
+    place_failed(t, p, REASON_trace_failed, rec->span, "out of memory");
+  } else if (!good) {
+    if (t->log.words) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
+    t->vm->counters.at[STAT_unverified]++;
+    place_failed(t, p, REASON_not_verified, rec->span.file ? rec->span : p->code->proto->spans[p->pc], "the graph does not verify");
+  }
   buf_free(&bad);
   return good;
 }
