@@ -247,8 +247,12 @@ static void listed(Gen *g, int n, const char *open, const char *item, const char
   gen_put(g, "%s", close);
 }
 
-static void parts_expression(Gen *g, int n) {
-  switch (gen_below(g, 14)) {
+/* Lanes that share a variable may add its cotangents in another order (docs/transforms.md): LANES is given numbers of few bits,
+ * of which every order makes the same sum. */
+enum { LANES = 11, PARTS = 14 };
+
+static void parts_expression(Gen *g, int n, int which) {
+  switch (which) {
   case 0: gen_put(g, "{ let s = 0.0; for v in unstack(z) { s += v * v }; s }"); break;
   case 1: gen_put(g, "sum(concat(split(z, %d)))", n); break;
   case 2: gen_put(g, "sum(split(z, %d)[%d] * 2.0)", n, gen_below(g, n)); break;
@@ -264,7 +268,7 @@ static void parts_expression(Gen *g, int n) {
     listed(g, n, "h(", "z[#]", ") }");
     break;
   case 10: gen_put(g, "sum(stack(map(v => v * v, unstack(z))))"); break;
-  case 11: gen_put(g, "sum(vmap(v => v * v + sum(z) * 0.01)(z))"); break;
+  case LANES: gen_put(g, "sum(vmap(v => v * v + sum(z) * 0.25)(z))"); break;
   case 12: gen_put(g, "sum(scan((c, v) => (c * 0.5 + v, c), 0.0, z)[1])"); break;
   default: gen_put(g, "{ let l = (); for v in z { l += (v * 1.5,) }; sum(stack(l)) }"); break;
   }
@@ -272,11 +276,11 @@ static void parts_expression(Gen *g, int n) {
 
 static void gen_parts(Gen *g) {
   static const char *const around[] = {"f(z)", "grad(f)(z)", "jvp(f, (z,), (z + 1.0,))", "vmap(f)(stack((z, z * 2.0)))", "value_and_grad(f)(z)", "f(z)", "vmap(grad(f))(stack((z, z * 2.0)))"};
-  int n = many(g);
+  int n = many(g), which = gen_below(g, PARTS);
   gen_put(g, "fn f(z) = ");
-  parts_expression(g, n);
+  parts_expression(g, n, which);
   gen_put(g, "\nfn p(z) = %s\n", PICK(g, around));
-  gen_put(g, "let x = linspace(-1.0, 2.0, %d)\n", n);
+  gen_put(g, which == LANES ? "let x = arange(%d) * 0.0625 - 1.0\n" : "let x = linspace(-1.0, 2.0, %d)\n", n);
   calls(g, "x");
   gen_put(g, "out\n");
 }
