@@ -467,6 +467,29 @@ static bool narrow(SizePool *p, SizeRel rel, i64 coef, u32 sym, i64 c, bool *ok)
   return true;
 }
 
+/* coef * E + c rel 0, E a minimum or maximum: what it says of the alternatives. A maximum is at least `bound` where some alternative is:
+ * the only one that is no constant, as a constant had proved it. It is at most `bound` where all are; a minimum the other way round.
+ * Of sizes that are there on entry a run-time check tells nothing. False: this cannot be. */
+static bool assume_alternatives(SizePool *p, SizeRel rel, i64 coef, Dim extreme, i64 c) {
+  SizeNode x = *node_of(p, extreme);
+  wide room = (wide)(rel == REL_lt ? -1 : 0) - c; /* coef * E <= room */
+  bool at_most = coef > 0, all = at_most == (x.kind == SK_max);
+  wide bound = at_most ? floor_wide(room, coef) : -floor_wide(room, -(wide)coef);
+  if ((x.kind != SK_min && x.kind != SK_max) || rel == REL_ne || bound < INT64_MIN || bound > INT64_MAX) return true;
+  Dim limit = size_const(p, (i64)bound), open[SIZE_MAX_TERMS];
+  u32 n = 0;
+  i64 k;
+  for (u32 i = 0; i < x.count; i++)
+    if (!size_is_const(p, p->terms.data[x.first + i].of, &k)) open[n++] = p->terms.data[x.first + i].of;
+  if (limit == DIM_NONE || (!all && n != 1)) return !p->failed;
+  bool ok = true;
+  for (u32 i = 0; i < n && ok; i++) {
+    if (size_is_unbacked(p, extreme) && !size_is_unbacked(p, open[i])) continue;
+    ok = at_most ? size_assume(p, REL_le, open[i], limit) : size_assume(p, REL_le, limit, open[i]);
+  }
+  return ok;
+}
+
 bool size_assume(SizePool *p, SizeRel rel, Dim a, Dim b) {
   SizeTruth t = size_prove(p, rel, a, b);
   if (t != TRUTH_unknown) return t == TRUTH_always;
@@ -478,5 +501,6 @@ bool size_assume(SizePool *p, SizeRel rel, Dim a, Dim b) {
   u32 sym;
   bool ok;
   if (q.n == 1 && size_is_sym(p, q.t[0].of, &sym) && narrow(p, rel, q.t[0].coef, sym, q.c, &ok)) return ok;
+  if (q.n == 1 && !assume_alternatives(p, rel, q.t[0].coef, q.t[0].of, q.c)) return false;
   return add_fact(p, rel, d);
 }

@@ -240,6 +240,31 @@ static void narrowing(void **state) {
   assert_false(size_assume(p, REL_lt, 3, f->k));
 }
 
+/* What an extreme is told holds for the operands that it speaks of. */
+static void extremes_narrow(void **state) {
+  Fixture *f = *state;
+  SizePool *p = &f->p;
+  Dim seventeen = size_const(p, 17), longest = size_max(p, 0, f->k), least = size_min(p, f->m, size_const(p, 50));
+  Dim rows = size_sub(p, size_floordiv(p, size_add(p, f->n, 15), 16), 1), made = size_max(p, 0, rows); /* of before more was known */
+  assert_true(size_assume(p, REL_le, seventeen, f->n));
+  assert_true(size_assume(p, REL_eq, f->n, longest)); /* n >= 17, so k is */
+  assert_int_equal(size_range(p, f->k).lo, 17);
+  assert_true(size_same(p, f->n, f->k));
+  assert_true(size_same(p, made, rows));
+  assert_true(size_same(p, size_max(p, 0, rows), rows));
+  assert_false(size_assume(p, REL_lt, f->k, seventeen));
+  assert_true(size_assume(p, REL_lt, least, 9)); /* 50 is not what is less than 9 */
+  assert_int_equal(size_range(p, f->m).hi, 8);
+  assert_true(size_assume(p, REL_le, size_max(p, f->m, f->k), 40)); /* both are */
+  assert_int_equal(size_range(p, f->k).hi, 40);
+  assert_true(size_assume(p, REL_le, size_max(p, f->k, f->u), 30)); /* a check at run time: of u alone */
+  assert_int_equal(size_range(p, f->k).hi, 40);
+  assert_int_equal(size_range(p, f->u).hi, 30);
+  Dim floor = size_min(p, size_add(p, f->k, 1), f->m);
+  assert_true(size_assume(p, REL_lt, size_const(p, 2), floor));
+  assert_int_equal(size_range(p, f->m).lo, 3);
+}
+
 static void rollback(void **state) {
   Fixture *f = *state;
   SizePool *p = &f->p;
@@ -497,6 +522,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(substitution, setup, teardown),
       cmocka_unit_test_setup_teardown(equations_without_symbol, setup, teardown),
       cmocka_unit_test_setup_teardown(narrowing, setup, teardown),
+      cmocka_unit_test_setup_teardown(extremes_narrow, setup, teardown),
       cmocka_unit_test_setup_teardown(rollback, setup, teardown),
       cmocka_unit_test_setup_teardown(answers, setup, teardown),
       cmocka_unit_test_setup_teardown(limits, setup, teardown),
