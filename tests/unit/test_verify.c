@@ -134,7 +134,30 @@ static void A25_a_wrong_graph_is_caught(void **state) {
   assert_true(caught > 40);
 }
 
+/* The last region returns from the module's body, so that no frame of the module is left where its variables are compared. */
+static void A25_a_body_may_end_compiled(void **state) {
+  static const char *const bodies[] = {
+      "let n = 0.0\nfor r in 0..3 { n += f(x) }\nn",
+      "let n = ()\nfor r in 0..3 { n += (f(x),) }\nn",
+      "let n = {k: 0.0}\nlet c = ref(0.0)\nfor r in 0..3 { n.k += f(x); c.value += n.k }\n(n, c.value)",
+  };
+  (void)state;
+  for (u32 i = 0; i < COUNT_OF(bodies); i++) {
+    char text[400];
+    WhatCame eager, verified;
+    snprintf(text, sizeof text, "fn f(z) = { let l = (); for v in z { l += (v * 1.5,) }; sum(stack(l)) }\nlet x = arange(72.0)\n%s", bodies[i]);
+    run_program(text, "eager", NULL, &eager);
+    run_program(text, "verify", NULL, &verified);
+    if (eager.raised || strcmp(eager.value, verified.value) != 0) fail_msg("%s: %s instead of %s", text, verified.value, eager.value);
+    assert_true(verified.verified > 0);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(A25_a_wrong_value_is_caught), cmocka_unit_test(A25_a_wrong_graph_is_caught)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(A25_a_wrong_value_is_caught),
+      cmocka_unit_test(A25_a_wrong_graph_is_caught),
+      cmocka_unit_test(A25_a_body_may_end_compiled),
+  };
   return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
 }

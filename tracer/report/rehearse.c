@@ -115,6 +115,7 @@ typedef struct RefState {
 /* All that a region may change beside its frames. */
 typedef struct State {
   Value *slots; /* of the program's modules, one after the other */
+  u32 *of;      /* how many of them are a module's */
   u32 modules;  /* of the VM: those made later are not among them */
   RefState *refs;
   u32 slot_count, ref_count;
@@ -142,6 +143,7 @@ struct Rehearsal {
 static void free_state(Vm *vm, State *s) {
   for (u32 i = 0; i < s->slot_count && s->slots; i++) value_drop(vm, s->slots[i]);
   mem_free(&vm->alloc, s->slots, sizeof *s->slots * (s->slot_count + 1));
+  mem_free(&vm->alloc, s->of, sizeof *s->of * (s->modules + 1));
   for (u32 i = 0; i < s->ref_count && s->refs; i++) {
     value_drop(vm, s->refs[i].value);
     value_drop(vm, value_obj(V_REF, s->refs[i].ref));
@@ -158,28 +160,30 @@ static bool is_programs(const Vm *vm, const struct Module *m) {
   return false;
 }
 
-static u32 slots_of(const Vm *vm, u32 m) { return is_programs(vm, vm->modules[m]) ? vm->modules[m]->slot_cap : 0; }
-
-static bool take_state(Vm *vm, State *s) {
+/* before: the state at the entry, of the same modules; NULL: this is it. A module without a path is one of the program's by its frames, and the
+ * last of them may be gone where the region was left. */
+static bool take_state(Vm *vm, const State *before, State *s) {
   *s = (State){.random_key = vm->random_key, .random_counter = vm->random_counter, .unseen = vm->unseen, .taped = vm->taped};
-  u32 slots = 0, refs = 0;
-  s->modules = vm->module_count;
-  for (u32 m = 0; m < s->modules; m++) slots += slots_of(vm, m);
+  u32 refs = 0, at = 0;
   for (const Ref *r = vm->refs; r && refs <= REFS_MOST; r = r->next) refs++;
   if (refs > REFS_MOST) return false;
-  s->slots = mem_alloc(&vm->alloc, sizeof *s->slots * (slots + 1));
-  s->refs = mem_alloc(&vm->alloc, sizeof *s->refs * (refs + 1));
-  s->slot_count = slots;
+  s->modules = before ? before->modules : vm->module_count;
+  s->of = mem_alloc_zero(&vm->alloc, sizeof *s->of * (s->modules + 1));
+  for (u32 m = 0; m < s->modules && s->of; m++) {
+    s->of[m] = before ? before->of[m] : is_programs(vm, vm->modules[m]) ? vm->modules[m]->slot_cap : 0;
+    s->slot_count += s->of[m];
+  }
   s->ref_count = refs;
-  if (!s->slots || !s->refs) {
-    mem_free(&vm->alloc, s->slots, sizeof *s->slots * (slots + 1));
-    mem_free(&vm->alloc, s->refs, sizeof *s->refs * (refs + 1));
+  s->slots = s->of ? mem_alloc(&vm->alloc, sizeof *s->slots * (s->slot_count + 1)) : NULL;
+  s->refs = s->slots ? mem_alloc(&vm->alloc, sizeof *s->refs * (refs + 1)) : NULL;
+  if (!s->refs) {
+    mem_free(&vm->alloc, s->slots, sizeof *s->slots * (s->slot_count + 1));
+    mem_free(&vm->alloc, s->of, sizeof *s->of * (s->modules + 1));
     *s = (State){0};
     return false;
   }
-  u32 at = 0;
   for (u32 m = 0; m < s->modules; m++)
-    for (u32 i = 0, n = slots_of(vm, m); i < n; i++) s->slots[at++] = value_keep(vm->modules[m]->slots[i].value);
+    for (u32 i = 0; i < s->of[m]; i++) s->slots[at++] = value_keep(vm->modules[m]->slots[i].value);
   at = 0;
   for (Ref *r = vm->refs; r; r = r->next) {
     r->head.refs++;
@@ -194,7 +198,7 @@ static bool is_filled_in(Value v) { return v.kind == V_MODULE || v.kind == V_DTY
 static void put_state(Vm *vm, const State *s) {
   u32 at = 0;
   for (u32 m = 0; m < s->modules; m++)
-    for (u32 i = 0, n = slots_of(vm, m); i < n && at < s->slot_count; i++) {
+    for (u32 i = 0; i < s->of[m]; i++) {
       Value *slot = &vm->modules[m]->slots[i].value, old = *slot;
       if (s->slots[at].kind == V_HOLE && is_filled_in(old)) { /* a name of the language, which was filled in meanwhile */
         at++;
@@ -243,7 +247,7 @@ Rehearsal *rehearsal_begin(Tracer *t, const Region *region) {
   Rehearsal *r = mem_alloc_zero(&vm->alloc, sizeof *r);
   u32 nregs = f->code->proto->nregs;
   Value *regs = r ? mem_alloc(&vm->alloc, sizeof *regs * (nregs + 1)) : NULL;
-  if (!regs || !take_state(vm, &r->before)) {
+  if (!regs || !take_state(vm, NULL, &r->before)) {
     if (regs) mem_free(&vm->alloc, regs, sizeof *regs * (nregs + 1));
     mem_free(&vm->alloc, r, sizeof *r);
     return not_compared(t);
@@ -387,7 +391,7 @@ static bool same_state(Rehearsal *r, const State *after, Buf *why) {
   Vm *vm = r->vm;
   u32 at = 0;
   for (u32 m = 0; m < after->modules; m++)
-    for (u32 i = 0, n = slots_of(vm, m); i < n && at < after->slot_count; i++, at++) {
+    for (u32 i = 0; i < after->of[m]; i++, at++) {
       Value now = vm->modules[m]->slots[i].value;
       if (same(vm, after->slots[at], now, 0)) continue;
       char what[96];
@@ -476,7 +480,7 @@ WeftStatus rehearsal_compare(Rehearsal *r, bool returned) {
   State after;
   Buf why;
   end_output(r);
-  if (!take_state(vm, &after)) {
+  if (!take_state(vm, &r->before, &after)) {
     free_rehearsal(r);
     (void)not_compared(t);
     return WEFT_OK;
