@@ -239,19 +239,36 @@ typedef struct SourceFile {
   u32 len;
   u32 *line_starts; /* byte offset of each line */
   u32 line_count;
+  u32 id;
+  u32 holders;  /* code made from it, and who is making some */
+  bool pointed; /* messages point into it: it stays at the next sweep (sources_point) */
 } SourceFile;
 
+/* A text lives as long as code that was made from it, and errors and logs that point into it. No id is used again while any other
+ * is free: a span that outlives its text points nowhere. */
 typedef struct Sources {
   Allocator *alloc;
-  Arena arena;
-  VEC(SourceFile) files; /* index = file id; entry 0 unused */
+  SourceFile **slots; /* by id, open addressing; NULL: free */
+  u32 slot_count;     /* a power of 2, or 0 */
+  u32 count;
+  u32 last_id;
+  u32 idle;            /* without holders */
+  size_t idle_bytes;
+  u32 sweep_idle;      /* a sweep is due above so many, */
+  size_t sweep_bytes;  /* or so many bytes */
 } Sources;
 
 WeftStatus sources_init(Sources *s, Allocator *alloc) MUST_USE;
 void sources_free(Sources *s);
-/* Copies path and text. Returns the file id, 0 when refused or len > 1 GiB. */
+/* Copies path and text; the caller holds it. Returns the file id, 0 when refused or len > 1 GiB. */
 u32 sources_add(Sources *s, const char *path, const char *text, size_t len);
-const SourceFile *sources_get(const Sources *s, u32 file); /* NULL for 0 or unknown */
+void sources_keep(Sources *s, u32 file); /* one holder more. File 0 or unknown: nothing happens, here and below */
+void sources_drop(Sources *s, u32 file); /* one less; the text stays until a sweep */
+/* A sweep frees texts without holders that nobody pointed at since the last one. `due`: there are enough of them. */
+bool sources_sweep_due(const Sources *s);
+void sources_point(Sources *s, u32 file);
+void sources_sweep(Sources *s);
+const SourceFile *sources_get(const Sources *s, u32 file); /* NULL for 0 or unknown; valid while it is held */
 /* 1-based line and column (column counts code points). */
 void sources_locate(const Sources *s, Span at, u32 *line, u32 *col);
 u32 text_columns(const char *s, u32 n); /* of a terminal that UTF-8 text takes */

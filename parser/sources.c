@@ -5,35 +5,132 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SWEEP_IDLE = 64, SWEEP_BYTES = 64 << 10, FIRST_SLOTS = 16 };
+
 WeftStatus sources_init(Sources *s, Allocator *alloc) {
-  *s = (Sources){.alloc = alloc};
-  arena_init(&s->arena, alloc);
-  return vec_push(alloc, &s->files, (SourceFile){0}) ? WEFT_OK : WEFT_ERROR;
+  *s = (Sources){.alloc = alloc, .sweep_idle = SWEEP_IDLE, .sweep_bytes = SWEEP_BYTES};
+  return WEFT_OK;
 }
 
+/* ---- texts by id -------------------------------------------------------------------------------- */
+
+/* Where a file of this id is, or would be. There is a free slot. */
+static u32 slot_of(const Sources *s, u32 id) {
+  u32 at = id & (s->slot_count - 1);
+  while (s->slots[at] && s->slots[at]->id != id) at = (at + 1) & (s->slot_count - 1);
+  return at;
+}
+
+static SourceFile *find(const Sources *s, u32 id) { return id && s->slot_count ? s->slots[slot_of(s, id)] : NULL; }
+
+static bool grow(Sources *s) {
+  Sources larger = *s;
+  larger.slot_count = s->slot_count ? 2 * s->slot_count : FIRST_SLOTS;
+  larger.slots = mem_alloc_zero(s->alloc, sizeof *s->slots * larger.slot_count);
+  if (!larger.slots) return false;
+  for (u32 i = 0; i < s->slot_count; i++)
+    if (s->slots[i]) larger.slots[slot_of(&larger, s->slots[i]->id)] = s->slots[i];
+  mem_free(s->alloc, s->slots, sizeof *s->slots * s->slot_count);
+  *s = larger;
+  return true;
+}
+
+/* Those behind it move up, so that none is cut off from where its search begins. */
+static void take_out(Sources *s, u32 at) {
+  u32 mask = s->slot_count - 1;
+  s->slots[at] = NULL;
+  s->count--;
+  for (u32 i = (at + 1) & mask; s->slots[i]; i = (i + 1) & mask) {
+    SourceFile *f = s->slots[i];
+    s->slots[i] = NULL;
+    s->slots[slot_of(s, f->id)] = f;
+  }
+}
+
+/* A file is one block: the struct, where lines start, path, text. */
+static size_t block_bytes(const SourceFile *f) { return sizeof *f + sizeof(u32) * f->line_count + strlen(f->path) + 1 + f->len + 1; }
+
+static SourceFile *new_file(Allocator *alloc, const char *path, const char *text, u32 len) {
+  u32 lines = 1;
+  for (u32 i = 0; i < len; i++) lines += text[i] == '\n';
+  size_t path_bytes = strlen(path) + 1;
+  SourceFile *f = mem_alloc(alloc, sizeof *f + sizeof(u32) * lines + path_bytes + len + 1);
+  if (!f) return NULL;
+  u32 *starts = (u32 *)(f + 1), line = 1;
+  char *copied_path = (char *)(starts + lines), *copied_text = copied_path + path_bytes;
+  memcpy(copied_path, path, path_bytes);
+  if (len) memcpy(copied_text, text, len);
+  copied_text[len] = 0;
+  starts[0] = 0;
+  for (u32 i = 0; i < len; i++)
+    if (text[i] == '\n') starts[line++] = i + 1;
+  *f = (SourceFile){.path = copied_path, .text = copied_text, .len = len, .line_starts = starts, .line_count = lines, .holders = 1};
+  return f;
+}
+
+static void free_file(Sources *s, SourceFile *f) { mem_free(s->alloc, f, block_bytes(f)); }
+
 void sources_free(Sources *s) {
-  vec_free(s->alloc, &s->files);
-  arena_free(&s->arena);
+  for (u32 i = 0; i < s->slot_count; i++)
+    if (s->slots[i]) free_file(s, s->slots[i]);
+  mem_free(s->alloc, s->slots, sizeof *s->slots * s->slot_count);
 }
 
 u32 sources_add(Sources *s, const char *path, const char *text, size_t len) {
   if (len > (1u << 30)) return 0;
-  u32 lines = 1;
-  for (size_t i = 0; i < len; i++) lines += text[i] == '\n';
-  SourceFile f = {.len = (u32)len, .line_count = lines};
-  f.path = arena_copy(&s->arena, path, strlen(path));
-  f.text = arena_copy(&s->arena, text, len);
-  f.line_starts = arena_alloc(&s->arena, sizeof(u32) * lines);
-  if (!f.path || !f.text || !f.line_starts) return 0;
-  u32 line = 1;
-  for (u32 i = 0; i < len; i++)
-    if (text[i] == '\n') f.line_starts[line++] = i + 1;
-  return vec_push(s->alloc, &s->files, f) ? s->files.count - 1 : 0;
+  if (2 * (s->count + 1) > s->slot_count && !grow(s)) return 0;
+  SourceFile *f = new_file(s->alloc, path, text, (u32)len);
+  if (!f) return 0;
+  do s->last_id++;
+  while (!s->last_id || find(s, s->last_id));
+  f->id = s->last_id;
+  s->slots[slot_of(s, f->id)] = f;
+  s->count++;
+  return f->id;
 }
 
-const SourceFile *sources_get(const Sources *s, u32 file) {
-  return file && file < s->files.count ? &s->files.data[file] : NULL;
+const SourceFile *sources_get(const Sources *s, u32 file) { return find(s, file); }
+
+/* ---- how long they live --------------------------------------------------------------------------- */
+
+void sources_keep(Sources *s, u32 file) {
+  SourceFile *f = find(s, file);
+  if (!f || f->holders++) return;
+  s->idle--;
+  s->idle_bytes -= block_bytes(f);
 }
+
+void sources_drop(Sources *s, u32 file) {
+  SourceFile *f = find(s, file);
+  if (!f || --f->holders) return;
+  s->idle++;
+  s->idle_bytes += block_bytes(f);
+}
+
+bool sources_sweep_due(const Sources *s) { return s->idle > s->sweep_idle || s->idle_bytes > s->sweep_bytes; }
+
+void sources_point(Sources *s, u32 file) {
+  SourceFile *f = find(s, file);
+  if (f) f->pointed = true;
+}
+
+void sources_sweep(Sources *s) {
+  for (u32 i = 0; i < s->slot_count; i++) {
+    while (s->slots[i] && !s->slots[i]->holders && !s->slots[i]->pointed) { /* another may move up to its slot */
+      SourceFile *f = s->slots[i];
+      s->idle--;
+      s->idle_bytes -= block_bytes(f);
+      take_out(s, i);
+      free_file(s, f);
+    }
+  }
+  for (u32 i = 0; i < s->slot_count; i++)
+    if (s->slots[i]) s->slots[i]->pointed = false;
+  s->sweep_idle = SWEEP_IDLE + s->count; /* as long as what stays: a sweep costs a constant for each text */
+  s->sweep_bytes = SWEEP_BYTES + 2 * s->idle_bytes;
+}
+
+/* ---- places ----------------------------------------------------------------------------------------- */
 
 static u32 line_of(const SourceFile *f, u32 offset) { /* 0-based */
   u32 lo = 0, hi = f->line_count;

@@ -88,6 +88,11 @@ void tier_code_freed(Vm *vm, Code *code) {
   }
 }
 
+void tier_point(Vm *vm) {
+  Tracer *t = tracer_of(vm);
+  for (u32 i = 0; t && i < t->log.events.count; i++) sources_point(&vm->sources, t->log.events.data[i].span.file);
+}
+
 void tier_vm_freed(Vm *vm) {
   Tracer *t = tracer_of(vm);
   if (!t) return;

@@ -34,6 +34,7 @@ static void free_code(Vm *vm, Code *c) {
   mem_free(&vm->alloc, c->site_of_pc, sizeof *c->site_of_pc * p->ncode);
   mem_free(&vm->alloc, c->shapes, sizeof *c->shapes * p->ndescs);
   mem_free(&vm->alloc, c, sizeof *c);
+  sources_drop(&vm->sources, p->file);
   proto_drop(p);
 }
 
@@ -74,6 +75,7 @@ Code *code_of(Vm *vm, Proto *p, Module *m) {
     return NULL;
   }
   p->refs++;
+  sources_keep(&vm->sources, p->file);
   *c = (Code){.head = {1, 0}, .proto = p, .module = m, .id = ++vm->code_ids};
   c->leader = c;
   c->consts = zeroed(vm, sizeof *c->consts * p->nconsts, &ok);

@@ -50,6 +50,20 @@ static void log_bytecode(Vm *vm, const Module *m, const Proto *p) {
   buf_free(&b);
 }
 
+/* ---- sources ------------------------------------------------------------------------------------- */
+
+/* Texts that no code is left of go, now and then, unless an error or the log of capture points into them. */
+static void sweep_sources(Vm *vm) {
+  Sources *s = &vm->sources;
+  if (!sources_sweep_due(s)) return;
+  if (vm->error.raised) sources_point(s, vm->error.span.file);
+  for (u32 i = 0; i < vm->error.trace.count; i++) sources_point(s, vm->error.trace.data[i].span.file);
+  if (vm->caught.kind == V_RECORD) sources_point(s, vm->caught_span.file);
+  for (u32 i = 0; i < vm->caught_trace.count; i++) sources_point(s, vm->caught_trace.data[i].span.file);
+  if (vm->tier && vm->tier->point) vm->tier->point(vm);
+  sources_sweep(s);
+}
+
 /* ---- eval ----------------------------------------------------------------------------------------- */
 
 static WeftStatus compile(Vm *vm, Module *m, Arena *arena, u32 file, bool repl, Proto **out) {
@@ -96,6 +110,7 @@ Code *vm_caller(Vm *vm, Module *m, const Name *names, u32 nargs) {
     code = code_of(vm, p, m);
     proto_drop(all);
   }
+  sources_drop(&vm->sources, file);
   arena_free(&arena);
   buf_free(&text);
   return code;
@@ -103,6 +118,7 @@ Code *vm_caller(Vm *vm, Module *m, const Name *names, u32 nargs) {
 
 WeftStatus vm_eval(Vm *vm, Module *m, const char *path, const char *text, size_t len, bool repl, Value *out) {
   if (len > SOURCE_MOST) return vm_error(vm, EK_limit, "%s: a source text has at most 2 ** 30 bytes", path);
+  sweep_sources(vm);
   u32 file = sources_add(&vm->sources, path, text, len);
   if (!file) return vm_error_memory(vm);
   Arena arena;
@@ -110,8 +126,10 @@ WeftStatus vm_eval(Vm *vm, Module *m, const char *path, const char *text, size_t
   arena_init(&arena, &vm->alloc);
   WeftStatus status = compile(vm, m, &arena, file, repl, &proto);
   arena_free(&arena);
-  if (status != WEFT_OK) return status;
-  status = module_run(vm, m, proto, out);
-  proto_drop(proto);
+  if (status == WEFT_OK) {
+    status = module_run(vm, m, proto, out);
+    proto_drop(proto);
+  }
+  sources_drop(&vm->sources, file);
   return status;
 }

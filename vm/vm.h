@@ -122,6 +122,7 @@ typedef struct TierHooks {
   /* The top frame, marked FRAME_WATCHED, is about to return. */
   void (*returns)(Vm *vm);
   void (*code_freed)(Vm *vm, Code *code);
+  void (*point)(Vm *vm); /* calls sources_point for each text that a log points into */
   void (*vm_freed)(Vm *vm);
 } TierHooks;
 

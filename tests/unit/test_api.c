@@ -390,6 +390,86 @@ static void a_release_that_calls_the_vm(void **state) {
   assert_int_equal(r.status, WEFT_MISUSE);
 }
 
+static double stat_named(WeftVM *vm, const char *name) {
+  double value;
+  const char *at;
+  for (unsigned i = 0; (at = weft_stat_at(vm, i, &value)); i++)
+    if (strcmp(at, name) == 0) return value;
+  fail_msg("there is no counter %s", name);
+  return 0;
+}
+
+/* ---- the texts of programs ---------------------------------------------------------------------------------------- */
+
+static void *counted_resize(void *context, void *p, size_t old_size, size_t new_size) {
+  size_t *now = context;
+  *now += new_size - old_size;
+  if (new_size) return realloc(p, new_size);
+  free(p);
+  return NULL;
+}
+
+/* A host evaluates for days: a program leaves behind what it declared, and nothing else. */
+static void evaluations_leave_nothing(void **state) {
+  (void)state;
+  static const char *const programs[] = {
+    "1 + 1", "let x = arange(3.0); sum(x)", "fn f(x) = x + 1; f(2)", "let g = x => x * 2; map(g, [1.0, 2.0])", "1 +", "zeros(3) @ zeros(4)",
+    "try { error(\"a\") } catch e { e.trace }", "fn h(x) { error(\"deep\") }; h(1)", "grad(x => x * x)(3.0)", "let s = 0; for i in 0..100 { s += i }; s",
+  };
+  size_t memory = 0;
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  o.resize = counted_resize;
+  o.resize_context = &memory;
+  WeftVM *vm = weft_new(&o);
+  assert_non_null(vm);
+  for (size_t p = 0; p < sizeof programs / sizeof *programs; p++) {
+    size_t after_third = 0;
+    int rounds = p ? 6000 : 60000;
+    for (int i = 0; i < rounds; i++) {
+      WeftValue *v = NULL;
+      if (weft_eval(vm, programs[p], "a host that evaluates", &v) != WEFT_OK) assert_true(strlen(weft_error_text(vm)) > 10);
+      weft_release(vm, v);
+      if (i == rounds / 3) after_third = memory;
+    }
+    if (memory > after_third + 64 * 1024) fail_msg("%s: %zu bytes more after %d evaluations", programs[p], memory - after_third, rounds * 2 / 3);
+  }
+  weft_free(vm);
+  assert_int_equal(memory, 0);
+}
+
+/* Errors show the text of code that is still there, however many programs came after it, and so does an error that is raised again. */
+static void places_outlive_programs(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *v = NULL;
+  gives(vm, "fn old(x) {\n  x @ [1.0]\n}; fn fails() { error(\"kept\") }; let kept = 0; 0", "0");
+  gives(vm, "let kept = try { error(\"kept\") } catch e { e }; len(kept)", "3");
+  for (int i = 0; i < 1000; i++) gives(vm, "1 + 1", "2");
+  assert_int_equal(weft_eval(vm, "old([1.0, 2.0])", "later", &v), WEFT_ERROR);
+  assert_non_null(strstr(weft_error_text(vm), "--> test:2:3\n  |\n2 |   x @ [1.0]\n"));
+  assert_non_null(strstr(weft_error_text(vm), "in old, called at later:1:1"));
+  assert_int_equal(weft_eval(vm, "error(kept)", "later", &v), WEFT_ERROR);
+  assert_non_null(strstr(weft_error_text(vm), "1 | let kept = try { error(\"kept\") }"));
+}
+
+static WeftStatus evaluates(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  (void)args, (void)count;
+  for (int i = 0; i < 3000; i++)
+    if (weft_eval(vm, "2 + 3 * 4   # a program inside of a program, of which nothing is left when it is over", "inner", NULL) != WEFT_OK) return WEFT_ERROR;
+  *(double *)context = stat_named(vm, "bytes_now");
+  return weft_int(vm, 1, result);
+}
+
+/* The same where a host function evaluates, while a program runs. */
+static void evaluations_inside_leave_nothing(void **state) {
+  WeftVM *vm = *state;
+  double bytes = 0;
+  assert_int_equal(weft_define(vm, "more", evaluates, &bytes, NULL), WEFT_OK);
+  gives(vm, "more()", "1");
+  double before = bytes;
+  gives(vm, "more() + more() + more()", "3");
+  assert_true(before > 0 && bytes < before + 64 * 1024);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_vm),
@@ -405,6 +485,9 @@ int main(void) {
       cmocka_unit_test(a_release_that_calls_the_vm),
       cmocka_unit_test(a_failed_call_gives_nothing_back),
       cmocka_unit_test_setup_teardown(numbers_keep_their_point, setup, teardown),
+      cmocka_unit_test(evaluations_leave_nothing),
+      cmocka_unit_test_setup_teardown(places_outlive_programs, setup, teardown),
+      cmocka_unit_test_setup_teardown(evaluations_inside_leave_nothing, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

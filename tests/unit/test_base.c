@@ -308,6 +308,73 @@ static void test_sources(void **state) {
   sources_free(&s);
 }
 
+/* Texts live as long as they are held or pointed at; an id is not given again. */
+static void sources_go(void **state) {
+  (void)state;
+  Sources s;
+  assert_int_equal(sources_init(&s, allocator_system()), WEFT_OK);
+  u32 held = sources_add(&s, "held", "1", 1), pointed = sources_add(&s, "pointed", "22", 2), first = sources_add(&s, "first", "333", 3);
+  sources_drop(&s, pointed);
+  sources_drop(&s, first);
+  assert_false(sources_sweep_due(&s));
+  assert_string_equal(sources_get(&s, first)->text, "333"); /* until a sweep */
+  for (u32 round = 0; round < 1000; round++) {
+    u32 f = sources_add(&s, "more", "1 + 1", 5);
+    if (round == 500) s.last_id = UINT32_MAX - 3; /* ids begin again, and miss those in use */
+    assert_true(f && f != held && f != pointed);
+    sources_keep(&s, f);
+    sources_drop(&s, f);
+    sources_drop(&s, f);
+    assert_true(s.count < 200 && s.slot_count <= 512);
+    if (!sources_sweep_due(&s)) continue;
+    sources_point(&s, pointed);
+    sources_sweep(&s);
+    assert_null(sources_get(&s, f));
+    assert_int_equal(s.count, 2);
+  }
+  assert_null(sources_get(&s, first));
+  assert_string_equal(sources_get(&s, held)->path, "held");
+  assert_string_equal(sources_get(&s, pointed)->text, "22");
+  sources_sweep(&s);
+  assert_null(sources_get(&s, pointed));
+  char large[100000];
+  memset(large, 'x', sizeof large);
+  sources_drop(&s, sources_add(&s, "large", large, sizeof large));
+  assert_true(sources_sweep_due(&s)); /* by its bytes */
+  sources_keep(&s, 12345);
+  sources_drop(&s, 12345);
+  sources_drop(&s, 0);
+  sources_point(&s, 0);
+  sources_free(&s);
+}
+
+/* Many at once, taken out in another order: each is found as long as it is there. */
+static void sources_are_found(void **state) {
+  (void)state;
+  enum { MANY = 3000 };
+  Sources s;
+  assert_int_equal(sources_init(&s, allocator_system()), WEFT_OK);
+  s.last_id = UINT32_MAX - MANY / 2;
+  static u32 ids[MANY];
+  static bool gone[MANY];
+  for (u32 i = 0; i < MANY; i++) assert_int_not_equal(ids[i] = sources_add(&s, "many", (const char *)&i, sizeof i), 0);
+  for (u32 round = 0; round < 8; round++) {
+    for (u32 i = 0; i < MANY; i++) {
+      if (gone[i] || i * 2654435761u >> 29 != round) continue;
+      sources_drop(&s, ids[i]);
+      gone[i] = true;
+    }
+    sources_sweep(&s);
+    for (u32 i = 0; i < MANY; i++) {
+      const SourceFile *f = sources_get(&s, ids[i]);
+      assert_int_equal(!f, gone[i]);
+      if (f) assert_memory_equal(f->text, &i, sizeof i);
+    }
+  }
+  assert_int_equal(s.count, 0);
+  sources_free(&s);
+}
+
 /* ---- numbers ------------------------------------------------------------------------------ */
 
 static void assert_number(const char *text, f64 want) {
@@ -399,7 +466,7 @@ int main(void) {
       cmocka_unit_test(test_arena), cmocka_unit_test(test_arena_grows),    cmocka_unit_test(test_vec),     cmocka_unit_test(test_buf),
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_counted_names),
-      cmocka_unit_test(test_names_are_seeded), cmocka_unit_test(test_distance), cmocka_unit_test(test_sources),
+      cmocka_unit_test(test_names_are_seeded), cmocka_unit_test(test_distance), cmocka_unit_test(test_sources), cmocka_unit_test(sources_go), cmocka_unit_test(sources_are_found),
       cmocka_unit_test(test_numbers),  cmocka_unit_test(test_numbers_random), cmocka_unit_test(test_cpu),
   };
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -628,4 +628,4 @@ static TierResult on_large(Vm *vm, Frame *frame) {
   return ran && now == TIER_STAY ? TIER_RAN : now;
 }
 
-const TierHooks tier_hooks = {.site = on_site, .start = on_start, .resume = on_resume, .large = on_large, .returns = watch_returns, .code_freed = tier_code_freed, .vm_freed = tier_vm_freed};
+const TierHooks tier_hooks = {.site = on_site, .start = on_start, .resume = on_resume, .large = on_large, .returns = watch_returns, .code_freed = tier_code_freed, .point = tier_point, .vm_freed = tier_vm_freed};

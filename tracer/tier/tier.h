@@ -18,6 +18,7 @@ static inline u64 tier_ticks(const Tracer *t) {
 
 /* ---- install.c ---- */
 void tier_code_freed(Vm *vm, Code *code);
+void tier_point(Vm *vm);
 void tier_vm_freed(Vm *vm);
 
 /* Entries of a function, and those that run it, are given up: they were made before it was marked. */
