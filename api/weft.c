@@ -119,6 +119,10 @@ void weft_interrupt(WeftVM *w) {
   if (w) w->vm->interrupted = 1;
 }
 
+void weft_interrupt_forget(WeftVM *w) {
+  if (w) w->vm->interrupted = 0;
+}
+
 void weft_set_limits(WeftVM *w, uint64_t memory, uint64_t fuel, double deadline) {
   if (!w) return;
   if (memory && w->memory.context == &w->blocks) { /* what is kept would not be counted */
@@ -147,10 +151,20 @@ static WeftStatus begin(WeftVM *w) {
   if (status != WEFT_OK) return status;
   vm_error_clear(w->vm);
   if (w->vm->frame_count) return WEFT_OK; /* inside a host function it is meant for the program around */
-  w->vm->interrupted = 0;
   w->vm->exiting = false; /* of a program that ran before */
   w->vm->unseen = 0;
   return WEFT_OK;
+}
+
+/* Of what runs a program, before it does and behind it: an interrupt that came between two calls stops the second, and one that came during
+ * the last operation is told, too: nobody asks for it behind that. A program inside of another leaves it to that one. */
+static WeftStatus heed(WeftVM *w) { return w->vm->frame_count ? WEFT_OK : vm_heed(w->vm); }
+
+/* What failed by itself is stopped. */
+static WeftStatus end(WeftVM *w, WeftStatus status) {
+  if (status == WEFT_OK) return heed(w);
+  if (status == WEFT_ERROR && !w->vm->frame_count) w->vm->interrupted = 0;
+  return status;
 }
 
 static WeftStatus evaluate(WeftVM *w, const char *text, size_t len, const char *name, bool repl, WeftValue **out) {
@@ -158,11 +172,9 @@ static WeftStatus evaluate(WeftVM *w, const char *text, size_t len, const char *
   if (out) *out = NULL;
   if (w->compiling) return WEFT_MISUSE;
   ON_STACK_OF(w);
-  if (begin(w) != WEFT_OK) return WEFT_ERROR;
+  if (begin(w) != WEFT_OK || heed(w) != WEFT_OK) return WEFT_ERROR;
   if (!cstack_has(CSTACK_CALL + CSTACK_CALL / 4)) return vm_error_stack(w->vm); /* and for parsing what is not nested */
-  WeftStatus status = vm_eval(w->vm, w->main, name ? name : "<host>", text, len, repl, &v);
-  /* An interrupt that came during the last operation is told, too: nobody asks for it behind that. */
-  if (status == WEFT_OK && w->vm->interrupted && !w->vm->frame_count) status = vm_poll(w->vm, 0);
+  WeftStatus status = end(w, vm_eval(w->vm, w->main, name ? name : "<host>", text, len, repl, &v));
   if (status == WEFT_OK && out) return value_hand_over(w, v, out);
   value_drop(w->vm, v);
   return status;
@@ -230,16 +242,15 @@ WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t co
   if (!usable(w) || !value_ok(w, fn) || (count && !args) || count > INT32_MAX || w->compiling || !values_ok(w, args, count)) return WEFT_MISUSE;
   if (out) *out = NULL;
   ON_STACK_OF(w);
-  if (w->vm->frame_count ? vm_catch_up(w->vm) != WEFT_OK : begin(w) != WEFT_OK) return WEFT_ERROR;
+  if (w->vm->frame_count ? vm_catch_up(w->vm) != WEFT_OK : begin(w) != WEFT_OK || heed(w) != WEFT_OK) return WEFT_ERROR;
   Value v = value_nil(), *given = mem_alloc(&w->vm->alloc, sizeof *given * (count + 1));
   if (!given) return vm_error_memory(w->vm);
   for (size_t i = 0; i < count; i++) given[i] = value_keep(args[i]->value);
-  WeftStatus status = vm_call_named(w->vm, fn->value, given, NULL, (u32)count, &v);
+  WeftStatus status = end(w, vm_call_named(w->vm, fn->value, given, NULL, (u32)count, &v));
   mem_free(&w->vm->alloc, given, sizeof *given * (count + 1));
-  if (status != WEFT_OK) return WEFT_ERROR;
-  if (out) return value_hand_over(w, v, out);
+  if (status == WEFT_OK && out) return value_hand_over(w, v, out);
   value_drop(w->vm, v);
-  return WEFT_OK;
+  return status == WEFT_OK ? WEFT_OK : WEFT_ERROR;
 }
 
 WeftStatus weft_get_global(WeftVM *w, const char *name, WeftValue **out) {

@@ -152,9 +152,12 @@ WEFT_API WeftVM *weft_new(const WeftOptions *options);
 WEFT_API void weft_free(WeftVM *vm);
 WEFT_API const char *weft_version(void); /* "0.1.0" */
 
-/* Stops the program that runs, soon: the call in progress gives an error of kind "interrupt". May be called from a signal
- * handler or another thread; the only function that may. */
+/* Stops the program that runs, soon: the call in progress gives an error of kind "interrupt". When none runs, the next call that
+ * would run one (weft_eval and its kind, weft_load_file, weft_call) gives that error and runs nothing. Several are one. May be called
+ * from a signal handler or another thread; the only function that may. */
 WEFT_API void weft_interrupt(WeftVM *vm);
+/* Takes back an interrupt that nothing has noticed yet, as a prompt does before it reads an input. */
+WEFT_API void weft_interrupt_forget(WeftVM *vm);
 /* Limits from here on; the meanings of WeftOptions. */
 WEFT_API void weft_set_limits(WeftVM *vm, uint64_t memory, uint64_t fuel, double deadline);
 /* Another default device from here on, as WeftOptions.device. WEFT_MISUSE: there is none of that name, or a program runs. */

@@ -51,7 +51,10 @@ static void on_interrupt(int signal_number) {
 }
 
 bool interrupt_pending(void) { return interrupted; }
-void interrupt_forget(void) { interrupted = 0; }
+void interrupt_forget(void) {
+  interrupted = 0;
+  weft_interrupt_forget(running);
+}
 
 static int wrong_usage(const char *what, const char *arg) {
   fprintf(stderr, "weft: %s%s%s\ntry: weft --help\n", what, arg ? ": " : "", arg ? arg : "");

@@ -34,6 +34,12 @@ static WeftStatus stop(Vm *vm, ErrorKind kind, const char *what) {
   return WEFT_ERROR;
 }
 
+WeftStatus vm_heed(Vm *vm) {
+  if (!vm->interrupted) return WEFT_OK;
+  vm->interrupted = 0;
+  return stop(vm, EK_interrupt, "interrupted");
+}
+
 WeftStatus vm_poll(Vm *vm, u64 units) {
   u64 used = (u64)(vm->poll_batch - vm->poll_countdown) + units;
   vm->work += units;
@@ -46,10 +52,7 @@ WeftStatus vm_poll(Vm *vm, u64 units) {
     vm->limits.fuel -= used;
   }
   next_batch(vm);
-  if (vm->interrupted) {
-    vm->interrupted = 0;
-    return stop(vm, EK_interrupt, "interrupted");
-  }
+  if (vm_heed(vm) != WEFT_OK) return WEFT_ERROR;
   if (vm->limits.deadline > 0 && vm_clock() >= vm->limits.deadline) return stop(vm, EK_limit, "the deadline has passed");
   return WEFT_OK;
 }

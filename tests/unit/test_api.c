@@ -390,6 +390,63 @@ static void a_release_that_calls_the_vm(void **state) {
   assert_int_equal(r.status, WEFT_MISUSE);
 }
 
+/* ---- interrupts -------------------------------------------------------------------------------------------- */
+
+static WeftStatus interrupts(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  (void)context, (void)args, (void)count;
+  weft_interrupt(vm);
+  return weft_int(vm, 7, result);
+}
+
+static void is_interrupted(WeftVM *vm, WeftStatus status) {
+  assert_int_equal(status, WEFT_ERROR);
+  assert_string_equal(weft_error_kind(vm), "interrupt");
+}
+
+/* An interrupt between two calls stops the next one that runs a program, whatever that does, and is used up by it. */
+static void interrupt_between_calls(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *v = NULL, *f = NULL, *three = NULL, *stop = NULL;
+  assert_int_equal(weft_define(vm, "stop", interrupts, NULL, NULL), WEFT_OK);
+  gives(vm, "let n = ref(0); fn f(x) { n.value += 1; x + 1 }; 0", "0");
+  assert_int_equal(weft_get_global(vm, "f", &f), WEFT_OK);
+  assert_int_equal(weft_int(vm, 3, &three), WEFT_OK);
+  static const char *const programs[] = {"1 + 1", "", "f(1)", "try { f(1) } catch e { 0 }", "for i in 0..10 { f(i) }", "error(\"own\")", "1 +"};
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+    weft_interrupt(vm);
+    weft_interrupt(vm);
+    is_interrupted(vm, weft_eval(vm, programs[i], "test", &v));
+    gives(vm, "2 + n.value", "2"); /* nothing ran, and it is used up */
+    weft_interrupt(vm);
+    is_interrupted(vm, weft_eval_line(vm, programs[i], "test", &v));
+    gives(vm, "2 + n.value", "2");
+  }
+  weft_interrupt(vm);
+  is_interrupted(vm, weft_call(vm, f, &three, 1, &v));
+  weft_interrupt(vm);
+  is_interrupted(vm, weft_load_file(vm, "/dev/null", &v));
+  gives(vm, "n.value", "0");
+  weft_interrupt(vm); /* what runs nothing leaves it to what does */
+  assert_int_equal(weft_set_global(vm, "g", three), WEFT_OK);
+  assert_int_equal(weft_get_global(vm, "g", &v), WEFT_OK);
+  weft_release(vm, v);
+  is_interrupted(vm, weft_eval(vm, "g", "test", &v));
+  weft_interrupt(vm);
+  weft_interrupt_forget(vm);
+  weft_interrupt_forget(NULL);
+  gives(vm, "g", "3");
+  is_interrupted(vm, weft_eval(vm, "stop()", "test", &v)); /* the last that it does */
+  gives(vm, "g", "3");
+  (void)weft_eval(vm, "error(str(stop()))", "test", &v); /* it ended by itself, or was stopped */
+  gives(vm, "g", "3");
+  assert_int_equal(weft_get_global(vm, "stop", &stop), WEFT_OK);
+  is_interrupted(vm, weft_call(vm, stop, NULL, 0, &v));
+  gives(vm, "g", "3");
+  weft_release(vm, stop);
+  weft_release(vm, f);
+  weft_release(vm, three);
+}
+
 static double stat_named(WeftVM *vm, const char *name) {
   double value;
   const char *at;
@@ -485,6 +542,7 @@ int main(void) {
       cmocka_unit_test(a_release_that_calls_the_vm),
       cmocka_unit_test(a_failed_call_gives_nothing_back),
       cmocka_unit_test_setup_teardown(numbers_keep_their_point, setup, teardown),
+      cmocka_unit_test_setup_teardown(interrupt_between_calls, setup, teardown),
       cmocka_unit_test(evaluations_leave_nothing),
       cmocka_unit_test_setup_teardown(places_outlive_programs, setup, teardown),
       cmocka_unit_test_setup_teardown(evaluations_inside_leave_nothing, setup, teardown),
