@@ -66,7 +66,7 @@ static bool wire(Vm *vm, const char *cuda_driver, const char *cpu) {
 
 WeftVM *weft_new(const WeftOptions *given) {
   WeftOptions o = WEFT_OPTIONS_INIT;
-  if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
+  if (given) memcpy(&o, given, given->size && given->size < sizeof o ? given->size : sizeof o); /* 0: none is shorter so far */
   HostMemory memory = {{host_resize}, o.resize ? o.resize : system_resize, o.resize_context};
   WeftVM *w = memory.resize(memory.context, NULL, 0, sizeof *w);
   if (!w) return NULL;
@@ -91,7 +91,7 @@ WeftVM *weft_new(const WeftOptions *given) {
   w->vm->resolver_ctx = o.resolve_context;
   w->vm->tunables.threads = o.threads;
   Tunables *tun = &w->vm->tunables;
-  if (o.hot >= 0) tun->hot_calls = tun->hot_trips = tun->warm_calls = tun->warm_trips = o.hot;
+  if (o.hot > 0) tun->hot_calls = tun->hot_trips = tun->warm_calls = tun->warm_trips = o.hot > 1 ? o.hot : 0;
   if (!wire(w->vm, o.cuda_driver, o.cpu) || !backends_add(w, o.backends, o.backend_count) || !device_add(w, o.own_device) ||
       weft_set_device(w, o.device ? o.device : "cpu") != WEFT_OK || !tracer_use_backend(w->vm, o.backend ? o.backend : "mir") || !tracer_force(w->vm, o.force)) goto fail;
   w->main = module_new(w->vm, "main", "");

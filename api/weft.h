@@ -109,8 +109,9 @@ typedef struct WeftDevice { /* must live as long as the VM */
 
 /* ---- a VM ------------------------------------------------------------------------------------- */
 
+/* Every field that is 0 means its default: options may be cleared by memset as well as set to WEFT_OPTIONS_INIT. */
 typedef struct WeftOptions {
-  size_t size; /* sizeof(WeftOptions), as WEFT_OPTIONS_INIT sets it */
+  size_t size; /* sizeof(WeftOptions), as WEFT_OPTIONS_INIT sets it; 0: of the struct as version 0.1 has it, which goes to `stack` */
   /* Memory: behaves as realloc and is told old sizes; new_size 0 frees; NULL refuses. NULL: the C library. */
   void *(*resize)(void *context, void *p, size_t old_size, size_t new_size);
   void *resize_context;
@@ -127,7 +128,8 @@ typedef struct WeftOptions {
   uint64_t output_limit; /* bytes that may be printed; 0: no limit */
   bool allow_files, allow_env, allow_imports, allow_gpu; /* a VM starts with none of them */
   const char *backend; /* "eager", "interp", "loops", "mir", "ptx", "verify", or one of `backends`; NULL: the best there is */
-  int hot;             /* calls and loop trips until code is compiled; 0: at once; -1: the defaults */
+  int hot;             /* the call of a function, or the trip of a loop, at which it is compiled: 1, the first; 2, the second …; 0 and
+                          below: when it pays (docs/tiers.md) */
   const char *force;   /* testing, results do not change: "exits N", "misses N", "checks N", "endless N", "rollback", "threads" (short loops are shared too), "large" (all arrays count as large); NULL: nothing */
   const char *cpu;     /* what compiled array loops use: "scalar", "strip", "avx2", "avx512"; NULL: the default. All give the same results */
   const char *cuda_driver; /* path of the CUDA driver, which is loaded when it is first needed; must live as long as the VM. NULL: libcuda.so.1 */
@@ -143,7 +145,7 @@ typedef struct WeftOptions {
                    and 192 KiB to compile; a main thread's 8 MiB hold some thousands of calls through built-in functions */
 } WeftOptions;
 
-#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, -1, NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0}
+#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0}
 
 /* options may be NULL. NULL when memory was refused, `backend`, `device` or `force` is unknown, `cpu` is unknown or beyond this
  * processor, or `own_device` or one of `backends` is incomplete, has a name that is taken, or is one too many. */

@@ -27,7 +27,7 @@ static void must(WeftVM *vm, WeftStatus status) {
 static WeftVM *machine(const char *backend, int hot) {
   WeftOptions options = WEFT_OPTIONS_INIT;
   options.backend = backend;
-  options.hot = hot;
+  options.hot = hot < 0 ? 0 : hot ? hot : 1;
   WeftVM *vm = weft_new(&options);
   if (!vm) exit(1);
   return vm;

@@ -265,7 +265,7 @@ static int parse_options(Options *o, int argc, char **argv) {
 /* The same for the environment. */
 static int parse_environment(Options *o) {
   WeftOptions *v = &o->vm;
-  int64_t hot = v->hot, threads = v->threads;
+  int64_t hot = -1, threads = v->threads;
   v->backend = getenv("WEFT_BACKEND");
   if (v->backend && !*v->backend) v->backend = NULL;
   v->cpu = getenv("WEFT_CPU");
@@ -276,7 +276,7 @@ static int parse_environment(Options *o) {
   if (v->cuda_driver && !*v->cuda_driver) v->cuda_driver = NULL;
   if (!whole_setting("WEFT_HOT", INT32_MAX, &hot)) return wrong_usage("WEFT_HOT must be a whole number from 0", getenv("WEFT_HOT"));
   if (!whole_setting("WEFT_THREADS", 1024, &threads)) return wrong_usage("WEFT_THREADS must be a whole number from 0 (all processors) to 1024", getenv("WEFT_THREADS"));
-  v->hot = (int)hot;
+  v->hot = hot < 0 ? 0 : hot ? (int)hot : 1;
   v->threads = (uint32_t)threads;
   const char *unknown = unknown_word(getenv("WEFT_LOG"));
   if (unknown) return wrong_usage("WEFT_LOG is unknown (" LOG_WORDS ")", unknown);

@@ -108,7 +108,7 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
   options.threads = threads ? (uint32_t)strtoul(threads, NULL, 10) : setup->force && strncmp(setup->force, "threads", 7) == 0 ? 3 : 1;
   options.allow_gpu = setup->driver != NULL;
   options.cuda_driver = setup->driver && *setup->driver ? setup->driver : NULL;
-  options.hot = setup->hot;
+  options.hot = setup->hot < 0 ? 0 : setup->hot ? setup->hot : 1;
   options.force = setup->force;
   WeftVM *vm = weft_new(&options);
   r.made_after = memory.asked;

@@ -9,7 +9,7 @@
 struct WeftVM;
 typedef struct HostSetup {
   const char *backend;  /* as in WEFT_BACKEND; NULL: the default */
-  int hot;              /* executions until something is hot; -1: the default */
+  int hot;              /* executions until something is hot, as WEFT_HOT; -1: the default */
   const char *force;    /* as in WeftOptions; NULL: nothing */
   bool files;           /* may read and write files */
   const char *cpu;      /* as in WEFT_CPU; NULL: the default */

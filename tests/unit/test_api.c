@@ -447,6 +447,8 @@ static void interrupt_between_calls(void **state) {
   weft_release(vm, three);
 }
 
+/* ---- options --------------------------------------------------------------------------------------------------- */
+
 static double stat_named(WeftVM *vm, const char *name) {
   double value;
   const char *at;
@@ -454,6 +456,45 @@ static double stat_named(WeftVM *vm, const char *name) {
     if (strcmp(at, name) == 0) return value;
   fail_msg("there is no counter %s", name);
   return 0;
+}
+
+/* At which of its calls f is compiled, 0: at none of the first 20. */
+static int compiled_at(const WeftOptions *o) {
+  WeftVM *vm = weft_new(o);
+  int at = 0;
+  assert_non_null(vm);
+  gives(vm, "let x = arange(5.0); fn f(x) = exp(x) * 2.0 + x; 0", "0");
+  for (int call = 1; call <= 20 && !at; call++) {
+    gives(vm, "f(x)[0]", "2.0");
+    if (stat_named(vm, "compiles") > 0) at = call;
+  }
+  weft_free(vm);
+  return at;
+}
+
+/* Options that are cleared are the defaults; a field counts whether `size` was set or not. */
+static void cleared_options(void **state) {
+  (void)state;
+  WeftOptions cleared;
+  memset(&cleared, 0, sizeof cleared);
+  for (int sized = 0; sized < 2; sized++) {
+    cleared.size = sized ? sizeof cleared : 0;
+    cleared.hot = 0;
+    assert_int_equal(compiled_at(&cleared), 0); /* it does not pay so soon */
+    cleared.hot = 1;
+    assert_int_equal(compiled_at(&cleared), 1);
+    cleared.hot = 5;
+    assert_int_equal(compiled_at(&cleared), 5);
+    cleared.hot = 0;
+    cleared.memory = 1 << 20;
+    WeftVM *vm = weft_new(&cleared);
+    assert_non_null(vm);
+    fails(vm, "zeros(1000000)", "limit", "memory limit");
+    weft_free(vm);
+    cleared.memory = 0;
+  }
+  WeftOptions init = WEFT_OPTIONS_INIT;
+  assert_memory_equal(&init.resize, &cleared.resize, sizeof init - offsetof(WeftOptions, resize));
 }
 
 /* ---- the texts of programs ---------------------------------------------------------------------------------------- */
@@ -543,6 +584,7 @@ int main(void) {
       cmocka_unit_test(a_failed_call_gives_nothing_back),
       cmocka_unit_test_setup_teardown(numbers_keep_their_point, setup, teardown),
       cmocka_unit_test_setup_teardown(interrupt_between_calls, setup, teardown),
+      cmocka_unit_test(cleared_options),
       cmocka_unit_test(evaluations_leave_nothing),
       cmocka_unit_test_setup_teardown(places_outlive_programs, setup, teardown),
       cmocka_unit_test_setup_teardown(evaluations_inside_leave_nothing, setup, teardown),

@@ -41,7 +41,7 @@ static BackendResult compile(Vm *vm, const Backend *self, Region *r, const Compi
 
 static WeftVM *with(Backend *b, Seen *s, int hot) {
   WeftOptions o = WEFT_OPTIONS_INIT;
-  o.hot = hot;
+  o.hot = hot < 0 ? 0 : hot ? hot : 1;
   WeftVM *w = weft_new(&o);
   assert_non_null(w);
   tracer_ignore_clock(tracer_of(weft_vm_of(w)));

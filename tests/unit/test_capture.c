@@ -15,7 +15,7 @@
 
 static int setup(void **state) {
   WeftOptions o = WEFT_OPTIONS_INIT;
-  o.hot = 0;
+  o.hot = 1;
   return (*state = weft_new(&o)) ? 0 : -1;
 }
 static int teardown(void **state) {
@@ -118,7 +118,7 @@ static void A3_a_step_that_is_undone_leaves_nothing(void **state) {
   (void)state;
   for (unsigned i = 0; i < sizeof programs / sizeof programs[0]; i++) {
     WeftOptions o = WEFT_OPTIONS_INIT;
-    o.hot = 0;
+    o.hot = 1;
     o.force = "rollback";
     WeftVM *vm = weft_new(&o);
     assert_non_null(vm);
@@ -187,7 +187,7 @@ static void B2_a_text_that_decides_is_guarded_and_the_reason_names_it(void **sta
 static void what_nobody_reads_behind_a_loop_is_not_carried(void **state) {
   (void)state;
   WeftOptions o = WEFT_OPTIONS_INIT;
-  o.hot = 0;
+  o.hot = 1;
   o.backend = "mir";
   WeftVM *vm = weft_new(&o);
   WeftValue *v = NULL;

@@ -18,7 +18,7 @@
 static WeftVM *machine(const char *force, double deadline) {
   WeftOptions o = WEFT_OPTIONS_INIT;
   o.backend = "mir";
-  o.hot = 0;
+  o.hot = 1;
   o.force = force;
   o.deadline = deadline;
   WeftVM *vm = weft_new(&o);

@@ -108,7 +108,7 @@ static void quiet(void *context, const char *text, size_t length) {
 static WeftVM *run(bool runs) {
   WeftOptions options = WEFT_OPTIONS_INIT;
   options.backend = "mir";
-  options.hot = 0;
+  options.hot = 1;
   options.output = quiet;
   WeftVM *vm = weft_new(&options);
   assert_non_null(vm);
@@ -147,7 +147,7 @@ static void A28_kernels_count_bytes_and_flops(void **state) {
   (void)state;
   WeftOptions options = WEFT_OPTIONS_INIT;
   options.backend = "mir";
-  options.hot = 0;
+  options.hot = 1;
   WeftVM *vm = weft_new(&options);
   tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
   weft_keep_log(vm, false);
@@ -167,7 +167,7 @@ static void A28_kernels_that_native_loops_call_are_counted(void **state) {
     WeftOptions options = WEFT_OPTIONS_INIT;
     options.backend = "mir";
     options.cpu = levels[i];
-    options.hot = 0;
+    options.hot = 1;
     WeftVM *vm = weft_new(&options);
     if (!vm) continue; /* the processor has no AVX2 */
     tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
@@ -185,7 +185,7 @@ static void A28_a_profile_weighs_kernels_by_the_machine(void **state) {
   (void)state;
   WeftOptions options = WEFT_OPTIONS_INIT;
   options.backend = "mir";
-  options.hot = 0;
+  options.hot = 1;
   WeftVM *vm = weft_new(&options);
   tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
   weft_keep_log(vm, true);
@@ -228,7 +228,7 @@ static void A28_without_being_asked_only_the_newest_are_kept(void **state) {
   (void)state;
   WeftOptions options = WEFT_OPTIONS_INIT;
   options.backend = "mir";
-  options.hot = 0;
+  options.hot = 1;
   WeftVM *vm = weft_new(&options);
   tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
   for (int i = 0; i < 300; i++) assert_int_equal(weft_eval(vm, "fn g(x) = sum(x * 2)\ng(ones(3))", "p", NULL), WEFT_OK);

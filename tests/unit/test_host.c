@@ -23,7 +23,7 @@ enum { BACKENDS = 5 };
 static WeftVM *vm_with(const char *backend) {
   WeftOptions o = WEFT_OPTIONS_INIT;
   o.backend = backend;
-  o.hot = 0;
+  o.hot = 1;
   o.output = keep_output;
   printed[0] = 0;
   WeftVM *vm = weft_new(&o);

@@ -183,7 +183,7 @@ static WeftVM *vm_with(const char *backend, int hot) {
   } functions[] = {{"tick", tick}, {"mixed", mixed}, {"twice", twice}, {"grow", grow}, {"keep", keep}, {"ramp", ramp}, {"bump", bump}, {"train", train}};
   WeftOptions o = WEFT_OPTIONS_INIT;
   o.backend = backend;
-  o.hot = hot;
+  o.hot = hot < 0 ? 0 : hot ? hot : 1;
   o.output = keep_output;
   printed[0] = 0;
   WeftVM *vm = weft_new(&o);
@@ -305,7 +305,7 @@ static void B9_a_host_function_among_others(void **state) {
   for (int b = 0; b < BACKENDS; b++) {
     WeftOptions o = WEFT_OPTIONS_INIT;
     o.backend = backends[b];
-    o.hot = 0;
+    o.hot = 1;
     o.force = "exits 7";
     WeftVM *vm = weft_new(&o);
     assert_non_null(vm);
@@ -466,7 +466,7 @@ static void B9_refused_memory_ends_a_call_cleanly(void **state) {
       refuse_at = 0;
       WeftOptions o = WEFT_OPTIONS_INIT;
       o.backend = backends[b];
-      o.hot = 0;
+      o.hot = 1;
       o.resize = counted;
       WeftVM *vm = weft_new(&o);
       assert_non_null(vm);

@@ -47,7 +47,7 @@ static WeftVM *with(const WeftBackend *b, const char *name, int hot) {
   o.backends = b;
   o.backend_count = 1;
   o.backend = name;
-  o.hot = hot;
+  o.hot = hot < 0 ? 0 : hot ? hot : 1;
   return by_counts(weft_new(&o));
 }
 
@@ -318,7 +318,7 @@ static void A23_memory_that_is_refused_is_reported(void **state) {
       o.backends = &b;
       o.backend_count = 1;
       o.backend = "own";
-      o.hot = 0;
+      o.hot = 1;
       o.resize = budget_resize;
       o.resize_context = &budget;
       WeftVM *vm = weft_new(&o);
@@ -447,7 +447,7 @@ static WeftVM *with_device(const WeftDevice *d, const char *device, const char *
   o.own_device = d;
   o.device = device;
   o.backend = backend;
-  o.hot = hot;
+  o.hot = hot < 0 ? 0 : hot ? hot : 1;
   return by_counts(weft_new(&o));
 }
 

@@ -149,7 +149,7 @@ static void A20_a_limit_in_what_a_region_calls_names_its_line(void **state) {
   (void)state;
   WeftOptions o = WEFT_OPTIONS_INIT;
   o.backend = "mir";
-  o.hot = 0;
+  o.hot = 1;
   o.fuel = 100000;
   WeftVM *vm = weft_new(&o);
   assert_non_null(vm);

@@ -110,7 +110,7 @@ static WeftStatus host_eval(WeftVM *vm, void *context, WeftValue *const *args, s
 static WeftVM *new_vm(size_t stack, int hot, const char *backend) {
   WeftOptions o = WEFT_OPTIONS_INIT;
   o.stack = stack;
-  o.hot = hot;
+  o.hot = hot < 0 ? 0 : hot ? hot : 1;
   o.backend = backend;
   o.memory = (uint64_t)1 << 30;
   WeftVM *vm = weft_new(&o);

@@ -25,7 +25,7 @@ static WeftVM *make(uint32_t threads, const char *force, uint64_t fuel, double d
   o.backend = threads ? backend : "eager";
   if (!threads) threads = 1;
   o.threads = threads;
-  o.hot = 0;
+  o.hot = 1;
   o.force = force;
   o.fuel = fuel;
   o.deadline = deadline;
@@ -551,7 +551,7 @@ static void memory_may_be_refused(void **state) {
     o.resize = heap_resize;
     o.resize_context = &h;
     o.threads = 3;
-    o.hot = 0;
+    o.hot = 1;
     o.force = "threads";
     WeftVM *vm = weft_new(&o);
     assert_non_null(vm);
@@ -700,7 +700,7 @@ static void the_library_can_be_unloaded(void **state) {
     assert_true(new_vm && free_vm && eval);
     WeftOptions o = WEFT_OPTIONS_INIT;
     o.threads = 3;
-    o.hot = 0;
+    o.hot = 1;
     WeftVM *vm = new_vm(&o);
     assert_non_null(vm);
     assert_int_equal(eval(vm, programs[0], "test", NULL), WEFT_OK);

@@ -40,7 +40,7 @@ static void A25_a_wrong_value_is_caught(void **state) {
   (void)state;
   WeftOptions options = WEFT_OPTIONS_INIT;
   options.backend = "verify";
-  options.hot = 0;
+  options.hot = 1;
   WeftVM *vm = weft_new(&options);
   assert_non_null(vm);
   tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
@@ -93,7 +93,7 @@ static double counter(WeftVM *vm, u32 id) { return (double)weft_vm_of(vm)->count
 static void run_program(const char *text, const char *backend, const char *force, WhatCame *out) {
   WeftOptions options = WEFT_OPTIONS_INIT;
   options.backend = backend;
-  options.hot = 0;
+  options.hot = 1;
   options.force = force;
   WeftVM *vm = weft_new(&options);
   WeftValue *v = NULL;
