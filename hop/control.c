@@ -91,7 +91,7 @@ WeftStatus eager_cond(Vm *vm, Value *args, Value *out) {
   if (status != WEFT_OK) got = value_hole();
   if (status == WEFT_OK && !both && arm[!taken].known) status = taken ? agree(vm, arm[0].result, got, &types) : agree(vm, got, arm[1].result, &types);
   bool changed = false;
-  if (status == WEFT_OK && types.kind != V_HOLE) status = tree_take_types(vm, types, &got, &changed);
+  if (status == WEFT_OK && types.kind != V_HOLE) status = tree_take_types(vm, "cond", types, &got, &changed);
   if (status == WEFT_OK) {
     *out = value_keep(got);
     if (!changed && (both || !arm[!taken].known)) checked_now(vm, key);
@@ -147,7 +147,7 @@ static WeftStatus same_state(Vm *vm, const char *who, Value before, Value *after
     }
   }
   if (status == WEFT_OK && (changed || takes)) status = tree_with(vm, before, a.data, &next, &types);
-  if (status == WEFT_OK && takes) status = tree_take_types(vm, types, after, &takes);
+  if (status == WEFT_OK && takes) status = tree_take_types(vm, who, types, after, &takes);
   if (settled) *settled = changed;
   value_drop(vm, types);
   leaves_free(vm, &a);
@@ -181,7 +181,7 @@ static WeftStatus settle(Vm *vm, const Settle *s, AbstractCall *call) {
     WeftStatus status = same_state(vm, s->who, s->args[s->state], &next, true, &again);
     if (status == WEFT_OK && again) {
       if (try == 3) status = vm_error(vm, EK_dtype, "%s: the state does not keep its dtypes", s->who);
-      else status = tree_take_types(vm, next, &s->args[s->state], &changed);
+      else status = tree_take_types(vm, s->who, next, &s->args[s->state], &changed);
     }
     value_drop(vm, next);
     if (status != WEFT_OK) return WEFT_ERROR;

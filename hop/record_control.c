@@ -80,10 +80,25 @@ static Outcome differ(Recorder *r, const char *who, const ArrayType *a, const Ar
 
 enum { STAYS_WEAK = 0x80 }; /* beside the dtype: the body gives a weak number */
 
-static ValueId weak_as(Recorder *r, ValueId v, u8 dtype) {
-  if (!(dtype & STAYS_WEAK)) return graph_convert(r->g, v, dtype);
+/* A weak number that takes a dtype, at the end of the block it is needed in: an integer must fit it. */
+static Outcome take_dtype(Recorder *r, ValueId *v, u32 dtype) {
+  Value known;
+  const ArrayType t = *value_type(r->g, *v);
+  const bool may_not = t.weak && t.dtype == DT_i64 && dtype_kind(dtype) == DK_INT && dtype != DT_i64 && !value_const(r->g, *v, &known);
+  if (may_not && r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_construct_body, "a check inside the body of a construct");
+  Outcome o = rec_fit_weak(r, v, dtype);
+  if (o == OUT_GO && !(*v = graph_convert(r->g, *v, dtype))) o = OUT_FAIL;
+  return o;
+}
+
+static ValueId weak_still(Recorder *r, ValueId v, u8 dtype) {
   const bool integer = dtype_kind(dtype & ~(u32)STAYS_WEAK) <= DK_INT; /* of a weak bool */
   return graph_op2(r->g, OP_multiply, v, graph_const(r->g, integer ? value_weak_i64(1) : value_weak_f64(1.0))); /* exact for what a weak integer holds below 2^53 */
+}
+
+static Outcome weak_as(Recorder *r, ValueId *v, u8 dtype) {
+  if (!(dtype & STAYS_WEAK)) return take_dtype(r, v, dtype);
+  return (*v = weak_still(r, *v, dtype)) ? OUT_GO : OUT_FAIL;
 }
 
 /* ---- cond ---------------------------------------------------------------------------------------------------- */
@@ -127,10 +142,10 @@ static Outcome cond_once(Recorder *r, const Av *params, const Av *args, u32 n, V
     else if (a.dtype == b.dtype && a.weak == b.weak) continue;
     else if (a.weak && dtype_kind(a.dtype) <= dtype_kind(b.dtype)) {
       graph_at_end(g, blocks[0]);
-      values[0].data[i] = weak_as(r, values[0].data[i], (u8)(b.dtype | (b.weak ? STAYS_WEAK : 0)));
+      o = weak_as(r, &values[0].data[i], (u8)(b.dtype | (b.weak ? STAYS_WEAK : 0)));
     } else if (b.weak && dtype_kind(b.dtype) <= dtype_kind(a.dtype)) {
       graph_at_end(g, blocks[1]);
-      values[1].data[i] = weak_as(r, values[1].data[i], (u8)(a.dtype | (a.weak ? STAYS_WEAK : 0)));
+      o = weak_as(r, &values[1].data[i], (u8)(a.dtype | (a.weak ? STAYS_WEAK : 0)));
     } else {
       o = differ(r, "cond", &a, &b);
     }
@@ -231,8 +246,8 @@ static Outcome carry_next(Recorder *r, const char *who, Av before, Av after, Car
       continue;
     }
     if (!b.weak || dtype_kind(b.dtype) > dtype_kind(a.dtype)) return differ(r, who, &a, &b);
-    next->data[i] = graph_convert(r->g, next->data[i], a.dtype);
-    if (a.weak) next->data[i] = graph_weaken(r->g, next->data[i]);
+    o = take_dtype(r, &next->data[i], a.dtype);
+    if (o == OUT_GO && a.weak) next->data[i] = graph_weaken(r->g, next->data[i]);
   }
   return o;
 }
@@ -243,10 +258,11 @@ static void carry_free(Recorder *r, Carry *c) {
 }
 
 /* Weak leaves of the initial state as the dtype that the body gave. */
-static void strengthen(Recorder *r, Carry *c, const DTypeVec *dtypes) {
-  const u8 *d = dtypes->data;
-  for (u32 i = 0; i < c->init.count; i++)
-    if (d[i] && value_type(r->g, c->init.data[i])->weak) c->init.data[i] = weak_as(r, c->init.data[i], d[i]);
+static Outcome strengthen(Recorder *r, Carry *c, const DTypeVec *dtypes) {
+  Outcome o = OUT_GO;
+  for (u32 i = 0; i < c->init.count && i < dtypes->count && o == OUT_GO; i++)
+    if (dtypes->data[i] && value_type(r->g, c->init.data[i])->weak) o = weak_as(r, &c->init.data[i], dtypes->data[i]);
+  return o;
 }
 
 typedef struct MapSpec {
@@ -427,7 +443,7 @@ static Outcome record_loop(Recorder *r, const LoopSpec *given, Av *out) {
       break;
     }
     if (o == OUT_GO && dtypes.count && s.fold) o = rec_stuck(r, REASON_loop_types, "tree_reduce whose result does not keep its type");
-    if (o == OUT_GO && dtypes.count) strengthen(r, &c, &dtypes);
+    if (o == OUT_GO) o = strengthen(r, &c, &dtypes);
     if (o == OUT_GO && try + 1 == BODY_TRIES) o = rec_stuck(r, REASON_raises, "%s: the state does not keep its types", s.who);
   }
   rec_cells_free(r, &cells);
@@ -713,8 +729,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     rec_restore(r, &state);
     rec_state_free(r, &state);
     r->reason = reason;
-    for (u32 i = 0; i < c.init.count && o == OUT_GO && i < dtypes.count; i++)
-      if (dtypes.data[i]) c.init.data[i] = weak_as(r, c.init.data[i], dtypes.data[i]);
+    if (o == OUT_GO) o = strengthen(r, &c, &dtypes);
     vec_free(alloc, &dtypes);
     if (o == OUT_GO && try + 1 == BODY_TRIES) o = rec_stuck(r, REASON_raises, "scan: the carry does not keep its types");
   }

@@ -81,8 +81,9 @@ WeftStatus tree_zero(Vm *vm, const ArrayType *t, Value *out) {
   return status;
 }
 
-static WeftStatus take_type(Vm *vm, const ArrayType *t, Value v, Value *out) {
+static WeftStatus take_type(Vm *vm, const char *who, const ArrayType *t, Value v, Value *out) {
   if (v.kind == V_NUM) {
+    if (value_is_weak(v) && !num_fits(v, t->dtype)) return vm_error(vm, EK_value, "%s: the number %lld does not fit %s", who, (long long)v.i, dtype_name(t->dtype));
     *out = num_convert_unchecked(v, t->dtype);
     out->flags = t->weak ? VF_WEAK : 0;
     return WEFT_OK;
@@ -96,7 +97,7 @@ static WeftStatus take_type(Vm *vm, const ArrayType *t, Value v, Value *out) {
   return status;
 }
 
-WeftStatus tree_take_types(Vm *vm, Value types, Value *t, bool *changed) {
+WeftStatus tree_take_types(Vm *vm, const char *who, Value types, Value *t, bool *changed) {
   Leaves want = {0}, have = {0}, made = {0};
   u32 next = 0;
   *changed = false;
@@ -110,7 +111,7 @@ WeftStatus tree_take_types(Vm *vm, Value types, Value *t, bool *changed) {
     bool same = x.dtype == y.dtype && x.weak == y.weak;
     *changed |= !same;
     if (same) v = value_keep(have.data[i]);
-    else status = take_type(vm, &x, have.data[i], &v);
+    else status = take_type(vm, who, &x, have.data[i], &v);
     if (status == WEFT_OK && !vec_push(&vm->alloc, &made, v)) {
       value_drop(vm, v);
       status = vm_error_memory(vm);
