@@ -345,6 +345,7 @@ static Outcome column_of(Recorder *r, Av seq, Av *column, Av *count, Value *kind
   Av rows;
   Outcome o = rec_rows_of(r, seq, NULL, &rows);
   if (o != OUT_GO) return o;
+  if (rows_ragged(av_at(r, rows)->konst)) return rec_stuck(r, REASON_loop_list, "a list of lists of any length beside others"); /* no item of a tree is one */
   *column = rows_columns(r, rows);
   *count = rows_count(r, rows);
   *kind = av_at(r, rows)->konst;
