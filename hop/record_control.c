@@ -361,7 +361,7 @@ static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeV
   state = rec_cells_enter(r, s->cells, state);
   if (!rec_cells_save(r, s->cells)) return OUT_FAIL;
   if (s->counted || s->bounded) {
-    Av args[2] = {av_item(r, state, 0), av_item(r, state, 1)}, step, one = av_const(r, value_weak_i64(1));
+    Av args[2] = {av_item(r, state, 0), av_item(r, state, 1)}, step = 0, one = av_const(r, value_weak_i64(1));
     if (s->map) o = map_step(r, s->map, args, &result);
     else if (s->fold) o = fold_step(r, s->fold, args, &result);
     else o = s->counted ? call_again(r, s->body, args, 2, &result) : call_again(r, s->body, &args[1], 1, &result);

@@ -139,8 +139,8 @@ bool rule_dtype(u32 op, u32 n, const ArrayType *const *xs, DTypeResult *out, Rul
     case RULE_arith:
       if (kind == DK_BOOL) out->compute = out->result = DT_i64;
       return true;
-    case RULE_float_of: out->compute = out->result = dtype_float_of(d); return true;
-    case RULE_accum: out->compute = out->result = dtype_accum(d); return true;
+    case RULE_float_of: out->compute = out->result = (u8)dtype_float_of(d); return true;
+    case RULE_accum: out->compute = out->result = (u8)dtype_accum(d); return true;
     case RULE_compare:
     case RULE_test: out->result = DT_bool; return true;
     case RULE_logic: out->compute = out->result = DT_bool; return true;

@@ -39,6 +39,21 @@ typedef enum WeftStatus {
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+#define PRAGMA(text) _Pragma(#text)
+/* In front of a loop. UNROLL(n): its body is written out n times. INDEPENDENT: no trip reads what another one writes. */
+#ifdef __clang__
+#define UNROLL(n) PRAGMA(clang loop unroll_count(n))
+#define INDEPENDENT PRAGMA(clang loop vectorize(assume_safety))
+#else
+#define UNROLL(n) PRAGMA(GCC unroll n)
+#define INDEPENDENT PRAGMA(GCC ivdep)
+#endif
+/* A function of which the compiler makes no copies for known arguments. */
+#if __has_attribute(noclone)
+#define NOCLONE __attribute__((noclone))
+#else
+#define NOCLONE
+#endif
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
@@ -304,7 +319,7 @@ static inline __attribute__((always_inline)) uintptr_t page_ahead(uintptr_t now)
 /* Of so many lines, 1, 2, 4 or 8, from where they lie beside each other as so many do; of whole turns. */
 static inline __attribute__((always_inline)) void fetch_lines(const void *now, u32 lines) {
   uintptr_t first = page_ahead((uintptr_t)now & ~(uintptr_t)(lines * PAGE_LINE - 1));
-  _Pragma("GCC unroll 8") for (u32 k = 0; k < lines; k++) __builtin_prefetch((const void *)(first + k * PAGE_NEXT));
+  UNROLL(8) for (u32 k = 0; k < lines; k++) __builtin_prefetch((const void *)(first + k * PAGE_NEXT));
 }
 static inline __attribute__((always_inline)) void fetch_pages(const void *now, i64 bytes) {
   for (i64 k = 0; k < bytes; k += PAGE_TURN) fetch_lines((const char *)now + k, PAGES_ABREAST);

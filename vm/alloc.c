@@ -104,7 +104,10 @@ static void *counted_resize(Allocator *self, void *p, size_t old_size, size_t ne
     (void)keep_trim(vm, most - vm->stats.bytes_now - more);
   }
   void *q = vm->host_alloc->resize(vm->host_alloc, p, old_size, new_size);
-  if (UNLIKELY(new_size && !q) && keep_trim(vm, 0) | slabs_trim(vm)) q = vm->host_alloc->resize(vm->host_alloc, p, old_size, new_size);
+  if (UNLIKELY(new_size && !q)) { /* both give back what they can */
+    bool kept = keep_trim(vm, 0), slabs = slabs_trim(vm);
+    if (kept || slabs) q = vm->host_alloc->resize(vm->host_alloc, p, old_size, new_size);
+  }
   if (new_size && !q) {
     vm->refused_by_limit = false;
     vm->refusals++;

@@ -108,9 +108,9 @@ static void copy_bytes(void *to, const void *from, i64 bytes) { memcpy(to, from,
 /* By shuffles: fewer instructions, of which each waits for several before. */
 FOR_AVX512 void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) {
   StridedRow r[8];
-  _Pragma("GCC unroll 8") for (u32 i = 0; i < 8; i++) r[i] = _mm512_loadu_pd((const double *)from + i * apart), __builtin_prefetch((const double *)from + i * apart + next);
+  UNROLL(8) for (u32 i = 0; i < 8; i++) r[i] = _mm512_loadu_pd((const double *)from + i * apart), __builtin_prefetch((const double *)from + i * apart + next);
   strided_square(r);
-  _Pragma("GCC unroll 8") for (u32 i = 0; i < 8; i++) _mm512_storeu_pd((double *)to + i * pitch, r[i]);
+  UNROLL(8) for (u32 i = 0; i < 8; i++) _mm512_storeu_pd((double *)to + i * pitch, r[i]);
 }
 
 /* The same by pairs of columns: four pairs of elements become a vector while they are loaded, so that one operation each is left to do. */
@@ -119,7 +119,7 @@ FOR_AVX512 static void turn_pairs(double *to, i64 pitch, const double *from, i64
 #define AND_PAIR(V, MASK, ROW) _mm512_mask_broadcast_f64x2(V, MASK, PAIR(ROW))
 #define EVERY_OTHER(ROW) AND_PAIR(AND_PAIR(AND_PAIR(_mm512_castpd128_pd512(PAIR(ROW)), 0x0C, ROW + 2), 0x30, ROW + 4), 0xC0, ROW + 6)
   const double *ahead = from + next;
-  _Pragma("GCC unroll 1") for (u32 k = 0; k < 8; k += 2, from += 2, to += 2 * pitch, ahead += 2 * apart) {
+  UNROLL(1) for (u32 k = 0; k < 8; k += 2, from += 2, to += 2 * pitch, ahead += 2 * apart) {
     __m512d even = EVERY_OTHER(0), odd = EVERY_OTHER(1);
     __builtin_prefetch(ahead);
     __builtin_prefetch(ahead + apart);
@@ -133,10 +133,10 @@ FOR_AVX512 static void turn_pairs(double *to, i64 pitch, const double *from, i64
 __attribute__((target("avx2"), always_inline)) static inline void turn_halves(double *to, i64 pitch, const double *from, i64 apart, i64 next) {
 #define TWO_PAIRS(ROW) _mm256_insertf128_pd(_mm256_castpd128_pd256(PAIR(ROW)), PAIR(ROW + 2), 1)
   const double *ahead = from + next;
-  _Pragma("GCC unroll 1") for (u32 k = 0; k < 8; k += 2, from += 2, to += 2 * pitch, ahead += 2 * apart) {
+  UNROLL(1) for (u32 k = 0; k < 8; k += 2, from += 2, to += 2 * pitch, ahead += 2 * apart) {
     __builtin_prefetch(ahead, 0, FARTHER);
     __builtin_prefetch(ahead + apart, 0, FARTHER);
-    _Pragma("GCC unroll 2") for (u32 i = 0; i < 8; i += 4) {
+    UNROLL(2) for (u32 i = 0; i < 8; i += 4) {
       __m256d even = TWO_PAIRS(i), odd = TWO_PAIRS(i + 1);
       _mm256_storeu_pd(to + i, _mm256_unpacklo_pd(even, odd));
       _mm256_storeu_pd(to + pitch + i, _mm256_unpackhi_pd(even, odd));
@@ -147,7 +147,7 @@ __attribute__((target("avx2"))) static void turn_halves_and_put(double *to, i64 
   for (u32 i = 0; i < TILE_ROW / 8; i += 8, from += 8 * apart, before += pitch * 8, put += put_apart) {
     turn_halves(to + i, pitch, from, apart, next);
     if (left-- > 0)
-      _Pragma("GCC unroll 1") for (u32 k = 0; k < TILE_ROW; k += 32) _mm256_stream_si256((__m256i *)(void *)(put + k), _mm256_load_si256((const __m256i *)(const void *)(before + k)));
+      UNROLL(1) for (u32 k = 0; k < TILE_ROW; k += 32) _mm256_stream_si256((__m256i *)(void *)(put + k), _mm256_load_si256((const __m256i *)(const void *)(before + k)));
   }
 }
 
@@ -156,7 +156,7 @@ FOR_AVX512 static void turn_and_put(double *to, i64 pitch, const double *from, i
   for (u32 i = 0; i < TILE_ROW / 8; i += 8, from += 8 * apart, before += pitch * 8, put += put_apart) {
     turn_pairs(to + i, pitch, from, apart, next);
     if (left-- > 0)
-      _Pragma("GCC unroll 1") for (u32 k = 0; k < TILE_ROW; k += LINE) _mm512_stream_si512((void *)(put + k), _mm512_load_si512(before + k));
+      UNROLL(1) for (u32 k = 0; k < TILE_ROW; k += LINE) _mm512_stream_si512((void *)(put + k), _mm512_load_si512(before + k));
   }
 }
 #else
@@ -218,7 +218,7 @@ static __attribute__((noinline)) void put_rows(Turned *t, i64 most) {
           if (farther) __builtin_prefetch(s + 2 * WIDE, 0, FARTHER);                                    \
           else __builtin_prefetch(s + 2 * WIDE);                                                        \
           if (wide == WIDE)                                                                             \
-            _Pragma("GCC unroll 8") for (i64 l = 0; l < WIDE; l++) to[l * pitch + k] = s[l];            \
+            UNROLL(8) for (i64 l = 0; l < WIDE; l++) to[l * pitch + k] = s[l];            \
           else                                                                                          \
             for (i64 l = 0; l < wide; l++) to[l * pitch + k] = s[l];                                    \
         }                                                                                               \

@@ -24,13 +24,27 @@ void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 n
 /* The same in registers. */
 typedef f64 StridedRow __attribute__((vector_size(64)));
 typedef i64 StridedPlaces __attribute__((vector_size(64)));
+/* The elements of x (0 … 7) and y (8 … 15) at these places. */
+#ifdef __clang__
+#define STRIDED_PICK(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+#else
+#define STRIDED_PICK(x, y, ...) __builtin_shuffle(x, y, (StridedPlaces){__VA_ARGS__})
+#endif
 __attribute__((target("avx512f"), always_inline)) static inline void strided_square(StridedRow *r) {
-  static const StridedPlaces low = {0, 8, 2, 10, 4, 12, 6, 14}, high = {1, 9, 3, 11, 5, 13, 7, 15}, even = {0, 1, 4, 5, 8, 9, 12, 13}, odd = {2, 3, 6, 7, 10, 11, 14, 15};
   StridedRow a[8], b[8];
-  _Pragma("GCC unroll 4") for (u32 i = 0; i < 8; i += 2) a[i] = __builtin_shuffle(r[i], r[i + 1], low), a[i + 1] = __builtin_shuffle(r[i], r[i + 1], high);
-  _Pragma("GCC unroll 2") for (u32 i = 0; i < 8; i += 4)
-    _Pragma("GCC unroll 2") for (u32 j = i; j < i + 2; j++) b[j] = __builtin_shuffle(a[j], a[j + 2], even), b[j + 2] = __builtin_shuffle(a[j], a[j + 2], odd);
-  _Pragma("GCC unroll 4") for (u32 j = 0; j < 4; j++) r[j] = __builtin_shuffle(b[j], b[j + 4], even), r[j + 4] = __builtin_shuffle(b[j], b[j + 4], odd);
+  UNROLL(4) for (u32 i = 0; i < 8; i += 2) {
+    a[i] = STRIDED_PICK(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+    a[i + 1] = STRIDED_PICK(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+  UNROLL(2) for (u32 i = 0; i < 8; i += 4)
+    UNROLL(2) for (u32 j = i; j < i + 2; j++) {
+      b[j] = STRIDED_PICK(a[j], a[j + 2], 0, 1, 4, 5, 8, 9, 12, 13);
+      b[j + 2] = STRIDED_PICK(a[j], a[j + 2], 2, 3, 6, 7, 10, 11, 14, 15);
+    }
+  UNROLL(4) for (u32 j = 0; j < 4; j++) {
+    r[j] = STRIDED_PICK(b[j], b[j + 4], 0, 1, 4, 5, 8, 9, 12, 13);
+    r[j + 4] = STRIDED_PICK(b[j], b[j + 4], 2, 3, 6, 7, 10, 11, 14, 15);
+  }
 }
 #endif
 

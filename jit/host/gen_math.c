@@ -266,7 +266,7 @@ static void put_core(Gen *g, const LoopFn *fn, Buf *b) {
   bool rare = twin(g, fn, "_rare") != NULL;
   buf_printf(b, "static __attribute__((flatten)) u64 core_%s_%s(void *out, const void *xv, const void *yv, i64 n) {\n", name, type);
   buf_printf(b, "  const lw_%s *x = xv, *y = yv;\n  lw_%s *o = out;\n  %s rare = 0;\n  (void)y;\n", type, type, fn->math_type == LT_F64 ? "u64" : "u32");
-  buf_puts(b, "  _Pragma(\"GCC ivdep\") for (i64 i = 0; i < (n & -STRIP_PAD); i++) {\n");
+  buf_puts(b, "  INDEPENDENT for (i64 i = 0; i < (n & -STRIP_PAD); i++) {\n");
   if (rare) buf_printf(b, "    rare |= in_%s_rare_%s(%s) != 0;\n", name, type, args);
   buf_printf(b, "    o[i] = in_%s%s_%s(%s);\n  }\n  return rare;\n}\n", name, rare ? "_usual" : "", type, args);
 }

@@ -33,8 +33,8 @@ enum { VECTOR_BYTES = 32, KEPT = 64, COLUMNS = 16 }; /* coordinates of the point
   /* In registers. */                                                                                                          \
   static inline __attribute__((always_inline)) vec_##T sixteen_##T(const points_##T *p) {                                      \
     vec_##T s[8];                                                                                                              \
-    _Pragma("GCC unroll 8") for (u32 l = 0; l < 8; l++) s[l] = term_##T(p, l) + term_##T(p, l + 8);                            \
-    _Pragma("GCC unroll 4") for (u32 l = 0; l < 4; l++) s[l] += s[l + 4];                                                      \
+    UNROLL(8) for (u32 l = 0; l < 8; l++) s[l] = term_##T(p, l) + term_##T(p, l + 8);                            \
+    UNROLL(4) for (u32 l = 0; l < 4; l++) s[l] += s[l + 4];                                                      \
     return (s[0] + s[2]) + (s[1] + s[3]);                                                                                      \
   }                                                                                                                            \
   /* At most as many elements as there are lanes: each is alone in its own. */                                                 \

@@ -136,8 +136,8 @@ VReg lower_select(VecFn *f, LoopType t, VReg cond, VReg yes, VReg no) {
   if (d) return d;
   d = new_vec(f);
   u8 length = vlength(f, t);
-  if (f->evex) put(f, (VIns){.op = by_width(t, V_BLENDMPS), .length = length, .dst = d, .a = no, .b = yes, .mask = cond});
-  else put(f, (VIns){.op = by_width(t, V_BLENDVPS), .length = length, .dst = d, .a = no, .b = yes, .c = element_bytes(t) == 8 ? flags_to_wide(f, cond) : cond});
+  if (f->evex) put(f, (VIns){.op = (u16)by_width(t, V_BLENDMPS), .length = length, .dst = d, .a = no, .b = yes, .mask = cond});
+  else put(f, (VIns){.op = (u16)by_width(t, V_BLENDVPS), .length = length, .dst = d, .a = no, .b = yes, .c = element_bytes(t) == 8 ? flags_to_wide(f, cond) : cond});
   return d;
 }
 

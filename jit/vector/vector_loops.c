@@ -314,7 +314,7 @@ static VReg masked(VecFn *f, const VLoop *l, const VFold *r) {
   emit_copy(f, l, 0);
   if (f->failed) return 0;
   VReg v = element(f, r), d = new_vec(f);
-  put(f, (VIns){.op = by_width(r->type, V_BLENDMPS), .length = vlength(f, r->type), .dst = d, .a = identity(f, r), .b = v, .flags = VI_TAIL});
+  put(f, (VIns){.op = (u16)by_width(r->type, V_BLENDMPS), .length = vlength(f, r->type), .dst = d, .a = identity(f, r), .b = v, .flags = VI_TAIL});
   return d;
 }
 
@@ -347,7 +347,7 @@ static void fold_in_frame(VecFn *f, const VLoop *l, VFold *r) {
   VecMem save = m;
   VReg was = v_load(f, load_op(bytes, f->lanes), vlength(f, r->type), m);
   VReg now = lower_op(f, r->op, r->type, was, v, 0);
-  put(f, (VIns){.op = save_op(bytes, f->lanes), .length = vlength(f, r->type), .a = now, .mem = save, .flags = f->tail ? VI_TAIL : 0});
+  put(f, (VIns){.op = (u16)save_op(bytes, f->lanes), .length = vlength(f, r->type), .a = now, .mem = save, .flags = f->tail ? VI_TAIL : 0});
   if (r->ordered) {
     g_alu_imm(f, ALU_ADD, RCX, bytes * f->lanes);
     g_save(f, RSP, (i32)r->off_slot, RCX);

@@ -80,7 +80,7 @@ static VReg fused_product(VecFn *f, LoopType t, VReg a, VReg b, VReg c) {
 static VReg with_sign(VecFn *f, LoopType t, VReg a, VReg b) {
   enum { THIRD_CHOOSES = 0xD8 };
   VReg d = new_vec(f);
-  put(f, (VIns){.op = by_width(t, V_TERNLOGD), .length = vlength(f, t), .dst = d, .a = b, .b = signs(f, t), .c = a, .imm = THIRD_CHOOSES, .flags = VI_TIED | VI_EARLY});
+  put(f, (VIns){.op = (u16)by_width(t, V_TERNLOGD), .length = vlength(f, t), .dst = d, .a = b, .b = signs(f, t), .c = a, .imm = THIRD_CHOOSES, .flags = VI_TIED | VI_EARLY});
   return d;
 }
 

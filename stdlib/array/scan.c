@@ -27,7 +27,7 @@ SCAN_BLOCK(add_f64, f64, ADD)
 
 /* A segment of whole rows: what stands before it, or an exact identity, then row by row. */
 #define ROW_OF_SEGMENT(T, FN, count)                             \
-  _Pragma("GCC ivdep") for (i64 j = 0; j < count; j++) {         \
+  INDEPENDENT for (i64 j = 0; j < count; j++) {         \
     local[j] = FN(local[j], p[j]);                               \
     q[j] = FN(before[j], local[j]);                              \
   }
@@ -88,12 +88,12 @@ static i64 part_mark(const SharedScan *s, i64 part) { return part ? part_begin(s
       if (pages) fetch_lines(x, SCAN_SEGMENT * sizeof(T) / PAGE_LINE);                                    \
       for (u32 i = 0; i < SCAN_SEGMENT && ahead; i += 64 / sizeof(T)) __builtin_prefetch(x + ahead + i);    \
       to[0] = x[0];                                                                                       \
-      _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) to[i] = FN(to[i - 1], x[i]);        \
+      UNROLL(16) for (u32 i = 1; i < SCAN_SEGMENT; i++) to[i] = FN(to[i - 1], x[i]);        \
     }                                                                                                     \
   }                                                                                                       \
   static void join_##T(T *restrict to, const T *restrict before, const T *restrict local, i64 segments) { \
     for (; segments > 0; segments--, to += SCAN_SEGMENT, local += SCAN_SEGMENT, before++)                 \
-      _Pragma("GCC unroll 16") for (u32 i = 0; i < SCAN_SEGMENT; i++) to[i] = FN(*before, local[i]);      \
+      UNROLL(16) for (u32 i = 0; i < SCAN_SEGMENT; i++) to[i] = FN(*before, local[i]);      \
   }
 LOCALS(f32, ADD)
 LOCALS(f64, ADD)
@@ -106,7 +106,7 @@ __attribute__((target("avx512f"))) static void locals_f64_avx512(f64 *to, const 
     __m512d rows[SCAN_SEGMENT];
     for (u32 half = 0; half < SCAN_SEGMENT; half += SIDE) {
       strided_turn_square(rows + half, SIDE, x + half, SCAN_SEGMENT, ahead);
-      _Pragma("GCC unroll 8") for (u32 i = half; i < half + SIDE; i++)
+      UNROLL(8) for (u32 i = half; i < half + SIDE; i++)
         if (i) rows[i] += rows[i - 1];
       strided_turn_square(to + half, SCAN_SEGMENT, rows + half, SIDE, 0);
     }
@@ -139,12 +139,12 @@ __attribute__((target("avx2"))) static void locals_f64_avx2(f64 *to, const f64 *
     for (u32 i = 0; i < SIDE * SCAN_SEGMENT && ahead; i += 8) __builtin_prefetch(x + ahead + i);
     for (u32 i = 0; i < SCAN_SEGMENT; i += SIDE) {
       __m256d r[SIDE];
-      _Pragma("GCC unroll 4") for (u32 k = 0; k < SIDE; k++) r[k] = _mm256_loadu_pd(x + k * SCAN_SEGMENT + i);
+      UNROLL(4) for (u32 k = 0; k < SIDE; k++) r[k] = _mm256_loadu_pd(x + k * SCAN_SEGMENT + i);
       turn_four(r);
       if (i) r[0] += last;
       r[1] += r[0], r[2] += r[1], last = r[3] += r[2];
       turn_four(r);
-      _Pragma("GCC unroll 4") for (u32 k = 0; k < SIDE; k++) _mm256_storeu_pd(to + k * SCAN_SEGMENT + i, r[k]);
+      UNROLL(4) for (u32 k = 0; k < SIDE; k++) _mm256_storeu_pd(to + k * SCAN_SEGMENT + i, r[k]);
     }
   }
   locals_f64(to, x, segments, ahead);
@@ -168,18 +168,18 @@ __attribute__((target("avx2"))) static void locals_f64_avx2(f64 *to, const f64 *
     for (u32 at = 0; at < SCAN_SEGMENT; at += SIDE, x += SIDE * SCAN_SEGMENT, out += SIDE * SCAN_SEGMENT) {                          \
       __m512d r[HALVES][SIDE];                                                                                                       \
       _Alignas(64) f64 totals[SIDE];                                                                                                 \
-      _Pragma("GCC unroll 2") for (u32 h = 0; h < HALVES; h++) {                                                                     \
+      UNROLL(2) for (u32 h = 0; h < HALVES; h++) {                                                                     \
         fetch_lines(x + h * SIDE * SIDE, PAGES_ABREAST);                                                                             \
-        _Pragma("GCC unroll 8") for (u32 i = 0; i < SIDE; i++) r[h][i] = _mm512_loadu_pd(x + i * SCAN_SEGMENT + h * SIDE);           \
+        UNROLL(8) for (u32 i = 0; i < SIDE; i++) r[h][i] = _mm512_loadu_pd(x + i * SCAN_SEGMENT + h * SIDE);           \
         strided_square(r[h]);                                                                                                        \
         if (h) r[h][0] += r[h - 1][SIDE - 1];                                                                                        \
-        _Pragma("GCC unroll 8") for (u32 i = 1; i < SIDE; i++) r[h][i] += r[h][i - 1];                                               \
+        UNROLL(8) for (u32 i = 1; i < SIDE; i++) r[h][i] += r[h][i - 1];                                               \
       }                                                                                                                              \
       _mm512_store_pd(totals, r[HALVES - 1][SIDE - 1]);                                                                              \
-      _Pragma("GCC unroll 2") for (u32 h = 0; h < HALVES; h++) strided_square(r[h]);                                                 \
-      _Pragma("GCC unroll 8") for (u32 i = 0; i < SIDE; i++) {                                                                       \
+      UNROLL(2) for (u32 h = 0; h < HALVES; h++) strided_square(r[h]);                                                 \
+      UNROLL(8) for (u32 i = 0; i < SIDE; i++) {                                                                       \
         __m512d before = _mm512_set1_pd(next);                                                                                       \
-        _Pragma("GCC unroll 2") for (u32 h = 0; h < HALVES; h++) _mm512_stream_pd(out + i * SCAN_SEGMENT + h * SIDE, before + r[h][i]); \
+        UNROLL(2) for (u32 h = 0; h < HALVES; h++) _mm512_stream_pd(out + i * SCAN_SEGMENT + h * SIDE, before + r[h][i]); \
         total = at + i ? total + totals[i] : totals[i];                                                                              \
         next = b->block + total;                                                                                                     \
       }                                                                                                                              \
@@ -221,7 +221,7 @@ static void wait_for(const u32 *known) {
     T last[STEP];                                                                                                                                             \
     fn(local, x, segments, cpu_has(CPU_FETCH) ? ELEMENTS_AHEAD : 0);                                                                                          \
     for (u32 i = 0; i < SCAN_SEGMENT; i++)                                                                                                                    \
-      _Pragma("GCC unroll 4") for (u32 k = 0; k < STEP; k++) { /* of blocks that are not there for nothing */                                                 \
+      UNROLL(4) for (u32 k = 0; k < STEP; k++) { /* of blocks that are not there for nothing */                                                 \
         T t = local[k * BLOCK + i * SCAN_SEGMENT + SCAN_SEGMENT - 1];                                                                                         \
         totals[k][i] = last[k] = i ? FN(last[k], t) : t;                                                                                                      \
       }                                                                                                                                                       \

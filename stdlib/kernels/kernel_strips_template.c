@@ -49,7 +49,7 @@ typedef _Bool bool;
 #define UNROLLED_equal
 #define UNROLLED_less
 #define UNROLLED_less_equal
-#define UNROLLED_within _Pragma("GCC unroll 4")
+#define UNROLLED_within UNROLL(4)
 #define BY_MASKS(name, dt, BEFORE, TEST, ONE)                                                        \
   static __attribute__((noinline)) u32 name##_##dt(void *out, const void *xv, const void *yv, i64 n, u64 rest) { \
     enum { LANES = 64 / sizeof(T_##dt), FOUR = 4 * LANES };                                          \
@@ -99,7 +99,7 @@ BY_MASKS(less_equal, f64, , _mm512_cmp_pd_mask(p, q, _CMP_LE_OQ), x[at] <= y[at]
     const T_##dt *x = xv, *y UNUSED = yv;                                                   \
     T_##r *o = out;                                                                         \
     u32 bad = 0;                                                                            \
-    _Pragma("GCC ivdep") for (i64 i = 0; i < n; i++) {                                      \
+    INDEPENDENT for (i64 i = 0; i < n; i++) {                                      \
       T_##dt p UNUSED = x[i], q UNUSED = y[i];                                              \
       if (check) {                                                                          \
         bad = 1;                                                                            \
@@ -125,7 +125,7 @@ BY_MASKS(less_equal, f64, , _mm512_cmp_pd_mask(p, q, _CMP_LE_OQ), x[at] <= y[at]
   STRIPS_LINKAGE u32 HERE(strip_limit_##dt)(STRIP_PARAMS) {                                 \
     const T_##dt *x = xv, *y = yv, low = y[0], high = y[1], zero = y[2];                    \
     T_##dt *o = out;                                                                        \
-    _Pragma("GCC ivdep") for (i64 i = 0; i < n; i++) {                                      \
+    INDEPENDENT for (i64 i = 0; i < n; i++) {                                      \
       T_##dt p = low > x[i] ? low : x[i];                                                   \
       o[i] = (high < p ? high : p) + zero;                                                  \
     }                                                                                       \
@@ -147,7 +147,7 @@ WITHIN(f64, _mm512_set1_pd, pd)
   STRIPS_LINKAGE u32 HERE(strip_within_##dt)(STRIP_PARAMS) {                                             \
     const T_##dt *x = xv, *y = yv, low = y[0], high = y[1];                                              \
     u8 *o = out, rest = y[2] != 0;                                                                       \
-    _Pragma("GCC ivdep") for (i64 i = 0; i < n; i++) o[i] = (u8)((low <= x[i]) & (x[i] <= high)) ^ rest; \
+    INDEPENDENT for (i64 i = 0; i < n; i++) o[i] = (u8)((low <= x[i]) & (x[i] <= high)) ^ rest; \
     return 0;                                                                                            \
   }
 WITHIN(f32)
@@ -162,7 +162,7 @@ WITHIN(f64)
     T_##to *o = out;                                                              \
     u32 bad = 0;                                                                  \
     (void)yv;                                                                     \
-    _Pragma("GCC ivdep") for (i64 i = 0; i < n; i++) {                            \
+    INDEPENDENT for (i64 i = 0; i < n; i++) {                            \
       T_##from p = x[i];                                                          \
       bool good = check;                                                          \
       bad |= !good;                                                               \
@@ -246,7 +246,7 @@ NARROW(CONVERT)
   static void HERE(strip_select_##T)(void *out, const u8 *c, const void *xv, const void *yv, i64 n) { \
     const T *x = xv, *y = yv;                                                                       \
     T *o = out;                                                                                     \
-    _Pragma("GCC ivdep") for (i64 i = 0; i < n; i++) { /* both are read, so that it needs no branch */ \
+    INDEPENDENT for (i64 i = 0; i < n; i++) { /* both are read, so that it needs no branch */ \
       T p = x[i], q = y[i];                                                                         \
       o[i] = c[i] ? p : q;                                                                          \
     }                                                                                               \
@@ -372,13 +372,13 @@ ROWS_IN_ORDER(mul, f64)
         vec best[COPIES];                                                                  \
         ints signs[COPIES], bad = {0};                                                     \
         I sign = (I)bits_of_##dt(x[0]), nan = 0;                                           \
-        _Pragma("GCC unroll 4") for (u32 v = 0; v < COPIES; v++) {                         \
+        UNROLL(4) for (u32 v = 0; v < COPIES; v++) {                         \
           best[v] = *(const vec *)(x + v * EACH);                                          \
           signs[v] = (ints)best[v];                                                        \
           bad |= best[v] != best[v];                                                       \
         }                                                                                  \
         for (i = W; i + W <= n; i += W) {                                                  \
-          _Pragma("GCC unroll 2") for (u32 v = 0; v < COPIES; v += 2) {                    \
+          UNROLL(2) for (u32 v = 0; v < COPIES; v += 2) {                    \
             vec p = *(const vec *)(x + i + v * EACH), q = *(const vec *)(x + i + (v + 1) * EACH); \
             best[v] = (vec)BEST_##kind##_##dt(p, best[v]);                                 \
             best[v + 1] = (vec)BEST_##kind##_##dt(q, best[v + 1]);                         \
@@ -437,7 +437,7 @@ STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
       u64 all = 0;
       for (i64 end = n - i < 255 * W ? n - W : i + 254 * W; i <= end; i += W) {
         if (far) fetch_lines(x + i, W / PAGE_LINE);
-        _Pragma("GCC unroll 4") for (u32 v = 0; v < COPIES; v++) acc[v] += *(const bytes *)(x + i + v * REDUCE_VECTOR_BYTES);
+        UNROLL(4) for (u32 v = 0; v < COPIES; v++) acc[v] += *(const bytes *)(x + i + v * REDUCE_VECTOR_BYTES);
       }
       for (u32 v = 0; v < COPIES; v++) sum += ((words)acc[v] & low) + ((words)acc[v] >> 8 & low);
       for (u32 l = 0; l < REDUCE_VECTOR_BYTES / 8; l++) all += sum[l];
@@ -468,12 +468,12 @@ STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
   for (; j + COUNT * W <= n; j += COUNT * W) {                                                          \
     const T *from = y + j;                                                                              \
     PASTE(product_##T, STRIPS_NAME) acc[COUNT];                                                         \
-    _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) acc[v] = more ? ((const PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] : zero; \
+    UNROLL(8) for (u32 v = 0; v < COUNT; v++) acc[v] = more ? ((const PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] : zero; \
     for (i64 p = 0; p < k; p++, from += apart) {                                                        \
       const PASTE(product_##T, STRIPS_NAME) f = x[p * along] - (PASTE(product_##T, STRIPS_NAME)){0};            \
-      _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) acc[v] = FMA_##T(f, ((const PASTE(product_##T, STRIPS_NAME) *)from)[v], acc[v]); \
+      UNROLL(8) for (u32 v = 0; v < COUNT; v++) acc[v] = FMA_##T(f, ((const PASTE(product_##T, STRIPS_NAME) *)from)[v], acc[v]); \
     }                                                                                                   \
-    _Pragma("GCC unroll 8") for (u32 v = 0; v < COUNT; v++) ((PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] = acc[v]; \
+    UNROLL(8) for (u32 v = 0; v < COUNT; v++) ((PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] = acc[v]; \
   }
 #define PRODUCT(T, fma)                                                                                 \
   static void HERE(strip_product_##T)(void *out, const void *xv, const void *yv, i64 n, i64 k, i64 along, i64 apart, bool more) { \
@@ -520,21 +520,21 @@ PRODUCT(f64, __builtin_fma)
 /* Row after row of what lies `step` apart: one address that moves, not one for each row. */
 #define EACH_ROW(ROWS, at, from, step)                                                                  \
   at = from;                                                                                            \
-  _Pragma("GCC unroll 8") for (u32 r = 0; r < ROWS; r++, at += step, ({ __asm__("" : "+r"(at)); }))
-#define EACH_COLUMN(WIDE) _Pragma("GCC unroll 3") for (u32 v = 0; v < WIDE; v++)
+  UNROLL(8) for (u32 r = 0; r < ROWS; r++, at += step, ({ __asm__("" : "+r"(at)); }))
+#define EACH_COLUMN(WIDE) UNROLL(3) for (u32 v = 0; v < WIDE; v++)
 #define MATRIX_TILE(T, ROWS, WIDE)                                                                      \
   for (; i + ROWS <= m; i += ROWS) {                                                                    \
     const T *f = x + i * row, *from = columns;                                                          \
     T *at, *to = o + i * n + j;                                                                         \
     V acc[ROWS][WIDE];                                                                                  \
-    _Pragma("GCC unroll 8") for (u32 r = 0; r < ROWS; r++) EACH_COLUMN(WIDE) acc[r][v] = zero;          \
+    UNROLL(8) for (u32 r = 0; r < ROWS; r++) EACH_COLUMN(WIDE) acc[r][v] = zero;          \
     if (more) {                                                                                         \
       EACH_ROW(ROWS, at, to, n) EACH_COLUMN(WIDE) acc[r][v] = (V)PART_##T(lanes[v], at + v * W);        \
     }                                                                                                   \
     for (i64 p = 0; p < k; p++, from += step, f += along) {                                             \
       V c[WIDE];                                                                                        \
       EACH_COLUMN(WIDE) c[v] = (V)COLUMN_##T(lanes[v], from + v * W);                                   \
-      _Pragma("GCC unroll 8") for (u32 r = 0; r < ROWS; r++) {                                          \
+      UNROLL(8) for (u32 r = 0; r < ROWS; r++) {                                          \
         V g = f[r * row] - (V){0};                                                                      \
         __asm__("" : "+v"(g)); /* one load, not one for each product */                                 \
         EACH_COLUMN(WIDE) acc[r][v] = FMA_##T(g, c[v], acc[r][v]);                                      \
@@ -615,7 +615,7 @@ typedef f64 PASTE(reals, STRIPS_NAME) __attribute__((vector_size(REDUCE_VECTOR_B
 #else
 #define LOW_PRODUCT(a, b) (W)_mm256_mul_epu32((__m256i)(a), (__m256i)(b))
 #endif
-#define EACH_VECTOR _Pragma("GCC unroll 4") for (u32 v = 0; v < DRAW_VECTORS; v++)
+#define EACH_VECTOR UNROLL(4) for (u32 v = 0; v < DRAW_VECTORS; v++)
 static void HERE(draw)(f64 *first, f64 *second, u64 seed, u64 stream, u64 block, i64 n) {
   typedef PASTE(words, STRIPS_NAME) W;
   typedef PASTE(reals, STRIPS_NAME) R;

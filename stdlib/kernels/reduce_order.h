@@ -65,17 +65,17 @@ static __attribute__((noinline, unused)) void fetch_lanes(const void *now) {
     }                                                                                                                \
     if (FETCHES && UNLIKELY(far)) fetch_lanes(x);                                                                    \
     NAME##_vec acc[VECTORS];                                                                                         \
-    _Pragma("GCC unroll 16") for (u32 v = 0; v < VECTORS; v++) acc[v] = *(const NAME##_vec *)(x + v * EACH);         \
+    UNROLL(16) for (u32 v = 0; v < VECTORS; v++) acc[v] = *(const NAME##_vec *)(x + v * EACH);         \
     i64 e = W;                                                                                                       \
     for (; e + W <= n; e += W) {                                                                                     \
-      _Pragma("GCC unroll 8") for (u32 v = 0; v < VECTORS / 2; v++) acc[v] = acc[v] OP *(const NAME##_vec *)(x + e + v * EACH); \
+      UNROLL(8) for (u32 v = 0; v < VECTORS / 2; v++) acc[v] = acc[v] OP *(const NAME##_vec *)(x + e + v * EACH); \
       if (FETCHES && UNLIKELY(far)) fetch_lines(x + e, REDUCE_LANE_BYTES / 2 / PAGE_LINE);                           \
-      _Pragma("GCC unroll 8") for (u32 v = VECTORS / 2; v < VECTORS; v++) acc[v] = acc[v] OP *(const NAME##_vec *)(x + e + v * EACH); \
+      UNROLL(8) for (u32 v = VECTORS / 2; v < VECTORS; v++) acc[v] = acc[v] OP *(const NAME##_vec *)(x + e + v * EACH); \
       if (FETCHES && UNLIKELY(far)) fetch_lines(x + e + W / 2, REDUCE_LANE_BYTES / 2 / PAGE_LINE);                   \
     }                                                                                                                \
     if (e == n) { /* the first halvings in registers */                                                              \
-      _Pragma("GCC unroll 8") for (u32 h = VECTORS / 2; h; h /= 2) {                                                 \
-        _Pragma("GCC unroll 16") for (u32 v = 0; v < h; v++) acc[v] = acc[v] OP acc[v + h];                          \
+      UNROLL(8) for (u32 h = VECTORS / 2; h; h /= 2) {                                                 \
+        UNROLL(16) for (u32 v = 0; v < h; v++) acc[v] = acc[v] OP acc[v + h];                          \
       }                                                                                                              \
       memcpy(lane, &acc[0], sizeof acc[0]);                                                                          \
       return NAME##_lanes(lane, EACH);                                                                               \
@@ -133,11 +133,11 @@ static __attribute__((noinline, unused)) void fetch_lanes(const void *now) {
   static inline __attribute__((always_inline, unused)) void NAME##_short_rows(T *out, const T *x, i64 n, i64 rows, i64 stride) { \
     for (i64 r = 0; r < rows; r++) {                                                                                 \
       T lane[8];                                                                                                     \
-      _Pragma("GCC unroll 8") for (i64 l = 0; l < n; l++) lane[l] = x[r * stride + l];                                 \
+      UNROLL(8) for (i64 l = 0; l < n; l++) lane[l] = x[r * stride + l];                                 \
       if (n > 4)                                                                                                     \
-        _Pragma("GCC unroll 8") for (i64 l = 0; l + 4 < n; l++) lane[l] = (T)(lane[l] OP lane[l + 4]);                 \
+        UNROLL(8) for (i64 l = 0; l + 4 < n; l++) lane[l] = (T)(lane[l] OP lane[l + 4]);                 \
       if (n > 2)                                                                                                     \
-        _Pragma("GCC unroll 8") for (i64 l = 0; l < (n >= 4 ? 2 : n - 2); l++) lane[l] = (T)(lane[l] OP lane[l + 2]);  \
+        UNROLL(8) for (i64 l = 0; l < (n >= 4 ? 2 : n - 2); l++) lane[l] = (T)(lane[l] OP lane[l + 2]);  \
       if (n > 1) lane[0] = (T)(lane[0] OP lane[1]);                                                                  \
       out[r] = lane[0];                                                                                              \
     }                                                                                                                \
@@ -157,9 +157,9 @@ static __attribute__((noinline, unused)) void fetch_lanes(const void *now) {
     }                                                                                                                \
   }                                                                                                                  \
   /* What stands in `before` and then `rows` rows. */                                                                \
-  static __attribute__((noinline, noclone, unused)) void NAME##_rows_on(T *out, const T *before, const T *x, i64 n, i64 rows, i64 stride) { \
+  static NOCLONE __attribute__((noinline, unused)) void NAME##_rows_on(T *out, const T *before, const T *x, i64 n, i64 rows, i64 stride) { \
     for (; rows > 0; rows--, x += stride, before = out)                                                              \
-      _Pragma("GCC ivdep") for (i64 k = 0; k < n; k++) out[k] = (T)(before[k] OP x[k]);                              \
+      INDEPENDENT for (i64 k = 0; k < n; k++) out[k] = (T)(before[k] OP x[k]);                              \
   }                                                                                                                  \
   /* Some rows of all columns, then the next ones, a line of each: what one instruction reads then goes on by a line, as the processor expects. \
    * Rows that lie one behind the other, many columns of them: memory is asked for in its order, rows that come after the next ones, into the \
@@ -177,7 +177,7 @@ static __attribute__((noinline, unused)) void fetch_lanes(const void *now) {
       for (i64 j = 0; j < whole; j += LINE) {                                                                        \
         if (before != out) fetch_lines(before + j, 1); /* the first row */                                           \
         fetch_lines(x + j, 1);                                                                                       \
-        _Pragma("GCC unroll 4") for (u32 v = 0; v < VECTORS; v++)                                                    \
+        UNROLL(4) for (u32 v = 0; v < VECTORS; v++)                                                    \
           *(NAME##_vec *)(out + j + v * EACH) = *(const NAME##_vec *)(before + j + v * EACH) OP *(const NAME##_vec *)(x + j + v * EACH); \
       }                                                                                                              \
       NAME##_rows_on(out + whole, before + whole, x + whole, n - whole, 1, stride);                                  \
@@ -186,12 +186,12 @@ static __attribute__((noinline, unused)) void fetch_lanes(const void *now) {
       const T *next = x + 2 * TURN * stride;                                                                         \
       for (i64 j = 0; j < whole; j += LINE) {                                                                        \
         NAME##_vec a[VECTORS];                                                                                       \
-        _Pragma("GCC unroll 4") for (u32 v = 0; v < VECTORS; v++) a[v] = *(const NAME##_vec *)(before + j + v * EACH); \
+        UNROLL(4) for (u32 v = 0; v < VECTORS; v++) a[v] = *(const NAME##_vec *)(before + j + v * EACH); \
         if (fetched)                                                                                                 \
-          _Pragma("GCC unroll 16") for (u32 r = 0; r < TURN; r++, next += LINE) __builtin_prefetch(next, 0, 2);      \
-        _Pragma("GCC unroll 16") for (i64 r = 0; r < TURN; r++)                                                      \
-          _Pragma("GCC unroll 4") for (u32 v = 0; v < VECTORS; v++) a[v] = a[v] OP *(const NAME##_vec *)(x + r * stride + j + v * EACH); \
-        _Pragma("GCC unroll 4") for (u32 v = 0; v < VECTORS; v++) *(NAME##_vec *)(out + j + v * EACH) = a[v];        \
+          UNROLL(16) for (u32 r = 0; r < TURN; r++, next += LINE) __builtin_prefetch(next, 0, 2);      \
+        UNROLL(16) for (i64 r = 0; r < TURN; r++)                                                      \
+          UNROLL(4) for (u32 v = 0; v < VECTORS; v++) a[v] = a[v] OP *(const NAME##_vec *)(x + r * stride + j + v * EACH); \
+        UNROLL(4) for (u32 v = 0; v < VECTORS; v++) *(NAME##_vec *)(out + j + v * EACH) = a[v];        \
       }                                                                                                              \
       NAME##_rows_on(out + whole, before + whole, x + whole, n - whole, TURN, stride);                               \
     }                                                                                                                \
@@ -236,9 +236,9 @@ static __attribute__((noinline, unused)) void fetch_lanes(const void *now) {
   static inline __attribute__((unused)) void NAME##_scan_segment(NAME##_scan *s, T *out, const T *x) {               \
     T local[SCAN_SEGMENT], before = s->before[0];                                                                    \
     local[0] = x[0];                                                                                                 \
-    _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) local[i] = FN(local[i - 1], x[i]);               \
+    UNROLL(16) for (u32 i = 1; i < SCAN_SEGMENT; i++) local[i] = FN(local[i - 1], x[i]);               \
     if (s->has_before[0])                                                                                            \
-      _Pragma("GCC unroll 16") for (u32 i = 0; i < SCAN_SEGMENT; i++) out[i] = FN(before, local[i]);                 \
+      UNROLL(16) for (u32 i = 0; i < SCAN_SEGMENT; i++) out[i] = FN(before, local[i]);                 \
     else memcpy(out, local, sizeof local);                                                                           \
     NAME##_scan_up(s, 0, local[SCAN_SEGMENT - 1]);                                                                   \
   }
@@ -252,12 +252,12 @@ static __attribute__((noinline, unused)) void fetch_lanes(const void *now) {
       T t = l[0] = x[0];                                                                                             \
       for (u32 i = 0; i < SCAN_SEGMENT; i += 64 / sizeof(T)) __builtin_prefetch(out + g * SCAN_SEGMENT + i, 1);      \
       __asm__ volatile(""); /* no vector of segments: taking them apart costs more than it gives */                  \
-      _Pragma("GCC unroll 16") for (u32 i = 1; i < SCAN_SEGMENT; i++) l[i] = t = FN(t, x[i]);                        \
+      UNROLL(16) for (u32 i = 1; i < SCAN_SEGMENT; i++) l[i] = t = FN(t, x[i]);                        \
     }                                                                                                                \
     l = local;                                                                                                       \
     for (u32 g = 0; g < SCAN_SEGMENT; g++, out += SCAN_SEGMENT, l += SCAN_SEGMENT) {                                 \
       if (g || s->has_before[0])                                                                                     \
-        _Pragma("GCC unroll 16") for (u32 i = 0; i < SCAN_SEGMENT; i++) out[i] = FN(before, l[i]);                   \
+        UNROLL(16) for (u32 i = 0; i < SCAN_SEGMENT; i++) out[i] = FN(before, l[i]);                   \
       else memcpy(out, l, sizeof *l * SCAN_SEGMENT);                                                                 \
       total = g ? FN(total, l[SCAN_SEGMENT - 1]) : l[SCAN_SEGMENT - 1];                                              \
       before = s->has_before[1] ? FN(s->before[1], total) : total;                                                   \

@@ -299,7 +299,7 @@ static HostRun run_in_tier(const Case *c, const struct Tier *t, const char *prog
   HostRun r = host_run(&setup, "case.weft", program);
   alarm(0);
   double ms = (double)(clock() - began) * 1000 / CLOCKS_PER_SEC;
-  if (options.slow_ms && ms >= options.slow_ms) printf("# %s: %s: %.0f ms\n", c->name, t->label, ms);
+  if (options.slow_ms > 0 && ms >= options.slow_ms) printf("# %s: %s: %.0f ms\n", c->name, t->label, ms);
   if (r.value) join_lines(r.value);
   return r;
 }

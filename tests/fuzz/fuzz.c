@@ -37,7 +37,7 @@ static uint8_t edge_seen[EDGES];   /* bit k: some run took the edge about 2^k ti
 static uintptr_t previous_pc;
 
 void __sanitizer_cov_trace_pc(void);
-__attribute__((no_sanitize_address, no_sanitize_undefined)) void __sanitizer_cov_trace_pc(void) {
+__attribute__((no_sanitize("address", "undefined"))) void __sanitizer_cov_trace_pc(void) {
   uintptr_t pc = (uintptr_t)__builtin_return_address(0);
   uintptr_t edge = (pc ^ (previous_pc >> 1)) * 0x9e3779b97f4a7c15u >> 48;
   if (edge_hits[edge] < 255) edge_hits[edge]++;

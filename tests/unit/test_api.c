@@ -267,7 +267,7 @@ static void a_failed_call_gives_nothing_back(void **state) {
 /* Numbers are read and written with a point, whatever the locale of the host's process says. */
 static void numbers_keep_their_point(void **state) {
   static const char *const locales[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "ps_AF.UTF-8"};
-  char text[3][32] = {"-1,5e+10", "0\xd9\xab" "25", "17"};
+  char text[3][32] = {"-1,5e+10", "0\331\25325", "17"};
   for (int i = 0; i < 3; i++) number_point(text[i]);
   assert_string_equal(text[0], "-1.5e+10");
   assert_string_equal(text[1], "0.25");

@@ -313,8 +313,8 @@ static void A26_the_text_of_an_export_is_read_back(void **state) {
   (void)state;
   static const char *const programs[] = {
       "trace.export((x, y) => sum(x * 2 + y), ones((3, 4)), 1.5).text",
-      "fn f(p, n) { let s = sum(p.w); for v in p.w { if v > 0.5 { s += v * n } else { s -= 1.0 } }; {s: s, t: (s, \"x\", 2)} }\n"
-      "trace.export(f, {w: arange(5.0), b: 1}, 3).text",
+      ("fn f(p, n) { let s = sum(p.w); for v in p.w { if v > 0.5 { s += v * n } else { s -= 1.0 } }; {s: s, t: (s, \"x\", 2)} }\n"
+       "trace.export(f, {w: arange(5.0), b: 1}, 3).text"),
       "trace.export(x => scan((c, v) => (c + v, c * v), 0.0, x), arange(5.0)).text",
       "trace.export((x, i) => x[i] + x[1:3][0], arange(5.0), 2).text",
   };

@@ -189,7 +189,7 @@ static void slices_beside_each_other(void **state) {
     for (u32 k = 0; k < i; k++) {
       bool same = true;
       for (i64 len = 0; len < 12; len++) {
-        i64 a, b, syms[] = {len, 0, 0, 0};
+        i64 a, b = 0, syms[] = {len, 0, 0, 0};
         assert_true(size_eval(p, made[i], syms, &a) && size_eval(p, made[k], syms, &b));
         same &= a == b;
       }

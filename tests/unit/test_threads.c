@@ -670,7 +670,7 @@ static void a_fork_has_a_pool_of_its_own(void **state) {
       weft_free(vm);
       _exit(ok ? 0 : 1);
     }
-    int status;
+    int status = 0;
     assert_true(child > 0 && waitpid(child, &status, 0) == child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     assert_int_equal(weft_eval(vm, "let z = f(x)", "test", NULL), WEFT_OK); /* and the parent's goes on */
@@ -708,7 +708,7 @@ static void the_library_can_be_unloaded(void **state) {
     dlclose(library);
     pid_t child = fork(); /* what is called at a fork went with the library */
     if (child == 0) _exit(0);
-    int status;
+    int status = 0;
     assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
 }

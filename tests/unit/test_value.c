@@ -242,7 +242,7 @@ static void cycles(void **state) {
 
 static void equality(void **state) {
   Vm *vm = *state;
-  Value a, b, t, u;
+  Value a, b = value_nil(), t, u = value_nil();
   bool same;
   assert_true(text_new(vm, "x", 1, &t) && text_new(vm, "x", 1, &u));
   assert_true(value_equal(vm, t, u, &same) == WEFT_OK && same);

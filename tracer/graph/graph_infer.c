@@ -520,7 +520,7 @@ static bool infer_select(Infer *c) {
         of_edges = dtype_promote_weak(of_edges, weak, end->dtype, end->weak, &weak);
       }
       if (edges && edges->rank == 1) of_edges = f32_edges ? DT_f32 : DT_f64;
-      out[1] = (ArrayType){.dtype = dtype_float_of(of_edges), .rank = 1, .dims = {size_add(&c->g->sizes, n, 1)}};
+      out[1] = (ArrayType){.dtype = (u8)dtype_float_of(of_edges), .rank = 1, .dims = {size_add(&c->g->sizes, n, 1)}};
       c->count = 2;
       return out[1].dims[0] != DIM_NONE || no_rule(c);
     }

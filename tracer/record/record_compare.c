@@ -247,7 +247,7 @@ static Outcome in_rows(Recorder *r, Av a, Av rows, Av *out) {
   bool plain = t && !t->rank && (t->dtype == DT_i64 || t->dtype == DT_f64) && (texts || (kind.kind == V_NUM && (kind.dtype == DT_i64 || kind.dtype == DT_f64)));
   if (!plain) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "`in` of %s and list", av_kind_text(r, a));
   const u8 slice = IX_SLICE;
-  Av ends[3] = {nil, av_item(r, rows, 1), nil}, all, same, params[OP_MAX_PARAMS] = {0};
+  Av ends[3] = {nil, av_item(r, rows, 1), nil}, all, same = 0, params[OP_MAX_PARAMS] = {0};
   Outcome o = rec_index(r, rows_mixed(kind) ? av_item(r, column, 0) : column, &slice, 1, ends, &all);
   if (o == OUT_GO) o = rec_binary(r, BC_eq, all, x, &same);
   params[0] = same;

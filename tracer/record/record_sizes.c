@@ -372,7 +372,7 @@ Outcome rec_bound(Recorder *r, Av a, Dim n, Dim *out) {
   }
   SizeRange s = rec_range(r, v);
   if (s.lo < 0 && s.hi >= 0) { /* a negative one counts from the end; before the beginning there is nothing */
-    Av size = av_num(r, graph_size(r->g, n)), zero = av_const(r, value_weak_i64(0)), below, less, at;
+    Av size = av_num(r, graph_size(r->g, n)), zero = av_const(r, value_weak_i64(0)), below = 0, less = 0, at = 0;
     if (!size || !zero) return OUT_FAIL;
     Outcome o = rec_binary(r, BC_lt, a, zero, &below);
     if (o == OUT_GO) o = rec_binary(r, BC_add, a, size, &less);

@@ -36,7 +36,7 @@ typedef struct Flops {
     name##_vec a[CHAINS], total = {0};                                                       \
     for (u32 k = 0; k < CHAINS; k++) a[k] = (name##_vec){0} + 1.0 + k;                       \
     for (u32 i = 0; i < FLOP_TRIPS; i++) {                                                   \
-      _Pragma("GCC unroll 12") for (u32 k = 0; k < CHAINS; k++) a[k] = a[k] * 0.999 + 0.001; \
+      UNROLL(12) for (u32 k = 0; k < CHAINS; k++) a[k] = a[k] * 0.999 + 0.001; \
     }                                                                                        \
     for (u32 k = 0; k < CHAINS; k++) total += a[k];                                          \
     return total[0];                                                                         \

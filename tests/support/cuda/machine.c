@@ -500,19 +500,36 @@ static uint64_t to_int(Type t, double v) {
   }
 }
 
+/* IEEE binary16: 1 sign, 5 exponent and 10 fraction bits. */
+static float half_to_float(uint16_t h) {
+  int exponent = h >> 10 & 31, fraction = h & 1023;
+  double v = exponent == 31 ? (fraction ? (double)NAN : (double)INFINITY)
+             : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                            : ldexp(fraction, -24);
+  return (float)(h >> 15 ? -v : v);
+}
+
+/* Rounded to nearest, ties to even. */
+static uint16_t half_of_float(float x) {
+  uint16_t sign = signbit(x) ? 0x8000 : 0;
+  double v = fabs((double)x);
+  if (isnan(x)) return sign | 0x7e00;
+  if (v >= 65520.0) return sign | 0x7c00;
+  int exponent = 0;
+  (void)frexp(v, &exponent);               /* v is in [2^(exponent-1), 2^exponent) */
+  int unit = exponent < -13 ? -24 : exponent - 11; /* of the last fraction bit */
+  long n = lrint(ldexp(v, -unit));         /* 1024 … 2048 of them, fewer below 2^-14 */
+  if (n == 2048) n = 1024, unit++;
+  return sign | (uint16_t)(n < 1024 ? n : ((unit + 25) << 10) + (n - 1024));
+}
+
 static uint64_t convert(Run *r, CallFrame *c, const Insn *in, uint64_t a) {
   Type from = (Type)in->from, to = (Type)in->type;
   if (from == T_F16) {
-    uint16_t bits = (uint16_t)a;
-    _Float16 h;
-    memcpy(&h, &bits, 2);
-    return of32((float)h);
+    return of32(half_to_float((uint16_t)a));
   }
   if (to == T_F16) {
-    _Float16 h = (_Float16)f32(a);
-    uint16_t bits;
-    memcpy(&bits, &h, 2);
-    return bits;
+    return half_of_float(f32(a));
   }
   if (is_float(from)) {
     double v = from == T_F32 ? (double)f32(a) : f64(a);
