@@ -675,6 +675,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     }
     if (o == OUT_GO) item = xs ? with_values(r, xs, params_x.data, params_x.count) : av_const(r, value_nil());
     Av args[2] = {carry, item};
+    const u32 since = r->avs.count;
     if (o == OUT_GO) o = item ? rec_call(r, params[0], args, NULL, 2, &result) : OUT_FAIL;
     if (o == OUT_GO) o = rec_tree(r, result, &result);
     if (o == OUT_GO) {
@@ -693,7 +694,8 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     } else if (o == OUT_GO) {
       u32 carried = next.count;
       Av y = av_force(r, av_item(r, result, 1));
-      o = y ? leaf_values(r, y, &next) : OUT_FAIL;
+      o = y ? rec_tree_leave(r, y, body, since, NULL, NULL, &y) : OUT_FAIL;
+      if (o == OUT_GO) o = leaf_values(r, y, &next);
       for (u32 i = carried; i < next.count; i++) { /* stacked arrays are strong */
         const ArrayType *t = value_type(g, next.data[i]);
         if (t->weak) next.data[i] = graph_convert(g, next.data[i], t->dtype);

@@ -110,6 +110,12 @@ static Outcome map_args(Recorder *r, Av spec, const Av *args, u32 nargs, Lane *l
   return l->lanes == DIM_NONE ? rec_stuck(r, REASON_raises, "vmap: nothing is mapped over") : OUT_GO;
 }
 
+/* What texts and ranges of the lane are made of is the same number for all lanes, or they differ. */
+static ValueId common(const void *batch, ValueId lane) {
+  const Batch *b = batch;
+  return batch_is_mapped(b, lane) ? 0 : batch_get(b, lane);
+}
+
 /* The results of the lane as those of all lanes, axes as out_axes says. */
 static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, Av *out) {
   Graph *g = r->g;
@@ -215,6 +221,7 @@ static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av
   }
   for (u32 i = 0, next = 0; i < nargs && o == OUT_GO; i++)
     if (!(passed[i] = l.trees[i] ? rec_tree_rebuild(r, l.trees[i], params.data, &next) : args[i])) o = OUT_FAIL;
+  const u32 since = r->avs.count;
   if (o == OUT_GO) o = rec_call(r, av_item(r, transform, 0), passed, NULL, nargs, &result);
   if (o == OUT_GO) o = rec_tree(r, result, &result);
   if (o == OUT_GO && g->at != block) o = rec_stuck(r, REASON_construct_body, "a function of vmap that ends elsewhere");
@@ -230,11 +237,13 @@ static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av
     batch_mark(&b, block);
   }
   if (o == OUT_GO && r->differentiating && batch_parts(&b, block) && all_spread(r, av_item(r, settings, 1), result)) {
-    o = one_by_one(r, &l, &own, block, parent, av_item(r, settings, 1), result, out);
+    o = rec_tree_leave(r, result, block, since, NULL, NULL, &result);
+    if (o == OUT_GO) o = one_by_one(r, &l, &own, block, parent, av_item(r, settings, 1), result, out);
   } else if (o == OUT_GO) {
     if (!graph_close(g, TERM_yield, NULL, 0, 0)) o = OUT_FAIL;
     graph_at_end(g, parent); /* the lane's block is held by nothing */
     if (o == OUT_GO) o = batch_block(&b, block);
+    if (o == OUT_GO) o = rec_tree_leave(r, result, block, since, common, &b, &result);
     if (o == OUT_GO) o = join(r, &b, av_item(r, settings, 1), result, out);
   }
   if (o == OUT_GO) r->vm->counters.at[STAT_constructs]++;

@@ -182,3 +182,62 @@ bool rec_tree_same(Recorder *r, Av a, Av b) {
   }
   return true;
 }
+
+/* ---- out of the body of a construct ---------------------------------------------------------------------------- */
+
+typedef struct Leaving {
+  BlockId body;
+  u32 since; /* abstract values from here on are the body's */
+  RecOuter outer;
+  const void *with;
+  u32 depth;
+} Leaving;
+
+/* Is it made in the body, or of a size that is? */
+static bool is_inside(const Graph *g, ValueId v, BlockId body) {
+  const GraphValue *x = &g->values.data[v];
+  u32 sym;
+  if (x->origin == GV_size && size_last_unbacked(&g->sizes, x->dim, &sym)) v = g->sizes.syms.data[sym].source;
+  BlockId home = value_block(g, v);
+  while (home && home != body) home = g->blocks.data[home].parent;
+  return home != 0;
+}
+
+static Outcome leave_number(Recorder *r, Av a, const Leaving *w, Av *out) {
+  const ValueId v = av_at(r, a)->value;
+  if (!is_inside(r->g, v, w->body)) return rec_made(r, a, out);
+  bool maps = w->outer && r->g->values.data[v].origin != GV_size && !rec_weak_flag(r, v);
+  ValueId to = maps ? w->outer(w->with, v) : 0;
+  return to ? rec_made(r, av_num(r, to), out) : rec_stuck(r, REASON_construct_body, "a body gives a text or range that is made of its own numbers");
+}
+
+static Outcome leave_part(Recorder *r, Av a, Leaving *w, bool leaf, Av *out) {
+  if (!a) return rec_made(r, a, out);
+  const AbsVal v = *av_at(r, a);
+  if (w->depth > TREE_NEST) return rec_stuck(r, REASON_graph_size, "a large tree");
+  if (v.kind == AV_NUM) return leaf ? rec_made(r, a, out) : leave_number(r, a, w, out);
+  if (v.kind == AV_REF || v.kind == AV_CLOSURE || v.kind == AV_TRANSFORM) { /* one for each lane or trip */
+    bool made = a >= w->since && !v.source && (v.count || v.kind == AV_REF);
+    return made ? rec_stuck(r, REASON_construct_body, "a body gives a function or ref that it makes") : rec_made(r, a, out);
+  }
+  AvVec items = {0};
+  Outcome o = OUT_GO;
+  bool same = true;
+  leaf &= v.kind == AV_LIST || v.kind == AV_RECORD;
+  w->depth++;
+  for (u32 i = 0; i < v.count && o == OUT_GO; i++) {
+    Av old = av_item(r, a, i), item = old;
+    if (old) o = leave_part(r, old, w, leaf, &item);
+    same &= item == old;
+    if (o == OUT_GO && !vec_push(&r->vm->alloc, &items, item)) o = OUT_FAIL;
+  }
+  w->depth--;
+  if (o == OUT_GO) o = rec_made(r, same ? a : rec_with_parts(r, a, items.data, items.count), out);
+  vec_free(&r->vm->alloc, &items);
+  return o;
+}
+
+Outcome rec_tree_leave(Recorder *r, Av tree, BlockId body, u32 since, RecOuter outer, const void *with, Av *out) {
+  Leaving w = {.body = body, .since = since, .outer = outer, .with = with};
+  return leave_part(r, tree, &w, true, out);
+}
