@@ -214,6 +214,17 @@ static bool innermost_choice(const SizePool *p, Dim d, Dim *x, Dim *y) {
   return true;
 }
 
+/* May all that is known be so? Ranges that became narrower may rule out what is known of expressions. */
+static bool may_be(SizePool *p) {
+  for (u32 i = 0; i < p->facts.count; i++) {
+    SizeFact f = p->facts.data[i];
+    Bounds b = bounds(p, size_resolve(p, f.diff));
+    if (!b.fits) continue;
+    if ((f.rel != REL_ne && b.lo > (f.rel == REL_lt ? -1 : 0)) || (f.rel == REL_eq && b.hi < 0) || (f.rel == REL_ne && b.lo == 0 && b.hi == 0)) return false;
+  }
+  return true;
+}
+
 typedef struct CaseProof {
   u32 left;       /* cases that may still be looked at */
   bool any;       /* some case can be, */
@@ -235,7 +246,7 @@ static bool prove_cases(SizePool *p, Dim d, CaseProof *c) {
   bool ok = true;
   for (u32 second = 0; second < 2 && ok; second++) {
     SizeMark m = size_mark(p);
-    if (second ? size_assume(p, REL_lt, y, x) : size_assume(p, REL_le, x, y)) {
+    if ((second ? size_assume(p, REL_lt, y, x) : size_assume(p, REL_le, x, y)) && may_be(p)) {
       Dim now = size_renew(p, d);
       ok = now != d && prove_cases(p, now, c);
     }

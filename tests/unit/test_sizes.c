@@ -197,6 +197,17 @@ static void slices_beside_each_other(void **state) {
     }
 }
 
+/* A case that what is known rules out says nothing. */
+static void slices_where_a_case_cannot_be(void **state) {
+  Fixture *f = *state;
+  SizePool *p = &f->p;
+  Dim tail = size_max(p, 0, size_sub(p, f->n, size_min(p, 1, f->n))), head = size_min(p, f->n, size_max(p, 0, size_sub(p, f->n, 1)));
+  assert_int_equal(size_prove(p, REL_eq, tail, head), TRUTH_always);
+  assert_true(size_assume(p, REL_le, 0, size_sub(p, size_mod(p, f->n, 5), 1))); /* so n is not 0 */
+  assert_int_equal(size_prove(p, REL_eq, tail, head), TRUTH_always);
+  assert_int_equal(size_prove(p, REL_eq, tail, size_add(p, head, 1)), TRUTH_never);
+}
+
 static void substitution(void **state) {
   Fixture *f = *state;
   SizePool *p = &f->p;
@@ -519,6 +530,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(slices, setup, teardown),
       cmocka_unit_test_setup_teardown(slices_beside_each_other, setup, teardown),
       cmocka_unit_test_setup_teardown(equal_parts_of_a_size_that_narrows, setup, teardown),
+      cmocka_unit_test_setup_teardown(slices_where_a_case_cannot_be, setup, teardown),
       cmocka_unit_test_setup_teardown(substitution, setup, teardown),
       cmocka_unit_test_setup_teardown(equations_without_symbol, setup, teardown),
       cmocka_unit_test_setup_teardown(narrowing, setup, teardown),
