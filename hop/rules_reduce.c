@@ -33,7 +33,7 @@ static Dv pull_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, u32 mask, bo
   const GraphArg *a = &n->args[1];
   if (a->kind == ARG_attr && a->attr->kind == ATTR_float) ord = a->attr->f;
   else if (a->kind == ARG_attr && a->attr->kind == ATTR_int) ord = (f64)a->attr->i;
-  else if (a->kind != ARG_hole) *known = false;
+  else if (a->kind != ARG_hole && !(a->kind == ARG_attr && a->attr->kind == ATTR_nil)) *known = false;
   if (!*known || ord == 0) {
     *known = false;
     return 0;

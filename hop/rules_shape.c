@@ -184,10 +184,13 @@ static bool join(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out)
   ArrayType whole = dv_type(d, g);
   u32 axis;
   if ((n->op != OP_concat && n->op != OP_stack) || !axis_of(n, 1, 0, whole.rank, &axis)) return false;
+  bool flat = n->op == OP_concat && n->args[1].kind != ARG_hole && !is_given(&n->args[1]); /* nil: the items of each, row by row */
   Dim at = 0;
   for (u32 i = 0; i < n->count; i++) {
     ArrayType t = dv_type(d, n->operands[i]);
-    Dim end = d->to->dim(d, '+', at, n->op == OP_stack ? 1 : t.dims[axis]);
+    Dim size = flat || n->op == OP_stack ? 1 : t.dims[axis];
+    for (u32 k = 0; flat && k < t.rank; k++) size = d->to->dim(d, '*', size, t.dims[k]);
+    Dim end = d->to->dim(d, '+', at, size);
     if (d->failed) return false;
     if (wants[i]) out[i] = dv_reshape(d, d->to->part(d, g, axis, at, end), t.rank, t.dims);
     at = end;

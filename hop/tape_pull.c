@@ -295,6 +295,7 @@ static void read_setting(ValueDeriv *d, Value v, u32 param, Settings *s, GraphAr
   *out = (GraphArg){.kind = ARG_attr, .attr = a};
   switch (v.kind) {
     case V_HOLE: out->kind = ARG_hole; return;
+    case V_NIL: return;
     case V_DTYPE: *a = attr_dtype(param, v.dtype); return;
     case V_TEXT:
       a->kind = ATTR_text;
