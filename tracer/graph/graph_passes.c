@@ -237,9 +237,13 @@ static bool inline_cond(Pass *p, NodeId n) {
   if (g->blocks.data[taken].term != TERM_yield) return false;
   ValueMap map;
   u32 first, captures = node_captures(g, n, &first), results = g->nodes.data[n].result_count;
-  for (u32 i = 0; i < results; i++) { /* a weak result beside a strong one stays */
-    ValueId v = block_result(g, taken, i);
-    if (!type_same(g, g->values.data[g->nodes.data[n].result_first + i].type, g->values.data[v].type)) return false;
+  for (u32 i = 0; i < results; i++) { /* a weak result beside a strong one stays, and a known number that is found as a size (replace) */
+    ValueId r = g->nodes.data[n].result_first + i, v = block_result(g, taken, i), gives = v;
+    for (u32 k = 0; k < captures; k++)
+      if (g->blocks.data[taken].captures.data[k].inner == v) gives = operand(p, n, first + k);
+    u8 origin = g->values.data[gives].origin;
+    if (!type_same(g, g->values.data[r].type, g->values.data[v].type)) return false;
+    if ((origin == GV_const || origin == GV_size) && graph_carries_size(g, r)) return false;
   }
   map_init(&map, g->alloc);
   bool ok = true;
