@@ -138,7 +138,9 @@ static Outcome cond_once(Recorder *r, const Av *params, const Av *args, u32 n, V
     o = rec_stuck(r, REASON_raises, "cond: the functions give %s and %s", av_kind_text(r, results[0]), av_kind_text(r, results[1]));
   for (u32 i = 0; i < values[0].count && o == OUT_GO; i++) { /* a weak result takes the other's dtype */
     const ArrayType a = *value_type(g, values[0].data[i]), b = *value_type(g, values[1].data[i]);
+    ValueId of_a = rec_weak_flag(r, values[0].data[i]), of_b = rec_weak_flag(r, values[1].data[i]);
     if (!same_shape(r, &a, &b)) o = differ(r, "cond", &a, &b);
+    else if ((of_a && (b.weak || of_b)) || (of_b && a.weak)) o = rec_stuck(r, REASON_branch_merge, "a number is weak on one way only");
     else if (a.dtype == b.dtype && a.weak == b.weak) continue;
     else if (a.weak && dtype_kind(a.dtype) <= dtype_kind(b.dtype)) {
       graph_at_end(g, blocks[0]);
@@ -571,7 +573,7 @@ Outcome record_fold_rows(Recorder *r, Av f, Av rows, Av init, Av *out) {
   Outcome o = rec_size(r, count, &n);
   if (o == OUT_GO) o = rec_binary(r, BC_gt, count, zero, &some);
   if (o != OUT_GO) return o;
-  ValueId is = graph_convert(r->g, av_value(r, some), DT_bool);
+  ValueId is = rec_strengthen(r, av_value(r, some), DT_bool);
   if (!is || (o = rec_check(r, CHECK_assertion, &is, 1)) != OUT_GO) return is ? o : OUT_FAIL;
   if ((o = fold_step(r, &fold, first, &pair[1])) != OUT_GO) return o;
   LoopSpec s = {.who = "tree_reduce", .fold = &fold, .tree = av_items(r, AV_LIST, pair, 2), .bound = av_value(r, count), .counted = true};

@@ -70,7 +70,7 @@ static Outcome zipped(Recorder *r, const Av *trees, u32 n, Av *out) {
       if (!known.i) o = rec_stuck(r, REASON_raises, "tree_map of trees that differ");
       continue;
     }
-    ValueId is = o == OUT_GO ? graph_convert(r->g, av_value(r, same), DT_bool) : 0;
+    ValueId is = o == OUT_GO ? rec_strengthen(r, av_value(r, same), DT_bool) : 0;
     if (o == OUT_GO) o = is ? rec_check(r, CHECK_assertion, &is, 1) : OUT_FAIL;
   }
   if (o == OUT_GO) o = n == 1 ? rec_made(r, rows.data[0], out) : rec_rows_zip(r, rows.data, n, false, out);

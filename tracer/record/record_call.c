@@ -290,7 +290,7 @@ static Outcome of_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
     return rec_op(r, OP_astype, params, out);
   }
   ValueId v = number && !leaf ? av_value(r, got) : 0; /* alone it is strong from here on */
-  if (v && value_type(r->g, v)->weak) got = av_num(r, graph_convert(r->g, v, value_type(r->g, v)->dtype));
+  if (v) got = av_num(r, rec_strengthen(r, v, value_type(r->g, v)->dtype));
   return rec_made(r, got, out);
 }
 

@@ -22,7 +22,7 @@ static Outcome and_also(Recorder *r, Av *acc, Av x) {
     if (!v.i) *acc = av_const(r, value_bool(false));
     return *acc ? OUT_GO : OUT_FAIL;
   }
-  ValueId strong = graph_convert(r->g, av_value(r, x), DT_bool);
+  ValueId strong = rec_strengthen(r, av_value(r, x), DT_bool);
   if (!strong || !(x = av_num(r, strong))) return OUT_FAIL;
   if (av_const_value(r, *acc, &v)) {
     *acc = v.i ? x : *acc;

@@ -187,7 +187,7 @@ Outcome rec_keyed_set(Recorder *r, Av rows, Av key, Av item, bool known, Av *out
   if (o == OUT_GO && !known) {
     Av ascii;
     if ((o = rec_binary(r, BC_lt, point, av_const(r, value_weak_i64(KEYS_ROOM - 1)), &ascii)) != OUT_GO) return o;
-    ValueId is = graph_convert(r->g, av_value(r, ascii), DT_bool);
+    ValueId is = rec_strengthen(r, av_value(r, ascii), DT_bool);
     if (!is || (o = rec_check(r, CHECK_assertion, &is, 1)) != OUT_GO) return is ? o : OUT_FAIL;
     Av params[OP_MAX_PARAMS] = {was, av_const(r, value_weak_i64(0)), av_const(r, value_weak_i64(1))}, yes = av_const(r, value_bool(true));
     if (!yes || (o = rec_op(r, OP_where, params, &more)) != OUT_GO) return yes ? o : OUT_FAIL;

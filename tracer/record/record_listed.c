@@ -28,7 +28,7 @@ static Outcome not_empty(Recorder *r, Av count) {
   if (!zero) return OUT_FAIL;
   Outcome o = rec_binary(r, BC_gt, count, zero, &some);
   if (o != OUT_GO) return o;
-  ValueId is = graph_convert(r->g, av_value(r, some), DT_bool);
+  ValueId is = rec_strengthen(r, av_value(r, some), DT_bool);
   return is ? rec_check(r, CHECK_assertion, &is, 1) : OUT_FAIL;
 }
 

@@ -167,7 +167,7 @@ static Outcome is_key(Recorder *r, Av record, Av key, u32 i, ValueId *out) {
   value_drop(r->vm, text);
   if (!numbered) number = INT64_MIN; /* no number is this one */
   Outcome o = rec_binary(r, BC_eq, rec_name_of(r, key), av_const(r, value_i64(number)), &same);
-  if (o == OUT_GO && !(*out = graph_convert(r->g, av_value(r, same), DT_bool))) o = OUT_FAIL;
+  if (o == OUT_GO && !(*out = rec_strengthen(r, av_value(r, same), DT_bool))) o = OUT_FAIL;
   return o;
 }
 

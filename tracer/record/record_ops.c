@@ -136,11 +136,9 @@ Outcome rec_unary(Recorder *r, u32 bc, Av a, Av *out) {
     if (o != OUT_GO) return o;
     Value v;
     if (av_const_value(r, t, &v)) return rec_made(r, av_const(r, value_bool((v.i != 0) == (bc == BC_truth))), out);
-    if (bc == BC_truth) { /* a strong bool, whatever it is asked of */
-      ValueId strong = graph_convert(r->g, av_value(r, t), DT_bool);
-      return rec_made(r, strong ? av_num(r, strong) : 0, out);
-    }
-    Av params[1] = {t};
+    ValueId strong = rec_strengthen(r, av_value(r, t), DT_bool); /* whatever it is asked of */
+    Av params[1] = {strong ? av_num(r, strong) : 0};
+    if (bc == BC_truth || !params[0]) return rec_made(r, params[0], out);
     return rec_op(r, OP_logical_not, params, out);
   }
   if (!av_is_number(r, a)) return rec_stuck(r, REASON_raises, "`%s` of %s", bc_info[bc].name, av_kind_text(r, a));

@@ -432,5 +432,5 @@ Outcome rec_text_same(Recorder *r, Av rows, Av text, Av *out) {
     Av params[OP_MAX_PARAMS] = {same, one};
     o = rec_op(r, OP_logical_and, params, &same);
   }
-  return o == OUT_GO ? rec_made(r, av_num(r, graph_convert(r->g, av_value(r, same), DT_bool)), out) : o;
+  return o == OUT_GO ? rec_made(r, av_num(r, rec_strengthen(r, av_value(r, same), DT_bool)), out) : o;
 }

@@ -30,7 +30,7 @@ static Outcome op2(Recorder *r, u32 op, Av a, Av b, Av *out) {
   return a && b ? rec_op(r, op, params, out) : OUT_FAIL;
 }
 
-static Outcome strong_bool(Recorder *r, Av *a) { return rec_made(r, av_num(r, graph_convert(r->g, av_value(r, *a), DT_bool)), a); }
+static Outcome strong_bool(Recorder *r, Av *a) { return rec_made(r, av_num(r, rec_strengthen(r, av_value(r, *a), DT_bool)), a); }
 
 static Outcome check(Recorder *r, Av is) {
   ValueId v = av_value(r, is);

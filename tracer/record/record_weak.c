@@ -78,6 +78,13 @@ Outcome rec_strong(Recorder *r, ValueId v) {
   return graph_check(r->g, CHECK_assertion, &strong, 1, exit != UINT32_MAX ? exit : r->safe_exit) ? OUT_GO : OUT_FAIL;
 }
 
+ValueId rec_strengthen(Recorder *r, ValueId v, u32 dtype) {
+  ValueId strong = graph_convert(r->g, v, dtype);
+  if (strong != v || !rec_weak_flag(r, v)) return strong;
+  GraphAttr a = attr_dtype(1, dtype); /* another value, which has no flag */
+  return graph_op(r->g, OP_astype, &v, 1, &a, 1, NULL);
+}
+
 /* With all of them strong, or all weak. */
 static bool dtype_of(Recorder *r, u32 op, const ValueId *operands, u32 n, bool weak, DTypeResult *out) {
   ArrayType types[4];
