@@ -57,6 +57,7 @@ static void parse_signature(OpInfo *info) {
     keyword_only |= p->rest;
     if (*s == '=') {
       p->has_default = true;
+      p->nil_default = strncmp(s, "=nil", 4) == 0;
       int depth = 0;
       for (s++; depth > 0 || (*s != ',' && *s != ')'); s++) {
         if (*s == '\'') {

@@ -34,6 +34,7 @@ typedef struct OpParam {
   const char *name;
   u32 len;
   bool has_default; /* the kernel sees V_HOLE when it was not given, and knows its default */
+  bool nil_default; /* it is nil */
   bool keyword_only;
   bool rest;        /* arrives as one list */
 } OpParam;

@@ -1,8 +1,11 @@
 /* grad.c — derivative rules against finite differences, driven by the table of operations: an operation whose row says
  * `rule` must have a point in points.def, where its first and second derivatives are right, and its
  * batched derivative is that of each lane, eagerly and compiled. And a derivative by any parameter of any operation that has not a
- * derivative of 0 is that of finite differences, or an error. */
+ * derivative of 0 is that of finite differences, or an error. And with each setting an operation gives the same eagerly and compiled: value,
+ * derivatives both ways and lanes, or the same error. */
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lang/ops.h"
@@ -129,14 +132,23 @@ static bool argument(u32 op, u32 at, char *out, size_t cap) {
   return false;
 }
 
+/* A setting of a call: the value of a parameter that has a default. NULL: as it stands. */
+typedef struct Setting {
+  int param;
+  const char *value;
+  bool keepdims; /* as well */
+} Setting;
+
 /* The call with parameter `by` in terms of c; by -1: as it stands. */
-static void call_text(u32 op, int by, const char *value, char *out, size_t cap) {
+static void call_text(u32 op, int by, const char *value, const Setting *set, char *out, size_t cap) {
   const OpInfo *info = op_info(op);
   size_t n = (size_t)snprintf(out, cap, "%s(", info->name);
   for (u32 p = 0; p < info->nparams; p++) {
     const OpParam *param = &info->params[p];
     char text[200];
     if ((int)p == by) snprintf(text, sizeof text, param->has_default ? "%s" : "(%s)", value);
+    else if (set && (int)p == set->param) snprintf(text, sizeof text, "%s", set->value);
+    else if (set && set->keepdims && param->len == 8 && memcmp(param->name, "keepdims", 8) == 0) snprintf(text, sizeof text, "true");
     else if (!argument(op, p, text, sizeof text) && param->has_default) continue;
     if (param->has_default) n += (size_t)snprintf(out + n, cap - n, "%s%.*s=%s", p ? ", " : "", (int)param->len, param->name, text);
     else n += (size_t)snprintf(out + n, cap - n, "%s%s%s", p ? ", " : "", param->rest ? "..." : "", text);
@@ -175,16 +187,18 @@ static const char *check_expression(const char *call, const char *backend, int h
   return bad;
 }
 
-static const char *check_parameter(u32 op, u32 p) {
+static void in_terms_of_c(u32 op, u32 p, char *out, size_t cap) {
   const OpParam *param = &op_info(op)->params[p];
-  char own[200], value[240], call[600];
+  char own[200];
   bool list = param->rest || op == OP_stack || op == OP_concat;
-  if (!argument(op, p, own, sizeof own) && param->has_default) {
-    snprintf(value, sizeof value, "c");
-  } else {
-    snprintf(value, sizeof value, list ? "map(v => v * c, %s)" : "(%s) * c", own);
-  }
-  call_text(op, (int)p, value, call, sizeof call);
+  if (!argument(op, p, own, sizeof own) && param->has_default) snprintf(out, cap, "c");
+  else snprintf(out, cap, list ? "map(v => v * c, %s)" : "(%s) * c", own);
+}
+
+static const char *check_parameter(u32 op, u32 p) {
+  char value[240], call[600];
+  in_terms_of_c(op, p, value, sizeof value);
+  call_text(op, (int)p, value, NULL, call, sizeof call);
   const char *bad = check_expression(call, "eager", -1);
   return bad ? bad : check_expression(call, "mir", 0);
 }
@@ -193,7 +207,7 @@ static const char *check_parameter(u32 op, u32 p) {
 static const char *check_call(u32 op) {
   static char why[1000];
   char call[600], program[2000];
-  call_text(op, -1, "", call, sizeof call);
+  call_text(op, -1, "", NULL, call, sizeof call);
   snprintf(program, sizeof program, "%slet q = [[1.5, 0.7], [0.7, 1.1]]\n%s; true", prelude, call);
   HostRun run = host_run(&(HostSetup){.backend = "eager", .hot = -1}, "call", program);
   bool ok = run.end == HOST_VALUE;
@@ -217,14 +231,18 @@ static bool has_parameters(const OpInfo *info) {
   }
 }
 
+static bool is_skipped(u32 op) {
+  for (u32 i = 0; i < sizeof skipped / sizeof skipped[0]; i++)
+    if (strcmp(skipped[i], ids[op]) == 0) return true;
+  return false;
+}
+
 static int check_parameters(void) {
   int failures = 0;
   for (u32 op = 1; op < OP_COUNT; op++) {
     const OpInfo *info = op_info(op);
     if (!has_parameters(info) || !op_is_pure(op) || strcmp(info->deriv, "zero") == 0) continue;
-    bool none = false;
-    for (u32 i = 0; i < sizeof skipped / sizeof skipped[0]; i++) none |= strcmp(skipped[i], ids[op]) == 0;
-    if (none) continue;
+    if (is_skipped(op)) continue;
     const char *bad = check_call(op);
     for (u32 p = 0; p < info->nparams && !bad; p++) {
       if (is_one_of(&info->params[p], defaults)) continue;
@@ -241,8 +259,113 @@ static int check_parameters(void) {
   return failures;
 }
 
+/* ---- every setting ------------------------------------------------------------------------------------------------ */
+
+static const char *const any_value[] = {"nil", "true", "0", "1", "-1", "2", "(0, 1)", "(1,)", "()", NULL};
+static const struct {
+  const char *param, *values[8];
+} more_values[] = {
+    {"dtype", {"f32", "i64", "bool"}},
+    {"ord", {"1", "inf", "\"fro\"", "\"nuc\""}},
+    {"mode", {"\"edge\"", "\"reflect\"", "\"wrap\"", "\"constant\"", "\"complete\""}},
+    {"side", {"\"left\"", "\"right\""}},
+    {"indexing", {"\"ij\"", "\"xy\""}},
+    {"reduce", {"\"add\"", "\"mul\"", "\"min\"", "\"max\"", "\"set\""}},
+    {"device", {"\"cpu\""}},
+    {"key", {"v => -v"}},
+};
+
+typedef struct Settings {
+  char *program;
+  size_t len, cap;
+  u32 count;
+} Settings;
+
+static void add_text(Settings *s, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(s->program + s->len, s->cap - s->len, format, args);
+  va_end(args);
+  if (n < 0 || (size_t)n >= s->cap - s->len) abort();
+  s->len += (size_t)n;
+}
+
+static void add_setting(Settings *s, u32 op, const Setting *set) {
+  char value[240], call[600];
+  in_terms_of_c(op, 0, value, sizeof value);
+  call_text(op, 0, value, set, call, sizeof call);
+  add_text(s, "fn f%u(c) = %s\n", s->count++, call);
+}
+
+/* One function for each value of each parameter that has a default. */
+static void add_settings(Settings *s, u32 op) {
+  const OpInfo *info = op_info(op);
+  bool keeps = false;
+  for (u32 p = 0; p < info->nparams; p++) keeps |= info->params[p].len == 8 && memcmp(info->params[p].name, "keepdims", 8) == 0;
+  for (u32 p = 1; p < info->nparams; p++) {
+    const OpParam *param = &info->params[p];
+    const char *const *own = NULL;
+    if (!param->has_default) continue;
+    for (u32 i = 0; i < sizeof more_values / sizeof more_values[0]; i++)
+      if (strlen(more_values[i].param) == param->len && memcmp(more_values[i].param, param->name, param->len) == 0) own = more_values[i].values;
+    for (u32 keep = 0; keep <= (keeps ? 1 : 0); keep++) {
+      for (const char *const *v = any_value; *v; v++) add_setting(s, op, &(Setting){(int)p, *v, keep});
+      for (u32 i = 0; own && i < 8 && own[i]; i++) add_setting(s, op, &(Setting){(int)p, own[i], keep});
+    }
+  }
+}
+
+/* Derivatives both ways, with the value, and lanes: interpreted and compiled the same, or the same error. */
+static const char *check_settings(u32 op) {
+  static char program[60000], why[1200];
+  Settings s = {.program = program, .cap = sizeof program};
+  add_text(&s,
+           "%slet q = [[1.5, 0.7], [0.7, 1.1]]\n"
+           "fn total(t) = if type(t) == \"list\" { let s = 0.0; for i in t { s += total(i) * (1.1 + s * 0.0) }; s } else { w(f64(array(t))) }\n"
+           "fn near(y) = tree_map(v => round(f64(v) * 1e6) / 1e6 + 0.0, y)\n"
+           "fn t(g) { try { near(g()) } catch e { (e.kind, e.message) } }\n",
+           prelude);
+  add_settings(&s, op);
+  if (!s.count) return NULL;
+  add_text(&s, "let out = ()\nfor again in 0..3 {\n  out = ()\n");
+  for (u32 i = 0; i < s.count; i++)
+    add_text(&s, "  out += ((\"f%u\", t(() => grad(c => total(f%u(c)))(1.013)), t(() => jvp(c => total(f%u(c)), (1.013,), (1.0,))), t(() => vmap(f%u)([1.013, 0.487]))),)\n", i, i, i, i);
+  add_text(&s, "}\nout");
+  HostRun eager = host_run(&(HostSetup){.backend = "eager", .hot = -1}, "settings", program);
+  HostRun mir = host_run(&(HostSetup){.backend = "mir", .hot = 0}, "settings", program);
+  const char *bad = NULL;
+  if (eager.end != HOST_VALUE || mir.end != HOST_VALUE) {
+    snprintf(why, sizeof why, "%.500s", eager.message ? eager.message : mir.message ? mir.message : "no VM");
+    bad = why;
+  } else if (strcmp(eager.value, mir.value) != 0) {
+    size_t at = 0, from = 0;
+    for (; eager.value[at] == mir.value[at]; at++)
+      if (memcmp(eager.value + at, "(\"f", 3) == 0) from = at;
+    char name[16] = "", *line = NULL;
+    snprintf(name, sizeof name, "fn %.*s(", (int)strcspn(eager.value + from + 2, "\""), eager.value + from + 2);
+    line = strstr(program, name);
+    snprintf(why, sizeof why, "%.*s: eager …%.200s, compiled …%.200s", line ? (int)strcspn(line, "\n") : 0, line ? line : "", eager.value + from, mir.value + from);
+    bad = why;
+  }
+  host_run_free(&eager);
+  host_run_free(&mir);
+  return bad;
+}
+
+static int check_all_settings(void) {
+  int failures = 0;
+  for (u32 op = 1; op < OP_COUNT; op++) {
+    const OpInfo *info = op_info(op);
+    if (!has_parameters(info) || !op_is_pure(op) || is_skipped(op)) continue;
+    const char *bad = check_settings(op);
+    if (bad) failures++;
+    printf(bad ? "not ok grad/settings-of-%s: %s\n" : "ok grad/settings-of-%s\n", info->name, bad);
+  }
+  return failures;
+}
+
 int main(void) {
-  int failures = check_parameters();
+  int failures = check_parameters() + check_all_settings();
   for (u32 op = 1; op < OP_COUNT; op++) {
     const OpInfo *info = op_info(op);
     if (strcmp(info->deriv, "rule") != 0 || info->family == FAM_control) continue;

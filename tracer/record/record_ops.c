@@ -737,6 +737,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     }
     Value v;
     if (av_const_value(r, a, &v) && v.kind == V_NIL) {
+      if (!p->nil_default) return rec_stuck(r, REASON_raises, "%s: `%.*s` is nil", op_name(op), (int)p->len, p->name);
       attrs[na++] = attr_nil(i);
       continue;
     }
