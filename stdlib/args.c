@@ -30,8 +30,7 @@ void type_of_value(Value v, ArrayType *out) {
   memcpy(out->dims, array_dims(a), out->rank * sizeof(i64));
 }
 
-/* What was given, for messages: "text", "an array of shape (3,)", "a list". */
-static void describe(Value v, char *out, size_t cap) {
+void args_describe(Value v, char *out, size_t cap) {
   if (v.kind == V_ARRAY) {
     ArrayType t;
     type_of_value(v, &t);
@@ -51,8 +50,8 @@ static void describe(Value v, char *out, size_t cap) {
 }
 
 WeftStatus args_error(Vm *vm, u32 op, u32 param, Value got, const char *needs) {
-  char name[32], what[160];
-  describe(got, what, sizeof what);
+  char name[32], what[DESCRIBED];
+  args_describe(got, what, sizeof what);
   return vm_error(vm, EK_type, "%s: %s must be %s, got %s", op_name(op), param_name(op, param, name), needs, what);
 }
 

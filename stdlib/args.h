@@ -46,6 +46,8 @@ WeftStatus args_choice(Vm *vm, u32 op, u32 param, Value v, const char *const *wo
 /* The items of a list of arrays and numbers (or of an array: its slices along axis 0): borrowed, in *items. */
 WeftStatus args_list(Vm *vm, u32 op, u32 param, Value v, const Value **items, u32 *n) MUST_USE;
 
+enum { DESCRIBED = 160 }; /* bytes that hold what args_describe writes */
+void args_describe(Value v, char *out, size_t cap); /* what was given, for messages: "text", "an array of f64 and shape (3,)", "a list" */
 /* "sum: axis must be an integer, got text". */
 WeftStatus args_error(Vm *vm, u32 op, u32 param, Value got, const char *needs) MUST_USE;
 const char *param_name(u32 op, u32 param, char *buf); /* buf: 32 bytes */

@@ -108,9 +108,11 @@ static WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descend
   }
   for (u32 i = 0; i < n && status == WEFT_OK; i++) {
     Value k = keys.list->items[i];
-    if (k.kind != V_NUM && k.kind != V_TEXT)
-      status = vm_error(vm, EK_type, "%s: items of a list are numbers or text, got %s; key= gives one for each", op_name(op), value_type_name(k));
-    else if ((k.kind == V_TEXT) != (keys.list->items[0].kind == V_TEXT))
+    if (k.kind != V_NUM && k.kind != V_TEXT) {
+      char what[DESCRIBED];
+      args_describe(k, what, sizeof what);
+      status = vm_error(vm, EK_type, "%s: items of a list are numbers or text, got %s; key= gives one for each", op_name(op), what);
+    } else if ((k.kind == V_TEXT) != (keys.list->items[0].kind == V_TEXT))
       status = vm_error(vm, EK_type, "%s: a list of both numbers and text has no order", op_name(op));
   }
   i64 count = n;

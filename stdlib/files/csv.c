@@ -345,7 +345,11 @@ static WeftStatus check_columns(Vm *vm, const Record *r, i64 *rows) {
     Value v = value_untracked(r->items[c]);
     i64 n = v.kind == V_LIST ? (i64)v.list->count : v.kind == V_ARRAY && array_rank(v.array) == 1 ? v.array->size : -1;
     const char *name = name_text(&vm->names, r->shape->keys[c]);
-    if (n < 0) return vm_error(vm, EK_type, "save_csv: column \"%s\" must be an array of rank 1 or a list, got %s", name, value_type_name(v));
+    if (n < 0) {
+      char what[DESCRIBED];
+      args_describe(v, what, sizeof what);
+      return vm_error(vm, EK_type, "save_csv: column \"%s\" must be an array of rank 1 or a list, got %s", name, what);
+    }
     if (v.kind == V_LIST && !list_boxed(vm, v.list)) return WEFT_ERROR;
     if (v.kind == V_ARRAY && array_device(v.array) != DEV_CPU) return vm_error(vm, EK_unsupported, "save_csv: not supported: column \"%s\" lies on another device", name);
     if (*rows >= 0 && n != *rows) return vm_error(vm, EK_value, "save_csv: column \"%s\" has %lld rows, the first has %lld", name, (long long)n, (long long)*rows);
