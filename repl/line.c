@@ -92,11 +92,14 @@ static void heed_signals(void) {
 enum { NO_KEY = -2 };
 static int ahead = NO_KEY; /* read, but not yet asked for; may be EOF */
 
+static char peeked[256]; /* behind the end of the last line: read, to see how the next one begins */
+static size_t peeked_count, peeked_at;
+
 static bool may_be_empty; /* a read that gives nothing is no end: it is a terminal, and it is there */
 
 static bool key_waits(int ms) {
   struct pollfd p = {.fd = fileno(rl_instream), .events = POLLIN};
-  if (ahead != NO_KEY) return true;
+  if (ahead != NO_KEY || peeked_at < peeked_count) return true;
   int n = poll(&p, 1, ms);
   if (n > 0) may_be_empty = !(p.revents & (POLLHUP | POLLERR | POLLNVAL)) && isatty(p.fd);
   return n > 0 || (n < 0 && errno != EINTR);
@@ -115,6 +118,8 @@ static int read_key(void) {
   if (n == 0) return may_be_empty ? NO_KEY : EOF;
   return errno == EINTR || errno == EAGAIN ? NO_KEY : EOF;
 }
+
+static int take_key(void) { return peeked_at < peeked_count ? (unsigned char)peeked[peeked_at++] : read_key(); }
 
 enum { SEARCH_ENDS = 30 }; /* Ctrl-^ */
 
@@ -142,7 +147,7 @@ static int next_char(FILE *in) {
       return answer;
     }
     if (!wait_for_key()) continue;
-    int c = ahead != NO_KEY ? ahead : read_key();
+    int c = ahead != NO_KEY ? ahead : take_key();
     ahead = NO_KEY;
     if (c != NO_KEY) return key_of_search(c);
   }
@@ -156,12 +161,73 @@ static int on_tab(int count, int key) {
   int at = rl_point;
   while (at > 0 && (rl_line_buffer[at - 1] == ' ' || rl_line_buffer[at - 1] == '\t')) at--;
   bool in_front = at == 0 || rl_line_buffer[at - 1] == '\n';
-  if (ahead == NO_KEY && key_waits(0)) ahead = read_key();
+  if (ahead == NO_KEY && key_waits(0)) ahead = take_key();
   bool pasted = ahead != NO_KEY && ahead != EOF && (in_front || ahead != '\t');
   if (pasted) return rl_insert(count, '\t');
   if (in_front) return rl_insert_text("  "), 0;
   if (rl_last_func == on_tab) rl_last_func = rl_complete;
   return rl_complete(count, key);
+}
+
+/* ---- lines that go on with the one above ------------------------------------------------------------ */
+
+/* Character number *at of what waits, as in a paste; false: there are no more, or there is no room. It stays for the next line. */
+static bool peek(size_t *at, char *c) {
+  enum { PASTED_MS = 10 };
+  if (*at < peeked_count) return *c = peeked[(*at)++], true;
+  if (ahead != NO_KEY || peeked_count == sizeof peeked || interrupt_pending()) return false;
+  struct pollfd p = {.fd = fileno(rl_instream), .events = POLLIN};
+  if (poll(&p, 1, PASTED_MS) <= 0 || !(p.revents & POLLIN)) return false;
+  int key = read_key();
+  if (key == EOF && !isatty(p.fd)) ahead = EOF;
+  if (key < 0) return false;
+  *c = peeked[peeked_count++] = (char)key;
+  *at = peeked_count;
+  return true;
+}
+
+static char next_word[8]; /* the line that waits begins with it, and no statement does; "": there is none such */
+
+/* Blanks, empty lines and comments lie between. */
+static void look_at_next(void) {
+  static const char *const words[] = {"else", "catch", "and", "or", "in", "by"}, operators[] = "|.*/%@=!<>&^";
+  char c, word[sizeof next_word];
+  size_t n = 0, at = 0;
+  next_word[0] = 0;
+  memmove(peeked, peeked + peeked_at, peeked_count - peeked_at);
+  peeked_count -= peeked_at;
+  peeked_at = 0;
+  bool any = peek(&at, &c);
+  while (any && (c == '#' || strchr(" \t\r\n", c))) {
+    if (c == '#')
+      while ((any = peek(&at, &c)) && c != '\n' && c != '\r') continue;
+    if (any) any = peek(&at, &c);
+  }
+  for (; any && c && strchr(operators, c) && n < 2; any = peek(&at, &c)) word[n++] = c;
+  if (n) {
+    word[n] = 0;
+    strcpy(next_word, word);
+    return;
+  }
+  while (any && c >= 'a' && c <= 'z' && n + 1 < sizeof word) {
+    word[n++] = c;
+    any = peek(&at, &c);
+  }
+  if (any && ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || (unsigned char)c >= 0x80)) return;
+  word[n] = 0;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(word, words[i]) == 0) strcpy(next_word, word);
+}
+
+const char *line_next_word(void) { return next_word; }
+
+int line_typed(void) {
+  if (ahead >= 0) {
+    int c = ahead;
+    ahead = NO_KEY;
+    return c;
+  }
+  return peeked_at < peeked_count ? (unsigned char)peeked[peeked_at++] : -1;
 }
 
 /* ---- lines ------------------------------------------------------------------------------------ */
@@ -172,6 +238,7 @@ static bool done;
 static void on_line(char *line) {
   taken = line;
   done = true;
+  look_at_next();
   rl_callback_handler_remove();
 }
 
@@ -200,6 +267,7 @@ void line_begin(void) {
 
 static void drop(void) {
   ahead = NO_KEY;
+  peeked_count = peeked_at = 0;
   rl_free_line_state();
   rl_callback_sigcleanup();
   rl_point = rl_end;

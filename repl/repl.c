@@ -65,6 +65,15 @@ static InputKind input_kind(const char *text) {
   return kind;
 }
 
+/* Does the next line, which waits already, belong to this text? */
+static bool goes_on(const char *text) {
+  const char *word = line_next_word();
+  char *both = *word ? malloc(strlen(text) + strlen(word) + 1) : NULL;
+  bool more = both && input_kind(strcat(strcpy(both, text), word)) == INPUT_UNFINISHED;
+  free(both);
+  return more;
+}
+
 static bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || (unsigned char)c >= 0x80;
 }
@@ -301,7 +310,7 @@ static bool take_line(Session *s, char *line) {
   InputKind kind = joined && !asked ? input_kind(s->text) : INPUT_WHOLE;
   if (!joined) {
     out_puts("weft: out of memory\n");
-  } else if (kind == INPUT_UNFINISHED) {
+  } else if (kind == INPUT_UNFINISHED || (!asked && goes_on(s->text))) {
     return true;
   } else {
     prompt_history_add(s->text);
@@ -317,6 +326,7 @@ int repl_run(WeftVM *vm) {
   Session s = {.vm = vm};
   bool terminal = isatty(STDIN_FILENO);
   line_begin();
+  weft_vm_of(vm)->typed = line_typed;
   complete_in(vm);
   if (terminal) prompt_history_load();
   out_printf("weft %s   :help for help, Ctrl-D to leave\n", weft_version());

@@ -200,7 +200,13 @@ static WeftStatus next_line(Vm *vm, Buf *line, bool *any) {
   char *part = NULL;
   size_t cap = 0;
   WeftStatus status = WEFT_OK;
-  for (*any = false;;) {
+  *any = false;
+  for (int c; vm->typed && (c = vm->typed()) >= 0;) { /* the prompt read it to see whether its input goes on */
+    *any = true;
+    buf_putc(line, (char)c);
+    if (c == '\n') return WEFT_OK;
+  }
+  for (;;) {
     clearerr(stdin);
     if (isatty(STDIN_FILENO) && vm_wait_data(vm, STDIN_FILENO) < 0) { /* the program weft leaves nothing of a terminal in stdio's buffer */
       status = WEFT_ERROR;

@@ -302,6 +302,7 @@ struct Vm {
   u64 printed;        /* calls of print by the region that runs, since its last safe point */
   u64 unseen;         /* that many calls of print give nothing: a region made them before what is now done again */
   void *output_ctx;
+  int (*typed)(void); /* the next character of the terminal's input that the host has read ahead, -1: none; NULL: it never does */
   char *(*resolve_module)(void *ctx, const char *path); /* NULL: files */
   void *resolver_ctx;
   int argc;

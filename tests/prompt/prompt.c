@@ -298,6 +298,36 @@ static void paste_bracketed(void) {
   free(kept);
 }
 
+/* Without marks a line goes on with the one above as it does in a file; what a program reads is its own, whatever it begins with. */
+static void paste_goes_on(void) {
+  static const struct { const char *typed, *shown; } pastes[] = {
+    {"if 3 > 5 {\r  \"big\"\r}\relse if 3 > 2 {\r  \"mid\" + \"dle\"\r}\relse {\r  \"small\"\r}\r", "\"middle\""},
+    {"if false { 1 }\r\r  # a note\r\r\telse { 40 + 2 }\r", "42"},
+    {"try { error(\"a\") }\r\rcatch e { e.message + \"b\" }\r", "\"ab\""},
+    {"[3, 1, 2]\r  |> sort\r", "[1, 2, 3]"},
+    {"[3, 1, 20]\r  .sum()\r", "24"},
+    {"1 < 2\rand 3 < 2\r", "false"},
+    {"4\r* 5\r", "20"},
+    {"let n = read_line(); \"got \" + n\relbow\r", "\"got elbow\""},
+    {"let n = read_line(); \"got \" + n\relse\r", "\"got else\""},
+    {"if true { let n = read_line(); \"<\" + n + \">\" }\r\r", "\"<>\""},
+    {"let elsewhere = 7 * 11\relsewhere\r", "77"},
+  };
+  Session s = open_prompt(NULL);
+  for (size_t i = 0; i < sizeof pastes / sizeof *pastes; i++) {
+    type(&s, pastes[i].typed);
+    wait_text(&s, pastes[i].shown);
+    wait_prompt(&s);
+    said(&s, "6 * 7", "42");
+  }
+  type(&s, "if false { 1 }\relse {");
+  wait_row(&s, "... else {");
+  key(&s, CTRL_C);
+  wait_prompt(&s);
+  said(&s, "6 * 7", "42");
+  leave(&s);
+}
+
 /* Ctrl-C before the end of a marked paste; what comes of it later does no harm. */
 static void paste_interrupted(void) {
   Session s = open_prompt(NULL);
@@ -823,7 +853,7 @@ typedef struct Case {
 
 static const Case cases[] = {
     {"values", values}, {"declarations", declarations}, {"carets", carets}, {"reports", reports}, {"more-lines", more_lines},
-    {"completion", completion}, {"tabs-everywhere", tabs_everywhere}, {"paste-plain", paste_plain}, {"paste-bracketed", paste_bracketed}, {"paste-interrupted", paste_interrupted},
+    {"completion", completion}, {"tabs-everywhere", tabs_everywhere}, {"paste-plain", paste_plain}, {"paste-bracketed", paste_bracketed}, {"paste-goes-on", paste_goes_on}, {"paste-interrupted", paste_interrupted},
     {"interrupt-at-prompt", interrupt_at_prompt}, {"interrupt-running", interrupt_running}, {"interrupt-printing", interrupt_printing},
     {"interrupt-input", interrupt_input}, {"end-of-input", end_of_input}, {"leaving", leaving}, {"signals", signals}, {"closed-terminal", closed_terminal},
     {"history-over-sessions", history_over_sessions}, {"history-of-two", history_of_two}, {"history-old-and-long", history_old_and_long},
