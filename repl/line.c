@@ -57,6 +57,12 @@ static void prepare(int meta) {
   tcsetattr(fd, TCSADRAIN, &t);
 }
 
+/* readline ends the row itself after Ctrl-D where pastes are marked, and then of every further line; who leaves does it everywhere. */
+static void give_back(void) {
+  rl_eof_found = 0;
+  rl_deprep_terminal();
+}
+
 static void prepare_terminal(void) {
   if (rl_prep_term_function) (*rl_prep_term_function)(1);
 }
@@ -258,6 +264,7 @@ void line_begin(void) {
   rl_catch_sigwinch = 0;
   rl_getc_function = next_char;
   rl_prep_term_function = prepare;
+  rl_deprep_term_function = give_back;
   rl_add_defun("weft-tab", on_tab, '\t');
   rl_variable_bind("isearch-terminators", "\036"); /* SEARCH_ENDS; not the end of a line, which runs what was found */
   complete_begin();

@@ -19,6 +19,7 @@
 static void show_error(WeftVM *vm) {
   if (interrupt_pending()) out_drop();
   out_fresh_line();
+  interrupt_forget(); /* the next one ends what is shown */
   out_puts(weft_error_text(vm));
 }
 

@@ -412,6 +412,30 @@ static void interrupt_running(void) {
   leave(&s);
 }
 
+/* Ctrl-D and Ctrl-C leave no empty row behind, then or later. */
+static void no_empty_rows(void) {
+  Session s = open_prompt(NULL);
+  type(&s, "[1,\r");
+  wait_more(&s);
+  key(&s, CTRL_D);
+  wait_text(&s, "the unfinished input is dropped");
+  wait_prompt(&s);
+  for (int i = 0; i < 2; i++) {
+    int y = s.screen.y;
+    said(&s, "6 * 7", "42");
+    must(s.screen.y == y + 2, "an answer of one row takes %d", s.screen.y - y - 1);
+  }
+  type(&s, "print(\"run\" + \"s\"); while true { }\r");
+  wait_text(&s, "runs");
+  key(&s, CTRL_C);
+  wait_text(&s, "error: interrupted");
+  wait_prompt(&s);
+  char *above = screen_row(&s.screen, s.screen.y - 1);
+  must(strchr(above, '^') != NULL, "above the prompt stands '%s'", above);
+  free(above);
+  leave(&s);
+}
+
 static void interrupt_printing(void) {
   Session s = open_prompt(NULL);
   for (int i = 0; i < 8; i++) {
@@ -854,7 +878,7 @@ typedef struct Case {
 static const Case cases[] = {
     {"values", values}, {"declarations", declarations}, {"carets", carets}, {"reports", reports}, {"more-lines", more_lines},
     {"completion", completion}, {"tabs-everywhere", tabs_everywhere}, {"paste-plain", paste_plain}, {"paste-bracketed", paste_bracketed}, {"paste-goes-on", paste_goes_on}, {"paste-interrupted", paste_interrupted},
-    {"interrupt-at-prompt", interrupt_at_prompt}, {"interrupt-running", interrupt_running}, {"interrupt-printing", interrupt_printing},
+    {"interrupt-at-prompt", interrupt_at_prompt}, {"interrupt-running", interrupt_running}, {"no-empty-rows", no_empty_rows}, {"interrupt-printing", interrupt_printing},
     {"interrupt-input", interrupt_input}, {"end-of-input", end_of_input}, {"leaving", leaving}, {"signals", signals}, {"closed-terminal", closed_terminal},
     {"history-over-sessions", history_over_sessions}, {"history-of-two", history_of_two}, {"history-old-and-long", history_old_and_long},
     {"search-left", search_left}, {"dumb-terminal", dumb_terminal}, {"narrow-window", narrow_window}, {"long-line", long_line}, {"utf8", utf8}, {"resize", resize},
