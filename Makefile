@@ -72,15 +72,13 @@ $(GEN_DIR)/math.mk: build/host/gen_math lang/math.loops
 	@cd $(GEN_DIR) && echo "GEN_SRC += $$(ls math_*.c | sed 's|^|$(GEN_DIR)/|' | tr '\n' ' ')" >math.mk
 $(GEN_DIR)/math_%.c: $(GEN_DIR)/math.mk ;
 
-# lang/ops.def → build/gen/op_texts.c: its texts, packed.
-OPS_OBJ  := $(patsubst %.c,build/host/%.o,jit/host/gen_ops.c jit/host/pairs.c parser/base.c)
-GEN_SRC  += $(GEN_DIR)/op_texts.c
-build/host/gen_ops: $(OPS_OBJ)
-	$(Q)$(CC) $(OPS_OBJ) -o $@
-$(GEN_DIR)/op_texts.c: build/host/gen_ops
-	@mkdir -p $(GEN_DIR)
+# Names and signatures of lang/ops.def → build/gen/op_params.h, for lang/ops.c.
+build/host/gen_ops: build/host/jit/host/gen_ops.o
+	$(Q)$(CC) $< -o $@
+$(GEN_DIR)/op_params.h: build/host/gen_ops
+	@mkdir -p $(@D)
 	$(Q)build/host/gen_ops $@
--include $(sort $(HOST_OBJ:.o=.d) $(OPS_OBJ:.o=.d))
+-include $(HOST_OBJ:.o=.d) build/host/jit/host/gen_ops.d
 endif
 
 # ---- objects --------------------------------------------------------------------------------------
@@ -88,6 +86,8 @@ endif
 LIB_OBJ  := $(LIB_SRC:%.c=$(B)/obj/%.o) $(GEN_SRC:build/gen/%.c=$(B)/obj/gen/%.o)
 REPL_OBJ := $(REPL_SRC:%.c=$(B)/obj/%.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/%)
+
+$(B)/obj/lang/ops.o: | $(GEN_DIR)/op_params.h
 
 # Only these files include mir.h, whose structs hold a long double that MIR builds with 64 bits.
 MIR_USERS := $(strip $(filter jit/scalar/mir_%.c,$(LIB_SRC)) $(wildcard tests/unit/test_mir*.c))

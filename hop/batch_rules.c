@@ -202,8 +202,13 @@ ValueId batch_op(Batch *b, NodeId node) {
     }
   o.x = *value_type(g, o.lane[0]);
   ValueId v = batch_get(b, o.lane[0]);
-  if (strcmp(op_info(o.op)->batch, "elementwise") == 0 || o.op == OP_stop_gradient) return elementwise(&o);
+  switch ((OpBatch)op_info(o.op)->batch) {
+    case BATCH_elementwise: return elementwise(&o);
+    case BATCH_loop: return 0;
+    case BATCH_rule: break;
+  }
   switch (o.op) {
+    case OP_stop_gradient: return elementwise(&o);
     case OP_sum:
     case OP_prod:
     case OP_mean:

@@ -103,7 +103,7 @@ bool deriv_lists(Deriv *d, u32 operands, u32 results, DerivLists *out) {
   return true;
 }
 
-bool deriv_is_zero(u32 op) { return strcmp(op_info(op)->deriv, "zero") == 0; }
+bool deriv_is_zero(u32 op) { return op_info(op)->deriv == DERIVATIVE_zero; }
 
 /* ---- what is read --------------------------------------------------------------------------------------------- */
 

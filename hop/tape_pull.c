@@ -402,7 +402,8 @@ static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
 failed:
   if (vm->error.raised) return WEFT_ERROR;
   if (d->head.refused) return vm_error_memory(vm);
-  return vm_error(vm, EK_unsupported, "%s: no derivative rule for %s", who, why);
+  const char *instead = n.kind == DERIV_op ? op_info(e->op)->instead : "";
+  return vm_error(vm, EK_unsupported, "%s: no derivative rule for %s%s%s", who, why, *instead ? "; " : "", instead);
 }
 
 WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) {

@@ -11,9 +11,8 @@
 #include "lang/errors.h"
 #include "parser/base.h"
 
-/* OP(name, signature, family, dtype, shape, checks, effect, agree, lower, deriv, batch, flops, doc)
- * See ops.def for what each column may hold. `linalg_eigh` is shown as `linalg.eigh`, likewise for
- * nn_ fft_ random_ optim_ plot_ trace_. */
+/* OP(name, signature, family, dtype, check, effect, agree, lower, deriv, batch, flops, doc)
+ * See ops.def for what each column may hold. */
 typedef enum OpId {
   OP_none = 0,
 #define OP(name, ...) OP_##name,
@@ -22,14 +21,20 @@ typedef enum OpId {
   OP_COUNT
 } OpId;
 
+/* The standard modules: `linalg_eigh` is shown as `linalg.eigh`. */
+#define OP_MODULES(X) X(linalg) X(nn) X(fft) X(random) X(optim) X(plot) X(trace)
+
 typedef enum OpFamily { FAM_elementwise, FAM_reduce, FAM_scan, FAM_view, FAM_index, FAM_make, FAM_sort, FAM_linalg, FAM_fft, FAM_random, FAM_text, FAM_io, FAM_control, FAM_data, FAM_COUNT } OpFamily;
+typedef enum OpDType { DTYPE_RULE_none, DTYPE_RULE_same, DTYPE_RULE_promote, DTYPE_RULE_float_of, DTYPE_RULE_arith, DTYPE_RULE_arith_same, DTYPE_RULE_compare, DTYPE_RULE_logic, DTYPE_RULE_bits, DTYPE_RULE_shift, DTYPE_RULE_test, DTYPE_RULE_int_same, DTYPE_RULE_where, DTYPE_RULE_given, DTYPE_RULE_accum, DTYPE_RULE_index, DTYPE_RULE_custom } OpDType;
 typedef enum OpEffect { EFF_pure, EFF_raises, EFF_rng, EFF_io, EFF_host, EFF_state } OpEffect;
 typedef enum OpAgree { AGREE_bits, AGREE_order, AGREE_lib } OpAgree;
 typedef enum OpLower { LOWER_none, LOWER_compose, LOWER_math, LOWER_loop, LOWER_view, LOWER_extern } OpLower;
+typedef enum OpDeriv { DERIVATIVE_none, DERIVATIVE_rule, DERIVATIVE_zero } OpDeriv;
+typedef enum OpBatch { BATCH_elementwise, BATCH_rule, BATCH_loop } OpBatch;
 
 enum { OP_MAX_PARAMS = 10 };
 
-/* One parameter of a signature: "(x, axis=nil, *, keepdims=false)"; `...xs` collects the rest. */
+/* One parameter of a signature: "(x, axis=nil, ...xs, keepdims=false)"; `...xs` collects the rest. */
 typedef struct OpParam {
   const char *name;
   u32 len;
@@ -42,25 +47,28 @@ typedef struct OpParam {
 typedef struct OpInfo {
   const char *name;      /* as shown: "linalg.eigh" */
   const char *signature;
-  const char *doc;       /* "what; example == value", packed: buf_unpack(b, op_pairs, doc) */
-  u8 family, effect, agree, lower;
-  const char *dtype_rule, *shape_rule, *checks, *deriv, *batch;
-  u32 flops;
+  const char *doc;       /* "what; example == value" */
+  const char *instead;   /* where deriv is none: what has a derivative in its place, or "" */
+  u8 family;             /* OpFamily */
+  u8 dtype;              /* OpDType: rule_dtype */
+  u8 check;              /* CheckKind: what it can raise at run time */
+  u8 effect;             /* OpEffect */
+  u8 agree;              /* OpAgree */
+  u8 lower;              /* OpLower */
+  u8 deriv;              /* OpDeriv */
+  u8 batch;              /* OpBatch */
+  u32 flops;             /* per element */
   u32 nparams;
-  OpParam params[OP_MAX_PARAMS];
+  const OpParam *params;
 } OpInfo;
 
-/* The texts of all rows, made by the build (jit/host/gen_ops.c). OP_END: between those that are unpacked at once. */
-#define OP_END "\1"
-extern const u8 op_pairs[256][2];
-extern const char op_texts[], op_docs[];
-extern char op_unpacked[];
-
-/* Parsed once from ops.def; read-only afterwards. */
-const OpInfo *op_info(u32 op);
+extern const OpInfo op_infos[OP_COUNT];
+static inline const OpInfo *op_info(u32 op) { return &op_infos[op < OP_COUNT ? op : 0]; }
 OpId op_by_name(const char *s, size_t len); /* shown name; OP_none when there is none */
-enum { OP_MODULE_COUNT = 7 };
-extern const char *const op_modules[OP_MODULE_COUNT]; /* the standard modules */
+#define OP_MODULE(name) OP_MODULE_##name,
+enum { OP_MODULES(OP_MODULE) OP_MODULE_COUNT };
+#undef OP_MODULE
+extern const char *const op_modules[OP_MODULE_COUNT];
 bool op_takes_shape(u32 op); /* has a parameter `shape` */
 static inline bool op_is_pure(u32 op) { return op_info(op)->effect <= EFF_raises; } /* what it gives depends on its operands alone */
 static inline const char *op_name(u32 op) { return op_info(op)->name; }
@@ -108,7 +116,7 @@ void rule_reduce(const ArrayType *x, u32 axes_mask, bool keepdims, ArrayType *ou
 /* Appends "(3, 4)" ; symbolic sizes as "n1". */
 void rule_shape_text(const ArrayType *t, char *out, size_t cap);
 
-/* dtype rules, by name in ops.def: given n operand types, the compute dtype (operands are converted to it)
+/* The dtype column of ops.def: given n operand types, the compute dtype (operands are converted to it)
  * and the result dtype and weakness. */
 typedef struct DTypeResult {
   u8 compute, result;
@@ -117,7 +125,7 @@ typedef struct DTypeResult {
 bool rule_dtype(u32 op, u32 n, const ArrayType *const *xs, DTypeResult *out, RuleError *err);
 
 /* ---- shape rules (rules_shape.c) --------------------------------------------------------------
- * One per operation or group of operations whose shape column says more than broadcast or reduce. They fill
+ * One per operation or group of operations whose shape is more than a broadcast or a reduction. They fill
  * out->rank and out->dims only; attributes are already integers. A failed rule says why, without the name. */
 #define DIM_INFER INT64_MIN /* the one size that reshape works out */
 #define DIM_FRESH (INT64_MIN + 1) /* of a result in a trace: a size known when the operation has run, one for the whole operation */

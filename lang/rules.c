@@ -98,26 +98,11 @@ static bool dtype_fail(RuleError *err, const char *what, u32 d) {
   return false;
 }
 
-/* The dtype column of ops.def as numbers. */
-typedef enum DTypeRule { RULE_none, RULE_same, RULE_promote, RULE_float_of, RULE_arith, RULE_arith_same, RULE_compare, RULE_logic, RULE_bits, RULE_shift, RULE_test, RULE_int_same, RULE_where, RULE_given, RULE_accum, RULE_index, RULE_custom } DTypeRule;
-
-static const u8 rule_of[OP_COUNT] = {
-#define OP(name, signature, family, dtype, ...) [OP_##name] = RULE_##dtype,
-#include "lang/ops.def"
-#undef OP
-};
-
-/* Only elementwise results of weak values stay weak. */
-static const bool keeps_weak[OP_COUNT] = {
-#define OP(name, signature, family, ...) [OP_##name] = FAM_##family == FAM_elementwise,
-#include "lang/ops.def"
-#undef OP
-};
-
 bool rule_dtype(u32 op, u32 n, const ArrayType *const *xs, DTypeResult *out, RuleError *err) {
-  u32 rule = rule_of[op];
+  const OpInfo *info = op_info(op);
+  u32 rule = info->dtype;
   if (n == 0) return dtype_fail(err, "needs an operand", DT_NONE);
-  u32 first = rule == RULE_where && n > 1 ? 1 : 0;
+  u32 first = rule == DTYPE_RULE_where && n > 1 ? 1 : 0;
   u32 d = xs[first]->dtype;
   bool weak = xs[first]->weak;
   for (u32 i = first + 1; i < n; i++) {
@@ -125,31 +110,31 @@ bool rule_dtype(u32 op, u32 n, const ArrayType *const *xs, DTypeResult *out, Rul
     d = dtype_promote_weak(d, weak, xs[i]->dtype, xs[i]->weak, &w);
     weak = w;
   }
-  *out = (DTypeResult){(u8)d, (u8)d, weak && keeps_weak[op]};
+  *out = (DTypeResult){(u8)d, (u8)d, weak && info->family == FAM_elementwise}; /* other results do not stay weak */
   DTypeKind kind = dtype_kind(d);
   switch (rule) {
-    case RULE_same:
-    case RULE_promote:
-    case RULE_where: {
+    case DTYPE_RULE_same:
+    case DTYPE_RULE_promote:
+    case DTYPE_RULE_where: {
       bool arithmetic = op == OP_add || op == OP_subtract || op == OP_multiply || op == OP_matmul || op == OP_dot ||
                         op == OP_vecdot || op == OP_outer || op == OP_tensordot || op == OP_einsum;
       if (arithmetic && kind == DK_BOOL) out->compute = out->result = DT_i64;
       return true;
     }
-    case RULE_arith:
+    case DTYPE_RULE_arith:
       if (kind == DK_BOOL) out->compute = out->result = DT_i64;
       return true;
-    case RULE_float_of: out->compute = out->result = (u8)dtype_float_of(d); return true;
-    case RULE_accum: out->compute = out->result = (u8)dtype_accum(d); return true;
-    case RULE_compare:
-    case RULE_test: out->result = DT_bool; return true;
-    case RULE_logic: out->compute = out->result = DT_bool; return true;
-    case RULE_index: out->result = DT_i64; return true;
-    case RULE_bits:
+    case DTYPE_RULE_float_of: out->compute = out->result = (u8)dtype_float_of(d); return true;
+    case DTYPE_RULE_accum: out->compute = out->result = (u8)dtype_accum(d); return true;
+    case DTYPE_RULE_compare:
+    case DTYPE_RULE_test: out->result = DT_bool; return true;
+    case DTYPE_RULE_logic: out->compute = out->result = DT_bool; return true;
+    case DTYPE_RULE_index: out->result = DT_i64; return true;
+    case DTYPE_RULE_bits:
       if (kind != DK_BOOL && kind != DK_INT) return dtype_fail(err, "needs integers or bools", d);
       return true;
-    case RULE_shift:
-    case RULE_int_same:
+    case DTYPE_RULE_shift:
+    case DTYPE_RULE_int_same:
       if (kind == DK_BOOL) out->compute = out->result = DT_i64;
       else if (kind != DK_INT) return dtype_fail(err, "needs integers", d);
       return true;

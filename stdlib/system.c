@@ -63,9 +63,7 @@ static void put_word(Buf *b, u32 *column, const char *word) {
 
 static void describe_op(u32 op, Buf *b) {
   const OpInfo *info = op_info(op);
-  buf_printf(b, "%s%s\n  ", info->name, info->signature);
-  buf_unpack(b, op_pairs, info->doc);
-  buf_putc(b, '\n');
+  buf_printf(b, "%s%s\n  %s\n", info->name, info->signature, info->doc);
 }
 
 WeftStatus eager_help(Vm *vm, Value *args, Value *out) {

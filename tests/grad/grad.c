@@ -241,7 +241,7 @@ static int check_parameters(void) {
   int failures = 0;
   for (u32 op = 1; op < OP_COUNT; op++) {
     const OpInfo *info = op_info(op);
-    if (!has_parameters(info) || !op_is_pure(op) || strcmp(info->deriv, "zero") == 0) continue;
+    if (!has_parameters(info) || !op_is_pure(op) || info->deriv == DERIVATIVE_zero) continue;
     if (is_skipped(op)) continue;
     const char *bad = check_call(op);
     for (u32 p = 0; p < info->nparams && !bad; p++) {
@@ -368,7 +368,7 @@ int main(void) {
   int failures = check_parameters() + check_all_settings();
   for (u32 op = 1; op < OP_COUNT; op++) {
     const OpInfo *info = op_info(op);
-    if (strcmp(info->deriv, "rule") != 0 || info->family == FAM_control) continue;
+    if (info->deriv != DERIVATIVE_rule || info->family == FAM_control) continue;
     const char *bad = NULL, *at = NULL;
     u32 found = 0;
     for (u32 i = 0; i < sizeof points / sizeof points[0] && !bad; i++) {

@@ -3,7 +3,14 @@
 BEGIN { print "# The examples of lang/ops.def." }
 # Rows of stdlib/missing.def have no kernel in this build: their examples wait for it.
 /^MISSING\(/ { row = $0; sub(/^MISSING\(/, "", row); sub(/,.*/, "", row); missing[row] = 1 }
-/^OP\(/ {
+# A row goes on until its documentation ends; a text goes on in the next line behind its quotes.
+/^OP\(/ { open = "" }
+/^OP\(/ || open != "" {
+  open = open $0
+  if (open !~ /"\)$/) next
+  $0 = open
+  open = ""
+  gsub(/"   "/, "")
   name = $0; sub(/^OP\(/, "", name); sub(/,.*/, "", name)
   if (name in missing) next
   doc = $0; sub(/"\)[^"]*$/, "", doc); sub(/.*"/, "", doc)

@@ -1,15 +1,64 @@
-/* test_tables.c — reasons, counters and thresholds: names are unique and found again, every row says something. */
+/* test_tables.c — operations, reasons, counters and thresholds: names are unique and found again, every row says something. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "lang/ops.h"
 #include "lang/reasons.h"
 #include "lang/stats.h"
 #include "lang/tunables.h"
+
+/* The parameters of a row are those of its signature, in order, each with its marks. */
+static void check_signature(const OpInfo *info) {
+  char text[400] = "(";
+  const char *at = info->signature + 1;
+  bool behind_rest = false;
+  for (u32 i = 0; i < info->nparams; i++) {
+    const OpParam *p = &info->params[i];
+    snprintf(text, sizeof text, "%s%s%s", i ? ", " : "", p->rest ? "..." : "", p->name);
+    assert_int_equal(strlen(p->name), p->len);
+    assert_int_equal(strncmp(at, text, strlen(text)), 0);
+    at += strlen(text);
+    assert_int_equal(*at == '=', p->has_default);
+    assert_int_equal(p->keyword_only, behind_rest);
+    behind_rest |= p->rest;
+    if (p->has_default && i + 1 < info->nparams) { /* to the next parameter: no default holds its name behind a comma */
+      snprintf(text, sizeof text, ", %s%s", p[1].rest ? "..." : "", p[1].name);
+      at = strstr(at, text);
+      assert_non_null(at);
+    } else if (p->has_default) {
+      at += strlen(at) - 1;
+    }
+  }
+  assert_string_equal(at, ")");
+}
+
+static void operations(void **state) {
+  (void)state;
+  for (u32 i = 1; i < OP_COUNT; i++) {
+    const OpInfo *info = op_info(i);
+    assert_int_equal(op_by_name(info->name, strlen(info->name)), i);
+    assert_true(strlen(info->doc) > 3);
+    assert_true(info->nparams <= OP_MAX_PARAMS);
+    check_signature(info);
+    if (*info->instead) assert_int_equal(info->deriv, DERIVATIVE_none);
+    /* what goes by element is batched by element */
+    assert_int_equal(info->batch == BATCH_elementwise, info->family == FAM_elementwise);
+    /* what is no operation on arrays is lowered by nobody, and the other way round */
+    bool arrays = info->family != FAM_control && info->family != FAM_data && info->family != FAM_text && info->family != FAM_io;
+    assert_int_equal(info->lower != LOWER_none, arrays);
+  }
+  assert_int_equal(op_by_name("linalg_eigh", 11), OP_none);
+  assert_int_equal(op_by_name("linalg.eigh", 11), OP_linalg_eigh);
+  assert_int_equal(op_by_name("zeros_like", 10), OP_zeros_like);
+  assert_string_equal(op_name(OP_COUNT), "none");
+  assert_true(op_takes_shape(OP_zeros) && !op_takes_shape(OP_add));
+}
 
 static void reasons(void **state) {
   (void)state;
@@ -75,6 +124,6 @@ static void thresholds(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(reasons), cmocka_unit_test(counters), cmocka_unit_test(thresholds)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(operations), cmocka_unit_test(reasons), cmocka_unit_test(counters), cmocka_unit_test(thresholds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void look_at_size(void *ctx, u32 v) {
 static bool could_move(Hoist *h, NodeId n) {
   const Graph *g = h->g;
   const GraphNode *x = &g->nodes.data[n];
-  if (x->kind != NODE_op || x->result_count != 1 || !op_is_pure(x->op) || op_info(x->op)->checks[0] || node_is_effect(g, n)) return false;
+  if (x->kind != NODE_op || x->result_count != 1 || !op_is_pure(x->op) || op_info(x->op)->check != CHECK_none || node_is_effect(g, n)) return false;
   for (u32 i = 0; i < x->operand_count; i++)
     if (!same_always(h, node_operand(g, n, i))) return false;
   h->varies = false;
