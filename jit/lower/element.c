@@ -25,14 +25,14 @@ typedef enum Rule {
   R_binary,  /* LoopOp on all dtypes that the dtype rule lets through */
   R_float,   /* LoopOp on floats; integers stay as they are */
   R_compare, /* LoopOp */
-  R_math,    /* wm_NAME */
+  R_math,    /* a call of the function of math.loops of its name */
   R_own,     /* a function below */
 } Rule;
 
 typedef struct Lowering {
   u8 rule;
   u8 op;            /* LoopOp */
-  const char *math; /* NULL: the operation's own name */
+  const char *math; /* the function of math.loops that `emit` calls for floats */
   u32 (*emit)(LoopFn *fn, LoopType t, const u32 *x);
 } Lowering;
 
@@ -163,6 +163,7 @@ static u32 emit_logical_or(LoopFn *fn, LoopType t, const u32 *x) { return (void)
 static u32 emit_logical_xor(LoopFn *fn, LoopType t, const u32 *x) { return (void)t, binary(fn, LOOP_XOR, x[0], x[1]); }
 static u32 emit_not(LoopFn *fn, LoopType t, const u32 *x) { return (void)t, unary(fn, LOOP_NOT, x[0]); }
 
+/* A row that ops.def lowers as `math` and that has none here is a call of the function of that name. */
 static const Lowering lowerings[OP_COUNT] = {
     [OP_add] = {.rule = R_binary, .op = LOOP_ADD},
     [OP_subtract] = {.rule = R_binary, .op = LOOP_SUB},
@@ -211,42 +212,14 @@ static const Lowering lowerings[OP_COUNT] = {
     [OP_isfinite] = {.rule = R_own, .emit = emit_isfinite},
     [OP_bit_count] = {.rule = R_own, .emit = emit_bit_count},
     [OP_stop_gradient] = {.rule = R_own, .emit = emit_positive},
-    [OP_cbrt] = {.rule = R_math},
-    [OP_exp] = {.rule = R_math},
-    [OP_exp2] = {.rule = R_math},
-    [OP_expm1] = {.rule = R_math},
-    [OP_log] = {.rule = R_math},
-    [OP_log2] = {.rule = R_math},
-    [OP_log10] = {.rule = R_math},
-    [OP_log1p] = {.rule = R_math},
-    [OP_sin] = {.rule = R_math},
-    [OP_cos] = {.rule = R_math},
-    [OP_tan] = {.rule = R_math},
-    [OP_asin] = {.rule = R_math},
-    [OP_acos] = {.rule = R_math},
-    [OP_atan] = {.rule = R_math},
-    [OP_sinh] = {.rule = R_math},
-    [OP_cosh] = {.rule = R_math},
-    [OP_tanh] = {.rule = R_math},
-    [OP_asinh] = {.rule = R_math},
-    [OP_acosh] = {.rule = R_math},
-    [OP_atanh] = {.rule = R_math},
-    [OP_erf] = {.rule = R_math},
-    [OP_erfc] = {.rule = R_math},
-    [OP_erfinv] = {.rule = R_math},
-    [OP_gamma] = {.rule = R_math},
-    [OP_lgamma] = {.rule = R_math},
-    [OP_digamma] = {.rule = R_math},
-    [OP_sigmoid] = {.rule = R_math},
-    [OP_silu] = {.rule = R_math},
-    [OP_gelu] = {.rule = R_math}, /* exact: gelu_is_exact */
-    [OP_softplus] = {.rule = R_math},
-    [OP_atan2] = {.rule = R_math},
-    [OP_hypot] = {.rule = R_math},
-    [OP_logaddexp] = {.rule = R_math},
-    [OP_fmod] = {.rule = R_math},
-    [OP_nextafter] = {.rule = R_math},
 };
+
+static const Lowering math_call = {.rule = R_math}; /* gelu: the exact one, see gelu_is_exact */
+
+static const Lowering *lowering_of(u32 op) {
+  const Lowering *l = &lowerings[op];
+  return l->rule == R_none && op_info(op)->lower == LOWER_math ? &math_call : l;
+}
 
 static bool math_known(const Compiler *c, const char *name, LoopType t) {
   return loop_module_math(&c->code->module, name, t) || loop_module_find_math(&c->code->module, name, t);
@@ -311,7 +284,7 @@ static bool lowers(Compiler *c, NodeId n, u32 *compute) {
     *compute = result;
     return element_weak_fits(c, operands[0], result);
   }
-  const Lowering *l = &lowerings[x->op];
+  const Lowering *l = lowering_of(x->op);
   if (l->rule == R_none) return false;
   if (x->op == OP_stop_gradient) {
     *compute = result;
@@ -335,11 +308,11 @@ bool element_lowers(Compiler *c, NodeId n, u32 *compute) {
 }
 
 bool element_op_lowers(Compiler *c, u32 op, u32 compute) {
-  const Lowering *l = &lowerings[op];
+  const Lowering *l = lowering_of(op);
   LoopType t = loop_type_of_dtype(compute);
   switch (l->rule) {
     case R_none: return false;
-    case R_math: return loop_is_float(t) && math_known(c, l->math ? l->math : op_name(op), t);
+    case R_math: return loop_is_float(t) && math_known(c, op_name(op), t);
     case R_own: return !l->math || !loop_is_float(t) || math_known(c, l->math, t);
     case R_binary:
       if (t == LT_I1) return op == OP_bitwise_and || op == OP_bitwise_or || op == OP_bitwise_xor;
@@ -350,7 +323,7 @@ bool element_op_lowers(Compiler *c, u32 op, u32 compute) {
 
 u32 element_emit(LoopFn *fn, u32 op, LoopType compute, LoopType result, const u32 *x) {
   if (op == OP_astype) return x[0];
-  const Lowering *l = &lowerings[op];
+  const Lowering *l = lowering_of(op);
   u32 v = 0;
   LoopType made = compute;
   switch (l->rule) {
@@ -360,7 +333,7 @@ u32 element_emit(LoopFn *fn, u32 op, LoopType compute, LoopType result, const u3
       v = emit_compare(fn, (LoopOp)l->op, compute, x[0], x[1]);
       made = LT_I1;
       break;
-    case R_math: v = loop_math(fn, l->math ? l->math : op_name(op), x[0], x[1], 0); break;
+    case R_math: v = loop_math(fn, op_name(op), x[0], x[1], 0); break;
     case R_own:
       v = l->emit(fn, compute, x);
       if (op == OP_signbit || op == OP_isnan || op == OP_isinf || op == OP_isfinite) made = LT_I1;

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "jit/jit.h"
+#include "jit/lower/code.h"
+#include "jit/lower/compile.h"
 #include "stdlib/stdlib.h"
 #include "stdlib/kernels/wm.h"
 #include "tests/unit/jit_graphs.h"
@@ -347,8 +349,21 @@ static void reductions(void **state) { group(*state, reduction_graphs, COUNT_OF(
 static void views(void **state) { group(*state, view_graphs, COUNT_OF(view_graphs)); }
 static void control(void **state) { group(*state, control_graphs, COUNT_OF(control_graphs)); }
 
+/* An elementwise operation that is missing in jit/lower/element.c would only be slow. */
+static void lowerings(void **state) {
+  (void)state;
+  JitCode code = {.module = {.math = wm_best()->functions, .math_count = wm_best()->count}};
+  Compiler c = {.code = &code};
+  for (u32 op = 1; op < OP_COUNT; op++) {
+    if (op_info(op)->family != FAM_elementwise || op == OP_astype) continue; /* astype is a conversion */
+    if (!element_op_lowers(&c, op, DT_f64) && !element_op_lowers(&c, op, DT_i64)) fail_msg("%s has no lowering", op_name(op));
+  }
+  assert_false(element_op_lowers(&c, OP_sum, DT_f64));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(lowerings),
       cmocka_unit_test_setup_teardown(elementwise, setup, teardown),
       cmocka_unit_test_setup_teardown(reductions, setup, teardown),
       cmocka_unit_test_setup_teardown(views, setup, teardown),
