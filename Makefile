@@ -55,7 +55,7 @@ ifneq ($(wildcard jit/host/gen_math.c),)
 ifneq ($(INNER),)
 include $(GEN_DIR)/math.mk
 endif
-HOST_SRC := jit/host/gen_math.c jit/host/steps.c jit/host/pairs.c $(wildcard parser/base.c jit/loops/loops*.c)
+HOST_SRC := jit/host/gen_math.c $(wildcard parser/base.c jit/loops/loops*.c)
 HOST_OBJ := $(HOST_SRC:%.c=build/host/%.o)
 
 build/host/%.o: %.c Makefile

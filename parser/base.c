@@ -226,28 +226,6 @@ void buf_printf(Buf *b, const char *fmt, ...) {
 
 const char *buf_text(const Buf *b) { return b->data ? b->data : ""; }
 
-/* Pairs are made of what was there before them, so this ends. */
-u32 text_unpack(const u8 pairs[256][2], u8 byte, char out[TEXT_UNPACKED_MAX]) {
-  u8 stack[TEXT_UNPACKED_MAX];
-  u32 n = 0, len = 0;
-  stack[n++] = byte;
-  while (n) {
-    u8 b = stack[--n];
-    if (!pairs[b][0]) {
-      out[len++] = (char)b;
-      continue;
-    }
-    stack[n++] = pairs[b][1];
-    stack[n++] = pairs[b][0];
-  }
-  return len;
-}
-
-void buf_unpack(Buf *b, const u8 pairs[256][2], const char *packed) {
-  char part[TEXT_UNPACKED_MAX];
-  for (; *packed; packed++) buf_put(b, part, text_unpack(pairs, (u8)*packed, part));
-}
-
 /* ---- interned names ----------------------------------------------------------------------- */
 
 /* SipHash-1-3 of Aumasson and Bernstein, 32 bits of it. */

@@ -172,12 +172,6 @@ void buf_printf(Buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buf_vprintf(Buf *b, const char *fmt, va_list ap);
 const char *buf_text(const Buf *b); /* never NULL */
 
-/* What a byte of a packed text stands for: itself where its pair is zeros, else what the two bytes of its pair stand for. How many
- * bytes that are; they are written to `out`. The build packs texts (jit/host/pairs.h). */
-enum { TEXT_UNPACKED_MAX = 128 };
-u32 text_unpack(const u8 pairs[256][2], u8 byte, char out[TEXT_UNPACKED_MAX]);
-void buf_unpack(Buf *b, const u8 pairs[256][2], const char *packed);
-
 /* ---- numbers in text ---------------------------------------------------------------------- */
 
 /* Reads all of [+-]digits[.digits][e[+-]digits] (digits on one side of the point suffice), rounded correctly

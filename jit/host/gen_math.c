@@ -7,17 +7,14 @@
  *                               (their names begin with `_`)
  *   math_body.h                 every definition as C, and a strip kernel for each MATH
  *   math_errors.h               MATH_ERROR(name, f64, f32) for each line `; | name | f64 | f32 |`: largest errors in ulp
- *   math_text.c                 the text itself, packed by pairs of bytes, for the emitters that expand definitions
- *   math_base.c math_avx2.c math_avx512.c   math_body.h once for each instruction set; math_base.c holds the scalars wm_NAME_TYPE
- *                               (on x86-64 they are steps for an interpreter, math_code.h), math_avx2.c wm_NAME_TYPE_fma
+ *   math_text.c                 the text itself, for the emitters that expand definitions
+ *   math_base.c math_avx2.c math_avx512.c   math_body.h once for each instruction set; math_base.c holds the scalars
+ *                               wm_NAME_TYPE, math_avx2.c wm_NAME_TYPE_fma
  * stdlib/kernels/wm.h declares what they export. The bits are the same from all three: `fma` is explicit, nothing is contracted. */
 #include "jit/loops/define_math.h"
-#include "jit/host/pairs.h"
-#include "jit/host/steps.h"
 #include "jit/loops/loops.h"
 #include "jit/loops/loops_straight.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,78 +143,13 @@ static void scan_uses(Gen *g, Part *parts, u32 self) {
   }
 }
 
-/* A value that is defined: its name without %. */
-typedef struct Defined {
-  const char *name;
-  size_t len;
-} Defined;
-
-/* One definition in the way jit/loops/define_math.c reads: `@` begins a statement instead of `%name =`, `%` and letters say how many
- * definitions back a value was defined (base 26), `$` stands before names that are kept. */
-static void relative_names(const char *text, size_t len, Buf *out) {
-  static Defined defined[1024];
-  u32 count = 0;
-  const char *end = text + len;
-  while (text < end) {
-    size_t word = 0;
-    if (*text == '%')
-      while (isalnum((unsigned char)text[1 + word]) || text[1 + word] == '_') word++;
-    const char *after = text + 1 + word;
-    after += strspn(after, " ");
-    if (!word) {
-      if (*text != ' ' || out->data[out->len - 1] != ' ') buf_putc(out, *text);
-      text++;
-    } else if (*after == '=') {
-      if (count == COUNT_OF(defined)) die("math_text.c", "a definition has too many values");
-      defined[count++] = (Defined){text + 1, word};
-      while (out->data[out->len - 1] == ' ' || out->data[out->len - 1] == '\n') out->len--;
-      buf_putc(out, '@');
-      text = after + 2;
-    } else {
-      u32 back = 0;
-      while (back < count && (defined[count - 1 - back].len != word || memcmp(defined[count - 1 - back].name, text + 1, word) != 0)) back++;
-      if (back >= 26 * 26) die("math_text.c", "a value is used too far from where it is defined");
-      buf_putc(out, back < count ? '%' : '$');
-      if (back == count) buf_printf(out, "%.*s", (int)word, text + 1);
-      else if (back < 26) buf_putc(out, (char)('a' + back));
-      else buf_printf(out, "%c%c", (int)('a' + back / 26), (int)('a' + back % 26));
-      text = text + 1 + word;
-    }
-  }
-}
-
-/* All definitions without indentation and names, each ended by 0; `starts`: where each begins. */
-static void strip_parts(Gen *g, const Part *parts, u32 count, size_t *starts, Buf *out) {
-  for (u32 i = 0; i < count; i++) {
-    Buf lines;
-    buf_init(&lines, g->m.alloc);
-    for (const char *s = parts[i].text; s < parts[i].text + parts[i].len;) {
-      const char *line;
-      size_t n;
-      s = next_line(s, &line, &n);
-      buf_put(&lines, line, n);
-      buf_putc(&lines, '\n');
-    }
-    starts[i] = out->len;
-    relative_names(buf_text(&lines), lines.len, out);
-    buf_putc(out, 0);
-    buf_free(&lines);
-  }
-  if (out->failed) die("math_text.c", "out of memory");
+static void put_quoted(const char *text, size_t len, Buf *b) {
+  for (size_t i = 0; i < len; i++) buf_printf(b, text[i] == '"' || text[i] == '\\' ? "\\%c" : "%c", text[i]);
 }
 
 static void write_text(Gen *g, const char *text) {
   static Part parts[256];
-  static size_t starts[256];
-  u8 pairs[256][2];
-  size_t len;
   u32 count = find_parts(g, text, parts, (u32)COUNT_OF(parts));
-  Buf stripped;
-  buf_init(&stripped, g->m.alloc);
-  strip_parts(g, parts, count, starts, &stripped);
-  u8 *bytes = (u8 *)stripped.data;
-  len = stripped.len;
-  pairs_pack(bytes, &len, starts, count, pairs);
   Buf b;
   buf_init(&b, g->m.alloc);
   buf_puts(&b, "/* math_text.c — lang/math.loops, definition by definition. */\n#include \"jit/loops/define_math.h\"\n\n");
@@ -228,36 +160,27 @@ static void write_text(Gen *g, const char *text) {
       if (parts[i].uses[k]) buf_printf(&b, "%u, ", k);
     buf_puts(&b, "0};\n");
   }
-  buf_putc(&b, '\n');
-  pairs_write(pairs, "math_pairs", &b);
-  buf_puts(&b, "const MathText math_texts[] = {\n");
+  buf_puts(&b, "\nconst MathText math_texts[] = {\n");
   for (u32 i = 0; i < count; i++) {
     const Part *p = &parts[i];
     u32 uses = 0;
     for (u32 k = 0; k < i; k++) uses += p->uses[k];
-    buf_printf(&b, "  {\"%s\",\n    \"", p->fn ? name_of(p->fn) : p->table);
-    pairs_write_text(bytes + starts[i], strlen((const char *)bytes + starts[i]), &b);
-    buf_printf(&b, "\",\n    uses_%u, LT_%s, %u},\n", i, !p->fn ? "VOID" : p->fn->math_type == LT_F64 ? "F64" : "F32", uses);
+    buf_printf(&b, "  {\"%s\",\n", p->fn ? name_of(p->fn) : p->table);
+    for (const char *s = p->text; s < p->text + p->len;) {
+      const char *line;
+      size_t n;
+      s = next_line(s, &line, &n);
+      buf_puts(&b, "    \"");
+      put_quoted(line, n, &b);
+      buf_puts(&b, "\\n\"\n");
+    }
+    buf_printf(&b, "    , uses_%u, LT_%s, %u},\n", i, !p->fn ? "VOID" : p->fn->math_type == LT_F64 ? "F64" : "F32", uses);
   }
   buf_puts(&b, "};\nconst u32 math_text_count = COUNT_OF(math_texts);\n");
-  buf_free(&stripped);
   write_file(g, "math_text.c", &b);
 }
 
 /* ---- math_body.h --------------------------------------------------------------------------- */
-
-/* Large, and rarely the time of a program: AVX-512 takes the strips of AVX2. */
-static bool is_rare(const LoopFn *fn) {
-  static const char *const names[] = {"gamma", "lgamma", "digamma", "erfinv", "nextafter", "asinh", "acosh", "atanh", "sinh", "cosh", "cbrt", "logaddexp", "fmod",
-    "erfc", "softplus", "floor_divide", "remainder", "log10", "log2", "log1p", "expm1", "tan", "atan2", "asin", "acos"};
-  for (u32 i = 0; i < COUNT_OF(names); i++)
-    if (strcmp(name_of(fn), names[i]) == 0) return true;
-  return false;
-}
-
-static void put_forward(const LoopFn *fn, Buf *b) {
-  buf_printf(b, "#ifdef WM_FORWARD\nWM_STRIP(%s, %s) { return WM_FORWARD(%s, %s)(out, xv, yv, n); }\n#else\n", name_of(fn), type_of(fn), name_of(fn), type_of(fn));
-}
 
 /* The one vector loop of a function. It takes whole vectors only: strip_run pads the rest. */
 static void put_core(Gen *g, const LoopFn *fn, Buf *b) {
@@ -294,19 +217,6 @@ static bool is_narrowed(const LoopFn *fn) {
 static void put_narrowed(const LoopFn *fn, Buf *b) {
   const char *name = name_of(fn), *y = fn->params.count == 1 ? "xv" : "yv";
   buf_printf(b, "WM_STRIP(%s, f32) { return strip_narrowed(out, xv, %s, n, WM_STRIP_NAME(%s, f64)); }\n", name, y, name);
-}
-
-/* The scalar as steps of math_steps.h. */
-static void put_steps(const LoopFn *fn, u32 number, Buf *b) {
-  static const char *const calls[] = {"(lw_%s a) { return wm_run_%s(a, a, a, %u); }\n", "(lw_%s a, lw_%s b) { return wm_run_%s(a, b, b, %u); }\n",
-    "(lw_%s a, lw_%s b, lw_%s c) { return wm_run_%s(a, b, c, %u); }\n"};
-  const char *type = type_of(fn);
-  buf_printf(b, "lw_%s WM_SYMBOL(%s, %s)", type, name_of(fn), type);
-  switch (fn->params.count) {
-    case 1: buf_printf(b, calls[0], type, type, number); break;
-    case 2: buf_printf(b, calls[1], type, type, type, number); break;
-    default: buf_printf(b, calls[2], type, type, type, type, number); break;
-  }
 }
 
 /* Without fma in hardware nothing vectorises: the scalar, element by element. */
@@ -386,33 +296,17 @@ static const char strip_driver[] =
   "#define DRIVEN_BOTH(type, arity) DRIVEN(strip_, strip_run, type, arity) DRIVEN(strip_rare_, strip_run_rare, type, arity)\n"
   "EACH_KIND(DRIVEN_BOTH)\n";
 
-/* The base build names its functions; of the others their places alone are told, in the same order. */
-static void write_tables(Gen *g, Buf *b) {
-  buf_puts(b, "#ifndef WM_VECTOR\nstatic const LoopMath functions[] = {\n");
+/* The functions of a build, as stdlib/array/wm.c chooses among them. */
+static void write_table(Gen *g, Buf *b) {
+  buf_puts(b, "static const LoopMath functions[] = {\n");
   for (u32 i = 0; i < g->count; i++) {
     const LoopFn *fn = g->m.fns.data[i];
-    buf_printf(b, "  {\"%s\", \"wm_%s_%s\", LT_%s, %u, (void (*)(void))WM_SYMBOL(%s, %s), NULL},\n", name_of(fn), name_of(fn), type_of(fn),
+    buf_printf(b, "  {\"%s\", \"wm_%s_%s\", LT_%s, %u, (void (*)(void))WM_SYMBOL(%s, %s), ", name_of(fn), name_of(fn), type_of(fn),
       fn->math_type == LT_F64 ? "F64" : "F32", fn->params.count, name_of(fn), type_of(fn));
+    if (is_helper(fn)) buf_puts(b, "NULL},\n");
+    else buf_printf(b, "WM_STRIP_OR_NULL(%s, %s)},\n", name_of(fn), type_of(fn));
   }
-  buf_puts(b, "};\nconst WmLevel WM_LEVEL = {functions, sizeof functions / sizeof functions[0]};\n#else\n#ifdef WM_SCALAR\n");
-  buf_puts(b, "void (*const wm_scalars_fma[])(void) = {\n");
-  for (u32 i = 0; i < g->count; i++) buf_printf(b, "  (void (*)(void))WM_SYMBOL(%s, %s),\n", name_of(g->m.fns.data[i]), type_of(g->m.fns.data[i]));
-  buf_puts(b, "};\n#endif\nconst WmStrip WM_STRIPS[] = {\n");
-  for (u32 i = 0; i < g->count; i++) {
-    const LoopFn *fn = g->m.fns.data[i];
-    if (is_helper(fn)) buf_puts(b, "  NULL,\n");
-    else buf_printf(b, "  WM_STRIP_NAME(%s, %s),\n", name_of(fn), type_of(fn));
-  }
-  buf_puts(b, "};\n#endif\n");
-}
-
-static void write_steps(Gen *g) {
-  Buf b;
-  buf_init(&b, g->m.alloc);
-  buf_puts(&b, "/* math_code.h — lang/math.loops for the interpreter of jit/loops/math_steps.h. */\n#include \"jit/loops/math_steps.h\"\n");
-  const char *failed = steps_write(&g->m, g->count, &b);
-  if (failed) die("math_code.h", failed);
-  write_file(g, "math_code.h", &b);
+  buf_puts(b, "};\nconst WmLevel WM_LEVEL = {functions, sizeof functions / sizeof functions[0]};\n");
 }
 
 static void write_body(Gen *g) {
@@ -420,7 +314,6 @@ static void write_body(Gen *g) {
   buf_init(&b, g->m.alloc);
   buf_puts(&b, "/* math_body.h — made from lang/math.loops by jit/host/gen_math.c; included once for each instruction set. */\n");
   loops_c_prelude(&b);
-  buf_puts(&b, "#ifndef WM_STEPS\n");
   buf_puts(&b, "#pragma GCC diagnostic ignored \"-Wconversion\"\n#pragma GCC diagnostic ignored \"-Wshadow\"\n");
   loops_c_tables(&g->m, &b);
   /* Vector loops inline every definition they use; the scalars share them. wm_NAME_TYPE is the symbol of the scalar function. */
@@ -441,23 +334,18 @@ static void write_body(Gen *g) {
     for (u32 k = 0; k < fn->params.count; k++) buf_puts(&b, args[k]);
     buf_puts(&b, "); }\n");
   }
-  buf_puts(&b, "#endif\n#else\n");
-  for (u32 i = 0; i < g->count; i++) put_steps(g->m.fns.data[i], i, &b);
   buf_puts(&b, "#endif\n");
-  write_tables(g, &b);
+  write_table(g, &b);
   buf_puts(&b, scalar_driver);
   buf_puts(&b, "#ifdef WM_VECTOR\n");
   buf_puts(&b, strip_driver);
   for (u32 i = 0; i < g->count; i++)
     if (!is_helper(g->m.fns.data[i])) {
-      bool rare = is_rare(g->m.fns.data[i]);
-      if (rare) put_forward(g->m.fns.data[i], &b);
       if (is_narrowed(g->m.fns.data[i])) put_narrowed(g->m.fns.data[i], &b);
       else {
         put_core(g, g->m.fns.data[i], &b);
         put_strip(g, g->m.fns.data[i], &b);
       }
-      if (rare) buf_puts(&b, "#endif\n");
     }
   buf_puts(&b, "#else\n");
   buf_puts(&b, plain_driver);
@@ -469,7 +357,8 @@ static void write_body(Gen *g) {
 
 /* ---- math_LEVEL.c -------------------------------------------------------------------------- */
 
-/* Scalars of the AVX-512 build would be those of the AVX2 build again: its table names those. */
+/* Scalars of the AVX-512 build would be those of the AVX2 build again: its table has those. The base build's strips go element by
+ * element: a caller that has the scalar needs none. */
 static void write_level(Gen *g, const char *level, bool scalars, bool vectors) {
   Buf b;
   char file[64];
@@ -478,12 +367,11 @@ static void write_level(Gen *g, const char *level, bool scalars, bool vectors) {
   buf_printf(&b, "/* %s — the functions of lang/math.loops, %s build. */\n", file, level);
   if (vectors) buf_puts(&b, "#ifdef __x86_64__\n#define WM_VECTOR\n");
   buf_puts(&b, "#include \"stdlib/kernels/wm.h\"\n");
-  buf_printf(&b, "#define %s%s\n%s", vectors ? "WM_STRIPS wm_strips_" : "WM_LEVEL wm_", level, scalars ? "#define WM_SCALAR\n" : "");
+  buf_printf(&b, "#define WM_LEVEL wm_%s\n%s", level, scalars ? "#define WM_SCALAR\n" : "");
   buf_printf(&b, "#define WM_SYMBOL(name, type) wm_##name##_##type%s\n", vectors ? "##_fma" : "");
   buf_printf(&b, "#define WM_STRIP_NAME(name, type) wm_strip_##name##_##type##_%s\n", level);
+  buf_printf(&b, "#define WM_STRIP_OR_NULL(name, type) %s\n", vectors ? "WM_STRIP_NAME(name, type)" : "NULL");
   buf_printf(&b, "#define WM_STRIP(name, type) u32 wm_strip_##name##_##type##_%s(void *out, const void *xv, const void *yv, i64 n)\n", level);
-  if (vectors && !scalars) buf_puts(&b, "#define WM_FORWARD(name, type) wm_strip_##name##_##type##_avx2\n");
-  if (!vectors) buf_puts(&b, "#ifdef __x86_64__\n#define WM_STEPS\n#include \"math_code.h\"\n#endif\n");
   buf_puts(&b, "#include \"math_body.h\"\n");
   if (vectors) buf_puts(&b, "#endif\n");
   write_file(g, file, &b);
@@ -507,7 +395,6 @@ int main(int argc, char **argv) {
   write_list(&g);
   write_errors(&g, buf_text(&text));
   write_text(&g, buf_text(&text));
-  write_steps(&g);
   write_body(&g);
   write_level(&g, "base", true, false);
   write_level(&g, "avx2", true, true);

@@ -10,35 +10,8 @@ static bool is_defined(const LoopModule *m, const MathText *t) {
   return false;
 }
 
-/* Values get their names back, by number: see relative_names in jit/host/gen_math.c. */
-static void number_values(const char *packed, Buf *out) {
-  u32 defined = 0;
-  for (const char *s = packed; *s; s++)
-    if (*s == '@') {
-      buf_printf(out, "\n%%%u = ", defined++);
-    } else if (*s == '%') {
-      u32 back = 0;
-      for (; s[1] >= 'a' && s[1] <= 'z'; s++) back = back * 26 + (u32)(s[1] - 'a');
-      buf_printf(out, "%%%u", defined - 1 - back);
-    } else {
-      buf_putc(out, *s == '$' ? '%' : *s);
-    }
-}
-
 static WeftStatus define(LoopModule *m, const MathText *t, Buf *why) {
-  if (is_defined(m, t)) return WEFT_OK;
-  Buf packed, text;
-  buf_init(&packed, m->alloc);
-  buf_init(&text, m->alloc);
-  buf_unpack(&packed, math_pairs, t->text);
-  if (!packed.failed) number_values(buf_text(&packed), &text);
-  text.failed |= packed.failed;
-  WeftStatus status = WEFT_ERROR;
-  if (!text.failed) status = loops_parse(m, text.data, text.len, why);
-  else if (why) buf_puts(why, "out of memory");
-  buf_free(&packed);
-  buf_free(&text);
-  return status;
+  return is_defined(m, t) ? WEFT_OK : loops_parse(m, t->text, strlen(t->text), why);
 }
 
 WeftStatus define_math(LoopModule *m, const char *name, LoopType type, Buf *why) {

@@ -7,7 +7,7 @@
 /* One function or table of lang/math.loops; made by the build (jit/host/gen_math.c), in the file's order. */
 typedef struct MathText {
   const char *name;
-  const char *text; /* loop IR; values by distance, not by name, and a byte that math_pairs has a row for stands for two others */
+  const char *text; /* loop IR */
   const u16 *uses;  /* everything that must be defined before, in order */
   u8 type;          /* LoopType; tables: VOID */
   u8 use_count;
@@ -15,7 +15,6 @@ typedef struct MathText {
 
 extern const MathText math_texts[];
 extern const u32 math_text_count;
-extern const u8 math_pairs[256][2]; /* zeros: the byte itself */
 
 /* Defines NAME of `type` in the module, with what it uses, unless it is there already. `why` (may be NULL) says what went
  * wrong: no such function, or memory was refused. */

@@ -13,13 +13,10 @@ typedef struct WmLevel {
   u32 count;
 } WmLevel;
 
+/* For any processor; the same in the same order for processors with AVX2 and FMA, or with AVX-512: same bits, faster. */
 extern const WmLevel wm_base;
-
-/* The same functions, in the same order, for processors with AVX2 and FMA, or with AVX-512: same bits, faster. NULL: no strip. */
-typedef u32 (*WmStrip)(void *out, const void *x, const void *y, i64 n);
 #ifdef __x86_64__
-extern void (*const wm_scalars_fma[])(void);
-extern const WmStrip wm_strips_avx2[], wm_strips_avx512[];
+extern const WmLevel wm_avx2, wm_avx512;
 #endif
 
 /* The fastest of those that run here. */
