@@ -2,7 +2,6 @@
 #include "stdlib/text/format.h"
 #include "stdlib/array/make.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,41 +11,21 @@ static const EagerFn kernels[OP_COUNT] = {
 #undef OP
 };
 
-static bool runs_here(StripLevel level) {
-#ifdef __x86_64__
-  if (level == STRIPS_AVX2) return cpu_has(CPU_AVX2 | CPU_FMA);
-  if (level == STRIPS_AVX512) return cpu_has(CPU_AVX2 | CPU_FMA | CPU_AVX512);
-#endif
-  return level == STRIPS_BASE;
-}
-
-/* Filled once for the process, from the builds' entries; read-only afterwards. */
-static StripTable strip_tables[STRIPS_AVX512 + 1];
-static pthread_once_t strips_once = PTHREAD_ONCE_INIT;
-
-static void fill_strips(StripLevel level, const StripEntries *e) {
-  strip_tables[level].name = e->name;
-  for (u32 i = 0; i < e->count; i++) memcpy((char *)&strip_tables[level] + strip_places[i] * sizeof e->fns[i], &e->fns[i], sizeof e->fns[i]);
-}
-
-static void fill_all_strips(void) {
-  fill_strips(STRIPS_BASE, &strips_base);
-#ifdef __x86_64__
-  fill_strips(STRIPS_AVX2, &strips_avx2);
-  fill_strips(STRIPS_AVX512, &strips_avx512);
-#endif
-}
-
+/* NULL: this processor, or this build, has not what they need. */
 static const StripTable *strips_of(StripLevel level) {
-  pthread_once(&strips_once, fill_all_strips);
-  return &strip_tables[level];
+#ifdef __x86_64__
+  if (level == STRIPS_AVX2 && cpu_has(CPU_AVX2 | CPU_FMA)) return &strips_avx2;
+  if (level == STRIPS_AVX512 && cpu_has(CPU_AVX2 | CPU_FMA | CPU_AVX512)) return &strips_avx512;
+#endif
+  return level == STRIPS_BASE ? &strips_base : NULL;
 }
 
 bool stdlib_set_level(Vm *vm, StripLevel level) {
-  if (level == STRIPS_BEST) level = runs_here(STRIPS_AVX512) ? STRIPS_AVX512 : runs_here(STRIPS_AVX2) ? STRIPS_AVX2 : STRIPS_BASE;
-  if (!runs_here(level)) return false;
-  stdlib_of(vm)->strips = strips_of(level);
-  return true;
+  const StripTable *strips = NULL;
+  if (level != STRIPS_BEST) strips = strips_of(level);
+  else if (!(strips = strips_of(STRIPS_AVX512)) && !(strips = strips_of(STRIPS_AVX2))) strips = &strips_base;
+  if (strips) stdlib_of(vm)->strips = strips;
+  return strips != NULL;
 }
 
 /* Operations with operands of one dtype that have a kernel in that very dtype. */

@@ -7,7 +7,6 @@
 #include "stdlib/kernels/strips.h"
 #include "stdlib/kernels/wm.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #ifdef __FMA__
@@ -714,17 +713,8 @@ STRIPS_LINKAGE void HERE(strip_ramp_f64)(void *out, u64 start, u64 step, i64 fir
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 
-static void (*const PASTE(strip_fns, STRIPS_NAME)[])(void) = {
-#define ENTRY(member, kernel) (void (*)(void))kernel,
+const StripTable PASTE(strips, STRIPS_NAME) = {
+  .name = STRIPS_TEXT,
+#define ENTRY(member, kernel) .member = kernel,
 #include "stdlib/kernels/strips_entries.h"
 };
-#ifdef STRIPS_PLACES /* the same for each build */
-const u16 strip_places[] = {
-#define ENTRY(member, kernel) (u16)(offsetof(StripTable, member) / sizeof(void (*)(void))),
-#include "stdlib/kernels/strips_entries.h"
-};
-#endif
-_Static_assert(sizeof(StripTable) / sizeof(void (*)(void)) <= UINT16_MAX, "places are 16 bits");
-
-const StripEntries PASTE(strips, STRIPS_NAME) = {STRIPS_TEXT, PASTE(strip_fns, STRIPS_NAME),
-                                                 sizeof PASTE(strip_fns, STRIPS_NAME) / sizeof(void (*)(void))};

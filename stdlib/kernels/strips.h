@@ -59,18 +59,10 @@ static inline u32 strip_row(u32 op) {
   return op == OP_power ? OP_pow : op == OP_greater ? OP_less : op == OP_greater_equal ? OP_less_equal : op;
 }
 
-/* What one build of the template has: kernels, in the order of the places in a StripTable that they belong to. Most places of a table
- * are empty, so the tables themselves are filled when they are first asked for. */
-typedef struct StripEntries {
-  const char *name;
-  void (*const *fns)(void);
-  u32 count;
-} StripEntries;
-
-extern const u16 strip_places[]; /* in pointers from the beginning of a StripTable */
-extern const StripEntries strips_base;
+/* One for each build of the template. */
+extern const StripTable strips_base;
 #ifdef __x86_64__
-extern const StripEntries strips_avx2, strips_avx512;
+extern const StripTable strips_avx2, strips_avx512;
 #endif
 
 /* Moves n elements of `bytes` bytes (1, 2, 4, 8, 16), `stride` elements apart, to consecutive places. */

@@ -1,5 +1,5 @@
-/* strips_entries.h — the kernels of kernel_strips_template.c and where they stand in a StripTable, as ENTRY(member, kernel),
- * which the includer defines. No guard: included once for each use. */
+/* strips_entries.h — the kernels of kernel_strips_template.c and their members of StripTable, as ENTRY(member, kernel),
+ * which the includer defines. No guard. */
 #define STRIP(op, dt, r, check, ...) ENTRY(ops[OP_##op][DT_##dt], HERE(strip_##op##_##dt))
 #define COLD(op, dt, ...) ENTRY(ops[OP_##op][DT_##dt], REST(strip_##op##_##dt))
 #include "stdlib/kernels/strips.def"
