@@ -14,7 +14,10 @@ typedef struct Stats {
   u64 at[STAT_COUNT];
 } Stats;
 
+/* A row of the table. "?" when there is none. */
 const char *stat_name(u32 s);
+const char *stat_unit(u32 s); /* "count" "ns" "bytes" */
+const char *stat_doc(u32 s);
 int stat_by_name(const char *s, size_t len); /* -1 when there is none */
 
 #endif

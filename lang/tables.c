@@ -28,16 +28,20 @@ int reason_by_name(const char *s, size_t len) {
 
 /* ---- counters ------------------------------------------------------------------------------------- */
 
-static const char *const stats[STAT_COUNT] = {
-#define STAT(name, unit, doc) #name,
+static const struct {
+  const char *name, *unit, *doc;
+} stats[STAT_COUNT] = {
+#define STAT(name, unit, doc) {#name, #unit, doc},
 #include "lang/stats.def"
 };
 
-const char *stat_name(u32 s) { return s < STAT_COUNT ? stats[s] : "?"; }
+const char *stat_name(u32 s) { return s < STAT_COUNT ? stats[s].name : "?"; }
+const char *stat_unit(u32 s) { return s < STAT_COUNT ? stats[s].unit : "?"; }
+const char *stat_doc(u32 s) { return s < STAT_COUNT ? stats[s].doc : "?"; }
 
 int stat_by_name(const char *s, size_t len) {
   for (u32 i = 0; i < STAT_COUNT; i++)
-    if (strlen(stats[i]) == len && memcmp(stats[i], s, len) == 0) return (int)i;
+    if (strlen(stats[i].name) == len && memcmp(stats[i].name, s, len) == 0) return (int)i;
   return -1;
 }
 
@@ -47,6 +51,17 @@ static const Tunables defaults = {
 #define TUNABLE(name, value, env, why) .name = value,
 #include "lang/tunables.def"
 };
+
+static const TunableInfo tunables[] = {
+#define TUNABLE(name, value, env, why) {#name, env, why, value},
+#include "lang/tunables.def"
+};
+
+const TunableInfo *tunable_by_name(const char *s, size_t len) {
+  for (u32 i = 0; i < COUNT_OF(tunables); i++)
+    if (strlen(tunables[i].name) == len && memcmp(tunables[i].name, s, len) == 0) return &tunables[i];
+  return NULL;
+}
 
 void tunables_default(Tunables *t) { *t = defaults; }
 

@@ -66,6 +66,20 @@ static void describe_op(u32 op, Buf *b) {
   buf_printf(b, "%s%s\n  %s\n", info->name, info->signature, info->doc);
 }
 
+/* What is called so: a function, a reserved word, a counter of trace.stats(), a threshold. Several may be. */
+static void describe_name(const char *s, u32 len, Buf *b) {
+  OpId op = op_by_name(s, len);
+  int stat = stat_by_name(s, len);
+  const TunableInfo *t = tunable_by_name(s, len);
+  bool reserved = false;
+  for (const char *const *w = parser_reserved_words(); *w; w++) reserved |= strcmp(*w, s) == 0;
+  if (op) describe_op(op, b);
+  if (reserved) buf_printf(b, "%s: a reserved word of the language (docs/language.md, section 3)\n", s);
+  if (stat >= 0) buf_printf(b, "%s: a counter of trace.stats(), %s\n  %s\n", s, strcmp(stat_unit((u32)stat), "count") == 0 ? "a number" : stat_unit((u32)stat), stat_doc((u32)stat));
+  if (t) buf_printf(b, "%s: a threshold, %lld%s%s%s\n  %s\n", t->name, (long long)t->value, *t->environment ? " (" : "", t->environment, *t->environment ? " sets it)" : "", t->why);
+  if (!op && !reserved && stat < 0 && !t) buf_printf(b, "no built-in function is called \"%s\"\n", s);
+}
+
 WeftStatus eager_help(Vm *vm, Value *args, Value *out) {
   Buf b;
   buf_init(&b, &vm->alloc);
@@ -78,12 +92,7 @@ WeftStatus eager_help(Vm *vm, Value *args, Value *out) {
   } else if (v.kind == V_FN && v.fn->kind == FN_BUILTIN) {
     describe_op(v.fn->op, &b);
   } else if (v.kind == V_TEXT) {
-    OpId op = op_by_name(v.text->data, v.text->len);
-    bool reserved = false;
-    for (const char *const *w = parser_reserved_words(); *w; w++) reserved |= strcmp(*w, v.text->data) == 0;
-    if (op) describe_op(op, &b);
-    else if (reserved) buf_printf(&b, "%s: a reserved word of the language (docs/language.md, section 3)\n", v.text->data);
-    else buf_printf(&b, "no built-in function is called \"%s\"\n", v.text->data);
+    describe_name(v.text->data, v.text->len, &b);
   } else if (v.kind == V_FN && v.fn->kind == FN_CLOSURE) {
     const Proto *p = v.fn->code->proto;
     buf_printf(&b, "%s(", p->name ? name_text(&vm->names, p->name) : "fn");

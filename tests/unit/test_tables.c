@@ -72,28 +72,18 @@ static void reasons(void **state) {
   assert_string_equal(reason_text(REASON_effect_output), "output");
 }
 
-static const char *const units[] = {
-#define STAT(name, unit, doc) #unit,
-#include "lang/stats.def"
-}, *const docs[] = {
-#define STAT(name, unit, doc) doc,
-#include "lang/stats.def"
-};
-
 static void counters(void **state) {
   (void)state;
   for (u32 i = 0; i < STAT_COUNT; i++) {
     assert_int_equal(stat_by_name(stat_name(i), strlen(stat_name(i))), i);
-    assert_true(strlen(docs[i]) > 3);
-    assert_true(strcmp(units[i], "count") == 0 || strcmp(units[i], "ns") == 0 || strcmp(units[i], "bytes") == 0);
+    assert_true(strlen(stat_doc(i)) > 3);
+    assert_true(strcmp(stat_unit(i), "count") == 0 || strcmp(stat_unit(i), "ns") == 0 || strcmp(stat_unit(i), "bytes") == 0);
   }
   assert_int_equal(stat_by_name("kernel", 6), -1);
 }
 
-static const struct {
-  const char *name, *why;
-} tunables[] = {
-#define TUNABLE(name, value, env, why) {#name, why},
+static const char *const thresholds_named[] = {
+#define TUNABLE(name, value, env, why) #name,
 #include "lang/tunables.def"
 };
 
@@ -106,10 +96,13 @@ static void thresholds(void **state) {
   tunables_default(&t);
   assert_int_equal(t.hot_calls, 30);
   assert_int_equal(t.hot_trips, 60);
-  for (u32 i = 0; i < COUNT_OF(tunables); i++) {
-    assert_true(strlen(tunables[i].why) > 10);
-    for (u32 k = 0; k < i; k++) assert_string_not_equal(tunables[i].name, tunables[k].name);
+  const TunableInfo *first = tunable_by_name(thresholds_named[0], strlen(thresholds_named[0]));
+  for (u32 i = 0; i < COUNT_OF(thresholds_named); i++) {
+    const TunableInfo *info = tunable_by_name(thresholds_named[i], strlen(thresholds_named[i]));
+    assert_ptr_equal(info, first + i); /* no name stands twice */
+    assert_true(strlen(info->why) > 10);
   }
+  assert_null(tunable_by_name("hot", 3));
   static const struct {
     const char *text;
     i64 calls;
