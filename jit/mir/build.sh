@@ -20,25 +20,20 @@ else
     sed -n 's|.*"manifest_path":"\([^"]*/mir-sys-[^"]*\)/Cargo.toml".*|\1|p')/mir
   archive=$out/libmir.a
   # The generator alone: no text reader, no binary files, no interpreter, no logs of the generator. `long double` is 64 bits, as in
-  # all that includes mir.h. Nothing unwinds through it. Hidden: its calls of itself go straight.
+  # all that includes mir.h. Hidden: its calls of itself go straight.
   flags="-std=gnu11 -w -fPIC -fsigned-char -mlong-double-64 -DNDEBUG -DMIR_NO_IO=1 -DMIR_NO_SCAN=1 -DMIR_NO_INTERP=1 -DMIR_NO_GEN_DEBUG=1
-    -ffunction-sections -fdata-sections -fvisibility=hidden -fno-asynchronous-unwind-tables -fno-align-functions -fno-align-loops -fno-align-jumps
-    -fno-align-labels -fno-tree-vectorize -fno-tree-sra -fno-ipa-cp-clone -ffile-prefix-map=$out/new=. -ffile-prefix-map=$headers=."
-  small="-Os -fno-inline-functions -fno-partial-inlining --param=max-inline-insns-single=6"
-  # operands are copied by calls: the instructions that do it in fewer bytes take dozens of cycles to begin
-  ${CC:-gcc} -Werror -mstringop-strategy=libcall -xc -fsyntax-only /dev/null 2>/dev/null && small="$small -mstringop-strategy=libcall"
+    -O2 -ffunction-sections -fdata-sections -fvisibility=hidden -ffile-prefix-map=$out/new=. -ffile-prefix-map=$headers=."
   rm -rf "$out/new" "$archive" "$out/target"
   mkdir "$out/new"
   for f in "$headers/mir.c" "$headers"/mir-gen*.c "$headers"/mir*.h; do
     sed -f "$here/quick.sed" "$f" >"$out/new/${f##*/}"
   done
   # Each of its lines must find what it changes: some belong together.
-  for f in mir.c:244 mir-gen.c:359 mir-gen-x86_64.c:346 mir-htab.h:7 mir-bitmap.h:18 mir-varr.h:18; do
+  for f in mir.c:240 mir-gen.c:345 mir-gen-x86_64.c:208 mir-htab.h:7 mir-bitmap.h:18 mir-varr.h:18; do
     lines=$(diff "$headers/${f%:*}" "$out/new/${f%:*}" | grep -c '^[<>]') || true
     [ "$lines" = "${f#*:}" ] || { echo "MIR: jit/mir/quick.sed does not fit ${f%:*}: $lines lines differ" >&2; exit 1; }
   done
-  # Most of a compilation goes by in the generator.
-  (cd "$out/new" && ${CC:-gcc} $flags $small -I. -I"$headers" -c mir.c -o mir.o && ${CC:-gcc} $flags -O2 -I. -I"$headers" -c mir-gen.c -o mir-gen.o)
+  (cd "$out/new" && for f in mir mir-gen; do ${CC:-gcc} $flags -I. -I"$headers" -c $f.c -o $f.o || exit 1; done)
   (cd "$out/new" && "${AR:-ar}" qcs "$archive" mir.o mir-gen.o)
   rm -rf "$out/new"
 fi

@@ -155,10 +155,6 @@ static inline int operand_out_p (MIR_context_t ctx, MIR_insn_t insn, size_t nop)
   return out_p;\
 }
 /^static inline int input_insn_var_iterator_next (/,$s/^\( *\)MIR_insn_op_mode (\([a-z>_-]*\), \([a-z>_-]*\), \([a-z>_-]*\), &out_p);$/\1out_p = operand_out_p (\2, \3, \4);/
-# what is rarely run is small; not by `cold`, which makes what leads there small as well
-s/^static void \(target_machinize\|machinize_call\|destroy_loop_tree\|add_inout_reloads\) (.*[{,]$/__attribute__((noinline, optimize ("Os"))) &/
-s/^void MIR_gen_\(init\|finish\) (.*{$/__attribute__((cold)) &/
-s/^static int \(process_loop\|live_con_func_n\|get_spill_mem_loc\) (.*{$/__attribute__((noinline, optimize ("Os"))) &/
 # blocks and instructions of the generator are used again
 /^static bb_insn_t create_bb_insn (/i\
 static bb_insn_t idle_bb_insn (gen_ctx_t gen_ctx) {\
@@ -215,7 +211,6 @@ s/^  if (move_code_p (insn->code) && insn->ops\[1\]\.mode == MIR_OP_VAR$/  VARR_
 /^struct pattern {$/,/^};/{
 s/^  int max_insn_size;$/  unsigned short max_insn_size;\
   unsigned short unfit; \/* kinds of the first operands that do not fit *\//
-s/^};$/} __attribute__ ((packed, aligned (4))); \/* 24 bytes *\//
 }
 /^static void patterns_init (gen_ctx_t gen_ctx) {$/i\
 enum { KIND_VAR = 1, KIND_MEM = 2, KIND_CONST = 4, KIND_OTHER = 8, KIND_BITS = 4, KINDS = 3, KINDS_KNOWN = 1 << KIND_BITS * KINDS };\
@@ -449,17 +444,6 @@ s/^      qsort (VARR_ADDR (bb_t, worklist), .*$/      sort_bbs (VARR_ADDR (bb_t,
 s/^    for (i = 0; i < 2 \* size; i++) VARR_PUSH (htab_ind_t, ht->entries, HTAB_EMPTY_IND);  *\\$/    VARR_TAILOR (htab_ind_t, ht->entries, 2 * size); \\\
     memset (VARR_ADDR (htab_ind_t, ht->entries), 255, 2 * size * sizeof (htab_ind_t)); \\/
 s/^\( *\)for (i = 0; i < size; i++) addr\[i\] = HTAB_EMPTY_IND;  *\\$/\1memset (addr, 255, size * sizeof (htab_ind_t)); \\/
-# patterns of what is never asked for: long doubles, arithmetic of 32 bits, overflow but of subtractions, calls by jumps. A third of the table.
-s/^  IOP0S (ICODE, S, .*$//
-s/^  SHOP0 (ICODE, S, .*$//
-s/^  BRS\{0,1\}[01] (ICODE, S, .*$/\\/
-s/^    {ICODES, .*$//
-/^static struct pattern patterns/,/^};/{
-s/\b\(LDOP\|LDEQ\|LDCMP\|LDBCMPS\{0,1\}\|CMPS\|SBCMPS\{0,1\}\) ([^)]*)//g
-/^  *{MIR_\(LD[A-Z0-9]*\|[A-Z0-9]*2LD\|[A-Z]*S\|UMULO\|BO\|BNO\|UBNO\|JCALL\|JRET\|BSTART\|BEND\|JMPI\|LADDR\|SWITCH\|U\{0,1\}MOD\), .*$/d
-/^  *IOP (MIR_ADDO, /d
-/^  *IMULL (MIR_MULO, /d
-}
 # an instruction without memory has nothing that could go to a register, whether it fits or not
 /^static void make_io_dup_op_insns (/,/^}/s/^    if (target_insn_ok_p (gen_ctx, insn)) continue;$/    for (i = 0; i < insn->nops \&\& insn->ops[i].mode != MIR_OP_VAR_MEM; i++);\
     if (i == insn->nops) continue;\
@@ -568,9 +552,6 @@ s/^        expected_mode = MIR_insn_op_mode (ctx, insn, i, &out_p);$/        uns
     if (iter->op_num != 0 \&\& gen_ctx->first_out[iter->insn->code] != OUTS_VARY) break;/
 # operands are copied at once
 /^MIR_insn_t MIR_new_insn_arr (/,/^}/s/^  for (i = 0; i < nops; i++) insn->ops\[i\] = ops\[i\];$/  if (nops != 0) memcpy (insn->ops, ops, nops * sizeof (MIR_op_t));/
-s/^static MIR_insn_t new_insn (/__attribute__ ((optimize ("O2"))) &/
-# what is asked of each operand
-s/^MIR_op_mode_t MIR_insn_op_mode (/__attribute__ ((optimize ("O2"))) &/
 # what is seldom run (a label marked by `mark_rare` and all behind it) belongs to no loop, wherever it leads back to: it makes no
 # second entry of one, and registers are not for it
 s/^      label->ops\[0\] = MIR_new_int_op (ctx, new_label_num++);$/      label->ops[0].u.i = new_label_num++;/
@@ -661,7 +642,7 @@ typedef struct {\
   size_t start, end, fused, pad; /* in the code as it is; where the pair begins */\
 } short_loop_t;\
 \
-static __attribute__ ((noinline, optimize ("Os"))) int loops_in (gen_ctx_t gen_ctx, short_loop_t *loops) {\
+static int loops_in (gen_ctx_t gen_ctx, short_loop_t *loops) {\
   uint8_t *code = VARR_ADDR (uint8_t, result_code);\
   label_ref_t *refs = VARR_ADDR (label_ref_t, label_refs);\
   int n = 0, at;\
@@ -683,13 +664,13 @@ static __attribute__ ((noinline, optimize ("Os"))) int loops_in (gen_ctx_t gen_c
   return n;\
 }\
 \
-static __attribute__ ((noinline, optimize ("Os"))) size_t moved (const short_loop_t *loops, int n, size_t at) {\
+static size_t moved (const short_loop_t *loops, int n, size_t at) {\
   size_t by = 0;\
   for (int i = 0; i < n && loops[i].start <= at; i++) by += loops[i].pad;\
   return at + by;\
 }\
 \
-static __attribute__ ((noinline, optimize ("Os"))) int choose_pads (gen_ctx_t gen_ctx, short_loop_t *loops, int n) {\
+static int choose_pads (gen_ctx_t gen_ctx, short_loop_t *loops, int n) {\
   size_t by = 0;\
   for (short_loop_t *l = loops; l < loops + n; l++) {\
     size_t least = SIZE_MAX, first = l->start + by, last = l->end - 1 + by, fused = l->fused + by;\
@@ -711,7 +692,7 @@ static __attribute__ ((noinline, optimize ("Os"))) int choose_pads (gen_ctx_t ge
   return by;\
 }\
 \
-static __attribute__ ((noinline, optimize ("Os"))) void align_loops (gen_ctx_t gen_ctx, MIR_insn_t insn) {\
+static void align_loops (gen_ctx_t gen_ctx, MIR_insn_t insn) {\
   short_loop_t loops[LOOPS];\
   int n = loops_in (gen_ctx, loops), by = choose_pads (gen_ctx, loops, n);\
   size_t end = VARR_LENGTH (uint8_t, result_code);\
