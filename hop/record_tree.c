@@ -12,6 +12,7 @@
 #include "tracer/record/record_rows_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_tree.h"
+#include "tracer/record/record_weak.h"
 
 enum { TREE_NEST = 60, FEW = 64 /* items of a list in columns that are taken one by one where their number is known */ };
 

@@ -296,7 +296,7 @@ static const char strip_driver[] =
   "#define DRIVEN_BOTH(type, arity) DRIVEN(strip_, strip_run, type, arity) DRIVEN(strip_rare_, strip_run_rare, type, arity)\n"
   "EACH_KIND(DRIVEN_BOTH)\n";
 
-/* The functions of a build, as stdlib/array/wm.c chooses among them. */
+/* The functions of a build, as stdlib/kernels/wm.c chooses among them. */
 static void write_table(Gen *g, Buf *b) {
   buf_puts(b, "static const LoopMath functions[] = {\n");
   for (u32 i = 0; i < g->count; i++) {

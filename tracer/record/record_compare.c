@@ -12,6 +12,7 @@
 #include "tracer/record/record_rows_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_slice.h"
+#include "tracer/record/record_weak.h"
 
 #include <string.h>
 

@@ -10,6 +10,7 @@
 #include "tracer/record/record_rows.h"
 #include "tracer/record/record_rows_use.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/record_weak.h"
 
 enum { TUPLE = 8 };
 

@@ -10,6 +10,7 @@
 #include "tracer/record/record_rows_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_slice.h"
+#include "tracer/record/record_weak.h"
 
 enum { SLICE_ROWS, SLICE_START, SLICE_COUNT, SLICE_PARTS, SAME_MOST = 16 };
 

@@ -14,6 +14,7 @@
 #include "tracer/record/record_rows_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_tree.h"
+#include "tracer/record/record_weak.h"
 
 enum { TREE_NEST = 200, ITEMS_MOST = 512 };
 
