@@ -387,6 +387,8 @@ static bool replace_sym(SizePool *p, u32 sym, Dim d) {
   return true;
 }
 
+static bool assume_range(SizePool *p, Dim a, Dim b);
+
 /* diff == 0 becomes known. */
 static bool equate(SizePool *p, Dim diff) {
   SizePoly q;
@@ -432,7 +434,7 @@ static bool equate(SizePool *p, Dim diff) {
    * tells nothing */
   SizeSym s = p->syms.data[best_sym];
   if (s.unbacked && !size_is_unbacked(p, same)) return true;
-  return size_assume(p, REL_le, size_const(p, s.lo), same) && size_assume(p, REL_le, same, size_const(p, s.hi));
+  return assume_range(p, size_const(p, s.lo), same) && assume_range(p, same, size_const(p, s.hi));
 }
 
 /* Says each fact (of sym; UINT32_MAX: all) again in the form that its expression has by what is known now. */
@@ -501,17 +503,32 @@ static bool assume_alternatives(SizePool *p, SizeRel rel, i64 coef, Dim extreme,
   return ok;
 }
 
+/* d rel 0, as far as ranges of symbols say it; *all: they say all of it. False: it cannot be. */
+static bool narrow_by(SizePool *p, SizeRel rel, Dim d, bool *all) {
+  SizePoly q;
+  u32 sym;
+  bool ok;
+  poly_of(p, d, &q);
+  *all = q.n == 1 && size_is_sym(p, q.t[0].of, &sym) && narrow(p, rel, q.t[0].coef, sym, q.c, &ok);
+  if (*all) return ok;
+  return q.n != 1 || assume_alternatives(p, rel, q.t[0].coef, q.t[0].of, q.c);
+}
+
+/* a <= b, which a fact may say already, of an expression that is another one by now: the range of a symbol is still to say it. */
+static bool assume_range(SizePool *p, Dim a, Dim b) {
+  bool all;
+  if (size_prove(p, REL_le, a, b) != TRUTH_always) return size_assume(p, REL_le, a, b);
+  Dim d = difference(p, a, b);
+  return d == DIM_NONE ? !p->failed : narrow_by(p, REL_le, d, &all);
+}
+
 bool size_assume(SizePool *p, SizeRel rel, Dim a, Dim b) {
   SizeTruth t = size_prove(p, rel, a, b);
+  bool all;
   if (t != TRUTH_unknown) return t == TRUTH_always;
   Dim d = difference(p, a, b);
   if (d == DIM_NONE) return !p->failed; /* too large to remember; the guard or check stands anyway */
   if (rel == REL_eq) return equate(p, d);
-  SizePoly q;
-  poly_of(p, d, &q);
-  u32 sym;
-  bool ok;
-  if (q.n == 1 && size_is_sym(p, q.t[0].of, &sym) && narrow(p, rel, q.t[0].coef, sym, q.c, &ok)) return ok;
-  if (q.n == 1 && !assume_alternatives(p, rel, q.t[0].coef, q.t[0].of, q.c)) return false;
-  return add_fact(p, rel, d);
+  if (!narrow_by(p, rel, d, &all)) return false;
+  return all || add_fact(p, rel, d);
 }

@@ -197,6 +197,17 @@ static void slices_beside_each_other(void **state) {
     }
 }
 
+/* A fact that says a range of the replaced symbol already does not keep the range from its replacement. */
+static void a_range_goes_along(void **state) {
+  Fixture *f = *state;
+  SizePool *p = &f->p;
+  assert_true(size_assume(p, REL_le, size_const(p, 17), size_max(p, 0, f->k))); /* a fact, and k's range */
+  assert_true(size_assume(p, REL_eq, f->k, f->m));
+  assert_int_equal(size_range(p, f->m).lo, 17);
+  assert_int_equal(size_range(p, f->m).hi, 100);
+  assert_int_equal(size_range(p, size_resolve(p, f->k)).lo, 17);
+}
+
 /* A case that what is known rules out says nothing. */
 static void slices_where_a_case_cannot_be(void **state) {
   Fixture *f = *state;
@@ -530,6 +541,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(slices, setup, teardown),
       cmocka_unit_test_setup_teardown(slices_beside_each_other, setup, teardown),
       cmocka_unit_test_setup_teardown(equal_parts_of_a_size_that_narrows, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_range_goes_along, setup, teardown),
       cmocka_unit_test_setup_teardown(slices_where_a_case_cannot_be, setup, teardown),
       cmocka_unit_test_setup_teardown(substitution, setup, teardown),
       cmocka_unit_test_setup_teardown(equations_without_symbol, setup, teardown),
