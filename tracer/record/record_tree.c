@@ -20,7 +20,7 @@ enum { TREE_NEST = 200, ITEMS_MOST = 512 };
 
 static bool is_columns(const AbsVal *v) { return v->kind == AV_QUEUE || v->kind == AV_ROW || (v->kind == AV_ROWS && v->konst.kind != V_TEXT); }
 
-/* A text is static: nothing needs to be known of it. */
+/* A text is static: nothing needs to be known of it but that it is one. */
 static bool is_unread_text(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_LAZY && av_at(r, a)->konst.kind == V_TEXT; }
 
 static bool is_beside_cells(const AbsVal *v) { return v->kind == AV_LIST && v->op == BESIDE_CELLS; }
@@ -73,7 +73,8 @@ typedef struct Opening {
 static Outcome open_tree(Recorder *r, Av a, Opening *w, Av *out) {
   if (!a) return OUT_FAIL;
   if (w->depth > TREE_NEST || ++w->parts > PARTS_MAX) return rec_stuck(r, REASON_graph_size, "a large tree");
-  if (is_unread_text(r, a)) return rec_made(r, a, out);
+  if (is_unread_text(r, a)) /* another time a number may stand there */
+    return guard_tag(&r->g->guards, av_at(r, a)->source, av_at(r, a)->konst, false, rec_here(r)) ? rec_made(r, a, out) : OUT_FAIL;
   Av sure = rec_sure(r, a);
   if (!sure) return OUT_FAIL;
   if (av_at(r, sure)->kind == AV_OPTION) return rec_stuck(r, REASON_no_rule, "a part of a tree may be nil");
