@@ -116,12 +116,22 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   if (bc == BC_add && (ka == AV_TEXT || kb == AV_TEXT || whole)) return rec_join(r, (Av[]){a, b}, 2, out);
   if (equality) {
     Av same;
+    ValueId weak = 0;
     Outcome o = rec_equal(r, a, b, &same);
-    if (o != OUT_GO || bc == BC_eq) return *out = same, o;
-    return rec_unary(r, BC_not, same, out);
+    if (o == OUT_GO) o = rec_option_weak(r, a, b, &weak);
+    if (o == OUT_GO) o = rec_unary(r, bc == BC_eq ? BC_truth : BC_not, same, out);
+    if (o != OUT_GO || !weak) return o;
+    ValueId is = av_value(r, *out);
+    GraphAttr as_bool = attr_dtype(1, DT_bool);
+    is = graph_op(r->g, OP_astype, &is, 1, &as_bool, 1, NULL); /* another value than the one that may be shared */
+    return is && rec_weak_note(r, is, weak) ? rec_made(r, av_num(r, is), out) : OUT_FAIL;
   }
-  if (bc == BC_in) return rec_member(r, a, b, out);
-  if (bc == BC_lt || bc == BC_le || bc == BC_gt || bc == BC_ge) return rec_text_order(r, bc, a, b, out);
+  bool in = bc == BC_in;
+  if (in || bc == BC_lt || bc == BC_le || bc == BC_gt || bc == BC_ge) {
+    Av is;
+    Outcome o = in ? rec_member(r, a, b, &is) : rec_text_order(r, bc, a, b, &is);
+    return o == OUT_GO ? rec_unary(r, BC_truth, is, out) : o; /* strong, whatever was compared for it */
+  }
   return rec_stuck(r, REASON_no_rule, "`%s` of %s and %s", bc_info[bc].name, av_kind_text(r, a), av_kind_text(r, b));
 }
 

@@ -152,6 +152,25 @@ bool rec_option_equal(Recorder *r, Av a, Av b, Av *out, Outcome *o) {
   return true;
 }
 
+Outcome rec_option_weak(Recorder *r, Av a, Av b, ValueId *flag) {
+  *flag = 0;
+  Av x = r->options ? rec_sure(r, a) : 0, y = x ? rec_sure(r, b) : 0;
+  if (!r->options) return OUT_GO;
+  if (!x || !y) return OUT_FAIL;
+  if (is_option(r, x) == is_option(r, y)) return OUT_GO;
+  Av may = is_option(r, x) ? x : y, numbers[2] = {av_item(r, may, 1), may == x ? y : x}, weak = av_item(r, may, 0);
+  for (u32 i = 0; i < 2; i++) {
+    if (!av_is_number(r, numbers[i])) return OUT_GO;
+    ValueId v = av_value(r, numbers[i]), also = rec_weak_flag(r, v);
+    if (value_type(r->g, v)->rank || !(also || value_type(r->g, v)->weak)) return OUT_GO;
+    Av params[OP_MAX_PARAMS] = {weak, also ? av_num(r, also) : 0};
+    Outcome o = also ? rec_op(r, OP_logical_and, params, &weak) : OUT_GO;
+    if (o != OUT_GO) return o;
+  }
+  *flag = rec_strengthen(r, av_value(r, weak), DT_bool);
+  return *flag ? OUT_GO : OUT_FAIL;
+}
+
 /* ---- where ways meet ----------------------------------------------------------------------------------------- */
 
 /* The same tree of zeros. 0: it has sizes that are not known before the region runs, or memory was refused. */
