@@ -234,7 +234,13 @@ void sources_show(const Sources *s, Span at, Buf *out) {
   char number[16];
   int width = snprintf(number, sizeof number, "%u", line);
   buf_printf(out, "  --> %s:%u:%u\n%*s |\n%s | %s", f->path, line, col, width, "", number, from > begin ? cut : "");
-  for (u32 i = from; i < to; i++) buf_putc(out, (u8)f->text[i] < 32 ? ' ' : f->text[i]);
+  for (u32 i = from, step; i < to; i += step) { /* what is shown is UTF-8 and one line, whatever the text is */
+    u32 code;
+    step = utf8_decode(f->text, f->len, i, &code);
+    if (step && code >= 32) buf_put(out, f->text + i, step);
+    else buf_putc(out, step ? ' ' : '?');
+    if (!step) step = 1;
+  }
   buf_printf(out, "%s\n%*s | %*s", to < end ? cut : "", width, "", (int)(text_columns(f->text + from, start - from) + (from > begin)), "");
   u32 carets = stop > start ? text_columns(f->text + start, stop - start) : 1;
   if (!carets) carets = 1;

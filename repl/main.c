@@ -314,6 +314,7 @@ static WeftVM *make_vm(const Options *o, int *status) {
     *status = EXIT_ERROR;
     if (o->vm.backend) *status = wrong_usage("WEFT_BACKEND is unknown, or out of memory", o->vm.backend);
     else if (o->vm.force && *o->vm.force) *status = wrong_usage("WEFT_FORCE is unknown, or out of memory", o->vm.force);
+    else if (o->vm.memory) fprintf(stderr, "weft: --memory: %llu bytes are too few to start, or out of memory\n", (unsigned long long)o->vm.memory);
     else fputs("weft: out of memory\n", stderr);
     return NULL;
   }

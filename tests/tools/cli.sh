@@ -79,6 +79,7 @@ expect folder-import 1 "cannot read .*: Is a directory" "$W" -e 'import "." as m
 expect short-message 2 '^weft: unknown option: --nonsense~try: weft --help~$' "$W" --nonsense
 expect value-behind-equals 0 '^3~$' "$W" --fuel=100 --memory=64M -e '1 + 2'
 expect wrong-behind-equals 2 '^weft: --fuel needs a positive number: x~' "$W" --fuel=x -e 1
+expect too-little-memory 1 '^weft: --memory: 1 bytes are too few to start' "$W" --memory=1 -e 1
 expect missing-value 2 '^weft: a value is missing behind: --fuel~' "$W" --fuel
 expect several-codes 0 '^3~$' "$W" -e 'let x = 1' -e 'x + 2'
 expect code-arguments 0 '"-b", "c"' "$W" -e 'args()' -b c

@@ -286,6 +286,10 @@ static void test_sources(void **state) {
   b.len = 0;
   sources_show(&s, (Span){f, 2, 8}, &b);
   assert_non_null(strstr(buf_text(&b), "\n  |   ^^^^^^\n"));
+  f = sources_add(&s, "bytes.weft", "a\xFF\t\xC3\nb", 6); /* no UTF-8: question marks */
+  b.len = 0;
+  sources_show(&s, (Span){f, 1, 1}, &b);
+  assert_string_equal(buf_text(&b), "  --> bytes.weft:1:2\n  |\n1 | a? ?\n  |  ^\n");
   assert_int_equal(text_columns("\xF0\x9F\x98\x80\xFF" "a", 6), 4);
   char text[600];
   for (u32 i = 0; i + 1 < sizeof text; i += 2) memcpy(text + i, "ä", 2); /* of a long line what is near */
