@@ -197,104 +197,15 @@ static void put_core(Gen *g, const LoopFn *fn, Buf *b) {
 /* A strip hands its loop and its scalar to the driver of its type and number of operands. */
 static void put_strip(Gen *g, const LoopFn *fn, Buf *b) {
   const char *name = name_of(fn), *type = type_of(fn);
-  buf_printf(b, "WM_STRIP(%s, %s) { return strip_%s%s_%u(out, xv, yv, n, core_%s_%s, (Scalar)WM_SYMBOL(%s, %s)); }\n", name, type,
+  buf_printf(b, "WM_STRIP(%s, %s) { return strip_%s%s_%u(out, xv, yv, n, core_%s_%s, WM_SYMBOL(%s, %s)); }\n", name, type,
     twin(g, fn, "_rare") ? "rare_" : "", type, fn->params.count, name, type, name, type);
-}
-
-/* convert f32 (math NAME (convert f64 x) ...): the same function in f64, and nothing else. */
-static bool is_narrowed(const LoopFn *fn) {
-  u32 calls = 0;
-  if (fn->math_type != LT_F32) return false;
-  for (u32 i = 1; i < fn->nodes.count; i++) {
-    const LoopNode *n = loop_node(fn, i);
-    if (n->op == LOOP_MATH && n->type == LT_F64 && strcmp(name_text(&fn->module->names, (Name)n->imm), name_of(fn)) == 0) calls++;
-    else if (n->op != LOOP_PARAM && n->op != LOOP_CONVERT && n->op != LOOP_RETURN) return false;
-  }
-  return calls == 1;
-}
-
-/* Such a function goes through f64's strip. */
-static void put_narrowed(const LoopFn *fn, Buf *b) {
-  const char *name = name_of(fn), *y = fn->params.count == 1 ? "xv" : "yv";
-  buf_printf(b, "WM_STRIP(%s, f32) { return strip_narrowed(out, xv, %s, n, WM_STRIP_NAME(%s, f64)); }\n", name, y, name);
 }
 
 /* Without fma in hardware nothing vectorises: the scalar, element by element. */
 static void put_plain_strip(const LoopFn *fn, Buf *b) {
   const char *name = name_of(fn), *type = type_of(fn);
-  buf_printf(b, "WM_STRIP(%s, %s) { return strip_plain_%s_%u(out, xv, yv, n, (Scalar)WM_SYMBOL(%s, %s)); }\n", name, type, type, fn->params.count, name, type);
+  buf_printf(b, "WM_STRIP(%s, %s) { return one_by_one_%s_%u(out, xv, yv, n, WM_SYMBOL(%s, %s)); }\n", name, type, type, fn->params.count, name, type);
 }
-
-static const char scalar_driver[] =
-  "typedef void (*Scalar)(void);\n"
-  "/* bytes of an element, and the number of operands: what one function of all types goes by */\n"
-  "#define WM_KIND(type, arity) (sizeof(lw_##type) * 4 + arity)\n"
-  "#define ONE_BY_ONE(type, params, ...) { const lw_##type *x = xv, *y = yv; lw_##type *o = out, (*f) params = (lw_##type (*) params)scalar; (void)y; "
-  "for (i64 i = 0; i < n; i++) o[i] = f(__VA_ARGS__); break; }\n"
-  "static __attribute__((noinline)) void one_by_one(void *out, const void *xv, const void *yv, i64 n, Scalar scalar, size_t kind) {\n"
-  "  switch (kind) {\n"
-  "    case WM_KIND(f32, 1): ONE_BY_ONE(f32, (lw_f32), x[i])\n"
-  "    case WM_KIND(f32, 2): ONE_BY_ONE(f32, (lw_f32, lw_f32), x[i], y[i])\n"
-  "    case WM_KIND(f64, 1): ONE_BY_ONE(f64, (lw_f64), x[i])\n"
-  "    default: ONE_BY_ONE(f64, (lw_f64, lw_f64), x[i], y[i])\n"
-  "  }\n}\n"
-  "#define EACH_KIND(X) X(f32, 1) X(f32, 2) X(f64, 1) X(f64, 2)\n";
-
-static const char plain_driver[] =
-  "#define PLAIN(type, arity) static __attribute__((noinline)) u32 strip_plain_##type##_##arity(void *out, const void *xv, const void *yv, i64 n, Scalar scalar) { "
-  "one_by_one(out, xv, yv, n, scalar, WM_KIND(type, arity)); return 0; }\n"
-  "EACH_KIND(PLAIN)\n";
-
-static const char strip_driver[] =
-  "enum { STRIP_PAD = 16, STRIP_BLOCK = 256, STRIP_FEW = 3 }; /* so few are faster one by one */\n"
-  "typedef u64 (*Core)(void *, const void *, const void *, i64);\n"
-  "typedef struct { _Alignas(64) char x[STRIP_PAD * 8], y[STRIP_PAD * 8]; } Pad;\n"
-  "static u64 strip_pad(Core core, void *out, const void *x, const void *y, size_t bytes, size_t pad) {\n"
-  "  Pad p;\n"
-  "  memset(&p, 0, sizeof p);\n"
-  "  memcpy(p.x, x, bytes);\n"
-  "  memcpy(p.y, y, bytes);\n"
-  "  u64 rare = core(p.x, p.x, p.y, (i64)pad);\n"
-  "  memcpy(out, p.x, bytes);\n"
-  "  return rare;\n}\n"
-  "static __attribute__((noinline)) u32 strip_run(void *out, const void *x, const void *y, i64 n, Core core, Scalar scalar, size_t kind) {\n"
-  "  size_t bytes = kind / 4, whole = (size_t)(n & -STRIP_PAD) * bytes, rest = (size_t)n * bytes - whole;\n"
-  "  if (whole) (void)core(out, x, y, n);\n"
-  "  if (rest && rest <= STRIP_FEW * bytes) one_by_one((char *)out + whole, (const char *)x + whole, (const char *)y + whole, (i64)(rest / bytes), scalar, kind);\n"
-  "  else if (rest) (void)strip_pad(core, (char *)out + whole, (const char *)x + whole, (const char *)y + whole, rest, STRIP_PAD);\n"
-  "  return 0;\n}\n"
-  "/* A block that holds a rare element is done again, whole. Results go by a buffer: when a rare element shows, the operands, which `out` may be, are still there. */\n"
-  "static __attribute__((noinline)) u32 strip_run_rare(void *out, const void *xv, const void *yv, i64 n, Core core, Scalar scalar, size_t kind) {\n"
-  "  size_t bytes = kind / 4;\n"
-  "  const char *x = xv, *y = yv;\n"
-  "  char *o = out;\n"
-  "  _Alignas(64) char r[STRIP_BLOCK * 8];\n"
-  "  for (i64 m; n > 0; n -= m) {\n"
-  "    m = n < STRIP_BLOCK ? n : STRIP_BLOCK;\n"
-  "    if (m <= STRIP_FEW) {\n      one_by_one(o, x, y, m, scalar, kind);\n      return 0;\n    }\n"
-  "    size_t whole = (size_t)(m & -STRIP_PAD) * bytes, all = (size_t)m * bytes;\n"
-  "    u64 rare = whole ? core(r, x, y, m) : 0;\n"
-  "    if (all > whole) rare |= strip_pad(core, r + whole, x + whole, y + whole, all - whole, STRIP_PAD);\n"
-  "    if (__builtin_expect(rare != 0, 0)) one_by_one(r, x, y, m, scalar, kind);\n"
-  "    memcpy(o, r, all);\n"
-  "    x += all;\n    y += all;\n    o += all;\n"
-  "  }\n"
-  "  return 0;\n}\n"
-  "static __attribute__((noinline)) u32 strip_narrowed(void *out, const void *xv, const void *yv, i64 n, u32 (*strip)(void *, const void *, const void *, i64)) {\n"
-  "  const float *x = xv, *y = yv;\n"
-  "  float *o = out;\n"
-  "  for (i64 m; n > 0; n -= m, x += m, y += m, o += m) {\n"
-  "    double a[STRIP_BLOCK], b[STRIP_BLOCK];\n"
-  "    m = n < STRIP_BLOCK ? n : STRIP_BLOCK;\n"
-  "    for (i64 i = 0; i < m; i++) {\n      a[i] = (double)x[i];\n      b[i] = (double)y[i];\n    }\n"
-  "    (void)strip(a, a, b, m);\n"
-  "    for (i64 i = 0; i < m; i++) o[i] = (float)a[i];\n"
-  "  }\n"
-  "  return 0;\n}\n"
-  "#define DRIVEN(name, run, type, arity) static __attribute__((noinline, unused)) u32 name##type##_##arity(void *out, const void *xv, const void *yv, i64 n, Core core, "
-  "Scalar scalar) { return run(out, xv, yv, n, core, scalar, WM_KIND(type, arity)); }\n"
-  "#define DRIVEN_BOTH(type, arity) DRIVEN(strip_, strip_run, type, arity) DRIVEN(strip_rare_, strip_run_rare, type, arity)\n"
-  "EACH_KIND(DRIVEN_BOTH)\n";
 
 /* The functions of a build, as stdlib/kernels/wm.c chooses among them. */
 static void write_table(Gen *g, Buf *b) {
@@ -336,19 +247,13 @@ static void write_body(Gen *g) {
   }
   buf_puts(&b, "#endif\n");
   write_table(g, &b);
-  buf_puts(&b, scalar_driver);
-  buf_puts(&b, "#ifdef WM_VECTOR\n");
-  buf_puts(&b, strip_driver);
+  buf_puts(&b, "#include \"stdlib/array/wm_strips.h\"\n#ifdef WM_VECTOR\n");
   for (u32 i = 0; i < g->count; i++)
     if (!is_helper(g->m.fns.data[i])) {
-      if (is_narrowed(g->m.fns.data[i])) put_narrowed(g->m.fns.data[i], &b);
-      else {
-        put_core(g, g->m.fns.data[i], &b);
-        put_strip(g, g->m.fns.data[i], &b);
-      }
+      put_core(g, g->m.fns.data[i], &b);
+      put_strip(g, g->m.fns.data[i], &b);
     }
   buf_puts(&b, "#else\n");
-  buf_puts(&b, plain_driver);
   for (u32 i = 0; i < g->count; i++)
     if (!is_helper(g->m.fns.data[i])) put_plain_strip(g->m.fns.data[i], &b);
   buf_puts(&b, "#endif\n");

@@ -12,6 +12,7 @@
 #include "tracer/record/record_option.h"
 #include "tracer/record/record_rows.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/record_weak.h"
 
 static Av option(Recorder *r, bool known, bool there, Av flag, Av value) {
   Av parts[2] = {known ? av_const(r, value_bool(there)) : flag, value};
