@@ -1,6 +1,6 @@
 /* kernel_strips_template.c — every strip kernel, for the instruction set this is compiled for (see strips.h).
- * The including file defines STRIPS_NAME and REDUCE_VECTOR_BYTES, and STRIPS_REST, the build whose kernels serve what is
- * marked COLD: with STRIPS_REST another build, nothing marked so is compiled again. */
+ * The including file defines STRIPS_NAME and REDUCE_VECTOR_BYTES, and STRIPS_REST, another build whose reductions serve
+ * where wider vectors gain nothing: those are not compiled again. */
 #include "stdlib/kernels/element.h"
 #include "stdlib/kernels/philox.h"
 #include "stdlib/kernels/reduce_order.h"
@@ -109,14 +109,8 @@ BY_MASKS(less_equal, f64, , _mm512_cmp_pd_mask(p, q, _CMP_LE_OQ), x[at] <= y[at]
     }                                                                                       \
     return bad;                                                                             \
   }
-#ifdef STRIPS_REST
-#define COLD(op, dt, ...) u32 REST(strip_##op##_##dt)(STRIP_PARAMS);
-#else
-#define COLD STRIP
-#endif
 #include "stdlib/kernels/strips.def"
 #undef STRIP
-#undef COLD
 #undef COMPARISON
 
 /* Between two numbers: a comparison that takes the second of what is equal or NaN is one instruction. */
@@ -231,13 +225,7 @@ CONVERT(i64, f32, 1, p)
 #else
 WIDE(CONVERT)
 #endif
-#ifdef STRIPS_REST
-#define DECLARED(from, to, check, expr) u32 REST(strip_##from##_to_##to)(STRIP_PARAMS);
-NARROW(DECLARED)
-#undef DECLARED
-#else
 NARROW(CONVERT)
-#endif
 
 /* ---- where --------------------------------------------------------------------------------------- */
 
@@ -693,10 +681,6 @@ static void HERE(strip_normal)(f64 *out, u64 seed, u64 stream, u64 block, i64 n)
 
 /* ---- ramps ------------------------------------------------------------------------------------------ */
 
-#ifdef STRIPS_REST
-void REST(strip_ramp_i64)(void *out, u64 start, u64 step, i64 first, i64 n);
-void REST(strip_ramp_f64)(void *out, u64 start, u64 step, i64 first, i64 n);
-#else
 STRIPS_LINKAGE void HERE(strip_ramp_i64)(void *out, u64 start, u64 step, i64 first, i64 n) {
   u64 *o = out, at = start + (u64)first * step;
   for (i64 i = 0; i < n; i++) o[i] = at + (u64)i * step;
@@ -709,7 +693,6 @@ STRIPS_LINKAGE void HERE(strip_ramp_f64)(void *out, u64 start, u64 step, i64 fir
   memcpy(&by, &step, sizeof by);
   for (i32 i = 0; i < (i32)n; i++) o[i] = from + (at + (f64)i) * by;
 }
-#endif
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 

@@ -1,10 +1,8 @@
 /* strips_entries.h — the kernels of kernel_strips_template.c and their members of StripTable, as ENTRY(member, kernel),
  * which the includer defines. No guard. */
 #define STRIP(op, dt, r, check, ...) ENTRY(ops[OP_##op][DT_##dt], HERE(strip_##op##_##dt))
-#define COLD(op, dt, ...) ENTRY(ops[OP_##op][DT_##dt], REST(strip_##op##_##dt))
 #include "stdlib/kernels/strips.def"
 #undef STRIP
-#undef COLD
 #define MATH_ROW(name, dt, level) ENTRY(ops[OP_##name][DT_##dt], wm_strip_##name##_##dt##_##level)
 #define MATH_ROW_OF(name, dt, level) MATH_ROW(name, dt, level)
 #define MATH(name, dt, arity) MATH_ROW_OF(name, dt, STRIPS_NAME)
@@ -14,11 +12,9 @@
 #undef MATH_ROW_OF
 
 #define CONVERT_HERE(from, to, check, expr) ENTRY(convert[DT_##from][DT_##to], HERE(strip_##from##_to_##to))
-#define CONVERT_REST(from, to, check, expr) ENTRY(convert[DT_##from][DT_##to], REST(strip_##from##_to_##to))
 WIDE(CONVERT_HERE)
-NARROW(CONVERT_REST)
+NARROW(CONVERT_HERE)
 #undef CONVERT_HERE
-#undef CONVERT_REST
 
 ENTRY(limit[DT_f32], HERE(strip_limit_f32))
 ENTRY(limit[DT_f64], HERE(strip_limit_f64))
@@ -57,6 +53,6 @@ ENTRY(matrix[DT_f32], HERE(strip_matrix_f32))
 ENTRY(matrix[DT_f64], HERE(strip_matrix_f64))
 ENTRY(uniform, HERE(strip_uniform))
 ENTRY(normal, HERE(strip_normal))
-ENTRY(ramp[DT_i64], REST(strip_ramp_i64))
-ENTRY(ramp[DT_f64], REST(strip_ramp_f64))
+ENTRY(ramp[DT_i64], HERE(strip_ramp_i64))
+ENTRY(ramp[DT_f64], HERE(strip_ramp_f64))
 #undef ENTRY
