@@ -1,4 +1,4 @@
-/* kernel_strips_avx512.c — the strip kernels built for AVX-512; some reductions are those of AVX2. */
+/* kernel_strips_avx512.c — the strip kernels built for AVX-512; the least and greatest of floats are those of AVX2. */
 #ifdef __x86_64__
 #define STRIPS_NAME avx512
 #define STRIPS_REST avx2

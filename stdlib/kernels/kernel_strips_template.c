@@ -1,6 +1,6 @@
 /* kernel_strips_template.c — every strip kernel, for the instruction set this is compiled for (see strips.h).
- * The including file defines STRIPS_NAME and REDUCE_VECTOR_BYTES, and STRIPS_REST, another build whose reductions serve
- * where wider vectors gain nothing: those are not compiled again. */
+ * The including file defines STRIPS_NAME and REDUCE_VECTOR_BYTES, and STRIPS_REST, another build: the least and the greatest
+ * of floats, which that one has by hand, are taken from it, and so are sums of columns that lie far apart. */
 #include "stdlib/kernels/element.h"
 #include "stdlib/kernels/philox.h"
 #include "stdlib/kernels/reduce_order.h"
@@ -269,10 +269,8 @@ SELECT(any64)
 #define FN_MUL(p, q) ((p) * (q))
 REDUCE_ORDER(add_f32, f32, +, 0, FN_ADD)
 REDUCE_ORDER(add_f64, f64, +, 0, FN_ADD)
-#ifndef STRIPS_REST
 REDUCE_ORDER(mul_f32, f32, *, 1, FN_MUL)
 REDUCE_ORDER(mul_f64, f64, *, 1, FN_MUL)
-#endif
 
 #define REDUCTION_DECLARED(kind, dt) void REST(strip_rows_##kind##_##dt)(ROWS_PARAMS);
 #define ROWS_IN_ORDER(kind, dt)                                                            \
@@ -299,13 +297,8 @@ ROWS_IN_ORDER(add, f32)
 ROWS_IN_ORDER(add, f64)
 COLUMNS_IN_ORDER(add, f32)
 COLUMNS_IN_ORDER(add, f64)
-#ifdef STRIPS_REST
-REDUCTION_DECLARED(mul, f32)
-REDUCTION_DECLARED(mul, f64)
-#else
 ROWS_IN_ORDER(mul, f32)
 ROWS_IN_ORDER(mul, f64)
-#endif
 
 /* Integers, the least and the greatest do not depend on the order: lanes as the compiler likes them. */
 #define ROWS_INT(kind, dt)                                                                   \
@@ -394,18 +387,20 @@ ROWS_IN_ORDER(mul, f64)
 #define ROWS_FLOAT(kind, dt, ...) ROWS_INT(kind, dt)
 #endif
 #define EXTREMES(X, dt) X(minimum, dt) X(maximum, dt)
-#define REST_REDUCTIONS(X) EXTREMES(X, u8) EXTREMES(X, i32) EXTREMES(X, i64) X(add, i64) X(multiply, i64)
 #ifdef STRIPS_REST
 EXTREMES(REDUCTION_DECLARED, f32)
 EXTREMES(REDUCTION_DECLARED, f64)
-void REST(strip_rows_count_bool)(ROWS_PARAMS);
-REST_REDUCTIONS(REDUCTION_DECLARED)
 #else
 ROWS_FLOAT(minimum, f32, i32, <, |)
 ROWS_FLOAT(maximum, f32, i32, >, &)
 ROWS_FLOAT(minimum, f64, i64, <, |)
 ROWS_FLOAT(maximum, f64, i64, >, &)
-REST_REDUCTIONS(ROWS_INT)
+#endif
+EXTREMES(ROWS_INT, u8)
+EXTREMES(ROWS_INT, i32)
+EXTREMES(ROWS_INT, i64)
+ROWS_INT(add, i64)
+ROWS_INT(multiply, i64)
 
 /* Truth values counted in bytes, 255 times at most before they are added up. */
 STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
@@ -433,7 +428,6 @@ STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
     for (; i < n; i++) o[r] += x[i];
   }
 }
-#endif
 
 /* ---- a row times a matrix ------------------------------------------------------------------------- */
 

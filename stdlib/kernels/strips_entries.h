@@ -27,23 +27,23 @@ ENTRY(select_past, SELECT_PAST)
 
 #define REDUCTION_OF(which, KIND, dt, kernel) ENTRY(which[REDUCE_##KIND][DT_##dt], kernel)
 #define ROWS_OF_EXTREMES(KIND, kind)                               \
-  REDUCTION_OF(rows, KIND, bool, REST(strip_rows_##kind##_u8))     \
-  REDUCTION_OF(rows, KIND, u8, REST(strip_rows_##kind##_u8))       \
-  REDUCTION_OF(rows, KIND, i32, REST(strip_rows_##kind##_i32))     \
-  REDUCTION_OF(rows, KIND, i64, REST(strip_rows_##kind##_i64))     \
+  REDUCTION_OF(rows, KIND, bool, HERE(strip_rows_##kind##_u8))     \
+  REDUCTION_OF(rows, KIND, u8, HERE(strip_rows_##kind##_u8))       \
+  REDUCTION_OF(rows, KIND, i32, HERE(strip_rows_##kind##_i32))     \
+  REDUCTION_OF(rows, KIND, i64, HERE(strip_rows_##kind##_i64))     \
   REDUCTION_OF(rows, KIND, f32, REST(strip_rows_##kind##_f32))     \
   REDUCTION_OF(rows, KIND, f64, REST(strip_rows_##kind##_f64))
 REDUCTION_OF(rows, ADD, f32, HERE(strip_rows_add_f32))
 REDUCTION_OF(rows, ADD, f64, HERE(strip_rows_add_f64))
-REDUCTION_OF(rows, MUL, f32, REST(strip_rows_mul_f32))
-REDUCTION_OF(rows, MUL, f64, REST(strip_rows_mul_f64))
+REDUCTION_OF(rows, MUL, f32, HERE(strip_rows_mul_f32))
+REDUCTION_OF(rows, MUL, f64, HERE(strip_rows_mul_f64))
 REDUCTION_OF(columns, ADD, f32, HERE(strip_columns_add_f32))
 REDUCTION_OF(columns, ADD, f64, HERE(strip_columns_add_f64))
-REDUCTION_OF(rows, ADD, i64, REST(strip_rows_add_i64))
-REDUCTION_OF(rows, MUL, i64, REST(strip_rows_multiply_i64))
+REDUCTION_OF(rows, ADD, i64, HERE(strip_rows_add_i64))
+REDUCTION_OF(rows, MUL, i64, HERE(strip_rows_multiply_i64))
 ROWS_OF_EXTREMES(MIN, minimum)
 ROWS_OF_EXTREMES(MAX, maximum)
-REDUCTION_OF(rows, ADD, bool, REST(strip_rows_count_bool))
+REDUCTION_OF(rows, ADD, bool, HERE(strip_rows_count_bool))
 #undef REDUCTION_OF
 #undef ROWS_OF_EXTREMES
 
