@@ -247,7 +247,7 @@ static void write_body(Gen *g) {
   }
   buf_puts(&b, "#endif\n");
   write_table(g, &b);
-  buf_puts(&b, "#include \"stdlib/array/wm_strips.h\"\n#ifdef WM_VECTOR\n");
+  buf_puts(&b, "#include \"stdlib/kernels/wm_strips.h\"\n#ifdef WM_VECTOR\n");
   for (u32 i = 0; i < g->count; i++)
     if (!is_helper(g->m.fns.data[i])) {
       put_core(g, g->m.fns.data[i], &b);
