@@ -246,7 +246,12 @@ WeftStatus eager_while_loop(Vm *vm, Value *args, Value *out) {
 static WeftStatus trip_bound(Vm *vm, const char *what, Value v, i64 *out) {
   v = value_untracked(v);
   if (v.kind == V_NUM && num_as_index(v, out)) return WEFT_OK;
-  return vm_error(vm, EK_type, "fori_loop: %s must be an integer of rank 0, got %s", what, value_type_name(v));
+  if (v.kind != V_NUM && v.kind != V_ARRAY) return vm_error(vm, EK_type, "fori_loop: %s must be an integer of rank 0, got %s", what, value_type_name(v));
+  ArrayType t;
+  char shape[80];
+  tree_leaf_type(v, &t);
+  rule_shape_text(&t, shape, sizeof shape);
+  return vm_error(vm, EK_type, "fori_loop: %s must be an integer of rank 0, got %s%s", what, dtype_name(t.dtype), shape);
 }
 
 WeftStatus eager_fori_loop(Vm *vm, Value *args, Value *out) {
