@@ -56,6 +56,17 @@ static void add_mark(Case *c, char kind, const char *s, size_t n) {
   c->marks[c->mark_count++] = (Mark){kind, copy_trimmed(s, n)};
 }
 
+/* The last mark goes on: a blank and the n bytes at `s`. */
+static void continue_mark(Case *c, const char *s, size_t n) {
+  char **text = &c->marks[c->mark_count - 1].text, *more = copy_trimmed(s, n);
+  size_t size = strlen(*text) + strlen(more) + 2;
+  char *whole = must(malloc(size));
+  snprintf(whole, size, "%s %s", *text, more);
+  free(*text);
+  free(more);
+  *text = whole;
+}
+
 /* Splits `s` (marks only, up to its end) at each blank-preceded mark. */
 static void add_marks(Case *c, const char *s, const char *end) {
   while (s < end) {
@@ -115,6 +126,8 @@ CaseFile casefile_read(const char *path) {
       } else if (is_mark(s)) {
         if (!block->program) block->program = copy(program, (size_t)(s - program));
         add_mark(block, s[1], s + 2, (size_t)(end - s - 2));
+      } else if (block->program && s[0] == '#' && s[1] == ' ' && s[2] == ' ') {
+        continue_mark(block, s + 3, (size_t)(end - s - 3));
       } else if (block->program && end > s) {
         fail_at(path, line, "program text behind the marks of a block");
       }
