@@ -37,7 +37,8 @@ def number(x):
 def an_int():
     kind = rng.randrange(6)
     if kind == 0:
-        return rng.choice([0, 1, -1, 9, 10, 99, 100, 999, 1000, -999, -1000, 2**63 - 1, -(2**63), 65, 0x20AC, 0x1F600, 0xD800, 0x110000])
+        return rng.choice([0, 1, -1, 9, 10, 99, 100, 999, 1000, -999, -1000, 2**63 - 1, -(2**63), 65, 0x20AC, 0x1F600,
+                           0xD800, 0x110000])
     if kind == 1:
         return rng.randrange(-10, 10)
     return rng.choice([1, -1]) * rng.getrandbits(rng.randrange(1, 63))
@@ -46,8 +47,10 @@ def an_int():
 def a_float():
     kind = rng.randrange(8)
     if kind == 0:
-        return rng.choice([0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, 1e22, 1e23, 1e16, 1e15, 9999999999999998.0, 1e-4, 1e-5, 9.9999e-5, 0.00012345, 123456.0,
-                           999999.5, 99999.95, 0.1, float("inf"), float("-inf"), float("nan"), 5e-324, 1.7976931348623157e308, 2.2250738585072014e-308])
+        return rng.choice([0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, 1e22, 1e23, 1e16, 1e15,
+                           9999999999999998.0, 1e-4, 1e-5, 9.9999e-5, 0.00012345, 123456.0, 999999.5, 99999.95, 0.1,
+                           float("inf"), float("-inf"), float("nan"), 5e-324, 1.7976931348623157e308,
+                           2.2250738585072014e-308])
     if kind == 1:
         return rng.uniform(-10, 10)
     if kind == 2:
@@ -134,14 +137,17 @@ def comparable(x, spec, same):
 
 def fixed_cases():
     """Each value by each spec that tells something of its kind; errors only where Python has one."""
-    whole = ("5 <5 >5 ^5 =5 05 <05 ^05 =05 *^9 é>6 + - +5 -5 +05 #x #X #o #b #010x x X o b d 08b _b _x #_b 016_b , _ ,d _d 012, 012_ 015_ 3, c .1 z s q "
-             ",x ,b __ ,_ _, 5. .f .2f ,.1f +.1e % .0% g E 20g #.0f 010.2f <08 >08d *<08 08.3").split() + [" ", " 5", " >5", " x", "+ ", "5 "]
-    real = ("9 <9 >9 ^9 =9 09 <09 + - .0 .1 .3 .5 .10 #.3 f .0f #.0f .2f ,.2f _.2f e .0e #.0e .3e ,.0E _.2e g .0g .3g #g #.3g ,g .17g .20f E G F "
-            "% .0% .1% #.0% z z.0f z.1f +z.1f z.3e 012 012.2f 012, +015,.1f *>+15.2e , _ x d c s n .400f 100001").split() + [" ", " 9", " .2f", " 09"]
+    whole = ("5 <5 >5 ^5 =5 05 <05 ^05 =05 *^9 é>6 + - +5 -5 +05 #x #X #o #b #010x x X o b d 08b _b _x #_b 016_b "
+             ", _ ,d _d 012, 012_ 015_ 3, c .1 z s q ,x ,b __ ,_ _, 5. .f .2f ,.1f +.1e % .0% g E 20g #.0f 010.2f "
+             "<08 >08d *<08 08.3").split() + [" ", " 5", " >5", " x", "+ ", "5 "]
+    real = ("9 <9 >9 ^9 =9 09 <09 + - .0 .1 .3 .5 .10 #.3 f .0f #.0f .2f ,.2f _.2f e .0e #.0e .3e ,.0E _.2e g .0g "
+            ".3g #g #.3g ,g .17g .20f E G F % .0% .1% #.0% z z.0f z.1f +z.1f z.3e 012 012.2f 012, +015,.1f *>+15.2e "
+            ", _ x d c s n .400f 100001").split() + [" ", " 9", " .2f", " 09"]
     texts = ("5 <5 >5 ^5 =5 05 >05 *^9 é^7 .0 .2 6.2 >6.2 s 8s .1s + z # , _ d f .f").split() + [" ", " 5", " >5"]
     table = [(v, whole) for v in (0, -255, 1234567)] + [(v, real) for v in (-0.04, 1.0, 1234567.891, 1e22)]
     table += [(v, "9 09 +9 ^9 ,.1f % .0% F G z 010, x".split()) for v in (float("inf"), float("-inf"), float("nan"))]
-    table += [(v, "5 <5 05 + d x #x .1f , c s e".split()) for v in (True, False)] + [(v, texts) for v in ("abc", "né€😀")]
+    table += [(v, "5 <5 05 + d x #x .1f , c s e".split()) for v in (True, False)]
+    table += [(v, texts) for v in ("abc", "né€😀")]
     for x, specs in table:
         print(f"# {x!r}")
         for spec in specs:
@@ -150,11 +156,16 @@ def fixed_cases():
                 continue
             inner = literal(x) if isinstance(x, str) else number(x)
             program = f'let x = {inner}; f"{{x:{spec}}}"'
-            print(f"{program:<50} " + ("#! value: format: bad spec" if text == "!value" else f"#= {literal(text)}"))
+            if len(text) > 100:     # of a line's width: what stands for ten zeros is in no number
+                program, text = program + '.replace("0000000000", "z")', text.replace("0000000000", "z")
+            mark = "#! value: format: bad spec" if text == "!value" else f"#= {literal(text)}"
+            line = f"{program:<50} {mark}"
+            print(line if len(line) <= 120 else f"#{{ {spec} of {x!r}\n{program}\n{mark}\n#}}")
 
 
 if cases:
-    print("# Specs of f-strings, as CPython formats by them; written by tests/tools/format.py. Bools are 0 and 1, as there.")
+    print("# Specs of f-strings, as CPython formats by them; written by tests/tools/format.py. "
+          "Bools are 0 and 1, as there.")
     fixed_cases()
     sys.exit()
 
@@ -181,7 +192,8 @@ while len(answers) < count // 10:
     asked.append(f"{text} by {literal(spec)}")
     answers.append(wanted(x, spec))
     k = len(lines)
-    lines.append(f'fn case{k}(x) {{ let y = x; try {{ f"{{y:{spec}}}" }} catch e {{ "!" + e.kind }} }}\nprint(case{k}({text}))')
+    lines.append(f'fn case{k}(x) {{ let y = x; try {{ f"{{y:{spec}}}" }} catch e {{ "!" + e.kind }} }}')
+    lines.append(f"print(case{k}({text}))")
 with open("written.weft", "w") as f:
     f.write("\n".join(lines) + "\n")
 open("written.wanted", "w").write("\n".join(answers) + "\n")
