@@ -10,7 +10,7 @@ BEGIN { print "# The examples of lang/ops.def." }
   if (open !~ /"\)$/) next
   $0 = open
   open = ""
-  gsub(/"   "/, "")
+  gsub(/" +"/, "")
   name = $0; sub(/^OP\(/, "", name); sub(/,.*/, "", name)
   if (name in missing) next
   doc = $0; sub(/"\)[^"]*$/, "", doc); sub(/.*"/, "", doc)
