@@ -38,7 +38,8 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 
 # ---- goals that only hand on to another make, so that set-up can come before the build ------------
 
-OUTER    := check check-all run bench bench-quick bench-peers clean help setup lint cuda-tools asan tsan fuzz mutation gpu-check mechanisms mechanisms-mutate
+OUTER    := check check-all run bench bench-quick bench-peers clean help setup lint cuda-tools asan tsan fuzz mutation \
+            gpu-check mechanisms mechanisms-mutate
 INNER    := $(filter-out $(OUTER),$(or $(MAKECMDGOALS),all))
 
 .DEFAULT_GOAL := all
@@ -173,7 +174,8 @@ $(B)/libweft.map: Makefile
 	@echo '{ global: weft_*; local: *; };' >$@
 
 $(B)/$(SO_FILE): $(LIB_OBJ) $(MIR_LIB) $(B)/libweft.map $(B)/members
-	$(Q)$(CC) -shared -Wl,-soname,$(SO_NAME) -Wl,--version-script,$(B)/libweft.map -Wl,--no-undefined -Wl,--gc-sections $(LDFLAGS) \
+	$(Q)$(CC) -shared -Wl,-soname,$(SO_NAME) -Wl,--version-script,$(B)/libweft.map -Wl,--no-undefined \
+	  -Wl,--gc-sections $(LDFLAGS) \
 	  $(LIB_OBJ) $(MIR_LIB) $(LIBS) -o $@
 	@ln -sf $(SO_FILE) $(B)/$(SO_NAME)
 	@ln -sf $(SO_NAME) $(B)/libweft.so
@@ -185,7 +187,8 @@ $(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(B)/libweft-internal.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $< $(B)/libweft-internal.a $(LIBS) -lcmocka -o $@
 # Its reference is a disassembler, where one is installed.
-$(B)/tests/test_vector_asm: LIBS += $(if $(wildcard /usr/include/Zydis/Zydis.h /usr/local/include/Zydis/Zydis.h),-lZydis)
+ZYDIS_H  := $(wildcard /usr/include/Zydis/Zydis.h /usr/local/include/Zydis/Zydis.h)
+$(B)/tests/test_vector_asm: LIBS += $(if $(ZYDIS_H),-lZydis)
 # Its reference has 113 bits; other compilers find the library of gcc where gcc has it.
 ifneq ($(shell echo '\#include <quadmath.h>' | $(CC) -fsyntax-only -xc - 2>&1),)
 $(B)/obj/tests/unit/test_math.o: FILE_CFLAGS += -idirafter $(dir $(shell gcc -print-file-name=include/quadmath.h))
@@ -198,7 +201,8 @@ $(MIR_DIR)/libmir.a: jit/mir/build.sh jit/mir/quick.sed jit/mir/Cargo.toml
 	$(Q)CC="$(CC)" AR="$(AR)" OBJCOPY="$(OBJCOPY)" jit/mir/build.sh $(MIR_DIR) $(MIR_PREFIX)
 
 # tests/NAME/*.c, with what tests/support/ has, is the program build/tests/NAME.
-SUITES   := $(if $(wildcard api/weft.h),$(sort $(patsubst tests/%/,%,$(dir $(filter-out tests/unit/% tests/support/%,$(wildcard tests/*/*.c))))))
+SUITE_C  := $(filter-out tests/unit/% tests/support/%,$(wildcard tests/*/*.c))
+SUITES   := $(if $(wildcard api/weft.h),$(sort $(patsubst tests/%/,%,$(dir $(SUITE_C)))))
 SUPPORT  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/support/*.c))
 define suite
 $(B)/tests/$(1): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/$(1)/*.c)) $(SUPPORT) $(B)/libweft-internal.a
@@ -229,14 +233,19 @@ build/cases/ops.weft: stdlib/missing.def lang/ops.def tests/tools/op-examples.aw
 SANITIZE := -fsanitize=address,undefined
 CALM     := -Wall -Wextra -Wno-maybe-uninitialized
 # Programs of 40 MB, one for each test: gold links them in half the time.
-GOLD      = $(if $(shell echo 'int main(void) { return 0; }' | $(CC) -fuse-ld=gold -xc - -o /dev/null 2>/dev/null && echo yes),-fuse-ld=gold)
+HAS_GOLD  = $(shell echo 'int main(void) { return 0; }' | \
+              $(CC) -fuse-ld=gold -xc - -o /dev/null 2>/dev/null && echo yes)
+GOLD      = $(if $(HAS_GOLD),-fuse-ld=gold)
 asan fuzz:
-	$(Q)$(MAKE) --no-print-directory B=build/asan OPT="-O1 -g1 -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
-	  LDFLAGS="$(SANITIZE) $(GOLD)" COVER=-fsanitize-coverage=trace-pc WARN="$(CALM)" WERROR= $(if $(filter fuzz,$@),build/asan/tests/fuzz,quick tests)
+	$(Q)$(MAKE) --no-print-directory B=build/asan \
+	  OPT="-O1 -g1 -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
+	  LDFLAGS="$(SANITIZE) $(GOLD)" COVER=-fsanitize-coverage=trace-pc WARN="$(CALM)" WERROR= \
+	  $(if $(filter fuzz,$@),build/asan/tests/fuzz,quick tests)
 
 # What threads share, under ThreadSanitizer: the tests of the pool.
 tsan:
-	$(Q)$(MAKE) --no-print-directory B=build/tsan OPT="-O1 -g -fsanitize=thread" LDFLAGS=-fsanitize=thread WARN="$(CALM)" WERROR= \
+	$(Q)$(MAKE) --no-print-directory B=build/tsan OPT="-O1 -g -fsanitize=thread" LDFLAGS=-fsanitize=thread \
+	  WARN="$(CALM)" WERROR= \
 	  build/tsan/libweft.so.$(VERSION) build/tsan/tests/test_threads
 
 # ---- the same tree with switches that take mechanisms out (lang/mechanisms.def) ---------------------
@@ -289,7 +298,8 @@ mechanisms-mutate: mutation
 
 INSTALL  ?= install
 LIBDIR   ?= $(PREFIX)/lib
-INSTALLED = $(PREFIX)/bin/weft $(PREFIX)/include/weft.h $(LIBDIR)/libweft.a $(LIBDIR)/$(SO_FILE) $(LIBDIR)/$(SO_NAME) $(LIBDIR)/libweft.so \
+INSTALLED = $(PREFIX)/bin/weft $(PREFIX)/include/weft.h \
+            $(LIBDIR)/libweft.a $(LIBDIR)/$(SO_FILE) $(LIBDIR)/$(SO_NAME) $(LIBDIR)/libweft.so \
              $(LIBDIR)/pkgconfig/weft.pc
 install: all
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig
@@ -334,7 +344,8 @@ help:
 ## make quick       builds the library, the program and the unit tests; warnings are errors; runs nothing
 ## make bench       measures every claim about speed beside its peers; bench/run --save keeps it in bench/results
 ## make bench-quick the same in two minutes
-## make bench-peers installs the peers in Python (NumPy, numexpr, Numba, JAX; BENCH_TORCH=1: torch) into build/peers, and LuaJIT
+## make bench-peers installs the peers in Python (NumPy, numexpr, Numba, JAX; BENCH_TORCH=1: torch) into build/peers,
+##                  and LuaJIT
 ## make mechanisms  the table of docs/mechanisms.md with the tests named after its rows, and how they ended
 ## make mutation    the same tree with switches that take mechanisms out, in build/mutate
 ## make mechanisms-mutate  takes one mechanism out after the other and sees the tests of its row fail

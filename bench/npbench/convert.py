@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """Makes the small cases in tiny/ from a selection of NPBench as JSON: convert.py CASES.json
 
-The file is a list of {name, tiny: {inputs, returns, outputs_in_place}}, a tensor is {dtype, shape, data}. Each becomes a module
-in Weft with `input`, a record, and `expected`, a list. LeNet's weights would be most of all that: its case has inputs by
-formula, and the results are those of kernels.py (NumPy), which must first agree with the selection's.
-"""
+The file is a list of {name, tiny: {inputs, returns, outputs_in_place}}, a tensor is {dtype, shape, data}. Each becomes
+a module in Weft with `input`, a record, and `expected`, a list. LeNet's weights would be most of all that: its case has
+inputs by formula, and the results are those of kernels.py (NumPy), which must first agree with the selection's. """
+
 import json
 import os
 import sys
+import textwrap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HEAD = "# Inputs and results of {}, from NPBench (github.com/spcl/npbench, BSD-3-Clause, copyright ETH Zurich and the NPBench authors).\n"
+HEAD = (
+    "# Inputs and results of {}, from NPBench (github.com/spcl/npbench, BSD-3-Clause, copyright ETH Zurich and the\n"
+    "# NPBench authors).\n"
+)
 CALLED = {"nan": "nan", "inf": "inf", "-inf": "-inf"}
 
 
@@ -28,6 +32,12 @@ def value(v):
     flat = "[" + ", ".join(number(x) for x in v["data"]) + "]"
     flat = flat if v["dtype"] in ("f64", "i64") else f"{v['dtype']}({flat})"
     return flat if len(v["shape"]) == 1 else f"reshape({flat}, {tuple(v['shape'])})"
+
+
+def folded(text):
+    """Lines of at most 120 columns: lists end theirs behind a comma."""
+    fold = textwrap.TextWrapper(120, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return "\n".join(line if len(line) <= 120 else fold.fill(line) for line in text.split("\n"))
 
 
 LENET = '''# Inputs by formula for lenet, and its results with NumPy.
@@ -60,7 +70,9 @@ def lenet(case):
         return np.float32(((np.arange(n) * 7919 % 1009) / 1009 - 0.5) * scale).reshape(shape)
 
     made = {"input": spread((1, 28, 28, 1), 2.0), **{k: spread(s, scales[k]) for k, s in shapes.items()}}
-    weights = ",\n".join(f"  {k}: reshape(spread({int(np.prod(s))}, {scales[k]}), {tuple(s)})" for k, s in shapes.items())
+    weights = ",\n".join(
+        f"  {k}: reshape(spread({int(np.prod(s))}, {scales[k]}), {tuple(s)})" for k, s in shapes.items()
+    )
     return LENET.format(weights=weights, result=[float(x) for x in RUN["lenet"](made)[0].ravel()])
 
 
@@ -70,11 +82,12 @@ def main():
         name, case = kernel["name"], kernel["tiny"]
         with open(os.path.join(HERE, "tiny", name + ".weft"), "w") as out:
             if name == "lenet":
-                out.write(lenet(case))
+                out.write(folded(lenet(case)))
                 continue
             fields = ",\n".join(f"  {k}: {value(v)}" for k, v in case["inputs"].items())
             results = list(case["returns"] or []) + list(case["outputs_in_place"].values())
-            out.write(HEAD.format(name) + "let input = {\n" + fields + "\n}\nlet expected = (\n" + "".join(f"  {value(v)},\n" for v in results) + ")\n")
+            expected = "".join(f"  {value(v)},\n" for v in results)
+            out.write(HEAD.format(name) + folded(f"let input = {{\n{fields}\n}}\nlet expected = (\n{expected})\n"))
 
 
 main()

@@ -25,21 +25,44 @@ def layers(p, rng):
 
     side = [((p[k] - 4) // 2 - 4) // 2 for k in "HW"]
     flat = side[0] * side[1] * 16
-    shapes = {"conv1": (5, 5, 1, 6), "conv1bias": (6,), "conv2": (5, 5, 6, 16), "conv2bias": (16,), "fc1w": (flat, 120), "fc1b": (120,),
-              "fc2w": (120, 84), "fc2b": (84,), "fc3w": (84, 10), "fc3b": (10,)}
-    return {"input": rng.random((p["N"], p["H"], p["W"], 1), dtype=np.float32), **{k: weights(*s) for k, s in shapes.items()}}
+    shapes = {
+        "conv1": (5, 5, 1, 6),
+        "conv1bias": (6,),
+        "conv2": (5, 5, 6, 16),
+        "conv2bias": (16,),
+        "fc1w": (flat, 120),
+        "fc1b": (120,),
+        "fc2w": (120, 84),
+        "fc2b": (84,),
+        "fc3w": (84, 10),
+        "fc3b": (10,),
+    }
+    return {
+        "input": rng.random((p["N"], p["H"], p["W"], 1), dtype=np.float32),
+        **{k: weights(*s) for k, s in shapes.items()},
+    }
 
 
 def nbody(p, rng):
     n = p["N"]
-    return {**p, "mass": 20.0 * np.ones((n, 1)) / n, "pos": rng.standard_normal((n, 3)), "vel": rng.standard_normal((n, 3)),
-            "Nt": int(np.ceil(p["tEnd"] / p["dt"]))}
+    return {
+        **p,
+        "mass": 20.0 * np.ones((n, 1)) / n,
+        "pos": rng.standard_normal((n, 3)),
+        "vel": rng.standard_normal((n, 3)),
+        "Nt": int(np.ceil(p["tEnd"] / p["dt"])),
+    }
 
 
 def sparse(p, rng):
     rows = np.sort(rng.integers(0, p["M"], p["nnz"]))
     starts = np.searchsorted(rows, np.arange(p["M"] + 1))
-    return {"A_row": starts.astype(np.int64), "A_col": rng.integers(0, p["N"], p["nnz"]), "A_val": rng.random(p["nnz"]), "x": rng.random(p["N"])}
+    return {
+        "A_row": starts.astype(np.int64),
+        "A_col": rng.integers(0, p["N"], p["nnz"]),
+        "A_val": rng.random(p["nnz"]),
+        "x": rng.random(p["N"]),
+    }
 
 
 def columns(p, rng):
@@ -59,13 +82,25 @@ def make(name, size):
         "cavtflow": lambda: flow(p),
         "chanflow": lambda: flow(p),
         "cholesky": lambda: cholesky(p, rng),
-        "conv2d": lambda: {"input": f32(n, p["H"], p["W"], p["C_in"]), "weights": f32(p["K"], p["K"], p["C_in"], p["C_out"]), "bias": f32(p["C_out"])},
+        "conv2d": lambda: {
+            "input": f32(n, p["H"], p["W"], p["C_in"]),
+            "weights": f32(p["K"], p["K"], p["C_in"], p["C_out"]),
+            "bias": f32(p["C_out"]),
+        },
         "crc16": lambda: {"data": rng.integers(0, 256, n)},
         "deriche": lambda: {"alpha": 0.25, "imgIn": rng.random((p["W"], p["H"]))},
-        "durbin": lambda: {"r": 0.25 * rng.random(n) / (1.0 + np.arange(n)) ** 1.5},  # diagonally dominant: the order of sums shows in no digit
-        "fdtd_2d": lambda: {"TMAX": p["TMAX"], **{k: rng.random((p["NX"], p["NY"])) for k in ("ex", "ey", "hz")}, "_fict_": rng.random(p["TMAX"])},
+        # diagonally dominant: the order of sums shows in no digit
+        "durbin": lambda: {"r": 0.25 * rng.random(n) / (1.0 + np.arange(n)) ** 1.5},
+        "fdtd_2d": lambda: {
+            "TMAX": p["TMAX"],
+            **{k: rng.random((p["NX"], p["NY"])) for k in ("ex", "ey", "hz")},
+            "_fict_": rng.random(p["TMAX"]),
+        },
         "npgofast": lambda: {"a": rng.random((n, n))},
-        "hdiff": lambda: {"in_field": rng.random((p["I"] + 4, p["J"] + 4, p["K"])), "coeff": rng.random((p["I"], p["J"], p["K"]))},
+        "hdiff": lambda: {
+            "in_field": rng.random((p["I"] + 4, p["J"] + 4, p["K"])),
+            "coeff": rng.random((p["I"], p["J"], p["K"])),
+        },
         "heat3d": lambda: {"TSTEPS": p["TSTEPS"], "A": rng.random((n, n, n)), "B": rng.random((n, n, n))},
         "jacobi2d": lambda: {"TSTEPS": p["TSTEPS"], "A": rng.random((n, n)), "B": rng.random((n, n))},
         "lenet": lambda: layers(p, rng),

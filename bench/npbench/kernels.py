@@ -1,7 +1,9 @@
-"""The twenty kernels as a NumPy user writes them: the peer of the programs in Weft beside this file, and what makes their inputs.
+"""The twenty kernels as a NumPy user writes them: the peer of the programs in Weft beside this file, and what makes
+their inputs.
 
 Each function computes what its namesake in NAME.weft computes; RUN gives for a record of inputs the list of results.
 """
+
 import numpy as np
 
 
@@ -80,7 +82,9 @@ def periodic_pressure(p, b, nit, dx, dy):
     k = dx**2 * dy**2 / d
     for _ in range(nit):
         pn = p.copy()
-        p[1:-1, 1:-1] = ((pn[1:-1, 2:] + pn[1:-1, :-2]) * dy**2 + (pn[2:, 1:-1] + pn[:-2, 1:-1]) * dx**2) / d - k * b[1:-1, 1:-1]
+        p[1:-1, 1:-1] = (
+            (pn[1:-1, 2:] + pn[1:-1, :-2]) * dy**2 + (pn[2:, 1:-1] + pn[:-2, 1:-1]) * dx**2
+        ) / d - k * b[1:-1, 1:-1]
         p[1:-1, -1] = ((pn[1:-1, 0] + pn[1:-1, -2]) * dy**2 + (pn[2:, -1] + pn[:-2, -1]) * dx**2) / d - k * b[1:-1, -1]
         p[1:-1, 0] = ((pn[1:-1, 1] + pn[1:-1, -1]) * dy**2 + (pn[2:, 0] + pn[:-2, 0]) * dx**2) / d - k * b[1:-1, 0]
         p[-1, :] = p[-2, :]
@@ -131,7 +135,9 @@ def conv2d(x, weights):
     out = np.empty((n, h - k + 1, w - k + 1, weights.shape[3]), dtype=np.float32)
     for i in range(h - k + 1):
         for j in range(w - k + 1):
-            out[:, i, j, :] = np.sum(x[:, i : i + k, j : j + k, :, np.newaxis] * weights[np.newaxis, :, :, :], axis=(1, 2, 3))
+            out[:, i, j, :] = np.sum(
+                x[:, i : i + k, j : j + k, :, np.newaxis] * weights[np.newaxis, :, :, :], axis=(1, 2, 3)
+            )
     return out
 
 
@@ -293,7 +299,9 @@ def nbody(mass, pos, vel, steps, dt, g, softening):
 def seidel(steps, n, a):
     for _ in range(steps - 1):
         for i in range(1, n - 1):
-            a[i, 1:-1] += a[i - 1, :-2] + a[i - 1, 1:-1] + a[i - 1, 2:] + a[i, 2:] + a[i + 1, :-2] + a[i + 1, 1:-1] + a[i + 1, 2:]
+            a[i, 1:-1] += (
+                a[i - 1, :-2] + a[i - 1, 1:-1] + a[i - 1, 2:] + a[i, 2:] + a[i + 1, :-2] + a[i + 1, 1:-1] + a[i + 1, 2:]
+            )
             for j in range(1, n - 1):
                 a[i, j] += a[i, j - 1]
                 a[i, j] /= 9.0

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The twenty kernels in Weft beside NumPy: peer.py WEFT SIZE [NAME…]
 
-Results must agree. Of each pair of runs, one after the other, the ratio of their least calls; of the pairs the median. NumPy's
-inputs are copied outside of what is timed, since its kernels write into them.
-"""
+Results must agree. Of each pair of runs, one after the other, the ratio of their least calls; of the pairs the median.
+NumPy's inputs are copied outside of what is timed, since its kernels write into them. """
+
 import math
 import os
 import subprocess
@@ -76,11 +76,18 @@ def main():
         n, w = sorted(pairs, key=lambda p: p[0] / p[1])[len(pairs) // 2]
         ratios.append(n / w)
         slow = "" if n >= w else "  MISSED"
-        print(f"npbench {name:10} {size} {w * 1e3:10.3f} ms   NumPy {n * 1e3:10.3f} ms   {n / w:7.2f} times as fast  (at least 1){slow}", flush=True)
+        print(
+            f"npbench {name:10} {size} {w * 1e3:10.3f} ms   NumPy {n * 1e3:10.3f} ms   {n / w:7.2f} times as fast  "
+            f"(at least 1){slow}",
+            flush=True,
+        )
         bad += n < w
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print(f"npbench {len(ratios)} kernels of size {size}: {mean:.2f} times as fast as NumPy {np.__version__}, geometric mean  (at least 5){'' if mean >= 5 else '  MISSED'}")
+        print(
+            f"npbench {len(ratios)} kernels of size {size}: {mean:.2f} times as fast as NumPy {np.__version__}, "
+            f"geometric mean  (at least 5){'' if mean >= 5 else '  MISSED'}"
+        )
         bad += mean < 5
     sys.exit(bad > 0)
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The programs of bench/arrays.weft and bench/networks.weft in Python: arrays.py PEER NAME ROUNDS [turns]
 
-Prints a check sum and the least seconds of a call. With `turns`, before that, for each line of its input, which is a number of
-calls, the least seconds of one. Ends with status 3, silent, when the peer is not installed or has no such
-program. PEER: numpy numexpr numba jax torch. Compilation is not timed. Threads: OMP_NUM_THREADS and the like.
-"""
+Prints a check sum and the least seconds of a call. With `turns`, before that, for each line of its input, which is a
+number of calls, the least seconds of one. Ends with status 3, silent, when the peer is not installed or has no such
+program. PEER: numpy numexpr numba jax torch. Compilation is not timed. Threads: OMP_NUM_THREADS and the like. """
+
 import importlib.util
 import math
 import os
@@ -60,7 +60,12 @@ def fill(shape, seed):
 
 
 def network(i, h, o):
-    return {"w1": fill((i, h), 1) * 0.3, "b1": fill((h,), 2) * 0.3, "w2": fill((h, o), 3) * 0.3, "b2": fill((o,), 4) * 0.3}
+    return {
+        "w1": fill((i, h), 1) * 0.3,
+        "b1": fill((h,), 2) * 0.3,
+        "w2": fill((h, o), 3) * 0.3,
+        "b2": fill((o,), 4) * 0.3,
+    }
 
 
 def inputs():
@@ -85,7 +90,10 @@ def inputs():
         x = (np.arange(16000000) * 7919 % 10007 * 0.001).reshape(1000000, 16)
         return [x, x[:16].copy()]
     if NAME == "mlp":
-        return [fill((512, 256), 5).astype(np.float32), {k: v.astype(np.float32) for k, v in network(256, 1024, 256).items()}]
+        return [
+            fill((512, 256), 5).astype(np.float32),
+            {k: v.astype(np.float32) for k, v in network(256, 1024, 256).items()},
+        ]
     if NAME == "train":
         return [network(64, 64, 10), fill((1797, 64), 5), np.eye(10)[np.arange(1797) * 7 % 10]]
     if NAME == "recurrent":
@@ -107,7 +115,7 @@ def total(r):
     return float(np.sum(np.asarray(r)))
 
 
-# ---- programs over a module that speaks NumPy's names (numpy, jax.numpy, torch) ---------------------------------------
+# ---- programs over a module that speaks NumPy's names (numpy, jax.numpy, torch) -------------------
 
 
 def programs(m, erf, tanh_gelu):
@@ -211,7 +219,12 @@ def with_numexpr():
     }
     if NAME not in text:
         sys.exit(3)
-    return {NAME: lambda *xs: numexpr.evaluate(text[NAME], {f"x{i}": x for i, x in enumerate(xs)})}, lambda f: f, inputs(), lambda r: r
+    return (
+        {NAME: lambda *xs: numexpr.evaluate(text[NAME], {f"x{i}": x for i, x in enumerate(xs)})},
+        lambda f: f,
+        inputs(),
+        lambda r: r,
+    )
 
 
 def with_numba():
@@ -278,7 +291,12 @@ def with_numba():
         return sums / np.maximum(counts, 1.0).reshape(-1, 1)
 
     table = {
-        "black-scholes": black_scholes, "squares": squares, "softmax": softmax, "jacobi": jacobi, "histogram": histogram, "kmeans": kmeans,
+        "black-scholes": black_scholes,
+        "squares": squares,
+        "softmax": softmax,
+        "jacobi": jacobi,
+        "histogram": histogram,
+        "kmeans": kmeans,
         "triad": fast(lambda a, b: a + 3.0 * b),
         "chain": fast(lambda x, y: ((((x * 1.5 + y) * x - 2.0) * y + x) * 0.25 - y) * x + 1.0),
         "hypot": fast(lambda x, y: np.sqrt(x * x + y * y)),
@@ -312,7 +330,9 @@ def with_jax():
         end, sums = jax.lax.scan(step, h, xs)
         return jnp.sum(end) + jnp.sum(sums)
 
-    table.update(train=train, recurrent=recurrent, histogram=lambda x: jnp.bincount((x * 32.0).astype(jnp.int64), length=64))
+    table.update(
+        train=train, recurrent=recurrent, histogram=lambda x: jnp.bincount((x * 32.0).astype(jnp.int64), length=64)
+    )
     given = jax.tree.map(jnp.asarray, inputs())
     return table, (lambda f: f) if NAME == "small" else jax.jit, given, jax.block_until_ready
 
@@ -337,7 +357,9 @@ def with_torch():
             sums.append(torch.sum(h))
         return torch.sum(h) + torch.sum(torch.stack(sums))
 
-    table.update(train=train, recurrent=recurrent, histogram=lambda x: torch.bincount((x * 32.0).to(torch.int64), minlength=64))
+    table.update(
+        train=train, recurrent=recurrent, histogram=lambda x: torch.bincount((x * 32.0).to(torch.int64), minlength=64)
+    )
 
     def tensor(v):
         return {k: torch.from_numpy(a) for k, a in v.items()} if isinstance(v, dict) else torch.from_numpy(v)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Weft and a peer in turns: turns.py WEFT PROGRAM PEER NAME ROUNDS PAIRS
 
-Both processes live side by side and are asked by turns for some calls each (`turns` as their last argument: a number of calls a line, answered
-by the least seconds of one), so that what a machine does that others use too, for seconds or minutes, meets both alike. Prints the median of
-the ratios, the medians of the seconds of Weft and of the peer, and both check sums. Ends with status 3, silent, when the peer is not installed
-or has no such program; with 1 when it fails, or Weft does.
-"""
+Both processes live side by side and are asked by turns for some calls each (`turns` as their last argument: a number of
+calls a line, answered by the least seconds of one), so that what a machine does that others use too, for seconds or
+minutes, meets both alike. Prints the median of the ratios, the medians of the seconds of Weft and of the peer, and both
+check sums. Ends with status 3, silent, when the peer is not installed or has no such program; with 1 when it fails, or
+Weft does. """
+
 import os
 import statistics
 import subprocess
@@ -17,7 +18,8 @@ TURNS = 6  # of each pair of processes; the first two are not counted
 MORE_TURNS = 16  # of a pair whose ratio is not far from 1
 TURN_SECONDS = 0.05
 PAIR_SECONDS = 6
-FAR, NEAR = 0.7, 0.97  # of a median: more pairs would not change who is faster; they may, so three times as many are asked
+# of a median: more pairs would not change who is faster; they may, so three times as many are asked
+FAR, NEAR = 0.7, 0.97
 TIMEOUT = 300
 middle = statistics.median
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Puts MIR into build/mir: libmir.a, its members in obj/, include/ (MIR's headers, plus weft_mir_abi.h that tells its variant).
+# Puts MIR into build/mir: libmir.a, its members in obj/, include/ (MIR's headers, plus weft_mir_abi.h that tells its
+# variant).
 #   jit/mir/build.sh BUILD_DIR [MIR_PREFIX]
 # From MIR_PREFIX when given, else from the source in the crate mir-sys, which cargo fetches.
 set -eu
@@ -19,10 +20,10 @@ else
   headers=$(cargo metadata --quiet --locked --format-version 1 --manifest-path "$here/Cargo.toml" | tr ',' '\n' |
     sed -n 's|.*"manifest_path":"\([^"]*/mir-sys-[^"]*\)/Cargo.toml".*|\1|p')/mir
   archive=$out/libmir.a
-  # The generator alone: no text reader, no binary files, no interpreter, no logs of the generator. `long double` is 64 bits, as in
-  # all that includes mir.h. Hidden: its calls of itself go straight.
-  flags="-std=gnu11 -w -fPIC -fsigned-char -mlong-double-64 -DNDEBUG -DMIR_NO_IO=1 -DMIR_NO_SCAN=1 -DMIR_NO_INTERP=1 -DMIR_NO_GEN_DEBUG=1
-    -O2 -ffunction-sections -fdata-sections -fvisibility=hidden -ffile-prefix-map=$out/new=. -ffile-prefix-map=$headers=."
+  # The generator alone: no text reader, no binary files, no interpreter, no logs of the generator. `long double` is 64
+  # bits, as in all that includes mir.h. Hidden: its calls of itself go straight.
+  flags="-std=gnu11 -w -fPIC -fsigned-char -mlong-double-64 -DNDEBUG -DMIR_NO_IO=1 -DMIR_NO_SCAN=1 -DMIR_NO_INTERP=1
+    -DMIR_NO_GEN_DEBUG=1 -O2 -ffunction-sections -fdata-sections -fvisibility=hidden -ffile-prefix-map=$out/new=. -ffile-prefix-map=$headers=."
   rm -rf "$out/new" "$archive" "$out/target"
   mkdir "$out/new"
   for f in "$headers/mir.c" "$headers"/mir-gen*.c "$headers"/mir*.h; do
@@ -47,7 +48,8 @@ for h in "$headers"/mir*.h; do ln -s "$h" "$out/include/"; done
 # Upstream's MIR_link takes three arguments, the crate's a fourth for the resolver.
 args=3
 echo '#include <mir.h>
-void probe (MIR_context_t c) { MIR_link (c, 0, 0, 0); }' | ${CC:-gcc} -mlong-double-64 -fsyntax-only -I"$headers" -xc - 2>/dev/null && args=4
+void probe (MIR_context_t c) { MIR_link (c, 0, 0, 0); }' |
+  ${CC:-gcc} -mlong-double-64 -fsyntax-only -I"$headers" -xc - 2>/dev/null && args=4
 cat >"$out/include/weft_mir_abi.h" <<EOF
 /* Written by jit/mir/build.sh: the variant of MIR at hand. */
 #define WEFT_MIR_LINK_ARGS $args
@@ -57,13 +59,14 @@ mkdir "$out/obj"
 cp "$archive" "$out/new.a"
 (cd "$out/obj" && "${AR:-ar}" x ../new.a)
 mv "$out/new.a" "$out/libmir.a"
-# Where code goes is Weft's to say (jit/scalar/mir_code.c): MIR's own functions for that give way, in the crate's build, whose calls of them are known
-# to go by symbol.
+# Where code goes is Weft's to say (jit/scalar/mir_code.c): MIR's own functions for that give way, in the crate's build,
+# whose calls of them are known to go by symbol.
 hooks=0
 if [ -z "$prefix" ] && command -v "${OBJCOPY:-objcopy}" >/dev/null; then
   hooks=1
   for o in "$out"/obj/*.o; do
-    "${OBJCOPY:-objcopy}" --weaken-symbol=_MIR_publish_code --weaken-symbol=_MIR_change_code --weaken-symbol=_MIR_update_code_arr "$o"
+    "${OBJCOPY:-objcopy}" --weaken-symbol=_MIR_publish_code --weaken-symbol=_MIR_change_code \
+      --weaken-symbol=_MIR_update_code_arr "$o"
   done
   rm "$out/libmir.a"
   "${AR:-ar}" qcs "$out/libmir.a" "$out"/obj/*.o

@@ -29,10 +29,13 @@ wrong() {
   local out rc
   out=$("$W" "$@" "$name.weft" 2>&1 </dev/null)
   rc=$?
-  if [ $rc -ne "$code" ]; then echo "not ok cli/$name: exit status $rc instead of $code: $(head -n 2 <<<"$out" | tr '\n' ' ')"
-  elif [ "$(grep -c '^error: ' <<<"$out")" -ne 1 ]; then echo "not ok cli/$name: not one error: $(tr '\n' '~' <<<"$out")"
+  if [ $rc -ne "$code" ]; then
+    echo "not ok cli/$name: exit status $rc instead of $code: $(head -n 2 <<<"$out" | tr '\n' ' ')"
+  elif [ "$(grep -c '^error: ' <<<"$out")" -ne 1 ]; then
+    echo "not ok cli/$name: not one error: $(tr '\n' '~' <<<"$out")"
   elif ! grep -qE -- "$pattern" <<<"$out"; then echo "not ok cli/$name: said $(tr '\n' '~' <<<"$out")"
-  elif ! grep -qE -- "--> $name.weft:[0-9]+:[0-9]+" <<<"$out"; then echo "not ok cli/$name: no place: $(tr '\n' '~' <<<"$out")"
+  elif ! grep -qE -- "--> $name.weft:[0-9]+:[0-9]+" <<<"$out"; then
+    echo "not ok cli/$name: no place: $(tr '\n' '~' <<<"$out")"
   elif ! grep -q '\^' <<<"$out"; then echo "not ok cli/$name: no caret"
   else echo "ok cli/$name"; fi
 }
@@ -64,9 +67,11 @@ mkfifo program_pipe data_pipe module_pipe
 expect program-from-pipe 0 '^8~$' sh -c "echo 'print(8)' >program_pipe & '$W' program_pipe"
 expect import-from-pipe 0 '^9~$' sh -c "echo 'let k = 9' >module_pipe & '$W' -e 'import \"module_pipe\" as m
 print(m.k)'"
-expect csv-from-pipe 0 '^\{a: \[1\], b: \[2\]\}~$' sh -c "printf 'a,b\n1,2\n' >data_pipe & '$W' -e 'print(load_csv(\"data_pipe\"))'"
+expect csv-from-pipe 0 '^\{a: \[1\], b: \[2\]\}~$' \
+  sh -c "printf 'a,b\n1,2\n' >data_pipe & '$W' -e 'print(load_csv(\"data_pipe\"))'"
 expect text-from-pipe 0 '^héllo~' sh -c "printf 'héllo' >data_pipe & '$W' -e 'print(read_text(\"data_pipe\"))'"
-expect npy-from-pipe 0 '^\[1, 2, 3\]~' sh -c "'$W' -e 'save_npy(\"three.npy\", array([1, 2, 3]))' && cat three.npy >data_pipe & '$W' -e 'print(load_npy(\"data_pipe\"))'"
+expect npy-from-pipe 0 '^\[1, 2, 3\]~' sh -c "'$W' -e 'save_npy(\"three.npy\", array([1, 2, 3]))' &&
+  cat three.npy >data_pipe & '$W' -e 'print(load_npy(\"data_pipe\"))'"
 expect pipe-deadline 1 'the deadline has passed' "$W" --deadline 0.3 -e 'read_text("data_pipe")'
 expect interactive-pipe 0 '^weft .*> 1 \+ 1~2~> ' sh -c "echo '1 + 1' | '$W' -i"
 expect interactive-unfinished 0 'the unfinished input is dropped' sh -c "echo 'fn f(x) {' | '$W' -i"
@@ -97,13 +102,15 @@ for example in digits sunspots; do
   for backend in eager mir; do
     (cd "$examples/.." && WEFT_BACKEND=$backend "$W" "examples/$example.weft") >"$example.$backend" 2>&1
   done
-  if diff <(grep -v '^compiled:\|graph breaks' $example.eager) <(grep -v '^compiled:\|graph breaks' $example.mir) >/dev/null && [ -s $example.mir ]; then
+  if diff <(grep -v '^compiled:\|graph breaks' $example.eager) <(grep -v '^compiled:\|graph breaks' \
+    $example.mir) >/dev/null && [ -s $example.mir ]; then
     echo "ok cli/example-$example"
   else
     echo "not ok cli/example-$example: $(diff $example.eager $example.mir | head -n 3 | tr '\n' '~')"
   fi
 done
-expect training-loop-compiled 0 'compiled: [0-9]+ regions.* [1-9][0-9]* loops lifted, [1-9][0-9]* with an exit' cat digits.mir
+expect training-loop-compiled 0 'compiled: [0-9]+ regions.* [1-9][0-9]* loops lifted, [1-9][0-9]* with an exit' cat \
+  digits.mir
 heavy='let x = arange(300000) * 0.5
 for i in 0..30 { x = x * 0.5 + 1 }
 let s = trace.stats()
@@ -172,8 +179,10 @@ interrupt() { # NAME PROGRAM
 }
 set -m # a background job would ignore SIGINT otherwise
 interrupt interrupt-loop 'let i = 0; while true { i += 1 }' 2>/dev/null
-interrupt interrupt-compiled 'fn f(n) { let s = 0.0; let i = 0; while i < n { s += 0.5; i += 1 }; s }; f(100000); f(1000000000000)' 2>/dev/null
-interrupt interrupt-kernels 'fn f(x) = sum(exp(x) * 2 - x); let x = arange(100000) * 1.0; while true { f(x) }' 2>/dev/null
+interrupt interrupt-compiled \
+  'fn f(n) { let s = 0.0; let i = 0; while i < n { s += 0.5; i += 1 }; s }; f(100000); f(1000000000000)' 2>/dev/null
+interrupt interrupt-kernels \
+  'fn f(x) = sum(exp(x) * 2 - x); let x = arange(100000) * 1.0; while true { f(x) }' 2>/dev/null
 
 interrupt interrupt-pipe 'read_text("data_pipe")' 2>/dev/null
 set +m
@@ -183,7 +192,11 @@ repl() { # NAME PATTERN LINES...
   local name=$1 pattern=$2 out
   shift 2
   out=$(printf '%s\n' "$@" | HOME=$d timeout 120 "$W" -i 2>&1)
-  if grep -qE -- "$pattern" <<<"$(tr '\n' '~' <<<"$out")"; then echo "ok cli/$name"; else echo "not ok cli/$name: said $(tr '\n' '~' <<<"$out" | head -c 300)"; fi
+  if grep -qE -- "$pattern" <<<"$(tr '\n' '~' <<<"$out")"; then
+    echo "ok cli/$name"
+  else
+    echo "not ok cli/$name: said $(tr '\n' '~' <<<"$out" | head -c 300)"
+  fi
 }
 repl repl-value '3' '1 + 2'
 repl repl-goes-on 'error: .*42' 'y + 1' '40 + 2'
@@ -191,19 +204,23 @@ repl repl-declares '9' 'x = 9' 'x'
 repl repl-many-lines '5' 'fn f(a) {' '  a + 2' '}' 'f(3)'
 repl repl-help ':graph' ':help'
 again=('fn f(x) = sum(x * 2)' 'for i in 0..40 { f(ones(3)) }' 'for i in 0..40 { f(arange(4)) }')
-repl repl-why 'recompiled at <repl:1>:1:15: a guard missed: type\(x\), wanted f64 of rank 1, got i64 of rank 1' "${again[@]}" ':why'
+repl repl-why 'recompiled at <repl:1>:1:15: a guard missed: type\(x\), wanted f64 of rank 1, got i64 of rank 1' \
+  "${again[@]}" ':why'
 repl repl-why-nothing 'nothing broke or missed so far' ':why'
-repl repl-breaks 'break at <repl:1>:1:28: output: print' 'fn g(x) { let y = x + 1.0; print("x"); y * 2 }' 'for i in 0..40 { g(1.0) }' ':breaks g'
+repl repl-breaks 'break at <repl:1>:1:28: output: print' 'fn g(x) { let y = x + 1.0; print("x"); y * 2 }' \
+  'for i in 0..40 { g(1.0) }' ':breaks g'
 repl repl-stats 'compiles: 2, recompiles: 1' "${again[@]}" ':stats f'
 repl repl-guards 'type\(x\) +because @1:15' "${again[@]}" ':guards f'
 repl repl-graph 'multiply %1 2' "${again[@]}" ':graph f'
 
 # ---- docs/explain.md: the lines that it quotes of a command are lines that the command says
 quoted() { # COMMAND
-  awk -v want="\$ $1" '$0 == want { on = 1; next } /^```/ { on = 0 } on' "$examples/../docs/explain.md" | grep -v 'compiled in'
+  awk -v want="\$ $1" '$0 == want { on = 1; next } /^```/ { on = 0 } on' "$examples/../docs/explain.md" |
+    grep -v 'compiled in'
 }
-for command in 'weft examples/explain/step1.weft' 'weft examples/explain/step2.weft' 'weft examples/explain/step3.weft' \
-  'WEFT_LOG=recompiles weft examples/explain/step3.weft' 'weft examples/explain/step4.weft'; do
+for command in 'weft examples/explain/step1.weft' 'weft examples/explain/step2.weft' \
+  'weft examples/explain/step3.weft' 'WEFT_LOG=recompiles weft examples/explain/step3.weft' \
+  'weft examples/explain/step4.weft'; do
   name=explain-page-$(basename "$command" .weft)
   case $command in WEFT_LOG*) name=$name-log ;; esac
   quoted "$command" >"$name.wanted"
@@ -213,7 +230,8 @@ for command in 'weft examples/explain/step1.weft' 'weft examples/explain/step2.w
   elif [ -n "$missing" ]; then echo "not ok cli/$name: it does not say: $(head -n 1 <<<"$missing")"
   else echo "ok cli/$name"; fi
 done
-wrong explain-page-strict 1 'trace.strict: a recompile: type\(a\), wanted weak i64, got weak f64' "$(sed 's/jit(miss)/trace.strict(miss)/; s|"examples/|"'"$examples"'/|' "$examples/explain/step3.weft")"
+wrong explain-page-strict 1 'trace.strict: a recompile: type\(a\), wanted weak i64, got weak f64' \
+  "$(sed 's/jit(miss)/trace.strict(miss)/; s|"examples/|"'"$examples"'/|' "$examples/explain/step3.weft")"
 
 # ---- the log: as JSON, and as spans for a trace viewer; both also when the program fails
 echo 'fn f(x) = sum(x * 2)
@@ -221,19 +239,24 @@ for i in 0..40 { f(ones(3)) }
 for i in 0..40 { f(arange(4)) }
 f(1, 2)' >logged.weft
 expect log-file-fails-with-program 1 'argument' "$W" --log-file log.json --trace-file spans.json logged.weft
-expect log-file 0 '"kind": "miss", "reason": "a guard missed", "guard": "type\(x\)", "wanted": "f64 of rank 1", "got": "i64 of rank 1", "file": "logged.weft", "line": 1' cat log.json
-expect log-file-phases 0 '"phases_us": \{"record": [0-9.]+, "simplify": [0-9.]+, "guards": [0-9.]+, "compile": [0-9.]+\}' cat log.json
+told='"kind": "miss", "reason": "a guard missed", "guard": "type\(x\)", "wanted": "f64 of rank 1", '
+expect log-file 0 "$told"'"got": "i64 of rank 1", "file": "logged.weft", "line": 1' cat log.json
+expect log-file-phases 0 \
+  '"phases_us": \{"record": [0-9.]+, "simplify": [0-9.]+, "guards": [0-9.]+, "compile": [0-9.]+\}' cat log.json
 expect trace-file 0 '"traceEvents": .*"name": "f#1", "cat": "run", "ph": "X"' cat spans.json
 expect log-file-by-environment 0 'counters' sh -c "WEFT_LOG_FILE=env.json '$W' two.weft >/dev/null; cat env.json"
 echo 'fn f(x) = x * 2.0 + 1.0
 let y = f(ones(1000))' >profiled.weft
-expect profile 0 'of roof +kernel.*f#1 k1 \(line 1, 2 operations\).*spans: profiled\.trace\.json' env WEFT_HOT=0 "$W" --profile profiled.weft
+expect profile 0 'of roof +kernel.*f#1 k1 \(line 1, 2 operations\).*spans: profiled\.trace\.json' env WEFT_HOT=0 "$W" \
+  --profile profiled.weft
 expect profile-spans 0 '"traceEvents": .*"name": "f#1", "cat": "run", "ph": "X"' cat profiled.trace.json
 echo 'let s = 0.0
 let x = ones(1000)
 for k in 0..40 { s += sum(x * k) }' >module.weft
-expect profile-of-module-code 0 ' [0-9]+ +[0-9.]+ .* main#[0-9]+ [kr][12] \(line 3, 2 operations\)' env WEFT_HOT=0 "$W" --profile module.weft
-expect log-of-module-code 0 '"regions": \[.*"name": "main#[0-9]+"' sh -c "WEFT_HOT=0 '$W' --log-file module.json module.weft; cat module.json"
+expect profile-of-module-code 0 ' [0-9]+ +[0-9.]+ .* main#[0-9]+ [kr][12] \(line 3, 2 operations\)' env WEFT_HOT=0 \
+  "$W" --profile module.weft
+expect log-of-module-code 0 '"regions": \[.*"name": "main#[0-9]+"' \
+  sh -c "WEFT_HOT=0 '$W' --log-file module.json module.weft; cat module.json"
 cat >late.weft <<'END'
 fn f(a, b, c, d) {
   let n = a.shape[0]
@@ -262,31 +285,47 @@ expect hot-no-number 2 'WEFT_HOT must be a whole number' env WEFT_HOT=soon "$W" 
 expect hot-negative 2 'WEFT_HOT must be' env WEFT_HOT=-1 "$W" -e 1
 expect threads-negative 2 'WEFT_THREADS must be' env WEFT_THREADS=-3 "$W" -e 1
 # a function that calls itself: calls that are made twice in the program are made once, which 10^16 of them need
-expect calls-made-once 0 '^23416728348467685~' env WEFT_HOT=0 timeout 120 "$W" -e 'fn fib(n) { if n < 2 { n } else { fib(n - 1) + fib(n - 2) } }
+expect calls-made-once 0 '^23416728348467685~' env WEFT_HOT=0 timeout 120 \
+  "$W" -e 'fn fib(n) { if n < 2 { n } else { fib(n - 1) + fib(n - 2) } }
 print(fib(80))'
-expect read-line-not-utf8 1 'io error: read_line: the line is not UTF-8|read_line: the line is not UTF-8' sh -c 'printf "a\377b\n" | "$0" -e "codes(read_line())"' "$W"
+expect read-line-not-utf8 1 'io error: read_line: the line is not UTF-8|read_line: the line is not UTF-8' \
+  sh -c 'printf "a\377b\n" | "$0" -e "codes(read_line())"' "$W"
 mkfifo asked answered
-expect read-line-shows-first 0 '^you~' bash -c '"$0" -e "print(\"name?\"); print(read_line())" <answered >asked & exec 3>answered 4<asked; read -r -t 10 question <&4 && [ "$question" = "name?" ] && echo you >&3 && read -r -t 10 answer <&4 && echo "$answer"' "$W"
+expect read-line-shows-first 0 '^you~' bash -c '
+  "$0" -e "print(\"name?\"); print(read_line())" <answered >asked &
+  exec 3>answered 4<asked
+  read -r -t 10 question <&4 && [ "$question" = "name?" ] && echo you >&3 && read -r -t 10 answer <&4 && echo "$answer"
+' "$W"
 expect read-line-utf8 0 '^\[228\]~' sh -c 'printf "\303\244\n" | "$0" -e "codes(read_line())"' "$W"
-expect env-not-utf8 1 'env: the variable is not UTF-8' sh -c 'X=$(printf "\370\370") exec "$0" -e "codes(env(\"X\"))"' "$W"
-expect args-not-utf8 1 'args: an argument is not UTF-8' sh -c 'echo "print(len(args()))" >args.weft; exec "$0" args.weft ok "$(printf "\200\200")"' "$W"
+expect env-not-utf8 1 'env: the variable is not UTF-8' sh -c 'X=$(printf "\370\370") exec "$0" -e "codes(env(\"X\"))"' \
+  "$W"
+expect args-not-utf8 1 'args: an argument is not UTF-8' \
+  sh -c 'echo "print(len(args()))" >args.weft; exec "$0" args.weft ok "$(printf "\200\200")"' "$W"
 expect log-unknown 2 'WEFT_LOG is unknown .*: bogus' env WEFT_LOG=graph,bogus "$W" -e 1
 expect output-refused 1 'cannot write to standard output: No space left' sh -c '"$0" -e "print(1)" >/dev/full' "$W"
-expect file-limit 0 'cannot write "limited": File too large' sh -c '(ulimit -f 0; exec "$0" -e "write_text(\"limited\", \"abc\")" 2>&1) | cat' "$W"
-expect output-refused-once 1 '^1~$' sh -c '"$0" -e "print(1)" 2>&1 >/dev/full | grep -c "cannot write"; "$0" -e "print(1)" >/dev/full 2>/dev/null' "$W"
+expect file-limit 0 'cannot write "limited": File too large' \
+  sh -c '(ulimit -f 0; exec "$0" -e "write_text(\"limited\", \"abc\")" 2>&1) | cat' "$W"
+expect output-refused-once 1 '^1~$' \
+  sh -c '"$0" -e "print(1)" 2>&1 >/dev/full | grep -c "cannot write"; "$0" -e "print(1)" >/dev/full 2>/dev/null' "$W"
 for said in --help --version '-e 1'; do
   # shellcheck disable=SC2086
-  expect "output-refused-$said" 1 '^weft: cannot write to standard output: No space left on device~$' sh -c "'$W' $said >/dev/full"
+  expect "output-refused-$said" 1 '^weft: cannot write to standard output: No space left on device~$' \
+    sh -c "'$W' $said >/dev/full"
 done
 # who writes into a full pipe stops by an interrupt, and what was printed before is whole
-expect output-interrupted 0 '130 whole~$' bash -c 'set -m; mkfifo slow_pipe; "$0" -e "for i in 0..1000000 { print(i) }" >slow_pipe 2>slow_error & pid=$!; exec 3<slow_pipe; set +m; sleep 0.5; kill -INT $pid; sleep 0.2; cat <&3 >slow_out; wait $pid; rc=$?
+expect output-interrupted 0 '130 whole~$' bash -c 'set -m; mkfifo slow_pipe
+  "$0" -e "for i in 0..1000000 { print(i) }" >slow_pipe 2>slow_error & pid=$!
+  exec 3<slow_pipe; set +m; sleep 0.5; kill -INT $pid; sleep 0.2; cat <&3 >slow_out; wait $pid; rc=$?
   last=$(tail -n 1 slow_out); [ "$(wc -l <slow_out)" -eq $((last + 1)) ] && echo "$rc whole"' "$W"
-WEFT_LOG=recompiles repl repl-redefined 'a function it relied on was replaced: k.*recompiles.*1' 'fn k(x) = x + 1' 'fn f(x) = sum(k(x) * 2)' 'for i in 0..60 { f(arange(4.0)) }' 'fn k(x) = x + 10' \
+WEFT_LOG=recompiles repl repl-redefined 'a function it relied on was replaced: k.*recompiles.*1' 'fn k(x) = x + 1' \
+  'fn f(x) = sum(k(x) * 2)' 'for i in 0..60 { f(arange(4.0)) }' 'fn k(x) = x + 10' \
   'for i in 0..60 { f(arange(4.0)) }' '("recompiles", trace.stats(f).recompiles)'
-WEFT_HOT=0 repl repl-ptx '\.visible \.entry.*fma\.rn\.f64|\.visible \.entry.*mul\.rn\.f64.*st\.global\.f64' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':ptx f'
+WEFT_HOT=0 repl repl-ptx '\.visible \.entry.*fma\.rn\.f64|\.visible \.entry.*mul\.rn\.f64.*st\.global\.f64' \
+  'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':ptx f'
 WEFT_CPU=strip WEFT_HOT=0 repl repl-mir 'dmov.*endfunc' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':mir f'
 # a place that is read and written is an address both times, in a loop whose indices may count from the end
-WEFT_HOT=0 repl repl-mir-places 'i64:\((v[0-9]+), (v[0-9]+), 8\)~.*L[0-9]+:~.*i64:\(\1, \2, 8\), v' 'fn f(a, i, j) { while i < j { (a[i], a[j]) = (a[j], a[i]); i += 1; j -= 1 }; a }' 'f(arange(9), 0, 8)' ':mir f'
+WEFT_HOT=0 repl repl-mir-places 'i64:\((v[0-9]+), (v[0-9]+), 8\)~.*L[0-9]+:~.*i64:\(\1, \2, 8\), v' \
+  'fn f(a, i, j) { while i < j { (a[i], a[j]) = (a[j], a[i]); i += 1; j -= 1 }; a }' 'f(arange(9), 0, 8)' ':mir f'
 WEFT_CPU=avx2 WEFT_HOT=0 repl repl-asm 'f.*bytes' 'fn f(x) = x * 2.5 + 1.0' 'f(ones(5))' ':asm f'
 
 # ---- the GPU: what is said without a driver, and when the driver fails (a stand-in that does as it is told)
@@ -297,16 +336,24 @@ if [ -e "$mock" ]; then
     # shellcheck disable=SC2086
     expect "$1" "$2" "$3" env WEFT_CUDA_DRIVER="$mock" $4 "$W" -e "$5"
   }
-  expect gpu-no-driver 1 'the GPU cannot be used: no CUDA driver was found: .*nowhere' env WEFT_CUDA_DRIVER="$d/nowhere.so" "$W" -e 'to(1.0, "gpu")'
-  expect gpu-no-driver-ptx 1 'WEFT_BACKEND=ptx: the GPU cannot be used: no CUDA driver' env WEFT_CUDA_DRIVER="$d/nowhere.so" WEFT_BACKEND=ptx "$W" -e 1
+  expect gpu-no-driver 1 'the GPU cannot be used: no CUDA driver was found: .*nowhere' env \
+    WEFT_CUDA_DRIVER="$d/nowhere.so" "$W" -e 'to(1.0, "gpu")'
+  expect gpu-no-driver-ptx 1 'WEFT_BACKEND=ptx: the GPU cannot be used: no CUDA driver' env \
+    WEFT_CUDA_DRIVER="$d/nowhere.so" WEFT_BACKEND=ptx "$W" -e 1
   gpu gpu-value 0 '^\[2.0, 4.0\]~$' '' 'print(to([1.0, 2.0], "gpu") * 2.0)'
   gpu gpu-no-card 1 'does not start' WEFT_MOCK_FAIL=cuDeviceGetCount 'to(1.0, "gpu")'
   gpu gpu-no-start 1 'does not start: cuInit was told to fail' WEFT_MOCK_FAIL=cuInit 'to(1.0, "gpu")'
-  gpu gpu-copy-fails 1 'the GPU failed: copying to it: cuMemcpyHtoD was told to fail' WEFT_MOCK_FAIL=cuMemcpyHtoD 'to([1.0], "gpu")'
-  gpu gpu-copy-back-fails 1 'the GPU failed: copying from it: cuMemcpyDtoH' WEFT_MOCK_FAIL=cuMemcpyDtoH 'to(to([1.0], "gpu"), "cpu")'
-  gpu gpu-memory 1 'the GPU has no memory for [0-9]+ bytes: arrays hold' WEFT_MOCK_MEMORY=100000 'to(ones(20000), "gpu")'
-  gpu gpu-memory-again 0 '^40000.0~$' WEFT_MOCK_MEMORY=400000 'let s = 0.0; for i in 0..8 { s += sum(to(ones(5000), "gpu")) }; print(s)'
-  gpu gpu-memory-given-back 0 '^30000.0~$' WEFT_MOCK_MEMORY=300000 'fn f(n) = sum(to(ones(n), "gpu")); print(f(2000) + f(5000) + f(23000))'
+  gpu gpu-copy-fails 1 'the GPU failed: copying to it: cuMemcpyHtoD was told to fail' WEFT_MOCK_FAIL=cuMemcpyHtoD \
+    'to([1.0], "gpu")'
+  gpu gpu-copy-back-fails 1 'the GPU failed: copying from it: cuMemcpyDtoH' WEFT_MOCK_FAIL=cuMemcpyDtoH \
+    'to(to([1.0], "gpu"), "cpu")'
+  gpu gpu-memory 1 'the GPU has no memory for [0-9]+ bytes: arrays hold' WEFT_MOCK_MEMORY=100000 \
+    'to(ones(20000), "gpu")'
+  gpu gpu-memory-again 0 '^40000.0~$' WEFT_MOCK_MEMORY=400000 \
+    'let s = 0.0; for i in 0..8 { s += sum(to(ones(5000), "gpu")) }; print(s)'
+  gpu gpu-memory-given-back 0 '^30000.0~$' WEFT_MOCK_MEMORY=300000 \
+    'fn f(n) = sum(to(ones(n), "gpu")); print(f(2000) + f(5000) + f(23000))'
   gpu gpu-launch-fails 1 'the GPU failed' WEFT_MOCK_FAIL=cuLaunchKernel 'print(to([1.0], "gpu") * 2.0)'
-  gpu gpu-load-fails 0 'weft: demote: .*cuModuleLoadDataEx was told to fail.*~\[2.0\]~$' 'WEFT_LOG=breaks WEFT_MOCK_FAIL=cuModuleLoadDataEx' 'print(to([1.0], "gpu") * 2.0)'
+  gpu gpu-load-fails 0 'weft: demote: .*cuModuleLoadDataEx was told to fail.*~\[2.0\]~$' \
+    'WEFT_LOG=breaks WEFT_MOCK_FAIL=cuModuleLoadDataEx' 'print(to([1.0], "gpu") * 2.0)'
 fi

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Tests what writing does to what stands at the path: links, modes, pipes, devices, folders that may not be written, full disks.
+# Tests what writing does to what stands at the path: links, modes, pipes, devices, folders that may not be written,
+# full disks.
 set -u
 export WEFT_PACE=0
 cd "$(dirname "$0")/../.." || exit 1
@@ -11,7 +12,12 @@ cd "$d" || exit 1
 umask 022
 
 # is NAME GOT WANTED
-is() { if [ "$2" = "$3" ]; then echo "ok files/$1"; else echo "not ok files/$1: got ${2:0:200} instead of ${3:0:200}"; fi; }
+is() {
+  if [ "$2" = "$3" ]
+  then echo "ok files/$1"
+  else echo "not ok files/$1: got ${2:0:200} instead of ${3:0:200}"
+  fi
+}
 w() { timeout 20 "$W" -e "$1" 2>&1; }
 # fails NAME 'PATTERN' PROGRAM
 fails() {
@@ -66,9 +72,12 @@ done
 mkfifo big gone
 timeout 20 cat big >got & w 'write_text("big", join(map(_ => "0123456789", 0..200000), ""))'; wait
 is pipe-large "$(stat -c %s got)" 2000000
-(exec 3<gone; sleep 0.3) & fails pipe-closed 'cannot write "gone": Broken pipe' 'write_text("gone", join(map(_ => "0123456789", 0..200000), ""))'; wait
-out=$(timeout 20 "$W" --deadline 0.2 -e 'write_text("gone", "x")' 2>&1); is pipe-deadline "$(head -n 1 <<<"$out")" "error: the deadline has passed"
-out=$(timeout 20 "$W" --deadline 0.2 -e 'read_text("gone")' 2>&1); is pipe-read-deadline "$(head -n 1 <<<"$out")" "error: the deadline has passed"
+(exec 3<gone; sleep 0.3) & fails pipe-closed 'cannot write "gone": Broken pipe' \
+  'write_text("gone", join(map(_ => "0123456789", 0..200000), ""))'; wait
+out=$(timeout 20 "$W" --deadline 0.2 -e 'write_text("gone", "x")' 2>&1)
+is pipe-deadline "$(head -n 1 <<<"$out")" "error: the deadline has passed"
+out=$(timeout 20 "$W" --deadline 0.2 -e 'read_text("gone")' 2>&1)
+is pipe-read-deadline "$(head -n 1 <<<"$out")" "error: the deadline has passed"
 (sleep 0.2; printf 'late'; sleep 0.2; printf 'r') >gone & is pipe-read "$(w 'print(read_text("gone"))')" later; wait
 
 # Standard output under its name, wherever it leads: in order with what is printed.
@@ -103,13 +112,16 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   echo old >"$r/shut/mine"; chown 65534:65534 "$r/shut/mine"
   user 'write_text("shut/mine", "new")'
   is folder-read-only "$(cat "$r/shut/mine")" new
-  is folder-read-only-new "$(user 'write_text("shut/other", "new")')" 'error: write_text: cannot write "shut/other": Permission denied'
+  is folder-read-only-new "$(user 'write_text("shut/other", "new")')" \
+    'error: write_text: cannot write "shut/other": Permission denied'
   echo old >"$r/open/theirs"; chmod 644 "$r/open/theirs"
-  is file-read-only "$(user 'write_text("open/theirs", "new")') $(cat "$r/open/theirs")" 'error: write_text: cannot write "open/theirs": Permission denied old'
+  is file-read-only "$(user 'write_text("open/theirs", "new")') $(cat "$r/open/theirs")" \
+    'error: write_text: cannot write "open/theirs": Permission denied old'
   chmod 666 "$r/open/theirs"
   user 'write_text("open/theirs", "new")'
   is owner-kept "$(stat -c '%u %a' "$r/open/theirs") $(cat "$r/open/theirs")" '0 666 new'
-  is unreadable "$(chmod 600 "$r/open/theirs"; user 'read_text("open/theirs")')" 'error: read_text: cannot read "open/theirs": Permission denied'
+  is unreadable "$(chmod 600 "$r/open/theirs"; user 'read_text("open/theirs")')" \
+    'error: read_text: cannot read "open/theirs": Permission denied'
   chown 65534:65533 "$r/open/theirs"; chmod 660 "$r/open/theirs"
   w "write_text(\"$r/open/theirs\", \"by root\")"
   is owner-kept-by-root "$(stat -c '%u %g %a' "$r/open/theirs") $(cat "$r/open/theirs")" '65534 65533 660 by root'
@@ -126,10 +138,12 @@ full() {
   mount -t tmpfs -o size=64k none disk 2>/dev/null || exit 9
   echo old >disk/f; ln -s f disk/l
   out=$(w 'write_text("disk/l", join(map(_ => "0123456789", 0..20000), ""))')
-  is disk-full "$(head -n 1 <<<"$out") $(cat disk/f) $(ls -A disk | tr '\n' ' ')" 'error: write_text: cannot write "disk/l": No space left on device old f l '
+  is disk-full "$(head -n 1 <<<"$out") $(cat disk/f) $(ls -A disk | tr '\n' ' ')" \
+    'error: write_text: cannot write "disk/l": No space left on device old f l '
   ln disk/f disk/g
   out=$(w 'write_text("disk/f", join(map(_ => "0123456789", 0..20000), ""))')
-  is disk-full-in-place "$(head -n 1 <<<"$out") $(cat disk/f)" 'error: write_text: cannot write "disk/f": No space left on device old'
+  is disk-full-in-place "$(head -n 1 <<<"$out") $(cat disk/f)" \
+    'error: write_text: cannot write "disk/f": No space left on device old'
 }
 export -f full
 unshare -m bash -c full 2>/dev/null || echo "skip files/disk-full: no disk can be mounted here"
@@ -141,8 +155,10 @@ echo 'print(1)' >one.weft
 is log-link "$(readlink loglink) $(stat -c %a log) $(head -c 1 log)" 'log 600 {'
 is log-device "$(stat -c %F /dev/null)" "character special file"
 mkfifo unread
-timeout -s INT 1 "$W" --log-file unread one.weft >/dev/null 2>err.txt; is log-pipe-interrupted "$(cat err.txt)" 'weft: cannot write "unread": interrupted'
-out=$("$W" --log-file no/such one.weft 2>&1 >/dev/null); is log-reason "$out" 'weft: cannot write "no/such": No such file or directory'
+timeout -s INT 1 "$W" --log-file unread one.weft >/dev/null 2>err.txt
+is log-pipe-interrupted "$(cat err.txt)" 'weft: cannot write "unread": interrupted'
+out=$("$W" --log-file no/such one.weft 2>&1 >/dev/null)
+is log-reason "$out" 'weft: cannot write "no/such": No such file or directory'
 
 # Errors of reading name the path and the reason.
 fails read-folder 'cannot read ".": Is a directory' 'read_text(".")'
@@ -166,7 +182,9 @@ npy bools "$(header "'|b1'")" '\x02\x00'; reads bools 'bool (2,) [true, false]'
 npy scalar "$(header "'<i4'" False '()')" "$two"; reads scalar 'i32 () [1]'
 npy none "$(header "'<f8'" False '(0, 3)')" ''; reads none 'f64 (0, 3) []'
 npy quotes '{"shape": (2, ) , "descr":"<i4","fortran_order" :False}' "$two"; reads quotes 'i32 (2,) [1, 2]'
-for type in '<i2' '|i1' '<u2' '<u4' '<u8' '<f2' '<c16' '<U3' '|O' '<b4' '?' ''; do npy type "$(header "'$type'")" "$two"; refuses type "its dtype '[^']*' is not supported"; done
+for type in '<i2' '|i1' '<u2' '<u4' '<u8' '<f2' '<c16' '<U3' '|O' '<b4' '?' ''; do
+  npy type "$(header "'$type'")" "$two"; refuses type "its dtype '[^']*' is not supported"
+done
 npy records "$(header "[('a', '<i4')]")" "$two"; refuses records 'its elements are records'
 npy short "$(header "'<f8'")" "$two"; refuses short 'it holds fewer elements'
 npy bare-number "$(header "'<i4'" False '(2)')" "$two"; refuses bare-number 'its shape is malformed'
@@ -175,10 +193,13 @@ npy too-large "$(header "'<i4'" False '(99999999999999999999999,)')" "$two"; ref
 npy overflow "$(header "'<i4'" False '(4294967296, 4294967296)')" "$two"; refuses overflow 'it holds fewer elements'
 npy order "$(header "'<i4'" Falsehood)" "$two"; refuses order 'its header is malformed'
 npy no-order "$(header "'<i4'" 0)" "$two"; refuses no-order "its 'fortran_order' is malformed"
-npy twice "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), 'shape': (1,)}" "$two"; refuses twice 'its header is malformed'
-npy more-keys "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), 'x': 1}" "$two"; refuses more-keys 'its header is malformed'
+npy twice "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), 'shape': (1,)}" "$two"
+refuses twice 'its header is malformed'
+npy more-keys "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), 'x': 1}" "$two"
+refuses more-keys 'its header is malformed'
 npy fewer-keys "{'descr': '<i4', 'shape': (2,)}" "$two"; refuses fewer-keys 'its header is malformed'
-npy key-in-text "{'x': \"'shape': (1,)\", 'descr': '<i4', 'fortran_order': False, 'shape': (2,)}" "$two"; refuses key-in-text 'its header is malformed'
+npy key-in-text "{'x': \"'shape': (1,)\", 'descr': '<i4', 'fortran_order': False, 'shape': (2,)}" "$two"
+refuses key-in-text 'its header is malformed'
 npy unclosed "{'descr': '<i4', 'fortran_order': False, 'shape': (2,)" "$two"; refuses unclosed 'its header is malformed'
 printf '\x93NUMPY\x01\x00\xff\xff{' >cut.npy; refuses cut 'it ends inside its header'
 printf '\x93NUMPY\x09\x00\x00\x00' >version.npy; refuses version 'its format version'

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Compares format specs with CPython's format(): random values and specs, eagerly by computed specs, and compiled by written ones.
+# Compares format specs with CPython's format(): random values and specs, eagerly by computed specs, and compiled by
+# written ones.
 #   tests/tools/format.sh [SEED [COUNT]]
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -16,7 +17,8 @@ same() {
   local got
   WEFT_PACE=0 timeout 300 "$W" "$3" >got.txt 2>err.txt
   if [ -s err.txt ]; then echo "not ok format/$1: $(head -n 1 err.txt)"
-  elif got=$(paste -d $'\001' "$2" got.txt "${2%.wanted}.asked" | awk -F $'\001' '$1 != $2 { printf "%s gives \"%s\" instead of \"%s\"; ", $3, $2, $1; if (++n == 5) exit }') && [ -n "$got" ]
+  elif got=$(paste -d $'\001' "$2" got.txt "${2%.wanted}.asked" | awk -F $'\001' '$1 != $2 {
+    printf "%s gives \"%s\" instead of \"%s\"; ", $3, $2, $1; if (++n == 5) exit }') && [ -n "$got" ]
   then echo "not ok format/$1: $got"
   elif [ "$(wc -l <"$2")" -ne "$(wc -l <got.txt)" ]; then echo "not ok format/$1: not as many lines"
   else echo "ok format/$1"; fi

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The tests that need a card: every case in the tier `ptx` by the real driver, compared with eager, in as many processes as there are processors (the driver
-# compiles each kernel, tenths of a second). Without a card, a skip.
+# The tests that need a card: every case in the tier `ptx` by the real driver, compared with eager, in as many processes
+# as there are processors (the driver compiles each kernel, tenths of a second). Without a card, a skip.
 #   tests/tools/gpu-check.sh     (make gpu-check)
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -16,7 +16,8 @@ rm -rf "$log".d
 mkdir "$log".d
 # Longest files first. A process for each, since one at a time makes a context.
 export driver log
-ls -S tests/cases/*.weft build/cases/*.weft | xargs -P "$(nproc)" -I FILE sh -c 'build/tests/cases --tier ptx --driver "$driver" FILE >"$log.d/$(basename FILE)" 2>&1'
+ls -S tests/cases/*.weft build/cases/*.weft | xargs -P "$(nproc)" -I FILE \
+  sh -c 'build/tests/cases --tier ptx --driver "$driver" FILE >"$log.d/$(basename FILE)" 2>&1'
 bad=$?
 cat "$log".d/* >"$log"
 passed=$(grep -c '^ok ' "$log") failed=$(grep -c '^not ok ' "$log")

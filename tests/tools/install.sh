@@ -23,10 +23,12 @@ int main(void) {
 EOF
 cp "$d/host.c" "$d/host.cc"
 # A host whose own functions and variables have names that the library uses inside, with other signatures.
-names="put check call buf_init buf_free buf_printf array_new list_new record_new text_new arena_init arena_free args_free args_int boxed control
-  fail_at fail_memory expr lambda tail patch lexer_next parse_program ast_print scope_declare vm_return vm_call graph_new graph_node graph_free
-  node_print log_at map_set map_init map_free names_free stack_free items_resize size_max size_add new_vec text_concat place_cut pool_run keep_trim
-  code_free emit_jump bind_pattern let_statement read_quoted module_run builtin_find driver_open MIR_gen MIR_link _MIR_init asm_mov tape_sum"
+names="put check call buf_init buf_free buf_printf array_new list_new record_new text_new arena_init arena_free
+  args_free args_int boxed control fail_at fail_memory expr lambda tail patch lexer_next parse_program ast_print
+  scope_declare vm_return vm_call graph_new graph_node graph_free node_print log_at map_set map_init map_free
+  names_free stack_free items_resize size_max size_add new_vec text_concat place_cut pool_run keep_trim
+  code_free emit_jump bind_pattern let_statement read_quoted module_run builtin_find driver_open MIR_gen
+  MIR_link _MIR_init asm_mov tape_sum"
 inside=$(nm --defined-only build/libweft-internal.a 2>/dev/null | awk 'NF == 3 {print $3}' | sort -u)
 used=0
 {
@@ -36,7 +38,12 @@ used=0
   for name in $names; do
     grep -qx "$name" <<<"$inside" && used=$((used + 1))
     # every fifth is a variable
-    if [ $((i % 5)) = 4 ]; then echo "int $name = 7;"; else echo "double $name(double x, const char *why); double $name(double x, const char *why) { puts(why); return x + $i; }"; fi
+    if [ $((i % 5)) = 4 ]; then
+      echo "int $name = 7;"
+    else
+      echo "double $name(double x, const char *why);"
+      echo "double $name(double x, const char *why) { puts(why); return x + $i; }"
+    fi
     i=$((i + 1))
   done
   cat <<'EOF2'
@@ -44,14 +51,16 @@ int main(void) {
   WeftVM *vm = weft_new(NULL);
   if (!vm) return 1;
   WeftStatus status = weft_eval(vm, "fn f(x) { let s = 0.0; for v in x { s += v * v }; s }; let t = 0.0\n"
-    "for i in 0..400 { t += f(arange(100) + 0.5) + sum(map(v => v + 1, arange(50.0))) + len(split(\"a,b\", \",\")) }; t", "host", NULL);
+    "for i in 0..400 { t += f(arange(100) + 0.5) + sum(map(v => v + 1, arange(50.0))) }\n"
+    "t + len(split(\"a,b\", \",\"))", "host", NULL);
   weft_free(vm);
   return status == WEFT_OK && buf_init(1, "the host's own") == 4 && boxed == 7 ? 0 : 1;
 }
 EOF2
 } >"$d/names.c"
 prefix=$d/dest/usr
-make -s install PREFIX=/usr DESTDIR="$d/dest" >"$d/out" 2>&1 && echo "ok install/files" || echo "not ok install/files: $(tail -n 1 "$d/out")"
+make -s install PREFIX=/usr DESTDIR="$d/dest" >"$d/out" 2>&1 && echo "ok install/files" ||
+  echo "not ok install/files: $(tail -n 1 "$d/out")"
 # As pkg-config would give it once the files are in place.
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$d/dest
 flags() { pkg-config --cflags --libs "$@" weft; }
@@ -69,20 +78,27 @@ for source in examples/embed/*.c; do
 done
 # pkg-config alone: with the archive in place of the shared library, and with no shared library at all.
 # shellcheck disable=SC2046
-test c-static gcc -Wall -Wextra -Werror -pedantic -std=c11 "$d/host.c" $(pkg-config --cflags weft) "$prefix/lib/libweft.a" \
+test c-static gcc -Wall -Wextra -Werror -pedantic -std=c11 "$d/host.c" $(pkg-config --cflags weft) \
+  "$prefix/lib/libweft.a" \
   $(pkg-config --static --libs-only-l weft | sed 's/-lweft//') -o "$d/static"
 test runs-static "$d/static"
 # shellcheck disable=SC2046
 test c-fully-static gcc -static "$d/host.c" $(flags --static) -o "$d/full"
 test runs-fully-static "$d/full"
 # shellcheck disable=SC2046
-test names-static gcc -Wall -Wextra -Werror -std=c11 "$d/names.c" $(pkg-config --cflags weft) "$prefix/lib/libweft.a" -lm -ldl -pthread -o "$d/names-static"
-if [ "$("$d/names-static" 2>&1)" = "the host's own" ] && "$d/names-static" >"$d/out"; then echo "ok install/names-run-static"
+test names-static gcc -Wall -Wextra -Werror -std=c11 "$d/names.c" $(pkg-config --cflags weft) "$prefix/lib/libweft.a" \
+  -lm -ldl -pthread -o "$d/names-static"
+if [ "$("$d/names-static" 2>&1)" = "the host's own" ] && "$d/names-static" >"$d/out"; then
+  echo "ok install/names-run-static"
 else echo "not ok install/names-run-static"; fi
 # shellcheck disable=SC2046
 test names-shared gcc -Wall -Wextra -Werror -std=c11 "$d/names.c" $(flags) -rdynamic -o "$d/names-shared"
 test names-run-shared env LD_LIBRARY_PATH="$prefix/lib" "$d/names-shared"
-if [ "$used" -ge 50 ]; then echo "ok install/names-are-used-inside"; else echo "not ok install/names-are-used-inside: $used of them"; fi
+if [ "$used" -ge 50 ]; then
+  echo "ok install/names-are-used-inside"
+else
+  echo "not ok install/names-are-used-inside: $used of them"
+fi
 if command -v g++ >/dev/null; then
   # shellcheck disable=SC2046
   test cxx g++ -Wall -Wextra -Werror -pedantic -std=c++11 "$d/host.cc" $(flags) -o "$d/cxx"
@@ -97,25 +113,44 @@ only_ours_static() { [ -z "$(archive_names | grep -v '^weft_')" ]; }
 test only-weft-symbols-static only_ours_static
 same_names() { cmp <(archive_names) <(nm -D --defined-only "$prefix/lib/libweft.so" | awk '{print $3}' | sort); }
 test same-symbols same_names
-declared() { cmp <(archive_names) <(grep -o '^WEFT_API.*' api/weft.h | grep -o 'weft_[a-z0-9_]*(' | tr -d '(' | sort -u); }
+declared() {
+  cmp <(archive_names) <(grep -o '^WEFT_API.*' api/weft.h | grep -o 'weft_[a-z0-9_]*(' | tr -d '(' | sort -u)
+}
 test all-of-weft.h declared
 # The folder that it was built in is no part of it: the same source gives the same bytes anywhere.
-no_paths() { ! grep -qaF -e "$PWD" -e "${CARGO_HOME:-${HOME:-/nowhere}/.cargo}" "$prefix/lib/libweft.a" "$prefix/lib/libweft.so" "$prefix/bin/weft"; }
+no_paths() {
+  ! grep -qaF -e "$PWD" -e "${CARGO_HOME:-${HOME:-/nowhere}/.cargo}" "$prefix/lib/libweft.a" "$prefix/lib/libweft.so" \
+    "$prefix/bin/weft"
+}
 test no-paths-inside no_paths
-small() { [ "$(stat -Lc %s "$prefix/lib/libweft.so")" -gt 0 ] && strip -o "$d/stripped" "$prefix/lib/libweft.so" && [ "$(stat -c %s "$d/stripped")" -le 6291456 ]; }
+small() {
+  [ "$(stat -Lc %s "$prefix/lib/libweft.so")" -gt 0 ] && strip -o "$d/stripped" "$prefix/lib/libweft.so" &&
+    [ "$(stat -c %s "$d/stripped")" -le 6291456 ]
+}
 if small; then echo "ok install/shared-below-6MiB"
 else echo "not ok install/shared-below-6MiB: $(stat -c %s "$d/stripped") bytes stripped"; fi
 test program "$prefix/bin/weft" --version
 # Another install from the same build says where it is itself, and DESTDIR is no part of that.
 make -s install PREFIX=/opt/weft LIBDIR=/opt/weft/lib64 DESTDIR="$d/dest2" >"$d/out" 2>&1
 pc=$d/dest2/opt/weft/lib64/pkgconfig/weft.pc
-second() { [ "$(sed -n 's/^prefix=//p' "$pc")" = /opt/weft ] && [ "$(PKG_CONFIG_SYSROOT_DIR='' PKG_CONFIG_PATH=${pc%/*} pkg-config --variable=libdir weft)" = /opt/weft/lib64 ]; }
+second() {
+  [ "$(sed -n 's/^prefix=//p' "$pc")" = /opt/weft ] &&
+    [ "$(PKG_CONFIG_SYSROOT_DIR='' PKG_CONFIG_PATH=${pc%/*} pkg-config --variable=libdir weft)" = /opt/weft/lib64 ]
+}
 test second-prefix second
-elsewhere() { make -s install PREFIX=/opt/weft LIBDIR=/srv/lib DESTDIR="$d/dest3" && grep -qx 'libdir=/srv/lib' "$d/dest3/srv/lib/pkgconfig/weft.pc"; }
+elsewhere() {
+  make -s install PREFIX=/opt/weft LIBDIR=/srv/lib DESTDIR="$d/dest3" &&
+    grep -qx 'libdir=/srv/lib' "$d/dest3/srv/lib/pkgconfig/weft.pc"
+}
 test libdir-elsewhere elsewhere
 first() { [ "$(sed -n 's/^prefix=//p' "$prefix/lib/pkgconfig/weft.pc")" = /usr ]; }
 test first-prefix first
-nothing_more() { [ "$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --static --libs-only-l weft | tr -s ' ' | sed 's/ $//')" = "-lweft -lm -ldl" ]; }
+nothing_more() {
+  [ "$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --static --libs-only-l weft | tr -s ' ' | sed 's/ $//')" = \
+    "-lweft -lm -ldl" ]
+}
 test static-libraries nothing_more
-gone() { make -s uninstall PREFIX=/opt/weft LIBDIR=/opt/weft/lib64 DESTDIR="$d/dest2" && [ -z "$(find "$d/dest2" ! -type d)" ]; }
+gone() {
+  make -s uninstall PREFIX=/opt/weft LIBDIR=/opt/weft/lib64 DESTDIR="$d/dest2" && [ -z "$(find "$d/dest2" ! -type d)" ]
+}
 test uninstall gone
