@@ -515,7 +515,6 @@ bool graph_verify(Graph *g, Buf *out) MUST_USE; /* may add size expressions, not
  * where that is by an anchor, a check `nonneg` of the symbol alone, and the pass `asserts` moves size checks there. */
 
 /* The reference interpreter: runs a graph through the VM's eager kernels, one value per ValueId. */
-struct ReuseStep;
 typedef struct GraphRun {
   Vm *vm;
   const Graph *graph;
@@ -531,9 +530,6 @@ typedef struct GraphRun {
   BlockId term;   /* whose terminator ended the last block */
   u32 calls;      /* of functions by themselves, that stand inside each other … */
   bool too_deep;  /* … more than it takes: it left for the interpreter */
-  bool reuses;    /* writes over arrays behind their last use (graph_reuse.h) */
-  NodeId *last;   /* by ValueId: the node that uses it last; NULL: not asked for yet */
-  VEC(struct ReuseStep) steps; /* what was written over, as long as an exit may need it */
 } GraphRun;
 WeftStatus run_init(GraphRun *r, Vm *vm, const Graph *g) MUST_USE;
 void run_free(GraphRun *r);

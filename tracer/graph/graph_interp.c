@@ -3,7 +3,7 @@
  * with the type that tracing gave it. */
 #include <string.h>
 
-#include "tracer/graph/graph_reuse.h"
+#include "tracer/graph/graph.h"
 
 enum { SELF_MOST = 200, SELF_ROOM = 8 }; /* calls of a function by itself inside each other, on the C stack; levels kept free for each */
 
@@ -28,9 +28,6 @@ void run_free(GraphRun *r) {
   mem_free(&vm->alloc, r->values, sizeof *r->values * r->count);
   mem_free(&vm->alloc, r->syms, sizeof *r->syms * (r->graph->sizes.syms.count + 1));
   mem_free(&vm->alloc, r->known, r->graph->sizes.syms.count + 1);
-  mem_free(&vm->alloc, r->last, sizeof *r->last * r->count);
-  reuse_forget(r, 0);
-  vec_free(&vm->alloc, &r->steps);
   r->values = NULL;
 }
 
@@ -244,73 +241,6 @@ static WeftStatus operand_of_node(void *ctx, u32 number, Value *out) {
   return value_at(x->r, node_operand(x->r->graph, x->n, number), out);
 }
 
-static void put_away(GraphRun *r, ValueId v) {
-  Value gone = r->values[v];
-  r->values[v] = value_hole();
-  value_drop(r->vm, gone);
-}
-
-enum { SMALL_PART = 16 }; /* of an array: one in so many of its elements, or fewer */
-
-/* A view holds the whole array, so that it could not be written over: a small one becomes an array of its own. */
-static WeftStatus own_part(GraphRun *r, Value base, Value *part) {
-  if (!r->reuses || part->kind != V_ARRAY || base.kind != V_ARRAY || array_device(base.array) != DEV_CPU) return WEFT_OK;
-  if (part->array->size > base.array->size / SMALL_PART) return WEFT_OK;
-  Value view = *part;
-  WeftStatus status = array_copy(r->vm, view.array, part);
-  value_drop(r->vm, view);
-  return status;
-}
-
-/* Node n over its operand, which nobody else holds and nobody reads later. Consumes value. */
-static WeftStatus update_in_place(GraphRun *r, NodeId n, const u8 *items, const Value *regs, Value value) {
-  const GraphNode *x = &r->graph->nodes.data[n];
-  const GraphAttr *a = node_attr(r->graph, n, 0);
-  ValueId from = node_operand(r->graph, n, 0);
-  Value old, base = r->values[from], out = value_hole();
-  WeftStatus status = vm_index(r->vm, base, items, a->count, regs, &old);
-  if (status == WEFT_OK && old.kind == V_ARRAY) { /* it may be a view */
-    Value view = old;
-    if ((status = array_copy(r->vm, view.array, &old)) != WEFT_OK) old = value_hole();
-    value_drop(r->vm, view);
-  }
-  if (status != WEFT_OK || !reuse_note(r, from, x->result_first, n, old)) {
-    value_drop(r->vm, value);
-    return status == WEFT_OK ? vm_error_memory(r->vm) : status;
-  }
-  r->values[from] = value_hole();
-  if (attr_update(r->vm, x->op, base, items, a->count, regs, value, &out) == WEFT_OK) return put(r, x->result_first, out, "update");
-  r->values[from] = out;
-  reuse_forget(r, reuse_mark(r) - 1);
-  return WEFT_ERROR;
-}
-
-/* Values that were taken are there again: an exit may need them. Without the memory for one, it is not. */
-static void settle(GraphRun *r) {
-  Vm *vm = r->vm;
-  ErrorState held = vm->error;
-  if (!r->steps.count) return;
-  vm->error = (ErrorState){0};
-  for (; r->steps.count; reuse_forget(r, reuse_mark(r) - 1)) {
-    const ReuseStep *s = &r->steps.data[r->steps.count - 1];
-    Value v = r->values[s->to], copy;
-    u8 items[INDEX_MAX_ITEMS];
-    Value regs[INDEX_MAX_REGS];
-    NodeRun ctx = {r, s->node};
-    if (r->values[s->from].kind != V_HOLE || v.kind != V_ARRAY) continue;
-    if (!s->node) {
-      r->values[s->from] = value_keep(v);
-      continue;
-    }
-    const GraphAttr *a = node_attr(r->graph, s->node, 0);
-    if (attr_index(&(AttrSource){vm, size_of_node, operand_of_node, &ctx}, a, items, regs) == WEFT_OK && array_copy(vm, v.array, &copy) == WEFT_OK &&
-        attr_update(vm, OP_none, copy, items, a->count, regs, value_keep(s->old), &r->values[s->from]) != WEFT_OK)
-      put_away(r, s->from);
-    vm_error_clear(vm);
-  }
-  vm->error = held;
-}
-
 static WeftStatus run_index(GraphRun *r, NodeId n) {
   const GraphNode *x = &r->graph->nodes.data[n];
   const GraphAttr *a = node_attr(r->graph, n, 0);
@@ -320,13 +250,10 @@ static WeftStatus run_index(GraphRun *r, NodeId n) {
   if (value_at(r, node_operand(r->graph, n, 0), &base) != WEFT_OK) return WEFT_ERROR;
   if (attr_index(&(AttrSource){r->vm, size_of_node, operand_of_node, &ctx}, a, items, regs) != WEFT_OK) return WEFT_ERROR;
   if (x->kind == NODE_index) {
-    if (vm_index(r->vm, base, items, a->count, regs, &out) != WEFT_OK || own_part(r, base, &out) != WEFT_OK) return WEFT_ERROR;
+    if (vm_index(r->vm, base, items, a->count, regs, &out) != WEFT_OK) return WEFT_ERROR;
     return put(r, x->result_first, out, "index");
   }
   if (value_at(r, node_operand(r->graph, n, x->operand_count - 1), &value) != WEFT_OK) return WEFT_ERROR;
-  put_away(r, x->result_first); /* of the trip before */
-  if (base.kind == V_ARRAY && base.obj->refs == 1 && array_device(base.array) == DEV_CPU && reuse_is_last(r, node_operand(r->graph, n, 0), n))
-    return update_in_place(r, n, items, regs, value_keep(value));
   if (attr_update(r->vm, x->op, value_keep(base), items, a->count, regs, value_keep(value), &out) != WEFT_OK) {
     value_drop(r->vm, out);
     return WEFT_ERROR;
@@ -413,52 +340,14 @@ static Flow term_to_results(GraphRun *r, NodeId n, u32 count) {
   return ok ? FLOW_END : FLOW_ERROR;
 }
 
-/* `from` has its array for the last time. False: it keeps it. */
-static bool move_away(GraphRun *r, ValueId from, ValueId to) {
-  if (!reuse_note(r, from, to, 0, value_hole())) return false;
-  put_away(r, from);
-  return true;
-}
-
-/* Behind an arm its own values are dead: what it gave is with the results, what it got with the values around it. */
-static void leave_arm(GraphRun *r, NodeId n, BlockId b) {
-  const Graph *g = r->graph;
-  const GraphNode *x = &g->nodes.data[n];
-  u32 first, count = node_captures(g, n, &first);
-  for (u32 i = 0; i < x->result_count; i++) {
-    ValueId v = block_result(g, b, i);
-    if (reuse_is_own(r, v)) (void)move_away(r, v, x->result_first + i);
-  }
-  for (u32 i = 0; i < count; i++) {
-    ValueId inner = g->blocks.data[b].captures.data[i].inner, outer = node_operand(g, n, first + i);
-    if (reuse_is_own(r, inner) && r->values[outer].kind == V_ARRAY) (void)move_away(r, inner, outer);
-  }
-}
-
 static Flow run_cond(GraphRun *r, NodeId n) {
-  const Graph *g = r->graph;
-  const GraphNode *x = &g->nodes.data[n];
+  const GraphNode *x = &r->graph->nodes.data[n];
   Value p;
-  if (value_at(r, node_operand(g, n, 0), &p) != WEFT_OK) return FLOW_ERROR;
+  if (value_at(r, node_operand(r->graph, n, 0), &p) != WEFT_OK) return FLOW_ERROR;
   BlockId b = x->sub[p.bits ? 0 : 1];
-  for (u32 i = 0; i < x->result_count; i++) put_away(r, x->result_first + i); /* of the trip before */
   if (!give_captures(r, n, b)) return FLOW_ERROR;
-  u32 first, count = node_captures(g, n, &first);
-  for (u32 i = 0; i < count; i++)
-    if (reuse_is_last(r, node_operand(g, n, first + i), n)) (void)move_away(r, node_operand(g, n, first + i), g->blocks.data[b].captures.data[i].inner);
   Flow f = run_block(r, b);
-  if (f == FLOW_END) f = term_to_results(r, n, x->result_count);
-  if (f == FLOW_END) leave_arm(r, n, b);
-  return f;
-}
-
-/* What the body made and gives on is with the next trip. Its other values are dead, whatever was written over. */
-static void end_trip(GraphRun *r, BlockId body, u32 carried, u32 mark) {
-  for (u32 i = 0; i < carried; i++) {
-    ValueId v = block_result(r->graph, body, i);
-    if (reuse_is_own(r, v) && r->graph->values.data[v].origin == GV_result) put_away(r, v);
-  }
-  reuse_forget(r, mark);
+  return f == FLOW_END ? term_to_results(r, n, x->result_count) : f;
 }
 
 /* Leaves by the loop's exit, or the latest whole one, with a limit's error standing. */
@@ -483,13 +372,10 @@ static Flow run_while(GraphRun *r, NodeId n) {
       f = stopped(r);
       goto done;
     }
-    u32 mark = reuse_mark(r), whole = r->limit_exit;
     for (u32 i = 0; i < x->carried; i++)
       if (!give(r, g->blocks.data[cond].params.data[i], g->blocks.data[body].params.data[i])) goto done;
     if ((f = run_block(r, cond)) != FLOW_END) goto done;
     f = FLOW_ERROR;
-    for (u32 i = 0; i < x->carried && r->limit_exit == whole; i++) /* no exit needs them */
-      if (reuse_is_own(r, g->blocks.data[cond].params.data[i])) put_away(r, g->blocks.data[cond].params.data[i]);
     Value go;
     if (value_at(r, block_result(g, r->term, 0), &go) != WEFT_OK) goto done;
     if (!go.bits) {
@@ -508,7 +394,6 @@ static Flow run_while(GraphRun *r, NodeId n) {
       if (put_values(r, NULL, x->result_first, x->carried, carried)) f = FLOW_END;
       goto done;
     }
-    end_trip(r, body, x->carried, mark);
     if (!put_values(r, g->blocks.data[body].params.data, 0, x->carried, carried)) goto done;
   }
 done:
@@ -570,7 +455,6 @@ static Flow run_scan(GraphRun *r, NodeId n) {
       f = stopped(r);
       goto done;
     }
-    u32 mark = reuse_mark(r);
     Flow end = run_block(r, body);
     if (end == FLOW_EXIT || end == FLOW_ERROR) {
       f = end;
@@ -579,7 +463,6 @@ static Flow run_scan(GraphRun *r, NodeId n) {
     broken = end == FLOW_BREAK;
     u32 given = broken ? x->carried : total;
     if (!take_values(r, 0, given, values)) goto done;
-    if (!broken) end_trip(r, body, x->carried, mark);
     bool ok = put_values(r, params, 0, x->carried, values);
     for (u32 i = x->carried; i < given; i++) {
       if (ok) ok = stack_put(r, &stacks[i - x->carried], at, values[i]) == WEFT_OK;
@@ -611,11 +494,8 @@ static Flow combine(GraphRun *r, NodeId node, Value *left, Value *right, Value *
   else
     for (u32 i = 0; i < n; i++) value_drop(r->vm, right[i]);
   if (!ok) return FLOW_ERROR;
-  u32 mark = reuse_mark(r);
   Flow f = run_block(r, x->sub[0]);
-  if (f == FLOW_END && !take_values(r, 0, n, out)) f = FLOW_ERROR;
-  if (f == FLOW_END) reuse_forget(r, mark);
-  return f;
+  return f != FLOW_END ? f : take_values(r, 0, n, out) ? FLOW_END : FLOW_ERROR;
 }
 
 /* Segments of 16 in order; totals by the same rule; then total-before combined with local. This follows the order that
@@ -700,11 +580,8 @@ static Flow run_body(GraphRun *r, NodeId n, u32 args) {
   for (u32 i = 0; i < args; i++)
     if (!give(r, g->blocks.data[b].params.data[i], node_operand(g, n, i))) return FLOW_ERROR;
   if (x->kind != NODE_call && !give_captures(r, n, b)) return FLOW_ERROR;
-  u32 mark = reuse_mark(r);
   Flow f = run_block(r, b);
-  if (f == FLOW_END) f = term_to_results(r, n, x->result_count);
-  if (f == FLOW_END) reuse_forget(r, mark);
-  return f;
+  return f == FLOW_END ? term_to_results(r, n, x->result_count) : f;
 }
 
 /* Far from the limit of depth, where compiled code, which counts several calls as one, need not leave either. */
@@ -740,11 +617,9 @@ static Flow run_self(GraphRun *r, NodeId n) {
   memcpy(held_syms, r->syms, sizeof *r->syms * syms);
   memcpy(held_known, r->known, syms);
   r->calls++;
-  u32 mark = reuse_mark(r);
   for (u32 i = 0; i < x->operand_count && ok; i++) ok = put(r, g->blocks.data[body].params.data[i], value_keep(xs[i]), "self") == WEFT_OK;
   if (ok && vm_safepoint(r->vm) == WEFT_OK) f = run_block(r, body);
   r->calls--;
-  reuse_forget(r, mark);
   for (u32 i = 0; i < x->result_count && f == FLOW_END; i++) /* numbers: nothing to count */
     if (value_at(r, block_result(g, r->term, i), &out[i]) != WEFT_OK) f = FLOW_ERROR;
   for (u32 i = 0; i < r->count; i++) {
@@ -777,7 +652,6 @@ void run_fill_exit(const GraphRun *r, u32 exit) {
 
 static WeftStatus run_leave(Pending *p) {
   const RunPending *x = (const RunPending *)p;
-  settle(x->r);
   run_fill_exit(x->r, x->exit);
   return region_leave_early(x->r->vm, x->r->region, x->exit, x->r->slots);
 }
@@ -857,10 +731,7 @@ static Flow run_block(GraphRun *r, BlockId b) {
 }
 
 WeftStatus run_root(GraphRun *r, u32 *exit) {
-  r->reuses = true;
   Flow f = run_block(r, 1);
-  r->reuses = false;
-  settle(r);
   if (f == FLOW_EXIT) {
     *exit = r->exit;
     return WEFT_OK;
