@@ -37,7 +37,8 @@ enum { OP_MAX_PARAMS = 10 };
 /* One parameter of a signature: "(x, axis=nil, ...xs, keepdims=false)"; `...xs` collects the rest. */
 typedef struct OpParam {
   const char *name;
-  u32 len;
+  const char *initial; /* its default as the signature writes it, or NULL */
+  u32 len;             /* of the name */
   bool has_default; /* the kernel sees V_HOLE when it was not given, and knows its default */
   bool nil_default; /* it is nil */
   bool keyword_only;

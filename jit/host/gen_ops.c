@@ -4,7 +4,7 @@
  *
  * writes for each operation
  *   #define SHOWN_linalg_eigh "linalg.eigh"
- *   #define PARAMS_linalg_eigh 1, (const OpParam[]){{"x", 1, false, false, false}}
+ *   #define PARAMS_linalg_eigh 1, (const OpParam[]){{"x", NULL, 1, false, false, false, false}}
  * which lang/ops.c puts into its table: the name as shown; the number of parameters, and the parameters. */
 #include "lang/ops.h"
 
@@ -64,13 +64,26 @@ static u32 parse(const char *name, const char *s, OpParam *out) {
     if (*s == '=') {
       p->has_default = true;
       p->nil_default = strncmp(s, "=nil", 4) == 0;
+      p->initial = s + 1;
       s = skip_default(name, s + 1);
+      if (s == p->initial) die(name, "a default that is empty");
     }
     if (strncmp(s, ", ", 2) == 0 && s[2] != ')') s += 2;
     else if (*s != ')') die(name, "its signature is no list of parameters");
   }
   if (s[1]) die(name, "its signature goes on behind )");
   return count;
+}
+
+/* The default, up to where the next parameter begins, as a text of C. */
+static void put_default(FILE *f, const char *name, const OpParam *p) {
+  if (!p->has_default) {
+    fprintf(f, "NULL");
+    return;
+  }
+  fputc('"', f);
+  for (const char *s = p->initial, *end = skip_default(name, s); s < end; s++) fprintf(f, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+  fputc('"', f);
 }
 
 static const char *truth(bool b) { return b ? "true" : "false"; }
@@ -86,7 +99,9 @@ int main(int argc, char **argv) {
     fprintf(f, "#define PARAMS_%s %u, %s", rows[i].name, count, count ? "(const OpParam[]){" : "NULL");
     for (u32 k = 0; k < count; k++) {
       const OpParam *p = &params[k];
-      fprintf(f, "%s{\"%.*s\", %u, %s, %s, %s, %s}", k ? ", " : "", (int)p->len, p->name, p->len, truth(p->has_default), truth(p->nil_default), truth(p->keyword_only), truth(p->rest));
+      fprintf(f, "%s{\"%.*s\", ", k ? ", " : "", (int)p->len, p->name);
+      put_default(f, rows[i].name, p);
+      fprintf(f, ", %u, %s, %s, %s, %s}", p->len, truth(p->has_default), truth(p->nil_default), truth(p->keyword_only), truth(p->rest));
     }
     fprintf(f, "%s\n", count ? "}" : "");
   }

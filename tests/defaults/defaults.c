@@ -4,12 +4,8 @@
 
 /* The default of a parameter as the signature writes it, with `'` for `"`. */
 static void default_of(const OpParam *p, char *out, size_t cap) {
-  const char *from = p->name + p->len + 1;
   size_t n = 0;
-  for (int depth = 0; *from && (depth || (*from != ',' && *from != ')')) && n + 1 < cap; from++) {
-    depth += (*from == '(') - (*from == ')');
-    out[n++] = *from == '\'' ? '"' : *from;
-  }
+  for (const char *from = p->initial; *from && n + 1 < cap; from++) out[n++] = *from == '\'' ? '"' : *from;
   out[n] = 0;
 }
 

@@ -247,7 +247,7 @@ static Outcome list_setting(Recorder *r, u32 op, u32 param, Av a, bool shape, bo
   return r->g->failed ? OUT_FAIL : OUT_GO;
 }
 
-static bool is_flag(const OpParam *p) { return strncmp(p->name + p->len, "=false", 6) == 0 || strncmp(p->name + p->len, "=true", 5) == 0; }
+static bool is_flag(const OpParam *p) { return p->initial && (strcmp(p->initial, "false") == 0 || strcmp(p->initial, "true") == 0); }
 
 /* Would the kernel take a constant of this kind? Rules of types read an attribute of another kind as one that was not given. */
 static bool fits(const OpParam *p, bool shape, const Value *v) {
